@@ -1,0 +1,103 @@
+cmake_minimum_required(VERSION 3.25)
+# Runs at build time. For each script: holds its header comment against its body, puts the
+# module's prelude in front, takes the SHA1 that EVALSHA wants, and writes C and the
+# complete script. What the prelude uses counts as used by every script.
+#
+# A header documents KEYS[1], ARGV[1], ARGV[2] and so on, one per line, numbered without a
+# gap; a last line ARGV[3..] (or KEYS[2..]) says that any number may follow, and then the
+# body may use computed indexes. Each literal index below that must be both documented and
+# used. A `returns` line must exist.
+
+# hf_readable(out path): the text with the characters replaced that split CMake lists.
+function(hf_readable out path)
+  file(READ "${path}" text)
+  string(REPLACE "[" "(" text "${text}")
+  string(REPLACE "]" ")" text "${text}")
+  string(REPLACE ";" "," text "${text}")
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# hf_indexes(out kind text): the literal indexes of KEYS or ARGV in the text.
+function(hf_indexes out kind text)
+  string(REGEX MATCHALL "${kind}\\([0-9]+\\)" found "${text}")
+  list(TRANSFORM found REPLACE "[^0-9]+" "")
+  list(REMOVE_DUPLICATES found)
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# hf_check(path text kind): fails unless header and body agree; sets n_<kind>.
+function(hf_check path text prelude kind)
+  string(REGEX MATCHALL "--  ${kind}\\([0-9]+\\) " fixed "${text}")
+  string(REGEX MATCHALL "--  ${kind}\\([0-9]+\\.\\.\\) " open "${text}")
+  list(TRANSFORM fixed REPLACE "[^0-9]+" "")
+  list(TRANSFORM open REPLACE "[^0-9]+" "")
+  list(LENGTH fixed count)
+  list(LENGTH open opens)
+  set(n 0)
+  foreach(index IN LISTS fixed open)
+    math(EXPR n "${n} + 1")
+    if(NOT index EQUAL n)
+      message(FATAL_ERROR "${path}: the header documents ${kind}[${index}] in place ${n}")
+    endif()
+  endforeach()
+  if(opens GREATER 1)
+    message(FATAL_ERROR "${path}: the header has more than one open ${kind}[n..]")
+  endif()
+  string(REGEX REPLACE "--[^\n]*" "" body "${text}")
+  hf_indexes(used ${kind} "${body}${prelude}")
+  foreach(index IN LISTS used)
+    if(index LESS 1 OR (index GREATER count AND NOT opens))
+      message(FATAL_ERROR "${path}: ${kind}[${index}] is used but not documented")
+    endif()
+  endforeach()
+  foreach(index IN LISTS fixed)
+    if(NOT index IN_LIST used)
+      message(FATAL_ERROR "${path}: ${kind}[${index}] is documented but not used")
+    endif()
+  endforeach()
+  string(REGEX REPLACE "${kind}\\([0-9]+\\)" "" computed "${body}")
+  if(computed MATCHES "[^A-Za-z0-9_]${kind}[^A-Za-z0-9_]" AND NOT opens)
+    message(FATAL_ERROR "${path}: ${kind} is indexed by computation; document ${kind}[n..]")
+  endif()
+  set(n_${kind} ${count} PARENT_SCOPE)
+endfunction()
+
+set(h "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"redis/script.h\"\n\n")
+set(c "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"${MODULE}_scripts.h\"\n\n")
+string(APPEND c "#include <stddef.h>\n\n")
+set(all "")
+set(prelude_file "")
+set(prelude "")
+if(EXISTS "${DIR}/prelude.lua")
+  set(prelude_file "${DIR}/prelude.lua")
+  hf_readable(prelude "${prelude_file}")
+  string(REGEX REPLACE "--[^\n]*" "" prelude "${prelude}")
+endif()
+file(MAKE_DIRECTORY "${LUA}")
+string(REPLACE "," ";" names "${NAMES}")
+foreach(name IN LISTS names)
+  set(path "${DIR}/${name}.lua")
+  hf_readable(text "${path}")
+  hf_check("${path}" "${text}" "${prelude}" KEYS)
+  hf_check("${path}" "${text}" "${prelude}" ARGV)
+  if(NOT text MATCHES "\n--  returns ")
+    message(FATAL_ERROR "${path}: the header has no `returns` line")
+  endif()
+  set(whole "${LUA}/${name}.lua")
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E cat ${prelude_file} "${path}"
+    OUTPUT_FILE "${whole}" COMMAND_ERROR_IS_FATAL ANY)
+  file(SHA1 "${whole}" sha)
+  file(SIZE "${whole}" size)
+  file(READ "${whole}" hex HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  string(APPEND h "extern const hf_script hf_lua_${MODULE}_${name};\n")
+  string(APPEND c "static const unsigned char ${name}_text[] = {${bytes}};\n"
+    "const hf_script hf_lua_${MODULE}_${name} = {\"${MODULE}/${name}\", ${name}_text, "
+    "${size}u, \"${sha}\", ${n_KEYS}u, ${n_ARGV}u};\n\n")
+  string(APPEND all "    &hf_lua_${MODULE}_${name},\n")
+endforeach()
+string(APPEND h "\n/* Every script above, and NULL at the end. */\n"
+  "extern const hf_script *const hf_lua_${MODULE}_all[];\n")
+string(APPEND c "const hf_script *const hf_lua_${MODULE}_all[] = {\n${all}    NULL,\n};\n")
+file(WRITE "${OUT}.h" "${h}")
+file(WRITE "${OUT}.c" "${c}")

@@ -1,0 +1,44 @@
+# What everything of ours is compiled with. None of it reaches a program that uses the library.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+set(HOLDFAST_GENERATED "${PROJECT_BINARY_DIR}/generated")
+
+add_library(holdfast_flags INTERFACE)
+target_include_directories(holdfast_flags INTERFACE
+  "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${HOLDFAST_GENERATED}")
+target_compile_definitions(holdfast_flags INTERFACE
+  _POSIX_C_SOURCE=200809L HOLDFAST_VERSION="${PROJECT_VERSION}")
+target_compile_options(holdfast_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
+  -Wconversion -Wpointer-arith -Wcast-align -Wformat=2 -Wundef -Wvla
+  $<$<BOOL:${HOLDFAST_WERROR}>:-Werror>)
+if(HOLDFAST_SANITIZE)
+  target_compile_options(holdfast_flags INTERFACE
+    -fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(holdfast_flags INTERFACE -fsanitize=${HOLDFAST_SANITIZE})
+endif()
+
+# hf_add_library(name STATIC|SHARED): one form of the library, made of the common objects.
+function(hf_add_library name type)
+  add_library(${name} ${type}
+    $<TARGET_OBJECTS:holdfast_objects> $<TARGET_OBJECTS:holdfast_queue_scripts>)
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME holdfast LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION 0)
+  if(type STREQUAL STATIC)
+    set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  endif()
+  target_sources(${name} PUBLIC FILE_SET HEADERS
+    BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${public_headers})
+  target_link_libraries(${name} PUBLIC PkgConfig::HIREDIS PkgConfig::LIBUV PkgConfig::JANSSON)
+  if(type STREQUAL SHARED AND HOLDFAST_SANITIZE)
+    target_link_options(${name} PRIVATE -fsanitize=${HOLDFAST_SANITIZE})
+  endif()
+endfunction()
