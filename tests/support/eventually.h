@@ -1,0 +1,42 @@
+/* eventually.h - waiting for something to become true, with a deadline and without a
+ * guess.
+ *
+ * A test never sleeps for a fixed time. It says what it waits for; when that is not true
+ * in time, the test fails and the expression is printed. */
+#ifndef HF_TESTS_EVENTUALLY_H
+#define HF_TESTS_EVENTUALLY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+uint64_t hf_test_now_ms(void);      /* a clock that only goes forward */
+void hf_test_pause_ms(unsigned ms); /* for the polls below, and for nothing else */
+
+/* Becomes the value of `cond`, asked every 2 ms until it is true or `ms` have passed. */
+#define EVENTUALLY(ms, cond)                                                             \
+    do {                                                                                 \
+        const uint64_t eventually_until = hf_test_now_ms() + (uint64_t)(ms);             \
+        while (!(cond)) {                                                                \
+            if (hf_test_now_ms() >= eventually_until)                                    \
+                fail_msg("not within %u ms: %s", (unsigned)(ms), #cond);                 \
+            hf_test_pause_ms(2);                                                         \
+        }                                                                                \
+    } while (0)
+
+/* Fails as soon as `cond` is not true at some moment of the next `ms`. */
+#define ALWAYS(ms, cond)                                                                 \
+    do {                                                                                 \
+        const uint64_t always_until = hf_test_now_ms() + (uint64_t)(ms);                 \
+        while (hf_test_now_ms() < always_until) {                                        \
+            if (!(cond))                                                                 \
+                fail_msg("not true for %u ms: %s", (unsigned)(ms), #cond);               \
+            hf_test_pause_ms(2);                                                         \
+        }                                                                                \
+    } while (0)
+
+#endif

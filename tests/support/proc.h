@@ -1,0 +1,42 @@
+/* proc.h - running a program from a test, and ending that one program by its pid. */
+#ifndef HF_TESTS_PROC_H
+#define HF_TESTS_PROC_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+typedef struct hf_proc {
+    pid_t pid;  /* 0 before it was started and after it was waited for */
+    int status; /* after hf_proc_wait: the exit code, or 128 + the signal */
+} hf_proc;
+
+typedef struct hf_proc_options {
+    const char *const *args; /* argv, ended by NULL; args[0] is looked up in PATH */
+    const char *const *env;  /* "NAME=value" added to the environment; NULL: none */
+    const char *in;          /* files; NULL: /dev/null, and for the last two: inherited */
+    const char *out;
+    const char *err;
+    const char *dir; /* where it runs; NULL: here */
+} hf_proc_options;
+
+/* Starts the program. It is killed when the test dies. Ends the test when fork fails; a
+ * program that cannot be run ends with 127. */
+void hf_proc_start(hf_proc *p, const hf_proc_options *options);
+
+/* True when it has ended within `ms`; then p->status holds how. */
+bool hf_proc_wait(hf_proc *p, unsigned ms);
+
+/* Sends a signal to it, if it was not waited for yet. */
+void hf_proc_signal(const hf_proc *p, int signal);
+
+/* SIGKILL, and waits until it is gone. Does nothing when it is gone already. */
+void hf_proc_kill(hf_proc *p);
+
+/* Starts it, waits up to `ms`, and returns its status; kills it and returns -1 when late.
+ */
+int hf_proc_run(const hf_proc_options *options, unsigned ms);
+
+/* True while a process of that pid exists and is no zombie. */
+bool hf_pid_alive(pid_t pid);
+
+#endif

@@ -1,0 +1,298 @@
+/* proxy.c - see proxy.h.
+ *
+ * One thread moves the bytes; the mutex guards everything in the state but the thread
+ * itself, and is not held while the thread waits. A write into `wake` ends that wait. */
+#include "tests/support/proxy.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/unix_socket.h"
+
+enum { PAIRS = 32, PIECE = 1 << 16, TEXT = 128 };
+
+struct held {
+    char *bytes; /* owned */
+    size_t len;
+};
+
+/* end[0] is the client's side, end[1] the server's; what is read from end[way] goes to
+ * the other one. A pair is free when end[0] is -1. */
+struct pair {
+    int end[2];
+    struct held held[2];
+    bool losing; /* its next answer is the one to lose */
+};
+
+struct hf_proxy_state {
+    pthread_mutex_t mutex;
+    pthread_t thread;
+    char server[108];
+    int listener;
+    int wake[2];
+    struct pair pairs[PAIRS];
+    hf_proxy_mode mode[2];
+    bool cutting[2];
+    size_t left[2]; /* bytes until the cut */
+    char lose[TEXT];
+    uint64_t bytes[2];
+    unsigned connections;
+    unsigned cuts;
+    bool refuse;
+    bool stop;
+    char piece[PIECE];
+};
+
+static void end_pair(struct pair *p)
+{
+    for (int way = 0; way < 2; way++) {
+        if (p->end[way] >= 0)
+            (void)close(p->end[way]);
+        free(p->held[way].bytes);
+    }
+    *p = (struct pair){.end = {-1, -1}};
+}
+
+static void hold(struct pair *p, int way, const char *bytes, size_t len)
+{
+    struct held *h = &p->held[way];
+    char *more = realloc(h->bytes, h->len + len);
+    if (more == NULL)
+        abort();
+    memcpy(more + h->len, bytes, len);
+    h->bytes = more;
+    h->len += len;
+}
+
+static bool contains(const char *bytes, size_t len, const char *text)
+{
+    const size_t n = strlen(text);
+    for (size_t i = 0; n > 0 && i + n <= len; i++)
+        if (memcmp(bytes + i, text, n) == 0)
+            return true;
+    return false;
+}
+
+/* Passes bytes on, up to the cut; false: the connection is to end. */
+static bool pass(struct hf_proxy_state *s, struct pair *p, int way, size_t len,
+                 const char *bytes)
+{
+    bool cut = s->cutting[way] && len >= s->left[way];
+    if (cut)
+        len = s->left[way];
+    if (s->cutting[way])
+        s->left[way] -= len;
+    if (!hf_socket_send(p->end[1 - way], bytes, len))
+        return false;
+    if (cut) {
+        s->cutting[way] = false;
+        s->cuts++;
+    }
+    return !cut;
+}
+
+static void move(struct hf_proxy_state *s, struct pair *p, int way)
+{
+    ssize_t n = read(p->end[way], s->piece, PIECE);
+    if (n <= 0) {
+        end_pair(p);
+        return;
+    }
+    s->bytes[way] += (uint64_t)n;
+    if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->lose)) {
+        s->lose[0] = '\0';
+        p->losing = true;
+    }
+    if (way == PROXY_ANSWERS && p->losing) {
+        s->cuts++;
+        end_pair(p);
+    } else if (s->mode[way] == PROXY_HOLD) {
+        hold(p, way, s->piece, (size_t)n);
+    } else if (s->mode[way] == PROXY_PASS && !pass(s, p, way, (size_t)n, s->piece)) {
+        end_pair(p);
+    }
+}
+
+static void release(struct hf_proxy_state *s, struct pair *p, int way)
+{
+    struct held h = p->held[way];
+    if (h.len == 0 || s->mode[way] != PROXY_PASS)
+        return;
+    p->held[way] = (struct held){.len = 0};
+    if (!pass(s, p, way, h.len, h.bytes))
+        end_pair(p);
+    free(h.bytes);
+}
+
+static void admit(struct hf_proxy_state *s)
+{
+    int client = hf_socket_accept(s->listener);
+    int server = s->refuse || client < 0 ? -1 : hf_socket_connect(s->server);
+    s->connections++;
+    for (int i = 0; server >= 0 && i < PAIRS; i++)
+        if (s->pairs[i].end[0] < 0) {
+            s->pairs[i] = (struct pair){.end = {client, server}};
+            return;
+        }
+    if (client >= 0)
+        (void)close(client);
+    if (server >= 0)
+        (void)close(server);
+}
+
+static void after_poll(struct hf_proxy_state *s, const struct pollfd *fds)
+{
+    char ignored[16];
+    if (fds[0].revents != 0)
+        (void)!read(s->wake[0], ignored, sizeof ignored);
+    for (int i = 0; i < PAIRS; i++)
+        for (int way = 0; way < 2; way++) {
+            struct pair *p = &s->pairs[i];
+            const struct pollfd *fd = &fds[2 + 2 * i + way];
+            /* What was held goes first, so that the order is kept. Another thread may
+             * have ended the pair while this one waited. */
+            if (p->end[way] >= 0)
+                release(s, p, way);
+            if (p->end[way] >= 0 && fd->fd == p->end[way] && fd->revents != 0)
+                move(s, p, way);
+        }
+    if (fds[1].revents != 0)
+        admit(s);
+}
+
+static void *serve(void *arg)
+{
+    struct hf_proxy_state *s = arg;
+    (void)pthread_mutex_lock(&s->mutex);
+    while (!s->stop) {
+        struct pollfd fds[2 + 2 * PAIRS] = {{.fd = s->wake[0], .events = POLLIN},
+                                            {.fd = s->listener, .events = POLLIN}};
+        for (int i = 0; i < 2 * PAIRS; i++)
+            fds[2 + i] =
+                (struct pollfd){.fd = s->pairs[i / 2].end[i % 2], .events = POLLIN};
+        (void)pthread_mutex_unlock(&s->mutex);
+        int ready = poll(fds, 2 + 2 * PAIRS, -1);
+        (void)pthread_mutex_lock(&s->mutex);
+        if (ready > 0)
+            after_poll(s, fds);
+    }
+    (void)pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+void hf_proxy_start(hf_proxy *p, const char *server)
+{
+    struct hf_proxy_state *s = calloc(1, sizeof *s);
+    hf_tempdir_make(p->dir);
+    (void)snprintf(p->socket, sizeof p->socket, "%s/s", p->dir);
+    (void)snprintf(p->url, sizeof p->url, "unix://%s", p->socket);
+    if (s == NULL || pipe(s->wake) != 0 ||
+        (s->listener = hf_socket_listen(p->socket)) < 0) {
+        perror(p->socket);
+        exit(1);
+    }
+    (void)snprintf(s->server, sizeof s->server, "%s", server);
+    for (int i = 0; i < PAIRS; i++)
+        s->pairs[i].end[0] = s->pairs[i].end[1] = -1;
+    p->state = s;
+    if (pthread_mutex_init(&s->mutex, NULL) != 0 ||
+        pthread_create(&s->thread, NULL, serve, s) != 0) {
+        perror("proxy");
+        exit(1);
+    }
+}
+
+static struct hf_proxy_state *enter(hf_proxy *p)
+{
+    (void)pthread_mutex_lock(&p->state->mutex);
+    return p->state;
+}
+
+static void leave(struct hf_proxy_state *s)
+{
+    (void)!write(s->wake[1], "", 1);
+    (void)pthread_mutex_unlock(&s->mutex);
+}
+
+void hf_proxy_stop(hf_proxy *p)
+{
+    struct hf_proxy_state *s = enter(p);
+    s->stop = true;
+    leave(s);
+    (void)pthread_join(s->thread, NULL);
+    for (int i = 0; i < PAIRS; i++)
+        end_pair(&s->pairs[i]);
+    (void)close(s->listener);
+    (void)close(s->wake[0]);
+    (void)close(s->wake[1]);
+    (void)pthread_mutex_destroy(&s->mutex);
+    free(s);
+    p->state = NULL;
+    hf_tempdir_remove(p->dir);
+}
+
+void hf_proxy_set(hf_proxy *p, hf_proxy_way way, hf_proxy_mode mode)
+{
+    struct hf_proxy_state *s = enter(p);
+    s->mode[way] = mode;
+    leave(s);
+}
+
+void hf_proxy_cut_after(hf_proxy *p, hf_proxy_way way, size_t bytes)
+{
+    struct hf_proxy_state *s = enter(p);
+    s->cutting[way] = true;
+    s->left[way] = bytes;
+    leave(s);
+}
+
+void hf_proxy_lose_answer(hf_proxy *p, const char *text)
+{
+    struct hf_proxy_state *s = enter(p);
+    (void)snprintf(s->lose, sizeof s->lose, "%s", text);
+    leave(s);
+}
+
+void hf_proxy_close_all(hf_proxy *p)
+{
+    struct hf_proxy_state *s = enter(p);
+    for (int i = 0; i < PAIRS; i++)
+        end_pair(&s->pairs[i]);
+    leave(s);
+}
+
+void hf_proxy_refuse(hf_proxy *p, bool refuse)
+{
+    struct hf_proxy_state *s = enter(p);
+    s->refuse = refuse;
+    leave(s);
+}
+
+uint64_t hf_proxy_bytes(hf_proxy *p, hf_proxy_way way)
+{
+    struct hf_proxy_state *s = enter(p);
+    uint64_t bytes = s->bytes[way];
+    leave(s);
+    return bytes;
+}
+
+unsigned hf_proxy_connections(hf_proxy *p)
+{
+    struct hf_proxy_state *s = enter(p);
+    unsigned n = s->connections;
+    leave(s);
+    return n;
+}
+
+unsigned hf_proxy_cuts(hf_proxy *p)
+{
+    struct hf_proxy_state *s = enter(p);
+    unsigned n = s->cuts;
+    leave(s);
+    return n;
+}

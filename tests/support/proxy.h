@@ -1,0 +1,65 @@
+/* proxy.h - stands between the code under test and a real server, and loses things.
+ *
+ * It listens on a unix socket of its own and passes bytes to the server's. What it does
+ * can be changed at any moment, from the test's thread. An answer that was lost after its
+ * request was executed is the case that matters most: hf_proxy_lose_answer().
+ *
+ *     hf_proxy_start(&proxy, redis.socket);
+ *     ... the client connects to proxy.url ...
+ *     hf_proxy_lose_answer(&proxy, hf_lua_queue_complete.sha1);
+ *     ... the client's complete is executed, and its answer never comes ... */
+#ifndef HF_TESTS_PROXY_H
+#define HF_TESTS_PROXY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/support/tempdir.h"
+
+typedef enum hf_proxy_way { PROXY_REQUESTS, PROXY_ANSWERS } hf_proxy_way;
+
+typedef enum hf_proxy_mode {
+    PROXY_PASS, /* and what was held goes on its way */
+    PROXY_HOLD, /* keep it, in its order, until PASS */
+    PROXY_DROP  /* read it and forget it */
+} hf_proxy_mode;
+
+struct hf_proxy_state;
+
+typedef struct hf_proxy {
+    char dir[HF_TEMPDIR_SIZE];
+    char socket[HF_TEMPDIR_SIZE + 8];
+    char url[HF_TEMPDIR_SIZE + 32];
+    struct hf_proxy_state *state; /* owned */
+} hf_proxy;
+
+/* `server` is the path of the server's socket. Ends the test program on failure. */
+void hf_proxy_start(hf_proxy *p, const char *server);
+void hf_proxy_stop(hf_proxy *p);
+
+/* What happens from now on to one direction of every connection. */
+void hf_proxy_set(hf_proxy *p, hf_proxy_way way, hf_proxy_mode mode);
+
+/* After `bytes` more bytes that way, counted over all connections, the connection that
+ * carries them is closed on both sides. Once. */
+void hf_proxy_cut_after(hf_proxy *p, hf_proxy_way way, size_t bytes);
+
+/* The next request that contains the text (in one piece, as one write sends it) is passed
+ * on; as soon as the server has answered anything, the connection is closed without it.
+ * Once. */
+void hf_proxy_lose_answer(hf_proxy *p, const char *text);
+
+/* Closes every connection now. */
+void hf_proxy_close_all(hf_proxy *p);
+
+/* While true, new connections are closed as soon as they are made. */
+void hf_proxy_refuse(hf_proxy *p, bool refuse);
+
+/* Since the start: bytes that came in that way, and connections made. */
+uint64_t hf_proxy_bytes(hf_proxy *p, hf_proxy_way way);
+unsigned hf_proxy_connections(hf_proxy *p);
+/* How many cuts and lost answers have happened. */
+unsigned hf_proxy_cuts(hf_proxy *p);
+
+#endif

@@ -1,0 +1,288 @@
+/* redis_fixture.c - see redis_fixture.h.
+ *
+ * The server's own output goes to `log` in its directory and is printed when it does not
+ * come up, since that is where the reason stands. */
+#include "tests/support/redis_fixture.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/eventually.h"
+
+enum { START_MS = 10000, ANSWER_S = 2, MISSING = 127, START_TRIES = 5 };
+
+static _Noreturn void give_up(const hf_fixture *f, const char *why)
+{
+    char path[HF_TEMPDIR_SIZE + 8];
+    char log[4096];
+    (void)snprintf(path, sizeof path, "%s/log", f->dir);
+    (void)fprintf(stderr, "redis fixture: %s\n%s", why,
+                  hf_read_file(path, log, sizeof log));
+    hf_tempdir_remove(f->dir);
+    exit(1);
+}
+
+static _Noreturn void no_server(const hf_fixture *f)
+{
+    const char *require = getenv("HF_REQUIRE_REDIS");
+    hf_tempdir_remove(f->dir);
+    (void)fprintf(stderr, "redis fixture: there is no redis-server in PATH\n");
+    exit(require != NULL && strcmp(require, "1") == 0 ? 1 : 77);
+}
+
+static uint16_t free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool found = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+                 getsockname(fd, (struct sockaddr *)&address, &size) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    return found ? ntohs(address.sin_port) : 0;
+}
+
+/* In the child. On Debian the server and redis-check-rdb are one program that looks at
+ * the name it was called by, so the latter serves where only redis-tools is installed. */
+static _Noreturn void become_server(char *argv[], const char *dir, pid_t parent)
+{
+    char log[HF_TEMPDIR_SIZE + 8];
+    (void)snprintf(log, sizeof log, "%s/log", dir);
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
+        _exit(1);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) /* it died before the line above */
+        _exit(1);
+    (void)execvp("redis-server", argv);
+    (void)execvp("redis-check-rdb", argv);
+    _exit(MISSING);
+}
+
+static void spawn(hf_fixture *f)
+{
+    const hf_fixture_options *o = &f->options;
+    char port[8];
+    char *argv[24 + HF_FIXTURE_ARGS];
+    size_t n = 0;
+    (void)snprintf(port, sizeof port, "%u", (unsigned)f->port);
+    const char *fixed[] = {"redis-server",
+                           "--port",
+                           port,
+                           "--bind",
+                           "127.0.0.1",
+                           "--unixsocket",
+                           f->socket,
+                           "--dir",
+                           f->dir,
+                           "--save",
+                           "",
+                           "--daemonize",
+                           "no",
+                           "--appendonly",
+                           o->persistent ? "yes" : "no",
+                           "--appendfsync",
+                           o->persistent ? "always" : "no"};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        argv[n++] = (char *)fixed[i];
+    if (o->password != NULL) {
+        argv[n++] = (char *)"--requirepass";
+        argv[n++] = (char *)o->password;
+    }
+    for (size_t i = 0; i < HF_FIXTURE_ARGS && o->args[i] != NULL; i++)
+        argv[n++] = (char *)o->args[i];
+    argv[n] = NULL;
+    pid_t parent = getpid();
+    (void)unlink(f->socket);
+    f->pid = fork();
+    if (f->pid == 0)
+        become_server(argv, f->dir, parent);
+    if (f->pid < 0)
+        give_up(f, "fork failed");
+}
+
+redisContext *hf_fixture_connect(const hf_fixture *f)
+{
+    const struct timeval wait = {.tv_sec = ANSWER_S};
+    redisContext *c = redisConnectUnixWithTimeout(f->socket, wait);
+    if (c == NULL || c->err != 0) {
+        redisFree(c);
+        return NULL;
+    }
+    (void)redisSetTimeout(c, wait);
+    if (f->options.password != NULL)
+        freeReplyObject(redisCommand(c, "AUTH %s", f->options.password));
+    return c;
+}
+
+static bool answers(const hf_fixture *f)
+{
+    redisContext *c = hf_fixture_connect(f);
+    redisReply *reply = c == NULL ? NULL : redisCommand(c, "PING");
+    bool pong = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+    freeReplyObject(reply);
+    redisFree(c);
+    return pong;
+}
+
+/* True: it answers. False: it ended, which a port taken meanwhile explains. */
+static bool came_up(hf_fixture *f)
+{
+    const uint64_t until = hf_test_now_ms() + START_MS;
+    while (!answers(f)) {
+        int status;
+        if (waitpid(f->pid, &status, WNOHANG) == f->pid) {
+            f->pid = 0;
+            if (WIFEXITED(status) && WEXITSTATUS(status) == MISSING)
+                no_server(f);
+            return false;
+        }
+        if (hf_test_now_ms() >= until) {
+            hf_fixture_kill(f, SIGKILL);
+            give_up(f, "the server did not answer in time");
+        }
+        hf_test_pause_ms(1);
+    }
+    return true;
+}
+
+void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
+{
+    *f = (hf_fixture){.pid = 0};
+    (void)signal(SIGPIPE, SIG_IGN); /* hiredis writes to servers that have gone */
+    if (options != NULL)
+        f->options = *options;
+    hf_tempdir_make(f->dir);
+    (void)snprintf(f->socket, sizeof f->socket, "%s/s", f->dir);
+    (void)snprintf(f->url, sizeof f->url, "unix://%s", f->socket);
+    for (int i = 0; i < START_TRIES; i++) {
+        if (f->options.tcp) {
+            f->port = free_port();
+            (void)snprintf(f->tcp_url, sizeof f->tcp_url, "redis://127.0.0.1:%u",
+                           (unsigned)f->port);
+        }
+        spawn(f);
+        if (came_up(f))
+            return;
+    }
+    give_up(f, "the server does not start");
+}
+
+void hf_fixture_restart(hf_fixture *f)
+{
+    spawn(f);
+    if (!came_up(f))
+        give_up(f, "the server does not start again");
+}
+
+void hf_fixture_signal(hf_fixture *f, int signal)
+{
+    if (f->pid > 0)
+        (void)kill(f->pid, signal);
+}
+
+void hf_fixture_kill(hf_fixture *f, int signal)
+{
+    redisFree(f->connection);
+    f->connection = NULL;
+    if (f->pid <= 0)
+        return;
+    (void)kill(f->pid, signal);
+    (void)kill(f->pid, SIGCONT); /* a stopped server takes no signal but SIGKILL */
+    while (waitpid(f->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    f->pid = 0;
+}
+
+void hf_fixture_stop(hf_fixture *f)
+{
+    hf_fixture_kill(f, SIGKILL);
+    hf_tempdir_remove(f->dir);
+    free(f->answer);
+    *f = (hf_fixture){.pid = 0};
+}
+
+const char *hf_fixture_url(const hf_fixture *f)
+{
+    return f->url;
+}
+
+static void print_reply(FILE *out, const redisReply *reply)
+{
+    switch (reply->type) {
+    case REDIS_REPLY_INTEGER:
+        (void)fprintf(out, "%lld", reply->integer);
+        break;
+    case REDIS_REPLY_NIL:
+        (void)fputs("(nil)", out);
+        break;
+    case REDIS_REPLY_ARRAY:
+        for (size_t i = 0; i < reply->elements; i++) {
+            print_reply(out, reply->element[i]);
+            (void)fputc('\n', out);
+        }
+        break;
+    case REDIS_REPLY_ERROR:
+        (void)fputs("(error) ", out); /* fall through */
+    default:
+        (void)fwrite(reply->str, 1, (size_t)reply->len, out);
+        break;
+    }
+}
+
+static const char *command(hf_fixture *f, const char *format, va_list args)
+{
+    size_t size;
+    free(f->answer);
+    f->answer = NULL;
+    FILE *out = open_memstream(&f->answer, &size);
+    if (out == NULL)
+        give_up(f, "out of memory");
+    if (f->connection == NULL)
+        f->connection = hf_fixture_connect(f);
+    redisReply *reply =
+        f->connection == NULL ? NULL : redisvCommand(f->connection, format, args);
+    if (reply != NULL) {
+        print_reply(out, reply);
+        freeReplyObject(reply);
+    } else {
+        (void)fputs("(gone)", out);
+        redisFree(f->connection);
+        f->connection = NULL;
+    }
+    (void)fclose(out);
+    return f->answer;
+}
+
+const char *hf_fixture_command(hf_fixture *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *answer = command(f, format, args);
+    va_end(args);
+    return answer;
+}
+
+long long hf_fixture_number(hf_fixture *f, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *answer = command(f, format, args);
+    va_end(args);
+    char *end;
+    long long number = strtoll(answer, &end, 10);
+    return end != answer && *end == '\0' ? number : -1;
+}

@@ -1,0 +1,73 @@
+/* redis_fixture.h - a private redis-server for one test program.
+ *
+ * It listens on a unix socket in a directory of its own, so any number of tests run at
+ * once. It dies with the test (even when that crashes), and nothing else is ever ended. A
+ * server takes about ten milliseconds to start, so there is no reason to share one.
+ *
+ *     static hf_fixture redis;
+ *     static int up(void **state) { (void)state; hf_fixture_start(&redis, NULL); return
+ * 0; } static int down(void **state) { (void)state; hf_fixture_stop(&redis); return 0; }
+ *
+ * Without a redis-server the program ends with 77, which means skipped; with
+ * HF_REQUIRE_REDIS=1 in the environment it ends with 1. Whatever else goes wrong in here
+ * ends the program with a sentence and 1: without its server a test has nothing to say.
+ */
+#ifndef HF_TESTS_REDIS_FIXTURE_H
+#define HF_TESTS_REDIS_FIXTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <hiredis/hiredis.h>
+
+#include "tests/support/tempdir.h"
+
+enum { HF_FIXTURE_ARGS = 16 };
+
+/* All zero: a unix socket, nothing persistent, no password. */
+typedef struct hf_fixture_options {
+    bool tcp;             /* also on 127.0.0.1, at a free port */
+    bool persistent;      /* append-only file, synced at each write */
+    const char *password; /* requirepass; the fixture's own commands use it */
+    const char
+        *args[HF_FIXTURE_ARGS]; /* more arguments, for example "--maxmemory", "2mb" */
+} hf_fixture_options;
+
+typedef struct hf_fixture {
+    hf_fixture_options options; /* the strings in it are borrowed until stop */
+    char dir[HF_TEMPDIR_SIZE];
+    char socket[HF_TEMPDIR_SIZE + 8];
+    char url[HF_TEMPDIR_SIZE + 32];
+    char tcp_url[48]; /* "" without tcp */
+    uint16_t port;
+    pid_t pid; /* 0 while no server runs */
+    redisContext *connection;
+    char *answer;
+} hf_fixture;
+
+void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options);
+void hf_fixture_stop(hf_fixture *f); /* ends the server and removes its directory */
+
+/* Ends the server with a signal and waits until it is gone; its files stay. */
+void hf_fixture_kill(hf_fixture *f, int signal);
+/* Starts it again on the same socket, port and files, and waits until it answers. */
+void hf_fixture_restart(hf_fixture *f);
+/* Sends a signal to the server and does not wait: SIGSTOP, SIGCONT. */
+void hf_fixture_signal(hf_fixture *f, int signal);
+
+/* "unix:///tmp/hf-.../s". The password is not in it. */
+const char *hf_fixture_url(const hf_fixture *f);
+
+/* Runs a command, as redisCommand does, and returns the answer as text, which is borrowed
+ * until the next call: a string or a status as it is, an integer in digits, "(nil)",
+ * "(error) ..."; an array as its elements, each ended by a newline. "(gone)" when the
+ * server did not answer within two seconds. */
+const char *hf_fixture_command(hf_fixture *f, const char *format, ...);
+/* The same, as a number; -1 when the answer is none. */
+long long hf_fixture_number(hf_fixture *f, const char *format, ...);
+
+/* A blocking connection of the test's own, authenticated; the test frees it. */
+redisContext *hf_fixture_connect(const hf_fixture *f);
+
+#endif
