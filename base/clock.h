@@ -1,0 +1,13 @@
+/* clock.h - the two clocks: CLOCK_BOOTTIME for every deadline (it goes on in suspend), and the
+ * wall clock for what people read. */
+#ifndef HF_BASE_CLOCK_H
+#define HF_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define HF_MS_NS UINT64_C(1000000)
+
+uint64_t hf_boot_ns(void); /* ns since boot */
+int64_t hf_wall_ms(void);  /* Unix time in ms */
+
+#endif

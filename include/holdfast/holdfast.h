@@ -1,0 +1,13 @@
+/* holdfast.h - everything, in reading order. */
+#ifndef HOLDFAST_HOLDFAST_H
+#define HOLDFAST_HOLDFAST_H
+
+/* IWYU pragma: begin_exports */
+#include "holdfast/error.h"
+#include "holdfast/client.h"
+#include "holdfast/producer.h"
+#include "holdfast/worker.h"
+#include "holdfast/admin.h"
+/* IWYU pragma: end_exports */
+
+#endif

@@ -1,0 +1,52 @@
+/* ask.h - how the synchronous calls of holdfast/admin.h ask Redis something: they run the
+ * admin's own loop until the one answer is there or the deadline has passed.
+ *
+ * A request that certainly did nothing (the connection was down, Redis was loading, did not
+ * know the script or was busy with one) is made again until the deadline. One that may have
+ * been executed is made again only when doing it twice is the same as doing it once. */
+#ifndef HF_QUEUE_ASK_H
+#define HF_QUEUE_ASK_H
+
+#include <uv.h>
+
+#include "holdfast/admin.h"
+#include "queue/args.h"
+#include "queue/ops.h"
+
+struct hf_admin {
+    uv_loop_t loop;
+    uv_timer_t timer;
+    hf_client *client;
+    uint32_t deadline_ms;
+    char ns[HF_ID_SIZE];
+    char detail[HF_DETAIL_SIZE];
+    bool closed;       /* the client's close has ended */
+};
+
+typedef struct hf_ask {
+    const hf_script *script; /* NULL: a command */
+    const hf_queue *queue;   /* whose prefix is the key of a script */
+    const hf_args *args;
+    bool once;               /* never again after it may have been executed */
+    /* Takes the answer, which is HF_OK, while it is there. */
+    hf_err (*read)(const hf_answer *answer, void *out);
+    void *out;
+} hf_ask;
+
+uint64_t hf_admin_until(const hf_admin *admin); /* the end of a call that begins now */
+HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns);
+
+/* The same moment on Redis's clock, for a script that must not be late. */
+HF_MUSTCHECK hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out);
+
+/* Lets the loop run, at most until then. */
+void hf_admin_idle(hf_admin *admin, uint64_t until_ns);
+
+/* Keeps a sentence about what failed, and gives err back. */
+hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* HF_INVALID with a sentence when it is no name. */
+HF_MUSTCHECK hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out);
+
+#endif

@@ -1,0 +1,35 @@
+-- Jobs that shall not run again go to `dead`, with the reason; `dead` is bounded.
+--
+--  KEYS[1]   prefix      hf:{queue}:
+--  ARGV[1]   worker      its id
+--  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[4]   dead_max    bounds of `dead`: jobs
+--  ARGV[5]   dead_age    and ms
+--  ARGV[6..] id, fence, counts, reason, error for each job, at most 1000; counts 1: the attempt
+--            is counted
+--  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST, GONE.
+--            Sent twice: LOST (GONE if `dead` was trimmed), and nothing changes.
+if late(ARGV[2]) then
+  return { LATE, now }
+end
+local places, codes, lost, unsure = owned(ARGV[1], 6, 5, tonumber(ARGV[3]))
+local failed = 0
+open_writes()
+for k = 1, #places do
+  local i = places[k]
+  local id, counts = ARGV[i], ARGV[i + 2] == '1'
+  call('ZREM', RUNNING, id)
+  bury(id, call('HGET', JOBS, id) or '', ARGV[i + 3], ARGV[i + 4], counts)
+  call('DEL', LOCK .. id)
+  clear_marks({ id })
+  failed = failed + (counts and 1 or 0)
+end
+count('failed', failed)
+count('lost', lost)
+count('unsure', unsure)
+if #places > 0 then
+  trim_dead(tonumber(ARGV[4]), tonumber(ARGV[5]))
+  baton(read_meta(), false)
+end
+return { OK, now, codes }

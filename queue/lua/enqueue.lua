@@ -1,0 +1,69 @@
+-- Accept jobs, all or none.
+--
+--  KEYS[1]   prefix      hf:{queue}:
+--  ARGV[1]   producer    a name; '' : nothing is remembered, and number does not matter
+--  ARGV[2]   number      of this request; rises for each producer and queue
+--  ARGV[3]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[4]   remember    ms for which the number is remembered
+--  ARGV[5]   waited      ms since the call was made: taken off the delays
+--  ARGV[6..] id, due, record for each job: due is 0 (now), an absolute time in ms, or the
+--            negative of a delay in ms; a record is `{"v":1,"type":"T","created":MS}\npayload`
+--  returns   {OK, now, repeated, codes} | {LATE, now}
+--            repeated 1: the number was executed before, nothing was changed, all are accepted;
+--            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
+--            DEAD. Of an id that is named twice the first counts.
+if late(ARGV[3]) then
+  return { LATE, now }
+end
+local SEEN = P .. 'seen:' .. ARGV[1]
+if ARGV[1] ~= '' and tonumber(ARGV[2]) <= tonumber(call('GET', SEEN) or 0) then
+  return { OK, now, 1, {} }
+end
+local ids, n = {}, 0
+for i = 6, #ARGV, 3 do
+  n = n + 1
+  ids[n] = ARGV[i]
+end
+local codes, taken, plain = {}, {}, true
+for set, code in pairs({ [SCHEDULE] = EXISTS, [RUNNING] = RUNS, [DEAD] = IS_DEAD }) do
+  if call('EXISTS', set) == 1 then
+    for from = 1, n, SLICE do
+      local scores = call('ZMSCORE', set, unpack(ids, from, math.min(from + SLICE - 1, n)))
+      for k = 1, #scores do
+        if scores[k] then
+          codes[from + k - 1], plain = code, false
+        end
+      end
+    end
+  end
+end
+local waited, records, times, new, big = tonumber(ARGV[5]), {}, {}, 0, false
+for k = 1, n do
+  local i, id = 3 + 3 * k, ids[k]
+  if taken[id] then
+    codes[k], plain = codes[k] or EXISTS, false
+  elseif not codes[k] then
+    taken[id], codes[k] = true, OK
+    local due, record = tonumber(ARGV[i + 1]), ARGV[i + 2]
+    if due <= 0 then
+      due = now + math.max(0, -due - waited)
+    end
+    records[2 * new + 1], records[2 * new + 2] = id, record
+    times[2 * new + 1], times[2 * new + 2] = due, id
+    new, big = new + 1, big or #record > BIG_BYTES
+  end
+end
+each('HSET', JOBS, records)
+each('ZADD', SCHEDULE, times)
+if ARGV[1] ~= '' then
+  call('SET', SEEN, ARGV[2], 'PX', ARGV[4])
+end
+local m = read_meta()
+if new > 0 then
+  if big and not m.big then
+    call('HSET', META, 'big', 1)
+  end
+  count('enqueued', new)
+  baton(m, false)
+end
+return { OK, now, 0, plain and {} or codes }

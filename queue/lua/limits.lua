@@ -1,0 +1,35 @@
+-- Set a queue's limits. '' leaves a limit as it is, 0 lifts it.
+--
+--  KEYS[1]  prefix       hf:{queue}:
+--  ARGV[1]  not_after    ms on Redis's clock; 0: no limit
+--  ARGV[2]  max_running  jobs, across all workers
+--  ARGV[3]  rate_limit   jobs started
+--  ARGV[4]  rate_per     in so many ms
+--  ARGV[5]  file         '' : an order of an operator. Else what a worker's file says, in its
+--           words: nothing is done if that is what the file said before
+--  returns  {OK, now} | {LATE, now}. Sent twice: the same.
+if late(ARGV[1]) then
+  return { LATE, now }
+end
+if ARGV[5] ~= '' and call('HGET', META, 'file') == ARGV[5] then
+  return { OK, now }
+end
+open_writes()
+if ARGV[5] ~= '' then
+  call('HSET', META, 'file', ARGV[5])
+end
+local function set(field, value)
+  if value == '0' then
+    call('HDEL', META, field)
+  elseif value ~= '' then
+    call('HSET', META, field, value)
+  end
+end
+set('max_running', ARGV[2])
+set('rate_limit', ARGV[3])
+set('rate_per', ARGV[4])
+if ARGV[3] ~= '' then
+  call('HDEL', META, 'tokens', 'tokens_at')
+end
+baton(read_meta(), false)
+return { OK, now }

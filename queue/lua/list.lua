@@ -1,0 +1,42 @@
+-- A page of the jobs in a state, in their order, without payloads.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  state       ready, delayed, retry, running or dead
+--  ARGV[2]  after       '' : from the start; else the id after whose place the page begins
+--  ARGV[3]  limit       jobs, 1..1000
+--  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes}, ...}
+--           | {GONE, now} (`after` is not in that set). next: the last id that was looked at,
+--           '' at the end of the set: of `retry` a page may have few jobs, or none, before it.
+--           line is the record's first line.
+local state, limit = ARGV[1], tonumber(ARGV[3])
+local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
+local first = 0
+if ARGV[2] ~= '' then
+  local rank = call('ZRANK', set, ARGV[2])
+  if not rank then
+    return { GONE, now }
+  end
+  first = rank + 1
+elseif state == 'delayed' or state == 'retry' then
+  first = call('ZCOUNT', set, '-inf', now)
+end
+local found = call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES')
+local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
+for i = 1, #found, 2 do
+  local id, score = found[i], tonumber(found[i + 1])
+  if state == 'ready' and score > now then
+    answer[3] = ''
+    break
+  end
+  local record = call('HGET', JOBS, id) or ''
+  local nl = string.find(record, '\n', 1, true) or 0
+  local line = string.sub(record, 1, nl - 1)
+  if state ~= 'retry' or string.find(line, '"attempts":%s*[1-9]') then
+    local mark = call('HGET', CRASHES, id) or '0'
+    answer[#answer + 1] = {
+      id, score, line, #record - nl, call('GET', LOCK .. id) or '',
+      math.max(0, call('PTTL', LOCK .. id)), tonumber(string.match(mark, '^%d+')),
+    }
+  end
+end
+return answer

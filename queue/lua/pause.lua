@@ -1,0 +1,17 @@
+-- Pause a queue (nothing is claimed, also not from dead holders), or go on with it.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[2]  paused      1 or 0
+--  returns  {OK, now} | {LATE, now}. Sent twice: the same.
+if late(ARGV[1]) then
+  return { LATE, now }
+end
+open_writes()
+if ARGV[2] == '1' then
+  call('HSET', META, 'paused', 1)
+else
+  call('HDEL', META, 'paused')
+end
+baton(read_meta(), false)
+return { OK, now }

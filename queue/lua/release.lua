@@ -1,0 +1,38 @@
+-- Put back what this worker holds and did not run, with no attempt counted.
+--
+--  KEYS[1]   prefix      hf:{queue}:
+--  ARGV[1]   worker      its id
+--  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[4..] id, fence, due, error for each job, at most 1000. error '': due is the time at
+--            which it was due before the claim, so it is at the head again. Else the error is
+--            kept in the record, and due is a delay in ms from now.
+--  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST, GONE.
+--            Sent twice: LOST, and nothing changes.
+if late(ARGV[2]) then
+  return { LATE, now }
+end
+local places, codes, lost, unsure = owned(ARGV[1], 4, 4, tonumber(ARGV[3]))
+open_writes()
+for k = 1, #places do
+  local i = places[k]
+  local id, due, text = ARGV[i], tonumber(ARGV[i + 2]), ARGV[i + 3]
+  call('ZREM', RUNNING, id)
+  if text ~= '' then
+    due = now + due
+    call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
+      head.error = text
+    end))
+  end
+  call('ZADD', SCHEDULE, due, id)
+  call('DEL', LOCK .. id)
+  if call('EXISTS', CANCELS) == 1 then
+    call('HDEL', CANCELS, id)
+  end
+end
+count('lost', lost)
+count('unsure', unsure)
+if #places > 0 then
+  baton(read_meta(), false)
+end
+return { OK, now, codes }

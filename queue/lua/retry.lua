@@ -1,0 +1,36 @@
+-- Attempts failed: those jobs that this worker holds go back into the line, for later.
+--
+--  KEYS[1]   prefix      hf:{queue}:
+--  ARGV[1]   worker      its id
+--  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[4..] id, fence, delay, error for each job, at most 1000; delay in ms from now
+--  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST, GONE.
+--            Sent twice: LOST, and nothing is counted again.
+if late(ARGV[2]) then
+  return { LATE, now }
+end
+local places, codes, lost, unsure = owned(ARGV[1], 4, 4, tonumber(ARGV[3]))
+open_writes()
+for k = 1, #places do
+  local i = places[k]
+  local id = ARGV[i]
+  local record = rewrite(call('HGET', JOBS, id) or '', function(head)
+    head.attempts = (head.attempts or 0) + 1
+    head.error, head.failed = ARGV[i + 3], now
+  end)
+  call('ZREM', RUNNING, id)
+  call('HSET', JOBS, id, record)
+  call('ZADD', SCHEDULE, now + tonumber(ARGV[i + 2]), id)
+  call('DEL', LOCK .. id)
+  if call('EXISTS', CANCELS) == 1 then
+    call('HDEL', CANCELS, id)
+  end
+end
+count('failed', #places)
+count('lost', lost)
+count('unsure', unsure)
+if #places > 0 then
+  baton(read_meta(), false)
+end
+return { OK, now, codes }

@@ -1,0 +1,32 @@
+/* record.h - a job as Redis keeps it: one line of JSON, a newline, the payload as it is.
+ *
+ *   {"v":1,"type":"email.send","created":1700000000000,"attempts":2,"error":"..."}\n<payload>
+ *
+ * Fields (docs/keys.md): v, type, created (the producer's clock, Unix ms), and where they are
+ * set: max_attempts, timeout (ms), attempts, error, failed (Unix ms of the last failure), died
+ * (Unix ms), reason (why it is dead). Unknown fields are kept by the scripts. */
+#ifndef HF_QUEUE_RECORD_H
+#define HF_QUEUE_RECORD_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "holdfast/producer.h"
+#include "redis/call.h"
+
+typedef struct hf_record {
+    char type[HF_ID_SIZE];
+    int64_t created_ms;
+    uint32_t attempts, max_attempts, timeout_ms;
+    hf_bytes error;     /* owned by the record, "" if none: end with hf_record_done() */
+    hf_bytes payload;   /* borrowed from the text that was read */
+} hf_record;
+
+/* Appends a new job's record (without payload limit checks). */
+void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms);
+
+/* HF_OK, or HF_PROTO: not a record of version 1. */
+HF_MUSTCHECK hf_err hf_record_read(hf_record *out, hf_bytes text);
+void hf_record_done(hf_record *record);
+
+#endif
