@@ -1,0 +1,92 @@
+/* text.c - durations, sizes and numbers of base/text.h. Times are in time.c. */
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+
+typedef struct unit {
+    const char *name;
+    int64_t factor;
+} unit;
+
+/* From the smallest to the largest: formatting picks the largest that divides. */
+static const unit durations[] = {
+    {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000},
+};
+static const unit sizes[] = {
+    {"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
+};
+
+/* Reads digits up to the first character that is none. NULL: there were none, or too
+ * many. */
+static const char *read_digits(const char *text, int64_t *out)
+{
+    int64_t value = 0;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        int digit = *at - '0';
+        if (value > (INT64_MAX - digit) / 10)
+            return NULL;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return at == text ? NULL : at;
+}
+
+static bool read_with_unit(const char *text, const unit *units, size_t n, int64_t *out)
+{
+    int64_t value = 0;
+    const char *rest = read_digits(text, &value);
+    if (rest == NULL)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(rest, units[i].name) != 0)
+            continue;
+        if (value > INT64_MAX / units[i].factor)
+            return false;
+        *out = value * units[i].factor;
+        return true;
+    }
+    return false;
+}
+
+bool hf_parse_duration_ms(const char *text, int64_t *out)
+{
+    if (strcmp(text, "0") == 0) {
+        *out = 0;
+        return true;
+    }
+    return read_with_unit(text, durations, HF_COUNT(durations), out);
+}
+
+bool hf_parse_size(const char *text, int64_t *out)
+{
+    return read_with_unit(text, sizes, HF_COUNT(sizes), out);
+}
+
+bool hf_parse_int(const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    bool negative = *text == '-';
+    int64_t value = 0;
+    const char *rest = read_digits(text + (negative ? 1 : 0), &value);
+    if (rest == NULL || *rest != '\0')
+        return false;
+    if (negative)
+        value = -value;
+    if (value < min || value > max)
+        return false;
+    *out = value;
+    return true;
+}
+
+void hf_format_duration(int64_t ms, char out[HF_DURATION_SIZE])
+{
+    size_t i = HF_COUNT(durations) - 1;
+    while (i > 0 && (ms == 0 || ms % durations[i].factor != 0))
+        i--;
+    snprintf(out, HF_DURATION_SIZE, "%" PRId64 "%s", ms / durations[i].factor,
+             durations[i].name);
+}

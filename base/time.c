@@ -1,0 +1,166 @@
+/* time.c - points in time of base/text.h, in the proleptic Gregorian calendar, without
+ * the C library's time zone (that is state of the whole process). */
+#include "base/text.h"
+
+enum { DAY_S = 86400, YEAR_MAX = 9999 };
+
+/* A position in the text; `ok` stays false once something did not match. */
+typedef struct reader {
+    const char *at;
+    bool ok;
+} reader;
+
+/* Exactly `digits` digits, as a number of min..max. */
+static int take_number(reader *r, int digits, int min, int max)
+{
+    int value = 0;
+    for (int i = 0; i < digits && r->ok; i++) {
+        if (*r->at < '0' || *r->at > '9') {
+            r->ok = false;
+            return min;
+        }
+        value = value * 10 + (*r->at++ - '0');
+    }
+    if (value < min || value > max)
+        r->ok = false;
+    return r->ok ? value : min;
+}
+
+static void take_char(reader *r, char upper, char lower)
+{
+    if (r->ok && (*r->at == upper || *r->at == lower))
+        r->at++;
+    else
+        r->ok = false;
+}
+
+/* ".5" is 500; digits after the third are read and dropped. None at all is 0. */
+static int take_fraction_ms(reader *r)
+{
+    if (!r->ok || *r->at != '.')
+        return 0;
+    r->at++;
+    int ms = take_number(r, 1, 0, 9) * 100;
+    for (int weight = 10; r->ok && *r->at >= '0' && *r->at <= '9'; weight /= 10)
+        ms += take_number(r, 1, 0, 9) * weight;
+    return ms;
+}
+
+/* "Z", "+01:00" or "-05:30", in minutes east. */
+static int take_zone_min(reader *r)
+{
+    if (!r->ok)
+        return 0;
+    if (*r->at == 'Z' || *r->at == 'z') {
+        r->at++;
+        return 0;
+    }
+    int sign = *r->at == '-' ? -1 : 1;
+    take_char(r, '+', '-');
+    int hours = take_number(r, 2, 0, 23);
+    take_char(r, ':', ':');
+    return sign * (hours * 60 + take_number(r, 2, 0, 59));
+}
+
+static bool is_leap(int year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+static int days_in_month(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return month == 2 && is_leap(year) ? 29 : days[month - 1];
+}
+
+/* Days from 1970-01-01. A year that begins in March has its leap day at its end, so that
+ * the days before a month are a straight line. */
+static int64_t days_of_date(int year, int month, int day)
+{
+    int64_t y = month > 2 ? year : year - 1;
+    int64_t m = month > 2 ? month - 3 : month + 9;
+    /* 400 years are added so that every division is of a number that is not negative. */
+    y += 400;
+    int64_t days = y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
+    return days - (719468 + 146097);
+}
+
+static bool parse_seconds(const char *text, int64_t *out)
+{
+    reader r = {text, true};
+    int64_t seconds = take_number(&r, 1, 0, 9);
+    while (r.ok && *r.at >= '0' && *r.at <= '9' && seconds < INT64_MAX / 10000)
+        seconds = seconds * 10 + take_number(&r, 1, 0, 9);
+    int ms = take_fraction_ms(&r);
+    if (!r.ok || *r.at != '\0')
+        return false;
+    *out = seconds * 1000 + ms;
+    return true;
+}
+
+bool hf_parse_time_ms(const char *text, int64_t *out)
+{
+    if (text[0] == '@')
+        return parse_seconds(text + 1, out);
+    reader r = {text, true};
+    int year = take_number(&r, 4, 0, YEAR_MAX);
+    take_char(&r, '-', '-');
+    int month = take_number(&r, 2, 1, 12);
+    take_char(&r, '-', '-');
+    int day = take_number(&r, 2, 1, days_in_month(year, month));
+    take_char(&r, 'T', 't');
+    int hour = take_number(&r, 2, 0, 23);
+    take_char(&r, ':', ':');
+    int minute = take_number(&r, 2, 0, 59);
+    take_char(&r, ':', ':');
+    int second =
+        take_number(&r, 2, 0, 60); /* 60 is a leap second: the next one's first */
+    int ms = take_fraction_ms(&r);
+    int zone = take_zone_min(&r);
+    if (!r.ok || *r.at != '\0')
+        return false;
+    int64_t seconds = days_of_date(year, month, day) * DAY_S + hour * 3600 +
+                      (minute - zone) * 60 + second;
+    *out = seconds * 1000 + ms;
+    return true;
+}
+
+/* The last `digits` digits of value, then `end`; gives the place after it. */
+static char *put_digits(char *at, int digits, int64_t value, char end)
+{
+    for (int i = digits - 1; i >= 0; i--) {
+        at[i] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    at[digits] = end;
+    return at + digits + 1;
+}
+
+void hf_format_time(int64_t unix_ms, char out[HF_TIME_SIZE])
+{
+    const int64_t first = days_of_date(0, 1, 1) * DAY_S * 1000;
+    const int64_t end = days_of_date(YEAR_MAX + 1, 1, 1) * DAY_S * 1000;
+    if (unix_ms < first)
+        unix_ms = first;
+    if (unix_ms >= end)
+        unix_ms = end - 1;
+    int64_t since = unix_ms - first; /* not negative, so that / and % round down */
+    int64_t day = since / (DAY_S * 1000);
+    int64_t ms = since % (DAY_S * 1000);
+    int year = (int)(day / 366), month = 1;
+    int64_t day0 = days_of_date(0, 1, 1);
+    while (days_of_date(year + 1, 1, 1) - day0 <= day)
+        year++;
+    day -= days_of_date(year, 1, 1) - day0;
+    while (day >= days_in_month(year, month))
+        day -= days_in_month(year, month++);
+    char *at = out;
+    at = put_digits(at, 4, year, '-');
+    at = put_digits(at, 2, month, '-');
+    at = put_digits(at, 2, day + 1, 'T');
+    at = put_digits(at, 2, ms / 3600000, ':');
+    at = put_digits(at, 2, ms / 60000 % 60, ':');
+    at = put_digits(at, 2, ms / 1000 % 60, '.');
+    at = put_digits(at, 3, ms % 1000, 'Z');
+    *at = '\0';
+}
