@@ -99,5 +99,12 @@ endforeach()
 string(APPEND h "\n/* Every script above, and NULL at the end. */\n"
   "extern const hf_script *const hf_lua_${MODULE}_all[];\n")
 string(APPEND c "const hf_script *const hf_lua_${MODULE}_all[] = {\n${all}    NULL,\n};\n")
-file(WRITE "${OUT}.h" "${h}")
+# The digests are in the C file, so a change of a script compiles nothing but that.
+set(old "")
+if(EXISTS "${OUT}.h")
+  file(READ "${OUT}.h" old)
+endif()
+if(NOT old STREQUAL h)
+  file(WRITE "${OUT}.h" "${h}")
+endif()
 file(WRITE "${OUT}.c" "${c}")
