@@ -18,6 +18,8 @@ install(DIRECTORY "${PROJECT_BINARY_DIR}/lua" DESTINATION "${CMAKE_INSTALL_DATAD
 file(GLOB manuals CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.1")
 install(FILES ${manuals} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 
+# The prefix is found from where the file is, so that what is installed may be moved.
+file(RELATIVE_PATH up_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(cmake/holdfast.pc.in holdfast.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/holdfast.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
