@@ -1,0 +1,249 @@
+/* record.c - writes and reads the line of JSON in front of a payload.
+ *
+ * Reading is on the path of every job, so the line that we ourselves write (flat, whole
+ * numbers, strings of plain ASCII without escapes) is scanned by hand. The scanner either
+ * understands the whole line exactly as a JSON parser would, or says so and touches nothing:
+ * then jansson reads it. */
+#include "queue/record.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/id.h"
+#include "queue/args.h"
+
+enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 160, DIGITS_MAX = 18 };
+
+/* What a header says, before it is checked. Strings are borrowed. */
+typedef struct header {
+    int64_t version, created, attempts, max_attempts, timeout;
+    hf_bytes type, error;
+} header;
+
+typedef struct field {
+    const char *name;
+    size_t len;
+    size_t offset; /* in struct header */
+    bool text;
+} field;
+
+#define FIELD(key, member, is_text) {key, sizeof key - 1, offsetof(header, member), is_text}
+static const field fields[] = {
+    FIELD("v", version, false),
+    FIELD("type", type, true),
+    FIELD("created", created, false),
+    FIELD("attempts", attempts, false),
+    FIELD("max_attempts", max_attempts, false),
+    FIELD("timeout", timeout, false),
+    FIELD("error", error, true),
+};
+
+static const field *field_find(const char *name, size_t len)
+{
+    for (size_t i = 0; i < HF_COUNT(fields); i++) {
+        if (fields[i].len == len && memcmp(fields[i].name, name, len) == 0)
+            return &fields[i];
+    }
+    return NULL;
+}
+
+static void *field_of(header *head, const field *f)
+{
+    return (char *)head + f->offset;
+}
+
+/* ---- writing ---- */
+
+static size_t put(char *out, size_t at, const char *text, size_t len)
+{
+    memcpy(out + at, text, len);
+    return at + len;
+}
+
+static size_t put_number(char *out, size_t at, const char *name, int64_t value)
+{
+    at = put(out, at, name, strlen(name));
+    return at + hf_decimal(out + at, value);
+}
+
+void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
+{
+    char head[HEADER_SIZE];
+    size_t type_len = strlen(job->type);
+    HF_ASSERT(type_len <= HF_NAME_MAX);
+    size_t at = put_number(head, 0, "{\"v\":", VERSION);
+    at = put(head, at, ",\"type\":\"", 9);
+    at = put(head, at, job->type, type_len);
+    at = put_number(head, at, "\",\"created\":", created_ms);
+    if (job->max_attempts != 0)
+        at = put_number(head, at, ",\"max_attempts\":", job->max_attempts);
+    if (job->timeout_ms != 0)
+        at = put_number(head, at, ",\"timeout\":", job->timeout_ms);
+    at = put(head, at, "}\n", 2);
+    hf_buf_add(out, head, at);
+    if (job->payload_len != 0)
+        hf_buf_add(out, job->payload, job->payload_len);
+}
+
+/* ---- reading what we wrote ---- */
+
+/* The characters up to the closing quote; false on an escape, a control character, or a byte
+ * that would have to be checked as UTF-8. */
+static bool scan_string(const char **at, const char *end, hf_bytes *out)
+{
+    const char *p = *at;
+    if (p == end || *p++ != '"')
+        return false;
+    const char *start = p;
+    while (p != end && *p != '"') {
+        if (*p == '\\' || *p < 0x20 || *p > 0x7e)
+            return false;
+        p++;
+    }
+    if (p == end)
+        return false;
+    *out = (hf_bytes){start, (size_t)(p - start)};
+    *at = p + 1;
+    return true;
+}
+
+/* A whole number as JSON writes it: no sign, no leading zero, few enough digits to fit. */
+static bool scan_number(const char **at, const char *end, int64_t *out)
+{
+    const char *p = *at;
+    int64_t value = 0;
+    while (p != end && *p >= '0' && *p <= '9' && p - *at < DIGITS_MAX)
+        value = value * 10 + (*p++ - '0');
+    if (p == *at || (**at == '0' && p - *at > 1))
+        return false;
+    *out = value;
+    *at = p;
+    return true;
+}
+
+static bool scan_field(const char **at, const char *end, header *head)
+{
+    hf_bytes name, text;
+    int64_t number;
+    if (!scan_string(at, end, &name) || *at == end || *(*at)++ != ':')
+        return false;
+    bool is_text = *at != end && **at == '"';
+    if (is_text ? !scan_string(at, end, &text) : !scan_number(at, end, &number))
+        return false;
+    const field *f = field_find(name.ptr, name.len);
+    if (f == NULL)
+        return true;
+    if (f->text != is_text)
+        return false;
+    if (is_text)
+        *(hf_bytes *)field_of(head, f) = text;
+    else
+        *(int64_t *)field_of(head, f) = number;
+    return true;
+}
+
+static bool scan(const char *at, const char *end, header *head)
+{
+    if (at == end || *at++ != '{')
+        return false;
+    for (;;) {
+        if (!scan_field(&at, end, head) || at == end)
+            return false;
+        char c = *at++;
+        if (c == '}')
+            return at == end;
+        if (c != ',')
+            return false;
+    }
+}
+
+/* ---- reading anything else ---- */
+
+/* False: a field that we know has another type than it must have. */
+static bool take_field(json_t *root, const field *f, header *head)
+{
+    json_t *value = json_object_get(root, f->name);
+    if (value == NULL)
+        return true;
+    if (f->text) {
+        *(hf_bytes *)field_of(head, f) =
+            (hf_bytes){json_string_value(value), json_string_length(value)};
+        return json_is_string(value);
+    }
+    *(int64_t *)field_of(head, f) = json_integer_value(value);
+    return json_is_integer(value);
+}
+
+/* *root must outlive the strings in *head. */
+static bool parse(json_t **root, const char *text, size_t len, header *head)
+{
+    *root = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(*root))
+        return false;
+    for (size_t i = 0; i < HF_COUNT(fields); i++) {
+        if (!take_field(*root, &fields[i], head))
+            return false;
+    }
+    return true;
+}
+
+/* ---- */
+
+static bool fits(int64_t value)
+{
+    return value >= 0 && value <= UINT32_MAX;
+}
+
+static hf_err take_header(hf_record *out, const header *head)
+{
+    if (head->version != VERSION || head->created < 0 || !fits(head->attempts) ||
+        !fits(head->max_attempts) || !fits(head->timeout) ||
+        !hf_name_ok_n(head->type.ptr, head->type.len))
+        return HF_PROTO;
+    out->error = (hf_bytes){"", 0};
+    if (head->error.len != 0) {
+        char *copy = malloc(head->error.len + 1);
+        if (copy == NULL)
+            return HF_NOMEM;
+        memcpy(copy, head->error.ptr, head->error.len);
+        copy[head->error.len] = '\0';
+        out->error = (hf_bytes){copy, head->error.len};
+    }
+    memcpy(out->type, head->type.ptr, head->type.len);
+    out->type[head->type.len] = '\0';
+    out->created_ms = head->created;
+    out->attempts = (uint32_t)head->attempts;
+    out->max_attempts = (uint32_t)head->max_attempts;
+    out->timeout_ms = (uint32_t)head->timeout;
+    return HF_OK;
+}
+
+hf_err hf_record_read(hf_record *out, hf_bytes text)
+{
+    const char *start = text.ptr;
+    const char *end = text.len == 0 ? NULL : memchr(start, '\n', text.len);
+    *out = (hf_record){.error = {"", 0}};
+    if (end == NULL)
+        return HF_PROTO;
+    out->payload = (hf_bytes){end + 1, text.len - (size_t)(end + 1 - start)};
+    header head = {.type = {"", 0}, .error = {"", 0}};
+    if (scan(start, end, &head))
+        return take_header(out, &head);
+    head = (header){.type = {"", 0}, .error = {"", 0}};
+    json_t *root = NULL;
+    hf_err err = HF_PROTO;
+    if (parse(&root, start, (size_t)(end - start), &head))
+        err = take_header(out, &head);
+    json_decref(root);
+    return err;
+}
+
+void hf_record_done(hf_record *record)
+{
+    if (record->error.len != 0)
+        free((void *)(uintptr_t)record->error.ptr);
+    record->error = (hf_bytes){"", 0};
+}
