@@ -78,6 +78,8 @@ typedef struct hf_claim_args {
     const char *worker;
     uint64_t number;        /* of this claim, rising for each worker and queue */
     uint32_t max;           /* jobs, 1..HF_CLAIM_MAX */
+    uint32_t slots;         /* how many can start at once: where a limit is set, no more are
+                               taken; 0: max */
     uint32_t lease_ms;
     int64_t not_after;
     uint32_t alive_ms;      /* refresh the queue's list of workers for so long; 0: do not */
@@ -122,11 +124,12 @@ typedef enum hf_verdict_op { HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE, HF_OP_B
 typedef struct hf_verdict_item {
     const char *id;
     const char *fence;      /* decimal digits */
-    bool resent;            /* it was sent before, unanswered */
+    bool resent;            /* it was sent before, unanswered; such items come first */
     bool counts;            /* BURY: counts a failed attempt; RETRY always does, RELEASE never */
     int64_t due_ms;         /* RELEASE: when it was due; with an error text: ms from now.
                                RETRY: ms from now */
-    hf_bytes error;         /* RETRY, BURY: the error; RELEASE: "" or the error */
+    hf_bytes error;         /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
+                               HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
     const char *reason;     /* BURY: "attempts", "handler", "type" or "cancelled" */
 } hf_verdict_item;
 
@@ -176,7 +179,7 @@ HF_MUSTCHECK hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues,
 HF_MUSTCHECK hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const *queues,
                                  size_t n, size_t *which, int64_t *at_ms);
 
-/* Ends the blocking of another client of this process. */
+/* Ends the blocking of another client of this process. HF_CONN: that has no connection. */
 HF_MUSTCHECK hf_err hf_op_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb,
                                   void *arg);
 

@@ -1,0 +1,67 @@
+/* ops.c - what producers ask for: enqueue, register, forget. */
+#include "queue/ops.h"
+
+#include "base/base.h"
+#include "queue/keys.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+enum { ENQUEUE_FIXED = 5, ENQUEUE_EACH = 3 };
+
+hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue, const hf_enqueue_args *args,
+                     const hf_enqueue_item *items, size_t n, uint32_t timeout_ms,
+                     hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    HF_ASSERT(n >= 1 && n <= HF_BATCH_JOBS);
+    if (!hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n, ENQUEUE_FIXED + n))
+        return HF_NOMEM;
+    hf_args_text(&a, args->producer);
+    hf_args_int(&a, (int64_t)args->number);
+    hf_args_int(&a, args->not_after);
+    hf_args_int(&a, args->remember_ms);
+    hf_args_int(&a, args->waited_ms);
+    for (size_t i = 0; i < n; i++) {
+        hf_args_text(&a, items[i].id);
+        hf_args_int(&a, items[i].due_ms);
+        hf_args_bytes(&a, items[i].record);
+    }
+    return hf_queue_send(client, queue, &hf_lua_queue_enqueue, &a, timeout_ms, cb, arg);
+}
+
+hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out)
+{
+    *out = (hf_enqueued){.now_ms = 0};
+    hf_err err = hf_script_status(answer, 4, &out->now_ms);
+    if (err != HF_OK)
+        return err;
+    out->repeated = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
+    out->codes = hf_reply_at(answer->reply, 3);
+    return hf_reply_is_array(out->codes) ? HF_OK : HF_PROTO;
+}
+
+hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    char key[HF_KEY_SIZE];
+    hf_key_queues(key, queue->ns);
+    if (!hf_args_init(&a, 3, 0))
+        return HF_NOMEM;
+    hf_args_text(&a, "SADD");
+    hf_args_text(&a, key);
+    hf_args_text(&a, queue->name);
+    return hf_command_send(client, &a, 0, cb, arg);
+}
+
+hf_err hf_op_forget(hf_client *client, const hf_queue *queue, const char *producer,
+                    hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    char key[HF_KEY_SIZE];
+    hf_key_seen(key, queue, producer);
+    if (!hf_args_init(&a, 2, 0))
+        return HF_NOMEM;
+    hf_args_text(&a, "DEL");
+    hf_args_text(&a, key);
+    return hf_command_send(client, &a, 0, cb, arg);
+}

@@ -1,0 +1,114 @@
+/* ops_claim.c - taking jobs, keeping them, and giving back what a lost answer took. */
+#include "queue/ops.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+enum { CLAIM_ARGS = 11, UNCLAIM_ARGS = 2, RENEW_FIXED = 4, RENEW_EACH = 2 };
+
+/* ---- claim ---- */
+
+hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args *args,
+                   hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    char flags[4];
+    size_t n = 0;
+    HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
+    if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
+        return HF_NOMEM;
+    if (args->baton)
+        flags[n++] = 'b';
+    if (args->forgive)
+        flags[n++] = 'f';
+    if (args->jumped)
+        flags[n++] = 'j';
+    hf_args_text(&a, args->worker);
+    hf_args_int(&a, (int64_t)args->number);
+    hf_args_int(&a, args->max);
+    hf_args_int(&a, args->lease_ms);
+    hf_args_int(&a, args->not_after);
+    hf_args_int(&a, args->alive_ms);
+    hf_args_int(&a, args->poison);
+    hf_args_int(&a, args->dead_max);
+    hf_args_int(&a, args->dead_age_ms);
+    hf_args_bytes(&a, (hf_bytes){flags, n});
+    hf_args_int(&a, args->slots != 0 ? args->slots : args->max);
+    hf_args_int(&a, args->slots == 0 ? args->max : args->slots);
+    return hf_queue_send(client, queue, &hf_lua_queue_claim, &a, 0, cb, arg);
+}
+
+hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
+{
+    *out = (hf_claimed){.n = 0};
+    hf_err err = hf_script_status(answer, 7, &out->now_ms);
+    if (err != HF_OK)
+        return err;
+    const hf_reply *reply = answer->reply;
+    out->fence = hf_reply_bytes(hf_reply_at(reply, 2));
+    out->next_ms = hf_reply_int(hf_reply_at(reply, 3));
+    out->jobs_ = hf_reply_at(reply, 4);
+    out->records_ = hf_reply_at(reply, 5);
+    out->crashes_ = hf_reply_at(reply, 6);
+    out->n = hf_reply_len(out->records_);
+    if (out->fence.len == 0 || hf_reply_len(out->jobs_) != 2 * out->n) {
+        out->n = 0;
+        return HF_PROTO;
+    }
+    return HF_OK;
+}
+
+/* Only jobs whose holder died are listed, and those are few. */
+static uint32_t crashes_of(const hf_claimed *claimed, hf_bytes id)
+{
+    size_t n = hf_reply_len(claimed->crashes_);
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        hf_bytes other = hf_reply_bytes(hf_reply_at(claimed->crashes_, i));
+        if (other.len == id.len && memcmp(other.ptr, id.ptr, id.len) == 0)
+            return (uint32_t)hf_reply_int(hf_reply_at(claimed->crashes_, i + 1));
+    }
+    return 0;
+}
+
+void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out)
+{
+    out->id = hf_reply_bytes(hf_reply_at(claimed->jobs_, 2 * i));
+    out->due_ms = hf_reply_int(hf_reply_at(claimed->jobs_, 2 * i + 1));
+    out->record = hf_reply_bytes(hf_reply_at(claimed->records_, i));
+    out->crashes = crashes_of(claimed, out->id);
+}
+
+hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worker,
+                     uint64_t number, hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    if (!hf_args_init(&a, UNCLAIM_ARGS, 1))
+        return HF_NOMEM;
+    hf_args_text(&a, worker);
+    hf_args_int(&a, (int64_t)number);
+    return hf_queue_send(client, queue, &hf_lua_queue_unclaim, &a, 0, cb, arg);
+}
+
+/* ---- renew ---- */
+
+hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args *args,
+                   const hf_renew_item *items, size_t n, uint32_t timeout_ms, hf_answer_cb cb,
+                   void *arg)
+{
+    hf_args a;
+    HF_ASSERT(n >= 1 && n <= HF_VERDICTS_MAX);
+    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n, RENEW_FIXED))
+        return HF_NOMEM;
+    hf_args_text(&a, args->worker);
+    hf_args_int(&a, args->lease_ms);
+    hf_args_int(&a, args->not_after);
+    hf_args_int(&a, args->alive_ms);
+    for (size_t i = 0; i < n; i++) {
+        hf_args_text(&a, items[i].id);
+        hf_args_text(&a, items[i].fence);
+    }
+    return hf_queue_send(client, queue, &hf_lua_queue_renew, &a, timeout_ms, cb, arg);
+}

@@ -1,0 +1,107 @@
+/* ops_verdict.c - what became of jobs: complete, retry, release, bury. */
+#include "queue/ops.h"
+
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "queue/error_text.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+typedef struct verdict_form {
+    const hf_script *script;
+    size_t fixed, each; /* arguments */
+} verdict_form;
+
+static const verdict_form forms[] = {
+    [HF_OP_COMPLETE] = {&hf_lua_queue_complete, 3, 2},
+    [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 4},
+    [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 4},
+    [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 5},
+};
+
+/* Room for those error texts that cannot be sent as they are. NULL in *out: there is none.
+ * False: out of memory. */
+static bool take_scratch(char **out, hf_verdict_op op, const hf_verdict_item *items, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; op != HF_OP_COMPLETE && i < n; i++) {
+        if (!hf_error_text_fits(items[i].error))
+            bytes += items[i].error.len;
+    }
+    *out = bytes == 0 ? NULL : malloc(bytes);
+    return bytes == 0 || *out != NULL;
+}
+
+static void add_error(hf_args *a, hf_bytes error, char **scratch)
+{
+    if (!hf_error_text_fits(error)) {
+        size_t len = hf_error_text_mend(*scratch, error);
+        error = (hf_bytes){*scratch, len};
+        *scratch += len;
+    }
+    hf_args_bytes(a, error);
+}
+
+static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item, char **scratch)
+{
+    hf_args_text(a, item->id);
+    hf_args_text(a, item->fence);
+    if (op == HF_OP_COMPLETE)
+        return;
+    if (op == HF_OP_BURY) {
+        hf_args_flag(a, item->counts);
+        hf_args_text(a, item->reason);
+    } else {
+        hf_args_int(a, item->due_ms);
+    }
+    add_error(a, item->error, scratch);
+}
+
+static size_t count_resent(const hf_verdict_item *items, size_t n)
+{
+    size_t resent = 0;
+    while (resent < n && items[resent].resent)
+        resent++;
+    return resent;
+}
+
+hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
+                     const hf_verdict_args *args, const hf_verdict_item *items, size_t n,
+                     hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    char *scratch;
+    const verdict_form *form = &forms[op];
+    HF_ASSERT(n >= 1 && n <= HF_VERDICTS_MAX);
+    if (!take_scratch(&scratch, op, items, n))
+        return HF_NOMEM;
+    char *at = scratch;
+    hf_err err = HF_NOMEM;
+    if (!hf_args_init(&a, form->fixed + form->each * n, form->fixed + n))
+        goto done;
+    hf_args_text(&a, args->worker);
+    hf_args_int(&a, args->not_after);
+    hf_args_int(&a, (int64_t)count_resent(items, n));
+    if (op == HF_OP_BURY) {
+        hf_args_int(&a, args->dead_max);
+        hf_args_int(&a, args->dead_age_ms);
+    }
+    for (size_t i = 0; i < n; i++)
+        add_item(&a, op, &items[i], &at);
+    err = hf_queue_send(client, queue, form->script, &a, 0, cb, arg);
+done:
+    free(scratch);
+    return err;
+}
+
+hf_err hf_settled_read(const hf_answer *answer, hf_settled *out)
+{
+    *out = (hf_settled){.n = 0};
+    hf_err err = hf_script_status(answer, 3, &out->now_ms);
+    if (err != HF_OK)
+        return err;
+    out->codes = hf_reply_at(answer->reply, 2);
+    out->n = hf_reply_len(out->codes);
+    return hf_reply_is_array(out->codes) ? HF_OK : HF_PROTO;
+}
