@@ -1,0 +1,249 @@
+/* client.c - the life of a client: holdfast/client.h. */
+#include "redis/client_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+
+enum {
+    MAGIC = 0x48664331,
+    CONNECT_MS = 5000,
+    REQUEST_MS = 1000,
+    TIMEOUT_MAX_MS = 600000,
+    OUT_MAX = 256 << 20 /* bytes of requests that have not left yet */
+};
+
+static const char default_url[] = "redis://localhost:6379/0";
+
+static void check(const hf_client *client)
+{
+    HF_ASSERT(client != NULL && client->magic == MAGIC && client->phase != CLIENT_CLOSED);
+}
+
+static void set_status(hf_client *client, hf_err err, const char *why)
+{
+    client->err = err;
+    snprintf(client->detail, sizeof client->detail, "%s", why);
+}
+
+static void tell(hf_client *client)
+{
+    if (client->on_event != NULL)
+        client->on_event(client, client->err, client->detail, client->arg);
+}
+
+void hf_client_handle_closed(void *arg)
+{
+    hf_client *client = arg;
+    if (--client->handles > 0)
+        return;
+    void (*cb)(void *) = client->close_cb;
+    void *cb_arg = client->close_arg;
+    hf_url_wipe(&client->url);
+    hf_buf_done(&client->out);
+    hf_flight_done(&client->flight);
+    client->magic = 0;
+    free(client);
+    if (cb != NULL)
+        cb(cb_arg);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    hf_client_handle_closed(handle->data);
+}
+
+static void close_handles(hf_client *client)
+{
+    uv_close((uv_handle_t *)&client->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&client->deadline, on_handle_closed);
+    uv_close((uv_handle_t *)&client->soon, on_handle_closed);
+}
+
+static void on_soon(uv_idle_t *soon)
+{
+    hf_client *client = soon->data;
+    uv_idle_stop(soon);
+    if (client->lost) {
+        client->lost = false;
+        hf_call_fail_all(client, client->detail);
+        if (client->phase != CLIENT_CLOSED) {
+            hf_connect_wait(client);
+            tell(client);
+        }
+    }
+    if (client->phase == CLIENT_CLOSED) {
+        hf_call_fail_all(client, "the client was closed");
+        close_handles(client);
+        return;
+    }
+    hf_call_flush(client);
+}
+
+void hf_client_soon(hf_client *client)
+{
+    uv_idle_start(&client->soon, on_soon); /* does nothing when it is active */
+}
+
+/* The server may not notice that this connection has gone, and goes on with what it sent.
+ */
+static void remember_old_id(hf_client *client)
+{
+    if (client->server.client_id == 0)
+        return;
+    if (client->n_old_ids == HF_OLD_IDS_MAX) {
+        for (size_t i = 1; i < HF_OLD_IDS_MAX; i++)
+            client->old_ids[i - 1] = client->old_ids[i];
+        client->n_old_ids--;
+    }
+    client->old_ids[client->n_old_ids++] = client->server.client_id;
+}
+
+void hf_client_drop_link(hf_client *client)
+{
+    if (client->link == NULL)
+        return;
+    if (client->phase == CLIENT_READY)
+        remember_old_id(client);
+    hf_link_drop(client->link);
+    client->link = NULL;
+    hf_buf_clear(&client->out);
+    client->out_given = 0;
+    client->repairing = NULL;
+    uv_timer_stop(&client->deadline);
+    client->deadline_ns = UINT64_MAX;
+    client->overdue = false;
+}
+
+void hf_client_lose(hf_client *client, hf_err err, const char *why)
+{
+    char text[HF_DETAIL_SIZE]; /* `why` may be the very text that is written over */
+    snprintf(text, sizeof text, "%.160s: %s", client->place, why);
+    hf_client_drop_link(client);
+    client->phase = CLIENT_WAIT;
+    uv_timer_stop(&client->timer);
+    client->failures++;
+    set_status(client, err, text);
+    client->lost = true;
+    hf_client_soon(client);
+}
+
+static hf_err refuse(char *detail, hf_err err, const char *why)
+{
+    if (detail != NULL)
+        snprintf(detail, HF_DETAIL_SIZE, "%s", why);
+    return err;
+}
+
+/* 0 becomes the default. */
+static bool timeout_ok(uint32_t given_ms, uint32_t default_ms, uint32_t *out)
+{
+    *out = given_ms == 0 ? default_ms : given_ms;
+    return *out <= TIMEOUT_MAX_MS;
+}
+
+/* Everything about the options that can be wrong. */
+static hf_err take_options(hf_client *client, const hf_client_opts *opts, char *detail)
+{
+    if (opts->loop == NULL)
+        return refuse(detail, HF_INVALID, "a client needs a loop");
+    if (!timeout_ok(opts->connect_timeout_ms, CONNECT_MS, &client->connect_timeout_ms) ||
+        !timeout_ok(opts->request_timeout_ms, REQUEST_MS, &client->request_timeout_ms))
+        return refuse(detail, HF_INVALID, "a time-out is longer than 600000 ms");
+    char why[HF_DETAIL_SIZE];
+    hf_err err =
+        hf_url_parse(&client->url, opts->url == NULL ? default_url : opts->url, why);
+    if (err == HF_OK && opts->password_file != NULL)
+        err = hf_url_read_password(&client->url, opts->password_file, why);
+    if (err != HF_OK)
+        return refuse(detail, err, why);
+    if (client->url.user[0] != '\0' && client->url.password[0] == '\0')
+        return refuse(detail, HF_INVALID,
+                      "the URL names a user, and there is no password");
+    hf_url_place(&client->url, client->place);
+    client->loop = opts->loop;
+    client->on_event = opts->on_event;
+    client->arg = opts->arg;
+    return HF_OK;
+}
+
+static void start_handles(hf_client *client)
+{
+    /* These initialise memory; they cannot fail. */
+    uv_idle_init(client->loop, &client->soon);
+    uv_timer_init(client->loop, &client->timer);
+    uv_timer_init(client->loop, &client->deadline);
+    client->soon.data = client->timer.data = client->deadline.data = client;
+    client->handles = 3;
+    client->deadline_ns = UINT64_MAX;
+}
+
+hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
+                      char detail[HF_DETAIL_SIZE])
+{
+    hf_client *client = calloc(1, sizeof *client);
+    if (client == NULL)
+        return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
+    hf_err err = take_options(client, opts, detail);
+    if (err == HF_OK && hf_random_bytes(&client->rng, sizeof client->rng) != HF_OK)
+        err = refuse(detail, HF_SYSTEM, "the system gives no random numbers");
+    if (err != HF_OK) {
+        hf_url_wipe(&client->url);
+        free(client);
+        return err;
+    }
+    client->magic = MAGIC;
+    hf_buf_init(&client->out, OUT_MAX);
+    set_status(client, HF_CONN, "not connected yet");
+    start_handles(client);
+    /* Not here and now: an event must not come before the caller has *out. */
+    uv_timer_start(&client->timer, hf_connect_on_timer, 0, 0);
+    *out = client;
+    return HF_OK;
+}
+
+void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg)
+{
+    if (client == NULL)
+        return;
+    check(client);
+    hf_client_drop_link(client);
+    if (client->resolve != NULL)
+        hf_resolve_drop(client->resolve);
+    client->phase = CLIENT_CLOSED;
+    client->close_cb = cb;
+    client->close_arg = arg;
+    hf_client_soon(client);
+}
+
+bool hf_client_ready(const hf_client *client)
+{
+    check(client);
+    return client->phase == CLIENT_READY;
+}
+
+hf_err hf_client_status(const hf_client *client)
+{
+    check(client);
+    return client->err;
+}
+
+const char *hf_client_detail(const hf_client *client)
+{
+    check(client);
+    return client->detail;
+}
+
+const hf_server_info *hf_client_server(const hf_client *client)
+{
+    check(client);
+    return &client->server;
+}
+
+void hf_client_reset(hf_client *client)
+{
+    check(client);
+    if (client->link != NULL)
+        hf_client_lose(client, HF_CONN, "the connection was reset on request");
+}

@@ -1,0 +1,156 @@
+/* connect.c - from nothing to a connection.
+ *
+ * A try has one deadline, from the name to READY. Within it each address gets an equal
+ * share of what is left, so that one that swallows packets does not hide the next. */
+#include <stdio.h>
+
+#include "base/backoff.h"
+#include "base/clock.h"
+#include "redis/client_state.h"
+
+static const hf_backoff waits = {
+    .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 50, .cap_ms = 2000, .jitter = 0.25};
+
+static void on_open(void *owner, const char *why);
+static void on_room(void *owner);
+static void on_lost(void *owner, hf_err err, const char *why);
+
+static const hf_link_hooks link_hooks = {.on_open = on_open,
+                                         .on_reply = hf_call_on_reply,
+                                         .on_room = on_room,
+                                         .on_lost = on_lost,
+                                         .on_closed = hf_client_handle_closed};
+
+void hf_connect_wait(hf_client *client)
+{
+    int64_t wait_ms = hf_backoff_ms(&waits, client->failures, &client->rng);
+    uv_timer_start(&client->timer, hf_connect_on_timer, (uint64_t)wait_ms, 0);
+}
+
+/* What is left of the try, as the share of one of n; at least a millisecond. */
+static uint64_t share_ms(const hf_client *client, size_t n)
+{
+    uint64_t now = hf_boot_ns();
+    uint64_t left = client->try_end_ns > now ? client->try_end_ns - now : 0;
+    uint64_t share = left / HF_MS_NS / n;
+    return share > 0 ? share : 1;
+}
+
+/* Goes to the next address that does not refuse at once; after the last the try has
+ * failed, for the reason `why` if there is none at all. */
+static void next_address(hf_client *client, const char *why)
+{
+    char detail[HF_DETAIL_SIZE];
+    snprintf(detail, sizeof detail, "%s", why);
+    while (client->next_address < client->addresses.n) {
+        size_t left = client->addresses.n - client->next_address;
+        const hf_address *address = &client->addresses.at[client->next_address++];
+        hf_err err = hf_link_open(&client->link, client->loop, address, &link_hooks,
+                                  client, detail);
+        if (err != HF_OK)
+            continue;
+        client->handles++;
+        client->phase = CLIENT_CONNECT;
+        uv_timer_start(&client->timer, hf_connect_on_timer, share_ms(client, left), 0);
+        return;
+    }
+    hf_client_lose(client, HF_CONN, detail);
+}
+
+/* This address does not lead to a Redis that answers. */
+static void address_failed(hf_client *client, const char *why)
+{
+    hf_client_drop_link(client);
+    /* Only the greeting can be in flight, and it does not mind. */
+    hf_call_fail_all(client, why);
+    next_address(client, why);
+}
+
+static void on_open(void *owner, const char *why)
+{
+    hf_client *client = owner;
+    if (why != NULL) {
+        address_failed(client, why);
+        return;
+    }
+    client->phase = CLIENT_GREET;
+    hf_greet_begin(client);
+}
+
+static void on_room(void *owner)
+{
+    hf_call_flush(owner);
+}
+
+static void on_lost(void *owner, hf_err err, const char *why)
+{
+    hf_client *client = owner;
+    if (client->phase == CLIENT_GREET && err == HF_CONN)
+        address_failed(client, why);
+    else
+        hf_client_lose(client, err, why);
+}
+
+static void on_resolved(void *owner, const hf_addresses *found, const char *why)
+{
+    hf_client *client = owner;
+    client->resolve = NULL;
+    if (client->phase != CLIENT_RESOLVE)
+        return; /* too late for its try; the next one asks again */
+    if (why == NULL) {
+        client->addresses = *found;
+        next_address(client, "the name has no address");
+        return;
+    }
+    char detail[HF_DETAIL_SIZE];
+    snprintf(detail, sizeof detail, "the name cannot be resolved: %s", why);
+    hf_client_lose(client, HF_CONN, detail);
+}
+
+static const hf_resolve_hooks resolve_hooks = {.on_done = on_resolved,
+                                               .on_closed = hf_client_handle_closed};
+
+void hf_connect_begin(hf_client *client)
+{
+    client->try_end_ns = hf_boot_ns() + client->connect_timeout_ms * HF_MS_NS;
+    client->next_address = 0;
+    if (hf_resolve_at_once(&client->url, &client->addresses)) {
+        next_address(client, "no address");
+        return;
+    }
+    client->phase = CLIENT_RESOLVE;
+    uv_timer_start(&client->timer, hf_connect_on_timer, client->connect_timeout_ms, 0);
+    /* One that is still stuck from an earlier try is waited for again, so that a name
+     * server that is silent holds one thread of each client, not one of each try. */
+    if (client->resolve != NULL)
+        return;
+    hf_err err = hf_resolve_start(&client->resolve, client->loop, &client->url,
+                                  &resolve_hooks, client);
+    if (err != HF_OK) {
+        hf_client_lose(client, err, "no thread to resolve the name in");
+        return;
+    }
+    client->handles++;
+}
+
+void hf_connect_on_timer(uv_timer_t *timer)
+{
+    hf_client *client = timer->data;
+    switch (client->phase) {
+    case CLIENT_WAIT:
+        hf_connect_begin(client);
+        break;
+    case CLIENT_RESOLVE:
+        hf_client_lose(client, HF_CONN, "resolving the name takes too long");
+        break;
+    case CLIENT_CONNECT:
+        address_failed(client, "no connection within the time");
+        break;
+    case CLIENT_GREET:
+        address_failed(client, "connected, but no answer within the time");
+        break;
+    case CLIENT_READY:
+    case CLIENT_CLOSED:
+        break;
+    }
+}

@@ -1,0 +1,178 @@
+/* greet.c - from a connection to READY.
+ *
+ * AUTH, SELECT, CLIENT ID and INFO are sent at once. Then the connections of ours that
+ * this server may still take for alive are killed, before anything is asked of it on this
+ * one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hiredis/hiredis.h>
+
+#include "base/base.h"
+#include "redis/client_state.h"
+#include "redis/info.h"
+#include "redis/reply.h"
+
+static hf_bytes text_bytes(const char *text)
+{
+    return (hf_bytes){text, strlen(text)};
+}
+
+/* A command of ours. What cannot even be buffered ends the connection. */
+static void ask(hf_client *client, hf_answer_cb cb, const hf_bytes *words, size_t n)
+{
+    const hf_call call = {.args = words, .n_args = n, .cb = cb, .arg = client};
+    hf_err err = hf_call_put(client, &call, HF_NO_DEADLINE);
+    if (err != HF_OK)
+        hf_client_lose(client, err, hf_err_text(err));
+}
+
+/* True if the answer is none, and the reason is known already. */
+static bool is_over(const hf_client *client, const hf_answer *answer)
+{
+    return answer->err == HF_UNSURE || client->phase != CLIENT_GREET;
+}
+
+static bool is_noperm(const hf_answer *answer)
+{
+    return strncmp(answer->detail, "NOPERM", 6) == 0;
+}
+
+static void on_auth(const hf_answer *answer, void *arg)
+{
+    hf_client *client = arg;
+    if (is_over(client, answer) || answer->err == HF_OK)
+        return;
+    hf_err err = answer->err == HF_REDIS ? HF_AUTH : answer->err;
+    /* A server that does not know AUTH repeats what it was given, or the beginning of it.
+     */
+    bool tells = strncmp(answer->detail, "ERR unknown", 11) == 0 ||
+                 strstr(answer->detail, client->url.password) != NULL;
+    hf_client_lose(client, err, tells ? "AUTH was refused" : answer->detail);
+}
+
+static void on_select(const hf_answer *answer, void *arg)
+{
+    hf_client *client = arg;
+    if (!is_over(client, answer) && answer->err != HF_OK)
+        hf_client_lose(client, answer->err, answer->detail);
+}
+
+static void on_id(const hf_answer *answer, void *arg)
+{
+    hf_client *client = arg;
+    if (is_over(client, answer) || is_noperm(answer))
+        return;
+    if (answer->err != HF_OK)
+        hf_client_lose(client, answer->err, answer->detail);
+    else if (answer->reply->type != REDIS_REPLY_INTEGER)
+        hf_client_lose(client, HF_PROTO, "CLIENT ID was not answered with a number");
+    else
+        client->greeting.client_id = answer->reply->integer;
+}
+
+static void on_kill(const hf_answer *answer, void *arg)
+{
+    hf_client *client = arg;
+    if (answer->err == HF_UNSURE)
+        return;
+    /* Whatever the answer is: it is dead, was dead, or we may not. */
+    for (size_t i = 1; i < client->n_old_ids; i++)
+        client->old_ids[i - 1] = client->old_ids[i];
+    client->n_old_ids--;
+}
+
+/* A server that has lived all the time still has the same connection behind the same id.
+ */
+static void kill_old_connections(hf_client *client)
+{
+    if (client->greeting.run_id[0] == '\0' ||
+        strcmp(client->greeting.run_id, client->server.run_id) != 0)
+        client->n_old_ids = 0;
+    for (size_t i = 0; i < client->n_old_ids && client->phase == CLIENT_GREET; i++) {
+        char id[24];
+        snprintf(id, sizeof id, "%lld", (long long)client->old_ids[i]);
+        const hf_bytes words[] = {text_bytes("CLIENT"), text_bytes("KILL"),
+                                  text_bytes("ID"), text_bytes(id)};
+        ask(client, on_kill, words, HF_COUNT(words));
+    }
+}
+
+static void become_ready(hf_client *client)
+{
+    kill_old_connections(client);
+    if (client->phase != CLIENT_GREET)
+        return;
+    client->server = client->greeting;
+    client->phase = CLIENT_READY;
+    client->failures = 0;
+    client->err = HF_OK;
+    snprintf(client->detail, sizeof client->detail, "%.160s: connected", client->place);
+    uv_timer_stop(&client->timer);
+    if (client->on_event != NULL)
+        client->on_event(client, HF_OK, client->detail, client->arg);
+}
+
+static void on_info(const hf_answer *answer, void *arg)
+{
+    hf_client *client = arg;
+    if (is_over(client, answer))
+        return;
+    hf_server_info *info = &client->greeting;
+    if (is_noperm(answer)) {
+        become_ready(client);
+        return;
+    }
+    if (answer->err != HF_OK) {
+        hf_client_lose(client, answer->err, answer->detail);
+        return;
+    }
+    hf_info_parse(hf_reply_text(answer->reply), info);
+    if (info->version[0] == '\0') {
+        hf_client_lose(client, HF_PROTO, "INFO was not answered with a redis_version");
+    } else if (!hf_info_new_enough(info->version)) {
+        char why[HF_DETAIL_SIZE];
+        snprintf(why, sizeof why, "expected Redis 6.2 or newer, found %s", info->version);
+        hf_client_lose(client, HF_OLD, why);
+    } else if (info->loading) {
+        hf_client_lose(client, HF_LOADING, "LOADING Redis is loading its data");
+    } else {
+        become_ready(client);
+    }
+}
+
+static void send_auth(hf_client *client)
+{
+    const hf_url *url = &client->url;
+    hf_bytes words[3] = {text_bytes("AUTH")};
+    size_t n = 1;
+    if (url->user[0] != '\0')
+        words[n++] = text_bytes(url->user);
+    words[n++] = text_bytes(url->password);
+    ask(client, on_auth, words, n);
+}
+
+static void send_select(hf_client *client)
+{
+    char db[16];
+    snprintf(db, sizeof db, "%d", client->url.db);
+    const hf_bytes words[] = {text_bytes("SELECT"), text_bytes(db)};
+    ask(client, on_select, words, HF_COUNT(words));
+}
+
+void hf_greet_begin(hf_client *client)
+{
+    client->greeting = (hf_server_info){.client_id = 0};
+    const hf_bytes id[] = {text_bytes("CLIENT"), text_bytes("ID")};
+    const hf_bytes info[] = {text_bytes("INFO")};
+    if (client->url.password[0] != '\0')
+        send_auth(client);
+    /* After a failure the client is no longer in this phase. */
+    if (client->phase == CLIENT_GREET && client->url.db != 0)
+        send_select(client);
+    if (client->phase == CLIENT_GREET)
+        ask(client, on_id, id, HF_COUNT(id));
+    if (client->phase == CLIENT_GREET)
+        ask(client, on_info, info, HF_COUNT(info));
+}

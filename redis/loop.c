@@ -1,0 +1,246 @@
+/* loop.c - redis/loop.h. The only file that knows both hiredis and libuv. */
+#include "redis/loop.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/fdlock.h"
+
+enum {
+    PIECE_BYTES =
+        256 << 10,        /* given to hiredis at once: it moves what is left each time */
+    READS_MAX = 16,       /* of 16 KiB each, before other handles get their turn */
+    IDLE_BUFFER = 1 << 20 /* kept by the parser between large answers */
+};
+
+typedef enum link_state { CONNECTING, OPEN, LOST, DROPPED } link_state;
+
+struct hf_link {
+    uv_poll_t poll;
+    redisContext *redis; /* owned */
+    const hf_link_hooks *hooks;
+    void *owner;
+    link_state state;
+    bool full;  /* hiredis holds bytes that the socket did not take */
+    int events; /* what is polled for */
+};
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void watch(hf_link *link, int events)
+{
+    if (link->events == events)
+        return;
+    link->events = events;
+    /* It fails only for a closed handle or a bad mask. */
+    HF_ASSERT(uv_poll_start(&link->poll, events, on_poll) == 0);
+}
+
+/* After a failed write. What the other side had answered before can still be read, so the
+ * end is left to the reading side, which meets it behind the last answer. */
+static void write_failed(hf_link *link)
+{
+    link->redis->err = 0; /* or hiredis would refuse to read */
+    link->full = true;
+    shutdown(link->redis->fd, SHUT_RDWR);
+    watch(link, UV_READABLE);
+}
+
+static void tell_lost(hf_link *link, const char *why)
+{
+    link->state = LOST;
+    hf_err err = link->redis->err == REDIS_ERR_PROTOCOL ? HF_PROTO : HF_CONN;
+    link->hooks->on_lost(link->owner, err, why);
+}
+
+/* Feeds the parser with what is there. A read that filled hiredis's buffer suggests more.
+ */
+static bool read_all(redisContext *redis)
+{
+    enum { HIREDIS_READ = 16 << 10 };
+    for (int i = 0; i < READS_MAX; i++) {
+        size_t before = redis->reader->len;
+        if (redisBufferRead(redis) != REDIS_OK)
+            return false;
+        if (redis->reader->len - before < HIREDIS_READ)
+            return true;
+    }
+    return true;
+}
+
+/* Hands out every whole answer. False: the bytes are no answer. */
+static bool deliver(hf_link *link)
+{
+    while (link->state == OPEN) {
+        void *reply = NULL;
+        if (redisReaderGetReply(link->redis->reader, &reply) != REDIS_OK)
+            return false;
+        if (reply == NULL)
+            return true;
+        link->hooks->on_reply(link->owner, reply);
+        freeReplyObject(reply);
+    }
+    return true;
+}
+
+static void on_readable(hf_link *link)
+{
+    redisContext *redis = link->redis;
+    /* What came before the end is still an answer. */
+    bool alive = read_all(redis);
+    if (!deliver(link)) {
+        redis->err = REDIS_ERR_PROTOCOL;
+        tell_lost(link, redis->reader->errstr);
+    } else if (!alive && link->state == OPEN) {
+        tell_lost(link, redis->errstr);
+    }
+}
+
+/* Writes what hiredis holds. */
+static void flush(hf_link *link)
+{
+    int done = 0;
+    hf_sigpipe guard;
+    hf_sigpipe_begin(&guard);
+    int code = redisBufferWrite(link->redis, &done);
+    hf_sigpipe_end(&guard);
+    if (code != REDIS_OK) {
+        write_failed(link);
+        return;
+    }
+    link->full = !done;
+    watch(link, UV_READABLE | (done ? 0 : UV_WRITABLE));
+}
+
+static void on_connected(hf_link *link)
+{
+    int code = 0;
+    socklen_t len = sizeof code;
+    if (getsockopt(link->redis->fd, SOL_SOCKET, SO_ERROR, &code, &len) != 0)
+        code = errno;
+    if (code != 0) {
+        link->state = LOST;
+        link->hooks->on_open(link->owner, uv_strerror(-code));
+        return;
+    }
+    link->state = OPEN;
+    watch(link, UV_READABLE);
+    link->hooks->on_open(link->owner, NULL);
+}
+
+/* After an error libuv names no events. The socket is read and written all the same: that
+ * is how the error becomes known, and how everybody who waits for an answer gets one. */
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    hf_link *link = poll->data;
+    if (status < 0)
+        events = link->events;
+    if (link->state == CONNECTING) {
+        on_connected(link);
+        return;
+    }
+    if (link->state == OPEN && (events & UV_READABLE))
+        on_readable(link);
+    if (link->state == OPEN && (events & UV_WRITABLE)) {
+        flush(link);
+        if (link->state == OPEN && !link->full)
+            link->hooks->on_room(link->owner);
+    }
+}
+
+size_t hf_link_write(hf_link *link, const char *data, size_t len)
+{
+    size_t taken = 0;
+    while (taken < len && link->state == OPEN && !link->full) {
+        size_t n = len - taken < PIECE_BYTES ? len - taken : PIECE_BYTES;
+        if (redisAppendFormattedCommand(link->redis, data + taken, n) != REDIS_OK) {
+            write_failed(link);
+            break;
+        }
+        taken += n;
+        flush(link);
+    }
+    return taken;
+}
+
+/* A socket that is on its way to the address, or a negative number of libuv's. */
+static int start_to_connect(const hf_address *address)
+{
+    int fd =
+        socket(address->any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    const int on = 1;
+    /* A request waits for its answer, never for the next request to share a packet with.
+     */
+    if (address->any.ss_family != AF_UNIX &&
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
+        goto fail;
+    if (connect(fd, (const struct sockaddr *)&address->any, address->len) == 0 ||
+        errno == EINPROGRESS)
+        return fd;
+fail:;
+    int code = -errno;
+    close(fd);
+    return code;
+}
+
+static hf_err refuse(char *detail, hf_err err, const char *why)
+{
+    snprintf(detail, HF_DETAIL_SIZE, "%s", why);
+    return err;
+}
+
+hf_err hf_link_open(hf_link **out, uv_loop_t *loop, const hf_address *address,
+                    const hf_link_hooks *hooks, void *owner, char detail[HF_DETAIL_SIZE])
+{
+    int fd = start_to_connect(address);
+    if (fd < 0)
+        return refuse(detail, HF_CONN, uv_strerror(fd));
+    hf_link *link = calloc(1, sizeof *link);
+    redisContext *redis = link == NULL ? NULL : redisConnectFd(fd);
+    if (redis == NULL) {
+        free(link);
+        close(fd);
+        return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
+    }
+    redis->flags &= ~REDIS_BLOCK; /* then an empty or full socket is no error to it */
+    redis->reader->maxbuf = IDLE_BUFFER;
+    *link =
+        (hf_link){.redis = redis, .hooks = hooks, .owner = owner, .state = CONNECTING};
+    int code = uv_poll_init(loop, &link->poll, fd);
+    if (code != 0) {
+        redisFree(redis);
+        free(link);
+        return refuse(detail, HF_SYSTEM, uv_strerror(code));
+    }
+    link->poll.data = link;
+    watch(link, UV_WRITABLE);
+    *out = link;
+    return HF_OK;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hf_link *link = handle->data;
+    const hf_link_hooks *hooks = link->hooks;
+    void *owner = link->owner;
+    redisFree(link->redis);
+    free(link);
+    hooks->on_closed(owner);
+}
+
+void hf_link_drop(hf_link *link)
+{
+    HF_ASSERT(link->state != DROPPED);
+    link->state = DROPPED;
+    /* hiredis may be at work further up the stack: its memory goes when nothing runs. */
+    uv_close((uv_handle_t *)&link->poll, on_closed);
+}
