@@ -37,7 +37,6 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     hf_args_int(&a, args->dead_age_ms);
     hf_args_bytes(&a, (hf_bytes){flags, n});
     hf_args_int(&a, args->slots != 0 ? args->slots : args->max);
-    hf_args_int(&a, args->slots == 0 ? args->max : args->slots);
     return hf_queue_send(client, queue, &hf_lua_queue_claim, &a, 0, cb, arg);
 }
 
