@@ -1,0 +1,266 @@
+/* claim.c - which queue is asked for jobs, when, and for how many.
+ *
+ * A queue is `hot` while a claim may find something: at the start, after a claim that got all it
+ * asked for, when its baton came due, after a reconnect, and when this worker was full. One claim
+ * at a time is under way for each queue. The rules that keep wake-ups from being lost:
+ *
+ *   - its timer is dropped when the claim is sent, not when the answer comes: a baton popped
+ *     meanwhile (the two connections answer in any order) sets a new one;
+ *   - a due baton popped meanwhile leads to one more claim after this one;
+ *   - a claim whose answer was lost may have locked jobs that nobody here knows: after its
+ *     not_after they are asked for and released, and only then is the queue claimed again. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "worker/core.h"
+
+enum { PEEK_MS = 10, NOT_NOW_MS = 100 };
+
+/* ---- the answer ---- */
+
+static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
+                     uint64_t sent_ns)
+{
+    hf_run *runs[HF_CLAIM_MAX];
+    hf_lease *leases[HF_CLAIM_MAX];
+    size_t n = 0;
+    uint64_t half_ns = w->opts.lease_ms * HF_MS_NS / 2;
+    bool renew_first = hf_boot_ns() - sent_ns > half_ns;
+    for (size_t i = 0; i < claimed->n && n < HF_CLAIM_MAX; i++) {
+        hf_claimed_job job;
+        hf_claimed_at(claimed, i, &job);
+        runs[n] = hf_run_new(served, &job, claimed->fence);
+        if (runs[n] != NULL) {
+            atomic_store(&runs[n]->await_renewal, renew_first);
+            n++;
+        }
+    }
+    hf_watchdog_add_many(w->watchdog, served->index, w->opts.lease_ms, sent_ns, renew_first,
+                         (void *const *)runs, leases, n);
+    for (size_t i = 0; i < n; i++) {
+        runs[i]->lease = leases[i];
+        if (leases[i] == NULL) {
+            hf_run_free(runs[i]); /* out of memory: its lease ends by itself */
+            continue;
+        }
+        w->held++;
+        runs[i]->state = HF_HELD_BACK;
+        if (renew_first && runs[i]->reason == NULL)
+            hf_run_push(&w->held_back, runs[i]);
+        else
+            hf_run_take(w, runs[i]);
+    }
+}
+
+static void on_unclaimed(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    hf_worker *w = served->worker;
+    if (answer->err == HF_OK) {
+        served->unsure = served->claiming = false;
+        served->hot = served->baton = true;
+    } else {
+        served->claiming = true; /* asked again by hf_claim_lost() */
+        if (answer->err != HF_UNSURE && answer->err != HF_NOSCRIPT)
+            hf_life_pause(w, NOT_NOW_MS);
+        served->claim_sent_ns = 0;
+    }
+}
+
+/* After not_after the request cannot be executed any more. */
+void hf_claim_lost(hf_worker *w)
+{
+    if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
+        return;
+    for (size_t i = 0; i < w->n_served; i++) {
+        hf_served *served = &w->served[i];
+        if (!served->unsure || served->claim_sent_ns != 0)
+            continue;
+        if (served->claim_not_after != 0 && hf_clock_now(w) <= served->claim_not_after) {
+            hf_life_pause(w, (uint32_t)(served->claim_not_after - hf_clock_now(w) + 1));
+            return;
+        }
+        if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number, on_unclaimed,
+                          served) == HF_OK)
+            served->claim_sent_ns = hf_boot_ns();
+    }
+}
+
+static void on_fault(hf_worker *w, hf_served *served, hf_err err, const char *detail)
+{
+    served->hot = served->baton = true;
+    if (err == HF_UNSURE || err == HF_PROTO) {
+        served->unsure = served->claiming = true;
+        served->claim_sent_ns = 0;
+        return;
+    }
+    if (err != HF_LATE && err != HF_NOSCRIPT) {
+        hf_report_text(w, HF_LOG_WARN, "a claim was refused", "error", detail);
+        hf_life_pause(w, NOT_NOW_MS);
+    }
+}
+
+static void on_claimed(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    hf_worker *w = served->worker;
+    hf_claimed claimed;
+    hf_err err = hf_claimed_read(answer, &claimed);
+    served->claiming = false;
+    if (claimed.now_ms != 0)
+        hf_clock_read(w, claimed.now_ms, answer->sent_ns);
+    if (err != HF_OK) {
+        served->asked = 0;
+        on_fault(w, served, err, answer->detail);
+        return;
+    }
+    if (claimed.n > 0)
+        take_all(w, served, &claimed, answer->sent_ns);
+    if (claimed.n < served->asked) {
+        served->hot = served->again;
+        served->credit = 0;
+    } else {
+        served->hot = true;
+    }
+    served->baton = served->again;
+    served->again = false;
+    served->asked = 0;
+}
+
+/* ---- the request ---- */
+
+static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
+{
+    uint64_t now = hf_boot_ns();
+    uint32_t slots = hf_dispatch_slots(w);
+    bool refresh = now >= w->alive_at_ns;
+    hf_claim_args args = {
+        .worker = w->id,
+        .number = served->claim_number + 1,
+        .max = n > HF_CLAIM_BATCH ? HF_CLAIM_BATCH : n,
+        .slots = slots == 0 ? 1 : slots,
+        .lease_ms = w->opts.lease_ms,
+        .not_after = hf_clock_not_after(w),
+        .alive_ms = refresh ? w->opts.lease_ms + 3 * HF_WAIT_MS : 0,
+        .poison = w->opts.poison,
+        .dead_max = w->opts.dead_max,
+        .dead_age_ms = w->opts.dead_age_ms,
+        .baton = served->baton,
+        .forgive = now < w->forgive_until_ns,
+        .jumped = served->jumped,
+    };
+    hf_err err = hf_op_claim(w->client, &served->queue, &args, on_claimed, served);
+    if (err != HF_OK) {
+        if (err != HF_CONN)
+            hf_life_pause(w, NOT_NOW_MS);
+        return;
+    }
+    served->claim_number++;
+    served->claiming = true;
+    served->asked = args.max;
+    served->claim_not_after = args.not_after;
+    served->last_claim_ns = now;
+    served->timer_ms = 0; /* what this claim was for; a later baton sets its own */
+    served->baton = served->jumped = false;
+    if (refresh && w->n_served == 1)
+        w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
+}
+
+/* While this worker does not block on the batons it hears of none: a queue that was found empty
+ * is looked at again now and then, in its turn. */
+static bool may_have(const hf_worker *w, const hf_served *served, uint64_t now)
+{
+    return served->hot || (w->n_served > 1 && !w->blocked &&
+                           served->last_claim_ns + PEEK_MS * HF_MS_NS <= now);
+}
+
+static uint32_t under_way(const hf_worker *w)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < w->n_served; i++)
+        n += w->served[i].asked;
+    return n;
+}
+
+/* In order: the next queue is asked only for what the ones before it did not give. */
+static void pump_strict(hf_worker *w, uint32_t want, uint64_t now)
+{
+    for (size_t i = 0; i < w->n_served && want > 0; i++) {
+        hf_served *served = &w->served[i];
+        if (served->claiming)
+            return;
+        if (may_have(w, served, now)) {
+            send_claim(w, served, want);
+            return;
+        }
+    }
+}
+
+/* By weight: each hot queue gets its share of what is wanted, and a part of a job that is left
+ * over is its credit for the next time; at least one job is asked for in all. */
+static void pump_weighted(hf_worker *w, uint32_t want, uint64_t now)
+{
+    double sum = 0;
+    hf_served *best = NULL;
+    uint32_t asked = 0;
+    for (size_t i = 0; i < w->n_served; i++)
+        if (may_have(w, &w->served[i], now))
+            sum += w->served[i].weight;
+    for (size_t i = 0; i < w->n_served; i++) {
+        hf_served *served = &w->served[i];
+        if (served->claiming || !may_have(w, served, now))
+            continue;
+        served->credit += want * served->weight / sum;
+        uint32_t n = served->credit >= 1 ? (uint32_t)served->credit : 0;
+        if (best == NULL || served->credit > best->credit)
+            best = served;
+        if (n == 0 || asked + n > want)
+            continue;
+        served->credit -= n;
+        asked += n;
+        send_claim(w, served, n);
+    }
+    if (asked == 0 && best != NULL) {
+        best->credit -= 1;
+        send_claim(w, best, 1);
+    }
+}
+
+static bool any_claimable(const hf_worker *w, uint64_t now)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        if (!w->served[i].claiming && may_have(w, &w->served[i], now))
+            return true;
+    return false;
+}
+
+void hf_claim_pump(hf_worker *w)
+{
+    uint64_t now = hf_boot_ns();
+    if (!hf_life_serving(w) || !hf_client_ready(w->client) || w->pause_until_ns != 0)
+        return;
+    uint32_t want = hf_dispatch_wanted(w), pending = under_way(w);
+    if (want <= pending || !any_claimable(w, now))
+        return;
+    want -= pending;
+    if (w->opts.strict)
+        pump_strict(w, want, now);
+    else
+        pump_weighted(w, want, now);
+}
+
+void hf_claim_all(hf_worker *w, bool baton)
+{
+    for (size_t i = 0; i < w->n_served; i++) {
+        w->served[i].hot = true;
+        w->served[i].baton = w->served[i].baton || baton;
+    }
+}
+
+bool hf_claim_quiet(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        if (w->served[i].hot || w->served[i].claiming)
+            return false;
+    return true;
+}

@@ -1,0 +1,308 @@
+/* dispatch.c - what starts when.
+ *
+ * `concurrency` slots are shared by C handlers and programs. C jobs go to the pool as they come,
+ * also those claimed ahead, so that a thread finds its next job without a turn of the loop.
+ *
+ * A suspect (one crash short of being dead) that a C handler takes is started when this worker
+ * holds nothing else but programs that are no suspects, and nothing is started beside it: if
+ * it ends the process, the crash is its own, and it alone is buried. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "worker/core.h"
+#include "worker/pool.h"
+
+static bool is_c(const hf_run *run)
+{
+    return run->handler->fn != NULL;
+}
+
+/* How many more could be started now. */
+static size_t free_slots(const hf_worker *w)
+{
+    size_t busy = w->c_out + w->programs_out;
+    return busy < w->opts.concurrency ? w->opts.concurrency - busy : 0;
+}
+
+uint32_t hf_dispatch_slots(const hf_worker *w)
+{
+    size_t busy = w->c_out + w->programs_out + w->waiting.n + w->held_back.n;
+    return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
+}
+
+/* So much is claimed ahead that no slot waits for a round trip: a few milliseconds of work. */
+static size_t ahead(const hf_worker *w)
+{
+    if (w->mean_run_ns <= 0)
+        return 0;
+    double n = w->opts.concurrency * (HF_AHEAD_MS * 1e6) / w->mean_run_ns;
+    return n > HF_AHEAD_MAX ? HF_AHEAD_MAX : (size_t)n;
+}
+
+static bool suspect_waits(const hf_worker *w)
+{
+    for (const hf_run *run = w->waiting.head; run != NULL; run = run->next)
+        if (run->suspect && is_c(run))
+            return true;
+    return false;
+}
+
+/* Not one by one while many are held: a quarter of what would be held is worth a request. */
+uint32_t hf_dispatch_wanted(const hf_worker *w)
+{
+    size_t target = w->opts.concurrency + ahead(w);
+    size_t have = w->held - w->settling;
+    if (w->exclusive || have >= target || suspect_waits(w))
+        return 0;
+    size_t want = target - have;
+    if (have > w->opts.concurrency && want * 4 < target)
+        return 0;
+    return (uint32_t)want;
+}
+
+/* ---- programs ---- */
+
+static void on_program_done(const hf_program_result *result, void *arg)
+{
+    hf_run *run = arg;
+    hf_worker *w = run->worker;
+    run->ended_ns = hf_boot_ns();
+    run->verdict = result->verdict;
+    if (result->timed_out)
+        atomic_store(&run->timed_out, true);
+    if (result->error[0] != '\0')
+        hf_run_set_text(run, result->error, strlen(result->error));
+    if (result->has_retry_in) {
+        run->has_retry_in = true;
+        run->delay_ms = result->retry_in_ms;
+    }
+    /* systemd signals the whole control group: what fails after a stop was told to stop. */
+    bool stopped = w->phase != HF_SERVING || w->stops_seen > 0;
+    if (result->minder_failed || (stopped && result->verdict != HF_VERDICT_DONE))
+        run->released = true;
+    hf_run_remove(&w->started, run);
+    w->programs_out--;
+    w->suspects_out -= run->suspect ? 1 : 0;
+    hf_run_finish(w, run);
+    hf_life_turn(w);
+}
+
+static bool start_program(hf_worker *w, hf_run *run)
+{
+    hf_process *process = NULL;
+    if (hf_lease_lost(run->lease))
+        return false; /* its note is on the way */
+    hf_program_job job = {
+        .id = run->id,
+        .type = run->record.type,
+        .queue = run->served->queue.name,
+        .fence = run->fence,
+        .attempt = run->record.attempts + 1,
+        .payload = run->record.payload.ptr,
+        .payload_len = run->record.payload.len,
+        .deadline_ns = hf_lease_deadline_ns(run->lease),
+        .timeout_ms = run->timeout_ms,
+        .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
+    };
+    run->started_ns = hf_boot_ns();
+    hf_err err = hf_programs_start(w->programs, &run->handler->program, &job, on_program_done,
+                                   run, &process);
+    if (err != HF_OK) {
+        if (err != HF_BUSY)
+            hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
+                           hf_err_text(err));
+        return false;
+    }
+    hf_run_remove(&w->waiting, run);
+    run->state = HF_STARTED;
+    hf_run_push(&w->started, run);
+    w->programs_out++;
+    w->suspects_out += run->suspect ? 1 : 0;
+    atomic_store(&run->process, process);
+    /* It may have been renewed between the two. */
+    hf_program_extend(process, hf_lease_deadline_ns(run->lease));
+    if (atomic_load(&run->lost))
+        hf_program_end(process, 0);
+    return true;
+}
+
+/* ---- C handlers ---- */
+
+static void hand_over(hf_worker *w, hf_run *run, hf_run_list *batch)
+{
+    hf_run_remove(&w->waiting, run);
+    run->state = HF_STARTED;
+    hf_run_push(batch, run);
+    w->c_out++;
+}
+
+/* Everything else that is held has to go first: what waits is released, so that a crash is not
+ * counted against it, and what was finished must be answered. */
+static void try_suspect(hf_worker *w, hf_run *suspect)
+{
+    hf_run_list batch = {.n = 0};
+    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (run != suspect) {
+            hf_run_remove(&w->waiting, run);
+            hf_run_release(w, run);
+        }
+    }
+    if (w->c_out > 0 || w->suspects_out > 0 || w->held != w->programs_out + 1)
+        return;
+    w->exclusive = true;
+    hand_over(w, suspect, &batch);
+    hf_pool_push(w->pool, &batch);
+}
+
+void hf_dispatch(hf_worker *w)
+{
+    hf_run_list batch = {.n = 0};
+    hf_run *suspect = NULL;
+    for (hf_run *run = w->waiting.head; run != NULL && suspect == NULL; run = run->next)
+        if (run->suspect && is_c(run))
+            suspect = run;
+    if (w->exclusive || w->phase != HF_SERVING)
+        return;
+    if (suspect != NULL) {
+        try_suspect(w, suspect);
+        return;
+    }
+    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (is_c(run))
+            hand_over(w, run, &batch);
+        else if (free_slots(w) > 0 && hf_programs_ready(w->programs) && !start_program(w, run))
+            break;
+    }
+    hf_pool_push(w->pool, &batch);
+}
+
+static void learn(hf_worker *w, uint64_t total_ns, size_t n)
+{
+    double mean = (double)total_ns / (double)n;
+    double share = n >= 16 ? 0.5 : (double)n / 32;
+    w->mean_run_ns = w->mean_run_ns <= 0 ? mean : w->mean_run_ns * (1 - share) + mean * share;
+}
+
+void hf_dispatch_returned(hf_worker *w)
+{
+    hf_run_list done;
+    hf_run *run;
+    uint64_t total_ns = 0;
+    hf_pool_collect(w->pool, &done);
+    if (done.n == 0)
+        return;
+    size_t n = done.n;
+    while ((run = hf_run_pop(&done)) != NULL) {
+        total_ns += run->ended_ns - run->started_ns;
+        w->c_out--;
+        if (run->suspect)
+            w->exclusive = false;
+        if (atomic_load(&run->begun_ns) == 0) {
+            hf_run_release(w, run);
+            continue;
+        }
+        hf_run_finish(w, run);
+    }
+    learn(w, total_ns, n);
+}
+
+/* On a pool thread. A lease that was lost while the job waited for a thread: never started. */
+void hf_dispatch_work(hf_run *run)
+{
+    run->started_ns = run->ended_ns = hf_boot_ns();
+    if (hf_lease_lost(run->lease))
+        return;
+    atomic_store(&run->begun_ns, run->started_ns);
+    run->verdict = run->handler->fn(run, run->handler->arg);
+    run->ended_ns = hf_boot_ns();
+    pthread_mutex_lock(&run->worker->stop_lock);
+    run->stop_fn = NULL;
+    pthread_mutex_unlock(&run->worker->stop_lock);
+}
+
+/* ---- the end ---- */
+
+static void ask_one(hf_run *run, void *arg)
+{
+    (void)arg;
+    hf_run_ask_to_stop(run);
+}
+
+void hf_dispatch_ask_all(hf_worker *w)
+{
+    hf_pool_running(w->pool, ask_one, NULL);
+}
+
+void hf_dispatch_kill(hf_worker *w)
+{
+    for (hf_run *run = w->started.head; run != NULL; run = run->next)
+        hf_program_end(atomic_load(&run->process), 0);
+}
+
+static void add_shadow(hf_run *run, void *arg)
+{
+    hf_run *shadow = hf_run_shadow(run);
+    if (shadow != NULL)
+        hf_run_push(arg, shadow);
+}
+
+void hf_dispatch_abandon(hf_worker *w)
+{
+    hf_run_list shadows = {.n = 0};
+    hf_run *run;
+    hf_pool_running(w->pool, add_shadow, &shadows);
+    while ((run = hf_run_pop(&shadows)) != NULL) {
+        w->held++;
+        hf_run_release(w, run);
+    }
+}
+
+/* ---- what time does to them ---- */
+
+void hf_dispatch_release_waiting(hf_worker *w)
+{
+    hf_run_list back;
+    hf_run *run;
+    while ((run = hf_run_pop(&w->waiting)) != NULL)
+        hf_run_release(w, run);
+    while ((run = hf_run_pop(&w->held_back)) != NULL)
+        hf_run_release(w, run);
+    hf_pool_take_back(w->pool, UINT64_MAX, &back);
+    w->c_out -= back.n;
+    while ((run = hf_run_pop(&back)) != NULL)
+        hf_run_release(w, run);
+}
+
+static void on_running(hf_run *run, void *arg)
+{
+    uint64_t begun = atomic_load(&run->begun_ns), now = *(uint64_t *)arg;
+    if (begun != 0 && run->timeout_ms != 0 && begun + run->timeout_ms * HF_MS_NS <= now &&
+        !atomic_exchange(&run->timed_out, true))
+        hf_run_ask_to_stop(run);
+}
+
+/* A job claimed ahead is not kept from others for long. While as many as there are slots were
+ * claimed, and none ahead, they only wait for a program's start or a suspect's end. */
+void hf_dispatch_tick(hf_worker *w)
+{
+    hf_run_list back;
+    hf_run *run;
+    uint64_t now = hf_boot_ns(), keep = HF_AHEAD_KEEP_MS * HF_MS_NS;
+    hf_pool_take_back(w->pool, now - keep, &back);
+    w->c_out -= back.n;
+    if (back.n > 0)
+        w->mean_run_ns = (double)keep; /* they are not short: claim none ahead for now */
+    while ((run = hf_run_pop(&back)) != NULL)
+        hf_run_release(w, run);
+    for (hf_run *next = w->waiting.head; (run = next) != NULL;) {
+        next = run->next;
+        if (run->claimed_ns + keep < now && !run->suspect) {
+            hf_run_remove(&w->waiting, run);
+            hf_run_release(w, run);
+        }
+    }
+    hf_pool_running(w->pool, on_running, &now);
+}

@@ -1,0 +1,198 @@
+/* leases.c - what the worker gives the watchdog to do, and what it hears from it.
+ *
+ * The watchdog's thread renews by hf_op_renew(), tells programs' minder the new deadline, and
+ * raises the flags of a run at once; everything else it only notes for the loop. */
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "worker/core.h"
+
+typedef struct renewal {
+    hf_worker *worker;
+    hf_batch *batch;
+} renewal;
+
+static void on_renewed(const hf_answer *answer, void *arg)
+{
+    renewal *r = arg;
+    hf_batch *batch = r->batch;
+    hf_settled settled;
+    hf_err codes[HF_VERDICTS_MAX];
+    hf_err err = hf_settled_read(answer, &settled);
+    if (err == HF_OK && settled.n != batch->n)
+        err = HF_PROTO;
+    for (size_t i = 0; err == HF_OK && i < batch->n; i++)
+        codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
+    free(r);
+    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL);
+}
+
+/* On the watchdog's thread: reads what does not change while the worker runs, and what is
+ * atomic. Its not_after keeps a renewal that lay in a buffer from holding a job for a worker
+ * that has died meanwhile. */
+static void renew(hf_client *client, hf_batch *batch, void *arg)
+{
+    hf_worker *w = arg;
+    hf_renew_item items[HF_VERDICTS_MAX];
+    HF_ASSERT(batch->n <= HF_VERDICTS_MAX);
+    for (size_t i = 0; i < batch->n; i++) {
+        const hf_run *run = hf_lease_user(batch->leases[i]);
+        items[i] = (hf_renew_item){.id = run->id, .fence = run->fence};
+    }
+    hf_renew_args args = {.worker = w->id,
+                          .lease_ms = w->opts.lease_ms,
+                          .not_after = hf_clock_not_after(w),
+                          .alive_ms = w->opts.lease_ms + 3 * HF_WAIT_MS};
+    renewal *r = malloc(sizeof *r);
+    hf_err err = HF_NOMEM;
+    if (r != NULL) {
+        *r = (renewal){.worker = w, .batch = batch};
+        err = hf_op_renew(client, &w->served[batch->group].queue, &args, items, batch->n,
+                          batch->timeout_ms, on_renewed, r);
+    }
+    if (err != HF_OK) {
+        free(r);
+        hf_batch_answer(batch, err, hf_boot_ns(), NULL);
+    }
+}
+
+static void note(hf_run *run, hf_lease_event event)
+{
+    hf_worker *w = run->worker;
+    pthread_mutex_lock(&w->note_lock);
+    bool first = w->notes.head == NULL;
+    if (run->notes == 0) {
+        run->note_next = NULL;
+        run->note_prev = w->notes.tail;
+        if (w->notes.tail != NULL)
+            w->notes.tail->note_next = run;
+        else
+            w->notes.head = run;
+        w->notes.tail = run;
+    }
+    run->notes |= 1U << event;
+    pthread_mutex_unlock(&w->note_lock);
+    if (first)
+        uv_async_send(&w->async);
+}
+
+/* Under note_lock. */
+static void unlink_note(hf_worker *w, hf_run *run)
+{
+    if (run->note_prev != NULL)
+        run->note_prev->note_next = run->note_next;
+    else
+        w->notes.head = run->note_next;
+    if (run->note_next != NULL)
+        run->note_next->note_prev = run->note_prev;
+    else
+        w->notes.tail = run->note_prev;
+    run->note_next = run->note_prev = NULL;
+    run->notes = 0;
+}
+
+void hf_leases_forget(hf_run *run)
+{
+    pthread_mutex_lock(&run->worker->note_lock);
+    if (run->notes != 0)
+        unlink_note(run->worker, run);
+    pthread_mutex_unlock(&run->worker->note_lock);
+}
+
+/* On the watchdog's thread. */
+static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
+{
+    hf_run *run = user;
+    (void)arg;
+    if (event == HF_LEASE_RENEWED) {
+        hf_process *process = atomic_load(&run->process);
+        if (process != NULL)
+            hf_program_extend(process, hf_lease_deadline_ns(lease));
+    } else if (event == HF_LEASE_LOST) {
+        atomic_store(&run->lost, true);
+        hf_run_ask_to_stop(run);
+    } else {
+        atomic_store(&run->cancelled, true);
+        hf_run_ask_to_stop(run);
+    }
+    if (event != HF_LEASE_RENEWED || atomic_exchange(&run->await_renewal, false))
+        note(run, event);
+}
+
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    (void)client;
+    if (err != HF_OK)
+        hf_report_text(arg, HF_LOG_WARN, "the watchdog's connection is away", "error", detail);
+}
+
+hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
+{
+    hf_watchdog_opts opts = {
+        .client = {.url = w->url,
+                   .password_file = w->password_file,
+                   .connect_timeout_ms = w->opts.connect_timeout_ms,
+                   .request_timeout_ms = w->opts.request_timeout_ms},
+        .renew = renew,
+        .on_event = on_event,
+        .on_client = on_client,
+        .arg = w,
+    };
+    return hf_watchdog_start(&w->watchdog, &opts, detail);
+}
+
+/* ---- on the loop ---- */
+
+static void on_lost(hf_worker *w, hf_run *run)
+{
+    hf_process *process = atomic_load(&run->process);
+    if (run->state == HF_SETTLING)
+        return; /* the verdict's answer tells */
+    if (!run->lost_told) {
+        run->lost_told = true;
+        run->ended_ns = hf_boot_ns();
+        hf_report_run(w, run, "lost");
+    }
+    if (run->state == HF_STARTED) {
+        if (process != NULL)
+            hf_program_end(process, 0);
+        return;
+    }
+    hf_run_remove(run->state == HF_HELD_BACK ? &w->held_back : &w->waiting, run);
+    hf_run_release(w, run);
+}
+
+static void on_cancelled(hf_worker *w, hf_run *run)
+{
+    hf_process *process = atomic_load(&run->process);
+    if (run->state == HF_STARTED && process != NULL)
+        hf_program_end(process, run->handler->program.grace_ms);
+    if (run->state == HF_HELD_BACK || run->state == HF_WAITING) {
+        hf_run_remove(run->state == HF_HELD_BACK ? &w->held_back : &w->waiting, run);
+        hf_run_settle(w, run, HF_OP_COMPLETE);
+        hf_report_run(w, run, "cancelled");
+    }
+}
+
+void hf_leases_notes(hf_worker *w)
+{
+    for (;;) {
+        pthread_mutex_lock(&w->note_lock);
+        hf_run *run = w->notes.head;
+        unsigned notes = run == NULL ? 0 : run->notes;
+        if (run != NULL)
+            unlink_note(w, run);
+        pthread_mutex_unlock(&w->note_lock);
+        if (run == NULL)
+            return;
+        if (notes & 1U << HF_LEASE_LOST) {
+            on_lost(w, run);
+        } else if (notes & 1U << HF_LEASE_CANCELLED) {
+            on_cancelled(w, run);
+        } else if (run->state == HF_HELD_BACK) {
+            hf_run_remove(&w->held_back, run);
+            hf_run_take(w, run);
+        }
+    }
+}

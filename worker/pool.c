@@ -1,0 +1,168 @@
+/* pool.c - threads around one queue and one mutex. */
+#include "worker/pool.h"
+
+#include <stdlib.h>
+
+#include "base/base.h"
+
+struct hf_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    hf_run_list queue, returned;
+    hf_run_list running;
+    uint32_t max, n_threads, idle;
+    bool closing;
+    pthread_t *threads;
+    void (*work)(hf_run *run);
+    void (*on_returned)(void *arg);
+    void *arg;
+};
+
+/* Under the lock: the next job, or NULL when the pool is closed. */
+static hf_run *next_run(hf_pool *pool)
+{
+    while (pool->queue.head == NULL && !pool->closing) {
+        pool->idle++;
+        pthread_cond_wait(&pool->more, &pool->lock);
+        pool->idle--;
+    }
+    if (pool->closing)
+        return NULL;
+    hf_run *run = hf_run_pop(&pool->queue);
+    if (pool->queue.head != NULL && pool->idle > 0)
+        pthread_cond_signal(&pool->more);
+    return run;
+}
+
+static void *thread_main(void *arg)
+{
+    hf_pool *pool = arg;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        hf_run *run = next_run(pool);
+        if (run == NULL)
+            break;
+        hf_run_push(&pool->running, run);
+        pthread_mutex_unlock(&pool->lock);
+        pool->work(run);
+        pthread_mutex_lock(&pool->lock);
+        hf_run_remove(&pool->running, run);
+        bool first = pool->returned.head == NULL;
+        hf_run_push(&pool->returned, run);
+        if (first)
+            pool->on_returned(pool->arg);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
+                   void (*returned)(void *arg), void *arg)
+{
+    hf_pool *pool = calloc(1, sizeof *pool);
+    if (pool == NULL)
+        return HF_NOMEM;
+    pool->threads = calloc(threads, sizeof *pool->threads);
+    if (pool->threads == NULL) {
+        free(pool);
+        return HF_NOMEM;
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->more, NULL);
+    pool->max = threads;
+    pool->work = work;
+    pool->on_returned = returned;
+    pool->arg = arg;
+    *out = pool;
+    return HF_OK;
+}
+
+/* Under the lock. One thread must be there; that a further one cannot be made now is no harm,
+ * it is tried again with the next job. */
+static void add_thread(hf_pool *pool)
+{
+    if (pool->n_threads == pool->max || pool->idle >= pool->queue.n)
+        return;
+    if (pthread_create(&pool->threads[pool->n_threads], NULL, thread_main, pool) == 0)
+        pool->n_threads++;
+}
+
+void hf_pool_push(hf_pool *pool, hf_run_list *list)
+{
+    if (list->head == NULL)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    if (pool->queue.tail != NULL) {
+        pool->queue.tail->next = list->head;
+        list->head->prev = pool->queue.tail;
+    } else {
+        pool->queue.head = list->head;
+    }
+    pool->queue.tail = list->tail;
+    pool->queue.n += list->n;
+    *list = (hf_run_list){.n = 0};
+    if (pool->idle > 0)
+        pthread_cond_signal(&pool->more);
+    add_thread(pool);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void hf_pool_collect(hf_pool *pool, hf_run_list *out)
+{
+    pthread_mutex_lock(&pool->lock);
+    *out = pool->returned;
+    pool->returned = (hf_run_list){.n = 0};
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void hf_pool_take_back(hf_pool *pool, uint64_t claimed_before_ns, hf_run_list *out)
+{
+    *out = (hf_run_list){.n = 0};
+    pthread_mutex_lock(&pool->lock);
+    for (hf_run *run = pool->queue.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (run->claimed_ns < claimed_before_ns) {
+            hf_run_remove(&pool->queue, run);
+            hf_run_push(out, run);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+size_t hf_pool_queued(hf_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    size_t n = pool->queue.n;
+    pthread_mutex_unlock(&pool->lock);
+    return n;
+}
+
+void hf_pool_running(hf_pool *pool, void (*fn)(hf_run *run, void *arg), void *arg)
+{
+    pthread_mutex_lock(&pool->lock);
+    for (hf_run *run = pool->running.head; run != NULL; run = run->next)
+        fn(run, arg);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void hf_pool_join(hf_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->closing = true;
+    pthread_cond_broadcast(&pool->more);
+    pthread_mutex_unlock(&pool->lock);
+    for (uint32_t i = 0; i < pool->n_threads; i++)
+        pthread_join(pool->threads[i], NULL);
+    pool->n_threads = 0;
+}
+
+void hf_pool_free(hf_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    HF_ASSERT(pool->n_threads == 0);
+    pthread_mutex_destroy(&pool->lock);
+    pthread_cond_destroy(&pool->more);
+    free(pool->threads);
+    free(pool);
+}

@@ -1,0 +1,249 @@
+/* wake.c - waiting without polling: the batons, their timers, the periodic check.
+ *
+ * `wake` of each queue holds at most one baton, whose score says when somebody should claim. A
+ * worker that has a free slot and nothing to claim blocks on the batons of all its queues, on a
+ * connection of its own. Who pops a baton owns its time: it claims if it has come, else keeps a
+ * timer and blocks again. A baton that cannot be used (no free slot, quiet, stopping) is given
+ * back. After the blocking connection was lost an answer may have been lost with it, so every
+ * queue is claimed once before the block is trusted again. A promise lost with a worker that
+ * died is found by every idle worker's check. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "worker/core.h"
+
+enum { NOT_NOW_MS = 100, BURST_WAIT_MS = 500 };
+
+static uint32_t wait_ms(hf_worker *w)
+{
+    uint32_t ms = w->opts.lease_ms / 2 < HF_WAIT_MS ? w->opts.lease_ms / 2 : HF_WAIT_MS;
+    if (w->opts.burst && ms > BURST_WAIT_MS)
+        ms = BURST_WAIT_MS;
+    return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);
+}
+
+static size_t all_queues(hf_worker *w, const hf_queue **out)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        out[i] = &w->served[(i + w->wait_order) % w->n_served].queue;
+    return w->n_served;
+}
+
+/* ---- timers of batons ---- */
+
+static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
+{
+    if (at_ms <= hf_clock_now(w)) {
+        served->hot = served->baton = true;
+        if (served->claiming)
+            served->again = true;
+    } else if (served->timer_ms == 0 || at_ms < served->timer_ms) {
+        served->timer_ms = at_ms;
+    }
+}
+
+/* Sets the one timer to the earliest of the owned times. */
+void hf_wake_timers(hf_worker *w)
+{
+    int64_t first = 0, now = hf_clock_now(w);
+    for (size_t i = 0; i < w->n_served; i++) {
+        int64_t at = w->served[i].timer_ms;
+        if (at != 0 && (first == 0 || at < first))
+            first = at;
+    }
+    if (first == 0) {
+        uv_timer_stop(&w->baton_timer);
+        return;
+    }
+    uint64_t wait = first > now ? (uint64_t)(first - now) : 0;
+    uv_update_time(&w->loop);
+    uv_timer_start(&w->baton_timer, hf_wake_on_timer, wait, 0);
+}
+
+/* With a free slot: claim. Without one, or quiet: somebody else shall. */
+void hf_wake_on_timer(uv_timer_t *timer)
+{
+    hf_worker *w = timer->data;
+    bool back = false;
+    for (size_t i = 0; i < w->n_served; i++) {
+        hf_served *served = &w->served[i];
+        if (served->timer_ms == 0 || served->timer_ms > hf_clock_now(w))
+            continue;
+        served->timer_ms = 0;
+        served->hot = served->baton = true;
+        if (served->claiming)
+            served->again = true;
+        back = back || !hf_life_serving(w) || hf_dispatch_slots(w) == 0;
+    }
+    hf_wake_timers(w);
+    if (back)
+        hf_wake_give_back(w);
+    hf_life_turn(w);
+}
+
+/* ---- the check ---- */
+
+static void on_checked(const hf_answer *answer, void *arg)
+{
+    hf_worker *w = arg;
+    hf_checked checked;
+    hf_err err = hf_checked_read(answer, &checked);
+    w->checking = false;
+    if (w->phase == HF_ENDED)
+        return;
+    if (err != HF_OK) {
+        w->give_back = w->give_back || w->check_gives;
+        if (err != HF_UNSURE && err != HF_NOSCRIPT)
+            hf_life_pause(w, NOT_NOW_MS);
+        return;
+    }
+    hf_clock_read(w, checked.now_ms, answer->sent_ns);
+    if (w->opts.burst && checked.empty && w->held == 0 && hf_claim_quiet(w))
+        hf_worker_stop(w);
+}
+
+static void send_check(hf_worker *w, bool give_back)
+{
+    const hf_queue *queues[HF_QUEUES_MAX];
+    size_t n = all_queues(w, queues);
+    uint32_t alive = w->opts.lease_ms + 3 * HF_WAIT_MS;
+    w->give_back = w->give_back || give_back;
+    if (!hf_client_ready(w->client) || w->checking || w->pause_until_ns != 0)
+        return;
+    if (hf_op_check(w->client, queues, n, w->id, alive, w->give_back, on_checked, w) != HF_OK)
+        return;
+    w->checking = true;
+    w->check_gives = w->give_back;
+    w->give_back = false;
+    w->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS;
+}
+
+void hf_wake_check(hf_worker *w)
+{
+    send_check(w, false);
+}
+
+void hf_wake_give_back(hf_worker *w)
+{
+    send_check(w, true);
+}
+
+/* ---- blocking ---- */
+
+static void on_woken(const hf_answer *answer, void *arg)
+{
+    hf_worker *w = arg;
+    const hf_queue *queues[HF_QUEUES_MAX];
+    size_t which, n = all_queues(w, queues);
+    int64_t at_ms;
+    hf_err err = hf_wait_read(answer, queues, n, &which, &at_ms);
+    w->blocked = w->unblocking = false;
+    if (w->phase == HF_ENDED)
+        return;
+    if (err != HF_OK) {
+        /* A baton may have been popped and lost with the answer. */
+        w->wake_doubt = true;
+        if (err != HF_UNSURE)
+            hf_life_pause(w, NOT_NOW_MS);
+        return;
+    }
+    if (which < n) {
+        hf_served *served = &w->served[(which + w->wait_order) % w->n_served];
+        if (!hf_life_serving(w) || hf_dispatch_slots(w) == 0)
+            hf_wake_give_back(w);
+        else
+            on_baton(w, served, at_ms);
+        hf_wake_timers(w);
+    }
+    if (hf_boot_ns() >= w->check_at_ns)
+        hf_wake_check(w);
+    w->wait_order = (w->wait_order + 1) % w->n_served;
+    hf_life_turn(w);
+}
+
+static void on_unblocked(const hf_answer *answer, void *arg)
+{
+    (void)answer; /* the blocked call itself answers, with or without a baton */
+    (void)arg;
+}
+
+/* A full worker would keep a baton from those who could use it. */
+static void unblock(hf_worker *w)
+{
+    if (!w->blocked || w->unblocking || !hf_client_ready(w->client))
+        return;
+    if (hf_op_unblock(w->client, w->wake_client, on_unblocked, w) == HF_OK)
+        w->unblocking = true;
+}
+
+void hf_wake_pump(hf_worker *w)
+{
+    const hf_queue *queues[HF_QUEUES_MAX];
+    bool can = hf_life_serving(w) && hf_dispatch_slots(w) > 0;
+    if (w->give_back && !w->checking)
+        hf_wake_give_back(w);
+    if (!can) {
+        unblock(w);
+        return;
+    }
+    if (w->blocked || w->pause_until_ns != 0 || !hf_client_ready(w->client) ||
+        !hf_client_ready(w->wake_client))
+        return;
+    if (w->wake_doubt) {
+        w->wake_doubt = false;
+        hf_claim_all(w, true);
+        for (size_t i = 0; i < w->n_served; i++)
+            w->served[i].again = w->served[i].claiming;
+    }
+    if (!hf_claim_quiet(w))
+        return;
+    if (w->opts.burst && w->held == 0)
+        hf_wake_check(w);
+    size_t n = all_queues(w, queues);
+    if (hf_op_wait(w->wake_client, queues, n, wait_ms(w), on_woken, w) == HF_OK)
+        w->blocked = true;
+}
+
+void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_worker *w = arg;
+    (void)client;
+    if (err == HF_OK) {
+        w->wake_doubt = true;
+        hf_life_turn(w);
+    } else if (w->phase == HF_SERVING) {
+        hf_report_text(w, HF_LOG_DEBUG, "the waiting connection is away", "error", detail);
+    }
+}
+
+/* ---- heartbeat ---- */
+
+static void on_beat(const hf_answer *answer, void *arg)
+{
+    hf_worker *w = arg;
+    (void)answer; /* the next one comes in time */
+    w->beating = false;
+}
+
+void hf_wake_beat(hf_worker *w)
+{
+    char json[4096];
+    size_t len;
+    if (w->beating || !hf_client_ready(w->client) || hf_clock_now(w) == 0)
+        return;
+    /* Names are [A-Za-z0-9._:-]: nothing needs escaping. */
+    len = (size_t)snprintf(json, sizeof json,
+                           "{\"v\":1,\"id\":\"%s\",\"state\":\"%s\",\"concurrency\":%u,"
+                           "\"running\":%zu,\"now_ms\":%lld,\"queues\":[",
+                           w->id, hf_life_serving(w) ? "serving" : "quiet", w->opts.concurrency,
+                           w->c_out + w->programs_out, (long long)hf_clock_now(w));
+    for (size_t i = 0; i < w->n_served && len + HF_ID_SIZE + 8 < sizeof json; i++)
+        len += (size_t)snprintf(json + len, sizeof json - len, "%s\"%s\"", i == 0 ? "" : ",",
+                                w->served[i].queue.name);
+    snprintf(json + len, sizeof json - len, "]}");
+    if (hf_op_heartbeat(w->client, w->ns, w->id, json, hf_clock_now(w), 3 * HF_BEAT_MS, on_beat,
+                        w) == HF_OK)
+        w->beating = true;
+}
