@@ -1,9 +1,10 @@
 /* ask.h - how the synchronous calls of holdfast/admin.h ask Redis something: they run the
  * admin's own loop until the one answer is there or the deadline has passed.
  *
- * A request that certainly did nothing (the connection was down, Redis was loading, did not
- * know the script or was busy with one) is made again until the deadline. One that may have
- * been executed is made again only when doing it twice is the same as doing it once. */
+ * A request that certainly did nothing (the connection was down, Redis was loading, did
+ * not know the script or was busy with one) is made again until the deadline. One that
+ * may have been executed is made again only when doing it twice is the same as doing it
+ * once. */
 #ifndef HF_QUEUE_ASK_H
 #define HF_QUEUE_ASK_H
 
@@ -20,14 +21,14 @@ struct hf_admin {
     uint32_t deadline_ms;
     char ns[HF_ID_SIZE];
     char detail[HF_DETAIL_SIZE];
-    bool closed;       /* the client's close has ended */
+    bool closed; /* the client's close has ended */
 };
 
 typedef struct hf_ask {
     const hf_script *script; /* NULL: a command */
     const hf_queue *queue;   /* whose prefix is the key of a script */
     const hf_args *args;
-    bool once;               /* never again after it may have been executed */
+    bool once; /* never again after it may have been executed */
     /* Takes the answer, which is HF_OK, while it is there. */
     hf_err (*read)(const hf_answer *answer, void *out);
     void *out;

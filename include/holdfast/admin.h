@@ -1,8 +1,9 @@
 /* admin.h - look into queues and put them right.
  *
  * Synchronous and small: an hf_admin has a connection and a loop of its own, and each call
- * blocks until it is answered or its deadline has passed (5 s unless said otherwise). Not
- * thread-safe. Every text it fills is in the caller's struct. */
+ * blocks until it is answered or its deadline has passed (5 s unless said otherwise; what works
+ * in slices has it for each slice). Not thread-safe, and no call may be made from inside a
+ * callback. Every text it fills is in the caller's struct. */
 #ifndef HOLDFAST_ADMIN_H
 #define HOLDFAST_ADMIN_H
 

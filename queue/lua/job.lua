@@ -1,19 +1,22 @@
--- One job, whole.
+-- One job.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
---  returns  {OK, now, set, score, record, token, lease, crashes} | {GONE, now}
+--  ARGV[2]  whole       1: with its payload; 0: only the first line of its record
+--  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes} | {GONE, now}
 --           set: `schedule`, `running` or `dead`; token and lease (ms left) of a running job,
---           else '' and 0; record '' if it is missing
+--           else '' and 0; record '' if it is missing or has no first line
 local id = ARGV[1]
 for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
   local score = call('ZSCORE', P .. name, id)
   if score then
     local lease = math.max(0, call('PTTL', LOCK .. id))
     local mark = call('HGET', CRASHES, id) or '0'
+    local record = call('HGET', JOBS, id) or ''
+    local nl = string.find(record, '\n', 1, true) or 0
     return {
-      OK, now, name, tonumber(score), call('HGET', JOBS, id) or '',
-      call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')),
+      OK, now, name, tonumber(score), ARGV[2] == '1' and record or string.sub(record, 1, nl),
+      #record - nl, call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')),
     }
   end
 end

@@ -5,13 +5,14 @@
 --  ARGV[2]  max_running  jobs, across all workers
 --  ARGV[3]  rate_limit   jobs started
 --  ARGV[4]  rate_per     in so many ms
---  ARGV[5]  file         '' : an order of an operator. Else what a worker's file says, in its
---           words: nothing is done if that is what the file said before
+--  ARGV[5]  file         '' : an order of an operator. Else the three limits as a worker's file
+--           says them, `0 0 0` for none: nothing is done if it said that before
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
 if late(ARGV[1]) then
   return { LATE, now }
 end
-if ARGV[5] ~= '' and call('HGET', META, 'file') == ARGV[5] then
+-- A file that never named limits says the same as one that lifts them: an order stays.
+if ARGV[5] ~= '' and (call('HGET', META, 'file') or '0 0 0') == ARGV[5] then
   return { OK, now }
 end
 open_writes()

@@ -7,7 +7,7 @@
 --  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes}, ...}
 --           | {GONE, now} (`after` is not in that set). next: the last id that was looked at,
 --           '' at the end of the set: of `retry` a page may have few jobs, or none, before it.
---           line is the record's first line.
+--           line is the record's first line with its newline, '' if it has none.
 local state, limit = ARGV[1], tonumber(ARGV[3])
 local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
 local first = 0
@@ -30,7 +30,7 @@ for i = 1, #found, 2 do
   end
   local record = call('HGET', JOBS, id) or ''
   local nl = string.find(record, '\n', 1, true) or 0
-  local line = string.sub(record, 1, nl - 1)
+  local line = string.sub(record, 1, nl)
   if state ~= 'retry' or string.find(line, '"attempts":%s*[1-9]') then
     local mark = call('HGET', CRASHES, id) or '0'
     answer[#answer + 1] = {

@@ -1,0 +1,281 @@
+/* admin.c - the life of an hf_admin, and how it asks (queue/ask.h).
+ *
+ * Nothing here is a second way to talk to Redis: it is the asynchronous client, on a loop
+ * that only runs inside of a call. */
+#include "holdfast/admin.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "queue/ask.h"
+
+enum {
+    CONNECT_MS = 5000,
+    DEADLINE_MS = 5000,
+    REQUEST_MS =
+        1000, /* after which a silent connection is given up and a new one asked */
+    NOSCRIPT_TRIES = 3,
+    RETRY_MS = 20
+};
+
+typedef struct waiting {
+    hf_admin *admin;
+    const hf_ask *ask;
+    hf_err err;
+    bool done;
+} waiting;
+
+hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(admin->detail, sizeof admin->detail, format, args);
+    va_end(args);
+    return err;
+}
+
+hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out)
+{
+    if (name == NULL || hf_queue_init(out, admin->ns, name) != HF_OK)
+        return hf_admin_fail(admin, HF_INVALID, "expected a queue's name, found '%s'",
+                             name == NULL ? "" : name);
+    return HF_OK;
+}
+
+/* ---- the loop ---- */
+
+static void on_timer(uv_timer_t *timer)
+{
+    (void)timer; /* it only has to end the loop's wait */
+}
+
+static uint32_t left_ms(uint64_t until_ns)
+{
+    uint64_t now = hf_boot_ns();
+    if (now >= until_ns)
+        return 0;
+    uint64_t left = (until_ns - now + HF_MS_NS - 1) / HF_MS_NS;
+    return left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
+}
+
+/* One turn of the loop, which waits at most until then. */
+static void turn(hf_admin *admin, uint64_t until_ns)
+{
+    uv_update_time(&admin->loop);
+    int started = uv_timer_start(&admin->timer, on_timer, left_ms(until_ns), 0);
+    HF_ASSERT(started == 0);
+    (void)uv_run(&admin->loop, UV_RUN_ONCE);
+    (void)uv_timer_stop(&admin->timer);
+}
+
+void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
+{
+    while (left_ms(until_ns) != 0)
+        turn(admin, until_ns);
+}
+
+/* A reason that another try will not take away. */
+static bool is_final(hf_err err)
+{
+    return err == HF_AUTH || err == HF_OLD;
+}
+
+static hf_err wait_ready(hf_admin *admin, uint64_t until_ns)
+{
+    while (!hf_client_ready(admin->client)) {
+        hf_err err = hf_client_status(admin->client);
+        if (is_final(err) || left_ms(until_ns) == 0)
+            return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s",
+                                 hf_client_detail(admin->client));
+        turn(admin, until_ns);
+    }
+    return HF_OK;
+}
+
+/* ---- asking ---- */
+
+uint64_t hf_admin_until(const hf_admin *admin)
+{
+    return hf_boot_ns() + admin->deadline_ms * HF_MS_NS;
+}
+
+static void on_answer(const hf_answer *answer, void *arg)
+{
+    waiting *w = arg;
+    w->done = true;
+    w->err = answer->err == HF_OK ? w->ask->read(answer, w->ask->out) : answer->err;
+    if (answer->err != HF_OK)
+        (void)hf_admin_fail(w->admin, w->err, "%s", answer->detail);
+    else if (w->err != HF_OK)
+        (void)hf_admin_fail(w->admin, w->err, "%s", hf_err_text(w->err));
+}
+
+static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
+{
+    hf_err err = wait_ready(admin, until_ns);
+    if (err != HF_OK)
+        return err;
+    uint32_t left = left_ms(until_ns);
+    if (left == 0)
+        return hf_admin_fail(admin, HF_TIMEOUT, "the deadline passed before it was sent");
+    waiting w = {.admin = admin, .ask = ask};
+    hf_bytes key = {NULL, 0};
+    if (ask->queue != NULL)
+        key = (hf_bytes){ask->queue->prefix, ask->queue->prefix_len};
+    const hf_call call = {.script = ask->script,
+                          .keys = &key,
+                          .n_keys = ask->script == NULL ? 0 : 1,
+                          .args = ask->args->at,
+                          .n_args = ask->args->n,
+                          .timeout_ms =
+                              ask->once || left < REQUEST_MS ? left : REQUEST_MS,
+                          .cb = on_answer,
+                          .arg = &w};
+    err = hf_redis_call(admin->client, &call);
+    if (err != HF_OK)
+        return hf_admin_fail(admin, err, "%s", hf_err_text(err));
+    while (!w.done) /* the client answers each request by its time-out */
+        turn(admin, until_ns + REQUEST_MS * HF_MS_NS);
+    return w.err;
+}
+
+/* A script that came too late did nothing; but an earlier try may have. */
+static hf_err late(hf_admin *admin, bool unsure)
+{
+    return hf_admin_fail(admin, unsure ? HF_UNSURE : HF_TIMEOUT,
+                         "it reached Redis after the deadline");
+}
+
+hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
+{
+    bool unsure = false;
+    for (int unknown = 0;;) {
+        hf_err err = ask_one(admin, ask, until_ns);
+        if (err == HF_NOSCRIPT && ++unknown < NOSCRIPT_TRIES)
+            continue;
+        if (err == HF_LATE)
+            return late(admin, unsure);
+        unsure = unsure || err == HF_UNSURE;
+        bool nothing = err == HF_CONN || err == HF_LOADING || err == HF_SLOW;
+        bool again = nothing || (err == HF_UNSURE && !ask->once);
+        if (!again || left_ms(until_ns) == 0)
+            return err;
+        uint64_t pause = hf_boot_ns() + RETRY_MS * HF_MS_NS;
+        hf_admin_idle(admin, pause < until_ns ? pause : until_ns);
+    }
+}
+
+/* ---- Redis's clock ---- */
+
+typedef struct moment {
+    int64_t ms;
+    uint64_t read_ns;
+} moment;
+
+static hf_err read_time(const hf_answer *answer, void *out)
+{
+    moment *m = out;
+    m->read_ns = hf_boot_ns();
+    return hf_time_read(answer, &m->ms);
+}
+
+hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out)
+{
+    hf_args args;
+    moment m;
+    if (!hf_args_init(&args, 1, 0))
+        return HF_NOMEM;
+    hf_args_text(&args, "TIME");
+    const hf_ask ask = {.args = &args, .read = read_time, .out = &m};
+    hf_err err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    if (err == HF_OK)
+        *out = m.ms +
+               (until_ns > m.read_ns ? (int64_t)((until_ns - m.read_ns) / HF_MS_NS) : 0);
+    return err;
+}
+
+/* ---- life ---- */
+
+static void on_closed(void *arg)
+{
+    hf_admin *admin = arg;
+    admin->closed = true;
+}
+
+void hf_admin_close(hf_admin *admin)
+{
+    if (admin == NULL)
+        return;
+    if (admin->client != NULL) {
+        hf_client_close(admin->client, on_closed, admin);
+        while (!admin->closed)
+            (void)uv_run(&admin->loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&admin->timer, NULL);
+    (void)uv_run(&admin->loop, UV_RUN_DEFAULT);
+    int left_open = uv_loop_close(&admin->loop);
+    HF_ASSERT(left_open == 0);
+    free(admin);
+}
+
+static hf_err start(hf_admin *admin, const hf_admin_opts *opts)
+{
+    uint32_t connect_ms =
+        opts->connect_timeout_ms != 0 ? opts->connect_timeout_ms : CONNECT_MS;
+    const hf_client_opts client = {.loop = &admin->loop,
+                                   .url = opts->url,
+                                   .password_file = opts->password_file,
+                                   .connect_timeout_ms = connect_ms};
+    hf_err err = hf_client_open(&admin->client, &client, admin->detail);
+    if (err != HF_OK)
+        return err;
+    return wait_ready(admin, hf_boot_ns() + connect_ms * HF_MS_NS);
+}
+
+hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
+                     char detail[HF_DETAIL_SIZE])
+{
+    char unused[HF_DETAIL_SIZE];
+    char *why = detail != NULL ? detail : unused;
+    const char *ns = opts->ns != NULL ? opts->ns : "hf";
+    if (!hf_name_ok(ns)) {
+        (void)snprintf(why, HF_DETAIL_SIZE, "expected a namespace's name, found '%s'",
+                       ns);
+        return HF_INVALID;
+    }
+    hf_admin *admin = calloc(1, sizeof *admin);
+    if (admin == NULL)
+        return HF_NOMEM;
+    if (uv_loop_init(&admin->loop) != 0) {
+        free(admin);
+        return HF_SYSTEM;
+    }
+    int made = uv_timer_init(&admin->loop, &admin->timer);
+    HF_ASSERT(made == 0);
+    admin->deadline_ms = opts->deadline_ms != 0 ? opts->deadline_ms : DEADLINE_MS;
+    memcpy(admin->ns, ns, strlen(ns));
+    hf_err err = start(admin, opts);
+    if (err != HF_OK) {
+        (void)snprintf(why, HF_DETAIL_SIZE, "%s", admin->detail);
+        hf_admin_close(admin);
+        return err;
+    }
+    *out = admin;
+    return HF_OK;
+}
+
+const char *hf_admin_detail(const hf_admin *admin)
+{
+    return admin->detail;
+}
+
+const hf_server_info *hf_admin_server(const hf_admin *admin)
+{
+    return hf_client_server(admin->client);
+}

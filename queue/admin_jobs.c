@@ -1,0 +1,306 @@
+/* admin_jobs.c - single jobs: one of them, a page of them, and waiting for one. */
+#include "holdfast/admin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "queue/ask.h"
+#include "queue/record.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+enum { LIST_MAX = 1000, POLL_FIRST_MS = 5, POLL_LAST_MS = 200 };
+
+static const char *const state_names[] = {
+    [HF_STATE_READY] = "ready", [HF_STATE_DELAYED] = "delayed",
+    [HF_STATE_RETRY] = "retry", [HF_STATE_RUNNING] = "running",
+    [HF_STATE_DEAD] = "dead",
+};
+
+static void copy(char *out, size_t size, hf_bytes text)
+{
+    size_t len = text.len < size ? text.len : size - 1;
+    memcpy(out, text.ptr, len);
+    out[len] = '\0';
+}
+
+/* A lock's value is `worker:fence`, and a worker's id may have colons of its own. */
+static void read_token(hf_job_info *out, const hf_reply *token)
+{
+    const char *text = hf_reply_text(token);
+    const char *colon = strrchr(text, ':');
+    if (colon == NULL)
+        return;
+    copy(out->holder, sizeof out->holder, (hf_bytes){text, (size_t)(colon - text)});
+    out->fence = strtoull(colon + 1, NULL, 10);
+}
+
+/* Leaves empty what a record that cannot be read does not tell. */
+static hf_err read_line(hf_job_info *out, hf_bytes line)
+{
+    hf_record record;
+    hf_err err = hf_record_read(&record, line);
+    if (err == HF_OK) {
+        memcpy(out->type, record.type, sizeof out->type);
+        out->created_ms = record.created_ms;
+        out->attempts = record.attempts;
+        out->max_attempts = record.max_attempts;
+        out->timeout_ms = record.timeout_ms;
+        copy(out->error, sizeof out->error, record.error);
+        for (size_t i = 0; i < record.error.len && i < HF_ERROR_MAX; i++) {
+            if (out->error[i] == '\0')
+                out->error[i] = '?';
+        }
+    }
+    hf_record_done(&record);
+    return err == HF_NOMEM ? err : HF_OK;
+}
+
+/* The elements of an answer from `first` on: score, record, payload bytes, token, lease,
+ * crashes. */
+static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first)
+{
+    out->due_ms = hf_reply_int(hf_reply_at(reply, first));
+    out->payload_len = (size_t)hf_reply_int(hf_reply_at(reply, first + 2));
+    out->crashes = (uint32_t)hf_reply_int(hf_reply_at(reply, first + 5));
+    if (out->state == HF_STATE_RUNNING) {
+        read_token(out, hf_reply_at(reply, first + 3));
+        out->lease_remaining_ms = hf_reply_int(hf_reply_at(reply, first + 4));
+    }
+    return read_line(out, hf_reply_bytes(hf_reply_at(reply, first + 1)));
+}
+
+static hf_job_state waiting_state(const hf_job_info *info, int64_t now_ms)
+{
+    if (info->due_ms <= now_ms)
+        return HF_STATE_READY;
+    return info->attempts > 0 ? HF_STATE_RETRY : HF_STATE_DELAYED;
+}
+
+/* ---- one job ---- */
+
+typedef struct one_job {
+    hf_job_info *info;
+    void **payload; /* NULL: not asked for */
+} one_job;
+
+static hf_err read_payload(void **out, hf_bytes record, size_t len)
+{
+    *out = malloc(len == 0 ? 1 : len);
+    if (*out == NULL)
+        return HF_NOMEM;
+    memcpy(*out, (const char *)record.ptr + record.len - len, len);
+    return HF_OK;
+}
+
+static hf_err read_job(const hf_answer *answer, void *out)
+{
+    one_job *job = out;
+    hf_job_info *info = job->info;
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 9, &now_ms);
+    if (err != HF_OK)
+        return err;
+    const char *set = hf_reply_text(hf_reply_at(answer->reply, 2));
+    bool waits = strcmp(set, "schedule") == 0;
+    info->state = strcmp(set, "dead") == 0 ? HF_STATE_DEAD : HF_STATE_RUNNING;
+    err = read_info(info, answer->reply, 3);
+    if (err != HF_OK)
+        return err;
+    if (waits) {
+        info->state = waiting_state(info, now_ms);
+        info->holder[0] = '\0';
+        info->fence = 0;
+        info->lease_remaining_ms = 0;
+    }
+    if (job->payload == NULL)
+        return HF_OK;
+    hf_bytes record = hf_reply_bytes(hf_reply_at(answer->reply, 4));
+    if (record.len < info->payload_len)
+        return HF_PROTO;
+    return read_payload(job->payload, record, info->payload_len);
+}
+
+static hf_err find(hf_admin *admin, const hf_queue *queue, const char *id, one_job *job,
+                   uint64_t until_ns)
+{
+    hf_args args;
+    if (!hf_args_init(&args, 2, 0))
+        return HF_NOMEM;
+    *job->info = (hf_job_info){.state = HF_STATE_READY};
+    copy(job->info->id, sizeof job->info->id, (hf_bytes){id, strlen(id)});
+    memcpy(job->info->queue, queue->name, sizeof job->info->queue);
+    hf_args_text(&args, id);
+    hf_args_flag(&args, job->payload != NULL);
+    const hf_ask ask = {.script = &hf_lua_queue_job,
+                        .queue = queue,
+                        .args = &args,
+                        .read = read_job,
+                        .out = job};
+    hf_err err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err;
+}
+
+static hf_err find_anywhere(hf_admin *admin, const char *id, one_job *job)
+{
+    char **names;
+    size_t n;
+    hf_err err = hf_admin_queues(admin, &names, &n);
+    if (err != HF_OK)
+        return err;
+    err = hf_admin_fail(admin, HF_GONE, "no queue has a job '%s'", id);
+    for (size_t i = 0; i < n && err == HF_GONE; i++) {
+        hf_queue queue;
+        err = hf_admin_queue(admin, names[i], &queue);
+        if (err == HF_OK)
+            err = find(admin, &queue, id, job, hf_admin_until(admin));
+    }
+    free(names);
+    return err;
+}
+
+hf_err hf_admin_job(hf_admin *admin, const char *name, const char *id, hf_job_info *out,
+                    void **payload)
+{
+    hf_queue queue;
+    one_job job = {out, payload};
+    if (id == NULL || !hf_name_ok(id))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
+                             id == NULL ? "" : id);
+    if (name == NULL)
+        return find_anywhere(admin, id, &job);
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    return err != HF_OK ? err : find(admin, &queue, id, &job, hf_admin_until(admin));
+}
+
+/* ---- a page ---- */
+
+typedef struct page {
+    const hf_queue *queue;
+    hf_job_state state;
+    size_t left; /* jobs that are still wanted */
+    hf_job_cb cb;
+    void *arg;
+    hf_job_info *info; /* one, for all of them */
+    char next[HF_ID_SIZE];
+} page;
+
+static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
+{
+    hf_job_info *info = p->info;
+    *info = (hf_job_info){.state = p->state};
+    copy(info->id, sizeof info->id, hf_reply_bytes(hf_reply_at(entry, 0)));
+    memcpy(info->queue, p->queue->name, sizeof info->queue);
+    hf_err err = read_info(info, entry, 1);
+    if (err != HF_OK)
+        return err;
+    if (p->state != HF_STATE_RUNNING && p->state != HF_STATE_DEAD)
+        info->state = waiting_state(info, now_ms);
+    p->cb(info, p->arg);
+    return HF_OK;
+}
+
+static hf_err read_page(const hf_answer *answer, void *out)
+{
+    page *p = out;
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    copy(p->next, sizeof p->next, hf_reply_bytes(hf_reply_at(answer->reply, 2)));
+    size_t n = hf_reply_len(answer->reply);
+    for (size_t i = 3; err == HF_OK && i < n && p->left > 0; i++, p->left--)
+        err = tell(p, hf_reply_at(answer->reply, i), now_ms);
+    return err;
+}
+
+static hf_err ask_page(hf_admin *admin, page *p, const char *after)
+{
+    hf_args args;
+    if (!hf_args_init(&args, 3, 1))
+        return HF_NOMEM;
+    /* Those that failed before may be few among many that wait. */
+    bool sparse = p->state == HF_STATE_RETRY;
+    hf_args_text(&args, state_names[p->state]);
+    hf_args_text(&args, after);
+    hf_args_int(&args, sparse ? LIST_MAX : (int64_t)p->left);
+    const hf_ask ask = {.script = &hf_lua_queue_list,
+                        .queue = p->queue,
+                        .args = &args,
+                        .read = read_page,
+                        .out = p};
+    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+    hf_args_done(&args);
+    return err;
+}
+
+hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
+                     const char *after, size_t limit, hf_job_cb cb, void *arg)
+{
+    hf_queue queue;
+    hf_job_info info;
+    page p = {.queue = &queue,
+              .state = state,
+              .left = limit,
+              .cb = cb,
+              .arg = arg,
+              .info = &info};
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (limit < 1 || limit > LIST_MAX || (size_t)state >= HF_COUNT(state_names))
+        return hf_admin_fail(admin, HF_INVALID, "expected a state, and 1 to %d jobs",
+                             LIST_MAX);
+    if (after != NULL && !hf_name_ok(after))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", after);
+    char from[HF_ID_SIZE] = "";
+    if (after != NULL)
+        copy(from, sizeof from, (hf_bytes){after, strlen(after)});
+    do {
+        err = ask_page(admin, &p, from);
+        memcpy(from, p.next, sizeof from);
+    } while (err == HF_OK && p.left > 0 && p.next[0] != '\0');
+    return err;
+}
+
+/* ---- waiting ---- */
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
+                     uint32_t deadline_ms)
+{
+    hf_queue queue;
+    hf_job_info info;
+    one_job job = {&info, NULL};
+    uint64_t until =
+        deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS;
+    uint32_t pause_ms = POLL_FIRST_MS;
+    bool seen = false;
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (id == NULL || !hf_name_ok(id))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
+                             id == NULL ? "" : id);
+    for (;;) {
+        err = find(admin, &queue, id, &job, sooner(until, hf_admin_until(admin)));
+        if (err == HF_GONE)
+            return HF_OK;
+        if (err == HF_OK && info.state == HF_STATE_DEAD)
+            return hf_admin_fail(admin, HF_DEAD, "%s", info.error);
+        bool over = hf_boot_ns() >= until;
+        if (err != HF_OK && !(over && seen))
+            return err;
+        if (over)
+            return hf_admin_fail(admin, HF_TIMEOUT, "the job is not done yet");
+        seen = true;
+        hf_admin_idle(admin, sooner(until, hf_boot_ns() + pause_ms * HF_MS_NS));
+        pause_ms = pause_ms * 3 / 2 < POLL_LAST_MS ? pause_ms * 3 / 2 : POLL_LAST_MS;
+    }
+}

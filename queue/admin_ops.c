@@ -1,0 +1,273 @@
+/* admin_ops.c - queues as a whole: their names, figures and limits, pause, and the way
+ * back from the dead. */
+#include "holdfast/admin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/id.h"
+#include "queue/ask.h"
+#include "queue/keys.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+enum { REVIVE_SLICE = 200 };
+
+/* A script that answers nothing but its status. */
+static hf_err read_status(const hf_answer *answer, void *out)
+{
+    int64_t now_ms;
+    (void)out;
+    return hf_script_status(answer, 2, &now_ms);
+}
+
+const char *hf_enqueue_script(size_t *len, const char **sha1)
+{
+    if (len != NULL)
+        *len = hf_lua_queue_enqueue.len;
+    if (sha1 != NULL)
+        *sha1 = hf_lua_queue_enqueue.sha1;
+    return (const char *)hf_lua_queue_enqueue.text;
+}
+
+/* ---- names ---- */
+
+typedef struct names {
+    char **at; /* the pointers, then the text that they point to: one allocation */
+    size_t n;
+} names;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static hf_err read_names(const hf_answer *answer, void *out)
+{
+    names *list = out;
+    size_t count = hf_reply_len(answer->reply), bytes = 1;
+    if (!hf_reply_is_array(answer->reply))
+        return HF_PROTO;
+    for (size_t i = 0; i < count; i++)
+        bytes += hf_reply_bytes(hf_reply_at(answer->reply, i)).len + 1;
+    list->at = malloc(count * sizeof *list->at + bytes);
+    if (list->at == NULL)
+        return HF_NOMEM;
+    char *text = (char *)(list->at + count);
+    for (size_t i = 0; i < count; i++) {
+        hf_bytes name = hf_reply_bytes(hf_reply_at(answer->reply, i));
+        if (!hf_name_ok_n(name.ptr, name.len))
+            continue; /* not written by us, and no call could use it */
+        memcpy(text, name.ptr, name.len);
+        text[name.len] = '\0';
+        list->at[list->n++] = text;
+        text += name.len + 1;
+    }
+    qsort(list->at, list->n, sizeof *list->at, by_name);
+    return HF_OK;
+}
+
+hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n)
+{
+    hf_args args;
+    char key[HF_KEY_SIZE];
+    names list = {NULL, 0};
+    hf_key_queues(key, admin->ns);
+    if (!hf_args_init(&args, 2, 0))
+        return HF_NOMEM;
+    hf_args_text(&args, "SMEMBERS");
+    hf_args_text(&args, key);
+    const hf_ask ask = {.args = &args, .read = read_names, .out = &list};
+    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+    hf_args_done(&args);
+    if (err == HF_OK) {
+        *out = list.at;
+        *n = list.n;
+    }
+    return err;
+}
+
+/* ---- figures ---- */
+
+static hf_err read_stats(const hf_answer *answer, void *out)
+{
+    hf_queue_stats *s = out;
+    int64_t paused = 0;
+    int64_t *const fields[] = {
+        &paused,         &s->ready,       &s->delayed,    &s->running,
+        &s->dead,        &s->enqueued,    &s->done,       &s->failed,
+        &s->lost,        &s->unsure,      &s->crashed,    &s->oldest_ready_ms,
+        &s->next_due_ms, &s->max_running, &s->rate_limit, &s->rate_per_ms,
+        &s->workers,
+    };
+    hf_err err = hf_script_status(answer, 2 + HF_COUNT(fields), &s->now_ms);
+    if (err != HF_OK)
+        return err;
+    for (size_t i = 0; i < HF_COUNT(fields); i++)
+        *fields[i] = hf_reply_int(hf_reply_at(answer->reply, 2 + i));
+    s->paused = paused != 0;
+    return HF_OK;
+}
+
+hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *out)
+{
+    hf_args args;
+    hf_queue queue;
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 0, 0))
+        return HF_NOMEM;
+    *out = (hf_queue_stats){.paused = false};
+    memcpy(out->queue, queue.name, sizeof out->queue);
+    const hf_ask ask = {.script = &hf_lua_queue_stats,
+                        .queue = &queue,
+                        .args = &args,
+                        .read = read_stats,
+                        .out = out};
+    err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+    hf_args_done(&args);
+    return err;
+}
+
+/* ---- pause and limits ---- */
+
+hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused)
+{
+    hf_args args;
+    hf_queue queue;
+    int64_t not_after;
+    uint64_t until_ns = hf_admin_until(admin);
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err == HF_OK)
+        err = hf_admin_not_after(admin, until_ns, &not_after);
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 2, 1))
+        return HF_NOMEM;
+    hf_args_int(&args, not_after);
+    hf_args_flag(&args, paused);
+    const hf_ask ask = {.script = &hf_lua_queue_pause,
+                        .queue = &queue,
+                        .args = &args,
+                        .read = read_status};
+    err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err;
+}
+
+static bool limit_ok(int64_t value)
+{
+    return value >= -1 && value <= UINT32_MAX;
+}
+
+static void add_limit(hf_args *args, int64_t value)
+{
+    if (value < 0)
+        hf_args_text(args, "");
+    else
+        hf_args_int(args, value);
+}
+
+hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
+                      int64_t rate_limit, int64_t rate_per_ms)
+{
+    hf_args args;
+    hf_queue queue;
+    int64_t not_after;
+    uint64_t until_ns = hf_admin_until(admin);
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (!limit_ok(max_running) || !limit_ok(rate_limit) || !limit_ok(rate_per_ms))
+        return hf_admin_fail(admin, HF_INVALID, "expected limits from 0 to %u",
+                             UINT32_MAX);
+    if ((rate_limit > 0) != (rate_per_ms > 0) || (rate_limit < 0) != (rate_per_ms < 0))
+        return hf_admin_fail(admin, HF_INVALID,
+                             "expected a rate's limit together with its time");
+    err = hf_admin_not_after(admin, until_ns, &not_after);
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 5, 4))
+        return HF_NOMEM;
+    hf_args_int(&args, not_after);
+    add_limit(&args, max_running);
+    add_limit(&args, rate_limit);
+    add_limit(&args, rate_per_ms);
+    hf_args_text(&args, ""); /* an order, not what a file says */
+    const hf_ask ask = {.script = &hf_lua_queue_limits,
+                        .queue = &queue,
+                        .args = &args,
+                        .read = read_status};
+    err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err;
+}
+
+/* ---- back from the dead ---- */
+
+typedef struct revived {
+    int64_t now_ms;
+    size_t n;
+} revived;
+
+static hf_err read_revived(const hf_answer *answer, void *out)
+{
+    revived *r = out;
+    hf_err err = hf_script_status(answer, 3, &r->now_ms);
+    if (err == HF_OK)
+        r->n = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
+    return err;
+}
+
+/* id "": at most a slice of those that died until `before` (0: until now). */
+static hf_err revive_slice(hf_admin *admin, const hf_queue *queue, const char *id,
+                           int64_t before, revived *out)
+{
+    hf_args args;
+    int64_t not_after;
+    uint64_t until_ns = hf_admin_until(admin);
+    hf_err err = hf_admin_not_after(admin, until_ns, &not_after);
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 4, 3))
+        return HF_NOMEM;
+    hf_args_int(&args, not_after);
+    hf_args_text(&args, id);
+    hf_args_int(&args, REVIVE_SLICE);
+    hf_args_int(&args, before);
+    /* Made twice, it would say of an id that it was not dead, and count the others short.
+     */
+    const hf_ask ask = {.script = &hf_lua_queue_revive,
+                        .queue = queue,
+                        .args = &args,
+                        .once = true,
+                        .read = read_revived,
+                        .out = out};
+    err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err;
+}
+
+hf_err hf_admin_revive(hf_admin *admin, const char *name, const char *id, size_t *count)
+{
+    hf_queue queue;
+    *count = 0;
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (id != NULL && !hf_name_ok(id))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", id);
+    /* A job that is revived and dies again at once must not be revived for ever. */
+    int64_t before = 0;
+    for (;;) {
+        revived slice = {0, 0};
+        err = revive_slice(admin, &queue, id != NULL ? id : "", before, &slice);
+        *count += slice.n;
+        if (err != HF_OK || id != NULL || slice.n < REVIVE_SLICE)
+            return err;
+        if (before == 0)
+            before = slice.now_ms;
+    }
+}
