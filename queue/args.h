@@ -1,8 +1,8 @@
 /* args.h - the arguments of one request, gathered without an allocation for each.
  *
- * Room for all of them and for the digits of the numbers among them is taken once: from the
- * struct itself while that is enough, else in one block. Text and bytes are borrowed until the
- * request was written. */
+ * Room for all of them and for the digits of the numbers among them is taken once: from
+ * the struct itself while that is enough, else in one block. Text and bytes are borrowed
+ * until the request was written. */
 #ifndef HF_QUEUE_ARGS_H
 #define HF_QUEUE_ARGS_H
 
@@ -19,7 +19,7 @@ typedef struct hf_args {
     size_t n, cap;
     char *digits; /* where the next number's text goes */
     char *digits_end;
-    void *block;  /* owned, NULL while the struct's own room is enough */
+    void *block; /* owned, NULL while the struct's own room is enough */
     hf_bytes few[HF_ARGS_FEW];
     char few_digits[HF_ARGS_FEW * HF_DECIMAL_MAX];
 } hf_args;

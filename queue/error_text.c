@@ -5,8 +5,9 @@
 
 #include "holdfast/admin.h"
 
-/* The bytes of the UTF-8 character at p, or 0: there is none (a stray or missing continuation,
- * a longer form than needed, half a surrogate pair, past the last character). */
+/* The bytes of the UTF-8 character at p, or 0: there is none (a stray or missing
+ * continuation, a longer form than needed, half a surrogate pair, past the last
+ * character). */
 static size_t char_len(const unsigned char *p, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

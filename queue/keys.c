@@ -1,5 +1,5 @@
-/* keys.c - how keys are spelled. The braces keep every key of a queue in one cluster slot, as
- * a script must have them. */
+/* keys.c - how keys are spelled. The braces keep every key of a queue in one cluster
+ * slot, as a script must have them. */
 #include "queue/keys.h"
 
 #include <stdio.h>
@@ -21,8 +21,10 @@ hf_err hf_queue_init(hf_queue *queue, const char *ns, const char *name)
     return HF_OK;
 }
 
-/* Every part was checked to be a name, so a key that does not fit is a programming error. */
-static void join(char out[HF_KEY_SIZE], const char *first, const char *second, const char *third)
+/* Every part was checked to be a name, so a key that does not fit is a programming error.
+ */
+static void join(char out[HF_KEY_SIZE], const char *first, const char *second,
+                 const char *third)
 {
     int len = snprintf(out, HF_KEY_SIZE, "%s%s%s", first, second, third);
     HF_ASSERT(len > 0 && len < HF_KEY_SIZE);

@@ -8,9 +8,9 @@
 
 enum { ENQUEUE_FIXED = 5, ENQUEUE_EACH = 3 };
 
-hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue, const hf_enqueue_args *args,
-                     const hf_enqueue_item *items, size_t n, uint32_t timeout_ms,
-                     hf_answer_cb cb, void *arg)
+hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
+                     const hf_enqueue_args *args, const hf_enqueue_item *items, size_t n,
+                     uint32_t timeout_ms, hf_answer_cb cb, void *arg)
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_BATCH_JOBS);
@@ -40,7 +40,8 @@ hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out)
     return hf_reply_is_array(out->codes) ? HF_OK : HF_PROTO;
 }
 
-hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb, void *arg)
+hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb,
+                      void *arg)
 {
     hf_args a;
     char key[HF_KEY_SIZE];

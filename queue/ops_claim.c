@@ -94,8 +94,8 @@ hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worke
 /* ---- renew ---- */
 
 hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args *args,
-                   const hf_renew_item *items, size_t n, uint32_t timeout_ms, hf_answer_cb cb,
-                   void *arg)
+                   const hf_renew_item *items, size_t n, uint32_t timeout_ms,
+                   hf_answer_cb cb, void *arg)
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_VERDICTS_MAX);

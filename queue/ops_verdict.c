@@ -20,9 +20,10 @@ static const verdict_form forms[] = {
     [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 5},
 };
 
-/* Room for those error texts that cannot be sent as they are. NULL in *out: there is none.
- * False: out of memory. */
-static bool take_scratch(char **out, hf_verdict_op op, const hf_verdict_item *items, size_t n)
+/* Room for those error texts that cannot be sent as they are. NULL in *out: there is
+ * none. False: out of memory. */
+static bool take_scratch(char **out, hf_verdict_op op, const hf_verdict_item *items,
+                         size_t n)
 {
     size_t bytes = 0;
     for (size_t i = 0; op != HF_OP_COMPLETE && i < n; i++) {
@@ -43,7 +44,8 @@ static void add_error(hf_args *a, hf_bytes error, char **scratch)
     hf_args_bytes(a, error);
 }
 
-static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item, char **scratch)
+static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
+                     char **scratch)
 {
     hf_args_text(a, item->id);
     hf_args_text(a, item->fence);

@@ -11,16 +11,16 @@
 #include "queue_scripts.h"
 
 enum {
-    WAIT_MARGIN_MS = 1000,        /* for the answer to a wait that ended */
-    FORGET_WORKER_MS = 86400000,  /* since it was last alive */
+    WAIT_MARGIN_MS = 1000,       /* for the answer to a wait that ended */
+    FORGET_WORKER_MS = 86400000, /* since it was last alive */
     CHECK_ARGS = 3,
     LIMITS_ARGS = 5
 };
 
 /* ---- waiting ---- */
 
-hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues, size_t n, uint32_t wait_ms,
-                  hf_answer_cb cb, void *arg)
+hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues, size_t n,
+                  uint32_t wait_ms, hf_answer_cb cb, void *arg)
 {
     hf_args a;
     char keys[HF_QUEUES_MAX][HF_KEY_SIZE];
@@ -70,7 +70,8 @@ hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const *queues, size
     return HF_PROTO;
 }
 
-hf_err hf_op_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb, void *arg)
+hf_err hf_op_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb,
+                     void *arg)
 {
     hf_args a;
     int64_t id = hf_client_server(blocked)->client_id;
@@ -121,13 +122,15 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out)
 }
 
 hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue, uint32_t max_running,
-                         uint32_t rate_limit, uint32_t rate_per_ms, hf_answer_cb cb, void *arg)
+                         uint32_t rate_limit, uint32_t rate_per_ms, hf_answer_cb cb,
+                         void *arg)
 {
     hf_args a;
     char words[3 * HF_DECIMAL_MAX];
     if (!hf_args_init(&a, LIMITS_ARGS, LIMITS_ARGS))
         return HF_NOMEM;
-    int len = snprintf(words, sizeof words, "%u %u %u", max_running, rate_limit, rate_per_ms);
+    int len =
+        snprintf(words, sizeof words, "%u %u %u", max_running, rate_limit, rate_per_ms);
     hf_args_int(&a, 0); /* writing the same limits late does no harm */
     hf_args_int(&a, max_running);
     hf_args_int(&a, rate_limit);
@@ -213,8 +216,9 @@ static void say_gone(joint *j, hf_client *client, const char *ns, const char *wo
     joint_send(j, client, rem, HF_COUNT(rem));
 }
 
-hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker, const char *json,
-                       int64_t now_ms, uint32_t alive_ms, hf_answer_cb cb, void *arg)
+hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
+                       const char *json, int64_t now_ms, uint32_t alive_ms,
+                       hf_answer_cb cb, void *arg)
 {
     joint *j = calloc(1, sizeof *j);
     if (j == NULL)

@@ -2,8 +2,8 @@
  *
  * Reading is on the path of every job, so the line that we ourselves write (flat, whole
  * numbers, strings of plain ASCII without escapes) is scanned by hand. The scanner either
- * understands the whole line exactly as a JSON parser would, or says so and touches nothing:
- * then jansson reads it. */
+ * understands the whole line exactly as a JSON parser would, or says so and touches
+ * nothing: then jansson reads it. */
 #include "queue/record.h"
 
 #include <jansson.h>
@@ -30,15 +30,14 @@ typedef struct field {
     bool text;
 } field;
 
-#define FIELD(key, member, is_text) {key, sizeof key - 1, offsetof(header, member), is_text}
 static const field fields[] = {
-    FIELD("v", version, false),
-    FIELD("type", type, true),
-    FIELD("created", created, false),
-    FIELD("attempts", attempts, false),
-    FIELD("max_attempts", max_attempts, false),
-    FIELD("timeout", timeout, false),
-    FIELD("error", error, true),
+    {"v", 1, offsetof(header, version), false},
+    {"type", 4, offsetof(header, type), true},
+    {"created", 7, offsetof(header, created), false},
+    {"attempts", 8, offsetof(header, attempts), false},
+    {"max_attempts", 12, offsetof(header, max_attempts), false},
+    {"timeout", 7, offsetof(header, timeout), false},
+    {"error", 5, offsetof(header, error), true},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -90,8 +89,8 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
 
 /* ---- reading what we wrote ---- */
 
-/* The characters up to the closing quote; false on an escape, a control character, or a byte
- * that would have to be checked as UTF-8. */
+/* The characters up to the closing quote; false on an escape, a control character, or a
+ * byte that would have to be checked as UTF-8. */
 static bool scan_string(const char **at, const char *end, hf_bytes *out)
 {
     const char *p = *at;
@@ -110,7 +109,7 @@ static bool scan_string(const char **at, const char *end, hf_bytes *out)
     return true;
 }
 
-/* A whole number as JSON writes it: no sign, no leading zero, few enough digits to fit. */
+/* A whole number as JSON writes it: no sign, no leading zero, few digits. */
 static bool scan_number(const char **at, const char *end, int64_t *out)
 {
     const char *p = *at;

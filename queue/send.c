@@ -22,8 +22,8 @@ hf_err hf_queue_send(hf_client *client, const hf_queue *queue, const hf_script *
     return err;
 }
 
-hf_err hf_command_send(hf_client *client, hf_args *args, uint32_t timeout_ms, hf_answer_cb cb,
-                       void *arg)
+hf_err hf_command_send(hf_client *client, hf_args *args, uint32_t timeout_ms,
+                       hf_answer_cb cb, void *arg)
 {
     HF_ASSERT(args->n == args->cap);
     hf_err err = hf_redis_call(client, &(hf_call){.args = args->at,

@@ -27,18 +27,21 @@ static void what_is_utf_8_stays(void **state)
     (void)state;
     assert_mended("", "");
     assert_mended("plain\ttext\n", "plain\ttext\n");
-    assert_mended("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
+    assert_mended("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+                  "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
 static void what_is_none_becomes_question_marks(void **state)
 {
     (void)state;
-    assert_mended("a\xff" "b", "a?b");
-    assert_mended("\xa9 half", "? half");           /* cut out of a character */
+    assert_mended("a\xff"
+                  "b",
+                  "a?b");
+    assert_mended("\xa9 half", "? half"); /* cut out of a character */
     assert_mended("half \xe2\x82", "half ??");
-    assert_mended("\xc0\xaf", "??");                 /* longer than needed */
-    assert_mended("\xed\xa0\x80", "???");            /* half of a surrogate pair */
-    assert_mended("\xf4\x90\x80\x80", "????");       /* past the last character */
+    assert_mended("\xc0\xaf", "??");           /* longer than needed */
+    assert_mended("\xed\xa0\x80", "???");      /* half of a surrogate pair */
+    assert_mended("\xf4\x90\x80\x80", "????"); /* past the last character */
     assert_mended("\xf8\x88\x80\x80\x80", "?????");
 }
 

@@ -42,7 +42,8 @@ static void names_of_the_greatest_length_fit(void **state)
 
 static void what_is_no_name_is_refused(void **state)
 {
-    static const char *const bad[] = {"", "a b", "a/b", "{a}", "a*", "caf\xc3\xa9", "a\n"};
+    static const char *const bad[] = {"",   "a b",         "a/b", "{a}",
+                                      "a*", "caf\xc3\xa9", "a\n"};
     (void)state;
     hf_queue queue;
     for (size_t i = 0; i < HF_COUNT(bad); i++) {
@@ -82,8 +83,9 @@ static void the_longest_key_fits(void **state)
 
 static void every_number_is_written_as_its_digits(void **state)
 {
-    static const int64_t numbers[] = {0,  1,  -1, 9,  10, -10, 1700000000000, 1700000000000123,
-                                      INT64_MAX, INT64_MIN, UINT32_MAX};
+    static const int64_t numbers[] = {
+        0,         1,         -1,        9, 10, -10, 1700000000000, 1700000000000123,
+        INT64_MAX, INT64_MIN, UINT32_MAX};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(numbers); i++) {
         char expected[32], found[HF_DECIMAL_MAX];

@@ -36,9 +36,11 @@ static void assert_written(const hf_job *job, int64_t created_ms, const char *ex
 static void a_new_record_is_one_line_and_the_payload(void **state)
 {
     (void)state;
-    assert_written(&(hf_job){.type = "email.send", .payload = "{\"a\":1}\n", .payload_len = 8},
-                   1700000000000, "{\"v\":1,\"type\":\"email.send\",\"created\":1700000000000}\n"
-                                  "{\"a\":1}\n");
+    assert_written(
+        &(hf_job){.type = "email.send", .payload = "{\"a\":1}\n", .payload_len = 8},
+        1700000000000,
+        "{\"v\":1,\"type\":\"email.send\",\"created\":1700000000000}\n"
+        "{\"a\":1}\n");
     assert_written(&(hf_job){.type = "t"}, 0, "{\"v\":1,\"type\":\"t\",\"created\":0}\n");
     assert_written(&(hf_job){.type = "t", .max_attempts = 3, .timeout_ms = 4000000000}, 9,
                    "{\"v\":1,\"type\":\"t\",\"created\":9,\"max_attempts\":3,"
@@ -53,8 +55,10 @@ static void the_longest_header_fits(void **state)
     type[HF_NAME_MAX] = '\0';
     hf_buf buf;
     hf_buf_init(&buf, 1 << 20);
-    hf_record_write(&buf, &(hf_job){.type = type, .max_attempts = UINT32_MAX,
-                                    .timeout_ms = UINT32_MAX}, INT64_MAX);
+    hf_record_write(
+        &buf,
+        &(hf_job){.type = type, .max_attempts = UINT32_MAX, .timeout_ms = UINT32_MAX},
+        INT64_MAX);
     hf_record record;
     assert_int_equal(hf_record_read(&record, (hf_bytes){buf.data, buf.len}), HF_OK);
     assert_string_equal(record.type, type);
@@ -70,8 +74,11 @@ static void a_full_buffer_is_told(void **state)
     (void)state;
     hf_buf buf;
     hf_buf_init(&buf, 64);
-    hf_record_write(&buf, &(hf_job){.type = "t", .payload = "0123456789012345678901234567890123",
-                                    .payload_len = 34}, 1700000000000);
+    hf_record_write(&buf,
+                    &(hf_job){.type = "t",
+                              .payload = "0123456789012345678901234567890123",
+                              .payload_len = 34},
+                    1700000000000);
     assert_int_equal(hf_buf_err(&buf), HF_TOOBIG);
     hf_buf_done(&buf);
 }
@@ -114,10 +121,12 @@ static void fields_come_in_any_order_and_unknown_ones_are_ignored(void **state)
 {
     (void)state;
     hf_record record;
-    assert_int_equal(read_both("{\"error\":\"it broke\",\"attempts\":2,\"failed\":1700000000001,"
-                               "\"created\":1700000000000,\"x\":\"y\",\"type\":\"a.b\","
-                               "\"timeout\":500,\"max_attempts\":7,\"v\":1}\npay", &record),
-                     HF_OK);
+    assert_int_equal(
+        read_both("{\"error\":\"it broke\",\"attempts\":2,\"failed\":1700000000001,"
+                  "\"created\":1700000000000,\"x\":\"y\",\"type\":\"a.b\","
+                  "\"timeout\":500,\"max_attempts\":7,\"v\":1}\npay",
+                  &record),
+        HF_OK);
     assert_string_equal(record.type, "a.b");
     assert_true(record.created_ms == 1700000000000);
     assert_int_equal(record.attempts, 2);
@@ -132,13 +141,16 @@ static void what_the_scanner_does_not_know_the_parser_reads(void **state)
 {
     (void)state;
     hf_record record;
-    assert_int_equal(read_both("{\"v\":1,\"type\":\"t\",\"created\":1,\"more\":{\"a\":[1,2.5,null]},"
-                               "\"error\":\"a\\n\\\"b\\\" \\u00e9\"}\n", &record),
-                     HF_OK);
+    assert_int_equal(
+        read_both("{\"v\":1,\"type\":\"t\",\"created\":1,\"more\":{\"a\":[1,2.5,null]},"
+                  "\"error\":\"a\\n\\\"b\\\" \\u00e9\"}\n",
+                  &record),
+        HF_OK);
     assert_bytes(record.error, "a\n\"b\" \xc3\xa9");
     hf_record_done(&record);
-    assert_int_equal(read_both("{\"v\":1,\"type\":\"t\",\"error\":\"caf\xc3\xa9\"}\n", &record),
-                     HF_OK);
+    assert_int_equal(
+        read_both("{\"v\":1,\"type\":\"t\",\"error\":\"caf\xc3\xa9\"}\n", &record),
+        HF_OK);
     assert_bytes(record.error, "caf\xc3\xa9");
     hf_record_done(&record);
 }
@@ -147,8 +159,8 @@ static void an_error_may_hold_a_nul(void **state)
 {
     (void)state;
     hf_record record;
-    assert_int_equal(read_both("{\"v\":1,\"type\":\"t\",\"error\":\"a\\u0000b\"}\n", &record),
-                     HF_OK);
+    assert_int_equal(
+        read_both("{\"v\":1,\"type\":\"t\",\"error\":\"a\\u0000b\"}\n", &record), HF_OK);
     assert_int_equal(record.error.len, 3);
     assert_memory_equal(record.error.ptr, "a\0b", 3);
     hf_record_done(&record);
@@ -158,7 +170,8 @@ static void the_last_of_two_equal_fields_counts(void **state)
 {
     (void)state;
     hf_record record;
-    assert_int_equal(read_both("{\"v\":1,\"type\":\"a\",\"type\":\"b\"}\n", &record), HF_OK);
+    assert_int_equal(read_both("{\"v\":1,\"type\":\"a\",\"type\":\"b\"}\n", &record),
+                     HF_OK);
     assert_string_equal(record.type, "b");
     hf_record_done(&record);
 }
@@ -169,13 +182,13 @@ static void what_is_no_record_of_version_1_is_refused(void **state)
         "",
         "\n",
         "{}\n",
-        "{\"v\":1,\"type\":\"t\",\"created\":1}",             /* no end of the line */
+        "{\"v\":1,\"type\":\"t\",\"created\":1}", /* no end of the line */
         "{\"v\":2,\"type\":\"t\",\"created\":1}\n",
         "{\"type\":\"t\",\"created\":1}\n",
         "{\"v\":\"1\",\"type\":\"t\"}\n",
         "{\"v\":1.0,\"type\":\"t\"}\n",
         "{\"v\":01,\"type\":\"t\"}\n",
-        "{\"v\":1,\"created\":1}\n",                           /* no type */
+        "{\"v\":1,\"created\":1}\n", /* no type */
         "{\"v\":1,\"type\":\"\"}\n",
         "{\"v\":1,\"type\":\"no name\"}\n",
         "{\"v\":1,\"type\":7}\n",
@@ -185,7 +198,7 @@ static void what_is_no_record_of_version_1_is_refused(void **state)
         "{\"v\":1,\"type\":\"t\",\"timeout\":99999999999999999999}\n",
         "{\"v\":1,\"type\":\"t\",\"max_attempts\":\"3\"}\n",
         "{\"v\":1,\"type\":\"t\",\"error\":3}\n",
-        "{\"v\":1,\"type\":\"t\",\"error\":\"\xff\"}\n",         /* no UTF-8 */
+        "{\"v\":1,\"type\":\"t\",\"error\":\"\xff\"}\n", /* no UTF-8 */
         "{\"v\":1,\"type\":\"t\"}}\n",
         "{\"v\":1,\"type\":\"t\",}\n",
         "{\"v\":1,\"type\":\"t\"\n",
@@ -208,7 +221,8 @@ static void scanner_and_parser_agree_on_damaged_headers(void **state)
 {
     static const char good[] = "{\"v\":1,\"type\":\"a.b\",\"created\":1700000000000,"
                                "\"attempts\":2,\"error\":\"x y\"}\n";
-    static const char marks[] = "\"{}:,0-. \\\n\t\x7f\xc3" "1a";
+    static const char marks[] = "\"{}:,0-. \\\n\t\x7f\xc3"
+                                "1a";
     (void)state;
     for (size_t i = 0; i + 1 < sizeof good; i++) {
         for (size_t j = 0; j + 1 < sizeof marks; j++) {

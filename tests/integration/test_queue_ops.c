@@ -1,0 +1,353 @@
+/* test_queue_ops.c - jobs go in, are taken, and come to their ends, with the real
+ * scripts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "holdfast/admin.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+#define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
+
+static hf_rig rig;
+static const hf_bytes record = {RECORD, sizeof RECORD - 1};
+
+/* ---- enqueue ---- */
+
+static void a_job_is_enqueued_claimed_and_completed(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "one");
+    assert_string_equal(rig.jobs[0].type, "t");
+    assert_string_equal(rig.jobs[0].payload, "payload");
+    assert_int_equal(rig.jobs[0].crashes, 0);
+    assert_true(rig.jobs[0].due_ms > 0 && rig.jobs[0].due_ms <= rig.now_ms);
+    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
+    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_GONE);
+    hf_rig_audit(&rig, true);
+}
+
+static void an_id_that_is_known_exists_and_tells_where(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_EXISTS);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_RUNNING);
+    const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "one", .error = {"no", 2}, .reason = "handler"};
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_DEAD);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
+}
+
+static void a_finished_id_is_accepted_again(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+}
+
+static void of_one_id_twice_in_a_request_the_first_counts(void **state)
+{
+    static const char other[] = "{\"v\":1,\"type\":\"other\",\"created\":1}\n";
+    (void)state;
+    const hf_enqueue_args args = {.producer = ""};
+    const hf_enqueue_item items[] = {
+        {"one", 0, record}, {"two", 0, record}, {"one", 0, {other, sizeof other - 1}}};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, HF_COUNT(items)), HF_OK);
+    assert_int_equal(rig.n_codes, 3);
+    assert_int_equal(rig.codes[0], HF_OK);
+    assert_int_equal(rig.codes[1], HF_OK);
+    assert_int_equal(rig.codes[2], HF_EXISTS);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 2);
+    assert_string_equal(rig.jobs[0].type, "t");
+}
+
+static void i8_an_executed_request_is_not_executed_again(void **state)
+{
+    (void)state;
+    const hf_enqueue_args args = {.producer = "p", .number = 7, .remember_ms = 60000};
+    const hf_enqueue_item item = {"one", 0, record};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
+    assert_false(rig.repeated);
+    assert_int_equal(rig.n_codes, 0); /* all are new */
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
+    assert_true(rig.repeated);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
+    hf_rig_begin(&rig);
+    assert_int_equal(hf_rig_end(&rig, hf_op_forget(rig.client, &rig.queue, "p",
+                                                   hf_rig_on_answer, &rig)),
+                     HF_OK);
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
+    assert_false(rig.repeated);
+}
+
+static void i4_no_job_starts_before_its_time(void **state)
+{
+    (void)state;
+    int64_t at = hf_rig_now(&rig) + 150;
+    assert_int_equal(hf_rig_enqueue(&rig, "delayed", -150), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "at", at), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
+    assert_true(rig.next_ms >= at - 1);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_true(rig.now_ms >= at);
+    assert_string_equal(rig.jobs[0].id, "at");
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_true(rig.now_ms >= rig.jobs[0].due_ms);
+}
+
+static void a_resent_delay_does_not_grow(void **state)
+{
+    (void)state;
+    const hf_enqueue_args args = {.producer = "", .waited_ms = 5000};
+    const hf_enqueue_item items[] = {{"later", -60000, record}, {"now", -4000, record}};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, 2), HF_OK);
+    long long due = hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule later");
+    assert_true(due == rig.now_ms + 55000);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "now");
+}
+
+/* The greatest request, and more than one command takes at a time. */
+static void i7_ten_thousand_jobs_are_accepted_as_one(void **state)
+{
+    (void)state;
+    char(*ids)[16] = calloc(HF_BATCH_JOBS, sizeof *ids);
+    hf_enqueue_item *items = calloc(HF_BATCH_JOBS, sizeof *items);
+    assert_true(ids != NULL && items != NULL);
+    for (size_t i = 0; i < HF_BATCH_JOBS; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%05zu", i);
+        items[i] = (hf_enqueue_item){ids[i], 0, record};
+    }
+    const hf_enqueue_args args = {.producer = ""};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, HF_BATCH_JOBS), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", HF_CLAIM_MAX, 0), HF_CLAIM_MAX);
+    for (size_t i = 0; i < HF_CLAIM_MAX; i++)
+        assert_string_equal(rig.jobs[i].id, ids[i]);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"),
+                     HF_BATCH_JOBS - HF_CLAIM_MAX);
+    free(ids);
+    free(items);
+}
+
+static void a_queue_is_registered_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        hf_rig_begin(&rig);
+        assert_int_equal(hf_rig_end(&rig, hf_op_register(rig.client, &rig.queue,
+                                                         hf_rig_on_answer, &rig)),
+                         HF_OK);
+    }
+    assert_string_equal(hf_fixture_command(&rig.redis, "SMEMBERS hf:queues"), "q\n");
+}
+
+/* ---- ends ---- */
+
+static void a_retried_job_comes_back_with_its_error_and_one_attempt_more(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    for (uint32_t attempts = 0; attempts < 3; attempts++) {
+        EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+        assert_int_equal(rig.jobs[0].attempts, attempts);
+        assert_string_equal(rig.jobs[0].error,
+                            attempts == 0 ? "" : "it \"broke\" / \xc3\xa9 ?");
+        assert_string_equal(rig.jobs[0].payload, "payload");
+        const hf_verdict_args args = {.worker = "w"};
+        const hf_verdict_item item = {
+            .id = "one", .due_ms = 20, .error = {"it \"broke\" / \xc3\xa9 \xff", 17}};
+        assert_int_equal(hf_rig_verdict(&rig, HF_OP_RETRY, &args, &item), HF_OK);
+        assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
+    }
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta failed"), 3);
+}
+
+static void a_binary_payload_survives_a_retry(void **state)
+{
+    static const char raw[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n\0\n\xff\"\\ \x01";
+    (void)state;
+    const hf_enqueue_args none = {.producer = ""};
+    const hf_enqueue_item job = {"one", 0, {raw, sizeof raw - 1}};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &none, &job, 1), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    size_t len = rig.jobs[0].payload_len;
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item item = {.id = "one", .error = {"x", 1}};
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_RETRY, &args, &item), HF_OK);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_int_equal(len, 7);
+    assert_int_equal(rig.jobs[0].payload_len, len);
+}
+
+static void a_released_job_keeps_its_place(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "first", 1700000000000), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "second", 1700000000001), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_true(rig.jobs[0].due_ms == 1700000000000);
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item item = {.id = "first", .due_ms = rig.jobs[0].due_ms};
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_RELEASE, &args, &item), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "other", 1, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "first");
+    assert_int_equal(rig.jobs[0].attempts, 0);
+}
+
+static void a_job_without_a_handler_waits_with_that_error(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item item = {
+        .id = "one", .due_ms = 100, .error = {"no handler", 10}};
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_RELEASE, &args, &item), HF_OK);
+    int64_t from = rig.now_ms;
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_true(rig.now_ms >= from + 100);
+    assert_string_equal(rig.jobs[0].error, "no handler");
+    assert_int_equal(rig.jobs[0].attempts, 0);
+}
+
+static void bury(const char *id, uint32_t dead_max, int64_t dead_age_ms)
+{
+    const hf_verdict_args args = {
+        .worker = "w", .dead_max = dead_max, .dead_age_ms = dead_age_ms};
+    const hf_verdict_item item = {
+        .id = id, .counts = true, .error = {"no good", 7}, .reason = "attempts"};
+    assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_string_equal(rig.jobs[0].id, id);
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
+}
+
+static void the_dead_are_bounded_by_count(void **state)
+{
+    (void)state;
+    bury("a", 2, 1000000);
+    hf_test_pause_ms(2); /* they died one after the other, and the score shows it */
+    bury("b", 2, 1000000);
+    hf_test_pause_ms(2);
+    bury("c", 2, 1000000);
+    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:{q}:dead 0 -1"),
+                        "b\nc\n");
+    assert_string_equal(hf_fixture_command(&rig.redis, "HEXISTS hf:{q}:jobs a"), "0");
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 2);
+}
+
+static void the_dead_are_bounded_by_age(void **state)
+{
+    (void)state;
+    bury("old", 100, 1000000);
+    hf_test_pause_ms(30);
+    bury("young", 100, 20);
+    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:{q}:dead 0 -1"),
+                        "young\n");
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 1);
+}
+
+/* Every second of them was never accepted; the first ten were sent before. */
+static void a_batch_of_verdicts_is_answered_one_by_one(void **state)
+{
+    enum { MANY = 100 };
+    hf_verdict_item items[MANY];
+    char ids[MANY][16];
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%02zu", i);
+        if (i % 2 == 0)
+            assert_int_equal(hf_rig_enqueue(&rig, ids[i], 0), HF_OK);
+    }
+    assert_int_equal(hf_rig_claim(&rig, "w", MANY, 0), MANY / 2);
+    for (size_t i = 0; i < MANY; i++)
+        items[i] = (hf_verdict_item){.id = ids[i], .fence = rig.fence, .resent = i < 10};
+    const hf_verdict_args args = {.worker = "w"};
+    assert_int_equal(hf_rig_verdicts(&rig, HF_OP_COMPLETE, &args, items, MANY), HF_OK);
+    assert_int_equal(rig.n_codes, MANY);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(rig.codes[i], i % 2 == 0 ? HF_OK : HF_GONE);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta done"), MANY / 2);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta lost"),
+                     MANY / 2 - 5);
+    hf_rig_audit(&rig, true);
+}
+
+/* ---- late ---- */
+
+static void a_late_request_of_each_kind_says_so(void **state)
+{
+    static const hf_verdict_op ops[] = {HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE,
+                                        HF_OP_BURY};
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    int64_t past = rig.now_ms - 1;
+    for (size_t i = 0; i < HF_COUNT(ops); i++) {
+        const hf_verdict_args args = {.worker = "w", .not_after = past, .dead_max = 1};
+        const hf_verdict_item item = {
+            .id = "one", .error = {"x", 1}, .reason = "handler"};
+        assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_LATE);
+        assert_true(rig.now_ms > past);
+    }
+    const hf_enqueue_args args = {.producer = "", .not_after = past};
+    const hf_enqueue_item item = {"two", 0, record};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_LATE);
+    hf_claim_args claim = hf_rig_claim_args("w", 1, 0);
+    claim.not_after = past;
+    assert_int_equal(hf_rig_claim_with(&rig, &claim), HF_LATE);
+    const hf_renew_args renew = {.worker = "w", .lease_ms = 1000, .not_after = past};
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LATE);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:running"), 1);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_is_enqueued_claimed_and_completed),
+        TEST(an_id_that_is_known_exists_and_tells_where),
+        TEST(a_finished_id_is_accepted_again),
+        TEST(of_one_id_twice_in_a_request_the_first_counts),
+        TEST(i8_an_executed_request_is_not_executed_again),
+        TEST(i4_no_job_starts_before_its_time),
+        TEST(a_resent_delay_does_not_grow),
+        TEST(i7_ten_thousand_jobs_are_accepted_as_one),
+        TEST(a_queue_is_registered_once),
+        TEST(a_retried_job_comes_back_with_its_error_and_one_attempt_more),
+        TEST(a_binary_payload_survives_a_retry),
+        TEST(a_released_job_keeps_its_place),
+        TEST(a_job_without_a_handler_waits_with_that_error),
+        TEST(the_dead_are_bounded_by_count),
+        TEST(the_dead_are_bounded_by_age),
+        TEST(a_batch_of_verdicts_is_answered_one_by_one),
+        TEST(a_late_request_of_each_kind_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

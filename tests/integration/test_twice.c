@@ -1,0 +1,446 @@
+/* test_twice.c - every script, sent twice with the same arguments, and once after its
+ * time.
+ *
+ * An answer that gets lost leads to a second sending, so the second must find what the
+ * first did and change nothing. What each script answers then stands in its header, and
+ * here in one table. Whether something changed is seen in a dump of the whole server:
+ * types, values, and ends. Times may differ by what passes during the test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "queue_scripts.h"
+#include "tests/support/dump.h"
+#include "tests/support/redis_fixture.h"
+
+enum { ARGS_MAX = 24, TEXT_SIZE = 512 };
+
+#define PREFIX "hf:{q}:"
+#define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
+
+static hf_fixture redis;
+static redisContext *connection;
+static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
+
+typedef struct sending {
+    const char *what;
+    const hf_script *script;
+    /* $F: the fence. $T: not_after. $R: a record. */
+    const char *args[ARGS_MAX];
+    int not_after;     /* its place among the arguments, from 1; 0: it has none */
+    const char *first; /* the answer; T for each time in it, F for each fence */
+    const char *second;
+    const char *counted; /* what the second added to a counter of meta: "lost 1" */
+    bool reads;          /* the first changes nothing either */
+    bool again;          /* the second does more of the same */
+} sending;
+
+#define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
+#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1"
+
+static const sending table[] = {
+    {.what = "enqueue by a known producer",
+     .script = &hf_lua_queue_enqueue,
+     .args = {"p", "1", "$T", "60000", "0", "n1", "0", "$R", "n2", "-5000", "$R"},
+     .not_after = 3,
+     .first = "0 T 0 {}",
+     .second = "0 T 1 {}"},
+    {.what = "enqueue by nobody",
+     .script = &hf_lua_queue_enqueue,
+     .args = {"", "0", "$T", "0", "0", "n1", "0", "$R", "r1", "0", "$R", "a1", "0", "$R",
+              "d1", "0", "$R"},
+     .not_after = 3,
+     .first = "0 T 0 {0 -1 -6 -7}",
+     .second = "0 T 0 {-1 -1 -6 -7}"},
+    {.what = "claim",
+     .script = &hf_lua_queue_claim,
+     .args = {"w2", "1", "2", "30000", "$T", "0", "3", "100", "1000000", "b", "2"},
+     .not_after = 5,
+     .first = "0 T F T {r1 T r2 T} {" JOB_LINE "payload " JOB_LINE "payload} {}",
+     .second = "0 T F T {r3 T} {" JOB_LINE "payload} {}",
+     .again = true},
+    {.what = "unclaim",
+     .script = &hf_lua_queue_unclaim,
+     .args = {"w1", "1"},
+     .first = "0 T 2",
+     .second = "0 T 0"},
+    {.what = "renew",
+     .script = &hf_lua_queue_renew,
+     .args = {"w1", "40000", "$T", "20000", "a1", "$F", "a2", "$F", "r1", "$F"},
+     .not_after = 3,
+     .first = "0 T {0 0 -2}",
+     .second = "0 T {0 0 -2}"},
+    {.what = "complete",
+     .script = &hf_lua_queue_complete,
+     .args = {"w1", "$T", "0", "a1", "$F", "a2", "$F"},
+     .not_after = 2,
+     .first = "0 T {0 0}",
+     .second = "0 T {-3 -3}",
+     .counted = "lost 2"},
+    {.what = "complete, known to be sent again",
+     .script = &hf_lua_queue_complete,
+     .args = {"w1", "$T", "2", "a1", "$F", "a2", "$F"},
+     .not_after = 2,
+     .first = "0 T {0 0}",
+     .second = "0 T {-3 -3}"},
+    {.what = "complete of what it does not hold",
+     .script = &hf_lua_queue_complete,
+     .args = {"w1", "$T", "0", "r1", "$F", "none", "$F", "a1", "1"},
+     .not_after = 2,
+     .first = "0 T {-2 -3 -2}",
+     .second = "0 T {-2 -3 -2}",
+     .counted = "lost 3"},
+    {.what = "retry",
+     .script = &hf_lua_queue_retry,
+     .args = {"w1", "$T", "0", "a1", "$F", "60000", "it broke"},
+     .not_after = 2,
+     .first = "0 T {0}",
+     .second = "0 T {-2}",
+     .counted = "lost 1"},
+    {.what = "retry, known to be sent again",
+     .script = &hf_lua_queue_retry,
+     .args = {"w1", "$T", "1", "a1", "$F", "60000", "it broke"},
+     .not_after = 2,
+     .first = "0 T {0}",
+     .second = "0 T {-2}",
+     .counted = "unsure 1"},
+    {.what = "release",
+     .script = &hf_lua_queue_release,
+     .args = {"w1", "$T", "0", "a1", "$F", "1700000000000", "", "a2", "$F", "10000",
+              "no handler"},
+     .not_after = 2,
+     .first = "0 T {0 0}",
+     .second = "0 T {-2 -2}",
+     .counted = "lost 2"},
+    {.what = "bury",
+     .script = &hf_lua_queue_bury,
+     .args = {"w1", "$T", "1", "100", "1000000", "a1", "$F", "1", "attempts", "it broke"},
+     .not_after = 2,
+     .first = "0 T {0}",
+     .second = "0 T {-2}",
+     .counted = "unsure 1"},
+    {.what = "bury where dead is full",
+     .script = &hf_lua_queue_bury,
+     .args = {"w1", "$T", "0", "0", "1000000", "a1", "$F", "1", "attempts", "it broke"},
+     .not_after = 2,
+     .first = "0 T {0}",
+     .second = "0 T {-3}",
+     .counted = "lost 1"},
+    {.what = "check",
+     .script = &hf_lua_queue_check,
+     .args = {"w1", "60000", "0"},
+     .first = "0 T 0",
+     .second = "0 T 0"},
+    {.what = "check that gives a baton back",
+     .script = &hf_lua_queue_check,
+     .args = {"w1", "0", "1"},
+     .first = "0 T 0",
+     .second = "0 T 0"},
+    {.what = "revive of one",
+     .script = &hf_lua_queue_revive,
+     .args = {"$T", "d1", "10", "0"},
+     .not_after = 1,
+     .first = "0 T 1",
+     .second = "-3 T"},
+    {.what = "revive of all",
+     .script = &hf_lua_queue_revive,
+     .args = {"$T", "", "10", "0"},
+     .not_after = 1,
+     .first = "0 T 1",
+     .second = "0 T 0"},
+    {.what = "pause",
+     .script = &hf_lua_queue_pause,
+     .args = {"$T", "1"},
+     .not_after = 1,
+     .first = "0 T",
+     .second = "0 T"},
+    {.what = "pause's end",
+     .script = &hf_lua_queue_pause,
+     .args = {"$T", "0"},
+     .not_after = 1,
+     .first = "0 T",
+     .second = "0 T",
+     .reads = true},
+    {.what = "limits",
+     .script = &hf_lua_queue_limits,
+     .args = {"$T", "5", "100", "1000", ""},
+     .not_after = 1,
+     .first = "0 T",
+     .second = "0 T"},
+    {.what = "limits of a file",
+     .script = &hf_lua_queue_limits,
+     .args = {"$T", "5", "0", "0", "5 0 0"},
+     .not_after = 1,
+     .first = "0 T",
+     .second = "0 T"},
+    {.what = "limits of a file that names none",
+     .script = &hf_lua_queue_limits,
+     .args = {"$T", "0", "0", "0", "0 0 0"},
+     .not_after = 1,
+     .first = "0 T",
+     .second = "0 T",
+     .reads = true},
+    {.what = "stats",
+     .script = &hf_lua_queue_stats,
+     .first = STATS,
+     .second = STATS,
+     .reads = true},
+    {.what = "job",
+     .script = &hf_lua_queue_job,
+     .args = {"r1", "1"},
+     .first = "0 T schedule T " JOB_LINE "payload 7  0 0",
+     .second = "0 T schedule T " JOB_LINE "payload 7  0 0",
+     .reads = true},
+    {.what = "job that is none",
+     .script = &hf_lua_queue_job,
+     .args = {"none", "0"},
+     .first = "-3 T",
+     .second = "-3 T",
+     .reads = true},
+    {.what = "list",
+     .script = &hf_lua_queue_list,
+     .args = {"ready", "r1", "1"},
+     .first = "0 T r2 {r2 T " JOB_LINE " 7  0 0}",
+     .second = "0 T r2 {r2 T " JOB_LINE " 7  0 0}",
+     .reads = true},
+    {.what = "list after what is not there",
+     .script = &hf_lua_queue_list,
+     .args = {"dead", "r1", "1"},
+     .first = "-3 T",
+     .second = "-3 T",
+     .reads = true},
+    {.what = "audit",
+     .script = &hf_lua_queue_audit,
+     .args = {"running", "0", "0"},
+     .first = "0 T dead 0 {}",
+     .second = "0 T dead 0 {}",
+     .reads = true},
+};
+
+/* ---- sending ---- */
+
+static long long server_ms(void)
+{
+    redisReply *reply = redisCommand(connection, "TIME");
+    assert_non_null(reply);
+    long long ms =
+        atoll(reply->element[0]->str) * 1000 + atoll(reply->element[1]->str) / 1000;
+    freeReplyObject(reply);
+    return ms;
+}
+
+static const char *expand(const char *arg, bool late, char *out, size_t size)
+{
+    if (strcmp(arg, "$R") == 0)
+        return RECORD;
+    if (strcmp(arg, "$F") == 0)
+        return fence;
+    if (strcmp(arg, "$T") != 0)
+        return arg;
+    (void)snprintf(out, size, "%lld", server_ms() + (late ? -1 : 60000));
+    return out;
+}
+
+static redisReply *send_script(const hf_script *script, const char *const *args,
+                               bool late)
+{
+    const char *argv[4 + ARGS_MAX] = {"EVAL", (const char *)script->text, "1", PREFIX};
+    size_t lens[4 + ARGS_MAX] = {4, script->len, 1, sizeof PREFIX - 1};
+    char times[ARGS_MAX][24];
+    int n = 0;
+    for (; n < ARGS_MAX && args[n] != NULL; n++) {
+        argv[4 + n] = expand(args[n], late, times[n], sizeof times[n]);
+        lens[4 + n] = strlen(argv[4 + n]);
+    }
+    redisReply *reply = redisCommandArgv(connection, 4 + n, argv, lens);
+    assert_non_null(reply);
+    return reply;
+}
+
+static void answer(const sending *s, bool late, char out[TEXT_SIZE])
+{
+    redisReply *reply = send_script(s->script, s->args, late);
+    hf_print_reply(reply, out, TEXT_SIZE);
+    freeReplyObject(reply);
+}
+
+static void must(const hf_script *script, const char *const *args)
+{
+    redisReply *reply = send_script(script, args, false);
+    if (reply->type != REDIS_REPLY_ARRAY || reply->element[0]->integer != 0)
+        fail_msg("%s: %s", script->name, reply->str != NULL ? reply->str : "refused");
+    freeReplyObject(reply);
+}
+
+/* One dead job, two held by w1, three that are due, one that is delayed; and somebody has
+ * the baton. */
+static void prepare(void)
+{
+    static const char *const first[] = {"", "0", "0", "0", "0", "d1", "0", "$R", NULL};
+    static const char *const claim[] = {"w1", "0",   "1",       "30000", "0", "20000",
+                                        "3",  "100", "1000000", "",      "1", NULL};
+    static const char *const bury[] = {"w1", "0", "0",       "100",     "1000000", "d1",
+                                       "$F", "1", "handler", "no good", NULL};
+    static const char *const two[] = {"",  "0",  "0",  "0", "0",  "a1",
+                                      "0", "$R", "a2", "0", "$R", NULL};
+    static const char *const claim_two[] = {"w1", "1",   "2",       "30000", "0", "20000",
+                                            "3",  "100", "1000000", "",      "2", NULL};
+    static const char *const rest[] = {"",  "0",  "0",  "0",       "0",  "r1",
+                                       "0", "$R", "r2", "0",       "$R", "r3",
+                                       "0", "$R", "l1", "-500000", "$R", NULL};
+    assert_string_equal(hf_fixture_command(&redis, "FLUSHALL"), "OK");
+    must(&hf_lua_queue_enqueue, first);
+    must(&hf_lua_queue_claim, claim);
+    (void)snprintf(fence, sizeof fence, "%s",
+                   hf_fixture_command(&redis, "HGET %s fence", PREFIX "meta"));
+    must(&hf_lua_queue_bury, bury);
+    must(&hf_lua_queue_enqueue, two);
+    must(&hf_lua_queue_claim, claim_two);
+    (void)snprintf(fence, sizeof fence, "%s",
+                   hf_fixture_command(&redis, "HGET %s fence", PREFIX "meta"));
+    must(&hf_lua_queue_enqueue, rest);
+    (void)hf_fixture_command(&redis, "ZPOPMIN %s", PREFIX "wake");
+}
+
+/* ---- the tests ---- */
+
+static void assert_answer(const sending *s, const char *which, const char *found,
+                          const char *expected)
+{
+    if (strcmp(found, expected) != 0)
+        fail_msg("%s, %s answer:\n  found    %s\n  expected %s", s->what, which, found,
+                 expected);
+}
+
+static void assert_same(const sending *s, const char *which, const hf_dump *before,
+                        const hf_dump *after)
+{
+    char difference[1024];
+    if (!hf_dump_same(before, after, difference, sizeof difference))
+        fail_msg("%s, %s sending changed something: %s", s->what, which, difference);
+}
+
+/* Takes the counter back by what the table says, so that the rest can be compared. */
+static void uncount(const char *counted)
+{
+    char field[16];
+    int by;
+    if (counted == NULL)
+        return;
+    assert_int_equal(sscanf(counted, "%15s %d", field, &by), 2);
+    if (hf_fixture_number(&redis, "HINCRBY %s %s -%d", PREFIX "meta", field, by) == 0)
+        (void)hf_fixture_command(&redis, "HDEL %s %s", PREFIX "meta", field);
+}
+
+static void send_twice(const sending *s)
+{
+    char text[TEXT_SIZE], unused[TEXT_SIZE];
+    hf_dump before, between, after;
+    prepare();
+    hf_dump_take(&before, connection);
+    answer(s, false, text);
+    hf_dump_take(&between, connection);
+    assert_answer(s, "first", text, s->first);
+    if (s->reads)
+        assert_same(s, "first", &before, &between);
+    else if (hf_dump_same(&before, &between, unused, sizeof unused))
+        fail_msg("%s: the first sending changed nothing", s->what);
+    answer(s, false, text);
+    uncount(s->counted);
+    hf_dump_take(&after, connection);
+    assert_answer(s, "second", text, s->second);
+    if (!s->again)
+        assert_same(s, "second", &between, &after);
+    hf_dump_done(&before);
+    hf_dump_done(&between);
+    hf_dump_done(&after);
+}
+
+static void every_script_sent_twice_does_its_work_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(table); i++)
+        send_twice(&table[i]);
+}
+
+static void after_its_time_no_script_changes_anything(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(table); i++) {
+        const sending *s = &table[i];
+        char text[TEXT_SIZE];
+        hf_dump before, after;
+        if (s->not_after == 0)
+            continue;
+        assert_string_equal(s->args[s->not_after - 1], "$T");
+        prepare();
+        hf_dump_take(&before, connection);
+        answer(s, true, text);
+        hf_dump_take(&after, connection);
+        assert_answer(s, "late", text, "-4 T");
+        assert_same(s, "late", &before, &after);
+        hf_dump_done(&before);
+        hf_dump_done(&after);
+    }
+}
+
+static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
+{
+    static const char *const claim[] = {"w2", "1",   "2",       "30000", "0", "0",
+                                        "3",  "100", "1000000", "",      "2", NULL};
+    char token[128];
+    (void)state;
+    prepare();
+    must(&hf_lua_queue_claim, claim);
+    (void)snprintf(token, sizeof token, "%s",
+                   hf_fixture_command(&redis, "GET %slock:r1", PREFIX));
+    must(&hf_lua_queue_claim, claim);
+    assert_string_equal(hf_fixture_command(&redis, "GET %slock:r1", PREFIX), token);
+    assert_string_not_equal(hf_fixture_command(&redis, "GET %slock:r3", PREFIX), token);
+}
+
+static void the_table_names_every_script(void **state)
+{
+    (void)state;
+    for (const hf_script *const *script = hf_lua_queue_all; *script != NULL; script++) {
+        size_t i = 0;
+        while (i < HF_COUNT(table) && table[i].script != *script)
+            i++;
+        if (i == HF_COUNT(table))
+            fail_msg("%s is not in the table", (*script)->name);
+    }
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_fixture_start(&redis, NULL);
+    connection = hf_fixture_connect(&redis);
+    return connection == NULL;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    redisFree(connection);
+    hf_fixture_stop(&redis);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_names_every_script),
+        cmocka_unit_test(every_script_sent_twice_does_its_work_once),
+        cmocka_unit_test(after_its_time_no_script_changes_anything),
+        cmocka_unit_test(a_second_claim_leaves_the_first_ones_jobs_alone),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}

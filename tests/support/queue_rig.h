@@ -1,0 +1,105 @@
+/* queue_rig.h - one queue on a private server, and the operations of queue/ops.h one at a
+ * time: each call runs the loop until the answer is there, and leaves what it said in the
+ * rig.
+ *
+ * A rig that is stopped checks the invariants over the whole queue first. */
+#ifndef HF_TESTS_QUEUE_RIG_H
+#define HF_TESTS_QUEUE_RIG_H
+
+#include <uv.h>
+
+#include "holdfast/admin.h"
+#include "queue/ops.h"
+#include "tests/support/redis_fixture.h"
+
+enum {
+    HF_RIG_JOBS = 1000,
+    HF_RIG_ERROR = 256,
+    HF_RIG_PAYLOAD = 64,
+    HF_RIG_LEASE_MS = 30000
+};
+
+/* A job as a claim gave it. */
+typedef struct hf_rig_job {
+    char id[HF_ID_SIZE], type[HF_ID_SIZE];
+    int64_t due_ms;
+    uint32_t crashes, attempts;
+    char error[HF_RIG_ERROR];
+    char payload[HF_RIG_PAYLOAD]; /* as text, cut */
+    size_t payload_len;
+} hf_rig_job;
+
+typedef struct hf_rig {
+    hf_fixture redis;
+    uv_loop_t loop;
+    hf_client *client;
+    hf_queue queue;
+    uint64_t number; /* of the last claim */
+    bool broken;     /* the test has broken an invariant by hand: no audit at the end */
+    bool closed;
+
+    /* Of the last answer: */
+    hf_err err;
+    char detail[HF_DETAIL_SIZE];
+    int64_t now_ms;
+    hf_err codes[HF_RIG_JOBS];
+    size_t n_codes;
+    bool repeated, empty;
+    char fence[32];
+    int64_t next_ms;
+    hf_rig_job jobs[HF_RIG_JOBS];
+    size_t n_jobs;
+    size_t which;  /* queue whose baton was popped */
+    int64_t at_ms; /* the baton's time */
+    bool answered;
+} hf_rig;
+
+void hf_rig_start(hf_rig *rig, const hf_fixture_options *options);
+void hf_rig_stop(hf_rig *rig);
+
+/* Waits until the client is ready, at most 5 s. */
+void hf_rig_ready(hf_rig *rig);
+
+/* Redis's time now. */
+int64_t hf_rig_now(hf_rig *rig);
+
+/* One job with the payload "payload"; due as in hf_enqueue_item. */
+hf_err hf_rig_enqueue(hf_rig *rig, const char *id, int64_t due_ms);
+hf_err hf_rig_enqueue_items(hf_rig *rig, const hf_enqueue_args *args,
+                            const hf_enqueue_item *items, size_t n);
+
+/* The common case: HF_RIG_LEASE_MS when lease_ms is 0, poison 3, dead 100 jobs and 1000
+ * s. */
+hf_claim_args hf_rig_claim_args(const char *worker, uint32_t max, uint32_t lease_ms);
+hf_err hf_rig_claim_with(hf_rig *rig, const hf_claim_args *args);
+/* Answers how many jobs it got; fails the test when the claim did. */
+size_t hf_rig_claim(hf_rig *rig, const char *worker, uint32_t max, uint32_t lease_ms);
+hf_err hf_rig_unclaim(hf_rig *rig, const char *worker, uint64_t number);
+
+/* For one job, with the code for it, or the fault. A fence NULL: that of the last claim.
+ */
+hf_err hf_rig_complete(hf_rig *rig, const char *worker, const char *id,
+                       const char *fence);
+hf_err hf_rig_renew(hf_rig *rig, const char *worker, const char *id, const char *fence,
+                    uint32_t lease_ms);
+hf_err hf_rig_renew_with(hf_rig *rig, const hf_renew_args *args, const char *id,
+                         const char *fence);
+hf_err hf_rig_verdict(hf_rig *rig, hf_verdict_op op, const hf_verdict_args *args,
+                      const hf_verdict_item *item);
+
+/* Several at once: the request's answer, and a code for each in rig->codes. */
+hf_err hf_rig_verdicts(hf_rig *rig, hf_verdict_op op, const hf_verdict_args *args,
+                       const hf_verdict_item *items, size_t n);
+
+hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back);
+hf_err hf_rig_wait(hf_rig *rig, uint32_t wait_ms);
+
+/* For requests that the rig has no call for: the callback, and the wait for it. */
+void hf_rig_begin(hf_rig *rig);
+void hf_rig_on_answer(const hf_answer *answer, void *rig);
+hf_err hf_rig_end(hf_rig *rig, hf_err sent);
+
+/* Fails the test with what an audit of the queue finds. */
+void hf_rig_audit(hf_rig *rig, bool idle);
+
+#endif
