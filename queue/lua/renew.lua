@@ -26,7 +26,7 @@ for k = 1, #ids do
   local fence = ARGV[4 + 2 * k]
   if scores[k] and holders[k] == worker .. ':' .. fence then
     if tonumber(scores[k]) < now + lease then
-      call('PEXPIRE', keys[k], lease)
+      call('PEXPIREAT', keys[k], now + lease)
       ends[#ends + 1], ends[#ends + 2] = now + lease, ids[k]
     end
     codes[k] = cancels[k] == fence and CANCEL or OK

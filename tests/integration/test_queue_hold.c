@@ -1,0 +1,357 @@
+/* test_queue_hold.c - who holds a job, until when, and what becomes of it when the holder is
+ * gone. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+enum { SHORT_MS = 40 };
+
+static hf_rig rig;
+
+static void enqueue(const char *id)
+{
+    assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
+}
+
+static void claim_one(const char *worker, uint32_t lease_ms, const char *id)
+{
+    assert_int_equal(hf_rig_claim(&rig, worker, 1, lease_ms), 1);
+    assert_string_equal(rig.jobs[0].id, id);
+}
+
+/* ---- the lock ---- */
+
+static void i3_a_stale_worker_changes_nothing(void **state)
+{
+    static const hf_verdict_op ops[] = {HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE, HF_OP_BURY};
+    char stale[32];
+    (void)state;
+    enqueue("one");
+    claim_one("first", SHORT_MS, "one");
+    (void)snprintf(stale, sizeof stale, "%s", rig.fence);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "second", 1, 0) == 1);
+    assert_int_equal(hf_rig_renew(&rig, "first", "one", stale, 60000), HF_LOST);
+    for (size_t i = 0; i < HF_COUNT(ops); i++) {
+        const hf_verdict_args args = {.worker = "first", .dead_max = 10, .dead_age_ms = 1000};
+        const hf_verdict_item item = {
+            .id = "one", .fence = stale, .error = {"x", 1}, .reason = "handler"};
+        assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_LOST);
+    }
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta lost"), HF_COUNT(ops));
+    assert_int_equal(hf_rig_complete(&rig, "second", "one", NULL), HF_OK);
+}
+
+static void a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("w", SHORT_MS, "one");
+    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one") == 0);
+    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_LOST);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:jobs one"), 1);
+}
+
+static void i6_fences_of_one_job_strictly_grow(void **state)
+{
+    uint64_t last = 0;
+    (void)state;
+    enqueue("one");
+    for (int i = 0; i < 20; i++) {
+        claim_one("w", 0, "one");
+        uint64_t fence = strtoull(rig.fence, NULL, 10);
+        assert_true(fence > last);
+        last = fence;
+        const hf_verdict_args args = {.worker = "w"};
+        const hf_verdict_item item = {.id = "one", .due_ms = 1};
+        assert_int_equal(hf_rig_verdict(&rig, HF_OP_RELEASE, &args, &item), HF_OK);
+    }
+    /* A failover may lose the last increments, and the clock may go back. */
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:meta fence 9000000000000000");
+    claim_one("w", 0, "one");
+    assert_string_equal(rig.fence, "9000000000000001");
+}
+
+static void a_job_that_is_locked_elsewhere_never_blocks_the_head(void **state)
+{
+    (void)state;
+    enqueue("locked");
+    enqueue("free");
+    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:locked other:1 PX 100");
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "free");
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    assert_string_equal(rig.jobs[0].id, "locked");
+}
+
+/* ---- renew ---- */
+
+static long long ends(const char *id)
+{
+    return hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", id);
+}
+
+static void renewal_lengthens_and_never_shortens(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("w", 20000, "one");
+    long long before = ends("one");
+    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 1000), HF_OK);
+    assert_true(ends("one") == before);
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one") > 15000);
+    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_OK);
+    assert_true(ends("one") == rig.now_ms + 60000);
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one") > 55000);
+}
+
+static void renewal_creates_nothing(void **state)
+{
+    (void)state;
+    enqueue("waits");
+    assert_int_equal(hf_rig_renew(&rig, "w", "waits", "1", 1000), HF_LOST);
+    assert_int_equal(hf_rig_renew(&rig, "w", "none", "1", 1000), HF_LOST);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:running hf:{q}:lock:waits "
+                                                   "hf:{q}:lock:none"), 0);
+    /* The token alone is not enough: the job must be running. */
+    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:waits w:7 PX 100");
+    assert_int_equal(hf_rig_renew(&rig, "w", "waits", "7", 60000), HF_LOST);
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:waits") <= 100);
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:waits");
+}
+
+static void renewal_carries_a_request_to_cancel(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("w", 0, "one");
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel one %s", rig.fence);
+    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_CANCEL);
+    assert_true(ends("one") == rig.now_ms + 60000); /* it is still held */
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel one 1");
+    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_OK);
+    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
+    hf_rig_audit(&rig, true); /* and the request went with it */
+}
+
+static void renewal_raises_the_fence_after_a_failover(void **state)
+{
+    char shown[32];
+    (void)state;
+    enqueue("one");
+    enqueue("two");
+    claim_one("w", 0, "one");
+    (void)snprintf(shown, sizeof shown, "%s", rig.fence);
+    (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta fence");
+    assert_int_equal(hf_rig_renew(&rig, "w", "one", shown, 60000), HF_OK);
+    assert_string_equal(hf_fixture_command(&rig.redis, "HGET hf:{q}:meta fence"), shown);
+}
+
+/* ---- lost answers ---- */
+
+static void unclaim_gives_back_what_a_lost_claim_took(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 1700000000000), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "two", 1700000000001), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 2);
+    uint64_t lost = rig.number;
+    assert_int_equal(hf_rig_unclaim(&rig, "w", lost + 1), HF_OK);
+    assert_int_equal(rig.n_jobs, 0); /* not that one */
+    assert_int_equal(hf_rig_unclaim(&rig, "w", lost), HF_OK);
+    assert_int_equal(rig.n_jobs, 2);
+    claim_one("other", 0, "one");
+    assert_true(rig.jobs[0].due_ms == 1700000000000);
+    assert_int_equal(rig.jobs[0].crashes, 0);
+    assert_int_equal(rig.jobs[0].attempts, 0);
+}
+
+static void unclaim_leaves_alone_what_was_settled_or_taken_since(void **state)
+{
+    (void)state;
+    enqueue("done");
+    enqueue("taken");
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, SHORT_MS * 3), 2);
+    uint64_t number = rig.number;
+    assert_int_equal(hf_rig_complete(&rig, "w", "done", NULL), HF_OK);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "other", 10, 0) == 1);
+    assert_int_equal(hf_rig_unclaim(&rig, "w", number), HF_OK);
+    assert_int_equal(rig.n_jobs, 0);
+    assert_int_equal(hf_rig_complete(&rig, "other", "taken", NULL), HF_OK);
+}
+
+/* ---- dead holders ---- */
+
+static void i10_the_job_of_a_dead_holder_is_taken_over_at_its_leases_end(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("dead", SHORT_MS, "one");
+    long long end = ends("one");
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
+    assert_true(rig.next_ms >= end && rig.next_ms <= end + 20);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_true(rig.now_ms >= end);
+    assert_int_equal(rig.jobs[0].crashes, 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta crashed"), 1);
+    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
+    hf_rig_audit(&rig, true);
+}
+
+static void takeovers_come_before_due_jobs(void **state)
+{
+    (void)state;
+    enqueue("held");
+    claim_one("dead", SHORT_MS, "held");
+    assert_int_equal(hf_rig_enqueue(&rig, "older", 1700000000000), HF_OK);
+    EVENTUALLY(3000, hf_rig_now(&rig) > ends("held"));
+    assert_int_equal(hf_rig_claim(&rig, "w", 2, 0), 2);
+    assert_string_equal(rig.jobs[0].id, "held");
+}
+
+static void a_job_that_kills_its_holders_is_buried_as_poison(void **state)
+{
+    (void)state;
+    enqueue("bad");
+    claim_one("first", SHORT_MS, "bad");
+    EVENTUALLY(3000, hf_rig_claim(&rig, "second", 1, SHORT_MS) == 1);
+    assert_int_equal(rig.jobs[0].crashes, 1);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "third", 1, SHORT_MS) == 1);
+    assert_int_equal(rig.jobs[0].crashes, 2);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "fourth", 1, SHORT_MS) == 0 &&
+                         hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead") == 1);
+    const char *record = hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs bad");
+    assert_non_null(strstr(record, "\"reason\":\"poison\""));
+    assert_non_null(strstr(record, "payload"));
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:crashes hf:{q}:running"), 0);
+}
+
+static void the_story_of_a_poisonous_job_names_its_holders(void **state)
+{
+    (void)state;
+    enqueue("bad");
+    hf_claim_args args = hf_rig_claim_args("host-1-aa", 1, SHORT_MS);
+    args.alive_ms = SHORT_MS;
+    args.poison = 2;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    args.worker = "host-2-bb";
+    EVENTUALLY(3000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
+    args.worker = "host-3-cc";
+    EVENTUALLY(3000, hf_rig_claim_with(&rig, &args) == HF_OK &&
+                         hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead") == 1);
+    const char *record = hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs bad");
+    assert_non_null(strstr(record, "host-1-aa"));
+    assert_non_null(strstr(record, "host-2-bb"));
+    assert_null(strstr(record, "host-3-cc"));
+}
+
+static void a_forgiven_takeover_counts_nothing(void **state)
+{
+    (void)state;
+    enqueue("one");
+    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS);
+    args.forgive = true;
+    args.poison = 1;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    for (int i = 0; i < 3; i++) {
+        EVENTUALLY(3000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
+        assert_int_equal(rig.jobs[0].crashes, 0);
+    }
+}
+
+static void after_a_jump_of_the_clock_nobody_takes_over_for_one_lease(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("dead", SHORT_MS, "one");
+    hf_claim_args args = hf_rig_claim_args("w", 1, 5 * SHORT_MS);
+    args.jumped = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    int64_t calm = rig.now_ms + 5 * SHORT_MS;
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_true(rig.now_ms >= calm);
+    assert_int_equal(rig.jobs[0].crashes, 0);
+}
+
+static void a_job_without_a_record_goes_to_the_dead_with_that_reason(void **state)
+{
+    (void)state;
+    enqueue("broken");
+    enqueue("whole");
+    (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:jobs broken");
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "whole");
+    assert_non_null(strstr(hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs broken"),
+                           "\"reason\":\"record\""));
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), 0);
+}
+
+/* ---- bounds of a claim ---- */
+
+static void a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job(void **state)
+{
+    enum { BIG = 3 << 20 };
+    static const char head[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    char ids[5][8];
+    (void)state;
+    char *record = calloc(1, 9 << 20);
+    assert_non_null(record);
+    memcpy(record, head, sizeof head - 1);
+    const hf_enqueue_args args = {.producer = ""};
+    hf_enqueue_item items[5];
+    for (size_t i = 0; i < 5; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%zu", i);
+        items[i] = (hf_enqueue_item){ids[i], 0, {record, i == 4 ? 9 << 20 : BIG}};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, 5), HF_OK);
+    free(record);
+    assert_int_equal(hf_rig_claim(&rig, "w", 100, 0), 2);
+    assert_int_equal(hf_rig_claim(&rig, "w", 100, 0), 2);
+    assert_int_equal(hf_rig_claim(&rig, "w", 100, 0), 1);
+    assert_int_equal(rig.jobs[0].payload_len, (9 << 20) - (sizeof head - 1));
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(i3_a_stale_worker_changes_nothing),
+        TEST(a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed),
+        TEST(i6_fences_of_one_job_strictly_grow),
+        TEST(a_job_that_is_locked_elsewhere_never_blocks_the_head),
+        TEST(renewal_lengthens_and_never_shortens),
+        TEST(renewal_creates_nothing),
+        TEST(renewal_carries_a_request_to_cancel),
+        TEST(renewal_raises_the_fence_after_a_failover),
+        TEST(unclaim_gives_back_what_a_lost_claim_took),
+        TEST(unclaim_leaves_alone_what_was_settled_or_taken_since),
+        TEST(i10_the_job_of_a_dead_holder_is_taken_over_at_its_leases_end),
+        TEST(takeovers_come_before_due_jobs),
+        TEST(a_job_that_kills_its_holders_is_buried_as_poison),
+        TEST(the_story_of_a_poisonous_job_names_its_holders),
+        TEST(a_forgiven_takeover_counts_nothing),
+        TEST(after_a_jump_of_the_clock_nobody_takes_over_for_one_lease),
+        TEST(a_job_without_a_record_goes_to_the_dead_with_that_reason),
+        TEST(a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
