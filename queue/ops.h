@@ -68,6 +68,10 @@ HF_MUSTCHECK hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out);
 /* SADD of the queue's name to the registry `<ns>:queues`; any answer that is HF_OK will do. */
 HF_MUSTCHECK hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb,
                                    void *arg);
+/* Redis's time, as cheaply as it can be had. */
+HF_MUSTCHECK hf_err hf_op_time(hf_client *client, hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
+
 /* DEL of what is remembered of this producer. */
 HF_MUSTCHECK hf_err hf_op_forget(hf_client *client, const hf_queue *queue, const char *producer,
                                  hf_answer_cb cb, void *arg);

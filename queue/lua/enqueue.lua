@@ -2,7 +2,8 @@
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   producer    a name; '' : nothing is remembered, and number does not matter
---  ARGV[2]   number      of this request; rises for each producer and queue
+--  ARGV[2]   number      of this request; new ones rise for each producer and queue, and one
+--                        that is sent again is less than SPAN below the highest
 --  ARGV[3]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[4]   remember    ms for which the number is remembered
 --  ARGV[5]   waited      ms since the call was made: taken off the delays
@@ -12,12 +13,29 @@
 --            repeated 1: the number was executed before, nothing was changed, all are accepted;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
 --            DEAD. Of an id that is named twice the first counts.
+local SPAN = 32
+-- What is remembered of a producer: the highest number that was executed, and a bit for each of
+-- the SPAN numbers up to it. A number that was refused (the script was not known, or memory was
+-- full) may be followed by one that was executed, and its answer may be lost: the highest number
+-- alone would then say that it was executed too, and its jobs would be nowhere.
+local SEEN, number, highest, bits = P .. 'seen:' .. ARGV[1], tonumber(ARGV[2]), ARGV[2], 1
+if ARGV[1] ~= '' then
+  local seen = call('GET', SEEN)
+  if seen then
+    local known, mask = string.match(seen, '^(%d+):(-?%d+)$')
+    local age = tonumber(known) - number
+    if age >= SPAN or age >= 0 and bit.band(mask, bit.lshift(1, age)) ~= 0 then
+      return { OK, now, 1, {} }
+    end
+    if age >= 0 then
+      highest, bits = known, bit.bor(mask, bit.lshift(1, age))
+    elseif age > -SPAN then
+      bits = bit.bor(bit.lshift(mask, -age), 1)
+    end
+  end
+end
 if late(ARGV[3]) then
   return { LATE, now }
-end
-local SEEN = P .. 'seen:' .. ARGV[1]
-if ARGV[1] ~= '' and tonumber(ARGV[2]) <= tonumber(call('GET', SEEN) or 0) then
-  return { OK, now, 1, {} }
 end
 local ids, n = {}, 0
 for i = 6, #ARGV, 3 do
@@ -56,7 +74,7 @@ end
 each('HSET', JOBS, records)
 each('ZADD', SCHEDULE, times)
 if ARGV[1] ~= '' then
-  call('SET', SEEN, ARGV[2], 'PX', ARGV[4])
+  call('SET', SEEN, highest .. ':' .. bits, 'PX', ARGV[4])
 end
 local m = read_meta()
 if new > 0 then

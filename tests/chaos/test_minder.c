@@ -1,0 +1,556 @@
+/* test_minder.c - programs do not outlive their lease: not when their worker is killed,
+ * not when it is stopped, not when the minder itself dies or was stopped for a while.
+ *
+ * This program is also its own minder and its own worker, chosen by its first argument. A
+ * worker here is a process that runs some programs, writes their pids to a file, and
+ * extends or does nothing from then on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/proc.h"
+#include "tests/support/tempdir.h"
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "worker/minder.h"
+#include "worker/process.h"
+#include "worker/programs.h"
+
+enum { N_PROGRAMS = 5, GRACE_MS = 400, PIDS_MAX = 64 };
+
+#define SELF "/proc/self/exe"
+
+static char dir[HF_TEMPDIR_SIZE], log_path[HF_TEMPDIR_SIZE + 16];
+
+static int up(void **state)
+{
+    (void)state;
+    hf_tempdir_make(dir);
+    snprintf(log_path, sizeof log_path, "%s/log", dir);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_tempdir_remove(dir);
+    return 0;
+}
+
+/* ---- the worker, a process of its own ---- */
+
+typedef struct worker {
+    uv_loop_t loop;
+    hf_programs *programs;
+    hf_process *processes[N_PROGRAMS];
+    int started, ready;
+} worker;
+
+static void say(const char *what, long number)
+{
+    char line[64];
+    int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    int n = snprintf(line, sizeof line, "%s %ld\n", what, number);
+    if (fd < 0 || write(fd, line, (size_t)n) != n)
+        abort();
+    close(fd);
+}
+
+static void on_line(void *job_arg, int stream, const char *text, size_t len, void *arg)
+{
+    (void)job_arg, (void)stream, (void)len, (void)arg;
+    if (strncmp(text, "up ", 3) == 0)
+        say("program", strtol(text + 3, NULL, 10));
+}
+
+static void on_ready(bool ready, void *arg)
+{
+    worker *w = arg;
+    w->ready = ready;
+    if (ready)
+        say("minder", hf_minder_pid(w->programs->minder));
+}
+
+static void on_done(const hf_program_result *result, void *arg)
+{
+    (void)arg;
+    say("done", result->status);
+}
+
+static bool start_one(worker *w, const char *script, uint64_t deadline_ns,
+                      hf_process **out)
+{
+    const char *argv[] = {"sh", "-c", script, NULL};
+    static hf_program spec;
+    spec = (hf_program){.type = "t", .argv = argv};
+    static const char *const names[] = {"HFT_MARK", NULL};
+    spec.env = names;
+    hf_program_job job = {.id = "j",
+                          .type = "t",
+                          .queue = "q",
+                          .fence = "1",
+                          .attempt = 1,
+                          .deadline_ns = deadline_ns};
+    return hf_programs_start(w->programs, &spec, &job, on_done, w, out) == HF_OK;
+}
+
+static void wait_ready(worker *w)
+{
+    hf_programs_opts opts = {.minder_path = SELF,
+                             .kill_grace_ms = GRACE_MS,
+                             .on_line = on_line,
+                             .on_ready = on_ready,
+                             .arg = w};
+    if (uv_loop_init(&w->loop) != 0 ||
+        hf_programs_new(&w->programs, &w->loop, &opts, NULL) != HF_OK)
+        abort();
+    say("minder", hf_minder_pid(w->programs->minder));
+}
+
+static void on_extend(uv_timer_t *timer)
+{
+    worker *w = timer->data;
+    for (int i = 0; i < w->started; i++)
+        hf_program_extend(w->processes[i], hf_boot_ns() + 60000 * HF_MS_NS);
+}
+
+/* worker DIR SCRIPT DEADLINE_MS [extend|leak]: runs N_PROGRAMS, each with that long to
+ * live. */
+static int be_worker(char **argv)
+{
+    static worker w;
+    int64_t ms;
+    snprintf(log_path, sizeof log_path, "%s/log", argv[2]);
+    if (!hf_parse_int(argv[4], 1, 1000000, &ms))
+        abort();
+    wait_ready(&w);
+    uint64_t deadline_ns = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+    for (int i = 0; i < N_PROGRAMS; i++, w.started++)
+        if (!start_one(&w, argv[3], deadline_ns, &w.processes[i]))
+            abort();
+    say("deadline_ms", (long)(deadline_ns / HF_MS_NS));
+    const char *mode = argv[5] == NULL ? "" : argv[5];
+    if (strcmp(mode, "leak") == 0 && fork() == 0) {
+        pid_t parent = getppid(); /* holds the pipe, and is no program */
+        for (int i = 0; i < 1000 && getppid() == parent; i++)
+            hf_test_pause_ms(10);
+        for (int i = 0; i < 200; i++)
+            hf_test_pause_ms(10);
+        _exit(0);
+    }
+    uv_timer_t timer;
+    uv_timer_init(&w.loop, &timer);
+    timer.data = &w;
+    if (strcmp(mode, "extend") == 0)
+        uv_timer_start(&timer, on_extend, 50, 50);
+    uv_run(&w.loop, UV_RUN_DEFAULT);
+    return 0;
+}
+
+/* starter DIR: starts programs as fast as it can, until it is killed. */
+static _Noreturn void be_starter(char **argv)
+{
+    static worker w;
+    snprintf(log_path, sizeof log_path, "%s/log", argv[2]);
+    wait_ready(&w);
+    for (;;) {
+        hf_process *process;
+        (void)start_one(&w, "exec sleep 300", hf_boot_ns() + 300000 * HF_MS_NS, &process);
+        uv_run(&w.loop, UV_RUN_NOWAIT);
+    }
+}
+
+/* ---- what the worker wrote ---- */
+
+static long logged(const char *what, int nth)
+{
+    char text[4096];
+    const char *line = hf_read_file(log_path, text, sizeof text);
+    size_t len = strlen(what);
+    for (; line != NULL && *line != '\0'; line = strchr(line, '\n') + 1)
+        if (strncmp(line, what, len) == 0 && line[len] == ' ' && nth-- == 0)
+            return strtol(line + len, NULL, 10);
+    return -1;
+}
+
+static int alive(void)
+{
+    int n = 0;
+    for (int i = 0; i < N_PROGRAMS; i++)
+        n += hf_pid_alive((pid_t)logged("program", i));
+    return n;
+}
+
+static void start_worker(hf_proc *proc, const char *script, const char *deadline_ms,
+                         const char *mode)
+{
+    const char *args[] = {SELF, "worker", dir, script, deadline_ms, mode, NULL};
+    hf_proc_start(proc, &(hf_proc_options){.args = args});
+    EVENTUALLY(10000,
+               logged("program", N_PROGRAMS - 1) > 0 && logged("deadline_ms", 0) > 0);
+}
+
+static long now_ms(void)
+{
+    return (long)(hf_boot_ns() / HF_MS_NS);
+}
+
+#define QUIET "echo up $$; sleep 300; :"
+#define DEAF "trap '' TERM; echo up $$; while :; do sleep 0.05; done"
+
+/* ---- the worker goes ---- */
+
+static void a_killed_worker_takes_its_programs_along_within_a_second(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    start_worker(&proc, DEAF, "60000", NULL);
+    pid_t minder = (pid_t)logged("minder", 0);
+    assert_int_equal(alive(), N_PROGRAMS);
+    hf_proc_kill(&proc);
+    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(1000, !hf_pid_alive(minder));
+}
+
+static void a_pipe_that_somebody_else_holds_does_not_help_a_program(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    start_worker(&proc, DEAF, "60000", "leak");
+    hf_proc_kill(&proc);
+    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(10000, !hf_pid_alive((pid_t)logged("minder", 0)));
+}
+
+static void
+a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    char script[256], asked[HF_TEMPDIR_SIZE + 16];
+    snprintf(asked, sizeof asked, "%s/asked", dir);
+    snprintf(script, sizeof script,
+             "trap 'echo . >> %s' TERM; echo up $$; while :; do sleep 0.02; done", asked);
+    start_worker(&proc, script, "1500", NULL);
+    hf_proc_signal(&proc, SIGSTOP);
+    long deadline_ms = logged("deadline_ms", 0);
+    char text[64];
+    while (now_ms() < deadline_ms - GRACE_MS - 50) {
+        assert_int_equal(alive(), N_PROGRAMS);
+        assert_string_equal(hf_read_file(asked, text, sizeof text), "");
+        hf_test_pause_ms(5);
+    }
+    EVENTUALLY(GRACE_MS,
+               strlen(hf_read_file(asked, text, sizeof text)) == 2 * N_PROGRAMS);
+    assert_true(now_ms() < deadline_ms);
+    while (now_ms() < deadline_ms - 20) {
+        assert_int_equal(alive(),
+                         N_PROGRAMS); /* asked, and not killed before their time */
+        hf_test_pause_ms(2);
+    }
+    EVENTUALLY(1000, alive() == 0);
+    assert_true(now_ms() < deadline_ms + 150);
+    hf_proc_signal(&proc, SIGCONT);
+    EVENTUALLY(2000, logged("done", N_PROGRAMS - 1) == SIGKILL);
+    hf_proc_kill(&proc);
+}
+
+static void programs_live_on_while_their_deadline_is_extended(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    start_worker(&proc, QUIET, "600", "extend");
+    ALWAYS(1500, alive() == N_PROGRAMS);
+    hf_proc_kill(&proc);
+    EVENTUALLY(1000, alive() == 0);
+}
+
+static void no_instant_of_a_workers_death_leaves_a_program(void **state)
+{
+    (void)state;
+    hf_rng rng = {.state = 7};
+    for (int round = 0; round < 20; round++) {
+        char mark[64], find[128];
+        snprintf(mark, sizeof mark, "HFT_MARK=%ld-%d", (long)getpid(), round);
+        snprintf(find, sizeof find, "! grep -qsz '^%s$' /proc/[0-9]*/environ", mark);
+        const char *args[] = {SELF, "starter", dir, NULL};
+        const char *env[] = {mark, NULL};
+        const char *look[] = {"sh", "-c", find, NULL};
+        hf_proc proc;
+        unlink(log_path);
+        hf_proc_start(&proc, &(hf_proc_options){.args = args, .env = env});
+        EVENTUALLY(5000, logged("minder", 0) > 0);
+        uint64_t until_ns = hf_boot_ns() + hf_rng_next(&rng) % (20 * HF_MS_NS);
+        while (hf_boot_ns() < until_ns)
+            continue;
+        hf_proc_kill(&proc);
+        EVENTUALLY(1000, hf_proc_run(&(hf_proc_options){.args = look}, 5000) == 0);
+    }
+}
+
+/* ---- the minder goes ---- */
+
+static void a_new_minder_has_the_whole_list(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    start_worker(&proc, DEAF, "60000", NULL);
+    pid_t first = (pid_t)logged("minder", 0);
+    kill(first, SIGKILL);
+    EVENTUALLY(2000, logged("minder", 1) > 0);
+    assert_true(logged("minder", 1) != first);
+    assert_int_equal(alive(), N_PROGRAMS); /* they do not notice */
+    hf_proc_kill(&proc);
+    EVENTUALLY(1000, alive() == 0);
+}
+
+static void a_minder_that_dies_again_and_again_is_replaced_each_time(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    start_worker(&proc, DEAF, "60000", NULL);
+    for (int i = 0; i < 4; i++) {
+        EVENTUALLY(5000, logged("minder", i) > 0);
+        kill((pid_t)logged("minder", i), SIGKILL);
+    }
+    EVENTUALLY(5000, logged("minder", 4) > 0);
+    assert_int_equal(alive(), N_PROGRAMS);
+    hf_proc_kill(&proc);
+    EVENTUALLY(1000, alive() == 0);
+}
+
+static void a_minder_is_not_ended_by_signals_that_ask(void **state)
+{
+    (void)state;
+    static const int asked[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1};
+    hf_proc proc;
+    start_worker(&proc, DEAF, "60000", NULL);
+    pid_t minder = (pid_t)logged("minder", 0);
+    for (size_t i = 0; i < HF_COUNT(asked); i++)
+        kill(minder, asked[i]);
+    ALWAYS(200, hf_pid_alive(minder));
+    hf_proc_kill(&proc);
+    EVENTUALLY(1000, alive() == 0);
+}
+
+static void ps_shows_what_it_is(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    char path[64], text[256];
+    start_worker(&proc, QUIET, "60000", NULL);
+    snprintf(path, sizeof path, "/proc/%ld/cmdline", logged("minder", 0));
+    memset(text, 0, sizeof text);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_true(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    assert_string_equal(text, "holdfast");
+    assert_string_equal(text + 9, "minder");
+    hf_proc_kill(&proc);
+    EVENTUALLY(1000, alive() == 0);
+}
+
+/* ---- the client alone, in this process ---- */
+
+typedef struct group {
+    hf_minded minded;
+    pid_t pid;
+} group;
+
+static uv_loop_t loop;
+static hf_minder *minder;
+static int ready_calls[2];
+
+static void count_ready(bool ready, void *arg)
+{
+    (void)arg;
+    ready_calls[ready]++;
+}
+
+static int minder_up(void **state)
+{
+    up(state);
+    hf_minder_opts opts = {
+        .loop = &loop, .path = SELF, .kill_grace_ms = GRACE_MS, .on_ready = count_ready};
+    char detail[HF_DETAIL_SIZE];
+    ready_calls[0] = ready_calls[1] = 0;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(hf_minder_start(&minder, &opts, detail), HF_OK);
+    return 0;
+}
+
+static void on_closed(void *arg)
+{
+    hf_minder_free(*(hf_minder **)arg);
+    *(hf_minder **)arg = NULL;
+}
+
+static int minder_down(void **state)
+{
+    hf_minder_close(minder, on_closed, &minder);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_null(minder);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    return down(state);
+}
+
+static void start_group(group *g, uint64_t for_ms)
+{
+    uint64_t deadline_ns = hf_boot_ns() + for_ms * HF_MS_NS;
+    g->pid = fork();
+    if (g->pid == 0) {
+        setpgid(0, 0);
+        for (;;)
+            hf_test_pause_ms(1000);
+    }
+    assert_true(g->pid > 0);
+    setpgid(g->pid, g->pid);
+    hf_minder_record record = {HF_MIND_HOLD, (int32_t)g->pid, deadline_ns};
+    if (hf_minder_fd(minder) >= 0)
+        assert_true(hf_minder_write(hf_minder_fd(minder), &record));
+    hf_minder_add(minder, &g->minded, g->pid, deadline_ns);
+}
+
+static void end_group(group *g)
+{
+    kill(-g->pid, SIGKILL);
+    hf_minder_remove(minder, &g->minded);
+    waitpid(g->pid, NULL, 0);
+}
+
+static void what_a_stopped_minder_was_told_meanwhile_counts(void **state)
+{
+    (void)state;
+    group extended = {.pid = 0}, gone = {.pid = 0}, late = {.pid = 0};
+    start_group(&extended, 700);
+    start_group(&gone, 700);
+    start_group(&late, 700);
+    uint64_t deadline_ms = hf_test_now_ms() + 700;
+    kill(hf_minder_pid(minder), SIGSTOP);
+    hf_minder_extend(minder, &extended.minded, hf_boot_ns() + 60000 * HF_MS_NS);
+    hf_minder_remove(minder, &gone.minded); /* its number may be somebody else's now */
+    EVENTUALLY(2000, hf_test_now_ms() > deadline_ms + 100);
+    assert_true(hf_pid_alive(late.pid));
+    kill(hf_minder_pid(minder), SIGCONT);
+    EVENTUALLY(1000, !hf_pid_alive(late.pid));
+    ALWAYS(200, hf_pid_alive(extended.pid) && hf_pid_alive(gone.pid));
+    end_group(&extended);
+    end_group(&gone);
+    end_group(&late);
+}
+
+static void a_deadline_never_moves_back(void **state)
+{
+    (void)state;
+    group g = {.pid = 0};
+    start_group(&g, 60000);
+    hf_minder_extend(minder, &g.minded, hf_boot_ns() + 10 * HF_MS_NS);
+    hf_minder_record early = {HF_MIND_HOLD, (int32_t)g.pid, hf_boot_ns()};
+    assert_true(hf_minder_write(hf_minder_fd(minder), &early));
+    ALWAYS(200, hf_pid_alive(g.pid));
+    end_group(&g);
+}
+
+static void a_minder_that_reads_no_more_is_replaced_and_kills_nobody(void **state)
+{
+    (void)state;
+    group kept = {.pid = 0}, due = {.pid = 0};
+    start_group(&kept, 60000);
+    start_group(&due, 3000);
+    pid_t first = hf_minder_pid(minder);
+    kill(first, SIGSTOP);
+    uint64_t end_ns = hf_boot_ns() + 60000 * HF_MS_NS;
+    for (uint64_t i = 1; hf_minder_ready(minder) && i < 1000000; i++)
+        hf_minder_extend(minder, &kept.minded, end_ns + i); /* until the pipe is full */
+    assert_false(hf_minder_ready(minder));
+    hf_minder_extend(minder, &kept.minded, end_ns + 2000000);
+    while (ready_calls[1] == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    assert_true(hf_minder_ready(minder));
+    assert_true(hf_minder_pid(minder) != first);
+    assert_int_equal(ready_calls[0], 1);
+    assert_true(hf_pid_alive(kept.pid));
+    EVENTUALLY(4000, !hf_pid_alive(due.pid)); /* the new one knows the list */
+    assert_true(hf_pid_alive(kept.pid));
+    end_group(&kept);
+    end_group(&due);
+}
+
+typedef struct extender {
+    group *groups;
+    size_t n;
+    atomic_bool *stop;
+} extender;
+
+static void extend_all(void *arg)
+{
+    extender *e = arg;
+    for (uint64_t i = 0; !atomic_load(e->stop); i++)
+        hf_minder_extend(minder, &e->groups[i % e->n].minded,
+                         hf_boot_ns() + 60000 * HF_MS_NS);
+}
+
+static void another_thread_may_extend_whatever_happens(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    group groups[N] = {{.pid = 0}};
+    atomic_bool stop = false;
+    extender e = {groups, N, &stop};
+    uv_thread_t thread;
+    for (size_t i = 0; i < N; i++)
+        start_group(&groups[i], 60000);
+    assert_int_equal(uv_thread_create(&thread, extend_all, &e), 0);
+    for (int round = 0; round < 3; round++) {
+        kill(hf_minder_pid(minder), SIGKILL);
+        for (int want = ready_calls[1] + 1; ready_calls[1] < want;)
+            uv_run(&loop, UV_RUN_ONCE);
+    }
+    for (size_t i = 0; i < N; i++) {
+        assert_true(hf_pid_alive(groups[i].pid));
+        end_group(&groups[i]); /* while it is still being extended */
+    }
+    atomic_store(&stop, true);
+    uv_thread_join(&thread);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "minder") == 0)
+        return hf_minder_main(argc, argv);
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return be_worker(argv);
+    if (argc > 1 && strcmp(argv[1], "starter") == 0)
+        be_starter(argv);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define MINDER_TEST(name) cmocka_unit_test_setup_teardown(name, minder_up, minder_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_killed_worker_takes_its_programs_along_within_a_second),
+        TEST(a_pipe_that_somebody_else_holds_does_not_help_a_program),
+        TEST(a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline),
+        TEST(programs_live_on_while_their_deadline_is_extended),
+        TEST(no_instant_of_a_workers_death_leaves_a_program),
+        TEST(a_new_minder_has_the_whole_list),
+        TEST(a_minder_that_dies_again_and_again_is_replaced_each_time),
+        TEST(a_minder_is_not_ended_by_signals_that_ask),
+        TEST(ps_shows_what_it_is),
+        MINDER_TEST(what_a_stopped_minder_was_told_meanwhile_counts),
+        MINDER_TEST(a_deadline_never_moves_back),
+        MINDER_TEST(a_minder_that_reads_no_more_is_replaced_and_kills_nobody),
+        MINDER_TEST(another_thread_may_extend_whatever_happens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* minder.h - the second, tiny process that ends programs when their worker cannot.
+ *
+ * A worker that is stopped (SIGSTOP, a frozen cgroup) or killed cannot end the programs
+ * it started before their leases pass to another. So each worker that runs programs has a
+ * minder: `holdfast minder`, in a session of its own, reading one pipe and holding no
+ * connection. It knows every process group and its deadline: TERM at the deadline minus
+ * kill_grace, KILL at the deadline, KILL to all at once when the worker is gone.
+ *
+ *   worker --- fixed-size records (PIPE_BUF or less, so never mixed) ---> minder ---
+ * signals ---> program, between fork and exec: its own first record, through the same
+ * pipe
+ *
+ * This is the worker's side. If the minder ends, or stops reading until the pipe is full,
+ * it is replaced (50 ms .. 2 s between tries), and the new one gets the whole list. */
+#ifndef HF_WORKER_MINDER_H
+#define HF_WORKER_MINDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "holdfast/error.h"
+
+struct uv_loop_s;
+
+typedef struct hf_minder hf_minder;
+
+enum { HF_MINDER_GROUPS_MAX = 2048 };
+
+typedef enum hf_minder_op {
+    HF_MIND_HOLD =
+        1, /* `group` may live until deadline_ns; a later deadline replaces an earlier */
+    HF_MIND_GONE = 2 /* `group` has ended: forget it */
+} hf_minder_op;
+
+typedef struct hf_minder_record {
+    uint32_t op;
+    int32_t group;
+    uint64_t deadline_ns; /* CLOCK_BOOTTIME */
+} hf_minder_record;
+
+typedef struct hf_minder_opts {
+    struct uv_loop_s *loop;
+    const char *path; /* NULL: `holdfast`, found by PATH. Copied */
+    uint32_t kill_grace_ms;
+    void (*on_ready)(bool ready, void *arg); /* not for the first start */
+    void *arg;
+} hf_minder_opts;
+
+/* Starts a minder and waits until it says that it is there, at most 5 s. HF_SYSTEM,
+ * HF_NOMEM, HF_CONFIG (it cannot be run, or is no minder). */
+HF_MUSTCHECK hf_err hf_minder_start(hf_minder **out, const hf_minder_opts *opts,
+                                    char detail[HF_DETAIL_SIZE]);
+
+/* Ends the minder, which must have no groups, reaps it and closes, then calls cb. Only
+ * hf_minder_extend() may follow, until hf_minder_free(), which comes in cb or later. */
+void hf_minder_close(hf_minder *minder, void (*cb)(void *arg), void *arg);
+void hf_minder_free(hf_minder *minder);
+
+bool hf_minder_ready(hf_minder *minder);
+pid_t hf_minder_pid(const hf_minder *minder); /* 0: there is none now */
+
+/* The pipe that a program writes its own first record to, before it is executed; -1 when
+ * the minder is not ready or has HF_MINDER_GROUPS_MAX groups. Loop's thread. */
+int hf_minder_fd(hf_minder *minder);
+
+/* Writes one record, and waits a moment for a full pipe. Async-signal-safe. False: the
+ * minder is gone, or does not read. */
+bool hf_minder_write(int fd, const hf_minder_record *record);
+
+/* A group on the minder's list. Part of whoever started the group, zero at first. It must
+ * stay where it is until nobody will call hf_minder_extend() with it. */
+typedef struct hf_minded {
+    struct hf_minded *prev, *next;
+    pid_t group; /* 0: not on the list */
+    uint64_t deadline_ns;
+} hf_minded;
+
+/* Loop's thread, right after the fork of a program that tells the minder itself. */
+void hf_minder_add(hf_minder *minder, hf_minded *minded, pid_t group,
+                   uint64_t deadline_ns);
+/* Loop's thread, after the group was killed and before its leader is reaped. Nothing
+ * happens when it is not on the list. */
+void hf_minder_remove(hf_minder *minder, hf_minded *minded);
+/* Any thread. Never shortens; nothing happens when it is not on the list. */
+void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns);
+
+#endif

@@ -1,0 +1,36 @@
+/* minder_life.h - one minder process, as worker/minder.c starts and ends it. Private to
+ * it. */
+#ifndef HF_WORKER_MINDER_LIFE_H
+#define HF_WORKER_MINDER_LIFE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "holdfast/error.h"
+
+typedef struct hf_minder_life {
+    pid_t pid;
+    int pidfd;
+    int hello_fd; /* readable when it says hello, or ends; -1 afterwards */
+    int pipe_fd;  /* for records */
+    int fault_fd; /* why it could not be executed; -1 once that was read */
+    uint64_t since_ns;
+} hf_minder_life;
+
+/* Starts `path` as a minder, which has not said hello yet. HF_SYSTEM with errno. */
+HF_MUSTCHECK hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
+                                         const char *library_path,
+                                         uint32_t kill_grace_ms);
+
+/* Waits for its hello, at most timeout_ms. False: `detail` says why it will not come. */
+bool hf_minder_life_wait(hf_minder_life *life, const char *name, uint32_t timeout_ms,
+                         char detail[HF_DETAIL_SIZE]);
+
+/* Kills it and reaps it. A process that was killed is gone at once; what remains is
+ * closed with hf_minder_life_close(). */
+void hf_minder_life_kill(const hf_minder_life *life);
+void hf_minder_life_reap(const hf_minder_life *life); /* it has ended */
+void hf_minder_life_close(hf_minder_life *life);
+
+#endif

@@ -1,0 +1,73 @@
+/* spawn.h - fork and exec of our own, because the child has something to do in between.
+ *
+ * The child becomes the leader of a new session and process group, with default signal
+ * dispositions, an empty signal mask and no descriptors but those it is given, and tells
+ * the minder of itself before it executes anything. What goes wrong after the fork comes
+ * through a pipe that ends by itself when the program is executed. */
+#ifndef HF_WORKER_SPAWN_H
+#define HF_WORKER_SPAWN_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "holdfast/error.h"
+
+enum { HF_SPAWN_FDS = 4 };
+
+typedef struct hf_spawn {
+    const char *path; /* of the program; "" ends in ENOENT */
+    char *const *argv;
+    char *const *envp;
+    const char *cwd;       /* NULL: as it is */
+    int fds[HF_SPAWN_FDS]; /* become 0, 1, 2, 3; fds[3] may be -1. Borrowed */
+    int minder_fd;         /* -1: there is none to tell. Borrowed */
+    uint64_t deadline_ns;  /* of the group, for the minder */
+} hf_spawn;
+
+/* The caller reaps `pid`, which leads the group of the same number, and closes both. */
+typedef struct hf_spawned {
+    pid_t pid;
+    int pidfd;    /* readable when the process has ended */
+    int fault_fd; /* for hf_spawn_fault_read() */
+} hf_spawned;
+
+typedef enum hf_spawn_step {
+    HF_SPAWN_NONE, /* it was executed */
+    HF_SPAWN_SETUP,
+    HF_SPAWN_MINDER,
+    HF_SPAWN_CWD,
+    HF_SPAWN_EXEC
+} hf_spawn_step;
+
+/* Why a child ended before it executed its program. */
+typedef struct hf_spawn_fault {
+    int32_t step; /* hf_spawn_step */
+    int32_t error;
+} hf_spawn_fault;
+
+/* HF_SYSTEM with errno: nothing was started. */
+HF_MUSTCHECK hf_err hf_spawn_start(const hf_spawn *spawn, hf_spawned *out);
+
+/* Ends a group that was just started: kills it, tells the minder (unless minder_fd is -1)
+ * that it is gone, and reaps its leader. */
+void hf_spawn_undo(pid_t pid, int minder_fd);
+
+/* Does not block. After the child has ended, or its fault_fd became readable. */
+hf_spawn_fault hf_spawn_fault_read(int fault_fd);
+
+/* The file that a command's name means, by PATH. False, with "" in `out`: there is none.
+ * A file that is found but may not be executed is taken, so that exec can say so. */
+bool hf_spawn_find(const char *name, char out[PATH_MAX]);
+
+/* A close-on-exec pipe; fds[ours] does not block. False with errno. */
+bool hf_spawn_pipe(int fds[2], int ours);
+
+/* Closes *fd unless it is -1, and makes it -1. */
+void hf_close_fd(int *fd);
+
+/* Readable when the process has ended. -1 with errno. */
+int hf_spawn_pidfd(pid_t pid);
+
+#endif
