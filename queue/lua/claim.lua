@@ -13,6 +13,7 @@
 --  ARGV[10]  flags       letters: b (because of a baton, a reconnect or a check: the promise is
 --            cleared), f (forgive: count no crash), j (Redis's clock jumped: no takeover for
 --            one lease, and none that ended before is counted)
+--  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
 --  returns   {OK, now, fence, next, {id, due, ...}, {record, ...}, {id, crashes, ...}}
 --            | {LATE, now}. next: when a claim could succeed again, 0: not by time alone.
 --            The token of each job is `worker:fence`. Sent twice, the second takes other jobs.
@@ -27,6 +28,9 @@ end
 local m = read_meta()
 local fence = string.format('%.0f', math.max(m.fence + 1, time[1] * 1000000 + time[2]))
 local token = worker .. ':' .. fence
+-- Not `PX`: that counts from when the command runs, and a script of large records takes its time;
+-- the lock would outlive its score.
+local lease_end = string.format('%.0f', now + lease)
 local jobs, records, marks, bytes, crashed, buried = {}, {}, {}, 0, 0, 0
 open_writes()
 if flag('j') then
@@ -65,7 +69,7 @@ local function crash(id, ended, record)
 end
 
 local function take(id, due, record)
-  if call('SET', LOCK .. id, token, 'NX', 'PX', lease) then
+  if call('SET', LOCK .. id, token, 'NX', 'PXAT', lease_end) then
     jobs[#jobs + 1], jobs[#jobs + 2] = id, due
     records[#records + 1] = record
     bytes = bytes + #record
@@ -110,6 +114,9 @@ if not m.paused and now >= m.calm then
 end
 
 local free = max - #records
+if m.max_running > 0 or m.rate > 0 then
+  free = math.min(free, tonumber(ARGV[11]) - #records)
+end
 if m.max_running > 0 then
   free = math.min(free, m.max_running - call('ZCARD', RUNNING))
 end
@@ -159,7 +166,7 @@ local n = #records
 if n > 0 then
   local ends = {}
   for i = 1, 2 * n, 2 do
-    ends[i], ends[i + 1] = now + lease, jobs[i]
+    ends[i], ends[i + 1] = lease_end, jobs[i]
   end
   call('ZADD', RUNNING, unpack(ends))
   call('SET', P .. 'last:' .. worker, ARGV[2] .. ' ' .. fence .. ' ' .. concat(jobs, ' '), 'PX',

@@ -1,5 +1,5 @@
-/* test_queue_hold.c - who holds a job, until when, and what becomes of it when the holder is
- * gone. */
+/* test_queue_hold.c - who holds a job, until when, and what becomes of it when the holder
+ * is gone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static void claim_one(const char *worker, uint32_t lease_ms, const char *id)
 
 static void i3_a_stale_worker_changes_nothing(void **state)
 {
-    static const hf_verdict_op ops[] = {HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE, HF_OP_BURY};
+    static const hf_verdict_op ops[] = {HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE,
+                                        HF_OP_BURY};
     char stale[32];
     (void)state;
     enqueue("one");
@@ -36,12 +37,14 @@ static void i3_a_stale_worker_changes_nothing(void **state)
     EVENTUALLY(3000, hf_rig_claim(&rig, "second", 1, 0) == 1);
     assert_int_equal(hf_rig_renew(&rig, "first", "one", stale, 60000), HF_LOST);
     for (size_t i = 0; i < HF_COUNT(ops); i++) {
-        const hf_verdict_args args = {.worker = "first", .dead_max = 10, .dead_age_ms = 1000};
+        const hf_verdict_args args = {
+            .worker = "first", .dead_max = 10, .dead_age_ms = 1000};
         const hf_verdict_item item = {
             .id = "one", .fence = stale, .error = {"x", 1}, .reason = "handler"};
         assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_LOST);
     }
-    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta lost"), HF_COUNT(ops));
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta lost"),
+                     HF_COUNT(ops));
     assert_int_equal(hf_rig_complete(&rig, "second", "one", NULL), HF_OK);
 }
 
@@ -114,8 +117,10 @@ static void renewal_creates_nothing(void **state)
     enqueue("waits");
     assert_int_equal(hf_rig_renew(&rig, "w", "waits", "1", 1000), HF_LOST);
     assert_int_equal(hf_rig_renew(&rig, "w", "none", "1", 1000), HF_LOST);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:running hf:{q}:lock:waits "
-                                                   "hf:{q}:lock:none"), 0);
+    assert_int_equal(hf_fixture_number(&rig.redis,
+                                       "EXISTS hf:{q}:running hf:{q}:lock:waits "
+                                       "hf:{q}:lock:none"),
+                     0);
     /* The token alone is not enough: the job must be running. */
     (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:waits w:7 PX 100");
     assert_int_equal(hf_rig_renew(&rig, "w", "waits", "7", 60000), HF_LOST);
@@ -226,7 +231,8 @@ static void a_job_that_kills_its_holders_is_buried_as_poison(void **state)
     const char *record = hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs bad");
     assert_non_null(strstr(record, "\"reason\":\"poison\""));
     assert_non_null(strstr(record, "payload"));
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:crashes hf:{q}:running"), 0);
+    assert_int_equal(
+        hf_fixture_number(&rig.redis, "EXISTS hf:{q}:crashes hf:{q}:running"), 0);
 }
 
 static void the_story_of_a_poisonous_job_names_its_holders(void **state)

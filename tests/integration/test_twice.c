@@ -32,6 +32,7 @@ static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
 typedef struct sending {
     const char *what;
     const hf_script *script;
+    const char *keys[2]; /* NULL: the queue's prefix alone */
     /* $F: the fence. $T: not_after. $R: a record. */
     const char *args[ARGS_MAX];
     int not_after;     /* its place among the arguments, from 1; 0: it has none */
@@ -143,6 +144,18 @@ static const sending table[] = {
      .args = {"w1", "0", "1"},
      .first = "0 T 0",
      .second = "0 T 0"},
+    {.what = "beat",
+     .script = &hf_lua_queue_beat,
+     .keys = {"hf:workers", "hf:worker:w1"},
+     .args = {"w1", "60000", "{}"},
+     .first = "0 T",
+     .second = "0 T"},
+    {.what = "beat that says goodbye",
+     .script = &hf_lua_queue_beat,
+     .keys = {"hf:workers", "hf:worker:w0"},
+     .args = {"w0", "0", ""},
+     .first = "0 T",
+     .second = "0 T"},
     {.what = "revive of one",
      .script = &hf_lua_queue_revive,
      .args = {"$T", "d1", "10", "0"},
@@ -248,32 +261,35 @@ static const char *expand(const char *arg, bool late, char *out, size_t size)
     return out;
 }
 
-static redisReply *send_script(const hf_script *script, const char *const *args,
-                               bool late)
+static redisReply *send_script(const hf_script *script, const char *const keys[2],
+                               const char *const *args, bool late)
 {
-    const char *argv[4 + ARGS_MAX] = {"EVAL", (const char *)script->text, "1", PREFIX};
-    size_t lens[4 + ARGS_MAX] = {4, script->len, 1, sizeof PREFIX - 1};
+    bool two = keys[0] != NULL;
+    const char *argv[5 + ARGS_MAX] = {"EVAL", (const char *)script->text, two ? "2" : "1",
+                                      two ? keys[0] : PREFIX, keys[1]};
+    size_t lens[5 + ARGS_MAX] = {4, script->len};
     char times[ARGS_MAX][24];
-    int n = 0;
-    for (; n < ARGS_MAX && args[n] != NULL; n++) {
-        argv[4 + n] = expand(args[n], late, times[n], sizeof times[n]);
-        lens[4 + n] = strlen(argv[4 + n]);
-    }
-    redisReply *reply = redisCommandArgv(connection, 4 + n, argv, lens);
+    int n = two ? 5 : 4;
+    for (int i = 0; i < ARGS_MAX && args[i] != NULL; i++)
+        argv[n++] = expand(args[i], late, times[i], sizeof times[i]);
+    for (int i = 2; i < n; i++)
+        lens[i] = strlen(argv[i]);
+    redisReply *reply = redisCommandArgv(connection, n, argv, lens);
     assert_non_null(reply);
     return reply;
 }
 
 static void answer(const sending *s, bool late, char out[TEXT_SIZE])
 {
-    redisReply *reply = send_script(s->script, s->args, late);
+    redisReply *reply = send_script(s->script, s->keys, s->args, late);
     hf_print_reply(reply, out, TEXT_SIZE);
     freeReplyObject(reply);
 }
 
 static void must(const hf_script *script, const char *const *args)
 {
-    redisReply *reply = send_script(script, args, false);
+    static const char *const none[2] = {NULL, NULL};
+    redisReply *reply = send_script(script, none, args, false);
     if (reply->type != REDIS_REPLY_ARRAY || reply->element[0]->integer != 0)
         fail_msg("%s: %s", script->name, reply->str != NULL ? reply->str : "refused");
     freeReplyObject(reply);
@@ -307,6 +323,8 @@ static void prepare(void)
                    hf_fixture_command(&redis, "HGET %s fence", PREFIX "meta"));
     must(&hf_lua_queue_enqueue, rest);
     (void)hf_fixture_command(&redis, "ZPOPMIN %s", PREFIX "wake");
+    (void)hf_fixture_command(&redis, "ZADD hf:workers 1 w0");
+    (void)hf_fixture_command(&redis, "SET hf:worker:w0 {}");
 }
 
 /* ---- the tests ---- */

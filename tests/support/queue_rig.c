@@ -271,30 +271,44 @@ static void on_checked(const hf_answer *answer, void *arg)
     rig->empty = read.empty;
 }
 
-hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back)
+hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,
+                        const char *worker, bool give_back)
 {
-    const hf_queue *queue = &rig->queue;
     hf_err err = HF_NOSCRIPT;
     for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
         hf_rig_begin(rig);
-        err = hf_rig_end(rig, hf_op_check(rig->client, &queue, 1, worker, HF_RIG_LEASE_MS,
+        err = hf_rig_end(rig, hf_op_check(rig->client, queues, n, worker, HF_RIG_LEASE_MS,
                                           give_back, on_checked, rig));
     }
     return err;
 }
 
+hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back)
+{
+    const hf_queue *queue = &rig->queue;
+    return hf_rig_check_all(rig, &queue, 1, worker, give_back);
+}
+
 static void on_waited(const hf_answer *answer, void *arg)
 {
     hf_rig *rig = arg;
-    const hf_queue *queue = &rig->queue;
-    keep(rig, answer, hf_wait_read(answer, &queue, 1, &rig->which, &rig->at_ms));
+    keep(rig, answer,
+         hf_wait_read(answer, rig->waiting, rig->n_waiting, &rig->which, &rig->at_ms));
+}
+
+hf_err hf_rig_wait_for(hf_rig *rig, const hf_queue *const *queues, size_t n,
+                       uint32_t wait_ms)
+{
+    hf_rig_begin(rig);
+    rig->waiting = queues;
+    rig->n_waiting = n;
+    return hf_rig_end(rig, hf_op_wait(rig->client, queues, n, wait_ms, on_waited, rig));
 }
 
 hf_err hf_rig_wait(hf_rig *rig, uint32_t wait_ms)
 {
     const hf_queue *queue = &rig->queue;
-    hf_rig_begin(rig);
-    return hf_rig_end(rig, hf_op_wait(rig->client, &queue, 1, wait_ms, on_waited, rig));
+    return hf_rig_wait_for(rig, &queue, 1, wait_ms);
 }
 
 /* ---- life ---- */
@@ -304,15 +318,20 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
     (void)client, (void)err, (void)detail, (void)arg; /* it ends the loop's wait */
 }
 
-void hf_rig_ready(hf_rig *rig)
+void hf_rig_ready_client(hf_rig *rig, hf_client *client)
 {
     uint64_t until = hf_test_now_ms() + ANSWER_MS;
-    while (!hf_client_ready(rig->client) && hf_test_now_ms() < until) {
+    while (!hf_client_ready(client) && hf_test_now_ms() < until) {
         (void)uv_run(&rig->loop, UV_RUN_NOWAIT);
         hf_test_pause_ms(1);
     }
-    if (!hf_client_ready(rig->client))
-        fail_msg("not ready: %s", hf_client_detail(rig->client));
+    if (!hf_client_ready(client))
+        fail_msg("not ready: %s", hf_client_detail(client));
+}
+
+void hf_rig_ready(hf_rig *rig)
+{
+    hf_rig_ready_client(rig, rig->client);
 }
 
 void hf_rig_start(hf_rig *rig, const hf_fixture_options *options)

@@ -49,7 +49,9 @@ typedef struct hf_rig {
     int64_t next_ms;
     hf_rig_job jobs[HF_RIG_JOBS];
     size_t n_jobs;
-    size_t which;  /* queue whose baton was popped */
+    const hf_queue *const *waiting; /* for their batons */
+    size_t n_waiting;
+    size_t which;  /* of them: whose baton was popped */
     int64_t at_ms; /* the baton's time */
     bool answered;
 } hf_rig;
@@ -59,6 +61,7 @@ void hf_rig_stop(hf_rig *rig);
 
 /* Waits until the client is ready, at most 5 s. */
 void hf_rig_ready(hf_rig *rig);
+void hf_rig_ready_client(hf_rig *rig, hf_client *client); /* another one, on its loop */
 
 /* Redis's time now. */
 int64_t hf_rig_now(hf_rig *rig);
@@ -92,7 +95,11 @@ hf_err hf_rig_verdicts(hf_rig *rig, hf_verdict_op op, const hf_verdict_args *arg
                        const hf_verdict_item *items, size_t n);
 
 hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back);
+hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,
+                        const char *worker, bool give_back);
 hf_err hf_rig_wait(hf_rig *rig, uint32_t wait_ms);
+hf_err hf_rig_wait_for(hf_rig *rig, const hf_queue *const *queues, size_t n,
+                       uint32_t wait_ms);
 
 /* For requests that the rig has no call for: the callback, and the wait for it. */
 void hf_rig_begin(hf_rig *rig);

@@ -1,0 +1,432 @@
+/* test_queue_wake.c - who is woken when, limits and pause, and a worker's signs of life.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+enum { SHORT_MS = 40, ALIVE_MS = 30000 };
+
+static hf_rig rig;
+
+static void enqueue(const char *id, int64_t due_ms)
+{
+    assert_int_equal(hf_rig_enqueue(&rig, id, due_ms), HF_OK);
+}
+
+static void enqueue_five(void)
+{
+    static const char *const ids[] = {"id-0", "id-1", "id-2", "id-3", "id-4"};
+    for (size_t i = 0; i < HF_COUNT(ids); i++)
+        enqueue(ids[i], 0);
+}
+
+static const char *meta(const char *field)
+{
+    return hf_fixture_command(&rig.redis, "HGET hf:{q}:meta %s", field);
+}
+
+static size_t batons(void)
+{
+    return (size_t)hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake");
+}
+
+/* ---- the baton ---- */
+
+static void an_idle_queue_lets_the_waiting_time_pass(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_wait(&rig, 20), HF_OK);
+    assert_int_equal(rig.which, 1);
+}
+
+static void a_due_job_wakes_whoever_waits_and_nobody_else(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_int_equal(rig.which, 0);
+    assert_true(rig.at_ms > 0 && rig.at_ms <= hf_rig_now(&rig));
+    enqueue("two", 0); /* the baton is out, and promised: no second one */
+    assert_int_equal(batons(), 0);
+}
+
+static void a_delayed_job_puts_the_baton_at_its_time(void **state)
+{
+    (void)state;
+    enqueue("later", -60000);
+    int64_t due = rig.now_ms + 60000;
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_int_equal(rig.which, 0);
+    assert_true(rig.at_ms == due);
+    enqueue("latest", -70000);
+    assert_int_equal(batons(), 0);
+    enqueue("soon", -30000); /* earlier than what was promised */
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == rig.now_ms + 30000);
+}
+
+static void a_claim_for_a_baton_leaves_one_for_what_remains(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    enqueue("two", 0);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 1);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_int_equal(rig.which, 0);
+}
+
+static void a_claim_that_got_nothing_leaves_no_baton_that_is_due(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one other:1 PX 60000");
+    rig.broken = true; /* a lock of no running job */
+    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 0);
+    assert_true(hf_fixture_number(&rig.redis, "ZCOUNT hf:{q}:wake -inf %lld",
+                                  (long long)rig.now_ms) == 0);
+}
+
+static void a_leases_end_is_a_reason_to_wake(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS * 10);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    int64_t end = rig.now_ms + SHORT_MS * 10;
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == end);
+}
+
+static void a_promise_that_nobody_keeps_is_made_anew_by_the_check(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK); /* and whoever had it is dead */
+    EVENTUALLY(3000, hf_rig_check(&rig, "w", false) == HF_OK && batons() == 1);
+    assert_false(rig.empty);
+}
+
+static void a_baton_is_given_back(void **state)
+{
+    (void)state;
+    enqueue("later", -60000);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_int_equal(batons(), 0); /* somebody keeps its timer */
+    assert_int_equal(hf_rig_check(&rig, "w", true), HF_OK);
+    assert_int_equal(batons(), 1);
+}
+
+static void the_check_tells_when_nothing_is_left(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_true(rig.empty);
+    enqueue("later", -60000);
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_false(rig.empty);
+}
+
+static void several_queues_are_waited_for_and_checked_at_once(void **state)
+{
+    enum { MANY = HF_QUEUES_MAX };
+    static hf_queue queues[MANY];
+    const hf_queue *all[MANY];
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "q%zu", i);
+        assert_int_equal(hf_queue_init(&queues[i], "hf", name), HF_OK);
+        all[i] = &queues[i];
+    }
+    hf_queue mine = rig.queue;
+    rig.queue = queues[MANY - 1];
+    enqueue("one", 0);
+    assert_int_equal(hf_rig_wait_for(&rig, all, MANY, 2000), HF_OK);
+    assert_int_equal(rig.which, MANY - 1);
+    assert_int_equal(hf_rig_check_all(&rig, all, MANY, "w", false), HF_OK);
+    assert_false(rig.empty);
+    assert_int_equal(hf_rig_check_all(&rig, all, MANY - 1, "w", false), HF_OK);
+    assert_true(rig.empty);
+    hf_rig_audit(&rig, false);
+    rig.queue = mine;
+}
+
+/* ---- unblocking ---- */
+
+typedef struct waiter {
+    bool answered;
+    hf_err err;
+    size_t which;
+} waiter;
+
+static void on_unblocked(const hf_answer *answer, void *arg)
+{
+    waiter *w = arg;
+    const hf_queue *queue = &rig.queue;
+    int64_t at_ms;
+    w->answered = true;
+    w->err = hf_wait_read(answer, &queue, 1, &w->which, &at_ms);
+}
+
+static void one_client_ends_the_others_wait(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_client *other;
+    const hf_queue *queue = &rig.queue;
+    waiter w = {.answered = false};
+    (void)state;
+    const hf_client_opts opts = {.loop = &rig.loop, .url = hf_fixture_url(&rig.redis)};
+    assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
+    assert_int_equal(hf_op_unblock(rig.client, other, hf_rig_on_answer, &rig), HF_CONN);
+    hf_rig_ready_client(&rig, other);
+    assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);
+    while (hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake") == 0 &&
+           strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:1") ==
+               NULL)
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    uint64_t from = hf_test_now_ms();
+    hf_rig_begin(&rig);
+    assert_int_equal(
+        hf_rig_end(&rig, hf_op_unblock(rig.client, other, hf_rig_on_answer, &rig)),
+        HF_OK);
+    while (!w.answered && hf_test_now_ms() < from + 5000)
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    assert_true(w.answered);
+    assert_int_equal(w.err, HF_OK);
+    assert_int_equal(w.which, 1); /* no queue's baton */
+    hf_client_close(other, NULL, NULL);
+}
+
+/* ---- limits and pause ---- */
+
+static hf_err file_limits(uint32_t max_running, uint32_t rate_limit, uint32_t rate_per_ms)
+{
+    hf_err err = HF_NOSCRIPT;
+    for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
+        hf_rig_begin(&rig);
+        err = hf_rig_end(&rig, hf_op_file_limits(rig.client, &rig.queue, max_running,
+                                                 rate_limit, rate_per_ms,
+                                                 hf_rig_on_answer, &rig));
+    }
+    return err;
+}
+
+static hf_admin *admin_open(void)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_admin *admin;
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    if (hf_admin_open(&admin, &opts, detail) != HF_OK)
+        fail_msg("admin: %s", detail);
+    return admin;
+}
+
+static void max_running_bounds_all_workers_together(void **state)
+{
+    (void)state;
+    assert_int_equal(file_limits(2, 0, 0), HF_OK);
+    enqueue_five();
+    assert_int_equal(hf_rig_claim(&rig, "w1", 1, 0), 1);
+    assert_int_equal(hf_rig_claim(&rig, "w2", 10, 0), 1);
+    hf_claim_args args = hf_rig_claim_args("w3", 10, 0);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 0);
+    assert_true(rig.next_ms > rig.now_ms + 1000); /* only a lease's end would help */
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == rig.next_ms);
+    assert_int_equal(hf_rig_complete(&rig, "w1", "id-0", NULL), HF_LOST); /* w3's fence */
+    assert_int_equal(batons(), 0);
+    const char *token = hf_fixture_command(&rig.redis, "GET hf:{q}:lock:id-0");
+    char fence[32];
+    (void)snprintf(fence, sizeof fence, "%s", strchr(token, ':') + 1);
+    assert_int_equal(hf_rig_complete(&rig, "w1", "id-0", fence), HF_OK);
+    assert_int_equal(batons(), 1); /* the lifted block wakes one */
+    assert_int_equal(hf_rig_claim(&rig, "w3", 10, 0), 1);
+}
+
+static void of_a_limited_queue_nobody_claims_ahead(void **state)
+{
+    (void)state;
+    assert_int_equal(file_limits(100, 0, 0), HF_OK);
+    enqueue_five();
+    hf_claim_args args = hf_rig_claim_args("w", 5, 0);
+    args.slots = 2;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 2);
+    assert_int_equal(file_limits(0, 0, 0), HF_OK);
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 3);
+}
+
+static void a_takeover_is_free_under_max_running(void **state)
+{
+    (void)state;
+    assert_int_equal(file_limits(1, 0, 0), HF_OK);
+    enqueue("one", 0);
+    enqueue("two", 0);
+    assert_int_equal(hf_rig_claim(&rig, "dead", 10, SHORT_MS), 1);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    assert_string_equal(rig.jobs[0].id, "one");
+    assert_int_equal(rig.jobs[0].crashes, 1);
+}
+
+static void a_rate_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(file_limits(0, 10, 1000), HF_OK);
+    enqueue_five();
+    int64_t from = hf_rig_now(&rig);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
+    assert_true(rig.next_ms > rig.now_ms && rig.next_ms <= rig.now_ms + 101);
+    for (int taken = 1; taken < 4; taken++)
+        EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    assert_true(rig.now_ms - from >= 295); /* three more tokens at 100 ms each */
+}
+
+static void a_paused_queue_gives_and_takes_over_nothing(void **state)
+{
+    (void)state;
+    hf_admin *admin = admin_open();
+    enqueue("held", 0);
+    assert_int_equal(hf_rig_claim(&rig, "dead", 1, SHORT_MS), 1);
+    enqueue("one", 0);
+    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
+    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
+    assert_true(rig.next_ms == 0);
+    assert_int_equal(batons(), 0);
+    assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
+    assert_int_equal(batons(), 1);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 2);
+    hf_admin_close(admin);
+}
+
+static void an_order_stays_until_the_file_says_something_else(void **state)
+{
+    (void)state;
+    hf_admin *admin = admin_open();
+    assert_int_equal(hf_admin_limit(admin, "q", 7, -1, -1), HF_OK);
+    assert_int_equal(file_limits(0, 0, 0), HF_OK); /* a file without limits */
+    assert_string_equal(meta("max_running"), "7");
+    assert_int_equal(file_limits(5, 0, 0), HF_OK);
+    assert_string_equal(meta("max_running"), "5");
+    assert_int_equal(hf_admin_limit(admin, "q", 9, -1, -1), HF_OK);
+    assert_int_equal(file_limits(5, 0, 0), HF_OK);
+    assert_string_equal(meta("max_running"), "9");
+    assert_int_equal(file_limits(0, 0, 0), HF_OK); /* now it lifts what it named */
+    assert_string_equal(meta("max_running"), "(nil)");
+    hf_admin_close(admin);
+}
+
+/* ---- signs of life ---- */
+
+static hf_err heartbeat(const char *json)
+{
+    hf_err err = HF_NOSCRIPT;
+    for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
+        hf_rig_begin(&rig);
+        err = hf_rig_end(&rig, hf_op_heartbeat(rig.client, "hf", "host-1-aa", json,
+                                               ALIVE_MS, hf_rig_on_answer, &rig));
+    }
+    return err;
+}
+
+static void a_heartbeat_is_written_and_taken_away(void **state)
+{
+    (void)state;
+    int64_t now = hf_rig_now(&rig);
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:workers %lld old %lld young",
+                             (long long)now - 86400000 - 1000,
+                             (long long)now - 86400000 + 60000);
+    assert_int_equal(heartbeat("{\"a\": 1}"), HF_OK);
+    assert_string_equal(hf_fixture_command(&rig.redis, "GET hf:worker:host-1-aa"),
+                        "{\"a\": 1}");
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:worker:host-1-aa") >
+                ALIVE_MS - 5000);
+    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:workers 0 -1"),
+                        "young\nhost-1-aa\n");
+    assert_true(hf_fixture_number(&rig.redis, "ZSCORE hf:workers host-1-aa") >=
+                now + ALIVE_MS);
+    assert_int_equal(heartbeat(NULL), HF_OK);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:worker:host-1-aa"), 0);
+    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:workers 0 -1"),
+                        "young\n");
+}
+
+static void a_fault_of_any_part_of_a_heartbeat_is_told(void **state)
+{
+    (void)state;
+    (void)hf_fixture_command(&rig.redis, "SET hf:workers wrong");
+    assert_int_equal(heartbeat("{}"), HF_REDIS);
+    assert_non_null(strstr(rig.detail, "WRONGTYPE"));
+}
+
+static void claims_and_checks_keep_the_queues_list_of_workers(void **state)
+{
+    (void)state;
+    hf_claim_args args = hf_rig_claim_args("w1", 1, 0);
+    args.alive_ms = ALIVE_MS;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(hf_rig_check(&rig, "w2", false), HF_OK);
+    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:{q}:workers 0 -1"),
+                        "w1\nw2\n");
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:workers") > 0);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_idle_queue_lets_the_waiting_time_pass),
+        TEST(a_due_job_wakes_whoever_waits_and_nobody_else),
+        TEST(a_delayed_job_puts_the_baton_at_its_time),
+        TEST(a_claim_for_a_baton_leaves_one_for_what_remains),
+        TEST(a_claim_that_got_nothing_leaves_no_baton_that_is_due),
+        TEST(a_leases_end_is_a_reason_to_wake),
+        TEST(a_promise_that_nobody_keeps_is_made_anew_by_the_check),
+        TEST(a_baton_is_given_back),
+        TEST(the_check_tells_when_nothing_is_left),
+        TEST(several_queues_are_waited_for_and_checked_at_once),
+        TEST(one_client_ends_the_others_wait),
+        TEST(max_running_bounds_all_workers_together),
+        TEST(of_a_limited_queue_nobody_claims_ahead),
+        TEST(a_takeover_is_free_under_max_running),
+        TEST(a_rate_is_kept),
+        TEST(a_paused_queue_gives_and_takes_over_nothing),
+        TEST(an_order_stays_until_the_file_says_something_else),
+        TEST(a_heartbeat_is_written_and_taken_away),
+        TEST(a_fault_of_any_part_of_a_heartbeat_is_told),
+        TEST(claims_and_checks_keep_the_queues_list_of_workers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
