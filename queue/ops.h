@@ -200,10 +200,10 @@ typedef struct hf_checked {
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out);
 
 /* A worker's heartbeat: `<ns>:worker:<id>` = json for alive_ms, and its place in
- * `<ns>:workers`; json NULL takes both away. Two or three commands, answered by one cb. */
+ * `<ns>:workers`; json NULL takes both away. */
 HF_MUSTCHECK hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
-                                    const char *json, int64_t now_ms, uint32_t alive_ms,
-                                    hf_answer_cb cb, void *arg);
+                                    const char *json, uint32_t alive_ms, hf_answer_cb cb,
+                                    void *arg);
 
 /* Writes the limits of a file when they differ from those the file named before. */
 HF_MUSTCHECK hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue,

@@ -2,7 +2,6 @@
 #include "queue/ops.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -12,8 +11,8 @@
 
 enum {
     WAIT_MARGIN_MS = 1000,       /* for the answer to a wait that ended */
-    FORGET_WORKER_MS = 86400000, /* since it was last alive */
     CHECK_ARGS = 3,
+    BEAT_ARGS = 3,
     LIMITS_ARGS = 5
 };
 
@@ -141,97 +140,26 @@ hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue, uint32_t max_
 
 /* ---- the heartbeat ---- */
 
-/* Several commands that are answered as one: by the last, with the first fault of any. */
-typedef struct joint {
-    hf_answer_cb cb;
-    void *arg;
-    unsigned waiting;
-    hf_err err;
-    char detail[HF_DETAIL_SIZE];
-} joint;
-
-static void joint_fault(joint *j, hf_err err, const char *detail)
-{
-    if (j->err != HF_OK)
-        return;
-    j->err = err;
-    (void)snprintf(j->detail, sizeof j->detail, "%s", detail);
-}
-
-static void on_joint(const hf_answer *answer, void *arg)
-{
-    joint *j = arg;
-    if (answer->err != HF_OK)
-        joint_fault(j, answer->err, answer->detail);
-    if (--j->waiting != 0)
-        return;
-    hf_answer all = *answer;
-    if (j->err != HF_OK)
-        all = (hf_answer){.err = j->err, .detail = j->detail, .sent_ns = answer->sent_ns};
-    j->cb(&all, j->arg);
-    free(j);
-}
-
-static void joint_send(joint *j, hf_client *client, const char *const *words, size_t n)
+hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
+                       const char *json, uint32_t alive_ms, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    hf_err err = HF_NOMEM;
-    if (hf_args_init(&a, n, 0)) {
-        for (size_t i = 0; i < n; i++)
-            hf_args_text(&a, words[i]);
-        err = hf_command_send(client, &a, 0, on_joint, j);
-    }
-    if (err == HF_OK)
-        j->waiting++;
-    else
-        joint_fault(j, err, hf_err_text(err));
-}
-
-static void say_alive(joint *j, hf_client *client, const char *ns, const char *worker,
-                      const char *json, int64_t now_ms, uint32_t alive_ms)
-{
-    char key[HF_KEY_SIZE], registry[HF_KEY_SIZE], ttl[HF_DECIMAL_MAX + 1];
-    char until[HF_DECIMAL_MAX + 1], old[HF_DECIMAL_MAX + 1];
-    hf_key_worker(key, ns, worker);
-    hf_key_workers(registry, ns);
-    ttl[hf_decimal(ttl, alive_ms)] = '\0';
-    until[hf_decimal(until, now_ms + alive_ms)] = '\0';
-    old[hf_decimal(old, now_ms - FORGET_WORKER_MS)] = '\0';
-    const char *const set[] = {"SET", key, json, "PX", ttl};
-    const char *const add[] = {"ZADD", registry, until, worker};
-    const char *const trim[] = {"ZREMRANGEBYSCORE", registry, "-inf", old};
-    joint_send(j, client, set, HF_COUNT(set));
-    joint_send(j, client, add, HF_COUNT(add));
-    joint_send(j, client, trim, HF_COUNT(trim));
-}
-
-static void say_gone(joint *j, hf_client *client, const char *ns, const char *worker)
-{
     char key[HF_KEY_SIZE], registry[HF_KEY_SIZE];
     hf_key_worker(key, ns, worker);
     hf_key_workers(registry, ns);
-    const char *const del[] = {"DEL", key};
-    const char *const rem[] = {"ZREM", registry, worker};
-    joint_send(j, client, del, HF_COUNT(del));
-    joint_send(j, client, rem, HF_COUNT(rem));
-}
-
-hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
-                       const char *json, int64_t now_ms, uint32_t alive_ms,
-                       hf_answer_cb cb, void *arg)
-{
-    joint *j = calloc(1, sizeof *j);
-    if (j == NULL)
+    const hf_bytes keys[] = {{registry, strlen(registry)}, {key, strlen(key)}};
+    if (!hf_args_init(&a, BEAT_ARGS, BEAT_ARGS))
         return HF_NOMEM;
-    j->cb = cb;
-    j->arg = arg;
-    if (json != NULL)
-        say_alive(j, client, ns, worker, json, now_ms, alive_ms);
-    else
-        say_gone(j, client, ns, worker);
-    if (j->waiting != 0)
-        return HF_OK;
-    hf_err err = j->err;
-    free(j);
+    hf_args_text(&a, worker);
+    hf_args_int(&a, json == NULL ? 0 : alive_ms);
+    hf_args_text(&a, json == NULL ? "" : json);
+    hf_err err = hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_beat,
+                                                  .keys = keys,
+                                                  .n_keys = HF_COUNT(keys),
+                                                  .args = a.at,
+                                                  .n_args = a.n,
+                                                  .cb = cb,
+                                                  .arg = arg});
+    hf_args_done(&a);
     return err;
 }

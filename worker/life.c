@@ -345,7 +345,7 @@ static void take_down(hf_worker *w)
     w->phase = HF_ENDED;
     w->unreturned = w->c_out;
     uv_timer_start(&w->phase_timer, on_gone_late, w->opts.request_timeout_ms + 1, 0);
-    if (!told || hf_op_heartbeat(w->client, w->ns, w->id, NULL, 0, 0, on_gone, w) != HF_OK)
+    if (!told || hf_op_heartbeat(w->client, w->ns, w->id, NULL, 0, on_gone, w) != HF_OK)
         close_all(w);
 }
 

@@ -117,7 +117,8 @@ static void send_check(hf_worker *w, bool give_back)
     w->checking = true;
     w->check_gives = w->give_back;
     w->give_back = false;
-    w->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS;
+    /* A little less than a wait, so that each wait that ends without a baton checks. */
+    w->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS * 3 / 4;
 }
 
 void hf_wake_check(hf_worker *w)
@@ -243,7 +244,6 @@ void hf_wake_beat(hf_worker *w)
         len += (size_t)snprintf(json + len, sizeof json - len, "%s\"%s\"", i == 0 ? "" : ",",
                                 w->served[i].queue.name);
     snprintf(json + len, sizeof json - len, "]}");
-    if (hf_op_heartbeat(w->client, w->ns, w->id, json, hf_clock_now(w), 3 * HF_BEAT_MS, on_beat,
-                        w) == HF_OK)
+    if (hf_op_heartbeat(w->client, w->ns, w->id, json, 3 * HF_BEAT_MS, on_beat, w) == HF_OK)
         w->beating = true;
 }
