@@ -1,0 +1,114 @@
+/* client_rig.c - see client_rig.h. */
+#include "tests/support/client_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TICK_MS = 2, WAIT_MS = 5000, WORDS_MAX = 16 };
+
+static void on_tick(uv_timer_t *tick)
+{
+    (void)tick;
+}
+
+static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_client_rig *rig = arg;
+    assert_ptr_equal(client, rig->client);
+    assert_false(rig->closed);
+    assert_int_equal(hf_client_ready(client), err == HF_OK);
+    assert_int_equal(hf_client_status(client), err);
+    if (err == HF_OK)
+        rig->ready++;
+    else
+        rig->lost++;
+    rig->err = err;
+    (void)snprintf(rig->detail, sizeof rig->detail, "%s", detail);
+    if (rig->on_event != NULL)
+        rig->on_event(rig);
+}
+
+void hf_client_rig_open(hf_client_rig *rig, const char *url, const hf_client_opts *opts)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    *rig = (hf_client_rig){.err = HF_OK};
+    if (opts != NULL)
+        rig->opts = *opts;
+    assert_int_equal(uv_loop_init(&rig->loop), 0);
+    assert_int_equal(uv_timer_init(&rig->loop, &rig->tick), 0);
+    assert_int_equal(uv_timer_start(&rig->tick, on_tick, TICK_MS, TICK_MS), 0);
+    rig->opts.loop = &rig->loop;
+    rig->opts.url = url;
+    rig->opts.on_event = on_event;
+    rig->opts.arg = rig;
+    if (hf_client_open(&rig->client, &rig->opts, detail) != HF_OK)
+        fail_msg("%s", detail);
+}
+
+void hf_client_rig_connect(hf_client_rig *rig, const char *url)
+{
+    hf_client_rig_open(rig, url, NULL);
+    RUN_UNTIL(rig, WAIT_MS, rig->ready == 1);
+}
+
+void hf_client_rig_on_closed(void *arg)
+{
+    hf_client_rig *rig = arg;
+    assert_false(rig->closed);
+    rig->closed = true;
+    rig->client = NULL;
+}
+
+void hf_client_rig_close(hf_client_rig *rig)
+{
+    if (rig->client != NULL)
+        hf_client_close(rig->client, hf_client_rig_on_closed, rig);
+    RUN_UNTIL(rig, WAIT_MS, rig->closed);
+    uv_close((uv_handle_t *)&rig->tick, NULL);
+    assert_int_equal(uv_run(&rig->loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&rig->loop), 0);
+}
+
+void hf_on_asked(const hf_answer *answer, void *arg)
+{
+    hf_asked *asked = arg;
+    assert_int_equal(asked->answers, 0);
+    assert_non_null(answer->detail);
+    assert_int_equal(answer->err != HF_OK, answer->reply == NULL);
+    asked->answers++;
+    asked->err = answer->err;
+    asked->number = hf_reply_int(answer->reply);
+    asked->sent_ns = answer->sent_ns;
+    (void)snprintf(asked->text, sizeof asked->text, "%s", hf_reply_text(answer->reply));
+    (void)snprintf(asked->detail, sizeof asked->detail, "%s", answer->detail);
+    if (asked->then != NULL)
+        asked->then(asked);
+}
+
+hf_err hf_ask(hf_client_rig *rig, hf_asked *asked, uint32_t timeout_ms, const char *words)
+{
+    hf_bytes args[WORDS_MAX];
+    size_t n = 0;
+    for (const char *at = words; at != NULL && n < WORDS_MAX; n++) {
+        const char *space = strchr(at, ' ');
+        args[n] = (hf_bytes){at, space == NULL ? strlen(at) : (size_t)(space - at)};
+        at = space == NULL ? NULL : space + 1;
+    }
+    asked->answers = 0;
+    const hf_call call = {.args = args,
+                          .n_args = n,
+                          .timeout_ms = timeout_ms,
+                          .cb = hf_on_asked,
+                          .arg = asked};
+    hf_err err = hf_redis_call(rig->client, &call);
+    /* The answer never comes from inside the call. */
+    assert_int_equal(asked->answers, 0);
+    return err;
+}
+
+const char *hf_ask_now(hf_client_rig *rig, hf_asked *asked, const char *words)
+{
+    assert_int_equal(hf_ask(rig, asked, 0, words), HF_OK);
+    RUN_UNTIL(rig, WAIT_MS, asked->answers == 1);
+    return asked->err == HF_OK ? asked->text : asked->detail;
+}
