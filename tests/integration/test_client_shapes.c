@@ -1,0 +1,240 @@
+/* test_client_shapes.c - servers that a real one never is: old, loading, talking
+ * nonsense, or falling silent in the middle of a word. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/client_rig.h"
+#include "tests/support/fake_redis.h"
+
+enum { SOON_MS = 5000 };
+
+#define ID_AND(info)                                                                     \
+    {                                                                                    \
+        {"CLIENT ID", ":7\r\n"}, {"INFO", info},                                         \
+        {                                                                                \
+            NULL, NULL                                                                   \
+        }                                                                                \
+    }
+
+static const hf_fake_step nothing[] = {HF_FAKE_END};
+static const hf_fake_auto good[] = ID_AND("$24\r\nredis_version:7.0.15\r\nx:\r\n");
+
+static void stop(hf_fake *fake)
+{
+    const char *why = hf_fake_stop(fake);
+    if (why != NULL)
+        fail_msg("%s", why);
+}
+
+/* The first event of a client that meets this greeting. */
+static hf_err greeted(const hf_fake_auto *autos, hf_client_rig *rig,
+                      const char *url_format)
+{
+    hf_fake fake;
+    char url[sizeof fake.url + 64];
+    hf_fake_start(&fake, autos, nothing);
+    (void)snprintf(url, sizeof url, "unix://%s%s", url_format, fake.socket);
+    hf_client_rig_open(rig, url, NULL);
+    RUN_UNTIL(rig, SOON_MS, rig->ready + rig->lost == 1);
+    hf_err err = rig->err;
+    hf_client_rig_close(rig);
+    stop(&fake);
+    return err;
+}
+
+static void an_old_server_is_refused_by_its_version(void **state)
+{
+    (void)state;
+    hf_client_rig rig;
+    static const hf_fake_auto old[] = ID_AND("$19\r\nredis_version:5.0.7\r\n");
+    assert_int_equal(greeted(old, &rig, ""), HF_OLD);
+    assert_non_null(strstr(rig.detail, "expected Redis 6.2 or newer, found 5.0.7"));
+    static const hf_fake_auto older[] = ID_AND("$20\r\nredis_version:6.0.16\r\n");
+    assert_int_equal(greeted(older, &rig, ""), HF_OLD);
+}
+
+static void a_server_that_loads_is_waited_for(void **state)
+{
+    (void)state;
+    hf_client_rig rig;
+    static const hf_fake_auto loading[] =
+        ID_AND("$33\r\nredis_version:7.0.15\r\nloading:1\r\n\r\n");
+    assert_int_equal(greeted(loading, &rig, ""), HF_LOADING);
+    static const hf_fake_auto refusing[] = {
+        {"CLIENT ID", "-LOADING Redis is loading the dataset in memory\r\n"},
+        {"INFO", "-LOADING Redis is loading the dataset in memory\r\n"},
+        {NULL, NULL}};
+    assert_int_equal(greeted(refusing, &rig, ""), HF_LOADING);
+}
+
+static void a_greeting_of_another_shape_is_refused(void **state)
+{
+    (void)state;
+    hf_client_rig rig;
+    static const hf_fake_auto shapes[][3] = {
+        ID_AND("$0\r\n\r\n"),
+        ID_AND("*0\r\n"),
+        ID_AND(":1\r\n"),
+        ID_AND("$-1\r\n"),
+        {{"CLIENT ID", "+seven\r\n"}, {"INFO", ""}, {NULL, NULL}},
+        {{"CLIENT ID", "HTTP/1.1 400 Bad Request\r\n\r\n"}, {NULL, NULL}, {NULL, NULL}},
+        {{"CLIENT ID", "*99999999999999\r\n"}, {NULL, NULL}, {NULL, NULL}},
+    };
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        hf_err err = greeted(shapes[i], &rig, "");
+        if (err != HF_PROTO)
+            fail_msg("shape %zu: %s, %s", i, hf_err_name(err), rig.detail);
+    }
+}
+
+static void a_password_that_the_server_repeats_is_not_passed_on(void **state)
+{
+    (void)state;
+    hf_client_rig rig;
+    static const char *const answers[] = {
+        "-ERR unknown command `AUTH`, with args beginning with: `hun`, \r\n",
+        "-WRONGPASS not hunter2\r\n", "-ERR what is hunter2?\r\n"};
+    for (size_t i = 0; i < 3; i++) {
+        const hf_fake_auto autos[] = {{"AUTH", answers[i]}, {NULL, NULL}};
+        assert_int_equal(greeted(autos, &rig, ":hunter2@"), HF_AUTH);
+        assert_null(strstr(rig.detail, "hun"));
+    }
+    const hf_fake_auto busy[] = {{"AUTH", "-BUSY a script is running\r\n"}, {NULL, NULL}};
+    assert_int_equal(greeted(busy, &rig, ":hunter2@"), HF_SLOW);
+    assert_non_null(strstr(rig.detail, "BUSY a script is running"));
+}
+
+/* ---- after the greeting ---- */
+
+static hf_fake fake;
+
+static void meet(hf_client_rig *rig, const hf_fake_step *steps)
+{
+    hf_fake_start(&fake, good, steps);
+    hf_client_rig_connect(rig, fake.url);
+}
+
+static void leave(hf_client_rig *rig)
+{
+    hf_client_rig_close(rig);
+    stop(&fake);
+}
+
+static void half_an_answer_is_none(void **state)
+{
+    (void)state;
+    static const hf_fake_step steps[] = {HF_FAKE_EXPECT("PING"),
+                                         HF_FAKE_SEND("*2\r\n:0\r\n$5\r\nhel"),
+                                         HF_FAKE_CLOSE,
+                                         HF_FAKE_EXPECT("PING"),
+                                         HF_FAKE_SEND("+PONG\r\n"),
+                                         HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    meet(&rig, steps);
+    (void)hf_ask_now(&rig, &asked, "PING");
+    assert_int_equal(asked.err, HF_UNSURE);
+    RUN_UNTIL(&rig, SOON_MS, rig.ready == 2);
+    assert_int_equal(rig.lost, 1);
+    assert_string_equal(hf_ask_now(&rig, &asked, "PING"), "PONG");
+    leave(&rig);
+}
+
+static void what_was_answered_before_the_end_counts(void **state)
+{
+    (void)state;
+    static const hf_fake_step steps[] = {
+        HF_FAKE_EXPECT("ONE"),        HF_FAKE_EXPECT("TWO"), HF_FAKE_EXPECT("THREE"),
+        HF_FAKE_SEND(":1\r\n:2\r\n"), HF_FAKE_CLOSE,         HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked asked[3] = {{.answers = 0}};
+    meet(&rig, steps);
+    assert_int_equal(hf_ask(&rig, &asked[0], 0, "ONE"), HF_OK);
+    assert_int_equal(hf_ask(&rig, &asked[1], 0, "TWO"), HF_OK);
+    assert_int_equal(hf_ask(&rig, &asked[2], 0, "THREE"), HF_OK);
+    RUN_UNTIL(&rig, SOON_MS, asked[2].answers == 1);
+    assert_int_equal(asked[0].number, 1);
+    assert_int_equal(asked[1].number, 2);
+    assert_int_equal(asked[2].err, HF_UNSURE);
+    leave(&rig);
+}
+
+static void an_answer_that_nobody_asked_for_ends_the_connection_only(void **state)
+{
+    (void)state;
+    static const hf_fake_step steps[] = {
+        HF_FAKE_EXPECT("PING"), HF_FAKE_SEND("+PONG\r\n+STRAY\r\n"), HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    meet(&rig, steps);
+    assert_string_equal(hf_ask_now(&rig, &asked, "PING"), "PONG");
+    RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
+    assert_int_equal(rig.err, HF_PROTO);
+    RUN_UNTIL(&rig, SOON_MS, rig.ready == 2);
+    leave(&rig);
+}
+
+static void bytes_that_are_no_answer_leave_the_request_unsure(void **state)
+{
+    (void)state;
+    static const hf_fake_step steps[] = {HF_FAKE_EXPECT("PING"), HF_FAKE_SEND("?\r\n"),
+                                         HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    meet(&rig, steps);
+    (void)hf_ask_now(&rig, &asked, "PING");
+    assert_int_equal(asked.err, HF_UNSURE);
+    RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
+    assert_int_equal(rig.err, HF_PROTO);
+    leave(&rig);
+}
+
+static void an_answer_after_the_deadline_is_not_taken_for_that_of_another(void **state)
+{
+    (void)state;
+    static const hf_fake_step steps[] = {
+        HF_FAKE_EXPECT("SLOW"), HF_FAKE_STALL(200),        HF_FAKE_SEND("+LATE\r\n"),
+        HF_FAKE_EXPECT("PING"), HF_FAKE_SEND("+PONG\r\n"), HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    meet(&rig, steps);
+    assert_int_equal(hf_ask(&rig, &asked, 50, "SLOW"), HF_OK);
+    RUN_UNTIL(&rig, SOON_MS, asked.answers == 1);
+    assert_int_equal(asked.err, HF_UNSURE);
+    RUN_UNTIL(&rig, SOON_MS, rig.ready == 2);
+    assert_string_equal(hf_ask_now(&rig, &asked, "PING"), "PONG");
+    leave(&rig);
+}
+
+static void an_answer_in_many_pieces_is_one(void **state)
+{
+    (void)state;
+    static const hf_fake_step steps[] = {
+        HF_FAKE_EXPECT("PING"), HF_FAKE_SEND("$"),    HF_FAKE_STALL(5),
+        HF_FAKE_SEND("4\r"),    HF_FAKE_STALL(5),     HF_FAKE_SEND("\nPO"),
+        HF_FAKE_STALL(5),       HF_FAKE_SEND("NG\r"), HF_FAKE_STALL(5),
+        HF_FAKE_SEND("\n"),     HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    meet(&rig, steps);
+    assert_string_equal(hf_ask_now(&rig, &asked, "PING"), "PONG");
+    assert_int_equal(rig.lost, 0);
+    leave(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_old_server_is_refused_by_its_version),
+        cmocka_unit_test(a_server_that_loads_is_waited_for),
+        cmocka_unit_test(a_greeting_of_another_shape_is_refused),
+        cmocka_unit_test(a_password_that_the_server_repeats_is_not_passed_on),
+        cmocka_unit_test(half_an_answer_is_none),
+        cmocka_unit_test(what_was_answered_before_the_end_counts),
+        cmocka_unit_test(an_answer_that_nobody_asked_for_ends_the_connection_only),
+        cmocka_unit_test(bytes_that_are_no_answer_leave_the_request_unsure),
+        cmocka_unit_test(an_answer_after_the_deadline_is_not_taken_for_that_of_another),
+        cmocka_unit_test(an_answer_in_many_pieces_is_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
