@@ -1,0 +1,379 @@
+/* test_worker.c - a worker against a real Redis: verdicts, lost answers, waking up, stopping. */
+#include <string.h>
+
+#include "holdfast/admin.h"
+#include "queue_scripts.h"
+#include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
+
+static hf_rig queue;          /* jobs go in here, and the audit is made here */
+static hf_worker_rig worker, other;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&queue, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+static void put(const char *id, const char *payload, int64_t due_ms)
+{
+    char record[128];
+    int len = snprintf(record, sizeof record, "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
+    hf_enqueue_item item = {.id = id, .due_ms = due_ms, .record = {record, (size_t)len}};
+    hf_enqueue_args args = {.producer = ""};
+    assert_int_equal(hf_rig_enqueue_items(&queue, &args, &item, 1), HF_OK);
+}
+
+static long long meta(const char *field)
+{
+    return hf_fixture_number(&queue.redis, "HGET %s %s", "hf:{q}:meta", field);
+}
+
+static long long card(const char *set)
+{
+    return hf_fixture_number(&queue.redis, "ZCARD hf:{q}:%s", set);
+}
+
+static long long jobs_left(void)
+{
+    return hf_fixture_number(&queue.redis, "HLEN hf:{q}:jobs");
+}
+
+static const char *record_of(const char *id)
+{
+    return hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs %s", id);
+}
+
+/* ---- verdicts ---- */
+
+static void jobs_run_and_are_removed(void **state)
+{
+    (void)state;
+    char id[16];
+    for (int i = 0; i < 300; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        put(id, "ok", 0);
+    }
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(5000, meta("done") == 300);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(atomic_load(&worker.started), 300);
+    assert_int_equal(jobs_left(), 0);
+    hf_rig_audit(&queue, true);
+}
+
+static void a_failing_job_is_retried_after_its_backoff_and_dies(void **state)
+{
+    (void)state;
+    put("a", "fail", 0);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 3}, 0);
+    EVENTUALLY(5000, card("dead") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(atomic_load(&worker.started), 3);
+    assert_non_null(strstr(record_of("a"), "\"attempts\":3"));
+    assert_non_null(strstr(record_of("a"), "it failed"));
+    assert_int_equal(meta("failed"), 3);
+}
+
+static void a_handler_can_end_a_job_at_once(void **state)
+{
+    (void)state;
+    put("a", "dead", 0);
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(5000, card("dead") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(atomic_load(&worker.started), 1);
+    assert_non_null(strstr(record_of("a"), "it never will"));
+}
+
+static void a_type_that_nobody_takes_goes_back_without_an_attempt(void **state)
+{
+    (void)state;
+    const char record[] = "{\"v\":1,\"type\":\"stranger\",\"created\":1}\n";
+    hf_enqueue_item item = {.id = "a", .record = {record, sizeof record - 1}};
+    assert_int_equal(
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1), HF_OK);
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(5000, strstr(record_of("a"), "no handler for type") != NULL);
+    EVENTUALLY(5000, card("schedule") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_null(strstr(record_of("a"), "attempts"));
+    long long due = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
+    assert_true(due > hf_rig_now(&queue) + 8000);
+}
+
+static void a_handler_that_overruns_is_asked_to_stop_and_its_job_retried(void **state)
+{
+    (void)state;
+    put("a", "gate", 0);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 1}, 200);
+    EVENTUALLY(5000, card("dead") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_true(atomic_load(&worker.asked_to_stop));
+    assert_non_null(strstr(record_of("a"), "time-out"));
+}
+
+/* ---- answers that are lost ---- */
+
+static void a_verdict_whose_answer_is_lost_is_sent_again(void **state)
+{
+    (void)state;
+    hf_proxy proxy;
+    hf_proxy_start(&proxy, queue.redis.socket);
+    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    put("a", "ok", 0);
+    EVENTUALLY(5000, meta("done") == 1);
+    for (int i = 0; i < 5; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "b%d", i);
+        unsigned cuts = hf_proxy_cuts(&proxy);
+        hf_proxy_lose_answer(&proxy, hf_lua_queue_complete.sha1);
+        put(id, "ok", 0);
+        EVENTUALLY(5000, hf_proxy_cuts(&proxy) == cuts + 1);
+        EVENTUALLY(5000, jobs_left() == 0);
+    }
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 5);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(atomic_load(&worker.started), 6);
+    assert_int_equal(meta("done"), 6);
+    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
+    hf_proxy_stop(&proxy);
+    hf_rig_audit(&queue, true);
+}
+
+static void a_verdict_that_never_arrived_is_sent_again(void **state)
+{
+    (void)state;
+    hf_proxy proxy;
+    hf_proxy_start(&proxy, queue.redis.socket);
+    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    put("a", "gate", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_DROP);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is away") > 0 ||
+                         hf_worker_rig_said(&worker, "outcome=") > 0);
+    hf_proxy_close_all(&proxy);
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+    EVENTUALLY(5000, meta("done") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(atomic_load(&worker.started), 1);
+    hf_proxy_stop(&proxy);
+}
+
+static void a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing(void **state)
+{
+    (void)state;
+    hf_proxy proxy;
+    hf_proxy_start(&proxy, queue.redis.socket);
+    hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.lease_ms = 30000}, 0);
+    put("a", "ok", 0);
+    EVENTUALLY(5000, meta("done") == 1);
+    hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
+    put("b", "ok", 0);
+    EVENTUALLY(4000, meta("done") == 2); /* long before the lease of the lost claim ends */
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(meta("crashed"), -1);
+    hf_proxy_stop(&proxy);
+    hf_rig_audit(&queue, true);
+}
+
+/* ---- waking up ---- */
+
+static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000}, 0);
+    int64_t due = hf_rig_now(&queue) + 300;
+    put("a", "ok", due);
+    ALWAYS(200, atomic_load(&worker.started) == 0);
+    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    assert_true(hf_rig_now(&queue) >= due);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
+static void a_full_worker_leaves_a_due_job_to_another(void **state)
+{
+    (void)state;
+    hf_worker_opts one = {.concurrency = 1, .lease_ms = 60000};
+    put("a", "gate", 0);
+    hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    hf_worker_rig_start(&other, queue.redis.url, &one, 0);
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "b%d", i);
+        put(id, "ok", i % 2 == 0 ? 0 : -20);
+        EVENTUALLY(2000, atomic_load(&other.returned) == i + 1);
+    }
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(2000, meta("done") == 21);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
+    hf_rig_audit(&queue, true);
+}
+
+static void a_baton_owned_by_a_worker_that_becomes_full_is_put_back(void **state)
+{
+    (void)state;
+    hf_worker_opts one = {.concurrency = 1, .lease_ms = 60000};
+    hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
+    put("late", "ok", hf_rig_now(&queue) + 700); /* its baton is popped, a timer kept */
+    EVENTUALLY(2000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
+    put("gate", "gate", 0);
+    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    hf_worker_rig_start(&other, queue.redis.url, &one, 0);
+    EVENTUALLY(3000, atomic_load(&other.returned) == 1);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(2000, meta("done") == 2);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
+}
+
+static void resuming_and_raising_a_limit_wake_a_worker(void **state)
+{
+    (void)state;
+    hf_admin *admin;
+    char detail[HF_DETAIL_SIZE];
+    hf_admin_opts opts = {.url = queue.redis.url};
+    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000}, 0);
+    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
+    put("a", "gate", 0);
+    put("b", "gate", 0);
+    ALWAYS(200, atomic_load(&worker.started) == 0);
+    assert_int_equal(hf_admin_limit(admin, "q", 1, -1, -1), HF_OK);
+    assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
+    EVENTUALLY(1000, atomic_load(&worker.started) == 1);
+    ALWAYS(200, atomic_load(&worker.started) == 1);
+    assert_int_equal(hf_admin_limit(admin, "q", 2, -1, -1), HF_OK);
+    EVENTUALLY(1000, atomic_load(&worker.started) == 2);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(1000, meta("done") == 2);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    hf_admin_close(admin);
+}
+
+/* ---- stopping ---- */
+
+static void a_stop_releases_what_has_not_returned_and_counts_nothing(void **state)
+{
+    (void)state;
+    put("a", "deaf", 0);
+    put("b", "ok", hf_rig_now(&queue) + 60000);
+    double due = (double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
+    hf_worker_opts opts = {.shutdown_timeout_ms = 100, .lease_ms = 30000};
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    hf_worker_stop(worker.worker);
+    EVENTUALLY(3000, atomic_load(&worker.ended));
+    assert_int_equal(hf_worker_unreturned(worker.worker), 1);
+    assert_int_equal(card("running"), 0);
+    assert_true((double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a") == due);
+    assert_null(strstr(record_of("a"), "attempts"));
+    atomic_store(&worker.gate, true);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_true(atomic_load(&worker.asked_to_stop));
+}
+
+static void a_burst_ends_when_nothing_is_left(void **state)
+{
+    (void)state;
+    put("a", "ok", 0);
+    put("b", "ok", -300);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.burst = true}, 0);
+    EVENTUALLY(5000, atomic_load(&worker.ended));
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(atomic_load(&worker.started), 2);
+    assert_int_equal(jobs_left(), 0);
+}
+
+/* ---- leases ---- */
+
+static void a_long_job_keeps_its_lock(void **state)
+{
+    (void)state;
+    put("a", "gate", 0);
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    ALWAYS(2500, hf_fixture_number(&queue.redis, "PTTL hf:{q}:lock:a") > 300);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(2000, meta("done") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
+static void a_lock_that_is_taken_away_is_told_once_and_finishes_nothing(void **state)
+{
+    (void)state;
+    put("a", "deaf", 0);
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    hf_fixture_command(&queue.redis, "DEL hf:{q}:lock:a");
+    EVENTUALLY(2000, hf_worker_rig_said(&worker, "outcome=lost") == 1);
+    assert_true(atomic_load(&worker.asked_to_stop));
+    assert_int_equal(jobs_left(), 1);
+    atomic_store(&worker.gate, true); /* its verdict is refused; then it is taken over */
+    EVENTUALLY(4000, meta("done") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 1);
+    assert_int_equal(atomic_load(&worker.started), 2);
+}
+
+static void a_suspect_runs_alone(void **state)
+{
+    (void)state;
+    char id[16];
+    for (int i = 0; i < 8; i++) {
+        snprintf(id, sizeof id, "g%d", i);
+        put(id, "ok", 0);
+    }
+    put("s", "gate", hf_rig_now(&queue) + 300);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000}, 0);
+    EVENTUALLY(3000, meta("done") == 8);
+    EVENTUALLY(3000, atomic_load(&worker.inside) == 1);
+    for (int i = 0; i < 8; i++) {
+        snprintf(id, sizeof id, "h%d", i);
+        put(id, "ok", 0);
+    }
+    ALWAYS(300, atomic_load(&worker.started) == 9);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(3000, meta("done") == 17);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    hf_rig_audit(&queue, true);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(jobs_run_and_are_removed),
+        CASE(a_failing_job_is_retried_after_its_backoff_and_dies),
+        CASE(a_handler_can_end_a_job_at_once),
+        CASE(a_type_that_nobody_takes_goes_back_without_an_attempt),
+        CASE(a_handler_that_overruns_is_asked_to_stop_and_its_job_retried),
+        CASE(a_verdict_whose_answer_is_lost_is_sent_again),
+        CASE(a_verdict_that_never_arrived_is_sent_again),
+        CASE(a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing),
+        CASE(a_delayed_job_wakes_an_idle_worker_in_time_and_not_before),
+        CASE(a_full_worker_leaves_a_due_job_to_another),
+        CASE(a_baton_owned_by_a_worker_that_becomes_full_is_put_back),
+        CASE(resuming_and_raising_a_limit_wake_a_worker),
+        CASE(a_stop_releases_what_has_not_returned_and_counts_nothing),
+        CASE(a_burst_ends_when_nothing_is_left),
+        CASE(a_long_job_keeps_its_lock),
+        CASE(a_lock_that_is_taken_away_is_told_once_and_finishes_nothing),
+        CASE(a_suspect_runs_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

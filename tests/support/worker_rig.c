@@ -1,0 +1,129 @@
+/* worker_rig.c - see worker_rig.h. */
+#include "tests/support/worker_rig.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/eventually.h"
+
+static void wait_for_gate(hf_worker_rig *rig, hf_run *run, bool deaf)
+{
+    while (!atomic_load(&rig->gate)) {
+        if (hf_run_stopping(run)) {
+            atomic_store(&rig->asked_to_stop, true);
+            if (!deaf)
+                return;
+        }
+        hf_test_pause_ms(1);
+    }
+}
+
+static hf_verdict act(hf_worker_rig *rig, hf_run *run)
+{
+    size_t len;
+    const char *what = hf_run_payload(run, &len);
+    if (len == 4 && memcmp(what, "fail", 4) == 0) {
+        hf_run_set_error(run, "it failed");
+        return HF_VERDICT_RETRY;
+    }
+    if (len == 4 && memcmp(what, "dead", 4) == 0) {
+        hf_run_set_error(run, "it never will");
+        return HF_VERDICT_DEAD;
+    }
+    if (len == 4 && (memcmp(what, "gate", 4) == 0 || memcmp(what, "deaf", 4) == 0))
+        wait_for_gate(rig, run, what[0] == 'd');
+    return HF_VERDICT_DONE;
+}
+
+static hf_verdict handle(hf_run *run, void *arg)
+{
+    hf_worker_rig *rig = arg;
+    int now = atomic_fetch_add(&rig->inside, 1) + 1;
+    int most = atomic_load(&rig->most_at_once);
+    while (now > most && !atomic_compare_exchange_weak(&rig->most_at_once, &most, now))
+        ;
+    atomic_fetch_add(&rig->started, 1);
+    hf_verdict verdict = act(rig, run);
+    atomic_fetch_sub(&rig->inside, 1);
+    atomic_fetch_add(&rig->returned, 1);
+    return verdict;
+}
+
+static void on_line(hf_log_level level, const char *message, const hf_log_field *fields,
+                    size_t n, void *arg)
+{
+    hf_worker_rig *rig = arg;
+    (void)level;
+    pthread_mutex_lock(&rig->lock);
+    if (rig->n_lines < HF_RIG_LINES) {
+        char *line = rig->lines[rig->n_lines++];
+        size_t len = (size_t)snprintf(line, HF_RIG_LINE, "%s", message);
+        for (size_t i = 0; i < n && len + 1 < HF_RIG_LINE; i++) {
+            if (fields[i].text != NULL)
+                len += (size_t)snprintf(line + len, HF_RIG_LINE - len, " %s=%s", fields[i].key,
+                                        fields[i].text);
+            else
+                len += (size_t)snprintf(line + len, HF_RIG_LINE - len, " %s=%lld",
+                                        fields[i].key, (long long)fields[i].number);
+        }
+    }
+    pthread_mutex_unlock(&rig->lock);
+}
+
+static void *run_worker(void *arg)
+{
+    hf_worker_rig *rig = arg;
+    char detail[HF_DETAIL_SIZE];
+    rig->result = hf_worker_run(rig->worker, detail);
+    if (rig->result != HF_OK)
+        fprintf(stderr, "worker: %s: %s\n", hf_err_name(rig->result), detail);
+    atomic_store(&rig->ended, true);
+    return NULL;
+}
+
+void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
+                         uint32_t timeout_ms)
+{
+    static const hf_worker_queue queue = {.name = "q"};
+    hf_worker_opts filled = opts == NULL ? (hf_worker_opts){.url = NULL} : *opts;
+    char detail[HF_DETAIL_SIZE];
+    *rig = (hf_worker_rig){.result = HF_OK};
+    pthread_mutex_init(&rig->lock, NULL);
+    filled.url = url;
+    if (filled.queues == NULL) {
+        filled.queues = &queue;
+        filled.n_queues = 1;
+    }
+    filled.lease_ms = filled.lease_ms == 0 ? 1000 : filled.lease_ms;
+    filled.concurrency = filled.concurrency == 0 ? 4 : filled.concurrency;
+    filled.backoff_base_ms = filled.backoff_base_ms == 0 ? 50 : filled.backoff_base_ms;
+    filled.log = on_line;
+    filled.log_arg = rig;
+    if (hf_worker_new(&rig->worker, &filled, detail) != HF_OK)
+        fail_msg("no worker: %s", detail);
+    if (hf_worker_handle(rig->worker, "t", timeout_ms, handle, rig) != HF_OK)
+        fail_msg("no handler");
+    if (pthread_create(&rig->thread, NULL, run_worker, rig) != 0)
+        fail_msg("no thread");
+    EVENTUALLY(5000, hf_worker_rig_said(rig, "serving") > 0 || atomic_load(&rig->ended));
+}
+
+hf_err hf_worker_rig_stop(hf_worker_rig *rig)
+{
+    hf_worker_stop(rig->worker);
+    pthread_join(rig->thread, NULL);
+    atomic_store(&rig->gate, true);
+    hf_worker_free(rig->worker);
+    pthread_mutex_destroy(&rig->lock);
+    return rig->result;
+}
+
+size_t hf_worker_rig_said(hf_worker_rig *rig, const char *text)
+{
+    size_t n = 0;
+    pthread_mutex_lock(&rig->lock);
+    for (size_t i = 0; i < rig->n_lines; i++)
+        n += strstr(rig->lines[i], text) != NULL ? 1 : 0;
+    pthread_mutex_unlock(&rig->lock);
+    return n;
+}

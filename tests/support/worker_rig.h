@@ -1,0 +1,38 @@
+/* worker_rig.h - a worker in a thread of the test's, with C handlers that do what the payload
+ * says, and its log counted.
+ *
+ * Payloads: "ok"; "fail"; "dead"; "gate" (waits until the rig's gate is opened, or until it is
+ * asked to stop); "deaf" (waits for the gate alone). */
+#ifndef HF_TESTS_WORKER_RIG_H
+#define HF_TESTS_WORKER_RIG_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "holdfast/worker.h"
+#include "tests/support/redis_fixture.h"
+
+enum { HF_RIG_LINES = 512, HF_RIG_LINE = 256 };
+
+typedef struct hf_worker_rig {
+    hf_worker *worker;
+    pthread_t thread;
+    hf_err result;
+    atomic_int started, returned, most_at_once, inside;
+    atomic_bool gate, ended, asked_to_stop;
+    pthread_mutex_t lock;
+    char lines[HF_RIG_LINES][HF_RIG_LINE]; /* "message key=value ..." */
+    size_t n_lines;
+} hf_worker_rig;
+
+/* Zero options are the defaults, but a lease of 1 s, backoff of 50 ms, concurrency 4, the queue
+ * "q" and url. Jobs of type "t" are taken, with timeout_ms. */
+void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
+                         uint32_t timeout_ms);
+/* Stops it and waits; answers what hf_worker_run() said. */
+hf_err hf_worker_rig_stop(hf_worker_rig *rig);
+
+/* How many lines of its log contain the text. */
+size_t hf_worker_rig_said(hf_worker_rig *rig, const char *text);
+
+#endif
