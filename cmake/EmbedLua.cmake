@@ -91,7 +91,7 @@ foreach(name IN LISTS names)
   file(READ "${whole}" hex HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
   string(APPEND h "extern const hf_script hf_lua_${MODULE}_${name};\n")
-  string(APPEND c "static const unsigned char ${name}_text[] = {${bytes}};\n"
+  string(APPEND c "static const unsigned char ${name}_text[] = {${bytes}0x00};\n"
     "const hf_script hf_lua_${MODULE}_${name} = {\"${MODULE}/${name}\", ${name}_text, "
     "${size}u, \"${sha}\", ${n_KEYS}u, ${n_ARGV}u};\n\n")
   string(APPEND all "    &hf_lua_${MODULE}_${name},\n")

@@ -6,7 +6,7 @@
 
 typedef struct hf_script {
     const char *name; /* "queue/claim" */
-    const unsigned char *text;
+    const unsigned char *text; /* followed by a NUL that `len` does not count */
     size_t len;
     const char *sha1;
     unsigned nkeys, nargs; /* the fixed ones; more may follow where the header says so */

@@ -1,0 +1,471 @@
+/* test_admin.c - what an administrator sees and does, and how long the calls wait. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pthread.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+enum { LISTED = 64 };
+
+static hf_rig rig;
+static hf_admin *admin;
+static hf_job_info listed[LISTED];
+static size_t n_listed;
+
+static void must(hf_err err)
+{
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), hf_admin_detail(admin));
+}
+
+static void enqueue(const char *id, int64_t due_ms)
+{
+    assert_int_equal(hf_rig_enqueue(&rig, id, due_ms), HF_OK);
+}
+
+static void verdict(hf_verdict_op op, const char *id, int64_t due_ms)
+{
+    const hf_verdict_args args = {
+        .worker = "host:1:aa", .dead_max = 500, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {
+        .id = id, .due_ms = due_ms, .error = {"it broke", 8}, .reason = "handler"};
+    assert_int_equal(hf_rig_verdict(&rig, op, &args, &item), HF_OK);
+}
+
+static void claim(const char *id)
+{
+    assert_int_equal(hf_rig_claim(&rig, "host:1:aa", 1, 0), 1);
+    assert_string_equal(rig.jobs[0].id, id);
+}
+
+/* `dead`, `again` (after an attempt), `runs`, `ready`, `later`. */
+static void fill(void)
+{
+    enqueue("dead", 0);
+    claim("dead");
+    verdict(HF_OP_BURY, "dead", 0);
+    enqueue("again", 0);
+    claim("again");
+    verdict(HF_OP_RETRY, "again", 60000);
+    enqueue("runs", 0);
+    claim("runs");
+    enqueue("ready", 0);
+    enqueue("later", -90000);
+}
+
+/* ---- looking ---- */
+
+static void an_empty_server_has_no_queues(void **state)
+{
+    char **names;
+    size_t n = 1;
+    (void)state;
+    must(hf_admin_queues(admin, &names, &n));
+    assert_int_equal(n, 0);
+    free(names);
+}
+
+static void queues_are_named_in_order(void **state)
+{
+    char **names;
+    size_t n;
+    (void)state;
+    (void)hf_fixture_command(&rig.redis, "SADD hf:queues beta alpha gamma.1 no{name");
+    must(hf_admin_queues(admin, &names, &n));
+    assert_int_equal(n, 3);
+    assert_string_equal(names[0], "alpha");
+    assert_string_equal(names[1], "beta");
+    assert_string_equal(names[2], "gamma.1");
+    free(names);
+}
+
+static void figures_count_every_state(void **state)
+{
+    hf_queue_stats stats;
+    (void)state;
+    fill();
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:workers 1 gone");
+    must(hf_admin_stats(admin, "q", &stats));
+    assert_string_equal(stats.queue, "q");
+    assert_false(stats.paused);
+    assert_int_equal(stats.ready, 1);
+    assert_int_equal(stats.delayed, 2);
+    assert_int_equal(stats.running, 1);
+    assert_int_equal(stats.dead, 1);
+    assert_int_equal(stats.enqueued, 5);
+    assert_int_equal(stats.failed, 1);
+    assert_int_equal(stats.workers, 1);
+    assert_true(stats.oldest_ready_ms > 0 && stats.oldest_ready_ms <= stats.now_ms);
+    assert_true(stats.next_due_ms > stats.now_ms &&
+                stats.next_due_ms <= stats.now_ms + 60000);
+    assert_int_equal(hf_rig_complete(&rig, "host:1:aa", "runs", NULL), HF_OK);
+    must(hf_admin_stats(admin, "q", &stats));
+    assert_int_equal(stats.running, 0);
+    assert_int_equal(stats.done, 1);
+}
+
+static void a_queue_that_nobody_used_is_empty(void **state)
+{
+    hf_queue_stats stats;
+    (void)state;
+    must(hf_admin_stats(admin, "never", &stats));
+    assert_int_equal(stats.ready + stats.delayed + stats.running + stats.dead, 0);
+    assert_int_equal(stats.oldest_ready_ms, 0);
+    assert_true(stats.now_ms > 0);
+}
+
+static void a_job_is_shown_in_each_state(void **state)
+{
+    hf_job_info info;
+    (void)state;
+    fill();
+    must(hf_admin_job(admin, "q", "ready", &info, NULL));
+    assert_int_equal(info.state, HF_STATE_READY);
+    assert_string_equal(info.id, "ready");
+    assert_string_equal(info.queue, "q");
+    assert_string_equal(info.type, "t");
+    assert_int_equal(info.payload_len, 7);
+    assert_true(info.created_ms == 1700000000000);
+    assert_string_equal(info.holder, "");
+    must(hf_admin_job(admin, "q", "later", &info, NULL));
+    assert_int_equal(info.state, HF_STATE_DELAYED);
+    must(hf_admin_job(admin, "q", "again", &info, NULL));
+    assert_int_equal(info.state, HF_STATE_RETRY);
+    assert_int_equal(info.attempts, 1);
+    assert_string_equal(info.error, "it broke");
+    must(hf_admin_job(admin, "q", "dead", &info, NULL));
+    assert_int_equal(info.state, HF_STATE_DEAD);
+    must(hf_admin_job(admin, "q", "runs", &info, NULL));
+    assert_int_equal(info.state, HF_STATE_RUNNING);
+    assert_string_equal(info.holder, "host:1:aa"); /* the colons are its own */
+    assert_true(info.fence == strtoull(rig.fence, NULL, 10));
+    assert_true(info.lease_remaining_ms > 0 &&
+                info.lease_remaining_ms <= HF_RIG_LEASE_MS);
+    assert_int_equal(hf_admin_job(admin, "q", "none", &info, NULL), HF_GONE);
+    assert_int_equal(hf_admin_job(admin, "q", "no id", &info, NULL), HF_INVALID);
+    assert_non_null(strstr(hf_admin_detail(admin), "no id"));
+}
+
+static void a_payload_is_given_when_it_is_wanted(void **state)
+{
+    hf_job_info info;
+    void *payload;
+    (void)state;
+    enqueue("one", 0);
+    must(hf_admin_job(admin, "q", "one", &info, &payload));
+    assert_int_equal(info.payload_len, 7);
+    assert_memory_equal(payload, "payload", 7);
+    free(payload);
+}
+
+static void a_job_is_found_in_whatever_queue_it_is(void **state)
+{
+    hf_job_info info;
+    void *payload;
+    (void)state;
+    enqueue("one", 0);
+    (void)hf_fixture_command(&rig.redis, "SADD hf:queues a q z");
+    must(hf_admin_job(admin, NULL, "one", &info, &payload));
+    assert_string_equal(info.queue, "q");
+    free(payload);
+    assert_int_equal(hf_admin_job(admin, NULL, "none", &info, NULL), HF_GONE);
+}
+
+static void a_record_that_cannot_be_read_is_shown_as_far_as_it_goes(void **state)
+{
+    hf_job_info info;
+    void *payload;
+    (void)state;
+    enqueue("one", 0);
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:jobs one rubbish");
+    must(hf_admin_job(admin, "q", "one", &info, &payload));
+    assert_string_equal(info.type, "");
+    assert_int_equal(info.payload_len, 7);
+    assert_memory_equal(payload, "rubbish", 7);
+    free(payload);
+}
+
+/* ---- lists ---- */
+
+static void on_job(const hf_job_info *info, void *arg)
+{
+    assert_ptr_equal(arg, &rig);
+    assert_true(n_listed < LISTED);
+    listed[n_listed++] = *info;
+}
+
+static hf_err list(hf_job_state state, const char *after, size_t limit)
+{
+    n_listed = 0;
+    return hf_admin_list(admin, "q", state, after, limit, on_job, &rig);
+}
+
+static void each_state_has_its_list(void **state)
+{
+    static const char *const expected[] = {"ready", NULL, "again", "runs", "dead"};
+    (void)state;
+    fill();
+    for (size_t i = 0; i < HF_COUNT(expected); i++) {
+        must(list((hf_job_state)i, NULL, 10));
+        if (expected[i] == NULL)
+            continue;
+        assert_int_equal(n_listed, 1);
+        assert_string_equal(listed[0].id, expected[i]);
+        assert_int_equal(listed[0].state, i);
+        assert_string_equal(listed[0].type, "t");
+        assert_int_equal(listed[0].payload_len, 7);
+    }
+    must(
+        list(HF_STATE_DELAYED, NULL, 10)); /* what waits for a retry is delayed as well */
+    assert_int_equal(n_listed, 2);
+    assert_string_equal(listed[0].id, "again");
+    assert_int_equal(listed[0].state, HF_STATE_RETRY);
+    assert_string_equal(listed[1].id, "later");
+    assert_int_equal(listed[1].state, HF_STATE_DELAYED);
+    must(list(HF_STATE_RUNNING, NULL, 10));
+    assert_string_equal(listed[0].holder, "host:1:aa");
+}
+
+static void a_list_is_read_page_by_page(void **state)
+{
+    char id[16];
+    (void)state;
+    for (int i = 0; i < 25; i++) {
+        (void)snprintf(id, sizeof id, "id-%02d", i % 100);
+        enqueue(id, 1700000000000 + i);
+    }
+    must(list(HF_STATE_READY, NULL, 10));
+    assert_int_equal(n_listed, 10);
+    assert_string_equal(listed[9].id, "id-09");
+    must(list(HF_STATE_READY, "id-09", 10));
+    assert_string_equal(listed[0].id, "id-10");
+    must(list(HF_STATE_READY, "id-19", 10));
+    assert_int_equal(n_listed, 5);
+    assert_string_equal(listed[4].id, "id-24");
+    must(list(HF_STATE_READY, "id-24", 10));
+    assert_int_equal(n_listed, 0);
+    assert_int_equal(list(HF_STATE_READY, "gone", 10), HF_GONE);
+    assert_int_equal(list(HF_STATE_READY, NULL, 0), HF_INVALID);
+    assert_int_equal(list(HF_STATE_READY, NULL, 1001), HF_INVALID);
+}
+
+/* Few that failed, and far behind many that only wait. */
+static void a_sparse_list_is_searched_to_its_end(void **state)
+{
+    enum { MANY = 2500 };
+    static char ids[MANY][16];
+    static hf_enqueue_item items[MANY];
+    static const char plain[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    static const char failed[] =
+        "{\"v\":1,\"type\":\"t\",\"created\":1,\"attempts\":3}\n";
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        bool hit = i % 800 == 799;
+        (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
+        items[i] = (hf_enqueue_item){
+            ids[i],
+            -60000 - (int64_t)i * 10,
+            {hit ? failed : plain, (hit ? sizeof failed : sizeof plain) - 1}};
+    }
+    const hf_enqueue_args args = {.producer = ""};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, MANY), HF_OK);
+    must(list(HF_STATE_RETRY, NULL, 10));
+    assert_int_equal(n_listed, 3);
+    assert_string_equal(listed[0].id, "id-0799");
+    assert_string_equal(listed[2].id, "id-2399");
+    must(list(HF_STATE_RETRY, NULL, 2));
+    assert_int_equal(n_listed, 2);
+    must(list(HF_STATE_RETRY, "id-1599", 2));
+    assert_int_equal(n_listed, 1);
+}
+
+/* ---- doing ---- */
+
+static void a_dead_job_runs_again_as_if_it_were_new(void **state)
+{
+    size_t revived;
+    hf_job_info info;
+    (void)state;
+    fill();
+    must(hf_admin_revive(admin, "q", "dead", &revived));
+    assert_int_equal(revived, 1);
+    assert_int_equal(hf_admin_revive(admin, "q", "dead", &revived), HF_GONE);
+    assert_int_equal(revived, 0);
+    must(hf_admin_job(admin, "q", "dead", &info, NULL));
+    assert_int_equal(info.state, HF_STATE_READY);
+    assert_int_equal(info.attempts, 0);
+    assert_int_equal(info.payload_len, 7);
+}
+
+static void all_that_are_dead_come_back_in_slices(void **state)
+{
+    enum { MANY = 450 };
+    size_t revived;
+    hf_queue_stats stats;
+    char id[16];
+    (void)state;
+    for (unsigned i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "id-%03u", i);
+        enqueue(id, 0);
+        claim(id);
+        verdict(HF_OP_BURY, id, 0);
+    }
+    must(hf_admin_revive(admin, "q", NULL, &revived));
+    assert_int_equal(revived, MANY);
+    must(hf_admin_stats(admin, "q", &stats));
+    assert_int_equal(stats.dead, 0);
+    assert_int_equal(stats.ready, MANY);
+    must(hf_admin_revive(admin, "q", NULL, &revived));
+    assert_int_equal(revived, 0);
+}
+
+static void limits_are_set_left_and_lifted(void **state)
+{
+    hf_queue_stats stats;
+    (void)state;
+    must(hf_admin_limit(admin, "q", 5, 100, 1000));
+    must(hf_admin_limit(admin, "q", -1, 200, 2000));
+    must(hf_admin_stats(admin, "q", &stats));
+    assert_int_equal(stats.max_running, 5);
+    assert_int_equal(stats.rate_limit, 200);
+    assert_int_equal(stats.rate_per_ms, 2000);
+    must(hf_admin_limit(admin, "q", 0, 0, 0));
+    must(hf_admin_pause(admin, "q", true));
+    must(hf_admin_stats(admin, "q", &stats));
+    assert_int_equal(stats.max_running + stats.rate_limit + stats.rate_per_ms, 0);
+    assert_true(stats.paused);
+    assert_int_equal(hf_admin_limit(admin, "q", -2, -1, -1), HF_INVALID);
+    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, -1), HF_INVALID);
+    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, 0), HF_INVALID);
+}
+
+static void the_enqueue_script_is_the_one_that_is_sent(void **state)
+{
+    size_t len;
+    const char *sha1;
+    (void)state;
+    const char *text = hf_enqueue_script(&len, &sha1);
+    assert_int_equal(strlen(text), len);
+    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", text), sha1);
+}
+
+/* ---- waiting ---- */
+
+/* Does something to the job a little later, from another thread and connection. */
+typedef struct later {
+    pthread_t thread;
+    const char *command;
+    unsigned after_ms;
+} later;
+
+static void *do_later(void *arg)
+{
+    const later *l = arg;
+    hf_test_pause_ms(l->after_ms);
+    redisContext *c = hf_fixture_connect(&rig.redis);
+    if (c != NULL)
+        freeReplyObject(redisCommand(c, l->command));
+    redisFree(c);
+    return NULL;
+}
+
+static hf_err wait_while(later *l, uint32_t deadline_ms)
+{
+    assert_int_equal(pthread_create(&l->thread, NULL, do_later, l), 0);
+    hf_err err = hf_admin_wait(admin, "q", "one", deadline_ms);
+    assert_int_equal(pthread_join(l->thread, NULL), 0);
+    return err;
+}
+
+static void waiting_ends_when_the_job_is_done(void **state)
+{
+    later done = {.command = "ZREM hf:{q}:schedule one", .after_ms = 60};
+    (void)state;
+    rig.broken = true; /* the record stays */
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 100),
+                     HF_OK); /* no such job any more */
+    enqueue("one", -60000);
+    assert_int_equal(wait_while(&done, 5000), HF_OK);
+}
+
+static void waiting_tells_that_the_job_is_dead(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    claim("one");
+    verdict(HF_OP_BURY, "one", 0);
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 0), HF_DEAD);
+    assert_string_equal(hf_admin_detail(admin), "it broke");
+}
+
+static void waiting_ends_at_its_deadline(void **state)
+{
+    (void)state;
+    enqueue("one", -60000);
+    uint64_t from = hf_test_now_ms();
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 120), HF_TIMEOUT);
+    assert_true(hf_test_now_ms() - from >= 120);
+}
+
+static void waiting_survives_a_lost_connection(void **state)
+{
+    char kill[64];
+    later killed = {.command = kill, .after_ms = 50};
+    (void)state;
+    (void)snprintf(kill, sizeof kill, "CLIENT KILL ID %lld",
+                   (long long)hf_admin_server(admin)->client_id);
+    enqueue("one", -60000);
+    assert_int_equal(wait_while(&killed, 700), HF_TIMEOUT); /* and not HF_CONN */
+    assert_true(hf_admin_server(admin)->client_id != strtoll(kill + 15, NULL, 10));
+}
+
+static int up(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    return hf_admin_open(&admin, &opts, detail);
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_admin_close(admin);
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_empty_server_has_no_queues),
+        TEST(queues_are_named_in_order),
+        TEST(figures_count_every_state),
+        TEST(a_queue_that_nobody_used_is_empty),
+        TEST(a_job_is_shown_in_each_state),
+        TEST(a_payload_is_given_when_it_is_wanted),
+        TEST(a_job_is_found_in_whatever_queue_it_is),
+        TEST(a_record_that_cannot_be_read_is_shown_as_far_as_it_goes),
+        TEST(each_state_has_its_list),
+        TEST(a_list_is_read_page_by_page),
+        TEST(a_sparse_list_is_searched_to_its_end),
+        TEST(a_dead_job_runs_again_as_if_it_were_new),
+        TEST(all_that_are_dead_come_back_in_slices),
+        TEST(limits_are_set_left_and_lifted),
+        TEST(the_enqueue_script_is_the_one_that_is_sent),
+        TEST(waiting_ends_when_the_job_is_done),
+        TEST(waiting_tells_that_the_job_is_dead),
+        TEST(waiting_ends_at_its_deadline),
+        TEST(waiting_survives_a_lost_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* test_audit.c - a queue that is broken by hand: the audit names the invariant and the
+ * id. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+enum { FINDINGS = 16 };
+
+typedef struct finding {
+    int invariant;
+    char id[64], text[128];
+} finding;
+
+static hf_rig rig;
+static hf_admin *admin;
+static finding findings[FINDINGS];
+static size_t n_findings;
+
+static void on_finding(int invariant, const char *id, const char *text, void *arg)
+{
+    (void)arg;
+    if (n_findings < FINDINGS) {
+        finding *f = &findings[n_findings];
+        f->invariant = invariant;
+        (void)snprintf(f->id, sizeof f->id, "%s", id);
+        (void)snprintf(f->text, sizeof f->text, "%s", text);
+    }
+    n_findings++;
+}
+
+static size_t audit(bool idle)
+{
+    size_t found;
+    n_findings = 0;
+    hf_err err = hf_admin_audit(admin, "q", idle, on_finding, NULL, &found);
+    if (err != HF_OK)
+        fail_msg("audit: %s", hf_admin_detail(admin));
+    assert_int_equal(found, n_findings);
+    return found;
+}
+
+static void assert_one(bool idle, int invariant, const char *id, const char *words)
+{
+    size_t found = audit(idle);
+    if (found != 1 || findings[0].invariant != invariant ||
+        strcmp(findings[0].id, id) != 0 || strstr(findings[0].text, words) == NULL)
+        fail_msg("%zu findings, the first is I%d: %s %s", found, findings[0].invariant,
+                 findings[0].id, findings[0].text);
+}
+
+/* A queue with a job in each state: `waits`, `runs` and `dead`. */
+static void fill(void)
+{
+    const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "dead", .error = {"x", 1}, .reason = "handler"};
+    assert_int_equal(hf_rig_enqueue(&rig, "dead", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "runs", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_enqueue(&rig, "waits", 0), HF_OK);
+    assert_int_equal(audit(false), 0);
+}
+
+#define BREAK(...) (void)hf_fixture_command(&rig.redis, __VA_ARGS__)
+
+static void a_queue_in_use_is_clean(void **state)
+{
+    (void)state;
+    fill();
+    assert_int_equal(hf_admin_audit(admin, "q", false, NULL, NULL, &n_findings), HF_OK);
+    assert_int_equal(n_findings, 0);
+    assert_int_equal(hf_admin_audit(admin, "never used", false, NULL, NULL, &n_findings),
+                     HF_INVALID);
+    assert_int_equal(hf_admin_audit(admin, "never.used", true, NULL, NULL, &n_findings),
+                     HF_OK);
+    assert_int_equal(n_findings, 0);
+}
+
+static void i1_a_job_in_two_sets_is_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("ZADD hf:{q}:dead 1 waits");
+    assert_one(false, 1, "waits", "`dead`");
+    BREAK("ZREM hf:{q}:dead waits");
+    BREAK("ZADD hf:{q}:schedule 1 dead");
+    assert_one(false, 1, "dead", "`dead`");
+    BREAK("ZREM hf:{q}:schedule dead");
+    BREAK("ZADD hf:{q}:dead 1 runs");
+    assert_one(false, 1, "runs", "`running`");
+}
+
+static void i1_a_job_without_a_record_is_found(void **state)
+{
+    static const char *const ids[] = {"waits", "runs", "dead"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(ids); i++) {
+        BREAK("FLUSHALL");
+        fill();
+        BREAK("HDEL hf:{q}:jobs %s", ids[i]);
+        assert_one(false, 1, ids[i], "no record");
+    }
+}
+
+static void i1_a_record_without_a_job_is_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("HSET hf:{q}:jobs nobody x");
+    assert_one(false, 1, "nobody", "in no set");
+}
+
+static void i3_a_lock_that_names_no_holder_is_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("SET hf:{q}:lock:runs w KEEPTTL");
+    assert_one(false, 3, "runs", "no holder");
+}
+
+static void i5_a_lock_of_a_job_that_does_not_run_is_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("SET hf:{q}:lock:waits w:1 PX 10000");
+    assert_one(false, 5, "waits", "`schedule`");
+    BREAK("DEL hf:{q}:lock:waits");
+    BREAK("SET hf:{q}:lock:dead w:1 PX 10000");
+    assert_one(false, 5, "dead", "`dead`");
+    BREAK("DEL hf:{q}:lock:dead");
+    BREAK("SET hf:{q}:lock:nobody w:1 PX 10000");
+    assert_one(false, 5, "nobody", "no job");
+}
+
+static void i5_a_lock_that_ends_at_another_time_than_its_score_is_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("PEXPIRE hf:{q}:lock:runs %d", HF_RIG_LEASE_MS * 2);
+    assert_one(false, 5, "runs", "after its score");
+    BREAK("PERSIST hf:{q}:lock:runs");
+    assert_one(false, 5, "runs", "no end");
+    BREAK("DEL hf:{q}:lock:runs");
+    assert_one(false, 5, "runs", "no lock");
+}
+
+static void a_job_whose_holder_died_breaks_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 20), 1);
+    ALWAYS(100, audit(false) == 0);
+}
+
+static void i6_a_fence_that_was_never_given_out_is_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("HSET hf:{q}:meta fence 5");
+    assert_one(false, 6, "runs", "above the last");
+}
+
+static void i9_marks_of_jobs_that_are_gone_are_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("HSET hf:{q}:crashes nobody 1");
+    assert_one(false, 9, "nobody", "`crashes`");
+    BREAK("DEL hf:{q}:crashes");
+    BREAK("HSET hf:{q}:cancel waits 1");
+    assert_one(false, 9, "waits", "`cancel`");
+}
+
+static void i9_keys_that_no_queue_has_are_found(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("SET hf:{q}:else 1");
+    assert_one(false, 9, "hf:{q}:else", "no key");
+    BREAK("DEL hf:{q}:else");
+    BREAK("SET hf:{q}:seen:p 1:1");
+    assert_one(false, 9, "hf:{q}:seen:p", "no end");
+    BREAK("DEL hf:{q}:seen:p");
+    BREAK("ZADD hf:{q}:wake 1 baton 2 stick");
+    assert_one(false, 9, "hf:{q}:wake", "more than one");
+}
+
+static void i9_of_an_idle_queue_nothing_that_runs_may_remain(void **state)
+{
+    (void)state;
+    fill();
+    assert_true(audit(true) >= 2); /* `runs` still runs, `waits` still waits */
+    bool runs = false;
+    for (size_t i = 0; i < n_findings; i++)
+        runs =
+            runs || (findings[i].invariant == 9 && strcmp(findings[i].id, "runs") == 0);
+    assert_true(runs);
+    assert_int_equal(hf_rig_complete(&rig, "w", "runs", NULL), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_complete(&rig, "w", "waits", NULL), HF_OK);
+    assert_int_equal(audit(true), 0); /* the dead may stay */
+}
+
+/* More than one slice in each phase, and the last member is the broken one. */
+static void a_long_queue_is_looked_at_to_its_end(void **state)
+{
+    enum { MANY = 1800 };
+    static const char raw[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    static char ids[MANY][16];
+    static hf_enqueue_item items[MANY];
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
+        items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
+    }
+    const hf_enqueue_args args = {.producer = ""};
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, MANY), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", HF_CLAIM_MAX, 0), HF_CLAIM_MAX);
+    assert_int_equal(audit(false), 0);
+    BREAK("HDEL hf:{q}:jobs %s", ids[MANY - 1]);
+    assert_one(false, 1, ids[MANY - 1], "no record");
+    BREAK("HSET hf:{q}:jobs %s x", ids[MANY - 1]);
+    BREAK("DEL hf:{q}:lock:%s", ids[HF_CLAIM_MAX - 1]);
+    assert_one(false, 5, ids[HF_CLAIM_MAX - 1], "no lock");
+}
+
+static int up(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    rig.broken = true;
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    return hf_admin_open(&admin, &opts, detail);
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_admin_close(admin);
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_queue_in_use_is_clean),
+        TEST(i1_a_job_in_two_sets_is_found),
+        TEST(i1_a_job_without_a_record_is_found),
+        TEST(i1_a_record_without_a_job_is_found),
+        TEST(i3_a_lock_that_names_no_holder_is_found),
+        TEST(i5_a_lock_of_a_job_that_does_not_run_is_found),
+        TEST(i5_a_lock_that_ends_at_another_time_than_its_score_is_found),
+        TEST(a_job_whose_holder_died_breaks_nothing),
+        TEST(i6_a_fence_that_was_never_given_out_is_found),
+        TEST(i9_marks_of_jobs_that_are_gone_are_found),
+        TEST(i9_keys_that_no_queue_has_are_found),
+        TEST(i9_of_an_idle_queue_nothing_that_runs_may_remain),
+        TEST(a_long_queue_is_looked_at_to_its_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

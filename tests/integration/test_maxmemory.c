@@ -1,0 +1,168 @@
+/* test_maxmemory.c - in a Redis that is full, only enqueue is refused. All that leads to
+ * an end of jobs, and so to room, goes on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+enum { JOBS = 12 };
+
+static hf_rig rig;
+static const char *const ids[JOBS] = {"id-00", "id-01", "id-02", "id-03",
+                                      "id-04", "id-05", "id-06", "id-07",
+                                      "id-08", "id-09", "id-10", "id-11"};
+
+/* Less than what any Redis uses: from now on every command that may need memory is
+ * refused. */
+static void make_full(void)
+{
+    assert_string_equal(hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1"), "OK");
+    assert_non_null(strstr(hf_fixture_command(&rig.redis, "SET a b"), "OOM"));
+}
+
+static void make_room(void)
+{
+    assert_string_equal(hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0"), "OK");
+}
+
+static void enqueue_all(void)
+{
+    for (size_t i = 0; i < JOBS; i++)
+        assert_int_equal(hf_rig_enqueue(&rig, ids[i], 0), HF_OK);
+}
+
+static void enqueue_is_refused_and_changes_nothing(void **state)
+{
+    (void)state;
+    enqueue_all();
+    make_full();
+    assert_int_equal(hf_rig_enqueue(&rig, "more", 0), HF_OOM);
+    assert_true(rig.detail[0] != '\0');
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), JOBS);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), JOBS);
+    make_room();
+    assert_int_equal(hf_rig_enqueue(&rig, "more", 0), HF_OK);
+}
+
+static void
+a_request_that_is_only_known_already_is_refused_or_answered_but_not_executed(void **state)
+{
+    (void)state;
+    enqueue_all();
+    make_full();
+    hf_err err = hf_rig_enqueue(&rig, ids[0], 0);
+    assert_true(err == HF_EXISTS || err == HF_OOM);
+    make_room();
+}
+
+static hf_err verdict(hf_verdict_op op, const char *id)
+{
+    const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {
+        .id = id, .error = {"a longer error than before", 26}, .reason = "handler"};
+    return hf_rig_verdict(&rig, op, &args, &item);
+}
+
+static void everything_else_goes_on(void **state)
+{
+    (void)state;
+    enqueue_all();
+    assert_int_equal(hf_rig_claim(&rig, "other", 1, 30), 1);
+    make_full();
+    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT FLUSH"), "OK");
+    hf_claim_args args = hf_rig_claim_args("w", JOBS, 0);
+    args.alive_ms = 30000;
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, JOBS - 1);
+    assert_int_equal(hf_rig_renew(&rig, "w", ids[1], NULL, 60000), HF_OK);
+    assert_int_equal(hf_rig_complete(&rig, "w", ids[1], NULL), HF_OK);
+    assert_int_equal(verdict(HF_OP_RETRY, ids[2]), HF_OK);
+    assert_int_equal(verdict(HF_OP_RELEASE, ids[3]), HF_OK);
+    assert_int_equal(verdict(HF_OP_BURY, ids[4]), HF_OK);
+    assert_int_equal(hf_rig_check(&rig, "w", true), HF_OK);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_int_equal(rig.which, 0);
+    assert_int_equal(hf_rig_unclaim(&rig, "w", rig.number), HF_OK);
+    assert_int_equal(rig.n_jobs, JOBS - 1 - 4); /* those that were not settled */
+    hf_rig_audit(&rig, false);
+    make_room();
+}
+
+static void takeovers_and_burials_go_on(void **state)
+{
+    (void)state;
+    enqueue_all();
+    hf_claim_args args = hf_rig_claim_args("w", 1, 20);
+    args.poison = 2;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    make_full();
+    for (int crashes = 1; crashes < 3; crashes++) {
+        char first[HF_ID_SIZE];
+        (void)snprintf(first, sizeof first, "%s", ids[0]);
+        EVENTUALLY(3000,
+                   hf_rig_now(&rig) >
+                       hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", first));
+        assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    }
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 1);
+    make_room();
+}
+
+static void orders_and_signs_of_life_go_on(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_admin *admin;
+    size_t revived;
+    (void)state;
+    enqueue_all();
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(verdict(HF_OP_BURY, ids[0]), HF_OK);
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    make_full();
+    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
+    assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
+    assert_int_equal(hf_admin_limit(admin, "q", 5, 10, 1000), HF_OK);
+    assert_int_equal(hf_admin_revive(admin, "q", ids[0], &revived), HF_OK);
+    hf_err err = HF_NOSCRIPT;
+    for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
+        hf_rig_begin(&rig);
+        err = hf_rig_end(&rig, hf_op_heartbeat(rig.client, "hf", "w", "{}", 30000,
+                                               hf_rig_on_answer, &rig));
+    }
+    assert_int_equal(err, HF_OK);
+    make_room();
+    hf_admin_close(admin);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(enqueue_is_refused_and_changes_nothing),
+        TEST(
+            a_request_that_is_only_known_already_is_refused_or_answered_but_not_executed),
+        TEST(everything_else_goes_on),
+        TEST(takeovers_and_burials_go_on),
+        TEST(orders_and_signs_of_life_go_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
