@@ -1,0 +1,154 @@
+/* config.c - life of an hf_config, and what the rest of the program gets out of it. */
+#include "config/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "config/fault.h"
+#include "config/read.h"
+#include "config/value.h"
+
+/* ---- life ---- */
+
+/* Reads the whole file. HF_TOOBIG past the maximum, HF_SYSTEM with errno. */
+static hf_err read_file(const char *path, hf_buf *out)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return HF_SYSTEM;
+    char chunk[8192];
+    size_t n;
+    while ((n = fread(chunk, 1, sizeof chunk, file)) > 0)
+        hf_buf_add(out, chunk, n);
+    int error = ferror(file) ? errno : 0;
+    (void)fclose(file); /* it was only read */
+    errno = error;
+    return error != 0 ? HF_SYSTEM : hf_buf_err(out);
+}
+
+static hf_err load(hf_config *config, const char *path,
+                   char detail[HF_CONFIG_DETAIL_SIZE])
+{
+    const hf_fault fault = {path, detail};
+    const yaml_mark_t start = {0, 0, 0};
+    hf_buf text;
+    hf_buf_init(&text, HF_CONFIG_FILE_MAX);
+    hf_err err = read_file(path, &text);
+    if (err == HF_SYSTEM)
+        err = hf_fault_at(&fault, start, "a file that can be read", "none (%s)",
+                          strerror(errno));
+    else if (err == HF_TOOBIG)
+        err = hf_fault_at(&fault, start, "a file of at most 1MiB", "a larger one");
+    else if (err == HF_OK)
+        err =
+            hf_config_read(config, path, text.len > 0 ? text.data : "", text.len, detail);
+    hf_buf_done(&text);
+    return err;
+}
+
+hf_err hf_config_load(hf_config **out, const char *path,
+                      char detail[HF_CONFIG_DETAIL_SIZE])
+{
+    hf_config *config = calloc(1, sizeof *config);
+    hf_err err = config == NULL ? HF_NOMEM : hf_value_preset_all(HF_IN_CONFIG, config);
+    if (err == HF_OK && path != NULL) {
+        config->file = strdup(path);
+        err = config->file == NULL ? HF_NOMEM : load(config, path, detail);
+    }
+    if (err == HF_OK) {
+        *out = config;
+        return HF_OK;
+    }
+    if (err == HF_NOMEM)
+        snprintf(detail, HF_CONFIG_DETAIL_SIZE, "%s", hf_err_text(err));
+    hf_config_free(config);
+    return err;
+}
+
+void hf_config_free(hf_config *config)
+{
+    if (config == NULL)
+        return;
+    for (size_t i = 0; i < config->n_queues; i++)
+        hf_value_free_all(HF_IN_QUEUE, &config->queues[i]);
+    for (size_t i = 0; i < config->n_handlers; i++)
+        hf_value_free_all(HF_IN_HANDLER, &config->handlers[i]);
+    free(config->queues);
+    free(config->handlers);
+    hf_value_free_all(HF_IN_CONFIG, config);
+    free(config->file);
+    free(config);
+}
+
+/* ---- what the rest gets; the ranges of the table make every cast below exact ---- */
+
+void hf_config_fill_producer(const hf_config *config, hf_producer_opts *out)
+{
+    out->url = config->redis_url;
+    out->password_file = config->password_file;
+    out->ns = config->ns;
+    out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
+    out->payload_max = (uint32_t)config->payload_max;
+}
+
+void hf_config_fill_admin(const hf_config *config, hf_admin_opts *out)
+{
+    out->url = config->redis_url;
+    out->password_file = config->password_file;
+    out->ns = config->ns;
+    out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
+}
+
+void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
+{
+    out->url = config->redis_url;
+    out->password_file = config->password_file;
+    out->ns = config->ns;
+    out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
+    out->request_timeout_ms = (uint32_t)config->request_timeout_ms;
+    out->strict = config->strict != 0;
+    out->concurrency = (uint32_t)config->concurrency;
+    out->lease_ms = (uint32_t)config->lease_ms;
+    out->kill_grace_ms = (uint32_t)config->kill_grace_ms;
+    /* Zero would mean the default there. */
+    out->shutdown_timeout_ms = config->shutdown_timeout_ms == 0
+                                   ? UINT32_MAX
+                                   : (uint32_t)config->shutdown_timeout_ms;
+    out->max_attempts = (uint32_t)config->max_attempts;
+    out->backoff = (hf_backoff_kind)config->backoff;
+    out->backoff_base_ms = (uint32_t)config->backoff_base_ms;
+    out->backoff_cap_ms = (uint32_t)config->backoff_cap_ms;
+    out->backoff_jitter = config->backoff_jitter > 0 ? config->backoff_jitter : -1;
+    out->poison = (uint32_t)config->poison;
+    out->dead_max = (uint32_t)config->dead_max;
+    out->dead_age_ms = config->dead_age_ms;
+}
+
+void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
+{
+    *out = (hf_worker_queue){
+        .name = queue->name,
+        .weight = (uint32_t)queue->weight,
+        .has_limits = queue->has_limits,
+        .max_running = (uint32_t)queue->max_running,
+        .rate_limit = (uint32_t)queue->rate_limit,
+        .rate_per_ms = (uint32_t)queue->rate_per_ms,
+    };
+}
+
+void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
+{
+    *out = (hf_program){
+        .type = handler->type,
+        .argv = (const char *const *)handler->exec,
+        .env = (const char *const *)handler->env,
+        .cwd = handler->cwd,
+        .timeout_ms = (uint32_t)handler->timeout_ms,
+        .grace_ms = (uint32_t)handler->grace_ms,
+        .max_attempts = (uint32_t)handler->max_attempts,
+    };
+}

@@ -1,0 +1,93 @@
+/* config.h - the configuration file: read as a whole, checked as a whole, or not taken at
+ * all.
+ *
+ * Everything about a key (its type, range, default, help) stands in one table,
+ * config/schema.c. The reader, the checks, the defaults and the reference in
+ * docs/operating.md come from it. Read schema.c first. */
+#ifndef HF_CONFIG_CONFIG_H
+#define HF_CONFIG_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "holdfast/admin.h"
+#include "holdfast/error.h"
+#include "holdfast/producer.h"
+#include "holdfast/worker.h"
+
+enum {
+    HF_CONFIG_DETAIL_SIZE = 1024, /* room for "FILE:LINE:COL: expected ..., found ..." */
+    HF_CONFIG_FILE_MAX = 1 << 20, /* bytes of a file */
+    HF_CONFIG_QUEUES_MAX = 64,
+    HF_CONFIG_HANDLERS_MAX = 1000,
+    HF_CONFIG_WORDS_MAX = 256 /* entries of one list of words */
+};
+
+/* All text is owned by the hf_config. Numbers are int64_t throughout, so that the table
+ * can fill them all in the same way; the ranges there make them fit where they go. */
+typedef struct hf_config_queue {
+    char *name;
+    int64_t weight;
+    int64_t max_running; /* 0: no limit */
+    int64_t rate_limit;  /* 0: no limit */
+    int64_t rate_per_ms;
+    bool has_limits; /* the file names max_running or rate */
+} hf_config_queue;
+
+typedef struct hf_config_handler {
+    char *type;
+    char **exec;        /* ends with NULL */
+    int64_t timeout_ms; /* 0: none */
+    int64_t grace_ms;
+    char **env;           /* ends with NULL; NULL: none */
+    char *cwd;            /* NULL: the worker's */
+    int64_t max_attempts; /* 0: that of `retry` */
+} hf_config_handler;
+
+typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_format;
+
+typedef struct hf_config {
+    char *file; /* as it was named; NULL: only defaults */
+    char *redis_url;
+    char *password_file; /* NULL: none */
+    int64_t connect_timeout_ms, request_timeout_ms;
+    char *ns;
+    int64_t concurrency, lease_ms, kill_grace_ms, shutdown_timeout_ms;
+    int64_t strict; /* 0: weighted, 1: strict */
+    hf_config_queue *queues;
+    size_t n_queues;
+    int64_t max_attempts;
+    int64_t backoff; /* an hf_backoff_kind */
+    int64_t backoff_base_ms, backoff_cap_ms;
+    double backoff_jitter;
+    int64_t poison;
+    int64_t dead_max, dead_age_ms;
+    int64_t payload_max; /* bytes */
+    hf_config_handler *handlers;
+    size_t n_handlers;
+    int64_t log_level;  /* an hf_log_level */
+    int64_t log_format; /* an hf_config_format */
+} hf_config;
+
+/* Reads a file; path NULL gives the defaults. The caller owns *out and ends it with
+ * hf_config_free(). HF_CONFIG, HF_NOMEM: *out is untouched, and `detail` holds one line,
+ * "FILE:LINE:COL: expected ..., found ...". A password is in none of them. */
+HF_MUSTCHECK hf_err hf_config_load(hf_config **out, const char *path,
+                                   char detail[HF_CONFIG_DETAIL_SIZE]);
+void hf_config_free(hf_config *config); /* NULL is fine */
+
+/* Put what the file says into options that are zero or filled otherwise; what they point
+ * at is borrowed from the config. */
+void hf_config_fill_producer(const hf_config *config, hf_producer_opts *out);
+void hf_config_fill_admin(const hf_config *config, hf_admin_opts *out);
+void hf_config_fill_worker(const hf_config *config,
+                           hf_worker_opts *out); /* not its queues */
+void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out);
+void hf_config_fill_program(const hf_config_handler *handler, hf_program *out);
+
+/* Writes the reference of all keys as a Markdown table into `text`, which is allocated,
+ * owned by the caller and ended with free(). HF_NOMEM. */
+HF_MUSTCHECK hf_err hf_config_reference(char **text);
+
+#endif

@@ -1,0 +1,393 @@
+/* read.c - see read.h.
+ *
+ * The text is gone through twice: once as events, because a loaded document shows neither
+ * aliases nor that another document follows; then as a document, whose nodes carry their
+ * marks. The walk down the document looks every key up in the table (schema.c). */
+#include "config/read.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "config/fault.h"
+#include "config/scan.h"
+#include "config/value.h"
+
+enum { PATH_SIZE = 64 };
+
+typedef struct reader {
+    hf_fault fault;
+    yaml_document_t document;
+    hf_config *config;
+} reader;
+
+static hf_err read_mapping(reader *r, yaml_node_t *node, const char *path, void *base);
+
+/* ---- nodes ---- */
+
+static yaml_node_t *node_at(reader *r, int index)
+{
+    return yaml_document_get_node(&r->document, index);
+}
+
+static const char *scalar_text(const yaml_node_t *node)
+{
+    return (const char *)node->data.scalar.value;
+}
+
+/* The value of a key in a mapping, or NULL. */
+static yaml_node_t *value_of(reader *r, yaml_node_t *mapping, const char *name)
+{
+    yaml_node_pair_t *pair = mapping->data.mapping.pairs.start;
+    for (; pair < mapping->data.mapping.pairs.top; pair++) {
+        yaml_node_t *key = node_at(r, pair->key);
+        if (key->type == YAML_SCALAR_NODE && strcmp(scalar_text(key), name) == 0)
+            return node_at(r, pair->value);
+    }
+    return NULL;
+}
+
+static bool is_plain(const yaml_node_t *node)
+{
+    return node->type == YAML_SCALAR_NODE &&
+           node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+/* What YAML writes for "no value". */
+static bool is_null(const yaml_node_t *node)
+{
+    static const char *const words[] = {"", "~", "null", "Null", "NULL"};
+    for (size_t i = 0; is_plain(node) && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(scalar_text(node), words[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- saying what is wrong ---- */
+
+/* "a key of 'worker' (concurrency, lease, ...)" */
+static hf_err unknown_key(reader *r, const char *path, const yaml_node_t *key)
+{
+    hf_buf expected;
+    hf_buf_init(&expected, HF_CONFIG_DETAIL_SIZE);
+    if (*path == '\0')
+        hf_buf_text(&expected, "a key of the file (");
+    else
+        hf_buf_printf(&expected, "a key of '%s' (", path);
+    size_t n;
+    const hf_key *keys = hf_schema(&n);
+    bool first = true;
+    for (size_t i = 0; i < n; i++) {
+        const char *child = hf_schema_child(&keys[i], path);
+        if (child == NULL)
+            continue;
+        hf_buf_printf(&expected, "%s%s", first ? "" : ", ", child);
+        first = false;
+    }
+    hf_buf_text(&expected, ")");
+    char shown[HF_SHOWN_SIZE];
+    hf_err err = hf_buf_err(&expected);
+    if (err == HF_OK)
+        err = hf_fault_at(&r->fault, key->start_mark, expected.data, "%s",
+                          hf_fault_node(key, shown));
+    hf_buf_done(&expected);
+    return err;
+}
+
+/* `found` NULL: the node speaks for itself. */
+static hf_err bad_value(reader *r, const hf_key *key, const yaml_node_t *node,
+                        const char *found)
+{
+    char shown[HF_SHOWN_SIZE];
+    hf_buf expected;
+    hf_buf_init(&expected, HF_CONFIG_DETAIL_SIZE);
+    hf_value_expected(key, &expected);
+    hf_err err = hf_buf_err(&expected);
+    if (found == NULL)
+        found = is_null(node) ? "nothing" : hf_fault_node(node, shown);
+    if (err == HF_OK)
+        err = hf_fault_at(&r->fault, node->start_mark, expected.data, "%s", found);
+    hf_buf_done(&expected);
+    return err;
+}
+
+static hf_err check_length(reader *r, const hf_key *key, const yaml_node_t *node)
+{
+    char found[HF_SHOWN_SIZE];
+    long n = node->data.sequence.items.top - node->data.sequence.items.start;
+    if (n >= key->min && n <= key->max)
+        return HF_OK;
+    snprintf(found, sizeof found, n == 0 ? "an empty list" : "%ld entries", n);
+    return bad_value(r, key, node, found);
+}
+
+/* ---- values ---- */
+
+/* A scalar that is there and has no NUL inside; else what to say of it. */
+static const char *scalar_fault(const yaml_node_t *node)
+{
+    if (node->type != YAML_SCALAR_NODE)
+        return NULL;
+    return strlen(scalar_text(node)) == node->data.scalar.length
+               ? NULL
+               : "a text with a NUL in it";
+}
+
+static hf_err read_scalar(reader *r, const hf_key *key, yaml_node_t *node, void *base)
+{
+    char reason[HF_DETAIL_SIZE], shown[HF_SHOWN_SIZE], found[2 * HF_DETAIL_SIZE];
+    const char *fault = scalar_fault(node);
+    if (node->type != YAML_SCALAR_NODE || is_null(node) || fault != NULL)
+        return bad_value(r, key, node, fault);
+    if ((key->type == HF_KEY_INTEGER || key->type == HF_KEY_NUMBER) && !is_plain(node)) {
+        snprintf(found, sizeof found, "the text %s", hf_fault_node(node, shown));
+        return bad_value(r, key, node, found);
+    }
+    hf_err err = hf_value_store(key, scalar_text(node), base, reason);
+    if (err != HF_INVALID)
+        return err;
+    /* A URL may carry a password: what is wrong with it is told, but not the URL. */
+    if (key->type == HF_KEY_URL) {
+        snprintf(found, sizeof found, "one that cannot be used (%s)", reason);
+        return bad_value(r, key, node, found);
+    }
+    return bad_value(r, key, node, NULL);
+}
+
+static hf_err read_words(reader *r, const hf_key *key, yaml_node_t *node, void *base)
+{
+    if (node->type != YAML_SEQUENCE_NODE)
+        return bad_value(r, key, node, NULL);
+    hf_err err = check_length(r, key, node);
+    if (err != HF_OK)
+        return err;
+    yaml_node_item_t *start = node->data.sequence.items.start;
+    size_t n = (size_t)(node->data.sequence.items.top - start);
+    char **words = calloc(n + 1, sizeof *words);
+    if (words == NULL)
+        return HF_NOMEM;
+    *hf_value_words(key, base) = words; /* freed with its owner from here on */
+    for (size_t i = 0; i < n; i++) {
+        yaml_node_t *item = node_at(r, start[i]);
+        const char *fault = scalar_fault(item);
+        if (item->type != YAML_SCALAR_NODE || is_null(item) || fault != NULL ||
+            !hf_value_word_ok(key, scalar_text(item), i))
+            return bad_value(r, key, item, fault);
+        words[i] = strdup(scalar_text(item));
+        if (words[i] == NULL)
+            return HF_NOMEM;
+    }
+    return HF_OK;
+}
+
+/* ---- lists of mappings ---- */
+
+typedef struct list_kind {
+    const char *path; /* of an entry */
+    const char *what; /* an entry, for people */
+    const char
+        *unique; /* the key that tells entries apart, the first member of the struct */
+    hf_key_owner owner;
+    size_t size;
+} list_kind;
+
+static const list_kind queue_list = {"queues[]", "queue", "name", HF_IN_QUEUE,
+                                     sizeof(hf_config_queue)};
+static const list_kind handler_list = {"handlers[]", "type", "type", HF_IN_HANDLER,
+                                       sizeof(hf_config_handler)};
+
+static char *entry_name(const list_kind *kind, char *items, size_t i)
+{
+    return *hf_value_text(hf_schema_find(kind->path, kind->unique, strlen(kind->unique)),
+                          items + i * kind->size);
+}
+
+static hf_err check_unique(reader *r, const list_kind *kind, yaml_node_t *list,
+                           char *items, size_t i)
+{
+    char expected[HF_SHOWN_SIZE], shown[HF_SHOWN_SIZE];
+    const char *name = entry_name(kind, items, i);
+    for (size_t k = 0; k < i; k++) {
+        if (strcmp(entry_name(kind, items, k), name) != 0)
+            continue;
+        yaml_node_item_t *start = list->data.sequence.items.start;
+        yaml_node_t *first = value_of(r, node_at(r, start[k]), kind->unique);
+        yaml_node_t *again = value_of(r, node_at(r, start[i]), kind->unique);
+        snprintf(expected, sizeof expected, "each %s once", kind->what);
+        return hf_fault_at(&r->fault, again->start_mark, expected,
+                           "%s again (first on line %zu)", hf_fault_node(again, shown),
+                           first->start_mark.line + 1);
+    }
+    return HF_OK;
+}
+
+/* Reads the entries into an array that *items and *n own at once, so that a half-read one
+ * is freed like a whole one. */
+static hf_err read_list(reader *r, const hf_key *key, const list_kind *kind,
+                        yaml_node_t *node, void **items, size_t *n)
+{
+    if (node->type != YAML_SEQUENCE_NODE)
+        return bad_value(r, key, node, NULL);
+    hf_err err = check_length(r, key, node);
+    if (err != HF_OK)
+        return err;
+    yaml_node_item_t *start = node->data.sequence.items.start;
+    size_t count = (size_t)(node->data.sequence.items.top - start);
+    char *array = calloc(count + 1, kind->size);
+    if (array == NULL)
+        return HF_NOMEM;
+    *items = array;
+    for (size_t i = 0; i < count && err == HF_OK; i++) {
+        *n = i + 1;
+        err = hf_value_preset_all(kind->owner, array + i * kind->size);
+        if (err == HF_OK)
+            err =
+                read_mapping(r, node_at(r, start[i]), kind->path, array + i * kind->size);
+        if (err == HF_OK)
+            err = check_unique(r, kind, node, array, i);
+    }
+    return err;
+}
+
+static hf_err read_queues(reader *r, const hf_key *key, yaml_node_t *node)
+{
+    void *items = NULL;
+    hf_err err = read_list(r, key, &queue_list, node, &items, &r->config->n_queues);
+    r->config->queues = items;
+    for (size_t i = 0; err == HF_OK && i < r->config->n_queues; i++) {
+        yaml_node_t *entry = node_at(r, node->data.sequence.items.start[i]);
+        r->config->queues[i].has_limits = value_of(r, entry, "max_running") != NULL ||
+                                          value_of(r, entry, "rate") != NULL;
+    }
+    return err;
+}
+
+static hf_err read_handlers(reader *r, const hf_key *key, yaml_node_t *node)
+{
+    void *items = NULL;
+    hf_err err = read_list(r, key, &handler_list, node, &items, &r->config->n_handlers);
+    r->config->handlers = items;
+    return err;
+}
+
+/* ---- mappings ---- */
+
+static hf_err read_value(reader *r, const hf_key *key, yaml_node_t *node, void *base)
+{
+    switch (key->type) {
+    case HF_KEY_MAPPING:
+        return read_mapping(r, node, key->path, base);
+    case HF_KEY_QUEUES:
+        return read_queues(r, key, node);
+    case HF_KEY_HANDLERS:
+        return read_handlers(r, key, node);
+    case HF_KEY_WORDS:
+    case HF_KEY_ENV:
+        return read_words(r, key, node, base);
+    default:
+        return read_scalar(r, key, node, base);
+    }
+}
+
+/* A key that stood there before. */
+static hf_err check_once(reader *r, yaml_node_t *mapping, const yaml_node_pair_t *pair)
+{
+    char shown[HF_SHOWN_SIZE];
+    yaml_node_t *key = node_at(r, pair->key);
+    const yaml_node_pair_t *before = mapping->data.mapping.pairs.start;
+    for (; before < pair; before++) {
+        yaml_node_t *other = node_at(r, before->key);
+        if (strcmp(scalar_text(other), scalar_text(key)) == 0)
+            return hf_fault_at(&r->fault, key->start_mark, "each key once",
+                               "%s again (first on line %zu)", hf_fault_node(key, shown),
+                               other->start_mark.line + 1);
+    }
+    return HF_OK;
+}
+
+static hf_err check_required(reader *r, yaml_node_t *node, const char *path)
+{
+    char expected[PATH_SIZE * 2];
+    size_t n;
+    const hf_key *keys = hf_schema(&n);
+    for (size_t i = 0; i < n; i++) {
+        const char *child = hf_schema_child(&keys[i], path);
+        if (child == NULL || !keys[i].required || value_of(r, node, child) != NULL)
+            continue;
+        snprintf(expected, sizeof expected, "'%s' in '%s'", child, path);
+        return hf_fault_at(&r->fault, node->start_mark, expected, "none");
+    }
+    return HF_OK;
+}
+
+static hf_err read_mapping(reader *r, yaml_node_t *node, const char *path, void *base)
+{
+    char shown[HF_SHOWN_SIZE];
+    if (node->type != YAML_MAPPING_NODE)
+        return hf_fault_at(&r->fault, node->start_mark, "a mapping", "%s",
+                           is_null(node) ? "nothing" : hf_fault_node(node, shown));
+    yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+    for (; pair < node->data.mapping.pairs.top; pair++) {
+        yaml_node_t *name = node_at(r, pair->key);
+        const hf_key *key =
+            name->type != YAML_SCALAR_NODE
+                ? NULL
+                : hf_schema_find(path, scalar_text(name), name->data.scalar.length);
+        if (key == NULL)
+            return unknown_key(r, path, name);
+        hf_err err = check_once(r, node, pair);
+        if (err == HF_OK)
+            err = read_value(r, key, node_at(r, pair->value), base);
+        if (err != HF_OK)
+            return err;
+    }
+    return check_required(r, node, path);
+}
+
+/* ---- the whole ---- */
+
+/* What no single key can know. */
+static hf_err check_whole(reader *r, yaml_node_t *root)
+{
+    const hf_config *config = r->config;
+    yaml_node_t *retry = value_of(r, root, "retry");
+    if (retry == NULL || config->backoff_cap_ms >= config->backoff_base_ms)
+        return HF_OK;
+    char base[HF_DURATION_SIZE], cap[HF_DURATION_SIZE], expected[HF_SHOWN_SIZE];
+    hf_format_duration(config->backoff_base_ms, base);
+    hf_format_duration(config->backoff_cap_ms, cap);
+    yaml_node_t *at = value_of(r, retry, "cap");
+    if (at == NULL)
+        at = value_of(r, retry, "base");
+    snprintf(expected, sizeof expected, "a cap not below the base of %s", base);
+    return hf_fault_at(&r->fault, at->start_mark, expected, "%s", cap);
+}
+
+hf_err hf_config_read(hf_config *config, const char *file, const char *text, size_t len,
+                      char detail[HF_CONFIG_DETAIL_SIZE])
+{
+    reader r = {.fault = {file, detail}, .config = config};
+    hf_err err = hf_config_scan(&r.fault, text, len);
+    if (err != HF_OK)
+        return err;
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser))
+        return HF_NOMEM;
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    /* The scan found nothing wrong with it, so only memory can be short. */
+    bool loaded = yaml_parser_load(&parser, &r.document);
+    yaml_parser_delete(&parser);
+    if (!loaded)
+        return HF_NOMEM;
+    yaml_node_t *root = yaml_document_get_root_node(&r.document);
+    if (root != NULL && !is_null(root)) {
+        err = read_mapping(&r, root, "", config);
+        if (err == HF_OK)
+            err = check_whole(&r, root);
+    }
+    yaml_document_delete(&r.document);
+    return err;
+}

@@ -1,0 +1,58 @@
+/* reference.c - the table of all keys as people read it, in docs/operating.md. */
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "config/config.h"
+#include "config/value.h"
+
+enum { REFERENCE_MAX = 64 << 10 };
+
+static const char *type_name(hf_key_type type)
+{
+    static const char *const names[] = {
+        [HF_KEY_MAPPING] = "mapping",   [HF_KEY_QUEUES] = "list of mappings",
+        [HF_KEY_TEXT] = "text",         [HF_KEY_HANDLERS] = "list of mappings",
+        [HF_KEY_NAME] = "name",         [HF_KEY_JOB_TYPE] = "name or `*`",
+        [HF_KEY_URL] = "URL",           [HF_KEY_WORDS] = "list of text",
+        [HF_KEY_ENV] = "list of names", [HF_KEY_INTEGER] = "integer",
+        [HF_KEY_DURATION] = "duration", [HF_KEY_SIZE] = "size",
+        [HF_KEY_CHOICE] = "word",       [HF_KEY_NUMBER] = "number",
+    };
+    return names[type];
+}
+
+static void add_row(const hf_key *key, hf_buf *out)
+{
+    hf_buf_printf(out, "| `%s` | %s | ", key->path, type_name(key->type));
+    if (key->preset != NULL)
+        hf_buf_printf(out, "`%s`", key->preset);
+    else if (key->unset != NULL)
+        hf_buf_text(out, key->unset);
+    hf_buf_text(out, " | ");
+    hf_value_range(key, out);
+    bool whole = key->type == HF_KEY_MAPPING;
+    hf_buf_printf(out, " | %s | %s |\n",
+                  whole         ? ""
+                  : key->reload ? "yes"
+                                : "no",
+                  key->help);
+}
+
+hf_err hf_config_reference(char **text)
+{
+    hf_buf out;
+    hf_buf_init(&out, REFERENCE_MAX);
+    hf_buf_text(&out, "| key | type | default | range | reload | what it is |\n"
+                      "|---|---|---|---|---|---|\n");
+    size_t n;
+    const hf_key *keys = hf_schema(&n);
+    for (size_t i = 0; i < n; i++)
+        add_row(&keys[i], &out);
+    hf_err err = hf_buf_err(&out);
+    if (err != HF_OK) {
+        hf_buf_done(&out);
+        return HF_NOMEM;
+    }
+    *text = out.data;
+    return HF_OK;
+}

@@ -1,0 +1,338 @@
+/* The configuration file: good ones are read as they stand, bad ones are refused with the
+ * line beside them (config/bad/NAME.expected), and the reference in docs is that of the
+ * table. */
+#include "config/config.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/schema.h"
+#include "tests/support/eventually.h"
+#include "tests/support/tempdir.h"
+
+enum { PATH_SIZE = 512, DOCUMENT_SIZE = 1 << 18 };
+
+#define FOLDER HF_TEST_SOURCE "/tests/unit/config"
+
+static hf_config *load_good(const char *name)
+{
+    char path[PATH_SIZE], detail[HF_CONFIG_DETAIL_SIZE] = "";
+    hf_config *config = NULL;
+    snprintf(path, sizeof path, FOLDER "/good/%s.yaml", name);
+    hf_err err = hf_config_load(&config, path, detail);
+    if (err != HF_OK)
+        fail_msg("%s", detail);
+    assert_string_equal(config->file, path);
+    return config;
+}
+
+static void assert_presets(const hf_config *config)
+{
+    assert_string_equal(config->redis_url, "redis://localhost:6379/0");
+    assert_null(config->password_file);
+    assert_int_equal(config->connect_timeout_ms, 5000);
+    assert_int_equal(config->request_timeout_ms, 1000);
+    assert_string_equal(config->ns, "hf");
+    assert_int_equal(config->concurrency, 16);
+    assert_int_equal(config->lease_ms, 10000);
+    assert_int_equal(config->kill_grace_ms, 1000);
+    assert_int_equal(config->shutdown_timeout_ms, 25000);
+    assert_int_equal(config->strict, 0);
+    assert_int_equal(config->n_queues, 0);
+    assert_int_equal(config->max_attempts, 20);
+    assert_int_equal(config->backoff, HF_BACKOFF_EXPONENTIAL);
+    assert_int_equal(config->backoff_base_ms, 2000);
+    assert_int_equal(config->backoff_cap_ms, 3600000);
+    assert_true(config->backoff_jitter == 0.2);
+    assert_int_equal(config->poison, 3);
+    assert_int_equal(config->dead_max, 10000);
+    assert_int_equal(config->dead_age_ms, INT64_C(180) * 86400000);
+    assert_int_equal(config->payload_max, HF_PAYLOAD_DEFAULT);
+    assert_int_equal(config->n_handlers, 0);
+    assert_int_equal(config->log_level, HF_LOG_INFO);
+    assert_int_equal(config->log_format, HF_FORMAT_LOGFMT);
+}
+
+static void without_a_file_or_with_an_empty_one_everything_is_the_default(void **state)
+{
+    (void)state;
+    char detail[HF_CONFIG_DETAIL_SIZE];
+    hf_config *config = NULL;
+    assert_int_equal(hf_config_load(&config, NULL, detail), HF_OK);
+    assert_null(config->file);
+    assert_presets(config);
+    hf_config_free(config);
+    config = load_good("empty");
+    assert_presets(config);
+    hf_config_free(config);
+    config = load_good("only_remarks");
+    assert_presets(config);
+    hf_config_free(config);
+    hf_config_free(NULL);
+}
+
+static void every_key_is_read(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("whole");
+    assert_string_equal(config->redis_url, "redis://cache.example:6380/3");
+    assert_string_equal(config->password_file, "/etc/holdfast/password");
+    assert_int_equal(config->connect_timeout_ms, 2000);
+    assert_int_equal(config->request_timeout_ms, 1500);
+    assert_string_equal(config->ns, "shop");
+    assert_int_equal(config->concurrency, 32);
+    assert_int_equal(config->lease_ms, 30000);
+    assert_int_equal(config->kill_grace_ms, 2000);
+    assert_int_equal(config->shutdown_timeout_ms, 60000);
+    assert_int_equal(config->strict, 1);
+    assert_int_equal(config->max_attempts, 5);
+    assert_int_equal(config->backoff, HF_BACKOFF_LINEAR);
+    assert_int_equal(config->backoff_base_ms, 500);
+    assert_int_equal(config->backoff_cap_ms, 7200000);
+    assert_true(config->backoff_jitter == 0.5);
+    assert_int_equal(config->poison, 4);
+    assert_int_equal(config->dead_max, 500);
+    assert_int_equal(config->dead_age_ms, INT64_C(30) * 86400000);
+    assert_int_equal(config->payload_max, 65536);
+    assert_int_equal(config->log_level, HF_LOG_WARN);
+    assert_int_equal(config->log_format, HF_FORMAT_JSON);
+    hf_config_free(config);
+}
+
+static void queues_have_their_weights_and_limits(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("whole");
+    hf_worker_queue queue;
+    assert_int_equal(config->n_queues, 3);
+    hf_config_fill_queue(&config->queues[0], &queue);
+    assert_string_equal(queue.name, "critical");
+    assert_int_equal(queue.weight, 6);
+    assert_false(queue.has_limits);
+    hf_config_fill_queue(&config->queues[1], &queue);
+    assert_string_equal(queue.name, "default");
+    assert_int_equal(queue.weight, 1);
+    assert_true(queue.has_limits);
+    assert_int_equal(queue.max_running, 50);
+    assert_int_equal(queue.rate_limit, 100);
+    assert_int_equal(queue.rate_per_ms, 2000);
+    hf_config_free(config);
+}
+
+static void handlers_have_their_programs(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("whole");
+    hf_program program;
+    assert_int_equal(config->n_handlers, 2);
+    hf_config_fill_program(&config->handlers[0], &program);
+    assert_string_equal(program.type, "email.send");
+    assert_string_equal(program.argv[0], "/usr/local/bin/send-email");
+    assert_string_equal(program.argv[1], "--quiet");
+    assert_string_equal(program.argv[2], "");
+    assert_null(program.argv[3]);
+    assert_string_equal(program.env[0], "SMTP_HOST");
+    assert_string_equal(program.env[1], "_X1");
+    assert_null(program.env[2]);
+    assert_string_equal(program.cwd, "/var/empty");
+    assert_int_equal(program.timeout_ms, 30000);
+    assert_int_equal(program.grace_ms, 10000);
+    assert_int_equal(program.max_attempts, 3);
+    hf_config_fill_program(&config->handlers[1], &program);
+    assert_string_equal(program.type, "*");
+    assert_string_equal(program.argv[0], "/bin/cat");
+    assert_null(program.env);
+    assert_null(program.cwd);
+    assert_int_equal(program.timeout_ms, 0);
+    assert_int_equal(program.grace_ms, 5000);
+    assert_int_equal(program.max_attempts, 0);
+    hf_config_free(config);
+}
+
+static void options_are_filled_from_the_file(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("whole");
+    hf_worker_opts worker = {0};
+    hf_producer_opts producer = {0};
+    hf_admin_opts admin = {0};
+    hf_config_fill_worker(config, &worker);
+    hf_config_fill_producer(config, &producer);
+    hf_config_fill_admin(config, &admin);
+    assert_string_equal(worker.url, config->redis_url);
+    assert_string_equal(worker.ns, "shop");
+    assert_true(worker.strict);
+    assert_int_equal(worker.shutdown_timeout_ms, 60000);
+    assert_int_equal(worker.backoff, HF_BACKOFF_LINEAR);
+    assert_int_equal(worker.dead_age_ms, config->dead_age_ms);
+    assert_string_equal(producer.ns, "shop");
+    assert_int_equal(producer.payload_max, 65536);
+    assert_string_equal(admin.password_file, "/etc/holdfast/password");
+    assert_int_equal(admin.connect_timeout_ms, 2000);
+    hf_config_free(config);
+}
+
+static void
+a_zero_that_options_would_take_for_the_default_is_passed_on_as_zero(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("edges");
+    hf_worker_opts worker = {0};
+    hf_config_fill_worker(config, &worker);
+    assert_int_equal(worker.shutdown_timeout_ms, UINT32_MAX);
+    assert_true(worker.backoff_jitter < 0);
+    /* Above a quarter of the lease: that is for the worker to lower. */
+    assert_int_equal(worker.kill_grace_ms, 900);
+    assert_int_equal(worker.lease_ms, 1000);
+    hf_config_free(config);
+}
+
+/* Calls `each` with the name of every *.yaml file of a folder; returns how many. */
+static unsigned for_each_yaml(const char *folder, void (*each)(const char *name))
+{
+    unsigned n = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char name[PATH_SIZE];
+        snprintf(name, sizeof name, "%s", entry->d_name);
+        char *dot = strrchr(name, '.');
+        if (dot == NULL || strcmp(dot, ".yaml") != 0)
+            continue;
+        *dot = '\0';
+        each(name);
+        n++;
+    }
+    closedir(dir);
+    return n;
+}
+
+static void load_and_free(const char *name)
+{
+    hf_config_free(load_good(name));
+}
+
+static void every_good_file_is_taken(void **state)
+{
+    (void)state;
+    assert_true(for_each_yaml(FOLDER "/good", load_and_free) >= 6);
+}
+
+static void refuse(const char *name)
+{
+    char path[2 * PATH_SIZE], said[HF_CONFIG_DETAIL_SIZE],
+        wanted[2 * HF_CONFIG_DETAIL_SIZE];
+    char detail[HF_CONFIG_DETAIL_SIZE] = "";
+    snprintf(path, sizeof path, FOLDER "/bad/%s.expected", name);
+    hf_read_file(path, said, sizeof said);
+    said[strcspn(said, "\n")] = '\0';
+    snprintf(path, sizeof path, FOLDER "/bad/%s.yaml", name);
+    snprintf(wanted, sizeof wanted, "%s:%s", path, said);
+    hf_config *config = NULL;
+    assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
+    assert_null(config);
+    assert_string_equal(detail, wanted);
+}
+
+static void every_bad_file_is_refused_with_the_line_beside_it(void **state)
+{
+    (void)state;
+    assert_true(for_each_yaml(FOLDER "/bad", refuse) >= 60);
+}
+
+static void a_missing_file_a_directory_and_a_huge_file_are_told(void **state)
+{
+    (void)state;
+    char detail[HF_CONFIG_DETAIL_SIZE], dir[HF_TEMPDIR_SIZE], path[HF_TEMPDIR_SIZE + 8];
+    char wanted[HF_CONFIG_DETAIL_SIZE];
+    hf_config *config = NULL;
+    assert_int_equal(hf_config_load(&config, "/nowhere/holdfast.yaml", detail),
+                     HF_CONFIG);
+    assert_string_equal(detail,
+                        "/nowhere/holdfast.yaml:1:1: expected a file that can be read, "
+                        "found none (No such file or directory)");
+    assert_int_equal(hf_config_load(&config, "/", detail), HF_CONFIG);
+    assert_string_equal(detail, "/:1:1: expected a file that can be read, found none "
+                                "(Is a directory)");
+    hf_tempdir_make(dir);
+    snprintf(path, sizeof path, "%s/f", dir);
+    char *huge = malloc(HF_CONFIG_FILE_MAX + 2);
+    assert_non_null(huge);
+    memset(huge, '#', HF_CONFIG_FILE_MAX + 1);
+    huge[HF_CONFIG_FILE_MAX + 1] = '\0';
+    hf_write_file(path, huge);
+    free(huge);
+    assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
+    snprintf(wanted, sizeof wanted,
+             "%s:1:1: expected a file of at most 1MiB, found a larger one", path);
+    assert_string_equal(detail, wanted);
+    assert_null(config);
+    hf_tempdir_remove(dir);
+}
+
+static void sixty_five_queues_are_too_many(void **state)
+{
+    (void)state;
+    char detail[HF_CONFIG_DETAIL_SIZE], dir[HF_TEMPDIR_SIZE], path[HF_TEMPDIR_SIZE + 8];
+    char text[4096] = "queues:\n";
+    hf_config *config = NULL;
+    for (size_t i = 0, at = strlen(text); i < HF_CONFIG_QUEUES_MAX + 1; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "  - name: q%zu\n", i);
+    hf_tempdir_make(dir);
+    snprintf(path, sizeof path, "%s/f", dir);
+    hf_write_file(path, text);
+    assert_int_equal(hf_config_load(&config, path, detail), HF_CONFIG);
+    assert_non_null(strstr(detail,
+                           ":2:3: expected a list of mappings, at most 64 entries, "
+                           "found 65 entries"));
+    hf_tempdir_remove(dir);
+}
+
+static void the_reference_in_the_documents_is_that_of_the_table(void **state)
+{
+    (void)state;
+    char *reference = NULL;
+    char *document = malloc(DOCUMENT_SIZE);
+    assert_non_null(document);
+    assert_int_equal(hf_config_reference(&reference), HF_OK);
+    hf_read_file(HF_TEST_SOURCE "/docs/operating.md", document, DOCUMENT_SIZE);
+    if (strstr(document, reference) == NULL)
+        fail_msg("docs/operating.md lacks what `holdfast check --reference` prints");
+    free(reference);
+    free(document);
+}
+
+static void every_key_has_a_help_and_a_default_that_it_would_take_itself(void **state)
+{
+    (void)state;
+    size_t n;
+    const hf_key *keys = hf_schema(&n);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(keys[i].help != NULL && keys[i].help[0] != '\0');
+        assert_true(keys[i].min <= keys[i].max);
+        bool mapping = keys[i].type == HF_KEY_MAPPING;
+        assert_true(mapping || keys[i].preset != NULL || keys[i].unset != NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_a_file_or_with_an_empty_one_everything_is_the_default),
+        cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(queues_have_their_weights_and_limits),
+        cmocka_unit_test(handlers_have_their_programs),
+        cmocka_unit_test(options_are_filled_from_the_file),
+        cmocka_unit_test(
+            a_zero_that_options_would_take_for_the_default_is_passed_on_as_zero),
+        cmocka_unit_test(every_good_file_is_taken),
+        cmocka_unit_test(every_bad_file_is_refused_with_the_line_beside_it),
+        cmocka_unit_test(a_missing_file_a_directory_and_a_huge_file_are_told),
+        cmocka_unit_test(sixty_five_queues_are_too_many),
+        cmocka_unit_test(the_reference_in_the_documents_is_that_of_the_table),
+        cmocka_unit_test(every_key_has_a_help_and_a_default_that_it_would_take_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
