@@ -1,17 +1,17 @@
-/* watchdog.h - keeps leases alive from a thread and a connection of its own, and knows when one
- * is lost.
+/* watchdog.h - keeps leases alive from a thread and a connection of its own, and knows
+ * when one is lost.
  *
  * A lease is a promise with an end. The watchdog renews each at a third of its time, in
- * batches, by a function of its user's; it knows tokens only as the user's pointers. The local
- * deadline of a lease counts from before the request that was answered was sent, minus drift
- * and a margin, on CLOCK_BOOTTIME. Past it the lease is LOST even if Redis cannot be asked, and
- * also if an answer comes later. LOST is for ever.
+ * batches, by a function of its user's; it knows tokens only as the user's pointers. The
+ * local deadline of a lease counts from before the request that was answered was sent,
+ * minus drift and a margin, on CLOCK_BOOTTIME. Past it the lease is LOST even if Redis
+ * cannot be asked, and also if an answer comes later. LOST is for ever.
  *
  *            renewed                     deadline passed, or Redis said so
  *   HELD <------------- HELD -------------------------------------------> LOST
  *
- * Calls are thread-safe unless said otherwise. Callbacks run on the watchdog's thread, without
- * any lock held, and must be quick. */
+ * Calls are thread-safe unless said otherwise. Callbacks run on the watchdog's thread,
+ * without any lock held, and must be quick. */
 #ifndef HF_LOCK_WATCHDOG_H
 #define HF_LOCK_WATCHDOG_H
 
@@ -25,26 +25,28 @@ typedef struct hf_watchdog hf_watchdog;
 typedef struct hf_lease hf_lease;
 
 typedef enum hf_lease_event {
-    HF_LEASE_RENEWED,   /* hf_lease_deadline_ns() has moved */
-    HF_LEASE_LOST,      /* once for each lease */
-    HF_LEASE_CANCELLED  /* Redis carries a request to cancel; told at most once; still held */
+    HF_LEASE_RENEWED,  /* hf_lease_deadline_ns() has moved */
+    HF_LEASE_LOST,     /* once for each lease */
+    HF_LEASE_CANCELLED /* Redis carries a request to cancel; told at most once; still held
+                        */
 } hf_lease_event;
 
-/* A batch that is being renewed. The user's `renew` sends it, and calls hf_batch_answer() once
- * for it, with the answers; from the answer's callback, or before `renew` returns if it could
- * not be sent. */
+/* A batch that is being renewed. The user's `renew` sends it, and calls hf_batch_answer()
+ * once for it, with the answers; from the answer's callback, or before `renew` returns if
+ * it could not be sent. */
 typedef struct hf_batch {
-    size_t group;           /* as given to hf_watchdog_add() */
+    size_t group; /* as given to hf_watchdog_add() */
     size_t n;
-    hf_lease **leases;      /* borrowed from the batch */
-    uint32_t timeout_ms;    /* for the request */
+    hf_lease **leases;   /* borrowed from the batch */
+    uint32_t timeout_ms; /* for the request */
 } hf_batch;
 
 typedef struct hf_watchdog_opts {
-    hf_client_opts client;  /* its loop is replaced by the watchdog's own */
-    uint32_t batch_max;     /* 500 */
+    hf_client_opts client; /* its loop is replaced by the watchdog's own */
+    uint32_t batch_max;    /* 500 */
     void (*renew)(hf_client *client, hf_batch *batch, void *arg);
-    /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned. */
+    /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned.
+     */
     void (*on_event)(void *user, hf_lease *lease, hf_lease_event event, void *arg);
     /* The watchdog's connection came or went; may be NULL. */
     void (*on_client)(hf_client *client, hf_err err, const char *detail, void *arg);
@@ -57,31 +59,36 @@ HF_MUSTCHECK hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts 
 /* Ends the thread and frees; every lease must have been dropped. NULL is fine. */
 void hf_watchdog_stop(hf_watchdog *watchdog);
 
-/* Looks after a lease of ttl_ms that was asked for at sent_ns (hf_boot_ns() before the request
- * was written). NULL: out of memory. The caller owns one reference, and ends it with
- * hf_watchdog_drop(). `renew_now`: before its third. */
+/* Looks after a lease of ttl_ms that was asked for at sent_ns (hf_boot_ns() before the
+ * request was written). NULL: out of memory. The caller owns one reference, and ends it
+ * with hf_watchdog_drop(). `renew_now`: before its third. */
 hf_lease *hf_watchdog_add(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms,
                           uint64_t sent_ns, bool renew_now, void *user);
 /* The same for n at once, under one lock; leases[i] is NULL where memory ran out. */
-void hf_watchdog_add_many(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms, uint64_t sent_ns,
-                          bool renew_now, void *const *users, hf_lease **leases, size_t n);
+void hf_watchdog_add_many(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms,
+                          uint64_t sent_ns, bool renew_now, void *const *users,
+                          hf_lease **leases, size_t n);
 
-/* No more renewals, no more events; waits for an event callback of these leases that is
- * running (so not from inside one). The lease must not be used after. */
+/* No more renewals, no more events; waits for a callback of the user's (`renew`,
+ * `on_event`) that runs with one of these leases, so not from inside one, and not while
+ * holding what one waits for. The lease must not be used after. NULL among them is fine.
+ */
 void hf_watchdog_drop(hf_watchdog *watchdog, hf_lease *lease);
 void hf_watchdog_drop_many(hf_watchdog *watchdog, hf_lease *const *leases, size_t n);
 
 /* Renews everything at once (a failover, a clock that jumped). */
 void hf_watchdog_verify(hf_watchdog *watchdog);
 
-/* From any thread, lock-free. Lost: told so, or past its deadline by the clock. */
+/* From any thread, lock-free. Lost: told so, or past its deadline by the clock; whoever
+ * asks first settles it, so the answer never goes back to false. The deadline of a lost
+ * one is 0. */
 bool hf_lease_lost(const hf_lease *lease);
 uint64_t hf_lease_deadline_ns(const hf_lease *lease);
 void *hf_lease_user(const hf_lease *lease);
 
 /* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST or
- * HF_CANCEL for leases[i]; any other err: nothing was renewed, tried again until the deadline.
- * `sent_ns`: before it was sent. On the watchdog's thread. */
+ * HF_CANCEL for leases[i]; any other err: nothing was renewed, tried again until the
+ * deadline. `sent_ns`: before it was sent. On the watchdog's thread. */
 void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes);
 
 /* The deadline of a lease of ttl_ms whose request was made at sent_ns. */

@@ -1,0 +1,50 @@
+/* lease.c - the deadline of a lease: lock-free, and never back from LOST. */
+#include "lock/lease.h"
+
+#include "base/clock.h"
+
+enum {
+    MARGIN_LEAST_MS = 50, /* what a holder needs to stop */
+    DRIFT_MS = 2
+};
+
+uint64_t hf_lease_deadline(uint64_t sent_ns, uint32_t ttl_ms)
+{
+    uint64_t ttl_ns = ttl_ms * HF_MS_NS, margin_ns = ttl_ns / 50;
+    if (margin_ns < MARGIN_LEAST_MS * HF_MS_NS)
+        margin_ns = MARGIN_LEAST_MS * HF_MS_NS;
+    uint64_t cut_ns = ttl_ns / 100 + DRIFT_MS * HF_MS_NS + margin_ns;
+    return ttl_ns > cut_ns ? sent_ns + ttl_ns - cut_ns : sent_ns;
+}
+
+bool hf_lease_lost(const hf_lease *lease)
+{
+    /* Logically const: it only writes down what the clock has decided already. */
+    _Atomic uint64_t *deadline = &((hf_lease *)lease)->deadline_ns;
+    uint64_t at_ns = atomic_load(deadline);
+    while (at_ns != 0 && hf_boot_ns() >= at_ns)
+        if (atomic_compare_exchange_weak(deadline, &at_ns, 0))
+            return true;
+    return at_ns == 0;
+}
+
+uint64_t hf_lease_deadline_ns(const hf_lease *lease)
+{
+    return atomic_load(&lease->deadline_ns);
+}
+
+void *hf_lease_user(const hf_lease *lease)
+{
+    return lease->user;
+}
+
+bool hf_lease_raise(hf_lease *lease, uint64_t to_ns)
+{
+    uint64_t at_ns = atomic_load(&lease->deadline_ns);
+    while (!hf_lease_lost(lease)) {
+        if (to_ns <= at_ns ||
+            atomic_compare_exchange_weak(&lease->deadline_ns, &at_ns, to_ns))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,85 @@
+/* lease_heap.c - the heap of lock/lease.h. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "lock/lease.h"
+
+enum { FIRST_CAP = 64 };
+
+bool hf_lease_heap_reserve(hf_lease_heap *heap, size_t more)
+{
+    if (heap->n + more <= heap->cap)
+        return true;
+    size_t cap = heap->cap == 0 ? FIRST_CAP : heap->cap;
+    while (cap < heap->n + more)
+        cap *= 2;
+    hf_lease_slot *slots = realloc(heap->slots, cap * sizeof *slots);
+    if (slots == NULL)
+        return false;
+    heap->slots = slots;
+    heap->cap = cap;
+    return true;
+}
+
+static void place(hf_lease_heap *heap, size_t at, hf_lease_slot slot)
+{
+    heap->slots[at] = slot;
+    slot.lease->at = at;
+}
+
+static void rise(hf_lease_heap *heap, size_t at, hf_lease_slot slot)
+{
+    while (at > 0 && slot.due_ns < heap->slots[(at - 1) / 2].due_ns) {
+        place(heap, at, heap->slots[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    place(heap, at, slot);
+}
+
+static void sink(hf_lease_heap *heap, size_t at, hf_lease_slot slot)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= heap->n)
+            break;
+        if (child + 1 < heap->n &&
+            heap->slots[child + 1].due_ns < heap->slots[child].due_ns)
+            child++;
+        if (slot.due_ns <= heap->slots[child].due_ns)
+            break;
+        place(heap, at, heap->slots[child]);
+        at = child;
+    }
+    place(heap, at, slot);
+}
+
+static void settle(hf_lease_heap *heap, size_t at, hf_lease_slot slot)
+{
+    if (at > 0 && slot.due_ns < heap->slots[(at - 1) / 2].due_ns)
+        rise(heap, at, slot);
+    else
+        sink(heap, at, slot);
+}
+
+void hf_lease_heap_put(hf_lease_heap *heap, hf_lease *lease, uint64_t due_ns)
+{
+    size_t at = lease->at == HF_NOT_IN_HEAP ? heap->n++ : lease->at;
+    settle(heap, at, (hf_lease_slot){due_ns, lease});
+}
+
+void hf_lease_heap_take(hf_lease_heap *heap, hf_lease *lease)
+{
+    size_t at = lease->at;
+    if (at == HF_NOT_IN_HEAP)
+        return;
+    lease->at = HF_NOT_IN_HEAP;
+    hf_lease_slot last = heap->slots[--heap->n];
+    if (last.lease != lease)
+        settle(heap, at, last);
+}
+
+void hf_lease_heap_order(hf_lease_heap *heap)
+{
+    for (size_t at = heap->n / 2; at-- > 0;)
+        sink(heap, at, heap->slots[at]);
+}

@@ -1,0 +1,211 @@
+/* renewal.c - leases that are due become batches, and what the answers make of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/lease.h"
+
+enum {
+    REQUEST_MS = 1000,
+    REQUEST_LEAST_MS = 200,
+    RETRY_FIRST_MS = 100,
+    RETRY_LAST_MS = 1000
+};
+
+typedef struct batch {
+    hf_batch shown;
+    hf_watchdog *watchdog;
+    int refs; /* the one that sends, and the answer; the watchdog's thread only */
+    hf_lease *leases[];
+} batch;
+
+void hf_renewal_plan(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
+{
+    uint64_t deadline_ns = atomic_load(&lease->deadline_ns);
+    hf_lease_heap_put(&w->heap, lease, due_ns < deadline_ns ? due_ns : deadline_ns);
+}
+
+/* ---- answers ---- */
+
+static void lose(hf_watchdog *w, hf_lease *lease)
+{
+    atomic_store(&lease->deadline_ns, 0);
+    hf_lease_heap_take(&w->heap, lease);
+    if (!lease->lost)
+        hf_watchdog_note(w, lease, HF_LEASE_LOST);
+    lease->lost = true;
+}
+
+/* A third of the lease, up to a tenth of it less, so that workers drift apart. */
+uint64_t hf_renewal_third_ns(uint32_t ttl_ms, double jitter)
+{
+    double third = (double)ttl_ms * (double)HF_MS_NS / 3;
+    return (uint64_t)(third - third * jitter / 10);
+}
+
+static uint64_t retry_ns(const hf_lease *lease, hf_err err)
+{
+    if (err == HF_NOSCRIPT && lease->failures == 1)
+        return 0; /* by now Redis has it */
+    uint64_t ms = RETRY_FIRST_MS;
+    for (uint32_t i = 1; i < lease->failures && ms < RETRY_LAST_MS; i++)
+        ms *= 2;
+    return (ms < RETRY_LAST_MS ? ms : RETRY_LAST_MS) * HF_MS_NS;
+}
+
+typedef struct verdict {
+    hf_err err;
+    uint64_t sent_ns, now_ns;
+    double jitter;
+} verdict;
+
+/* Under lock. */
+static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err code)
+{
+    bool again = lease->again;
+    lease->in_flight = lease->again = false;
+    if (lease->dropped || lease->lost)
+        return;
+    if (v->err == HF_OK && code == HF_LOST) {
+        lose(w, lease);
+    } else if (v->err == HF_OK && (code == HF_OK || code == HF_CANCEL)) {
+        if (!hf_lease_raise(lease, hf_lease_deadline(v->sent_ns, lease->ttl_ms))) {
+            lose(w, lease);
+            return;
+        }
+        lease->failures = 0;
+        hf_watchdog_note(w, lease, HF_LEASE_RENEWED);
+        if (code == HF_CANCEL && !lease->cancelled) {
+            lease->cancelled = true;
+            hf_watchdog_note(w, lease, HF_LEASE_CANCELLED);
+        }
+        hf_renewal_plan(w, lease,
+                        again
+                            ? v->now_ns
+                            : v->sent_ns + hf_renewal_third_ns(lease->ttl_ms, v->jitter));
+    } else if (hf_lease_lost(lease)) {
+        lose(w, lease);
+    } else {
+        lease->failures++;
+        hf_renewal_plan(w, lease,
+                        again ? v->now_ns : v->now_ns + retry_ns(lease, v->err));
+    }
+}
+
+static void unref_batch(batch *b)
+{
+    if (--b->refs == 0)
+        free(b);
+}
+
+void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err *codes)
+{
+    batch *b = HF_CONTAINER(shown, batch, shown);
+    hf_watchdog *w = b->watchdog;
+    uv_mutex_lock(&w->lock);
+    verdict v = {err, sent_ns, hf_boot_ns(), hf_rng_unit(&w->rng)};
+    for (size_t i = 0; i < shown->n; i++) {
+        settle(w, shown->leases[i], &v, codes == NULL ? HF_OK : codes[i]);
+        hf_watchdog_unref(shown->leases[i]);
+    }
+    uv_mutex_unlock(&w->lock);
+    shown->n = 0; /* answered */
+    unref_batch(b);
+    if (!w->delivering)
+        hf_watchdog_deliver(w);
+}
+
+/* ---- renewals ---- */
+
+/* Under lock: finds what is lost, and what is due for a renewal. What will be due soon
+ * goes with it, so that leases taken one by one are renewed together. */
+static size_t collect(hf_watchdog *w, uint64_t now_ns)
+{
+    size_t n = 0;
+    while (w->heap.n > 0 && n < HF_DUE_MAX) {
+        hf_lease_slot first = w->heap.slots[0];
+        hf_lease *lease = first.lease;
+        if (first.due_ns <= now_ns && hf_lease_lost(lease)) {
+            lose(w, lease);
+            continue;
+        }
+        uint64_t soon_ns = n == 0 ? 0 : lease->ttl_ms * HF_MS_NS / 20;
+        if (lease->in_flight || first.due_ns > now_ns + soon_ns)
+            break;
+        lease->in_flight = true;
+        lease->refs++;
+        lease->busy++;
+        hf_renewal_plan(w, lease, UINT64_MAX); /* at its deadline */
+        w->due[n++] = lease;
+    }
+    return n;
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const hf_lease *x = *(hf_lease *const *)a, *y = *(hf_lease *const *)b;
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+static uint32_t timeout_of(const hf_watchdog *w, hf_lease *const *leases, size_t n)
+{
+    uint32_t ms = w->opts.client.request_timeout_ms;
+    ms = ms == 0 ? REQUEST_MS : ms;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t tenth = leases[i]->ttl_ms / 10;
+        tenth = tenth < REQUEST_LEAST_MS ? REQUEST_LEAST_MS : tenth;
+        ms = tenth < ms ? tenth : ms;
+    }
+    return ms;
+}
+
+/* Sends one batch, of leases that are busy, and makes them not busy. */
+static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
+{
+    batch *b = malloc(sizeof *b + n * sizeof(hf_lease *));
+    if (b != NULL) {
+        b->watchdog = w;
+        b->refs = 2;
+        memcpy(b->leases, leases, n * sizeof(hf_lease *));
+        b->shown = (hf_batch){leases[0]->group, n, b->leases, timeout_of(w, leases, n)};
+        w->opts.renew(w->client, &b->shown, w->opts.arg);
+    }
+    uv_mutex_lock(&w->lock);
+    verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0};
+    for (size_t i = 0; i < n; i++) {
+        hf_watchdog_not_busy(w, leases[i]);
+        if (b == NULL) {
+            settle(w, leases[i], &v, HF_OK);
+            hf_watchdog_unref(leases[i]);
+        }
+    }
+    uv_mutex_unlock(&w->lock);
+    if (b != NULL)
+        unref_batch(b);
+}
+
+static void send_all(hf_watchdog *w, size_t n)
+{
+    size_t max = w->opts.batch_max;
+    qsort(w->due, n, sizeof(hf_lease *), by_group);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from; to < n && to - from < max; to++)
+            if (w->due[to]->group != w->due[from]->group)
+                break;
+        send_batch(w, w->due + from, to - from);
+    }
+}
+
+void hf_renewal_send_due(hf_watchdog *w)
+{
+    size_t n;
+    w->delivering = true; /* not in between, but once at the end */
+    do {
+        uv_mutex_lock(&w->lock);
+        n = collect(w, hf_boot_ns());
+        uv_mutex_unlock(&w->lock);
+        send_all(w, n);
+    } while (n == HF_DUE_MAX);
+    w->delivering = false;
+}

@@ -1,0 +1,344 @@
+/* watchdog.c - lock/watchdog.h.
+ *
+ * One heap holds every lease by when something is to be done about it: its next renewal,
+ * and while one is under way its deadline. A timer on CLOCK_BOOTTIME is set to the first
+ * of them; any thread may set it, so adding and dropping cost no system call unless a
+ * lease is due before all others.
+ *
+ *   timer -> collect what is due (and what soon will be) -> batches -> renew() ... answer
+ *                 '-> deadline passed: LOST                      held: next third;
+ * failed: soon
+ *
+ * Believing is always the last step: an answer counts only if the deadline has not passed
+ * at the moment when it is handled, however early it was sent or had arrived. So a
+ * process that was stopped for a while comes back to leases that are lost, not to late
+ * good news.
+ *
+ * The lock is never held while the user's functions run. What they run with is `busy`,
+ * and hf_watchdog_drop() waits for it. */
+#include "lock/watchdog.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/lease.h"
+
+enum { BATCH_MAX = 500 };
+
+/* ---- the timer, the line of events, references; all under lock ---- */
+
+static void set_timer(hf_watchdog *w, uint64_t at_ns)
+{
+    struct itimerspec spec = {0};
+    at_ns = at_ns == 0 ? 1 : at_ns; /* zero would be "never" */
+    spec.it_value.tv_sec = (time_t)(at_ns / (1000 * HF_MS_NS));
+    spec.it_value.tv_nsec = (long)(at_ns % (1000 * HF_MS_NS));
+    int failed = timerfd_settime(w->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+    HF_ASSERT(failed == 0);
+    w->armed_ns = at_ns;
+}
+
+static void arm(hf_watchdog *w)
+{
+    if (w->heap.n > 0 && w->heap.slots[0].due_ns < w->armed_ns)
+        set_timer(w, w->heap.slots[0].due_ns);
+}
+
+void hf_watchdog_unref(hf_lease *lease)
+{
+    HF_ASSERT(lease->refs > 0);
+    if (--lease->refs == 0 && lease->dropped)
+        free(lease);
+}
+
+void hf_watchdog_note(hf_watchdog *w, hf_lease *lease, hf_lease_event event)
+{
+    if (lease->events == 0) {
+        lease->refs++;
+        lease->next_event = NULL;
+        if (w->last_event != NULL)
+            w->last_event->next_event = lease;
+        else
+            w->events = lease;
+        w->last_event = lease;
+    }
+    lease->events |= 1U << event;
+}
+
+void hf_watchdog_not_busy(hf_watchdog *w, hf_lease *lease)
+{
+    if (--lease->busy == 0 && w->waiters > 0)
+        uv_cond_broadcast(&w->idle);
+}
+
+/* Not under lock: tells what is in line. A lease that was dropped meanwhile is not told
+ * of. */
+void hf_watchdog_deliver(hf_watchdog *w)
+{
+    static const hf_lease_event order[] = {HF_LEASE_RENEWED, HF_LEASE_CANCELLED,
+                                           HF_LEASE_LOST};
+    uv_mutex_lock(&w->lock);
+    while (w->events != NULL) {
+        hf_lease *lease = w->events;
+        unsigned events = lease->events;
+        w->events = lease->next_event;
+        if (w->events == NULL)
+            w->last_event = NULL;
+        lease->events = 0;
+        if (!lease->dropped) {
+            lease->busy++;
+            uv_mutex_unlock(&w->lock);
+            for (size_t i = 0; i < HF_COUNT(order); i++)
+                if (events & 1U << order[i])
+                    w->opts.on_event(lease->user, lease, order[i], w->opts.arg);
+            uv_mutex_lock(&w->lock);
+            hf_watchdog_not_busy(w, lease);
+        }
+        hf_watchdog_unref(lease);
+    }
+    arm(w);
+    uv_mutex_unlock(&w->lock);
+}
+
+/* ---- the thread ---- */
+
+static void on_timer(uv_poll_t *poll, int status, int events);
+
+static void on_client_closed(void *arg)
+{
+    hf_watchdog *w = arg;
+    w->client = NULL;
+    uv_close((uv_handle_t *)&w->timer, NULL);
+}
+
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_watchdog *w = arg;
+    if (w->opts.on_client != NULL)
+        w->opts.on_client(client, err, detail, w->opts.arg);
+    if (err == HF_OK)
+        hf_watchdog_verify(w); /* nobody knows what happened while it was away */
+}
+
+static void on_timer(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    hf_watchdog *w = poll->data;
+    uv_mutex_lock(&w->lock);
+    w->armed_ns = UINT64_MAX;
+    uint64_t times;
+    ssize_t n = read(w->timer_fd, &times, sizeof times);
+    (void)n; /* nothing there: it was set anew meanwhile, and what is due is done all the
+                same */
+    bool stopping = w->stopping;
+    uv_mutex_unlock(&w->lock);
+    if (stopping) {
+        uv_poll_stop(&w->timer);
+        hf_client_close(w->client, on_client_closed, w);
+        return;
+    }
+    hf_renewal_send_due(w);
+    hf_watchdog_deliver(w);
+}
+
+static void run_thread(void *arg)
+{
+    hf_watchdog *w = arg;
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+}
+
+/* ---- life ---- */
+
+static hf_err start_thread(hf_watchdog *w)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all,
+                    &before); /* the thread inherits it: signals are not ours */
+    int failed = uv_thread_create(&w->thread, run_thread, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0 ? HF_OK : HF_SYSTEM;
+}
+
+static void free_watchdog(hf_watchdog *w)
+{
+    int failed = uv_loop_close(&w->loop);
+    HF_ASSERT(failed == 0);
+    close(w->timer_fd);
+    uv_cond_destroy(&w->idle);
+    uv_mutex_destroy(&w->lock);
+    free(w->heap.slots);
+    free(w);
+}
+
+/* The loop, the timer, the lock. False: nothing is left of them. */
+static bool make_loop(hf_watchdog *w)
+{
+    w->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (w->timer_fd < 0)
+        return false;
+    if (uv_mutex_init(&w->lock) != 0)
+        goto close_timer;
+    if (uv_cond_init(&w->idle) != 0)
+        goto destroy_lock;
+    if (uv_loop_init(&w->loop) != 0)
+        goto destroy_idle;
+    if (uv_poll_init(&w->loop, &w->timer, w->timer_fd) != 0)
+        goto close_loop;
+    w->timer.data = w;
+    return true;
+close_loop:
+    (void)uv_loop_close(&w->loop); /* it has no handles */
+destroy_idle:
+    uv_cond_destroy(&w->idle);
+destroy_lock:
+    uv_mutex_destroy(&w->lock);
+close_timer:
+    close(w->timer_fd);
+    return false;
+}
+
+hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
+                         char detail[HF_DETAIL_SIZE])
+{
+    hf_watchdog *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return HF_NOMEM;
+    if (!make_loop(w)) {
+        free(w);
+        return HF_SYSTEM;
+    }
+    w->opts = *opts;
+    w->opts.batch_max = opts->batch_max == 0 ? BATCH_MAX : opts->batch_max;
+    w->armed_ns = UINT64_MAX;
+    w->rng.state = hf_boot_ns() ^ (uint64_t)getpid() << 32;
+    hf_client_opts client = opts->client;
+    client.loop = &w->loop;
+    client.on_event = on_client;
+    client.arg = w;
+    hf_err err = hf_client_open(&w->client, &client, detail);
+    if (err == HF_OK) {
+        uv_poll_start(&w->timer, UV_READABLE, on_timer);
+        err = start_thread(w);
+        if (err == HF_OK) {
+            *out = w;
+            return HF_OK;
+        }
+        uv_poll_stop(&w->timer);
+        hf_client_close(w->client, on_client_closed, w);
+    } else {
+        uv_close((uv_handle_t *)&w->timer, NULL);
+    }
+    uv_run(&w->loop, UV_RUN_DEFAULT); /* until all of it is closed */
+    free_watchdog(w);
+    return err;
+}
+
+void hf_watchdog_stop(hf_watchdog *w)
+{
+    if (w == NULL)
+        return;
+    uv_mutex_lock(&w->lock);
+    HF_ASSERT(w->n_leases == 0);
+    w->stopping = true;
+    set_timer(w, 0);
+    uv_mutex_unlock(&w->lock);
+    uv_thread_join(&w->thread);
+    free_watchdog(w);
+}
+
+/* ---- leases come and go ---- */
+
+/* Under lock, and there is room in the heap. */
+static hf_lease *add_one(hf_watchdog *w, size_t group, uint32_t ttl_ms,
+                         uint64_t deadline_ns, uint64_t due_ns)
+{
+    hf_lease *lease = malloc(sizeof *lease);
+    if (lease == NULL)
+        return NULL;
+    *lease = (hf_lease){.group = group, .ttl_ms = ttl_ms, .at = HF_NOT_IN_HEAP};
+    atomic_init(&lease->deadline_ns, deadline_ns);
+    hf_renewal_plan(w, lease, due_ns);
+    w->n_leases++;
+    return lease;
+}
+
+void hf_watchdog_add_many(hf_watchdog *w, size_t group, uint32_t ttl_ms, uint64_t sent_ns,
+                          bool renew_now, void *const *users, hf_lease **leases, size_t n)
+{
+    uint64_t deadline_ns = hf_lease_deadline(sent_ns, ttl_ms);
+    uv_mutex_lock(&w->lock);
+    bool room = hf_lease_heap_reserve(&w->heap, n);
+    uint64_t due_ns =
+        renew_now ? 0 : sent_ns + hf_renewal_third_ns(ttl_ms, hf_rng_unit(&w->rng));
+    for (size_t i = 0; i < n; i++) {
+        leases[i] = room ? add_one(w, group, ttl_ms, deadline_ns, due_ns) : NULL;
+        if (leases[i] != NULL)
+            leases[i]->user = users[i];
+    }
+    arm(w);
+    uv_mutex_unlock(&w->lock);
+}
+
+hf_lease *hf_watchdog_add(hf_watchdog *w, size_t group, uint32_t ttl_ms, uint64_t sent_ns,
+                          bool renew_now, void *user)
+{
+    hf_lease *lease;
+    hf_watchdog_add_many(w, group, ttl_ms, sent_ns, renew_now, &user, &lease, 1);
+    return lease;
+}
+
+/* Under lock. */
+static void drop_one(hf_watchdog *w, hf_lease *lease)
+{
+    while (lease->busy > 0) {
+        uv_thread_t self = uv_thread_self();
+        HF_ASSERT(!uv_thread_equal(&self, &w->thread)); /* it would wait for itself */
+        w->waiters++;
+        uv_cond_wait(&w->idle, &w->lock);
+        w->waiters--;
+    }
+    HF_ASSERT(!lease->dropped);
+    hf_lease_heap_take(&w->heap, lease);
+    w->n_leases--;
+    lease->dropped = true;
+    if (lease->refs == 0)
+        free(lease);
+}
+
+void hf_watchdog_drop_many(hf_watchdog *w, hf_lease *const *leases, size_t n)
+{
+    uv_mutex_lock(&w->lock);
+    for (size_t i = 0; i < n; i++)
+        if (leases[i] != NULL)
+            drop_one(w, leases[i]);
+    uv_mutex_unlock(&w->lock);
+}
+
+void hf_watchdog_drop(hf_watchdog *w, hf_lease *lease)
+{
+    hf_watchdog_drop_many(w, &lease, 1);
+}
+
+void hf_watchdog_verify(hf_watchdog *w)
+{
+    uv_mutex_lock(&w->lock);
+    for (size_t i = 0; i < w->heap.n; i++) {
+        hf_lease_slot *slot = &w->heap.slots[i];
+        if (slot->lease->in_flight)
+            slot->lease->again =
+                true; /* what is under way may be older than the reason */
+        else
+            slot->due_ns = 0;
+    }
+    hf_lease_heap_order(&w->heap);
+    arm(w);
+    uv_mutex_unlock(&w->lock);
+}
