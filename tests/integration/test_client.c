@@ -2,7 +2,6 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,31 +103,6 @@ static void it_connects_through_tcp_by_address_and_by_name(void **state)
         assert_string_equal(hf_fixture_command(&redis, "GETDEL where"), "there");
         assert_string_equal(hf_fixture_command(&redis, "SELECT 0"), "OK");
     }
-}
-
-static void every_address_of_a_name_gets_its_share_of_the_time(void **state)
-{
-    (void)state;
-    /* On most machines `localhost` is ::1 first. What listens there takes the connection
-     * and says nothing; the server is at the next address, with the same port. */
-    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in6 at = {.sin6_family = AF_INET6,
-                              .sin6_port = htons(redis.port),
-                              .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    const int on = 1;
-    if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0 ||
-        bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || listen(fd, 8) != 0) {
-        close(fd);
-        skip(); /* this machine has no IPv6 */
-    }
-    char url[64];
-    hf_client_rig rig;
-    (void)snprintf(url, sizeof url, "redis://localhost:%u", redis.port);
-    hf_client_rig_open(&rig, url, &(hf_client_opts){.connect_timeout_ms = 1000});
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    assert_int_equal(rig.lost, 0);
-    hf_client_rig_close(&rig);
-    close(fd);
 }
 
 static void its_socket_is_closed_on_exec(void **state)
@@ -542,7 +516,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(it_connects_through_a_unix_socket_and_tells_what_the_server_is),
         CASE(it_connects_through_tcp_by_address_and_by_name),
-        CASE(every_address_of_a_name_gets_its_share_of_the_time),
         CASE(its_socket_is_closed_on_exec),
         CASE(a_wrong_or_missing_password_is_told_and_never_repeated),
         CASE(a_user_with_a_password_and_a_database_is_used),

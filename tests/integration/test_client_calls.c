@@ -368,6 +368,25 @@ static void a_client_may_be_reset_inside_an_answer(void **state)
     hf_client_rig_close(&rig);
 }
 
+static void what_had_not_left_before_a_reset_never_leaves(void **state)
+{
+    (void)state;
+    hf_client_rig rig;
+    hf_asked asked[3] = {{.answers = 0}};
+    hf_client_rig_connect(&rig, redis.url);
+    for (size_t i = 0; i < HF_COUNT(asked); i++)
+        assert_int_equal(hf_ask(&rig, &asked[i], 0, "INCR n"), HF_OK);
+    hf_client_reset(rig.client);
+    assert_int_equal(answered(asked, 3), 0); /* not from inside the call */
+    RUN_UNTIL(&rig, SOON_MS, rig.ready == 2);
+    for (size_t i = 0; i < HF_COUNT(asked); i++)
+        assert_int_equal(asked[i].err, HF_UNSURE);
+    assert_string_equal(hf_ask_now(&rig, &asked[0], "PING"), "PONG");
+    assert_string_equal(hf_fixture_command(&redis, "GET n"), "(nil)");
+    assert_int_equal(rig.lost, 1);
+    hf_client_rig_close(&rig);
+}
+
 static void ask_again(hf_asked *asked)
 {
     hf_client_rig *rig = asked->data;
@@ -541,6 +560,7 @@ int main(void)
         CASE(a_client_may_be_closed_inside_an_answer),
         CASE(a_client_may_be_closed_inside_the_answers_of_a_loss),
         CASE(a_client_may_be_reset_inside_an_answer),
+        CASE(what_had_not_left_before_a_reset_never_leaves),
         CASE(an_answer_may_ask_again),
         CASE(every_request_is_answered_once_while_connections_are_cut),
         CASE(writing_to_a_server_that_has_gone_raises_no_signal),

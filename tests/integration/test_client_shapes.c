@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/support/client_rig.h"
+#include "tests/support/eventually.h"
 #include "tests/support/fake_redis.h"
 
 enum { SOON_MS = 5000 };
@@ -159,6 +160,48 @@ static void what_was_answered_before_the_end_counts(void **state)
     leave(&rig);
 }
 
+/* The size of one read of hiredis, which then looks for more and finds the end. */
+static void an_answer_that_fills_a_read_counts_when_the_end_is_behind_it(void **state)
+{
+    (void)state;
+    enum { READ = 16 << 10, HEADER = 8, END = 2 };
+    static char answer[READ + 1];
+    memset(answer, 'x', READ);
+    (void)snprintf(answer, HEADER + 1, "$%d\r\n", READ - HEADER - END);
+    answer[HEADER] = 'x';
+    memcpy(answer + READ - END, "\r\n", END + 1);
+    const hf_fake_step steps[] = {HF_FAKE_EXPECT("GET"), HF_FAKE_SEND(answer),
+                                  HF_FAKE_CLOSE, HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    meet(&rig, steps);
+    assert_int_equal(hf_ask(&rig, &asked, 0, "GET x"), HF_OK);
+    uv_run(&rig.loop, UV_RUN_NOWAIT); /* it is sent */
+    EVENTUALLY(SOON_MS, hf_fake_done(&fake));
+    RUN_UNTIL(&rig, SOON_MS, asked.answers == 1);
+    assert_int_equal(asked.err, HF_OK);
+    RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
+    leave(&rig);
+}
+
+static void an_answer_counts_when_the_next_request_cannot_be_written(void **state)
+{
+    (void)state;
+    static const hf_fake_step steps[] = {HF_FAKE_EXPECT("ONE"), HF_FAKE_SEND(":1\r\n"),
+                                         HF_FAKE_CLOSE, HF_FAKE_END};
+    hf_client_rig rig;
+    hf_asked one = {.answers = 0}, two = {.answers = 0};
+    meet(&rig, steps);
+    assert_int_equal(hf_ask(&rig, &one, 0, "ONE"), HF_OK);
+    uv_run(&rig.loop, UV_RUN_NOWAIT);
+    EVENTUALLY(SOON_MS, hf_fake_done(&fake));
+    assert_int_equal(hf_ask(&rig, &two, 0, "TWO"), HF_OK);
+    RUN_UNTIL(&rig, SOON_MS, two.answers == 1);
+    assert_int_equal(one.number, 1);
+    assert_int_equal(two.err, HF_UNSURE);
+    leave(&rig);
+}
+
 static void an_answer_that_nobody_asked_for_ends_the_connection_only(void **state)
 {
     (void)state;
@@ -231,6 +274,8 @@ int main(void)
         cmocka_unit_test(a_password_that_the_server_repeats_is_not_passed_on),
         cmocka_unit_test(half_an_answer_is_none),
         cmocka_unit_test(what_was_answered_before_the_end_counts),
+        cmocka_unit_test(an_answer_that_fills_a_read_counts_when_the_end_is_behind_it),
+        cmocka_unit_test(an_answer_counts_when_the_next_request_cannot_be_written),
         cmocka_unit_test(an_answer_that_nobody_asked_for_ends_the_connection_only),
         cmocka_unit_test(bytes_that_are_no_answer_leave_the_request_unsure),
         cmocka_unit_test(an_answer_after_the_deadline_is_not_taken_for_that_of_another),
