@@ -1,0 +1,231 @@
+/* batch.c - see batch.h. */
+#include "producer/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "producer/wait.h"
+#include "queue/record.h"
+
+enum { FIRST_SLOTS = 8, FIRST_PARTS = 4 };
+
+/* An offset into a batch's bytes fits in 32 bits. */
+_Static_assert(HF_BATCH_BYTES < UINT32_MAX, "a batch is addressed with 32 bits");
+
+hf_batch *hf_batch_new(struct hf_lane *lane)
+{
+    hf_batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL)
+        return NULL;
+    batch->lane = lane;
+    hf_buf_init(&batch->bytes, HF_BATCH_BYTES);
+    return batch;
+}
+
+void hf_batch_free(hf_batch *batch)
+{
+    if (batch == NULL)
+        return;
+    hf_buf_done(&batch->bytes);
+    free(batch->slots);
+    free(batch->parts);
+    free(batch->items);
+    free(batch);
+}
+
+/* Room for one more element; NULL and no change: out of memory. */
+static void *grown(void *array, size_t n, size_t *cap, size_t first, size_t size)
+{
+    if (n < *cap)
+        return array;
+    size_t more = *cap == 0 ? first : 2 * *cap;
+    void *moved = realloc(array, more * size);
+    if (moved != NULL)
+        *cap = more;
+    return moved;
+}
+
+hf_err hf_batch_add(hf_batch *batch, const hf_job *job, const char *id, uint32_t place,
+                    int64_t created_ms)
+{
+    hf_slot *slots =
+        grown(batch->slots, batch->n, &batch->slots_cap, FIRST_SLOTS, sizeof *slots);
+    if (slots == NULL)
+        return HF_NOMEM;
+    batch->slots = slots;
+
+    size_t start = batch->bytes.len;
+    if (job->id != NULL)
+        id = job->id;
+    hf_buf_add(&batch->bytes, id, strlen(id) + 1);
+    size_t record = batch->bytes.len;
+    hf_record_write(&batch->bytes, job, created_ms);
+    if (hf_buf_err(&batch->bytes) != HF_OK) {
+        batch->bytes.len = start;
+        batch->bytes.err = HF_OK;
+        return HF_NOMEM; /* never too big: it was measured before it was taken */
+    }
+    slots[batch->n++] =
+        (hf_slot){.id_at = (uint32_t)start,
+                  .record_at = (uint32_t)record,
+                  .record_len = (uint32_t)(batch->bytes.len - record),
+                  .place = place,
+                  .due_ms = job->delay_ms > 0 ? -job->delay_ms : job->at_ms};
+    return HF_OK;
+}
+
+hf_err hf_batch_end_part(hf_batch *batch, const hf_part *part)
+{
+    hf_part *parts = grown(batch->parts, batch->n_parts, &batch->parts_cap, FIRST_PARTS,
+                           sizeof *parts);
+    if (parts == NULL)
+        return HF_NOMEM;
+    batch->parts = parts;
+    parts[batch->n_parts++] = *part;
+    return HF_OK;
+}
+
+void hf_batch_rewind(hf_batch *batch, size_t n)
+{
+    if (n >= batch->n)
+        return;
+    batch->bytes.len = batch->slots[n].id_at;
+    batch->n = n;
+}
+
+/* A delay counts from the call, so what a job has waited here is taken off it. */
+static int64_t due_now(int64_t due_ms, int64_t waited_ms)
+{
+    if (due_ms >= 0)
+        return due_ms;
+    return -due_ms > waited_ms ? due_ms + waited_ms : 0;
+}
+
+hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns)
+{
+    hf_enqueue_item *items = malloc(batch->n * sizeof *items);
+    if (items == NULL)
+        return HF_NOMEM;
+    const char *bytes = batch->bytes.data;
+    size_t i = 0;
+    for (size_t p = 0; p < batch->n_parts; p++) {
+        const hf_part *part = &batch->parts[p];
+        int64_t waited_ms = (int64_t)((now_ns - part->taken_ns) / HF_MS_NS);
+        for (size_t end = i + part->n; i < end; i++) {
+            const hf_slot *slot = &batch->slots[i];
+            items[i] =
+                (hf_enqueue_item){.id = bytes + slot->id_at,
+                                  .due_ms = due_now(slot->due_ms, waited_ms),
+                                  .record = {bytes + slot->record_at, slot->record_len}};
+        }
+    }
+    HF_ASSERT(i == batch->n);
+    batch->items = items;
+    batch->sealed_ns = now_ns;
+    return HF_OK;
+}
+
+/* ---- telling ---- */
+
+/* What Redis said of one job. Which set a known id is in is only worth a word. */
+static hf_err one_answer(const hf_outcome *outcome, size_t i, const char **detail)
+{
+    *detail = outcome->detail;
+    if (outcome->err != HF_OK || outcome->codes == NULL)
+        return outcome->err;
+    int64_t code = hf_reply_int(hf_reply_at(outcome->codes, i));
+    if (code == HF_OK)
+        return HF_OK;
+    if (code == HF_RUNNING || code == HF_DEAD)
+        *detail = hf_err_text((hf_err)code);
+    return HF_EXISTS;
+}
+
+static void tell_callback(const hf_batch *batch, const hf_part *part, size_t i,
+                          const hf_outcome *outcome)
+{
+    hf_enqueue_result result;
+    const char *detail;
+    if (part->cb == NULL)
+        return;
+    result.err = one_answer(outcome, i, &detail);
+    const char *id = batch->bytes.data + batch->slots[i].id_at;
+    memcpy(result.id, id, strlen(id) + 1);
+    part->cb(&result, detail, part->arg);
+}
+
+static void tell_waiter(const hf_batch *batch, const hf_part *part, size_t first,
+                        uv_mutex_t *lock, const hf_outcome *outcome)
+{
+    uv_mutex_lock(lock);
+    hf_waiter *waiter = part->waiter;
+    for (size_t i = first; i < first + part->n && waiter->results != NULL; i++) {
+        const char *detail;
+        waiter->results[batch->slots[i].place].err = one_answer(outcome, i, &detail);
+    }
+    hf_waiter_told(waiter, outcome->err, outcome->detail);
+    uv_mutex_unlock(lock);
+}
+
+void hf_batch_tell(hf_batch *batch, uv_mutex_t *lock, const hf_outcome *outcome)
+{
+    size_t first = 0;
+    for (size_t p = 0; p < batch->n_parts; p++) {
+        const hf_part *part = &batch->parts[p];
+        if (part->waiter != NULL)
+            tell_waiter(batch, part, first, lock, outcome);
+        else
+            tell_callback(batch, part, first, outcome);
+        first += part->n;
+    }
+}
+
+/* ---- a line of batches ---- */
+
+static void link_between(hf_batches *list, hf_batch *prev, hf_batch *batch,
+                         hf_batch *next)
+{
+    batch->prev = prev;
+    batch->next = next;
+    if (prev != NULL)
+        prev->next = batch;
+    else
+        list->first = batch;
+    if (next != NULL)
+        next->prev = batch;
+    else
+        list->last = batch;
+}
+
+void hf_batches_append(hf_batches *list, hf_batch *batch)
+{
+    link_between(list, list->last, batch, NULL);
+}
+
+void hf_batches_prepend(hf_batches *list, hf_batch *batch)
+{
+    link_between(list, NULL, batch, list->first);
+}
+
+void hf_batches_by_number(hf_batches *list, hf_batch *batch)
+{
+    hf_batch *after = list->last;
+    while (after != NULL && after->number > batch->number)
+        after = after->prev;
+    link_between(list, after, batch, after == NULL ? list->first : after->next);
+}
+
+void hf_batches_remove(hf_batches *list, hf_batch *batch)
+{
+    if (batch->prev != NULL)
+        batch->prev->next = batch->next;
+    else
+        list->first = batch->next;
+    if (batch->next != NULL)
+        batch->next->prev = batch->prev;
+    else
+        list->last = batch->prev;
+    batch->next = batch->prev = NULL;
+}

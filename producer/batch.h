@@ -1,0 +1,108 @@
+/* batch.h - the jobs of one queue that travel as one request.
+ *
+ * A batch is filled by whoever calls, is sealed when it is sent for the first time, and
+ * keeps what it sends until it is answered, so that sending it again costs nothing. All
+ * bytes of all its jobs are in one buffer. Its parts say whose jobs they are; a part is
+ * never split.
+ *
+ *   filled (open: in the inbox, more may join) -> sealed, sent -> told -> freed
+ */
+#ifndef HF_PRODUCER_BATCH_H
+#define HF_PRODUCER_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "base/buf.h"
+#include "queue/ops.h"
+
+struct hf_engine;
+struct hf_lane;
+struct hf_waiter;
+
+enum {
+    HF_SHARED_JOBS = 1000,     /* of several calls in one batch */
+    HF_SHARED_BYTES = 4 << 20, /* the same */
+    HF_JOB_OVERHEAD = 128 /* bytes of a job beside its id, type and payload, at most */
+};
+
+/* The jobs of one call: of one hf_enqueue(), or of one that waits. */
+typedef struct hf_part {
+    size_t n;
+    uint64_t taken_ns;
+    struct hf_waiter *waiter; /* NULL: cb is told */
+    hf_enqueue_cb cb;         /* may be NULL */
+    void *arg;
+} hf_part;
+
+typedef struct hf_slot {
+    uint32_t id_at, record_at, record_len; /* in the batch's bytes */
+    uint32_t place;                        /* of the job in its call */
+    int64_t due_ms;                        /* as in hf_enqueue_item */
+} hf_slot;
+
+typedef struct hf_batch {
+    struct hf_batch *next, *prev;
+    struct hf_engine *engine; /* borrowed; set when it is sent */
+    struct hf_lane *lane;     /* borrowed */
+    hf_buf bytes;
+    hf_slot *slots;
+    size_t n, slots_cap;
+    hf_part *parts;
+    size_t n_parts, parts_cap;
+    hf_enqueue_item *items; /* what is sent; NULL until it is sealed */
+    size_t charge;          /* bytes that the inbox counts for it */
+    uint64_t taken_ns;      /* of the first part */
+    uint64_t deadline_ns;   /* of the first part, never later than that of another */
+    uint64_t sealed_ns;
+    uint64_t number; /* 0: not given yet */
+    bool numbered;   /* the number is the caller's */
+    bool doubted;    /* it was sent, and no answer came */
+    bool told;       /* its parts have their answers */
+    hf_err refused;  /* how Redis last refused it, HF_OK if it never did */
+} hf_batch;
+
+/* How a request ended: one answer for all of its jobs, or with HF_OK one for each. */
+typedef struct hf_outcome {
+    hf_err err;
+    const hf_reply *codes; /* NULL: HF_OK each */
+    const char *detail;    /* never NULL */
+} hf_outcome;
+
+/* NULL: out of memory. */
+hf_batch *hf_batch_new(struct hf_lane *lane);
+void hf_batch_free(hf_batch *batch); /* NULL is fine */
+
+/* Appends a job of the lane's queue; `id` is its id when it has none of its own, `place`
+ * its place in its call. HF_NOMEM: the batch is as it was. */
+HF_MUSTCHECK hf_err hf_batch_add(hf_batch *batch, const hf_job *job, const char *id,
+                                 uint32_t place, int64_t created_ms);
+
+/* Makes the last part->n jobs a part. HF_NOMEM: they are none yet. */
+HF_MUSTCHECK hf_err hf_batch_end_part(hf_batch *batch, const hf_part *part);
+
+/* Takes back all jobs but the first n, which belong to no part yet. */
+void hf_batch_rewind(hf_batch *batch, size_t n);
+
+/* Makes what is sent. From now on the wait counts from now_ns. HF_NOMEM: nothing
+ * happened. */
+HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
+
+/* Gives every part its answer. The lock guards the waiters; callbacks run without it. */
+void hf_batch_tell(hf_batch *batch, uv_mutex_t *lock, const hf_outcome *outcome);
+
+/* ---- a line of batches ---- */
+
+typedef struct hf_batches {
+    hf_batch *first, *last;
+} hf_batches;
+
+void hf_batches_append(hf_batches *list, hf_batch *batch);
+void hf_batches_by_number(hf_batches *list, hf_batch *batch); /* lowest first */
+void hf_batches_prepend(hf_batches *list, hf_batch *batch);
+void hf_batches_remove(hf_batches *list, hf_batch *batch);
+
+#endif

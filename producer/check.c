@@ -1,0 +1,159 @@
+/* check.c - see check.h. */
+#include "producer/check.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    DEADLINE_DEFAULT_MS = 5000,
+    DEADLINE_MAX_MS = 600000,
+    BUFFER_JOBS_DEFAULT = 10000,
+    BUFFER_BYTES_DEFAULT = 64 << 20
+};
+/* The end of the year 9999. A score is a double, exact to 2^53; this is well below. */
+#define TIME_MAX_MS INT64_C(253402300799999)
+#define NAME_RULE "1 to 128 characters of A-Z a-z 0-9 . _ : -"
+
+hf_err hf_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
+{
+    va_list args;
+    if (detail == NULL)
+        return err;
+    va_start(args, format);
+    (void)vsnprintf(detail, HF_DETAIL_SIZE, format, args);
+    va_end(args);
+    return err;
+}
+
+const char *hf_job_queue(const hf_job *job)
+{
+    return job->queue != NULL ? job->queue : HF_DEFAULT_QUEUE;
+}
+
+static hf_err bad_name(char *detail, size_t i, const char *what, const char *name)
+{
+    if (name == NULL)
+        return hf_say(detail, HF_INVALID, "job %zu: expected a %s, found none", i, what);
+    return hf_say(detail, HF_INVALID,
+                  "job %zu: expected as its %s " NAME_RULE ", found '%.64s'", i, what,
+                  name);
+}
+
+static hf_err check_when(const hf_job *job, size_t i, char *detail)
+{
+    if (job->delay_ms != 0 && job->at_ms != 0)
+        return hf_say(detail, HF_INVALID,
+                      "job %zu: expected delay_ms or at_ms, found both", i);
+    if (job->delay_ms < 0 || job->delay_ms > TIME_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "job %zu: expected a delay_ms of 0..%" PRId64 ", found %" PRId64, i,
+                      TIME_MAX_MS, job->delay_ms);
+    if (job->at_ms < 0 || job->at_ms > TIME_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "job %zu: expected an at_ms of 0..%" PRId64 ", found %" PRId64, i,
+                      TIME_MAX_MS, job->at_ms);
+    return HF_OK;
+}
+
+/* `like` was checked before: what is the same text need not be looked at again. */
+static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job *like,
+                        size_t i, char *detail)
+{
+    const char *queue = hf_job_queue(job);
+    if ((like == NULL || like->queue != job->queue) && !hf_name_ok(queue))
+        return bad_name(detail, i, "queue", queue);
+    if ((like == NULL || like->type != job->type) && !hf_name_ok(job->type))
+        return bad_name(detail, i, "type", job->type);
+    if (job->id != NULL && !hf_name_ok(job->id))
+        return bad_name(detail, i, "id", job->id);
+    if (job->payload == NULL && job->payload_len != 0)
+        return hf_say(detail, HF_INVALID,
+                      "job %zu: expected %zu bytes of payload, found NULL", i,
+                      job->payload_len);
+    if (job->payload_len > bounds->payload_max)
+        return hf_say(detail, HF_TOOBIG,
+                      "job %zu: expected at most %" PRIu32 " bytes of payload, found %zu",
+                      i, bounds->payload_max, job->payload_len);
+    return check_when(job, i, detail);
+}
+
+size_t hf_job_bytes(const hf_job *job)
+{
+    size_t id = job->id != NULL ? strlen(job->id) : HF_NEW_ID_LEN;
+    return id + strlen(job->type) + job->payload_len + HF_JOB_OVERHEAD;
+}
+
+hf_err hf_check_jobs(const hf_bounds *bounds, const hf_job *jobs, size_t n, size_t *bytes,
+                     bool *one_queue, char detail[HF_DETAIL_SIZE])
+{
+    if (jobs == NULL || n == 0)
+        return hf_say(detail, HF_INVALID, "expected at least one job, found none");
+    if (n > HF_BATCH_JOBS)
+        return hf_say(detail, HF_TOOBIG, "expected at most %d jobs, found %zu",
+                      HF_BATCH_JOBS, n);
+    if (n > bounds->buffer_jobs)
+        return hf_say(detail, HF_TOOBIG,
+                      "expected at most the buffer's %" PRIu32 " jobs, found %zu",
+                      bounds->buffer_jobs, n);
+    size_t max =
+        bounds->buffer_bytes < HF_BATCH_BYTES ? bounds->buffer_bytes : HF_BATCH_BYTES;
+    *bytes = 0;
+    *one_queue = true;
+    for (size_t i = 0; i < n; i++) {
+        const hf_job *job = &jobs[i];
+        hf_err err = check_job(bounds, job, i == 0 ? NULL : job - 1, i, detail);
+        if (err != HF_OK)
+            return err;
+        *bytes += hf_job_bytes(job);
+        if (*bytes > max)
+            return hf_say(detail, HF_TOOBIG,
+                          "job %zu: expected at most %zu bytes of jobs in "
+                          "one call, found more",
+                          i, max);
+        if (*one_queue && job->queue != jobs[0].queue)
+            *one_queue = strcmp(hf_job_queue(job), hf_job_queue(&jobs[0])) == 0;
+    }
+    return HF_OK;
+}
+
+static hf_err check_ranges(const hf_producer_opts *o, char *detail)
+{
+    if (o->deadline_ms > DEADLINE_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "expected a deadline_ms of 1..%d, found %" PRIu32, DEADLINE_MAX_MS,
+                      o->deadline_ms);
+    if (o->payload_max > HF_PAYLOAD_CEILING)
+        return hf_say(detail, HF_INVALID,
+                      "expected a payload_max of 1..%d, found %" PRIu32,
+                      HF_PAYLOAD_CEILING, o->payload_max);
+    if (o->remember_ms < 0 || o->remember_ms > TIME_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "expected a remember_ms of 0..%" PRId64 ", found %" PRId64,
+                      TIME_MAX_MS, o->remember_ms);
+    return HF_OK;
+}
+
+hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
+                     char detail[HF_DETAIL_SIZE])
+{
+    *out = in != NULL ? *in : (hf_producer_opts){.loop = NULL};
+    if (out->ns == NULL)
+        out->ns = "hf";
+    if (out->deadline_ms == 0)
+        out->deadline_ms = DEADLINE_DEFAULT_MS;
+    if (out->payload_max == 0)
+        out->payload_max = HF_PAYLOAD_DEFAULT;
+    if (out->buffer_jobs == 0)
+        out->buffer_jobs = BUFFER_JOBS_DEFAULT;
+    if (out->buffer_bytes == 0)
+        out->buffer_bytes = BUFFER_BYTES_DEFAULT;
+    if (!hf_name_ok(out->ns))
+        return hf_say(detail, HF_INVALID,
+                      "expected as namespace " NAME_RULE ", found '%.64s'", out->ns);
+    if (out->run != NULL && !hf_name_ok(out->run))
+        return hf_say(detail, HF_INVALID, "expected as run " NAME_RULE ", found '%.64s'",
+                      out->run);
+    return check_ranges(out, detail);
+}

@@ -1,0 +1,26 @@
+/* handle.h - what a producer is, for the files that are its public face. */
+#ifndef HF_PRODUCER_HANDLE_H
+#define HF_PRODUCER_HANDLE_H
+
+#include <sys/types.h>
+
+#include "producer/check.h"
+#include "producer/engine.h"
+
+struct hf_producer {
+    hf_engine engine;
+    hf_bounds bounds;
+    uint32_t deadline_ms;
+    pid_t pid;     /* of the process that opened it */
+    bool threaded; /* with a loop and a thread of its own */
+    uv_loop_t loop;
+    uv_thread_t thread;
+    char id[HF_ID_SIZE];
+    void (*on_closed)(void *arg);
+    void *arg;
+};
+
+/* Whether this process is a child of the one that opened the producer. */
+bool hf_producer_forked(const hf_producer *producer);
+
+#endif

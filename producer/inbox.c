@@ -1,0 +1,297 @@
+/* inbox.c - see inbox.h. */
+#include "producer/inbox.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "producer/wait.h"
+
+/* A call shares a request only with calls that end at most this part of its time earlier,
+ * because a request has one deadline, the first of them. */
+enum { SHARED_DEADLINE_PART = 16 };
+
+hf_err hf_inbox_init(hf_inbox *inbox, const hf_producer_opts *opts)
+{
+    *inbox = (hf_inbox){.jobs_max = opts->buffer_jobs,
+                        .bytes_max = opts->buffer_bytes,
+                        .next_deadline_ns = UINT64_MAX};
+    (void)snprintf(inbox->ns, sizeof inbox->ns, "%s", opts->ns);
+    hf_err err = hf_id_maker_init(&inbox->ids);
+    if (err != HF_OK)
+        return err;
+    if (uv_mutex_init(&inbox->lock) != 0)
+        return HF_SYSTEM;
+    if (uv_cond_init(&inbox->callers_gone) != 0) {
+        uv_mutex_destroy(&inbox->lock);
+        return HF_SYSTEM;
+    }
+    return HF_OK;
+}
+
+void hf_inbox_done(hf_inbox *inbox)
+{
+    while (inbox->line.first != NULL) {
+        hf_batch *batch = inbox->line.first;
+        hf_batches_remove(&inbox->line, batch);
+        hf_batch_free(batch);
+    }
+    for (size_t i = 0; i < HF_LANE_BUCKETS; i++) {
+        while (inbox->buckets[i] != NULL) {
+            hf_lane *lane = inbox->buckets[i];
+            inbox->buckets[i] = lane->next;
+            free(lane);
+        }
+    }
+    uv_cond_destroy(&inbox->callers_gone);
+    uv_mutex_destroy(&inbox->lock);
+}
+
+/* ---- lanes; the lock is held ---- */
+
+/* FNV-1a. */
+static size_t bucket_of(const char *name)
+{
+    uint32_t h = UINT32_C(2166136261);
+    for (; *name != '\0'; name++)
+        h = (h ^ (unsigned char)*name) * UINT32_C(16777619);
+    return h % HF_LANE_BUCKETS;
+}
+
+static hf_err lane_of(hf_inbox *inbox, const char *name, hf_lane **out)
+{
+    hf_lane *lane = inbox->last_lane;
+    if (lane == NULL || strcmp(lane->queue.name, name) != 0) {
+        hf_lane **bucket = &inbox->buckets[bucket_of(name)];
+        lane = *bucket;
+        while (lane != NULL && strcmp(lane->queue.name, name) != 0)
+            lane = lane->next;
+        if (lane == NULL) {
+            if (inbox->n_lanes == HF_LANES_MAX)
+                return HF_FULL;
+            lane = calloc(1, sizeof *lane);
+            if (lane == NULL)
+                return HF_NOMEM;
+            hf_err err = hf_queue_init(&lane->queue, inbox->ns, name);
+            HF_ASSERT(err == HF_OK);
+            lane->next = *bucket;
+            *bucket = lane;
+            inbox->n_lanes++;
+        }
+    }
+    *out = inbox->last_lane = lane;
+    return HF_OK;
+}
+
+hf_err hf_inbox_lane(hf_inbox *inbox, const char *name, hf_lane **out)
+{
+    uv_mutex_lock(&inbox->lock);
+    hf_err err = lane_of(inbox, name, out);
+    uv_mutex_unlock(&inbox->lock);
+    return err;
+}
+
+/* ---- counting; the lock is held ---- */
+
+static hf_err reserve(hf_inbox *inbox, const hf_intake *in)
+{
+    if (inbox->closed)
+        return HF_CLOSED;
+    if (inbox->numbering != HF_NUMBERS_UNUSED && inbox->numbering != in->numbering)
+        return HF_INVALID;
+    if (in->n > inbox->jobs_max - inbox->jobs ||
+        in->bytes > inbox->bytes_max - inbox->bytes)
+        return HF_FULL;
+    inbox->numbering = in->numbering;
+    inbox->jobs += in->n;
+    inbox->bytes += in->bytes;
+    return HF_OK;
+}
+
+static void unreserve(hf_inbox *inbox, size_t jobs, size_t bytes)
+{
+    HF_ASSERT(jobs <= inbox->jobs && bytes <= inbox->bytes);
+    inbox->jobs -= jobs;
+    inbox->bytes -= bytes;
+}
+
+hf_err hf_inbox_reserve(hf_inbox *inbox, const hf_intake *in)
+{
+    uv_mutex_lock(&inbox->lock);
+    hf_err err = reserve(inbox, in);
+    uv_mutex_unlock(&inbox->lock);
+    return err;
+}
+
+void hf_inbox_unreserve(hf_inbox *inbox, size_t jobs, size_t bytes)
+{
+    uv_mutex_lock(&inbox->lock);
+    unreserve(inbox, jobs, bytes);
+    uv_mutex_unlock(&inbox->lock);
+}
+
+void hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n)
+{
+    uv_mutex_lock(&inbox->lock);
+    for (size_t i = 0; i < n; i++)
+        hf_id_next(&inbox->ids, out[i]);
+    uv_mutex_unlock(&inbox->lock);
+}
+
+/* ---- putting in ---- */
+
+static void put_last(hf_inbox *inbox, hf_batch *batch)
+{
+    hf_batches_append(&inbox->line, batch);
+    if (batch->deadline_ns < inbox->next_deadline_ns)
+        inbox->next_deadline_ns = batch->deadline_ns;
+}
+
+void hf_inbox_put(hf_inbox *inbox, hf_batches *batches)
+{
+    uv_mutex_lock(&inbox->lock);
+    while (batches->first != NULL) {
+        hf_batch *batch = batches->first;
+        hf_batches_remove(batches, batch);
+        put_last(inbox, batch);
+    }
+    uv_mutex_unlock(&inbox->lock);
+}
+
+static bool has_room(const hf_batch *batch, const hf_intake *in)
+{
+    uint64_t early_ns = (in->deadline_ns - in->now_ns) / SHARED_DEADLINE_PART;
+    return batch->n + in->n <= HF_SHARED_JOBS &&
+           batch->charge + in->bytes <= HF_SHARED_BYTES &&
+           in->deadline_ns >= batch->deadline_ns &&
+           in->deadline_ns - batch->deadline_ns <= early_ns;
+}
+
+static hf_err append(hf_inbox *inbox, hf_batch *batch, const hf_intake *in,
+                     const hf_part *part)
+{
+    hf_err err = HF_OK;
+    size_t before = batch->n;
+    for (size_t i = 0; err == HF_OK && i < in->n; i++) {
+        char made[HF_NEW_ID_SIZE];
+        const char *id = in->jobs[i].id;
+        if (id == NULL) {
+            hf_id_next(&inbox->ids, made);
+            id = made;
+        }
+        err = hf_batch_add(batch, &in->jobs[i], id, (uint32_t)i, in->created_ms);
+        hf_waiter_note_id(part->waiter, i, id);
+    }
+    if (err == HF_OK)
+        err = hf_batch_end_part(batch, part);
+    if (err != HF_OK)
+        hf_batch_rewind(batch, before);
+    return err;
+}
+
+static hf_err join(hf_inbox *inbox, hf_lane *lane, const hf_intake *in,
+                   const hf_part *part, bool *begun)
+{
+    hf_batch *batch = lane->open;
+    *begun = batch == NULL || !has_room(batch, in);
+    if (*begun) {
+        batch = hf_batch_new(lane);
+        if (batch == NULL)
+            return HF_NOMEM;
+        batch->taken_ns = in->now_ns;
+        batch->deadline_ns = in->deadline_ns;
+    }
+    hf_err err = append(inbox, batch, in, part);
+    if (err != HF_OK) {
+        if (*begun)
+            hf_batch_free(batch);
+        return err;
+    }
+    batch->charge += in->bytes;
+    if (*begun) {
+        put_last(inbox, batch);
+        lane->open = batch;
+    }
+    return HF_OK;
+}
+
+hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in, const hf_part *part,
+                     bool *begun)
+{
+    hf_lane *lane;
+    const char *name = in->jobs[0].queue != NULL ? in->jobs[0].queue : HF_DEFAULT_QUEUE;
+    uv_mutex_lock(&inbox->lock);
+    hf_err err = lane_of(inbox, name, &lane);
+    if (err == HF_OK)
+        err = reserve(inbox, in);
+    if (err == HF_OK) {
+        err = join(inbox, lane, in, part, begun);
+        if (err != HF_OK)
+            unreserve(inbox, in->n, in->bytes);
+    }
+    uv_mutex_unlock(&inbox->lock);
+    return err;
+}
+
+/* ---- the engine's side ---- */
+
+static void take_out(hf_inbox *inbox, hf_batch *batch)
+{
+    hf_batches_remove(&inbox->line, batch);
+    if (batch->lane->open == batch)
+        batch->lane->open = NULL;
+}
+
+hf_batch *hf_inbox_take(hf_inbox *inbox, uint64_t gather_ns, uint64_t now_ns,
+                        uint64_t *later_ns)
+{
+    uv_mutex_lock(&inbox->lock);
+    hf_batch *batch = inbox->line.first;
+    if (batch != NULL && batch->lane->open == batch &&
+        now_ns < batch->taken_ns + gather_ns) {
+        *later_ns = batch->taken_ns + gather_ns;
+        batch = NULL;
+    }
+    if (batch != NULL)
+        take_out(inbox, batch);
+    uv_mutex_unlock(&inbox->lock);
+    return batch;
+}
+
+void hf_inbox_put_back(hf_inbox *inbox, hf_batch *batch)
+{
+    uv_mutex_lock(&inbox->lock);
+    hf_batches_prepend(&inbox->line, batch);
+    if (batch->deadline_ns < inbox->next_deadline_ns)
+        inbox->next_deadline_ns = batch->deadline_ns;
+    uv_mutex_unlock(&inbox->lock);
+}
+
+void hf_inbox_expire(hf_inbox *inbox, uint64_t until_ns, hf_batches *out)
+{
+    uv_mutex_lock(&inbox->lock);
+    inbox->next_deadline_ns = UINT64_MAX;
+    hf_batch *next;
+    for (hf_batch *batch = inbox->line.first; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->deadline_ns <= until_ns) {
+            take_out(inbox, batch);
+            hf_batches_append(out, batch);
+        } else if (batch->deadline_ns < inbox->next_deadline_ns) {
+            inbox->next_deadline_ns = batch->deadline_ns;
+        }
+    }
+    uv_mutex_unlock(&inbox->lock);
+}
+
+uint64_t hf_inbox_look(hf_inbox *inbox, bool *idle)
+{
+    uv_mutex_lock(&inbox->lock);
+    if (inbox->line.first == NULL)
+        inbox->next_deadline_ns = UINT64_MAX;
+    uint64_t next_ns = inbox->next_deadline_ns;
+    *idle = inbox->closed && inbox->jobs == 0;
+    uv_mutex_unlock(&inbox->lock);
+    return next_ns;
+}

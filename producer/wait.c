@@ -1,0 +1,235 @@
+/* wait.c - calls that wait for their answers, from any thread. */
+#include "producer/wait.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "producer/handin.h"
+
+enum {
+    DEADLINE_MAX_MS = 600000,
+    LATE_MS = 250 /* how long after its deadline a call waits for its answer */
+};
+#define NUMBER_MAX (UINT64_C(1) << 53) /* what Redis's Lua counts exactly */
+
+/* ---- the waiter ---- */
+
+hf_waiter *hf_waiter_new(hf_enqueue_result *results)
+{
+    hf_waiter *waiter = calloc(1, sizeof *waiter);
+    if (waiter == NULL)
+        return NULL;
+    if (uv_cond_init(&waiter->answered) != 0) {
+        free(waiter);
+        return NULL;
+    }
+    waiter->results = results;
+    return waiter;
+}
+
+void hf_waiter_free(hf_waiter *waiter)
+{
+    if (waiter == NULL)
+        return;
+    uv_cond_destroy(&waiter->answered);
+    free(waiter);
+}
+
+void hf_waiter_note_id(hf_waiter *waiter, size_t place, const char *id)
+{
+    if (waiter != NULL && waiter->results != NULL)
+        memcpy(waiter->results[place].id, id, strlen(id) + 1);
+}
+
+/* The worst of several answers is the one that leaves most open. */
+static int badness(hf_err err)
+{
+    if (err == HF_OK || err == HF_EXISTS)
+        return 0;
+    if (err == HF_UNSURE)
+        return 3;
+    return err == HF_TIMEOUT ? 2 : 1;
+}
+
+void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail)
+{
+    if (badness(err) > badness(waiter->worst)) {
+        waiter->worst = err;
+        (void)snprintf(waiter->detail, sizeof waiter->detail, "%s", detail);
+    }
+    if (--waiter->pending > 0)
+        return;
+    if (waiter->left)
+        hf_waiter_free(waiter);
+    else
+        uv_cond_signal(&waiter->answered);
+}
+
+/* ---- a call ---- */
+
+/* Waits, with the lock held. The engine answers at the deadline; a little more is for the
+ * way back, and ends the waiting even if a callback holds up the engine's thread. */
+static hf_err wait_for_answers(hf_handin *c, char *detail)
+{
+    hf_waiter *waiter = c->waiter;
+    uv_mutex_t *lock = &c->producer->engine.inbox.lock;
+    const uint64_t until_ns = c->in.deadline_ns + LATE_MS * HF_MS_NS;
+    uint64_t now_ns = hf_boot_ns();
+    while (waiter->pending > 0 && now_ns < until_ns) {
+        (void)uv_cond_timedwait(&waiter->answered, lock, until_ns - now_ns);
+        now_ns = hf_boot_ns();
+    }
+    if (waiter->pending > 0) {
+        waiter->left = true;
+        waiter->results = NULL;
+        return hf_say(detail, HF_UNSURE,
+                      "the producer's thread is held up by a callback");
+    }
+    hf_err err = waiter->worst;
+    if (err != HF_OK)
+        (void)hf_say(detail, err, "%s", waiter->detail);
+    hf_waiter_free(waiter);
+    return err;
+}
+
+static hf_err say_refusal(hf_err err, char *detail)
+{
+    if (err == HF_INVALID)
+        return hf_say(detail, err,
+                      "expected only calls with numbers or only calls without "
+                      "them on one producer (with `run`: with numbers), found both");
+    return hf_say(detail, err, "%s", hf_err_text(err));
+}
+
+/* The whole way of a call that was checked. While it is under way the producer cannot be
+ * freed. */
+static hf_err carry_out(hf_handin *c, hf_enqueue_result *results, char *detail)
+{
+    hf_inbox *inbox = &c->producer->engine.inbox;
+    c->waiter = hf_waiter_new(results);
+    if (c->waiter == NULL)
+        return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
+    for (size_t i = 0; results != NULL && i < c->in.n; i++)
+        results[i].err = HF_UNSURE; /* until it is known better */
+    uv_mutex_lock(&inbox->lock);
+    inbox->callers++;
+    uv_mutex_unlock(&inbox->lock);
+    hf_err err = hf_hand_in(c);
+    uv_mutex_lock(&inbox->lock);
+    if (err == HF_OK) {
+        err = wait_for_answers(c, detail);
+    } else {
+        hf_waiter_free(c->waiter);
+        (void)say_refusal(err, detail);
+    }
+    if (--inbox->callers == 0)
+        uv_cond_signal(&inbox->callers_gone);
+    uv_mutex_unlock(&inbox->lock);
+    return err;
+}
+
+/* What both kinds of call have in common before they are taken. */
+static hf_err check_call(hf_handin *c, const hf_job *jobs, size_t n, uint32_t deadline_ms,
+                         char *detail)
+{
+    hf_producer *producer = c->producer;
+    if (hf_producer_forked(producer))
+        return hf_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
+    uv_thread_t self = uv_thread_self();
+    if (!producer->threaded || uv_thread_equal(&self, &producer->thread))
+        return hf_say(detail, HF_INVALID,
+                      "expected a producer with a thread of its own, and "
+                      "not to be called from there");
+    if (deadline_ms > DEADLINE_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "expected a deadline_ms of 0..%d, found %" PRIu32, DEADLINE_MAX_MS,
+                      deadline_ms);
+    c->in.jobs = jobs;
+    c->in.n = n;
+    hf_err err =
+        hf_check_jobs(&producer->bounds, jobs, n, &c->in.bytes, &c->one_queue, detail);
+    c->in.now_ns = hf_boot_ns();
+    c->in.deadline_ns =
+        c->in.now_ns +
+        (deadline_ms != 0 ? deadline_ms : producer->deadline_ms) * HF_MS_NS;
+    c->in.created_ms = hf_wall_ms();
+    return err;
+}
+
+hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs, size_t n,
+                       hf_enqueue_result *results, uint32_t deadline_ms,
+                       char detail[HF_DETAIL_SIZE])
+{
+    hf_handin c = {.producer = producer, .in = {.numbering = HF_NUMBERS_OURS}};
+    hf_err err = check_call(&c, jobs, n, deadline_ms, detail);
+    return err == HF_OK ? carry_out(&c, results, detail) : err;
+}
+
+/* ---- with numbers ---- */
+
+/* One at a time, and none past one that may still be needed: Redis remembers only the
+ * last of a queue's numbers one by one. */
+static hf_err begin_numbered(hf_handin *c, hf_lane *lane, char *detail)
+{
+    hf_inbox *inbox = &c->producer->engine.inbox;
+    hf_err err = HF_OK;
+    uv_mutex_lock(&inbox->lock);
+    if (inbox->numbered_busy)
+        err = hf_say(detail, HF_BUSY, "another numbered call is under way");
+    else if (lane->owed && c->number != lane->highest)
+        err = hf_say(detail, HF_INVALID,
+                     "expected number %" PRIu64 ", which has not succeeded "
+                     "yet, found %" PRIu64,
+                     lane->highest, c->number);
+    else if (c->number < lane->highest)
+        err = hf_say(detail, HF_INVALID,
+                     "expected a number of at least %" PRIu64 ", found %" PRIu64,
+                     lane->highest, c->number);
+    else
+        inbox->numbered_busy = true;
+    uv_mutex_unlock(&inbox->lock);
+    return err;
+}
+
+static void end_numbered(hf_handin *c, hf_lane *lane, hf_err err)
+{
+    hf_inbox *inbox = &c->producer->engine.inbox;
+    uv_mutex_lock(&inbox->lock);
+    inbox->numbered_busy = false;
+    lane->highest = c->number;
+    lane->owed = err != HF_OK;
+    uv_mutex_unlock(&inbox->lock);
+}
+
+hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs, size_t n,
+                           uint64_t number, uint64_t first, hf_enqueue_result *results,
+                           char detail[HF_DETAIL_SIZE])
+{
+    hf_handin c = {.producer = producer,
+                   .in = {.numbering = HF_NUMBERS_CALLERS},
+                   .number = number,
+                   .first = first};
+    hf_lane *lane;
+    hf_err err = check_call(&c, jobs, n, 0, detail);
+    if (err != HF_OK)
+        return err;
+    if (!c.one_queue)
+        return hf_say(detail, HF_INVALID, "expected jobs of one queue, found several");
+    if (number == 0 || number > NUMBER_MAX)
+        return hf_say(detail, HF_INVALID,
+                      "expected a number of 1..%" PRIu64 ", found %" PRIu64, NUMBER_MAX,
+                      number);
+    err = hf_inbox_lane(&producer->engine.inbox, hf_job_queue(&jobs[0]), &lane);
+    if (err != HF_OK)
+        return say_refusal(err, detail);
+    err = begin_numbered(&c, lane, detail);
+    if (err != HF_OK)
+        return err;
+    err = carry_out(&c, results, detail);
+    end_numbered(&c, lane, err);
+    return err;
+}

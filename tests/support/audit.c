@@ -1,0 +1,37 @@
+/* audit.c - see audit.h. */
+#include "tests/support/audit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "holdfast/admin.h"
+#include "tests/support/eventually.h"
+
+static void on_finding(int invariant, const char *id, const char *text, void *arg)
+{
+    (void)fprintf(stderr, "audit of %s: I%d %s: %s\n", (const char *)arg, invariant, id,
+                  text);
+}
+
+void hf_test_audit(hf_fixture *redis, bool idle)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_admin *admin;
+    char **names;
+    size_t n, found, all = 0;
+    hf_err err =
+        hf_admin_open(&admin, &(hf_admin_opts){.url = hf_fixture_url(redis)}, detail);
+    if (err != HF_OK)
+        fail_msg("the audit cannot be made: %s", detail);
+    assert_int_equal(hf_admin_queues(admin, &names, &n), HF_OK);
+    for (size_t i = 0; i < n; i++) {
+        found = 0;
+        err = hf_admin_audit(admin, names[i], idle, on_finding, names[i], &found);
+        if (err != HF_OK)
+            fail_msg("audit of %s: %s", names[i], hf_admin_detail(admin));
+        all += found;
+    }
+    free(names);
+    hf_admin_close(admin);
+    assert_int_equal(all, 0);
+}
