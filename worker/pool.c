@@ -11,12 +11,22 @@ struct hf_pool {
     hf_run_list queue, returned;
     hf_run_list running;
     uint32_t max, n_threads, idle;
+    bool waking; /* a thread was signalled and has not come yet: one at a time is enough */
     bool closing;
     pthread_t *threads;
     void (*work)(hf_run *run);
     void (*on_returned)(void *arg);
     void *arg;
 };
+
+/* Under the lock. */
+static void wake_one(hf_pool *pool)
+{
+    if (pool->queue.head == NULL || pool->idle == 0 || pool->waking)
+        return;
+    pool->waking = true;
+    pthread_cond_signal(&pool->more);
+}
 
 /* Under the lock: the next job, or NULL when the pool is closed. */
 static hf_run *next_run(hf_pool *pool)
@@ -25,12 +35,12 @@ static hf_run *next_run(hf_pool *pool)
         pool->idle++;
         pthread_cond_wait(&pool->more, &pool->lock);
         pool->idle--;
+        pool->waking = false;
     }
     if (pool->closing)
         return NULL;
     hf_run *run = hf_run_pop(&pool->queue);
-    if (pool->queue.head != NULL && pool->idle > 0)
-        pthread_cond_signal(&pool->more);
+    wake_one(pool);
     return run;
 }
 
@@ -101,8 +111,7 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list)
     pool->queue.tail = list->tail;
     pool->queue.n += list->n;
     *list = (hf_run_list){.n = 0};
-    if (pool->idle > 0)
-        pthread_cond_signal(&pool->more);
+    wake_one(pool);
     add_thread(pool);
     pthread_mutex_unlock(&pool->lock);
 }

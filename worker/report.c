@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/text.h"
 #include "worker/core.h"
 
 void hf_report(hf_worker *w, hf_log_level level, const char *message,
@@ -25,6 +26,7 @@ void hf_report_text(hf_worker *w, hf_log_level level, const char *message, const
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
 {
     hf_log_field fields[9];
+    char in[HF_DURATION_SIZE];
     size_t n = 0;
     if (w->opts.log == NULL)
         return;
@@ -38,8 +40,10 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     fields[n++] = (hf_log_field){.key = "wait_ms", .number = run->wait_ms};
     fields[n++] = (hf_log_field){.key = "run_ms", .number = run_ms};
     fields[n++] = (hf_log_field){.key = "outcome", .text = outcome};
-    if (run->op == HF_OP_RETRY)
-        fields[n++] = (hf_log_field){.key = "in_ms", .number = run->delay_ms};
+    if (run->op == HF_OP_RETRY) {
+        hf_format_duration(run->delay_ms, in);
+        fields[n++] = (hf_log_field){.key = "in", .text = in};
+    }
     if (run->error != NULL)
         fields[n++] = (hf_log_field){.key = "error", .text = run->error};
     HF_ASSERT(n <= HF_COUNT(fields));

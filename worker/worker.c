@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "worker/core.h"
 
-enum { MAGIC = 0x686f6c64, HOST_MAX = 40 };
+enum { MAGIC = 0x686f6c64, HOST_MAX = 40, KILL_GRACE_MS = 1000 };
 
 #define DAY_MS INT64_C(86400000)
 
@@ -32,7 +32,7 @@ static void fill_defaults(hf_worker_opts *o)
     o->request_timeout_ms = or_default(o->request_timeout_ms, 1000);
     o->concurrency = or_default(o->concurrency, 16);
     o->lease_ms = or_default(o->lease_ms, 10000);
-    o->kill_grace_ms = or_default(o->kill_grace_ms, 1000);
+    o->kill_grace_ms = or_default(o->kill_grace_ms, KILL_GRACE_MS);
     o->shutdown_timeout_ms = or_default(o->shutdown_timeout_ms, 25000);
     if (o->shutdown_timeout_ms == UINT32_MAX)
         o->shutdown_timeout_ms = 0;
@@ -166,7 +166,7 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts, char detail[HF
     w->opts.url = w->opts.password_file = w->opts.minder = w->opts.ns = NULL;
     if (w->opts.kill_grace_ms > w->opts.lease_ms / 4) {
         w->opts.kill_grace_ms = w->opts.lease_ms / 4;
-        if (opts->kill_grace_ms != 0)
+        if (opts->kill_grace_ms != 0 && opts->kill_grace_ms != KILL_GRACE_MS)
             hf_report_text(w, HF_LOG_WARN, "kill_grace was lowered to a quarter of the lease",
                            NULL, NULL);
     }
