@@ -6,7 +6,11 @@
 
 #include "base/random.h"
 
-typedef enum hf_backoff_shape { HF_SHAPE_EXPONENTIAL, HF_SHAPE_LINEAR, HF_SHAPE_CONSTANT } hf_backoff_shape;
+typedef enum hf_backoff_shape {
+    HF_SHAPE_EXPONENTIAL,
+    HF_SHAPE_LINEAR,
+    HF_SHAPE_CONSTANT
+} hf_backoff_shape;
 
 typedef struct hf_backoff {
     hf_backoff_shape shape;

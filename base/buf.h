@@ -10,7 +10,8 @@
 #include "holdfast/error.h"
 
 typedef struct hf_buf {
-    char *data; /* owned; always followed by a NUL once anything was appended, else NULL */
+    char
+        *data; /* owned; always followed by a NUL once anything was appended, else NULL */
     size_t len, cap, max;
     hf_err err; /* HF_OK, HF_TOOBIG or HF_NOMEM */
 } hf_buf;
@@ -25,8 +26,8 @@ void hf_buf_printf(hf_buf *buf, const char *format, ...)
 void hf_buf_cut(hf_buf *buf, size_t n); /* removes the first n bytes */
 hf_err hf_buf_err(const hf_buf *buf);
 
-/* Room for n more bytes, to be written by the caller, who then says how many they were. NULL:
- * refused, and remembered as above. */
+/* Room for n more bytes, to be written by the caller, who then says how many they were.
+ * NULL: refused, and remembered as above. */
 char *hf_buf_room(hf_buf *buf, size_t n);
 void hf_buf_took(hf_buf *buf, size_t n);
 

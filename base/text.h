@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A whole number and a unit: ms s m h d ("250ms", "10s", "5m", "1h", "180d"). "0" alone is
- * allowed, any other number without unit is not. False: it is none, or does not fit. */
+/* A whole number and a unit: ms s m h d ("250ms", "10s", "5m", "1h", "180d"). "0" alone
+ * is allowed, any other number without unit is not. False: it is none, or does not fit.
+ */
 bool hf_parse_duration_ms(const char *text, int64_t *out);
 
 /* A whole number with B, KiB, MiB, GiB or without unit (bytes). */
@@ -15,12 +16,14 @@ bool hf_parse_size(const char *text, int64_t *out);
 /* A whole number, all of the text, within min..max. */
 bool hf_parse_int(const char *text, int64_t min, int64_t max, int64_t *out);
 
-/* RFC 3339 with a zone ("2026-11-21T10:00:00Z", "...00.250+01:00") or "@SECONDS[.fff]", as
- * Unix ms. A time without a zone is refused. */
+/* RFC 3339 with a zone ("2026-11-21T10:00:00Z", "...00.250+01:00") or "@SECONDS[.fff]",
+ * as Unix ms. A time without a zone is refused. */
 bool hf_parse_time_ms(const char *text, int64_t *out);
 
 enum { HF_DURATION_SIZE = 24, HF_TIME_SIZE = 32 };
-void hf_format_duration(int64_t ms, char out[HF_DURATION_SIZE]); /* "1500ms", "10s", "2h" */
-void hf_format_time(int64_t unix_ms, char out[HF_TIME_SIZE]);    /* RFC 3339 in UTC with ms */
+void hf_format_duration(int64_t ms,
+                        char out[HF_DURATION_SIZE]); /* "1500ms", "10s", "2h" */
+void hf_format_time(int64_t unix_ms,
+                    char out[HF_TIME_SIZE]); /* RFC 3339 in UTC with ms */
 
 #endif

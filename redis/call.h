@@ -1,11 +1,12 @@
 /* call.h - one request on a client, answered exactly once.
  *
- * A request is a script with its KEYS and ARGV, or a plain command. It is written into the
- * connection's buffer before hf_redis_call() returns, and leaves together with all others of
- * the same turn of the loop. The answer comes on the loop's thread, never from inside the call.
+ * A request is a script with its KEYS and ARGV, or a plain command. It is written into
+ * the connection's buffer before hf_redis_call() returns, and leaves together with all
+ * others of the same turn of the loop. The answer comes on the loop's thread, never from
+ * inside the call.
  *
- * NOSCRIPT is a fault like any other (nothing happened), but by the time it is told the script
- * has been sent to Redis with SCRIPT LOAD: asking again works. */
+ * NOSCRIPT is a fault like any other (nothing happened), but by the time it is told the
+ * script has been sent to Redis with SCRIPT LOAD: asking again works. */
 #ifndef HF_REDIS_CALL_H
 #define HF_REDIS_CALL_H
 
@@ -21,7 +22,8 @@ typedef struct hf_bytes {
     size_t len;
 } hf_bytes;
 
-/* A reply, borrowed from the answer it came with. NULL is accepted everywhere and is nil. */
+/* A reply, borrowed from the answer it came with. NULL is accepted everywhere and is nil.
+ */
 typedef struct redisReply hf_reply;
 
 typedef struct hf_answer {
@@ -34,26 +36,29 @@ typedef struct hf_answer {
 typedef void (*hf_answer_cb)(const hf_answer *answer, void *arg);
 
 typedef struct hf_call {
-    const hf_script *script; /* NULL: a command, args[0] is its name and there are no keys */
+    const hf_script
+        *script; /* NULL: a command, args[0] is its name and there are no keys */
     const hf_bytes *keys;
     size_t n_keys;
     const hf_bytes *args;
     size_t n_args;
-    uint32_t timeout_ms;     /* 0: the client's request_timeout_ms */
-    hf_answer_cb cb;         /* required */
+    uint32_t timeout_ms; /* 0: the client's request_timeout_ms */
+    hf_answer_cb cb;     /* required */
     void *arg;
 } hf_call;
 
-/* HF_OK: cb will be called once. HF_CONN (not ready), HF_NOMEM, HF_TOOBIG: it never will. */
+/* HF_OK: cb will be called once. HF_CONN (not ready), HF_NOMEM, HF_TOOBIG: it never will.
+ */
 HF_MUSTCHECK hf_err hf_redis_call(hf_client *client, const hf_call *call);
 
 /* -- reading a reply; a wrong type reads as 0, nil, "" -- */
 bool hf_reply_is_array(const hf_reply *reply);
 bool hf_reply_is_nil(const hf_reply *reply);
-size_t hf_reply_len(const hf_reply *reply);                      /* elements of an array */
-const hf_reply *hf_reply_at(const hf_reply *reply, size_t i);    /* NULL past the end */
-int64_t hf_reply_int(const hf_reply *reply); /* an integer, or text that is one or begins so */
-hf_bytes hf_reply_bytes(const hf_reply *reply);                  /* NUL-terminated as well */
-const char *hf_reply_text(const hf_reply *reply);                /* never NULL */
+size_t hf_reply_len(const hf_reply *reply);                   /* elements of an array */
+const hf_reply *hf_reply_at(const hf_reply *reply, size_t i); /* NULL past the end */
+int64_t
+hf_reply_int(const hf_reply *reply); /* an integer, or text that is one or begins so */
+hf_bytes hf_reply_bytes(const hf_reply *reply);   /* NUL-terminated as well */
+const char *hf_reply_text(const hf_reply *reply); /* never NULL */
 
 #endif

@@ -6,9 +6,9 @@
  *   call.c     requests, answers and their deadlines
  *
  * Nothing of the user's is called from inside a call of the user's: whatever such a call
- * brings about is done by `soon`, an idle handle. While one is active the loop does not wait,
- * wherever in its turn it was started; a prepare handle would miss what the prepare handle
- * of another client does. */
+ * brings about is done by `soon`, an idle handle. While one is active the loop does not
+ * wait, wherever in its turn it was started; a prepare handle would miss what the prepare
+ * handle of another client does. */
 #ifndef HF_REDIS_CLIENT_STATE_H
 #define HF_REDIS_CLIENT_STATE_H
 
@@ -45,18 +45,19 @@ struct hf_client {
     void *arg;
 
     uv_idle_t soon;
-    bool lost; /* soon: answer what is in flight, tell the user, and wait for the next try */
+    bool lost; /* soon: answer what is in flight, tell the user, and wait for the next try
+                */
     hf_err err;
     char detail[HF_DETAIL_SIZE];
 
-    uv_timer_t timer;       /* the end of WAIT, RESOLVE, CONNECT or GREET */
-    uint64_t try_end_ns;    /* from the name to READY */
-    uint32_t failures;      /* tries since it was READY */
-    hf_rng rng;             /* for jitter */
-    hf_resolve *resolve;    /* NULL while no look-up runs; one may outlive its try */
+    uv_timer_t timer;    /* the end of WAIT, RESOLVE, CONNECT or GREET */
+    uint64_t try_end_ns; /* from the name to READY */
+    uint32_t failures;   /* tries since it was READY */
+    hf_rng rng;          /* for jitter */
+    hf_resolve *resolve; /* NULL while no look-up runs; one may outlive its try */
     hf_addresses addresses;
     size_t next_address;
-    hf_link *link;          /* NULL in WAIT and RESOLVE */
+    hf_link *link; /* NULL in WAIT and RESOLVE */
 
     hf_server_info server;   /* as of the last READY */
     hf_server_info greeting; /* as far as it is known */
@@ -69,8 +70,9 @@ struct hf_client {
     hf_buf out;       /* requests; */
     size_t out_given; /* so many bytes of it have gone to the link */
     uv_timer_t deadline;
-    uint64_t deadline_ns; /* what that timer was started for; UINT64_MAX: it does not run */
-    bool overdue;         /* a deadline has passed; one last look at the socket */
+    uint64_t
+        deadline_ns; /* what that timer was started for; UINT64_MAX: it does not run */
+    bool overdue;    /* a deadline has passed; one last look at the socket */
     const hf_script *repairing; /* being loaded after NOSCRIPT */
 
     unsigned handles; /* on the loop; the client is freed when the last has closed */
@@ -95,7 +97,8 @@ void hf_greet_begin(hf_client *client);
 
 /* call.c */
 enum { HF_NO_DEADLINE = 0 }; /* somebody else watches the time */
-HF_MUSTCHECK hf_err hf_call_put(hf_client *client, const hf_call *call, uint32_t timeout_ms);
+HF_MUSTCHECK hf_err hf_call_put(hf_client *client, const hf_call *call,
+                                uint32_t timeout_ms);
 void hf_call_on_reply(void *client, const redisReply *reply);
 void hf_call_flush(hf_client *client);
 void hf_call_on_deadline(uv_timer_t *timer);

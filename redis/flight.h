@@ -1,5 +1,5 @@
-/* flight.h - the requests of a connection that wait for an answer, in the order in which they
- * were made: Redis answers in that order, so the oldest is always the next. */
+/* flight.h - the requests of a connection that wait for an answer, in the order in which
+ * they were made: Redis answers in that order, so the oldest is always the next. */
 #ifndef HF_REDIS_FLIGHT_H
 #define HF_REDIS_FLIGHT_H
 
@@ -12,7 +12,7 @@ typedef struct hf_flight_item {
     void *arg;
     const hf_script *script; /* NULL: a command */
     uint64_t sent_ns;
-    uint64_t deadline_ns;    /* UINT64_MAX: none */
+    uint64_t deadline_ns; /* UINT64_MAX: none */
 } hf_flight_item;
 
 /* A ring. All zero is empty. */

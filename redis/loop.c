@@ -11,11 +11,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "base/fdlock.h"
 
 enum {
-    PIECE_BYTES =
-        256 << 10,        /* given to hiredis at once: it moves what is left each time */
     READS_MAX = 16,       /* of 16 KiB each, before other handles get their turn */
     IDLE_BUFFER = 1 << 20 /* kept by the parser between large answers */
 };
@@ -28,8 +25,9 @@ struct hf_link {
     const hf_link_hooks *hooks;
     void *owner;
     link_state state;
-    bool full;  /* hiredis holds bytes that the socket did not take */
-    int events; /* what is polled for */
+    bool full;   /* the socket took less than it was given; waiting for room */
+    bool broken; /* a write has failed; the reading side will find the end */
+    int events;  /* what is polled for */
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
@@ -43,12 +41,11 @@ static void watch(hf_link *link, int events)
     HF_ASSERT(uv_poll_start(&link->poll, events, on_poll) == 0);
 }
 
-/* After a failed write. What the other side had answered before can still be read, so the
- * end is left to the reading side, which meets it behind the last answer. */
+/* What the other side had answered before can still be read, so the end is left to the
+ * reading side, which meets it behind the last answer. */
 static void write_failed(hf_link *link)
 {
-    link->redis->err = 0; /* or hiredis would refuse to read */
-    link->full = true;
+    link->broken = true;
     shutdown(link->redis->fd, SHUT_RDWR);
     watch(link, UV_READABLE);
 }
@@ -103,22 +100,6 @@ static void on_readable(hf_link *link)
     }
 }
 
-/* Writes what hiredis holds. */
-static void flush(hf_link *link)
-{
-    int done = 0;
-    hf_sigpipe guard;
-    hf_sigpipe_begin(&guard);
-    int code = redisBufferWrite(link->redis, &done);
-    hf_sigpipe_end(&guard);
-    if (code != REDIS_OK) {
-        write_failed(link);
-        return;
-    }
-    link->full = !done;
-    watch(link, UV_READABLE | (done ? 0 : UV_WRITABLE));
-}
-
 static void on_connected(hf_link *link)
 {
     int code = 0;
@@ -148,24 +129,27 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     }
     if (link->state == OPEN && (events & UV_READABLE))
         on_readable(link);
-    if (link->state == OPEN && (events & UV_WRITABLE)) {
-        flush(link);
+    if (link->state == OPEN && link->full && (events & UV_WRITABLE)) {
+        link->full = false;
+        link->hooks->on_room(link->owner);
         if (link->state == OPEN && !link->full)
-            link->hooks->on_room(link->owner);
+            watch(link, UV_READABLE);
     }
 }
 
 size_t hf_link_write(hf_link *link, const char *data, size_t len)
 {
     size_t taken = 0;
-    while (taken < len && link->state == OPEN && !link->full) {
-        size_t n = len - taken < PIECE_BYTES ? len - taken : PIECE_BYTES;
-        if (redisAppendFormattedCommand(link->redis, data + taken, n) != REDIS_OK) {
+    while (taken < len && link->state == OPEN && !link->full && !link->broken) {
+        ssize_t n = send(link->redis->fd, data + taken, len - taken, MSG_NOSIGNAL);
+        if (n >= 0) {
+            taken += (size_t)n;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            link->full = true;
+            watch(link, UV_READABLE | UV_WRITABLE);
+        } else if (errno != EINTR) {
             write_failed(link);
-            break;
         }
-        taken += n;
-        flush(link);
     }
     return taken;
 }

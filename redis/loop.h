@@ -1,18 +1,19 @@
 /* loop.h - one connection, as hiredis speaks it, on a libuv loop.
  *
- * hiredis is used below its asynchronous layer: it buffers, reads, writes and parses when
- * libuv says so. That layer would keep a list of callbacks beside our own; in 0.14 its libuv
- * adapter loses errors, and an answer that nobody asked for ends the whole process in an
- * assertion. Nor does hiredis connect: its sockets are not close-on-exec, and another thread
- * may fork at any moment. The calls used here are in 0.14 and 1.x alike, and 1.x can put TLS
- * under them.
+ * hiredis is used below its asynchronous layer, for reading and parsing. That layer would
+ * keep a list of callbacks beside our own; in 0.14 its libuv adapter loses errors, and an
+ * answer that nobody asked for ends the whole process in an assertion. Nor does hiredis
+ * connect or write: its sockets are not close-on-exec, while another thread may fork at
+ * any moment, and its writes raise SIGPIPE. (TLS, from hiredis 1.0 on, would write
+ * through redisBufferWrite.)
  *
  *        open                    on_open(NULL)                    drop
  *   NEW ------> CONNECTING --------------------> OPEN ----------------------> CLOSED
  *                    |                             | on_lost, then drop         ^
  *                    '------- on_open(why), then drop --------------------------'
  *
- * Hooks run on the loop's thread, never from inside a call. Any of them may drop the link. */
+ * Hooks run on the loop's thread, never from inside a call. Any of them may drop the
+ * link. */
 #ifndef HF_REDIS_LOOP_H
 #define HF_REDIS_LOOP_H
 
@@ -29,24 +30,23 @@ typedef struct hf_link hf_link;
 typedef struct hf_link_hooks {
     void (*on_open)(void *owner, const char *why); /* why is NULL: it is connected */
     void (*on_reply)(void *owner, const redisReply *reply); /* borrowed */
-    void (*on_room)(void *owner);                  /* all that was given has been written */
+    void (*on_room)(void *owner); /* after a write that was cut short */
     void (*on_lost)(void *owner, hf_err err, const char *why); /* HF_CONN or HF_PROTO */
-    void (*on_closed)(void *owner);                /* after a drop; the link is gone */
+    void (*on_closed)(void *owner); /* after a drop; the link is gone */
 } hf_link_hooks;
 
-/* Connects to an address: of TCP, or of a unix socket. HF_CONN, HF_NOMEM, HF_SYSTEM: refused
- * at once, `detail` says why, and no hook is called. */
-HF_MUSTCHECK hf_err hf_link_open(hf_link **out, uv_loop_t *loop, const hf_address *address,
-                                 const hf_link_hooks *hooks, void *owner,
-                                 char detail[HF_DETAIL_SIZE]);
+/* Connects to an address: of TCP, or of a unix socket. HF_CONN, HF_NOMEM, HF_SYSTEM:
+ * refused at once, `detail` says why, and no hook is called. */
+HF_MUSTCHECK hf_err hf_link_open(hf_link **out, uv_loop_t *loop,
+                                 const hf_address *address, const hf_link_hooks *hooks,
+                                 void *owner, char detail[HF_DETAIL_SIZE]);
 
-/* Writes as much as the socket takes now, and keeps some of the rest. Gives how much was
- * taken over; less than len means that on_room will come. Bytes are only taken while all
- * those before have left. A link that fails here is told as lost by the loop. */
+/* Writes as much as the socket takes now, and gives how much that was. If it is less than
+ * len, on_room or on_lost will come. */
 size_t hf_link_write(hf_link *link, const char *data, size_t len);
 
-/* Ends it: nothing more is read or written, and the socket is closed in this turn of the loop.
- * Only on_closed will be called. */
+/* Ends it: nothing more is read or written, and the socket is closed in this turn of the
+ * loop. Only on_closed will be called. */
 void hf_link_drop(hf_link *link);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "holdfast/error.h"
 
-/* The class of an error, by the code it begins with ("OOM command not allowed ..."), or by
- * the code inside, where Redis 6.2 has wrapped what a command in a script has met. */
+/* The class of an error, by the code it begins with ("OOM command not allowed ..."), or
+ * by the code inside, where Redis 6.2 has wrapped what a command in a script has met. */
 hf_err hf_reply_class(const char *words);
 
 #endif

@@ -1,8 +1,9 @@
 /* resolve.h - the addresses of a host name, found without holding up the loop.
  *
- * A look-up runs in a thread of its own, not in libuv's pool: the pool has four threads, is
- * shared with the whole process, and a name server that does not answer would fill it. Nor
- * does anybody wait for that thread: a look-up that is given up leaves its result to nobody. */
+ * A look-up runs in a thread of its own, not in libuv's pool: the pool has four threads,
+ * is shared with the whole process, and a name server that does not answer would fill it.
+ * Nor does anybody wait for that thread: a look-up that is given up leaves its result to
+ * nobody. */
 #ifndef HF_REDIS_RESOLVE_H
 #define HF_REDIS_RESOLVE_H
 
@@ -31,7 +32,8 @@ typedef struct hf_addresses {
 typedef struct hf_resolve hf_resolve;
 
 typedef struct hf_resolve_hooks {
-    /* Once, on the loop's thread, unless it was dropped. `why` is NULL if it went well. */
+    /* Once, on the loop's thread, unless it was dropped. `why` is NULL if it went well.
+     */
     void (*on_done)(void *owner, const hf_addresses *found, const char *why);
     /* Once, when it is gone, after on_done or after a drop. */
     void (*on_closed)(void *owner);

@@ -1,7 +1,7 @@
 /* url.h - where a Redis is and how to log in, taken apart.
  *
- * Nothing of a URL is ever repeated in a detail text: what looks like a port may be half of a
- * password that was not percent-encoded. */
+ * Nothing of a URL is ever repeated in a detail text: what looks like a port may be half
+ * of a password that was not percent-encoded. */
 #ifndef HF_REDIS_URL_H
 #define HF_REDIS_URL_H
 
@@ -14,7 +14,7 @@ enum {
     HF_URL_MAX = 4096,     /* bytes of a URL */
     HF_URL_PART_MAX = 512, /* bytes of a user or password, decoded */
     HF_URL_HOST_MAX = 255,
-    HF_URL_PATH_MAX = 107  /* of a unix socket */
+    HF_URL_PATH_MAX = 107 /* of a unix socket */
 };
 
 typedef struct hf_url {
@@ -27,7 +27,8 @@ typedef struct hf_url {
 } hf_url;
 
 /* HF_INVALID: `detail` says why. The caller ends *out with hf_url_wipe(), also then. */
-HF_MUSTCHECK hf_err hf_url_parse(hf_url *out, const char *text, char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_url_parse(hf_url *out, const char *text,
+                                 char detail[HF_DETAIL_SIZE]);
 
 /* The first line of a regular file becomes the password. HF_CONFIG: `detail` says why. */
 HF_MUSTCHECK hf_err hf_url_read_password(hf_url *url, const char *file,

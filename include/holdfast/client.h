@@ -33,7 +33,8 @@ typedef struct hf_server_info {
     char replid[48];      /* replication id: changes at a failover */
     char role[12];        /* "master" or "slave" */
     char policy[24];      /* maxmemory_policy; "" if INFO is not permitted */
-    bool aof, rdb;        /* whether it persists by an append-only file; by snapshots */
+    bool aof, rdb;        /* whether it persists by an append-only file; by snapshots, of which
+                             INFO shows only those that were made, loaded or begun */
     bool loading;
     int64_t client_id;    /* of this connection */
 } hf_server_info;

@@ -170,8 +170,8 @@ static void an_answer_that_fills_a_read_counts_when_the_end_is_behind_it(void **
     (void)snprintf(answer, HEADER + 1, "$%d\r\n", READ - HEADER - END);
     answer[HEADER] = 'x';
     memcpy(answer + READ - END, "\r\n", END + 1);
-    const hf_fake_step steps[] = {HF_FAKE_EXPECT("GET"), HF_FAKE_SEND(answer),
-                                  HF_FAKE_CLOSE, HF_FAKE_END};
+    const hf_fake_step steps[] = {HF_FAKE_EXPECT("GET"), HF_FAKE_STALL(20),
+                                  HF_FAKE_SEND(answer), HF_FAKE_CLOSE, HF_FAKE_END};
     hf_client_rig rig;
     hf_asked asked = {.answers = 0};
     meet(&rig, steps);
@@ -187,8 +187,9 @@ static void an_answer_that_fills_a_read_counts_when_the_end_is_behind_it(void **
 static void an_answer_counts_when_the_next_request_cannot_be_written(void **state)
 {
     (void)state;
-    static const hf_fake_step steps[] = {HF_FAKE_EXPECT("ONE"), HF_FAKE_SEND(":1\r\n"),
-                                         HF_FAKE_CLOSE, HF_FAKE_END};
+    static const hf_fake_step steps[] = {HF_FAKE_EXPECT("ONE"), HF_FAKE_STALL(20),
+                                         HF_FAKE_SEND(":1\r\n"), HF_FAKE_CLOSE,
+                                         HF_FAKE_END};
     hf_client_rig rig;
     hf_asked one = {.answers = 0}, two = {.answers = 0};
     meet(&rig, steps);

@@ -109,9 +109,9 @@ static void room_is_taken_as_far_as_it_was_used(void **state)
     hf_buf_init(&buf, 100);
     char *room = hf_buf_room(&buf, 50);
     assert_non_null(room);
-    memcpy(room, "abc", 3);
+    memset(room, 'a', 3);
     hf_buf_took(&buf, 3);
-    assert_string_equal(buf.data, "abc");
+    assert_string_equal(buf.data, "aaa");
     assert_null(hf_buf_room(&buf, 98));
     assert_int_equal(hf_buf_err(&buf), HF_TOOBIG);
     hf_buf_done(&buf);
