@@ -160,7 +160,10 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     served->asked = args.max;
     served->claim_not_after = args.not_after;
     served->last_claim_ns = now;
-    served->timer_ms = 0; /* what this claim was for; a later baton sets its own */
+    /* A claim that clears the promise puts a new baton; any other one leaves it, and then its
+     * timer has to stay: nobody else would come at its time. */
+    if (args.baton)
+        served->timer_ms = 0;
     served->baton = served->jumped = false;
     if (refresh && w->n_served == 1)
         w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;

@@ -240,6 +240,31 @@ static void a_baton_owned_by_a_worker_that_becomes_full_is_put_back(void **state
     assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
 }
 
+/* Between two blocks a worker looks into all of its queues. What it finds there must not make
+ * it forget the time that it owns. */
+static void work_in_one_queue_does_not_delay_what_is_due_in_another(void **state)
+{
+    (void)state;
+    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
+    const hf_queue q = queue.queue;
+    hf_queue elsewhere;
+    assert_int_equal(hf_queue_init(&elsewhere, q.ns, both[1].name), HF_OK);
+    hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = 60000};
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    put("late", "ok", hf_rig_now(&queue) + 700); /* its baton is popped, a timer kept */
+    EVENTUALLY(2000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
+    for (int i = 0; i < 5; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "b%d", i);
+        queue.queue = elsewhere;
+        put(id, "ok", i % 2 == 0 ? 0 : -20);
+        queue.queue = q;
+        EVENTUALLY(2000, atomic_load(&worker.returned) == i + 1);
+    }
+    EVENTUALLY(2000, atomic_load(&worker.returned) == 6);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
 static void resuming_and_raising_a_limit_wake_a_worker(void **state)
 {
     (void)state;
@@ -368,6 +393,7 @@ int main(void)
         CASE(a_delayed_job_wakes_an_idle_worker_in_time_and_not_before),
         CASE(a_full_worker_leaves_a_due_job_to_another),
         CASE(a_baton_owned_by_a_worker_that_becomes_full_is_put_back),
+        CASE(work_in_one_queue_does_not_delay_what_is_due_in_another),
         CASE(resuming_and_raising_a_limit_wake_a_worker),
         CASE(a_stop_releases_what_has_not_returned_and_counts_nothing),
         CASE(a_burst_ends_when_nothing_is_left),
