@@ -9,7 +9,7 @@ function(hf_add_test)
   set(target test_${arg_LABEL}_${arg_NAME})
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE
-    holdfast_flags holdfast_test_support holdfast_config holdfast PkgConfig::CMOCKA)
+    holdfast_flags holdfast_test_support holdfast_cli PkgConfig::CMOCKA)
   target_compile_definitions(${target} PRIVATE
     HF_TEST_SOURCE="${PROJECT_SOURCE_DIR}" HF_TEST_BUILD="${PROJECT_BINARY_DIR}"
     HF_TEST_COMMAND="${PROJECT_BINARY_DIR}/holdfast")

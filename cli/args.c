@@ -1,0 +1,323 @@
+/* args.c - see args.h.
+ *
+ * The command is the first word that is no option; only common options may stand before
+ * it, because the others are known by their command alone. */
+#include "cli/args.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/text.h"
+#include "cli/near.h"
+
+typedef struct parser {
+    hf_argv *out;
+    const hf_command *commands;
+    int argc, at;
+    char **argv;
+    bool plain; /* after "--": no options any more */
+    char *detail;
+} parser;
+
+static hf_err fail(parser *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static hf_err fail(parser *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(p->detail, HF_ARGV_DETAIL_SIZE, format, args);
+    va_end(args);
+    return HF_INVALID;
+}
+
+/* ---- options ---- */
+
+static const hf_opt *find_in(const hf_opt *opts, const char *name, size_t len,
+                             char letter)
+{
+    for (; opts != NULL && opts->name != NULL; opts++) {
+        if (letter != 0 ? opts->letter == letter
+                        : strlen(opts->name) == len && memcmp(opts->name, name, len) == 0)
+            return opts;
+    }
+    return NULL;
+}
+
+static const hf_opt *find_opt(const parser *p, const char *name, size_t len, char letter)
+{
+    const hf_opt *found = NULL;
+    if (p->out->command != NULL)
+        found = find_in(p->out->command->opts, name, len, letter);
+    return found != NULL ? found : find_in(hf_common_opts(), name, len, letter);
+}
+
+/* The place of a word in "a|b|c", or -1. */
+static int64_t choice_of(const char *choices, const char *word)
+{
+    size_t len = strlen(word);
+    for (int64_t place = 0;; place++) {
+        size_t here = strcspn(choices, "|");
+        if (here == len && memcmp(choices, word, len) == 0)
+            return place;
+        if (choices[here] == '\0')
+            return -1;
+        choices += here + 1;
+    }
+}
+
+static hf_err read_number(parser *p, const hf_opt *opt, const char *text, int64_t *out)
+{
+    char low[HF_DURATION_SIZE], high[HF_DURATION_SIZE];
+    switch (opt->kind) {
+    case HF_OPT_INT:
+        if (hf_parse_int(text, opt->min, opt->max, out))
+            return HF_OK;
+        return fail(p, "--%s: expected an integer from %lld to %lld, found '%.80s'",
+                    opt->name, (long long)opt->min, (long long)opt->max, text);
+    case HF_OPT_DURATION:
+        if (hf_parse_duration_ms(text, out) && *out >= opt->min && *out <= opt->max)
+            return HF_OK;
+        hf_format_duration(opt->min, low);
+        hf_format_duration(opt->max, high);
+        return fail(p,
+                    "--%s: expected a duration with its unit (ms s m h d) from %s to %s, "
+                    "found '%.80s'",
+                    opt->name, low, high, text);
+    case HF_OPT_TIME:
+        if (hf_parse_time_ms(text, out))
+            return HF_OK;
+        return fail(
+            p,
+            "--%s: expected a time with its zone (2030-01-31T08:00:00Z) or @SECONDS, "
+            "found '%.80s'",
+            opt->name, text);
+    case HF_OPT_CHOICE:
+        *out = choice_of(opt->choices, text);
+        if (*out >= 0)
+            return HF_OK;
+        return fail(p, "--%s: expected one of %s, found '%.80s'", opt->name, opt->choices,
+                    text);
+    default:
+        *out = 0;
+        return HF_OK;
+    }
+}
+
+static hf_err add_given(parser *p, const hf_opt *opt, const char *value)
+{
+    hf_given given = {.opt = opt, .text = value};
+    if (!opt->many && hf_argv_has(p->out, opt->name))
+        return fail(p, "--%s: expected it once, found it again", opt->name);
+    hf_err err = read_number(p, opt, value, &given.number);
+    if (err == HF_OK)
+        p->out->given[p->out->n_given++] = given;
+    return err;
+}
+
+static hf_err unknown_option(parser *p, const char *word)
+{
+    const char *of = p->out->command != NULL ? p->out->command->name : "holdfast";
+    if (p->out->command == NULL)
+        return fail(p, "expected a command before its options, found '%.80s'", word);
+    const char *near = hf_near_option(p->out->command->opts, hf_common_opts(), word);
+    return fail(p, "expected an option of '%s', found '%.*s'%s%s%s", of,
+                (int)strcspn(word, "="), word, near != NULL ? " (did you mean '--" : "",
+                near != NULL ? near : "", near != NULL ? "'?)" : "");
+}
+
+/* `value`: what follows in the same word, or NULL. Takes the next word if one is needed.
+ */
+static hf_err take_option(parser *p, const hf_opt *opt, const char *value)
+{
+    if (opt->kind == HF_OPT_FLAG) {
+        if (value != NULL)
+            return fail(p, "--%s: expected no value, found '%.80s'", opt->name, value);
+        p->out->help = p->out->help || strcmp(opt->name, "help") == 0;
+        p->out->version = p->out->version || strcmp(opt->name, "version") == 0;
+        return add_given(p, opt, "");
+    }
+    if (value == NULL) {
+        if (p->at >= p->argc)
+            return fail(p, "--%s: expected %s, found nothing", opt->name, opt->value);
+        value = p->argv[p->at++];
+    }
+    return add_given(p, opt, value);
+}
+
+static hf_err take_long(parser *p, const char *word)
+{
+    const char *name = word + 2;
+    size_t len = strcspn(name, "=");
+    const hf_opt *opt = find_opt(p, name, len, 0);
+    if (opt == NULL)
+        return unknown_option(p, word);
+    return take_option(p, opt, name[len] == '=' ? name + len + 1 : NULL);
+}
+
+/* "-q", "-q Q", "-qQ". Letters are not joined: there are too few for that to be worth it.
+ */
+static hf_err take_short(parser *p, const char *word)
+{
+    const hf_opt *opt = find_opt(p, NULL, 0, word[1]);
+    if (opt == NULL)
+        return unknown_option(p, word);
+    return take_option(p, opt, word[2] != '\0' ? word + 2 : NULL);
+}
+
+/* ---- the command and its operands ---- */
+
+static const hf_command *find_command(const hf_command *commands, const char *name)
+{
+    for (; commands->name != NULL; commands++) {
+        if (strcmp(commands->name, name) == 0)
+            return commands;
+    }
+    return NULL;
+}
+
+static bool is_group(const hf_command *commands, const char *word)
+{
+    size_t len = strlen(word);
+    for (; commands->name != NULL; commands++) {
+        if (strncmp(commands->name, word, len) == 0 && commands->name[len] == ' ')
+            return true;
+    }
+    return false;
+}
+
+/* One word names a command or a group of them ("queue"); then a second one follows. */
+static hf_err take_command(parser *p, const char *word)
+{
+    char both[64];
+    if (p->out->group != NULL) {
+        snprintf(both, sizeof both, "%.20s %.40s", p->out->group, word);
+        word = both;
+    }
+    p->out->command = find_command(p->commands, word);
+    if (p->out->command != NULL)
+        return HF_OK;
+    if (p->out->group == NULL && is_group(p->commands, word)) {
+        p->out->group = word;
+        return HF_OK;
+    }
+    const char *near = hf_near_command(p->commands, word);
+    return fail(p, "expected a command, found '%.80s'%s%s%s", word,
+                near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                near != NULL ? "'?)" : "");
+}
+
+static hf_err take_word(parser *p, const char *word)
+{
+    if (!p->plain && strcmp(word, "--") == 0) {
+        p->plain = true;
+        return HF_OK;
+    }
+    if (!p->plain && word[0] == '-' && word[1] == '-')
+        return take_long(p, word);
+    if (!p->plain && word[0] == '-' && word[1] != '\0')
+        return take_short(p, word);
+    if (p->out->command == NULL)
+        return take_command(p, word);
+    p->out->operands[p->out->n_operands++] = word;
+    return HF_OK;
+}
+
+static hf_err check_operands(parser *p)
+{
+    const hf_command *command = p->out->command;
+    if (command == NULL || p->out->help)
+        return HF_OK;
+    if (p->out->n_operands > command->max_operands)
+        return fail(p, "expected nothing more after '%s%s%s', found '%.80s'",
+                    command->name, *command->operands != '\0' ? " " : "",
+                    command->operands, p->out->operands[command->max_operands]);
+    if (p->out->n_operands < command->min_operands)
+        return fail(p, "expected '%s %s', found '%s%s%.80s'", command->name,
+                    command->operands, command->name, p->out->n_operands > 0 ? " " : "",
+                    p->out->n_operands > 0 ? p->out->operands[0] : "");
+    return HF_OK;
+}
+
+hf_err hf_argv_parse(hf_argv *out, const hf_command *commands, int argc, char **argv,
+                     char detail[HF_ARGV_DETAIL_SIZE])
+{
+    *out = (hf_argv){0};
+    parser p = {.out = out,
+                .commands = commands,
+                .argc = argc,
+                .at = 1,
+                .argv = argv,
+                .detail = detail};
+    if (argc > HF_ARGV_MAX)
+        return fail(&p, "expected at most %d words, found %d", HF_ARGV_MAX, argc);
+    out->given = calloc((size_t)argc + 1, sizeof *out->given);
+    out->operands = calloc((size_t)argc + 1, sizeof *out->operands);
+    if (out->given == NULL || out->operands == NULL)
+        return HF_NOMEM;
+    hf_err err = HF_OK;
+    while (err == HF_OK && p.at < argc) {
+        const char *word = argv[p.at++];
+        err = take_word(&p, word);
+    }
+    /* Who asks for help has not got the rest right yet. */
+    if (err == HF_OK)
+        err = check_operands(&p);
+    return err;
+}
+
+void hf_argv_done(hf_argv *args)
+{
+    free(args->given);
+    free(args->operands);
+    *args = (hf_argv){0};
+}
+
+/* ---- asking ---- */
+
+static const hf_given *nth(const hf_argv *args, const char *name, size_t i)
+{
+    for (size_t k = 0; k < args->n_given; k++) {
+        if (strcmp(args->given[k].opt->name, name) == 0 && i-- == 0)
+            return &args->given[k];
+    }
+    return NULL;
+}
+
+size_t hf_argv_count(const hf_argv *args, const char *name)
+{
+    size_t n = 0;
+    while (nth(args, name, n) != NULL)
+        n++;
+    return n;
+}
+
+const char *hf_argv_nth(const hf_argv *args, const char *name, size_t i)
+{
+    const hf_given *given = nth(args, name, i);
+    return given == NULL ? NULL : given->text;
+}
+
+const char *hf_argv_text(const hf_argv *args, const char *name)
+{
+    return hf_argv_nth(args, name, 0);
+}
+
+int64_t hf_argv_number(const hf_argv *args, const char *name, int64_t otherwise)
+{
+    const hf_given *given = nth(args, name, 0);
+    return given == NULL ? otherwise : given->number;
+}
+
+bool hf_argv_has(const hf_argv *args, const char *name)
+{
+    return nth(args, name, 0) != NULL;
+}
+
+const char *hf_argv_operand(const hf_argv *args, size_t i)
+{
+    return i < args->n_operands ? args->operands[i] : NULL;
+}

@@ -1,0 +1,171 @@
+/* cli.c - see cli.h. */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "cli/out.h"
+
+enum { MESSAGE_SIZE = 2048 };
+
+/* ---- saying what went wrong ---- */
+
+static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint,
+                   char *message)
+{
+    for (char *at = message; *at != '\0'; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            *at = ' '; /* one line, whatever Redis or a file said */
+    }
+    if (!cli->json) {
+        fprintf(stderr, "holdfast: %s\n", message);
+        return;
+    }
+    json_t *object =
+        json_pack("{s:o, s:i}", "error", hf_out_text(message), "code", (int)code);
+    if (object != NULL && err != HF_OK)
+        (void)json_object_set_new(object, "name", json_string(hf_err_name(err)));
+    if (object != NULL)
+        (void)json_object_set_new(object, "hint", hf_out_text(hint));
+    hf_out_json(stderr, object);
+}
+
+int hf_cli_fail(const hf_cli *cli, hf_err err, const char *detail)
+{
+    char message[MESSAGE_SIZE];
+    const char *text = hf_err_text(err);
+    if (detail == NULL || *detail == '\0' || strcmp(detail, text) == 0)
+        snprintf(message, sizeof message, "%s", text);
+    else if (err == HF_CONFIG || err == HF_INVALID || err == HF_TOOBIG ||
+             err == HF_TIMEOUT)
+        snprintf(message, sizeof message, "%s", detail); /* says it all */
+    else
+        snprintf(message, sizeof message, "%s: %s", text, detail);
+    hf_exit code = hf_exit_code(err);
+    report(cli, code, err, hf_exit_hint(err), message);
+    return (int)code;
+}
+
+int hf_cli_say(const hf_cli *cli, hf_exit code, const char *hint, const char *format, ...)
+{
+    char message[MESSAGE_SIZE];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    report(cli, code, HF_OK, hint, message);
+    return (int)code;
+}
+
+int hf_cli_check_name(const hf_cli *cli, const char *what, const char *name)
+{
+    if (hf_name_ok(name))
+        return HF_EXIT_OK;
+    return hf_cli_say(
+        cli, HF_EXIT_DATA, "",
+        "expected %s (1 to 128 characters of A-Z a-z 0-9 . _ : -), found '%.140s'", what,
+        name);
+}
+
+const char *hf_cli_queue(const hf_cli *cli)
+{
+    const char *queue = hf_argv_text(cli->args, "queue");
+    if (queue == NULL)
+        return "default";
+    return hf_cli_check_name(cli, "a queue's name", queue) == HF_EXIT_OK ? queue : NULL;
+}
+
+/* ---- what goes before what ---- */
+
+static bool has_password(const char *url)
+{
+    const char *start = strstr(url, "://");
+    const char *at = strrchr(url, '@');
+    if (start == NULL || at == NULL || at < start + 3)
+        return false;
+    return memchr(start + 3, ':', (size_t)(at - start - 3)) != NULL;
+}
+
+/* A URL that is not the file's. */
+static int take_url(hf_cli *cli, const char *url, const char *where)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    if (hf_url_check(url, detail) != HF_OK)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "%s: expected the URL of a Redis, found one "
+                          "that cannot be used (%s)",
+                          where, detail);
+    cli->url = url;
+    if (has_password(url))
+        cli->password_file = NULL;
+    return HF_EXIT_OK;
+}
+
+static int put_options_over(hf_cli *cli)
+{
+    const char *flag = hf_argv_text(cli->args, "redis");
+    const char *environment = getenv("REDIS_URL");
+    const char *ns = hf_argv_text(cli->args, "namespace");
+    int code = HF_EXIT_OK;
+    if (flag != NULL)
+        code = take_url(cli, flag, "--redis");
+    else if (environment != NULL && *environment != '\0')
+        code = take_url(cli, environment, "REDIS_URL");
+    if (code != HF_EXIT_OK || ns == NULL)
+        return code;
+    if (!hf_name_ok(ns))
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "--namespace: expected 1 to 128 characters of "
+                          "A-Z a-z 0-9 . _ : -, found '%.140s'",
+                          ns);
+    cli->ns = ns;
+    return HF_EXIT_OK;
+}
+
+int hf_cli_setup(hf_cli *cli, const hf_argv *args)
+{
+    char detail[HF_CONFIG_DETAIL_SIZE];
+    *cli = (hf_cli){.args = args, .json = hf_argv_has(args, "json")};
+    if (args->command->bare)
+        return HF_EXIT_OK;
+    hf_err err = hf_config_load(&cli->config, hf_argv_text(args, "config"), detail);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, detail);
+    cli->url = cli->config->redis_url;
+    cli->password_file = cli->config->password_file;
+    cli->ns = cli->config->ns;
+    return put_options_over(cli);
+}
+
+void hf_cli_done(hf_cli *cli)
+{
+    hf_config_free(cli->config);
+    cli->config = NULL;
+}
+
+void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out)
+{
+    hf_config_fill_producer(cli->config, out);
+    out->url = cli->url;
+    out->password_file = cli->password_file;
+    out->ns = cli->ns;
+    /* A command that cannot connect ends when the time for that is over. */
+    int64_t connect_ms = cli->config->connect_timeout_ms;
+    int64_t request_ms = cli->config->request_timeout_ms;
+    out->deadline_ms = (uint32_t)(connect_ms > request_ms ? connect_ms : request_ms);
+}
+
+int hf_cli_admin(const hf_cli *cli, hf_admin **out)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_admin_opts opts = {0};
+    hf_config_fill_admin(cli->config, &opts);
+    opts.url = cli->url;
+    opts.password_file = cli->password_file;
+    opts.ns = cli->ns;
+    hf_err err = hf_admin_open(out, &opts, detail);
+    return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
+}

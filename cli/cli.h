@@ -1,0 +1,63 @@
+/* cli.h - what every command gets: its arguments, the configuration, where Redis is, and
+ * one way to say what went wrong. */
+#ifndef HF_CLI_CLI_H
+#define HF_CLI_CLI_H
+
+#include <stdbool.h>
+
+#include "cli/args.h"
+#include "cli/exit.h"
+#include "config/config.h"
+
+typedef struct hf_cli {
+    const hf_argv *args;  /* borrowed */
+    hf_config *config;    /* owned; NULL for a command that is `bare` */
+    const char *url, *ns; /* flags > environment > file > default; borrowed */
+    const char
+        *password_file; /* borrowed; NULL: none, or the URL has a password of its own */
+    bool json;
+} hf_cli;
+
+/* Reads the configuration and puts the options over it. HF_EXIT_OK, or it has been said.
+ */
+int hf_cli_setup(hf_cli *cli, const hf_argv *args);
+void hf_cli_done(hf_cli *cli);
+
+/* Says on one line of standard error (with --json: as an object) what went wrong, and
+ * returns what the command ends with. The first takes both the code and the words from
+ * the answer, and `detail` may be "" or NULL. */
+int hf_cli_fail(const hf_cli *cli, hf_err err, const char *detail);
+int hf_cli_say(const hf_cli *cli, hf_exit code, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* HF_EXIT_OK if it is a name; else it is said. `what`: "a queue's name". */
+int hf_cli_check_name(const hf_cli *cli, const char *what, const char *name);
+
+/* --queue, or "default"; NULL when it is no name, and that has been said. */
+const char *hf_cli_queue(const hf_cli *cli);
+
+/* What a producer needs to know of Redis; text is borrowed from the cli. */
+void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out);
+
+/* Connects. HF_EXIT_OK, or it has been said. */
+int hf_cli_admin(const hf_cli *cli, hf_admin **out);
+
+/* The commands, each in the file of its first word. */
+int hf_cmd_enqueue(hf_cli *cli);
+int hf_cmd_worker(hf_cli *cli);
+int hf_cmd_queue_list(hf_cli *cli);
+int hf_cmd_queue_show(hf_cli *cli);
+int hf_cmd_queue_pause(hf_cli *cli);
+int hf_cmd_queue_resume(hf_cli *cli);
+int hf_cmd_queue_limit(hf_cli *cli);
+int hf_cmd_job_show(hf_cli *cli);
+int hf_cmd_job_list(hf_cli *cli);
+int hf_cmd_dead_list(hf_cli *cli);
+int hf_cmd_dead_retry(hf_cli *cli);
+int hf_cmd_script_enqueue(hf_cli *cli);
+int hf_cmd_check(hf_cli *cli);
+int hf_cmd_doctor(hf_cli *cli);
+int hf_cmd_version(hf_cli *cli);
+int hf_cmd_help(hf_cli *cli);
+
+#endif

@@ -1,0 +1,118 @@
+/* cmd_job.c - `holdfast job ...`: one job, or a page of them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/job_out.h"
+
+enum { PAGE = 50 };
+
+/* ---- show ---- */
+
+static int show(const hf_cli *cli, hf_admin *admin, const char *queue, const char *id)
+{
+    hf_job_info job;
+    void *payload = NULL;
+    bool raw = hf_argv_has(cli->args, "payload");
+    hf_err err = hf_admin_job(admin, queue, id, &job, raw ? &payload : NULL);
+    if (err == HF_GONE)
+        return hf_cli_say(cli, HF_EXIT_NO, "", "no job '%s' in %s%s%s", id,
+                          queue != NULL ? "queue '" : "any queue",
+                          queue != NULL ? queue : "", queue != NULL ? "'" : "");
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    if (raw)
+        fwrite(payload, 1, job.payload_len, stdout);
+    else if (cli->json)
+        hf_job_print_json(&job);
+    else
+        hf_job_print_whole(&job, hf_wall_ms());
+    free(payload);
+    return HF_EXIT_OK;
+}
+
+int hf_cmd_job_show(hf_cli *cli)
+{
+    hf_admin *admin = NULL;
+    const char *id = hf_argv_operand(cli->args, 0);
+    const char *queue = hf_argv_text(cli->args, "queue");
+    int code = hf_cli_check_name(cli, "a job's id", id);
+    if (code == HF_EXIT_OK && queue != NULL)
+        code = hf_cli_check_name(cli, "a queue's name", queue);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = show(cli, admin, queue, id);
+    hf_admin_close(admin);
+    return code;
+}
+
+/* ---- list ---- */
+
+typedef struct lister {
+    hf_table table;
+    bool json;
+    size_t n;
+    int64_t now_ms;
+} lister;
+
+static void on_job(const hf_job_info *job, void *arg)
+{
+    lister *l = arg;
+    l->n++;
+    if (l->json)
+        hf_job_print_json(job);
+    else
+        hf_job_add_row(&l->table, job, l->now_ms);
+}
+
+/* Without a state: all there are, those that run first. `delayed` has the retried ones.
+ */
+static hf_err list_all(hf_admin *admin, const char *queue, size_t limit, lister *l)
+{
+    static const hf_job_state order[] = {HF_STATE_RUNNING, HF_STATE_READY,
+                                         HF_STATE_DELAYED, HF_STATE_DEAD};
+    hf_err err = HF_OK;
+    for (size_t i = 0; i < HF_COUNT(order) && err == HF_OK && l->n < limit; i++)
+        err = hf_admin_list(admin, queue, order[i], NULL, limit - l->n, on_job, l);
+    return err;
+}
+
+static int list(const hf_cli *cli, const char *queue)
+{
+    hf_admin *admin = NULL;
+    const char *after = hf_argv_text(cli->args, "after");
+    size_t limit = (size_t)hf_argv_number(cli->args, "limit", PAGE);
+    int64_t state = hf_argv_number(cli->args, "state", -1);
+    int code = hf_cli_admin(cli, &admin);
+    if (code != HF_EXIT_OK)
+        return code;
+    lister l = {.json = cli->json, .now_ms = hf_wall_ms()};
+    hf_job_table(&l.table);
+    hf_err err = state < 0 ? list_all(admin, queue, limit, &l)
+                           : hf_admin_list(admin, queue, (hf_job_state)state, after,
+                                           limit, on_job, &l);
+    if (!hf_table_print(&l.table, stdout) && err == HF_OK)
+        err = HF_NOMEM;
+    if (err != HF_OK)
+        code = hf_cli_fail(cli, err, hf_admin_detail(admin));
+    else if (l.n == 0 && !cli->json)
+        printf("%s: no such jobs\n", queue);
+    hf_admin_close(admin);
+    return code;
+}
+
+int hf_cmd_job_list(hf_cli *cli)
+{
+    const char *after = hf_argv_text(cli->args, "after");
+    const char *queue = hf_cli_queue(cli);
+    if (queue == NULL)
+        return HF_EXIT_DATA;
+    if (after != NULL && !hf_argv_has(cli->args, "state"))
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "--after: expected --state with it, found none");
+    int code = after == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a job's id", after);
+    return code == HF_EXIT_OK ? list(cli, queue) : code;
+}

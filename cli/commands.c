@@ -1,0 +1,320 @@
+/* commands.c - the table of all commands and their options. --help, the manual page and
+ * the parser (args.c) know nothing else. To add a command: a row here, its function in
+ * cli.h. */
+#include "cli/args.h"
+#include "cli/cli.h"
+#include "cli/limits.h"
+
+#define QUEUE_OPT                                                                        \
+    {                                                                                    \
+        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .help = "the queue; \"default\" if it is not named"                              \
+    }
+#define LIMIT_OPT                                                                        \
+    {                                                                                    \
+        .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 1000,        \
+        .help = "at most so many jobs; 50"                                               \
+    }
+#define AFTER_OPT                                                                        \
+    {                                                                                    \
+        .name = "after", .kind = HF_OPT_TEXT, .value = "ID",                             \
+        .help = "go on after this job: the last one of the page before"                  \
+    }
+#define END                                                                              \
+    {                                                                                    \
+        .name = 0                                                                        \
+    }
+
+static const hf_opt common[] = {
+    {.name = "config",
+     .letter = 'c',
+     .kind = HF_OPT_TEXT,
+     .value = "FILE",
+     .help = "the configuration file"},
+    {.name = "redis",
+     .kind = HF_OPT_TEXT,
+     .value = "URL",
+     .help = "where Redis is; goes before REDIS_URL and the file"},
+    {.name = "namespace",
+     .kind = HF_OPT_TEXT,
+     .value = "NS",
+     .help = "what every key in Redis begins with; \"hf\""},
+    {.name = "json", .help = "print one JSON object per line"},
+    {.name = "help", .letter = 'h', .help = "print this"},
+    {.name = "version", .hidden = true, .help = "print the version"},
+    END,
+};
+
+static const hf_opt enqueue_opts[] = {
+    QUEUE_OPT,
+    {.name = "in",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .max = HF_DELAY_MAX_MS,
+     .help = "not before so long from now: 10s, 5m, 2h, 1d"},
+    {.name = "at",
+     .kind = HF_OPT_TIME,
+     .value = "TIME",
+     .help = "not before this time: 2030-01-31T08:00:00Z, or @SECONDS since 1970"},
+    {.name = "id",
+     .kind = HF_OPT_TEXT,
+     .value = "ID",
+     .help = "the job's id: while a job of this id exists, another is not accepted"},
+    {.name = "max-attempts",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = HF_ATTEMPTS_MAX,
+     .help = "the job is dead after so many failed attempts"},
+    {.name = "timeout",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_TIMEOUT_MAX_MS,
+     .help = "an attempt has failed after so long"},
+    {.name = "wait", .help = "until the job is done (exit 0) or dead (exit 1)"},
+    {.name = "bulk",
+     .kind = HF_OPT_TEXT,
+     .value = "FILE|-",
+     .help = "jobs from a file, one JSON object per line"},
+    {.name = "run",
+     .kind = HF_OPT_TEXT,
+     .value = "R",
+     .help = "with --bulk: send the file again as the run R"},
+    {.name = "atomic",
+     .help = "with --bulk: all jobs or none; refuse more than one block"},
+    END,
+};
+static const hf_opt worker_opts[] = {
+    {.name = "queue",
+     .letter = 'q',
+     .kind = HF_OPT_TEXT,
+     .value = "Q",
+     .many = true,
+     .help = "serve this queue instead of those in the file; may be given again"},
+    {.name = "concurrency",
+     .letter = 'n',
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1024,
+     .help = "jobs at the same time"},
+    {.name = "burst", .help = "stop when nothing is left, not even delayed"},
+    END,
+};
+static const hf_opt limit_opts[] = {
+    {.name = "max-running",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .max = 1000000,
+     .help = "jobs of it that run at the same time, across all workers; 0: no limit"},
+    {.name = "rate",
+     .kind = HF_OPT_TEXT,
+     .value = "N/DURATION",
+     .help = "jobs of it that are started in a time, for example 100/1s; 0: no limit"},
+    END,
+};
+static const hf_opt show_opts[] = {
+    {.name = "queue",
+     .letter = 'q',
+     .kind = HF_OPT_TEXT,
+     .value = "Q",
+     .help = "look only into this queue"},
+    {.name = "payload", .help = "print the payload, as it is, and nothing else"},
+    END,
+};
+static const hf_opt list_opts[] = {
+    QUEUE_OPT,
+    {.name = "state",
+     .kind = HF_OPT_CHOICE,
+     .value = "STATE",
+     .choices = "ready|delayed|retry|running|dead",
+     .help = "ready, delayed, retry (delayed after a failed attempt), running or dead; "
+             "all of them if it is not named"},
+    LIMIT_OPT,
+    AFTER_OPT,
+    END,
+};
+static const hf_opt dead_list_opts[] = {
+    QUEUE_OPT,
+    {.name = "type",
+     .kind = HF_OPT_TEXT,
+     .value = "TYPE",
+     .help = "only jobs of this type"},
+    {.name = "since",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .max = HF_DELAY_MAX_MS,
+     .help = "only jobs that died within so long"},
+    LIMIT_OPT,
+    AFTER_OPT,
+    END,
+};
+static const hf_opt dead_retry_opts[] = {QUEUE_OPT, END};
+static const hf_opt script_opts[] = {
+    {.name = "sha1", .help = "print the SHA1 that EVALSHA wants, and nothing else"}, END};
+static const hf_opt check_opts[] = {
+    {.name = "reference", .hidden = true, .help = "print the table of all keys"}, END};
+static const hf_opt doctor_opts[] = {
+    {.name = "queue",
+     .letter = 'q',
+     .kind = HF_OPT_TEXT,
+     .value = "Q",
+     .help = "only this queue"},
+    {.name = "idle",
+     .help = "nothing works on it now: look for what was left over as well"},
+    END,
+};
+static const hf_opt help_opts[] = {
+    {.name = "man", .hidden = true, .help = "print the manual page"}, END};
+
+static const hf_command commands[] = {
+    {.name = "enqueue",
+     .operands = "TYPE [PAYLOAD|-]",
+     .max_operands = 2,
+     .opts = enqueue_opts,
+     .run = hf_cmd_enqueue,
+     .section = "jobs",
+     .help = "put a job into a queue",
+     .more =
+         "Prints the job's id. The payload is any text; with \"-\" it is what standard "
+         "input holds, any bytes. An id that exists already is no error, and changes "
+         "nothing.\n"
+         "With --bulk a file is read, one JSON object per line: type, payload (a text, "
+         "or "
+         "any JSON value, which is passed on byte for byte) or payload_base64, and if "
+         "need "
+         "be queue, in, at, id, max_attempts, timeout. It is sent in blocks of at most "
+         "10,000 lines of one queue, each all or none. After a failure --run R with the "
+         "run's id sends the file again: what was accepted is not accepted twice, even "
+         "if "
+         "the jobs have meanwhile been run. Redis remembers that for 24 hours."},
+    {.name = "job show",
+     .operands = "ID",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = show_opts,
+     .run = hf_cmd_job_show,
+     .section = "jobs",
+     .help = "show one job, whichever queue it is in"},
+    {.name = "job list",
+     .operands = "",
+     .opts = list_opts,
+     .run = hf_cmd_job_list,
+     .section = "jobs",
+     .help = "list the jobs of a queue, page by page"},
+    {.name = "dead list",
+     .operands = "",
+     .opts = dead_list_opts,
+     .run = hf_cmd_dead_list,
+     .section = "jobs",
+     .help = "list dead jobs and why they died"},
+    {.name = "dead retry",
+     .operands = "[ID]",
+     .max_operands = 1,
+     .opts = dead_retry_opts,
+     .run = hf_cmd_dead_retry,
+     .section = "jobs",
+     .help = "run a dead job again, or all that are dead now",
+     .more = "Attempts and crashes are counted from zero again. Prints how many jobs "
+             "went back "
+             "into the line."},
+    {.name = "queue list",
+     .operands = "",
+     .run = hf_cmd_queue_list,
+     .section = "queues",
+     .help = "list all queues and how many jobs they hold"},
+    {.name = "queue show",
+     .operands = "[Q]",
+     .max_operands = 1,
+     .run = hf_cmd_queue_show,
+     .section = "queues",
+     .help = "show all there is to know of a queue, or of each"},
+    {.name = "queue pause",
+     .operands = "Q",
+     .min_operands = 1,
+     .max_operands = 1,
+     .run = hf_cmd_queue_pause,
+     .section = "queues",
+     .help = "start no more of its jobs; those that run go on"},
+    {.name = "queue resume",
+     .operands = "Q",
+     .min_operands = 1,
+     .max_operands = 1,
+     .run = hf_cmd_queue_resume,
+     .section = "queues",
+     .help = "start its jobs again"},
+    {.name = "queue limit",
+     .operands = "Q",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = limit_opts,
+     .run = hf_cmd_queue_limit,
+     .section = "queues",
+     .help = "limit how many of its jobs run, or how fast they are started",
+     .more = "A limit that is not named stays as it is. It holds across all workers, "
+             "until it "
+             "is changed here or in the configuration file of a worker."},
+    {.name = "worker",
+     .operands = "",
+     .opts = worker_opts,
+     .run = hf_cmd_worker,
+     .section = "workers",
+     .help = "run jobs with the programs of the configuration file",
+     .more = "TERM and INT: claim nothing more, wait for the jobs that run "
+             "(worker.shutdown_timeout), release the rest without counting an attempt, "
+             "exit 0; "
+             "a second one ends the waiting. TSTP: claim nothing more. CONT: claim "
+             "again. HUP: "
+             "read the configuration again; a bad file changes nothing."},
+    {.name = "check",
+     .operands = "",
+     .opts = check_opts,
+     .run = hf_cmd_check,
+     .section = "workers",
+     .help = "check a configuration file without running anything"},
+    {.name = "doctor",
+     .operands = "",
+     .opts = doctor_opts,
+     .run = hf_cmd_doctor,
+     .section = "other",
+     .help = "check that what is in Redis agrees with itself",
+     .more = "Looks at every queue, while it is used, and at Redis itself. Prints what "
+             "it finds, "
+             "and exits with 1 if that is anything."},
+    {.name = "script enqueue",
+     .operands = "",
+     .opts = script_opts,
+     .run = hf_cmd_script_enqueue,
+     .bare = true,
+     .section = "other",
+     .help = "print the script that puts jobs into a queue, for other languages",
+     .more =
+         "What is printed is exactly what Redis runs; its first lines say what KEYS and "
+         "ARGV hold. With --json: its SHA1 and its arguments beside it."},
+    {.name = "version",
+     .operands = "",
+     .run = hf_cmd_version,
+     .bare = true,
+     .section = "other",
+     .help = "print the version"},
+    {.name = "help",
+     .operands = "[COMMAND]",
+     .max_operands = 2,
+     .opts = help_opts,
+     .run = hf_cmd_help,
+     .bare = true,
+     .section = "other",
+     .help = "print the list of commands, or the help of one"},
+    END,
+};
+
+const hf_command *hf_commands(void)
+{
+    return commands;
+}
+
+const hf_opt *hf_common_opts(void)
+{
+    return common;
+}

@@ -1,0 +1,72 @@
+/* exit.c - see exit.h. */
+#include "cli/exit.h"
+
+hf_exit hf_exit_code(hf_err err)
+{
+    switch (err) {
+    case HF_OK:
+    case HF_EXISTS:
+        return HF_EXIT_OK;
+    case HF_GONE:
+    case HF_DEAD:
+    case HF_RUNNING:
+    case HF_CANCEL:
+        return HF_EXIT_NO;
+    case HF_INVALID:
+    case HF_TOOBIG:
+        return HF_EXIT_DATA;
+    case HF_CONN:
+    case HF_TIMEOUT:
+    case HF_OLD:
+        return HF_EXIT_UNAVAILABLE;
+    case HF_FULL:
+    case HF_LATE:
+    case HF_LOST:
+    case HF_OOM:
+    case HF_READONLY:
+    case HF_LOADING:
+    case HF_SLOW:
+    case HF_MISCONF:
+    case HF_UNSURE:
+        return HF_EXIT_LATER;
+    case HF_AUTH:
+        return HF_EXIT_NOPERM;
+    case HF_CONFIG:
+    case HF_POLICY:
+        return HF_EXIT_CONFIG;
+    default: /* HF_PROTO, HF_REDIS, HF_NOMEM, ... and whatever is added without a thought
+              */
+        return HF_EXIT_BUG;
+    }
+}
+
+const char *hf_exit_hint(hf_err err)
+{
+    switch (err) {
+    case HF_CONN:
+    case HF_TIMEOUT:
+        return "is Redis running there? --redis, REDIS_URL or redis.url says where";
+    case HF_AUTH:
+        return "look at the password (redis.password_file or the URL) and at the user's "
+               "ACL";
+    case HF_OLD:
+        return "Redis 6.2 or later, or Valkey, is needed";
+    case HF_POLICY:
+        return "set maxmemory-policy noeviction in Redis";
+    case HF_OOM:
+        return "raise maxmemory of Redis, or let workers drain the queues";
+    case HF_READONLY:
+        return "this is a replica: use the address of its master";
+    case HF_MISCONF:
+        return "Redis cannot write to its disk";
+    case HF_LOADING:
+    case HF_SLOW:
+    case HF_FULL:
+    case HF_LATE:
+        return "try again in a moment";
+    case HF_UNSURE:
+        return "it may have been done: look before it is done again";
+    default:
+        return "";
+    }
+}

@@ -1,0 +1,25 @@
+/* exit.h - how the command ends: the numbers of sysexits(3) that it uses, and which
+ * answer of the library becomes which. */
+#ifndef HF_CLI_EXIT_H
+#define HF_CLI_EXIT_H
+
+#include "holdfast/error.h"
+
+typedef enum hf_exit {
+    HF_EXIT_OK = 0,
+    HF_EXIT_NO = 1, /* not found, dead, something was found by doctor */
+    HF_EXIT_USAGE = 64,
+    HF_EXIT_DATA = 65,        /* an id, a name, a payload, a line of a bulk file */
+    HF_EXIT_UNAVAILABLE = 69, /* Redis cannot be reached, or is too old */
+    HF_EXIT_BUG = 70,
+    HF_EXIT_LATER = 75, /* the same may work at another time */
+    HF_EXIT_NOPERM = 77,
+    HF_EXIT_CONFIG = 78
+} hf_exit;
+
+hf_exit hf_exit_code(hf_err err);
+
+/* What one can do about it, for people; "" when there is nothing to say. Static. */
+const char *hf_exit_hint(hf_err err);
+
+#endif

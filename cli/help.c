@@ -1,0 +1,207 @@
+/* help.c - see help.h. */
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "cli/out.h"
+
+enum { WIDTH = 80, NAME_COLUMN = 28, OPTION_COLUMN = 28 };
+
+/* Words of a paragraph, wrapped; the first line is already at `column`. */
+static void print_wrapped(FILE *file, const char *text, int indent, int column)
+{
+    bool first = true;
+    while (*text != '\0') {
+        int len = (int)strcspn(text, " \n");
+        if (!first && column + 1 + len > WIDTH) {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+            first = true;
+        }
+        column += fprintf(file, "%s%.*s", first ? "" : " ", len, text);
+        first = false;
+        text += len;
+        if (*text == '\n') {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+            first = true;
+        }
+        text += *text != '\0' ? 1 : 0;
+    }
+    fputc('\n', file);
+}
+
+/* "name" padded to a column, then its help; on a line of its own when the name is long.
+ */
+static void print_entry(FILE *file, const char *name, int column, const char *help)
+{
+    int used = fprintf(file, "  %s", name);
+    if (used + 2 > column)
+        fprintf(file, "\n%*s", column, "");
+    else
+        fprintf(file, "%*s", column - used, "");
+    print_wrapped(file, help, column, column);
+}
+
+static void print_title(FILE *file, const char *title)
+{
+    bool bright = hf_out_is_bright(file);
+    fprintf(file, "\n%s%s%s\n", bright ? "\033[1m" : "", title, bright ? "\033[0m" : "");
+}
+
+static void print_command_line(FILE *file, const hf_command *command)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s%s%s", command->name,
+             *command->operands != '\0' ? " " : "", command->operands);
+    print_entry(file, name, NAME_COLUMN, command->help);
+}
+
+static void print_options(FILE *file, const hf_opt *opts)
+{
+    for (; opts != NULL && opts->name != NULL; opts++) {
+        char name[64], letter[8] = "    ";
+        if (opts->letter != 0)
+            snprintf(letter, sizeof letter, "-%c, ", opts->letter);
+        snprintf(name, sizeof name, "%s--%s%s%s", letter, opts->name,
+                 opts->value != NULL ? " " : "", opts->value != NULL ? opts->value : "");
+        if (!opts->hidden)
+            print_entry(file, name, OPTION_COLUMN, opts->help);
+    }
+}
+
+void hf_help_all(FILE *file)
+{
+    const char *section = "";
+    fputs("holdfast - a work queue on Redis whose jobs are held by locks\n\n"
+          "usage: holdfast COMMAND [OPTIONS]\n",
+          file);
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        if (c->hidden)
+            continue;
+        if (strcmp(section, c->section) != 0)
+            print_title(file, c->section);
+        section = c->section;
+        print_command_line(file, c);
+    }
+    print_title(file, "options of every command");
+    print_options(file, hf_common_opts());
+    fputs("\nholdfast COMMAND --help says more about each.\n", file);
+}
+
+void hf_help_group(FILE *file, const char *group)
+{
+    size_t len = strlen(group);
+    fprintf(file, "usage: holdfast %s COMMAND [OPTIONS]\n\n", group);
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        if (!c->hidden && strncmp(c->name, group, len) == 0 && c->name[len] == ' ')
+            print_command_line(file, c);
+    }
+}
+
+void hf_help_command(FILE *file, const hf_command *command)
+{
+    fprintf(file, "usage: holdfast %s%s%s [OPTIONS]\n\n", command->name,
+            *command->operands != '\0' ? " " : "", command->operands);
+    print_wrapped(file, command->help, 0, 0);
+    if (command->more != NULL) {
+        fputc('\n', file);
+        print_wrapped(file, command->more, 0, 0);
+    }
+    if (command->opts != NULL && command->opts->name != NULL && !command->opts->hidden) {
+        print_title(file, "options");
+        print_options(file, command->opts);
+    }
+    print_title(file, "options of every command");
+    print_options(file, hf_common_opts());
+}
+
+/* ---- the manual page ---- */
+
+/* Text in roff: a hyphen that can be copied, a backslash and a leading point that stay.
+ */
+static void put_roff(FILE *file, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", file);
+    for (; *text != '\0'; text++) {
+        if (*text == '\n')
+            fputs("\n.PP\n", file);
+        else if (*text == '\\')
+            fputs("\\e", file);
+        else if (*text == '-')
+            fputs("\\-", file);
+        else
+            fputc(*text, file);
+    }
+}
+
+static void put_roff_options(FILE *file, const hf_opt *opts)
+{
+    for (; opts != NULL && opts->name != NULL; opts++) {
+        if (opts->hidden)
+            continue;
+        fputs(".TP\n", file);
+        if (opts->letter != 0)
+            fprintf(file, "\\fB\\-%c\\fR, ", opts->letter);
+        fputs("\\fB\\-\\-", file);
+        put_roff(file, opts->name);
+        fputs("\\fR", file);
+        if (opts->value != NULL) {
+            fputs(" \\fI", file);
+            put_roff(file, opts->value);
+            fputs("\\fR", file);
+        }
+        fputc('\n', file);
+        put_roff(file, opts->help);
+        fputc('\n', file);
+    }
+}
+
+static void put_roff_command(FILE *file, const hf_command *command)
+{
+    fprintf(file, ".SS %s %s\n", command->name, command->operands);
+    put_roff(file, command->help);
+    fputs(".\n", file);
+    if (command->more != NULL) {
+        fputs(".PP\n", file);
+        put_roff(file, command->more);
+        fputc('\n', file);
+    }
+    put_roff_options(file, command->opts);
+}
+
+void hf_help_manual(FILE *file)
+{
+    fputs(".TH HOLDFAST 1 \"\" \"holdfast " HOLDFAST_VERSION "\"\n"
+          ".SH NAME\nholdfast \\- a work queue on Redis whose jobs are held by locks\n"
+          ".SH SYNOPSIS\n.B holdfast\n.I COMMAND\n[OPTIONS]\n"
+          ".SH DESCRIPTION\n"
+          "Puts jobs into queues, runs them by programs, and looks into the queues. A "
+          "job that "
+          "was accepted is run at least once, by one worker at a time; a worker that "
+          "lost its "
+          "lock cannot finish the job.\n"
+          ".SH COMMANDS\n",
+          file);
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        if (!c->hidden)
+            put_roff_command(file, c);
+    }
+    fputs(".SH OPTIONS OF EVERY COMMAND\n", file);
+    put_roff_options(file, hf_common_opts());
+    fputs(
+        ".SH ENVIRONMENT\n.TP\n.B REDIS_URL\nwhere Redis is, unless \\-\\-redis says so\n"
+        ".TP\n.B NO_COLOR\nno colours on a terminal\n"
+        ".SH EXIT STATUS\n"
+        ".TP\n0\ndone; also if the id exists already\n"
+        ".TP\n1\nnot found, dead, or doctor found something\n"
+        ".TP\n64\nwrong usage\n"
+        ".TP\n65\nbad data: an id, a name, a payload, a line of a bulk file\n"
+        ".TP\n69\nRedis cannot be reached, or is too old\n"
+        ".TP\n70\na bug\n"
+        ".TP\n75\ntry again later\n"
+        ".TP\n77\nwrong password, or no permission\n"
+        ".TP\n78\nthe configuration, or the eviction policy of Redis\n",
+        file);
+}

@@ -1,0 +1,14 @@
+/* help.h - the texts that are made from the table of commands. */
+#ifndef HF_CLI_HELP_H
+#define HF_CLI_HELP_H
+
+#include <stdio.h>
+
+#include "cli/args.h"
+
+void hf_help_all(FILE *file);
+void hf_help_group(FILE *file, const char *group); /* "queue" */
+void hf_help_command(FILE *file, const hf_command *command);
+void hf_help_manual(FILE *file); /* for man(1) */
+
+#endif

@@ -1,0 +1,94 @@
+/* main.c - the command `holdfast`: finds out what is asked for, does it, and says how it
+ * went by its exit code. Everything it can do is in the table of commands.c. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/help.h"
+#include "holdfast/worker.h"
+
+/* What a shell says of a program that SIGPIPE ended; we ignore it, and end like that. */
+enum { EXIT_PIPE = 128 + SIGPIPE };
+
+/* Nothing is done, unless all of it could be written. */
+static int flush_output(const hf_cli *cli, int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    if (errno == EPIPE)
+        return EXIT_PIPE;
+    return hf_cli_say(cli, HF_EXIT_BUG, "", "standard output cannot be written: %s",
+                      strerror(errno));
+}
+
+static int without_command(hf_cli *cli, const hf_argv *args)
+{
+    FILE *file = args->help ? stdout : stderr;
+    if (args->version)
+        return hf_cmd_version(cli);
+    if (args->group != NULL)
+        hf_help_group(file, args->group);
+    else
+        hf_help_all(file);
+    return args->help ? HF_EXIT_OK : HF_EXIT_USAGE;
+}
+
+static int run(hf_cli *cli, const hf_argv *args)
+{
+    if (args->command == NULL)
+        return without_command(cli, args);
+    if (args->help) {
+        hf_help_command(stdout, args->command);
+        return HF_EXIT_OK;
+    }
+    int code = hf_cli_setup(cli, args);
+    if (code == HF_EXIT_OK)
+        code = args->command->run(cli);
+    hf_cli_done(cli);
+    return code;
+}
+
+/* The command line was not understood, so --json is looked for by hand. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void ignore_sigpipe(void)
+{
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGPIPE, &action, NULL); /* cannot fail for a signal that exists */
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "minder") == 0)
+        return hf_minder_main(argc, argv);
+    char detail[HF_ARGV_DETAIL_SIZE] = "";
+    char **copies = NULL;
+    hf_argv args = {0};
+    hf_cli cli = {.args = &args, .json = wants_json(argc, argv)};
+    ignore_sigpipe();
+    hf_err err = hf_argv_hide_passwords(argc, argv, &copies);
+    if (err == HF_OK)
+        err = hf_argv_parse(&args, hf_commands(), argc, argv, detail);
+    int code;
+    if (err == HF_INVALID)
+        code = hf_cli_say(&cli, HF_EXIT_USAGE, "holdfast --help lists what there is",
+                          "%s", detail);
+    else if (err != HF_OK)
+        code = hf_cli_fail(&cli, err, NULL);
+    else
+        code = run(&cli, &args);
+    code = flush_output(&cli, code);
+    hf_argv_done(&args);
+    hf_argv_free_copies(copies);
+    return code;
+}

@@ -1,0 +1,70 @@
+/* near.c - see near.h. */
+#include "cli/near.h"
+
+#include <string.h>
+
+enum { WORD_MAX = 40, FAR = 3 };
+
+/* Of a short word fewer letters may be wrong, or it is another word. */
+static size_t limit(size_t len)
+{
+    return len / 2 + 1 < FAR ? len / 2 + 1 : FAR;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many letters must be put in, left out or changed to make one word of the other
+ * (Levenshtein's distance, one row at a time); FAR when a word is too long to look at. */
+static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    size_t row[WORD_MAX + 1];
+    if (a_len > WORD_MAX || b_len > WORD_MAX)
+        return FAR;
+    for (size_t j = 0; j <= b_len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b_len; j++) {
+            size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = smaller(change, smaller(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[b_len];
+}
+
+const char *hf_near_command(const hf_command *commands, const char *word)
+{
+    const char *best = NULL;
+    size_t best_distance = limit(strlen(word));
+    for (; commands->name != NULL; commands++) {
+        size_t d = distance(word, strlen(word), commands->name, strlen(commands->name));
+        if (!commands->hidden && d < best_distance) {
+            best = commands->name;
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+const char *hf_near_option(const hf_opt *opts, const hf_opt *more, const char *word)
+{
+    const char *best = NULL;
+    word += strspn(word, "-");
+    size_t best_distance = limit(strcspn(word, "="));
+    for (int list = 0; list < 2; list++) {
+        for (const hf_opt *at = list == 0 ? opts : more; at != NULL && at->name != NULL;
+             at++) {
+            size_t d = distance(word, strcspn(word, "="), at->name, strlen(at->name));
+            if (!at->hidden && d < best_distance) {
+                best = at->name;
+                best_distance = d;
+            }
+        }
+    }
+    return best;
+}

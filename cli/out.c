@@ -1,0 +1,202 @@
+/* out.c - see out.h. */
+#include "cli/out.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/text.h"
+
+void hf_out_json(FILE *file, json_t *object)
+{
+    char *line = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    /* Only memory can be short. */
+    if (line == NULL)
+        fputs("{\"error\":\"out of memory\"}\n", file);
+    else
+        fprintf(file, "%s\n", line);
+    free(line);
+}
+
+json_t *hf_out_text(const char *text)
+{
+    json_t *json = json_string(text);
+    if (json != NULL)
+        return json;
+    char *copy = strdup(text);
+    if (copy == NULL)
+        return NULL;
+    for (char *at = copy; *at != '\0'; at++) {
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    }
+    json = json_string(copy);
+    free(copy);
+    return json;
+}
+
+json_t *hf_out_time(int64_t unix_ms)
+{
+    return unix_ms == 0 ? json_null() : json_integer(unix_ms);
+}
+
+/* ---- times ---- */
+
+/* One unit, and the next one below it where the first says little: "9m59s", "12m". */
+static void rough_span(int64_t ms, char out[HF_WHEN_SIZE])
+{
+    static const struct {
+        int64_t ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+    const size_t seconds = 3;
+    size_t i = 0;
+    while (i + 1 < HF_COUNT(units) && ms < units[i].ms)
+        i++;
+    int64_t n = ms / units[i].ms;
+    int64_t rest = i < seconds ? ms % units[i].ms / units[i + 1].ms : 0;
+    if (n < 10 && rest > 0)
+        snprintf(out, HF_WHEN_SIZE, "%lld%s%lld%s", (long long)n, units[i].name,
+                 (long long)rest, units[i + 1].name);
+    else
+        snprintf(out, HF_WHEN_SIZE, "%lld%s", (long long)n, units[i].name);
+}
+
+void hf_out_when(int64_t unix_ms, int64_t now_ms, char out[HF_WHEN_SIZE])
+{
+    char span[HF_WHEN_SIZE];
+    if (unix_ms == 0) {
+        snprintf(out, HF_WHEN_SIZE, "-");
+        return;
+    }
+    int64_t ahead = unix_ms - now_ms;
+    rough_span(ahead < 0 ? -ahead : ahead, span);
+    if (ahead == 0)
+        snprintf(out, HF_WHEN_SIZE, "now");
+    else if (ahead > 0)
+        snprintf(out, HF_WHEN_SIZE, "in %.24s", span);
+    else
+        snprintf(out, HF_WHEN_SIZE, "%.24s ago", span);
+}
+
+void hf_out_moment(int64_t unix_ms, int64_t now_ms, char out[HF_MOMENT_SIZE])
+{
+    char when[HF_WHEN_SIZE], time[HF_TIME_SIZE];
+    hf_out_when(unix_ms, now_ms, when);
+    if (unix_ms == 0) {
+        snprintf(out, HF_MOMENT_SIZE, "%s", when);
+        return;
+    }
+    hf_format_time(unix_ms, time);
+    snprintf(out, HF_MOMENT_SIZE, "%s (%s)", time, when);
+}
+
+bool hf_out_is_bright(FILE *file)
+{
+    const char *no = getenv("NO_COLOR");
+    return isatty(fileno(file)) == 1 && (no == NULL || *no == '\0');
+}
+
+/* ---- tables ---- */
+
+void hf_table_init(hf_table *table, const hf_column *columns, size_t n)
+{
+    HF_ASSERT(n > 0 && n <= HF_COLUMNS_MAX);
+    *table = (hf_table){.columns = columns, .n_columns = n};
+}
+
+/* Characters, not bytes: those that go on with one are 10xxxxxx. */
+static size_t width_of(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80 ? 1 : 0;
+    return n;
+}
+
+static void cut(char *text, size_t max)
+{
+    if (max == 0 || width_of(text) <= max)
+        return;
+    size_t n = 0, at = 0;
+    for (; text[at] != '\0'; at++) {
+        n += ((unsigned char)text[at] & 0xC0) != 0x80 ? 1 : 0;
+        if (n + 3 > max)
+            break;
+    }
+    snprintf(text + at, 4, "...");
+}
+
+void hf_table_text(hf_table *table, const char *text)
+{
+    if (table->n_cells == table->cap) {
+        size_t cap = table->cap == 0 ? 64 : table->cap * 2;
+        char **cells = realloc(table->cells, cap * sizeof *cells);
+        if (cells == NULL) {
+            table->failed = true;
+            return;
+        }
+        table->cells = cells;
+        table->cap = cap;
+    }
+    char *copy = malloc(strlen(text) + 4);
+    if (copy == NULL) {
+        table->failed = true;
+        return;
+    }
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        copy[n++] = (unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text;
+    copy[n] = '\0';
+    cut(copy, table->columns[table->n_cells % table->n_columns].max);
+    table->cells[table->n_cells++] = copy;
+}
+
+void hf_table_number(hf_table *table, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    hf_table_text(table, text);
+}
+
+static void print_cell(FILE *file, const hf_table *table, size_t column, const char *text,
+                       size_t width)
+{
+    int pad = (int)(width - width_of(text));
+    bool last = column + 1 == table->n_columns;
+    if (table->columns[column].right)
+        fprintf(file, "%*s%s", pad, "", text);
+    else
+        fprintf(file, "%s%*s", text, last ? 0 : pad, "");
+    fputs(last ? "\n" : "  ", file);
+}
+
+bool hf_table_print(hf_table *table, FILE *file)
+{
+    size_t widths[HF_COLUMNS_MAX];
+    bool bright = hf_out_is_bright(file);
+    for (size_t c = 0; c < table->n_columns; c++)
+        widths[c] = width_of(table->columns[c].title);
+    for (size_t i = 0; i < table->n_cells; i++) {
+        size_t width = width_of(table->cells[i]);
+        if (width > widths[i % table->n_columns])
+            widths[i % table->n_columns] = width;
+    }
+    if (table->n_cells > 0) {
+        fputs(bright ? "\033[1m" : "", file);
+        for (size_t c = 0; c < table->n_columns; c++)
+            print_cell(file, table, c, table->columns[c].title, widths[c]);
+        fputs(bright ? "\033[0m" : "", file);
+    }
+    for (size_t i = 0; i < table->n_cells; i++) {
+        size_t c = i % table->n_columns;
+        print_cell(file, table, c, table->cells[i], widths[c]);
+        free(table->cells[i]);
+    }
+    free(table->cells);
+    bool good = !table->failed;
+    *table = (hf_table){0};
+    return good;
+}

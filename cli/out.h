@@ -1,0 +1,54 @@
+/* out.h - what the command prints: aligned tables for people, one JSON object per line
+ * for programs. */
+#ifndef HF_CLI_OUT_H
+#define HF_CLI_OUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Prints an object on one line and ends it. */
+void hf_out_json(FILE *file, json_t *object);
+
+/* A text as JSON; bytes that are not UTF-8 become '?'. */
+json_t *hf_out_text(const char *text);
+/* A time in ms as an integer; 0 becomes null. */
+json_t *hf_out_time(int64_t unix_ms);
+
+/* "3m ago", "in 10s", "now"; "-" for 0. */
+enum { HF_WHEN_SIZE = 64, HF_MOMENT_SIZE = 112 };
+void hf_out_when(int64_t unix_ms, int64_t now_ms, char out[HF_WHEN_SIZE]);
+/* "2030-01-31T08:00:00.000Z (in 10s)" */
+void hf_out_moment(int64_t unix_ms, int64_t now_ms, char out[HF_MOMENT_SIZE]);
+
+/* Whether to use colours and weights on this stream: a terminal, and no NO_COLOR. */
+bool hf_out_is_bright(FILE *file);
+
+/* ---- tables: cells are added from left to right, row after row ---- */
+
+typedef struct hf_column {
+    const char *title;
+    bool right; /* numbers */
+    size_t max; /* characters; longer text is cut; 0: as long as it is */
+} hf_column;
+
+enum { HF_COLUMNS_MAX = 12 };
+
+typedef struct hf_table {
+    const hf_column *columns; /* borrowed */
+    size_t n_columns;
+    char **cells; /* owned */
+    size_t n_cells, cap;
+    bool failed; /* out of memory: what was added since is missing */
+} hf_table;
+
+void hf_table_init(hf_table *table, const hf_column *columns, size_t n);
+void hf_table_text(hf_table *table,
+                   const char *text); /* control characters become spaces */
+void hf_table_number(hf_table *table, int64_t number);
+/* Prints it (nothing without rows) and frees it. False: memory ran out. */
+bool hf_table_print(hf_table *table, FILE *file);
+
+#endif

@@ -1,0 +1,570 @@
+/* The command as people and scripts meet it: the built binary against a private server.
+ * What each kind of bad input ends with stands in one table. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "tests/support/cli_rig.h"
+#include "tests/support/eventually.h"
+
+enum { LINES_MAX = 10001 };
+
+static hf_cli_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_cli_rig_stop(&rig);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    hf_fixture_command(&rig.redis, "FLUSHALL");
+    return 0;
+}
+
+static int run_with(const char *line, const char *input)
+{
+    return hf_cli_rig_run(&rig, line, input, NULL);
+}
+
+static int run(const char *line)
+{
+    return run_with(line, NULL);
+}
+
+static void assert_run(const char *line, int code)
+{
+    int got = run(line);
+    if (got != code)
+        fail_msg("`%s` ended with %d instead of %d: %s%s", line, got, code, rig.out,
+                 rig.err);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("'%s' is not in '%s'", part, text);
+}
+
+static unsigned count_lines(const char *text)
+{
+    unsigned n = 0;
+    for (; *text != '\0'; text++)
+        n += *text == '\n' ? 1 : 0;
+    return n;
+}
+
+/* The first word of a text, in a buffer of its own. */
+static const char *first_line(const char *text)
+{
+    static char line[256];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+    return line;
+}
+
+/* ---- bad input ---- */
+
+typedef struct bad {
+    const char *line;
+    const char *input;
+    int code;
+    const char *said; /* a part of the one line on standard error */
+} bad;
+
+static const bad bad_inputs[] = {
+    {"", NULL, 64, "usage: holdfast COMMAND"},
+    {"queue", NULL, 64, "usage: holdfast queue COMMAND"},
+    {"enqeue t", NULL, 64,
+     "holdfast: expected a command, found 'enqeue' (did you mean 'enqueue'?)"},
+    {"enqueue t --soon", NULL, 64,
+     "holdfast: expected an option of 'enqueue', found '--soon'"},
+    {"enqueue", NULL, 64,
+     "holdfast: enqueue: expected TYPE or --bulk FILE, found neither"},
+    {"enqueue t x y @", NULL, 64, "found 'y'"},
+    {"enqueue t @ --in 10", NULL, 64, "holdfast: --in: expected a duration"},
+    {"enqueue t @ --in 10s --at @5", NULL, 64, "expected --in or --at, found both"},
+    {"enqueue t @ --at 2030-01-31T08:00:00", NULL, 64, "holdfast: --at: expected a time"},
+    {"enqueue t @ --run r", NULL, 64,
+     "expected --bulk with --run and --atomic, found none"},
+    {"enqueue t @ --bulk f", NULL, 64, "expected TYPE or --bulk FILE, found both"},
+    {"enqueue @ --bulk f --wait", NULL, 64, "expected no --wait with --bulk, found one"},
+    {"enqueue t --redis http://localhost", NULL, 64,
+     "holdfast: --redis: expected the URL of"},
+    {"enqueue t --redis rediss://localhost", NULL, 64, "not in this build"},
+    {"enqueue t --redis redis://localhost:port", NULL, 64,
+     "holdfast: --redis: expected the URL"},
+    {"queue list @ --namespace a{b", NULL, 64, "holdfast: --namespace: expected"},
+    {"queue limit q @", NULL, 64, "expected --max-running or --rate, found neither"},
+    {"queue limit q @ --rate 5", NULL, 64,
+     "--rate: expected JOBS/DURATION (100/1s) or 0, found '5'"},
+    {"job list @ --after x", NULL, 64, "--after: expected --state with it, found none"},
+    {"job list @ --state done", NULL, 64, "--state: expected one of"},
+    {"check", NULL, 64, "check: expected -c FILE, found none"},
+    {"help nothing", NULL, 64, "expected a command, found 'nothing'"},
+
+    {"enqueue t @ --id a{b", NULL, 65, "holdfast: expected a job's id (1 to 128 "},
+    {"enqueue t{ @", NULL, 65, "holdfast: expected a type (1 to 128 "},
+    {"enqueue t @ -q a/b", NULL, 65, "holdfast: expected a queue's name (1 to 128 "},
+    {"enqueue t 12345 @ -c small.yaml", NULL, 65,
+     "expected a payload of at most 4 bytes, found more"},
+    {"enqueue t - @ -c small.yaml", "12345", 65,
+     "expected a payload of at most 4 bytes, found more"},
+    {"job show a{b @", NULL, 65, "holdfast: expected a job's id"},
+    {"enqueue @ --bulk missing", NULL, 65,
+     "holdfast: missing:1: expected a file that can be read"},
+    {"enqueue @ --bulk -", "{\"type\":\"t\"}\n{\"type\":\"t\",}\n", 65,
+     "holdfast: standard input:2: expected a JSON object, found broken JSON"},
+    {"enqueue @ --bulk -", "{\"type\":\"t\",\"id\":\"a{\"}\n", 65,
+     "holdfast: standard input:1: expected 1"},
+    {"enqueue @ --bulk - --run a{b", "", 65, "holdfast: expected a run's id"},
+
+    {"queue list -c missing.yaml", NULL, 78,
+     "holdfast: missing.yaml:1:1: expected a file that can be read, found none (No such "
+     "file"},
+    {"worker -c unknown.yaml", NULL, 78,
+     "holdfast: unknown.yaml:2:3: expected a key of 'worker' (concurrency, lease, "},
+    {"check -c doubled.yaml", NULL, 78,
+     "holdfast: doubled.yaml:3:1: expected each key once, found 'poison' again (first on "
+     "line 1)"},
+    {"check -c duration.yaml", NULL, 78,
+     "holdfast: duration.yaml:1:17: expected a duration with its unit (ms s m h d) from "
+     "1s to 1h, "
+     "found '10'"},
+    {"enqueue t @ -c broken.yaml", NULL, 78,
+     "holdfast: broken.yaml:1:13: expected YAML, found broken"},
+    {"enqueue t -c tls.yaml", NULL, 78,
+     "holdfast: tls.yaml:1:14: expected the URL of a Redis"},
+    {"worker @", NULL, 78,
+     "expected a configuration file with 'handlers' (-c FILE), found none"},
+    {"worker @ -c small.yaml", NULL, 78,
+     "holdfast: small.yaml:1:1: expected 'handlers', found none"},
+    {"enqueue t -c nopassword.yaml", NULL, 78, "password file"},
+
+    {"queue list --redis redis://127.0.0.1:1 -c hasty.yaml", NULL, 69,
+     "holdfast: Redis cannot be"},
+    {"enqueue t --redis unix:///nowhere -c hasty.yaml", NULL, 69,
+     "no such file or directory"},
+    {"queue list --redis redis://no.such.host.invalid -c hasty.yaml", NULL, 69,
+     "cannot be resolved"},
+    {"job show nobody @", NULL, 1, "holdfast: no job 'nobody' in any queue"},
+    {"job show nobody @ -q q", NULL, 1, "holdfast: no job 'nobody' in queue 'q'"},
+    {"dead retry nobody @", NULL, 1, "holdfast: no dead job 'nobody' in queue 'default'"},
+};
+
+static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
+{
+    (void)state;
+    hf_cli_rig_put(&rig, "small.yaml", "limits: {payload: 4}\n");
+    hf_cli_rig_put(&rig, "unknown.yaml", "worker:\n  concurency: 4\n");
+    hf_cli_rig_put(&rig, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
+    hf_cli_rig_put(&rig, "duration.yaml", "worker: {lease: 10}\n");
+    hf_cli_rig_put(&rig, "broken.yaml", "namespace: a: b\n");
+    hf_cli_rig_put(&rig, "tls.yaml", "redis: {url: rediss://localhost}\n");
+    hf_cli_rig_put(&rig, "hasty.yaml",
+                   "redis: {connect_timeout: 300ms, request_timeout: 300ms}\n");
+    hf_cli_rig_put(&rig, "nopassword.yaml",
+                   "redis: {password_file: /nowhere/password}\n");
+    for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
+        const bad *b = &bad_inputs[i];
+        int code = run_with(b->line, b->input);
+        if (code != b->code || strstr(rig.err, b->said) == NULL)
+            fail_msg("`%s` ended with %d instead of %d and said: %s", b->line, code,
+                     b->code, rig.err);
+        if (strncmp(b->said, "usage", 5) == 0)
+            continue;
+        /* One line of fault; the run's id may stand before it. */
+        const char *fault =
+            strncmp(rig.err, "run ", 4) == 0 ? strchr(rig.err, '\n') + 1 : rig.err;
+        assert_int_equal(count_lines(fault), 1);
+        assert_int_equal(strncmp(fault, "holdfast: ", 10), 0);
+        assert_string_equal(rig.out, "");
+    }
+    assert_string_equal(hf_fixture_command(&rig.redis, "KEYS *"),
+                        ""); /* and nothing was done */
+}
+
+static void with_json_a_fault_is_an_object(void **state)
+{
+    (void)state;
+    assert_int_equal(run("enqueue t --json @ --id a{b"), 65);
+    json_t *fault = json_loads(rig.err, 0, NULL);
+    assert_non_null(fault);
+    assert_int_equal(json_integer_value(json_object_get(fault, "code")), 65);
+    assert_non_null(json_string_value(json_object_get(fault, "error")));
+    assert_non_null(json_string_value(json_object_get(fault, "hint")));
+    json_decref(fault);
+    assert_int_equal(run("enqueue --json --bogus"), 64);
+    assert_has(rig.err, "\"code\":64");
+}
+
+static void a_bad_url_of_the_environment_is_usage_too(void **state)
+{
+    (void)state;
+    static const char *const env[] = {"REDIS_URL=rediss://secret:word@h", NULL};
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue t", NULL, env), 64);
+    assert_has(rig.err, "holdfast: REDIS_URL: expected the URL of a Redis");
+    assert_null(strstr(rig.err, "word"));
+    /* A flag goes before it. */
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue t @", NULL, env), 0);
+}
+
+static void a_wrong_password_is_told_apart_from_a_redis_that_is_away(void **state)
+{
+    (void)state;
+    hf_fixture other;
+    char line[512];
+    const hf_fixture_options options = {.password = "right", .tcp = true};
+    hf_fixture_start(&other, &options);
+    snprintf(line, sizeof line, "queue list --redis redis://:wrong@127.0.0.1:%u",
+             other.port);
+    assert_run(line, 77);
+    assert_has(rig.err, "holdfast: Redis refused the user, the password");
+    assert_null(strstr(rig.err, "wrong@"));
+    snprintf(line, sizeof line, "enqueue t --redis redis://127.0.0.1:%u", other.port);
+    assert_run(line, 77);
+    snprintf(line, sizeof line, "enqueue t --redis redis://:right@127.0.0.1:%u",
+             other.port);
+    assert_run(line, 0);
+    /* The file's password is for the file's URL, and for one that has none of its own. */
+    hf_cli_rig_put(&rig, "password", "right\n");
+    hf_cli_rig_put(&rig, "auth.yaml", "redis: {password_file: password}\n");
+    snprintf(line, sizeof line, "queue list -c auth.yaml --redis redis://127.0.0.1:%u",
+             other.port);
+    assert_run(line, 0);
+    snprintf(line, sizeof line,
+             "queue list -c auth.yaml --redis redis://:wrong@127.0.0.1:%u", other.port);
+    assert_run(line, 77);
+    hf_fixture_stop(&other);
+}
+
+static void a_full_redis_says_try_later_and_nothing_is_half_done(void **state)
+{
+    (void)state;
+    hf_fixture other;
+    char line[512];
+    const hf_fixture_options options = {.args = {"--maxmemory", "1mb"}};
+    hf_fixture_start(&other, &options);
+    snprintf(line, sizeof line, "enqueue t --redis %s", other.url);
+    assert_run(line, 75);
+    assert_has(rig.err, "holdfast: Redis is at its memory limit");
+    assert_string_equal(hf_fixture_command(&other, "EXISTS hf:{default}:jobs"), "0");
+    hf_fixture_stop(&other);
+}
+
+/* The words that a process was started with, as everybody may see them. */
+static bool shows(pid_t pid, const char *part)
+{
+    char path[64], seen[4096];
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, seen, sizeof seen - 1);
+    close(fd);
+    for (ssize_t i = 0; i < n; i++)
+        seen[i] = seen[i] == '\0' ? ' ' : seen[i];
+    seen[n > 0 ? n : 0] = '\0';
+    return strstr(seen, part) != NULL;
+}
+
+static void a_password_does_not_stay_in_the_list_of_processes(void **state)
+{
+    (void)state;
+    hf_proc p;
+    hf_cli_rig_put(&rig, "patient.yaml", "redis: {connect_timeout: 10m}\n");
+    hf_cli_rig_begin(&rig, &p,
+                     "queue list -c patient.yaml --redis redis://u:topsecret@127.0.0.1:1",
+                     "log");
+    EVENTUALLY(5000, shows(p.pid, "redis://u:*********@127.0.0.1:1"));
+    assert_false(shows(p.pid, "topsecret"));
+    hf_proc_kill(&p);
+}
+
+/* ---- jobs ---- */
+
+static void an_enqueued_job_can_be_looked_at(void **state)
+{
+    (void)state;
+    assert_run(
+        "enqueue email.send hello @ --id i1 --in 1h --max-attempts 3 --timeout 30s", 0);
+    assert_string_equal(rig.out, "i1\n");
+    assert_string_equal(rig.err, "");
+    assert_run("job show i1 @ --json", 0);
+    json_t *job = json_loads(rig.out, 0, NULL);
+    assert_non_null(job);
+    assert_string_equal(json_string_value(json_object_get(job, "type")), "email.send");
+    assert_string_equal(json_string_value(json_object_get(job, "queue")), "default");
+    assert_string_equal(json_string_value(json_object_get(job, "state")), "delayed");
+    assert_int_equal(json_integer_value(json_object_get(job, "attempts")), 0);
+    assert_int_equal(json_integer_value(json_object_get(job, "timeout_ms")), 30000);
+    json_int_t ahead = json_integer_value(json_object_get(job, "due_ms")) -
+                       json_integer_value(json_object_get(job, "created_ms"));
+    assert_in_range(ahead, 3600000 - 1000, 3600000 + 5000);
+    static const char *const keys[] = {"holder", "fence", "lease_remaining_ms", "error"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        assert_true(json_is_null(json_object_get(job, keys[i])));
+    json_decref(job);
+    assert_run("job show i1 @ --payload", 0);
+    assert_string_equal(rig.out, "hello");
+    assert_run("job show i1 @", 0);
+    assert_has(rig.out, "state     delayed\n");
+    assert_has(rig.out, "attempts  0 failed, at most 3\n");
+}
+
+static void an_id_that_exists_is_no_failure(void **state)
+{
+    (void)state;
+    assert_run("enqueue t first @ --id twice", 0);
+    assert_run("enqueue t second @ --id twice --json", 0);
+    assert_has(rig.out, "\"existed\":true");
+    assert_run("job show twice @ --payload", 0);
+    assert_string_equal(rig.out, "first");
+}
+
+static void a_payload_comes_from_standard_input(void **state)
+{
+    (void)state;
+    assert_int_equal(run_with("enqueue t - @ --id piped", "line\nline\n"), 0);
+    assert_run("job show piped @ --payload", 0);
+    assert_string_equal(rig.out, "line\nline\n");
+}
+
+static void lists_are_paged(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char line[64];
+        snprintf(line, sizeof line, "enqueue t @ --id j%d --at @%d", i, 100 + i);
+        assert_run(line, 0);
+    }
+    assert_run("job list @ --state ready --limit 2 --json", 0);
+    assert_int_equal(count_lines(rig.out), 2);
+    assert_has(rig.out, "\"id\":\"j0\"");
+    assert_run("job list @ --state ready --limit 2 --after j1 --json", 0);
+    assert_has(rig.out, "\"id\":\"j2\"");
+    assert_has(rig.out, "\"id\":\"j3\"");
+    assert_run("job list @", 0);
+    assert_int_equal(count_lines(rig.out), 6); /* with its head */
+    assert_run("job list @ --state running", 0);
+    assert_string_equal(rig.out, "default: no such jobs\n");
+    assert_run("dead list @ --json", 0);
+    assert_string_equal(rig.out, "");
+}
+
+/* ---- queues ---- */
+
+static json_t *show_queue(const char *queue)
+{
+    char line[128];
+    snprintf(line, sizeof line, "queue show %s @ --json", queue);
+    assert_run(line, 0);
+    json_t *stats = json_loads(rig.out, 0, NULL);
+    assert_non_null(stats);
+    return stats;
+}
+
+static void a_queue_is_shown_with_all_its_numbers(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "queue",           "paused",      "ready",       "delayed", "running", "dead",
+        "enqueued",        "done",        "failed",      "lost",    "unsure",  "crashed",
+        "oldest_ready_ms", "next_due_ms", "max_running", "workers"};
+    assert_run("enqueue t @ -q q1", 0);
+    assert_run("enqueue t @ -q q1 --in 1h", 0);
+    json_t *stats = show_queue("q1");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        assert_non_null(json_object_get(stats, keys[i]));
+    assert_int_equal(json_integer_value(json_object_get(stats, "ready")), 1);
+    assert_int_equal(json_integer_value(json_object_get(stats, "delayed")), 1);
+    assert_int_equal(json_integer_value(json_object_get(stats, "enqueued")), 2);
+    assert_true(json_is_integer(json_object_get(stats, "oldest_ready_ms")));
+    assert_true(json_is_integer(json_object_get(stats, "next_due_ms")));
+    json_decref(stats);
+    assert_run("queue list @", 0);
+    assert_int_equal(count_lines(rig.out), 2);
+    assert_has(rig.out, "q1 ");
+    assert_run("queue show q1 @", 0);
+    assert_has(rig.out, "ready 1  delayed 1  running 0  dead 0");
+}
+
+static void a_queue_is_paused_resumed_and_limited(void **state)
+{
+    (void)state;
+    assert_run("enqueue t @", 0);
+    assert_run("queue pause default @", 0);
+    json_t *stats = show_queue("default");
+    assert_true(json_is_true(json_object_get(stats, "paused")));
+    json_decref(stats);
+    assert_run("queue limit default @ --max-running 5 --rate 100/2s", 0);
+    assert_run("queue resume default @", 0);
+    stats = show_queue("default");
+    assert_true(json_is_false(json_object_get(stats, "paused")));
+    assert_int_equal(json_integer_value(json_object_get(stats, "max_running")), 5);
+    assert_int_equal(json_integer_value(json_object_get(stats, "rate_limit")), 100);
+    assert_int_equal(json_integer_value(json_object_get(stats, "rate_per_ms")), 2000);
+    json_decref(stats);
+    assert_run("queue limit default @ --rate 0", 0);
+    stats = show_queue("default");
+    assert_int_equal(json_integer_value(json_object_get(stats, "max_running")), 5);
+    assert_int_equal(json_integer_value(json_object_get(stats, "rate_limit")), 0);
+    json_decref(stats);
+}
+
+/* ---- bulk ---- */
+
+static void write_lines(const char *name, int n, const char *last)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_rig_path(&rig, name, path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < n; i++)
+        fprintf(file, "{\"type\":\"t\",\"payload\":{\"n\":%d}}\n", i);
+    fputs(last, file);
+    fclose(file);
+}
+
+static void a_bulk_file_prints_an_id_for_each_line(void **state)
+{
+    (void)state;
+    write_lines("f", 3, "{\"type\":\"t\",\"queue\":\"other\",\"id\":\"mine\"}\n");
+    assert_run("enqueue @ --bulk f", 0);
+    assert_int_equal(count_lines(rig.out), 4);
+    assert_has(rig.out, "mine\n");
+    assert_int_equal(strncmp(rig.err, "run ", 4), 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 3);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{other}:schedule"), 1);
+}
+
+static void a_bad_line_keeps_its_block_out_and_the_run_can_go_on(void **state)
+{
+    (void)state;
+    char run_id[256], line[512], before[HF_CLI_TEXT];
+    write_lines("f", LINES_MAX, "{\"type\":7}\n");
+    assert_run("enqueue @ --bulk f", 65);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 10000);
+    assert_has(rig.err, "holdfast: f:10002: expected 1 to 128 characters");
+    assert_has(rig.err, "(10000 jobs were accepted; go on with --run ");
+    snprintf(run_id, sizeof run_id, "%s", first_line(rig.err) + 4);
+    snprintf(before, sizeof before, "%.1000s", rig.out);
+    hf_fixture_command(
+        &rig.redis, "DEL hf:{default}:schedule hf:{default}:jobs"); /* as if they ran */
+    write_lines("f", LINES_MAX, "");
+    snprintf(line, sizeof line, "enqueue @ --bulk f --run %s", run_id);
+    assert_run(line, 0);
+    assert_int_equal(strncmp(rig.out, before, 1000), 0); /* the same ids */
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 1);
+}
+
+static void atomic_refuses_a_second_block_before_anything_is_sent(void **state)
+{
+    (void)state;
+    write_lines("f", LINES_MAX, "");
+    assert_run("enqueue @ --bulk f --atomic", 65);
+    assert_has(rig.err, "f:10001: expected at most one block with --atomic");
+    assert_string_equal(rig.out, "");
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{default}:schedule"), 0);
+    write_lines("f", LINES_MAX - 1, "");
+    assert_run("enqueue @ --bulk f --atomic", 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 10000);
+}
+
+/* ---- the rest ---- */
+
+static void doctor_is_quiet_about_a_sound_queue_and_names_what_is_wrong(void **state)
+{
+    (void)state;
+    assert_run("enqueue t @ --id sound", 0);
+    assert_run("doctor @", 0);
+    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs sound");
+    assert_run("doctor @", 1);
+    assert_has(rig.out, "default: I1: sound: ");
+    assert_run("doctor @ --json", 1);
+    assert_has(rig.out, "\"invariant\":1,\"id\":\"sound\"");
+}
+
+static void the_script_is_printed_as_redis_runs_it(void **state)
+{
+    (void)state;
+    assert_run("script enqueue --sha1", 0);
+    char sha1[256];
+    snprintf(sha1, sizeof sha1, "%s", first_line(rig.out));
+    assert_run("script enqueue", 0);
+    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", rig.out), sha1);
+    assert_run("script enqueue --json", 0);
+    json_t *script = json_loads(rig.out, 0, NULL);
+    assert_non_null(script);
+    assert_string_equal(json_string_value(json_object_get(script, "sha1")), sha1);
+    assert_int_equal(json_array_size(json_object_get(script, "keys")), 1);
+    assert_true(json_array_size(json_object_get(script, "args")) > 1);
+    json_decref(script);
+}
+
+static void help_goes_to_standard_output_and_knows_every_command(void **state)
+{
+    (void)state;
+    assert_run("--help", 0);
+    assert_has(rig.out, "enqueue TYPE [PAYLOAD|-]");
+    assert_run("help queue", 0);
+    assert_has(rig.out, "queue resume Q");
+    assert_run("help job show", 0);
+    assert_has(rig.out, "usage: holdfast job show ID");
+    assert_run("enqueue --help", 0);
+    assert_has(rig.out, "--max-attempts N");
+    assert_run("version", 0);
+    assert_string_equal(rig.out, "holdfast " HOLDFAST_VERSION "\n");
+    assert_string_equal(rig.err, "");
+}
+
+static void the_manual_page_is_that_of_the_table(void **state)
+{
+    (void)state;
+    char page[HF_CLI_TEXT];
+    assert_run("help --man", 0);
+    hf_read_file(HF_TEST_SOURCE "/man/holdfast.1", page, sizeof page);
+    if (strcmp(page, rig.out) != 0)
+        fail_msg("man/holdfast.1 is not what `holdfast help --man` prints");
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_bad_input_ends_with_its_code_and_one_clear_line),
+        TEST(with_json_a_fault_is_an_object),
+        TEST(a_bad_url_of_the_environment_is_usage_too),
+        TEST(a_wrong_password_is_told_apart_from_a_redis_that_is_away),
+        TEST(a_full_redis_says_try_later_and_nothing_is_half_done),
+        TEST(a_password_does_not_stay_in_the_list_of_processes),
+        TEST(an_enqueued_job_can_be_looked_at),
+        TEST(an_id_that_exists_is_no_failure),
+        TEST(a_payload_comes_from_standard_input),
+        TEST(lists_are_paged),
+        TEST(a_queue_is_shown_with_all_its_numbers),
+        TEST(a_queue_is_paused_resumed_and_limited),
+        TEST(a_bulk_file_prints_an_id_for_each_line),
+        TEST(a_bad_line_keeps_its_block_out_and_the_run_can_go_on),
+        TEST(atomic_refuses_a_second_block_before_anything_is_sent),
+        TEST(doctor_is_quiet_about_a_sound_queue_and_names_what_is_wrong),
+        TEST(the_script_is_printed_as_redis_runs_it),
+        TEST(help_goes_to_standard_output_and_knows_every_command),
+        TEST(the_manual_page_is_that_of_the_table),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}

@@ -1,0 +1,196 @@
+/* `holdfast worker` as a service: what it runs, how signals reach it, how it ends. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/cli_rig.h"
+#include "tests/support/eventually.h"
+
+#define HANDLERS                                                                         \
+    "worker: {concurrency: 4, shutdown_timeout: 1s}\n"                                   \
+    "handlers:\n"                                                                        \
+    "  - {type: good, exec: [sh, -c, 'cat; echo']}\n"                                    \
+    "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
+    "  - {type: long, exec: [sleep, '60']}\n"
+
+static hf_cli_rig rig;
+static hf_proc worker;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_cli_rig_stop(&rig);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    hf_proc_kill(&worker);
+    hf_fixture_command(&rig.redis, "FLUSHALL");
+    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
+    return 0;
+}
+
+static int run(const char *line)
+{
+    return hf_cli_rig_run(&rig, line, NULL, NULL);
+}
+
+static bool logged(const char *part)
+{
+    return strstr(hf_cli_rig_get(&rig, "log"), part) != NULL;
+}
+
+static void begin(const char *line)
+{
+    hf_cli_rig_begin(&rig, &worker, line, "log");
+    EVENTUALLY(10000, logged("serving"));
+}
+
+static void end_by(int signal, int code)
+{
+    hf_proc_signal(&worker, signal);
+    if (!hf_proc_wait(&worker, 15000))
+        fail_msg("it does not end: %s", hf_cli_rig_get(&rig, "log"));
+    assert_int_equal(worker.status, code);
+}
+
+static void whoever_waits_learns_whether_the_job_is_done_or_dead(void **state)
+{
+    (void)state;
+    begin("worker @ -c w.yaml");
+    assert_int_equal(run("enqueue good hello @ --id g1 --wait"), 0);
+    assert_string_equal(rig.out, "g1\n");
+    assert_int_equal(run("enqueue bad @ --id b1 --wait"), 1);
+    assert_string_equal(rig.out, "b1\n");
+    assert_string_equal(rig.err, "holdfast: b1 is dead: boom\n");
+    assert_true(logged("line=hello"));
+    assert_true(logged("job=g1 queue=default type=good attempt=1"));
+    assert_int_equal(run("dead list @ --type bad --json"), 0);
+    assert_non_null(strstr(rig.out, "\"error\":\"boom\""));
+    assert_int_equal(run("dead list @ --type other --json"), 0);
+    assert_string_equal(rig.out, "");
+    assert_int_equal(run("dead retry b1 @"), 0);
+    end_by(SIGTERM, 0);
+}
+
+static void
+a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped(void **state)
+{
+    (void)state;
+    begin("worker @ -c w.yaml");
+    assert_int_equal(run("enqueue long @ --id l1"), 0);
+    EVENTUALLY(5000, run("job show l1 @ --json") == 0 &&
+                         strstr(rig.out, "\"state\":\"running\"") != NULL);
+    assert_null(strstr(rig.out, "\"holder\":null"));
+    assert_null(strstr(rig.out, "\"fence\":null"));
+    assert_null(strstr(rig.out, "\"lease_remaining_ms\":null"));
+    end_by(SIGTERM, 0);
+    assert_int_equal(run("job show l1 @ --json"), 0);
+    assert_non_null(strstr(rig.out, "\"state\":\"ready\",\"attempts\":0"));
+}
+
+static void a_second_int_ends_the_waiting(void **state)
+{
+    (void)state;
+    hf_cli_rig_put(&rig, "w.yaml",
+                   "worker: {shutdown_timeout: 1h}\n"
+                   "handlers: [{type: long, exec: [sleep, '60']}]\n");
+    begin("worker @ -c w.yaml");
+    assert_int_equal(run("enqueue long @ --id l1"), 0);
+    EVENTUALLY(5000, run("job list @ --state running --json") == 0 && rig.out[0] != '\0');
+    hf_proc_signal(&worker, SIGINT);
+    ALWAYS(200, !hf_proc_wait(&worker, 0));
+    end_by(SIGINT, 0);
+}
+
+static void a_quiet_worker_claims_nothing_until_it_is_continued(void **state)
+{
+    (void)state;
+    begin("worker @ -c w.yaml");
+    hf_proc_signal(&worker, SIGTSTP);
+    EVENTUALLY(5000, logged("quiet"));
+    assert_int_equal(run("enqueue good @ --id g1"), 0);
+    ALWAYS(200, hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs") == 1);
+    hf_proc_signal(&worker, SIGCONT);
+    EVENTUALLY(5000, hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs") == 0);
+    end_by(SIGTERM, 0);
+}
+
+static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
+{
+    (void)state;
+    begin("worker @ -c w.yaml");
+    hf_cli_rig_put(&rig, "w.yaml", HANDLERS "log: {format: json}\nlog: {}\n");
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(5000,
+               logged("level=error msg=\"the configuration is not valid, nothing was "
+                      "changed\" error=\"w.yaml:7:1: expected each key once"));
+    hf_cli_rig_put(&rig, "w.yaml", HANDLERS "log: {format: json}\n");
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(5000, logged("\"level\":\"warn\",\"msg\":\"the configuration is valid"));
+    assert_int_equal(run("enqueue good @ --wait"), 0);
+    end_by(SIGTERM, 0);
+}
+
+static void burst_ends_when_nothing_is_left(void **state)
+{
+    (void)state;
+    assert_int_equal(run("enqueue good @ --in 300ms -q one"), 0);
+    assert_int_equal(run("enqueue good @ -q two"), 0);
+    assert_int_equal(run("enqueue good @ -q three"), 0);
+    assert_int_equal(run("worker @ -c w.yaml --burst -q one -q two -n 1"), 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{one}:jobs hf:{two}:jobs"),
+                     0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{three}:jobs"), 1);
+}
+
+static void a_redis_that_may_evict_locks_is_refused(void **state)
+{
+    (void)state;
+    hf_fixture other;
+    char line[512];
+    const hf_fixture_options options = {.args = {"--maxmemory-policy", "allkeys-lru"}};
+    hf_fixture_start(&other, &options);
+    snprintf(line, sizeof line, "worker -c w.yaml --redis %s", other.url);
+    int code = run(line);
+    hf_fixture_stop(&other);
+    assert_int_equal(code, 78);
+    assert_non_null(strstr(rig.err, "holdfast: Redis may evict keys"));
+}
+
+static void queues_on_the_command_line_are_checked(void **state)
+{
+    (void)state;
+    assert_int_equal(run("worker @ -c w.yaml -q a -q a"), 64);
+    assert_non_null(strstr(rig.err, "-q: expected each queue once, found 'a' again"));
+    assert_int_equal(run("worker @ -c w.yaml -q a{"), 65);
+    assert_int_equal(run("worker @ -c w.yaml -n 0"), 64);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(whoever_waits_learns_whether_the_job_is_done_or_dead),
+        TEST(a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped),
+        TEST(a_second_int_ends_the_waiting),
+        TEST(a_quiet_worker_claims_nothing_until_it_is_continued),
+        TEST(hup_reads_the_file_again_and_a_bad_one_changes_nothing),
+        TEST(burst_ends_when_nothing_is_left),
+        TEST(a_redis_that_may_evict_locks_is_refused),
+        TEST(queues_on_the_command_line_are_checked),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
