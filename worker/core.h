@@ -167,6 +167,7 @@ struct hf_worker {
     bool exclusive;                  /* a suspect C job runs: nothing is started beside it */
     hf_run_list held_back, waiting, started;
     double mean_run_ns;              /* of C handlers, smoothed */
+    uint64_t tick_ns;                /* the last tick; 0: none yet */
     uint64_t pause_until_ns;         /* verdicts and claims wait: Redis said "not now" */
 
     /* from any thread */

@@ -43,9 +43,25 @@ void hf_life_pause(hf_worker *w, uint32_t ms)
     uv_timer_start(&w->retry_timer, on_pause_over, ms, 0);
 }
 
+/* While something is held this comes every HF_TICK_MS. A gap of a third of a lease means that the
+ * process stood still: what it held may have passed on, and what it now takes over, its own jobs
+ * among it, was left by no crash. */
+static void notice_pause(hf_worker *w)
+{
+    uint64_t now = hf_boot_ns(), third_ns = w->opts.lease_ms * HF_MS_NS / 3;
+    if (w->tick_ns != 0 && now - w->tick_ns > third_ns + HF_TICK_MS * HF_MS_NS) {
+        hf_log_field field = {.key = "for_ms", .number = (int64_t)((now - w->tick_ns) / HF_MS_NS)};
+        hf_report(w, HF_LOG_WARN, "this process stood still: leases are verified", &field, 1);
+        w->forgive_until_ns = now + w->opts.lease_ms * HF_MS_NS;
+        hf_watchdog_verify(w->watchdog);
+    }
+    w->tick_ns = now;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
+    notice_pause(w);
     hf_dispatch_tick(w);
     hf_life_turn(w);
 }
@@ -62,10 +78,12 @@ void hf_life_turn(hf_worker *w)
     hf_claim_pump(w);
     hf_wake_pump(w);
     hf_wake_timers(w);
-    if (w->held > 0 && !uv_is_active((uv_handle_t *)&w->tick))
+    if (w->held > 0 && !uv_is_active((uv_handle_t *)&w->tick)) {
+        w->tick_ns = 0;
         uv_timer_start(&w->tick, on_tick, HF_TICK_MS, HF_TICK_MS);
-    else if (w->held == 0)
+    } else if (w->held == 0) {
         uv_timer_stop(&w->tick);
+    }
     hf_life_check(w);
 }
 
