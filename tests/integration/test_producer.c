@@ -382,7 +382,8 @@ static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **sta
     hf_proxy_start(&proxy, redis.socket);
     open_with((hf_producer_opts){.url = proxy.url});
     assert_int_equal(put("q", "zero", NULL), HF_OK);
-    const char *script = hf_enqueue_script(NULL, NULL);
+    size_t len;
+    const char *script = hf_enqueue_script(&len, NULL);
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_HOLD);
 
     (void)hf_fixture_command(&redis, "SCRIPT FLUSH");
@@ -391,7 +392,7 @@ static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **sta
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "EXISTS hf:{q}:schedule") == 1 &&
                             strstr(hf_fixture_command(&redis, "INFO errorstats"),
                                    "errorstat_NOSCRIPT:count=2") != NULL);
-    (void)hf_fixture_command(&redis, "SCRIPT LOAD %s", script);
+    (void)hf_fixture_command(&redis, "SCRIPT LOAD %b", script, len);
     job.id = "executed";
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") == 2);
@@ -560,16 +561,17 @@ static void a_number_below_the_highest_is_executed_once(void **state)
                 {"42", 1},  {"11", 0},  {"11", 1},  {"10", 1},  {"73", 0},
                 {"42", 1},  {"43", 0},  {"43", 1},  {"41", 1},  {"73", 1},
                 {"300", 0}, {"300", 1}, {"269", 0}, {"269", 1}, {"268", 1}};
-    const char *script = hf_enqueue_script(NULL, NULL);
+    size_t len;
+    const char *script = hf_enqueue_script(&len, NULL);
     long long executed = 0;
     for (size_t i = 0; i < sizeof sent / sizeof sent[0]; i++) {
         char id[8];
         (void)snprintf(id, sizeof id, "j%zu", i);
         const char *answer =
             hf_fixture_command(&redis,
-                               "EVAL %s 1 hf:{q}: me %s 0 60000 0 %s 0 "
+                               "EVAL %b 1 hf:{q}: me %s 0 60000 0 %s 0 "
                                "{\"v\":1,\"type\":\"t\",\"created\":1}\n",
-                               script, sent[i].number, id);
+                               script, len, sent[i].number, id);
         /* {OK, now, repeated, codes} */
         const char *repeated = strchr(strchr(answer, '\n') + 1, '\n') + 1;
         if (strtoll(repeated, NULL, 10) != sent[i].repeated)
