@@ -32,8 +32,11 @@ static void verdict(hf_verdict_op op, const char *id, int64_t due_ms)
 {
     const hf_verdict_args args = {
         .worker = "host:1:aa", .dead_max = 500, .dead_age_ms = 1000000};
-    const hf_verdict_item item = {
-        .id = id, .due_ms = due_ms, .error = {"it broke", 8}, .reason = "handler"};
+    const hf_verdict_item item = {.id = id,
+                                  .counts = true,
+                                  .due_ms = due_ms,
+                                  .error = {"it broke", 8},
+                                  .reason = "attempts"};
     assert_int_equal(hf_rig_verdict(&rig, op, &args, &item), HF_OK);
 }
 
@@ -99,7 +102,7 @@ static void figures_count_every_state(void **state)
     assert_int_equal(stats.running, 1);
     assert_int_equal(stats.dead, 1);
     assert_int_equal(stats.enqueued, 5);
-    assert_int_equal(stats.failed, 1);
+    assert_int_equal(stats.failed, 2); /* the attempts of `dead` and of `again` */
     assert_int_equal(stats.workers, 1);
     assert_true(stats.oldest_ready_ms > 0 && stats.oldest_ready_ms <= stats.now_ms);
     assert_true(stats.next_due_ms > stats.now_ms &&
@@ -141,6 +144,7 @@ static void a_job_is_shown_in_each_state(void **state)
     assert_string_equal(info.error, "it broke");
     must(hf_admin_job(admin, "q", "dead", &info, NULL));
     assert_int_equal(info.state, HF_STATE_DEAD);
+    assert_int_equal(info.attempts, 1);
     must(hf_admin_job(admin, "q", "runs", &info, NULL));
     assert_int_equal(info.state, HF_STATE_RUNNING);
     assert_string_equal(info.holder, "host:1:aa"); /* the colons are its own */

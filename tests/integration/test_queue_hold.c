@@ -23,6 +23,11 @@ static void claim_one(const char *worker, uint32_t lease_ms, const char *id)
     assert_string_equal(rig.jobs[0].id, id);
 }
 
+static long long ends(const char *id)
+{
+    return hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", id);
+}
+
 /* ---- the lock ---- */
 
 static void i3_a_stale_worker_changes_nothing(void **state)
@@ -78,24 +83,43 @@ static void i6_fences_of_one_job_strictly_grow(void **state)
     assert_string_equal(rig.fence, "9000000000000001");
 }
 
+/* A thousand locks take a while; each still ends when its score says. */
+static void i5_every_lock_ends_exactly_when_its_score_says(void **state)
+{
+    static char ids[HF_CLAIM_MAX][16];
+    static hf_enqueue_item items[HF_CLAIM_MAX];
+    static const char raw[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    const hf_enqueue_args args = {.producer = ""};
+    (void)state;
+    for (size_t i = 0; i < HF_CLAIM_MAX; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
+        items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, HF_CLAIM_MAX), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", HF_CLAIM_MAX, 0), HF_CLAIM_MAX);
+    int64_t end = rig.now_ms + HF_RIG_LEASE_MS;
+    for (size_t i = 0; i < HF_CLAIM_MAX; i += 111) {
+        assert_true(ends(ids[i]) == end);
+        assert_true(hf_fixture_number(&rig.redis, "PEXPIRETIME hf:{q}:lock:%s", ids[i]) ==
+                    end);
+    }
+    assert_int_equal(hf_rig_renew(&rig, "w", ids[0], NULL, 60000), HF_OK);
+    assert_true(hf_fixture_number(&rig.redis, "PEXPIRETIME hf:{q}:lock:%s", ids[0]) ==
+                rig.now_ms + 60000);
+}
+
 static void a_job_that_is_locked_elsewhere_never_blocks_the_head(void **state)
 {
     (void)state;
-    enqueue("locked");
-    enqueue("free");
+    assert_int_equal(hf_rig_enqueue(&rig, "locked", 1700000000000), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "free", 1700000000001), HF_OK);
     (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:locked other:1 PX 100");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    assert_string_equal(rig.jobs[0].id, "free");
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    claim_one("w", 0, "free"); /* though it asked for no more than one */
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
     assert_string_equal(rig.jobs[0].id, "locked");
 }
 
 /* ---- renew ---- */
-
-static long long ends(const char *id)
-{
-    return hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", id);
-}
 
 static void renewal_lengthens_and_never_shortens(void **state)
 {
@@ -140,6 +164,31 @@ static void renewal_carries_a_request_to_cancel(void **state)
     assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_OK);
     assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
     hf_rig_audit(&rig, true); /* and the request went with it */
+}
+
+static void every_exit_clears_a_request_to_cancel(void **state)
+{
+    static const hf_verdict_op ops[] = {HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE,
+                                        HF_OP_BURY};
+    static const char *const ids[] = {"a", "b", "c", "d"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(ops); i++) {
+        enqueue(ids[i]);
+        claim_one("w", 0, ids[i]);
+        (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel %s %s", ids[i],
+                                 rig.fence);
+        const hf_verdict_args args = {
+            .worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+        const hf_verdict_item item = {
+            .id = ids[i], .due_ms = 60000, .error = {"x", 1}, .reason = "cancelled"};
+        assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_OK);
+        assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:cancel"), 0);
+    }
+    enqueue("e");
+    claim_one("dead", SHORT_MS, "e");
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel e %s", rig.fence);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:cancel"), 0);
 }
 
 static void renewal_raises_the_fence_after_a_failover(void **state)
@@ -343,10 +392,12 @@ int main(void)
         TEST(i3_a_stale_worker_changes_nothing),
         TEST(a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed),
         TEST(i6_fences_of_one_job_strictly_grow),
+        TEST(i5_every_lock_ends_exactly_when_its_score_says),
         TEST(a_job_that_is_locked_elsewhere_never_blocks_the_head),
         TEST(renewal_lengthens_and_never_shortens),
         TEST(renewal_creates_nothing),
         TEST(renewal_carries_a_request_to_cancel),
+        TEST(every_exit_clears_a_request_to_cancel),
         TEST(renewal_raises_the_fence_after_a_failover),
         TEST(unclaim_gives_back_what_a_lost_claim_took),
         TEST(unclaim_leaves_alone_what_was_settled_or_taken_since),

@@ -284,6 +284,22 @@ static void a_batch_of_verdicts_is_answered_one_by_one(void **state)
     hf_rig_audit(&rig, true);
 }
 
+static void of_one_job_twice_in_a_batch_only_the_first_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item item = {
+        .id = "one", .fence = rig.fence, .due_ms = 1, .error = {"x", 1}};
+    const hf_verdict_item twice[] = {item, item};
+    assert_int_equal(hf_rig_verdicts(&rig, HF_OP_RETRY, &args, twice, 2), HF_OK);
+    assert_int_equal(rig.codes[0], HF_OK);
+    assert_int_equal(rig.codes[1], HF_LOST);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_int_equal(rig.jobs[0].attempts, 1);
+}
+
 /* ---- late ---- */
 
 static void a_late_request_of_each_kind_says_so(void **state)
@@ -347,6 +363,7 @@ int main(void)
         TEST(the_dead_are_bounded_by_count),
         TEST(the_dead_are_bounded_by_age),
         TEST(a_batch_of_verdicts_is_answered_one_by_one),
+        TEST(of_one_job_twice_in_a_batch_only_the_first_counts),
         TEST(a_late_request_of_each_kind_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,24 @@ static void a_claim_that_got_nothing_leaves_no_baton_that_is_due(void **state)
                                   (long long)rig.now_ms) == 0);
 }
 
+/* More ids at the head that are locked elsewhere than one claim looks at. */
+static void a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once(void **state)
+{
+    (void)state;
+    rig.broken = true; /* locks of no running jobs */
+    for (int i = 0; i < 20; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "id-%02d", i);
+        enqueue(id, 0);
+        (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:%s other:1 PX 60000", id);
+    }
+    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 0);
+    assert_true(rig.next_ms > rig.now_ms && rig.next_ms < rig.now_ms + 1000);
+}
+
 static void a_leases_end_is_a_reason_to_wake(void **state)
 {
     (void)state;
@@ -258,6 +276,77 @@ static void max_running_bounds_all_workers_together(void **state)
     assert_int_equal(hf_rig_claim(&rig, "w3", 10, 0), 1);
 }
 
+/* `one` runs and holds the only place; `two` waits for it; the baton is out, for the end
+ * of the lease. */
+static void block(void)
+{
+    enqueue("one", 0);
+    enqueue("two", 0);
+    assert_int_equal(file_limits(1, 0, 0), HF_OK);
+    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 1);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms > rig.now_ms + 1000);
+    assert_int_equal(batons(), 0);
+}
+
+static void assert_woken(const char *by)
+{
+    if (batons() != 1)
+        fail_msg("%s lifted the block and woke nobody", by);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms <= hf_rig_now(&rig));
+}
+
+static void every_end_of_a_job_that_blocked_others_wakes_one(void **state)
+{
+    static const struct {
+        hf_verdict_op op;
+        const char *name;
+    } ends[] = {{HF_OP_COMPLETE, "complete"},
+                {HF_OP_RETRY, "retry"},
+                {HF_OP_RELEASE, "release"},
+                {HF_OP_BURY, "bury"}};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(ends); i++) {
+        (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+        block();
+        const hf_verdict_args args = {
+            .worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+        const hf_verdict_item item = {
+            .id = "one", .due_ms = 60000, .error = {"x", 1}, .reason = "handler"};
+        assert_int_equal(hf_rig_verdict(&rig, ends[i].op, &args, &item), HF_OK);
+        assert_woken(ends[i].name);
+    }
+    (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+    block();
+    assert_int_equal(hf_rig_unclaim(&rig, "w", rig.number), HF_OK);
+    assert_woken("unclaim");
+}
+
+static void orders_that_make_work_wake_one(void **state)
+{
+    size_t revived;
+    (void)state;
+    hf_admin *admin = admin_open();
+    block();
+    assert_int_equal(hf_admin_limit(admin, "q", 2, -1, -1), HF_OK);
+    assert_woken("a higher limit");
+    (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+    enqueue("one", 0);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "one", .error = {"x", 1}, .reason = "handler"};
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_int_equal(batons(), 0);
+    assert_int_equal(hf_admin_revive(admin, "q", "one", &revived), HF_OK);
+    assert_woken("revive");
+    hf_admin_close(admin);
+}
+
 static void of_a_limited_queue_nobody_claims_ahead(void **state)
 {
     (void)state;
@@ -383,6 +472,9 @@ static void claims_and_checks_keep_the_queues_list_of_workers(void **state)
     args.alive_ms = ALIVE_MS;
     assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
     assert_int_equal(hf_rig_check(&rig, "w2", false), HF_OK);
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:workers %lld old",
+                             (long long)rig.now_ms - 3600000 - 1000);
+    assert_int_equal(hf_rig_check(&rig, "w2", false), HF_OK);
     assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:{q}:workers 0 -1"),
                         "w1\nw2\n");
     assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:workers") > 0);
@@ -412,6 +504,7 @@ int main(void)
         TEST(a_delayed_job_puts_the_baton_at_its_time),
         TEST(a_claim_for_a_baton_leaves_one_for_what_remains),
         TEST(a_claim_that_got_nothing_leaves_no_baton_that_is_due),
+        TEST(a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once),
         TEST(a_leases_end_is_a_reason_to_wake),
         TEST(a_promise_that_nobody_keeps_is_made_anew_by_the_check),
         TEST(a_baton_is_given_back),
@@ -419,6 +512,8 @@ int main(void)
         TEST(several_queues_are_waited_for_and_checked_at_once),
         TEST(one_client_ends_the_others_wait),
         TEST(max_running_bounds_all_workers_together),
+        TEST(every_end_of_a_job_that_blocked_others_wakes_one),
+        TEST(orders_that_make_work_wake_one),
         TEST(of_a_limited_queue_nobody_claims_ahead),
         TEST(a_takeover_is_free_under_max_running),
         TEST(a_rate_is_kept),
