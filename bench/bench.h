@@ -1,0 +1,53 @@
+/* bench.h - `holdfast bench`: what the library does, beside what a bare hiredis loop does
+ * with the same scripts on the same Redis in the same run. Absolute figures differ from
+ * machine to machine; the ratios are what is to be compared. */
+#ifndef HF_BENCH_BENCH_H
+#define HF_BENCH_BENCH_H
+
+#include <stdint.h>
+
+#include "holdfast/client.h"
+#include "holdfast/error.h"
+
+/* Bytes of payloads in all, at most: they are in Redis's memory at one time. */
+#define HF_BENCH_BYTES_MAX (INT64_C(1) << 30)
+
+typedef struct hf_bench_opts {
+    const char *url;           /* NULL: a private Redis, started and ended here */
+    const char *password_file; /* for url; may be NULL */
+    uint32_t jobs;             /* of the rates and of bytes_per_job */
+    uint32_t payload_bytes;
+    uint32_t concurrency;
+    void (*on_part)(const char *what, void *arg); /* what is measured next; may be NULL */
+    void *arg;
+} hf_bench_opts;
+
+typedef struct hf_spread {
+    double p50, p99;
+} hf_spread;
+
+typedef struct hf_bench_result {
+    hf_server_info server;
+    double enqueue_per_s, process_per_s, bare_enqueue_per_s, bare_process_per_s;
+    double enqueue_ratio, process_ratio;
+    hf_spread pickup_us,
+        bare_pickup_us;    /* from before the enqueue to the handler's start */
+    hf_spread lateness_ms; /* from due to the handler's start */
+    hf_spread recovery_ms; /* from SIGKILL to the handler's start elsewhere */
+    double bytes_per_job;
+    uint32_t lease_ms; /* of the part about recovery */
+    int signal;        /* INT or TERM came and ended it; 0: none */
+} hf_bench_result;
+
+/* Measures everything, each part alone, and takes its keys away again. Called from the
+ * main thread, while there is no other. HF_CANCEL: a signal ended it. Any other fault:
+ * `detail` says what failed. */
+HF_MUSTCHECK hf_err hf_bench_run(const hf_bench_opts *opts, hf_bench_result *out,
+                                 char detail[HF_DETAIL_SIZE]);
+
+/* The process that is killed in the part about recovery: a worker that takes one job and
+ * keeps it. Where Redis is comes on its standard input. Comes back only when it cannot
+ * work. */
+HF_MUSTCHECK hf_err hf_bench_victim(char detail[HF_DETAIL_SIZE]);
+
+#endif
