@@ -88,7 +88,7 @@ static hf_err read_number(parser *p, const hf_opt *opt, const char *text, int64_
                     "found '%.80s'",
                     opt->name, low, high, text);
     case HF_OPT_TIME:
-        if (hf_parse_time_ms(text, out))
+        if (hf_parse_time_ms(text, out) && *out >= 0)
             return HF_OK;
         return fail(
             p,

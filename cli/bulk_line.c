@@ -138,7 +138,8 @@ static hf_err take_at(reader *r, const value *v)
 {
     const char *text = text_of(v);
     r->has_at = true;
-    if (text == NULL || !hf_parse_time_ms(text, &r->out->job.at_ms))
+    if (text == NULL || !hf_parse_time_ms(text, &r->out->job.at_ms) ||
+        r->out->job.at_ms < 0)
         return expected(
             r, v, "a time with its zone (\"2030-01-31T08:00:00Z\") or \"@SECONDS\"");
     return HF_OK;

@@ -177,6 +177,7 @@ bool hf_table_print(hf_table *table, FILE *file)
 {
     size_t widths[HF_COLUMNS_MAX];
     bool bright = hf_out_is_bright(file);
+    HF_ASSERT(table->n_columns > 0);
     for (size_t c = 0; c < table->n_columns; c++)
         widths[c] = width_of(table->columns[c].title);
     for (size_t i = 0; i < table->n_cells; i++) {

@@ -1,0 +1,212 @@
+/* What the command says: exit codes, tables, times, and the lines of the log. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/exit.h"
+#include "cli/log.h"
+#include "cli/out.h"
+#include "tests/support/eventually.h"
+
+#define EACH_ERR(name, number, text) name,
+static const hf_err all_errs[] = {HF_ERR_MAP(EACH_ERR)};
+#undef EACH_ERR
+
+/* ---- exit codes ---- */
+
+static void every_answer_has_the_exit_code_that_is_documented(void **state)
+{
+    (void)state;
+    static const struct {
+        hf_err err;
+        int code;
+    } cases[] = {
+        {HF_OK, 0},       {HF_EXISTS, 0},   {HF_GONE, 1},      {HF_DEAD, 1},
+        {HF_INVALID, 65}, {HF_TOOBIG, 65},  {HF_CONN, 69},     {HF_TIMEOUT, 69},
+        {HF_OLD, 69},     {HF_PROTO, 70},   {HF_REDIS, 70},    {HF_NOMEM, 70},
+        {HF_FULL, 75},    {HF_OOM, 75},     {HF_READONLY, 75}, {HF_LOADING, 75},
+        {HF_SLOW, 75},    {HF_MISCONF, 75}, {HF_UNSURE, 75},   {HF_LOST, 75},
+        {HF_AUTH, 77},    {HF_CONFIG, 78},  {HF_POLICY, 78},
+    };
+    for (size_t i = 0; i < HF_COUNT(cases); i++)
+        assert_int_equal(hf_exit_code(cases[i].err), cases[i].code);
+    for (size_t i = 0; i < HF_COUNT(all_errs); i++) {
+        static const int codes[] = {0, 1, 65, 69, 70, 75, 77, 78};
+        bool known = false;
+        for (size_t k = 0; k < HF_COUNT(codes); k++)
+            known = known || (int)hf_exit_code(all_errs[i]) == codes[k];
+        assert_true(known);
+        assert_non_null(hf_exit_hint(all_errs[i]));
+    }
+}
+
+/* ---- tables and times ---- */
+
+static char *print_table(hf_table *table)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_true(hf_table_print(table, file));
+    len = (size_t)ftell(file);
+    rewind(file);
+    text = calloc(1, len + 1);
+    assert_non_null(text);
+    assert_int_equal(fread(text, 1, len, file), len);
+    fclose(file);
+    return text;
+}
+
+static void a_table_is_aligned_by_characters_and_cut_where_it_says(void **state)
+{
+    (void)state;
+    static const hf_column columns[] = {
+        {"NAME", false, 0}, {"N", true, 0}, {"TEXT", false, 8}};
+    hf_table table;
+    hf_table_init(&table, columns, HF_COUNT(columns));
+    hf_table_text(&table, "gr\xC3\xBC\xC3\x9F");
+    hf_table_number(&table, 7);
+    hf_table_text(&table, "two\nlines");
+    hf_table_text(&table, "a");
+    hf_table_number(&table, -1234);
+    hf_table_text(
+        &table,
+        "\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC");
+    char *text = print_table(&table);
+    assert_string_equal(text,
+                        "NAME      N  TEXT\n"
+                        "gr\xC3\xBC\xC3\x9F      7  two l...\n"
+                        "a     -1234  \xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC...\n");
+    free(text);
+}
+
+static void a_table_without_rows_prints_nothing(void **state)
+{
+    (void)state;
+    static const hf_column columns[] = {{"NAME", false, 0}};
+    hf_table table;
+    hf_table_init(&table, columns, 1);
+    char *text = print_table(&table);
+    assert_string_equal(text, "");
+    free(text);
+}
+
+static void times_are_told_as_people_tell_them(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ahead_ms;
+        const char *text;
+    } cases[] = {{250, "in 250ms"},    {-1999, "1s ago"},
+                 {599000, "in 9m59s"}, {720500, "in 12m"},
+                 {-3600000, "1h ago"}, {-90000000, "1d1h ago"},
+                 {0, "now"},           {INT64_C(86400000) * 30, "in 30d"}};
+    const int64_t now = INT64_C(1700000000000);
+    char text[HF_WHEN_SIZE], moment[HF_MOMENT_SIZE];
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        hf_out_when(now + cases[i].ahead_ms, now, text);
+        assert_string_equal(text, cases[i].text);
+    }
+    hf_out_when(0, now, text);
+    assert_string_equal(text, "-");
+    hf_out_moment(now + 10000, now, moment);
+    assert_string_equal(moment, "2023-11-14T22:13:30.000Z (in 10s)");
+}
+
+static void bytes_that_are_no_text_do_not_end_a_json_line(void **state)
+{
+    (void)state;
+    json_t *json = hf_out_text("a\xFFz");
+    assert_string_equal(json_string_value(json), "a?z");
+    json_decref(json);
+}
+
+/* ---- the log ---- */
+
+static const hf_log_field fields[] = {
+    {.key = "job", .text = "01ABC"},
+    {.key = "run_ms", .number = 12},
+    {.key = "error", .text = "a \"b\"\n\\c\x01"},
+    {.key = "empty", .text = ""},
+};
+
+static char *format(hf_config_format how)
+{
+    hf_buf line;
+    hf_buf_init(&line, 4096);
+    hf_log_format_line(&line, how, INT64_C(1700000000123), HF_LOG_WARN, "job", fields,
+                       HF_COUNT(fields));
+    assert_int_equal(hf_buf_err(&line), HF_OK);
+    return line.data;
+}
+
+static void a_logfmt_line_quotes_what_needs_it(void **state)
+{
+    (void)state;
+    char *line = format(HF_FORMAT_LOGFMT);
+    assert_string_equal(
+        line, "ts=2023-11-14T22:13:20.123Z level=warn msg=job job=01ABC run_ms=12 "
+              "error=\"a \\\"b\\\"\\n\\\\c\\u0001\" empty=\"\"");
+    free(line);
+}
+
+static void a_json_line_is_one_object(void **state)
+{
+    (void)state;
+    char *line = format(HF_FORMAT_JSON);
+    json_t *object = json_loads(line, 0, NULL);
+    assert_non_null(object);
+    assert_null(strchr(line, '\n'));
+    assert_string_equal(json_string_value(json_object_get(object, "ts")),
+                        "2023-11-14T22:13:20.123Z");
+    assert_string_equal(json_string_value(json_object_get(object, "level")), "warn");
+    assert_string_equal(json_string_value(json_object_get(object, "msg")), "job");
+    assert_int_equal(json_integer_value(json_object_get(object, "run_ms")), 12);
+    assert_string_equal(json_string_value(json_object_get(object, "error")),
+                        fields[2].text);
+    json_decref(object);
+    free(line);
+}
+
+static void
+the_log_leaves_out_what_is_below_its_level_and_shortens_what_is_huge(void **state)
+{
+    (void)state;
+    char text[256];
+    hf_log log;
+    FILE *file = tmpfile();
+    char *huge = calloc(1, 1 << 20);
+    assert_non_null(file);
+    assert_non_null(huge);
+    memset(huge, 'x', (1 << 20) - 1);
+    const hf_log_field field = {.key = "line", .text = huge};
+    const hf_config config = {.log_level = HF_LOG_WARN};
+    hf_log_init(&log, file, &config);
+    hf_log_write(HF_LOG_INFO, "unheard", NULL, 0, &log);
+    hf_log_write(HF_LOG_ERROR, "heard", &field, 1, &log);
+    hf_log_done(&log);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    assert_null(strstr(text, "unheard"));
+    assert_non_null(strstr(text, " level=error msg=heard\n"));
+    fclose(file);
+    free(huge);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_answer_has_the_exit_code_that_is_documented),
+        cmocka_unit_test(a_table_is_aligned_by_characters_and_cut_where_it_says),
+        cmocka_unit_test(a_table_without_rows_prints_nothing),
+        cmocka_unit_test(times_are_told_as_people_tell_them),
+        cmocka_unit_test(bytes_that_are_no_text_do_not_end_a_json_line),
+        cmocka_unit_test(a_logfmt_line_quotes_what_needs_it),
+        cmocka_unit_test(a_json_line_is_one_object),
+        cmocka_unit_test(
+            the_log_leaves_out_what_is_below_its_level_and_shortens_what_is_huge),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
