@@ -11,6 +11,7 @@ struct hf_pool {
     hf_run_list queue, returned;
     hf_run_list running;
     uint32_t max, n_threads, idle;
+    uint32_t starting; /* made, and not yet at their first job */
     bool waking; /* a thread was signalled and has not come yet: one at a time is enough */
     bool closing;
     pthread_t *threads;
@@ -48,6 +49,7 @@ static void *thread_main(void *arg)
 {
     hf_pool *pool = arg;
     pthread_mutex_lock(&pool->lock);
+    pool->starting--;
     for (;;) {
         hf_run *run = next_run(pool);
         if (run == NULL)
@@ -87,14 +89,16 @@ hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
     return HF_OK;
 }
 
-/* Under the lock. One thread must be there; that a further one cannot be made now is no harm,
- * it is tried again with the next job. */
-static void add_thread(hf_pool *pool)
+/* Under the lock: as many as there are jobs to start. That one cannot be made now is no harm: the
+ * others take its job, and it is tried again with the next. */
+static void add_threads(hf_pool *pool)
 {
-    if (pool->n_threads == pool->max || pool->idle >= pool->queue.n)
-        return;
-    if (pthread_create(&pool->threads[pool->n_threads], NULL, thread_main, pool) == 0)
+    while (pool->n_threads < pool->max && pool->idle + pool->starting < pool->queue.n) {
+        if (pthread_create(&pool->threads[pool->n_threads], NULL, thread_main, pool) != 0)
+            return;
         pool->n_threads++;
+        pool->starting++;
+    }
 }
 
 void hf_pool_push(hf_pool *pool, hf_run_list *list)
@@ -112,7 +116,7 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list)
     pool->queue.n += list->n;
     *list = (hf_run_list){.n = 0};
     wake_one(pool);
-    add_thread(pool);
+    add_threads(pool);
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -72,6 +72,23 @@ static void jobs_run_and_are_removed(void **state)
     hf_rig_audit(&queue, true);
 }
 
+static void as_many_run_at_once_as_there_are_slots(void **state)
+{
+    (void)state;
+    char id[16];
+    for (int i = 0; i < 8; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        put(id, "gate", 0);
+    }
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.concurrency = 6}, 0);
+    EVENTUALLY(2000, atomic_load(&worker.inside) == 6);
+    ALWAYS(200, atomic_load(&worker.started) == 6);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(2000, meta("done") == 8);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(atomic_load(&worker.started), 8);
+}
+
 static void a_failing_job_is_retried_after_its_backoff_and_dies(void **state)
 {
     (void)state;
@@ -383,6 +400,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(jobs_run_and_are_removed),
+        CASE(as_many_run_at_once_as_there_are_slots),
         CASE(a_failing_job_is_retried_after_its_backoff_and_dies),
         CASE(a_handler_can_end_a_job_at_once),
         CASE(a_type_that_nobody_takes_goes_back_without_an_attempt),
