@@ -187,7 +187,7 @@ static hf_err read_time(const hf_answer *answer, void *out)
 hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out)
 {
     hf_args args;
-    moment m;
+    moment m = {0, 0};
     if (!hf_args_init(&args, 1, 0))
         return HF_NOMEM;
     hf_args_text(&args, "TIME");

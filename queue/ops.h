@@ -1,12 +1,13 @@
 /* ops.h - the operations on a queue. Each is one script (queue/lua), and each decision is
  * taken there; this file only carries it to Redis and reads what comes back.
  *
- * Sending: hf_op_x(client, ...) answers as hf_redis_call() does, and its arguments are copied.
- * Reading: in the callback, hf_x_read(answer, ...) fills a struct whose pointers are borrowed
- * from the answer. It gives the answer's own fault, the script's (HF_LATE), or HF_PROTO.
+ * Sending: hf_op_x(client, ...) answers as hf_redis_call() does, and its arguments are
+ * copied. Reading: in the callback, hf_x_read(answer, ...) fills a struct whose pointers
+ * are borrowed from the answer. It gives the answer's own fault, the script's (HF_LATE),
+ * or HF_PROTO.
  *
- * All times are Unix ms on Redis's clock. `not_after`: the request does nothing when it is
- * executed later than that (0: no limit). */
+ * All times are Unix ms on Redis's clock. `not_after`: the request does nothing when it
+ * is executed later than that (0: no limit). */
 #ifndef HF_QUEUE_OPS_H
 #define HF_QUEUE_OPS_H
 
@@ -18,12 +19,12 @@
 
 enum {
     HF_PREFIX_SIZE = 2 * HF_NAME_MAX + 8,
-    HF_WORKER_ID_SIZE = 96,                          /* host-pid-random and NUL */
-    HF_TOKEN_SIZE = HF_WORKER_ID_SIZE + 24,          /* <worker id>:<fence> and NUL */
-    HF_CLAIM_MAX = 1000,                             /* jobs in one claim */
-    HF_CLAIM_BYTES = 8 << 20,                        /* bytes of records in one claim */
-    HF_VERDICTS_MAX = 1000,                          /* jobs in one verdict or renewal */
-    HF_QUEUES_MAX = 64                               /* queues of one worker */
+    HF_WORKER_ID_SIZE = 96,                 /* host-pid-random and NUL */
+    HF_TOKEN_SIZE = HF_WORKER_ID_SIZE + 24, /* <worker id>:<fence> and NUL */
+    HF_CLAIM_MAX = 1000,                    /* jobs in one claim */
+    HF_CLAIM_BYTES = 8 << 20,               /* bytes of records in one claim */
+    HF_VERDICTS_MAX = 1000,                 /* jobs in one verdict or renewal */
+    HF_QUEUES_MAX = 64                      /* queues of one worker */
 };
 
 typedef struct hf_queue {
@@ -40,59 +41,61 @@ HF_MUSTCHECK hf_err hf_queue_init(hf_queue *queue, const char *ns, const char *n
 
 typedef struct hf_enqueue_item {
     const char *id;
-    int64_t due_ms;     /* absolute > 0; 0: now; negative: that many ms from now */
+    int64_t due_ms; /* absolute > 0; 0: now; negative: that many ms from now */
     hf_bytes record;
 } hf_enqueue_item;
 
 typedef struct hf_enqueue_args {
-    const char *producer;  /* "" : nothing is remembered */
+    const char *producer; /* "" : nothing is remembered */
     uint64_t number;
     int64_t not_after;
     int64_t remember_ms;
-    int64_t waited_ms;     /* since the call was made: taken off the delays */
+    int64_t waited_ms; /* since the call was made: taken off the delays */
 } hf_enqueue_args;
 
 HF_MUSTCHECK hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
-                                  const hf_enqueue_args *args, const hf_enqueue_item *items,
-                                  size_t n, uint32_t timeout_ms, hf_answer_cb cb, void *arg);
+                                  const hf_enqueue_args *args,
+                                  const hf_enqueue_item *items, size_t n,
+                                  uint32_t timeout_ms, hf_answer_cb cb, void *arg);
 
 typedef struct hf_enqueued {
     int64_t now_ms;
-    bool repeated;          /* it had been executed before: nothing was changed */
-    const hf_reply *codes;  /* empty when all are new, else one integer for each job: HF_OK,
-                               HF_EXISTS (queued), HF_RUNNING, HF_DEAD; past the end reads as
-                               0, HF_OK */
+    bool repeated;         /* it had been executed before: nothing was changed */
+    const hf_reply *codes; /* empty when all are new, else one integer for each job:
+                              HF_OK, HF_EXISTS (queued), HF_RUNNING, HF_DEAD; past the end
+                              reads as 0, HF_OK */
 } hf_enqueued;
 HF_MUSTCHECK hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out);
 
-/* SADD of the queue's name to the registry `<ns>:queues`; any answer that is HF_OK will do. */
-HF_MUSTCHECK hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb,
-                                   void *arg);
+/* SADD of the queue's name to the registry `<ns>:queues`; any answer that is HF_OK will
+ * do. */
+HF_MUSTCHECK hf_err hf_op_register(hf_client *client, const hf_queue *queue,
+                                   hf_answer_cb cb, void *arg);
 /* Redis's time, as cheaply as it can be had. */
 HF_MUSTCHECK hf_err hf_op_time(hf_client *client, hf_answer_cb cb, void *arg);
 HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
 
 /* DEL of what is remembered of this producer. */
-HF_MUSTCHECK hf_err hf_op_forget(hf_client *client, const hf_queue *queue, const char *producer,
-                                 hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_op_forget(hf_client *client, const hf_queue *queue,
+                                 const char *producer, hf_answer_cb cb, void *arg);
 
 /* ---- claim ---- */
 
 typedef struct hf_claim_args {
     const char *worker;
-    uint64_t number;        /* of this claim, rising for each worker and queue */
-    uint32_t max;           /* jobs, 1..HF_CLAIM_MAX */
-    uint32_t slots;         /* how many can start at once: where a limit is set, no more are
-                               taken; 0: max */
+    uint64_t number; /* of this claim, rising for each worker and queue */
+    uint32_t max;    /* jobs, 1..HF_CLAIM_MAX */
+    uint32_t slots;  /* how many can start at once: where a limit is set, no more are
+                        taken; 0: max */
     uint32_t lease_ms;
     int64_t not_after;
-    uint32_t alive_ms;      /* refresh the queue's list of workers for so long; 0: do not */
+    uint32_t alive_ms; /* refresh the queue's list of workers for so long; 0: do not */
     uint32_t poison;
     uint32_t dead_max;
     int64_t dead_age_ms;
-    bool baton;             /* made because of a baton, a reconnect or a check */
-    bool forgive;           /* count no crash for what is taken over */
-    bool jumped;            /* Redis's clock jumped: no takeover for one lease */
+    bool baton;   /* made because of a baton, a reconnect or a check */
+    bool forgive; /* count no crash for what is taken over */
+    bool jumped;  /* Redis's clock jumped: no takeover for one lease */
 } hf_claim_args;
 
 HF_MUSTCHECK hf_err hf_op_claim(hf_client *client, const hf_queue *queue,
@@ -100,54 +103,61 @@ HF_MUSTCHECK hf_err hf_op_claim(hf_client *client, const hf_queue *queue,
 
 typedef struct hf_claimed {
     int64_t now_ms;
-    hf_bytes fence;         /* decimal digits */
-    size_t n;               /* jobs */
+    hf_bytes fence; /* decimal digits */
+    size_t n;       /* jobs */
 
-    int64_t next_ms;        /* when a claim could succeed again; 0: not by time alone */
+    int64_t next_ms; /* when a claim could succeed again; 0: not by time alone */
     const hf_reply *jobs_, *records_, *crashes_;
 } hf_claimed;
 HF_MUSTCHECK hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out);
 
 typedef struct hf_claimed_job {
     hf_bytes id;
-    int64_t due_ms;         /* when it was due before the claim */
-    uint32_t crashes;       /* holders that died with it */
+    int64_t due_ms;   /* when it was due before the claim */
+    uint32_t crashes; /* holders that died with it */
     hf_bytes record;
 } hf_claimed_job;
 void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out);
 
 /* Releases what the claim `number` of this worker has locked, if it was executed. Send it
  * only after that claim's not_after. */
-HF_MUSTCHECK hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worker,
-                                  uint64_t number, hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue,
+                                  const char *worker, uint64_t number, hf_answer_cb cb,
+                                  void *arg);
 
 /* ---- what a holder says of its jobs ---- */
 
-typedef enum hf_verdict_op { HF_OP_COMPLETE, HF_OP_RETRY, HF_OP_RELEASE, HF_OP_BURY } hf_verdict_op;
+typedef enum hf_verdict_op {
+    HF_OP_COMPLETE,
+    HF_OP_RETRY,
+    HF_OP_RELEASE,
+    HF_OP_BURY
+} hf_verdict_op;
 
 typedef struct hf_verdict_item {
     const char *id;
-    const char *fence;      /* decimal digits */
-    bool resent;            /* it was sent before, unanswered; such items come first */
-    bool counts;            /* BURY: counts a failed attempt; RETRY always does, RELEASE never */
-    int64_t due_ms;         /* RELEASE: when it was due; with an error text: ms from now.
-                               RETRY: ms from now */
-    hf_bytes error;         /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
-                               HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
-    const char *reason;     /* BURY: "attempts", "handler", "type" or "cancelled" */
+    const char *fence; /* decimal digits */
+    bool resent;       /* it was sent before, unanswered; such items come first */
+    bool counts;    /* BURY: counts a failed attempt; RETRY always does, RELEASE never */
+    int64_t due_ms; /* RELEASE: when it was due; with an error text: ms from now.
+                       RETRY: ms from now */
+    hf_bytes error; /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
+                       HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
+    const char *reason; /* BURY: "attempts", "handler", "type" or "cancelled" */
 } hf_verdict_item;
 
 typedef struct hf_verdict_args {
     const char *worker;
     int64_t not_after;
-    uint32_t dead_max;      /* BURY */
+    uint32_t dead_max; /* BURY */
     int64_t dead_age_ms;
 } hf_verdict_args;
 
 /* At most HF_VERDICTS_MAX at a time, of one operation. */
-HF_MUSTCHECK hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
-                                  const hf_verdict_args *args, const hf_verdict_item *items,
-                                  size_t n, hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_op_verdict(hf_client *client, const hf_queue *queue,
+                                  hf_verdict_op op, const hf_verdict_args *args,
+                                  const hf_verdict_item *items, size_t n, hf_answer_cb cb,
+                                  void *arg);
 
 typedef struct hf_settled {
     int64_t now_ms;
@@ -169,8 +179,9 @@ typedef struct hf_renew_args {
 } hf_renew_args;
 
 HF_MUSTCHECK hf_err hf_op_renew(hf_client *client, const hf_queue *queue,
-                                const hf_renew_args *args, const hf_renew_item *items, size_t n,
-                                uint32_t timeout_ms, hf_answer_cb cb, void *arg);
+                                const hf_renew_args *args, const hf_renew_item *items,
+                                size_t n, uint32_t timeout_ms, hf_answer_cb cb,
+                                void *arg);
 /* Read with hf_settled_read(): HF_OK, HF_LOST or HF_CANCEL each. */
 
 /* ---- waking up ---- */
@@ -183,16 +194,17 @@ HF_MUSTCHECK hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues,
 HF_MUSTCHECK hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const *queues,
                                  size_t n, size_t *which, int64_t *at_ms);
 
-/* Ends the blocking of another client of this process. HF_CONN: that has no connection. */
-HF_MUSTCHECK hf_err hf_op_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb,
-                                  void *arg);
+/* Ends the blocking of another client of this process. HF_CONN: that has no connection.
+ */
+HF_MUSTCHECK hf_err hf_op_unblock(hf_client *client, const hf_client *blocked,
+                                  hf_answer_cb cb, void *arg);
 
-/* For n queues: refreshes the worker's entry, and runs the baton rule. `give_back`: a baton
- * that this worker had is put back (the promise is cleared first); otherwise only a promise
- * that was broken is made anew. */
-HF_MUSTCHECK hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
-                                const char *worker, uint32_t alive_ms, bool give_back,
-                                hf_answer_cb cb, void *arg);
+/* For n queues: refreshes the worker's entry, and runs the baton rule. `give_back`: a
+ * baton that this worker had is put back (the promise is cleared first); otherwise only a
+ * promise that was broken is made anew. */
+HF_MUSTCHECK hf_err hf_op_check(hf_client *client, const hf_queue *const *queues,
+                                size_t n, const char *worker, uint32_t alive_ms,
+                                bool give_back, hf_answer_cb cb, void *arg);
 typedef struct hf_checked {
     int64_t now_ms;
     bool empty; /* nothing is scheduled or running in any of them */

@@ -2,9 +2,10 @@
  *
  *   {"v":1,"type":"email.send","created":1700000000000,"attempts":2,"error":"..."}\n<payload>
  *
- * Fields (docs/keys.md): v, type, created (the producer's clock, Unix ms), and where they are
- * set: max_attempts, timeout (ms), attempts, error, failed (Unix ms of the last failure), died
- * (Unix ms), reason (why it is dead). Unknown fields are kept by the scripts. */
+ * Fields (docs/keys.md): v, type, created (the producer's clock, Unix ms), and where they
+ * are set: max_attempts, timeout (ms), attempts, error, failed (Unix ms of the last
+ * failure), died (Unix ms), reason (why it is dead). Unknown fields are kept by the
+ * scripts. */
 #ifndef HF_QUEUE_RECORD_H
 #define HF_QUEUE_RECORD_H
 
@@ -18,8 +19,8 @@ typedef struct hf_record {
     char type[HF_ID_SIZE];
     int64_t created_ms;
     uint32_t attempts, max_attempts, timeout_ms;
-    hf_bytes error;     /* owned by the record, "" if none: end with hf_record_done() */
-    hf_bytes payload;   /* borrowed from the text that was read */
+    hf_bytes error;   /* owned by the record, "" if none: end with hf_record_done() */
+    hf_bytes payload; /* borrowed from the text that was read */
 } hf_record;
 
 /* Appends a new job's record (without payload limit checks). */

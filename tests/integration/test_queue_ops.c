@@ -124,7 +124,8 @@ static void i7_ten_thousand_jobs_are_accepted_as_one(void **state)
     (void)state;
     char(*ids)[16] = calloc(HF_BATCH_JOBS, sizeof *ids);
     hf_enqueue_item *items = calloc(HF_BATCH_JOBS, sizeof *items);
-    assert_true(ids != NULL && items != NULL);
+    if (ids == NULL || items == NULL)
+        abort();
     for (size_t i = 0; i < HF_BATCH_JOBS; i++) {
         (void)snprintf(ids[i], sizeof ids[i], "id-%05zu", i);
         items[i] = (hf_enqueue_item){ids[i], 0, record};

@@ -243,8 +243,8 @@ static long long server_ms(void)
 {
     redisReply *reply = redisCommand(connection, "TIME");
     assert_non_null(reply);
-    long long ms =
-        atoll(reply->element[0]->str) * 1000 + atoll(reply->element[1]->str) / 1000;
+    long long ms = strtoll(reply->element[0]->str, NULL, 10) * 1000 +
+                   strtoll(reply->element[1]->str, NULL, 10) / 1000;
     freeReplyObject(reply);
     return ms;
 }

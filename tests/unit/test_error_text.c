@@ -51,7 +51,8 @@ static void a_long_text_is_cut(void **state)
     char text[LONG], out[LONG];
     (void)state;
     memset(text, 'x', LONG);
-    memcpy(text + HF_ERROR_MAX - 1, "\xc3\xa9", 2); /* the cut goes through it */
+    text[HF_ERROR_MAX - 1] = '\xc3'; /* the cut goes through this character */
+    text[HF_ERROR_MAX] = '\xa9';
     const hf_bytes bytes = {text, LONG};
     assert_false(hf_error_text_fits(bytes));
     assert_int_equal(hf_error_text_mend(out, bytes), HF_ERROR_MAX);
