@@ -1,0 +1,607 @@
+"""What the acceptance scripts share: private servers, workers, waiting, judging, cleaning up.
+
+A script is a function that gets a Rig, prints what it sees, raises Failure when a promise is
+broken, and returns the one line that sums it up:
+
+    #!/usr/bin/python3 -B
+    from support import main
+    def check(rig): ...
+    main(check, seconds=60)
+
+The script is the reaper of everything below it: what a killed worker leaves behind becomes its
+child. So it sees what is left, and at the end no process that it started is alive, by its
+number, whatever happened. Python's standard library, redis-server and the command are all it
+needs. From the environment: HOLDFAST (the command), HF_BUILD, HF_SOURCE, HF_ROUNDS (fewer
+rounds while one develops), HF_SEED (of what is random), HF_KEEP=1 (keep the directory).
+"""
+import collections
+import ctypes
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+SOURCE = os.environ.get("HF_SOURCE") or os.path.realpath(
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+BUILD = os.environ.get("HF_BUILD") or os.path.join(SOURCE, "build")
+HOLDFAST = os.path.abspath(os.environ.get("HOLDFAST") or os.path.join(BUILD, "holdfast"))
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Failure(Exception):
+    """A promise that was not kept, as a sentence."""
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+def require(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def table(headers, rows):
+    rows = [[str(cell) for cell in row] for row in [headers] + list(rows)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(headers))]
+    for row in rows:
+        say("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+def boottime_ns():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def eventually(seconds, what, condition, every=0.01):
+    """The first true answer of condition(); Failure after so long."""
+    until = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        require(time.monotonic() < until, f"not within {seconds} s: {what}")
+        time.sleep(every)
+
+
+def percentile(values, p):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * p / 100))] if ordered else None
+
+
+def helper(name):
+    path = os.path.join(BUILD, "tests/helpers", name)
+    require(os.path.exists(path), f"{path} was not built")
+    return path
+
+
+# ---- processes ------------------------------------------------------------------------
+
+
+Process = collections.namedtuple("Process", "pid state parent group words")
+
+
+def process(pid):
+    """What /proc knows of it, or None. A zombie counts as gone: it runs no more."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().decode(errors="replace").split("\0")[:-1]
+    except OSError:
+        return None
+    if fields[0] in "ZX":
+        return None
+    return Process(pid, fields[0], int(fields[1]), int(fields[2]), words)
+
+
+def alive(pid):
+    return process(pid) is not None
+
+
+def descendants(root=None):
+    """Everything alive below a process, zombies left out."""
+    children, seen = collections.defaultdict(list), []
+    for name in os.listdir("/proc"):
+        found = process(int(name)) if name.isdigit() else None
+        if found:
+            children[found.parent].append(found)
+    todo = [root or os.getpid()]
+    while todo:
+        for child in children[todo.pop()]:
+            seen.append(child)
+            todo.append(child.pid)
+    return seen
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def ends_with_us():
+    """In a child before it executes: when this script is killed, it is too."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+# ---- Redis ----------------------------------------------------------------------------
+
+
+class RedisError(Exception):
+    """An answer that is an error."""
+
+
+class Redis:
+    """One connection, made anew when it broke. Texts come back as str."""
+
+    def __init__(self, address, auth=None, db=0, timeout=5.0):
+        self.address, self.auth, self.db, self.timeout = address, auth, db, timeout
+        self.socket = self.file = None
+
+    def _connect(self):
+        family = socket.AF_UNIX if isinstance(self.address, str) else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        self.socket.settimeout(self.timeout)
+        self.socket.connect(self.address)
+        self.file = self.socket.makefile("rb")
+        if self.auth:
+            self._ask("AUTH", *self.auth)
+        if self.db:
+            self._ask("SELECT", self.db)
+
+    def close(self):
+        if self.socket:
+            self.socket.close()
+        self.socket = self.file = None
+
+    def send(self, *words):
+        if not self.socket:
+            self._connect()
+        out = [b"*%d\r\n" % len(words)]
+        for word in words:
+            raw = word if isinstance(word, bytes) else str(word).encode(errors="surrogateescape")
+            out.append(b"$%d\r\n%s\r\n" % (len(raw), raw))
+        self.socket.sendall(b"".join(out))
+
+    def read(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the connection was closed")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            return RedisError(rest.decode())
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            if rest == b"-1":
+                return None
+            body = self.file.read(int(rest) + 2)
+            return body[:-2].decode(errors="surrogateescape")
+        return None if rest == b"-1" else [self.read() for _ in range(int(rest))]
+
+    def _ask(self, *words):
+        self.send(*words)
+        answer = self.read()
+        if isinstance(answer, RedisError):
+            raise answer
+        return answer
+
+    def __call__(self, *words):
+        try:
+            return self._ask(*words)
+        except OSError:
+            self.close()
+            raise
+
+
+class Server:
+    """A redis-server of the script's own: a unix socket, and a TCP port if it is asked for."""
+
+    def __init__(self, rig, tcp=False, user=None, password=None, db=0, aof=False, args=()):
+        self.rig, self.aof, self.args, self.db = rig, aof, list(args), db
+        self.directory = rig.make_directory("redis")
+        self.socket = os.path.join(self.directory, "s")
+        self.user, self.password = user, password
+        self.port = free_port() if tcp else 0
+        self.pid = 0
+        login = f"{user}:{password}@" if user else f":{password}@" if password else ""
+        self.url = f"unix://{login}{self.socket}" + (f"?db={db}" if db else "")
+        self.url_without_password = self.url
+        if tcp:
+            self.url = f"redis://{login}127.0.0.1:{self.port}/{db}"
+            at = f"{user}@" if user else ""
+            self.url_without_password = f"redis://{at}127.0.0.1:{self.port}/{db}"
+        auth = [word for word in (user, password) if word]
+        self.call = Redis(self.socket, auth, db)
+        self.start()
+
+    def start(self):
+        program = shutil.which("redis-server") or shutil.which("redis-check-rdb")
+        require(program, "there is no redis-server in PATH")
+        words = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1",
+                 "--unixsocket", self.socket, "--dir", self.directory, "--save", "",
+                 "--appendonly", "yes" if self.aof else "no",
+                 "--appendfsync", "always" if self.aof else "no"]
+        if self.user:
+            words += ["--user", self.user, "on", f">{self.password}", "~*", "&*", "+@all",
+                      "--user", "default", "off"]
+        elif self.password:
+            words += ["--requirepass", self.password]
+        log = open(os.path.join(self.directory, "log"), "ab")
+        self.child = self.rig.start(words + self.args, executable=program, stdout=log,
+                                    stderr=log)
+        self.pid = self.child.pid
+        log.close()
+        eventually(10, "redis-server answers", self.answers, every=0.002)
+
+    def answers(self):
+        require(self.child.poll() is None, "redis-server does not start:\n" +
+                open(os.path.join(self.directory, "log"), errors="replace").read()[-2000:])
+        try:
+            return self.call("PING") == "PONG"
+        except (OSError, RedisError):
+            return False
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.call.close()
+        self.child.kill()
+        self.child.wait()
+
+    def restart(self):
+        self.kill()
+        self.start()
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+# ---- workers --------------------------------------------------------------------------
+
+
+class Worker:
+    """A `holdfast worker` of its own configuration file, log and process."""
+
+    def __init__(self, rig, server, config, args=(), number=0, new_session=False):
+        self.path = os.path.join(rig.directory, f"worker-{number}.yaml")
+        self.log_path = os.path.join(rig.directory, f"worker-{number}.log")
+        self.number = number
+        with open(self.path, "w") as file:
+            json.dump(config, file, indent=1)  # what is JSON is YAML
+        with open(self.log_path, "ab") as log:
+            self.child = rig.start([HOLDFAST, "worker", "-c", self.path, *args], stdout=log,
+                                   stderr=log, start_new_session=new_session)
+        self.pid = self.child.pid
+
+    def log(self):
+        with open(self.log_path, errors="replace") as file:
+            return file.read()
+
+    def lines(self, text):
+        return [line for line in self.log().splitlines() if text in line]
+
+    def minder(self):
+        """The number of its minder, 0 while it has none."""
+        for found in descendants(self.pid):
+            if found.parent == self.pid and found.words[1:2] == ["minder"]:
+                return found.pid
+        return 0
+
+    def jobs(self):
+        """What it logged of each end of a job, in order: mappings with job=, outcome= ..."""
+        return [parse_logfmt(line) for line in self.lines(" msg=job ")]
+
+    def ready(self):
+        """It serves, and its minder stands by."""
+        require(self.child.poll() is None, f"the worker ended at once:\n{self.log()[-2000:]}")
+        return self.lines(" msg=serving ") and self.minder()
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.signal(signal.SIGKILL)
+        self.child.wait()
+
+    def wait(self, seconds, what="the worker ends"):
+        try:
+            return self.child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"not within {seconds} s: {what}") from None
+
+    def stop(self, seconds=30):
+        """TERM, and its exit status."""
+        if self.child.poll() is None:
+            self.signal(signal.SIGTERM)
+        return self.wait(seconds, "the worker ends after TERM")
+
+
+def parse_logfmt(line):
+    pairs = re.findall(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)', line)
+    return {key: value.strip('"') for key, value in pairs}
+
+
+def outcomes(workers):
+    """(job, outcome) -> how often it was logged, by all of these workers."""
+    return collections.Counter((entry["job"], entry["outcome"])
+                               for worker in workers for entry in worker.jobs())
+
+
+def jsonl(jobs):
+    return "".join(json.dumps(job) + "\n" for job in jobs).encode()
+
+
+# ---- the rig --------------------------------------------------------------------------
+
+
+Result = collections.namedtuple("Result", "code out err")
+
+
+class Rig:
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix="hf-accept-", dir=os.environ.get("TMPDIR", "/tmp"))
+        self.children, self.workers = [], 0
+        self.seed = int(os.environ.get("HF_SEED") or random.SystemRandom().getrandbits(32))
+        self.random = random.Random(self.seed)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+    def rounds(self, full):
+        return min(full, int(os.environ.get("HF_ROUNDS") or full))
+
+    def make_directory(self, name):
+        return tempfile.mkdtemp(prefix=f"{name}-", dir=self.directory)
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return self.path(name)
+
+    def start(self, words, **options):
+        """A process that is ended with the rig."""
+        options.setdefault("stdin", subprocess.DEVNULL)
+        child = subprocess.Popen(words, preexec_fn=ends_with_us, **options)
+        self.children.append(child)
+        return child
+
+    def server(self, **options):
+        return Server(self, **options)
+
+    def worker(self, server, handlers, args=(), queues=None, new_session=False, **sections):
+        """handlers: a list of mappings as in the file. sections: worker={...}, retry={...}"""
+        config = {"redis": {"url": server.url}, "handlers": handlers, **sections}
+        if queues:
+            config["queues"] = queues
+        self.workers += 1
+        return Worker(self, server, config, args, self.workers, new_session)
+
+    def workers_ready(self, *workers, seconds=10):
+        for worker in workers:
+            eventually(seconds, f"worker {worker.number} serves", worker.ready)
+
+    def wait_idle(self, server, seconds, queue="default"):
+        """Nothing waits, runs or is delayed; gives the queue's figures."""
+        prefix, counts = f"hf:{{{queue}}}:", None
+        def idle():
+            nonlocal counts
+            counts = [server.call("ZCARD", prefix + name) for name in ("schedule", "running")]
+            return counts == [0, 0]
+        try:
+            eventually(seconds, "every job is done", idle, every=0.05)
+        except Failure:
+            raise Failure(f"not within {seconds} s: every job is done; {counts[0]} wait, "
+                          f"{counts[1]} run") from None
+        return self.stats(server, queue)
+
+    def command(self, server, *words, stdin=b"", seconds=30, code=0, env=None):
+        """`holdfast WORDS` against a server (None: against none). code None: any will do."""
+        words = [HOLDFAST, *words]
+        if server:
+            words += ["--redis", server.url]
+        environment = {k: v for k, v in os.environ.items() if k != "REDIS_URL"}
+        environment.update(env or {})
+        child = self.start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, env=environment)
+        try:
+            out, err = child.communicate(stdin, seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.communicate()
+            raise Failure(f"not within {seconds} s: {' '.join(words)}") from None
+        self.children.remove(child)
+        result = Result(child.returncode, out.decode(errors="replace"),
+                        err.decode(errors="replace"))
+        require(code is None or result.code == code,
+                f"{' '.join(words)}: exit {result.code}, not {code}: {result.err.strip()}")
+        return result
+
+    def json(self, server, *words, **options):
+        """The objects that `holdfast WORDS --json` printed."""
+        out = self.command(server, *words, "--json", **options).out
+        return [json.loads(line) for line in out.splitlines()]
+
+    def bulk(self, server, jobs, *args, **options):
+        """Enqueues a list of mappings with --bulk; gives their ids."""
+        return self.command(server, "enqueue", "--bulk", "-", *args, stdin=jsonl(jobs),
+                            **options).out.split()
+
+    def stats(self, server, queue="default"):
+        return self.json(server, "queue", "show", queue)[0]
+
+    def audit(self, server, idle=False):
+        """`holdfast doctor` finds nothing."""
+        words = ["doctor", "--idle"] if idle else ["doctor"]
+        result = self.command(server, *words, code=None)
+        require(result.code == 0, "the audit found:\n" + result.out + result.err)
+
+    def reap(self):
+        """Zombies that became ours; never one that subprocess waits for."""
+        ours = {child.pid for child in self.children}
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) not in ours:
+                try:
+                    with open(f"/proc/{name}/stat") as file:
+                        fields = file.read().rpartition(")")[2].split()
+                    if fields[0] == "Z" and int(fields[1]) == os.getpid():
+                        os.waitpid(int(name), os.WNOHANG)
+                except (OSError, IndexError):
+                    pass
+
+    def close(self):
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            left = descendants()
+            for found in left:
+                try:
+                    os.kill(found.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            for child in self.children:
+                child.poll()
+            self.reap()
+            if not left:
+                break
+            time.sleep(0.01)
+        if os.environ.get("HF_KEEP"):
+            say(f"kept: {self.directory}")
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def run_step(rig, words, cwd, env=None, cores=None):
+    """A long program of the project: its output is shown as it comes, and it must end with 0.
+    Gives its lines. It may use only these cores."""
+    lines = []
+    if cores:
+        os.sched_setaffinity(0, cores)
+    child = rig.start(words, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    for raw in child.stdout:
+        lines.append(raw.decode(errors="replace").rstrip("\n"))
+        say("  " + lines[-1])
+    code = child.wait()
+    require(code == 0, f"{' '.join(words)}: exit {code}: {lines[-1] if lines else ''}")
+    return lines
+
+
+def leftovers(server, ns="hf"):
+    """Keys that invariant I9 does not allow when all jobs are done."""
+    bad = []
+    for key in server.call("KEYS", "*"):
+        mine = key == f"{ns}:queues" or (key.startswith(ns + ":{") and key.endswith("}:meta"))
+        if not mine and server.call("PTTL", key) == -1:
+            bad.append(key)
+    return sorted(bad)
+
+
+# ---- what handlers wrote --------------------------------------------------------------
+
+
+class Run:
+    """One run of one job by hf-handler. `last`: when it was last seen alive, by itself or by
+    the child that it made. `ended`: it came to its end."""
+
+    def __init__(self, pid, job, attempt, fence, start):
+        self.pid, self.job, self.attempt, self.fence = pid, job, attempt, fence
+        self.start = self.last = start
+        self.ended, self.overlap, self.notes = False, False, []
+
+    def __repr__(self):
+        return (f"pid {self.pid}, attempt {self.attempt}, fence {self.fence}, "
+                f"{self.start / 1e9:.3f}..{self.last / 1e9:.3f}"
+                f"{'' if self.ended else ', cut off'}")
+
+
+def note(run, kind, ns, text):
+    run.last = max(run.last, ns)
+    if kind == "end":
+        run.ended = True
+    elif kind == "overlap":
+        run.overlap = True
+    elif kind != "beat":
+        run.notes.append((kind, text))
+
+
+def read_runs(*paths):
+    """job -> its runs, by their starts. See tests/helpers/hf-handler.c for the lines."""
+    runs, by_key = collections.defaultdict(list), {}
+    for path in paths:
+        for line in open(path, errors="replace") if os.path.exists(path) else ():
+            if not line.endswith("\n"):
+                break  # it is being written
+            kind, pid, job, attempt, fence, ns, *rest = line[:-1].split(" ", 6)
+            key = (int(pid), job, fence)
+            if kind == "start":
+                by_key[key] = Run(int(pid), job, int(attempt), int(fence), int(ns))
+                runs[job].append(by_key[key])
+            else:
+                note(by_key[key], kind, int(ns), "".join(rest))
+    for job in runs.values():
+        job.sort(key=lambda run: run.start)
+    return runs
+
+
+def overlaps(runs):
+    """Pairs of runs of one job that were alive at the same time. Two ways to tell, and either
+    is enough: the times that the handlers wrote, and the file lock that each of them holds
+    while it, or its child, is alive."""
+    bad = []
+    for job in runs.values():
+        for one, other in zip(job, job[1:]):
+            if other.start < one.last or other.overlap:
+                bad.append((one, other))
+    return bad
+
+
+def unordered_fences(runs):
+    return [(one, other) for job in runs.values() for one, other in zip(job, job[1:])
+            if other.fence <= one.fence]
+
+
+# ---- the script itself ----------------------------------------------------------------
+
+
+def main(check, seconds):
+    """Runs check(rig) within so many seconds, prints the last line, ends the process."""
+    def expired(number, _frame):
+        raise Failure(f"not finished within {seconds} s" if number == signal.SIGALRM
+                      else f"ended by signal {number}")
+
+    for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, expired)
+    signal.alarm(seconds)
+    rig, started, code, last = Rig(), time.monotonic(), 1, ""
+    say(f"seed {rig.seed}")
+    try:
+        require(os.path.exists(HOLDFAST), f"{HOLDFAST} was not built")
+        last = "passed: " + (check(rig) or "")
+        code = 0
+    except Failure as failure:
+        last = f"FAILED: {failure}"
+    except Exception as error:  # a defect of the script, or of what it read
+        traceback.print_exc(file=sys.stdout)
+        last = f"FAILED: {type(error).__name__}: {error}"
+    finally:
+        signal.alarm(0)
+        rig.close()
+    say(f"{time.monotonic() - started:.1f} s")
+    say(last)
+    sys.exit(code)

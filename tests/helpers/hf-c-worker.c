@@ -1,0 +1,120 @@
+/* hf-c-worker.c - hf-c-worker URL LOG CONCURRENCY LEASE_MS: a worker with C handlers, which do
+ * what the payload says and write the lines of hf-handler.c to LOG.
+ *
+ * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by SIGKILL);
+ * "fail" (retry). A job of the type "blocker" is done at once, and then the loop's thread is held
+ * for three leases: by the log function, which that thread calls with the verdict. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "holdfast/worker.h"
+
+static hf_worker *worker;
+static int log_fd;
+
+static void write_line(const char *kind, const hf_run *run)
+{
+    char line[512];
+    int len = snprintf(line, sizeof line, "%s %ld %s %u %llu %llu\n", kind, (long)getpid(),
+                       hf_run_id(run), hf_run_attempt(run),
+                       (unsigned long long)hf_run_fence(run), (unsigned long long)hf_boot_ns());
+    if (write(log_fd, line, (size_t)len) != len)
+        _exit(3);
+}
+
+static void pass(hf_run *run, long ms, bool spin)
+{
+    uint64_t until = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+    while (hf_boot_ns() < until && !hf_run_stopping(run))
+        if (!spin)
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static hf_verdict handle(hf_run *run, void *arg)
+{
+    char what[64];
+    size_t len;
+    const char *payload = hf_run_payload(run, &len);
+    (void)arg;
+    snprintf(what, sizeof what, "%.*s", (int)len, payload);
+    write_line("start", run);
+    if (strncmp(what, "sleep ", 6) == 0)
+        pass(run, strtol(what + 6, NULL, 10), false);
+    else if (strncmp(what, "spin ", 5) == 0)
+        pass(run, strtol(what + 5, NULL, 10), true);
+    else if (strcmp(what, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    write_line("end", run);
+    return strcmp(what, "fail") == 0 ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
+}
+
+static hf_verdict handle_block(hf_run *run, void *arg)
+{
+    (void)arg;
+    write_line("start", run);
+    write_line("end", run);
+    return HF_VERDICT_DONE;
+}
+
+/* "blocker" is the type whose verdict's line holds the loop for 3 leases. */
+static void on_log(hf_log_level level, const char *message, const hf_log_field *fields,
+                   size_t n, void *arg)
+{
+    bool block = false;
+    fprintf(stderr, "level=%d msg=\"%s\"", (int)level, message);
+    for (size_t i = 0; i < n; i++) {
+        if (fields[i].text != NULL)
+            fprintf(stderr, " %s=\"%s\"", fields[i].key, fields[i].text);
+        else
+            fprintf(stderr, " %s=%lld", fields[i].key, (long long)fields[i].number);
+        block = block || (fields[i].text != NULL && strcmp(fields[i].text, "blocker") == 0);
+    }
+    fputc('\n', stderr);
+    if (block) {
+        uint32_t ms = *(uint32_t *)arg * 3;
+        fprintf(stderr, "msg=\"the loop is blocked\" for_ms=%u\n", ms);
+        nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+    }
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    hf_worker_stop(worker);
+}
+
+int main(int argc, char **argv)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_worker_queue queue = {.name = "default"};
+    if (argc != 5)
+        return 64;
+    uint32_t lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
+    log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    hf_worker_opts opts = {.url = argv[1],
+                           .queues = &queue,
+                           .n_queues = 1,
+                           .concurrency = (uint32_t)strtoul(argv[3], NULL, 10),
+                           .lease_ms = lease_ms,
+                           .backoff_base_ms = 200,
+                           .log = on_log,
+                           .log_arg = &lease_ms};
+    hf_err err = hf_worker_new(&worker, &opts, detail);
+    if (err == HF_OK)
+        err = hf_worker_handle(worker, "blocker", 0, handle_block, NULL);
+    if (err == HF_OK)
+        err = hf_worker_handle(worker, "*", 0, handle, NULL);
+    if (err == HF_OK) {
+        signal(SIGTERM, on_signal);
+        err = hf_worker_run(worker, detail);
+    }
+    if (err != HF_OK)
+        fprintf(stderr, "%s: %s\n", hf_err_name(err), detail);
+    hf_worker_free(worker);
+    return err == HF_OK ? 0 : 1;
+}
