@@ -256,9 +256,11 @@ static void a_process_that_was_stopped_finds_the_answer_that_has_come(void **sta
     hf_client_rig rig;
     hf_asked asked = {.answers = 0};
     hf_client_rig_connect(&rig, redis.url);
+    hf_fixture_signal(&redis, SIGSTOP);
     assert_int_equal(hf_ask(&rig, &asked, 100, "PING"), HF_OK);
     uv_run(&rig.loop, UV_RUN_NOWAIT); /* it is sent */
     assert_int_equal(asked.answers, 0);
+    hf_fixture_signal(&redis, SIGCONT);
     hf_test_pause_ms(250); /* as if stopped: the loop does not turn */
     RUN_UNTIL(&rig, SOON_MS, asked.answers == 1);
     assert_int_equal(asked.err, HF_OK);
