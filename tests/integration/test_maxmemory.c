@@ -67,7 +67,7 @@ static void everything_else_goes_on(void **state)
 {
     (void)state;
     enqueue_all();
-    assert_int_equal(hf_rig_claim(&rig, "other", 1, 30), 1);
+    assert_int_equal(hf_rig_claim(&rig, "other", 1, 0), 1);
     make_full();
     assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT FLUSH"), "OK");
     hf_claim_args args = hf_rig_claim_args("w", JOBS, 0);

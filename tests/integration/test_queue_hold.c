@@ -228,7 +228,7 @@ static void unclaim_leaves_alone_what_was_settled_or_taken_since(void **state)
     (void)state;
     enqueue("done");
     enqueue("taken");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, SHORT_MS * 3), 2);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, SHORT_MS * 10), 2);
     uint64_t number = rig.number;
     assert_int_equal(hf_rig_complete(&rig, "w", "done", NULL), HF_OK);
     EVENTUALLY(3000, hf_rig_claim(&rig, "other", 10, 0) == 1);
@@ -243,7 +243,7 @@ static void i10_the_job_of_a_dead_holder_is_taken_over_at_its_leases_end(void **
 {
     (void)state;
     enqueue("one");
-    claim_one("dead", SHORT_MS, "one");
+    claim_one("dead", SHORT_MS * 5, "one");
     long long end = ends("one");
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
     assert_true(rig.next_ms >= end && rig.next_ms <= end + 20);

@@ -94,8 +94,8 @@ static void i8_an_executed_request_is_not_executed_again(void **state)
 static void i4_no_job_starts_before_its_time(void **state)
 {
     (void)state;
-    int64_t at = hf_rig_now(&rig) + 150;
-    assert_int_equal(hf_rig_enqueue(&rig, "delayed", -150), HF_OK);
+    int64_t at = hf_rig_now(&rig) + 400;
+    assert_int_equal(hf_rig_enqueue(&rig, "delayed", -400), HF_OK);
     assert_int_equal(hf_rig_enqueue(&rig, "at", at), HF_OK);
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
     assert_true(rig.next_ms >= at - 1);
@@ -167,7 +167,7 @@ static void a_retried_job_comes_back_with_its_error_and_one_attempt_more(void **
         assert_string_equal(rig.jobs[0].payload, "payload");
         const hf_verdict_args args = {.worker = "w"};
         const hf_verdict_item item = {
-            .id = "one", .due_ms = 20, .error = {"it \"broke\" / \xc3\xa9 \xff", 17}};
+            .id = "one", .due_ms = 150, .error = {"it \"broke\" / \xc3\xa9 \xff", 17}};
         assert_int_equal(hf_rig_verdict(&rig, HF_OP_RETRY, &args, &item), HF_OK);
         assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
     }

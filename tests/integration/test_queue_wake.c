@@ -8,7 +8,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/queue_rig.h"
 
-enum { SHORT_MS = 40, ALIVE_MS = 30000 };
+enum { SHORT_MS = 40, ALIVE_MS = 30000, BROKEN_MS = 100 };
 
 static hf_rig rig;
 
@@ -50,8 +50,10 @@ static void a_due_job_wakes_whoever_waits_and_nobody_else(void **state)
     assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
     assert_int_equal(rig.which, 0);
     assert_true(rig.at_ms > 0 && rig.at_ms <= hf_rig_now(&rig));
-    enqueue("two", 0); /* the baton is out, and promised: no second one */
-    assert_int_equal(batons(), 0);
+    int64_t promised = rig.at_ms;
+    enqueue("two", 0);
+    if (rig.now_ms <= promised + BROKEN_MS) /* later the promise counts as broken */
+        assert_int_equal(batons(), 0);
 }
 
 static void a_delayed_job_puts_the_baton_at_its_time(void **state)
@@ -380,9 +382,14 @@ static void a_rate_is_kept(void **state)
     enqueue_five();
     int64_t from = hf_rig_now(&rig);
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
-    assert_true(rig.next_ms > rig.now_ms && rig.next_ms <= rig.now_ms + 101);
-    for (int taken = 1; taken < 4; taken++)
+    int64_t first = rig.now_ms;
+    size_t second = hf_rig_claim(&rig, "w", 10, 0);
+    if (rig.now_ms < first + 100) {
+        assert_int_equal(second, 0);
+        assert_true(rig.next_ms > rig.now_ms && rig.next_ms <= rig.now_ms + 101);
+    }
+    size_t taken = 1 + second;
+    for (; taken < 4; taken++)
         EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
     assert_true(rig.now_ms - from >= 295); /* three more tokens at 100 ms each */
 }
