@@ -333,8 +333,7 @@ void hf_watchdog_verify(hf_watchdog *w)
     for (size_t i = 0; i < w->heap.n; i++) {
         hf_lease_slot *slot = &w->heap.slots[i];
         if (slot->lease->in_flight)
-            slot->lease->again =
-                true; /* what is under way may be older than the reason */
+            slot->lease->again = true; /* what is under way may be too old */
         else
             slot->due_ns = 0;
     }

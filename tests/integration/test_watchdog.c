@@ -1,0 +1,503 @@
+/* test_watchdog.c - leases on a real server: strings with an end, renewed by their
+ * owner's token. What may happen to a server, a connection or a holder happens here; a
+ * lease is held through it or lost in time, and nobody else's is ever touched.
+ *
+ * This program is also a holder that is stopped, chosen by its first argument. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/proc.h"
+#include "tests/support/proxy.h"
+#include "tests/support/redis_fixture.h"
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/watchdog.h"
+#include "redis/call.h"
+
+enum { TTL_MS = 900, MANY = 10000, KEY_SIZE = 24, BATCH_MAX = 500 };
+
+static const char renew_text[] =
+    "local codes = {}\n"
+    "for i = 2, #ARGV, 2 do\n"
+    "  if redis.call('MGET', ARGV[i])[1] == ARGV[i + 1] then\n"
+    "    redis.call('PEXPIRE', ARGV[i], ARGV[1])\n"
+    "    codes[#codes + 1] = 0\n"
+    "  else\n"
+    "    codes[#codes + 1] = -2\n"
+    "  end\n"
+    "end\n"
+    "return codes\n";
+
+typedef struct holder {
+    char key[KEY_SIZE], token[KEY_SIZE];
+    uint32_t ttl_ms;
+    hf_lease *lease;
+    atomic_int renewed, lost;
+    atomic_ullong lost_ns;
+} holder;
+
+static hf_fixture redis;
+static hf_watchdog *watchdog;
+static hf_script renew_script;
+static char renew_sha1[48];
+static atomic_int batches;
+static int tokens;
+
+/* ---- what the watchdog is given ---- */
+
+static void on_answer(const hf_answer *answer, void *arg)
+{
+    hf_err codes[BATCH_MAX];
+    hf_batch *batch = arg;
+    hf_err err = answer->err;
+    if (err == HF_OK && hf_reply_len(answer->reply) != batch->n)
+        err = HF_PROTO;
+    for (size_t i = 0; err == HF_OK && i < batch->n; i++)
+        codes[i] = (hf_err)hf_reply_int(hf_reply_at(answer->reply, i));
+    hf_batch_answer(batch, err, answer->sent_ns, codes);
+}
+
+static void renew(hf_client *client, hf_batch *batch, void *arg)
+{
+    static hf_bytes args[1 + 2 * BATCH_MAX];
+    char ttl[16];
+    (void)arg;
+    assert_true(batch->n <= BATCH_MAX);
+    atomic_fetch_add(&batches, 1);
+    const holder *first = hf_lease_user(batch->leases[0]);
+    args[0] = (hf_bytes){ttl, (size_t)snprintf(ttl, sizeof ttl, "%u", first->ttl_ms)};
+    for (size_t i = 0; i < batch->n; i++) {
+        const holder *h = hf_lease_user(batch->leases[i]);
+        args[1 + 2 * i] = (hf_bytes){h->key, strlen(h->key)};
+        args[2 + 2 * i] = (hf_bytes){h->token, strlen(h->token)};
+    }
+    hf_call call = {.script = &renew_script,
+                    .args = args,
+                    .n_args = 1 + 2 * batch->n,
+                    .timeout_ms = batch->timeout_ms,
+                    .cb = on_answer,
+                    .arg = batch};
+    hf_err err = hf_redis_call(client, &call);
+    if (err != HF_OK)
+        hf_batch_answer(batch, err, hf_boot_ns(), NULL);
+}
+
+static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
+{
+    holder *h = user;
+    (void)lease, (void)arg;
+    if (event == HF_LEASE_LOST)
+        atomic_store(&h->lost_ns, hf_boot_ns());
+    atomic_fetch_add(event == HF_LEASE_RENEWED ? &h->renewed : &h->lost, 1);
+}
+
+static void start_watchdog(const char *url)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_watchdog_opts opts = {
+        .client = {.url = url}, .renew = renew, .on_event = on_event};
+    if (hf_watchdog_start(&watchdog, &opts, detail) != HF_OK)
+        fail_msg("%s", detail);
+}
+
+static void use_script(const char *sha1)
+{
+    snprintf(renew_sha1, sizeof renew_sha1, "%s", sha1);
+    renew_script = (hf_script){.name = "test/renew",
+                               .text = (const unsigned char *)renew_text,
+                               .len = sizeof renew_text - 1,
+                               .sha1 = renew_sha1,
+                               .nkeys = 0,
+                               .nargs = 1};
+}
+
+static void start_with(const hf_fixture_options *options)
+{
+    hf_fixture_start(&redis, options);
+    use_script(hf_fixture_command(&redis, "SCRIPT LOAD %s", renew_text));
+    atomic_store(&batches, 0);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    start_with(NULL);
+    start_watchdog(redis.url);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_watchdog_stop(watchdog);
+    hf_fixture_stop(&redis);
+    return 0;
+}
+
+/* ---- holders ---- */
+
+static void take(holder *h, const char *key, uint32_t ttl_ms)
+{
+    memset(h, 0, sizeof *h);
+    snprintf(h->key, sizeof h->key, "%s", key);
+    snprintf(h->token, sizeof h->token, "t%d", ++tokens);
+    h->ttl_ms = ttl_ms;
+    uint64_t sent_ns = hf_boot_ns();
+    assert_string_equal(
+        hf_fixture_command(&redis, "SET %s %s NX PX %u", h->key, h->token, ttl_ms), "OK");
+    h->lease = hf_watchdog_add(watchdog, 0, ttl_ms, sent_ns, false, h);
+    assert_non_null(h->lease);
+}
+
+static void drop(holder *h)
+{
+    hf_watchdog_drop(watchdog, h->lease);
+    h->lease = NULL;
+}
+
+static bool held(const holder *h)
+{
+    return !hf_lease_lost(h->lease) && atomic_load(&h->lost) == 0;
+}
+
+/* ---- tests ---- */
+
+static void a_lease_is_held_as_long_as_wanted_and_never_close_to_its_end(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", TTL_MS);
+    long long least = TTL_MS;
+    uint64_t until_ms = hf_test_now_ms() + 5 * TTL_MS;
+    while (hf_test_now_ms() < until_ms) {
+        long long left = hf_fixture_number(&redis, "PTTL k");
+        least = left < least ? left : least;
+        assert_true(held(&h));
+        hf_test_pause_ms(5);
+    }
+    assert_true(least > TTL_MS / 3);
+    assert_in_range(atomic_load(&h.renewed), 12, 18);
+    drop(&h);
+    EVENTUALLY(2 * TTL_MS, hf_fixture_number(&redis, "EXISTS k") == 0);
+}
+
+static void a_caller_that_is_busy_for_two_leases_loses_nothing(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", TTL_MS);
+    hf_test_pause_ms(2 * TTL_MS); /* the thread that has it does nothing */
+    assert_true(held(&h));
+    drop(&h);
+}
+
+static void what_is_gone_or_anothers_is_told_lost_and_not_touched(void **state)
+{
+    (void)state;
+    static const char *const happens[] = {"DEL k", "SET k other PX 60000", "FLUSHALL",
+                                          "EVAL %s 0"};
+    for (size_t i = 0; i < HF_COUNT(happens); i++) {
+        holder h;
+        take(&h, "k", TTL_MS);
+        if (i == 3)
+            hf_fixture_command(&redis, happens[i],
+                               "redis.call('DEL', 'k') redis.call('SADD', 'k', 'x')");
+        else
+            hf_fixture_command(&redis, happens[i]);
+        EVENTUALLY(2 * TTL_MS, atomic_load(&h.lost) == 1);
+        assert_true(hf_lease_lost(h.lease));
+        drop(&h);
+        if (i == 1) {
+            assert_string_equal(hf_fixture_command(&redis, "GET k"), "other");
+            assert_true(hf_fixture_number(&redis, "PTTL k") > 50000);
+        }
+        hf_fixture_command(&redis, "DEL k");
+    }
+}
+
+static void an_owner_that_took_it_again_after_a_loss_is_renewed_again(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", TTL_MS);
+    hf_fixture_command(&redis, "DEL k");
+    EVENTUALLY(2 * TTL_MS, atomic_load(&h.lost) == 1);
+    drop(&h);
+    take(&h, "k", TTL_MS);
+    ALWAYS(2 * TTL_MS, held(&h));
+    drop(&h);
+}
+
+static void a_server_that_forgot_the_script_gets_it_again(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", TTL_MS);
+    for (int i = 0; i < 4; i++) {
+        hf_fixture_command(&redis, "SCRIPT FLUSH");
+        ALWAYS(TTL_MS / 2, held(&h));
+    }
+    drop(&h);
+}
+
+static void connections_that_are_killed_all_the_time_lose_no_lease(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", 2 * TTL_MS);
+    for (uint64_t until_ms = hf_test_now_ms() + 6 * TTL_MS;
+         hf_test_now_ms() < until_ms;) {
+        hf_fixture_command(&redis, "CLIENT KILL TYPE normal");
+        ALWAYS(100, held(&h));
+    }
+    assert_true(atomic_load(&h.renewed) >= 3);
+    drop(&h);
+}
+
+static void a_server_that_is_away_for_half_a_lease_loses_none(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", 2 * TTL_MS);
+    hf_fixture_signal(&redis, SIGSTOP);
+    ALWAYS(TTL_MS, held(&h));
+    hf_fixture_signal(&redis, SIGCONT);
+    ALWAYS(2 * TTL_MS, held(&h));
+    hf_fixture_command(&redis, "CLIENT PAUSE %d ALL", TTL_MS);
+    ALWAYS(4 * TTL_MS, held(&h));
+    drop(&h);
+}
+
+static void
+a_server_that_is_away_for_longer_has_its_leases_lost_before_their_end(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", TTL_MS);
+    EVENTUALLY(TTL_MS, atomic_load(&h.renewed) == 1);
+    hf_fixture_signal(&redis, SIGSTOP);
+    uint64_t end_ns = hf_boot_ns() + TTL_MS * HF_MS_NS; /* Redis may keep it until then */
+    uint64_t deadline_ns = hf_lease_deadline_ns(h.lease);
+    EVENTUALLY(2 * TTL_MS, atomic_load(&h.lost) == 1);
+    assert_true(atomic_load(&h.lost_ns) >= deadline_ns);
+    assert_true(deadline_ns < end_ns);
+    hf_fixture_signal(&redis, SIGCONT);
+    ALWAYS(TTL_MS, hf_lease_lost(h.lease) && atomic_load(&h.lost) == 1);
+    drop(&h);
+}
+
+static void a_server_that_comes_back_empty_is_noticed_at_once(void **state)
+{
+    (void)state;
+    holder h;
+    take(&h, "k", 60000);
+    hf_fixture_kill(&redis, SIGKILL);
+    hf_fixture_restart(&redis);
+    EVENTUALLY(10000, atomic_load(&h.lost) == 1); /* not at the next third */
+    drop(&h);
+}
+
+static void a_server_that_comes_back_with_its_data_keeps_them(void **state)
+{
+    (void)state;
+    holder h;
+    start_with(&(hf_fixture_options){.persistent = true});
+    start_watchdog(redis.url);
+    take(&h, "k", 30000);
+    hf_fixture_kill(&redis, SIGKILL);
+    hf_fixture_restart(&redis);
+    EVENTUALLY(10000,
+               atomic_load(&h.renewed) >= 1); /* on coming back, long before its third */
+    assert_true(held(&h));
+    drop(&h);
+    down(state);
+}
+
+static void
+answers_that_never_come_cost_a_lease_only_when_none_comes_in_time(void **state)
+{
+    (void)state;
+    hf_proxy proxy;
+    holder h;
+    start_with(NULL);
+    hf_proxy_start(&proxy, redis.socket);
+    start_watchdog(proxy.url);
+    take(&h, "k", 2 * TTL_MS);
+    EVENTUALLY(2 * TTL_MS, atomic_load(&h.renewed) >= 1);
+    hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_DROP);
+    ALWAYS(TTL_MS, held(&h));
+    hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
+    hf_proxy_close_all(&proxy); /* what was dropped is missing from its stream */
+    int before = atomic_load(&h.renewed);
+    EVENTUALLY(2 * TTL_MS, atomic_load(&h.renewed) > before + 1);
+    assert_true(held(&h));
+
+    hf_proxy_set(&proxy, PROXY_ANSWERS,
+                 PROXY_DROP); /* it is renewed, and we cannot know */
+    EVENTUALLY(4 * TTL_MS, atomic_load(&h.lost) == 1);
+    hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
+    hf_proxy_close_all(&proxy);
+    ALWAYS(TTL_MS, hf_lease_lost(h.lease) && atomic_load(&h.lost) == 1);
+    drop(&h);
+    hf_watchdog_stop(watchdog);
+    hf_proxy_stop(&proxy);
+    hf_fixture_stop(&redis);
+}
+
+static void a_renewal_under_way_does_not_bring_back_what_was_released(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        holder h = {.ttl_ms = 60000};
+        snprintf(h.key, sizeof h.key, "k");
+        snprintf(h.token, sizeof h.token, "t%d", ++tokens);
+        uint64_t sent_ns = hf_boot_ns();
+        hf_fixture_command(&redis, "SET k %s PX 60000", h.token);
+        h.lease = hf_watchdog_add(watchdog, 0, 60000, sent_ns, true, &h);
+        drop(&h);
+        hf_fixture_command(&redis, "DEL k");
+        hf_fixture_command(&redis, "SET k next PX 5000");
+        assert_string_equal(hf_fixture_command(&redis, "GET k"), "next");
+        assert_true(hf_fixture_number(&redis, "PTTL k") <= 5000);
+    }
+    EVENTUALLY(1000, hf_fixture_number(&redis, "PTTL k") <= 4900);
+}
+
+static void ten_thousand_leases_are_held_in_few_requests(void **state)
+{
+    (void)state;
+    enum { LONG_MS = 3000 };
+    holder *holders = calloc(MANY, sizeof *holders);
+    hf_lease **leases = calloc(MANY, sizeof(hf_lease *));
+    void **users = calloc(MANY, sizeof(void *));
+    assert_true(holders != NULL && leases != NULL && users != NULL);
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(holders[i].key, sizeof holders[i].key, "many:%u", (unsigned)i);
+        snprintf(holders[i].token, sizeof holders[i].token, "own");
+        holders[i].ttl_ms = LONG_MS;
+        users[i] = &holders[i];
+    }
+    static const char set_all[] = "for i = 0, ARGV[1] - 1 do redis.call('SET', 'many:' "
+                                  ".. i, 'own', 'PX', ARGV[2]) end";
+    uint64_t sent_ns = hf_boot_ns();
+    hf_fixture_command(&redis, "EVAL %s 0 %d %d", set_all, MANY, LONG_MS);
+    hf_watchdog_add_many(watchdog, 0, LONG_MS, sent_ns, false, users, leases, MANY);
+    uint64_t from_ms = hf_test_now_ms();
+    while (hf_test_now_ms() < from_ms + 2 * LONG_MS)
+        hf_test_pause_ms(100);
+    for (size_t i = 0; i < MANY; i++)
+        assert_true(!hf_lease_lost(leases[i]) && atomic_load(&holders[i].renewed) >= 4);
+    assert_true(atomic_load(&batches) <= 8 * (MANY / BATCH_MAX));
+    assert_int_equal(hf_fixture_number(&redis, "DBSIZE"), MANY);
+    hf_watchdog_drop_many(watchdog, leases, MANY);
+    free(holders);
+    free(leases);
+    free(users);
+}
+
+/* ---- a holder that is stopped, a process of its own ---- */
+
+/* holder URL SHA1 FILE: takes `k`, and writes `held` or `lost` every few ms. */
+static int be_holder(char **argv)
+{
+    static holder h = {.key = "k", .token = "first", .ttl_ms = TTL_MS};
+    use_script(argv[3]);
+    start_watchdog(argv[2]);
+    h.lease = hf_watchdog_add(watchdog, 0, TTL_MS, hf_boot_ns(), true, &h);
+    int fd = open(argv[4], O_WRONLY | O_CREAT | O_APPEND, 0600);
+    for (;;) {
+        char line[48];
+        int n = snprintf(line, sizeof line, "%s %d\n",
+                         hf_lease_lost(h.lease) ? "lost" : "held", atomic_load(&h.lost));
+        if (write(fd, line, (size_t)n) != n)
+            return 1;
+        hf_test_pause_ms(5);
+    }
+}
+
+static const char *tail(const char *path)
+{
+    static char line[64];
+    FILE *file = fopen(path, "r");
+    line[0] = '\0';
+    if (file == NULL)
+        return line;
+    if (fseek(file, -7, SEEK_END) == 0 && fgets(line, sizeof line, file) != NULL)
+        line[strcspn(line, "\n")] = '\0';
+    fclose(file);
+    return line;
+}
+
+static void
+a_holder_that_was_stopped_knows_that_it_lost_before_anything_else(void **state)
+{
+    (void)state;
+    static const unsigned stops_ms[] = {TTL_MS / 2, TTL_MS + 200, 2 * TTL_MS};
+    for (size_t i = 0; i < HF_COUNT(stops_ms); i++) {
+        char path[HF_TEMPDIR_SIZE + 16], lines[8192];
+        hf_proc proc;
+        bool loses = stops_ms[i] > TTL_MS;
+        snprintf(path, sizeof path, "%s/told", redis.dir);
+        unlink(path);
+        hf_fixture_command(&redis, "SET k first PX %d", TTL_MS);
+        const char *args[] = {"/proc/self/exe", "holder", redis.url,
+                              renew_sha1,       path,     NULL};
+        hf_proc_start(&proc, &(hf_proc_options){.args = args});
+        EVENTUALLY(5000, strcmp(tail(path), "held 0") == 0);
+        EVENTUALLY(5000, hf_fixture_number(&redis, "PTTL k") > TTL_MS - 50);
+        hf_proc_signal(&proc, SIGSTOP);
+        size_t before = strlen(hf_read_file(path, lines, sizeof lines));
+        uint64_t until_ms = hf_test_now_ms() + stops_ms[i];
+        if (loses)
+            EVENTUALLY(2 * TTL_MS,
+                       strcmp(hf_fixture_command(&redis, "SET k second NX PX 60000"),
+                              "OK") == 0);
+        EVENTUALLY(4 * TTL_MS, hf_test_now_ms() >= until_ms);
+        hf_proc_signal(&proc, SIGCONT);
+        if (loses) {
+            EVENTUALLY(2000, strcmp(tail(path), "lost 1") == 0);
+            /* Not one line of belief after it went on; the first may be half an old one.
+             */
+            const char *after = hf_read_file(path, lines, sizeof lines) + before;
+            assert_true(strlen(after) > 0);
+            assert_null(strstr(after, "\nheld"));
+            assert_string_equal(hf_fixture_command(&redis, "GET k"), "second");
+        } else {
+            ALWAYS(TTL_MS, strcmp(tail(path), "held 0") == 0);
+        }
+        hf_proc_kill(&proc);
+        hf_fixture_command(&redis, "DEL k");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "holder") == 0)
+        return be_holder(argv);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_lease_is_held_as_long_as_wanted_and_never_close_to_its_end),
+        TEST(a_caller_that_is_busy_for_two_leases_loses_nothing),
+        TEST(what_is_gone_or_anothers_is_told_lost_and_not_touched),
+        TEST(an_owner_that_took_it_again_after_a_loss_is_renewed_again),
+        TEST(a_server_that_forgot_the_script_gets_it_again),
+        TEST(connections_that_are_killed_all_the_time_lose_no_lease),
+        TEST(a_server_that_is_away_for_half_a_lease_loses_none),
+        TEST(a_server_that_is_away_for_longer_has_its_leases_lost_before_their_end),
+        TEST(a_server_that_comes_back_empty_is_noticed_at_once),
+        cmocka_unit_test(a_server_that_comes_back_with_its_data_keeps_them),
+        cmocka_unit_test(
+            answers_that_never_come_cost_a_lease_only_when_none_comes_in_time),
+        TEST(a_renewal_under_way_does_not_bring_back_what_was_released),
+        TEST(ten_thousand_leases_are_held_in_few_requests),
+        TEST(a_holder_that_was_stopped_knows_that_it_lost_before_anything_else),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
