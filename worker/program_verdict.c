@@ -86,10 +86,19 @@ bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len)
     return bad == NULL;
 }
 
-static void say(char *error, const char *what, const char *stderr_end)
+/* "what: why", cut where there is no more room. */
+static void say(char *error, const char *what, const char *why)
 {
-    snprintf(error, HF_PROGRAM_ERROR_MAX + 1, "%s%s%s", what,
-             stderr_end[0] == '\0' ? "" : ": ", stderr_end);
+    size_t room = HF_PROGRAM_ERROR_MAX;
+    const char *const parts[] = {what, what[0] == '\0' || why[0] == '\0' ? "" : ": ",
+                                 why};
+    for (size_t i = 0; i < HF_COUNT(parts); i++) {
+        size_t len = strnlen(parts[i], room);
+        memcpy(error, parts[i], len);
+        error += len;
+        room -= len;
+    }
+    *error = '\0';
 }
 
 void hf_program_judge(hf_program_result *result, const hf_program_end_state *end,
@@ -120,7 +129,7 @@ void hf_program_judge(hf_program_result *result, const hf_program_end_state *end
             said = line->error; /* what it printed is for the log only */
         snprintf(what, sizeof what, "exit status %d", end->status);
         bool none = said[0] == '\0' && result->verdict != HF_VERDICT_DONE;
-        say(error, none ? what : said, "");
+        say(error, none ? what : "", said);
     }
     if (result->verdict != HF_VERDICT_RETRY)
         result->has_retry_in = false;

@@ -374,10 +374,9 @@ static void ten_thousand_leases_are_held_in_few_requests(void **state)
 {
     (void)state;
     enum { LONG_MS = 3000 };
-    holder *holders = calloc(MANY, sizeof *holders);
-    hf_lease **leases = calloc(MANY, sizeof(hf_lease *));
-    void **users = calloc(MANY, sizeof(void *));
-    assert_true(holders != NULL && leases != NULL && users != NULL);
+    static holder holders[MANY];
+    static hf_lease *leases[MANY];
+    static void *users[MANY];
     for (size_t i = 0; i < MANY; i++) {
         snprintf(holders[i].key, sizeof holders[i].key, "many:%u", (unsigned)i);
         snprintf(holders[i].token, sizeof holders[i].token, "own");
@@ -397,9 +396,6 @@ static void ten_thousand_leases_are_held_in_few_requests(void **state)
     assert_true(atomic_load(&batches) <= 8 * (MANY / BATCH_MAX));
     assert_int_equal(hf_fixture_number(&redis, "DBSIZE"), MANY);
     hf_watchdog_drop_many(watchdog, leases, MANY);
-    free(holders);
-    free(leases);
-    free(users);
 }
 
 /* ---- a holder that is stopped, a process of its own ---- */

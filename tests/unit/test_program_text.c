@@ -184,11 +184,12 @@ static void a_long_error_is_cut(void **state)
 {
     (void)state;
     static char text[HF_VERDICT_LINE_MAX], out[HF_PROGRAM_ERROR_MAX + 1];
-    memset(text, 'e', sizeof text);
-    memcpy(text, "{\"error\":\"", 10);
-    memcpy(text + 9000, "\"}", 2);
+    char many[9001];
+    memset(many, 'e', sizeof many);
+    many[sizeof many - 1] = '\0';
     hf_verdict_line line;
-    assert_true(hf_verdict_line_read(&line, text, 9002));
+    int len = snprintf(text, sizeof text, "{\"error\":\"%s\"}", many);
+    assert_true(hf_verdict_line_read(&line, text, (size_t)len));
     assert_int_equal(strlen(line.error), HF_PROGRAM_ERROR_MAX);
     hf_program_result result = {.error = NULL};
     hf_program_end_state end = {.by_signal = true, .status = 9, .stderr_end = ""};
