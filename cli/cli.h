@@ -57,6 +57,7 @@ int hf_cmd_dead_retry(hf_cli *cli);
 int hf_cmd_script_enqueue(hf_cli *cli);
 int hf_cmd_check(hf_cli *cli);
 int hf_cmd_doctor(hf_cli *cli);
+int hf_cmd_demo(hf_cli *cli);
 int hf_cmd_bench(hf_cli *cli);
 int hf_cmd_bench_victim(hf_cli *cli);
 int hf_cmd_version(hf_cli *cli);

@@ -165,6 +165,11 @@ static const hf_opt doctor_opts[] = {
      .help = "nothing works on it now: look for what was left over as well"},
     END,
 };
+static const hf_opt demo_opts[] = {
+    {.name = "keep",
+     .help = "keep the directory with the handlers, their notes and the logs"},
+    END,
+};
 static const hf_opt bench_opts[] = {
     {.name = "jobs",
      .kind = HF_OPT_INT,
@@ -313,6 +318,18 @@ static const hf_command commands[] = {
      .more =
          "What is printed is exactly what Redis runs; its first lines say what KEYS and "
          "ARGV hold. With --json: its SHA1 and its arguments beside it."},
+    {.name = "demo",
+     .operands = "",
+     .opts = demo_opts,
+     .run = hf_cmd_demo,
+     .bare = true,
+     .section = "other",
+     .help = "see the promises kept: 300 jobs, and a worker that is killed",
+     .more =
+         "Starts a Redis of its own and three workers, kills one of them in the middle "
+         "of ten jobs, and holds what the jobs' programs noted against what was promised. "
+         "Takes about 10 seconds, and leaves nothing behind. Exits with 1 if a promise "
+         "was not kept."},
     {.name = "bench",
      .operands = "",
      .opts = bench_opts,
