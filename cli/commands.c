@@ -327,9 +327,9 @@ static const hf_command commands[] = {
      .help = "see the promises kept: 300 jobs, and a worker that is killed",
      .more =
          "Starts a Redis of its own and three workers, kills one of them in the middle "
-         "of ten jobs, and holds what the jobs' programs noted against what was promised. "
-         "Takes about 10 seconds, and leaves nothing behind. Exits with 1 if a promise "
-         "was not kept."},
+         "of ten jobs, and holds what the jobs' programs noted against what was "
+         "promised. Takes about 10 seconds, and leaves nothing behind. Exits with 1 if a "
+         "promise was not kept."},
     {.name = "bench",
      .operands = "",
      .opts = bench_opts,
