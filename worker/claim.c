@@ -94,10 +94,8 @@ static void on_fault(hf_worker *w, hf_served *served, hf_err err, const char *de
         served->claim_sent_ns = 0;
         return;
     }
-    if (err != HF_LATE && err != HF_NOSCRIPT) {
-        hf_report_text(w, HF_LOG_WARN, "a claim was refused", "error", detail);
-        hf_life_pause(w, NOT_NOW_MS);
-    }
+    if (err != HF_LATE && err != HF_NOSCRIPT)
+        hf_life_refused(w, err, detail);
 }
 
 static void on_claimed(const hf_answer *answer, void *arg)
@@ -114,6 +112,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
         on_fault(w, served, err, answer->detail);
         return;
     }
+    w->refused = HF_OK;
     if (claimed.n > 0)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked) {
@@ -141,7 +140,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .slots = slots == 0 ? 1 : slots,
         .lease_ms = w->opts.lease_ms,
         .not_after = hf_clock_not_after(w),
-        .alive_ms = refresh ? w->opts.lease_ms + 3 * HF_WAIT_MS : 0,
+        .alive_ms = refresh ? w->opts.lease_ms + HF_ALIVE_MS : 0,
         .poison = w->opts.poison,
         .dead_max = w->opts.dead_max,
         .dead_age_ms = w->opts.dead_age_ms,

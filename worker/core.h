@@ -35,6 +35,7 @@ enum {
     HF_NO_HANDLER_END_MS = 3600000, /* so long after it was due it is dead */
     HF_WAIT_MS = 5000,           /* a blocking call; half a lease if that is shorter */
     HF_BEAT_MS = 10000,          /* heartbeats, which hold for three */
+    HF_ALIVE_MS = 15000,         /* a worker counts as alive for its lease and so long beyond */
     HF_START_MS = 5000,          /* how long the start waits for Redis */
     HF_TICK_MS = 50
 };
@@ -169,6 +170,7 @@ struct hf_worker {
     double mean_run_ns;              /* of C handlers, smoothed */
     uint64_t tick_ns;                /* the last tick; 0: none yet */
     uint64_t pause_until_ns;         /* verdicts and claims wait: Redis said "not now" */
+    hf_err refused;                  /* why it said so, as it was told last */
 
     /* from any thread */
     pthread_mutex_t stop_lock, note_lock, log_lock;
@@ -243,6 +245,8 @@ bool hf_life_serving(const hf_worker *w); /* it may claim */
 void hf_life_check(hf_worker *w);         /* is the stop complete? */
 void hf_life_free(hf_worker *w);          /* waits for handlers that had not returned */
 void hf_life_pause(hf_worker *w, uint32_t ms); /* Redis said "not now" */
+/* Redis refused a claim or a check. Without permission from the start on the worker ends. */
+void hf_life_refused(hf_worker *w, hf_err err, const char *detail);
 /* Sends what can be sent, starts what can be started: after every event. A timer's callback
  * calls it itself, because the loop blocks before it comes to the end of a turn. */
 void hf_life_turn(hf_worker *w);

@@ -43,7 +43,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
                           .not_after = hf_clock_not_after(w),
-                          .alive_ms = w->opts.lease_ms + 3 * HF_WAIT_MS};
+                          .alive_ms = w->opts.lease_ms + HF_ALIVE_MS};
     renewal *r = malloc(sizeof *r);
     hf_err err = HF_NOMEM;
     if (r != NULL) {

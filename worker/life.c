@@ -15,7 +15,7 @@
 #include "worker/core.h"
 #include "worker/pool.h"
 
-enum { GIVE_UP_MS = 3000 };
+enum { GIVE_UP_MS = 3000, NOT_NOW_MS = 100 };
 
 static void begin_end(hf_worker *w);
 static void take_down(hf_worker *w);
@@ -41,6 +41,21 @@ void hf_life_pause(hf_worker *w, uint32_t ms)
     w->pause_until_ns = hf_boot_ns() + ms * HF_MS_NS;
     uv_update_time(&w->loop);
     uv_timer_start(&w->retry_timer, on_pause_over, ms, 0);
+}
+
+/* A refusal that lasts is told once, not with every try. */
+void hf_life_refused(hf_worker *w, hf_err err, const char *detail)
+{
+    if (err == HF_AUTH && w->phase == HF_SERVING && hf_clock_now(w) == 0) {
+        w->result = err;
+        snprintf(w->detail, sizeof w->detail, "%s", detail);
+        take_down(w);
+        return;
+    }
+    if (err != w->refused && err != HF_LATE)
+        hf_report_text(w, HF_LOG_WARN, "Redis refuses to give jobs", "error", detail);
+    w->refused = err;
+    hf_life_pause(w, NOT_NOW_MS);
 }
 
 /* While something is held this comes every HF_TICK_MS. A gap of a third of a lease means that the
@@ -150,8 +165,10 @@ static void on_async(uv_async_t *async)
     }
     if (resumes != w->resumes_seen) {
         w->resumes_seen = resumes;
+        /* CONT comes after many a STOP and TERM as well. */
+        if (w->quiet && w->phase == HF_SERVING)
+            hf_report_text(w, HF_LOG_INFO, "claiming again", NULL, NULL);
         w->quiet = false;
-        hf_report_text(w, HF_LOG_INFO, "claiming again", NULL, NULL);
         hf_claim_all(w, true);
     }
     if (stops > 0)

@@ -96,9 +96,10 @@ static void on_checked(const hf_answer *answer, void *arg)
     if (err != HF_OK) {
         w->give_back = w->give_back || w->check_gives;
         if (err != HF_UNSURE && err != HF_NOSCRIPT)
-            hf_life_pause(w, NOT_NOW_MS);
+            hf_life_refused(w, err, answer->detail);
         return;
     }
+    w->refused = HF_OK;
     hf_clock_read(w, checked.now_ms, answer->sent_ns);
     if (w->opts.burst && checked.empty && w->held == 0 && hf_claim_quiet(w))
         hf_worker_stop(w);
@@ -108,7 +109,7 @@ static void send_check(hf_worker *w, bool give_back)
 {
     const hf_queue *queues[HF_QUEUES_MAX];
     size_t n = all_queues(w, queues);
-    uint32_t alive = w->opts.lease_ms + 3 * HF_WAIT_MS;
+    uint32_t alive = w->opts.lease_ms + HF_ALIVE_MS;
     w->give_back = w->give_back || give_back;
     if (!hf_client_ready(w->client) || w->checking || w->pause_until_ns != 0)
         return;

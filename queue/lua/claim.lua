@@ -38,11 +38,12 @@ if flag('j') then
   call('HSET', META, 'calm', m.calm)
 end
 
--- The names of workers that have gone, other than those that a mark names already.
-local function gone_workers(mark)
+-- The names of workers that had not been heard of since the lease that ended was given, other
+-- than those that a mark names already. A worker counts as alive for its lease and 15 s beyond.
+local function gone_workers(mark, ended)
   local names = {}
-  for _, id in ipairs(call('ZRANGEBYSCORE', WORKERS, '-inf', now)) do
-    if #names < 3 and not string.find(mark, id, 1, true) then
+  for _, id in ipairs(call('ZRANGEBYSCORE', WORKERS, '-inf', ended + 15000)) do
+    if #names < 3 and id ~= worker and not string.find(mark, id, 1, true) then
       names[#names + 1] = id
     end
   end
@@ -55,7 +56,7 @@ local function crash(id, ended, record)
     return false
   end
   local n, story = string.match(call('HGET', CRASHES, id) or '0', '^(%d+)(.*)$')
-  story = string.format('%s; %s, lease ended %.0f', story, gone_workers(story), ended)
+  story = string.format('%s; %s, lease ended %.0f', story, gone_workers(story, ended), ended)
   n, crashed = n + 1, crashed + 1
   if n < tonumber(ARGV[7]) then
     call('HSET', CRASHES, id, n .. story)
