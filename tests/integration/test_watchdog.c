@@ -69,7 +69,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     static hf_bytes args[1 + 2 * BATCH_MAX];
     char ttl[16];
     (void)arg;
-    assert_true(batch->n <= BATCH_MAX);
+    HF_ASSERT(batch->n <= BATCH_MAX);
     atomic_fetch_add(&batches, 1);
     const holder *first = hf_lease_user(batch->leases[0]);
     args[0] = (hf_bytes){ttl, (size_t)snprintf(ttl, sizeof ttl, "%u", first->ttl_ms)};
