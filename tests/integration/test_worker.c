@@ -205,6 +205,35 @@ static void a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing(void *
     hf_rig_audit(&queue, true);
 }
 
+/* The claim lies in a buffer on its way until the worker has given its connection up and come
+ * back: it must not lock a job for a worker that does not know. */
+static void a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
+{
+    (void)state;
+    hf_proxy proxy;
+    hf_worker_opts opts = {.lease_ms = 30000, .request_timeout_ms = 300};
+    hf_proxy_start(&proxy, queue.redis.socket);
+    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    put("warm", "ok", 0);
+    EVENTUALLY(5000, meta("done") == 1);
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "j%d", i);
+        unsigned connections = hf_proxy_connections(&proxy);
+        hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
+        put(id, "ok", 0); /* its baton is popped at once, and the claim is held */
+        EVENTUALLY(5000, hf_proxy_connections(&proxy) > connections);
+        hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+        EVENTUALLY(2000, meta("done") == i + 2);
+        EVENTUALLY(2000, jobs_left() == 0);
+    }
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(meta("crashed"), -1);
+    assert_int_equal(atomic_load(&worker.started), 4);
+    hf_proxy_stop(&proxy);
+    hf_rig_audit(&queue, true);
+}
+
 /* ---- waking up ---- */
 
 static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **state)
@@ -408,6 +437,7 @@ int main(void)
         CASE(a_verdict_whose_answer_is_lost_is_sent_again),
         CASE(a_verdict_that_never_arrived_is_sent_again),
         CASE(a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing),
+        CASE(a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long),
         CASE(a_delayed_job_wakes_an_idle_worker_in_time_and_not_before),
         CASE(a_full_worker_leaves_a_due_job_to_another),
         CASE(a_baton_owned_by_a_worker_that_becomes_full_is_put_back),
