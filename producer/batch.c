@@ -112,7 +112,9 @@ hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns)
     size_t i = 0;
     for (size_t p = 0; p < batch->n_parts; p++) {
         const hf_part *part = &batch->parts[p];
-        int64_t waited_ms = (int64_t)((now_ns - part->taken_ns) / HF_MS_NS);
+        /* A thread may have joined after the engine looked at the clock. */
+        int64_t waited_ms =
+            now_ns > part->taken_ns ? (int64_t)((now_ns - part->taken_ns) / HF_MS_NS) : 0;
         for (size_t end = i + part->n; i < end; i++) {
             const hf_slot *slot = &batch->slots[i];
             items[i] =
@@ -204,9 +206,9 @@ void hf_batches_append(hf_batches *list, hf_batch *batch)
     link_between(list, list->last, batch, NULL);
 }
 
-void hf_batches_prepend(hf_batches *list, hf_batch *batch)
+void hf_batches_insert(hf_batches *list, hf_batch *before, hf_batch *batch)
 {
-    link_between(list, NULL, batch, list->first);
+    link_between(list, before == NULL ? list->last : before->prev, batch, before);
 }
 
 void hf_batches_by_number(hf_batches *list, hf_batch *batch)

@@ -56,7 +56,7 @@ typedef struct hf_batch {
     hf_enqueue_item *items; /* what is sent; NULL until it is sealed */
     size_t charge;          /* bytes that the inbox counts for it */
     uint64_t taken_ns;      /* of the first part */
-    uint64_t deadline_ns;   /* of the first part, never later than that of another */
+    uint64_t deadline_ns;   /* of the first part, and so of all */
     uint64_t sealed_ns;
     uint64_t number; /* 0: not given yet */
     bool numbered;   /* the number is the caller's */
@@ -102,7 +102,8 @@ typedef struct hf_batches {
 
 void hf_batches_append(hf_batches *list, hf_batch *batch);
 void hf_batches_by_number(hf_batches *list, hf_batch *batch); /* lowest first */
-void hf_batches_prepend(hf_batches *list, hf_batch *batch);
+void hf_batches_insert(hf_batches *list, hf_batch *before,
+                       hf_batch *batch); /* NULL: append */
 void hf_batches_remove(hf_batches *list, hf_batch *batch);
 
 #endif

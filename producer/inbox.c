@@ -8,9 +8,10 @@
 #include "base/base.h"
 #include "producer/wait.h"
 
-/* A call shares a request only with calls that end at most this part of its time earlier,
- * because a request has one deadline, the first of them. */
-enum { SHARED_DEADLINE_PART = 16 };
+/* A request has one deadline, that of the call that began it. Another call shares it when
+ * that is at most this part of its own time too early, or a moment too late: threads that
+ * call at the same time come in any order. */
+enum { SHARED_DEADLINE_PART = 16, DISORDER_NS = 1000000 };
 
 hf_err hf_inbox_init(hf_inbox *inbox, const hf_producer_opts *opts)
 {
@@ -141,11 +142,16 @@ void hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n)
 
 /* ---- putting in ---- */
 
+static void note_deadline(hf_inbox *inbox, const hf_batch *batch)
+{
+    if (batch->deadline_ns < inbox->next_deadline_ns)
+        inbox->next_deadline_ns = batch->deadline_ns;
+}
+
 static void put_last(hf_inbox *inbox, hf_batch *batch)
 {
     hf_batches_append(&inbox->line, batch);
-    if (batch->deadline_ns < inbox->next_deadline_ns)
-        inbox->next_deadline_ns = batch->deadline_ns;
+    note_deadline(inbox, batch);
 }
 
 void hf_inbox_put(hf_inbox *inbox, hf_batches *batches)
@@ -164,8 +170,8 @@ static bool has_room(const hf_batch *batch, const hf_intake *in)
     uint64_t early_ns = (in->deadline_ns - in->now_ns) / SHARED_DEADLINE_PART;
     return batch->n + in->n <= HF_SHARED_JOBS &&
            batch->charge + in->bytes <= HF_SHARED_BYTES &&
-           in->deadline_ns >= batch->deadline_ns &&
-           in->deadline_ns - batch->deadline_ns <= early_ns;
+           in->deadline_ns <= batch->deadline_ns + early_ns &&
+           in->deadline_ns + DISORDER_NS >= batch->deadline_ns;
 }
 
 static hf_err append(hf_inbox *inbox, hf_batch *batch, const hf_intake *in,
@@ -262,9 +268,11 @@ hf_batch *hf_inbox_take(hf_inbox *inbox, uint64_t gather_ns, uint64_t now_ns,
 void hf_inbox_put_back(hf_inbox *inbox, hf_batch *batch)
 {
     uv_mutex_lock(&inbox->lock);
-    hf_batches_prepend(&inbox->line, batch);
-    if (batch->deadline_ns < inbox->next_deadline_ns)
-        inbox->next_deadline_ns = batch->deadline_ns;
+    hf_batch *before = inbox->line.first;
+    while (before != NULL && before->number != 0 && before->number < batch->number)
+        before = before->next;
+    hf_batches_insert(&inbox->line, before, batch);
+    note_deadline(inbox, batch);
     uv_mutex_unlock(&inbox->lock);
 }
 

@@ -97,7 +97,8 @@ void hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n);
 hf_batch *hf_inbox_take(hf_inbox *inbox, uint64_t gather_ns, uint64_t now_ns,
                         uint64_t *later_ns);
 
-/* Back to the front, sealed, after it was refused. */
+/* Back to the front, sealed: it was refused, or could not be sent. By the numbers that
+ * they had, batches are in the order again in which they were taken. */
 void hf_inbox_put_back(hf_inbox *inbox, hf_batch *batch);
 
 /* Takes out those whose deadline has come (until_ns UINT64_MAX: all). */

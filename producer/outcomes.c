@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "producer/engine.h"
 
-/* How long to leave a server alone that has refused: short beside most deadlines, so that a
- * later call still finds out that it is well again. */
+/* How long to leave a server alone that has refused: short beside most deadlines, so that
+ * a later call still finds out that it is well again. */
 static const hf_backoff refused = {HF_SHAPE_EXPONENTIAL, 5, 100, 0.2};
 
 /* ---- ends ---- */
@@ -161,8 +161,6 @@ static void was_refused(hf_engine *engine, hf_batch *batch, hf_err err,
         hf_batches_by_number(&engine->doubt, batch);
         return;
     }
-    if (!batch->numbered)
-        batch->number = 0;
     hf_inbox_put_back(&engine->inbox, batch);
 }
 

@@ -89,29 +89,25 @@ static void now_in_flight(hf_engine *engine, hf_batch *batch)
 
 static void not_sent(hf_engine *engine, hf_batch *batch, hf_err err)
 {
-    if (err != HF_CONN) {
+    if (err != HF_CONN)
         hf_outcome_end(engine, batch, batch->doubted ? HF_UNSURE : err, NULL,
                        hf_err_text(err));
-    } else if (batch->doubted) {
+    else if (batch->doubted)
         hf_batches_by_number(&engine->doubt, batch);
-    } else {
-        if (!batch->numbered) {
-            batch->number = 0;
-            engine->number--; /* it was the last one that was given */
-        }
+    else
         hf_inbox_put_back(&engine->inbox, batch);
-    }
 }
 
 /* False: the client takes nothing now. */
 static bool send_batch(hf_engine *engine, hf_batch *batch, uint64_t now_ns)
 {
+    const uint64_t last = engine->number, before = batch->number;
     batch->engine = engine;
     if (batch->items == NULL && hf_batch_seal(batch, now_ns) != HF_OK) {
         hf_outcome_end(engine, batch, HF_NOMEM, NULL, hf_err_text(HF_NOMEM));
         return true;
     }
-    if (batch->number == 0)
+    if (!batch->doubted && !batch->numbered)
         batch->number = ++engine->number;
     register_queue(engine, batch->lane);
     size_t ms = REQUEST_MS + (engine->bytes_in_flight + batch->charge) / BYTES_PER_MS +
@@ -119,10 +115,13 @@ static bool send_batch(hf_engine *engine, hf_batch *batch, uint64_t now_ns)
     hf_enqueue_args args = args_of(engine, batch, now_ns);
     hf_err err = hf_op_enqueue(engine->client, &batch->lane->queue, &args, batch->items,
                                batch->n, (uint32_t)ms, hf_outcome_on_answer, batch);
-    if (err == HF_OK)
+    if (err == HF_OK) {
         now_in_flight(engine, batch);
-    else
-        not_sent(engine, batch, err);
+        return true;
+    }
+    engine->number = last;
+    batch->number = before;
+    not_sent(engine, batch, err);
     return err != HF_CONN;
 }
 

@@ -1,14 +1,16 @@
 /* claim.c - which queue is asked for jobs, when, and for how many.
  *
- * A queue is `hot` while a claim may find something: at the start, after a claim that got all it
- * asked for, when its baton came due, after a reconnect, and when this worker was full. One claim
- * at a time is under way for each queue. The rules that keep wake-ups from being lost:
+ * A queue is `hot` while a claim may find something: at the start, after a claim that got
+ * all it asked for, when its baton came due, after a reconnect, and when this worker was
+ * full. One claim at a time is under way for each queue. The rules that keep wake-ups
+ * from being lost:
  *
- *   - its timer is dropped when the claim is sent, not when the answer comes: a baton popped
- *     meanwhile (the two connections answer in any order) sets a new one;
+ *   - its timer is dropped when the claim is sent, not when the answer comes: a baton
+ * popped meanwhile (the two connections answer in any order) sets a new one;
  *   - a due baton popped meanwhile leads to one more claim after this one;
- *   - a claim whose answer was lost may have locked jobs that nobody here knows: after its
- *     not_after they are asked for and released, and only then is the queue claimed again. */
+ *   - a claim whose answer was lost may have locked jobs that nobody here knows: after
+ * its not_after they are asked for and released, and only then is the queue claimed
+ * again. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -35,8 +37,8 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
             n++;
         }
     }
-    hf_watchdog_add_many(w->watchdog, served->index, w->opts.lease_ms, sent_ns, renew_first,
-                         (void *const *)runs, leases, n);
+    hf_watchdog_add_many(w->watchdog, served->index, w->opts.lease_ms, sent_ns,
+                         renew_first, (void *const *)runs, leases, n);
     for (size_t i = 0; i < n; i++) {
         runs[i]->lease = leases[i];
         if (leases[i] == NULL) {
@@ -80,8 +82,8 @@ void hf_claim_lost(hf_worker *w)
             hf_life_pause(w, (uint32_t)(served->claim_not_after - hf_clock_now(w) + 1));
             return;
         }
-        if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number, on_unclaimed,
-                          served) == HF_OK)
+        if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number,
+                          on_unclaimed, served) == HF_OK)
             served->claim_sent_ns = hf_boot_ns();
     }
 }
@@ -159,8 +161,8 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     served->asked = args.max;
     served->claim_not_after = args.not_after;
     served->last_claim_ns = now;
-    /* A claim that clears the promise puts a new baton; any other one leaves it, and then its
-     * timer has to stay: nobody else would come at its time. */
+    /* A claim that clears the promise puts a new baton; any other one leaves it, and then
+     * its timer has to stay: nobody else would come at its time. */
     if (args.baton)
         served->timer_ms = 0;
     served->baton = served->jumped = false;
@@ -168,8 +170,8 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
 }
 
-/* While this worker does not block on the batons it hears of none: a queue that was found empty
- * is looked at again now and then, in its turn. */
+/* While this worker does not block on the batons it hears of none: a queue that was found
+ * empty is looked at again now and then, in its turn. */
 static bool may_have(const hf_worker *w, const hf_served *served, uint64_t now)
 {
     return served->hot || (w->n_served > 1 && !w->blocked &&
@@ -198,8 +200,8 @@ static void pump_strict(hf_worker *w, uint32_t want, uint64_t now)
     }
 }
 
-/* By weight: each hot queue gets its share of what is wanted, and a part of a job that is left
- * over is its credit for the next time; at least one job is asked for in all. */
+/* By weight: each hot queue gets its share of what is wanted, and a part of a job that is
+ * left over is its credit for the next time; at least one job is asked for in all. */
 static void pump_weighted(hf_worker *w, uint32_t want, uint64_t now)
 {
     double sum = 0;

@@ -1,12 +1,15 @@
-/* core.h - what the worker's files share: the worker, a queue that it serves, a job it holds.
+/* core.h - what the worker's files share: the worker, a queue that it serves, a job it
+ * holds.
  *
- * One thread, the loop's, owns all of this. Other threads touch only what says so: handlers run
- * on the pool's threads, lease events come on the watchdog's, stop and quiet from anywhere.
+ * One thread, the loop's, owns all of this. Other threads touch only what says so:
+ * handlers run on the pool's threads, lease events come on the watchdog's, stop and quiet
+ * from anywhere.
  *
  * The life of a job that is held (run.c):
  *
  *   claimed -> HELD_BACK (renewed first) -> WAITING -> STARTED -> SETTLING -> freed
- *                                              \______(released)_____/    (verdict answered)
+ *                                              \______(released)_____/    (verdict
+ * answered)
  */
 #ifndef HF_WORKER_CORE_H
 #define HF_WORKER_CORE_H
@@ -26,17 +29,18 @@
 #include "worker/programs.h"
 
 enum {
-    HF_TYPES_MAX = 256,          /* handlers of one worker */
-    HF_CLAIM_BATCH = 200,        /* jobs asked for at a time */
-    HF_AHEAD_MAX = 800,          /* jobs claimed ahead */
-    HF_AHEAD_MS = 3,             /* so much work is claimed ahead for each slot */
-    HF_AHEAD_KEEP_MS = 100,      /* a job claimed ahead that has not started by then is released */
-    HF_NO_HANDLER_MS = 10000,    /* a job that nobody here takes comes again after this */
+    HF_TYPES_MAX = 256,   /* handlers of one worker */
+    HF_CLAIM_BATCH = 200, /* jobs asked for at a time */
+    HF_AHEAD_MAX = 800,   /* jobs claimed ahead */
+    HF_AHEAD_MS = 3,      /* so much work is claimed ahead for each slot */
+    HF_AHEAD_KEEP_MS =
+        100, /* a job claimed ahead that has not started by then is released */
+    HF_NO_HANDLER_MS = 10000, /* a job that nobody here takes comes again after this */
     HF_NO_HANDLER_END_MS = 3600000, /* so long after it was due it is dead */
-    HF_WAIT_MS = 5000,           /* a blocking call; half a lease if that is shorter */
-    HF_BEAT_MS = 10000,          /* heartbeats, which hold for three */
-    HF_ALIVE_MS = 15000,         /* a worker counts as alive for its lease and so long beyond */
-    HF_START_MS = 5000,          /* how long the start waits for Redis */
+    HF_WAIT_MS = 5000,              /* a blocking call; half a lease if that is shorter */
+    HF_BEAT_MS = 10000,             /* heartbeats, which hold for three */
+    HF_ALIVE_MS = 15000, /* a worker counts as alive for its lease and so long beyond */
+    HF_START_MS = 5000,  /* how long the start waits for Redis */
     HF_TICK_MS = 50
 };
 
@@ -46,10 +50,15 @@ typedef struct hf_handler {
     hf_handler_fn fn;      /* NULL: a program */
     void *arg;
     uint32_t timeout_ms, max_attempts; /* 0: none; the worker's */
-    hf_program program;    /* its text is owned */
+    hf_program program;                /* its text is owned */
 } hf_handler;
 
-typedef enum hf_run_state { HF_HELD_BACK, HF_WAITING, HF_STARTED, HF_SETTLING } hf_run_state;
+typedef enum hf_run_state {
+    HF_HELD_BACK,
+    HF_WAITING,
+    HF_STARTED,
+    HF_SETTLING
+} hf_run_state;
 
 typedef struct hf_served hf_served;
 
@@ -62,33 +71,33 @@ typedef struct hf_run_list {
 struct hf_run {
     hf_worker *worker;
     hf_served *served;
-    hf_run *next, *prev;            /* in one hf_run_list, or the pool's queue */
+    hf_run *next, *prev; /* in one hf_run_list, or the pool's queue */
     hf_lease *lease;
-    const hf_handler *handler;      /* NULL: nobody here takes it */
+    const hf_handler *handler; /* NULL: nobody here takes it */
     hf_record record;
     char fence[24];
-    int64_t due_ms;                 /* Redis's clock */
-    int64_t wait_ms;                /* from due to claimed */
+    int64_t due_ms;  /* Redis's clock */
+    int64_t wait_ms; /* from due to claimed */
     uint64_t claimed_ns, started_ns, ended_ns;
     uint32_t timeout_ms;
     hf_run_state state;
     bool suspect, has_retry_in, resent, lost_told, released;
-    hf_verdict_op op;               /* SETTLING: what is sent */
-    const char *reason;             /* BURY */
-    hf_verdict verdict;             /* the handler's */
-    int64_t delay_ms;               /* RETRY, RELEASE with an error: from now */
-    char *error;                    /* owned, NULL: none */
-    _Atomic(hf_process *) process;  /* of a program */
+    hf_verdict_op op;              /* SETTLING: what is sent */
+    const char *reason;            /* BURY */
+    hf_verdict verdict;            /* the handler's */
+    int64_t delay_ms;              /* RETRY, RELEASE with an error: from now */
+    char *error;                   /* owned, NULL: none */
+    _Atomic(hf_process *) process; /* of a program */
     atomic_bool lost, cancelled, timed_out, stopping;
-    atomic_bool await_renewal;      /* HELD_BACK: not told of yet */
-    _Atomic uint64_t begun_ns;      /* a C handler was called; 0: it waits for a thread */
+    atomic_bool await_renewal; /* HELD_BACK: not told of yet */
+    _Atomic uint64_t begun_ns; /* a C handler was called; 0: it waits for a thread */
     /* under worker->stop_lock */
     void (*stop_fn)(void *arg);
     void *stop_arg;
     /* under worker->note_lock: events of the lease for the loop */
     hf_run *note_next, *note_prev;
-    unsigned notes;                 /* bits: 1 << hf_lease_event */
-    char id[];                      /* then NUL, then the record */
+    unsigned notes; /* bits: 1 << hf_lease_event */
+    char id[];      /* then NUL, then the record */
 };
 
 /* A queue that is served, and what is known of it. */
@@ -97,24 +106,30 @@ struct hf_served {
     hf_queue queue;
     size_t index;
     uint32_t weight;
-    hf_worker_queue limits;         /* name is not used */
-    double credit;                  /* of its weight */
+    hf_worker_queue limits; /* name is not used */
+    double credit;          /* of its weight */
     bool registered, limits_sent;
-    bool hot;                       /* a claim may find something */
-    bool baton;                     /* the next claim is made because of a baton or a doubt */
-    bool claiming;                  /* one claim is under way, or its fate is being asked for */
-    bool again;                     /* a due baton came meanwhile: claim once more after it */
-    bool jumped;                    /* to be told with the next claim */
-    bool unsure;                    /* the answer to claim_number was lost */
-    uint32_t asked;                 /* jobs, of the claim under way */
+    bool hot;       /* a claim may find something */
+    bool baton;     /* the next claim is made because of a baton or a doubt */
+    bool claiming;  /* one claim is under way, or its fate is being asked for */
+    bool again;     /* a due baton came meanwhile: claim once more after it */
+    bool jumped;    /* to be told with the next claim */
+    bool unsure;    /* the answer to claim_number was lost */
+    uint32_t asked; /* jobs, of the claim under way */
     uint64_t claim_number, claim_sent_ns, last_claim_ns;
     int64_t claim_not_after;
-    int64_t timer_ms;               /* the owned baton's time on Redis's clock; 0: none */
+    int64_t timer_ms; /* the owned baton's time on Redis's clock; 0: none */
     hf_run_list fresh[4], resent[4]; /* verdicts to send, by operation */
-    unsigned sending[4];            /* batches under way */
+    unsigned sending[4];             /* batches under way */
 };
 
-typedef enum hf_phase { HF_STARTING, HF_SERVING, HF_STOPPING, HF_ENDING, HF_ENDED } hf_phase;
+typedef enum hf_phase {
+    HF_STARTING,
+    HF_SERVING,
+    HF_STOPPING,
+    HF_ENDING,
+    HF_ENDED
+} hf_phase;
 
 struct hf_pool;
 
@@ -139,42 +154,42 @@ struct hf_worker {
     hf_watchdog *watchdog;
     hf_programs *programs;
     struct hf_pool *pool;
-    uv_async_t async;                /* handlers returned, notes, stop and quiet */
-    uv_check_t turn;                 /* after what came in: verdicts and claims go out */
+    uv_async_t async; /* handlers returned, notes, stop and quiet */
+    uv_check_t turn;  /* after what came in: verdicts and claims go out */
     uv_timer_t baton_timer, tick, beat, phase_timer, retry_timer;
     hf_phase phase;
     bool quiet, ran, shadows_sent;
-    hf_err result;                   /* of hf_worker_run() */
+    hf_err result; /* of hf_worker_run() */
     char detail[HF_DETAIL_SIZE];
 
     /* Redis's time, as last read */
     _Atomic int64_t redis_minus_boot_ms; /* any thread; INT64_MIN: not known */
     uint64_t now_read_ns;
-    uint64_t forgive_until_ns;       /* after a reconnect, no crash is counted */
+    uint64_t forgive_until_ns; /* after a reconnect, no crash is counted */
     bool connected_before;
     char run_id[48], replid[48];
 
     /* waking up */
     bool blocked, unblocking, checking, check_gives, give_back, wake_doubt, beating;
     uint64_t check_at_ns, alive_at_ns;
-    size_t wait_order;               /* which queue the blocking call names first */
+    size_t wait_order; /* which queue the blocking call names first */
 
     /* what is held */
-    size_t held;                     /* all, settling ones as well */
+    size_t held; /* all, settling ones as well */
     size_t settling;
-    size_t c_out;                    /* given to the pool and not returned */
-    size_t programs_out;             /* programs that run */
-    size_t suspects_out;             /* suspects among those */
-    bool exclusive;                  /* a suspect C job runs: nothing is started beside it */
+    size_t c_out;        /* given to the pool and not returned */
+    size_t programs_out; /* programs that run */
+    size_t suspects_out; /* suspects among those */
+    bool exclusive;      /* a suspect C job runs: nothing is started beside it */
     hf_run_list held_back, waiting, started;
-    double mean_run_ns;              /* of C handlers, smoothed */
-    uint64_t tick_ns;                /* the last tick; 0: none yet */
-    uint64_t pause_until_ns;         /* verdicts and claims wait: Redis said "not now" */
-    hf_err refused;                  /* why it said so, as it was told last */
+    double mean_run_ns;      /* of C handlers, smoothed */
+    uint64_t tick_ns;        /* the last tick; 0: none yet */
+    uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
+    hf_err refused;          /* why it said so, as it was told last */
 
     /* from any thread */
     pthread_mutex_t stop_lock, note_lock, log_lock;
-    hf_run_list notes;               /* chained by note_next */
+    hf_run_list notes; /* chained by note_next */
     atomic_uint stops, quiets, resumes;
     atomic_bool async_ready;
     unsigned stops_seen, quiets_seen, resumes_seen;
@@ -190,13 +205,15 @@ hf_run *hf_run_pop(hf_run_list *list);
 /* -- run.c: the life of a held job -- */
 hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence);
 void hf_run_free(hf_run *run); /* its lease was dropped, its process freed */
-void hf_run_take(hf_worker *w, hf_run *run); /* claimed: held back, waiting, or settled at once */
+void hf_run_take(hf_worker *w,
+                 hf_run *run); /* claimed: held back, waiting, or settled at once */
 void hf_run_settle(hf_worker *w, hf_run *run, hf_verdict_op op);
 void hf_run_release(hf_worker *w, hf_run *run); /* back to its old place */
 void hf_run_finish(hf_worker *w, hf_run *run);  /* the handler has returned */
 void hf_run_ask_to_stop(hf_run *run);           /* any thread */
 void hf_run_set_text(hf_run *run, const char *text, size_t len);
-/* To release a job whose C handler has not returned and still uses the run. NULL: no memory */
+/* To release a job whose C handler has not returned and still uses the run. NULL: no
+ * memory */
 hf_run *hf_run_shadow(const hf_run *run);
 
 /* -- dispatch.c: what starts when -- */
@@ -206,16 +223,16 @@ uint32_t hf_dispatch_slots(const hf_worker *w);  /* how many could start at once
 void hf_dispatch_returned(hf_worker *w);         /* C handlers came back */
 void hf_dispatch_tick(hf_worker *w);
 void hf_dispatch_release_waiting(hf_worker *w);
-void hf_dispatch_ask_all(hf_worker *w);     /* what runs: to stop */
-void hf_dispatch_kill(hf_worker *w);        /* programs: at once */
-void hf_dispatch_abandon(hf_worker *w);     /* releases the jobs of handlers that stay away */
-void hf_dispatch_work(hf_run *run);         /* on a pool thread */
+void hf_dispatch_ask_all(hf_worker *w); /* what runs: to stop */
+void hf_dispatch_kill(hf_worker *w);    /* programs: at once */
+void hf_dispatch_abandon(hf_worker *w); /* releases the jobs of handlers that stay away */
+void hf_dispatch_work(hf_run *run);     /* on a pool thread */
 
 /* -- claim.c -- */
 void hf_claim_pump(hf_worker *w);
 void hf_claim_all(hf_worker *w, bool baton); /* every queue may have something */
-void hf_claim_lost(hf_worker *w);            /* the connection came back: ask what was taken */
-bool hf_claim_quiet(const hf_worker *w);     /* nothing to claim, nothing under way */
+void hf_claim_lost(hf_worker *w); /* the connection came back: ask what was taken */
+bool hf_claim_quiet(const hf_worker *w); /* nothing to claim, nothing under way */
 
 /* -- wake.c -- */
 void hf_wake_pump(hf_worker *w);
@@ -237,25 +254,27 @@ void hf_leases_forget(hf_run *run); /* its notes, before it is freed */
 
 /* -- redis_clock.c: Redis's clock -- */
 void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns);
-int64_t hf_clock_now(const hf_worker *w);          /* 0: not known yet; never ahead */
-int64_t hf_clock_not_after(const hf_worker *w);    /* any thread; 0: not known yet */
+int64_t hf_clock_now(const hf_worker *w);       /* 0: not known yet; never ahead */
+int64_t hf_clock_not_after(const hf_worker *w); /* any thread; 0: not known yet */
 
 /* -- life.c -- */
 bool hf_life_serving(const hf_worker *w); /* it may claim */
 void hf_life_check(hf_worker *w);         /* is the stop complete? */
 void hf_life_free(hf_worker *w);          /* waits for handlers that had not returned */
 void hf_life_pause(hf_worker *w, uint32_t ms); /* Redis said "not now" */
-/* Redis refused a claim or a check. Without permission from the start on the worker ends. */
+/* Redis refused a claim or a check. Without permission from the start on the worker ends.
+ */
 void hf_life_refused(hf_worker *w, hf_err err, const char *detail);
-/* Sends what can be sent, starts what can be started: after every event. A timer's callback
- * calls it itself, because the loop blocks before it comes to the end of a turn. */
+/* Sends what can be sent, starts what can be started: after every event. A timer's
+ * callback calls it itself, because the loop blocks before it comes to the end of a turn.
+ */
 void hf_life_turn(hf_worker *w);
 
 /* -- report.c -- */
 void hf_report(hf_worker *w, hf_log_level level, const char *message,
                const hf_log_field *fields, size_t n);
-void hf_report_text(hf_worker *w, hf_log_level level, const char *message, const char *key,
-                    const char *text);
+void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
+                    const char *key, const char *text);
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);
 
 #endif

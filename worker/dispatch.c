@@ -1,11 +1,12 @@
 /* dispatch.c - what starts when.
  *
- * `concurrency` slots are shared by C handlers and programs. C jobs go to the pool as they come,
- * also those claimed ahead, so that a thread finds its next job without a turn of the loop.
+ * `concurrency` slots are shared by C handlers and programs. C jobs go to the pool as
+ * they come, also those claimed ahead, so that a thread finds its next job without a turn
+ * of the loop.
  *
- * A suspect (one crash short of being dead) that a C handler takes is started when this worker
- * holds nothing else but programs that are no suspects, and nothing is started beside it: if
- * it ends the process, the crash is its own, and it alone is buried. */
+ * A suspect (one crash short of being dead) that a C handler takes is started when this
+ * worker holds nothing else but programs that are no suspects, and nothing is started
+ * beside it: if it ends the process, the crash is its own, and it alone is buried. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,8 @@ uint32_t hf_dispatch_slots(const hf_worker *w)
     return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
 }
 
-/* So much is claimed ahead that no slot waits for a round trip: a few milliseconds of work. */
+/* So much is claimed ahead that no slot waits for a round trip: a few milliseconds of
+ * work. */
 static size_t ahead(const hf_worker *w)
 {
     if (w->mean_run_ns <= 0)
@@ -48,7 +50,8 @@ static bool suspect_waits(const hf_worker *w)
     return false;
 }
 
-/* Not one by one while many are held: a quarter of what would be held is worth a request. */
+/* Not one by one while many are held: a quarter of what would be held is worth a request.
+ */
 uint32_t hf_dispatch_wanted(const hf_worker *w)
 {
     size_t target = w->opts.concurrency + ahead(w);
@@ -77,7 +80,8 @@ static void on_program_done(const hf_program_result *result, void *arg)
         run->has_retry_in = true;
         run->delay_ms = result->retry_in_ms;
     }
-    /* systemd signals the whole control group: what fails after a stop was told to stop. */
+    /* systemd signals the whole control group: what fails after a stop was told to stop.
+     */
     bool stopped = w->phase != HF_SERVING || w->stops_seen > 0;
     if (result->minder_failed || (stopped && result->verdict != HF_VERDICT_DONE))
         run->released = true;
@@ -106,8 +110,8 @@ static bool start_program(hf_worker *w, hf_run *run)
         .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
     };
     run->started_ns = hf_boot_ns();
-    hf_err err = hf_programs_start(w->programs, &run->handler->program, &job, on_program_done,
-                                   run, &process);
+    hf_err err = hf_programs_start(w->programs, &run->handler->program, &job,
+                                   on_program_done, run, &process);
     if (err != HF_OK) {
         if (err != HF_BUSY)
             hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
@@ -137,8 +141,8 @@ static void hand_over(hf_worker *w, hf_run *run, hf_run_list *batch)
     w->c_out++;
 }
 
-/* Everything else that is held has to go first: what waits is released, so that a crash is not
- * counted against it, and what was finished must be answered. */
+/* Everything else that is held has to go first: what waits is released, so that a crash
+ * is not counted against it, and what was finished must be answered. */
 static void try_suspect(hf_worker *w, hf_run *suspect)
 {
     hf_run_list batch = {.n = 0};
@@ -173,7 +177,8 @@ void hf_dispatch(hf_worker *w)
         next = run->next;
         if (is_c(run))
             hand_over(w, run, &batch);
-        else if (free_slots(w) > 0 && hf_programs_ready(w->programs) && !start_program(w, run))
+        else if (free_slots(w) > 0 && hf_programs_ready(w->programs) &&
+                 !start_program(w, run))
             break;
     }
     hf_pool_push(w->pool, &batch);
@@ -183,7 +188,8 @@ static void learn(hf_worker *w, uint64_t total_ns, size_t n)
 {
     double mean = (double)total_ns / (double)n;
     double share = n >= 16 ? 0.5 : (double)n / 32;
-    w->mean_run_ns = w->mean_run_ns <= 0 ? mean : w->mean_run_ns * (1 - share) + mean * share;
+    w->mean_run_ns =
+        w->mean_run_ns <= 0 ? mean : w->mean_run_ns * (1 - share) + mean * share;
 }
 
 void hf_dispatch_returned(hf_worker *w)
@@ -209,7 +215,8 @@ void hf_dispatch_returned(hf_worker *w)
     learn(w, total_ns, n);
 }
 
-/* On a pool thread. A lease that was lost while the job waited for a thread: never started. */
+/* On a pool thread. A lease that was lost while the job waited for a thread: never
+ * started. */
 void hf_dispatch_work(hf_run *run)
 {
     run->started_ns = run->ended_ns = hf_boot_ns();
@@ -284,8 +291,9 @@ static void on_running(hf_run *run, void *arg)
         hf_run_ask_to_stop(run);
 }
 
-/* A job claimed ahead is not kept from others for long. While as many as there are slots were
- * claimed, and none ahead, they only wait for a program's start or a suspect's end. */
+/* A job claimed ahead is not kept from others for long. While as many as there are slots
+ * were claimed, and none ahead, they only wait for a program's start or a suspect's end.
+ */
 void hf_dispatch_tick(hf_worker *w)
 {
     hf_run_list back;

@@ -1,5 +1,5 @@
-/* handler_api.c - what a C handler may ask and say of its job (holdfast/worker.h). Runs on the
- * pool's threads; what other threads change meanwhile is atomic. */
+/* handler_api.c - what a C handler may ask and say of its job (holdfast/worker.h). Runs
+ * on the pool's threads; what other threads change meanwhile is atomic. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +79,8 @@ void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg)
         fn(arg);
 }
 
-/* Under the lock, so that it is never called after its handler returned: hf_work_one() takes
- * the lock before it forgets the function. */
+/* Under the lock, so that it is never called after its handler returned: hf_work_one()
+ * takes the lock before it forgets the function. */
 void hf_run_ask_to_stop(hf_run *run)
 {
     pthread_mutex_t *lock = &run->worker->stop_lock;

@@ -1,7 +1,7 @@
 /* leases.c - what the worker gives the watchdog to do, and what it hears from it.
  *
- * The watchdog's thread renews by hf_op_renew(), tells programs' minder the new deadline, and
- * raises the flags of a run at once; everything else it only notes for the loop. */
+ * The watchdog's thread renews by hf_op_renew(), tells programs' minder the new deadline,
+ * and raises the flags of a run at once; everything else it only notes for the loop. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -29,8 +29,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
 }
 
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
- * atomic. Its not_after keeps a renewal that lay in a buffer from holding a job for a worker
- * that has died meanwhile. */
+ * atomic. Its not_after keeps a renewal that lay in a buffer from holding a job for a
+ * worker that has died meanwhile. */
 static void renew(hf_client *client, hf_batch *batch, void *arg)
 {
     hf_worker *w = arg;
@@ -124,7 +124,8 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 {
     (void)client;
     if (err != HF_OK)
-        hf_report_text(arg, HF_LOG_WARN, "the watchdog's connection is away", "error", detail);
+        hf_report_text(arg, HF_LOG_WARN, "the watchdog's connection is away", "error",
+                       detail);
 }
 
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])

@@ -4,9 +4,9 @@
  *       \_ cannot _/          |  stop again, or shutdown_timeout: programs are killed
  *        be used              '- everything returned: straight to ENDED
  *
- * STOPPING claims nothing, gives back what has not started and its batons, and waits for what
- * runs. ENDING kills programs; when only C handlers are left that do not return, their jobs are
- * released as the last thing. */
+ * STOPPING claims nothing, gives back what has not started and its batons, and waits for
+ * what runs. ENDING kills programs; when only C handlers are left that do not return,
+ * their jobs are released as the last thing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,15 +58,17 @@ void hf_life_refused(hf_worker *w, hf_err err, const char *detail)
     hf_life_pause(w, NOT_NOW_MS);
 }
 
-/* While something is held this comes every HF_TICK_MS. A gap of a third of a lease means that the
- * process stood still: what it held may have passed on, and what it now takes over, its own jobs
- * among it, was left by no crash. */
+/* While something is held this comes every HF_TICK_MS. A gap of a third of a lease means
+ * that the process stood still: what it held may have passed on, and what it now takes
+ * over, its own jobs among it, was left by no crash. */
 static void notice_pause(hf_worker *w)
 {
     uint64_t now = hf_boot_ns(), third_ns = w->opts.lease_ms * HF_MS_NS / 3;
     if (w->tick_ns != 0 && now - w->tick_ns > third_ns + HF_TICK_MS * HF_MS_NS) {
-        hf_log_field field = {.key = "for_ms", .number = (int64_t)((now - w->tick_ns) / HF_MS_NS)};
-        hf_report(w, HF_LOG_WARN, "this process stood still: leases are verified", &field, 1);
+        hf_log_field field = {.key = "for_ms",
+                              .number = (int64_t)((now - w->tick_ns) / HF_MS_NS)};
+        hf_report(w, HF_LOG_WARN, "this process stood still: leases are verified", &field,
+                  1);
         w->forgive_until_ns = now + w->opts.lease_ms * HF_MS_NS;
         hf_watchdog_verify(w->watchdog);
     }
@@ -196,7 +198,8 @@ static hf_err fit(hf_worker *w)
     const hf_server_info *info = hf_client_server(w->client);
     if (info->policy[0] != '\0' && strcmp(info->policy, "noeviction") != 0) {
         snprintf(w->detail, sizeof w->detail,
-                 "expected maxmemory-policy noeviction, found %s: locks would be evicted first",
+                 "expected maxmemory-policy noeviction, found %s: locks would be evicted "
+                 "first",
                  info->policy);
         return HF_POLICY;
     }
@@ -213,11 +216,12 @@ static void note_server(hf_worker *w)
     bool changed = w->connected_before && (strcmp(w->run_id, info->run_id) != 0 ||
                                            strcmp(w->replid, info->replid) != 0);
     if (!w->connected_before && !info->aof && !info->rdb)
-        hf_report_text(w, HF_LOG_WARN, "Redis keeps nothing on disk: jobs end with it", NULL,
-                       NULL);
+        hf_report_text(w, HF_LOG_WARN, "Redis keeps nothing on disk: jobs end with it",
+                       NULL, NULL);
     if (changed) {
-        hf_report_text(w, HF_LOG_WARN, "Redis was restarted or replaced: leases are verified",
-                       "run_id", info->run_id);
+        hf_report_text(w, HF_LOG_WARN,
+                       "Redis was restarted or replaced: leases are verified", "run_id",
+                       info->run_id);
         hf_watchdog_verify(w->watchdog);
     }
     if (w->connected_before)
@@ -234,8 +238,8 @@ static void tell_queues(hf_worker *w)
             return;
         if (served->limits.has_limits &&
             hf_op_file_limits(w->client, &served->queue, served->limits.max_running,
-                              served->limits.rate_limit, served->limits.rate_per_ms, on_written,
-                              w) != HF_OK)
+                              served->limits.rate_limit, served->limits.rate_per_ms,
+                              on_written, w) != HF_OK)
             return;
     }
 }
@@ -297,7 +301,8 @@ static void on_give_up(uv_timer_t *timer)
     hf_worker *w = timer->data;
     hf_log_field field = {.key = "jobs", .number = (int64_t)w->held};
     if (w->held > w->c_out)
-        hf_report(w, HF_LOG_ERROR, "verdicts were not answered: their leases end", &field, 1);
+        hf_report(w, HF_LOG_ERROR, "verdicts were not answered: their leases end", &field,
+                  1);
     take_down(w);
 }
 
@@ -308,12 +313,14 @@ static void begin_end(hf_worker *w)
     uv_timer_start(&w->phase_timer, on_give_up, GIVE_UP_MS, 0);
 }
 
-/* With nothing of its own under way on the blocking connection, no baton goes down with it. */
+/* With nothing of its own under way on the blocking connection, no baton goes down with
+ * it. */
 static bool connections_idle(const hf_worker *w)
 {
     if (!hf_client_ready(w->client))
         return true;
-    return !w->checking && !w->give_back && (!w->blocked || !hf_client_ready(w->wake_client));
+    return !w->checking && !w->give_back &&
+           (!w->blocked || !hf_client_ready(w->wake_client));
 }
 
 void hf_life_check(hf_worker *w)
@@ -339,8 +346,9 @@ static void close_handle(uv_handle_t *handle)
         uv_close(handle, NULL);
 }
 
-/* Everything of this loop is closed but `async`, which other threads may use until the worker is
- * freed; uv_run() comes back when that is done. What is answered by it sees phase ENDED. */
+/* Everything of this loop is closed but `async`, which other threads may use until the
+ * worker is freed; uv_run() comes back when that is done. What is answered by it sees
+ * phase ENDED. */
 static void close_all(hf_worker *w)
 {
     hf_client *client = w->client, *wake_client = w->wake_client;
@@ -424,9 +432,10 @@ static void on_line(void *job_arg, int stream, const char *text, size_t len, voi
     hf_run *run = job_arg;
     (void)len; /* followed by a NUL */
     hf_log_field fields[] = {{.key = "job", .text = run->id},
-                             {.key = "stream", .text = stream == 1   ? "stdout"
-                                                       : stream == 2 ? "stderr"
-                                                                     : "holdfast"},
+                             {.key = "stream",
+                              .text = stream == 1   ? "stdout"
+                                      : stream == 2 ? "stderr"
+                                                    : "holdfast"},
                              {.key = "line", .text = text}};
     hf_report(arg, HF_LOG_INFO, "output", fields, HF_COUNT(fields));
 }
@@ -435,7 +444,8 @@ static void on_minder(bool ready, void *arg)
 {
     hf_worker *w = arg;
     hf_report_text(w, ready ? HF_LOG_INFO : HF_LOG_ERROR,
-                   ready ? "the minder is back" : "the minder is away: no program is started",
+                   ready ? "the minder is back"
+                         : "the minder is away: no program is started",
                    NULL, NULL);
     if (ready)
         hf_life_turn(w);
@@ -454,7 +464,8 @@ static hf_err open_all(hf_worker *w)
         err = hf_programs_new(&w->programs, &w->loop, &opts, w->detail);
     }
     if (err == HF_OK)
-        err = hf_pool_new(&w->pool, w->opts.concurrency, hf_dispatch_work, on_returned, w);
+        err =
+            hf_pool_new(&w->pool, w->opts.concurrency, hf_dispatch_work, on_returned, w);
     if (err == HF_OK)
         err = hf_leases_start(w, w->detail);
     if (err == HF_OK)

@@ -12,7 +12,8 @@ struct hf_pool {
     hf_run_list running;
     uint32_t max, n_threads, idle;
     uint32_t starting; /* made, and not yet at their first job */
-    bool waking; /* a thread was signalled and has not come yet: one at a time is enough */
+    bool
+        waking; /* a thread was signalled and has not come yet: one at a time is enough */
     bool closing;
     pthread_t *threads;
     void (*work)(hf_run *run);
@@ -89,8 +90,8 @@ hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
     return HF_OK;
 }
 
-/* Under the lock: as many as there are jobs to start. That one cannot be made now is no harm: the
- * others take its job, and it is tried again with the next. */
+/* Under the lock: as many as there are jobs to start. That one cannot be made now is no
+ * harm: the others take its job, and it is tried again with the next. */
 static void add_threads(hf_pool *pool)
 {
     while (pool->n_threads < pool->max && pool->idle + pool->starting < pool->queue.n) {

@@ -1,8 +1,9 @@
 /* pool.h - the threads that run C handlers.
  *
  * Not libuv's pool: that one has four threads, belongs to the whole process and resolves
- * names. Threads are started when they are needed, up to the worker's concurrency. A thread
- * that takes a job and sees more wakes one other, so that as many run as there is work for. */
+ * names. Threads are started when they are needed, up to the worker's concurrency. A
+ * thread that takes a job and sees more wakes one other, so that as many run as there is
+ * work for. */
 #ifndef HF_WORKER_POOL_H
 #define HF_WORKER_POOL_H
 
@@ -12,8 +13,9 @@ typedef struct hf_pool hf_pool;
 
 /* `work` runs one job; `returned` is called from a pool thread when there is something to
  * collect and there was nothing before. */
-HF_MUSTCHECK hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
-                                void (*returned)(void *arg), void *arg);
+HF_MUSTCHECK hf_err hf_pool_new(hf_pool **out, uint32_t threads,
+                                void (*work)(hf_run *run), void (*returned)(void *arg),
+                                void *arg);
 
 /* Queues the whole list (it is empty afterwards), in order. */
 void hf_pool_push(hf_pool *pool, hf_run_list *list);

@@ -1,6 +1,6 @@
-/* redis_clock.c - Redis's clock, as this worker knows it: the last TIME plus what has passed since the
- * answer was read. It lags by the answer's way here and is never ahead, so a timer set by it
- * does not fire early, again and again, until the time has come. */
+/* redis_clock.c - Redis's clock, as this worker knows it: the last TIME plus what has
+ * passed since the answer was read. It lags by the answer's way here and is never ahead,
+ * so a timer set by it does not fire early, again and again, until the time has come. */
 #include "base/clock.h"
 #include "worker/core.h"
 
@@ -16,8 +16,8 @@ static int64_t guess_at(const hf_worker *w, uint64_t boot_ns)
     return (int64_t)(boot_ns / HF_MS_NS) + offset(w);
 }
 
-/* A clock that jumped makes every lease look ended, or endless: nothing is taken over for one
- * lease, and what is held is verified at once. */
+/* A clock that jumped makes every lease look ended, or endless: nothing is taken over for
+ * one lease, and what is held is verified at once. */
 static void on_jump(hf_worker *w, int64_t by_ms)
 {
     for (size_t i = 0; i < w->n_served; i++)
@@ -32,7 +32,8 @@ void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
     uint64_t read_ns = hf_boot_ns();
     if (offset(w) != INT64_MIN) {
         int64_t ahead = now_ms - guess_at(w, read_ns);
-        int64_t behind = guess_at(w, sent_ns > w->now_read_ns ? sent_ns : w->now_read_ns) - now_ms;
+        int64_t behind =
+            guess_at(w, sent_ns > w->now_read_ns ? sent_ns : w->now_read_ns) - now_ms;
         if (ahead > JUMP_MS)
             on_jump(w, ahead);
         else if (behind > JUMP_MS)

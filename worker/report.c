@@ -16,8 +16,8 @@ void hf_report(hf_worker *w, hf_log_level level, const char *message,
     pthread_mutex_unlock(&w->log_lock);
 }
 
-void hf_report_text(hf_worker *w, hf_log_level level, const char *message, const char *key,
-                    const char *text)
+void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
+                    const char *key, const char *text)
 {
     hf_log_field field = {.key = key, .text = text};
     hf_report(w, level, message, &field, key == NULL ? 0 : 1);
@@ -47,6 +47,7 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     if (run->error != NULL)
         fields[n++] = (hf_log_field){.key = "error", .text = run->error};
     HF_ASSERT(n <= HF_COUNT(fields));
-    bool ok = run->op == HF_OP_COMPLETE || (run->op == HF_OP_RELEASE && run->error == NULL);
+    bool ok =
+        run->op == HF_OP_COMPLETE || (run->op == HF_OP_RELEASE && run->error == NULL);
     hf_report(w, ok && !run->lost_told ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
 }

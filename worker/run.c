@@ -82,7 +82,8 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
     memcpy(run->id, job->id.ptr, job->id.len);
     char *record = run->id + id_room;
     memcpy(record, job->record.ptr, job->record.len);
-    snprintf(run->fence, sizeof run->fence, "%.*s", (int)fence.len, (const char *)fence.ptr);
+    snprintf(run->fence, sizeof run->fence, "%.*s", (int)fence.len,
+             (const char *)fence.ptr);
     run->due_ms = job->due_ms;
     run->suspect = w->opts.poison > 1 && job->crashes + 1 >= w->opts.poison;
     run->claimed_ns = hf_boot_ns();
@@ -123,12 +124,13 @@ hf_run *hf_run_shadow(const hf_run *run)
 
 /* ---- claimed ---- */
 
-/* A rolling deploy must not bury jobs: one that nobody here takes goes back for a while, until
- * it is an hour old. */
+/* A rolling deploy must not bury jobs: one that nobody here takes goes back for a while,
+ * until it is an hour old. */
 static void no_handler(hf_worker *w, hf_run *run)
 {
     char text[HF_ID_SIZE + HF_WORKER_ID_SIZE + 32];
-    snprintf(text, sizeof text, "no handler for type '%s' on %s", run->record.type, w->id);
+    snprintf(text, sizeof text, "no handler for type '%s' on %s", run->record.type,
+             w->id);
     hf_run_set_text(run, text, strlen(text));
     if (run->wait_ms >= HF_NO_HANDLER_END_MS) {
         run->reason = "type";
@@ -143,7 +145,8 @@ static void no_handler(hf_worker *w, hf_run *run)
 void hf_run_take(hf_worker *w, hf_run *run)
 {
     if (run->reason != NULL) {
-        hf_run_set_text(run, "its record cannot be read", strlen("its record cannot be read"));
+        hf_run_set_text(run, "its record cannot be read",
+                        strlen("its record cannot be read"));
         hf_run_settle(w, run, HF_OP_BURY);
         hf_report_run(w, run, "dead");
     } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING) {
@@ -203,8 +206,9 @@ static void settle_failed(hf_worker *w, hf_run *run)
     hf_report_run(w, run, run->op == HF_OP_RETRY ? "retry" : "dead");
 }
 
-/* The handler has returned, or its program is gone. What is LOST is given back with the token
- * it had: refused if the job has passed on, and at once in the line again if it has not. */
+/* The handler has returned, or its program is gone. What is LOST is given back with the
+ * token it had: refused if the job has passed on, and at once in the line again if it has
+ * not. */
 void hf_run_finish(hf_worker *w, hf_run *run)
 {
     if (atomic_load(&run->lost) || hf_lease_lost(run->lease)) {

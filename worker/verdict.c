@@ -1,10 +1,11 @@
 /* verdict.c - verdicts on their way to Redis, until it has answered each.
  *
- * They leave in one script call for each queue and operation; while calls are under way others
- * gather, so batches grow as load grows. A verdict whose answer never came is sent again as
- * such (`resent`): `lost` then probably means that the first sending was executed. The watchdog
- * renews a job until its verdict is answered; a renewal that says `lost` after the verdict was
- * sent is the verdict's own doing and is ignored (leases.c). */
+ * They leave in one script call for each queue and operation; while calls are under way
+ * others gather, so batches grow as load grows. A verdict whose answer never came is sent
+ * again as such (`resent`): `lost` then probably means that the first sending was
+ * executed. The watchdog renews a job until its verdict is answered; a renewal that says
+ * `lost` after the verdict was sent is the verdict's own doing and is ignored (leases.c).
+ */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -55,14 +56,15 @@ static void on_settled(batch *b, const hf_settled *settled)
     w->held -= b->n;
 }
 
-/* Not executed, or not known: they go again, in front, those of unknown fate as resent. */
+/* Not executed, or not known: they go again, in front, those of unknown fate as resent.
+ */
 static void send_again(batch *b, bool unsure)
 {
     for (size_t i = b->n; i-- > 0;) {
         hf_run *run = b->runs[i];
         run->resent = run->resent || unsure;
-        hf_run_push_front(run->resent ? &b->served->resent[b->op] : &b->served->fresh[b->op],
-                          run);
+        hf_run_push_front(
+            run->resent ? &b->served->resent[b->op] : &b->served->fresh[b->op], run);
     }
 }
 
@@ -137,7 +139,8 @@ static void flush(hf_worker *w, hf_served *served, hf_verdict_op op)
                                 .not_after = hf_clock_not_after(w),
                                 .dead_max = w->opts.dead_max,
                                 .dead_age_ms = w->opts.dead_age_ms};
-        err = hf_op_verdict(w->client, &served->queue, op, &args, items, b->n, on_answer, b);
+        err = hf_op_verdict(w->client, &served->queue, op, &args, items, b->n, on_answer,
+                            b);
     }
     if (items != few)
         free(items);

@@ -1,12 +1,12 @@
 /* wake.c - waiting without polling: the batons, their timers, the periodic check.
  *
- * `wake` of each queue holds at most one baton, whose score says when somebody should claim. A
- * worker that has a free slot and nothing to claim blocks on the batons of all its queues, on a
- * connection of its own. Who pops a baton owns its time: it claims if it has come, else keeps a
- * timer and blocks again. A baton that cannot be used (no free slot, quiet, stopping) is given
- * back. After the blocking connection was lost an answer may have been lost with it, so every
- * queue is claimed once before the block is trusted again. A promise lost with a worker that
- * died is found by every idle worker's check. */
+ * `wake` of each queue holds at most one baton, whose score says when somebody should
+ * claim. A worker that has a free slot and nothing to claim blocks on the batons of all
+ * its queues, on a connection of its own. Who pops a baton owns its time: it claims if it
+ * has come, else keeps a timer and blocks again. A baton that cannot be used (no free
+ * slot, quiet, stopping) is given back. After the blocking connection was lost an answer
+ * may have been lost with it, so every queue is claimed once before the block is trusted
+ * again. A promise lost with a worker that died is found by every idle worker's check. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,8 @@ static void send_check(hf_worker *w, bool give_back)
     w->give_back = w->give_back || give_back;
     if (!hf_client_ready(w->client) || w->checking || w->pause_until_ns != 0)
         return;
-    if (hf_op_check(w->client, queues, n, w->id, alive, w->give_back, on_checked, w) != HF_OK)
+    if (hf_op_check(w->client, queues, n, w->id, alive, w->give_back, on_checked, w) !=
+        HF_OK)
         return;
     w->checking = true;
     w->check_gives = w->give_back;
@@ -216,7 +217,8 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
         w->wake_doubt = true;
         hf_life_turn(w);
     } else if (w->phase == HF_SERVING) {
-        hf_report_text(w, HF_LOG_DEBUG, "the waiting connection is away", "error", detail);
+        hf_report_text(w, HF_LOG_DEBUG, "the waiting connection is away", "error",
+                       detail);
     }
 }
 
@@ -239,12 +241,14 @@ void hf_wake_beat(hf_worker *w)
     len = (size_t)snprintf(json, sizeof json,
                            "{\"v\":1,\"id\":\"%s\",\"state\":\"%s\",\"concurrency\":%u,"
                            "\"running\":%zu,\"now_ms\":%lld,\"queues\":[",
-                           w->id, hf_life_serving(w) ? "serving" : "quiet", w->opts.concurrency,
-                           w->c_out + w->programs_out, (long long)hf_clock_now(w));
+                           w->id, hf_life_serving(w) ? "serving" : "quiet",
+                           w->opts.concurrency, w->c_out + w->programs_out,
+                           (long long)hf_clock_now(w));
     for (size_t i = 0; i < w->n_served && len + HF_ID_SIZE + 8 < sizeof json; i++)
-        len += (size_t)snprintf(json + len, sizeof json - len, "%s\"%s\"", i == 0 ? "" : ",",
-                                w->served[i].queue.name);
+        len += (size_t)snprintf(json + len, sizeof json - len, "%s\"%s\"",
+                                i == 0 ? "" : ",", w->served[i].queue.name);
     snprintf(json + len, sizeof json - len, "]}");
-    if (hf_op_heartbeat(w->client, w->ns, w->id, json, 3 * HF_BEAT_MS, on_beat, w) == HF_OK)
+    if (hf_op_heartbeat(w->client, w->ns, w->id, json, 3 * HF_BEAT_MS, on_beat, w) ==
+        HF_OK)
         w->beating = true;
 }

@@ -78,7 +78,8 @@ static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
     return HF_OK;
 }
 
-static hf_err add_queues(hf_worker *w, const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
+static hf_err add_queues(hf_worker *w, const hf_worker_opts *o,
+                         char detail[HF_DETAIL_SIZE])
 {
     w->served = calloc(o->n_queues, sizeof *w->served);
     if (w->served == NULL)
@@ -135,7 +136,8 @@ static void init_rest(hf_worker *w)
     };
 }
 
-hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts, char detail[HF_DETAIL_SIZE])
+hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
+                     char detail[HF_DETAIL_SIZE])
 {
     hf_worker_opts filled = *opts;
     if (detail != NULL)
@@ -151,7 +153,8 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts, char detail[HF
     w->opts = filled;
     init_rest(w);
     snprintf(w->ns, sizeof w->ns, "%s", filled.ns == NULL ? "hf" : filled.ns);
-    if (!copy_text(&w->url, filled.url) || !copy_text(&w->password_file, filled.password_file) ||
+    if (!copy_text(&w->url, filled.url) ||
+        !copy_text(&w->password_file, filled.password_file) ||
         !copy_text(&w->minder, filled.minder))
         err = HF_NOMEM;
     if (err == HF_OK)
@@ -167,8 +170,9 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts, char detail[HF
     if (w->opts.kill_grace_ms > w->opts.lease_ms / 4) {
         w->opts.kill_grace_ms = w->opts.lease_ms / 4;
         if (opts->kill_grace_ms != 0 && opts->kill_grace_ms != KILL_GRACE_MS)
-            hf_report_text(w, HF_LOG_WARN, "kill_grace was lowered to a quarter of the lease",
-                           NULL, NULL);
+            hf_report_text(w, HF_LOG_WARN,
+                           "kill_grace was lowered to a quarter of the lease", NULL,
+                           NULL);
     }
     *out = w;
     return HF_OK;
@@ -227,8 +231,8 @@ static hf_err add_handler(hf_worker *w, const char *type, hf_handler **out)
     return HF_OK;
 }
 
-hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms, hf_handler_fn fn,
-                        void *arg)
+hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms,
+                        hf_handler_fn fn, void *arg)
 {
     hf_handler *handler;
     hf_err err = fn == NULL ? HF_INVALID : add_handler(w, type, &handler);

@@ -1,9 +1,9 @@
 /* admin.h - look into queues and put them right.
  *
- * Synchronous and small: an hf_admin has a connection and a loop of its own, and each call
- * blocks until it is answered or its deadline has passed (5 s unless said otherwise; what works
- * in slices has it for each slice). Not thread-safe, and no call may be made from inside a
- * callback. Every text it fills is in the caller's struct. */
+ * Synchronous and small: an hf_admin has a connection and a loop of its own, and each
+ * call blocks until it is answered or its deadline has passed (5 s unless said otherwise;
+ * what works in slices has it for each slice). Not thread-safe, and no call may be made
+ * from inside a callback. Every text it fills is in the caller's struct. */
 #ifndef HOLDFAST_ADMIN_H
 #define HOLDFAST_ADMIN_H
 
@@ -19,11 +19,11 @@ typedef struct hf_admin hf_admin;
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_admin_opts {
-    const char *url;              /* as in client.h */
+    const char *url; /* as in client.h */
     const char *password_file;
-    const char *ns;               /* "hf" */
-    uint32_t connect_timeout_ms;  /* 5000: how long open waits for Redis */
-    uint32_t deadline_ms;         /* of each call: 5000 */
+    const char *ns;              /* "hf" */
+    uint32_t connect_timeout_ms; /* 5000: how long open waits for Redis */
+    uint32_t deadline_ms;        /* of each call: 5000 */
 } hf_admin_opts;
 
 enum { HF_ERROR_MAX = 4096, HF_HOLDER_SIZE = 96 };
@@ -32,20 +32,21 @@ enum { HF_ERROR_MAX = 4096, HF_HOLDER_SIZE = 96 };
 typedef struct hf_queue_stats {
     char queue[HF_ID_SIZE];
     bool paused;
-    int64_t ready, delayed, running, dead;                    /* jobs now */
-    int64_t enqueued, done, failed, lost, unsure, crashed;    /* counted since the queue began */
-    int64_t oldest_ready_ms;      /* when the oldest ready job was due */
-    int64_t next_due_ms;          /* when the next delayed job is due */
-    int64_t max_running;          /* 0: no limit */
+    int64_t ready, delayed, running, dead; /* jobs now */
+    int64_t enqueued, done, failed, lost, unsure,
+        crashed;             /* counted since the queue began */
+    int64_t oldest_ready_ms; /* when the oldest ready job was due */
+    int64_t next_due_ms;     /* when the next delayed job is due */
+    int64_t max_running;     /* 0: no limit */
     int64_t rate_limit, rate_per_ms;
-    int64_t workers;              /* alive now */
+    int64_t workers; /* alive now */
     int64_t now_ms;
 } hf_queue_stats;
 
 typedef enum hf_job_state {
     HF_STATE_READY,
     HF_STATE_DELAYED,
-    HF_STATE_RETRY,               /* delayed after a failed attempt */
+    HF_STATE_RETRY, /* delayed after a failed attempt */
     HF_STATE_RUNNING,
     HF_STATE_DEAD
 } hf_job_state;
@@ -53,10 +54,10 @@ typedef enum hf_job_state {
 typedef struct hf_job_info {
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
     hf_job_state state;
-    uint32_t attempts;            /* failed ones that count */
-    uint32_t crashes;             /* holders that died with it */
-    uint32_t max_attempts;        /* the job's own; 0: the worker's */
-    uint32_t timeout_ms;          /* the job's own; 0: the handler's */
+    uint32_t attempts;     /* failed ones that count */
+    uint32_t crashes;      /* holders that died with it */
+    uint32_t max_attempts; /* the job's own; 0: the worker's */
+    uint32_t timeout_ms;   /* the job's own; 0: the handler's */
     int64_t created_ms;
     int64_t due_ms;               /* running: the end of its lease; dead: when it died */
     char holder[HF_HOLDER_SIZE];  /* of a running job: the worker's id, else "" */
@@ -66,8 +67,8 @@ typedef struct hf_job_info {
     char error[HF_ERROR_MAX + 1]; /* the last one, or "" */
 } hf_job_info;
 
-/* One thing that the audit found: the invariant (1 to 10, see docs/design.md), the id or key,
- * and a sentence. All borrowed until the callback returns. */
+/* One thing that the audit found: the invariant (1 to 10, see docs/design.md), the id or
+ * key, and a sentence. All borrowed until the callback returns. */
 typedef void (*hf_audit_cb)(int invariant, const char *id, const char *text, void *arg);
 
 /* Called for each job of a list; borrowed until it returns. */
@@ -77,8 +78,9 @@ typedef void (*hf_job_cb)(const hf_job_info *info, void *arg);
 extern "C" {
 #endif
 
-/* Waits for Redis, at most connect_timeout_ms. The caller owns *out. HF_INVALID, HF_CONFIG,
- * HF_CONN, HF_AUTH, HF_OLD, HF_LOADING, HF_NOMEM; then `detail` (may be NULL) says why. */
+/* Waits for Redis, at most connect_timeout_ms. The caller owns *out. HF_INVALID,
+ * HF_CONFIG, HF_CONN, HF_AUTH, HF_OLD, HF_LOADING, HF_NOMEM; then `detail` (may be NULL)
+ * says why. */
 HF_API HF_MUSTCHECK hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
                                          char detail[HF_DETAIL_SIZE]);
 HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
@@ -89,7 +91,8 @@ HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
 
 /* Each answers HF_OK, or HF_UNSURE / a fault; and what is written with it. */
 
-/* The names of all queues, sorted; *names is one allocation, owned: end it with free(). */
+/* The names of all queues, sorted; *names is one allocation, owned: end it with free().
+ */
 HF_API HF_MUSTCHECK hf_err hf_admin_queues(hf_admin *admin, char ***names, size_t *n);
 
 /* A queue that nobody has used yet is empty: HF_OK. */
@@ -98,37 +101,40 @@ HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
 
 /* One job, HF_GONE if there is none. queue NULL: looks into every queue. payload (may be
  * NULL) gets an allocation of payload_len bytes, owned: end it with free(). */
-HF_API HF_MUSTCHECK hf_err hf_admin_job(hf_admin *admin, const char *queue, const char *id,
-                                        hf_job_info *out, void **payload);
+HF_API HF_MUSTCHECK hf_err hf_admin_job(hf_admin *admin, const char *queue,
+                                        const char *id, hf_job_info *out, void **payload);
 
-/* A page of the jobs in a state, in their order: at most `limit` (1..1000), after the place
- * that `after` (an id; NULL: from the start) has. HF_GONE: `after` is not there any more. */
+/* A page of the jobs in a state, in their order: at most `limit` (1..1000), after the
+ * place that `after` (an id; NULL: from the start) has. HF_GONE: `after` is not there any
+ * more. */
 HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
-                                         hf_job_state state, const char *after, size_t limit,
-                                         hf_job_cb cb, void *arg);
+                                         hf_job_state state, const char *after,
+                                         size_t limit, hf_job_cb cb, void *arg);
 
-/* Dead jobs back into the line, with no attempt and no crash counted: one id, or NULL for all
- * that are dead now (in slices). *revived counts them. HF_GONE: that id is not dead. */
-HF_API HF_MUSTCHECK hf_err hf_admin_revive(hf_admin *admin, const char *queue, const char *id,
-                                           size_t *revived);
+/* Dead jobs back into the line, with no attempt and no crash counted: one id, or NULL for
+ * all that are dead now (in slices). *revived counts them. HF_GONE: that id is not dead.
+ */
+HF_API HF_MUSTCHECK hf_err hf_admin_revive(hf_admin *admin, const char *queue,
+                                           const char *id, size_t *revived);
 
-HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue, bool paused);
+HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
+                                          bool paused);
 
 /* -1 leaves a limit as it is, 0 lifts it. */
 HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           int64_t max_running, int64_t rate_limit,
                                           int64_t rate_per_ms);
 
-/* Checks the invariants over one whole queue, in slices, while it is used. *found counts the
- * findings; cb may be NULL. `idle`: nothing works on it now, so what remains is checked as
- * well (I9). */
+/* Checks the invariants over one whole queue, in slices, while it is used. *found counts
+ * the findings; cb may be NULL. `idle`: nothing works on it now, so what remains is
+ * checked as well (I9). */
 HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue, bool idle,
                                           hf_audit_cb cb, void *arg, size_t *found);
 
-/* Waits until the job is not queued or running any more, at most deadline_ms (0: for ever).
- * HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_TIMEOUT. */
-HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue, const char *id,
-                                         uint32_t deadline_ms);
+/* Waits until the job is not queued or running any more, at most deadline_ms (0: for
+ * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_TIMEOUT. */
+HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
+                                         const char *id, uint32_t deadline_ms);
 
 /* The enqueue script as it is sent, for other languages, and its SHA1. Static. */
 HF_API const char *hf_enqueue_script(size_t *len, const char **sha1);

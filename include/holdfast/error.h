@@ -4,7 +4,8 @@
  *   answers (-1..-19)   the call worked, and this is what it found;
  *   faults  (-20..-59)  nothing happened: put it right, or try again later;
  *   HF_UNSURE (-60)     it was sent and the answer never came: it may have happened.
- * Numbers are never reused. They appear in the Lua scripts, in logs and in other languages. */
+ * Numbers are never reused. They appear in the Lua scripts, in logs and in other
+ * languages. */
 #ifndef HOLDFAST_ERROR_H
 #define HOLDFAST_ERROR_H
 
@@ -16,37 +17,37 @@
 #define HF_MUSTCHECK
 #endif
 
-#define HF_ERR_MAP(X)                                                                          \
-    X(HF_OK, 0, "done")                                                                        \
-    X(HF_EXISTS, -1, "a job of that id exists already")                                        \
-    X(HF_LOST, -2, "the lock is not held any more")                                            \
-    X(HF_GONE, -3, "no job of that id")                                                        \
-    X(HF_LATE, -4, "the request arrived after its time")                                       \
-    X(HF_CANCEL, -5, "the job is to be cancelled")                                             \
-    X(HF_RUNNING, -6, "the job is running")                                                    \
-    X(HF_DEAD, -7, "the job is dead")                                                          \
-    X(HF_FULL, -8, "the local buffer is full")                                                 \
-    X(HF_INVALID, -20, "an argument is not acceptable")                                        \
-    X(HF_TOOBIG, -21, "the data is larger than its limit")                                     \
-    X(HF_NOMEM, -22, "out of memory")                                                          \
-    X(HF_BUSY, -23, "the object is busy")                                                      \
-    X(HF_CLOSED, -24, "the object was closed")                                                 \
-    X(HF_TIMEOUT, -25, "the deadline passed and nothing was sent")                             \
-    X(HF_FORKED, -26, "the object belongs to the parent process")                              \
-    X(HF_SYSTEM, -27, "the operating system refused")                                          \
-    X(HF_CONN, -30, "Redis cannot be reached")                                                 \
-    X(HF_AUTH, -31, "Redis refused the user, the password or a permission")                    \
-    X(HF_OLD, -32, "Redis is too old")                                                         \
-    X(HF_POLICY, -33, "Redis may evict keys")                                                  \
-    X(HF_NOSCRIPT, -34, "Redis did not know the script")                                       \
-    X(HF_OOM, -35, "Redis is at its memory limit")                                             \
-    X(HF_READONLY, -36, "Redis accepts no writes here")                                        \
-    X(HF_LOADING, -37, "Redis is loading its data")                                            \
-    X(HF_SLOW, -38, "Redis is busy with a script")                                             \
-    X(HF_MISCONF, -39, "Redis cannot persist and refuses writes")                              \
-    X(HF_REDIS, -40, "Redis answered with an error")                                           \
-    X(HF_PROTO, -41, "Redis answered in an unexpected shape")                                  \
-    X(HF_CONFIG, -50, "the configuration is not valid")                                        \
+#define HF_ERR_MAP(X)                                                                    \
+    X(HF_OK, 0, "done")                                                                  \
+    X(HF_EXISTS, -1, "a job of that id exists already")                                  \
+    X(HF_LOST, -2, "the lock is not held any more")                                      \
+    X(HF_GONE, -3, "no job of that id")                                                  \
+    X(HF_LATE, -4, "the request arrived after its time")                                 \
+    X(HF_CANCEL, -5, "the job is to be cancelled")                                       \
+    X(HF_RUNNING, -6, "the job is running")                                              \
+    X(HF_DEAD, -7, "the job is dead")                                                    \
+    X(HF_FULL, -8, "the local buffer is full")                                           \
+    X(HF_INVALID, -20, "an argument is not acceptable")                                  \
+    X(HF_TOOBIG, -21, "the data is larger than its limit")                               \
+    X(HF_NOMEM, -22, "out of memory")                                                    \
+    X(HF_BUSY, -23, "the object is busy")                                                \
+    X(HF_CLOSED, -24, "the object was closed")                                           \
+    X(HF_TIMEOUT, -25, "the deadline passed and nothing was sent")                       \
+    X(HF_FORKED, -26, "the object belongs to the parent process")                        \
+    X(HF_SYSTEM, -27, "the operating system refused")                                    \
+    X(HF_CONN, -30, "Redis cannot be reached")                                           \
+    X(HF_AUTH, -31, "Redis refused the user, the password or a permission")              \
+    X(HF_OLD, -32, "Redis is too old")                                                   \
+    X(HF_POLICY, -33, "Redis may evict keys")                                            \
+    X(HF_NOSCRIPT, -34, "Redis did not know the script")                                 \
+    X(HF_OOM, -35, "Redis is at its memory limit")                                       \
+    X(HF_READONLY, -36, "Redis accepts no writes here")                                  \
+    X(HF_LOADING, -37, "Redis is loading its data")                                      \
+    X(HF_SLOW, -38, "Redis is busy with a script")                                       \
+    X(HF_MISCONF, -39, "Redis cannot persist and refuses writes")                        \
+    X(HF_REDIS, -40, "Redis answered with an error")                                     \
+    X(HF_PROTO, -41, "Redis answered in an unexpected shape")                            \
+    X(HF_CONFIG, -50, "the configuration is not valid")                                  \
     X(HF_UNSURE, -60, "it was sent and not answered: it may have happened")
 
 #define HF_ERR_ENUM(name, number, text) name = (number),
@@ -60,8 +61,8 @@ enum { HF_DETAIL_SIZE = 256 };
 extern "C" {
 #endif
 
-/* The name ("HF_OOM") and the sentence of an answer. Static, never NULL, also for a number
- * that is no answer. */
+/* The name ("HF_OOM") and the sentence of an answer. Static, never NULL, also for a
+ * number that is no answer. */
 HF_API const char *hf_err_name(hf_err err);
 HF_API const char *hf_err_text(hf_err err);
 

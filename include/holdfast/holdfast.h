@@ -3,11 +3,11 @@
 #define HOLDFAST_HOLDFAST_H
 
 /* IWYU pragma: begin_exports */
-#include "holdfast/error.h"
+#include "holdfast/admin.h"
 #include "holdfast/client.h"
+#include "holdfast/error.h"
 #include "holdfast/producer.h"
 #include "holdfast/worker.h"
-#include "holdfast/admin.h"
 /* IWYU pragma: end_exports */
 
 #endif

@@ -1,9 +1,10 @@
-/* hf-c-worker.c - hf-c-worker URL LOG CONCURRENCY LEASE_MS: a worker with C handlers, which do
- * what the payload says and write the lines of hf-handler.c to LOG.
+/* hf-c-worker.c - hf-c-worker URL LOG CONCURRENCY LEASE_MS: a worker with C handlers,
+ * which do what the payload says and write the lines of hf-handler.c to LOG.
  *
- * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by SIGKILL);
- * "fail" (retry). A job of the type "blocker" is done at once, and then the loop's thread is held
- * for three leases: by the log function, which that thread calls with the verdict. */
+ * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
+ * SIGKILL); "fail" (retry). A job of the type "blocker" is done at once, and then the
+ * loop's thread is held for three leases: by the log function, which that thread calls
+ * with the verdict. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,9 +21,10 @@ static int log_fd;
 static void write_line(const char *kind, const hf_run *run)
 {
     char line[512];
-    int len = snprintf(line, sizeof line, "%s %ld %s %u %llu %llu\n", kind, (long)getpid(),
-                       hf_run_id(run), hf_run_attempt(run),
-                       (unsigned long long)hf_run_fence(run), (unsigned long long)hf_boot_ns());
+    int len =
+        snprintf(line, sizeof line, "%s %ld %s %u %llu %llu\n", kind, (long)getpid(),
+                 hf_run_id(run), hf_run_attempt(run),
+                 (unsigned long long)hf_run_fence(run), (unsigned long long)hf_boot_ns());
     if (write(log_fd, line, (size_t)len) != len)
         _exit(3);
 }
@@ -72,13 +74,15 @@ static void on_log(hf_log_level level, const char *message, const hf_log_field *
             fprintf(stderr, " %s=\"%s\"", fields[i].key, fields[i].text);
         else
             fprintf(stderr, " %s=%lld", fields[i].key, (long long)fields[i].number);
-        block = block || (fields[i].text != NULL && strcmp(fields[i].text, "blocker") == 0);
+        block =
+            block || (fields[i].text != NULL && strcmp(fields[i].text, "blocker") == 0);
     }
     fputc('\n', stderr);
     if (block) {
         uint32_t ms = *(uint32_t *)arg * 3;
         fprintf(stderr, "msg=\"the loop is blocked\" for_ms=%u\n", ms);
-        nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+        nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000},
+                  NULL);
     }
 }
 

@@ -479,6 +479,9 @@ static void a_first_request_also_carries_its_end(void **state)
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
+    size_t len;
+    const char *script = hf_enqueue_script(&len, NULL);
+    (void)hf_fixture_command(&redis, "SCRIPT LOAD %b", script, len);
     open_with((hf_producer_opts){.url = proxy.url, .deadline_ms = 400});
     EVENTUALLY(SOON_MS, strstr(hf_fixture_command(&redis, "INFO commandstats"),
                                "cmdstat_time:") != NULL);

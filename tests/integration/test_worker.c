@@ -1,4 +1,5 @@
-/* test_worker.c - a worker against a real Redis: verdicts, lost answers, waking up, stopping. */
+/* test_worker.c - a worker against a real Redis: verdicts, lost answers, waking up,
+ * stopping. */
 #include <string.h>
 
 #include "holdfast/admin.h"
@@ -8,7 +9,7 @@
 #include "tests/support/queue_rig.h"
 #include "tests/support/worker_rig.h"
 
-static hf_rig queue;          /* jobs go in here, and the audit is made here */
+static hf_rig queue; /* jobs go in here, and the audit is made here */
 static hf_worker_rig worker, other;
 
 static int up(void **state)
@@ -28,7 +29,8 @@ static int down(void **state)
 static void put(const char *id, const char *payload, int64_t due_ms)
 {
     char record[128];
-    int len = snprintf(record, sizeof record, "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
+    int len = snprintf(record, sizeof record,
+                       "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
     hf_enqueue_item item = {.id = id, .due_ms = due_ms, .record = {record, (size_t)len}};
     hf_enqueue_args args = {.producer = ""};
     assert_int_equal(hf_rig_enqueue_items(&queue, &args, &item, 1), HF_OK);
@@ -93,7 +95,8 @@ static void a_failing_job_is_retried_after_its_backoff_and_dies(void **state)
 {
     (void)state;
     put("a", "fail", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 3}, 0);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 3},
+                        0);
     EVENTUALLY(5000, card("dead") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 3);
@@ -119,7 +122,8 @@ static void a_type_that_nobody_takes_goes_back_without_an_attempt(void **state)
     const char record[] = "{\"v\":1,\"type\":\"stranger\",\"created\":1}\n";
     hf_enqueue_item item = {.id = "a", .record = {record, sizeof record - 1}};
     assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1), HF_OK);
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+        HF_OK);
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(5000, strstr(record_of("a"), "no handler for type") != NULL);
     EVENTUALLY(5000, card("schedule") == 1);
@@ -133,7 +137,8 @@ static void a_handler_that_overruns_is_asked_to_stop_and_its_job_retried(void **
 {
     (void)state;
     put("a", "gate", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 1}, 200);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 1},
+                        200);
     EVENTUALLY(5000, card("dead") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
@@ -198,16 +203,18 @@ static void a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing(void *
     EVENTUALLY(5000, meta("done") == 1);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
     put("b", "ok", 0);
-    EVENTUALLY(4000, meta("done") == 2); /* long before the lease of the lost claim ends */
+    EVENTUALLY(4000,
+               meta("done") == 2); /* long before the lease of the lost claim ends */
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(meta("crashed"), -1);
     hf_proxy_stop(&proxy);
     hf_rig_audit(&queue, true);
 }
 
-/* The claim lies in a buffer on its way until the worker has given its connection up and come
- * back: it must not lock a job for a worker that does not know. */
-static void a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
+/* The claim lies in a buffer on its way until the worker has given its connection up and
+ * come back: it must not lock a job for a worker that does not know. */
+static void
+a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
 {
     (void)state;
     hf_proxy proxy;
@@ -239,7 +246,8 @@ static void a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(v
 static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000}, 0);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000},
+                        0);
     int64_t due = hf_rig_now(&queue) + 300;
     put("a", "ok", due);
     ALWAYS(200, atomic_load(&worker.started) == 0);
@@ -286,8 +294,8 @@ static void a_baton_owned_by_a_worker_that_becomes_full_is_put_back(void **state
     assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
 }
 
-/* Between two blocks a worker looks into all of its queues. What it finds there must not make
- * it forget the time that it owns. */
+/* Between two blocks a worker looks into all of its queues. What it finds there must not
+ * make it forget the time that it owns. */
 static void work_in_one_queue_does_not_delay_what_is_due_in_another(void **state)
 {
     (void)state;
@@ -318,7 +326,8 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
     char detail[HF_DETAIL_SIZE];
     hf_admin_opts opts = {.url = queue.redis.url};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000}, 0);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000},
+                        0);
     assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
     put("a", "gate", 0);
     put("b", "gate", 0);
@@ -350,7 +359,8 @@ static void a_stop_releases_what_has_not_returned_and_counts_nothing(void **stat
     EVENTUALLY(3000, atomic_load(&worker.ended));
     assert_int_equal(hf_worker_unreturned(worker.worker), 1);
     assert_int_equal(card("running"), 0);
-    assert_true((double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a") == due);
+    assert_true((double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a") ==
+                due);
     assert_null(strstr(record_of("a"), "attempts"));
     atomic_store(&worker.gate, true);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
@@ -391,7 +401,8 @@ static void a_lock_that_is_taken_away_is_told_once_and_finishes_nothing(void **s
     EVENTUALLY(2000, atomic_load(&worker.started) == 1);
     hf_fixture_command(&queue.redis, "DEL hf:{q}:lock:a");
     EVENTUALLY(2000, hf_worker_rig_said(&worker, "outcome=lost") == 1);
-    EVENTUALLY(2000, atomic_load(&worker.asked_to_stop)); /* the handler looks by itself */
+    EVENTUALLY(2000,
+               atomic_load(&worker.asked_to_stop)); /* the handler looks by itself */
     assert_int_equal(jobs_left(), 1);
     atomic_store(&worker.gate, true); /* its verdict is refused; then it is taken over */
     EVENTUALLY(4000, meta("done") == 1);
@@ -410,7 +421,8 @@ static void a_suspect_runs_alone(void **state)
     }
     put("s", "gate", hf_rig_now(&queue) + 300);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000}, 0);
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000},
+                        0);
     EVENTUALLY(3000, meta("done") == 8);
     EVENTUALLY(3000, atomic_load(&worker.inside) == 1);
     for (int i = 0; i < 8; i++) {

@@ -60,8 +60,8 @@ static void on_line(hf_log_level level, const char *message, const hf_log_field 
         size_t len = (size_t)snprintf(line, HF_RIG_LINE, "%s", message);
         for (size_t i = 0; i < n && len + 1 < HF_RIG_LINE; i++) {
             if (fields[i].text != NULL)
-                len += (size_t)snprintf(line + len, HF_RIG_LINE - len, " %s=%s", fields[i].key,
-                                        fields[i].text);
+                len += (size_t)snprintf(line + len, HF_RIG_LINE - len, " %s=%s",
+                                        fields[i].key, fields[i].text);
             else
                 len += (size_t)snprintf(line + len, HF_RIG_LINE - len, " %s=%lld",
                                         fields[i].key, (long long)fields[i].number);

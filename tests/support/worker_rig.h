@@ -1,8 +1,8 @@
-/* worker_rig.h - a worker in a thread of the test's, with C handlers that do what the payload
- * says, and its log counted.
+/* worker_rig.h - a worker in a thread of the test's, with C handlers that do what the
+ * payload says, and its log counted.
  *
- * Payloads: "ok"; "fail"; "dead"; "gate" (waits until the rig's gate is opened, or until it is
- * asked to stop); "deaf" (waits for the gate alone). */
+ * Payloads: "ok"; "fail"; "dead"; "gate" (waits until the rig's gate is opened, or until
+ * it is asked to stop); "deaf" (waits for the gate alone). */
 #ifndef HF_TESTS_WORKER_RIG_H
 #define HF_TESTS_WORKER_RIG_H
 
@@ -25,8 +25,8 @@ typedef struct hf_worker_rig {
     size_t n_lines;
 } hf_worker_rig;
 
-/* Zero options are the defaults, but a lease of 1 s, backoff of 50 ms, concurrency 4, the queue
- * "q" and url. Jobs of type "t" are taken, with timeout_ms. */
+/* Zero options are the defaults, but a lease of 1 s, backoff of 50 ms, concurrency 4, the
+ * queue "q" and url. Jobs of type "t" are taken, with timeout_ms. */
 void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
                          uint32_t timeout_ms);
 /* Stops it and waits; answers what hf_worker_run() said. */
