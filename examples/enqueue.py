@@ -1,0 +1,27 @@
+#!/usr/bin/python3
+"""Puts jobs into a queue without the library: enqueue.py QUEUE TYPE PAYLOAD...
+
+Whether a job is accepted is decided by the script share/holdfast/lua/enqueue.lua, which
+`holdfast script enqueue` prints as well; its first lines say what it takes and answers."""
+import json, os, secrets, sys, time
+import redis  # Debian: python3-redis
+
+LUA = os.environ.get("HOLDFAST_LUA", "/usr/local/share/holdfast/lua")
+
+
+def enqueue(r, queue, job_type, payloads, delay_ms=0):
+    """Returns the ids of the new jobs. All of them are accepted, or none."""
+    with open(f"{LUA}/enqueue.lua", "rb") as file:
+        script = r.register_script(file.read())  # EVALSHA; loaded where it is not known
+    r.sadd("hf:queues", queue)  # so that tools find the queue
+    ids, jobs = [], []
+    for payload in payloads:
+        ids.append(f"{time.time_ns():016x}{secrets.token_hex(5)}")  # rises: first in, first out
+        head = {"v": 1, "type": job_type, "created": time.time_ns() // 1000000}
+        jobs += [ids[-1], -delay_ms, json.dumps(head) + "\n" + payload]
+    script(keys=[f"hf:{{{queue}}}:"], args=["", 0, 0, 0, 0, *jobs])
+    return ids
+
+
+r = redis.Redis.from_url(os.environ.get("REDIS_URL", "redis://localhost:6379/0"))
+print(*enqueue(r, sys.argv[1], sys.argv[2], sys.argv[3:]), sep="\n")

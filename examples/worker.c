@@ -1,0 +1,60 @@
+/* worker.c - a worker whose handlers are C functions: worker [URL [burst]]. INT and TERM
+ * end it after the jobs that run; with `burst` it ends when nothing is left. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <holdfast/worker.h>
+
+static hf_worker *worker; /* A signal handler gets no argument of ours. */
+static void on_signal(int number)
+{
+    (void)number;
+    hf_worker_stop(worker);
+}
+
+static hf_verdict send_email(hf_run *run, void *out)
+{
+    size_t len;
+    const char *address = hf_run_payload(run, &len);
+    if (memchr(address, '@', len) == NULL) {
+        hf_run_set_error(run, "no address"); /* to try again would not help */
+        return HF_VERDICT_DEAD;
+    }
+    fprintf(out, "%s: mail to %.*s\n", hf_run_id(run), (int)len, address);
+    return HF_VERDICT_DONE;
+}
+
+static hf_verdict make_report(hf_run *run, void *out)
+{
+    size_t len, words = 0;
+    const char *text = hf_run_payload(run, &len);
+    for (size_t i = 0; i < len && !hf_run_stopping(run); i++)
+        words += text[i] != ' ' && (i == 0 || text[i - 1] == ' ');
+    if (hf_run_stopping(run)) /* its lock is lost, or the worker is being stopped */
+        return HF_VERDICT_RETRY;
+    fprintf(out, "%s: report of %zu words\n", hf_run_id(run), words);
+    return HF_VERDICT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    const hf_worker_queue queue = {.name = "default"};
+    hf_worker_opts opts = {.url = argv[1], .queues = &queue, .n_queues = 1};
+    opts.burst = argc > 2;
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_err err = hf_worker_new(&worker, &opts, detail);
+    if (err == HF_OK)
+        err = hf_worker_handle(worker, "email.send", 30000, send_email, stdout);
+    if (err == HF_OK)
+        err = hf_worker_handle(worker, "report.make", 60000, make_report, stdout);
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    if (err == HF_OK)
+        err = hf_worker_run(worker, detail); /* until it is stopped */
+    if (err != HF_OK)
+        fprintf(stderr, "worker: %s: %s\n", hf_err_text(err), detail);
+    hf_worker_free(worker);
+    return err == HF_OK ? 0 : 1;
+}

@@ -1,0 +1,239 @@
+/* test_examples.c - every example does what its first lines say: each is run as a reader
+ * would run it, against a private server, and what it prints is read. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "holdfast/admin.h"
+#include "tests/support/eventually.h"
+#include "tests/support/proc.h"
+#include "tests/support/redis_fixture.h"
+
+enum { RUN_MS = 20000, TEXT_SIZE = 16384, PATH_SIZE = 512, ARGS_MAX = 8 };
+
+static hf_fixture redis;
+static char out_path[PATH_SIZE], url_env[PATH_SIZE], lua_env[PATH_SIZE],
+    outbox_env[PATH_SIZE];
+static char text[TEXT_SIZE]; /* what the last program printed */
+
+static int up(void **state)
+{
+    (void)state;
+    hf_fixture_start(&redis, NULL);
+    (void)snprintf(out_path, sizeof out_path, "%s/out", redis.dir);
+    (void)snprintf(url_env, sizeof url_env, "REDIS_URL=%s", redis.url);
+    (void)snprintf(lua_env, sizeof lua_env, "HOLDFAST_LUA=%s/lua", HF_TEST_BUILD);
+    (void)snprintf(outbox_env, sizeof outbox_env, "OUTBOX=%s", redis.dir);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_fixture_stop(&redis);
+    return 0;
+}
+
+/* Runs it where a reader stands, in the root of the sources. */
+static int run(const char *const *args)
+{
+    const char *const env[] = {url_env, lua_env, outbox_env, NULL};
+    (void)unlink(out_path);
+    int status = hf_proc_run(&(hf_proc_options){.args = args,
+                                                .env = env,
+                                                .out = out_path,
+                                                .err = out_path,
+                                                .dir = HF_TEST_SOURCE},
+                             RUN_MS);
+    (void)hf_read_file(out_path, text, sizeof text);
+    return status;
+}
+
+#define RUN(...) run((const char *const[]){__VA_ARGS__, NULL})
+
+static void assert_printed(const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("'%s' is not in '%s'", part, text);
+}
+
+/* The word after `before` on its line: an id. */
+static void word_after(const char *before, char word[HF_ID_SIZE])
+{
+    const char *at = strstr(text, before);
+    if (at == NULL)
+        fail_msg("'%s' is not in '%s'", before, text);
+    else
+        (void)snprintf(word, HF_ID_SIZE, "%.*s", (int)strcspn(at + strlen(before), " \n"),
+                       at + strlen(before));
+}
+
+/* `holdfast worker -c examples/handlers.yaml`, until nothing is left to do. */
+static void run_handlers(void)
+{
+    assert_int_equal(
+        RUN(HF_TEST_COMMAND, "worker", "-c", "examples/handlers.yaml", "--burst"), 0);
+}
+
+static void skip_without(const char *program, const char *arg)
+{
+    const char *const args[] = {program, "-c", arg, NULL};
+    if (hf_proc_run(&(hf_proc_options){.args = args, .err = "/dev/null"}, RUN_MS) != 0)
+        skip();
+}
+
+/* ---- C ---- */
+
+static void the_service_prints_an_id_for_each_job_and_the_worker_runs_them(void **state)
+{
+    (void)state;
+    char later[HF_ID_SIZE], report[HF_ID_SIZE], line[2 * HF_ID_SIZE];
+    assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_service", redis.url), 0);
+    assert_printed("email.send welcome-ada accepted\n");
+    assert_printed("email.send welcome-ada existed\n");
+    word_after("accepted\nemail.send ", later);
+    word_after("report.make ", report);
+    assert_int_equal(strlen(later), 26);
+    assert_int_equal(strlen(report), 26);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{default}:schedule"), 5);
+
+    assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_worker", redis.url, "burst"),
+                     0);
+    assert_printed("welcome-ada: mail to ada@example.com\n");
+    (void)snprintf(line, sizeof line, "%s: mail to ada@example.com\n", later);
+    assert_printed(line);
+    (void)snprintf(line, sizeof line, "%s: report of 4 words\n", report);
+    assert_printed(line);
+    assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{default}:jobs"), 0);
+}
+
+static void the_worker_buries_what_can_never_work(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        RUN(HF_TEST_COMMAND, "enqueue", "email.send", "nobody", "--id", "bad"), 0);
+    assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_worker", redis.url, "burst"),
+                     0);
+    assert_string_equal(text, "");
+    assert_int_equal(RUN(HF_TEST_COMMAND, "job", "show", "bad", "--json"), 0);
+    assert_printed("\"state\":\"dead\"");
+    assert_printed("no address");
+}
+
+static void the_worker_ends_with_0_when_it_is_told_to(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGTERM, SIGINT};
+    const char *const args[] = {HF_TEST_BUILD "/examples/example_worker", redis.url,
+                                NULL};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        hf_proc worker;
+        hf_fixture_command(&redis, "FLUSHALL");
+        hf_proc_start(&worker, &(hf_proc_options){.args = args, .out = out_path});
+        EVENTUALLY(5000, hf_fixture_number(&redis, "EXISTS hf:{default}:workers") == 1);
+        hf_proc_signal(&worker, signals[i]);
+        assert_true(hf_proc_wait(&worker, RUN_MS));
+        assert_int_equal(worker.status, 0);
+    }
+}
+
+static void the_service_says_when_redis_is_away(void **state)
+{
+    (void)state;
+    hf_fixture_kill(&redis, SIGTERM);
+    assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_service", redis.url), 1);
+    assert_memory_equal(text, "service: ", 9);
+}
+
+/* ---- programs ---- */
+
+static void the_configuration_of_the_handlers_is_good(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(HF_TEST_COMMAND, "check", "-c", "examples/handlers.yaml"), 0);
+}
+
+static void the_shell_handler_writes_its_mail_or_buries_its_job(void **state)
+{
+    (void)state;
+    char path[PATH_SIZE], mail[256];
+    assert_int_equal(
+        RUN(HF_TEST_COMMAND, "enqueue", "email.send", "ada@example.com", "--id", "good"),
+        0);
+    assert_int_equal(
+        RUN(HF_TEST_COMMAND, "enqueue", "email.send", "nobody", "--id", "bad"), 0);
+    run_handlers();
+    assert_printed("mail to ada@example.com, attempt 1");
+    (void)snprintf(path, sizeof path, "%s/good.mail", redis.dir);
+    assert_string_equal(hf_read_file(path, mail, sizeof mail), "To: ada@example.com\n");
+    assert_int_equal(RUN(HF_TEST_COMMAND, "job", "show", "good"), 1);
+    assert_int_equal(RUN(HF_TEST_COMMAND, "job", "show", "bad", "--json"), 0);
+    assert_printed("\"state\":\"dead\"");
+    assert_printed("no address: nobody");
+}
+
+static void the_python_handler_gives_each_verdict(void **state)
+{
+    (void)state;
+    skip_without("/usr/bin/python3", "import json");
+    assert_int_equal(
+        RUN(HF_TEST_COMMAND, "enqueue", "report.make", "one two", "--id", "good"), 0);
+    assert_int_equal(
+        RUN(HF_TEST_COMMAND, "enqueue", "report.make", "busy now", "--id", "busy"), 0);
+    assert_int_equal(RUN(HF_TEST_COMMAND, "enqueue", "report.make", " ", "--id", "empty"),
+                     0);
+    run_handlers();
+    assert_printed("report of 2 words, fence ");
+    assert_printed("the printer is busy");
+    assert_int_equal(RUN(HF_TEST_COMMAND, "queue", "show", "default", "--json"), 0);
+    assert_printed("\"done\":2");
+    assert_printed("\"dead\":1");
+    assert_int_equal(RUN(HF_TEST_COMMAND, "job", "show", "empty", "--json"), 0);
+    assert_printed("nothing to report");
+}
+
+/* ---- another language ---- */
+
+static void jobs_from_python_are_as_good_as_any(void **state)
+{
+    (void)state;
+    char first[HF_ID_SIZE], second[HF_ID_SIZE];
+    skip_without("/usr/bin/python3", "import redis");
+    assert_int_equal(RUN("/usr/bin/python3", "examples/enqueue.py", "default",
+                         "email.send", "ada@example.com",
+                         "gr\xC3\xBC\xC3\x9F@example.com"),
+                     0);
+    assert_int_equal(strlen(text), 2 * 27);
+    (void)snprintf(first, sizeof first, "%.26s", text);
+    (void)snprintf(second, sizeof second, "%.26s", text + 27);
+    assert_true(strcmp(first, second) < 0);
+    assert_int_equal(RUN(HF_TEST_COMMAND, "doctor"), 0);
+    assert_int_equal(RUN(HF_TEST_COMMAND, "queue", "list"), 0);
+    assert_printed("default");
+    assert_int_equal(RUN(HF_TEST_COMMAND, "job", "show", second, "--payload"), 0);
+    assert_printed("gr\xC3\xBC\xC3\x9F@example.com");
+    assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_worker", redis.url, "burst"),
+                     0);
+    assert_printed(first);
+    assert_printed("mail to gr\xC3\xBC\xC3\x9F@example.com");
+    assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{default}:jobs"), 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(the_service_prints_an_id_for_each_job_and_the_worker_runs_them),
+        CASE(the_worker_buries_what_can_never_work),
+        CASE(the_worker_ends_with_0_when_it_is_told_to),
+        CASE(the_service_says_when_redis_is_away),
+        CASE(the_configuration_of_the_handlers_is_good),
+        CASE(the_shell_handler_writes_its_mail_or_buries_its_job),
+        CASE(the_python_handler_gives_each_verdict),
+        CASE(jobs_from_python_are_as_good_as_any),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
