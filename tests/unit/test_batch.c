@@ -1,0 +1,235 @@
+/* test_batch.c - how jobs gather: what a batch holds, who may join it, in which order
+ * batches wait. No server, no threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "producer/inbox.h"
+
+#define MS HF_MS_NS
+
+static hf_inbox inbox;
+
+static int up(void **state)
+{
+    (void)state;
+    const hf_producer_opts opts = {
+        .ns = "hf", .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
+    return hf_inbox_init(&inbox, &opts) == HF_OK ? 0 : -1;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_inbox_done(&inbox);
+    return 0;
+}
+
+static void nobody(const hf_enqueue_result *result, const char *detail, void *arg)
+{
+    (void)result;
+    (void)detail;
+    (void)arg;
+}
+
+/* One call of n jobs like `job`; whether it began a batch. */
+static bool join(const hf_job *job, size_t n, uint64_t now_ns, uint64_t deadline_ms)
+{
+    bool begun;
+    hf_job jobs[100];
+    for (size_t i = 0; i < n; i++)
+        jobs[i] = *job;
+    const hf_intake in = {.jobs = jobs,
+                          .n = n,
+                          .bytes = n * 200,
+                          .now_ns = now_ns,
+                          .deadline_ns = now_ns + deadline_ms * MS,
+                          .numbering = HF_NUMBERS_OURS};
+    const hf_part part = {.n = n, .taken_ns = now_ns, .cb = nobody};
+    assert_int_equal(hf_inbox_join(&inbox, &in, &part, &begun), HF_OK);
+    return begun;
+}
+
+static hf_batch *take(void)
+{
+    uint64_t later;
+    hf_batch *batch = hf_inbox_take(&inbox, 0, UINT64_MAX, &later);
+    assert_non_null(batch);
+    return batch;
+}
+
+static void a_delay_shrinks_by_what_the_job_has_waited(void **state)
+{
+    (void)state;
+    const hf_job delayed = {.type = "t", .id = "d", .delay_ms = 1000};
+    const hf_job at = {.type = "t", .id = "a", .at_ms = 77};
+    const hf_job soon = {.type = "t", .id = "s", .delay_ms = 10};
+    (void)join(&delayed, 1, 1000 * MS, 5000);
+    (void)join(&at, 1, 1100 * MS, 5000);
+    (void)join(&soon, 1, 1200 * MS, 5000);
+    (void)join(&delayed, 1, 1300 * MS, 5000); /* after the engine looked at the clock */
+    hf_batch *batch = take();
+    assert_int_equal(batch->n, 4);
+    assert_int_equal(hf_batch_seal(batch, 1250 * MS), HF_OK);
+    assert_int_equal(batch->items[0].due_ms, -750);
+    assert_int_equal(batch->items[1].due_ms, 77);
+    assert_int_equal(batch->items[2].due_ms, 0);
+    assert_int_equal(batch->items[3].due_ms, -1000);
+    assert_string_equal(batch->items[2].id, "s");
+    hf_batch_free(batch);
+}
+
+static void a_batch_takes_jobs_up_to_its_bounds(void **state)
+{
+    (void)state;
+    const hf_job job = {.type = "t"};
+    const hf_job other = {.queue = "other", .type = "t"};
+    assert_true(join(&job, 100, 0, 5000));
+    for (int i = 0; i < 9; i++) {
+        assert_false(join(&job, 100, 0, 5000));
+        assert_int_equal(join(&other, 1, 0, 5000), i == 0);
+    }
+    assert_true(join(&job, 1, 0, 5000));
+    hf_batch *batch = take();
+    assert_int_equal(batch->n, HF_SHARED_JOBS);
+    assert_int_equal(batch->charge, HF_SHARED_JOBS * 200);
+    hf_batch_free(batch);
+    batch = take();
+    assert_string_equal(batch->lane->queue.name, "other");
+    hf_batch_free(batch);
+    assert_true(join(&other, 1, 0, 5000)); /* what was taken is not joined any more */
+}
+
+/* A request has one deadline, and it must be about that of each of its calls. */
+static void only_calls_of_about_the_same_deadline_share(void **state)
+{
+    (void)state;
+    const hf_job job = {.type = "t"};
+    assert_true(join(&job, 1, 1000 * MS, 1600));
+    assert_false(join(&job, 1, 1100 * MS, 1600)); /* a sixteenth later */
+    assert_true(join(&job, 1, 1101 * MS, 1600));
+    assert_false(join(&job, 1, 1100 * MS, 1600)); /* threads come in any order */
+    assert_true(join(&job, 1, 1101 * MS, 1598));
+    assert_true(join(&job, 1, 1101 * MS, 100));
+}
+
+static void an_open_batch_waits_for_company_and_not_long(void **state)
+{
+    (void)state;
+    uint64_t later = 0;
+    const hf_job job = {.type = "t"};
+    (void)join(&job, 1, 1000 * MS, 5000);
+    assert_null(hf_inbox_take(&inbox, MS, 1000 * MS, &later));
+    assert_int_equal(later, 1001 * MS);
+    hf_batch *batch = hf_inbox_take(&inbox, MS, 1001 * MS, &later);
+    assert_non_null(batch);
+    hf_inbox_put_back(&inbox, batch); /* it is closed now and waits no more */
+    assert_ptr_equal(hf_inbox_take(&inbox, MS, 0, &later), batch);
+    hf_batch_free(batch);
+}
+
+static void refused_batches_go_back_in_their_order(void **state)
+{
+    (void)state;
+    static const char *const queues[] = {"a", "b", "c", "d"};
+    hf_batch *batches[4];
+    for (size_t i = 0; i < 4; i++) {
+        const hf_job job = {.queue = queues[i], .type = "t"};
+        (void)join(&job, 1, 0, 5000 + i);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        batches[i] = take();
+        batches[i]->number = i + 1;
+    }
+    hf_inbox_put_back(&inbox, batches[1]);
+    hf_inbox_put_back(&inbox, batches[0]);
+    hf_inbox_put_back(&inbox, batches[2]);
+    for (size_t i = 0; i < 4; i++) {
+        hf_batch *batch = take();
+        assert_string_equal(batch->lane->queue.name, queues[i]);
+        hf_batch_free(batch);
+    }
+}
+
+static void what_is_over_is_taken_out_and_no_more(void **state)
+{
+    (void)state;
+    hf_batches out = {NULL, NULL};
+    const hf_job a = {.queue = "a", .type = "t"}, b = {.queue = "b", .type = "t"};
+    bool idle;
+    (void)join(&a, 1, 0, 100);
+    (void)join(&b, 1, 0, 200);
+    assert_int_equal(hf_inbox_look(&inbox, &idle), 100 * MS);
+    hf_inbox_expire(&inbox, 100 * MS, &out);
+    assert_non_null(out.first);
+    assert_ptr_equal(out.first, out.last);
+    hf_batch_free(out.first);
+    assert_int_equal(hf_inbox_look(&inbox, &idle), 200 * MS);
+    assert_true(join(&a, 1, 0, 100));
+}
+
+static void the_buffer_is_bounded_by_jobs_and_bytes(void **state)
+{
+    (void)state;
+    const hf_job job = {.type = "t"};
+    hf_intake in = {.jobs = &job, .n = 5000, .bytes = 1, .numbering = HF_NUMBERS_OURS};
+    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_OK);
+    in.n = 1;
+    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_FULL);
+    hf_inbox_unreserve(&inbox, 1, 1);
+    in.bytes = (64 << 20) + 1;
+    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_FULL);
+    in.bytes = 64 << 20;
+    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_OK);
+    in.numbering = HF_NUMBERS_CALLERS;
+    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_INVALID);
+    inbox.closed = true;
+    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_CLOSED);
+}
+
+static void jobs_that_are_taken_back_leave_no_trace(void **state)
+{
+    (void)state;
+    hf_lane *lane;
+    assert_int_equal(hf_inbox_lane(&inbox, "q", &lane), HF_OK);
+    hf_batch *batch = hf_batch_new(lane);
+    assert_non_null(batch);
+    const hf_job job = {.type = "t", .payload = "pay", .payload_len = 3};
+    assert_int_equal(hf_batch_add(batch, &job, "one", 0, 5), HF_OK);
+    size_t len = batch->bytes.len;
+    assert_int_equal(hf_batch_add(batch, &job, "two", 1, 5), HF_OK);
+    hf_batch_rewind(batch, 1);
+    assert_int_equal(batch->n, 1);
+    assert_int_equal(batch->bytes.len, len);
+    assert_int_equal(hf_batch_add(batch, &job, "three", 1, 5), HF_OK);
+    assert_int_equal(hf_batch_end_part(batch, &(hf_part){.n = 2}), HF_OK);
+    assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
+    assert_string_equal(batch->items[1].id, "three");
+    assert_memory_equal((const char *)batch->items[1].record.ptr +
+                            batch->items[1].record.len - 4,
+                        "\npay", 4);
+    hf_batch_free(batch);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_delay_shrinks_by_what_the_job_has_waited),
+        TEST(a_batch_takes_jobs_up_to_its_bounds),
+        TEST(only_calls_of_about_the_same_deadline_share),
+        TEST(an_open_batch_waits_for_company_and_not_long),
+        TEST(refused_batches_go_back_in_their_order),
+        TEST(what_is_over_is_taken_out_and_no_more),
+        TEST(the_buffer_is_bounded_by_jobs_and_bytes),
+        TEST(jobs_that_are_taken_back_leave_no_trace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
