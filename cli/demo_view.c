@@ -200,10 +200,11 @@ static void draw_bar(picture *p, const hf_demo *d)
 {
     char part[BAR * 4];
     totals t = add_up(d);
+    long long settled = t.done + t.dead;
     const char *full = d->view.utf8 ? "\xE2\x94\x81" : "=",
                *rest = d->view.utf8 ? "\xE2\x94\x80" : "-";
     size_t done = (size_t)(t.done * BAR / HF_DEMO_JOBS);
-    size_t dead = (size_t)((t.done + t.dead) * BAR / HF_DEMO_JOBS) - done;
+    size_t dead = (size_t)(settled * BAR / HF_DEMO_JOBS) - done;
     hf_buf_text(&p->text, "  ");
     repeat(part, sizeof part, full, done);
     paint(p, GREEN, part);
@@ -211,7 +212,7 @@ static void draw_bar(picture *p, const hf_demo *d)
     paint(p, RED, part);
     repeat(part, sizeof part, rest, BAR - done - dead);
     paint(p, DIM, part);
-    hf_buf_printf(&p->text, "  %lld of %d", (long long)(t.done + t.dead), HF_DEMO_JOBS);
+    hf_buf_printf(&p->text, "  %lld of %d", settled, HF_DEMO_JOBS);
     end_row(p);
     end_row(p);
 }
