@@ -76,7 +76,7 @@ static size_t script_len;
 
 /* Remembers the first thing that is wrong; a lane is no thread in which a test can fail.
  */
-static void fault(lane *l, const char *format, ...)
+static void __attribute__((format(printf, 2, 3))) fault(lane *l, const char *format, ...)
 {
     va_list args;
     if (l->fault[0] != '\0')

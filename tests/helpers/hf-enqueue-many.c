@@ -12,8 +12,10 @@ int main(int argc, char **argv)
     hf_producer *producer = NULL;
     size_t n = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
     hf_job *jobs = calloc(n + 1, sizeof *jobs);
-    if (n == 0 || jobs == NULL)
+    if (n == 0 || jobs == NULL) {
+        free(jobs);
         return 2;
+    }
     for (size_t i = 0; i < n; i++)
         jobs[i] = (hf_job){.type = "work", .payload = "", .payload_len = 0};
     hf_err err = hf_producer_open(&producer, &(hf_producer_opts){.url = argv[1]}, detail);
