@@ -10,9 +10,13 @@ enum {
     IDS_AT_ONCE = 64
 };
 
+typedef struct sorted {
+    const hf_job *job;
+} sorted;
+
 typedef struct maker {
     const hf_handin *call;
-    const hf_job **order; /* the jobs by queue; NULL: as they are */
+    sorted *order; /* the jobs by queue; NULL: as they are */
     hf_batches made;
     char ids[IDS_AT_ONCE][HF_NEW_ID_SIZE];
     size_t ids_left;
@@ -20,12 +24,12 @@ typedef struct maker {
 
 static const hf_job *job_at(const maker *m, size_t i)
 {
-    return m->order != NULL ? m->order[i] : &m->call->in.jobs[i];
+    return m->order != NULL ? m->order[i].job : &m->call->in.jobs[i];
 }
 
 static int by_queue(const void *a, const void *b)
 {
-    const hf_job *x = *(const hf_job *const *)a, *y = *(const hf_job *const *)b;
+    const hf_job *x = ((const sorted *)a)->job, *y = ((const sorted *)b)->job;
     int different = strcmp(hf_job_queue(x), hf_job_queue(y));
     if (different != 0)
         return different;
@@ -39,7 +43,7 @@ static hf_err sort_by_queue(maker *m)
     if (m->order == NULL)
         return HF_NOMEM;
     for (size_t i = 0; i < in->n; i++)
-        m->order[i] = &in->jobs[i];
+        m->order[i].job = &in->jobs[i];
     qsort(m->order, in->n, sizeof *m->order, by_queue);
     return HF_OK;
 }
