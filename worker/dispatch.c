@@ -55,7 +55,7 @@ static bool suspect_waits(const hf_worker *w)
 uint32_t hf_dispatch_wanted(const hf_worker *w)
 {
     size_t target = w->opts.concurrency + ahead(w);
-    size_t have = w->held - w->settling;
+    size_t have = w->held - w->settling - w->struck.n;
     if (w->exclusive || have >= target || suspect_waits(w))
         return 0;
     size_t want = target - have;
@@ -65,6 +65,40 @@ uint32_t hf_dispatch_wanted(const hf_worker *w)
 }
 
 /* ---- programs ---- */
+
+/* Even before the loop has come to it. */
+static bool is_told_to_stop(const hf_worker *w)
+{
+    return w->phase != HF_SERVING || atomic_load(&w->stops) > 0;
+}
+
+/* systemd signals the whole control group: what fails after a stop was told to stop. And it may
+ * reach a program, and kill it, before it reaches us: nobody knows at once whether a signal that
+ * is not ours was meant for that program alone. */
+static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *result)
+{
+    bool failed = result->verdict != HF_VERDICT_DONE;
+    if (result->minder_failed || (failed && is_told_to_stop(w)))
+        run->released = true;
+    if (failed && !run->released && result->by_signal && !result->ended && !result->timed_out)
+        hf_run_push(&w->struck, run);
+    else
+        hf_run_finish(w, run);
+}
+
+void hf_dispatch_struck(hf_worker *w)
+{
+    uint64_t now = hf_boot_ns();
+    bool stop = is_told_to_stop(w);
+    for (hf_run *run = w->struck.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (!stop && run->ended_ns + HF_STRUCK_MS * HF_MS_NS > now)
+            continue;
+        run->released = run->released || stop;
+        hf_run_remove(&w->struck, run);
+        hf_run_finish(w, run);
+    }
+}
 
 static void on_program_done(const hf_program_result *result, void *arg)
 {
@@ -88,7 +122,7 @@ static void on_program_done(const hf_program_result *result, void *arg)
     hf_run_remove(&w->started, run);
     w->programs_out--;
     w->suspects_out -= run->suspect ? 1 : 0;
-    hf_run_finish(w, run);
+    judge_program(w, run, result);
     hf_life_turn(w);
 }
 
@@ -313,4 +347,5 @@ void hf_dispatch_tick(hf_worker *w)
         }
     }
     hf_pool_running(w->pool, on_running, &now);
+    hf_dispatch_struck(w);
 }

@@ -123,6 +123,7 @@ static void begin_stop(hf_worker *w)
         w->served[i].timer_ms = 0;
     hf_wake_give_back(w);
     hf_dispatch_release_waiting(w);
+    hf_dispatch_struck(w);
     hf_dispatch_ask_all(w);
 }
 
