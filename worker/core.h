@@ -34,8 +34,8 @@ enum {
     HF_AHEAD_MAX = 800,   /* jobs claimed ahead */
     HF_AHEAD_MS = 3,      /* so much work is claimed ahead for each slot */
     HF_AHEAD_KEEP_MS =
-        100, /* a job claimed ahead that has not started by then is released */
-    HF_STRUCK_MS = 100,          /* so long after a signal to a program its own may reach us */
+        100,            /* a job claimed ahead that has not started by then is released */
+    HF_STRUCK_MS = 100, /* so long after a signal to a program its own may reach us */
     HF_NO_HANDLER_MS = 10000, /* a job that nobody here takes comes again after this */
     HF_NO_HANDLER_END_MS = 3600000, /* so long after it was due it is dead */
     HF_WAIT_MS = 5000,              /* a blocking call; half a lease if that is shorter */
@@ -183,7 +183,7 @@ struct hf_worker {
     size_t suspects_out; /* suspects among those */
     bool exclusive;      /* a suspect C job runs: nothing is started beside it */
     hf_run_list held_back, waiting, started;
-    hf_run_list struck;              /* programs that a signal of somebody else's has ended */
+    hf_run_list struck;      /* programs that a signal of somebody else's has ended */
     double mean_run_ns;      /* of C handlers, smoothed */
     uint64_t tick_ns;        /* the last tick; 0: none yet */
     uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
@@ -225,7 +225,7 @@ uint32_t hf_dispatch_slots(const hf_worker *w);  /* how many could start at once
 void hf_dispatch_returned(hf_worker *w);         /* C handlers came back */
 void hf_dispatch_tick(hf_worker *w);
 void hf_dispatch_release_waiting(hf_worker *w);
-void hf_dispatch_struck(hf_worker *w);      /* whose fault was it? */
+void hf_dispatch_struck(hf_worker *w);  /* whose fault was it? */
 void hf_dispatch_ask_all(hf_worker *w); /* what runs: to stop */
 void hf_dispatch_kill(hf_worker *w);    /* programs: at once */
 void hf_dispatch_abandon(hf_worker *w); /* releases the jobs of handlers that stay away */
@@ -272,6 +272,16 @@ void hf_life_refused(hf_worker *w, hf_err err, const char *detail);
  * callback calls it itself, because the loop blocks before it comes to the end of a turn.
  */
 void hf_life_turn(hf_worker *w);
+
+/* -- server.c -- */
+void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg);
+void hf_server_start_over(uv_timer_t *timer);
+
+/* -- ending.c -- */
+void hf_end_stops(hf_worker *w, unsigned stops); /* so many calls of hf_worker_stop() */
+void hf_end_take_down(hf_worker *w);
+void hf_end_close_all(hf_worker *w);
+void hf_end_forget_held(hf_worker *w); /* what could not be settled any more */
 
 /* -- report.c -- */
 void hf_report(hf_worker *w, hf_log_level level, const char *message,

@@ -1,0 +1,118 @@
+/* server.c - what a worker does when its Redis comes, goes, and comes back as another.
+ *
+ * At the start a Redis that cannot be used ends the worker with the reason; later it
+ * waits for a better one. After each reconnect every queue is claimed once, and no crash
+ * is counted for a lease: Redis was away, not the holders. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "worker/core.h"
+
+static void on_written(const hf_answer *answer, void *arg)
+{
+    (void)answer; /* done again after the next reconnect */
+    (void)arg;
+}
+
+/* HF_OK, or why this Redis is not fit. */
+static hf_err fit(hf_worker *w)
+{
+    const hf_server_info *info = hf_client_server(w->client);
+    if (info->policy[0] != '\0' && strcmp(info->policy, "noeviction") != 0) {
+        snprintf(w->detail, sizeof w->detail,
+                 "expected maxmemory-policy noeviction, found %s: locks would be evicted "
+                 "first",
+                 info->policy);
+        return HF_POLICY;
+    }
+    if (strcmp(info->role, "slave") == 0) {
+        snprintf(w->detail, sizeof w->detail, "expected a primary, found a replica");
+        return HF_READONLY;
+    }
+    return HF_OK;
+}
+
+static void note_server(hf_worker *w)
+{
+    const hf_server_info *info = hf_client_server(w->client);
+    bool changed = w->connected_before && (strcmp(w->run_id, info->run_id) != 0 ||
+                                           strcmp(w->replid, info->replid) != 0);
+    if (!w->connected_before && !info->aof && !info->rdb)
+        hf_report_text(w, HF_LOG_WARN, "Redis keeps nothing on disk: jobs end with it",
+                       NULL, NULL);
+    if (changed) {
+        hf_report_text(w, HF_LOG_WARN,
+                       "Redis was restarted or replaced: leases are verified", "run_id",
+                       info->run_id);
+        hf_watchdog_verify(w->watchdog);
+    }
+    if (w->connected_before)
+        w->forgive_until_ns = hf_boot_ns() + w->opts.lease_ms * HF_MS_NS;
+    snprintf(w->run_id, sizeof w->run_id, "%s", info->run_id);
+    snprintf(w->replid, sizeof w->replid, "%s", info->replid);
+}
+
+static void tell_queues(hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_served; i++) {
+        hf_served *served = &w->served[i];
+        if (hf_op_register(w->client, &served->queue, on_written, w) != HF_OK)
+            return;
+        if (served->limits.has_limits &&
+            hf_op_file_limits(w->client, &served->queue, served->limits.max_running,
+                              served->limits.rate_limit, served->limits.rate_per_ms,
+                              on_written, w) != HF_OK)
+            return;
+    }
+}
+
+void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_worker *w = arg;
+    (void)client;
+    if (w->phase == HF_ENDED)
+        return;
+    if (err != HF_OK) {
+        if (w->phase == HF_STARTING && (err == HF_AUTH || err == HF_OLD)) {
+            w->result = err;
+            snprintf(w->detail, sizeof w->detail, "%s", detail);
+            hf_end_take_down(w);
+        } else if (w->phase != HF_STARTING) {
+            hf_report_text(w, HF_LOG_ERROR, "Redis is away", "error", detail);
+        }
+        return;
+    }
+    err = fit(w);
+    if (err != HF_OK && w->phase == HF_STARTING) {
+        w->result = err;
+        hf_end_take_down(w);
+        return;
+    }
+    if (err != HF_OK)
+        hf_report_text(w, HF_LOG_ERROR, "this Redis is not fit", "error", w->detail);
+    note_server(w);
+    if (w->connected_before)
+        hf_report_text(w, HF_LOG_INFO, "Redis is back", NULL, NULL);
+    w->connected_before = true;
+    tell_queues(w);
+    if (w->phase == HF_STARTING) {
+        w->phase = HF_SERVING;
+        uv_timer_stop(&w->phase_timer);
+        uv_timer_start(&w->beat, on_beat_timer, 20, HF_BEAT_MS);
+        hf_report_text(w, HF_LOG_INFO, "serving", "worker", w->id);
+    }
+    hf_claim_all(w, true);
+    w->alive_at_ns = 0;
+    hf_wake_check(w);
+    hf_life_turn(w);
+}
+
+void hf_server_start_over(uv_timer_t *timer)
+{
+    hf_worker *w = timer->data;
+    hf_err err = hf_client_status(w->client);
+    w->result = err == HF_OK ? HF_CONN : err;
+    snprintf(w->detail, sizeof w->detail, "%s", hf_client_detail(w->client));
+    hf_end_take_down(w);
+}
