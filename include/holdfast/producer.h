@@ -71,7 +71,8 @@ typedef struct hf_producer_opts {
     uint32_t payload_max;        /* bytes: HF_PAYLOAD_DEFAULT */
     uint32_t buffer_jobs;        /* jobs not yet answered: 10000 */
     size_t buffer_bytes;         /* bytes of them: 64 MiB */
-    const char *run;     /* a producer id to go on with (a name); NULL: a new one */
+    const char *run;     /* a producer id to go on with (a name), for numbered calls
+                            only; NULL: a new one */
     int64_t remember_ms; /* how long Redis remembers what this producer has sent;
                             0: twice deadline_ms, and forgotten at a clean close */
 } hf_producer_opts;
@@ -95,22 +96,26 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue(hf_producer *producer, const hf_job *job,
 /* Takes n jobs (1..HF_BATCH_JOBS), which may be of several queues; those of one queue are
  * accepted all or none. Waits for the answers at most deadline_ms (0: the producer's) and
  * fills results[0..n) when it is not NULL. Only for a producer with its own thread, and
- * not from inside a callback.
+ * not from inside a callback. Calls whose deadlines lie close together share requests,
+ * and then the first deadline: a call may be given up a sixteenth of its time early.
  *
- * HF_OK: each job was accepted or existed. HF_INVALID, HF_TOOBIG, HF_FULL, HF_FORKED:
- * nothing was taken. Else the worst answer of any job: a fault, HF_TIMEOUT, or HF_UNSURE.
- * `detail` (may be NULL) says more. */
+ * HF_OK: each job was accepted or existed. HF_INVALID, HF_TOOBIG, HF_FULL, HF_CLOSED,
+ * HF_FORKED, HF_NOMEM: nothing was taken. Else the worst answer of any job: a fault (that
+ * of a server that refused until the deadline, or one that waiting would not put right),
+ * HF_TIMEOUT, or HF_UNSURE. `detail` (may be NULL) says more. */
 HF_API HF_MUSTCHECK hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs,
                                            size_t n, hf_enqueue_result *results,
                                            uint32_t deadline_ms,
                                            char detail[HF_DETAIL_SIZE]);
 
-/* Sends n jobs of one queue (1..HF_BATCH_JOBS) as request `number` of this producer (1,
- * 2,
- * ... rising within one queue; not mixed with the calls above), all or none, and waits as
- * hf_enqueue_wait() does. A number that Redis remembers as executed changes nothing and
- * answers HF_OK for each job: so a file can be sent again. Ids left NULL are made from
- * the producer's id and `first` + the job's place, the same each time. */
+/* Sends n jobs of one queue (1..HF_BATCH_JOBS) as request `number` of this producer, all
+ * or none, and waits as hf_enqueue_wait() does. A number that Redis remembers as executed
+ * changes nothing and answers HF_OK for each job: so a file can be sent again. Ids left
+ * NULL are made from the producer's id and `first` + the job's place, the same each time.
+ *
+ * Numbers begin at 1 and rise within a queue; one that has failed must succeed before a
+ * higher one is taken, and a producer that has sent with numbers does not send without
+ * them, nor the other way: else HF_INVALID. One call at a time: else HF_BUSY. */
 HF_API HF_MUSTCHECK hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs,
                                                size_t n, uint64_t number, uint64_t first,
                                                hf_enqueue_result *results,
@@ -121,8 +126,8 @@ HF_API const char *hf_producer_id(const hf_producer *producer);
 
 /* Takes nothing more, lets what was taken be answered until its deadline, then frees the
  * producer. With a loop: returns at once and calls cb (may be NULL) on the loop's thread
- * at the end. Without: returns at the end, cb was called before. NULL is fine, cb is
- * called. */
+ * at the end. Without: returns at the end, cb was called before; threads that wait have
+ * their answers by then, and no call may begin any more. NULL is fine, cb is called. */
 HF_API void hf_producer_close(hf_producer *producer, void (*cb)(void *arg), void *arg);
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "holdfast/producer.h"
+#include "producer/handle.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
@@ -318,13 +319,23 @@ static void calls_of_many_threads_share_requests(void **state)
     assert_true(requests() < total); /* so some have shared one */
 }
 
+/* Nothing of the public face tells that another thread's call is under way. */
+static size_t jobs_in(hf_producer *producer)
+{
+    hf_inbox *inbox = &producer->engine.inbox;
+    uv_mutex_lock(&inbox->lock);
+    size_t jobs = inbox->jobs;
+    uv_mutex_unlock(&inbox->lock);
+    return jobs;
+}
+
 /* Threads wait while another one closes: each gets its answer, and the producer is not
  * freed under their feet. */
 static void waiting_threads_are_answered_before_close_returns(void **state)
 {
     (void)state;
     static struct caller callers[THREADS];
-    hf_producer *producer = open_with((hf_producer_opts){.deadline_ms = 300});
+    hf_producer *producer = open_with((hf_producer_opts){.deadline_ms = 1000});
     const hf_job job = {.queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
@@ -334,14 +345,41 @@ static void waiting_threads_are_answered_before_close_returns(void **state)
         assert_int_equal(
             pthread_create(&callers[i].thread, NULL, call_often, &callers[i]), 0);
     }
-    /* Nothing but time tells that they wait; those that come later are told HF_CLOSED. */
-    hf_test_pause_ms(100);
+    EVENTUALLY(SOON_MS, jobs_in(producer) == 2 * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8));
     hf_producer_close(producer, NULL, NULL);
     for (unsigned i = 0; i < THREADS; i++) {
         assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
         assert_true(callers[i].last == HF_UNSURE || callers[i].last == HF_TIMEOUT);
     }
     hf_fixture_signal(&redis, SIGCONT);
+}
+
+static void *call_numbered(void *arg)
+{
+    struct caller *caller = arg;
+    const hf_job job = {.queue = "q", .type = "t"};
+    caller->last = hf_enqueue_numbered(caller->producer, &job, 1, 1, 0, NULL, NULL);
+    return NULL;
+}
+
+static void numbered_calls_come_one_at_a_time(void **state)
+{
+    (void)state;
+    const hf_job job = {.queue = "q", .type = "t"};
+    struct caller caller = {.producer =
+                                open_with((hf_producer_opts){.deadline_ms = 600})};
+    assert_int_equal(hf_enqueue_numbered(caller.producer, &job, 1, 1, 0, NULL, detail),
+                     HF_OK);
+    hf_fixture_signal(&redis, SIGSTOP);
+    assert_int_equal(pthread_create(&caller.thread, NULL, call_numbered, &caller), 0);
+    EVENTUALLY(SOON_MS, jobs_in(caller.producer) == 1);
+    const hf_job other = {.queue = "other", .type = "t"};
+    assert_int_equal(hf_enqueue_numbered(caller.producer, &other, 1, 1, 0, NULL, detail),
+                     HF_BUSY);
+    hf_fixture_signal(&redis, SIGCONT);
+    assert_int_equal(pthread_join(caller.thread, NULL), 0);
+    assert_int_equal(caller.last, HF_OK);
+    hf_producer_close(caller.producer, NULL, NULL);
 }
 
 struct held_up {
@@ -485,6 +523,7 @@ int main(void)
         TEST(opening_and_closing_leaves_no_thread_and_no_descriptor),
         TEST(calls_of_many_threads_share_requests),
         TEST(waiting_threads_are_answered_before_close_returns),
+        TEST(numbered_calls_come_one_at_a_time),
         TEST(a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever),
         TEST(after_a_fork_the_child_is_refused_and_the_parent_goes_on),
         TEST(a_host_with_the_default_sigpipe_survives_broken_connections),
