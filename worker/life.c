@@ -103,11 +103,6 @@ static void on_turn(uv_check_t *check)
     hf_life_turn(check->data);
 }
 
-static void on_beat_timer(uv_timer_t *timer)
-{
-    hf_wake_beat(timer->data);
-}
-
 /* ---- from other threads ---- */
 
 static void on_async(uv_async_t *async)

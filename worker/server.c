@@ -67,6 +67,11 @@ static void tell_queues(hf_worker *w)
     }
 }
 
+static void on_beat_timer(uv_timer_t *timer)
+{
+    hf_wake_beat(timer->data);
+}
+
 void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_worker *w = arg;
