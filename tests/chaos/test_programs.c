@@ -549,9 +549,14 @@ static void who_left_the_group_cannot_hold_the_verdict_back(void **state)
 {
     (void)state;
     outcome o;
+    char script[512];
+    snprintf(script, sizeof script,
+             "setsid sh -c 'touch %s/left; sleep 5' & echo here; "
+             "while [ ! -e %s/left ]; do sleep 0.01; done; exit 7",
+             dir, dir);
     uint64_t from_ms = hf_test_now_ms();
-    run_simply(&o, "setsid sleep 3 & echo here; exit 7");
-    assert_true(hf_test_now_ms() - from_ms < 2000);
+    run_simply(&o, script);
+    assert_true(hf_test_now_ms() - from_ms < 4000);
     assert_int_equal(o.result.status, 7);
     assert_true(has_line(&o, 1, "here"));
     forget(&o);
