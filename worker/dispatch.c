@@ -72,15 +72,16 @@ static bool is_told_to_stop(const hf_worker *w)
     return w->phase != HF_SERVING || atomic_load(&w->stops) > 0;
 }
 
-/* systemd signals the whole control group: what fails after a stop was told to stop. And it may
- * reach a program, and kill it, before it reaches us: nobody knows at once whether a signal that
- * is not ours was meant for that program alone. */
+/* systemd signals the whole control group: what fails after a stop was told to stop. And
+ * it may reach a program, and kill it, before it reaches us: nobody knows at once whether
+ * a signal that is not ours was meant for that program alone. */
 static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *result)
 {
     bool failed = result->verdict != HF_VERDICT_DONE;
     if (result->minder_failed || (failed && is_told_to_stop(w)))
         run->released = true;
-    if (failed && !run->released && result->by_signal && !result->ended && !result->timed_out)
+    if (failed && !run->released && result->by_signal && !result->ended &&
+        !result->timed_out)
         hf_run_push(&w->struck, run);
     else
         hf_run_finish(w, run);
@@ -114,11 +115,6 @@ static void on_program_done(const hf_program_result *result, void *arg)
         run->has_retry_in = true;
         run->delay_ms = result->retry_in_ms;
     }
-    /* systemd signals the whole control group: what fails after a stop was told to stop.
-     */
-    bool stopped = w->phase != HF_SERVING || w->stops_seen > 0;
-    if (result->minder_failed || (stopped && result->verdict != HF_VERDICT_DONE))
-        run->released = true;
     hf_run_remove(&w->started, run);
     w->programs_out--;
     w->suspects_out -= run->suspect ? 1 : 0;
