@@ -126,7 +126,7 @@ static bool scan_number(const char **at, const char *end, int64_t *out)
 static bool scan_field(const char **at, const char *end, header *head)
 {
     hf_bytes name, text;
-    int64_t number;
+    int64_t number = 0;
     if (!scan_string(at, end, &name) || *at == end || *(*at)++ != ':')
         return false;
     bool is_text = *at != end && **at == '"';
