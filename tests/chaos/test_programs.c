@@ -551,14 +551,17 @@ static void who_left_the_group_cannot_hold_the_verdict_back(void **state)
     outcome o;
     char script[512];
     snprintf(script, sizeof script,
-             "setsid sh -c 'touch %s/left; sleep 5' & echo here; "
-             "while [ ! -e %s/left ]; do sleep 0.01; done; exit 7",
+             "setsid sh -c 'echo $$; touch %s/left; exec sleep 60' & "
+             "while [ ! -e %s/left ]; do sleep 0.01; done; echo here; exit 7",
              dir, dir);
     uint64_t from_ms = hf_test_now_ms();
     run_simply(&o, script);
     assert_true(hf_test_now_ms() - from_ms < 4000);
     assert_int_equal(o.result.status, 7);
     assert_true(has_line(&o, 1, "here"));
+    pid_t left = pid_in_line(&o, 0);
+    assert_true(left > 1 && hf_pid_alive(left));
+    assert_int_equal(kill(left, SIGKILL), 0);
     forget(&o);
 }
 
