@@ -20,7 +20,6 @@ typedef struct service {
     hf_log log;
     hf_worker_queue queues[HF_CONFIG_QUEUES_MAX];
     size_t n_queues;
-    char minder[EXE_SIZE];
     sigset_t signals;
     pthread_t thread; /* of the signals */
     atomic_bool over; /* hf_worker_run() has come back */
@@ -143,14 +142,6 @@ static int refuse_without_handlers(const hf_cli *cli)
         "none");
 }
 
-/* The command itself is its minder; without a name of its own it is looked for in PATH.
- */
-static void find_minder(service *s)
-{
-    ssize_t n = readlink("/proc/self/exe", s->minder, sizeof s->minder - 1);
-    s->minder[n > 0 ? n : 0] = '\0';
-}
-
 static hf_err make_worker(service *s, char detail[HF_DETAIL_SIZE])
 {
     const hf_config *config = s->cli->config;
@@ -164,7 +155,9 @@ static hf_err make_worker(service *s, char detail[HF_DETAIL_SIZE])
     opts.concurrency =
         (uint32_t)hf_argv_number(s->cli->args, "concurrency", opts.concurrency);
     opts.burst = hf_argv_has(s->cli->args, "burst");
-    opts.minder = s->minder[0] != '\0' ? s->minder : NULL;
+    /* The command is its own minder; so named, it is found even after an upgrade has
+     * replaced the file. */
+    opts.minder = "/proc/self/exe";
     opts.log = hf_log_write;
     opts.log_arg = &s->log;
     hf_err err = hf_worker_new(&s->worker, &opts, detail);
@@ -200,7 +193,6 @@ int hf_cmd_worker(hf_cli *cli)
     int code = take_queues(&s);
     if (code != HF_EXIT_OK)
         return code;
-    find_minder(&s);
     block_signals(&s);
     hf_log_init(&s.log, stderr, cli->config);
     hf_err err = make_worker(&s, detail);

@@ -115,15 +115,19 @@ hf_err hf_worker_rig_stop(hf_worker_rig *rig)
     atomic_store(&rig->gate, true);
     hf_worker_free(rig->worker);
     pthread_mutex_destroy(&rig->lock);
+    rig->stopped = true;
     return rig->result;
 }
 
 size_t hf_worker_rig_said(hf_worker_rig *rig, const char *text)
 {
     size_t n = 0;
-    pthread_mutex_lock(&rig->lock);
+    bool alone = rig->stopped; /* then its mutex is gone as well */
+    if (!alone)
+        pthread_mutex_lock(&rig->lock);
     for (size_t i = 0; i < rig->n_lines; i++)
         n += strstr(rig->lines[i], text) != NULL ? 1 : 0;
-    pthread_mutex_unlock(&rig->lock);
+    if (!alone)
+        pthread_mutex_unlock(&rig->lock);
     return n;
 }

@@ -20,6 +20,7 @@ typedef struct hf_worker_rig {
     hf_err result;
     atomic_int started, returned, most_at_once, inside;
     atomic_bool gate, ended, asked_to_stop;
+    bool stopped;
     pthread_mutex_t lock;
     char lines[HF_RIG_LINES][HF_RIG_LINE]; /* "message key=value ..." */
     size_t n_lines;
