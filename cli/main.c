@@ -1,9 +1,11 @@
 /* main.c - the command `holdfast`: finds out what is asked for, does it, and says how it
  * went by its exit code. Everything it can do is in the table of commands.c. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/help.h"
@@ -17,7 +19,9 @@ static int flush_output(const hf_cli *cli, int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    if (errno == EPIPE)
+    /* errno may be of a later call than the one that failed; the pipe itself is asked. */
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    if (errno == EPIPE || (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0))
         return EXIT_PIPE;
     return hf_cli_say(cli, HF_EXIT_BUG, "", "standard output cannot be written: %s",
                       strerror(errno));

@@ -227,6 +227,8 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
         char id[16];
         snprintf(id, sizeof id, "j%d", i);
         unsigned connections = hf_proxy_connections(&proxy);
+        EVENTUALLY(3000, strstr(hf_fixture_command(&queue.redis, "INFO clients"),
+                                "blocked_clients:1") != NULL);
         hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
         put(id, "ok", 0); /* its baton is popped at once, and the claim is held */
         EVENTUALLY(5000, hf_proxy_connections(&proxy) > connections);
