@@ -10,7 +10,7 @@
 #include "queue_scripts.h"
 
 enum {
-    WAIT_MARGIN_MS = 1000,       /* for the answer to a wait that ended */
+    WAIT_MARGIN_MS = 1000, /* for the answer to a wait that ended */
     CHECK_ARGS = 3,
     BEAT_ARGS = 3,
     LIMITS_ARGS = 5
