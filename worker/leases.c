@@ -152,7 +152,8 @@ static void on_lost(hf_worker *w, hf_run *run)
         return; /* the verdict's answer tells */
     if (!run->lost_told) {
         run->lost_told = true;
-        run->ended_ns = hf_boot_ns();
+        if (process != NULL)
+            run->ended_ns = hf_boot_ns();
         hf_report_run(w, run, "lost");
     }
     if (run->state == HF_STARTED) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "worker/core.h"
 
@@ -23,6 +24,20 @@ void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
     hf_report(w, level, message, &field, key == NULL ? 0 : 1);
 }
 
+/* A C handler that has not returned may be writing what goes with its verdict. */
+static bool handler_has_it(const hf_run *run)
+{
+    return run->state == HF_STARTED && run->handler->fn != NULL;
+}
+
+static int64_t ran_for_ms(const hf_run *run)
+{
+    bool runs = handler_has_it(run);
+    uint64_t from = runs ? atomic_load(&run->begun_ns) : run->started_ns;
+    uint64_t to = runs ? hf_boot_ns() : run->ended_ns;
+    return from == 0 || to < from ? 0 : (int64_t)((to - from) / HF_MS_NS);
+}
+
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
 {
     hf_log_field fields[9];
@@ -30,9 +45,7 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     size_t n = 0;
     if (w->opts.log == NULL)
         return;
-    int64_t run_ms = run->started_ns == 0 || run->ended_ns < run->started_ns
-                         ? 0
-                         : (int64_t)((run->ended_ns - run->started_ns) / 1000000);
+    int64_t run_ms = ran_for_ms(run);
     fields[n++] = (hf_log_field){.key = "job", .text = run->id};
     fields[n++] = (hf_log_field){.key = "queue", .text = run->served->queue.name};
     fields[n++] = (hf_log_field){.key = "type", .text = run->record.type};
@@ -44,10 +57,10 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
         hf_format_duration(run->delay_ms, in);
         fields[n++] = (hf_log_field){.key = "in", .text = in};
     }
-    if (run->error != NULL)
+    if (!handler_has_it(run) && run->error != NULL)
         fields[n++] = (hf_log_field){.key = "error", .text = run->error};
     HF_ASSERT(n <= HF_COUNT(fields));
-    bool ok =
-        run->op == HF_OP_COMPLETE || (run->op == HF_OP_RELEASE && run->error == NULL);
-    hf_report(w, ok && !run->lost_told ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
+    bool ok = !run->lost_told && (run->op == HF_OP_COMPLETE ||
+                                  (run->op == HF_OP_RELEASE && run->error == NULL));
+    hf_report(w, ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
 }
