@@ -26,9 +26,20 @@ static size_t free_slots(const hf_worker *w)
     return busy < w->opts.concurrency ? w->opts.concurrency - busy : 0;
 }
 
+static bool suspect_waits(const hf_worker *w)
+{
+    for (const hf_run *run = w->waiting.head; run != NULL; run = run->next)
+        if (run->suspect && is_c(run))
+            return true;
+    return false;
+}
+
+/* None beside a suspect, so that a baton goes to somebody who can claim. */
 uint32_t hf_dispatch_slots(const hf_worker *w)
 {
     size_t busy = w->c_out + w->programs_out + w->waiting.n + w->held_back.n;
+    if (w->exclusive || suspect_waits(w))
+        return 0;
     return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
 }
 
@@ -40,14 +51,6 @@ static size_t ahead(const hf_worker *w)
         return 0;
     double n = w->opts.concurrency * (HF_AHEAD_MS * 1e6) / w->mean_run_ns;
     return n > HF_AHEAD_MAX ? HF_AHEAD_MAX : (size_t)n;
-}
-
-static bool suspect_waits(const hf_worker *w)
-{
-    for (const hf_run *run = w->waiting.head; run != NULL; run = run->next)
-        if (run->suspect && is_c(run))
-            return true;
-    return false;
 }
 
 /* Not one by one while many are held: a quarter of what would be held is worth a request.
@@ -333,11 +336,14 @@ void hf_dispatch_tick(hf_worker *w)
     w->c_out -= back.n;
     if (back.n > 0)
         w->mean_run_ns = (double)keep; /* they are not short: claim none ahead for now */
-    while ((run = hf_run_pop(&back)) != NULL)
+    while ((run = hf_run_pop(&back)) != NULL) {
+        if (run->suspect)
+            w->exclusive = false;
         hf_run_release(w, run);
+    }
     for (hf_run *next = w->waiting.head; (run = next) != NULL;) {
         next = run->next;
-        if (run->claimed_ns + keep < now && !run->suspect) {
+        if (run->claimed_ns + keep < now && !(run->suspect && is_c(run))) {
             hf_run_remove(&w->waiting, run);
             hf_run_release(w, run);
         }
