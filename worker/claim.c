@@ -11,12 +11,13 @@
  *   - a claim whose answer was lost may have locked jobs that nobody here knows: after
  * its not_after they are asked for and released, and only then is the queue claimed
  * again. */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { PEEK_MS = 10, NOT_NOW_MS = 100 };
+enum { PEEK_MS = 10, NOT_NOW_MS = 100, SHARES_MAX = 64 };
 
 /* ---- the answer ---- */
 
@@ -119,7 +120,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked) {
         served->hot = served->again;
-        served->credit = 0;
+        served->credit += (double)(served->asked - claimed.n) / served->weight;
     } else {
         served->hot = true;
     }
@@ -200,34 +201,51 @@ static void pump_strict(hf_worker *w, uint32_t want, uint64_t now)
     }
 }
 
-/* By weight: each hot queue gets its share of what is wanted, and a part of a job that is
- * left over is its credit for the next time; at least one job is asked for in all. */
-static void pump_weighted(hf_worker *w, uint32_t want, uint64_t now)
+/* The least served of those that may be asked, by its weight. */
+static hf_served *next_by_weight(hf_worker *w, uint64_t now)
 {
-    double sum = 0;
     hf_served *best = NULL;
-    uint32_t asked = 0;
-    for (size_t i = 0; i < w->n_served; i++)
-        if (may_have(w, &w->served[i], now))
-            sum += w->served[i].weight;
     for (size_t i = 0; i < w->n_served; i++) {
         hf_served *served = &w->served[i];
-        if (served->claiming || !may_have(w, served, now))
-            continue;
-        served->credit += want * served->weight / sum;
-        uint32_t n = served->credit >= 1 ? (uint32_t)served->credit : 0;
-        if (best == NULL || served->credit > best->credit)
+        if (!served->claiming && may_have(w, served, now) &&
+            (best == NULL || served->credit > best->credit))
             best = served;
-        if (n == 0 || asked + n > want)
-            continue;
-        served->credit -= n;
-        asked += n;
-        send_claim(w, served, n);
     }
-    if (asked == 0 && best != NULL) {
-        best->credit -= 1;
-        send_claim(w, best, 1);
+    return best;
+}
+
+/* Nobody saves up for more than the others have, while it has nothing to give. */
+static void level_credits(hf_worker *w, uint64_t now)
+{
+    double most = -INFINITY;
+    for (size_t i = 0; i < w->n_served; i++)
+        if (w->served[i].credit > most && may_have(w, &w->served[i], now))
+            most = w->served[i].credit;
+    for (size_t i = 0; i < w->n_served; i++) {
+        double credit = w->served[i].credit - most;
+        w->served[i].credit = credit < 0 ? credit : 0;
     }
+}
+
+/* By weight: each job that is asked for costs its queue the inverse of the weight, and the
+ * next goes to who has spent least. A queue whose claim is under way is not waited for: it
+ * makes up for it the next time. */
+static void pump_weighted(hf_worker *w, uint32_t want, uint64_t now)
+{
+    uint32_t shares[HF_QUEUES_MAX] = {0};
+    uint32_t step = want / SHARES_MAX + 1;
+    level_credits(w, now);
+    for (hf_served *served; want > 0; want -= step) {
+        step = step < want ? step : want;
+        served = next_by_weight(w, now);
+        if (served == NULL || shares[served->index] + step > HF_CLAIM_BATCH)
+            break; /* full: what it cannot be asked for is not for the others */
+        shares[served->index] += step;
+        served->credit -= (double)step / served->weight;
+    }
+    for (size_t i = 0; i < w->n_served; i++)
+        if (shares[i] > 0)
+            send_claim(w, &w->served[i], shares[i]);
 }
 
 static bool any_claimable(const hf_worker *w, uint64_t now)

@@ -108,7 +108,7 @@ struct hf_served {
     size_t index;
     uint32_t weight;
     hf_worker_queue limits; /* name is not used */
-    double credit;          /* of its weight */
+    double credit;          /* jobs by weight that the others had and it did not; <= 0 */
     bool registered, limits_sent;
     bool hot;       /* a claim may find something */
     bool baton;     /* the next claim is made because of a baton or a doubt */

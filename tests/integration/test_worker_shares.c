@@ -1,0 +1,203 @@
+/* test_worker_shares.c - who gets what, and when: queues by weight, a suspect and its
+ * neighbours, and what is said of a job while its handler has it. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
+
+enum { QUEUES = 3, JOBS = 900, COUNTED = 1000 };
+
+static hf_rig queue;
+static hf_worker_rig worker, other;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&queue, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+static void put(const char *id, const char *payload)
+{
+    char record[128];
+    int len = snprintf(record, sizeof record,
+                       "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
+    hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
+    assert_int_equal(
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+        HF_OK);
+}
+
+static long long done(void)
+{
+    return hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done");
+}
+
+/* ---- a worker with a handler of the test's own ---- */
+
+typedef struct own {
+    hf_worker *worker;
+    pthread_t thread;
+} own;
+
+static void *run_own(void *arg)
+{
+    own *o = arg;
+    assert_int_equal(hf_worker_run(o->worker, NULL), HF_OK);
+    return NULL;
+}
+
+static void start_own(own *o, hf_worker_opts opts, hf_handler_fn fn)
+{
+    opts.url = queue.redis.url;
+    assert_int_equal(hf_worker_new(&o->worker, &opts, NULL), HF_OK);
+    assert_int_equal(hf_worker_handle(o->worker, "t", 0, fn, NULL), HF_OK);
+    assert_int_equal(pthread_create(&o->thread, NULL, run_own, o), 0);
+}
+
+static void stop_own(own *o)
+{
+    hf_worker_stop(o->worker);
+    pthread_join(o->thread, NULL);
+    hf_worker_free(o->worker);
+}
+
+/* ---- weights ---- */
+
+static atomic_int begun[QUEUES], begun_all;
+
+static hf_verdict count_queue(hf_run *run, void *arg)
+{
+    (void)arg;
+    if (atomic_fetch_add(&begun_all, 1) < COUNTED)
+        atomic_fetch_add(&begun[hf_run_queue(run)[0] - 'a'], 1);
+    hf_test_pause_ms(1);
+    return HF_VERDICT_DONE;
+}
+
+static void fill(const char *name)
+{
+    static const char record[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    static char ids[JOBS][16];
+    static hf_enqueue_item items[JOBS];
+    for (int i = 0; i < JOBS; i++) {
+        snprintf(ids[i], sizeof ids[i], "%s%d", name, i);
+        items[i] = (hf_enqueue_item){.id = ids[i], .record = {record, sizeof record - 1}};
+    }
+    assert_int_equal(hf_queue_init(&queue.queue, "hf", name), HF_OK);
+    assert_int_equal(
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
+        HF_OK);
+}
+
+static void busy_queues_are_served_by_their_weights(void **state)
+{
+    (void)state;
+    static const hf_worker_queue queues[QUEUES] = {
+        {.name = "a", .weight = 6}, {.name = "b", .weight = 3}, {.name = "c", .weight = 1}};
+    own o;
+    for (int i = 0; i < QUEUES; i++)
+        fill(queues[i].name);
+    start_own(&o,
+              (hf_worker_opts){.queues = queues, .n_queues = QUEUES, .concurrency = 3},
+              count_queue);
+    EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
+    stop_own(&o);
+    assert_in_range(atomic_load(&begun[0]), 550, 650);
+    assert_in_range(atomic_load(&begun[1]), 250, 350);
+    assert_in_range(atomic_load(&begun[2]), 70, 130);
+}
+
+/* ---- a suspect ---- */
+
+/* Both workers block; whoever takes the suspect may not hear of jobs until it is done. */
+static void a_worker_with_a_suspect_leaves_the_batons_to_others(void **state)
+{
+    (void)state;
+    char id[16];
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000},
+                        0);
+    hf_worker_rig_start(&other, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000}, 0);
+    put("first", "ok");
+    EVENTUALLY(2000, done() == 1);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
+    put("s", "gate");
+    EVENTUALLY(2000, atomic_load(&worker.inside) + atomic_load(&other.inside) == 1);
+    for (int i = 0; i < 20; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        put(id, "ok");
+        EVENTUALLY(1500, done() == 2 + i);
+    }
+    atomic_store(&worker.gate, true);
+    atomic_store(&other.gate, true);
+    EVENTUALLY(2000, done() == 22);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
+    hf_rig_audit(&queue, true);
+}
+
+/* ---- lost while it runs ---- */
+
+static atomic_bool enough;
+static atomic_int lost_lines, error_lines;
+
+static hf_verdict write_errors(hf_run *run, void *arg)
+{
+    (void)arg;
+    while (!atomic_load(&enough))
+        hf_run_set_error(run, "what it says while others look");
+    return HF_VERDICT_DONE;
+}
+
+static void see_line(hf_log_level level, const char *message, const hf_log_field *fields,
+                     size_t n, void *arg)
+{
+    (void)level, (void)message, (void)arg;
+    bool lost = false, error = false;
+    for (size_t i = 0; i < n; i++) {
+        error = error || strcmp(fields[i].key, "error") == 0;
+        lost = lost || (fields[i].text != NULL && strcmp(fields[i].text, "lost") == 0);
+    }
+    atomic_fetch_add(&lost_lines, lost ? 1 : 0);
+    atomic_fetch_add(&error_lines, lost && error ? 1 : 0);
+}
+
+static void the_error_of_a_handler_is_not_read_before_it_returns(void **state)
+{
+    (void)state;
+    own o;
+    put("a", "");
+    start_own(&o,
+              (hf_worker_opts){.queues = &(hf_worker_queue){.name = "q"},
+                               .n_queues = 1,
+                               .lease_ms = 1000,
+                               .log = see_line},
+              write_errors);
+    EVENTUALLY(5000, hf_fixture_number(&queue.redis, "DEL hf:{q}:lock:a") == 1);
+    EVENTUALLY(5000, atomic_load(&lost_lines) == 1);
+    assert_int_equal(atomic_load(&error_lines), 0);
+    atomic_store(&enough, true);
+    EVENTUALLY(5000, done() == 1);
+    stop_own(&o);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(busy_queues_are_served_by_their_weights),
+        CASE(a_worker_with_a_suspect_leaves_the_batons_to_others),
+        CASE(the_error_of_a_handler_is_not_read_before_it_returns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
