@@ -164,7 +164,7 @@ struct hf_worker {
     char detail[HF_DETAIL_SIZE];
 
     /* Redis's time, as last read */
-    _Atomic int64_t redis_minus_boot_ms; /* any thread; INT64_MIN: not known */
+    _Atomic int64_t redis_minus_boot_us; /* any thread; INT64_MIN: not known */
     uint64_t now_read_ns;
     uint64_t forgive_until_ns; /* after a reconnect, no crash is counted */
     bool connected_before;

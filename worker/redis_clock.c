@@ -1,19 +1,23 @@
 /* redis_clock.c - Redis's clock, as this worker knows it: the last TIME plus what has
- * passed since the answer was read. It lags by the answer's way here and is never ahead,
- * so a timer set by it does not fire early, again and again, until the time has come. */
+ * passed since the answer was read.
+ *
+ * It lags by the answer's way here and is never ahead, so a timer set by it does not fire
+ * early, again and again, until the time has come. Each answer gives a lower bound of the
+ * difference between the two clocks; the highest of them is kept, and falls by a
+ * thousandth of the time that passes, faster than a clock is slewed. */
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { JUMP_MS = 1000, NOT_AFTER_MS = 1000 };
+enum { JUMP_MS = 1000, NOT_AFTER_MS = 1000, US_NS = 1000, MS_US = 1000, SLEW = 1000 };
 
 static int64_t offset(const hf_worker *w)
 {
-    return atomic_load(&w->redis_minus_boot_ms);
+    return atomic_load(&w->redis_minus_boot_us);
 }
 
 static int64_t guess_at(const hf_worker *w, uint64_t boot_ns)
 {
-    return (int64_t)(boot_ns / HF_MS_NS) + offset(w);
+    return ((int64_t)(boot_ns / US_NS) + offset(w)) / MS_US;
 }
 
 /* A clock that jumped makes every lease look ended, or endless: nothing is taken over for
@@ -30,18 +34,23 @@ static void on_jump(hf_worker *w, int64_t by_ms)
 void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
 {
     uint64_t read_ns = hf_boot_ns();
+    bool jumped = false;
     if (offset(w) != INT64_MIN) {
         int64_t ahead = now_ms - guess_at(w, read_ns);
         int64_t behind =
             guess_at(w, sent_ns > w->now_read_ns ? sent_ns : w->now_read_ns) - now_ms;
-        if (ahead > JUMP_MS)
-            on_jump(w, ahead);
-        else if (behind > JUMP_MS)
-            on_jump(w, -behind);
+        jumped = ahead > JUMP_MS || behind > JUMP_MS;
+        if (jumped)
+            on_jump(w, ahead > JUMP_MS ? ahead : -behind);
     }
-    /* Rounded so that the guess is behind, never ahead. */
-    int64_t read_ms = (int64_t)((read_ns + HF_MS_NS - 1) / HF_MS_NS);
-    atomic_store(&w->redis_minus_boot_ms, now_ms - read_ms);
+    /* TIME came in whole ms, so this is up to one more behind. */
+    int64_t bound = now_ms * MS_US - (int64_t)((read_ns + US_NS - 1) / US_NS);
+    if (offset(w) != INT64_MIN && !jumped) {
+        int64_t kept =
+            offset(w) - (int64_t)((read_ns - w->now_read_ns) / US_NS / SLEW) - 1;
+        bound = bound > kept ? bound : kept;
+    }
+    atomic_store(&w->redis_minus_boot_us, bound);
     w->now_read_ns = read_ns;
 }
 

@@ -127,7 +127,7 @@ static void init_rest(hf_worker *w)
     pthread_mutex_init(&w->stop_lock, NULL);
     pthread_mutex_init(&w->note_lock, NULL);
     pthread_mutex_init(&w->log_lock, NULL);
-    atomic_store(&w->redis_minus_boot_ms, INT64_MIN);
+    atomic_store(&w->redis_minus_boot_us, INT64_MIN);
     w->backoff = (hf_backoff){
         .shape = (hf_backoff_shape)w->opts.backoff,
         .base_ms = w->opts.backoff_base_ms,

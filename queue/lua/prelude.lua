@@ -153,7 +153,8 @@ local function next_claim(m)
 end
 
 -- The baton rule, at the end of every script that can change when a claim could succeed. `wake`
--- holds at most one member; whoever pops it owns its time. `promised` is the time for which
+-- holds at most one member, whose score is the time, or 0 for at once (who pops it knows this
+-- clock only by what it heard last); whoever pops it owns its time. `promised` is the time for which
 -- somebody has the baton or keeps its timer; only an earlier one wakes somebody. `clear`: the
 -- promise was ours, or is doubted. `earliest`: not before (a claim that got nothing must not
 -- leave a baton that is due).
@@ -173,7 +174,7 @@ local function baton(m, clear, earliest)
   end
   if not promised or at < promised then
     open_writes()
-    call('ZADD', WAKE, at, 'baton')
+    call('ZADD', WAKE, at <= now and 0 or at, 'baton')
     call('HSET', META, 'promised', at)
   end
   return at
