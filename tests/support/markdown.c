@@ -1,0 +1,90 @@
+/* markdown.c - see markdown.h. */
+#include "tests/support/markdown.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/tempdir.h"
+
+enum { DOCUMENT_MAX = 256 << 10 };
+
+static const char fence[] = "```";
+
+char *hf_md_read(const char *path)
+{
+    char *text = malloc(DOCUMENT_MAX);
+    assert_non_null(text);
+    (void)hf_read_file(path, text, DOCUMENT_MAX);
+    if (text[0] == '\0' || strlen(text) == DOCUMENT_MAX - 1)
+        fail_msg("%s: there is no such document, or it is too large", path);
+    return text;
+}
+
+static bool is_fence(const char *line)
+{
+    return strncmp(line, fence, sizeof fence - 1) == 0;
+}
+
+/* Where the line after this one begins; the end of the text after the last. */
+static const char *next_line(const char *at)
+{
+    const char *end = strchr(at, '\n');
+    return end == NULL ? at + strlen(at) : end + 1;
+}
+
+bool hf_md_next_block(const char **at, hf_md_block *out)
+{
+    const char *line = *at;
+    while (*line != '\0' && !is_fence(line))
+        line = next_line(line);
+    if (*line == '\0')
+        return false;
+    const char *info = line + sizeof fence - 1;
+    (void)snprintf(out->info, sizeof out->info, "%.*s", (int)strcspn(info, "\n"), info);
+    out->text = next_line(line);
+    for (line = out->text; *line != '\0' && !is_fence(line);)
+        line = next_line(line);
+    out->len = (size_t)(line - out->text);
+    *at = next_line(line);
+    return true;
+}
+
+/* The first ` of a span, outside of blocks, or the end of the text. */
+static const char *find_span(const char *at, const char *start)
+{
+    while (*at != '\0') {
+        if ((at == start || at[-1] == '\n') && is_fence(at)) {
+            for (at = next_line(at); *at != '\0' && !is_fence(at);)
+                at = next_line(at);
+            at = next_line(at);
+        } else if (*at == '`') {
+            return at;
+        } else {
+            at++;
+        }
+    }
+    return at;
+}
+
+bool hf_md_next_span(const char **at, char out[HF_MD_SPAN])
+{
+    const char *open = *at, *start = *at;
+    while (*(open = find_span(open, start)) != '\0') {
+        size_t len = strcspn(open + 1, "`\n");
+        const char *close = open + 1 + len;
+        if (*close == '`' && len < HF_MD_SPAN) {
+            memcpy(out, open + 1, len);
+            out[len] = '\0';
+            *at = close + 1;
+            return true;
+        }
+        open = *close == '`' ? close + 1 : close;
+    }
+    return false;
+}

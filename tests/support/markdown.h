@@ -1,0 +1,28 @@
+/* markdown.h - what a document of ours says in code: its fenced blocks and its `spans`,
+ * so that tests can hold them against the program. */
+#ifndef HF_TESTS_MARKDOWN_H
+#define HF_TESTS_MARKDOWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { HF_MD_INFO = 32, HF_MD_SPAN = 256 };
+
+/* One block between fences. */
+typedef struct hf_md_block {
+    char info[HF_MD_INFO]; /* what stands after the opening fence: "sh" */
+    const char *text;      /* borrowed from the document; whole lines */
+    size_t len;
+} hf_md_block;
+
+/* The text of a file, owned: end it with free(). Fails the test when there is none. */
+char *hf_md_read(const char *path);
+
+/* The next block from *at on; false after the last. */
+bool hf_md_next_block(const char **at, hf_md_block *out);
+
+/* The next `span` from *at on that is on one line and not in a block; false after the
+ * last, and a longer one than fits is passed over. */
+bool hf_md_next_span(const char **at, char out[HF_MD_SPAN]);
+
+#endif
