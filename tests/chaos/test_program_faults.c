@@ -1,0 +1,316 @@
+/* test_program_faults.c - real programs, run by worker/programs.h, when something goes
+ * wrong: time is up, a program does not listen or leaves others behind, descriptors run
+ * out, the minder dies. Nothing is left afterwards. This program is also its own minder
+ * and its own helper, chosen by its first argument. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/program_rig.h"
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "worker/process.h"
+
+static hf_program_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_program_rig_start(&rig);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_program_rig_stop(&rig);
+    return 0;
+}
+
+/* ---- its time, and its family ---- */
+
+static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
+{
+    (void)state;
+    hf_program_job job = hf_plain_job;
+    hf_outcome o;
+    job.timeout_ms = 200;
+    hf_program_rig_script(&rig, &o, "trap 'echo asked; exit 0' TERM; sleep 60 & wait",
+                          (hf_program){.grace_ms = 5000}, job);
+    assert_true(hf_outcome_has(&o, 1, "asked"));
+    assert_true(o.result.timed_out);
+    assert_int_equal(o.result.verdict, HF_VERDICT_RETRY);
+    assert_string_equal(o.error, "time-out after 200ms");
+    hf_outcome_free(&o);
+
+    uint64_t from_ms = hf_test_now_ms();
+    hf_program_rig_script(&rig, &o,
+                          "trap '' TERM; echo deaf >&2; while :; do sleep 0.05; done",
+                          (hf_program){.grace_ms = 300}, job);
+    assert_true(hf_test_now_ms() - from_ms >= 500);
+    assert_true(o.result.timed_out && o.result.by_signal);
+    assert_int_equal(o.result.status, SIGKILL);
+    assert_string_equal(o.error, "time-out after 200ms: deaf");
+    hf_outcome_free(&o);
+}
+
+static void a_program_that_ended_while_the_loop_was_slow_has_not_timed_out(void **state)
+{
+    (void)state;
+    const char *argv[] = {"true", NULL};
+    hf_program spec = {.argv = argv};
+    hf_program_job job = hf_plain_job;
+    hf_outcome o;
+    job.timeout_ms = 150;
+    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, job), HF_OK);
+    hf_test_pause_ms(400); /* the loop does not turn */
+    hf_program_rig_finish(&rig, &o);
+    assert_false(o.result.timed_out);
+    assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
+}
+
+static void what_its_leader_leaves_in_the_group_is_killed(void **state)
+{
+    (void)state;
+    hf_outcome o;
+    hf_program_rig_sh(&rig, &o,
+                      "sleep 60 & echo $!; (trap '' TERM HUP; sleep 60) & echo $!");
+    assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
+    for (size_t i = 0; i < 2; i++) {
+        pid_t pid = hf_outcome_pid(&o, i);
+        assert_true(pid > 1);
+        EVENTUALLY(1000, !hf_pid_alive(pid));
+    }
+    hf_outcome_free(&o);
+}
+
+static void who_left_the_group_cannot_hold_the_verdict_back(void **state)
+{
+    (void)state;
+    hf_outcome o;
+    char script[512];
+    snprintf(script, sizeof script,
+             "setsid sh -c 'echo $$; touch %s/left; exec sleep 60' & "
+             "while [ ! -e %s/left ]; do sleep 0.01; done; echo here; exit 7",
+             rig.dir, rig.dir);
+    uint64_t from_ms = hf_test_now_ms();
+    hf_program_rig_sh(&rig, &o, script);
+    assert_true(hf_test_now_ms() - from_ms < 4000);
+    assert_int_equal(o.result.status, 7);
+    assert_true(hf_outcome_has(&o, 1, "here"));
+    pid_t left = hf_outcome_pid(&o, 0);
+    assert_true(left > 1 && hf_pid_alive(left));
+    assert_int_equal(kill(left, SIGKILL), 0);
+    hf_outcome_free(&o);
+}
+
+static void end_asks_and_kills_after_its_grace_or_at_once(void **state)
+{
+    (void)state;
+    const char *polite[] = {"sh", "-c", "trap 'exit 9' TERM; echo up; sleep 60 & wait",
+                            NULL};
+    const char *deaf[] = {"sh", "-c",
+                          "trap '' TERM; echo up; while :; do sleep 0.05; done", NULL};
+    const struct {
+        const char *const *argv;
+        uint32_t grace_ms;
+        int status;
+    } cases[] = {{polite, 5000, 9}, {deaf, 200, SIGKILL}, {deaf, 0, SIGKILL}};
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        hf_program spec = {.argv = cases[i].argv};
+        hf_outcome o;
+        assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
+        int lines = 0;
+        for (; lines < 1; lines = (int)o.n_lines)
+            uv_run(&rig.loop, UV_RUN_ONCE);
+        hf_program_end(o.process, cases[i].grace_ms);
+        hf_program_rig_finish(&rig, &o);
+        assert_true(o.result.ended);
+        assert_int_equal(o.result.status, cases[i].status);
+        hf_outcome_free(&o);
+    }
+    hf_outcome o; /* before it can have made its group */
+    hf_program spec = {.argv = deaf};
+    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
+    hf_program_end(o.process, 60000);
+    hf_program_end(o.process, 0); /* sooner */
+    hf_program_rig_finish(&rig, &o);
+    assert_true(o.result.ended && o.result.by_signal);
+    hf_outcome_free(&o);
+}
+
+static void closing_kills_everything_and_answers_each_once(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    static hf_outcome outcomes[N];
+    const char *argv[] = {"sh", "-c", "trap '' TERM; sleep 60 & wait", NULL};
+    hf_program spec = {.argv = argv};
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(hf_program_rig_begin(&rig, &outcomes[i], &spec, hf_plain_job),
+                         HF_OK);
+    hf_program_rig_close(&rig);
+    for (size_t i = 0; i < N; i++) {
+        assert_int_equal(outcomes[i].done, 1);
+        hf_program_extend(outcomes[i].process, hf_boot_ns()); /* is still allowed */
+        hf_program_free(outcomes[i].process);
+    }
+}
+
+/* ---- faults ---- */
+
+static int count_fds(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void without_descriptors_nothing_is_half_started(void **state)
+{
+    (void)state;
+    const char *argv[] = {"true", NULL};
+    hf_program spec = {.argv = argv};
+    struct rlimit limit, low;
+    hf_outcome o;
+    hf_program_rig_sh(&rig, &o, "true"); /* what is made once is made now */
+    hf_outcome_free(&o);
+    int before = count_fds(), refused = 0, started = 0;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (int room = 0; room <= 12; room++) {
+        low = limit;
+        low.rlim_cur = (rlim_t)before + (rlim_t)room;
+        setrlimit(RLIMIT_NOFILE, &low);
+        hf_err err = hf_program_rig_begin(&rig, &o, &spec, hf_plain_job);
+        setrlimit(RLIMIT_NOFILE, &limit);
+        if (err == HF_OK) {
+            started++;
+            hf_program_rig_finish(&rig, &o);
+            assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
+        } else {
+            refused++;
+            assert_int_equal(err, HF_SYSTEM);
+            hf_program_rig_turn(&rig, 2);
+            assert_int_equal(o.done, 0);
+        }
+        assert_int_equal(count_fds(), before);
+    }
+    assert_true(refused >= 5 && started >= 1);
+}
+
+static void three_hundred_programs_leave_nothing_behind(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 30, ROUNDS = 10 };
+    static hf_outcome outcomes[AT_ONCE];
+    const char *argv[] = {HF_PROGRAM_RIG_SELF, "descriptors", NULL};
+    hf_program spec = {.argv = argv};
+    int before = count_fds();
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < AT_ONCE; i++)
+            assert_int_equal(
+                hf_program_rig_begin(&rig, &outcomes[i], &spec, hf_plain_job), HF_OK);
+        for (size_t i = 0; i < AT_ONCE; i++) {
+            hf_program_rig_finish(&rig, &outcomes[i]);
+            assert_int_equal(outcomes[i].n_lines, 1);
+            assert_string_equal(outcomes[i].lines[0].text, "0 1 2 3");
+            hf_outcome_free(&outcomes[i]);
+        }
+    }
+    assert_int_equal(count_fds(), before);
+}
+
+/* The minder is dead, and nobody has noticed yet. */
+static void kill_minder_unseen(void)
+{
+    pid_t minder = hf_minder_pid(rig.programs->minder);
+    siginfo_t info;
+    assert_true(minder > 0);
+    kill(minder, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)minder, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void a_program_that_cannot_tell_the_minder_is_not_executed(void **state)
+{
+    (void)state;
+    char mark[HF_TEMPDIR_SIZE + 16];
+    snprintf(mark, sizeof mark, "%s/mark", rig.dir);
+    const char *argv[] = {"touch", mark, NULL};
+    hf_program spec = {.argv = argv};
+    hf_outcome o;
+    kill_minder_unseen();
+    assert_true(hf_programs_ready(rig.programs));
+    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
+    hf_program_rig_finish(&rig, &o);
+    assert_true(o.result.minder_failed);
+    assert_false(o.result.started);
+    assert_int_equal(access(mark, F_OK), -1);
+    hf_program_rig_until(&rig, &rig.ready_calls[1], 1);
+    assert_int_equal(rig.ready_calls[0], 1);
+}
+
+static void without_a_minder_nothing_is_started_until_there_is_another(void **state)
+{
+    (void)state;
+    const char *argv[] = {"true", NULL};
+    hf_program spec = {.argv = argv};
+    hf_outcome o;
+    pid_t first = hf_minder_pid(rig.programs->minder);
+    kill_minder_unseen();
+    hf_program_rig_until(&rig, &rig.ready_calls[0], 1);
+    assert_false(hf_programs_ready(rig.programs));
+    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_BUSY);
+    hf_program_rig_until(&rig, &rig.ready_calls[1], 1);
+    assert_true(hf_programs_ready(rig.programs));
+    assert_true(hf_minder_pid(rig.programs->minder) != first);
+    hf_program_rig_sh(&rig, &o, "true");
+    assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
+    hf_outcome_free(&o);
+}
+
+static void a_minder_that_is_none_is_said_at_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *text;
+    } cases[] = {
+        {"/nowhere/holdfast", "cannot run the minder '/nowhere/holdfast': No such file"},
+        {"/bin/true", "'/bin/true' does not answer as a minder"},
+    };
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        hf_programs *none = NULL;
+        char detail[HF_DETAIL_SIZE];
+        hf_programs_opts opts = {.minder_path = cases[i].path, .kill_grace_ms = 1000};
+        assert_int_equal(hf_programs_new(&none, &rig.loop, &opts, detail), HF_CONFIG);
+        assert_null(none);
+        assert_non_null(strstr(detail, cases[i].text));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int status;
+    if (hf_program_rig_role(argc, argv, &status))
+        return status;
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_time_out_asks_first_and_kills_after_the_grace),
+        TEST(a_program_that_ended_while_the_loop_was_slow_has_not_timed_out),
+        TEST(what_its_leader_leaves_in_the_group_is_killed),
+        TEST(who_left_the_group_cannot_hold_the_verdict_back),
+        TEST(end_asks_and_kills_after_its_grace_or_at_once),
+        TEST(closing_kills_everything_and_answers_each_once),
+        TEST(without_descriptors_nothing_is_half_started),
+        TEST(three_hundred_programs_leave_nothing_behind),
+        TEST(a_program_that_cannot_tell_the_minder_is_not_executed),
+        TEST(without_a_minder_nothing_is_started_until_there_is_another),
+        TEST(a_minder_that_is_none_is_said_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
