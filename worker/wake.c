@@ -227,8 +227,9 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
 static void on_beat(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
-    (void)answer; /* the next one comes in time */
     w->beating = false;
+    if (answer->err == HF_NOSCRIPT && w->phase != HF_ENDED)
+        hf_wake_beat(w); /* by now Redis has it; else the next one comes in time */
 }
 
 void hf_wake_beat(hf_worker *w)
