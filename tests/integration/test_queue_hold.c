@@ -61,6 +61,8 @@ static void a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed(void **st
     EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one") == 0);
     assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_LOST);
     assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:jobs one"), 1);
+    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_LOST);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one"), 0);
 }
 
 static void i6_fences_of_one_job_strictly_grow(void **state)
@@ -228,10 +230,13 @@ static void unclaim_leaves_alone_what_was_settled_or_taken_since(void **state)
     (void)state;
     enqueue("done");
     enqueue("taken");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, SHORT_MS * 10), 2);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 2);
     uint64_t number = rig.number;
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item item = {.id = "taken", .due_ms = 1};
     assert_int_equal(hf_rig_complete(&rig, "w", "done", NULL), HF_OK);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "other", 10, 0) == 1);
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_RELEASE, &args, &item), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "other", 10, 0), 1);
     assert_int_equal(hf_rig_unclaim(&rig, "w", number), HF_OK);
     assert_int_equal(rig.n_jobs, 0);
     assert_int_equal(hf_rig_complete(&rig, "other", "taken", NULL), HF_OK);

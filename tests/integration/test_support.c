@@ -160,6 +160,32 @@ static void a_proxy_loses_the_answer_of_what_was_executed(void **state)
     hf_proxy_stop(&proxy);
 }
 
+static void a_proxy_keeps_the_answer_of_one_and_serves_others(void **state)
+{
+    (void)state;
+    hf_proxy proxy;
+    (void)hf_fixture_command(&redis, "SET k 5");
+    hf_proxy_start(&proxy, redis.socket);
+    redisContext *kept = through(proxy.socket, 5000);
+    redisContext *other = through(proxy.socket, 5000);
+    hf_proxy_keep_answer(&proxy, "INCR");
+    assert_int_equal(redisAppendCommand(kept, "INCR k"), REDIS_OK);
+    int written = 0;
+    while (!written)
+        assert_int_equal(redisBufferWrite(kept, &written), REDIS_OK);
+    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    assert_int_equal(get(other), 6);
+    hf_proxy_let_go(&proxy);
+    redisReply *reply = NULL;
+    assert_int_equal(redisGetReply(kept, (void **)&reply), REDIS_OK);
+    assert_int_equal(reply->integer, 6);
+    assert_int_equal(hf_proxy_kept(&proxy), 0);
+    freeReplyObject(reply);
+    redisFree(kept);
+    redisFree(other);
+    hf_proxy_stop(&proxy);
+}
+
 static void a_fake_follows_its_script(void **state)
 {
     (void)state;
@@ -202,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_program_is_run_waited_for_and_killed),
         cmocka_unit_test(a_proxy_passes_holds_and_cuts),
         cmocka_unit_test(a_proxy_loses_the_answer_of_what_was_executed),
+        cmocka_unit_test(a_proxy_keeps_the_answer_of_one_and_serves_others),
         cmocka_unit_test(a_fake_follows_its_script),
         cmocka_unit_test(a_fake_says_what_did_not_come),
     };

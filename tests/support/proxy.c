@@ -26,7 +26,8 @@ struct held {
 struct pair {
     int end[2];
     struct held held[2];
-    bool losing; /* its next answer is the one to lose */
+    bool losing;  /* its next answer is the one to lose */
+    bool keeping; /* its answers are kept */
 };
 
 struct hf_proxy_state {
@@ -39,7 +40,7 @@ struct hf_proxy_state {
     hf_proxy_mode mode[2];
     bool cutting[2];
     size_t left[2]; /* bytes until the cut */
-    char lose[TEXT];
+    char lose[TEXT], keep[TEXT];
     uint64_t bytes[2];
     unsigned connections;
     unsigned cuts;
@@ -108,10 +109,14 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
         s->lose[0] = '\0';
         p->losing = true;
     }
+    if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->keep)) {
+        s->keep[0] = '\0';
+        p->keeping = true;
+    }
     if (way == PROXY_ANSWERS && p->losing) {
         s->cuts++;
         end_pair(p);
-    } else if (s->mode[way] == PROXY_HOLD) {
+    } else if (s->mode[way] == PROXY_HOLD || (way == PROXY_ANSWERS && p->keeping)) {
         hold(p, way, s->piece, (size_t)n);
     } else if (s->mode[way] == PROXY_PASS && !pass(s, p, way, (size_t)n, s->piece)) {
         end_pair(p);
@@ -121,7 +126,7 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
 static void release(struct hf_proxy_state *s, struct pair *p, int way)
 {
     struct held h = p->held[way];
-    if (h.len == 0 || s->mode[way] != PROXY_PASS)
+    if (h.len == 0 || s->mode[way] != PROXY_PASS || (way == PROXY_ANSWERS && p->keeping))
         return;
     p->held[way] = (struct held){.len = 0};
     if (!pass(s, p, way, h.len, h.bytes))
@@ -256,6 +261,31 @@ void hf_proxy_lose_answer(hf_proxy *p, const char *text)
     struct hf_proxy_state *s = enter(p);
     (void)snprintf(s->lose, sizeof s->lose, "%s", text);
     leave(s);
+}
+
+void hf_proxy_keep_answer(hf_proxy *p, const char *text)
+{
+    struct hf_proxy_state *s = enter(p);
+    (void)snprintf(s->keep, sizeof s->keep, "%s", text);
+    leave(s);
+}
+
+void hf_proxy_let_go(hf_proxy *p)
+{
+    struct hf_proxy_state *s = enter(p);
+    for (int i = 0; i < PAIRS; i++)
+        s->pairs[i].keeping = false;
+    leave(s);
+}
+
+unsigned hf_proxy_kept(hf_proxy *p)
+{
+    unsigned n = 0;
+    struct hf_proxy_state *s = enter(p);
+    for (int i = 0; i < PAIRS; i++)
+        n += s->pairs[i].keeping && s->pairs[i].held[PROXY_ANSWERS].len > 0;
+    leave(s);
+    return n;
 }
 
 void hf_proxy_close_all(hf_proxy *p)

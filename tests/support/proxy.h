@@ -50,6 +50,13 @@ void hf_proxy_cut_after(hf_proxy *p, hf_proxy_way way, size_t bytes);
  * Once. */
 void hf_proxy_lose_answer(hf_proxy *p, const char *text);
 
+/* The next request that contains the text is passed on; what its connection is answered
+ * from then on is kept until hf_proxy_let_go(), while others are served. Once. */
+void hf_proxy_keep_answer(hf_proxy *p, const char *text);
+void hf_proxy_let_go(hf_proxy *p);
+/* How many connections have answers that are kept. */
+unsigned hf_proxy_kept(hf_proxy *p);
+
 /* Closes every connection now. */
 void hf_proxy_close_all(hf_proxy *p);
 

@@ -106,6 +106,17 @@ hf_err hf_rig_enqueue(hf_rig *rig, const char *id, int64_t due_ms)
     return err == HF_OK && rig->n_codes == 1 ? rig->codes[0] : err;
 }
 
+void hf_rig_put(hf_rig *rig, const char *id, const char *payload, int64_t due_ms)
+{
+    char record[HF_RIG_PAYLOAD + 64];
+    int len = snprintf(record, sizeof record,
+                       "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
+    const hf_enqueue_args args = {.producer = ""};
+    const hf_enqueue_item item = {id, due_ms, {record, (size_t)len}};
+    assert_int_equal(hf_rig_enqueue_items(rig, &args, &item, 1), HF_OK);
+    assert_int_equal(rig->n_codes, 0); /* it is new */
+}
+
 /* ---- claim ---- */
 
 static void take_job(hf_rig_job *out, const hf_claimed_job *job)

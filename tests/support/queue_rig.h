@@ -68,6 +68,8 @@ int64_t hf_rig_now(hf_rig *rig);
 
 /* One job with the payload "payload"; due as in hf_enqueue_item. */
 hf_err hf_rig_enqueue(hf_rig *rig, const char *id, int64_t due_ms);
+/* One of the type "t", for a worker; fails the test when it is not accepted. */
+void hf_rig_put(hf_rig *rig, const char *id, const char *payload, int64_t due_ms);
 hf_err hf_rig_enqueue_items(hf_rig *rig, const hf_enqueue_args *args,
                             const hf_enqueue_item *items, size_t n);
 

@@ -42,11 +42,21 @@ static hf_verdict handle(hf_run *run, void *arg)
     int most = atomic_load(&rig->most_at_once);
     while (now > most && !atomic_compare_exchange_weak(&rig->most_at_once, &most, now))
         ;
+    atomic_store(&rig->remaining_ms, hf_run_remaining_ms(run));
     atomic_fetch_add(&rig->started, 1);
     hf_verdict verdict = act(rig, run);
     atomic_fetch_sub(&rig->inside, 1);
     atomic_fetch_add(&rig->returned, 1);
     return verdict;
+}
+
+/* The line of a job is told by the loop's thread. */
+static void hold_loop(hf_worker_rig *rig, const char *message)
+{
+    while (strcmp(message, "job") == 0 && atomic_load(&rig->hold_loop)) {
+        atomic_store(&rig->loop_held, true);
+        hf_test_pause_ms(1);
+    }
 }
 
 static void on_line(hf_log_level level, const char *message, const hf_log_field *fields,
@@ -68,6 +78,7 @@ static void on_line(hf_log_level level, const char *message, const hf_log_field 
         }
     }
     pthread_mutex_unlock(&rig->lock);
+    hold_loop(rig, message);
 }
 
 static void *run_worker(void *arg)
@@ -117,6 +128,15 @@ hf_err hf_worker_rig_stop(hf_worker_rig *rig)
     pthread_mutex_destroy(&rig->lock);
     rig->stopped = true;
     return rig->result;
+}
+
+void hf_worker_rig_end(hf_worker_rig *rig)
+{
+    if (rig->worker == NULL || rig->stopped)
+        return;
+    atomic_store(&rig->hold_loop, false);
+    atomic_store(&rig->gate, true);
+    (void)hf_worker_rig_stop(rig);
 }
 
 size_t hf_worker_rig_said(hf_worker_rig *rig, const char *text)

@@ -21,6 +21,8 @@ typedef struct hf_worker_rig {
     atomic_int started, returned, most_at_once, inside;
     atomic_bool gate, ended, asked_to_stop;
     bool stopped;
+    atomic_bool hold_loop, loop_held; /* its loop waits where it tells of a job's end */
+    atomic_llong remaining_ms;        /* of the lease, at the last start */
     pthread_mutex_t lock;
     char lines[HF_RIG_LINES][HF_RIG_LINE]; /* "message key=value ..." */
     size_t n_lines;
@@ -32,6 +34,9 @@ void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_op
                          uint32_t timeout_ms);
 /* Stops it and waits; answers what hf_worker_run() said. */
 hf_err hf_worker_rig_stop(hf_worker_rig *rig);
+
+/* For a teardown: lets everything go, and stops it if the test has not come to that. */
+void hf_worker_rig_end(hf_worker_rig *rig);
 
 /* How many lines of its log contain the text. */
 size_t hf_worker_rig_said(hf_worker_rig *rig, const char *text);

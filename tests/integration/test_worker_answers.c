@@ -1,0 +1,141 @@
+/* test_worker_answers.c - answers that come late to a worker, or never. */
+#include <string.h>
+
+#include "queue_scripts.h"
+#include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
+
+static hf_rig queue;
+static hf_proxy proxy;
+static hf_worker_rig worker;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&queue, NULL);
+    hf_proxy_start(&proxy, queue.redis.socket);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_proxy_let_go(&proxy);
+    hf_worker_rig_end(&worker);
+    hf_proxy_stop(&proxy);
+    hf_rig_audit(&queue, true);
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+static long long meta(const char *field)
+{
+    return hf_fixture_number(&queue.redis, "HGET hf:{q}:meta %s", field);
+}
+
+/* It has said that it is alive, and waits for a baton: it sends nothing by itself. */
+static bool at_rest(void)
+{
+    return hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1 &&
+           strstr(hf_fixture_command(&queue.redis, "INFO clients"),
+                  "blocked_clients:1") != NULL;
+}
+
+static void start(uint32_t lease_ms, uint32_t request_timeout_ms)
+{
+    const hf_worker_opts opts = {.lease_ms = lease_ms,
+                                 .request_timeout_ms = request_timeout_ms};
+    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    EVENTUALLY(5000, at_rest());
+}
+
+static void stop_when_done(long long jobs)
+{
+    EVENTUALLY(5000, meta("done") == jobs);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
+static void a_verdict_that_did_not_arrive_is_sent_again(void **state)
+{
+    (void)state;
+    start(30000, 0);
+    hf_rig_put(&queue, "a", "gate", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1 && at_rest());
+    hf_proxy_cut_after(&proxy, PROXY_REQUESTS, 10);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    stop_when_done(1);
+    assert_int_equal(atomic_load(&worker.started), 1);
+}
+
+/* It was executed; what is sent again finds no job, and that is as it should be. */
+static void a_verdict_whose_answer_did_not_arrive_is_no_loss(void **state)
+{
+    (void)state;
+    start(30000, 0);
+    hf_rig_put(&queue, "first", "ok", 0); /* the server has the scripts from then on */
+    EVENTUALLY(5000, meta("done") == 1);
+    hf_proxy_lose_answer(&proxy, hf_lua_queue_complete.sha1);
+    hf_rig_put(&queue, "a", "ok", 0);
+    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    stop_when_done(2); /* it waits for the answer to what it sends again */
+    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
+    assert_int_equal(meta("lost"), -1);
+}
+
+/* Its jobs are locked for a worker that does not know them; they wait for no lease's end.
+ */
+static void a_claim_whose_answer_did_not_arrive_is_given_back(void **state)
+{
+    (void)state;
+    start(30000, 300);
+    hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
+    hf_rig_put(&queue, "a", "ok", 0);
+    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    stop_when_done(1);
+    assert_int_equal(meta("crashed"), -1);
+}
+
+static void a_lock_counts_from_when_it_was_asked_for(void **state)
+{
+    (void)state;
+    enum { LEASE_MS = 4000, AWAY_MS = 300 };
+    start(LEASE_MS, 0);
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
+    hf_rig_put(&queue, "a", "ok", 0);
+    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
+    hf_proxy_let_go(&proxy);
+    stop_when_done(1);
+    assert_true(atomic_load(&worker.remaining_ms) <= LEASE_MS - AWAY_MS);
+}
+
+static void a_lock_of_which_half_is_gone_is_renewed_before_the_job_starts(void **state)
+{
+    (void)state;
+    enum { LEASE_MS = 1000, AWAY_MS = 550 };
+    start(LEASE_MS, 0);
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
+    hf_rig_put(&queue, "a", "ok", 0);
+    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
+    hf_proxy_let_go(&proxy);
+    stop_when_done(1);
+    assert_true(atomic_load(&worker.remaining_ms) > LEASE_MS - AWAY_MS);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_verdict_that_did_not_arrive_is_sent_again),
+        CASE(a_verdict_whose_answer_did_not_arrive_is_no_loss),
+        CASE(a_claim_whose_answer_did_not_arrive_is_given_back),
+        CASE(a_lock_counts_from_when_it_was_asked_for),
+        CASE(a_lock_of_which_half_is_gone_is_renewed_before_the_job_starts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

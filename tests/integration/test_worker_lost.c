@@ -1,0 +1,161 @@
+/* test_worker_lost.c - a worker that has lost its lock, or takes what others have lost.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
+
+static hf_rig queue;
+static hf_proxy proxy;
+static hf_worker_rig worker; /* its leases are of 1 s */
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&queue, NULL);
+    hf_proxy_start(&proxy, queue.redis.socket);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+    hf_worker_rig_end(&worker);
+    hf_proxy_stop(&proxy);
+    hf_rig_audit(&queue, true);
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+static long long meta(const char *field)
+{
+    return hf_fixture_number(&queue.redis, "HGET hf:{q}:meta %s", field);
+}
+
+/* Nothing that the worker sends arrives, until it has come back. */
+static void cut_off(void)
+{
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
+}
+
+static void let_back(void)
+{
+    hf_proxy_close_all(&proxy); /* and what was held is forgotten */
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+}
+
+static void stop_when_done(long long jobs)
+{
+    EVENTUALLY(8000, meta("done") == jobs);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
+/* Redis would still take its verdict: but by the worker's own clock the lock is over, and
+ * what happened since is not known. */
+static void a_worker_that_has_lost_its_lock_does_not_finish_the_job(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    hf_rig_put(&queue, "a", "deaf", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    cut_off();
+    hf_fixture_command(&queue.redis, "PEXPIRE hf:{q}:lock:a 60000");
+    hf_fixture_command(&queue.redis, "ZADD hf:{q}:running %lld a",
+                       (long long)hf_rig_now(&queue) + 60000);
+    EVENTUALLY(5000, atomic_load(&worker.asked_to_stop));
+    let_back();
+    atomic_store(&worker.gate, true);
+    stop_when_done(1);
+    assert_int_equal(atomic_load(&worker.started), 2);
+    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 1);
+    assert_int_equal(meta("crashed"), -1);
+}
+
+/* The only thread is busy and the loop stands still while their locks run out: the next
+ * job in the line is not started. */
+static void what_waits_for_a_thread_past_its_deadline_is_not_started(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"quick", "slow", "next"};
+    static const char *const payloads[] = {"ok", "deaf", "ok"};
+    enum { BEFORE = 40 };
+    char records[3][64];
+    hf_enqueue_item items[3];
+    const hf_enqueue_args args = {.producer = ""};
+    hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.concurrency = 1}, 0);
+    for (int i = 0; i < BEFORE; i++) { /* it learns that its jobs are short */
+        char id[16];
+        (void)snprintf(id, sizeof id, "j%d", i);
+        hf_rig_put(&queue, id, "ok", 0);
+    }
+    EVENTUALLY(5000, meta("done") == BEFORE);
+    for (size_t i = 0; i < HF_COUNT(ids); i++) {
+        int len = snprintf(records[i], sizeof records[i],
+                           "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payloads[i]);
+        items[i] = (hf_enqueue_item){ids[i], 1 + (int64_t)i, {records[i], (size_t)len}};
+    }
+    atomic_store(&worker.hold_loop, true); /* as soon as `quick` is done */
+    assert_int_equal(hf_rig_enqueue_items(&queue, &args, items, HF_COUNT(ids)), HF_OK);
+    EVENTUALLY(5000, atomic_load(&worker.loop_held));
+    cut_off();
+    EVENTUALLY(5000,
+               atomic_load(&worker.asked_to_stop)); /* `slow` sees that it is lost */
+    assert_int_equal(atomic_load(&worker.started), BEFORE + 2);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(5000, atomic_load(&worker.returned) == BEFORE + 2);
+    ALWAYS(150, atomic_load(&worker.started) == BEFORE + 2);
+    let_back();
+    atomic_store(&worker.hold_loop, false);
+    stop_when_done(BEFORE + 3);
+}
+
+/* It has been away itself: that others' leases have ended says nothing of those. */
+static void what_is_taken_over_after_a_reconnect_counts_no_crash(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    hf_rig_put(&queue, "a", "deaf", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    hf_proxy_refuse(&proxy, true);
+    hf_proxy_close_all(&proxy);
+    EVENTUALLY(5000, hf_fixture_number(&queue.redis, "EXISTS hf:{q}:lock:a") == 0);
+    hf_proxy_refuse(&proxy, false);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 2);
+    assert_int_equal(meta("crashed"), -1);
+    atomic_store(&worker.gate, true);
+    stop_when_done(1);
+}
+
+/* It was there when two holders died. The others are not to be there when it is the
+ * third. */
+static void a_suspect_is_started_alone_and_nothing_beside_it(void **state)
+{
+    (void)state;
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes suspect 2");
+    hf_rig_put(&queue, "suspect", "gate", 1);
+    hf_rig_put(&queue, "second", "ok", 2);
+    hf_rig_put(&queue, "third", "ok", 3);
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    hf_rig_put(&queue, "new", "ok", 0);
+    ALWAYS(200, atomic_load(&worker.started) == 1);
+    atomic_store(&worker.gate, true);
+    stop_when_done(4);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_worker_that_has_lost_its_lock_does_not_finish_the_job),
+        CASE(what_waits_for_a_thread_past_its_deadline_is_not_started),
+        CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),
+        CASE(a_suspect_is_started_alone_and_nothing_beside_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,75 @@
+/* test_worker_programs.c - a worker's program lives as long as the lock of its job: not
+ * after its worker was killed, and through all the renewals before. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/cli_rig.h"
+#include "tests/support/eventually.h"
+
+/* Each ends by itself as well, should nobody end it. */
+#define HANDLERS                                                                         \
+    "retry: {max_attempts: 1}\n"                                                         \
+    "handlers:\n"                                                                        \
+    "  - {type: long, exec: [sh, -c, 'echo $$ > pid; exec sleep 30']}\n"                 \
+    "  - {type: three, exec: [sleep, '2.4']}\n"
+
+static hf_cli_rig rig;
+static hf_proc worker;
+
+static pid_t program(void)
+{
+    return (pid_t)strtol(hf_cli_rig_get(&rig, "pid"), NULL, 10);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_proc_kill(&worker);
+    if (program() > 1 && hf_pid_alive(program()))
+        kill(program(), SIGKILL);
+    hf_cli_rig_stop(&rig);
+    return 0;
+}
+
+static void begin(const char *yaml)
+{
+    hf_cli_rig_put(&rig, "w.yaml", yaml);
+    hf_cli_rig_begin(&rig, &worker, "worker @ -c w.yaml", "log");
+    EVENTUALLY(10000, strstr(hf_cli_rig_get(&rig, "log"), "serving") != NULL);
+}
+
+static void a_killed_worker_takes_its_program_along(void **state)
+{
+    (void)state;
+    begin("worker: {lease: 1m}\n" HANDLERS);
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @", NULL, NULL), 0);
+    EVENTUALLY(5000, program() > 1 && hf_pid_alive(program()));
+    hf_proc_kill(&worker);
+    EVENTUALLY(1000, !hf_pid_alive(program())); /* though its lease goes on */
+}
+
+static void a_program_runs_on_while_its_lease_is_renewed(void **state)
+{
+    (void)state;
+    begin("worker: {lease: 1s}\n" HANDLERS);
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue three @ --wait", NULL, NULL), 0);
+    assert_null(strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost"));
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_killed_worker_takes_its_program_along),
+        CASE(a_program_runs_on_while_its_lease_is_renewed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

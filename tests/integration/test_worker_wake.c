@@ -1,0 +1,208 @@
+/* test_worker_wake.c - what is due is claimed at its time: whatever comes between, no
+ * baton and no timer is forgotten, and nobody keeps what he cannot use.
+ *
+ * The leases are long, so a worker that has forgotten a time finds it again only by its
+ * check, seconds later; the tests do not wait so long. */
+#include <stdio.h>
+#include <string.h>
+
+#include "queue_scripts.h"
+#include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
+
+enum { LONG_MS = 60000, SOON_MS = 1500 };
+
+static const hf_worker_opts patient = {.lease_ms = LONG_MS};
+
+static hf_rig queue;
+static hf_proxy proxy;
+static hf_worker_rig worker, other;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&queue, NULL);
+    hf_proxy_start(&proxy, queue.redis.socket);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_proxy_let_go(&proxy);
+    hf_worker_rig_end(&worker);
+    hf_worker_rig_end(&other);
+    hf_proxy_stop(&proxy);
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+static long long batons(void)
+{
+    return hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake");
+}
+
+/* So many workers have nothing to do, and wait for a baton. */
+static bool waiting(int n)
+{
+    char line[32];
+    (void)snprintf(line, sizeof line, "\nblocked_clients:%d\r", n);
+    return strstr(hf_fixture_command(&queue.redis, "INFO clients"), line) != NULL;
+}
+
+static void start_idle(hf_worker_rig *rig, const char *url, int idle_before)
+{
+    hf_worker_rig_start(rig, url, &patient, 0);
+    EVENTUALLY(5000, waiting(idle_before + 1));
+}
+
+static void stop(hf_worker_rig *rig)
+{
+    assert_int_equal(hf_worker_rig_stop(rig), HF_OK);
+}
+
+/* ---- what comes while a claim is under way ---- */
+
+/* Both connections answer in any order: here the baton that a claim has put, popped at
+ * once, is known before the claim's own answer. */
+static void a_time_that_is_heard_of_before_the_claims_answer_is_kept(void **state)
+{
+    (void)state;
+    start_idle(&worker, proxy.url, 0);
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
+    int64_t now = hf_rig_now(&queue);
+    hf_rig_put(&queue, "second", "ok", now + 700);
+    hf_rig_put(&queue, "first", "ok", now + 300);
+    EVENTUALLY(3000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(3000, batons() == 0);
+    ALWAYS(50, atomic_load(&worker.started) == 0);
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
+    stop(&worker);
+}
+
+/* The claim finds nothing, and before that is known here there is something again. */
+static void a_baton_that_is_due_during_a_claim_leads_to_one_more(void **state)
+{
+    (void)state;
+    start_idle(&worker, proxy.url, 0);
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
+    hf_rig_put(&queue, "deleted", "ok", hf_rig_now(&queue) + 300);
+    hf_fixture_command(&queue.redis, "ZREM hf:{q}:schedule deleted");
+    hf_fixture_command(&queue.redis, "HDEL hf:{q}:jobs deleted");
+    EVENTUALLY(3000, hf_proxy_kept(&proxy) == 1);
+    hf_rig_put(&queue, "next", "ok", 0);
+    EVENTUALLY(3000, batons() == 0);
+    ALWAYS(50, atomic_load(&worker.started) == 0);
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    stop(&worker);
+}
+
+/* ---- who cannot use a baton ---- */
+
+static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
+{
+    (void)state;
+    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
+    const hf_worker_opts one = {
+        .queues = both, .n_queues = 2, .concurrency = 1, .lease_ms = LONG_MS};
+    const hf_queue q = queue.queue;
+    hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
+    EVENTUALLY(5000, waiting(1));
+    hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + 300);
+    EVENTUALLY(3000, batons() == 0);
+    assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
+    hf_rig_put(&queue, "long", "gate", 0);
+    queue.queue = q;
+    EVENTUALLY(3000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(SOON_MS, batons() == 1);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
+    stop(&worker);
+}
+
+static void a_quiet_worker_leaves_what_comes_to_others(void **state)
+{
+    (void)state;
+    start_idle(&worker, queue.redis.url, 0); /* it waits longest, so it would be served */
+    start_idle(&other, queue.redis.url, 1);
+    hf_worker_quiet(worker.worker);
+    EVENTUALLY(3000, hf_worker_rig_said(&worker, "quiet") == 1);
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "j%d", i);
+        hf_rig_put(&queue, id, "ok", 0);
+        EVENTUALLY(SOON_MS, atomic_load(&other.returned) == i + 1);
+    }
+    stop(&worker);
+    stop(&other);
+}
+
+static void a_worker_that_becomes_quiet_gives_back_its_baton(void **state)
+{
+    (void)state;
+    start_idle(&worker, queue.redis.url, 0);
+    hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + LONG_MS);
+    EVENTUALLY(3000, batons() == 0);
+    hf_worker_quiet(worker.worker);
+    EVENTUALLY(SOON_MS, batons() == 1);
+    stop(&worker);
+}
+
+static void a_worker_that_stops_gives_back_its_baton(void **state)
+{
+    (void)state;
+    start_idle(&worker, queue.redis.url, 0);
+    hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + LONG_MS);
+    EVENTUALLY(3000, batons() == 0 && waiting(1)); /* it has its timer, and waits again */
+    stop(&worker);
+    assert_int_equal(batons(), 1);
+}
+
+/* ---- what is lost ---- */
+
+static void after_its_waiting_connection_broke_a_worker_claims_once(void **state)
+{
+    (void)state;
+    start_idle(&worker, proxy.url, 0);
+    EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1);
+    hf_proxy_cut_after(&proxy, PROXY_ANSWERS, 1);
+    hf_rig_put(&queue, "a", "ok", 0); /* its baton is popped, and does not arrive */
+    EVENTUALLY(3000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    stop(&worker);
+}
+
+/* The promise is there, and whoever gave it is dead. */
+static void the_check_finds_a_promise_that_nobody_keeps(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
+    EVENTUALLY(5000, waiting(1));
+    long long now = (long long)hf_rig_now(&queue);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:jobs a %s",
+                       "{\"v\":1,\"type\":\"t\",\"created\":1}\nok");
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta promised %lld", now);
+    hf_fixture_command(&queue.redis, "ZADD hf:{q}:schedule %lld a", now);
+    EVENTUALLY(3000, atomic_load(&worker.returned) == 1);
+    stop(&worker);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_time_that_is_heard_of_before_the_claims_answer_is_kept),
+        CASE(a_baton_that_is_due_during_a_claim_leads_to_one_more),
+        CASE(a_full_worker_gives_back_the_baton_whose_time_has_come),
+        CASE(a_quiet_worker_leaves_what_comes_to_others),
+        CASE(a_worker_that_becomes_quiet_gives_back_its_baton),
+        CASE(a_worker_that_stops_gives_back_its_baton),
+        CASE(after_its_waiting_connection_broke_a_worker_claims_once),
+        CASE(the_check_finds_a_promise_that_nobody_keeps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
