@@ -93,7 +93,8 @@ typedef struct hf_claim_args {
     uint32_t poison;
     uint32_t dead_max;
     int64_t dead_age_ms;
-    bool baton;   /* made because of a baton, a reconnect or a check */
+    bool baton;   /* in doubt, after a reconnect: the promise is cleared */
+    bool due;     /* a baton's time has come: a promise that has come is cleared */
     bool forgive; /* count no crash for what is taken over */
     bool jumped;  /* Redis's clock jumped: no takeover for one lease */
 } hf_claim_args;

@@ -15,13 +15,15 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
                    hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char flags[4];
+    char flags[5];
     size_t n = 0;
     HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
     if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
         return HF_NOMEM;
     if (args->baton)
         flags[n++] = 'b';
+    if (args->due)
+        flags[n++] = 't';
     if (args->forgive)
         flags[n++] = 'f';
     if (args->jumped)

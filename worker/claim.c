@@ -124,8 +124,9 @@ static void on_claimed(const hf_answer *answer, void *arg)
     } else {
         served->hot = true;
     }
-    served->baton = served->again;
     served->again = false;
+    if (served->sent_due_ms > claimed.now_ms && served->timer_ms == 0)
+        served->timer_ms = served->sent_due_ms; /* it came too early */
     served->asked = 0;
 }
 
@@ -148,6 +149,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .dead_max = w->opts.dead_max,
         .dead_age_ms = w->opts.dead_age_ms,
         .baton = served->baton,
+        .due = served->due_ms != 0,
         .forgive = now < w->forgive_until_ns,
         .jumped = served->jumped,
     };
@@ -167,6 +169,8 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     if (args.baton)
         served->timer_ms = 0;
     served->baton = served->jumped = false;
+    served->sent_due_ms = served->due_ms;
+    served->due_ms = 0;
     if (refresh && w->n_served == 1)
         w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
 }

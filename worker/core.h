@@ -111,7 +111,7 @@ struct hf_served {
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
     bool registered, limits_sent;
     bool hot;       /* a claim may find something */
-    bool baton;     /* the next claim is made because of a baton or a doubt */
+    bool baton;     /* the next claim is made because of a doubt */
     bool claiming;  /* one claim is under way, or its fate is being asked for */
     bool again;     /* a due baton came meanwhile: claim once more after it */
     bool jumped;    /* to be told with the next claim */
@@ -120,6 +120,8 @@ struct hf_served {
     uint64_t claim_number, claim_sent_ns, last_claim_ns;
     int64_t claim_not_after;
     int64_t timer_ms; /* the owned baton's time on Redis's clock; 0: none */
+    int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one under
+                                    way, is made; 0: none */
     hf_run_list fresh[4], resent[4]; /* verdicts to send, by operation */
     unsigned sending[4];             /* batches under way */
 };

@@ -36,11 +36,14 @@ static size_t all_queues(hf_worker *w, const hf_queue **out)
 static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
 {
     if (at_ms <= hf_clock_now(w)) {
-        served->hot = served->baton = true;
+        served->hot = true;
+        served->due_ms = at_ms == 0 ? 1 : at_ms;
         if (served->claiming)
             served->again = true;
     } else if (served->timer_ms == 0 || at_ms < served->timer_ms) {
         served->timer_ms = at_ms;
+    } else if (at_ms > served->timer_ms) {
+        served->baton = true; /* only the earlier time is kept: its claim promises anew */
     }
 }
 
@@ -71,8 +74,9 @@ void hf_wake_on_timer(uv_timer_t *timer)
         hf_served *served = &w->served[i];
         if (served->timer_ms == 0 || served->timer_ms > hf_clock_now(w))
             continue;
+        served->due_ms = served->timer_ms;
         served->timer_ms = 0;
-        served->hot = served->baton = true;
+        served->hot = true;
         if (served->claiming)
             served->again = true;
         back = back || !hf_life_serving(w) || hf_dispatch_slots(w) == 0;

@@ -10,8 +10,9 @@
 --  ARGV[7]   poison      crashes of its holders until a job is dead
 --  ARGV[8]   dead_max    bounds of `dead`: jobs
 --  ARGV[9]   dead_age    and ms
---  ARGV[10]  flags       letters: b (because of a baton, a reconnect or a check: the promise is
---            cleared), f (forgive: count no crash), j (Redis's clock jumped: no takeover for
+--  ARGV[10]  flags       letters: b (in doubt, after a reconnect: the promise is cleared), t (its
+--            baton's time has come: so is a promise that has come; a later one is kept by
+--            somebody), f (forgive: count no crash), j (Redis's clock jumped: no takeover for
 --            one lease, and none that ended before is counted)
 --  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
 --  returns   {OK, now, fence, next, {id, due, ...}, {record, ...}, {id, crashes, ...}}
@@ -193,5 +194,6 @@ if ARGV[6] ~= '0' then
   refresh_worker(worker, tonumber(ARGV[6]))
 end
 count('crashed', crashed)
-local at = baton(m, flag('b'), n == 0 and now + 10 or now)
+local clear = flag('b') or (flag('t') and m.promised and m.promised <= now)
+local at = baton(m, clear, n == 0 and now + 10 or now)
 return { OK, now, fence, at, jobs, records, marks }

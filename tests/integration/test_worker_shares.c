@@ -2,13 +2,14 @@
  * neighbours, and what is said of a job while its handler has it. */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/eventually.h"
 #include "tests/support/queue_rig.h"
 #include "tests/support/worker_rig.h"
 
-enum { QUEUES = 3, JOBS = 900, COUNTED = 1000 };
+enum { QUEUES = 3, JOBS = 900, COUNTED = 1000, WORKERS = 30, RATED = 400 };
 
 static hf_rig queue;
 static hf_worker_rig worker, other;
@@ -118,6 +119,38 @@ static void busy_queues_are_served_by_their_weights(void **state)
     assert_in_range(atomic_load(&begun[2]), 70, 130);
 }
 
+/* ---- a rate ---- */
+
+static long long scripts_run(void)
+{
+    static const char field[] = "cmdstat_evalsha:calls=";
+    const char *at = strstr(hf_fixture_command(&queue.redis, "INFO commandstats"), field);
+    assert_non_null(at);
+    return strtoll(at + strlen(field), NULL, 10);
+}
+
+/* One of them claims at each token's time; they are no herd. */
+static void workers_of_a_queue_with_a_rate_take_turns(void **state)
+{
+    (void)state;
+    char id[16];
+    static hf_worker_rig herd[WORKERS];
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta rate_limit 200 rate_per 1000");
+    for (int i = 0; i < WORKERS; i++)
+        hf_worker_rig_start(&herd[i], queue.redis.url,
+                            &(hf_worker_opts){.lease_ms = 30000}, 0);
+    for (int i = 0; i < RATED; i++) {
+        snprintf(id, sizeof id, "j%d", i);
+        put(id, "ok");
+    }
+    long long before = scripts_run();
+    EVENTUALLY(5000, done() == RATED);
+    assert_in_range(scripts_run() - before, RATED, 3 * RATED);
+    for (int i = 0; i < WORKERS; i++)
+        assert_int_equal(hf_worker_rig_stop(&herd[i]), HF_OK);
+    hf_rig_audit(&queue, true);
+}
+
 /* ---- a suspect ---- */
 
 /* Both workers block; whoever takes the suspect may not hear of jobs until it is done. */
@@ -196,6 +229,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(busy_queues_are_served_by_their_weights),
+        CASE(workers_of_a_queue_with_a_rate_take_turns),
         CASE(a_worker_with_a_suspect_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),
     };
