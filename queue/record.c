@@ -19,7 +19,7 @@ enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 160, DIGITS_MAX = 18 };
 
 /* What a header says, before it is checked. Strings are borrowed. */
 typedef struct header {
-    int64_t version, created, attempts, max_attempts, timeout;
+    int64_t version, created, refused, attempts, max_attempts, timeout;
     hf_bytes type, error;
 } header;
 
@@ -34,6 +34,7 @@ static const field fields[] = {
     {"v", 1, offsetof(header, version), false},
     {"type", 4, offsetof(header, type), true},
     {"created", 7, offsetof(header, created), false},
+    {"refused", 7, offsetof(header, refused), false},
     {"attempts", 8, offsetof(header, attempts), false},
     {"max_attempts", 12, offsetof(header, max_attempts), false},
     {"timeout", 7, offsetof(header, timeout), false},
@@ -214,6 +215,7 @@ static hf_err take_header(hf_record *out, const header *head)
     memcpy(out->type, head->type.ptr, head->type.len);
     out->type[head->type.len] = '\0';
     out->created_ms = head->created;
+    out->refused_ms = head->refused;
     out->attempts = (uint32_t)head->attempts;
     out->max_attempts = (uint32_t)head->max_attempts;
     out->timeout_ms = (uint32_t)head->timeout;

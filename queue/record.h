@@ -4,7 +4,8 @@
  *
  * Fields (docs/keys.md): v, type, created (the producer's clock, Unix ms), and where they
  * are set: max_attempts, timeout (ms), attempts, error, failed (Unix ms of the last
- * failure), died (Unix ms), reason (why it is dead). Unknown fields are kept by the
+ * failure), refused (Unix ms of when first nobody took its type), died (Unix ms), reason
+ * (why it is dead). Unknown fields are kept by the
  * scripts. */
 #ifndef HF_QUEUE_RECORD_H
 #define HF_QUEUE_RECORD_H
@@ -17,7 +18,7 @@
 
 typedef struct hf_record {
     char type[HF_ID_SIZE];
-    int64_t created_ms;
+    int64_t created_ms, refused_ms; /* refused: 0: it was not */
     uint32_t attempts, max_attempts, timeout_ms;
     hf_bytes error;   /* owned by the record, "" if none: end with hf_record_done() */
     hf_bytes payload; /* borrowed from the text that was read */

@@ -132,7 +132,11 @@ static void no_handler(hf_worker *w, hf_run *run)
     snprintf(text, sizeof text, "no handler for type '%s' on %s", run->record.type,
              w->id);
     hf_run_set_text(run, text, strlen(text));
-    if (run->wait_ms >= HF_NO_HANDLER_END_MS) {
+    /* Each time it was put back it became due anew. */
+    int64_t waited_ms = run->record.refused_ms > 0
+                            ? hf_clock_now(w) - run->record.refused_ms
+                            : run->wait_ms;
+    if (waited_ms >= HF_NO_HANDLER_END_MS) {
         run->reason = "type";
         hf_run_settle(w, run, HF_OP_BURY);
     } else {

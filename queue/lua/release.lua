@@ -6,7 +6,8 @@
 --  ARGV[3]   resent      the first so many were sent before, without an answer
 --  ARGV[4..] id, fence, due, error for each job, at most 1000. error '': due is the time at
 --            which it was due before the claim, so it is at the head again. Else the error is
---            kept in the record, and due is a delay in ms from now.
+--            kept in the record, with the time of its first refusal, and due is a delay in ms
+--            from now.
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST, GONE.
 --            Sent twice: LOST, and nothing changes.
 if late(ARGV[2]) then
@@ -21,7 +22,7 @@ for k = 1, #places do
   if text ~= '' then
     due = now + due
     call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
-      head.error = text
+      head.error, head.refused = text, head.refused or now
     end))
   end
   call('ZADD', SCHEDULE, due, id)

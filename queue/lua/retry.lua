@@ -17,7 +17,7 @@ for k = 1, #places do
   local id = ARGV[i]
   local record = rewrite(call('HGET', JOBS, id) or '', function(head)
     head.attempts = (head.attempts or 0) + 1
-    head.error, head.failed = ARGV[i + 3], now
+    head.error, head.failed, head.refused = ARGV[i + 3], now, nil
   end)
   call('ZREM', RUNNING, id)
   call('HSET', JOBS, id, record)

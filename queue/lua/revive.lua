@@ -20,7 +20,7 @@ end
 open_writes()
 for _, id in ipairs(ids) do
   local record = rewrite(call('HGET', JOBS, id) or '', function(head)
-    head.attempts, head.reason, head.died = nil, nil, nil
+    head.attempts, head.reason, head.died, head.refused = nil, nil, nil, nil
   end)
   call('ZREM', DEAD, id)
   call('HSET', JOBS, id, record)

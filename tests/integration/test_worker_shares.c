@@ -151,6 +151,38 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
     hf_rig_audit(&queue, true);
 }
 
+/* ---- a type that nobody takes ---- */
+
+static void put_stranger(const char *id, int64_t refused_ms)
+{
+    char record[128];
+    int len = snprintf(record, sizeof record,
+                       "{\"v\":1,\"type\":\"stranger\",\"created\":1,\"refused\":%lld}\n",
+                       (long long)refused_ms);
+    hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
+    assert_int_equal(
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+        HF_OK);
+}
+
+static void a_type_that_nobody_takes_for_an_hour_ends_in_dead(void **state)
+{
+    (void)state;
+    char first[64];
+    int64_t now = hf_rig_now(&queue);
+    put_stranger("old", now - 3601000);
+    put_stranger("young", now - 3500000);
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:dead") == 1);
+    EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_non_null(
+        strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs old"), "no handler"));
+    snprintf(first, sizeof first, "\"refused\":%lld", (long long)(now - 3500000));
+    assert_non_null(
+        strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs young"), first));
+}
+
 /* ---- a suspect ---- */
 
 /* Both workers block; whoever takes the suspect may not hear of jobs until it is done. */
@@ -230,6 +262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(busy_queues_are_served_by_their_weights),
         CASE(workers_of_a_queue_with_a_rate_take_turns),
+        CASE(a_type_that_nobody_takes_for_an_hour_ends_in_dead),
         CASE(a_worker_with_a_suspect_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),
     };
