@@ -223,6 +223,10 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
     } else if (w->phase == HF_SERVING) {
         hf_report_text(w, HF_LOG_DEBUG, "the waiting connection is away", "error",
                        detail);
+        /* It may stay away while the other serves (too many clients): without it nothing
+         * is heard of, so each failed try to connect is a time to look. */
+        hf_claim_all(w, true);
+        hf_life_turn(w);
     }
 }
 

@@ -183,6 +183,33 @@ static void a_type_that_nobody_takes_for_an_hour_ends_in_dead(void **state)
         strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs young"), first));
 }
 
+/* ---- without the connection that waits ---- */
+
+static void jobs_run_though_no_connection_can_wait_for_them(void **state)
+{
+    (void)state;
+    char list[2048];
+    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000},
+                        0);
+    EVENTUALLY(2000, strstr(hf_fixture_command(&queue.redis, "CLIENT LIST"), "bzpopmin"));
+    snprintf(list, sizeof list, "%s", hf_fixture_command(&queue.redis, "CLIENT LIST"));
+    char *at = strstr(list, "cmd=bzpopmin");
+    assert_non_null(at);
+    while (at > list && at[-1] != '\n')
+        at--;
+    hf_fixture_command(&queue.redis, "CONFIG SET maxclients 1");
+    hf_fixture_command(&queue.redis, "CLIENT KILL ID %d", (int)strtol(at + 3, NULL, 10));
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "j%d", i);
+        put(id, "ok");
+        EVENTUALLY(4000, done() == i + 1);
+    }
+    hf_fixture_command(&queue.redis, "CONFIG SET maxclients 100");
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    hf_rig_audit(&queue, true);
+}
+
 /* ---- a suspect ---- */
 
 /* Both workers block; whoever takes the suspect may not hear of jobs until it is done. */
@@ -263,6 +290,7 @@ int main(void)
         CASE(busy_queues_are_served_by_their_weights),
         CASE(workers_of_a_queue_with_a_rate_take_turns),
         CASE(a_type_that_nobody_takes_for_an_hour_ends_in_dead),
+        CASE(jobs_run_though_no_connection_can_wait_for_them),
         CASE(a_worker_with_a_suspect_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),
     };
