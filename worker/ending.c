@@ -145,19 +145,26 @@ void hf_end_take_down(hf_worker *w)
         hf_end_close_all(w);
 }
 
+static void forget(hf_worker *w, hf_run_list *list)
+{
+    hf_run *run;
+    while ((run = hf_run_pop(list)) != NULL) {
+        if (run->lease != NULL)
+            hf_watchdog_drop(w->watchdog, run->lease);
+        hf_run_free(run);
+    }
+}
+
 /* What could not be settled any more: its leases end by themselves. */
 void hf_end_forget_held(hf_worker *w)
 {
-    hf_run *run;
+    hf_run_list *unsettled[] = {&w->held_back, &w->waiting, &w->struck};
+    for (size_t i = 0; i < HF_COUNT(unsettled); i++)
+        forget(w, unsettled[i]);
     for (size_t i = 0; i < w->n_served; i++)
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
-            hf_run_list *lists[] = {&w->served[i].fresh[op], &w->served[i].resent[op]};
-            for (size_t k = 0; k < HF_COUNT(lists); k++)
-                while ((run = hf_run_pop(lists[k])) != NULL) {
-                    if (run->lease != NULL)
-                        hf_watchdog_drop(w->watchdog, run->lease);
-                    hf_run_free(run);
-                }
+            forget(w, &w->served[i].fresh[op]);
+            forget(w, &w->served[i].resent[op]);
         }
 }
 
