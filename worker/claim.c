@@ -231,9 +231,9 @@ static void level_credits(hf_worker *w, uint64_t now)
     }
 }
 
-/* By weight: each job that is asked for costs its queue the inverse of the weight, and the
- * next goes to who has spent least. A queue whose claim is under way is not waited for: it
- * makes up for it the next time. */
+/* By weight: each job that is asked for costs its queue the inverse of the weight, and
+ * the next goes to who has spent least. A queue whose claim is under way is not waited
+ * for: it makes up for it the next time. */
 static void pump_weighted(hf_worker *w, uint32_t want, uint64_t now)
 {
     uint32_t shares[HF_QUEUES_MAX] = {0};

@@ -119,9 +119,9 @@ struct hf_served {
     uint32_t asked; /* jobs, of the claim under way */
     uint64_t claim_number, claim_sent_ns, last_claim_ns;
     int64_t claim_not_after;
-    int64_t timer_ms; /* the owned baton's time on Redis's clock; 0: none */
-    int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one under
-                                    way, is made; 0: none */
+    int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
+    int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one
+                                    under way, is made; 0: none */
     hf_run_list fresh[4], resent[4]; /* verdicts to send, by operation */
     unsigned sending[4];             /* batches under way */
 };

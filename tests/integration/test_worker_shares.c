@@ -104,8 +104,9 @@ static void fill(const char *name)
 static void busy_queues_are_served_by_their_weights(void **state)
 {
     (void)state;
-    static const hf_worker_queue queues[QUEUES] = {
-        {.name = "a", .weight = 6}, {.name = "b", .weight = 3}, {.name = "c", .weight = 1}};
+    static const hf_worker_queue queues[QUEUES] = {{.name = "a", .weight = 6},
+                                                   {.name = "b", .weight = 3},
+                                                   {.name = "c", .weight = 1}};
     own o;
     for (int i = 0; i < QUEUES; i++)
         fill(queues[i].name);
