@@ -1,0 +1,274 @@
+/* test_docs.c - what the documents show is what happens.
+ *
+ * All blocks of a document that are marked `sh` are run, in their order, by one shell. A
+ * `text` block right after one shows what it prints. What differs each time (ids, times,
+ * digests) may differ. Blocks marked `shell` are for whoever has the whole machine, and
+ * are not run. Every `yaml` block is a good configuration. */
+#include <glob.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/audit.h"
+#include "tests/support/markdown.h"
+#include "tests/support/proc.h"
+#include "tests/support/redis_fixture.h"
+#include "tests/support/tempdir.h"
+
+#define MARK "@@ the block ends here @@"
+
+enum { RUN_MS = 90000, TEXT_SIZE = 64 << 10, PATH_SIZE = 256, BLOCKS_MAX = 16 };
+
+static hf_fixture redis;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_fixture_start(&redis, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_fixture_stop(&redis);
+    return 0;
+}
+
+/* ---- a place that looks like a clone in which ./dev has built ---- */
+
+static void put_program(const char *name, const char *text)
+{
+    char path[PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s/%s", redis.dir, name);
+    hf_write_file(path, text);
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void make_folder(const char *name)
+{
+    char path[PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s/%s", redis.dir, name);
+    assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* What these start ends with the shell, and the shell with us, even if we crash. */
+static void make_clone(void)
+{
+    make_folder("build");
+    make_folder("build-tools");
+    put_program("build/holdfast",
+                "#!/bin/sh\nexec setpriv --pdeathsig KILL '" HF_TEST_COMMAND
+                "' \"$@\"\n");
+    put_program("build-tools/redis-server",
+                "#!/bin/sh\n"
+                "PATH=${PATH#*build-tools:}\n" /* without this one */
+                "program=$(command -v redis-server) || {\n"
+                "    program=$0.real\n"
+                "    ln -sf \"$(command -v redis-check-rdb)\" \"$program\"\n"
+                "}\n"
+                "exec setpriv --pdeathsig KILL \"$program\" \"$@\"\n");
+}
+
+/* ---- running a document ---- */
+
+typedef struct session {
+    char *document; /* owned */
+    hf_md_block shown[BLOCKS_MAX];
+    bool has_shown[BLOCKS_MAX];
+    size_t n; /* blocks that are run */
+} session;
+
+static void read_session(session *s, const char *path, FILE *script)
+{
+    hf_md_block block;
+    bool after_sh = false;
+    *s = (session){.document = hf_md_read(path)};
+    (void)fputs("exec 2>&1\n", script);
+    for (const char *at = s->document; hf_md_next_block(&at, &block);) {
+        bool sh = strcmp(block.info, "sh") == 0;
+        if (after_sh && strcmp(block.info, "text") == 0) {
+            s->shown[s->n - 1] = block;
+            s->has_shown[s->n - 1] = true;
+        }
+        if (sh) {
+            assert_true(s->n < BLOCKS_MAX);
+            (void)fprintf(script, "%.*secho '" MARK "'\n", (int)block.len, block.text);
+            s->n++;
+        }
+        after_sh = sh;
+    }
+    assert_true(s->n > 0);
+}
+
+static void run(const char *script, const char *out, const char *const *env)
+{
+    const char *const args[] = {"bash", script, NULL};
+    int status = hf_proc_run(
+        &(hf_proc_options){.args = args, .env = env, .out = out, .dir = redis.dir},
+        RUN_MS);
+    if (status == -1)
+        fail_msg("it does not come to an end");
+}
+
+/* ---- comparing ---- */
+
+/* Every match becomes the word. */
+static void replace(char *text, const char *pattern, const char *word)
+{
+    regex_t regex;
+    regmatch_t match;
+    size_t n = strlen(word);
+    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NEWLINE), 0);
+    for (char *at = text;
+         regexec(&regex, at, 1, &match, at == text ? 0 : REG_NOTBOL) == 0;) {
+        char *from = at + match.rm_so, *to = at + match.rm_eo;
+        assert_true((size_t)(to - from) >= n && to > from);
+        memmove(from + n, to, strlen(to) + 1);
+        for (size_t i = 0; i < n; i++)
+            from[i] = word[i];
+        at = from + n;
+    }
+    regfree(&regex);
+}
+
+/* No word is longer than what it stands for, so that there is room. */
+static void normalise(char *text)
+{
+    static const char *const rules[][2] = {
+        {"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "TIME"},
+        {"[0-9a-f]{40}", "SHA1"},
+        {"\\b[0-7][0-9A-HJKMNP-TV-Z]{25}\\b", "ID"},
+        {"\\b([0-9]+(ms|s|m|h|d))+\\b", "T"},
+        {"\\b[0-9]{13}\\b", "MS"},
+        {"  +", " "}, /* columns are as wide as what is in them */
+        {" +$", ""},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        replace(text, rules[i][0], rules[i][1]);
+}
+
+static void compare(const char *path, const char *printed, size_t len,
+                    const hf_md_block *shown)
+{
+    char *a = malloc(len + 1), *b = malloc(shown->len + 1);
+    assert_non_null(a);
+    assert_non_null(b);
+    (void)snprintf(a, len + 1, "%.*s", (int)len, printed);
+    (void)snprintf(b, shown->len + 1, "%.*s", (int)shown->len, shown->text);
+    normalise(a);
+    normalise(b);
+    if (strcmp(a, b) != 0)
+        fail_msg("%s shows:\n%.*sbut what happens is:\n%.*s", path, (int)shown->len,
+                 shown->text, (int)len, printed);
+    free(a);
+    free(b);
+}
+
+static void compare_all(const session *s, const char *path, const char *printed)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const char *end = strstr(printed, MARK "\n");
+        if (end == NULL) {
+            fail_msg("%s: its block %zu is not run to its end: %s", path, i + 1, printed);
+            return;
+        }
+        if (s->has_shown[i])
+            compare(path, printed, (size_t)(end - printed), &s->shown[i]);
+        printed = end + sizeof MARK;
+    }
+}
+
+/* A document whose commands need nothing but what it says and what is in env. */
+static void play(const char *path, const char *const *env)
+{
+    static char printed[TEXT_SIZE];
+    char script[PATH_SIZE], out[PATH_SIZE];
+    session s;
+    (void)snprintf(script, sizeof script, "%s/script", redis.dir);
+    (void)snprintf(out, sizeof out, "%s/printed", redis.dir);
+    FILE *file = fopen(script, "w");
+    assert_non_null(file);
+    read_session(&s, path, file);
+    assert_int_equal(fclose(file), 0);
+    run(script, out, env);
+    compare_all(&s, path, hf_read_file(out, printed, sizeof printed));
+    free(s.document);
+}
+
+static void what_the_readme_shows_is_what_happens(void **state)
+{
+    (void)state;
+    char tmp[PATH_SIZE];
+    (void)snprintf(tmp, sizeof tmp, "TMPDIR=%s", redis.dir);
+    make_clone();
+    play(HF_TEST_SOURCE "/README.md", (const char *const[]){tmp, NULL});
+}
+
+static void what_is_shown_for_other_languages_is_what_happens(void **state)
+{
+    (void)state;
+    char path[4096], url[PATH_SIZE], socket[PATH_SIZE];
+    const char *const version[] = {"redis-cli", "--version", NULL};
+    if (hf_proc_run(&(hf_proc_options){.args = version, .out = "/dev/null"}, RUN_MS) != 0)
+        skip();
+    make_clone();
+    (void)snprintf(path, sizeof path, "PATH=%s/build:%s", redis.dir, getenv("PATH"));
+    (void)snprintf(url, sizeof url, "REDIS_URL=%s", redis.url);
+    (void)snprintf(socket, sizeof socket, "SOCKET=%s", redis.socket);
+    play(HF_TEST_SOURCE "/docs/keys.md", (const char *const[]){path, url, socket, NULL});
+    hf_test_audit(&redis, false);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{default}:schedule"), 2);
+}
+
+static void check_configurations(const char *path, size_t *n)
+{
+    hf_md_block block;
+    char file[PATH_SIZE], text[TEXT_SIZE / 8];
+    char *document = hf_md_read(path);
+    (void)snprintf(file, sizeof file, "%s/shown.yaml", redis.dir);
+    const char *const args[] = {HF_TEST_COMMAND, "check", "-c", file, NULL};
+    for (const char *at = document; hf_md_next_block(&at, &block);) {
+        if (strcmp(block.info, "yaml") != 0)
+            continue;
+        (void)snprintf(text, sizeof text, "%.*s", (int)block.len, block.text);
+        hf_write_file(file, text);
+        assert_int_equal(
+            hf_proc_run(&(hf_proc_options){.args = args, .out = "/dev/null"}, RUN_MS), 0);
+        (*n)++;
+    }
+    free(document);
+}
+
+static void every_configuration_in_the_documents_is_good(void **state)
+{
+    (void)state;
+    glob_t found;
+    size_t n = 0;
+    assert_int_equal(glob(HF_TEST_SOURCE "/docs/*.md", 0, NULL, &found), 0);
+    assert_int_equal(glob(HF_TEST_SOURCE "/README.md", GLOB_APPEND, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        check_configurations(found.gl_pathv[i], &n);
+    globfree(&found);
+    assert_true(n > 0);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(what_the_readme_shows_is_what_happens),
+        CASE(what_is_shown_for_other_languages_is_what_happens),
+        CASE(every_configuration_in_the_documents_is_good),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
