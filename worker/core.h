@@ -29,7 +29,7 @@
 #include "worker/programs.h"
 
 enum {
-    HF_TYPES_MAX = 256,   /* handlers of one worker */
+    HF_TYPES_MAX = 1000,  /* handlers of one worker */
     HF_CLAIM_BATCH = 200, /* jobs asked for at a time */
     HF_AHEAD_MAX = 800,   /* jobs claimed ahead */
     HF_AHEAD_MS = 3,      /* so much work is claimed ahead for each slot */
@@ -145,7 +145,7 @@ struct hf_worker {
     hf_backoff backoff;
     hf_handler *handlers[HF_TYPES_MAX];
     size_t n_handlers;
-    bool has_programs;
+    bool has_programs, only_programs;
     hf_served *served;
     size_t n_served;
     char id[HF_WORKER_ID_SIZE];
@@ -185,8 +185,10 @@ struct hf_worker {
     size_t suspects_out; /* suspects among those */
     bool exclusive;      /* a suspect C job runs: nothing is started beside it */
     hf_run_list held_back, waiting, started;
-    hf_run_list struck;      /* programs that a signal of somebody else's has ended */
-    double mean_run_ns;      /* of C handlers, smoothed */
+    hf_run_list struck; /* programs that a signal of somebody else's has ended */
+    double mean_run_ns; /* of C handlers, smoothed */
+    _Atomic uint64_t
+        unwatched_ns;        /* since then the watchdog has no connection; 0: it has */
     uint64_t tick_ns;        /* the last tick; 0: none yet */
     uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
     hf_err refused;          /* why it said so, as it was told last */
@@ -254,6 +256,7 @@ void hf_verdict_flush(hf_worker *w);
 
 /* -- leases.c -- */
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE]);
+bool hf_leases_watched(const hf_worker *w);
 void hf_leases_notes(hf_worker *w); /* events that came from the watchdog */
 void hf_leases_forget(hf_run *run); /* its notes, before it is freed */
 

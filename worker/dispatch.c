@@ -34,11 +34,17 @@ static bool suspect_waits(const hf_worker *w)
     return false;
 }
 
+/* Programs alone, and the minder is away. */
+static bool cannot_start(const hf_worker *w)
+{
+    return w->only_programs && (w->programs == NULL || !hf_programs_ready(w->programs));
+}
+
 /* None beside a suspect, so that a baton goes to somebody who can claim. */
 uint32_t hf_dispatch_slots(const hf_worker *w)
 {
     size_t busy = w->c_out + w->programs_out + w->waiting.n + w->held_back.n;
-    if (w->exclusive || suspect_waits(w))
+    if (w->exclusive || suspect_waits(w) || cannot_start(w))
         return 0;
     return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
 }
@@ -59,7 +65,7 @@ uint32_t hf_dispatch_wanted(const hf_worker *w)
 {
     size_t target = w->opts.concurrency + ahead(w);
     size_t have = w->held - w->settling - w->struck.n;
-    if (w->exclusive || have >= target || suspect_waits(w))
+    if (w->exclusive || have >= target || suspect_waits(w) || cannot_start(w))
         return 0;
     size_t want = target - have;
     if (have > w->opts.concurrency && want * 4 < target)
@@ -75,13 +81,22 @@ static bool is_told_to_stop(const hf_worker *w)
     return w->phase != HF_SERVING || atomic_load(&w->stops) > 0;
 }
 
+/* The minder asks a program to end before its lease does: that Redis was away is not the
+ * program's fault. While renewals come, no program is ever so near to its deadline. */
+static bool is_told_by_minder(const hf_worker *w, const hf_run *run)
+{
+    uint64_t deadline = hf_lease_deadline_ns(run->lease);
+    return deadline <= run->ended_ns + w->opts.kill_grace_ms * HF_MS_NS;
+}
+
 /* systemd signals the whole control group: what fails after a stop was told to stop. And
  * it may reach a program, and kill it, before it reaches us: nobody knows at once whether
  * a signal that is not ours was meant for that program alone. */
 static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *result)
 {
     bool failed = result->verdict != HF_VERDICT_DONE;
-    if (result->minder_failed || (failed && is_told_to_stop(w)))
+    if (result->minder_failed ||
+        (failed && (is_told_to_stop(w) || is_told_by_minder(w, run))))
         run->released = true;
     if (failed && !run->released && result->by_signal && !result->ended &&
         !result->timed_out)

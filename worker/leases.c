@@ -120,12 +120,26 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
         note(run, event);
 }
 
+/* On the watchdog's thread. */
 static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
 {
+    hf_worker *w = arg;
+    uint64_t connected = 0;
     (void)client;
-    if (err != HF_OK)
-        hf_report_text(arg, HF_LOG_WARN, "the watchdog's connection is away", "error",
-                       detail);
+    if (err == HF_OK) {
+        atomic_store(&w->unwatched_ns, 0);
+        uv_async_send(&w->async);
+        return;
+    }
+    atomic_compare_exchange_strong(&w->unwatched_ns, &connected, hf_boot_ns());
+    hf_report_text(w, HF_LOG_WARN, "the watchdog's connection is away", "error", detail);
+}
+
+/* Who cannot renew must not claim: after half a lease it is more than a reconnect. */
+bool hf_leases_watched(const hf_worker *w)
+{
+    uint64_t since = atomic_load(&w->unwatched_ns);
+    return since == 0 || hf_boot_ns() - since < w->opts.lease_ms * HF_MS_NS / 2;
 }
 
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])

@@ -16,7 +16,8 @@ enum { NOT_NOW_MS = 100 };
 
 bool hf_life_serving(const hf_worker *w)
 {
-    return w->phase == HF_SERVING && !w->quiet && hf_clock_now(w) != 0;
+    return w->phase == HF_SERVING && !w->quiet && hf_clock_now(w) != 0 &&
+           hf_leases_watched(w);
 }
 
 /* ---- turns ---- */
@@ -203,6 +204,9 @@ static void on_minder(bool ready, void *arg)
 /* The minder before any thread, then the threads, then the connections. */
 static hf_err open_all(hf_worker *w)
 {
+    w->only_programs = true;
+    for (size_t i = 0; i < w->n_handlers; i++)
+        w->only_programs = w->only_programs && w->handlers[i]->fn == NULL;
     hf_err err = open_handles(w);
     if (err == HF_OK && w->has_programs) {
         hf_programs_opts opts = {.minder_path = w->minder,

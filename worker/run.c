@@ -69,7 +69,7 @@ static const hf_handler *find_handler(const hf_worker *w, const char *type)
     return rest;
 }
 
-/* NULL: out of memory; the job is then given back by hf_op_unclaim(). */
+/* NULL: out of memory; nobody renews the job's lock, and it ends. */
 hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
 {
     size_t id_room = job->id.len + 1;
@@ -89,7 +89,12 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
     run->claimed_ns = hf_boot_ns();
     int64_t waited = hf_clock_now(w) - job->due_ms;
     run->wait_ms = waited > 0 ? waited : 0;
-    if (hf_record_read(&run->record, (hf_bytes){record, job->record.len}) != HF_OK) {
+    hf_err err = hf_record_read(&run->record, (hf_bytes){record, job->record.len});
+    if (err == HF_NOMEM) {
+        free(run);
+        return NULL;
+    }
+    if (err != HF_OK) {
         run->reason = "record"; /* nobody can run it */
         return run;
     }

@@ -1,0 +1,104 @@
+/* test_worker_programs.c - a worker, its programs and its minder, while Redis is away. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "holdfast/worker.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+enum { LEASE_MS = 2000, GRACE_MS = 400 };
+
+static hf_rig queue;
+static hf_worker *worker;
+static pthread_t thread;
+static hf_err result;
+static atomic_int ended, retried;
+
+static void on_line(hf_log_level level, const char *message, const hf_log_field *fields,
+                    size_t n, void *arg)
+{
+    (void)level;
+    (void)arg;
+    for (size_t i = 0; strcmp(message, "job") == 0 && i < n; i++) {
+        if (strcmp(fields[i].key, "outcome") != 0)
+            continue;
+        atomic_fetch_add(&ended, 1);
+        if (strcmp(fields[i].text, "retry") == 0)
+            atomic_fetch_add(&retried, 1);
+    }
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    result = hf_worker_run(worker, NULL);
+    return NULL;
+}
+
+static void start(const char *const *argv)
+{
+    static const hf_worker_queue served = {.name = "q"};
+    char detail[HF_DETAIL_SIZE];
+    hf_worker_opts opts = {.url = queue.redis.url,
+                           .queues = &served,
+                           .n_queues = 1,
+                           .lease_ms = LEASE_MS,
+                           .kill_grace_ms = GRACE_MS,
+                           .minder = HF_TEST_COMMAND,
+                           .log = on_line};
+    const hf_program program = {.type = "*", .argv = argv};
+    if (hf_worker_new(&worker, &opts, detail) != HF_OK)
+        fail_msg("%s", detail);
+    assert_int_equal(hf_worker_handle_program(worker, &program), HF_OK);
+    assert_int_equal(pthread_create(&thread, NULL, run, NULL), 0);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    atomic_store(&ended, 0);
+    atomic_store(&retried, 0);
+    hf_rig_start(&queue, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+/* The minder asks the program to end while its lock still holds in Redis, which cannot be
+ * asked; then Redis is back, and would take any verdict. */
+static void a_program_that_its_minder_ended_has_not_failed(void **state)
+{
+    static const char *const sleeps[] = {"/bin/sleep", "4", NULL};
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&queue, "a", 0), HF_OK);
+    start(sleeps);
+    EVENTUALLY(5000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:running") == 1);
+    hf_fixture_signal(&queue.redis, SIGSTOP);
+    EVENTUALLY(3 * LEASE_MS, atomic_load(&ended) > 0);
+    hf_fixture_signal(&queue.redis, SIGCONT);
+    hf_rig_ready(&queue);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 1);
+    assert_int_equal(atomic_load(&retried), 0);
+    assert_int_equal(hf_fixture_number(&queue.redis, "HGET hf:{q}:meta failed"), -1);
+    hf_worker_stop(worker);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(result, HF_OK);
+    hf_worker_free(worker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_program_that_its_minder_ended_has_not_failed,
+                                        up, down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
