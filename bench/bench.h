@@ -30,6 +30,9 @@ typedef struct hf_bench_result {
     hf_server_info server;
     double enqueue_per_s, process_per_s, bare_enqueue_per_s, bare_process_per_s;
     double enqueue_ratio, process_ratio;
+    /* The bare loop again, with as many jobs at a time as it can: about what Redis can
+     * do. */
+    double bulk_enqueue_per_s, bulk_process_per_s;
     hf_spread pickup_us,
         bare_pickup_us;    /* from before the enqueue to the handler's start */
     hf_spread lateness_ms; /* from due to the handler's start */

@@ -26,7 +26,8 @@ hf_err hf_probe_fail(hf_probe *probe, hf_err err, const char *why);
 /* A reply as hiredis gave it, or NULL. An error is freed, and *reply is NULL then. */
 HF_MUSTCHECK hf_err hf_probe_check(hf_probe *probe, struct redisReply **reply);
 
-/* Bytes that Redis has taken. The same connections must be there when two are compared. */
+/* Bytes that Redis has taken. The same connections must be there when two are compared.
+ */
 HF_MUSTCHECK hf_err hf_probe_memory(hf_probe *probe, int64_t *bytes);
 
 /* What has to be added to hf_probe_wall_ns() to have Redis's time. */

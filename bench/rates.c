@@ -13,6 +13,8 @@
 enum {
     ROUNDS = 3,
     BARE_BATCH = 100,
+    BULK_BATCH = HF_BATCH_JOBS,
+    BULK_CLAIM = 1000, /* a claim gives no more */
     CALL_JOBS = HF_BATCH_JOBS,
     CALL_BYTES = 32 << 20, /* of payloads in one call or batch */
     JOB_BYTES = 256        /* of a job beside its payload, at most */
@@ -31,6 +33,7 @@ typedef struct rates {
     sem_t started;                           /* all of them were */
     double enqueue[ROUNDS], process[ROUNDS]; /* jobs a second */
     double bare_enqueue[ROUNDS], bare_process[ROUNDS];
+    double bulk_enqueue[ROUNDS], bulk_process[ROUNDS];
     double bytes[ROUNDS]; /* in Redis, of a job */
 } rates;
 
@@ -138,18 +141,29 @@ static hf_err our_round(rates *r, size_t round)
 
 /* ---- the bare loop's ---- */
 
-static hf_err bare_round(rates *r, size_t round)
+static hf_err bare_run(rates *r, size_t batch, size_t claim, double *enqueued,
+                       double *processed)
 {
     hf_bench *b = r->b;
-    size_t n = b->opts->jobs, batch = at_once(b, BARE_BATCH);
+    size_t n = b->opts->jobs;
     uint64_t start_ns = hf_boot_ns();
-    hf_err err = hf_bare_enqueue(r->bare, n, batch);
-    r->bare_enqueue[round] = per_second(n, start_ns);
+    hf_err err = hf_bare_enqueue(r->bare, n, at_once(b, batch));
+    *enqueued = per_second(n, start_ns);
     start_ns = hf_boot_ns();
     if (err == HF_OK)
-        err = hf_bare_process(r->bare, n, batch);
-    r->bare_process[round] = per_second(n, start_ns);
+        err = hf_bare_process(r->bare, n, at_once(b, claim));
+    *processed = per_second(n, start_ns);
     return err == HF_OK ? HF_OK : hf_bench_fail(b, err, hf_bare_detail(r->bare));
+}
+
+static hf_err bare_round(rates *r, size_t round)
+{
+    hf_err err = bare_run(r, BARE_BATCH, BARE_BATCH, &r->bare_enqueue[round],
+                          &r->bare_process[round]);
+    if (err == HF_OK)
+        err = bare_run(r, BULK_BATCH, BULK_CLAIM, &r->bulk_enqueue[round],
+                       &r->bulk_process[round]);
+    return err;
 }
 
 /* ---- all of it ---- */
@@ -161,6 +175,8 @@ static void conclude(rates *r)
     result->process_per_s = hf_bench_median(r->process, ROUNDS);
     result->bare_enqueue_per_s = hf_bench_median(r->bare_enqueue, ROUNDS);
     result->bare_process_per_s = hf_bench_median(r->bare_process, ROUNDS);
+    result->bulk_enqueue_per_s = hf_bench_median(r->bulk_enqueue, ROUNDS);
+    result->bulk_process_per_s = hf_bench_median(r->bulk_process, ROUNDS);
     result->bytes_per_job = hf_bench_median(r->bytes, ROUNDS);
     result->enqueue_ratio = result->enqueue_per_s / result->bare_enqueue_per_s;
     result->process_ratio = result->process_per_s / result->bare_process_per_s;
