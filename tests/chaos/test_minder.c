@@ -42,9 +42,15 @@ static int up(void **state)
     return 0;
 }
 
+static long logged(const char *what, int nth);
+
+/* A test that fails may leave programs that nobody minds. */
 static int down(void **state)
 {
     (void)state;
+    for (int i = 0; logged("program", i) > 1; i++)
+        if (hf_pid_alive((pid_t)logged("program", i)))
+            kill((pid_t)-logged("program", i), SIGKILL);
     hf_tempdir_remove(dir);
     return 0;
 }
@@ -167,7 +173,7 @@ static _Noreturn void be_starter(char **argv)
     wait_ready(&w);
     for (;;) {
         hf_process *process;
-        (void)start_one(&w, "exec sleep 300", hf_boot_ns() + 300000 * HF_MS_NS, &process);
+        (void)start_one(&w, "exec sleep 30", hf_boot_ns() + 300000 * HF_MS_NS, &process);
         uv_run(&w.loop, UV_RUN_NOWAIT);
     }
 }
@@ -207,8 +213,10 @@ static long now_ms(void)
     return (long)(hf_boot_ns() / HF_MS_NS);
 }
 
-#define QUIET "echo up $$; sleep 300; :"
-#define DEAF "trap '' TERM; echo up $$; while :; do sleep 0.05; done"
+/* They end by themselves as well, should a test not come to its end. */
+#define QUIET "echo up $$; sleep 30; :"
+#define WAIT "for i in $(seq 600); do sleep 0.05; done"
+#define DEAF "trap '' TERM; echo up $$; " WAIT
 
 /* ---- the worker goes ---- */
 
@@ -241,8 +249,7 @@ a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline(void **state
     hf_proc proc;
     char script[256], asked[HF_TEMPDIR_SIZE + 16];
     snprintf(asked, sizeof asked, "%s/asked", dir);
-    snprintf(script, sizeof script,
-             "trap 'echo . >> %s' TERM; echo up $$; while :; do sleep 0.02; done", asked);
+    snprintf(script, sizeof script, "trap 'echo . >> %s' TERM; echo up $$; " WAIT, asked);
     start_worker(&proc, script, "1500", NULL);
     hf_proc_signal(&proc, SIGSTOP);
     long deadline_ms = logged("deadline_ms", 0), now = 0;

@@ -485,6 +485,10 @@ static void the_thread_of_a_producer_blocks_every_signal(void **state)
 {
     (void)state;
     hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    const hf_job job = {.queue = "q", .type = "t"};
+    /* While a thread is being made every signal is blocked: this one has done something.
+     */
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     DIR *dir = opendir("/proc/self/task");
     char path[300], text[4096], own[16];
     unsigned others = 0;
