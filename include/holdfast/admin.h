@@ -33,8 +33,8 @@ typedef struct hf_queue_stats {
     char queue[HF_ID_SIZE];
     bool paused;
     int64_t ready, delayed, running, dead; /* jobs now */
-    int64_t enqueued, done, failed, lost, unsure,
-        crashed;             /* counted since the queue began */
+    int64_t enqueued, done, failed, lost, unsure, crashed, cancelled,
+        deleted;             /* counted since the queue began */
     int64_t oldest_ready_ms; /* when the oldest ready job was due */
     int64_t next_due_ms;     /* when the next delayed job is due */
     int64_t max_running;     /* 0: no limit */
@@ -111,11 +111,63 @@ HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
                                          hf_job_state state, const char *after,
                                          size_t limit, hf_job_cb cb, void *arg);
 
+/* ---- single jobs: `queue` is the one it is in, NULL: whichever it is in ---- */
+
+/* A job that waits is removed: HF_OK. One that runs is asked to end: HF_RUNNING, and
+ * *info (may be NULL) says who holds it; its holder hears of it with its next renewal, at
+ * most a third of the lease later, and it ends as cancelled, also when that holder dies
+ * before. HF_DEAD: it is dead, and stays so. HF_GONE: there is no such job. */
+HF_API HF_MUSTCHECK hf_err hf_admin_cancel(hf_admin *admin, const char *queue,
+                                           const char *id, hf_job_info *info);
+
+/* Removes a job that waits or is dead. HF_RUNNING: a job that runs is not removed under
+ * its holder, hf_admin_cancel() ends it; *info (may be NULL) says who that is. HF_GONE.
+ */
+HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
+                                           const char *id, hf_job_info *info);
+
+/* Runs a job now: a dead one as if it were new, with no attempt and no crash counted; one
+ * that waits for its time or its backoff, without waiting. HF_RUNNING: it runs. HF_GONE.
+ */
+HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
+                                          const char *id);
+
 /* Dead jobs back into the line, with no attempt and no crash counted: one id, or NULL for
  * all that are dead now (in slices). *revived counts them. HF_GONE: that id is not dead.
  */
 HF_API HF_MUSTCHECK hf_err hf_admin_revive(hf_admin *admin, const char *queue,
                                            const char *id, size_t *revived);
+
+/* ---- many jobs: in slices, each all or none; `progress` (may be NULL) is called between
+ * them. What comes in meanwhile is not touched. After a fault *n counts what was done,
+ * and the call may be made again. ---- */
+
+/* Which of the dead, the longest dead first; NULL or zero: all that are dead now. */
+typedef struct hf_dead_filter {
+    const char *type; /* NULL: any */
+    int64_t since_ms; /* died at this time or later; 0: whenever */
+    size_t limit;     /* at most so many; 0: no limit */
+} hf_dead_filter;
+
+/* False: stop after this slice. `total`: how many there were at the start, which is an
+ * upper bound where there is a filter. */
+typedef bool (*hf_progress_cb)(size_t done, size_t total, void *arg);
+
+/* Dead jobs back into the line as by hf_admin_retry(). per_second > 0: they become due
+ * one after the other, so many in a second; 0: all at once. */
+HF_API HF_MUSTCHECK hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
+                                               const hf_dead_filter *filter,
+                                               uint32_t per_second,
+                                               hf_progress_cb progress, void *arg,
+                                               size_t *n);
+/* Removes dead jobs. */
+HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queue,
+                                               const hf_dead_filter *filter,
+                                               hf_progress_cb progress, void *arg,
+                                               size_t *n);
+/* Removes all jobs that wait or are dead; those that run are not touched. */
+HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
+                                          hf_progress_cb progress, void *arg, size_t *n);
 
 HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
                                           bool paused);
@@ -125,6 +177,56 @@ HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           int64_t max_running, int64_t rate_limit,
                                           int64_t rate_per_ms);
 
+/* ---- workers ---- */
+
+typedef struct hf_worker_info {
+    char id[HF_HOLDER_SIZE]; /* host-pid-random */
+    char host[HF_HOLDER_SIZE];
+    int64_t pid;
+    bool silent;      /* it has not been heard of in time, and said no goodbye: below
+                         are 0 and "" except for what its id tells */
+    int64_t heard_ms; /* when it was heard of last (silent: at the latest) */
+    int64_t started_ms;
+    char state[16]; /* "serving", "quiet" or "stopping" */
+    char version[24];
+    uint32_t concurrency, running;
+    const char *const *queues; /* n_queues names; borrowed */
+    const char *const *types;  /* n_types of its handlers, "*" among them; borrowed */
+    size_t n_queues, n_types;
+    bool all_types; /* false: it takes more types than a heartbeat can name */
+} hf_worker_info;
+
+/* Called for each worker, those that live first, then by id; borrowed until it returns.
+ */
+typedef void (*hf_worker_cb)(const hf_worker_info *info, void *arg);
+HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg);
+
+/* ---- why does it not run? ---- */
+
+/* All that may keep a job, as it stood at one moment (workers: a moment later). */
+typedef struct hf_job_why {
+    hf_job_info job;
+    bool paused;
+    int64_t before;      /* jobs that are due and come first */
+    int64_t max_running; /* 0: no limit */
+    int64_t running;     /* jobs of its queue that run */
+    int64_t rate_limit, rate_per_ms;
+    int64_t next_token_ms;    /* out of rate: when the next may start; else 0 */
+    int64_t locked_until_ms;  /* it waits, but its lock is still held elsewhere; else 0 */
+    int64_t calm_until_ms;    /* Redis's clock jumped: no takeovers until then; else 0 */
+    bool cancelling;          /* it was asked to end */
+    int64_t workers;          /* live ones that serve its queue */
+    int64_t workers_for_type; /* of those, how many take its type */
+    int64_t slots, busy;      /* of those: their concurrency and what they run, in sum */
+    char holders[8][HF_HOLDER_SIZE]; /* who runs jobs of its queue; n_holders of them */
+    int64_t held[8];                 /* how many each */
+    size_t n_holders;
+    int64_t now_ms;
+} hf_job_why;
+
+HF_API HF_MUSTCHECK hf_err hf_admin_why(hf_admin *admin, const char *queue,
+                                        const char *id, hf_job_why *out);
+
 /* Checks the invariants over one whole queue, in slices, while it is used. *found counts
  * the findings; cb may be NULL. `idle`: nothing works on it now, so what remains is
  * checked as well (I9). */
@@ -132,7 +234,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue, bo
                                           hf_audit_cb cb, void *arg, size_t *found);
 
 /* Waits until the job is not queued or running any more, at most deadline_ms (0: for
- * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_TIMEOUT. */
+ * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_CANCEL: it was
+ * cancelled or deleted (known for a minute after); HF_TIMEOUT. */
 HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
                                          const char *id, uint32_t deadline_ms);
 
