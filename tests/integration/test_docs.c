@@ -2,8 +2,9 @@
  *
  * All blocks of a document that are marked `sh` are run, in their order, by one shell. A
  * `text` block right after one shows what it prints. What differs each time (ids, times,
- * digests) may differ. Blocks marked `shell` are for whoever has the whole machine, and
- * are not run. Every `yaml` block is a good configuration. */
+ * digests) may differ. A block marked `shell` is not run; the line above it says why, in
+ * a comment that readers do not see: `<!-- not run: REASON -->`. Every `yaml` block is a
+ * good configuration. What was run and what was not is printed at the end. */
 #include <glob.h>
 #include <regex.h>
 #include <setjmp.h>
@@ -86,7 +87,47 @@ typedef struct session {
     hf_md_block shown[BLOCKS_MAX];
     bool has_shown[BLOCKS_MAX];
     size_t n; /* blocks that are run */
+    size_t commands, compared;
 } session;
+
+/* Lines of a block that begin a command: what continues one, and what it is given to
+ * read, does not count. */
+static size_t count_commands(const hf_md_block *block)
+{
+    size_t n = 0;
+    bool goes_on = false, fed = false;
+    for (const char *line = block->text; line < block->text + block->len;) {
+        size_t len = strcspn(line, "\n");
+        bool end = fed && len == strlen("END") && strncmp(line, "END", len) == 0;
+        n += len > 0 && *line != '#' && !goes_on && !fed ? 1 : 0;
+        goes_on = !fed && len > 0 && line[len - 1] == '\\';
+        for (size_t i = 0; !fed && i + 1 < len; i++)
+            fed = line[i] == '<' && line[i + 1] == '<';
+        fed = fed && !end;
+        line += len + 1;
+    }
+    return n;
+}
+
+/* A block that looks like a shell's must be run, or say why not. */
+static void check_mark(const char *path, const hf_md_block *block)
+{
+    static const char *const others[] = {"bash", "console", "shell-session", "terminal"};
+    static const char why[] = "not run: ";
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(block->info, others[i]) == 0)
+            fail_msg("%s: mark the block `sh` (it is run here), or `shell` with the line "
+                     "<!-- not run: REASON --> above it, not `%s`:\n%.*s",
+                     path, others[i], (int)block->len, block->text);
+    if (strcmp(block->info, "shell") != 0)
+        return;
+    if (strncmp(block->note, why, sizeof why - 1) != 0)
+        fail_msg("%s: the line above this `shell` block must be <!-- not run: REASON --> "
+                 "(or mark it `sh`, and it is run):\n%.*s",
+                 path, (int)block->len, block->text);
+    printf("%s: not run, %zu commands: %s\n", path + sizeof HF_TEST_SOURCE,
+           count_commands(block), block->note + sizeof why - 1);
+}
 
 static void read_session(session *s, const char *path, FILE *script)
 {
@@ -96,18 +137,20 @@ static void read_session(session *s, const char *path, FILE *script)
     (void)fputs("exec 2>&1\n", script);
     for (const char *at = s->document; hf_md_next_block(&at, &block);) {
         bool sh = strcmp(block.info, "sh") == 0;
+        check_mark(path, &block);
         if (after_sh && strcmp(block.info, "text") == 0) {
             s->shown[s->n - 1] = block;
             s->has_shown[s->n - 1] = true;
+            s->compared++;
         }
         if (sh) {
             assert_true(s->n < BLOCKS_MAX);
             (void)fprintf(script, "%.*secho '" MARK "'\n", (int)block.len, block.text);
+            s->commands += count_commands(&block);
             s->n++;
         }
         after_sh = sh;
     }
-    assert_true(s->n > 0);
 }
 
 static void run(const char *script, const char *out, const char *const *env)
@@ -168,8 +211,8 @@ static void compare(const char *path, const char *printed, size_t len,
     normalise(a);
     normalise(b);
     if (strcmp(a, b) != 0)
-        fail_msg("%s shows:\n%.*sbut what happens is:\n%.*s", path, (int)shown->len,
-                 shown->text, (int)len, printed);
+        fail_msg("mend %s, or what it shows. It says:\n%.*sbut what happens is:\n%.*s",
+                 path, (int)shown->len, shown->text, (int)len, printed);
     free(a);
     free(b);
 }
@@ -200,8 +243,12 @@ static void play(const char *path, const char *const *env)
     assert_non_null(file);
     read_session(&s, path, file);
     assert_int_equal(fclose(file), 0);
-    run(script, out, env);
+    if (s.n > 0)
+        run(script, out, env);
     compare_all(&s, path, hf_read_file(out, printed, sizeof printed));
+    if (s.n > 0)
+        printf("%s: run, %zu commands in %zu blocks, the output of %zu compared\n",
+               path + sizeof HF_TEST_SOURCE, s.commands, s.n, s.compared);
     free(s.document);
 }
 
@@ -214,20 +261,47 @@ static void what_the_readme_shows_is_what_happens(void **state)
     play(HF_TEST_SOURCE "/README.md", (const char *const[]){tmp, NULL});
 }
 
-static void what_is_shown_for_other_languages_is_what_happens(void **state)
+/* With the command in PATH, and a Redis to which REDIS_URL and SOCKET lead. */
+static void play_with_redis(const char *document)
 {
-    (void)state;
     char path[4096], url[PATH_SIZE], socket[PATH_SIZE];
-    const char *const version[] = {"redis-cli", "--version", NULL};
-    if (hf_proc_run(&(hf_proc_options){.args = version, .out = "/dev/null"}, RUN_MS) != 0)
-        skip();
     make_clone();
     (void)snprintf(path, sizeof path, "PATH=%s/build:%s", redis.dir, getenv("PATH"));
     (void)snprintf(url, sizeof url, "REDIS_URL=%s", redis.url);
     (void)snprintf(socket, sizeof socket, "SOCKET=%s", redis.socket);
-    play(HF_TEST_SOURCE "/docs/keys.md", (const char *const[]){path, url, socket, NULL});
+    play(document, (const char *const[]){path, url, socket, NULL});
+}
+
+static void what_is_shown_for_other_languages_is_what_happens(void **state)
+{
+    (void)state;
+    const char *const version[] = {"redis-cli", "--version", NULL};
+    if (hf_proc_run(&(hf_proc_options){.args = version, .out = "/dev/null"}, RUN_MS) != 0)
+        skip();
+    play_with_redis(HF_TEST_SOURCE "/docs/keys.md");
     hf_test_audit(&redis, false);
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{default}:schedule"), 2);
+}
+
+static bool is_played_elsewhere(const char *path)
+{
+    return strcmp(path, HF_TEST_SOURCE "/README.md") == 0 ||
+           strcmp(path, HF_TEST_SOURCE "/docs/keys.md") == 0;
+}
+
+static void what_every_other_document_shows_is_what_happens(void **state)
+{
+    glob_t found;
+    assert_int_equal(glob(HF_TEST_SOURCE "/docs/*.md", 0, NULL, &found), 0);
+    assert_int_equal(glob(HF_TEST_SOURCE "/*.md", GLOB_APPEND, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        if (is_played_elsewhere(found.gl_pathv[i]))
+            continue;
+        play_with_redis(found.gl_pathv[i]);
+        (void)down(state); /* each has a Redis of its own */
+        (void)up(state);
+    }
+    globfree(&found);
 }
 
 static void check_configurations(const char *path, size_t *n)
@@ -268,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(what_the_readme_shows_is_what_happens),
         CASE(what_is_shown_for_other_languages_is_what_happens),
+        CASE(what_every_other_document_shows_is_what_happens),
         CASE(every_configuration_in_the_documents_is_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

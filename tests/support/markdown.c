@@ -38,11 +38,24 @@ static const char *next_line(const char *at)
     return end == NULL ? at + strlen(at) : end + 1;
 }
 
+/* What a line says that is a comment, else "". */
+static void read_note(const char *line, char out[HF_MD_SPAN])
+{
+    static const char open[] = "<!-- ", close[] = " -->";
+    size_t len = strcspn(line, "\n"), around = sizeof open + sizeof close - 2;
+    out[0] = '\0';
+    if (len > around && len - around < HF_MD_SPAN &&
+        strncmp(line, open, sizeof open - 1) == 0 &&
+        strncmp(line + len - (sizeof close - 1), close, sizeof close - 1) == 0)
+        (void)snprintf(out, HF_MD_SPAN, "%.*s", (int)(len - around),
+                       line + sizeof open - 1);
+}
+
 bool hf_md_next_block(const char **at, hf_md_block *out)
 {
     const char *line = *at;
-    while (*line != '\0' && !is_fence(line))
-        line = next_line(line);
+    for (out->note[0] = '\0'; *line != '\0' && !is_fence(line); line = next_line(line))
+        read_note(line, out->note);
     if (*line == '\0')
         return false;
     const char *info = line + sizeof fence - 1;

@@ -13,6 +13,8 @@ typedef struct hf_md_block {
     char info[HF_MD_INFO]; /* what stands after the opening fence: "sh" */
     const char *text;      /* borrowed from the document; whole lines */
     size_t len;
+    char note[HF_MD_SPAN]; /* of the comment on the line above it, which no reader sees:
+                              `<!-- not run: REASON -->`; "" without one */
 } hf_md_block;
 
 /* The text of a file, owned: end it with free(). Fails the test when there is none. */
