@@ -24,7 +24,8 @@ enum {
     HF_CLAIM_MAX = 1000,                    /* jobs in one claim */
     HF_CLAIM_BYTES = 8 << 20,               /* bytes of records in one claim */
     HF_VERDICTS_MAX = 1000,                 /* jobs in one verdict or renewal */
-    HF_QUEUES_MAX = 64                      /* queues of one worker */
+    HF_QUEUES_MAX = 64,                     /* queues of one worker */
+    HF_SLOTS_MAX = 2 * HF_QUEUES_MAX        /* with those that it is leaving */
 };
 
 typedef struct hf_queue {
@@ -200,9 +201,9 @@ HF_MUSTCHECK hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const 
 HF_MUSTCHECK hf_err hf_op_unblock(hf_client *client, const hf_client *blocked,
                                   hf_answer_cb cb, void *arg);
 
-/* For n queues: refreshes the worker's entry, and runs the baton rule. `give_back`: a
- * baton that this worker had is put back (the promise is cleared first); otherwise only a
- * promise that was broken is made anew. */
+/* For n queues, at most HF_SLOTS_MAX: refreshes the worker's entry, and runs the baton
+ * rule. `give_back`: a baton that this worker had is put back (the promise is cleared
+ * first); otherwise only a promise that was broken is made anew. */
 HF_MUSTCHECK hf_err hf_op_check(hf_client *client, const hf_queue *const *queues,
                                 size_t n, const char *worker, uint32_t alive_ms,
                                 bool give_back, hf_answer_cb cb, void *arg);

@@ -91,8 +91,8 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
                    void *arg)
 {
     hf_args a;
-    hf_bytes keys[HF_QUEUES_MAX];
-    HF_ASSERT(n >= 1 && n <= HF_QUEUES_MAX);
+    hf_bytes keys[HF_SLOTS_MAX];
+    HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     for (size_t i = 0; i < n; i++)
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
     if (!hf_args_init(&a, CHECK_ARGS, CHECK_ARGS))

@@ -38,7 +38,7 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
             n++;
         }
     }
-    hf_watchdog_add_many(w->watchdog, served->index, w->opts.lease_ms, sent_ns,
+    hf_watchdog_add_many(w->watchdog, served->slot, w->opts.lease_ms, sent_ns,
                          renew_first, (void *const *)runs, leases, n);
     for (size_t i = 0; i < n; i++) {
         runs[i]->lease = leases[i];
@@ -75,8 +75,8 @@ void hf_claim_lost(hf_worker *w)
 {
     if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
         return;
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = &w->served[i];
+    for (size_t i = 0; i < w->n_slots; i++) {
+        hf_served *served = &w->slots[i];
         if (!served->unsure || served->claim_sent_ns != 0)
             continue;
         if (served->claim_not_after != 0 && hf_clock_now(w) <= served->claim_not_after) {
@@ -187,7 +187,7 @@ static uint32_t under_way(const hf_worker *w)
 {
     uint32_t n = 0;
     for (size_t i = 0; i < w->n_served; i++)
-        n += w->served[i].asked;
+        n += w->served[i]->asked;
     return n;
 }
 
@@ -195,7 +195,7 @@ static uint32_t under_way(const hf_worker *w)
 static void pump_strict(hf_worker *w, uint32_t want, uint64_t now)
 {
     for (size_t i = 0; i < w->n_served && want > 0; i++) {
-        hf_served *served = &w->served[i];
+        hf_served *served = w->served[i];
         if (served->claiming)
             return;
         if (may_have(w, served, now)) {
@@ -210,7 +210,7 @@ static hf_served *next_by_weight(hf_worker *w, uint64_t now)
 {
     hf_served *best = NULL;
     for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = &w->served[i];
+        hf_served *served = w->served[i];
         if (!served->claiming && may_have(w, served, now) &&
             (best == NULL || served->credit > best->credit))
             best = served;
@@ -223,11 +223,11 @@ static void level_credits(hf_worker *w, uint64_t now)
 {
     double most = -INFINITY;
     for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i].credit > most && may_have(w, &w->served[i], now))
-            most = w->served[i].credit;
+        if (w->served[i]->credit > most && may_have(w, w->served[i], now))
+            most = w->served[i]->credit;
     for (size_t i = 0; i < w->n_served; i++) {
-        double credit = w->served[i].credit - most;
-        w->served[i].credit = credit < 0 ? credit : 0;
+        double credit = w->served[i]->credit - most;
+        w->served[i]->credit = credit < 0 ? credit : 0;
     }
 }
 
@@ -249,13 +249,13 @@ static void pump_weighted(hf_worker *w, uint32_t want, uint64_t now)
     }
     for (size_t i = 0; i < w->n_served; i++)
         if (shares[i] > 0)
-            send_claim(w, &w->served[i], shares[i]);
+            send_claim(w, w->served[i], shares[i]);
 }
 
 static bool any_claimable(const hf_worker *w, uint64_t now)
 {
     for (size_t i = 0; i < w->n_served; i++)
-        if (!w->served[i].claiming && may_have(w, &w->served[i], now))
+        if (!w->served[i]->claiming && may_have(w, w->served[i], now))
             return true;
     return false;
 }
@@ -278,15 +278,15 @@ void hf_claim_pump(hf_worker *w)
 void hf_claim_all(hf_worker *w, bool baton)
 {
     for (size_t i = 0; i < w->n_served; i++) {
-        w->served[i].hot = true;
-        w->served[i].baton = w->served[i].baton || baton;
+        w->served[i]->hot = true;
+        w->served[i]->baton = w->served[i]->baton || baton;
     }
 }
 
 bool hf_claim_quiet(const hf_worker *w)
 {
     for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i].hot || w->served[i].claiming)
+        if (w->served[i]->hot || w->served[i]->claiming)
             return false;
     return true;
 }

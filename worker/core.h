@@ -26,10 +26,11 @@
 #include "lock/watchdog.h"
 #include "queue/ops.h"
 #include "queue/record.h"
+#include "worker/handlers.h"
+#include "worker/plan.h"
 #include "worker/programs.h"
 
 enum {
-    HF_TYPES_MAX = 1000,  /* handlers of one worker */
     HF_CLAIM_BATCH = 200, /* jobs asked for at a time */
     HF_AHEAD_MAX = 800,   /* jobs claimed ahead */
     HF_AHEAD_MS = 3,      /* so much work is claimed ahead for each slot */
@@ -44,15 +45,6 @@ enum {
     HF_START_MS = 5000,  /* how long the start waits for Redis */
     HF_TICK_MS = 50
 };
-
-/* Who takes a type: a C function, or a program. */
-typedef struct hf_handler {
-    char type[HF_ID_SIZE]; /* "*": the rest */
-    hf_handler_fn fn;      /* NULL: a program */
-    void *arg;
-    uint32_t timeout_ms, max_attempts; /* 0: none; the worker's */
-    hf_program program;                /* its text is owned */
-} hf_handler;
 
 typedef enum hf_run_state {
     HF_HELD_BACK,
@@ -74,7 +66,7 @@ struct hf_run {
     hf_served *served;
     hf_run *next, *prev; /* in one hf_run_list, or the pool's queue */
     hf_lease *lease;
-    const hf_handler *handler; /* NULL: nobody here takes it */
+    hf_handler *handler; /* a reference; NULL: nobody here takes it */
     hf_record record;
     char fence[24];
     int64_t due_ms;  /* Redis's clock */
@@ -105,18 +97,26 @@ struct hf_run {
 struct hf_served {
     hf_worker *worker;
     hf_queue queue;
-    size_t index;
+    size_t slot;  /* its place in memory, and its group with the watchdog */
+    size_t index; /* its place among those that are served */
+    bool used;
+    bool leaving; /* a reload took it out: claimed no more, freed when nothing refers to
+                     it */
+    bool owes;    /* it is leaving, and this worker may have its baton */
+    size_t runs;  /* jobs that are held */
     uint32_t weight;
     hf_worker_queue limits; /* name is not used */
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
-    bool registered, limits_sent;
-    bool hot;       /* a claim may find something */
-    bool baton;     /* the next claim is made because of a doubt */
-    bool claiming;  /* one claim is under way, or its fate is being asked for */
-    bool again;     /* a due baton came meanwhile: claim once more after it */
-    bool jumped;    /* to be told with the next claim */
-    bool unsure;    /* the answer to claim_number was lost */
-    uint32_t asked; /* jobs, of the claim under way */
+    bool told;              /* Redis knows of it and of its limits */
+    unsigned telling;       /* requests under way that tell it so */
+    bool looked;            /* a claim was answered */
+    bool hot;               /* a claim may find something */
+    bool baton;             /* the next claim is made because of a doubt */
+    bool claiming;          /* one claim is under way, or its fate is being asked for */
+    bool again;             /* a due baton came meanwhile: claim once more after it */
+    bool jumped;            /* to be told with the next claim */
+    bool unsure;            /* the answer to claim_number was lost */
+    uint32_t asked;         /* jobs, of the claim under way */
     uint64_t claim_number, claim_sent_ns, last_claim_ns;
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
@@ -146,8 +146,12 @@ struct hf_worker {
     hf_handler *handlers[HF_TYPES_MAX];
     size_t n_handlers;
     bool has_programs, only_programs;
-    hf_served *served;
+    hf_served *slots; /* of queues, HF_SLOTS_MAX; they stay where they are */
+    size_t n_slots;   /* behind these none is used */
+    hf_served *served[HF_QUEUES_MAX]; /* those that are served, in their order */
     size_t n_served;
+    uint64_t first_number;        /* no claim of a queue that has left had a higher one */
+    uint32_t asked_kill_grace_ms; /* before it was bounded */
     char id[HF_WORKER_ID_SIZE];
     hf_rng rng;
 
@@ -173,8 +177,11 @@ struct hf_worker {
     char run_id[48], replid[48];
 
     /* waking up */
+    bool wait_stale; /* the blocking call names other queues than are served */
     bool blocked, unblocking, checking, check_gives, give_back, wake_doubt, beating;
     uint64_t check_at_ns, alive_at_ns;
+    hf_served *waiting_on[HF_QUEUES_MAX]; /* what the blocking call under way names */
+    size_t n_waiting_on;
     size_t wait_order; /* which queue the blocking call names first */
 
     /* what is held */
@@ -210,7 +217,8 @@ hf_run *hf_run_pop(hf_run_list *list);
 
 /* -- run.c: the life of a held job -- */
 hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence);
-void hf_run_free(hf_run *run); /* its lease was dropped, its process freed */
+void hf_run_choose(hf_run *run); /* its handler, of those that there are now */
+void hf_run_free(hf_run *run);   /* its lease was dropped, its process freed */
 void hf_run_take(hf_worker *w,
                  hf_run *run); /* claimed: held back, waiting, or settled at once */
 void hf_run_settle(hf_worker *w, hf_run *run, hf_verdict_op op);
@@ -234,6 +242,18 @@ void hf_dispatch_ask_all(hf_worker *w); /* what runs: to stop */
 void hf_dispatch_kill(hf_worker *w);    /* programs: at once */
 void hf_dispatch_abandon(hf_worker *w); /* releases the jobs of handlers that stay away */
 void hf_dispatch_work(hf_run *run);     /* on a pool thread */
+
+/* -- served.c: the queues -- */
+HF_MUSTCHECK hf_err hf_served_open(hf_worker *w);
+hf_served *hf_served_find(const hf_worker *w,
+                          const char *name); /* a leaving one as well */
+size_t hf_served_free_slots(hf_worker *w);
+/* Takes its settings from the plan: a new one (a slot must be free), one that comes back,
+ * or one that is served. */
+hf_served *hf_served_put(hf_worker *w, const hf_plan_queue *queue);
+void hf_served_leave(hf_served *served);
+/* Serves these, in this order, and no others. */
+void hf_served_order(hf_worker *w, hf_served *const *list, size_t n);
 
 /* -- claim.c -- */
 void hf_claim_pump(hf_worker *w);

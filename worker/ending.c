@@ -18,7 +18,7 @@ static void begin_stop(hf_worker *w)
 {
     w->phase = HF_STOPPING;
     for (size_t i = 0; i < w->n_served; i++)
-        w->served[i].timer_ms = 0;
+        w->served[i]->timer_ms = 0;
     hf_wake_give_back(w);
     hf_dispatch_release_waiting(w);
     hf_dispatch_struck(w);
@@ -85,8 +85,8 @@ void hf_life_check(hf_worker *w)
         hf_dispatch_abandon(w);
         hf_verdict_flush(w);
     }
-    for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i].claiming)
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (w->slots[i].claiming)
             return; /* what it took is to be released */
     bool all = w->held == 0 || (w->phase == HF_ENDING && w->held == w->c_out);
     if (all && connections_idle(w))
@@ -161,10 +161,10 @@ void hf_end_forget_held(hf_worker *w)
     hf_run_list *unsettled[] = {&w->held_back, &w->waiting, &w->struck};
     for (size_t i = 0; i < HF_COUNT(unsettled); i++)
         forget(w, unsettled[i]);
-    for (size_t i = 0; i < w->n_served; i++)
+    for (size_t i = 0; i < w->n_slots; i++)
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
-            forget(w, &w->served[i].fresh[op]);
-            forget(w, &w->served[i].resent[op]);
+            forget(w, &w->slots[i].fresh[op]);
+            forget(w, &w->slots[i].resent[op]);
         }
 }
 

@@ -48,7 +48,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     hf_err err = HF_NOMEM;
     if (r != NULL) {
         *r = (renewal){.worker = w, .batch = batch};
-        err = hf_op_renew(client, &w->served[batch->group].queue, &args, items, batch->n,
+        err = hf_op_renew(client, &w->slots[batch->group].queue, &args, items, batch->n,
                           batch->timeout_ms, on_renewed, r);
     }
     if (err != HF_OK) {

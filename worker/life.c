@@ -120,7 +120,7 @@ static void on_async(uv_async_t *async)
         w->quiet = true;
         hf_report_text(w, HF_LOG_INFO, "quiet: nothing more is claimed", NULL, NULL);
         for (size_t i = 0; i < w->n_served; i++)
-            w->served[i].timer_ms = 0;
+            w->served[i]->timer_ms = 0;
         hf_wake_give_back(w);
     }
     if (resumes != w->resumes_seen) {

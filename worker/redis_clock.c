@@ -25,7 +25,7 @@ static int64_t guess_at(const hf_worker *w, uint64_t boot_ns)
 static void on_jump(hf_worker *w, int64_t by_ms)
 {
     for (size_t i = 0; i < w->n_served; i++)
-        w->served[i].jumped = true;
+        w->served[i]->jumped = true;
     hf_log_field field = {.key = "by_ms", .number = by_ms};
     hf_report(w, HF_LOG_ERROR, "the clock of Redis jumped", &field, 1);
     hf_watchdog_verify(w->watchdog);

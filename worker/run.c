@@ -57,16 +57,19 @@ hf_run *hf_run_pop(hf_run_list *list)
 
 /* ---- making and freeing ---- */
 
-static const hf_handler *find_handler(const hf_worker *w, const char *type)
+static hf_handler *find_handler(const hf_worker *w, const char *type)
 {
-    const hf_handler *rest = NULL;
-    for (size_t i = 0; i < w->n_handlers; i++) {
-        if (strcmp(w->handlers[i]->type, type) == 0)
-            return w->handlers[i];
-        if (strcmp(w->handlers[i]->type, "*") == 0)
-            rest = w->handlers[i];
-    }
-    return rest;
+    hf_handler *handler = hf_handlers_find(w->handlers, w->n_handlers, type);
+    return handler != NULL ? handler : hf_handlers_find(w->handlers, w->n_handlers, "*");
+}
+
+void hf_run_choose(hf_run *run)
+{
+    hf_handler_unref(run->handler);
+    run->handler = hf_handler_ref(find_handler(run->worker, run->record.type));
+    if (run->handler != NULL)
+        run->timeout_ms = run->record.timeout_ms != 0 ? run->record.timeout_ms
+                                                      : run->handler->timeout_ms;
 }
 
 /* NULL: out of memory; nobody renews the job's lock, and it ends. */
@@ -94,14 +97,11 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
         free(run);
         return NULL;
     }
-    if (err != HF_OK) {
+    if (err == HF_OK)
+        hf_run_choose(run);
+    else
         run->reason = "record"; /* nobody can run it */
-        return run;
-    }
-    run->handler = find_handler(w, run->record.type);
-    if (run->handler != NULL)
-        run->timeout_ms = run->record.timeout_ms != 0 ? run->record.timeout_ms
-                                                      : run->handler->timeout_ms;
+    served->runs++;
     return run;
 }
 
@@ -110,6 +110,8 @@ void hf_run_free(hf_run *run)
     hf_leases_forget(run);
     hf_program_free(atomic_load(&run->process));
     hf_record_done(&run->record);
+    hf_handler_unref(run->handler);
+    run->served->runs--;
     free(run->error);
     free(run);
 }
@@ -121,6 +123,7 @@ hf_run *hf_run_shadow(const hf_run *run)
         return NULL;
     shadow->worker = run->worker;
     shadow->served = run->served;
+    shadow->served->runs++;
     shadow->due_ms = run->due_ms;
     memcpy(shadow->fence, run->fence, sizeof shadow->fence);
     memcpy(shadow->id, run->id, strlen(run->id) + 1);
@@ -158,7 +161,8 @@ void hf_run_take(hf_worker *w, hf_run *run)
                         strlen("its record cannot be read"));
         hf_run_settle(w, run, HF_OP_BURY);
         hf_report_run(w, run, "dead");
-    } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING) {
+    } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING ||
+               run->served->leaving) {
         hf_run_release(w, run);
     } else if (run->handler == NULL) {
         no_handler(w, run);

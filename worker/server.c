@@ -56,7 +56,7 @@ static void note_server(hf_worker *w)
 static void tell_queues(hf_worker *w)
 {
     for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = &w->served[i];
+        hf_served *served = w->served[i];
         if (hf_op_register(w->client, &served->queue, on_written, w) != HF_OK)
             return;
         if (served->limits.has_limits &&

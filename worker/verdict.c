@@ -157,9 +157,9 @@ void hf_verdict_flush(hf_worker *w)
 {
     if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
         return;
-    for (size_t i = 0; i < w->n_served; i++)
+    for (size_t i = 0; i < w->n_slots; i++)
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
-            hf_served *served = &w->served[i];
+            hf_served *served = &w->slots[i];
             if (served->fresh[op].n + served->resent[op].n > 0 &&
                 served->sending[op] < UNDER_WAY_MAX)
                 flush(w, served, op);

@@ -24,11 +24,38 @@ static uint32_t wait_ms(hf_worker *w)
     return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);
 }
 
-static size_t all_queues(hf_worker *w, const hf_queue **out)
+/* Those that are served, and those that it may have to give a baton back to. */
+static size_t all_queues(const hf_worker *w, const hf_queue *out[HF_SLOTS_MAX])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (w->slots[i].used && (!w->slots[i].leaving || w->slots[i].owes))
+            out[n++] = &w->slots[i].queue;
+    return n;
+}
+
+/* Each time another one is named first. */
+static void choose_queues(hf_worker *w)
 {
     for (size_t i = 0; i < w->n_served; i++)
-        out[i] = &w->served[(i + w->wait_order) % w->n_served].queue;
-    return w->n_served;
+        w->waiting_on[i] = w->served[(i + w->wait_order) % w->n_served];
+    w->wait_order = (w->wait_order + 1) % w->n_served;
+    w->n_waiting_on = w->n_served;
+}
+
+static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_MAX])
+{
+    for (size_t i = 0; i < w->n_waiting_on; i++)
+        out[i] = &w->waiting_on[i]->queue;
+    return w->n_waiting_on;
+}
+
+/* Batons of queues that are served no more: this worker may have had one. */
+static void owe(const hf_worker *w, bool owes)
+{
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (w->slots[i].leaving)
+            w->slots[i].owes = owes;
 }
 
 /* ---- timers of batons ---- */
@@ -52,7 +79,7 @@ void hf_wake_timers(hf_worker *w)
 {
     int64_t first = 0, now = hf_clock_now(w);
     for (size_t i = 0; i < w->n_served; i++) {
-        int64_t at = w->served[i].timer_ms;
+        int64_t at = w->served[i]->timer_ms;
         if (at != 0 && (first == 0 || at < first))
             first = at;
     }
@@ -71,7 +98,7 @@ void hf_wake_on_timer(uv_timer_t *timer)
     hf_worker *w = timer->data;
     bool back = false;
     for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = &w->served[i];
+        hf_served *served = w->served[i];
         if (served->timer_ms == 0 || served->timer_ms > hf_clock_now(w))
             continue;
         served->due_ms = served->timer_ms;
@@ -98,6 +125,8 @@ static void on_checked(const hf_answer *answer, void *arg)
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
+        if (w->check_gives)
+            owe(w, true);
         w->give_back = w->give_back || w->check_gives;
         if (err != HF_UNSURE && err != HF_NOSCRIPT)
             hf_life_refused(w, err, answer->detail);
@@ -111,7 +140,7 @@ static void on_checked(const hf_answer *answer, void *arg)
 
 static void send_check(hf_worker *w, bool give_back)
 {
-    const hf_queue *queues[HF_QUEUES_MAX];
+    const hf_queue *queues[HF_SLOTS_MAX];
     size_t n = all_queues(w, queues);
     uint32_t alive = w->opts.lease_ms + HF_ALIVE_MS;
     w->give_back = w->give_back || give_back;
@@ -122,6 +151,8 @@ static void send_check(hf_worker *w, bool give_back)
         return;
     w->checking = true;
     w->check_gives = w->give_back;
+    if (w->give_back)
+        owe(w, false); /* from now on: what comes meanwhile is given back by the next */
     w->give_back = false;
     /* A little less than a wait, so that each wait that ends without a baton checks. */
     w->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS * 3 / 4;
@@ -139,26 +170,37 @@ void hf_wake_give_back(hf_worker *w)
 
 /* ---- blocking ---- */
 
+static void owe_what_it_waited_for(hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_waiting_on; i++) {
+        hf_served *served = w->waiting_on[i];
+        served->owes = served->leaving;
+        w->give_back = w->give_back || served->leaving;
+    }
+}
+
 static void on_woken(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
     const hf_queue *queues[HF_QUEUES_MAX];
-    size_t which, n = all_queues(w, queues);
+    size_t which, n = waiting_queues(w, queues);
     int64_t at_ms;
     hf_err err = hf_wait_read(answer, queues, n, &which, &at_ms);
-    w->blocked = w->unblocking = false;
+    w->blocked = w->unblocking = w->wait_stale = false;
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
         /* A baton may have been popped and lost with the answer. */
         w->wake_doubt = true;
+        owe_what_it_waited_for(w);
         if (err != HF_UNSURE)
             hf_life_pause(w, NOT_NOW_MS);
         return;
     }
     if (which < n) {
-        hf_served *served = &w->served[(which + w->wait_order) % w->n_served];
-        if (!hf_life_serving(w) || hf_dispatch_slots(w) == 0)
+        hf_served *served = w->waiting_on[which];
+        served->owes = served->leaving;
+        if (!hf_life_serving(w) || hf_dispatch_slots(w) == 0 || served->leaving)
             hf_wake_give_back(w);
         else
             on_baton(w, served, at_ms);
@@ -166,7 +208,6 @@ static void on_woken(const hf_answer *answer, void *arg)
     }
     if (hf_boot_ns() >= w->check_at_ns)
         hf_wake_check(w);
-    w->wait_order = (w->wait_order + 1) % w->n_served;
     hf_life_turn(w);
 }
 
@@ -195,6 +236,8 @@ void hf_wake_pump(hf_worker *w)
         unblock(w);
         return;
     }
+    if (w->blocked && w->wait_stale)
+        unblock(w);
     if (w->blocked || w->pause_until_ns != 0 || !hf_client_ready(w->client) ||
         !hf_client_ready(w->wake_client))
         return;
@@ -202,13 +245,14 @@ void hf_wake_pump(hf_worker *w)
         w->wake_doubt = false;
         hf_claim_all(w, true);
         for (size_t i = 0; i < w->n_served; i++)
-            w->served[i].again = w->served[i].claiming;
+            w->served[i]->again = w->served[i]->claiming;
     }
     if (!hf_claim_quiet(w))
         return;
     if (w->opts.burst && w->held == 0)
         hf_wake_check(w);
-    size_t n = all_queues(w, queues);
+    choose_queues(w);
+    size_t n = waiting_queues(w, queues);
     if (hf_op_wait(w->wake_client, queues, n, wait_ms(w), on_woken, w) == HF_OK)
         w->blocked = true;
 }
@@ -255,7 +299,7 @@ void hf_wake_beat(hf_worker *w)
                            (long long)hf_clock_now(w));
     for (size_t i = 0; i < w->n_served && len + HF_ID_SIZE + 8 < sizeof json; i++)
         len += (size_t)snprintf(json + len, sizeof json - len, "%s\"%s\"",
-                                i == 0 ? "" : ",", w->served[i].queue.name);
+                                i == 0 ? "" : ",", w->served[i]->queue.name);
     snprintf(json + len, sizeof json - len, "]}");
     if (hf_op_heartbeat(w->client, w->ns, w->id, json, 3 * HF_BEAT_MS, on_beat, w) ==
         HF_OK)

@@ -1,0 +1,165 @@
+/* plan.c - see plan.h. */
+#include "worker/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+
+enum { KILL_GRACE_MS = 1000 };
+
+#define DAY_MS INT64_C(86400000)
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value == 0 ? otherwise : value;
+}
+
+static void fill_defaults(hf_worker_opts *o)
+{
+    o->connect_timeout_ms = or_default(o->connect_timeout_ms, 5000);
+    o->request_timeout_ms = or_default(o->request_timeout_ms, 1000);
+    o->concurrency = or_default(o->concurrency, 16);
+    o->lease_ms = or_default(o->lease_ms, 10000);
+    o->kill_grace_ms = or_default(o->kill_grace_ms, KILL_GRACE_MS);
+    o->shutdown_timeout_ms = or_default(o->shutdown_timeout_ms, 25000);
+    if (o->shutdown_timeout_ms == UINT32_MAX)
+        o->shutdown_timeout_ms = 0;
+    o->max_attempts = or_default(o->max_attempts, 20);
+    o->backoff_base_ms = or_default(o->backoff_base_ms, 2000);
+    o->backoff_cap_ms = or_default(o->backoff_cap_ms, 3600000);
+    if (o->backoff_cap_ms < o->backoff_base_ms)
+        o->backoff_cap_ms = o->backoff_base_ms;
+    o->backoff_jitter = o->backoff_jitter == 0 ? 0.2 : o->backoff_jitter;
+    if (o->backoff_jitter < 0)
+        o->backoff_jitter = 0;
+    o->poison = or_default(o->poison, 3);
+    o->dead_max = or_default(o->dead_max, 10000);
+    o->dead_age_ms = o->dead_age_ms <= 0 ? 180 * DAY_MS : o->dead_age_ms;
+}
+
+static hf_err refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
+{
+    if (detail != NULL)
+        snprintf(detail, HF_DETAIL_SIZE, "expected %s, found %s", what,
+                 found == NULL ? "none" : found);
+    return HF_INVALID;
+}
+
+static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
+{
+    char found[24];
+    snprintf(found, sizeof found, "%u", o->concurrency);
+    if (o->concurrency > 1024)
+        return refuse(detail, "a concurrency of 1 to 1024", found);
+    snprintf(found, sizeof found, "%u ms", o->lease_ms);
+    if (o->lease_ms < 1000 || o->lease_ms > 3600000)
+        return refuse(detail, "a lease of 1 s to 1 h", found);
+    snprintf(found, sizeof found, "%zu", o->n_queues);
+    if (o->n_queues < 1 || o->n_queues > HF_QUEUES_MAX)
+        return refuse(detail, "1 to 64 queues", found);
+    snprintf(found, sizeof found, "%.3f", o->backoff_jitter);
+    if (o->backoff_jitter > 1)
+        return refuse(detail, "a jitter of at most 1", found);
+    if (o->ns != NULL && !hf_name_ok(o->ns))
+        return refuse(detail, "a namespace of 1 to 128 of [A-Za-z0-9._:-]", o->ns);
+    if (o->url != NULL)
+        return hf_url_check(o->url, detail);
+    return HF_OK;
+}
+
+static hf_err add_queues(hf_plan *plan, const hf_worker_opts *o,
+                         char detail[HF_DETAIL_SIZE])
+{
+    for (size_t i = 0; i < o->n_queues; i++) {
+        hf_plan_queue *queue = &plan->queues[i];
+        const char *name = o->queues[i].name;
+        if (hf_queue_init(&queue->queue, plan->ns, name) != HF_OK)
+            return refuse(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]", name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(plan->queues[k].queue.name, name) == 0)
+                return refuse(detail, "each queue once", name);
+        queue->settings = o->queues[i];
+        queue->settings.name = queue->queue.name;
+        queue->settings.weight = or_default(o->queues[i].weight, 1);
+        plan->n_queues = i + 1;
+    }
+    return HF_OK;
+}
+
+static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
+                           char detail[HF_DETAIL_SIZE])
+{
+    char found[24];
+    snprintf(found, sizeof found, "%zu", n);
+    if (n > HF_TYPES_MAX)
+        return refuse(detail, "at most 1000 programs", found);
+    plan->programs = calloc(n + 1, sizeof *plan->programs);
+    if (plan->programs == NULL)
+        return HF_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (programs[i].type != NULL &&
+            hf_handlers_find(plan->programs, i, programs[i].type) != NULL)
+            return refuse(detail, "one handler for each type", programs[i].type);
+        hf_err err = hf_handler_of_program(&plan->programs[i], &programs[i]);
+        if (err == HF_INVALID)
+            return refuse(detail, "a program with a type and an argv", programs[i].type);
+        if (err != HF_OK)
+            return err;
+        plan->n_programs = i + 1;
+    }
+    return HF_OK;
+}
+
+static bool copy_text(char **out, const char *text)
+{
+    *out = text == NULL ? NULL : strdup(text);
+    return text == NULL || *out != NULL;
+}
+
+hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *programs,
+                   size_t n, char detail[HF_DETAIL_SIZE])
+{
+    hf_worker_opts filled = *opts;
+    if (detail != NULL)
+        detail[0] = '\0';
+    fill_defaults(&filled);
+    hf_err err = check_opts(&filled, detail);
+    if (err != HF_OK)
+        return err;
+    hf_plan *plan = calloc(1, sizeof *plan);
+    if (plan == NULL)
+        return HF_NOMEM;
+    snprintf(plan->ns, sizeof plan->ns, "%s", filled.ns == NULL ? "hf" : filled.ns);
+    if (!copy_text(&plan->url, filled.url) ||
+        !copy_text(&plan->password_file, filled.password_file) ||
+        !copy_text(&plan->minder, filled.minder))
+        err = HF_NOMEM;
+    if (err == HF_OK)
+        err = add_queues(plan, &filled, detail);
+    if (err == HF_OK)
+        err = add_programs(plan, programs, n, detail);
+    if (err != HF_OK) {
+        hf_plan_free(plan);
+        return err;
+    }
+    plan->opts = filled;
+    plan->opts.queues = NULL;
+    plan->opts.url = plan->opts.password_file = plan->opts.minder = plan->opts.ns = NULL;
+    *out = plan;
+    return HF_OK;
+}
+
+void hf_plan_free(hf_plan *plan)
+{
+    if (plan == NULL)
+        return;
+    for (size_t i = 0; i < plan->n_programs; i++)
+        hf_handler_unref(plan->programs[i]);
+    free(plan->programs);
+    free(plan->url);
+    free(plan->password_file);
+    free(plan->minder);
+    free(plan);
+}
