@@ -1,5 +1,6 @@
-/* hf-c-worker.c - hf-c-worker URL LOG CONCURRENCY LEASE_MS: a worker with C handlers,
- * which do what the payload says and write the lines of hf-handler.c to LOG.
+/* hf-c-worker.c - hf-c-worker URL LOG CONCURRENCY LEASE_MS [strict] [QUEUE[=WEIGHT]]...:
+ * a worker with C handlers, which do what the payload says and write the lines of
+ * hf-handler.c to LOG. Without a QUEUE it serves "default".
  *
  * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
  * SIGKILL); "fail" (retry). A job of the type "blocker" is done at once, and then the
@@ -15,6 +16,8 @@
 
 #include "base/clock.h"
 #include "holdfast/worker.h"
+
+enum { FIXED_WORDS = 5, QUEUES_MAX = 64 };
 
 static hf_worker *worker;
 static int log_fd;
@@ -93,17 +96,42 @@ static void on_signal(int number)
     hf_worker_stop(worker);
 }
 
+/* The words after the fixed ones: "strict", and queues. Cuts the weights off. */
+static size_t read_queues(char **words, int n, hf_worker_queue *queues, bool *strict)
+{
+    size_t found = 0;
+    for (int i = 0; i < n; i++) {
+        char *weight = strchr(words[i], '=');
+        if (strcmp(words[i], "strict") == 0) {
+            *strict = true;
+            continue;
+        }
+        if (weight != NULL)
+            *weight++ = '\0';
+        queues[found++] = (hf_worker_queue){
+            .name = words[i],
+            .weight = weight == NULL ? 1 : (uint32_t)strtoul(weight, NULL, 10)};
+    }
+    if (found == 0)
+        queues[found++] = (hf_worker_queue){.name = "default"};
+    return found;
+}
+
 int main(int argc, char **argv)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    hf_worker_queue queue = {.name = "default"};
-    if (argc != 5)
+    hf_worker_queue queues[FIXED_WORDS + QUEUES_MAX];
+    bool strict = false;
+    if (argc < FIXED_WORDS || argc > FIXED_WORDS + QUEUES_MAX)
         return 64;
+    size_t n_queues =
+        read_queues(argv + FIXED_WORDS, argc - FIXED_WORDS, queues, &strict);
     uint32_t lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     hf_worker_opts opts = {.url = argv[1],
-                           .queues = &queue,
-                           .n_queues = 1,
+                           .queues = queues,
+                           .n_queues = n_queues,
+                           .strict = strict,
                            .concurrency = (uint32_t)strtoul(argv[3], NULL, 10),
                            .lease_ms = lease_ms,
                            .backoff_base_ms = 200,
