@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/out.h"
 
@@ -23,6 +24,10 @@ int hf_cmd_help(hf_cli *cli)
     char name[64];
     if (hf_argv_has(cli->args, "man")) {
         hf_help_manual(stdout);
+        return HF_EXIT_OK;
+    }
+    if (hf_argv_has(cli->args, "completion")) {
+        hf_completion(stdout, hf_argv_number(cli->args, "completion", 0));
         return HF_EXIT_OK;
     }
     if (first == NULL) {

@@ -3,6 +3,7 @@
  * cli.h. */
 #include "cli/args.h"
 #include "cli/cli.h"
+#include "cli/completion.h"
 #include "cli/limits.h"
 
 #define QUEUE_OPT                                                                        \
@@ -192,7 +193,15 @@ static const hf_opt bench_opts[] = {
     END,
 };
 static const hf_opt help_opts[] = {
-    {.name = "man", .hidden = true, .help = "print the manual page"}, END};
+    {.name = "man", .hidden = true, .help = "print the manual page"},
+    {.name = "completion",
+     .kind = HF_OPT_CHOICE,
+     .value = "SHELL",
+     .choices = HF_SHELLS,
+     .hidden = true,
+     .help = "print what this shell needs to complete our words"},
+    END,
+};
 
 static const hf_command commands[] = {
     {.name = "enqueue",

@@ -1,0 +1,111 @@
+# bash completion for holdfast, made by `holdfast help --completion bash`
+
+# What may follow the words of a command: more words, options, and those of them
+# that take a value.
+_holdfast_know()
+{
+    commands=''
+    options=' --config -c --redis --namespace --json --help -h'
+    valued=' --config -c --redis --namespace '
+    case $1 in
+    '' | 'help') commands=' enqueue job dead queue worker check doctor script demo bench version help' ;;
+    'job' | 'help job') commands=' show list' ;;
+    'dead' | 'help dead') commands=' list retry' ;;
+    'queue' | 'help queue') commands=' list show pause resume limit' ;;
+    'script' | 'help script') commands=' enqueue' ;;
+    'enqueue')
+        options+=' --queue -q --in --at --id --max-attempts --timeout --wait --bulk --run --atomic'
+        valued+=' --queue -q --in --at --id --max-attempts --timeout --bulk --run '
+        ;;
+    'job show')
+        options+=' --queue -q --payload'
+        valued+=' --queue -q '
+        ;;
+    'job list')
+        options+=' --queue -q --state --limit --after'
+        valued+=' --queue -q --state --limit --after '
+        ;;
+    'dead list')
+        options+=' --queue -q --type --since --limit --after'
+        valued+=' --queue -q --type --since --limit --after '
+        ;;
+    'dead retry')
+        options+=' --queue -q'
+        valued+=' --queue -q '
+        ;;
+    'queue limit')
+        options+=' --max-running --rate'
+        valued+=' --max-running --rate '
+        ;;
+    'worker')
+        options+=' --queue -q --concurrency -n --burst'
+        valued+=' --queue -q --concurrency -n '
+        ;;
+    'doctor')
+        options+=' --queue -q --idle'
+        valued+=' --queue -q '
+        ;;
+    'script enqueue')
+        options+=' --sha1'
+        valued+=' '
+        ;;
+    'demo')
+        options+=' --keep'
+        valued+=' '
+        ;;
+    'bench')
+        options+=' --jobs --payload --concurrency -n'
+        valued+=' --jobs --payload --concurrency -n '
+        ;;
+    esac
+}
+
+_holdfast()
+{
+    local IFS=$' \t\n' command='' words='' commands options valued i
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    # To bash "=" is a word of its own.
+    if [[ $word == '=' ]]; then
+        word=''
+    elif [[ $before == '=' ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    _holdfast_know ''
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --) return ;; # what follows is not ours
+        -*)
+            if [[ $valued == *" ${COMP_WORDS[i]} "* ]]; then
+                if [[ ${COMP_WORDS[i + 1]} == '=' ]]; then ((i++)); fi
+                ((i++))
+            fi
+            ;;
+        *)
+            if [[ -n $commands ]]; then
+                command+="${command:+ }${COMP_WORDS[i]}"
+                _holdfast_know "$command"
+            fi
+            ;;
+        esac
+    done
+    case "$command $before" in # to return is to complete names of files
+    *' -c') return ;;
+    *' --config') return ;;
+    'enqueue --bulk') return ;;
+    'job list --state') words='ready delayed retry running dead' ;;
+    *)
+        if [[ $valued == *" $before "* ]]; then
+            words='' # nothing is known of it
+        elif [[ $word == -* ]]; then
+            words=$options
+        else
+            words=$commands
+        fi
+        ;;
+    esac
+    compopt +o default 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+
+complete -o default -F _holdfast holdfast

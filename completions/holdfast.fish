@@ -1,0 +1,143 @@
+# fish completion for holdfast, made by `holdfast help --completion fish`
+
+# The options of a command that take a value.
+function __holdfast_valued
+    printf '%s\n' --config -c --redis --namespace
+    switch "$argv"
+        case 'enqueue' 'enqueue *'
+            printf '%s\n' --queue -q --in --at --id --max-attempts --timeout --bulk --run
+        case 'job show' 'job show *'
+            printf '%s\n' --queue -q
+        case 'job list' 'job list *'
+            printf '%s\n' --queue -q --state --limit --after
+        case 'dead list' 'dead list *'
+            printf '%s\n' --queue -q --type --since --limit --after
+        case 'dead retry' 'dead retry *'
+            printf '%s\n' --queue -q
+        case 'queue limit' 'queue limit *'
+            printf '%s\n' --max-running --rate
+        case 'worker' 'worker *'
+            printf '%s\n' --queue -q --concurrency -n
+        case 'doctor' 'doctor *'
+            printf '%s\n' --queue -q
+        case 'script enqueue' 'script enqueue *'
+            printf '%s\n'
+        case 'demo' 'demo *'
+            printf '%s\n'
+        case 'bench' 'bench *'
+            printf '%s\n' --jobs --payload --concurrency -n
+    end
+end
+
+# The words of the command so far, without options and their values.
+function __holdfast_words
+    set -l words (commandline -opc)
+    set -l command
+    set -l skip no
+    set -e words[1]
+    for word in $words
+        if test $skip = yes
+            set skip no
+        else if contains -- $word (__holdfast_valued $command)
+            set skip yes
+        else if not string match -q -- '-*' $word
+            set -a command $word
+        end
+    end
+    echo "$command"
+end
+
+function __holdfast_after # exactly these words
+    set -l words (__holdfast_words)
+    test "$words" = "$argv"
+end
+
+function __holdfast_in # these words, and perhaps operands
+    set -l words (__holdfast_words)
+    test "$words" = "$argv"; or string match -q -- "$argv *" "$words"
+end
+
+complete -c holdfast -f
+complete -c holdfast -l config -s c -r -F -d 'the configuration file'
+complete -c holdfast -l redis -x -d 'where Redis is'
+complete -c holdfast -l namespace -x -d 'what every key in Redis begins with'
+complete -c holdfast -l json -d 'print one JSON object per line'
+complete -c holdfast -l help -s h -d 'print this'
+complete -c holdfast -n '__holdfast_after' -a enqueue -d 'put a job into a queue'
+complete -c holdfast -n '__holdfast_after help' -a enqueue -d 'put a job into a queue'
+complete -c holdfast -n '__holdfast_after' -a job -d 'show, list'
+complete -c holdfast -n '__holdfast_after help' -a job -d 'show, list'
+complete -c holdfast -n '__holdfast_after' -a dead -d 'list, retry'
+complete -c holdfast -n '__holdfast_after help' -a dead -d 'list, retry'
+complete -c holdfast -n '__holdfast_after' -a queue -d 'list, show, pause, resume, limit'
+complete -c holdfast -n '__holdfast_after help' -a queue -d 'list, show, pause, resume, limit'
+complete -c holdfast -n '__holdfast_after' -a worker -d 'run jobs with the programs of the configuration file'
+complete -c holdfast -n '__holdfast_after help' -a worker -d 'run jobs with the programs of the configuration file'
+complete -c holdfast -n '__holdfast_after' -a check -d 'check a configuration file without running anything'
+complete -c holdfast -n '__holdfast_after help' -a check -d 'check a configuration file without running anything'
+complete -c holdfast -n '__holdfast_after' -a doctor -d 'check that what is in Redis agrees with itself'
+complete -c holdfast -n '__holdfast_after help' -a doctor -d 'check that what is in Redis agrees with itself'
+complete -c holdfast -n '__holdfast_after' -a script -d 'enqueue'
+complete -c holdfast -n '__holdfast_after help' -a script -d 'enqueue'
+complete -c holdfast -n '__holdfast_after' -a demo -d 'see the promises kept: 300 jobs, and a worker that is killed'
+complete -c holdfast -n '__holdfast_after help' -a demo -d 'see the promises kept: 300 jobs, and a worker that is killed'
+complete -c holdfast -n '__holdfast_after' -a bench -d 'measure how fast it is here, beside a bare loop of the same scripts'
+complete -c holdfast -n '__holdfast_after help' -a bench -d 'measure how fast it is here, beside a bare loop of the same scripts'
+complete -c holdfast -n '__holdfast_after' -a version -d 'print the version'
+complete -c holdfast -n '__holdfast_after help' -a version -d 'print the version'
+complete -c holdfast -n '__holdfast_after' -a help -d 'print the list of commands, or the help of one'
+complete -c holdfast -n '__holdfast_after help' -a help -d 'print the list of commands, or the help of one'
+complete -c holdfast -n '__holdfast_after job' -a show -d 'show one job, whichever queue it is in'
+complete -c holdfast -n '__holdfast_after help job' -a show -d 'show one job, whichever queue it is in'
+complete -c holdfast -n '__holdfast_after job' -a list -d 'list the jobs of a queue, page by page'
+complete -c holdfast -n '__holdfast_after help job' -a list -d 'list the jobs of a queue, page by page'
+complete -c holdfast -n '__holdfast_after dead' -a list -d 'list dead jobs and why they died'
+complete -c holdfast -n '__holdfast_after help dead' -a list -d 'list dead jobs and why they died'
+complete -c holdfast -n '__holdfast_after dead' -a retry -d 'run a dead job again, or all that are dead now'
+complete -c holdfast -n '__holdfast_after help dead' -a retry -d 'run a dead job again, or all that are dead now'
+complete -c holdfast -n '__holdfast_after queue' -a list -d 'list all queues and how many jobs they hold'
+complete -c holdfast -n '__holdfast_after help queue' -a list -d 'list all queues and how many jobs they hold'
+complete -c holdfast -n '__holdfast_after queue' -a show -d 'show all there is to know of a queue, or of each'
+complete -c holdfast -n '__holdfast_after help queue' -a show -d 'show all there is to know of a queue, or of each'
+complete -c holdfast -n '__holdfast_after queue' -a pause -d 'start no more of its jobs'
+complete -c holdfast -n '__holdfast_after help queue' -a pause -d 'start no more of its jobs'
+complete -c holdfast -n '__holdfast_after queue' -a resume -d 'start its jobs again'
+complete -c holdfast -n '__holdfast_after help queue' -a resume -d 'start its jobs again'
+complete -c holdfast -n '__holdfast_after queue' -a limit -d 'limit how many of its jobs run, or how fast they are started'
+complete -c holdfast -n '__holdfast_after help queue' -a limit -d 'limit how many of its jobs run, or how fast they are started'
+complete -c holdfast -n '__holdfast_after script' -a enqueue -d 'print the script that puts jobs into a queue, for other languages'
+complete -c holdfast -n '__holdfast_after help script' -a enqueue -d 'print the script that puts jobs into a queue, for other languages'
+complete -c holdfast -n '__holdfast_in enqueue' -l queue -s q -x -d 'the queue'
+complete -c holdfast -n '__holdfast_in enqueue' -l in -x -d 'not before so long from now: 10s, 5m, 2h, 1d'
+complete -c holdfast -n '__holdfast_in enqueue' -l at -x -d 'not before this time: 2030-01-31T08:00:00Z, or @SECONDS since 1970'
+complete -c holdfast -n '__holdfast_in enqueue' -l id -x -d 'the job\'s id: while a job of this id exists, another is not accepted'
+complete -c holdfast -n '__holdfast_in enqueue' -l max-attempts -x -d 'the job is dead after so many failed attempts'
+complete -c holdfast -n '__holdfast_in enqueue' -l timeout -x -d 'an attempt has failed after so long'
+complete -c holdfast -n '__holdfast_in enqueue' -l wait -d 'until the job is done (exit 0) or dead (exit 1)'
+complete -c holdfast -n '__holdfast_in enqueue' -l bulk -r -F -d 'jobs from a file, one JSON object per line'
+complete -c holdfast -n '__holdfast_in enqueue' -l run -x -d 'with --bulk: send the file again as the run R'
+complete -c holdfast -n '__holdfast_in enqueue' -l atomic -d 'with --bulk: all jobs or none'
+complete -c holdfast -n '__holdfast_in job show' -l queue -s q -x -d 'look only into this queue'
+complete -c holdfast -n '__holdfast_in job show' -l payload -d 'print the payload, as it is, and nothing else'
+complete -c holdfast -n '__holdfast_in job list' -l queue -s q -x -d 'the queue'
+complete -c holdfast -n '__holdfast_in job list' -l state -x -a 'ready delayed retry running dead' -d 'ready, delayed, retry (delayed after a failed attempt), running or dead'
+complete -c holdfast -n '__holdfast_in job list' -l limit -x -d 'at most so many jobs'
+complete -c holdfast -n '__holdfast_in job list' -l after -x -d 'go on after this job: the last one of the page before'
+complete -c holdfast -n '__holdfast_in dead list' -l queue -s q -x -d 'the queue'
+complete -c holdfast -n '__holdfast_in dead list' -l type -x -d 'only jobs of this type'
+complete -c holdfast -n '__holdfast_in dead list' -l since -x -d 'only jobs that died within so long'
+complete -c holdfast -n '__holdfast_in dead list' -l limit -x -d 'at most so many jobs'
+complete -c holdfast -n '__holdfast_in dead list' -l after -x -d 'go on after this job: the last one of the page before'
+complete -c holdfast -n '__holdfast_in dead retry' -l queue -s q -x -d 'the queue'
+complete -c holdfast -n '__holdfast_in queue limit' -l max-running -x -d 'jobs of it that run at the same time, across all workers'
+complete -c holdfast -n '__holdfast_in queue limit' -l rate -x -d 'jobs of it that are started in a time, for example 100/1s'
+complete -c holdfast -n '__holdfast_in worker' -l queue -s q -x -d 'serve this queue instead of those in the file'
+complete -c holdfast -n '__holdfast_in worker' -l concurrency -s n -x -d 'jobs at the same time'
+complete -c holdfast -n '__holdfast_in worker' -l burst -d 'stop when nothing is left, not even delayed'
+complete -c holdfast -n '__holdfast_in doctor' -l queue -s q -x -d 'only this queue'
+complete -c holdfast -n '__holdfast_in doctor' -l idle -d 'nothing works on it now: look for what was left over as well'
+complete -c holdfast -n '__holdfast_in script enqueue' -l sha1 -d 'print the SHA1 that EVALSHA wants, and nothing else'
+complete -c holdfast -n '__holdfast_in demo' -l keep -d 'keep the directory with the handlers, their notes and the logs'
+complete -c holdfast -n '__holdfast_in bench' -l jobs -x -d 'so many jobs are enqueued and processed'
+complete -c holdfast -n '__holdfast_in bench' -l payload -x -d 'bytes of each job\'s payload'
+complete -c holdfast -n '__holdfast_in bench' -l concurrency -s n -x -d 'jobs at the same time'
