@@ -29,18 +29,29 @@ if(HOLDFAST_SANITIZE)
 endif()
 
 # hf_add_library(name STATIC|SHARED): one form of the library, made of the common objects.
+# Nobody who links it needs the headers of what is below it; a static one brings the link
+# line. In this build `holdfast` is the static library; others know the two forms as
+# holdfast::holdfast_static and holdfast::holdfast_shared.
 function(hf_add_library name type)
   add_library(${name} ${type}
     $<TARGET_OBJECTS:holdfast_objects> $<TARGET_OBJECTS:holdfast_queue_scripts>)
-  set_target_properties(${name} PROPERTIES
-    OUTPUT_NAME holdfast LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION 0)
-  if(type STREQUAL STATIC)
-    set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
-  endif()
+  string(TOLOWER "${type}" form)
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME holdfast LINKER_LANGUAGE C
+    EXPORT_NAME holdfast_${form} VERSION ${PROJECT_VERSION} SOVERSION 0)
+  add_library(holdfast::holdfast_${form} ALIAS ${name})
   target_sources(${name} PUBLIC FILE_SET HEADERS
     BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${public_headers})
-  target_link_libraries(${name} PUBLIC PkgConfig::HIREDIS PkgConfig::LIBUV PkgConfig::JANSSON)
-  if(type STREQUAL SHARED AND HOLDFAST_SANITIZE)
-    target_link_options(${name} PRIVATE -fsanitize=${HOLDFAST_SANITIZE})
+  target_link_libraries(${name} PRIVATE PkgConfig::HOLDFAST_HIREDIS
+    PkgConfig::HOLDFAST_LIBUV PkgConfig::HOLDFAST_JANSSON Threads::Threads)
+  if(type STREQUAL STATIC)
+    set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+    add_library(holdfast::holdfast ALIAS ${name})
+  else()
+    # What is missing at run time is missing here, and only what is used is needed.
+    target_link_options(${name} PRIVATE
+      $<$<NOT:$<BOOL:${HOLDFAST_SANITIZE}>>:LINKER:--no-undefined> LINKER:--as-needed)
+    if(HOLDFAST_SANITIZE)
+      target_link_options(${name} PRIVATE -fsanitize=${HOLDFAST_SANITIZE})
+    endif()
   endif()
 endfunction()

@@ -1,29 +1,59 @@
-# What `cmake --install` copies: the library, its headers, the command, the scripts for
-# other languages, the manual page, and what pkg-config and find_package need to know.
+# What `cmake --install` copies, in three components, each a package of packaging/debian:
+# `command` (the command, what shells, man and systemd know of it, scripts, documents),
+# `runtime` (the shared library), `development` (headers, the libraries to link with, and
+# what pkg-config and find_package need to know). Everything is found from where it lies,
+# so that the whole of it may be moved.
 include(CMakePackageConfigHelpers)
 set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
-set(libraries holdfast)
-if(BUILD_SHARED_LIBS)
-  list(APPEND libraries holdfast_shared)
-endif()
-install(TARGETS ${libraries} EXPORT holdfast
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-  FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(EXPORT holdfast NAMESPACE holdfast:: DESTINATION "${config_dir}"
-  FILE holdfastTargets.cmake)
-if(TARGET holdfast_command)
-  install(TARGETS holdfast_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-endif()
-install(DIRECTORY "${PROJECT_BINARY_DIR}/lua" DESTINATION "${CMAKE_INSTALL_DATADIR}/holdfast")
-file(GLOB manuals CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.1")
-install(FILES ${manuals} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+set(data "${CMAKE_INSTALL_DATADIR}")
+set(HOLDFAST_ZSH_DIR "${data}/zsh/site-functions" CACHE STRING
+  "Where zsh looks for completions, below the prefix")
 
-# The prefix is found from where the file is, so that what is installed may be moved.
-file(RELATIVE_PATH up_to_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+install(TARGETS holdfast EXPORT holdfast
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development
+  FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
+if(HOLDFAST_SHARED)
+  install(TARGETS holdfast_shared EXPORT holdfast
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime
+      NAMELINK_COMPONENT development
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
+endif()
+install(EXPORT holdfast NAMESPACE holdfast:: DESTINATION "${config_dir}"
+  FILE holdfastTargets.cmake COMPONENT development)
+
+cmake_path(SET pc_dir NORMALIZE "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(NOT IS_ABSOLUTE "${pc_dir}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  file(RELATIVE_PATH up "/${pc_dir}" "/.")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(pc_prefix "\${pcfiledir}/${up}")
+else() # asked for fixed places
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+endif()
+cmake_path(APPEND pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
+cmake_path(APPEND pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
 configure_file(cmake/holdfast.pc.in holdfast.pc @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/holdfast.pc"
-  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES cmake/holdfastConfig.cmake "${PROJECT_BINARY_DIR}/holdfastConfigVersion.cmake"
-  DESTINATION "${config_dir}")
+  DESTINATION "${config_dir}" COMPONENT development)
+
+install(TARGETS holdfast_command
+  RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT command)
+get_property(scripts GLOBAL PROPERTY HOLDFAST_SCRIPTS)
+install(FILES ${scripts} DESTINATION "${data}/holdfast/lua" COMPONENT command)
+file(GLOB manuals CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.1")
+install(FILES ${manuals} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT command)
+install(FILES completions/holdfast.bash RENAME holdfast
+  DESTINATION "${data}/bash-completion/completions" COMPONENT command)
+install(FILES completions/_holdfast DESTINATION "${HOLDFAST_ZSH_DIR}" COMPONENT command)
+install(FILES completions/holdfast.fish
+  DESTINATION "${data}/fish/vendor_completions.d" COMPONENT command)
+
+file(GLOB documents CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.md")
+install(FILES ${documents} README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT command)
+install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT command
+  PATTERN CMakeLists.txt EXCLUDE)
+install(FILES LICENSE CHANGELOG.md
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT license)

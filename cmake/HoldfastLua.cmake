@@ -14,6 +14,7 @@ function(hf_embed_lua)
   foreach(script IN LISTS scripts)
     get_filename_component(name "${script}" NAME_WE)
     list(APPEND names "${name}")
+    set_property(GLOBAL APPEND PROPERTY HOLDFAST_SCRIPTS "${lua}/${name}.lua") # installed
   endforeach()
   string(REPLACE ";" "," names "${names}")
   set(embed "${PROJECT_SOURCE_DIR}/cmake/EmbedLua.cmake")

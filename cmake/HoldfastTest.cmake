@@ -2,7 +2,6 @@
 # <label>.<name> in CTest. A program that exits with 77 was skipped, for want of a
 # redis-server. Each test brings its own server, so all of them may run at once.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-find_package(Threads REQUIRED)
 
 function(hf_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SOURCES")
