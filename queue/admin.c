@@ -165,6 +165,8 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         bool again = nothing || (err == HF_UNSURE && !ask->once);
         if (!again || left_ms(until_ns) == 0)
             return err;
+        if (unsure && ask->doubt != NULL)
+            *ask->doubt = true;
         uint64_t pause = hf_boot_ns() + RETRY_MS * HF_MS_NS;
         hf_admin_idle(admin, pause < until_ns ? pause : until_ns);
     }
@@ -184,7 +186,7 @@ static hf_err read_time(const hf_answer *answer, void *out)
     return hf_time_read(answer, &m->ms);
 }
 
-hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out)
+hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns, hf_admin_time *out)
 {
     hf_args args;
     moment m = {0, 0};
@@ -194,9 +196,19 @@ hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out)
     const hf_ask ask = {.args = &args, .read = read_time, .out = &m};
     hf_err err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
+    int64_t left =
+        until_ns > m.read_ns ? (int64_t)((until_ns - m.read_ns) / HF_MS_NS) : 0;
     if (err == HF_OK)
-        *out = m.ms +
-               (until_ns > m.read_ns ? (int64_t)((until_ns - m.read_ns) / HF_MS_NS) : 0);
+        *out = (hf_admin_time){.now_ms = m.ms, .not_after = m.ms + left};
+    return err;
+}
+
+hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out)
+{
+    hf_admin_time time;
+    hf_err err = hf_admin_clock(admin, until_ns, &time);
+    if (err == HF_OK)
+        *out = time.not_after;
     return err;
 }
 

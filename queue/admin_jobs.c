@@ -1,18 +1,18 @@
-/* admin_jobs.c - single jobs: one of them, a page of them, and waiting for one. */
+/* admin_jobs.c - jobs as an administrator sees them: one of them, and a page of them. */
 #include "holdfast/admin.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "base/clock.h"
 #include "base/id.h"
 #include "queue/ask.h"
+#include "queue/look.h"
 #include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { LIST_MAX = 1000, POLL_FIRST_MS = 5, POLL_LAST_MS = 200 };
+enum { LIST_MAX = 1000 };
 
 static const char *const state_names[] = {
     [HF_STATE_READY] = "ready", [HF_STATE_DELAYED] = "delayed",
@@ -28,7 +28,7 @@ static void copy(char *out, size_t size, hf_bytes text)
 }
 
 /* A lock's value is `worker:fence`, and a worker's id may have colons of its own. */
-static void read_token(hf_job_info *out, const hf_reply *token)
+void hf_look_token(hf_job_info *out, const hf_reply *token)
 {
     const char *text = hf_reply_text(token);
     const char *colon = strrchr(text, ':');
@@ -67,7 +67,7 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first)
     out->payload_len = (size_t)hf_reply_int(hf_reply_at(reply, first + 2));
     out->crashes = (uint32_t)hf_reply_int(hf_reply_at(reply, first + 5));
     if (out->state == HF_STATE_RUNNING) {
-        read_token(out, hf_reply_at(reply, first + 3));
+        hf_look_token(out, hf_reply_at(reply, first + 3));
         out->lease_remaining_ms = hf_reply_int(hf_reply_at(reply, first + 4));
     }
     return read_line(out, hf_reply_bytes(hf_reply_at(reply, first + 1)));
@@ -82,11 +82,6 @@ static hf_job_state waiting_state(const hf_job_info *info, int64_t now_ms)
 
 /* ---- one job ---- */
 
-typedef struct one_job {
-    hf_job_info *info;
-    void **payload; /* NULL: not asked for */
-} one_job;
-
 static hf_err read_payload(void **out, hf_bytes record, size_t len)
 {
     *out = malloc(len == 0 ? 1 : len);
@@ -96,85 +91,110 @@ static hf_err read_payload(void **out, hf_bytes record, size_t len)
     return HF_OK;
 }
 
-static hf_err read_job(const hf_answer *answer, void *out)
+hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, int64_t now_ms)
 {
-    one_job *job = out;
-    hf_job_info *info = job->info;
-    int64_t now_ms;
-    hf_err err = hf_script_status(answer, 9, &now_ms);
-    if (err != HF_OK)
-        return err;
-    const char *set = hf_reply_text(hf_reply_at(answer->reply, 2));
+    const char *set = hf_reply_text(hf_reply_at(reply, 2));
     bool waits = strcmp(set, "schedule") == 0;
     info->state = strcmp(set, "dead") == 0 ? HF_STATE_DEAD : HF_STATE_RUNNING;
-    err = read_info(info, answer->reply, 3);
-    if (err != HF_OK)
+    hf_err err = read_info(info, reply, 3);
+    if (err != HF_OK || !waits)
         return err;
-    if (waits) {
-        info->state = waiting_state(info, now_ms);
-        info->holder[0] = '\0';
-        info->fence = 0;
-        info->lease_remaining_ms = 0;
-    }
-    if (job->payload == NULL)
-        return HF_OK;
-    hf_bytes record = hf_reply_bytes(hf_reply_at(answer->reply, 4));
-    if (record.len < info->payload_len)
-        return HF_PROTO;
-    return read_payload(job->payload, record, info->payload_len);
+    info->state = waiting_state(info, now_ms);
+    info->holder[0] = '\0';
+    info->fence = 0;
+    info->lease_remaining_ms = 0;
+    return HF_OK;
 }
 
-static hf_err find(hf_admin *admin, const hf_queue *queue, const char *id, one_job *job,
-                   uint64_t until_ns)
+static hf_err read_job(const hf_answer *answer, void *out)
+{
+    hf_look *look = out;
+    hf_err err = hf_script_status(answer, 9, &look->now_ms);
+    if (err == HF_GONE) {
+        look->ended_ms = hf_reply_int(hf_reply_at(answer->reply, 2));
+        look->purged_ms = hf_reply_int(hf_reply_at(answer->reply, 3));
+    }
+    if (err == HF_OK)
+        err = hf_look_read(look->info, answer->reply, look->now_ms);
+    if (err != HF_OK || look->payload == NULL)
+        return err;
+    hf_bytes record = hf_reply_bytes(hf_reply_at(answer->reply, 4));
+    if (record.len < look->info->payload_len)
+        return HF_PROTO;
+    return read_payload(look->payload, record, look->info->payload_len);
+}
+
+void hf_look_begin(hf_job_info *info, const hf_queue *queue, const char *id)
+{
+    *info = (hf_job_info){.state = HF_STATE_READY};
+    copy(info->id, sizeof info->id, (hf_bytes){id, strlen(id)});
+    memcpy(info->queue, queue->name, sizeof info->queue);
+}
+
+hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id, hf_look *look,
+                  uint64_t until_ns)
 {
     hf_args args;
     if (!hf_args_init(&args, 2, 0))
         return HF_NOMEM;
-    *job->info = (hf_job_info){.state = HF_STATE_READY};
-    copy(job->info->id, sizeof job->info->id, (hf_bytes){id, strlen(id)});
-    memcpy(job->info->queue, queue->name, sizeof job->info->queue);
+    hf_look_begin(look->info, queue, id);
     hf_args_text(&args, id);
-    hf_args_flag(&args, job->payload != NULL);
+    hf_args_flag(&args, look->payload != NULL);
     const hf_ask ask = {.script = &hf_lua_queue_job,
                         .queue = queue,
                         .args = &args,
                         .read = read_job,
-                        .out = job};
+                        .out = look};
     hf_err err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
     return err;
 }
 
-static hf_err find_anywhere(hf_admin *admin, const char *id, one_job *job)
+static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
+{
+    return hf_look_at(admin, queue, id, arg, hf_admin_until(admin));
+}
+
+hf_err hf_admin_job(hf_admin *admin, const char *name, const char *id, hf_job_info *out,
+                    void **payload)
+{
+    hf_look look = {.info = out, .payload = payload};
+    return hf_admin_in_queue(admin, name, id, look_in, &look);
+}
+
+/* ---- wherever it is ---- */
+
+static hf_err in_every_queue(hf_admin *admin, const char *id, hf_in_queue_fn fn,
+                             void *arg)
 {
     char **names;
     size_t n;
     hf_err err = hf_admin_queues(admin, &names, &n);
     if (err != HF_OK)
         return err;
-    err = hf_admin_fail(admin, HF_GONE, "no queue has a job '%s'", id);
+    err = HF_GONE;
     for (size_t i = 0; i < n && err == HF_GONE; i++) {
         hf_queue queue;
         err = hf_admin_queue(admin, names[i], &queue);
         if (err == HF_OK)
-            err = find(admin, &queue, id, job, hf_admin_until(admin));
+            err = fn(admin, &queue, id, arg);
     }
     free(names);
-    return err;
+    return err == HF_GONE ? hf_admin_fail(admin, err, "no queue has a job '%s'", id)
+                          : err;
 }
 
-hf_err hf_admin_job(hf_admin *admin, const char *name, const char *id, hf_job_info *out,
-                    void **payload)
+hf_err hf_admin_in_queue(hf_admin *admin, const char *name, const char *id,
+                         hf_in_queue_fn fn, void *arg)
 {
     hf_queue queue;
-    one_job job = {out, payload};
     if (id == NULL || !hf_name_ok(id))
         return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
                              id == NULL ? "" : id);
     if (name == NULL)
-        return find_anywhere(admin, id, &job);
+        return in_every_queue(admin, id, fn, arg);
     hf_err err = hf_admin_queue(admin, name, &queue);
-    return err != HF_OK ? err : find(admin, &queue, id, &job, hf_admin_until(admin));
+    return err != HF_OK ? err : fn(admin, &queue, id, arg);
 }
 
 /* ---- a page ---- */
@@ -263,44 +283,4 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
         memcpy(from, p.next, sizeof from);
     } while (err == HF_OK && p.left > 0 && p.next[0] != '\0');
     return err;
-}
-
-/* ---- waiting ---- */
-
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
-                     uint32_t deadline_ms)
-{
-    hf_queue queue;
-    hf_job_info info;
-    one_job job = {&info, NULL};
-    uint64_t until =
-        deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS;
-    uint32_t pause_ms = POLL_FIRST_MS;
-    bool seen = false;
-    hf_err err = hf_admin_queue(admin, name, &queue);
-    if (err != HF_OK)
-        return err;
-    if (id == NULL || !hf_name_ok(id))
-        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
-                             id == NULL ? "" : id);
-    for (;;) {
-        err = find(admin, &queue, id, &job, sooner(until, hf_admin_until(admin)));
-        if (err == HF_GONE)
-            return HF_OK;
-        if (err == HF_OK && info.state == HF_STATE_DEAD)
-            return hf_admin_fail(admin, HF_DEAD, "%s", info.error);
-        bool over = hf_boot_ns() >= until;
-        if (err != HF_OK && !(over && seen))
-            return err;
-        if (over)
-            return hf_admin_fail(admin, HF_TIMEOUT, "the job is not done yet");
-        seen = true;
-        hf_admin_idle(admin, sooner(until, hf_boot_ns() + pause_ms * HF_MS_NS));
-        pause_ms = pause_ms * 3 / 2 < POLL_LAST_MS ? pause_ms * 3 / 2 : POLL_LAST_MS;
-    }
 }

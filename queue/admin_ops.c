@@ -1,5 +1,4 @@
-/* admin_ops.c - queues as a whole: their names, figures and limits, pause, and the way
- * back from the dead. */
+/* admin_ops.c - queues as a whole: their names, figures and limits, and pause. */
 #include "holdfast/admin.h"
 
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 #include "queue/keys.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
-
-enum { REVIVE_SLICE = 200 };
 
 /* A script that answers nothing but its status. */
 static hf_err read_status(const hf_answer *answer, void *out)
@@ -99,7 +96,7 @@ static hf_err read_stats(const hf_answer *answer, void *out)
         &s->dead,        &s->enqueued,    &s->done,       &s->failed,
         &s->lost,        &s->unsure,      &s->crashed,    &s->oldest_ready_ms,
         &s->next_due_ms, &s->max_running, &s->rate_limit, &s->rate_per_ms,
-        &s->workers,
+        &s->workers,     &s->cancelled,   &s->deleted,
     };
     hf_err err = hf_script_status(answer, 2 + HF_COUNT(fields), &s->now_ms);
     if (err != HF_OK)
@@ -203,71 +200,4 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
     err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
     return err;
-}
-
-/* ---- back from the dead ---- */
-
-typedef struct revived {
-    int64_t now_ms;
-    size_t n;
-} revived;
-
-static hf_err read_revived(const hf_answer *answer, void *out)
-{
-    revived *r = out;
-    hf_err err = hf_script_status(answer, 3, &r->now_ms);
-    if (err == HF_OK)
-        r->n = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
-    return err;
-}
-
-/* id "": at most a slice of those that died until `before` (0: until now). */
-static hf_err revive_slice(hf_admin *admin, const hf_queue *queue, const char *id,
-                           int64_t before, revived *out)
-{
-    hf_args args;
-    int64_t not_after;
-    uint64_t until_ns = hf_admin_until(admin);
-    hf_err err = hf_admin_not_after(admin, until_ns, &not_after);
-    if (err != HF_OK)
-        return err;
-    if (!hf_args_init(&args, 4, 3))
-        return HF_NOMEM;
-    hf_args_int(&args, not_after);
-    hf_args_text(&args, id);
-    hf_args_int(&args, REVIVE_SLICE);
-    hf_args_int(&args, before);
-    /* Made twice, it would say of an id that it was not dead, and count the others short.
-     */
-    const hf_ask ask = {.script = &hf_lua_queue_revive,
-                        .queue = queue,
-                        .args = &args,
-                        .once = true,
-                        .read = read_revived,
-                        .out = out};
-    err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
-}
-
-hf_err hf_admin_revive(hf_admin *admin, const char *name, const char *id, size_t *count)
-{
-    hf_queue queue;
-    *count = 0;
-    hf_err err = hf_admin_queue(admin, name, &queue);
-    if (err != HF_OK)
-        return err;
-    if (id != NULL && !hf_name_ok(id))
-        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", id);
-    /* A job that is revived and dies again at once must not be revived for ever. */
-    int64_t before = 0;
-    for (;;) {
-        revived slice = {0, 0};
-        err = revive_slice(admin, &queue, id != NULL ? id : "", before, &slice);
-        *count += slice.n;
-        if (err != HF_OK || id != NULL || slice.n < REVIVE_SLICE)
-            return err;
-        if (before == 0)
-            before = slice.now_ms;
-    }
 }

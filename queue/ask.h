@@ -28,7 +28,8 @@ typedef struct hf_ask {
     const hf_script *script; /* NULL: a command */
     const hf_queue *queue;   /* whose prefix is the key of a script */
     const hf_args *args;
-    bool once; /* never again after it may have been executed */
+    bool once;   /* never again after it may have been executed */
+    bool *doubt; /* set when it was made again after it may have been executed; or NULL */
     /* Takes the answer, which is HF_OK, while it is there. */
     hf_err (*read)(const hf_answer *answer, void *out);
     void *out;
@@ -37,7 +38,12 @@ typedef struct hf_ask {
 uint64_t hf_admin_until(const hf_admin *admin); /* the end of a call that begins now */
 HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns);
 
-/* The same moment on Redis's clock, for a script that must not be late. */
+/* Redis's clock: now, and the end of the call, for a script that must not be late. */
+typedef struct hf_admin_time {
+    int64_t now_ms, not_after;
+} hf_admin_time;
+HF_MUSTCHECK hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns,
+                                   hf_admin_time *out);
 HF_MUSTCHECK hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out);
 
 /* Lets the loop run, at most until then. */
@@ -49,5 +55,12 @@ hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
 
 /* HF_INVALID with a sentence when it is no name. */
 HF_MUSTCHECK hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out);
+
+/* Does something with a job in the queue of that name; NULL: in each queue until one
+ * answers something else than HF_GONE. HF_INVALID: the name or the id is none. */
+typedef hf_err (*hf_in_queue_fn)(hf_admin *admin, const hf_queue *queue, const char *id,
+                                 void *arg);
+HF_MUSTCHECK hf_err hf_admin_in_queue(hf_admin *admin, const char *name, const char *id,
+                                      hf_in_queue_fn fn, void *arg);
 
 #endif

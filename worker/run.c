@@ -239,12 +239,12 @@ void hf_run_finish(hf_worker *w, hf_run *run)
             hf_run_set_text(run, text, strlen(text));
         run->verdict = HF_VERDICT_RETRY;
     }
-    if (atomic_load(&run->cancelled)) {
+    if (run->verdict == HF_VERDICT_DONE) {
         hf_run_settle(w, run, HF_OP_COMPLETE);
+        hf_report_run(w, run, "done"); /* also if it was to be cancelled: it was faster */
+    } else if (atomic_load(&run->cancelled)) {
+        hf_run_release(w, run); /* Redis ends it instead of putting it back */
         hf_report_run(w, run, "cancelled");
-    } else if (run->verdict == HF_VERDICT_DONE) {
-        hf_run_settle(w, run, HF_OP_COMPLETE);
-        hf_report_run(w, run, "done");
     } else if (run->released) {
         hf_run_release(w, run);
         hf_report_run(w, run, "released");

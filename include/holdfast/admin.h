@@ -114,15 +114,15 @@ HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
 /* ---- single jobs: `queue` is the one it is in, NULL: whichever it is in ---- */
 
 /* A job that waits is removed: HF_OK. One that runs is asked to end: HF_RUNNING, and
- * *info (may be NULL) says who holds it; its holder hears of it with its next renewal, at
- * most a third of the lease later, and it ends as cancelled, also when that holder dies
- * before. HF_DEAD: it is dead, and stays so. HF_GONE: there is no such job. */
+ * *info (may be NULL) has its id, queue, state, holder, fence and lease; its holder hears
+ * of it with its next renewal, at most a third of the lease later, and it ends as
+ * cancelled, also when that holder dies before. HF_DEAD: it is dead, and stays so.
+ * HF_GONE: there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_cancel(hf_admin *admin, const char *queue,
                                            const char *id, hf_job_info *info);
 
 /* Removes a job that waits or is dead. HF_RUNNING: a job that runs is not removed under
- * its holder, hf_admin_cancel() ends it; *info (may be NULL) says who that is. HF_GONE.
- */
+ * its holder, hf_admin_cancel() ends it; *info (may be NULL) as there. HF_GONE. */
 HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
                                            const char *id, hf_job_info *info);
 
@@ -139,8 +139,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_revive(hf_admin *admin, const char *queue,
                                            const char *id, size_t *revived);
 
 /* ---- many jobs: in slices, each all or none; `progress` (may be NULL) is called between
- * them. What comes in meanwhile is not touched. After a fault *n counts what was done,
- * and the call may be made again. ---- */
+ * them. What dies or becomes due meanwhile is not touched. After a fault *n counts what
+ * was done, and the call may be made again. A slice whose answer was lost is sent again;
+ * *n may then lack up to 1000 that the first sending did. ---- */
 
 /* Which of the dead, the longest dead first; NULL or zero: all that are dead now. */
 typedef struct hf_dead_filter {
@@ -165,7 +166,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queu
                                                const hf_dead_filter *filter,
                                                hf_progress_cb progress, void *arg,
                                                size_t *n);
-/* Removes all jobs that wait or are dead; those that run are not touched. */
+/* Removes all jobs that wait or are dead; those that run are not touched. Of those whose
+ * time is ahead as many as there were at the start, so that a queue that is fed meanwhile
+ * does not keep it busy for ever. */
 HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
                                           hf_progress_cb progress, void *arg, size_t *n);
 
@@ -235,7 +238,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue, bo
 
 /* Waits until the job is not queued or running any more, at most deadline_ms (0: for
  * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_CANCEL: it was
- * cancelled or deleted (known for a minute after); HF_TIMEOUT. */
+ * cancelled or deleted (known for a minute after), or went while its queue was purged;
+ * HF_TIMEOUT. */
 HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
                                          const char *id, uint32_t deadline_ms);
 

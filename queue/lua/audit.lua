@@ -77,7 +77,9 @@ local function check_field(id)
   end
 end
 
-local WITH_END = { seen = true, last = true, workers = true, lock = true }
+local WITH_END = {
+  seen = true, last = true, workers = true, lock = true, ended = true, purged = true,
+}
 local WITHOUT = {
   schedule = true, running = true, dead = true, jobs = true, meta = true, crashes = true,
   cancel = true, wake = true,

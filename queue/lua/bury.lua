@@ -1,4 +1,5 @@
--- Jobs that shall not run again go to `dead`, with the reason; `dead` is bounded.
+-- Jobs that shall not run again go to `dead`, with the reason; `dead` is bounded. What is to be
+-- cancelled is removed.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
@@ -19,11 +20,12 @@ open_writes()
 for k = 1, #places do
   local i = places[k]
   local id, counts = ARGV[i], ARGV[i + 2] == '1'
-  call('ZREM', RUNNING, id)
-  bury(id, call('HGET', JOBS, id) or '', ARGV[i + 3], ARGV[i + 4], counts)
-  call('DEL', LOCK .. id)
-  clear_marks({ id })
-  failed = failed + (counts and 1 or 0)
+  if not cancelled(id, ARGV[i + 1]) then
+    call('ZREM', RUNNING, id)
+    bury(id, call('HGET', JOBS, id) or '', ARGV[i + 3], ARGV[i + 4], counts)
+    call('DEL', LOCK .. id)
+    failed = failed + (counts and 1 or 0)
+  end
 end
 count('failed', failed)
 count('lost', lost)

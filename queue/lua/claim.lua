@@ -1,4 +1,5 @@
--- Take jobs: first those whose holder's lease is over, then those that are due.
+-- Take jobs: first those whose holder's lease is over (unless they are to be cancelled: then they
+-- are removed), then those that are due.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id, unique for each life of a process
@@ -65,7 +66,6 @@ local function crash(id, ended, record)
   end
   call('ZREM', RUNNING, id)
   bury(id, record, 'poison', 'its holder died ' .. n .. ' times' .. story, false)
-  clear_marks({ id })
   buried = buried + 1
   return true
 end
@@ -106,11 +106,12 @@ if not m.paused and now >= m.calm then
     local record = call('HGET', JOBS, id)
     if call('EXISTS', LOCK .. id) == 1 then
       wait_for_lock(RUNNING, id)
-    elseif not record then
-      no_record(RUNNING, id)
-    elseif not crash(id, ended, record) then
-      call('HDEL', CANCELS, id)
-      take(id, over[i + 1], record)
+    elseif not cancelled(id) then
+      if not record then
+        no_record(RUNNING, id)
+      elseif not crash(id, ended, record) then
+        take(id, over[i + 1], record)
+      end
     end
   end
 end

@@ -3,9 +3,12 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
 --  ARGV[2]  whole       1: with its payload; 0: only the first line of its record
---  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes} | {GONE, now}
+--  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes}
+--           | {GONE, now, ended, purged}
 --           set: `schedule`, `running` or `dead`; token and lease (ms left) of a running job,
---           else '' and 0; record '' if it is missing or has no first line
+--           else '' and 0; record '' if it is missing or has no first line.
+--           ended: when a job of this id was cancelled or deleted, purged: when a slice of the
+--           queue was, each within the last minute; else 0
 local id = ARGV[1]
 for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
   local score = call('ZSCORE', P .. name, id)
@@ -20,4 +23,5 @@ for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
     }
   end
 end
-return { GONE, now }
+local ended = string.match(call('GET', P .. 'ended:' .. id) or '', '^%d+')
+return { GONE, now, tonumber(ended or 0), tonumber(call('GET', P .. 'purged') or 0) }

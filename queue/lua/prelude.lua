@@ -34,12 +34,6 @@ end
 
 -- One command for a list of any length.
 local function each(command, key, list)
-  if #list <= SLICE then
-    if #list > 0 then
-      call(command, key, unpack(list))
-    end
-    return
-  end
   for i = 1, #list, SLICE do
     call(command, key, unpack(list, i, math.min(i + SLICE - 1, #list)))
   end
@@ -77,6 +71,41 @@ local function bury(id, record, reason, text, counts)
   end)
   call('HSET', JOBS, id, record)
   call('ZADD', DEAD, now, id)
+  clear_marks({ id })
+end
+
+local function count(field, by)
+  if by > 0 then
+    call('HINCRBY', META, field, by)
+  end
+end
+
+-- Jobs that the caller has taken out of their set end without being done. `told`: who waits for
+-- one of them can read what became of it, for a minute.
+local function remove(ids, how, told)
+  each('HDEL', JOBS, ids)
+  clear_marks(ids)
+  for i = 1, told and #ids or 0 do
+    call('SET', P .. 'ended:' .. ids[i], now .. ' ' .. how, 'PX', 60000)
+  end
+  count(how, #ids)
+end
+
+-- True: somebody asked to cancel this run, and that is what ends it, whatever else was to become
+-- of it. fence nil: the run whose lease is over.
+local function cancelled(id, fence)
+  local asked = call('EXISTS', CANCELS) == 1 and call('HGET', CANCELS, id)
+  if not asked then
+    return false
+  end
+  call('HDEL', CANCELS, id)
+  if fence and fence ~= asked then
+    return false
+  end
+  call('ZREM', RUNNING, id)
+  call('DEL', LOCK .. id)
+  remove({ id }, 'cancelled', true)
+  return true
 end
 
 -- The queue's list of workers: alive until. Those that went within the hour stay in it, so that
@@ -118,12 +147,14 @@ end
 -- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that
 -- no second sees much more than its rate.
 local function tokens(m)
-  local burst = math.max(1, floor(m.rate / 10))
-  if not m.tokens then
-    return burst
-  end
-  local passed = math.max(0, now - m.tokens_at)
-  return math.min(burst, m.tokens + passed * m.rate / m.per)
+  local burst, passed = math.max(1, floor(m.rate / 10)), math.max(0, now - m.tokens_at)
+  return math.min(burst, (m.tokens or burst) + passed * m.rate / m.per)
+end
+
+-- When the rate lets the next job start; 0: now.
+local function next_token(m)
+  local have = m.rate > 0 and tokens(m) or 1
+  return have < 1 and now + math.ceil((1 - have) * m.per / m.rate) or 0
 end
 
 -- The earliest time at which a claim could succeed; nil: not by time alone.
@@ -138,13 +169,7 @@ local function next_claim(m)
   end
   local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
   if head[2] then
-    local due = tonumber(head[2])
-    if m.rate > 0 then
-      local have = tokens(m)
-      if have < 1 then
-        due = math.max(due, now + math.ceil((1 - have) * m.per / m.rate))
-      end
-    end
+    local due = math.max(tonumber(head[2]), next_token(m))
     if not at or due < at then
       at = due
     end
@@ -191,10 +216,7 @@ local function owned(worker, first, step, resent)
   end
   local places, codes, seen, lost, unsure = {}, {}, {}, 0, 0
   local fence, token -- one claim gives many jobs the same
-  if n == 0 then
-    return places, codes, lost, unsure
-  end
-  local holders = call('MGET', unpack(keys))
+  local holders = n > 0 and call('MGET', unpack(keys))
   for k = 1, n do
     local i = first + (k - 1) * step
     local id = ARGV[i]
@@ -215,10 +237,4 @@ local function owned(worker, first, step, resent)
     end
   end
   return places, codes, lost, unsure
-end
-
-local function count(field, by)
-  if by > 0 then
-    call('HINCRBY', META, field, by)
-  end
 end

@@ -1,4 +1,5 @@
--- Put back what this worker holds and did not run, with no attempt counted.
+-- Put back what this worker holds and did not run, with no attempt counted. What is to be
+-- cancelled is not put back: it is removed.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
@@ -18,17 +19,16 @@ open_writes()
 for k = 1, #places do
   local i = places[k]
   local id, due, text = ARGV[i], tonumber(ARGV[i + 2]), ARGV[i + 3]
-  call('ZREM', RUNNING, id)
-  if text ~= '' then
-    due = now + due
-    call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
-      head.error, head.refused = text, head.refused or now
-    end))
-  end
-  call('ZADD', SCHEDULE, due, id)
-  call('DEL', LOCK .. id)
-  if call('EXISTS', CANCELS) == 1 then
-    call('HDEL', CANCELS, id)
+  if not cancelled(id, ARGV[i + 1]) then
+    call('ZREM', RUNNING, id)
+    if text ~= '' then
+      due = now + due
+      call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
+        head.error, head.refused = text, head.refused or now
+      end))
+    end
+    call('ZADD', SCHEDULE, due, id)
+    call('DEL', LOCK .. id)
   end
 end
 count('lost', lost)

@@ -1,4 +1,5 @@
--- Attempts failed: those jobs that this worker holds go back into the line, for later.
+-- Attempts failed: those jobs that this worker holds go back into the line, for later; what is to
+-- be cancelled is removed.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
@@ -12,22 +13,23 @@ if late(ARGV[2]) then
 end
 local places, codes, lost, unsure = owned(ARGV[1], 4, 4, tonumber(ARGV[3]))
 open_writes()
+local failed = 0
 for k = 1, #places do
   local i = places[k]
   local id = ARGV[i]
-  local record = rewrite(call('HGET', JOBS, id) or '', function(head)
-    head.attempts = (head.attempts or 0) + 1
-    head.error, head.failed, head.refused = ARGV[i + 3], now, nil
-  end)
-  call('ZREM', RUNNING, id)
-  call('HSET', JOBS, id, record)
-  call('ZADD', SCHEDULE, now + tonumber(ARGV[i + 2]), id)
-  call('DEL', LOCK .. id)
-  if call('EXISTS', CANCELS) == 1 then
-    call('HDEL', CANCELS, id)
+  if not cancelled(id, ARGV[i + 1]) then
+    local record = rewrite(call('HGET', JOBS, id) or '', function(head)
+      head.attempts = (head.attempts or 0) + 1
+      head.error, head.failed, head.refused = ARGV[i + 3], now, nil
+    end)
+    call('ZREM', RUNNING, id)
+    call('HSET', JOBS, id, record)
+    call('ZADD', SCHEDULE, now + tonumber(ARGV[i + 2]), id)
+    call('DEL', LOCK .. id)
+    failed = failed + 1
   end
 end
-count('failed', #places)
+count('failed', failed)
 count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then

@@ -3,12 +3,12 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  returns  {OK, now, paused, ready, delayed, running, dead, enqueued, done, failed, lost,
 --           unsure, crashed, oldest ready (ms, 0 none), next due (ms, 0 none), max_running,
---           rate_limit, rate_per, workers alive}
+--           rate_limit, rate_per, workers alive, cancelled, deleted}
 local ready = call('ZCOUNT', SCHEDULE, '-inf', now)
 local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
 local after = call('ZRANGEBYSCORE', SCHEDULE, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 local m = call('HMGET', META, 'paused', 'enqueued', 'done', 'failed', 'lost', 'unsure', 'crashed',
-  'max_running', 'rate_limit', 'rate_per')
+  'max_running', 'rate_limit', 'rate_per', 'cancelled', 'deleted')
 local function number(value)
   return tonumber(value or 0)
 end
@@ -16,5 +16,5 @@ return {
   OK, now, number(m[1]), ready, call('ZCARD', SCHEDULE) - ready, call('ZCARD', RUNNING),
   call('ZCARD', DEAD), number(m[2]), number(m[3]), number(m[4]), number(m[5]), number(m[6]),
   number(m[7]), ready > 0 and number(head[2]) or 0, number(after[2]), number(m[8]), number(m[9]),
-  number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'),
+  number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'), number(m[11]), number(m[12]),
 }

@@ -1,5 +1,5 @@
 -- Give back what a claim took whose answer was lost. Sent after that claim's not_after, so that
--- it cannot be executed any more.
+-- it cannot be executed any more. What is to be cancelled is removed.
 --
 --  KEYS[1]  prefix   hf:{queue}:
 --  ARGV[1]  worker   its id
@@ -17,9 +17,11 @@ end
 for i = 3, #words, 2 do
   local id = words[i]
   if call('GET', LOCK .. id) == ARGV[1] .. ':' .. words[2] then
-    call('ZREM', RUNNING, id)
-    call('ZADD', SCHEDULE, words[i + 1], id)
-    call('DEL', LOCK .. id)
+    if not cancelled(id, words[2]) then
+      call('ZREM', RUNNING, id)
+      call('ZADD', SCHEDULE, words[i + 1], id)
+      call('DEL', LOCK .. id)
+    end
     released[#released + 1] = id
   end
 end

@@ -1,0 +1,237 @@
+/* admin_dead.c - the dead jobs that pass a filter: back into the line, or removed.
+ *
+ * A page of them is read (dead.lua), those that pass are picked, and a script moves the
+ * ones of these that are still dead and died before the call began. So nothing is decided
+ * here: a slice whose answer was lost may be sent again, and a job that comes back and
+ * dies again at once is not taken twice. Those that did not pass stay, and the last of
+ * them is the place where the next page begins. */
+#include "holdfast/admin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/id.h"
+#include "queue/ask.h"
+#include "queue/record.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+enum { RETRY_SLICE = 200, PURGE_SLICE = 1000 };
+
+typedef struct sweep {
+    hf_admin *admin;
+    hf_queue queue;
+    hf_dead_filter filter;
+    int64_t before_ms; /* when the call began */
+    int64_t from_ms;   /* the page begins there, */
+    char after[HF_ID_SIZE];
+    bool more;
+    uint32_t per_second; /* of a retry */
+    bool purge;
+    size_t sent;  /* ids in slices before */
+    size_t moved; /* of those */
+    size_t want, n;
+    char ids[PURGE_SLICE][HF_ID_SIZE]; /* the slice */
+} sweep;
+
+/* ---- a page ---- */
+
+static hf_err passes(const sweep *s, hf_bytes line, bool *out)
+{
+    hf_record record;
+    *out = true;
+    if (s->filter.type == NULL)
+        return HF_OK;
+    hf_err err = hf_record_read(&record, line);
+    *out = err == HF_OK && strcmp(record.type, s->filter.type) == 0;
+    hf_record_done(&record);
+    return err == HF_NOMEM ? err : HF_OK;
+}
+
+static hf_err read_page(const hf_answer *answer, void *out)
+{
+    sweep *s = out;
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    size_t n = hf_reply_len(answer->reply);
+    s->n = 0;
+    s->more = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
+    for (size_t i = 3; err == HF_OK && i < n && s->n < s->want; i++) {
+        const hf_reply *entry = hf_reply_at(answer->reply, i);
+        hf_bytes id = hf_reply_bytes(hf_reply_at(entry, 0));
+        bool picked;
+        if (id.len == 0 || id.len >= HF_ID_SIZE)
+            return HF_PROTO;
+        err = passes(s, hf_reply_bytes(hf_reply_at(entry, 2)), &picked);
+        char *place = picked ? s->ids[s->n++] : s->after;
+        memcpy(place, id.ptr, id.len);
+        place[id.len] = '\0';
+        if (!picked)
+            s->from_ms = hf_reply_int(hf_reply_at(entry, 1));
+    }
+    return err;
+}
+
+static hf_err next_page(sweep *s)
+{
+    hf_args args;
+    size_t slice = s->purge ? PURGE_SLICE : RETRY_SLICE;
+    s->want = slice;
+    if (s->filter.limit != 0 && s->filter.limit - s->moved < slice)
+        s->want = s->filter.limit - s->moved;
+    if (!hf_args_init(&args, 5, 3))
+        return HF_NOMEM;
+    hf_args_int(&args, s->from_ms);
+    hf_args_text(&args, s->after);
+    hf_args_int(&args, s->before_ms);
+    hf_args_int(&args, (int64_t)slice);
+    hf_args_flag(&args, s->filter.type != NULL);
+    const hf_ask ask = {.script = &hf_lua_queue_dead,
+                        .queue = &s->queue,
+                        .args = &args,
+                        .read = read_page,
+                        .out = s};
+    hf_err err = hf_admin_ask(s->admin, &ask, hf_admin_until(s->admin));
+    hf_args_done(&args);
+    return err;
+}
+
+/* ---- a slice ---- */
+
+static hf_err read_moved(const hf_answer *answer, void *out)
+{
+    sweep *s = out;
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    const hf_reply *codes = hf_reply_at(answer->reply, 2);
+    for (size_t i = 0; err == HF_OK && i < hf_reply_len(codes); i++)
+        s->moved += hf_reply_int(hf_reply_at(codes, i)) == HF_OK;
+    return err;
+}
+
+/* Each job's time in the line follows from how many were sent before it, and not from how
+ * many of those were moved: so the rate holds whatever became of a slice. */
+static hf_err move(sweep *s)
+{
+    hf_args args;
+    int64_t not_after;
+    uint64_t until_ns = hf_admin_until(s->admin);
+    hf_err err = hf_admin_not_after(s->admin, until_ns, &not_after);
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, s->n + (s->purge ? 2 : 5), 5))
+        return HF_NOMEM;
+    hf_args_int(&args, not_after);
+    hf_args_int(&args, s->before_ms);
+    if (!s->purge) {
+        hf_args_int(&args, s->before_ms);
+        hf_args_int(&args, s->per_second);
+        hf_args_int(&args, (int64_t)s->sent);
+    }
+    for (size_t i = 0; i < s->n; i++)
+        hf_args_text(&args, s->ids[i]);
+    const hf_ask ask = {.script = s->purge ? &hf_lua_queue_delete : &hf_lua_queue_requeue,
+                        .queue = &s->queue,
+                        .args = &args,
+                        .read = read_moved,
+                        .out = s};
+    err = hf_admin_ask(s->admin, &ask, until_ns);
+    hf_args_done(&args);
+    s->sent += s->n;
+    return err;
+}
+
+static hf_err run(sweep *s, hf_progress_cb progress, void *arg, size_t *n)
+{
+    hf_queue_stats stats;
+    hf_err err = hf_admin_stats(s->admin, s->queue.name, &stats);
+    size_t total = (size_t)stats.dead;
+    if (s->filter.limit != 0 && s->filter.limit < total)
+        total = s->filter.limit;
+    s->before_ms = stats.now_ms;
+    s->more = err == HF_OK;
+    while (s->more && (s->filter.limit == 0 || s->moved < s->filter.limit)) {
+        err = next_page(s);
+        if (err == HF_OK && s->n > 0)
+            err = move(s);
+        *n = s->moved;
+        if (err != HF_OK || (progress != NULL && !progress(s->moved, total, arg)))
+            break;
+    }
+    return err;
+}
+
+static hf_err begin(hf_admin *admin, const char *name, const hf_dead_filter *filter,
+                    sweep **out)
+{
+    hf_queue queue;
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (filter != NULL && filter->type != NULL && !hf_name_ok(filter->type))
+        return hf_admin_fail(admin, HF_INVALID, "expected a type, found '%s'",
+                             filter->type);
+    sweep *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return HF_NOMEM;
+    s->admin = admin;
+    s->queue = queue;
+    if (filter != NULL)
+        s->filter = *filter;
+    s->from_ms = s->filter.since_ms > 0 ? s->filter.since_ms : 0;
+    *out = s;
+    return HF_OK;
+}
+
+hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
+                           const hf_dead_filter *filter, uint32_t per_second,
+                           hf_progress_cb progress, void *arg, size_t *n)
+{
+    sweep *s;
+    *n = 0;
+    hf_err err = begin(admin, queue, filter, &s);
+    if (err != HF_OK)
+        return err;
+    s->per_second = per_second;
+    err = run(s, progress, arg, n);
+    free(s);
+    return err;
+}
+
+hf_err hf_admin_dead_purge(hf_admin *admin, const char *queue,
+                           const hf_dead_filter *filter, hf_progress_cb progress,
+                           void *arg, size_t *n)
+{
+    sweep *s;
+    *n = 0;
+    hf_err err = begin(admin, queue, filter, &s);
+    if (err != HF_OK)
+        return err;
+    s->purge = true;
+    err = run(s, progress, arg, n);
+    free(s);
+    return err;
+}
+
+hf_err hf_admin_revive(hf_admin *admin, const char *name, const char *id, size_t *count)
+{
+    if (id == NULL)
+        return hf_admin_dead_retry(admin, name, NULL, 0, NULL, NULL, count);
+    sweep *s;
+    *count = 0;
+    if (!hf_name_ok(id))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", id);
+    hf_err err = begin(admin, name, NULL, &s);
+    if (err != HF_OK)
+        return err;
+    s->before_ms = INT64_MAX;
+    s->n = 1;
+    memcpy(s->ids[0], id, strlen(id) + 1);
+    err = move(s);
+    *count = s->moved;
+    free(s);
+    return err == HF_OK && *count == 0
+               ? hf_admin_fail(admin, HF_GONE, "%s", hf_err_text(HF_GONE))
+               : err;
+}

@@ -1,0 +1,143 @@
+/* admin_end.c - one job is cancelled, deleted, or runs now. Each is one script, which
+ * decides in the queue whether there is such a job; no look goes before it. */
+#include "holdfast/admin.h"
+
+#include "base/base.h"
+#include "queue/look.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+/* Who holds it, from two places of the answer. */
+static void read_holder(hf_job_info *info, const hf_reply *list, size_t first,
+                        int64_t now_ms)
+{
+    info->state = HF_STATE_RUNNING;
+    hf_look_token(info, hf_reply_at(list, first));
+    info->lease_remaining_ms = hf_reply_int(hf_reply_at(list, first + 1)) - now_ms;
+}
+
+static hf_err read_cancel(const hf_answer *answer, void *out)
+{
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 2, &now_ms);
+    if (err == HF_RUNNING)
+        read_holder(out, answer->reply, 2, now_ms);
+    return err;
+}
+
+/* Of scripts that take a list of ids: the code of the only one. */
+static hf_err read_delete(const hf_answer *answer, void *out)
+{
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 4, &now_ms);
+    if (err != HF_OK)
+        return err;
+    err = (hf_err)hf_reply_int(hf_reply_at(hf_reply_at(answer->reply, 2), 0));
+    if (err == HF_RUNNING)
+        read_holder(out, hf_reply_at(answer->reply, 3), 0, now_ms);
+    return err;
+}
+
+static hf_err read_requeue(const hf_answer *answer, void *out)
+{
+    int64_t now_ms;
+    (void)out;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    return err != HF_OK
+               ? err
+               : (hf_err)hf_reply_int(hf_reply_at(hf_reply_at(answer->reply, 2), 0));
+}
+
+/* After a lost answer the second sending finds nothing any more; what the first left
+ * tells that it was this call, or another that wanted the same. */
+static hf_err was_ended(hf_admin *admin, const hf_queue *queue, const char *id,
+                        int64_t since_ms)
+{
+    hf_job_info info;
+    hf_look look = {.info = &info};
+    hf_err err = hf_look_at(admin, queue, id, &look, hf_admin_until(admin));
+    if (err != HF_OK && err != HF_GONE)
+        return err;
+    return look.ended_ms >= since_ms ? HF_OK : HF_GONE;
+}
+
+static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info *info)
+{
+    hf_job_info unused;
+    hf_admin_time time;
+    bool doubt = false;
+    uint64_t until_ns = hf_admin_until(admin);
+    hf_args args;
+    hf_err err = hf_admin_clock(admin, until_ns, &time);
+    if (err != HF_OK)
+        return err;
+    bool list = ask->script != &hf_lua_queue_cancel;
+    if (!hf_args_init(&args, list ? 3 : 2, 1))
+        return HF_NOMEM;
+    hf_args_int(&args, time.not_after);
+    if (list)
+        hf_args_text(&args, "0"); /* whatever waits or is dead */
+    hf_args_text(&args, id);
+    ask->args = &args;
+    ask->doubt = &doubt;
+    ask->out = info != NULL ? info : &unused;
+    hf_look_begin(ask->out, ask->queue, id);
+    err = hf_admin_ask(admin, ask, until_ns);
+    hf_args_done(&args);
+    return err == HF_GONE && doubt ? was_ended(admin, ask->queue, id, time.now_ms) : err;
+}
+
+static hf_err cancel_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
+{
+    hf_ask ask = {.script = &hf_lua_queue_cancel, .queue = queue, .read = read_cancel};
+    return end_one(admin, &ask, id, arg);
+}
+
+static hf_err delete_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
+{
+    hf_ask ask = {.script = &hf_lua_queue_delete, .queue = queue, .read = read_delete};
+    return end_one(admin, &ask, id, arg);
+}
+
+static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
+                         void *arg)
+{
+    int64_t not_after;
+    uint64_t until_ns = hf_admin_until(admin);
+    hf_args args;
+    (void)arg;
+    hf_err err = hf_admin_not_after(admin, until_ns, &not_after);
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 6, 5))
+        return HF_NOMEM;
+    hf_args_int(&args, not_after);
+    for (int i = 0; i < 4; i++)
+        hf_args_int(&args, 0); /* whatever waits or is dead, now, in no line */
+    hf_args_text(&args, id);
+    /* Made twice it tells how it stands then: it is due, it runs, or it has run. */
+    const hf_ask ask = {.script = &hf_lua_queue_requeue,
+                        .queue = queue,
+                        .args = &args,
+                        .read = read_requeue};
+    err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err;
+}
+
+hf_err hf_admin_cancel(hf_admin *admin, const char *queue, const char *id,
+                       hf_job_info *info)
+{
+    return hf_admin_in_queue(admin, queue, id, cancel_in, info);
+}
+
+hf_err hf_admin_delete(hf_admin *admin, const char *queue, const char *id,
+                       hf_job_info *info)
+{
+    return hf_admin_in_queue(admin, queue, id, delete_in, info);
+}
+
+hf_err hf_admin_retry(hf_admin *admin, const char *queue, const char *id)
+{
+    return hf_admin_in_queue(admin, queue, id, requeue_in, NULL);
+}

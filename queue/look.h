@@ -1,0 +1,28 @@
+/* look.h - one job, as the synchronous calls of holdfast/admin.h see it. */
+#ifndef HF_QUEUE_LOOK_H
+#define HF_QUEUE_LOOK_H
+
+#include "queue/ask.h"
+
+typedef struct hf_look {
+    hf_job_info *info;
+    void **payload; /* NULL: not asked for */
+    int64_t now_ms; /* when it was looked */
+    /* HF_GONE: when a job of this id was cancelled or deleted, and when a slice of the
+     * queue was purged, each within the last minute; else 0. */
+    int64_t ended_ms, purged_ms;
+} hf_look;
+
+HF_MUSTCHECK hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id,
+                               hf_look *look, uint64_t until_ns);
+
+/* An info of which nothing but its id and queue is known. */
+void hf_look_begin(hf_job_info *info, const hf_queue *queue, const char *id);
+
+/* What job.lua and why.lua answer, from the set's name in place 2 on. */
+HF_MUSTCHECK hf_err hf_look_read(hf_job_info *info, const hf_reply *reply,
+                                 int64_t now_ms);
+
+void hf_look_token(hf_job_info *out, const hf_reply *token); /* its holder and fence */
+
+#endif

@@ -1,0 +1,28 @@
+-- A slice of a queue's jobs is removed; never those that run.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[2]  state       delayed (as of now), ready or dead
+--  ARGV[3]  before      ready: those that were due until then, dead: that died until then, ms
+--  ARGV[4]  max         jobs, 1..1000
+--  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second removes the next ones.
+if late(ARGV[1]) then
+  return { LATE, now }
+end
+local set = ARGV[2] == 'dead' and DEAD or SCHEDULE
+local first, n = 0, tonumber(ARGV[4])
+if ARGV[2] == 'delayed' then
+  first = call('ZCOUNT', set, '-inf', now)
+else
+  n = math.min(n, call('ZCOUNT', set, '-inf', ARGV[3]))
+end
+local ids = n > 0 and call('ZRANGE', set, first, first + n - 1) or {}
+if #ids > 0 then
+  open_writes()
+  call('ZREMRANGEBYRANK', set, first, first + #ids - 1)
+  remove(ids, 'deleted', false)
+  -- Instead of a word on each job: whoever waits for one sees that it went while this was at work.
+  call('SET', P .. 'purged', now, 'PX', 60000)
+  baton(read_meta(), false)
+end
+return { OK, now, #ids }

@@ -1,0 +1,56 @@
+-- Jobs run sooner: dead ones as if they were new, with no attempt and no crash counted; those that
+-- wait for their time or their backoff, without waiting.
+--
+--  KEYS[1]   prefix      hf:{queue}:
+--  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[2]   died        0: whatever waits or is dead; else only what is dead, and died until then,
+--            ms
+--  ARGV[3]   first       when the first of them becomes due, ms; 0: now
+--  ARGV[4]   rate        so many become due in a second, from then on; 0: all at once
+--  ARGV[5]   place       of the first of them in the line that this makes, from 0
+--  ARGV[6..] id of each job, at most 200
+--  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS. Sent twice: the same,
+--            or GONE where died is given.
+if late(ARGV[1]) then
+  return { LATE, now }
+end
+local died, first, rate, place = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local codes, changed = {}, false
+
+local function revive(id, due)
+  local record = rewrite(call('HGET', JOBS, id) or '', function(head)
+    head.attempts, head.reason, head.died, head.refused = nil, nil, nil, nil
+  end)
+  call('ZREM', DEAD, id)
+  call('HSET', JOBS, id, record)
+  call('ZADD', SCHEDULE, due, id)
+end
+
+open_writes()
+for i = 6, #ARGV do
+  local id, code, due = ARGV[i], GONE, first
+  local score = call('ZSCORE', DEAD, id)
+  if rate > 0 then
+    due = due + floor((place + i - 6) * 1000 / rate)
+  end
+  if score and (died == 0 or tonumber(score) <= died) then
+    code, changed = OK, true
+    revive(id, math.max(due, now))
+  elseif died == 0 and not score then
+    score = call('ZSCORE', SCHEDULE, id)
+    if score then
+      code = OK
+      if tonumber(score) > now then
+        changed = true
+        call('ZADD', SCHEDULE, now, id)
+      end
+    elseif call('ZSCORE', RUNNING, id) then
+      code = RUNS
+    end
+  end
+  codes[#codes + 1] = code
+end
+if changed then
+  baton(read_meta(), false)
+end
+return { OK, now, codes }
