@@ -13,7 +13,8 @@ static void read_holder(hf_job_info *info, const hf_reply *list, size_t first,
 {
     info->state = HF_STATE_RUNNING;
     hf_look_token(info, hf_reply_at(list, first));
-    info->lease_remaining_ms = hf_reply_int(hf_reply_at(list, first + 1)) - now_ms;
+    info->due_ms = hf_reply_int(hf_reply_at(list, first + 1));
+    info->lease_remaining_ms = info->due_ms - now_ms;
 }
 
 static hf_err read_cancel(const hf_answer *answer, void *out)
