@@ -3,9 +3,9 @@
  * hf-handler.c to LOG. Without a QUEUE it serves "default".
  *
  * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
- * SIGKILL); "fail" (retry). A job of the type "blocker" is done at once, and then the
- * loop's thread is held for three leases: by the log function, which that thread calls
- * with the verdict. */
+ * SIGKILL); "fail" (retry). One that is told of a cancel notes "cancelled". A job of the
+ * type "blocker" is done at once, and then the loop's thread is held for three leases: by
+ * the log function, which that thread calls with the verdict. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -55,8 +55,11 @@ static hf_verdict handle(hf_run *run, void *arg)
         pass(run, strtol(what + 5, NULL, 10), true);
     else if (strcmp(what, "kill") == 0)
         kill(getpid(), SIGKILL);
+    bool cancelled = hf_run_cancelled(run);
+    if (cancelled)
+        write_line("cancelled", run);
     write_line("end", run);
-    return strcmp(what, "fail") == 0 ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
+    return cancelled || strcmp(what, "fail") == 0 ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
 }
 
 static hf_verdict handle_block(hf_run *run, void *arg)

@@ -101,3 +101,11 @@ void hf_cli_rig_begin(hf_cli_rig *rig, hf_proc *proc, const char *line, const ch
     const hf_proc_options options = {.args = w.argv, .err = err, .dir = rig->dir};
     hf_proc_start(proc, &options);
 }
+
+void hf_cli_rig_at_terminal(hf_cli_rig *rig, hf_terminal *t, const char *line,
+                            const char *const *env)
+{
+    words w;
+    split(rig, &w, line);
+    hf_terminal_start(t, w.argv, env, rig->dir);
+}

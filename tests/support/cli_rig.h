@@ -6,6 +6,7 @@
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
 #include "tests/support/tempdir.h"
+#include "tests/support/terminal.h"
 
 enum { HF_CLI_TEXT = 1 << 16, HF_CLI_WORDS = 24, HF_CLI_PATH = HF_TEMPDIR_SIZE + 64 };
 
@@ -32,5 +33,9 @@ int hf_cli_rig_run(hf_cli_rig *rig, const char *line, const char *input,
 
 /* Starts it and does not wait; its standard error goes to the file `log`. */
 void hf_cli_rig_begin(hf_cli_rig *rig, hf_proc *proc, const char *line, const char *log);
+
+/* Starts it at a terminal of its own. */
+void hf_cli_rig_at_terminal(hf_cli_rig *rig, hf_terminal *t, const char *line,
+                            const char *const *env);
 
 #endif

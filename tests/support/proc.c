@@ -22,7 +22,7 @@ static void redirect(const char *path, int flags, int fd)
     (void)close(file);
 }
 
-static void add_to_environment(const char *pair)
+void hf_env_add(const char *pair)
 {
     char name[64];
     const size_t n = strcspn(pair, "=");
@@ -40,7 +40,7 @@ static _Noreturn void become(const hf_proc_options *o, pid_t parent)
     if (getppid() != parent)
         _exit(127);
     for (size_t i = 0; o->env != NULL && o->env[i] != NULL; i++)
-        add_to_environment(o->env[i]);
+        hf_env_add(o->env[i]);
     redirect(o->in != NULL ? o->in : "/dev/null", O_RDONLY, 0);
     if (o->out != NULL)
         redirect(o->out, O_WRONLY | O_CREAT | O_APPEND, 1);

@@ -36,6 +36,9 @@ void hf_proc_kill(hf_proc *p);
  */
 int hf_proc_run(const hf_proc_options *options, unsigned ms);
 
+/* "NAME=value" into the environment of a child; ends it (127) when it is none. */
+void hf_env_add(const char *pair);
+
 /* True while a process of that pid exists and is no zombie. */
 bool hf_pid_alive(pid_t pid);
 
