@@ -150,6 +150,8 @@ static int wait_for(const hf_cli *cli, const char *queue, const char *id)
     hf_err err = hf_admin_wait(admin, queue, id, 0);
     if (err == HF_DEAD)
         code = tell_death(cli, admin, queue, id);
+    else if (err == HF_CANCEL)
+        code = hf_cli_say(cli, HF_EXIT_NO, "", "%s was cancelled or deleted", id);
     else if (err != HF_OK)
         code = hf_cli_fail(cli, err, hf_admin_detail(admin));
     hf_admin_close(admin);

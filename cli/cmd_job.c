@@ -1,52 +1,51 @@
 /* cmd_job.c - `holdfast job ...`: one job, or a page of them. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/job_find.h"
 #include "cli/job_out.h"
 
 enum { PAGE = 50 };
 
 /* ---- show ---- */
 
-static int show(const hf_cli *cli, hf_admin *admin, const char *queue, const char *id)
+static int print_payload(const hf_cli *cli, hf_admin *admin, hf_job_info *job)
 {
-    hf_job_info job;
     void *payload = NULL;
-    bool raw = hf_argv_has(cli->args, "payload");
-    hf_err err = hf_admin_job(admin, queue, id, &job, raw ? &payload : NULL);
+    char queue[HF_ID_SIZE];
+    memcpy(queue, job->queue, sizeof queue);
+    hf_err err = hf_admin_job(admin, queue, hf_argv_operand(cli->args, 0), job, &payload);
     if (err == HF_GONE)
-        return hf_cli_say(cli, HF_EXIT_NO, "", "no job '%s' in %s%s%s", id,
-                          queue != NULL ? "queue '" : "any queue",
-                          queue != NULL ? queue : "", queue != NULL ? "'" : "");
+        return hf_job_not_found(cli, queue);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    if (raw)
-        fwrite(payload, 1, job.payload_len, stdout);
-    else if (cli->json)
+    fwrite(payload, 1, job->payload_len, stdout);
+    free(payload);
+    return HF_EXIT_OK;
+}
+
+static int show(const hf_cli *cli, hf_admin *admin)
+{
+    hf_job_info job;
+    int code = hf_job_find(cli, admin, &job);
+    if (code != HF_EXIT_OK)
+        return code;
+    if (hf_argv_has(cli->args, "payload"))
+        return print_payload(cli, admin, &job);
+    if (cli->json)
         hf_job_print_json(&job);
     else
         hf_job_print_whole(&job, hf_wall_ms());
-    free(payload);
     return HF_EXIT_OK;
 }
 
 int hf_cmd_job_show(hf_cli *cli)
 {
-    hf_admin *admin = NULL;
-    const char *id = hf_argv_operand(cli->args, 0);
-    const char *queue = hf_argv_text(cli->args, "queue");
-    int code = hf_cli_check_name(cli, "a job's id", id);
-    if (code == HF_EXIT_OK && queue != NULL)
-        code = hf_cli_check_name(cli, "a queue's name", queue);
-    if (code == HF_EXIT_OK)
-        code = hf_cli_admin(cli, &admin);
-    if (code == HF_EXIT_OK)
-        code = show(cli, admin, queue, id);
-    hf_admin_close(admin);
-    return code;
+    return hf_job_command(cli, show);
 }
 
 /* ---- list ---- */

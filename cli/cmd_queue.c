@@ -7,10 +7,10 @@
 #include "base/base.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/limits.h"
 #include "cli/out.h"
+#include "cli/rate.h"
 
-enum { LIMIT_SIZE = 64, LIMIT_MAX = 1000000 };
+enum { LIMIT_SIZE = 64, PAGE = 50 };
 
 /* ---- showing ---- */
 
@@ -19,14 +19,15 @@ static void print_json(const hf_queue_stats *s)
     hf_out_json(
         stdout,
         json_pack(
-            "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, "
-            "s:I, s:I, s:I, s:I}",
+            "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
+            "s:o, s:I, s:I, s:I, s:I, s:I}",
             "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
             "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
             (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
             (json_int_t)s->done, "failed", (json_int_t)s->failed, "lost",
             (json_int_t)s->lost, "unsure", (json_int_t)s->unsure, "crashed",
-            (json_int_t)s->crashed, "oldest_ready_ms", hf_out_time(s->oldest_ready_ms),
+            (json_int_t)s->crashed, "cancelled", (json_int_t)s->cancelled, "deleted",
+            (json_int_t)s->deleted, "oldest_ready_ms", hf_out_time(s->oldest_ready_ms),
             "next_due_ms", hf_out_time(s->next_due_ms), "max_running",
             (json_int_t)s->max_running, "rate_limit", (json_int_t)s->rate_limit,
             "rate_per_ms", (json_int_t)s->rate_per_ms, "workers", (json_int_t)s->workers,
@@ -56,8 +57,10 @@ static void print_whole(const hf_queue_stats *s)
            "  dead %" PRId64 "\n",
            s->ready, s->delayed, s->running, s->dead);
     printf("  ever      enqueued %" PRId64 "  done %" PRId64 "  failed %" PRId64
-           "  lost %" PRId64 "  unsure %" PRId64 "  crashed %" PRId64 "\n",
-           s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed);
+           "  lost %" PRId64 "  unsure %" PRId64 "  crashed %" PRId64 "\n"
+           "            cancelled %" PRId64 "  deleted %" PRId64 "\n",
+           s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed, s->cancelled,
+           s->deleted);
     printf("  oldest    %s\n  next due  %s\n", oldest, next);
     printf("  limits    max_running %s  rate %s\n  workers   %" PRId64 "\n", most, rate,
            s->workers);
@@ -115,16 +118,31 @@ static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *name
     return whole ? HF_EXIT_OK : hf_cli_fail(cli, HF_NOMEM, NULL);
 }
 
+/* The part of the sorted names that was asked for. */
+static size_t page_of(const hf_cli *cli, char *const *names, size_t n, size_t *first)
+{
+    const char *after = hf_argv_text(cli->args, "after");
+    size_t limit = (size_t)hf_argv_number(cli->args, "limit", PAGE);
+    for (*first = 0; after != NULL && *first < n && strcmp(names[*first], after) <= 0;)
+        (*first)++;
+    return n - *first < limit ? n - *first : limit;
+}
+
 static int show_all(const hf_cli *cli, hf_admin *admin, manner how)
 {
     char **names;
-    size_t n;
+    size_t n, first = 0;
     hf_err err = hf_admin_queues(admin, &names, &n);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
     if (n == 0 && !cli->json)
         puts("there are no queues yet");
-    int code = show_each(cli, admin, (const char *const *)names, n, how);
+    size_t wanted = how == MANNER_ROW ? page_of(cli, names, n, &first) : n;
+    int code = show_each(cli, admin, (const char *const *)names + first, wanted, how);
+    size_t more = n - first - wanted;
+    if (code == HF_EXIT_OK && more > 0 && wanted > 0 && !cli->json)
+        printf("%zu more: holdfast queue list --after %s\n", more,
+               names[first + wanted - 1]);
     free(names);
     return code;
 }
@@ -132,7 +150,11 @@ static int show_all(const hf_cli *cli, hf_admin *admin, manner how)
 int hf_cmd_queue_list(hf_cli *cli)
 {
     hf_admin *admin = NULL;
-    int code = hf_cli_admin(cli, &admin);
+    const char *after = hf_argv_text(cli->args, "after");
+    int code =
+        after == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", after);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
     if (code == HF_EXIT_OK)
         code = show_all(cli, admin, MANNER_ROW);
     hf_admin_close(admin);
@@ -208,29 +230,11 @@ typedef struct limits {
     int64_t max_running, rate_limit, rate_per_ms; /* -1: as it is */
 } limits;
 
-/* "100/1s", or "0". */
-static bool parse_rate(const char *text, limits *out)
-{
-    char count[LIMIT_SIZE];
-    size_t len = strcspn(text, "/");
-    if (len >= sizeof count)
-        return false;
-    memcpy(count, text, len);
-    count[len] = '\0';
-    if (!hf_parse_int(count, 0, LIMIT_MAX, &out->rate_limit))
-        return false;
-    out->rate_per_ms = 0;
-    if (text[len] == '\0')
-        return out->rate_limit == 0;
-    return hf_parse_duration_ms(text + len + 1, &out->rate_per_ms) &&
-           out->rate_per_ms >= 1 && out->rate_per_ms <= HF_DAY_MS;
-}
-
 static int read_limits(const hf_cli *cli, limits *out)
 {
     const char *rate = hf_argv_text(cli->args, "rate");
     *out = (limits){hf_argv_number(cli->args, "max-running", -1), -1, -1};
-    if (rate != NULL && !parse_rate(rate, out))
+    if (rate != NULL && !hf_parse_rate(rate, &out->rate_limit, &out->rate_per_ms))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--rate: expected JOBS/DURATION (100/1s) or 0, "
                           "found '%.80s'",

@@ -21,6 +21,29 @@
         .name = "after", .kind = HF_OPT_TEXT, .value = "ID",                             \
         .help = "go on after this job: the last one of the page before"                  \
     }
+#define FIND_OPT                                                                         \
+    {                                                                                    \
+        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .help = "the queue it is in; needed only where several have a job of that id"    \
+    }
+#define YES_OPT                                                                          \
+    {                                                                                    \
+        .name = "yes", .help = "do it without asking; needed where there is no terminal" \
+    }
+#define DEAD_FILTER_OPTS                                                                 \
+    {.name = "type",                                                                     \
+     .kind = HF_OPT_TEXT,                                                                \
+     .value = "TYPE",                                                                    \
+     .help = "only jobs of this type"},                                                  \
+    {                                                                                    \
+        .name = "since", .kind = HF_OPT_DURATION, .value = "DURATION",                   \
+        .max = HF_DELAY_MAX_MS, .help = "only jobs that died within so long"             \
+    }
+#define DEAD_MANY_OPT                                                                    \
+    {                                                                                    \
+        .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 10000000,    \
+        .help = "at most so many jobs, those that died first; all"                       \
+    }
 #define END                                                                              \
     {                                                                                    \
         .name = 0                                                                        \
@@ -115,15 +138,33 @@ static const hf_opt limit_opts[] = {
      .help = "jobs of it that are started in a time, for example 100/1s; 0: no limit"},
     END,
 };
-static const hf_opt show_opts[] = {
-    {.name = "queue",
-     .letter = 'q',
+static const hf_opt purge_opts[] = {YES_OPT, END};
+static const hf_opt queue_list_opts[] = {
+    {.name = "limit",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .help = "at most so many queues; 50"},
+    {.name = "after",
      .kind = HF_OPT_TEXT,
      .value = "Q",
-     .help = "look only into this queue"},
+     .help = "go on after this queue: the last one of the page before"},
+    END,
+};
+static const hf_opt show_opts[] = {
+    FIND_OPT,
     {.name = "payload", .help = "print the payload, as it is, and nothing else"},
     END,
 };
+static const hf_opt find_opts[] = {FIND_OPT, END};
+static const hf_opt cancel_opts[] = {
+    FIND_OPT,
+    {.name = "wait",
+     .help = "until it has ended: cancelled or done (exit 0), or dead (exit 1)"},
+    END,
+};
+static const hf_opt delete_opts[] = {FIND_OPT, YES_OPT, END};
 static const hf_opt list_opts[] = {
     QUEUE_OPT,
     {.name = "state",
@@ -137,21 +178,21 @@ static const hf_opt list_opts[] = {
     END,
 };
 static const hf_opt dead_list_opts[] = {
+    QUEUE_OPT, DEAD_FILTER_OPTS, LIMIT_OPT, AFTER_OPT, END,
+};
+static const hf_opt dead_retry_opts[] = {
     QUEUE_OPT,
-    {.name = "type",
+    DEAD_FILTER_OPTS,
+    DEAD_MANY_OPT,
+    {.name = "rate",
      .kind = HF_OPT_TEXT,
-     .value = "TYPE",
-     .help = "only jobs of this type"},
-    {.name = "since",
-     .kind = HF_OPT_DURATION,
-     .value = "DURATION",
-     .max = HF_DELAY_MAX_MS,
-     .help = "only jobs that died within so long"},
-    LIMIT_OPT,
-    AFTER_OPT,
+     .value = "N/s",
+     .help = "they become due one after the other, so many in a second; all at once"},
     END,
 };
-static const hf_opt dead_retry_opts[] = {QUEUE_OPT, END};
+static const hf_opt dead_purge_opts[] = {
+    QUEUE_OPT, DEAD_FILTER_OPTS, DEAD_MANY_OPT, YES_OPT, END,
+};
 static const hf_opt script_opts[] = {
     {.name = "sha1", .help = "print the SHA1 that EVALSHA wants, and nothing else"}, END};
 static const hf_opt check_opts[] = {
@@ -238,6 +279,38 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_list,
      .section = "jobs",
      .help = "list the jobs of a queue, page by page"},
+    {.name = "job retry",
+     .operands = "ID",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = find_opts,
+     .run = hf_cmd_job_retry,
+     .section = "jobs",
+     .help = "run a dead or waiting job now",
+     .more = "A dead one as if it were new, with no attempt counted; one that waits for "
+             "its time or its next attempt, without waiting."},
+    {.name = "job cancel",
+     .operands = "ID",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = cancel_opts,
+     .run = hf_cmd_job_cancel,
+     .section = "jobs",
+     .help = "take a waiting job away, or ask a running one to end",
+     .more =
+         "The holder of a running job hears of it when it next renews its lease. A "
+         "program gets TERM, and KILL after its handler's grace; a C handler is asked "
+         "to stop. The job ends as cancelled, also if its holder dies before, unless "
+         "it was done before it heard of it."},
+    {.name = "job delete",
+     .operands = "ID",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = delete_opts,
+     .run = hf_cmd_job_delete,
+     .section = "jobs",
+     .help = "remove a waiting or dead job for ever",
+     .more = "A running job is not removed under its holder: job cancel ends it."},
     {.name = "dead list",
      .operands = "",
      .opts = dead_list_opts,
@@ -252,10 +325,20 @@ static const hf_command commands[] = {
      .section = "jobs",
      .help = "run a dead job again, or all that are dead now",
      .more = "Attempts and crashes are counted from zero again. Prints how many jobs "
-             "went back "
-             "into the line."},
+             "went back into the line. ^C stops it, and says how many did until then."},
+    {.name = "dead purge",
+     .operands = "",
+     .opts = dead_purge_opts,
+     .run = hf_cmd_dead_purge,
+     .section = "jobs",
+     .help = "remove dead jobs for ever",
+     .more =
+         "All that are dead now, or those that the options name; job delete removes a "
+         "single one. Prints how many were removed. ^C stops it, and says how many "
+         "were until then."},
     {.name = "queue list",
      .operands = "",
+     .opts = queue_list_opts,
      .run = hf_cmd_queue_list,
      .section = "queues",
      .help = "list all queues and how many jobs they hold"},
@@ -290,6 +373,16 @@ static const hf_command commands[] = {
      .more = "A limit that is not named stays as it is. It holds across all workers, "
              "until it "
              "is changed here or in the configuration file of a worker."},
+    {.name = "queue purge",
+     .operands = "Q",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = purge_opts,
+     .run = hf_cmd_queue_purge,
+     .section = "queues",
+     .help = "remove all its waiting and dead jobs for ever",
+     .more = "Those that run are left alone. Prints how many were removed. ^C stops it, "
+             "and says how many were until then."},
     {.name = "worker",
      .operands = "",
      .opts = worker_opts,

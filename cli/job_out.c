@@ -13,25 +13,27 @@ const char *hf_job_state_name(hf_job_state state)
     return (size_t)state < HF_COUNT(names) ? names[state] : "?";
 }
 
-void hf_job_print_json(const hf_job_info *job)
+json_t *hf_job_json(const hf_job_info *job)
 {
     bool running = job->state == HF_STATE_RUNNING;
-    hf_out_json(
-        stdout,
-        json_pack(
-            "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
-            "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
-            hf_out_text(job->type), "state", hf_job_state_name(job->state), "attempts",
-            (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes,
-            "max_attempts", (json_int_t)job->max_attempts, "timeout_ms",
-            (json_int_t)job->timeout_ms, "created_ms", hf_out_time(job->created_ms),
-            "due_ms", hf_out_time(job->due_ms), "holder",
-            running ? hf_out_text(job->holder) : json_null(), "fence",
-            running ? json_integer((json_int_t)job->fence) : json_null(),
-            "lease_remaining_ms",
-            running ? json_integer(job->lease_remaining_ms) : json_null(),
-            "payload_bytes", (json_int_t)job->payload_len, "error",
-            job->error[0] != '\0' ? hf_out_text(job->error) : json_null()));
+    return json_pack(
+        "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
+        "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
+        hf_out_text(job->type), "state", hf_job_state_name(job->state), "attempts",
+        (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes, "max_attempts",
+        (json_int_t)job->max_attempts, "timeout_ms", (json_int_t)job->timeout_ms,
+        "created_ms", hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms),
+        "holder", running ? hf_out_text(job->holder) : json_null(), "fence",
+        running ? json_integer((json_int_t)job->fence) : json_null(),
+        "lease_remaining_ms",
+        running ? json_integer(job->lease_remaining_ms) : json_null(), "payload_bytes",
+        (json_int_t)job->payload_len, "error",
+        job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
+}
+
+void hf_job_print_json(const hf_job_info *job)
+{
+    hf_out_json(stdout, hf_job_json(job));
 }
 
 /* A text of several lines, each of them indented. */

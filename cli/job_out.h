@@ -6,6 +6,7 @@
 #include "holdfast/admin.h"
 
 const char *hf_job_state_name(hf_job_state state);
+json_t *hf_job_json(const hf_job_info *job); /* NULL: out of memory */
 void hf_job_print_json(const hf_job_info *job);
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms);
 

@@ -64,6 +64,19 @@ static bool wants_json(int argc, char **argv)
     return false;
 }
 
+/* Who was stopped by a signal ends by it, so that a shell does not go on with its loop.
+ */
+static void end_by_signal(int code)
+{
+    int number = code - 128;
+    if (number != SIGINT && number != SIGTERM)
+        return;
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(number, &action, NULL);
+    (void)raise(number);
+}
+
 static void ignore_sigpipe(void)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
@@ -94,5 +107,6 @@ int main(int argc, char **argv)
     code = flush_output(&cli, code);
     hf_argv_done(&args);
     hf_argv_free_copies(copies);
+    end_by_signal(code);
     return code;
 }

@@ -1,0 +1,202 @@
+/* cmd_dead_many.c - `holdfast dead retry` and `dead purge`: dead jobs back into the line,
+ * or away, one or all that a filter lets pass. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/confirm.h"
+#include "cli/dead_sift.h"
+#include "cli/out.h"
+#include "cli/rate.h"
+#include "cli/slices.h"
+
+enum { PER_SECOND_MAX = 1000000, MS_OF_SECOND = 1000 };
+
+/* ---- retry ---- */
+
+/* "50/s": how many become due in each second. */
+static int read_rate(const hf_cli *cli, uint32_t *per_second)
+{
+    int64_t count = 0, per_ms = 1;
+    const char *rate = hf_argv_text(cli->args, "rate");
+    *per_second = 0;
+    if (rate == NULL)
+        return HF_EXIT_OK;
+    if (!hf_parse_rate(rate, &count, &per_ms) || count == 0 ||
+        count * MS_OF_SECOND % per_ms != 0 ||
+        count * MS_OF_SECOND / per_ms > PER_SECOND_MAX)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "--rate: expected JOBS/s, a whole number from 1 to %d (50/s), "
+                          "found '%.80s'",
+                          PER_SECOND_MAX, rate);
+    *per_second = (uint32_t)(count * MS_OF_SECOND / per_ms);
+    return HF_EXIT_OK;
+}
+
+static void tell_retried(const hf_cli *cli, const char *queue, size_t n,
+                         uint32_t per_second, bool cut)
+{
+    char pace[64] = "";
+    if (cli->json) {
+        hf_out_json(stdout, json_pack("{s:s, s:I, s:b}", "queue", queue, "retried",
+                                      (json_int_t)n, "complete", (int)!cut));
+        return;
+    }
+    if (per_second > 0)
+        (void)snprintf(pace, sizeof pace, ", %" PRIu32 " of them due in each second",
+                       per_second);
+    printf("%s: %zu %s back in the line%s%s\n", queue, n, n == 1 ? "job is" : "jobs are",
+           pace, cut ? ", then it was stopped" : "");
+}
+
+static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const char *id)
+{
+    size_t n = 0;
+    hf_err err = hf_admin_revive(admin, queue, id, &n);
+    if (err == HF_GONE)
+        return hf_cli_say(cli, HF_EXIT_NO, "", "no dead job '%s' in queue '%s'", id,
+                          queue);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    tell_retried(cli, queue, n, 0, false);
+    return HF_EXIT_OK;
+}
+
+static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
+                      uint32_t per_second)
+{
+    hf_queue_stats stats;
+    hf_slices slices;
+    size_t n = 0;
+    hf_err err = hf_admin_stats(admin, queue, &stats); /* for Redis's time */
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    hf_dead_filter filter = hf_dead_filter_of(cli, stats.now_ms, 0);
+    hf_slices_start(&slices, "jobs");
+    err = hf_admin_dead_retry(admin, queue, &filter, per_second, hf_slices_progress,
+                              &slices, &n);
+    int signalled = hf_slices_end(&slices);
+    if (err == HF_OK || n > 0)
+        tell_retried(cli, queue, n, per_second, slices.cut || err != HF_OK);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    return signalled != 0 ? signalled : HF_EXIT_OK;
+}
+
+/* One job needs no filter. */
+static int check_retry(const hf_cli *cli, const char *id)
+{
+    static const char *const filters[] = {"type", "since", "limit", "rate"};
+    if (id == NULL)
+        return HF_EXIT_OK;
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        if (hf_argv_has(cli->args, filters[i]))
+            return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                              "dead retry: expected an id or --%s, found both",
+                              filters[i]);
+    }
+    return hf_cli_check_name(cli, "a job's id", id);
+}
+
+int hf_cmd_dead_retry(hf_cli *cli)
+{
+    uint32_t per_second;
+    hf_admin *admin = NULL;
+    const char *id = hf_argv_operand(cli->args, 0);
+    int code = hf_dead_check(cli);
+    if (code == HF_EXIT_OK)
+        code = check_retry(cli, id);
+    if (code == HF_EXIT_OK)
+        code = read_rate(cli, &per_second);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = id != NULL ? retry_one(cli, admin, hf_cli_queue(cli), id)
+                          : retry_many(cli, admin, hf_cli_queue(cli), per_second);
+    hf_admin_close(admin);
+    return code;
+}
+
+/* ---- purge ---- */
+
+static bool is_filtered(const hf_dead_filter *filter)
+{
+    return filter->type != NULL || filter->since_ms != 0 || filter->limit != 0;
+}
+
+static void tell_purged(const hf_cli *cli, const char *queue, size_t n, bool cut)
+{
+    if (cli->json)
+        hf_out_json(stdout, json_pack("{s:s, s:I, s:b}", "queue", queue, "removed",
+                                      (json_int_t)n, "complete", (int)!cut));
+    else
+        printf("%s: %zu dead %s removed%s\n", queue, n, n == 1 ? "job" : "jobs",
+               cut ? ", then it was stopped" : "");
+}
+
+/* Asks with the number of those that will go, which takes a look at each if not all do;
+ * and no more go than was said. */
+static int ask(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats,
+               hf_dead_filter *filter, bool *nothing)
+{
+    size_t n = (size_t)stats->dead;
+    hf_err err = HF_OK;
+    if (is_filtered(filter))
+        err = hf_dead_sift(admin, stats->queue, filter, NULL, NULL, NULL, &n);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    if (n == 0) {
+        *nothing = true;
+        return HF_EXIT_OK;
+    }
+    filter->limit = n;
+    return hf_confirm(cli, "Remove %zu of the %" PRId64 " dead jobs of queue '%s'?", n,
+                      stats->dead, stats->queue);
+}
+
+static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue,
+                      const hf_dead_filter *filter)
+{
+    hf_slices slices;
+    size_t n = 0;
+    hf_slices_start(&slices, "jobs");
+    hf_err err =
+        hf_admin_dead_purge(admin, queue, filter, hf_slices_progress, &slices, &n);
+    int signalled = hf_slices_end(&slices);
+    if (err == HF_OK || n > 0)
+        tell_purged(cli, queue, n, slices.cut || err != HF_OK);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    return signalled != 0 ? signalled : HF_EXIT_OK;
+}
+
+static int purge(const hf_cli *cli, hf_admin *admin, const char *queue)
+{
+    hf_queue_stats stats;
+    hf_err err = hf_admin_stats(admin, queue, &stats);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    hf_dead_filter filter = hf_dead_filter_of(cli, stats.now_ms, 0);
+    int code = HF_EXIT_OK;
+    bool nothing = false;
+    if (hf_confirm_wanted(cli))
+        code = ask(cli, admin, &stats, &filter, &nothing);
+    if (nothing)
+        tell_purged(cli, queue, 0, false);
+    return code != HF_EXIT_OK || nothing ? code : purge_many(cli, admin, queue, &filter);
+}
+
+int hf_cmd_dead_purge(hf_cli *cli)
+{
+    hf_admin *admin = NULL;
+    int code = hf_dead_check(cli);
+    if (code == HF_EXIT_OK)
+        code = hf_confirm_possible(cli);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = purge(cli, admin, hf_cli_queue(cli));
+    hf_admin_close(admin);
+    return code;
+}

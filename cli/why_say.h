@@ -1,0 +1,20 @@
+/* why_say.h - the reasons of why.h as sentences for people, and what to do about each. */
+#ifndef HF_CLI_WHY_SAY_H
+#define HF_CLI_WHY_SAY_H
+
+#include "cli/why.h"
+
+typedef struct hf_why_say {
+    const hf_job_why *why;  /* all borrowed */
+    const char *with_queue; /* " -q Q" for the commands that are named, or "" */
+    const char *types;      /* what the live workers of its queue take: "a, b", or "" */
+} hf_why_say;
+
+/* Prints one line: the word, and the sentence. */
+void hf_why_say_reason(const hf_why_say *say, hf_reason reason);
+
+/* Since when a running job has been held, Unix ms; 0: it does not run, or nobody knows.
+ */
+int64_t hf_why_held_since(const hf_job_why *why);
+
+#endif

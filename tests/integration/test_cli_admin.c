@@ -1,0 +1,530 @@
+/* Administration as people and scripts meet it: what is destroyed is asked for first,
+ * what runs is left alone, and what is done is said. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/audit.h"
+#include "tests/support/cli_try.h"
+#include "tests/support/eventually.h"
+
+#define HANDLERS                                                                         \
+    "worker: {concurrency: 2, lease: 1s, shutdown_timeout: 1s}\n"                        \
+    "handlers:\n"                                                                        \
+    "  - {type: good, exec: ['true']}\n"                                                 \
+    "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
+    "  - {type: worse, exec: [sh, -c, 'exit 65']}\n"                                     \
+    "  - {type: later, exec: [sh, -c, 'echo no >&2; exit 1']}\n"                         \
+    "  - {type: long, exec: [sleep, '60']}\n"
+
+enum { MANY = 3000 };
+
+static hf_cli_rig rig;
+static hf_proc worker;
+static hf_terminal terminal;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_cli_rig_stop(&rig);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    hf_proc_kill(&worker);
+    hf_fixture_command(&rig.redis, "FLUSHALL");
+    return 0;
+}
+
+/* ---- running it ---- */
+
+static void run(const char *line, int code)
+{
+    hf_try_run(&rig, line, code);
+}
+
+static json_t *object_of(const char *line, int code)
+{
+    return hf_try_object(&rig, line, code);
+}
+
+static long long figure(const char *queue, const char *key)
+{
+    return hf_try_figure(&rig, queue, key);
+}
+
+static bool is_in(const char *id, const char *state)
+{
+    return hf_try_is_in(&rig, id, state);
+}
+
+/* Jobs of a type that have run, and died of it. */
+static void kill_off(const char *type, const char *const *ids)
+{
+    char line[160];
+    for (; *ids != NULL; ids++) {
+        snprintf(line, sizeof line, "enqueue %s @ --id %s", type, *ids);
+        run(line, 0);
+    }
+    run("worker @ -c w.yaml --burst", 0);
+}
+
+/* A job that runs in `worker`. */
+static void start_running(const char *id)
+{
+    char line[160];
+    hf_try_worker(&rig, &worker, "w.yaml");
+    snprintf(line, sizeof line, "enqueue long @ --id %s", id);
+    run(line, 0);
+    EVENTUALLY(10000, is_in(id, "running"));
+}
+
+/* ---- at a terminal ---- */
+
+/* Runs it there, waits for the question, types the answer; what was shown is in
+ * terminal.text. */
+static void ask_at_terminal(const char *line, const char *question, const char *answer,
+                            int code)
+{
+    hf_cli_rig_at_terminal(&rig, &terminal, line, NULL);
+    EVENTUALLY(10000, terminal.pid == 0 || hf_terminal_shows(&terminal, " [y/N] "));
+    hf_try_has(terminal.text, question);
+    hf_terminal_type(&terminal, answer);
+    int got = hf_terminal_end(&terminal, 10000);
+    if (got != code)
+        fail_msg("`%s` ended with %d instead of %d: %s", line, got, code, terminal.text);
+}
+
+static void put_many(const char *queue, int n)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_rig_path(&rig, "many", path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < n; i++)
+        fprintf(file, "{\"type\":\"good\",\"queue\":\"%s\"}\n", queue);
+    assert_int_equal(fclose(file), 0);
+    run("enqueue @ --bulk many", 0);
+}
+
+/* ---- bad input ---- */
+
+typedef struct bad {
+    const char *line;
+    int code;
+    const char *said;
+} bad;
+
+static const bad bad_inputs[] = {
+    {"queue purge q @", 64,
+     "queue purge: expected --yes where no terminal can be asked, found none"},
+    {"dead purge @", 64, "dead purge: expected --yes where no terminal can be asked"},
+    {"job delete x @", 64, "job delete: expected --yes where no terminal can be asked"},
+    {"queue purge @ --yes", 64, "expected 'queue purge Q', found 'queue purge'"},
+    {"queue purge a/b @ --yes", 65, "expected a queue's name"},
+    {"dead purge x @ --yes", 64, "expected nothing more after 'dead purge', found 'x'"},
+    {"dead purge @ --yes --type a/b", 65, "expected a type"},
+    {"dead purge @ --yes --since yesterday", 64, "--since: expected a duration"},
+    {"dead purge @ --yes --limit 0", 64, "--limit: expected an integer from 1"},
+    {"dead purge @ --yes --rate 5/s", 64, "expected an option of 'dead purge'"},
+    {"dead retry x @ --type t", 64, "dead retry: expected an id or --type, found both"},
+    {"dead retry x @ --rate 5/s", 64, "dead retry: expected an id or --rate, found both"},
+    {"dead retry @ --rate 5", 64,
+     "--rate: expected JOBS/s, a whole number from 1 to "
+     "1000000 (50/s), found '5'"},
+    {"dead retry @ --rate 0", 64, "--rate: expected JOBS/s"},
+    {"dead retry @ --rate 1/m", 64, "--rate: expected JOBS/s"},
+    {"dead retry @ --rate fast", 64, "--rate: expected JOBS/s"},
+    {"dead retry @ --rate 1000000/1ms", 64, "--rate: expected JOBS/s"},
+    {"job cancel @", 64, "expected 'job cancel ID'"},
+    {"job cancel a/b @", 65, "expected a job's id"},
+    {"job cancel x @ -q a/b", 65, "expected a queue's name"},
+    {"job delete x @ --yes -q a/b", 65, "expected a queue's name"},
+    {"job cancel x @", 1, "no job 'x' in any queue"},
+    {"job cancel x @ -q q", 1, "no job 'x' in queue 'q'"},
+    {"job delete x @ --yes", 1, "no job 'x' in any queue"},
+    {"job retry x @", 1, "no job 'x' in any queue"},
+    {"queue list @ --after a/b", 65, "expected a queue's name"},
+};
+
+static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
+{
+    (void)state;
+    char json[200];
+    for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
+        const bad *b = &bad_inputs[i];
+        run(b->line, b->code);
+        assert_int_equal(strncmp(rig.err, "holdfast: ", 10), 0);
+        hf_try_has(rig.err, b->said);
+        assert_ptr_equal(strchr(rig.err, '\n'), rig.err + strlen(rig.err) - 1);
+        assert_string_equal(rig.out, "");
+        snprintf(json, sizeof json, "%s --json", b->line);
+        json_t *fault = object_of(json, b->code);
+        assert_int_equal(hf_try_number(fault, "code"), b->code);
+        hf_try_has(hf_try_text(fault, "error"), b->said);
+        assert_non_null(hf_try_text(fault, "hint"));
+        json_decref(fault);
+    }
+    assert_string_equal(hf_fixture_command(&rig.redis, "KEYS *"), "");
+}
+
+/* ---- purge ---- */
+
+static void
+a_purge_at_a_terminal_says_what_will_go_and_takes_no_for_an_answer(void **state)
+{
+    (void)state;
+    static const char question[] =
+        "Remove all jobs of queue 'default' that do not run: 3 waiting, 1 dead? "
+        "(1 running is left alone) [y/N] ";
+    static const char *const noes[] = {
+        "n\n", "\n", "Yes!\n", "yesyes\n", "no yes\n", "yes yes yes yes\n", "\004"};
+    kill_off("bad", (const char *const[]){"d1", NULL});
+    start_running("r1");
+    run("enqueue good @ --in 1h --id a", 0);
+    run("enqueue good @ --in 1h --id b", 0);
+    run("enqueue good @ --in 1h --id c", 0);
+    for (size_t i = 0; i < sizeof noes / sizeof noes[0]; i++) {
+        ask_at_terminal("queue purge default @", question, noes[i], 1);
+        hf_try_has(terminal.text, "holdfast: queue purge: nothing was done\r\n");
+        assert_int_equal(figure("default", "delayed"), 3);
+        assert_int_equal(figure("default", "dead"), 1);
+    }
+    ask_at_terminal("queue purge default @", question, "yes\n", 0);
+    hf_try_has(terminal.text, "default: 4 jobs removed\r\n");
+    assert_int_equal(figure("default", "delayed"), 0);
+    assert_int_equal(figure("default", "dead"), 0);
+    assert_int_equal(figure("default", "running"), 1);
+    assert_int_equal(figure("default", "deleted"), 4);
+    assert_true(is_in("r1", "running"));
+}
+
+static void a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe(void **state)
+{
+    (void)state;
+    put_many("q", MANY);
+    ask_at_terminal("queue purge q @", "3000 waiting, 0 dead? (0 running are left alone)",
+                    "y\n", 0);
+    hf_try_has(terminal.text, "\r[");
+    hf_try_has(terminal.text, "%  ");
+    hf_try_has(terminal.text, "q: 3000 jobs removed\r\n");
+    put_many("q", MANY);
+    json_t *purged = object_of("queue purge q @ --yes --json", 0);
+    assert_int_equal(hf_try_number(purged, "removed"), MANY);
+    assert_true(json_is_true(json_object_get(purged, "complete")));
+    assert_string_equal(hf_try_text(purged, "queue"), "q");
+    json_decref(purged);
+    assert_string_equal(rig.err, "");
+    run("queue purge q @ --yes", 0);
+    assert_string_equal(rig.out, "q: 0 jobs removed\n");
+}
+
+/* Whether a process has a handler for ^C. */
+static bool catches_int(pid_t pid)
+{
+    char path[64], status[4096];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    const char *at = strstr(hf_read_file(path, status, sizeof status), "SigCgt:");
+    return at != NULL &&
+           (strtoull(at + strlen("SigCgt:"), NULL, 16) & (1ULL << (SIGINT - 1))) != 0;
+}
+
+static void
+a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came(void **state)
+{
+    (void)state;
+    put_many("q", MANY);
+    hf_cli_rig_at_terminal(&rig, &terminal, "queue purge q @", NULL);
+    EVENTUALLY(10000, hf_terminal_shows(&terminal, " [y/N] "));
+    assert_false(catches_int(terminal.pid)); /* at the question ^C just ends it */
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    hf_terminal_type(&terminal, "yes\n");
+    EVENTUALLY(10000, catches_int(terminal.pid));
+    hf_terminal_type(&terminal, "\003");
+    EVENTUALLY(10000, !catches_int(terminal.pid)); /* it has been caught, once */
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    assert_int_equal(hf_terminal_end(&terminal, 15000), 128 + SIGINT);
+    hf_try_has(terminal.text, " jobs removed, then it was stopped\r\n");
+    long long left = hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule");
+    char said[64];
+    snprintf(said, sizeof said, "q: %lld jobs removed, then", MANY - left);
+    assert_in_range(left, 1, MANY - 1);
+    hf_try_has(terminal.text, said);
+    hf_test_audit(&rig.redis, false);
+}
+
+static void interrupting_the_question_does_nothing(void **state)
+{
+    (void)state;
+    run("enqueue good @ --in 1h", 0);
+    ask_at_terminal("queue purge default @", "1 waiting", "\003", 128 + SIGINT);
+    assert_int_equal(figure("default", "delayed"), 1);
+}
+
+/* ---- cancel ---- */
+
+static void a_waiting_job_is_cancelled_at_once(void **state)
+{
+    (void)state;
+    run("enqueue good @ --id c1", 0);
+    run("enqueue good @ --id c2 --in 1h", 0);
+    run("job cancel c1 @", 0);
+    assert_string_equal(rig.out, "c1: cancelled\n");
+    json_t *answer = object_of("job cancel c2 @ --wait --json", 0);
+    assert_string_equal(hf_try_text(answer, "id"), "c2");
+    assert_string_equal(hf_try_text(answer, "queue"), "default");
+    assert_string_equal(hf_try_text(answer, "outcome"), "cancelled");
+    json_decref(answer);
+    run("job cancel c1 @", 1);
+    hf_try_has(rig.err, "no job 'c1' in any queue");
+    assert_int_equal(figure("default", "cancelled"), 2);
+    assert_int_equal(figure("default", "deleted"), 0);
+    hf_test_audit(&rig.redis, true);
+}
+
+static void a_dead_job_is_not_cancelled_and_the_way_is_told(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"d1", NULL});
+    run("job cancel d1 @ -q default", 1);
+    hf_try_has(rig.err, "d1 is dead, and will not run");
+    hf_try_has(rig.err, "'holdfast job delete d1 -q default' removes it");
+    assert_true(is_in("d1", "dead"));
+}
+
+static void a_running_job_is_asked_to_end_and_whoever_waits_is_told(void **state)
+{
+    (void)state;
+    start_running("r1");
+    json_t *answer = object_of("job cancel r1 @ --json", 0);
+    assert_string_equal(hf_try_text(answer, "outcome"), "asked");
+    assert_int_equal(hf_try_number(answer, "pid"), worker.pid);
+    char host[256] = "";
+    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    assert_int_equal(strncmp(hf_try_text(answer, "host"), host, 8), 0);
+    long long hears = hf_try_number(answer, "hears_by_ms");
+    long long end = hf_try_number(answer, "lease_end_ms");
+    assert_in_range(end - hears, 0, 1000);
+    json_decref(answer);
+    run("job cancel r1 @ --wait", 0); /* twice is once, or it has ended meanwhile */
+    EVENTUALLY(10000, figure("default", "cancelled") == 1);
+    run("enqueue long @ --id r2", 0);
+    EVENTUALLY(10000, is_in("r2", "running"));
+    run("job cancel r2 @ --wait", 0);
+    hf_try_has(rig.out, "r2: runs, and was asked to end: its holder ");
+    hf_try_has(rig.out, " at the latest; if that is gone, it ends with its lease at ");
+    hf_try_has(rig.out, "\nr2: cancelled\n");
+    assert_int_equal(figure("default", "cancelled"), 2);
+    assert_int_equal(figure("default", "dead"), 0);
+}
+
+static void whoever_waits_for_a_job_learns_that_it_was_taken_away(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"job cancel w @", "job delete w @ --yes",
+                                       "queue purge default @ --yes"};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        hf_proc waiting;
+        hf_cli_rig_begin(&rig, &waiting, "enqueue good @ --id w --wait", "log");
+        EVENTUALLY(10000, is_in("w", "ready"));
+        run(ways[i], 0);
+        assert_true(hf_proc_wait(&waiting, 10000));
+        assert_int_equal(waiting.status, 1);
+        assert_string_equal(hf_cli_rig_get(&rig, "log"),
+                            "holdfast: w was cancelled or deleted\n");
+    }
+}
+
+/* ---- delete and retry ---- */
+
+static void a_job_is_deleted_only_after_a_yes(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"d1", NULL});
+    run("enqueue good @ --id w1 --in 1h", 0);
+    ask_at_terminal("job delete d1 @", "Delete job 'd1' (bad, dead) of queue 'default'?",
+                    "no\n", 1);
+    assert_true(is_in("d1", "dead"));
+    ask_at_terminal("job delete d1 @", "Delete job 'd1'", "y\n", 0);
+    hf_try_has(terminal.text, "d1: deleted\r\n");
+    json_t *answer = object_of("job delete w1 @ --yes --json", 0);
+    assert_string_equal(hf_try_text(answer, "outcome"), "deleted");
+    json_decref(answer);
+    run("job delete d1 @ --yes", 1);
+    assert_int_equal(figure("default", "deleted"), 2);
+    hf_test_audit(&rig.redis, true);
+}
+
+static void a_running_job_is_not_deleted_and_the_way_is_told(void **state)
+{
+    (void)state;
+    start_running("r1");
+    run("job delete r1 @ --yes", 1);
+    hf_try_has(rig.err, "r1 runs (");
+    hf_try_has(rig.err,
+               "), and is not removed under its holder: 'holdfast job cancel r1' "
+               "ends it");
+    json_t *fault = object_of("job delete r1 @ --yes --json", 1);
+    hf_try_has(hf_try_text(fault, "hint"), "holdfast job cancel ID");
+    json_decref(fault);
+    assert_true(is_in("r1", "running"));
+    assert_int_equal(figure("default", "deleted"), 0);
+    assert_string_equal(hf_fixture_command(&rig.redis, "EXISTS hf:{default}:cancel"),
+                        "0");
+}
+
+static void a_job_is_retried_whether_it_waits_or_is_dead(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"d1", NULL});
+    run("enqueue good @ --id w1 --in 1h", 0);
+    run("job retry d1 @", 0);
+    assert_string_equal(rig.out, "d1: due now\n");
+    assert_true(is_in("d1", "ready"));
+    json_t *answer = object_of("job retry w1 @ --json", 0);
+    assert_string_equal(hf_try_text(answer, "outcome"), "retried");
+    json_decref(answer);
+    assert_true(is_in("w1", "ready"));
+    start_running("r1");
+    run("job retry r1 @", 1);
+    hf_try_has(rig.err, "r1 runs already");
+}
+
+static void an_id_that_two_queues_have_is_not_guessed(void **state)
+{
+    (void)state;
+    static const char *const verbs[] = {"cancel", "delete --yes", "retry", "show",
+                                        "show --payload"};
+    char line[160];
+    run("enqueue good @ --id twin -q a --in 1h", 0);
+    run("enqueue good @ --id twin -q b --in 1h", 0);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        snprintf(line, sizeof line, "job %s twin @", verbs[i]);
+        run(line, 64);
+        hf_try_has(rig.err,
+                   "expected --queue, since there is a job 'twin' in 'a' and 'b'");
+        assert_string_equal(rig.out, "");
+    }
+    assert_int_equal(figure("a", "delayed") + figure("b", "delayed"), 2);
+    run("job delete twin @ --yes -q b", 0);
+    assert_int_equal(figure("a", "delayed"), 1);
+    assert_int_equal(figure("b", "delayed"), 0);
+    run("job cancel twin @", 0);
+}
+
+/* ---- the dead ---- */
+
+static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"b1", "b2", "b3", "b4", NULL});
+    kill_off("worse", (const char *const[]){"w1", NULL});
+    run("dead retry @ --type worse", 0);
+    assert_string_equal(rig.out, "default: 1 job is back in the line\n");
+    assert_true(is_in("w1", "ready"));
+    run("dead retry @ --type bad --limit 1", 0);
+    assert_true(is_in("b1", "ready") || is_in("b2", "ready"));
+    run("dead retry @ --since 0", 0);
+    assert_string_equal(rig.out, "default: 0 jobs are back in the line\n");
+    json_t *answer = object_of("dead retry @ --since 1h --rate 2/2s --json", 0);
+    assert_int_equal(hf_try_number(answer, "retried"), 3);
+    assert_true(json_is_true(json_object_get(answer, "complete")));
+    json_decref(answer);
+    assert_int_equal(figure("default", "dead"), 0);
+    assert_int_equal(figure("default", "ready") + figure("default", "delayed"), 5);
+    /* One after the other: the last of the three is due two seconds after the first. */
+    long long late = figure("default", "now_ms") + 1000;
+    assert_int_equal(
+        hf_fixture_number(&rig.redis, "ZCOUNT hf:{default}:schedule %lld +inf", late), 1);
+    run("dead retry @ --rate 5/s", 0);
+    assert_string_equal(
+        rig.out, "default: 0 jobs are back in the line, 5 of them due in each second\n");
+}
+
+static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"b1", "b2", "b3", NULL});
+    kill_off("worse", (const char *const[]){"w1", "w2", NULL});
+    ask_at_terminal("dead purge @ --type bad --limit 2",
+                    "Remove 2 of the 5 dead jobs of queue 'default'? [y/N] ", "n\n", 1);
+    assert_int_equal(figure("default", "dead"), 5);
+    ask_at_terminal("dead purge @ --type bad --limit 2", "Remove 2 of the 5", "y\n", 0);
+    hf_try_has(terminal.text, "default: 2 dead jobs removed\r\n");
+    run("dead purge @ --type bad --yes", 0);
+    assert_string_equal(rig.out, "default: 1 dead job removed\n");
+    run("dead purge @ --type none --yes", 0);
+    assert_string_equal(rig.out, "default: 0 dead jobs removed\n");
+    ask_at_terminal("dead purge @", "Remove 2 of the 2", "yes\n", 0);
+    json_t *answer = object_of("dead purge @ --yes --json", 0);
+    assert_int_equal(hf_try_number(answer, "removed"), 0);
+    json_decref(answer);
+    hf_test_audit(&rig.redis, true);
+}
+
+static void a_filter_that_lets_nothing_pass_purges_nothing(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"b1", NULL});
+    hf_cli_rig_at_terminal(&rig, &terminal, "dead purge @ --type none", NULL);
+    assert_int_equal(hf_terminal_end(&terminal, 10000), 0); /* there is nothing to ask */
+    hf_try_has(terminal.text, "default: 0 dead jobs removed\r\n");
+    assert_int_equal(figure("default", "dead"), 1);
+}
+
+/* ---- pages ---- */
+
+static void queues_are_listed_page_by_page(void **state)
+{
+    (void)state;
+    run("enqueue good @ -q q1", 0);
+    run("enqueue good @ -q q2", 0);
+    run("enqueue good @ -q q3", 0);
+    run("queue list @ --limit 2 --json", 0);
+    hf_try_has(rig.out, "\"queue\":\"q1\"");
+    hf_try_has(rig.out, "\"queue\":\"q2\"");
+    assert_null(strstr(rig.out, "q3"));
+    run("queue list @ --limit 2", 0);
+    hf_try_has(rig.out, "\n1 more: holdfast queue list --after q2\n");
+    run("queue list @ --after q2", 0);
+    assert_null(strstr(rig.out, "q2"));
+    hf_try_has(rig.out, "q3");
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_bad_input_ends_with_its_code_and_one_clear_line),
+        TEST(a_purge_at_a_terminal_says_what_will_go_and_takes_no_for_an_answer),
+        TEST(a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe),
+        TEST(a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came),
+        TEST(interrupting_the_question_does_nothing),
+        TEST(a_waiting_job_is_cancelled_at_once),
+        TEST(a_dead_job_is_not_cancelled_and_the_way_is_told),
+        TEST(a_running_job_is_asked_to_end_and_whoever_waits_is_told),
+        TEST(whoever_waits_for_a_job_learns_that_it_was_taken_away),
+        TEST(a_job_is_deleted_only_after_a_yes),
+        TEST(a_running_job_is_not_deleted_and_the_way_is_told),
+        TEST(a_job_is_retried_whether_it_waits_or_is_dead),
+        TEST(an_id_that_two_queues_have_is_not_guessed),
+        TEST(dead_jobs_are_retried_by_filter_and_at_a_rate),
+        TEST(dead_jobs_are_purged_by_filter_and_the_question_counts_them),
+        TEST(a_filter_that_lets_nothing_pass_purges_nothing),
+        TEST(queues_are_listed_page_by_page),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
