@@ -9,9 +9,9 @@ _holdfast_know()
     valued=' --config -c --redis --namespace '
     case $1 in
     '' | 'help') commands=' enqueue job dead queue worker check doctor script demo bench version help' ;;
-    'job' | 'help job') commands=' show list' ;;
-    'dead' | 'help dead') commands=' list retry' ;;
-    'queue' | 'help queue') commands=' list show pause resume limit' ;;
+    'job' | 'help job') commands=' show list retry cancel delete' ;;
+    'dead' | 'help dead') commands=' list retry purge' ;;
+    'queue' | 'help queue') commands=' list show pause resume limit purge' ;;
     'script' | 'help script') commands=' enqueue' ;;
     'enqueue')
         options+=' --queue -q --in --at --id --max-attempts --timeout --wait --bulk --run --atomic'
@@ -25,17 +25,41 @@ _holdfast_know()
         options+=' --queue -q --state --limit --after'
         valued+=' --queue -q --state --limit --after '
         ;;
+    'job retry')
+        options+=' --queue -q'
+        valued+=' --queue -q '
+        ;;
+    'job cancel')
+        options+=' --queue -q --wait'
+        valued+=' --queue -q '
+        ;;
+    'job delete')
+        options+=' --queue -q --yes'
+        valued+=' --queue -q '
+        ;;
     'dead list')
         options+=' --queue -q --type --since --limit --after'
         valued+=' --queue -q --type --since --limit --after '
         ;;
     'dead retry')
-        options+=' --queue -q'
-        valued+=' --queue -q '
+        options+=' --queue -q --type --since --limit --rate'
+        valued+=' --queue -q --type --since --limit --rate '
+        ;;
+    'dead purge')
+        options+=' --queue -q --type --since --limit --yes'
+        valued+=' --queue -q --type --since --limit '
+        ;;
+    'queue list')
+        options+=' --limit --after'
+        valued+=' --limit --after '
         ;;
     'queue limit')
         options+=' --max-running --rate'
         valued+=' --max-running --rate '
+        ;;
+    'queue purge')
+        options+=' --yes'
+        valued+=' '
         ;;
     'worker')
         options+=' --queue -q --concurrency -n --burst'
