@@ -188,7 +188,7 @@ typedef struct hf_worker_info {
     int64_t pid;
     bool silent;      /* it has not been heard of in time, and said no goodbye: below
                          are 0 and "" except for what its id tells */
-    int64_t heard_ms; /* when it was heard of last (silent: at the latest) */
+    int64_t heard_ms; /* when it was heard of last */
     int64_t started_ms;
     char state[16]; /* "serving", "quiet" or "stopping" */
     char version[24];
@@ -196,7 +196,8 @@ typedef struct hf_worker_info {
     const char *const *queues; /* n_queues names; borrowed */
     const char *const *types;  /* n_types of its handlers, "*" among them; borrowed */
     size_t n_queues, n_types;
-    bool all_types; /* false: it takes more types than a heartbeat can name */
+    bool all_types; /* false: it takes more types than a heartbeat can name, or does not
+                       tell its types */
 } hf_worker_info;
 
 /* Called for each worker, those that live first, then by id; borrowed until it returns.
@@ -210,18 +211,19 @@ HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, vo
 typedef struct hf_job_why {
     hf_job_info job;
     bool paused;
-    int64_t before;      /* jobs that are due and come first */
+    int64_t before;      /* jobs that are due, or left by dead holders, and come first */
     int64_t max_running; /* 0: no limit */
     int64_t running;     /* jobs of its queue that run */
     int64_t rate_limit, rate_per_ms;
-    int64_t next_token_ms;    /* out of rate: when the next may start; else 0 */
-    int64_t locked_until_ms;  /* it waits, but its lock is still held elsewhere; else 0 */
-    int64_t calm_until_ms;    /* Redis's clock jumped: no takeovers until then; else 0 */
-    bool cancelling;          /* it was asked to end */
-    int64_t workers;          /* live ones that serve its queue */
-    int64_t workers_for_type; /* of those, how many take its type */
+    int64_t next_token_ms;   /* out of rate: when the next may start; else 0 */
+    int64_t locked_until_ms; /* it waits, but its lock is still held elsewhere; else 0 */
+    int64_t calm_until_ms;   /* Redis's clock jumped: no takeovers until then; else 0 */
+    bool cancelling;         /* it was asked to end */
+    int64_t workers; /* live ones that serve its queue, and are not quiet or stopping */
+    int64_t workers_for_type; /* of those, how many take its type, or may */
     int64_t slots, busy;      /* of those: their concurrency and what they run, in sum */
-    char holders[8][HF_HOLDER_SIZE]; /* who runs jobs of its queue; n_holders of them */
+    char holders[8][HF_HOLDER_SIZE]; /* who runs jobs of its queue (the 1000 whose leases
+                                        end first), most first; n_holders of them */
     int64_t held[8];                 /* how many each */
     size_t n_holders;
     int64_t now_ms;

@@ -1,0 +1,109 @@
+/* admin_why.c - what keeps a job from running. One script tells how its queue stands; who
+ * serves it is in the workers' heartbeats. */
+#include "holdfast/admin.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "queue/look.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+enum { FIRST = 9 }; /* the place behind what tells of the job itself */
+
+static void read_holders(hf_job_why *why, const hf_reply *list)
+{
+    for (size_t i = 0; i + 1 < hf_reply_len(list); i += 2) {
+        hf_bytes name = hf_reply_bytes(hf_reply_at(list, i));
+        if (why->n_holders == HF_COUNT(why->holders) || name.len >= HF_HOLDER_SIZE)
+            continue;
+        memcpy(why->holders[why->n_holders], name.ptr, name.len);
+        why->held[why->n_holders++] = hf_reply_int(hf_reply_at(list, i + 1));
+    }
+}
+
+static hf_err read_why(const hf_answer *answer, void *out)
+{
+    hf_job_why *why = out;
+    int64_t paused = 0, cancelling = 0;
+    int64_t *const fields[] = {
+        &paused,
+        &why->before,
+        &why->max_running,
+        &why->running,
+        &why->rate_limit,
+        &why->rate_per_ms,
+        &why->next_token_ms,
+        &why->locked_until_ms,
+        &why->calm_until_ms,
+        &cancelling,
+    };
+    hf_err err = hf_script_status(answer, FIRST + HF_COUNT(fields) + 1, &why->now_ms);
+    if (err == HF_OK)
+        err = hf_look_read(&why->job, answer->reply, why->now_ms);
+    if (err != HF_OK)
+        return err;
+    for (size_t i = 0; i < HF_COUNT(fields); i++)
+        *fields[i] = hf_reply_int(hf_reply_at(answer->reply, FIRST + i));
+    why->paused = paused != 0;
+    why->cancelling = cancelling != 0;
+    read_holders(why, hf_reply_at(answer->reply, FIRST + HF_COUNT(fields)));
+    return HF_OK;
+}
+
+static hf_err why_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
+{
+    hf_job_why *why = arg;
+    hf_args args;
+    *why = (hf_job_why){.paused = false};
+    hf_look_begin(&why->job, queue, id);
+    if (!hf_args_init(&args, 1, 0))
+        return HF_NOMEM;
+    hf_args_text(&args, id);
+    const hf_ask ask = {.script = &hf_lua_queue_why,
+                        .queue = queue,
+                        .args = &args,
+                        .read = read_why,
+                        .out = why};
+    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+    hf_args_done(&args);
+    return err;
+}
+
+/* ---- who could take it ---- */
+
+static bool names(const char *const *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* One that does not tell all its types may take this one. */
+static bool takes(const hf_worker_info *worker, const char *type)
+{
+    return !worker->all_types || names(worker->types, worker->n_types, type) ||
+           names(worker->types, worker->n_types, "*");
+}
+
+static void count_worker(const hf_worker_info *worker, void *arg)
+{
+    hf_job_why *why = arg;
+    bool claims = worker->state[0] == '\0' || strcmp(worker->state, "serving") == 0;
+    if (worker->silent || !claims ||
+        !names(worker->queues, worker->n_queues, why->job.queue))
+        return;
+    why->workers++;
+    if (!takes(worker, why->job.type))
+        return;
+    why->workers_for_type++;
+    why->slots += worker->concurrency;
+    why->busy += worker->running;
+}
+
+hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id, hf_job_why *out)
+{
+    hf_err err = hf_admin_in_queue(admin, queue, id, why_in, out);
+    return err != HF_OK ? err : hf_admin_workers(admin, count_worker, out);
+}

@@ -1,0 +1,64 @@
+-- All that may keep a job from running, as it stands now.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  id
+--  returns  {OK, now, set, score, line, payload bytes, token, lease, crashes, paused, before,
+--           max_running, running, rate_limit, rate_per, next token, locked until, calm until,
+--           cancelling, {holder, jobs, ...}} | {GONE, now}
+--           set to crashes: as `job` answers, but the record's first line alone. before: jobs that
+--           are due and come first. next token: when the rate lets the next one start; locked
+--           until: the end of a lock that somebody has on a job that waits; calm until: no
+--           takeover before it; each 0 if that keeps nothing. The holders of the first 1,000 that
+--           run, at most 8, those with most jobs first. Sent twice: the same.
+local id, score, place = ARGV[1], nil, nil
+for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
+  score = call('ZSCORE', P .. name, id)
+  if score then
+    place = name
+    break
+  end
+end
+if not place then
+  return { GONE, now }
+end
+local m = read_meta()
+local record, token = call('HGET', JOBS, id) or '', call('GET', LOCK .. id) or ''
+local nl, left = string.find(record, '\n', 1, true) or 0, math.max(0, call('PTTL', LOCK .. id))
+local asked = place == 'running' and call('HGET', CANCELS, id) or '-'
+
+local before = 0
+if place == 'schedule' then
+  before = math.min(call('ZRANK', SCHEDULE, id), call('ZCOUNT', SCHEDULE, '-inf', now))
+  if now >= m.calm then -- what dead holders left is taken first
+    before = before + call('ZCOUNT', RUNNING, '-inf', now)
+  end
+end
+
+local function holders()
+  local keys, held, names, told = call('ZRANGE', RUNNING, 0, 999), {}, {}, {}
+  for i = 1, #keys do
+    keys[i] = LOCK .. keys[i]
+  end
+  for _, lock in ipairs(#keys > 0 and call('MGET', unpack(keys)) or {}) do
+    local name = lock and string.match(lock, '^(.*):%d+$')
+    if name then
+      names[#names + 1] = not held[name] and name or nil
+      held[name] = (held[name] or 0) + 1
+    end
+  end
+  table.sort(names, function(a, b)
+    return held[a] > held[b] or held[a] == held[b] and a < b
+  end)
+  for i = 1, math.min(#names, 8) do
+    told[2 * i - 1], told[2 * i] = names[i], held[names[i]]
+  end
+  return told
+end
+
+return {
+  OK, now, place, tonumber(score), string.sub(record, 1, nl), #record - nl, token, left,
+  tonumber(string.match(call('HGET', CRASHES, id) or '0', '^%d+')), m.paused and 1 or 0, before,
+  m.max_running, call('ZCARD', RUNNING), m.rate, m.per, next_token(m),
+  place == 'schedule' and left > 0 and now + left or 0, m.calm > now and m.calm or 0,
+  string.sub(token, -#asked - 1) == ':' .. asked and 1 or 0, holders(),
+}
