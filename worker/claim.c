@@ -116,6 +116,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
         return;
     }
     w->refused = HF_OK;
+    w->heard = served->looked = true;
     if (claimed.n > 0)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked) {

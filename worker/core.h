@@ -43,6 +43,7 @@ enum {
     HF_BEAT_MS = 10000,             /* heartbeats, which hold for three */
     HF_ALIVE_MS = 15000, /* a worker counts as alive for its lease and so long beyond */
     HF_START_MS = 5000,  /* how long the start waits for Redis */
+    HF_HOST_SIZE = 41,   /* of its name in ids; cut */
     HF_TICK_MS = 50
 };
 
@@ -108,6 +109,7 @@ struct hf_served {
     hf_worker_queue limits; /* name is not used */
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
     bool told;              /* Redis knows of it and of its limits */
+    bool new_limits;        /* and its log shall be told */
     unsigned telling;       /* requests under way that tell it so */
     bool looked;            /* a claim was answered */
     bool hot;               /* a claim may find something */
@@ -152,6 +154,7 @@ struct hf_worker {
     size_t n_served;
     uint64_t first_number;        /* no claim of a queue that has left had a higher one */
     uint32_t asked_kill_grace_ms; /* before it was bounded */
+    char host[HF_HOST_SIZE];
     char id[HF_WORKER_ID_SIZE];
     hf_rng rng;
 
@@ -163,7 +166,7 @@ struct hf_worker {
     struct hf_pool *pool;
     uv_async_t async; /* handlers returned, notes, stop and quiet */
     uv_check_t turn;  /* after what came in: verdicts and claims go out */
-    uv_timer_t baton_timer, tick, beat, phase_timer, retry_timer;
+    uv_timer_t baton_timer, tick, beat, look, phase_timer, retry_timer;
     hf_phase phase;
     bool quiet, ran, shadows_sent;
     hf_err result; /* of hf_worker_run() */
@@ -177,12 +180,22 @@ struct hf_worker {
     char run_id[48], replid[48];
 
     /* waking up */
-    bool wait_stale; /* the blocking call names other queues than are served */
-    bool blocked, unblocking, checking, check_gives, give_back, wake_doubt, beating;
+    uint32_t unblock_ms; /* when unblocking is tried again */
+    bool wait_stale;     /* the blocking call names other queues than are served */
+    bool blocked, unblocking, checking, check_gives, give_back, wake_doubt;
     uint64_t check_at_ns, alive_at_ns;
     hf_served *waiting_on[HF_QUEUES_MAX]; /* what the blocking call under way names */
     size_t n_waiting_on;
     size_t wait_order; /* which queue the blocking call names first */
+
+    /* what it shows of itself */
+    bool beating, beat_again; /* a heartbeat is under way; another one shall follow */
+    const char *shown;        /* the state that was shown last; NULL: none */
+    int64_t started_ms;       /* Redis's clock */
+    uint64_t checked_ns;      /* when the last check was sent */
+    bool heard;               /* Redis has answered a claim or a check */
+    _Atomic uint64_t pulse;
+    _Atomic uint32_t running_now;
 
     /* what is held */
     size_t held; /* all, settling ones as well */
@@ -202,7 +215,10 @@ struct hf_worker {
 
     /* from any thread */
     pthread_mutex_t stop_lock, note_lock, log_lock;
-    hf_run_list notes; /* chained by note_next */
+    pthread_mutex_t plan_lock; /* next_plan; and the handlers, for those who only read */
+    hf_plan *next_plan;        /* to be taken by the loop; owned */
+    _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
+    hf_run_list notes;         /* chained by note_next */
     atomic_uint stops, quiets, resumes;
     atomic_bool async_ready;
     unsigned stops_seen, quiets_seen, resumes_seen;
@@ -267,8 +283,13 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
 void hf_wake_give_back(hf_worker *w);
 void hf_wake_check(hf_worker *w);
 void hf_wake_timers(hf_worker *w);
-void hf_wake_beat(hf_worker *w);
 void hf_wake_on_timer(uv_timer_t *timer);
+
+/* -- beat.c: what it shows of itself -- */
+void hf_beat_start(hf_worker *w);
+void hf_beat_send(hf_worker *w); /* what its heartbeat says has changed */
+void hf_beat_turn(hf_worker *w);
+void hf_beat_look_in(hf_worker *w, uint32_t ms); /* a turn, so soon */
 
 /* -- verdict.c -- */
 void hf_verdict_add(hf_worker *w, hf_run *run);
@@ -298,7 +319,12 @@ void hf_life_refused(hf_worker *w, hf_err err, const char *detail);
  */
 void hf_life_turn(hf_worker *w);
 
+/* -- reload.c -- */
+void hf_reload_take(hf_worker *w);
+hf_backoff hf_backoff_of(const hf_worker_opts *opts);
+
 /* -- server.c -- */
+void hf_server_tell(hf_worker *w); /* of queues and limits that Redis does not know of */
 void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg);
 void hf_server_start_over(uv_timer_t *timer);
 

@@ -109,7 +109,8 @@ void hf_end_close_all(hf_worker *w)
     uv_handle_t *handles[] = {
         (uv_handle_t *)&w->turn,        (uv_handle_t *)&w->tick,
         (uv_handle_t *)&w->baton_timer, (uv_handle_t *)&w->beat,
-        (uv_handle_t *)&w->phase_timer, (uv_handle_t *)&w->retry_timer,
+        (uv_handle_t *)&w->look,        (uv_handle_t *)&w->phase_timer,
+        (uv_handle_t *)&w->retry_timer,
     };
     w->client = w->wake_client = NULL;
     w->programs = NULL;

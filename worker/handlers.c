@@ -130,3 +130,11 @@ hf_handler *hf_handlers_find(hf_handler *const *list, size_t n, const char *type
             return list[i];
     return NULL;
 }
+
+bool hf_handlers_only_programs(hf_handler *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i]->fn != NULL)
+            return false;
+    return true;
+}

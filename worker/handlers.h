@@ -33,6 +33,8 @@ void hf_handler_unref(hf_handler *handler); /* NULL is fine */
 /* Whether both run the same program in the same way. */
 bool hf_handler_same(const hf_handler *a, const hf_handler *b);
 
+bool hf_handlers_only_programs(hf_handler *const *list, size_t n);
+
 /* The one of this type, or NULL; "*" is a type like any other. */
 hf_handler *hf_handlers_find(hf_handler *const *list, size_t n, const char *type);
 

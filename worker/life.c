@@ -96,6 +96,7 @@ void hf_life_turn(hf_worker *w)
     } else if (w->held == 0) {
         uv_timer_stop(&w->tick);
     }
+    hf_beat_turn(w);
     hf_life_check(w);
 }
 
@@ -115,6 +116,7 @@ static void on_async(uv_async_t *async)
         return;
     hf_dispatch_returned(w);
     hf_leases_notes(w);
+    hf_reload_take(w);
     if (quiets != w->quiets_seen) {
         w->quiets_seen = quiets;
         w->quiet = true;
@@ -146,8 +148,8 @@ static void on_returned(void *arg)
 
 static hf_err open_handles(hf_worker *w)
 {
-    uv_timer_t *timers[] = {&w->baton_timer, &w->tick, &w->beat, &w->phase_timer,
-                            &w->retry_timer};
+    uv_timer_t *timers[] = {&w->baton_timer, &w->tick,        &w->beat,
+                            &w->look,        &w->phase_timer, &w->retry_timer};
     for (size_t i = 0; i < HF_COUNT(timers); i++) {
         uv_timer_init(&w->loop, timers[i]);
         timers[i]->data = w;
@@ -204,9 +206,7 @@ static void on_minder(bool ready, void *arg)
 /* The minder before any thread, then the threads, then the connections. */
 static hf_err open_all(hf_worker *w)
 {
-    w->only_programs = true;
-    for (size_t i = 0; i < w->n_handlers; i++)
-        w->only_programs = w->only_programs && w->handlers[i]->fn == NULL;
+    w->only_programs = hf_handlers_only_programs(w->handlers, w->n_handlers);
     hf_err err = open_handles(w);
     if (err == HF_OK && w->has_programs) {
         hf_programs_opts opts = {.minder_path = w->minder,

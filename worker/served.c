@@ -83,6 +83,7 @@ static void come_back(hf_served *served)
     served->hot = served->baton = true;
     served->again = served->claiming;
     served->credit = 0;
+    served->timer_ms = 0;
 }
 
 /* The last of what refers to it ends elsewhere. What it had of batons somebody else shall
@@ -95,6 +96,12 @@ void hf_served_leave(hf_served *served)
     served->asked = 0;
 }
 
+static bool same_limits(const hf_worker_queue *a, const hf_worker_queue *b)
+{
+    return a->has_limits == b->has_limits && a->max_running == b->max_running &&
+           a->rate_limit == b->rate_limit && a->rate_per_ms == b->rate_per_ms;
+}
+
 hf_served *hf_served_put(hf_worker *w, const hf_plan_queue *queue)
 {
     hf_served *served = hf_served_find(w, queue->queue.name);
@@ -105,6 +112,10 @@ hf_served *hf_served_put(hf_worker *w, const hf_plan_queue *queue)
         come_back(served);
     }
     served->weight = queue->settings.weight;
+    if (!same_limits(&served->limits, &queue->settings)) {
+        served->told = false;
+        served->new_limits = queue->settings.has_limits;
+    }
     served->limits = queue->settings;
     served->limits.name = NULL;
     return served;

@@ -6,13 +6,40 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "worker/core.h"
 
-static void on_written(const hf_answer *answer, void *arg)
+/* What could not be written is written after the next check or reconnect; what only met
+ * a Redis that did not know the script, at once. */
+static void on_told(const hf_answer *answer, void *arg)
 {
-    (void)answer; /* done again after the next reconnect */
-    (void)arg;
+    hf_served *served = arg;
+    served->telling--;
+    if (answer->err != HF_OK)
+        served->told = false;
+    if (answer->err == HF_NOSCRIPT)
+        hf_server_tell(served->worker);
+}
+
+static void on_limits(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    char rate[32], per[HF_DURATION_SIZE];
+    on_told(answer, arg);
+    if (answer->err != HF_OK || !served->new_limits || served->leaving)
+        return;
+    served->new_limits = false;
+    hf_format_duration(served->limits.rate_per_ms, per);
+    snprintf(rate, sizeof rate, served->limits.rate_limit == 0 ? "0" : "%u/%s",
+             served->limits.rate_limit, per);
+    const hf_log_field fields[] = {
+        {.key = "queue", .text = served->queue.name},
+        {.key = "max_running", .number = served->limits.max_running},
+        {.key = "rate", .text = rate}};
+    hf_report(served->worker, HF_LOG_INFO, "Redis knows the limits of the file", fields,
+              HF_COUNT(fields));
 }
 
 /* HF_OK, or why this Redis is not fit. */
@@ -53,23 +80,26 @@ static void note_server(hf_worker *w)
     snprintf(w->replid, sizeof w->replid, "%s", info->replid);
 }
 
-static void tell_queues(hf_worker *w)
+static void tell(hf_worker *w, hf_served *served)
 {
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = w->served[i];
-        if (hf_op_register(w->client, &served->queue, on_written, w) != HF_OK)
-            return;
-        if (served->limits.has_limits &&
-            hf_op_file_limits(w->client, &served->queue, served->limits.max_running,
-                              served->limits.rate_limit, served->limits.rate_per_ms,
-                              on_written, w) != HF_OK)
-            return;
-    }
+    if (hf_op_register(w->client, &served->queue, on_told, served) != HF_OK)
+        return;
+    served->told = true;
+    served->telling++;
+    if (!served->limits.has_limits)
+        return;
+    hf_err err = hf_op_file_limits(w->client, &served->queue, served->limits.max_running,
+                                   served->limits.rate_limit, served->limits.rate_per_ms,
+                                   on_limits, served);
+    served->told = err == HF_OK;
+    served->telling += err == HF_OK ? 1 : 0;
 }
 
-static void on_beat_timer(uv_timer_t *timer)
+void hf_server_tell(hf_worker *w)
 {
-    hf_wake_beat(timer->data);
+    for (size_t i = 0; i < w->n_served && hf_client_ready(w->client); i++)
+        if (!w->served[i]->told)
+            tell(w, w->served[i]);
 }
 
 void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg)
@@ -100,11 +130,13 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
     if (w->connected_before)
         hf_report_text(w, HF_LOG_INFO, "Redis is back", NULL, NULL);
     w->connected_before = true;
-    tell_queues(w);
+    for (size_t i = 0; i < w->n_served; i++)
+        w->served[i]->told = false; /* it may be another Redis */
+    hf_server_tell(w);
     if (w->phase == HF_STARTING) {
         w->phase = HF_SERVING;
         uv_timer_stop(&w->phase_timer);
-        uv_timer_start(&w->beat, on_beat_timer, 20, HF_BEAT_MS);
+        hf_beat_start(w);
         hf_report_text(w, HF_LOG_INFO, "serving", "worker", w->id);
     }
     hf_claim_all(w, true);

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { NOT_NOW_MS = 100, BURST_WAIT_MS = 500 };
+enum { NOT_NOW_MS = 100, BURST_WAIT_MS = 500, UNBLOCK_MS = 5 };
 
 static uint32_t wait_ms(hf_worker *w)
 {
@@ -133,7 +133,9 @@ static void on_checked(const hf_answer *answer, void *arg)
         return;
     }
     w->refused = HF_OK;
+    w->heard = true;
     hf_clock_read(w, checked.now_ms, answer->sent_ns);
+    hf_server_tell(w);
     if (w->opts.burst && checked.empty && w->held == 0 && hf_claim_quiet(w))
         hf_worker_stop(w);
 }
@@ -150,6 +152,7 @@ static void send_check(hf_worker *w, bool give_back)
         HF_OK)
         return;
     w->checking = true;
+    w->checked_ns = hf_boot_ns();
     w->check_gives = w->give_back;
     if (w->give_back)
         owe(w, false); /* from now on: what comes meanwhile is given back by the next */
@@ -187,6 +190,7 @@ static void on_woken(const hf_answer *answer, void *arg)
     int64_t at_ms;
     hf_err err = hf_wait_read(answer, queues, n, &which, &at_ms);
     w->blocked = w->unblocking = w->wait_stale = false;
+    w->unblock_ms = 0;
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
@@ -211,10 +215,17 @@ static void on_woken(const hf_answer *answer, void *arg)
     hf_life_turn(w);
 }
 
+/* The blocked call itself answers, with or without a baton. Or it has not come yet, on
+ * its own connection: then this is tried again. */
 static void on_unblocked(const hf_answer *answer, void *arg)
 {
-    (void)answer; /* the blocked call itself answers, with or without a baton */
-    (void)arg;
+    hf_worker *w = arg;
+    if (w->phase == HF_ENDED || !w->blocked ||
+        (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
+        return;
+    w->unblocking = false;
+    w->unblock_ms = w->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->unblock_ms;
+    hf_beat_look_in(w, w->unblock_ms);
 }
 
 /* A full worker would keep a baton from those who could use it. */
@@ -272,36 +283,4 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
         hf_claim_all(w, true);
         hf_life_turn(w);
     }
-}
-
-/* ---- heartbeat ---- */
-
-static void on_beat(const hf_answer *answer, void *arg)
-{
-    hf_worker *w = arg;
-    w->beating = false;
-    if (answer->err == HF_NOSCRIPT && w->phase != HF_ENDED)
-        hf_wake_beat(w); /* by now Redis has it; else the next one comes in time */
-}
-
-void hf_wake_beat(hf_worker *w)
-{
-    char json[4096];
-    size_t len;
-    if (w->beating || !hf_client_ready(w->client) || hf_clock_now(w) == 0)
-        return;
-    /* Names are [A-Za-z0-9._:-]: nothing needs escaping. */
-    len = (size_t)snprintf(json, sizeof json,
-                           "{\"v\":1,\"id\":\"%s\",\"state\":\"%s\",\"concurrency\":%u,"
-                           "\"running\":%zu,\"now_ms\":%lld,\"queues\":[",
-                           w->id, hf_life_serving(w) ? "serving" : "quiet",
-                           w->opts.concurrency, w->c_out + w->programs_out,
-                           (long long)hf_clock_now(w));
-    for (size_t i = 0; i < w->n_served && len + HF_ID_SIZE + 8 < sizeof json; i++)
-        len += (size_t)snprintf(json + len, sizeof json - len, "%s\"%s\"",
-                                i == 0 ? "" : ",", w->served[i]->queue.name);
-    snprintf(json + len, sizeof json - len, "]}");
-    if (hf_op_heartbeat(w->client, w->ns, w->id, json, 3 * HF_BEAT_MS, on_beat, w) ==
-        HF_OK)
-        w->beating = true;
 }

@@ -9,16 +9,16 @@
 #include "base/id.h"
 #include "worker/core.h"
 
-enum { MAGIC = 0x686f6c64, HOST_MAX = 40, KILL_GRACE_MS = 1000 };
+enum { MAGIC = 0x686f6c64, KILL_GRACE_MS = 1000 };
 
 /* host-pid-random: unique for each life of a process; a configured name would not be. */
 static hf_err make_id(hf_worker *w)
 {
-    char host[HOST_MAX + 1] = "host";
+    char *host = w->host;
     uint64_t random;
-    if (gethostname(host, sizeof host) != 0)
-        snprintf(host, sizeof host, "host");
-    host[HOST_MAX] = '\0';
+    if (gethostname(host, sizeof w->host) != 0)
+        snprintf(host, sizeof w->host, "host");
+    host[sizeof w->host - 1] = '\0';
     for (char *p = host; *p != '\0'; p++)
         if (!hf_name_ok_n(p, 1) || *p == ':')
             *p = '_';
@@ -31,18 +31,24 @@ static hf_err make_id(hf_worker *w)
     return HF_OK;
 }
 
+hf_backoff hf_backoff_of(const hf_worker_opts *opts)
+{
+    return (hf_backoff){
+        .shape = (hf_backoff_shape)opts->backoff,
+        .base_ms = opts->backoff_base_ms,
+        .cap_ms = opts->backoff_cap_ms,
+        .jitter = opts->backoff_jitter,
+    };
+}
+
 static void init_rest(hf_worker *w)
 {
     pthread_mutex_init(&w->stop_lock, NULL);
     pthread_mutex_init(&w->note_lock, NULL);
     pthread_mutex_init(&w->log_lock, NULL);
+    pthread_mutex_init(&w->plan_lock, NULL);
     atomic_store(&w->redis_minus_boot_us, INT64_MIN);
-    w->backoff = (hf_backoff){
-        .shape = (hf_backoff_shape)w->opts.backoff,
-        .base_ms = w->opts.backoff_base_ms,
-        .cap_ms = w->opts.backoff_cap_ms,
-        .jitter = w->opts.backoff_jitter,
-    };
+    w->backoff = hf_backoff_of(&w->opts);
 }
 
 /* The minder needs the rest of the lease for its work. */
@@ -173,6 +179,8 @@ void hf_worker_free(hf_worker *w)
     pthread_mutex_destroy(&w->stop_lock);
     pthread_mutex_destroy(&w->note_lock);
     pthread_mutex_destroy(&w->log_lock);
+    pthread_mutex_destroy(&w->plan_lock);
+    hf_plan_free(w->next_plan);
     free(w->slots);
     free(w->url);
     free(w->password_file);

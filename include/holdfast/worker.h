@@ -146,6 +146,33 @@ HF_API void hf_worker_stop(hf_worker *worker);
 HF_API void hf_worker_quiet(hf_worker *worker);
 HF_API void hf_worker_resume(hf_worker *worker);
 
+/* Takes other options and programs while it runs, from any thread, but not from a signal
+ * handler. All of it is checked and copied here: HF_INVALID or HF_NOMEM (`detail`, which
+ * may be NULL, says why) changes nothing. Then the loop takes it whole, between two jobs,
+ * and tells the log each change. Take effect: the queues with their order, weights and
+ * limits; the programs, all of them instead of those before, while C handlers stay;
+ * `strict`, `max_attempts`, the backoff, `poison`, the bounds of the dead,
+ * `shutdown_timeout_ms`. A job that was started keeps its handler; one that was not has
+ * the new one. A queue that is not named any more is not claimed from; what runs of it
+ * ends as it would have. The rest keeps its value, and the log names what differs as
+ * `needs a restart`; programs are such for a worker that began without any. Ignored while
+ * it is being stopped. Of several that come at once the last one counts. */
+HF_API HF_MUSTCHECK hf_err hf_worker_reload(hf_worker *worker, const hf_worker_opts *opts,
+                                            const hf_program *programs, size_t n,
+                                            char detail[HF_DETAIL_SIZE]);
+
+/* How many reloads have come to their end: taken, ignored, or replaced by a later one. */
+HF_API uint64_t hf_worker_reloads(const hf_worker *worker);
+
+/* From any thread, for who watches over the process. The pulse is 0 until each queue was
+ * asked for jobs and Redis answered (or this worker wants none, being full or quiet);
+ * then it rises each time Redis has answered a claim, or the check that a worker sends
+ * when it claims nothing, and the loop came round: at least every 10 s. It stands still
+ * while the loop hangs, while Redis does not answer or refuses, and while no lease can be
+ * renewed. running: how many of its slots are busy. */
+HF_API uint64_t hf_worker_pulse(const hf_worker *worker);
+HF_API uint32_t hf_worker_running(const hf_worker *worker);
+
 /* Not while it runs. Frees; NULL is fine. When hf_worker_run() came back while C handlers
  * had not returned, waits for them. */
 HF_API void hf_worker_free(hf_worker *worker);

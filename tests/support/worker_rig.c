@@ -92,31 +92,46 @@ static void *run_worker(void *arg)
     return NULL;
 }
 
-void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
-                         uint32_t timeout_ms)
+void hf_worker_rig_fill(hf_worker_rig *rig, const char *url, hf_worker_opts *opts)
 {
     static const hf_worker_queue queue = {.name = "q"};
+    opts->url = url;
+    if (opts->queues == NULL) {
+        opts->queues = &queue;
+        opts->n_queues = 1;
+    }
+    opts->lease_ms = opts->lease_ms == 0 ? 1000 : opts->lease_ms;
+    opts->concurrency = opts->concurrency == 0 ? 4 : opts->concurrency;
+    opts->backoff_base_ms = opts->backoff_base_ms == 0 ? 50 : opts->backoff_base_ms;
+    opts->log = on_line;
+    opts->log_arg = rig;
+}
+
+void hf_worker_rig_start_programs(hf_worker_rig *rig, const char *url,
+                                  const hf_worker_opts *opts, uint32_t timeout_ms,
+                                  const hf_program *programs, size_t n)
+{
     hf_worker_opts filled = opts == NULL ? (hf_worker_opts){.url = NULL} : *opts;
     char detail[HF_DETAIL_SIZE];
     *rig = (hf_worker_rig){.result = HF_OK};
     pthread_mutex_init(&rig->lock, NULL);
-    filled.url = url;
-    if (filled.queues == NULL) {
-        filled.queues = &queue;
-        filled.n_queues = 1;
-    }
-    filled.lease_ms = filled.lease_ms == 0 ? 1000 : filled.lease_ms;
-    filled.concurrency = filled.concurrency == 0 ? 4 : filled.concurrency;
-    filled.backoff_base_ms = filled.backoff_base_ms == 0 ? 50 : filled.backoff_base_ms;
-    filled.log = on_line;
-    filled.log_arg = rig;
+    hf_worker_rig_fill(rig, url, &filled);
     if (hf_worker_new(&rig->worker, &filled, detail) != HF_OK)
         fail_msg("no worker: %s", detail);
     if (hf_worker_handle(rig->worker, "t", timeout_ms, handle, rig) != HF_OK)
         fail_msg("no handler");
+    for (size_t i = 0; i < n; i++)
+        if (hf_worker_handle_program(rig->worker, &programs[i]) != HF_OK)
+            fail_msg("no program");
     if (pthread_create(&rig->thread, NULL, run_worker, rig) != 0)
         fail_msg("no thread");
     EVENTUALLY(5000, hf_worker_rig_said(rig, "serving") > 0 || atomic_load(&rig->ended));
+}
+
+void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
+                         uint32_t timeout_ms)
+{
+    hf_worker_rig_start_programs(rig, url, opts, timeout_ms, NULL, 0);
 }
 
 hf_err hf_worker_rig_stop(hf_worker_rig *rig)

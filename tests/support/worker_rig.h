@@ -32,6 +32,13 @@ typedef struct hf_worker_rig {
  * queue "q" and url. Jobs of type "t" are taken, with timeout_ms. */
 void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
                          uint32_t timeout_ms);
+/* The same with programs: opts name their minder. */
+void hf_worker_rig_start_programs(hf_worker_rig *rig, const char *url,
+                                  const hf_worker_opts *opts, uint32_t timeout_ms,
+                                  const hf_program *programs, size_t n);
+/* What the rig makes of options, for a reload. */
+void hf_worker_rig_fill(hf_worker_rig *rig, const char *url, hf_worker_opts *opts);
+
 /* Stops it and waits; answers what hf_worker_run() said. */
 hf_err hf_worker_rig_stop(hf_worker_rig *rig);
 

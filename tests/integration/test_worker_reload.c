@@ -1,0 +1,469 @@
+/* test_worker_reload.c - other options for a worker that runs: what it takes is taken
+ * whole, what it leaves it leaves in order, and what is said is what happens. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
+
+enum { LONG_MS = 60000, SOON_MS = 1500, MANY = 100, SLOTS = 128 };
+
+static const char *const slow[] = {"/bin/sh", "-c", "echo begun; sleep 0.4; echo old",
+                                   NULL};
+static const char *const fast[] = {"/bin/sh", "-c", "echo new", NULL};
+static const hf_worker_opts patient = {.lease_ms = LONG_MS, .minder = HF_TEST_COMMAND};
+
+static hf_rig queue;
+static hf_worker_rig worker, other;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&queue, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_worker_rig_end(&worker);
+    hf_worker_rig_end(&other);
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+static void on_queue(const char *name)
+{
+    assert_int_equal(hf_queue_init(&queue.queue, "hf", name), HF_OK);
+}
+
+static void put_on(const char *name, const char *id, const char *payload, int64_t due_ms)
+{
+    on_queue(name);
+    hf_rig_put(&queue, id, payload, due_ms);
+}
+
+/* One of a type of the test's, with its record written by hand. */
+static void put_typed(const char *id, const char *type)
+{
+    char record[128];
+    int len = snprintf(record, sizeof record,
+                       "{\"v\":1,\"type\":\"%s\",\"created\":1}\nx", type);
+    const hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
+    on_queue("q");
+    assert_int_equal(
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+        HF_OK);
+}
+
+static hf_err reload(hf_worker_opts opts, const hf_program *programs, size_t n)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_worker_rig_fill(&worker, queue.redis.url, &opts);
+    return hf_worker_reload(worker.worker, &opts, programs, n, detail);
+}
+
+/* And waits until the loop has taken it. */
+static void reload_now(hf_worker_opts opts, const hf_program *programs, size_t n)
+{
+    uint64_t before = hf_worker_reloads(worker.worker);
+    assert_int_equal(reload(opts, programs, n), HF_OK);
+    EVENTUALLY(3000, hf_worker_reloads(worker.worker) > before);
+}
+
+static void reload_queues(const hf_worker_queue *queues, size_t n)
+{
+    hf_worker_opts opts = patient;
+    opts.queues = queues;
+    opts.n_queues = n;
+    reload_now(opts, NULL, 0);
+}
+
+static size_t said(const char *text)
+{
+    return hf_worker_rig_said(&worker, text);
+}
+
+static bool blocked(int n)
+{
+    char line[32];
+    (void)snprintf(line, sizeof line, "\nblocked_clients:%d\r", n);
+    return strstr(hf_fixture_command(&queue.redis, "INFO clients"), line) != NULL;
+}
+
+static void start(const hf_program *programs, size_t n)
+{
+    hf_worker_rig_start_programs(&worker, queue.redis.url, &patient, 0, programs, n);
+    EVENTUALLY(5000, blocked(1));
+}
+
+/* ---- queues ---- */
+
+static void a_new_queue_is_claimed_at_once_and_heard_of_later(void **state)
+{
+    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new", .weight = 3}};
+    (void)state;
+    start(NULL, 0);
+    put_on("new", "n1", "ok", 0);
+    ALWAYS(50, atomic_load(&worker.started) == 0);
+    reload_queues(both, 2);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    put_on("new", "n2", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
+    put_on("q", "q1", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 3);
+    assert_int_equal(said("changed key=queues name=new now=added"), 1);
+    assert_int_equal(said("reloaded queues=2 handlers=1 changed=1 needs_restart=0"), 1);
+    assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:queues new"), 1);
+}
+
+/* Nobody else would come at its time. */
+static void the_baton_of_a_removed_queue_is_given_back(void **state)
+{
+    static const hf_worker_queue only[] = {{.name = "other"}};
+    (void)state;
+    start(NULL, 0);
+    put_on("q", "late", "ok", hf_rig_now(&queue) + LONG_MS);
+    EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
+    EVENTUALLY(3000, blocked(1));
+    reload_queues(only, 1);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 1);
+    assert_int_equal(said("changed key=queues name=q now=removed"), 1);
+}
+
+static void a_removed_queue_finishes_what_runs_and_starts_nothing(void **state)
+{
+    static const hf_worker_queue only[] = {{.name = "other"}}, back[] = {{.name = "q"}};
+    (void)state;
+    start(NULL, 0);
+    put_on("q", "runs", "gate", 0);
+    EVENTUALLY(3000, atomic_load(&worker.started) == 1);
+    reload_queues(only, 1);
+    put_on("q", "waits", "ok", 0);
+    put_on("other", "o", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    ALWAYS(100, atomic_load(&worker.started) == 2);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, said("job=runs queue=q type=t attempt=1") == 1);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 1);
+    ALWAYS(100, atomic_load(&worker.started) == 2);
+    reload_queues(back, 1);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 2);
+}
+
+/* It comes back while its job still runs: the same place, and no claim number twice. */
+static void a_queue_may_leave_and_come_back_while_its_job_runs(void **state)
+{
+    static const hf_worker_queue only[] = {{.name = "other"}}, back[] = {{.name = "q"}};
+    (void)state;
+    start(NULL, 0);
+    put_on("q", "runs", "gate", 0);
+    EVENTUALLY(3000, atomic_load(&worker.started) == 1);
+    for (int i = 0; i < 20; i++) {
+        reload_queues(only, 1);
+        reload_queues(back, 1);
+    }
+    put_on("q", "next", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 2);
+    assert_int_equal(said("outcome=lost"), 0);
+}
+
+/* Many more than there are places, but each is free again when the next one needs it. */
+static void places_are_used_again(void **state)
+{
+    char name[16];
+    (void)state;
+    start(NULL, 0);
+    for (int i = 0; i < SLOTS + 20; i++) {
+        const hf_worker_queue one[] = {{.name = name}};
+        (void)snprintf(name, sizeof name, "q%d", i);
+        reload_queues(one, 1);
+        if (i % 16 == 0) {
+            int before = atomic_load(&worker.returned);
+            put_on(name, "j", "ok", 0);
+            EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == before + 1);
+        }
+    }
+    assert_int_equal(said("refused"), 0);
+}
+
+static void name_queues(hf_worker_queue queues[HF_QUEUES_MAX],
+                        char names[HF_QUEUES_MAX][16], const char *prefix)
+{
+    for (size_t i = 0; i < HF_QUEUES_MAX; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%s%zu", prefix, i);
+        queues[i] = (hf_worker_queue){.name = names[i]};
+    }
+}
+
+/* Two sets of 64 have a place; a third one only when jobs of the first have ended. */
+static void a_reload_without_a_place_is_refused_whole(void **state)
+{
+    static char names[3][HF_QUEUES_MAX][16];
+    static hf_worker_queue sets[3][HF_QUEUES_MAX];
+    hf_worker_opts opts = patient;
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        name_queues(sets[i], names[i], (const char *[]){"a", "b", "c"}[i]);
+    opts.queues = sets[0];
+    opts.n_queues = HF_QUEUES_MAX;
+    opts.concurrency = HF_QUEUES_MAX;
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    for (int i = 0; i < HF_QUEUES_MAX; i++)
+        put_on(names[0][i], "j", "gate", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == HF_QUEUES_MAX);
+    opts.queues = sets[1];
+    reload_now(opts, NULL, 0);
+    EVENTUALLY(3000, said("reloaded") == 1);
+    opts.queues = sets[2];
+    reload_now(opts, NULL, 0);
+    assert_int_equal(said("the reload is refused, nothing was changed error=expected at "
+                          "most 0 more queues"),
+                     1);
+    assert_int_equal(said("reloaded"), 1);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(3000, atomic_load(&worker.returned) == HF_QUEUES_MAX);
+    put_on(names[1][63], "last", "ok", 0);
+    EVENTUALLY(5000, atomic_load(&worker.returned) == HF_QUEUES_MAX + 1);
+    for (int i = 0; said("reloaded") == 1 && i < 100; i++) {
+        reload_now(opts, NULL, 0);
+        hf_test_pause_ms(10);
+    }
+    assert_int_equal(said("reloaded"), 2);
+    on_queue("q");
+}
+
+/* ---- limits ---- */
+
+static void limits_of_the_file_reach_redis_when_they_change(void **state)
+{
+    const hf_worker_queue five[] = {{.name = "q", .has_limits = true, .max_running = 5}};
+    const hf_worker_queue rated[] = {{.name = "q",
+                                      .has_limits = true,
+                                      .max_running = 5,
+                                      .rate_limit = 7,
+                                      .rate_per_ms = 2000}};
+    (void)state;
+    start(NULL, 0);
+    reload_queues(five, 1);
+    EVENTUALLY(SOON_MS,
+               hf_fixture_number(&queue.redis, "HGET hf:{q}:meta max_running") == 5);
+    assert_int_equal(said("changed key=queues[].max_running name=q was=0 now=5"), 1);
+    EVENTUALLY(SOON_MS,
+               said("Redis knows the limits of the file queue=q max_running=5") == 1);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta max_running 9");
+    reload_queues(five, 1); /* an order stays until the file changes */
+    assert_int_equal(said("reloaded queues=1 handlers=1 changed=0"), 1);
+    reload_queues(rated, 1);
+    EVENTUALLY(SOON_MS,
+               hf_fixture_number(&queue.redis, "HGET hf:{q}:meta rate_limit") == 7);
+    assert_int_equal(said("changed key=queues[].rate name=q was=0 now=7/2s"), 1);
+}
+
+/* ---- handlers ---- */
+
+static void
+what_was_started_keeps_its_program_and_what_waits_has_the_new_one(void **state)
+{
+    const hf_program was = {.type = "p", .argv = slow};
+    const hf_program is = {.type = "p", .argv = fast, .max_attempts = 2};
+    hf_worker_opts opts = patient;
+    (void)state;
+    opts.concurrency = 1;
+    hf_worker_rig_start_programs(&worker, queue.redis.url, &opts, 0, &was, 1);
+    put_typed("first", "p");
+    EVENTUALLY(3000, said("line=begun") == 1);
+    reload_now(opts, &is, 1);
+    assert_int_equal(said("changed key=handlers name=p now=changed"), 1);
+    put_typed("second", "p");
+    EVENTUALLY(5000, said("job job=") == 2);
+    assert_int_equal(said("output job=first stream=stdout line=old"), 1);
+    assert_int_equal(said("output job=second stream=stdout line=new"), 1);
+}
+
+static void a_program_that_was_removed_is_run_no_more(void **state)
+{
+    const hf_program was = {.type = "p", .argv = slow};
+    (void)state;
+    start(&was, 1);
+    put_typed("first", "p");
+    EVENTUALLY(3000, said("line=begun") == 1);
+    reload_now(patient, NULL, 0);
+    put_typed("second", "p");
+    EVENTUALLY(5000, said("job=second queue=q type=p attempt=1") == 1);
+    assert_int_equal(said("outcome=no_handler"), 1);
+    EVENTUALLY(3000, said("output job=first stream=stdout line=old") == 1);
+    EVENTUALLY(3000, said("job=first queue=q type=p attempt=1") == 1);
+    put_on("q", "c", "ok", 0); /* the function is still there */
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+}
+
+static void programs_need_a_minder_from_the_start(void **state)
+{
+    const hf_program program = {.type = "p", .argv = fast};
+    (void)state;
+    start(NULL, 0);
+    reload_now(patient, &program, 1);
+    assert_int_equal(said("needs a restart key=handlers now=none file=programs"), 1);
+    assert_int_equal(said("reloaded queues=1 handlers=1 changed=0 needs_restart=1"), 1);
+}
+
+/* ---- all or none ---- */
+
+static void what_is_not_acceptable_changes_nothing(void **state)
+{
+    static const hf_worker_queue twice[] = {{.name = "a"}, {.name = "a"}};
+    static const hf_worker_queue bad[] = {{.name = "a"}, {.name = "b{"}};
+    const hf_program taken = {.type = "t", .argv = fast}, empty = {.type = "x"};
+    const hf_program both[] = {{.type = "x", .argv = fast}, {.type = "x", .argv = slow}};
+    char detail[HF_DETAIL_SIZE];
+    hf_worker_opts opts = patient;
+    (void)state;
+    start(NULL, 0);
+    opts.queues = twice;
+    opts.n_queues = 2;
+    assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
+    opts.queues = bad;
+    assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
+    assert_int_equal(reload(patient, &taken, 1), HF_INVALID);
+    assert_int_equal(reload(patient, &empty, 1), HF_INVALID);
+    assert_int_equal(reload(patient, both, 2), HF_INVALID);
+    opts = patient;
+    opts.backoff_jitter = 2;
+    hf_worker_rig_fill(&worker, queue.redis.url, &opts);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, detail), HF_INVALID);
+    assert_string_equal(detail, "expected a jitter of at most 1, found 2.000");
+    assert_int_equal(hf_worker_reloads(worker.worker), 0);
+    put_on("q", "a", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    assert_int_equal(said("changed"), 0);
+}
+
+static void what_needs_a_restart_is_named_and_keeps_its_value(void **state)
+{
+    hf_worker_opts opts = patient;
+    (void)state;
+    start(NULL, 0);
+    opts.lease_ms = 30000;
+    opts.concurrency = 9;
+    opts.request_timeout_ms = 2000;
+    opts.kill_grace_ms = 2000;
+    opts.ns = "elsewhere";
+    reload_now(opts, NULL, 0);
+    assert_int_equal(said("needs a restart key=worker.lease now=1m file=30s"), 1);
+    assert_int_equal(said("needs a restart key=worker.concurrency now=4 file=9"), 1);
+    assert_int_equal(said("needs a restart key=redis.request_timeout now=1s file=2s"), 1);
+    assert_int_equal(said("needs a restart key=worker.kill_grace now=1s file=2s"), 1);
+    assert_int_equal(said("needs a restart key=namespace now=hf file=elsewhere"), 1);
+    assert_int_equal(said("reloaded queues=1 handlers=1 changed=0 needs_restart=5"), 1);
+    put_on("q", "a", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+}
+
+static void retries_follow_the_new_options(void **state)
+{
+    hf_worker_opts opts = patient;
+    (void)state;
+    start(NULL, 0);
+    opts.max_attempts = 1;
+    opts.shutdown_timeout_ms = 1000;
+    opts.poison = 5;
+    reload_now(opts, NULL, 0);
+    assert_int_equal(said("changed key=retry.max_attempts was=20 now=1"), 1);
+    assert_int_equal(said("changed key=worker.shutdown_timeout was=25s now=1s"), 1);
+    assert_int_equal(said("changed key=poison was=3 now=5"), 1);
+    put_on("q", "a", "fail", 0);
+    EVENTUALLY(SOON_MS, said("outcome=dead") == 1);
+}
+
+/* ---- when ---- */
+
+static void of_many_at_once_the_last_one_holds(void **state)
+{
+    hf_worker_opts opts = patient;
+    (void)state;
+    start(NULL, 0);
+    for (uint32_t i = 1; i <= MANY; i++) {
+        opts.max_attempts = i;
+        assert_int_equal(reload(opts, NULL, 0), HF_OK);
+    }
+    EVENTUALLY(3000, hf_worker_reloads(worker.worker) == MANY);
+    EVENTUALLY(3000, said("now=100") == 1);
+    put_on("q", "a", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+}
+
+static void a_reload_while_stopping_is_ignored(void **state)
+{
+    hf_worker_opts opts = patient;
+    (void)state;
+    start(NULL, 0);
+    put_on("q", "a", "deaf", 0);
+    EVENTUALLY(3000, atomic_load(&worker.started) == 1);
+    hf_worker_stop(worker.worker);
+    EVENTUALLY(3000, atomic_load(&worker.asked_to_stop));
+    opts.max_attempts = 1;
+    reload_now(opts, NULL, 0);
+    assert_int_equal(said("stopping: the reload is ignored"), 1);
+    assert_int_equal(said("changed"), 0);
+    atomic_store(&worker.gate, true);
+}
+
+/* It is taken when the worker begins. */
+static void a_reload_may_come_before_the_worker_runs(void **state)
+{
+    static const hf_worker_queue only[] = {{.name = "new"}};
+    hf_worker_opts opts = {.queues = only, .n_queues = 1};
+    (void)state;
+    hf_worker_rig_start(&other, queue.redis.url, NULL, 0); /* for its log and handler */
+    hf_worker *early;
+    hf_worker_opts first = {.url = NULL};
+    hf_worker_rig_fill(&other, queue.redis.url, &first);
+    hf_worker_rig_fill(&other, queue.redis.url, &opts);
+    assert_int_equal(hf_worker_new(&early, &first, NULL), HF_OK);
+    assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_INVALID);
+    hf_worker_free(early);
+}
+
+static void a_quiet_worker_stays_quiet(void **state)
+{
+    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new"}};
+    (void)state;
+    start(NULL, 0);
+    hf_worker_quiet(worker.worker);
+    EVENTUALLY(3000, said("quiet") == 1);
+    put_on("new", "n", "ok", 0);
+    reload_queues(both, 2);
+    ALWAYS(150, atomic_load(&worker.started) == 0);
+    hf_worker_resume(worker.worker);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_new_queue_is_claimed_at_once_and_heard_of_later),
+        CASE(the_baton_of_a_removed_queue_is_given_back),
+        CASE(a_removed_queue_finishes_what_runs_and_starts_nothing),
+        CASE(a_queue_may_leave_and_come_back_while_its_job_runs),
+        CASE(places_are_used_again),
+        CASE(a_reload_without_a_place_is_refused_whole),
+        CASE(limits_of_the_file_reach_redis_when_they_change),
+        CASE(what_was_started_keeps_its_program_and_what_waits_has_the_new_one),
+        CASE(a_program_that_was_removed_is_run_no_more),
+        CASE(programs_need_a_minder_from_the_start),
+        CASE(what_is_not_acceptable_changes_nothing),
+        CASE(what_needs_a_restart_is_named_and_keeps_its_value),
+        CASE(retries_follow_the_new_options),
+        CASE(of_many_at_once_the_last_one_holds),
+        CASE(a_reload_while_stopping_is_ignored),
+        CASE(a_reload_may_come_before_the_worker_runs),
+        CASE(a_quiet_worker_stays_quiet),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
