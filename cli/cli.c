@@ -125,6 +125,14 @@ static int put_options_over(hf_cli *cli)
     return HF_EXIT_OK;
 }
 
+int hf_cli_put_over(hf_cli *cli)
+{
+    cli->url = cli->config->redis_url;
+    cli->password_file = cli->config->password_file;
+    cli->ns = cli->config->ns;
+    return put_options_over(cli);
+}
+
 int hf_cli_setup(hf_cli *cli, const hf_argv *args)
 {
     char detail[HF_CONFIG_DETAIL_SIZE];
@@ -134,10 +142,7 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
     hf_err err = hf_config_load(&cli->config, hf_argv_text(args, "config"), detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
-    cli->url = cli->config->redis_url;
-    cli->password_file = cli->config->password_file;
-    cli->ns = cli->config->ns;
-    return put_options_over(cli);
+    return hf_cli_put_over(cli);
 }
 
 void hf_cli_done(hf_cli *cli)

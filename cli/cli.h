@@ -23,6 +23,10 @@ typedef struct hf_cli {
 int hf_cli_setup(hf_cli *cli, const hf_argv *args);
 void hf_cli_done(hf_cli *cli);
 
+/* Takes where Redis is from cli->config, and puts the options over it: for a
+ * configuration that is read again. HF_EXIT_OK, or it has been said. */
+int hf_cli_put_over(hf_cli *cli);
+
 /* Says on one line of standard error (with --json: as an object) what went wrong, and
  * returns what the command ends with. The first takes both the code and the words from
  * the answer, and `detail` may be "" or NULL. */

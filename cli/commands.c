@@ -394,7 +394,10 @@ static const hf_command commands[] = {
              "exit 0; "
              "a second one ends the waiting. TSTP: claim nothing more. CONT: claim "
              "again. HUP: "
-             "read the configuration again; a bad file changes nothing."},
+             "take the configuration file as it is now, while jobs run; a bad file "
+             "changes nothing, and the log names what needs a restart. Under systemd "
+             "(Type=notify) it says when it is ready, and feeds the watchdog while Redis "
+             "answers it."},
     {.name = "check",
      .operands = "",
      .opts = check_opts,

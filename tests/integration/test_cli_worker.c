@@ -138,8 +138,37 @@ static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
                       "changed\" error=\"w.yaml:7:1: expected each key once"));
     hf_cli_rig_put(&rig, "w.yaml", HANDLERS "log: {format: json}\n");
     hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000, logged("\"level\":\"warn\",\"msg\":\"the configuration is valid"));
+    EVENTUALLY(5000, logged("reloaded"));
+    EVENTUALLY(5000, logged("msg=changed key=log.format was=logfmt now=json"));
     assert_int_equal(run("enqueue good @ --wait"), 0);
+    end_by(SIGTERM, 0);
+}
+
+static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **state)
+{
+    (void)state;
+    begin("worker @ -c w.yaml -q default -q more -n 2");
+    hf_cli_rig_put(&rig, "w.yaml",
+                   "redis: {url: 'redis://nowhere:1'}\n"
+                   "worker: {concurrency: 9, lease: 20s}\n"
+                   "queues: [{name: other}, {name: more, weight: 5, max_running: 3}]\n"
+                   "handlers: [{type: good, exec: [sh, -c, 'cat; echo \" anew\"']}]\n");
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(5000,
+               logged("msg=reloaded queues=2 handlers=1 changed=6 needs_restart=1"));
+    assert_true(logged("msg=changed key=queues[].weight name=more was=1 now=5"));
+    assert_true(logged("msg=changed key=queues[].max_running name=more was=0 now=3"));
+    assert_true(logged("msg=changed key=worker.shutdown_timeout was=1s now=25s"));
+    assert_true(logged("msg=changed key=handlers name=bad now=removed"));
+    assert_true(logged("msg=changed key=handlers name=good now=changed"));
+    assert_true(logged("level=warn msg=\"needs a restart\" key=worker.lease now=10s "
+                       "file=20s"));
+    assert_int_equal(run("enqueue good it @ -q more --wait"), 0);
+    EVENTUALLY(5000, logged("line=\"it anew\""));
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{more}:meta max_running"), 3);
+    hf_cli_rig_put(&rig, "w.yaml", "worker: {concurrency: 9}\n");
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(5000, logged("w.yaml:1:1: expected 'handlers', found none"));
     end_by(SIGTERM, 0);
 }
 
@@ -188,6 +217,7 @@ int main(void)
         TEST(a_second_int_ends_the_waiting),
         TEST(a_quiet_worker_claims_nothing_until_it_is_continued),
         TEST(hup_reads_the_file_again_and_a_bad_one_changes_nothing),
+        TEST(hup_brings_queues_and_handlers_but_the_command_line_holds),
         TEST(burst_ends_when_nothing_is_left),
         TEST(a_redis_that_may_evict_locks_is_refused),
         TEST(queues_on_the_command_line_are_checked),

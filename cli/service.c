@@ -1,0 +1,128 @@
+/* service.c - see service.h. */
+#include "cli/service.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+enum {
+    SOON_MS = 20,             /* while something is awaited: the start, a reload */
+    STATUS_MS = 10000,        /* otherwise */
+    WATCHDOG_LEAST_MS = 20000 /* an idle worker's pulse may take 10 s */
+};
+
+static int64_t interval_ms(const hf_service *s)
+{
+    int64_t ms = STATUS_MS, third = (int64_t)s->notify.watchdog_ms / 3;
+    if (third > 0 && third < ms)
+        ms = third;
+    return ms;
+}
+
+void hf_service_open(hf_service *s, hf_worker *worker, hf_log *log, uint32_t slots)
+{
+    *s = (hf_service){.worker = worker, .slots = slots};
+    if (!hf_notify_open(&s->notify))
+        hf_log_write(HF_LOG_WARN, "NOTIFY_SOCKET cannot be used: systemd is told nothing",
+                     NULL, 0, log);
+    if (s->notify.watchdog_ms != 0 && s->notify.watchdog_ms < WATCHDOG_LEAST_MS) {
+        hf_log_field field = {.key = "watchdog_ms",
+                              .number = (int64_t)s->notify.watchdog_ms};
+        hf_log_write(HF_LOG_WARN,
+                     "WatchdogSec is below 20 s: too short for an idle worker", &field, 1,
+                     log);
+    }
+}
+
+void hf_service_close(hf_service *s)
+{
+    hf_notify_close(&s->notify);
+}
+
+int64_t hf_service_wait_ms(const hf_service *s)
+{
+    if (s->notify.fd < 0)
+        return -1;
+    if (!s->ready || s->reloading)
+        return SOON_MS;
+    uint64_t now = hf_boot_ns();
+    return s->next_ns <= now ? 0 : (int64_t)((s->next_ns - now) / HF_MS_NS) + 1;
+}
+
+static void make_status(const hf_service *s, char out[sizeof s->status])
+{
+    const char *state = s->stopping ? "stopping" : s->quiet ? "quiet" : "serving";
+    snprintf(out, sizeof s->status, "%s, %" PRIu32 " of %" PRIu32 " slots busy", state,
+             hf_worker_running(s->worker), s->slots);
+}
+
+static void tell_status(hf_service *s)
+{
+    char status[sizeof s->status];
+    make_status(s, status);
+    if (strcmp(status, s->status) == 0)
+        return;
+    memcpy(s->status, status, sizeof status);
+    hf_notify_send(&s->notify, "STATUS=%s", status);
+}
+
+/* Only what rose since it was told last counts. */
+static void tell_watchdog(hf_service *s)
+{
+    uint64_t pulse = hf_worker_pulse(s->worker);
+    if (s->notify.watchdog_ms == 0 || pulse == s->pulse)
+        return;
+    s->pulse = pulse;
+    hf_notify_send(&s->notify, "WATCHDOG=1");
+}
+
+void hf_service_tick(hf_service *s)
+{
+    uint64_t now = hf_boot_ns();
+    if (s->notify.fd < 0)
+        return;
+    if (!s->ready && hf_worker_pulse(s->worker) > 0) {
+        s->ready = true;
+        hf_notify_send(&s->notify, "READY=1");
+        tell_status(s);
+    }
+    if (s->reloading && hf_worker_reloads(s->worker) >= s->reloads)
+        hf_service_reloaded(s);
+    if (!s->ready || now < s->next_ns)
+        return;
+    s->next_ns = now + (uint64_t)interval_ms(s) * HF_MS_NS;
+    tell_watchdog(s);
+    tell_status(s);
+}
+
+void hf_service_stopping(hf_service *s)
+{
+    s->stopping = true;
+    hf_notify_send(&s->notify, "STOPPING=1");
+    tell_status(s);
+}
+
+/* By the clock that systemd compares it with. */
+void hf_service_reloading(hf_service *s)
+{
+    struct timespec now;
+    if (s->notify.fd < 0)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    s->reloads = hf_worker_reloads(s->worker) + 1;
+    s->reloading = true;
+    hf_notify_send(&s->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+                   (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+}
+
+void hf_service_reloaded(hf_service *s)
+{
+    if (!s->reloading)
+        return;
+    s->reloading = false;
+    if (s->ready)
+        hf_notify_send(&s->notify, "READY=1");
+}

@@ -1,0 +1,36 @@
+/* service.h - what the command tells systemd of its worker: that it is ready, how it is,
+ * that it reloads or stops, and that it is alive. Alive means that its pulse rises
+ * (hf_worker_pulse()): Redis answers what it asks on behalf of claiming, and its loop
+ * turns. A worker that hangs, or that nobody answers, is not told of as alive, and
+ * systemd starts another one. One thread at a time. */
+#ifndef HF_CLI_SERVICE_H
+#define HF_CLI_SERVICE_H
+
+#include "cli/log.h"
+#include "cli/notify.h"
+#include "holdfast/worker.h"
+
+typedef struct hf_service {
+    hf_notify notify;
+    hf_worker *worker; /* borrowed */
+    uint32_t slots;
+    bool ready, quiet, stopping, reloading;
+    uint64_t reloads; /* how many will have come to their end when this one has */
+    uint64_t pulse;   /* as it was told last */
+    uint64_t next_ns; /* when it is looked at again */
+    char status[96];  /* as it was told last */
+} hf_service;
+
+void hf_service_open(hf_service *s, hf_worker *worker, hf_log *log, uint32_t slots);
+void hf_service_close(hf_service *s);
+
+/* How long to wait for a signal before the next tick; -1: for ever. */
+int64_t hf_service_wait_ms(const hf_service *s);
+void hf_service_tick(hf_service *s);
+
+void hf_service_stopping(hf_service *s);
+void hf_service_reloading(
+    hf_service *s); /* before hf_worker_reload(): it ends by itself */
+void hf_service_reloaded(hf_service *s); /* nothing will change */
+
+#endif

@@ -1,0 +1,249 @@
+/* What systemd is told: by a socket of the test's own, as NOTIFY_SOCKET names it. */
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tests/support/cli_rig.h"
+#include "tests/support/eventually.h"
+
+enum { TEXT = 1 << 14, WATCHDOG_MS = 900 };
+
+#define HANDLERS                                                                         \
+    "handlers:\n"                                                                        \
+    "  - {type: env, env: [NOTIFY_SOCKET, WATCHDOG_USEC], exec: [env]}\n"                \
+    "  - {type: long, exec: [sleep, '60']}\n"
+
+#define FILE_TEXT "worker: {concurrency: 4, lease: 1s, shutdown_timeout: 10s}\n" HANDLERS
+
+static hf_cli_rig rig;
+static hf_proc worker;
+static int listener;
+static char told[TEXT]; /* every datagram, with a newline behind it */
+
+/* ---- the socket ---- */
+
+static void listen_at(const char *name)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    size_t len = strlen(name);
+    memcpy(at.sun_path, name, len);
+    if (name[0] == '@')
+        at.sun_path[0] = '\0';
+    listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    assert_true(listener >= 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)),
+                     0);
+    told[0] = '\0';
+}
+
+static const char *hear(void)
+{
+    size_t len = strlen(told);
+    ssize_t n;
+    while ((n = recv(listener, told + len, sizeof told - len - 2, 0)) > 0) {
+        len += (size_t)n;
+        told[len++] = '\n';
+        told[len] = '\0';
+    }
+    return told;
+}
+
+static bool heard(const char *text)
+{
+    return strstr(hear(), text) != NULL;
+}
+
+static size_t count(const char *text)
+{
+    size_t n = 0;
+    for (const char *at = strstr(hear(), text); at != NULL; at = strstr(at + 1, text))
+        n++;
+    return n;
+}
+
+static bool logged(const char *part)
+{
+    return strstr(hf_cli_rig_get(&rig, "log"), part) != NULL;
+}
+
+/* The worker inherits what systemd would set. */
+static void begin(const char *name, unsigned watchdog_ms, const char *watchdog_pid)
+{
+    char usec[32];
+    snprintf(usec, sizeof usec, "%u000", watchdog_ms);
+    setenv("NOTIFY_SOCKET", name, 1);
+    if (watchdog_ms != 0)
+        setenv("WATCHDOG_USEC", usec, 1);
+    if (watchdog_pid != NULL)
+        setenv("WATCHDOG_PID", watchdog_pid, 1);
+    hf_cli_rig_begin(&rig, &worker, "worker @ -c w.yaml", "log");
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    unsetenv("WATCHDOG_PID");
+}
+
+static void begin_at_path(unsigned watchdog_ms)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_rig_path(&rig, "notify", path);
+    (void)unlink(path);
+    listen_at(path);
+    begin(path, watchdog_ms, NULL);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_cli_rig_stop(&rig);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    hf_proc_kill(&worker);
+    if (listener > 0)
+        close(listener);
+    listener = 0;
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_fixture_command(&rig.redis, "FLUSHALL");
+    hf_cli_rig_put(&rig, "w.yaml", FILE_TEXT);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+static void it_is_ready_when_its_queues_were_claimed_and_tells_how_it_is(void **state)
+{
+    (void)state;
+    begin_at_path(0);
+    EVENTUALLY(10000, heard("READY=1\n"));
+    EVENTUALLY(3000, heard("STATUS=serving, 0 of 4 slots busy\n"));
+    hf_proc_signal(&worker, SIGTERM);
+    EVENTUALLY(10000, heard("STOPPING=1\n"));
+    EVENTUALLY(3000, heard("STATUS=stopping, "));
+    assert_true(hf_proc_wait(&worker, 15000));
+    assert_int_equal(worker.status, 0);
+    assert_int_equal(count("READY=1\n"), 1);
+    assert_int_equal(count("WATCHDOG=1"), 0);
+}
+
+/* It can be reached, and answers nothing. */
+static void it_is_not_ready_while_redis_does_not_answer(void **state)
+{
+    (void)state;
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    begin_at_path(WATCHDOG_MS);
+    ALWAYS(1000, !heard("READY=1") && !heard("WATCHDOG=1"));
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    EVENTUALLY(10000, heard("READY=1\n") && heard("WATCHDOG=1\n"));
+}
+
+/* Full from its first claim on, it never asks its second queue, and yet it is ready. */
+static void a_full_worker_is_ready_and_alive(void **state)
+{
+    (void)state;
+    hf_cli_rig_put(&rig, "w.yaml",
+                   "worker: {concurrency: 1, lease: 1s, order: strict}\n"
+                   "queues: [{name: a}, {name: b}]\n" HANDLERS);
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @ -q a", NULL, NULL), 0);
+    begin_at_path(WATCHDOG_MS);
+    EVENTUALLY(10000, heard("READY=1\n"));
+    EVENTUALLY(10000, count("WATCHDOG=1\n") >= 3);
+    hf_proc_signal(&worker, SIGTSTP);
+    size_t before = count("WATCHDOG=1\n");
+    EVENTUALLY(10000,
+               count("WATCHDOG=1\n") >= before + 3 && heard("STATUS=quiet, 1 of 1"));
+}
+
+static void an_idle_worker_is_alive_while_redis_answers(void **state)
+{
+    (void)state;
+    begin_at_path(WATCHDOG_MS);
+    EVENTUALLY(10000, count("WATCHDOG=1\n") >= 3);
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    EVENTUALLY(5000, logged("Redis is away"));
+    size_t before = count("WATCHDOG=1\n");
+    ALWAYS(2 * WATCHDOG_MS, count("WATCHDOG=1\n") <= before + 1);
+    before = count("WATCHDOG=1\n");
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    EVENTUALLY(10000, count("WATCHDOG=1\n") >= before + 2);
+    assert_int_equal(count("READY=1\n"), 1);
+    assert_true(logged("WatchdogSec is below 20 s"));
+}
+
+static void the_watchdog_of_another_process_is_not_ours(void **state)
+{
+    char name[64];
+    (void)state;
+    snprintf(name, sizeof name, "@hf-notify-%ld", (long)getpid());
+    listen_at(name);
+    begin(name, WATCHDOG_MS, "1");
+    EVENTUALLY(10000, heard("READY=1\n"));
+    ALWAYS(WATCHDOG_MS, !heard("WATCHDOG=1"));
+}
+
+static void a_reload_begins_and_ends(void **state)
+{
+    (void)state;
+    begin_at_path(0);
+    EVENTUALLY(10000, heard("READY=1\n"));
+    hf_cli_rig_put(&rig, "w.yaml", "queues: [{name: new}]\n" FILE_TEXT);
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(10000, heard("RELOADING=1\nMONOTONIC_USEC="));
+    EVENTUALLY(10000, count("READY=1\n") == 2);
+    assert_true(logged("msg=reloaded"));
+    hf_cli_rig_put(&rig, "w.yaml", "nonsense\n");
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(10000, count("RELOADING=1\n") == 2 && count("READY=1\n") == 3);
+    assert_true(logged("nothing was changed"));
+}
+
+static void programs_know_nothing_of_it(void **state)
+{
+    (void)state;
+    begin_at_path(60000);
+    EVENTUALLY(10000, heard("READY=1\n"));
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue env @ --wait", NULL, NULL), 0);
+    EVENTUALLY(5000, logged("HOLDFAST_CONTRACT=1"));
+    assert_false(logged("NOTIFY_SOCKET"));
+    assert_false(logged("WATCHDOG_USEC"));
+}
+
+static void a_socket_that_cannot_be_used_is_said(void **state)
+{
+    (void)state;
+    begin("vsock:2:1", 0, NULL);
+    EVENTUALLY(10000, logged("NOTIFY_SOCKET cannot be used"));
+    EVENTUALLY(10000, logged("serving"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(it_is_ready_when_its_queues_were_claimed_and_tells_how_it_is),
+        TEST(it_is_not_ready_while_redis_does_not_answer),
+        TEST(a_full_worker_is_ready_and_alive),
+        TEST(an_idle_worker_is_alive_while_redis_answers),
+        TEST(the_watchdog_of_another_process_is_not_ours),
+        TEST(a_reload_begins_and_ends),
+        TEST(programs_know_nothing_of_it),
+        TEST(a_socket_that_cannot_be_used_is_said),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
