@@ -152,6 +152,22 @@ static const hf_opt queue_list_opts[] = {
      .help = "go on after this queue: the last one of the page before"},
     END,
 };
+static const hf_opt workers_opts[] = {
+    {.name = "all",
+     .help = "also those that went silent more than an hour ago; after a day they are "
+             "forgotten"},
+    {.name = "limit",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .help = "at most so many workers; 50"},
+    {.name = "after",
+     .kind = HF_OPT_TEXT,
+     .value = "ID",
+     .help = "go on after this worker: the last one of the page before"},
+    END,
+};
 static const hf_opt show_opts[] = {
     FIND_OPT,
     {.name = "payload", .help = "print the payload, as it is, and nothing else"},
@@ -279,6 +295,20 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_list,
      .section = "jobs",
      .help = "list the jobs of a queue, page by page"},
+    {.name = "job why",
+     .operands = "ID",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = find_opts,
+     .run = hf_cmd_job_why,
+     .section = "jobs",
+     .help = "say what keeps a job, and what can be done about it",
+     .more =
+         "A line for each reason, what weighs most first. With --json one object "
+         "with all figures, whose \"reasons\" are the words at the beginnings of the "
+         "lines: dead, cancelling, running, retry, delayed, paused, clock, no_worker, "
+         "no_worker_for_type, locked, max_running, rate, busy, behind, suspect; none: "
+         "it starts at any moment."},
     {.name = "job retry",
      .operands = "ID",
      .min_operands = 1,
@@ -383,6 +413,13 @@ static const hf_command commands[] = {
      .help = "remove all its waiting and dead jobs for ever",
      .more = "Those that run are left alone. Prints how many were removed. ^C stops it, "
              "and says how many were until then."},
+    {.name = "workers",
+     .operands = "",
+     .opts = workers_opts,
+     .run = hf_cmd_workers,
+     .section = "workers",
+     .help = "list the workers that live, and those that went silent",
+     .more = "Silent: it was not heard of in time, and did not say that it ends."},
     {.name = "worker",
      .operands = "",
      .opts = worker_opts,

@@ -137,7 +137,8 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
     const char *queue = why->job.queue;
     const char *s = why->workers == 1 ? "" : "s";
     if (reason == HF_REASON_NO_WORKER)
-        printf("no live worker serves queue '%s': start one; 'holdfast workers' shows "
+        printf("no live worker takes jobs of queue '%s': start one; 'holdfast workers' "
+               "shows "
                "those that there are\n",
                queue);
     else if (reason == HF_REASON_BUSY)

@@ -8,8 +8,8 @@ _holdfast_know()
     options=' --config -c --redis --namespace --json --help -h'
     valued=' --config -c --redis --namespace '
     case $1 in
-    '' | 'help') commands=' enqueue job dead queue worker check doctor script demo bench version help' ;;
-    'job' | 'help job') commands=' show list retry cancel delete' ;;
+    '' | 'help') commands=' enqueue job dead queue workers worker check doctor script demo bench version help' ;;
+    'job' | 'help job') commands=' show list why retry cancel delete' ;;
     'dead' | 'help dead') commands=' list retry purge' ;;
     'queue' | 'help queue') commands=' list show pause resume limit purge' ;;
     'script' | 'help script') commands=' enqueue' ;;
@@ -24,6 +24,10 @@ _holdfast_know()
     'job list')
         options+=' --queue -q --state --limit --after'
         valued+=' --queue -q --state --limit --after '
+        ;;
+    'job why')
+        options+=' --queue -q'
+        valued+=' --queue -q '
         ;;
     'job retry')
         options+=' --queue -q'
@@ -60,6 +64,10 @@ _holdfast_know()
     'queue purge')
         options+=' --yes'
         valued+=' '
+        ;;
+    'workers')
+        options+=' --all --limit --after'
+        valued+=' --limit --after '
         ;;
     'worker')
         options+=' --queue -q --concurrency -n --burst'

@@ -1,0 +1,373 @@
+/* `holdfast job why` and `holdfast workers`: what is said of a job that does not run, and
+ * of who could run it. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/cli_try.h"
+#include "tests/support/eventually.h"
+
+#define HANDLERS                                                                         \
+    "worker: {concurrency: 2, lease: 1s, shutdown_timeout: 1s}\n"                        \
+    "handlers:\n"                                                                        \
+    "  - {type: good, exec: ['true']}\n"                                                 \
+    "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
+    "  - {type: later, exec: [sh, -c, 'echo no >&2; exit 1']}\n"                         \
+    "  - {type: long, exec: [sleep, '60']}\n"
+
+static hf_cli_rig rig;
+static hf_proc worker;
+static hf_terminal terminal;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_cli_rig_stop(&rig);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    hf_proc_kill(&worker);
+    hf_fixture_command(&rig.redis, "FLUSHALL");
+    return 0;
+}
+
+static void run(const char *line, int code)
+{
+    hf_try_run(&rig, line, code);
+}
+
+static json_t *object_of(const char *line, int code)
+{
+    return hf_try_object(&rig, line, code);
+}
+
+static long long figure(const char *queue, const char *key)
+{
+    return hf_try_figure(&rig, queue, key);
+}
+
+static bool is_in(const char *id, const char *state)
+{
+    return hf_try_is_in(&rig, id, state);
+}
+
+/* How many live workers there are. */
+static unsigned count_workers(void)
+{
+    unsigned n = 0;
+    run("workers @ --json", 0);
+    for (const char *at = rig.out; (at = strchr(at, '\n')) != NULL; at++)
+        n++;
+    return n;
+}
+
+static void start_worker(void)
+{
+    hf_try_worker(&rig, &worker, "w.yaml");
+    EVENTUALLY(10000, count_workers() == 1); /* its first heartbeat */
+}
+
+/* A job that runs in `worker`. */
+static void start_running(const char *id)
+{
+    char line[160];
+    start_worker();
+    snprintf(line, sizeof line, "enqueue long @ --id %s", id);
+    run(line, 0);
+    EVENTUALLY(10000, is_in(id, "running"));
+}
+
+static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int code;
+        const char *said;
+    } bad[] = {
+        {"job why x @ -q q", 1, "no job 'x' in queue 'q'"},
+        {"workers @ --after nobody", 1, "no worker 'nobody' to go on after"},
+        {"workers @ --limit 0", 64, "--limit: expected an integer from 1 to 1000"},
+        {"workers q @", 64, "expected nothing more after 'workers', found 'q'"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        run(bad[i].line, bad[i].code);
+        hf_try_has(rig.err, bad[i].said);
+        assert_string_equal(rig.out, "");
+    }
+}
+
+/* ---- heartbeats by hand ---- */
+
+/* One that holds for so long from now; ended long ago: the worker has gone silent. */
+static void forge(const char *id, long long holds_ms, const char *rest)
+{
+    long long now = hf_try_figure(&rig, "default", "now_ms");
+    hf_fixture_command(&rig.redis, "ZADD hf:workers %lld %s", now + holds_ms, id);
+    if (holds_ms > 0)
+        hf_fixture_command(&rig.redis,
+                           "SET hf:worker:%s {\"v\":1,\"now_ms\":%lld,%s} PX %lld", id,
+                           now, rest, holds_ms);
+}
+
+#define WEB1 "web1-11-00000000000000aa"
+#define WEB2 "web-2-12-00000000000000bb"
+#define WEB3 "web3-13-00000000000000cc"
+
+static void forge_three(void)
+{
+    forge(WEB1, 30000,
+          "\"state\":\"serving\",\"concurrency\":16,\"running\":3,\"started_ms\":"
+          "1700000000000,"
+          "\"version\":\"0.1.0\",\"queues\":[\"default\",\"mail\"],\"types\":[\"a\","
+          "\"b\"]");
+    forge(WEB2, -600000, "");
+    forge(WEB3, -7200000, "");
+}
+
+/* ---- why ---- */
+
+static void assert_why(const char *id, const char *words)
+{
+    char line[160], got[256] = "";
+    snprintf(line, sizeof line, "job why %s @ --json", id);
+    json_t *why = object_of(line, 0);
+    const json_t *reasons = json_object_get(why, "reasons");
+    for (size_t i = 0; i < json_array_size(reasons); i++) {
+        size_t len = strlen(got);
+        snprintf(got + len, sizeof got - len, "%s%s", i == 0 ? "" : " ",
+                 json_string_value(json_array_get(reasons, i)));
+    }
+    json_decref(why);
+    assert_string_equal(got, words);
+    snprintf(line, sizeof line, "job why %s @", id);
+    run(line, 0);
+}
+
+static void why_says_what_keeps_a_job_that_waits(void **state)
+{
+    (void)state;
+    run("enqueue good @ --id a", 0);
+    run("enqueue good @ --id b", 0);
+    run("enqueue good @ --id c --in 1h", 0);
+    assert_why("a", "no_worker");
+    hf_try_has(rig.out,
+               "no_worker           no live worker takes jobs of queue 'default'");
+    assert_why("b", "no_worker behind");
+    hf_try_has(rig.out, "behind              1 job is due and comes first\n");
+    run("queue pause default @", 0);
+    assert_why("c", "delayed paused no_worker");
+    hf_try_has(rig.out, "delayed             it is due at 20");
+    hf_try_has(rig.out, "'holdfast job retry c' runs it now\n");
+    hf_try_has(rig.out, "'holdfast queue resume default' starts its jobs again\n");
+    start_worker();
+    assert_why("a", "paused");
+}
+
+static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
+{
+    (void)state;
+    forge_three();
+    run("enqueue strange @ --id s", 0);
+    assert_why("s", "no_worker_for_type");
+    hf_try_has(rig.out, "no handler for type 'strange' in the 1 live worker of queue "
+                        "'default', which takes a, b\n");
+    run("enqueue a @ --id a -q mail", 0);
+    assert_why("a", "none");
+    hf_try_has(rig.out, "none                nothing keeps it");
+    forge(WEB1, 30000,
+          "\"state\":\"serving\",\"concurrency\":4,\"running\":4,\"queues\":[\"mail\"],"
+          "\"types\":[\"*\"]");
+    assert_why("a", "busy");
+    hf_try_has(rig.out, "all 4 slots of the workers that take it (1) are in use");
+}
+
+static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
+{
+    (void)state;
+    char who[128];
+    run("queue limit default @ --max-running 1", 0);
+    start_running("r1");
+    run("enqueue good @ --id w1", 0);
+    assert_why("r1", "running");
+    snprintf(who, sizeof who, " pid %d has it since 20", (int)worker.pid);
+    hf_try_has(rig.out, who);
+    hf_try_has(rig.out, "'holdfast job cancel r1' ends it\n");
+    assert_why("w1", "max_running");
+    snprintf(who, sizeof who, " pid %d: 1): ", (int)worker.pid);
+    hf_try_has(rig.out, "1 jobs of queue 'default' run, of at most 1 (");
+    hf_try_has(rig.out, who);
+    run("queue limit default @ --max-running 0", 0);
+    run("enqueue long @ --id r2", 0);
+    run("enqueue long @ --id r3", 0);
+    EVENTUALLY(10000, is_in("r2", "running"));
+    EVENTUALLY(10000, figure("default", "ready") == 1); /* w1 has been done */
+    assert_true(is_in("r3", "ready"));
+}
+
+static void why_has_every_figure_in_its_object(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"id",
+                                       "queue",
+                                       "type",
+                                       "state",
+                                       "attempts",
+                                       "crashes",
+                                       "due_ms",
+                                       "holder",
+                                       "error",
+                                       "reasons",
+                                       "paused",
+                                       "before",
+                                       "max_running",
+                                       "running",
+                                       "rate_limit",
+                                       "rate_per_ms",
+                                       "next_token_ms",
+                                       "locked_until_ms",
+                                       "calm_until_ms",
+                                       "cancelling",
+                                       "workers",
+                                       "workers_for_type",
+                                       "slots",
+                                       "busy",
+                                       "holders",
+                                       "held_since_ms",
+                                       "now_ms"};
+    run("enqueue good @ --id a", 0);
+    json_t *why = object_of("job why a @ --json", 0);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (json_object_get(why, keys[i]) == NULL)
+            fail_msg("there is no '%s'", keys[i]);
+    json_decref(why);
+}
+
+static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
+{
+    (void)state;
+    start_worker();
+    run("enqueue later @ --id f1", 0);
+    EVENTUALLY(10000, is_in("f1", "retry"));
+    assert_why("f1", "retry");
+    hf_try_has(rig.out,
+               "retry               attempt 1 failed (no); the next is due at 20");
+    run("enqueue bad @ --id d1 --wait", 1);
+    assert_why("d1", "dead");
+    hf_try_has(rig.out, ": boom; 'holdfast job retry d1' runs it again\n");
+    run("queue limit default @ --rate 1/h", 0);
+    run("enqueue good @ --id g1 --wait", 0);
+    run("enqueue good @ --id g2", 0);
+    assert_why("g2", "rate");
+    hf_try_has(rig.out, "queue 'default' may start 1 jobs in 1h, and the next one at 20");
+}
+
+/* ---- workers ---- */
+
+static void workers_are_shown_while_they_live(void **state)
+{
+    (void)state;
+    run("workers @", 0);
+    assert_string_equal(rig.out, "no such workers\n");
+    start_worker();
+    json_t *w = hf_try_object(&rig, "workers @ --json", 0);
+    assert_int_equal(hf_try_number(w, "pid"), worker.pid);
+    assert_int_equal(hf_try_number(w, "concurrency"), 2);
+    assert_int_equal(hf_try_number(w, "running"), 0);
+    assert_string_equal(hf_try_text(w, "state"), "serving");
+    assert_true(hf_try_number(w, "heard_ms") > 1700000000000);
+    json_decref(w);
+    hf_proc_signal(&worker, SIGTERM);
+    assert_true(hf_proc_wait(&worker, 15000));
+    run("workers @ --all", 0); /* it said that it ends */
+    assert_string_equal(rig.out, "no such workers\n");
+}
+
+static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void **state)
+{
+    (void)state;
+    forge_three();
+    run("workers @", 0);
+    hf_try_has(rig.out, "HOST   PID  STATE    RUNNING  QUEUES        HEARD");
+    hf_try_has(rig.out, "\nweb1    11  serving     3/16  default,mail  ");
+    hf_try_has(rig.out, "\nweb-2   12  silent         -  -             10m ago ");
+    hf_try_has(rig.out,
+               "\n1 went silent more than an hour ago: holdfast workers --all\n");
+    assert_null(strstr(rig.out, "web3"));
+    run("workers @ --all", 0);
+    hf_try_has(rig.out, "\nweb3    13  silent         -  -             2h ago");
+    assert_null(strstr(rig.out, "more than an hour"));
+}
+
+static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {
+        "id",     "host",  "pid",     "state",     "running",  "concurrency",
+        "queues", "types", "version", "all_types", "heard_ms", "started_ms"};
+    forge_three();
+    run("workers @ --limit 1", 0);
+    hf_try_has(rig.out, "\n1 more: holdfast workers --after " WEB1 "\n");
+    json_t *w = hf_try_object(&rig, "workers @ --limit 1 --json", 0);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (json_object_get(w, keys[i]) == NULL)
+            fail_msg("there is no '%s'", keys[i]);
+    assert_string_equal(hf_try_text(w, "version"), "0.1.0");
+    assert_int_equal(json_array_size(json_object_get(w, "types")), 2);
+    assert_true(json_is_true(json_object_get(w, "all_types")));
+    json_decref(w);
+    w = hf_try_object(&rig, "workers @ --after " WEB1 " --json", 0);
+    assert_string_equal(hf_try_text(w, "id"), WEB2);
+    assert_string_equal(hf_try_text(w, "host"), "web-2");
+    assert_string_equal(hf_try_text(w, "state"), "silent");
+    assert_true(json_is_null(json_object_get(w, "started_ms")));
+    json_decref(w);
+    run("workers @ --all --after " WEB3, 0);
+    assert_string_equal(rig.out, "no such workers\n");
+}
+
+static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **state)
+{
+    (void)state;
+    static const char *const plain[] = {"NO_COLOR=1", NULL};
+    static const char *const lines[] = {"job why a @", "queue list @"};
+    run("enqueue good @ --id a", 0);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        hf_cli_rig_at_terminal(&rig, &terminal, lines[i], NULL);
+        assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
+        hf_try_has(terminal.text, "\033[1m");
+        hf_cli_rig_at_terminal(&rig, &terminal, lines[i], plain);
+        assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
+        assert_null(strchr(terminal.text, '\033'));
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(bad_input_ends_with_its_code_and_one_clear_line),
+        TEST(why_says_what_keeps_a_job_that_waits),
+        TEST(why_names_the_types_that_are_taken_and_slots_in_use),
+        TEST(why_says_who_runs_it_and_who_uses_up_the_limit),
+        TEST(why_has_every_figure_in_its_object),
+        TEST(why_tells_a_failed_attempt_a_rate_and_a_death),
+        TEST(workers_are_shown_while_they_live),
+        TEST(workers_that_fell_silent_are_shown_too_the_old_ones_on_demand),
+        TEST(workers_are_listed_page_by_page_with_all_their_fields),
+        TEST(words_are_bright_on_a_terminal_unless_that_is_not_wanted),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
