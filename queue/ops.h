@@ -213,6 +213,12 @@ typedef struct hf_checked {
 } hf_checked;
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out);
 
+/* For n queues, at most HF_QUEUES_MAX: which of them could be claimed now? */
+HF_MUSTCHECK hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
+                               hf_answer_cb cb, void *arg);
+/* Into n flags, in the order of the queues. */
+HF_MUSTCHECK hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t n);
+
 /* A worker's heartbeat: `<ns>:worker:<id>` = json for alive_ms, and its place in
  * `<ns>:workers`; json NULL takes both away. */
 HF_MUSTCHECK hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,

@@ -84,7 +84,7 @@ hf_err hf_op_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb c
     return hf_command_send(client, &a, 0, cb, arg);
 }
 
-/* ---- the check, and a file's limits ---- */
+/* ---- the check, a look, and a file's limits ---- */
 
 hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
                    const char *worker, uint32_t alive_ms, bool give_back, hf_answer_cb cb,
@@ -118,6 +118,34 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out)
     if (err == HF_OK)
         out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     return err;
+}
+
+hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
+                  hf_answer_cb cb, void *arg)
+{
+    hf_bytes keys[HF_QUEUES_MAX];
+    HF_ASSERT(n >= 1 && n <= HF_QUEUES_MAX);
+    for (size_t i = 0; i < n; i++)
+        keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
+    return hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_peek,
+                                            .keys = keys,
+                                            .n_keys = n,
+                                            .cb = cb,
+                                            .arg = arg});
+}
+
+hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t n)
+{
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    if (err != HF_OK)
+        return err;
+    const hf_reply *flags = hf_reply_at(answer->reply, 2);
+    if (hf_reply_len(flags) != n)
+        return HF_PROTO;
+    for (size_t i = 0; i < n; i++)
+        ready[i] = hf_reply_int(hf_reply_at(flags, i)) == 1;
+    return HF_OK;
 }
 
 hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue, uint32_t max_running,

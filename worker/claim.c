@@ -1,4 +1,4 @@
-/* claim.c - which queue is asked for jobs, when, and for how many.
+/* claim.c - asking a queue for jobs: when it may have some, the request, the answer.
  *
  * A queue is `hot` while a claim may find something: at the start, after a claim that got
  * all it asked for, when its baton came due, after a reconnect, and when this worker was
@@ -11,13 +11,12 @@
  *   - a claim whose answer was lost may have locked jobs that nobody here knows: after
  * its not_after they are asked for and released, and only then is the queue claimed
  * again. */
-#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { PEEK_MS = 10, NOT_NOW_MS = 100, SHARES_MAX = 64 };
+enum { NOT_NOW_MS = 100 };
 
 /* ---- the answer ---- */
 
@@ -58,14 +57,14 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
 static void on_unclaimed(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
-    hf_worker *w = served->worker;
     if (answer->err == HF_OK) {
+        hf_rest_answered(served);
         served->unsure = served->claiming = false;
         served->hot = served->baton = true;
     } else {
         served->claiming = true; /* asked again by hf_claim_lost() */
         if (answer->err != HF_UNSURE && answer->err != HF_NOSCRIPT)
-            hf_life_pause(w, NOT_NOW_MS);
+            hf_rest_refused(served, answer->err, answer->detail);
         served->claim_sent_ns = 0;
     }
 }
@@ -77,11 +76,12 @@ void hf_claim_lost(hf_worker *w)
         return;
     for (size_t i = 0; i < w->n_slots; i++) {
         hf_served *served = &w->slots[i];
-        if (!served->unsure || served->claim_sent_ns != 0)
+        if (!served->unsure || served->claim_sent_ns != 0 || served->rest_until_ns != 0)
             continue;
-        if (served->claim_not_after != 0 && hf_clock_now(w) <= served->claim_not_after) {
-            hf_life_pause(w, (uint32_t)(served->claim_not_after - hf_clock_now(w) + 1));
-            return;
+        int64_t left = served->claim_not_after - hf_clock_now(w);
+        if (served->claim_not_after != 0 && left >= 0) {
+            hf_rest(served, (uint32_t)left + 1);
+            continue;
         }
         if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number,
                           on_unclaimed, served) == HF_OK)
@@ -89,16 +89,25 @@ void hf_claim_lost(hf_worker *w)
     }
 }
 
-static void on_fault(hf_worker *w, hf_served *served, hf_err err, const char *detail)
+static void on_fault(hf_served *served, hf_err err, const char *detail)
 {
     served->hot = served->baton = true;
+    served->jumped = served->jumped || served->sent_jumped;
     if (err == HF_UNSURE || err == HF_PROTO) {
         served->unsure = served->claiming = true;
         served->claim_sent_ns = 0;
         return;
     }
     if (err != HF_LATE && err != HF_NOSCRIPT)
-        hf_life_refused(w, err, detail);
+        hf_rest_refused(served, err, detail);
+}
+
+/* It has more: all that was asked for came, or as much as may start here at once of a
+ * queue that is limited. */
+static bool has_more(const hf_served *served, const hf_claimed *claimed)
+{
+    return claimed->n >= served->asked ||
+           (claimed->next_ms != 0 && claimed->next_ms <= claimed->now_ms);
 }
 
 static void on_claimed(const hf_answer *answer, void *arg)
@@ -111,20 +120,18 @@ static void on_claimed(const hf_answer *answer, void *arg)
     if (claimed.now_ms != 0)
         hf_clock_read(w, claimed.now_ms, answer->sent_ns);
     if (err != HF_OK) {
+        hf_claim_refund(served, served->asked);
         served->asked = 0;
-        on_fault(w, served, err, answer->detail);
+        on_fault(served, err, answer->detail);
         return;
     }
-    w->refused = HF_OK;
+    hf_rest_answered(served);
     w->heard = served->looked = true;
     if (claimed.n > 0)
         take_all(w, served, &claimed, answer->sent_ns);
-    if (claimed.n < served->asked) {
-        served->hot = served->again;
-        served->credit += (double)(served->asked - claimed.n) / served->weight;
-    } else {
-        served->hot = true;
-    }
+    if (claimed.n < served->asked)
+        hf_claim_refund(served, served->asked - (uint32_t)claimed.n);
+    served->hot = served->again || has_more(served, &claimed);
     served->again = false;
     if (served->sent_due_ms > claimed.now_ms && served->timer_ms == 0)
         served->timer_ms = served->sent_due_ms; /* it came too early */
@@ -133,7 +140,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
 
 /* ---- the request ---- */
 
-static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
+void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
 {
     uint64_t now = hf_boot_ns();
     uint32_t slots = hf_dispatch_slots(w);
@@ -164,116 +171,16 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     served->claiming = true;
     served->asked = args.max;
     served->claim_not_after = args.not_after;
-    served->last_claim_ns = now;
     /* A claim that clears the promise puts a new baton; any other one leaves it, and then
      * its timer has to stay: nobody else would come at its time. */
     if (args.baton)
         served->timer_ms = 0;
+    served->sent_jumped = served->jumped;
     served->baton = served->jumped = false;
     served->sent_due_ms = served->due_ms;
     served->due_ms = 0;
     if (refresh && w->n_served == 1)
         w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
-}
-
-/* While this worker does not block on the batons it hears of none: a queue that was found
- * empty is looked at again now and then, in its turn. */
-static bool may_have(const hf_worker *w, const hf_served *served, uint64_t now)
-{
-    return served->hot || (w->n_served > 1 && !w->blocked &&
-                           served->last_claim_ns + PEEK_MS * HF_MS_NS <= now);
-}
-
-static uint32_t under_way(const hf_worker *w)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < w->n_served; i++)
-        n += w->served[i]->asked;
-    return n;
-}
-
-/* In order: the next queue is asked only for what the ones before it did not give. */
-static void pump_strict(hf_worker *w, uint32_t want, uint64_t now)
-{
-    for (size_t i = 0; i < w->n_served && want > 0; i++) {
-        hf_served *served = w->served[i];
-        if (served->claiming)
-            return;
-        if (may_have(w, served, now)) {
-            send_claim(w, served, want);
-            return;
-        }
-    }
-}
-
-/* The least served of those that may be asked, by its weight. */
-static hf_served *next_by_weight(hf_worker *w, uint64_t now)
-{
-    hf_served *best = NULL;
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = w->served[i];
-        if (!served->claiming && may_have(w, served, now) &&
-            (best == NULL || served->credit > best->credit))
-            best = served;
-    }
-    return best;
-}
-
-/* Nobody saves up for more than the others have, while it has nothing to give. */
-static void level_credits(hf_worker *w, uint64_t now)
-{
-    double most = -INFINITY;
-    for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i]->credit > most && may_have(w, w->served[i], now))
-            most = w->served[i]->credit;
-    for (size_t i = 0; i < w->n_served; i++) {
-        double credit = w->served[i]->credit - most;
-        w->served[i]->credit = credit < 0 ? credit : 0;
-    }
-}
-
-/* By weight: each job that is asked for costs its queue the inverse of the weight, and
- * the next goes to who has spent least. A queue whose claim is under way is not waited
- * for: it makes up for it the next time. */
-static void pump_weighted(hf_worker *w, uint32_t want, uint64_t now)
-{
-    uint32_t shares[HF_QUEUES_MAX] = {0};
-    uint32_t step = want / SHARES_MAX + 1;
-    level_credits(w, now);
-    for (hf_served *served; want > 0; want -= step) {
-        step = step < want ? step : want;
-        served = next_by_weight(w, now);
-        if (served == NULL || shares[served->index] + step > HF_CLAIM_BATCH)
-            break; /* full: what it cannot be asked for is not for the others */
-        shares[served->index] += step;
-        served->credit -= (double)step / served->weight;
-    }
-    for (size_t i = 0; i < w->n_served; i++)
-        if (shares[i] > 0)
-            send_claim(w, w->served[i], shares[i]);
-}
-
-static bool any_claimable(const hf_worker *w, uint64_t now)
-{
-    for (size_t i = 0; i < w->n_served; i++)
-        if (!w->served[i]->claiming && may_have(w, w->served[i], now))
-            return true;
-    return false;
-}
-
-void hf_claim_pump(hf_worker *w)
-{
-    uint64_t now = hf_boot_ns();
-    if (!hf_life_serving(w) || !hf_client_ready(w->client) || w->pause_until_ns != 0)
-        return;
-    uint32_t want = hf_dispatch_wanted(w), pending = under_way(w);
-    if (want <= pending || !any_claimable(w, now))
-        return;
-    want -= pending;
-    if (w->opts.strict)
-        pump_strict(w, want, now);
-    else
-        pump_weighted(w, want, now);
 }
 
 void hf_claim_all(hf_worker *w, bool baton)
@@ -286,8 +193,15 @@ void hf_claim_all(hf_worker *w, bool baton)
 
 bool hf_claim_quiet(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i]->hot || w->served[i]->claiming)
+    for (size_t i = 0; i < w->n_served; i++) {
+        const hf_served *served = w->served[i];
+        if (!hf_claim_cannot(served) && (served->hot || served->claiming))
             return false;
+    }
     return true;
+}
+
+bool hf_claim_cannot(const hf_served *served)
+{
+    return served->rest_until_ns != 0 || served->unsure;
 }

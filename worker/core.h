@@ -35,7 +35,9 @@ enum {
     HF_AHEAD_MAX = 800,   /* jobs claimed ahead */
     HF_AHEAD_MS = 3,      /* so much work is claimed ahead for each slot */
     HF_AHEAD_KEEP_MS =
-        100,            /* a job claimed ahead that has not started by then is released */
+        100, /* a job claimed ahead that has not started by then is released */
+    HF_SUSPECT_AWAY_MS = 1000, /* a suspect that could not run alone stays away */
+    HF_SUSPECT_AWAY_MAX_MS = 3600000,
     HF_STRUCK_MS = 100, /* so long after a signal to a program its own may reach us */
     HF_NO_HANDLER_MS = 10000, /* a job that nobody here takes comes again after this */
     HF_NO_HANDLER_END_MS = 3600000, /* so long after it was due it is dead */
@@ -117,9 +119,15 @@ struct hf_served {
     bool claiming;          /* one claim is under way, or its fate is being asked for */
     bool again;             /* a due baton came meanwhile: claim once more after it */
     bool jumped;            /* to be told with the next claim */
+    bool sent_jumped;       /* told with the one under way */
     bool unsure;            /* the answer to claim_number was lost */
+    bool peeking;           /* it is being looked at */
+    bool missed;            /* the last blocking call did not name it */
     uint32_t asked;         /* jobs, of the claim under way */
-    uint64_t claim_number, claim_sent_ns, last_claim_ns;
+    uint32_t rest_ms;       /* how long it rested last; 0: it was answered since */
+    uint64_t rest_until_ns; /* nothing is asked of it; 0: it does not rest */
+    hf_err refused;         /* why, as it was told last */
+    uint64_t claim_number, claim_sent_ns;
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
     int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one
@@ -186,7 +194,13 @@ struct hf_worker {
     uint64_t check_at_ns, alive_at_ns;
     hf_served *waiting_on[HF_QUEUES_MAX]; /* what the blocking call under way names */
     size_t n_waiting_on;
-    size_t wait_order; /* which queue the blocking call names first */
+    size_t wait_order;     /* which queue the blocking call names first */
+    uint32_t wait_rest_ms; /* as of a queue, but for the blocking call */
+    uint64_t wait_rest_until_ns;
+    bool wait_refused, wait_away;         /* told */
+    hf_served *peeking_at[HF_QUEUES_MAX]; /* the look that is under way */
+    size_t n_peeking;
+    uint64_t peeked_ns;
 
     /* what it shows of itself */
     bool beating, beat_again; /* a heartbeat is under way; another one shall follow */
@@ -239,8 +253,10 @@ void hf_run_take(hf_worker *w,
                  hf_run *run); /* claimed: held back, waiting, or settled at once */
 void hf_run_settle(hf_worker *w, hf_run *run, hf_verdict_op op);
 void hf_run_release(hf_worker *w, hf_run *run); /* back to its old place */
-void hf_run_finish(hf_worker *w, hf_run *run);  /* the handler has returned */
-void hf_run_ask_to_stop(hf_run *run);           /* any thread */
+/* Back for later with its text, not counted as an attempt. */
+void hf_run_put_back(hf_worker *w, hf_run *run, int64_t delay_ms);
+void hf_run_finish(hf_worker *w, hf_run *run); /* the handler has returned */
+void hf_run_ask_to_stop(hf_run *run);          /* any thread */
 void hf_run_set_text(hf_run *run, const char *text, size_t len);
 /* To release a job whose C handler has not returned and still uses the run. NULL: no
  * memory */
@@ -271,11 +287,25 @@ void hf_served_leave(hf_served *served);
 /* Serves these, in this order, and no others. */
 void hf_served_order(hf_worker *w, hf_served *const *list, size_t n);
 
-/* -- claim.c -- */
+/* -- shares.c: whose turn it is -- */
 void hf_claim_pump(hf_worker *w);
+void hf_claim_refund(hf_served *served, uint32_t n); /* jobs of it that did not start */
+
+/* -- claim.c -- */
+void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n); /* for so many jobs */
 void hf_claim_all(hf_worker *w, bool baton); /* every queue may have something */
 void hf_claim_lost(hf_worker *w); /* the connection came back: ask what was taken */
-bool hf_claim_quiet(const hf_worker *w); /* nothing to claim, nothing under way */
+bool hf_claim_quiet(const hf_worker *w); /* nothing to claim, nothing under way, but in
+                                            queues that cannot be claimed */
+bool hf_claim_cannot(const hf_served *served); /* it rests, or its claim is in doubt */
+
+/* -- rests.c: queues that cannot be asked just now -- */
+void hf_rest(hf_served *served, uint32_t ms);
+void hf_rest_refused(hf_served *served, hf_err err, const char *detail);
+void hf_rest_answered(hf_served *served);
+uint32_t hf_rest_longer(uint32_t ms);              /* than the last time */
+uint64_t hf_rest_first_end_ns(const hf_worker *w); /* 0: nothing rests */
+void hf_rest_over(hf_worker *w);                   /* those whose time has come */
 
 /* -- wake.c -- */
 void hf_wake_pump(hf_worker *w);

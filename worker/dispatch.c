@@ -2,11 +2,15 @@
  *
  * `concurrency` slots are shared by C handlers and programs. C jobs go to the pool as
  * they come, also those claimed ahead, so that a thread finds its next job without a turn
- * of the loop.
+ * of the loop; but not past a program that waits for a slot.
  *
  * A suspect (one crash short of being dead) that a C handler takes is started when this
  * worker holds nothing else but programs that are no suspects, and nothing is started
- * beside it: if it ends the process, the crash is its own, and it alone is buried. */
+ * beside it: if it ends the process, the crash is its own, and it alone is buried. While
+ * it waits nothing else is started, so it waits for a while only: then it is put back,
+ * for somebody who is less busy. Each time it may wait an eighth of the time since it was
+ * put back first, and then stays away for four times as long: it takes at most a fifth of
+ * somebody's time, and it comes to run however long the others take. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +123,12 @@ void hf_dispatch_struck(hf_worker *w)
     }
 }
 
+/* What the programs leave. */
+static void allow_threads(hf_worker *w)
+{
+    hf_pool_allow(w->pool, w->opts.concurrency - (uint32_t)w->programs_out);
+}
+
 static void on_program_done(const hf_program_result *result, void *arg)
 {
     hf_run *run = arg;
@@ -135,6 +145,7 @@ static void on_program_done(const hf_program_result *result, void *arg)
     }
     hf_run_remove(&w->started, run);
     w->programs_out--;
+    allow_threads(w);
     w->suspects_out -= run->suspect ? 1 : 0;
     judge_program(w, run, result);
     hf_life_turn(w);
@@ -170,6 +181,7 @@ static bool start_program(hf_worker *w, hf_run *run)
     run->state = HF_STARTED;
     hf_run_push(&w->started, run);
     w->programs_out++;
+    allow_threads(w);
     w->suspects_out += run->suspect ? 1 : 0;
     atomic_store(&run->process, process);
     /* It may have been renewed between the two. */
@@ -189,6 +201,13 @@ static void hand_over(hf_worker *w, hf_run *run, hf_run_list *batch)
     w->c_out++;
 }
 
+/* It was claimed for nothing. */
+static void release_unstarted(hf_worker *w, hf_run *run)
+{
+    hf_claim_refund(run->served, 1);
+    hf_run_release(w, run);
+}
+
 /* Everything else that is held has to go first: what waits is released, so that a crash
  * is not counted against it, and what was finished must be answered. */
 static void try_suspect(hf_worker *w, hf_run *suspect)
@@ -198,38 +217,50 @@ static void try_suspect(hf_worker *w, hf_run *suspect)
         next = run->next;
         if (run != suspect) {
             hf_run_remove(&w->waiting, run);
-            hf_run_release(w, run);
+            release_unstarted(w, run);
         }
     }
-    if (w->c_out > 0 || w->suspects_out > 0 || w->held != w->programs_out + 1)
+    if (w->c_out > 0 || w->suspects_out > 0 || w->held != w->programs_out + 1 ||
+        free_slots(w) == 0)
         return;
     w->exclusive = true;
     hand_over(w, suspect, &batch);
     hf_pool_push(w->pool, &batch);
 }
 
-void hf_dispatch(hf_worker *w)
+/* In their order. A program waits for a slot, and what is behind it waits as well, or C
+ * jobs would take every slot as it comes. */
+static void start_all(hf_worker *w)
 {
     hf_run_list batch = {.n = 0};
+    bool program_waits = false;
+    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (is_c(run)) {
+            if (!program_waits)
+                hand_over(w, run, &batch);
+        } else if (hf_programs_ready(w->programs)) {
+            if (free_slots(w) == 0)
+                program_waits = true;
+            else if (!start_program(w, run))
+                break;
+        }
+    }
+    hf_pool_push(w->pool, &batch);
+}
+
+void hf_dispatch(hf_worker *w)
+{
     hf_run *suspect = NULL;
     for (hf_run *run = w->waiting.head; run != NULL && suspect == NULL; run = run->next)
         if (run->suspect && is_c(run))
             suspect = run;
     if (w->exclusive || w->phase != HF_SERVING)
         return;
-    if (suspect != NULL) {
+    if (suspect != NULL)
         try_suspect(w, suspect);
-        return;
-    }
-    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
-        next = run->next;
-        if (is_c(run))
-            hand_over(w, run, &batch);
-        else if (free_slots(w) > 0 && hf_programs_ready(w->programs) &&
-                 !start_program(w, run))
-            break;
-    }
-    hf_pool_push(w->pool, &batch);
+    else
+        start_all(w);
 }
 
 static void learn(hf_worker *w, uint64_t total_ns, size_t n)
@@ -317,6 +348,14 @@ void hf_dispatch_abandon(hf_worker *w)
 
 /* ---- what time does to them ---- */
 
+/* How long a suspect may keep others from being started here. */
+static int64_t patience_ms(const hf_run *run)
+{
+    int64_t since = run->record.refused_ms;
+    int64_t passed = since > 0 ? hf_clock_now(run->worker) - since : 0;
+    return HF_AHEAD_KEEP_MS + (passed > 0 ? passed / 8 : 0);
+}
+
 void hf_dispatch_release_waiting(hf_worker *w)
 {
     hf_run_list back;
@@ -339,9 +378,38 @@ static void on_running(hf_run *run, void *arg)
         hf_run_ask_to_stop(run);
 }
 
+/* A suspect that cannot run alone here. */
+static void put_suspect_back(hf_worker *w, hf_run *run)
+{
+    static const char text[] = "it waits for a worker to run alone: one crash more and "
+                               "it is dead";
+    int64_t delay = 4 * patience_ms(run);
+    delay = delay > HF_SUSPECT_AWAY_MAX_MS ? HF_SUSPECT_AWAY_MAX_MS : delay;
+    hf_run_set_text(run, text, sizeof text - 1);
+    hf_claim_refund(run->served, 1);
+    hf_run_put_back(w, run, delay < HF_SUSPECT_AWAY_MS ? HF_SUSPECT_AWAY_MS : delay);
+    hf_report_run(w, run, "put_back");
+}
+
 /* A job claimed ahead is not kept from others for long. While as many as there are slots
  * were claimed, and none ahead, they only wait for a program's start or a suspect's end.
  */
+static void release_stale(hf_worker *w, uint64_t now)
+{
+    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
+        bool suspect = run->suspect && is_c(run);
+        uint64_t keep_ms = suspect ? (uint64_t)patience_ms(run) : HF_AHEAD_KEEP_MS;
+        next = run->next;
+        if (run->claimed_ns + keep_ms * HF_MS_NS >= now)
+            continue;
+        hf_run_remove(&w->waiting, run);
+        if (suspect)
+            put_suspect_back(w, run);
+        else
+            release_unstarted(w, run);
+    }
+}
+
 void hf_dispatch_tick(hf_worker *w)
 {
     hf_run_list back;
@@ -354,15 +422,9 @@ void hf_dispatch_tick(hf_worker *w)
     while ((run = hf_run_pop(&back)) != NULL) {
         if (run->suspect)
             w->exclusive = false;
-        hf_run_release(w, run);
+        release_unstarted(w, run);
     }
-    for (hf_run *next = w->waiting.head; (run = next) != NULL;) {
-        next = run->next;
-        if (run->claimed_ns + keep < now && !(run->suspect && is_c(run))) {
-            hf_run_remove(&w->waiting, run);
-            hf_run_release(w, run);
-        }
-    }
+    release_stale(w, now);
     hf_pool_running(w->pool, on_running, &now);
     hf_dispatch_struck(w);
 }

@@ -11,6 +11,7 @@ struct hf_pool {
     hf_run_list queue, returned;
     hf_run_list running;
     uint32_t max, n_threads, idle;
+    uint32_t allowed;  /* to run at the same time */
     uint32_t starting; /* made, and not yet at their first job */
     bool
         waking; /* a thread was signalled and has not come yet: one at a time is enough */
@@ -22,9 +23,15 @@ struct hf_pool {
 };
 
 /* Under the lock. */
+static bool can_start(const hf_pool *pool)
+{
+    return pool->queue.head != NULL && pool->running.n < pool->allowed;
+}
+
+/* Under the lock. */
 static void wake_one(hf_pool *pool)
 {
-    if (pool->queue.head == NULL || pool->idle == 0 || pool->waking)
+    if (!can_start(pool) || pool->idle == 0 || pool->waking)
         return;
     pool->waking = true;
     pthread_cond_signal(&pool->more);
@@ -33,7 +40,7 @@ static void wake_one(hf_pool *pool)
 /* Under the lock: the next job, or NULL when the pool is closed. */
 static hf_run *next_run(hf_pool *pool)
 {
-    while (pool->queue.head == NULL && !pool->closing) {
+    while (!can_start(pool) && !pool->closing) {
         pool->idle++;
         pthread_cond_wait(&pool->more, &pool->lock);
         pool->idle--;
@@ -82,7 +89,7 @@ hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
     }
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->more, NULL);
-    pool->max = threads;
+    pool->max = pool->allowed = threads;
     pool->work = work;
     pool->on_returned = returned;
     pool->arg = arg;
@@ -118,6 +125,14 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list)
     *list = (hf_run_list){.n = 0};
     wake_one(pool);
     add_threads(pool);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void hf_pool_allow(hf_pool *pool, uint32_t n)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->allowed = n;
+    wake_one(pool);
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -20,6 +20,10 @@ HF_MUSTCHECK hf_err hf_pool_new(hf_pool **out, uint32_t threads,
 /* Queues the whole list (it is empty afterwards), in order. */
 void hf_pool_push(hf_pool *pool, hf_run_list *list);
 
+/* So many may run at the same time, at most as many as there are threads. Those that run
+ * already go on. */
+void hf_pool_allow(hf_pool *pool, uint32_t n);
+
 /* All that have returned, in order of their return. */
 void hf_pool_collect(hf_pool *pool, hf_run_list *out);
 

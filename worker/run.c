@@ -130,6 +130,12 @@ hf_run *hf_run_shadow(const hf_run *run)
     return shadow;
 }
 
+void hf_run_put_back(hf_worker *w, hf_run *run, int64_t delay_ms)
+{
+    run->delay_ms = delay_ms;
+    hf_run_settle(w, run, HF_OP_RELEASE);
+}
+
 /* ---- claimed ---- */
 
 /* A rolling deploy must not bury jobs: one that nobody here takes goes back for a while,
@@ -148,8 +154,7 @@ static void no_handler(hf_worker *w, hf_run *run)
         run->reason = "type";
         hf_run_settle(w, run, HF_OP_BURY);
     } else {
-        run->delay_ms = HF_NO_HANDLER_MS;
-        hf_run_settle(w, run, HF_OP_RELEASE);
+        hf_run_put_back(w, run, HF_NO_HANDLER_MS);
     }
     hf_report_run(w, run, run->op == HF_OP_BURY ? "dead" : "no_handler");
 }

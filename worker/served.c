@@ -31,7 +31,7 @@ static bool is_referred_to(const hf_worker *w, const hf_served *served)
             return true;
     if (w->checking && w->check_gives)
         return true; /* it may have to be sent again */
-    return served->runs > 0 || served->claiming || served->unsure ||
+    return served->runs > 0 || served->claiming || served->peeking || served->unsure ||
            served->telling > 0 || served->owes;
 }
 

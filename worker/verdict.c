@@ -83,7 +83,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         /* HF_LATE: it lay somewhere for too long, and did nothing. */
         send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
         if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_LATE)
-            hf_life_pause(w, NOT_NOW_MS);
+            hf_rest_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail);
     }
     free(b);
 }
@@ -160,7 +160,8 @@ void hf_verdict_flush(hf_worker *w)
     for (size_t i = 0; i < w->n_slots; i++)
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
             hf_served *served = &w->slots[i];
-            if (served->fresh[op].n + served->resent[op].n > 0 &&
+            if (served->rest_until_ns == 0 &&
+                served->fresh[op].n + served->resent[op].n > 0 &&
                 served->sending[op] < UNDER_WAY_MAX)
                 flush(w, served, op);
         }

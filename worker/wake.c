@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { NOT_NOW_MS = 100, BURST_WAIT_MS = 500, UNBLOCK_MS = 5 };
+enum { BURST_WAIT_MS = 500, UNBLOCK_MS = 5 };
 
 static uint32_t wait_ms(hf_worker *w)
 {
@@ -34,13 +34,18 @@ static size_t all_queues(const hf_worker *w, const hf_queue *out[HF_SLOTS_MAX])
     return n;
 }
 
-/* Each time another one is named first. */
+/* Each time another one is named first. One that cannot be claimed is not named: a
+ * refusal for its sake would be one for all. */
 static void choose_queues(hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_served; i++)
-        w->waiting_on[i] = w->served[(i + w->wait_order) % w->n_served];
+    w->n_waiting_on = 0;
+    for (size_t i = 0; i < w->n_served; i++) {
+        hf_served *served = w->served[(i + w->wait_order) % w->n_served];
+        served->missed = hf_claim_cannot(served);
+        if (!served->missed)
+            w->waiting_on[w->n_waiting_on++] = served;
+    }
     w->wait_order = (w->wait_order + 1) % w->n_served;
-    w->n_waiting_on = w->n_served;
 }
 
 static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_MAX])
@@ -74,20 +79,24 @@ static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
     }
 }
 
-/* Sets the one timer to the earliest of the owned times. */
+/* Sets the one timer to the earliest of the owned times, and of the ends of rests. */
 void hf_wake_timers(hf_worker *w)
 {
     int64_t first = 0, now = hf_clock_now(w);
+    uint64_t rest_ns = hf_rest_first_end_ns(w), boot_ns = hf_boot_ns();
     for (size_t i = 0; i < w->n_served; i++) {
         int64_t at = w->served[i]->timer_ms;
         if (at != 0 && (first == 0 || at < first))
             first = at;
     }
-    if (first == 0) {
+    if (first == 0 && rest_ns == 0) {
         uv_timer_stop(&w->baton_timer);
         return;
     }
     uint64_t wait = first > now ? (uint64_t)(first - now) : 0;
+    uint64_t rest = rest_ns > boot_ns ? (rest_ns - boot_ns) / HF_MS_NS + 1 : 0;
+    if (first == 0 || (rest_ns != 0 && rest < wait))
+        wait = rest;
     uv_update_time(&w->loop);
     uv_timer_start(&w->baton_timer, hf_wake_on_timer, wait, 0);
 }
@@ -97,6 +106,7 @@ void hf_wake_on_timer(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     bool back = false;
+    hf_rest_over(w);
     for (size_t i = 0; i < w->n_served; i++) {
         hf_served *served = w->served[i];
         if (served->timer_ms == 0 || served->timer_ms > hf_clock_now(w))
@@ -182,6 +192,17 @@ static void owe_what_it_waited_for(hf_worker *w)
     }
 }
 
+/* Until it is let wait again it claims everything now and then. Told once. */
+static void on_wait_refused(hf_worker *w, const char *detail)
+{
+    if (!w->wait_refused)
+        hf_report_text(w, HF_LOG_WARN, "Redis does not let this worker wait for jobs",
+                       "error", detail);
+    w->wait_refused = true;
+    w->wait_rest_ms = hf_rest_longer(w->wait_rest_ms);
+    w->wait_rest_until_ns = hf_boot_ns() + w->wait_rest_ms * HF_MS_NS;
+}
+
 static void on_woken(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
@@ -198,9 +219,11 @@ static void on_woken(const hf_answer *answer, void *arg)
         w->wake_doubt = true;
         owe_what_it_waited_for(w);
         if (err != HF_UNSURE)
-            hf_life_pause(w, NOT_NOW_MS);
+            on_wait_refused(w, answer->detail);
         return;
     }
+    w->wait_refused = false;
+    w->wait_rest_ms = 0;
     if (which < n) {
         hf_served *served = w->waiting_on[which];
         served->owes = served->leaving;
@@ -249,8 +272,8 @@ void hf_wake_pump(hf_worker *w)
     }
     if (w->blocked && w->wait_stale)
         unblock(w);
-    if (w->blocked || w->pause_until_ns != 0 || !hf_client_ready(w->client) ||
-        !hf_client_ready(w->wake_client))
+    if (w->blocked || w->pause_until_ns != 0 || w->wait_rest_until_ns != 0 ||
+        !hf_client_ready(w->client) || !hf_client_ready(w->wake_client))
         return;
     if (w->wake_doubt) {
         w->wake_doubt = false;
@@ -264,6 +287,8 @@ void hf_wake_pump(hf_worker *w)
         hf_wake_check(w);
     choose_queues(w);
     size_t n = waiting_queues(w, queues);
+    if (n == 0)
+        return;
     if (hf_op_wait(w->wake_client, queues, n, wait_ms(w), on_woken, w) == HF_OK)
         w->blocked = true;
 }
@@ -274,10 +299,13 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
     (void)client;
     if (err == HF_OK) {
         w->wake_doubt = true;
+        w->wait_away = false;
         hf_life_turn(w);
     } else if (w->phase == HF_SERVING) {
-        hf_report_text(w, HF_LOG_DEBUG, "the waiting connection is away", "error",
-                       detail);
+        if (!w->wait_away)
+            hf_report_text(w, HF_LOG_WARN, "the waiting connection is away", "error",
+                           detail);
+        w->wait_away = true;
         /* It may stay away while the other serves (too many clients): without it nothing
          * is heard of, so each failed try to connect is a time to look. */
         hf_claim_all(w, true);
