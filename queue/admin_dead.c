@@ -125,7 +125,7 @@ static hf_err move(sweep *s)
     hf_args_int(&args, not_after);
     hf_args_int(&args, s->before_ms);
     if (!s->purge) {
-        hf_args_int(&args, s->before_ms);
+        hf_args_int(&args, s->per_second > 0 ? s->before_ms : 0);
         hf_args_int(&args, s->per_second);
         hf_args_int(&args, (int64_t)s->sent);
     }
