@@ -9,5 +9,6 @@
 
 uint64_t hf_boot_ns(void); /* ns since boot */
 int64_t hf_wall_ms(void);  /* Unix time in ms */
+int64_t hf_wall_us(void);  /* and in microseconds */
 
 #endif

@@ -212,10 +212,10 @@ static int stop_workers(hf_demo *d)
 
 static int audit(hf_demo *d)
 {
+    const hf_audit_opts opts = {.idle = true};
     for (size_t i = 0; i < HF_DEMO_QUEUES; i++) {
         size_t found = 0;
-        hf_err err =
-            hf_admin_audit(d->admin, hf_demo_queue_names[i], true, NULL, NULL, &found);
+        hf_err err = hf_admin_audit(d->admin, hf_demo_queue_names[i], &opts, &found);
         if (err != HF_OK)
             return hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));
         d->findings += found;

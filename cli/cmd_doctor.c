@@ -1,105 +1,87 @@
 /* cmd_doctor.c - `holdfast doctor`: does what is in Redis agree with itself, and is this
- * Redis one that jobs can be trusted to. */
+ * Redis one that jobs can be trusted to. With --fix what is safe is put right first, and
+ * then everything is looked at once more. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cli/cli.h"
-#include "cli/out.h"
+#include "cli/doctor.h"
 
-typedef struct doctor {
-    const hf_cli *cli;
-    const char *queue; /* that is looked at now; NULL: Redis itself */
-    size_t found;
-} doctor;
+/* One repair may bring another thing to light: an id in two sets, then its lock. */
+enum { REPAIRS_MAX = 5 };
 
-static void tell(doctor *d, int invariant, const char *id, const char *text)
+static hf_err repair(hf_doctor *d)
 {
-    d->found++;
-    if (d->cli->json) {
-        hf_out_json(stdout,
-                    json_pack("{s:o, s:o, s:o, s:o}", "queue",
-                              d->queue != NULL ? hf_out_text(d->queue) : json_null(),
-                              "invariant",
-                              invariant > 0 ? json_integer(invariant) : json_null(), "id",
-                              hf_out_text(id), "text", hf_out_text(text)));
-        return;
-    }
-    if (d->queue != NULL)
-        printf("%s: I%d: %s: %s\n", d->queue, invariant, id, text);
-    else
-        printf("redis: %s: %s\n", id, text);
-}
-
-static void on_finding(int invariant, const char *id, const char *text, void *arg)
-{
-    tell(arg, invariant, id, text);
-}
-
-/* Worth knowing, but a choice that somebody may have made. */
-static void note_persistence(const doctor *d, const hf_server_info *server)
-{
-    if (!server->aof && !server->rdb && !d->cli->json)
-        puts("note: this Redis keeps neither an append-only file nor snapshots: when it "
-             "ends, "
-             "all jobs are gone");
-}
-
-static void look_at_server(doctor *d, const hf_server_info *server)
-{
-    d->queue = NULL;
-    if (server->policy[0] != '\0' && strcmp(server->policy, "noeviction") != 0)
-        tell(d, 0, server->policy,
-             "the eviction policy must be noeviction: locks have an end, "
-             "and would be evicted first");
-    if (server->role[0] != '\0' && strcmp(server->role, "master") != 0)
-        tell(d, 0, server->role, "this is a replica: jobs cannot be claimed here");
-}
-
-static hf_err look_at_queues(doctor *d, hf_admin *admin, const char *const *names,
-                             size_t n)
-{
-    bool idle = hf_argv_has(d->cli->args, "idle");
     hf_err err = HF_OK;
-    for (size_t i = 0; i < n && err == HF_OK; i++) {
-        size_t found = 0;
-        d->queue = names[i];
-        err = hf_admin_audit(admin, names[i], idle, on_finding, d, &found);
-    }
+    size_t before;
+    int pass = 0;
+    d->fix = true;
+    do {
+        before = d->repaired;
+        err = hf_doctor_queues(d);
+        if (err == HF_OK)
+            err = hf_doctor_workers(d);
+    } while (err == HF_OK && d->repaired > before && ++pass < REPAIRS_MAX);
+    d->fix = false;
     return err;
 }
 
-static int examine(doctor *d, hf_admin *admin, const char *only)
+static hf_err look(hf_doctor *d)
 {
-    char **names = NULL;
-    size_t n = 1;
-    hf_err err = only != NULL ? HF_OK : hf_admin_queues(admin, &names, &n);
-    if (err == HF_OK) {
-        note_persistence(d, hf_admin_server(admin));
-        look_at_server(d, hf_admin_server(admin));
+    hf_err err = hf_doctor_server(d);
+    if (err == HF_OK)
+        err = hf_doctor_queues(d);
+    if (err == HF_OK)
+        err = hf_doctor_workers(d);
+    return err;
+}
+
+static void sum_up(const hf_doctor *d, bool fixed)
+{
+    printf("%zu %s looked at, ", d->n_queues, d->n_queues == 1 ? "queue" : "queues");
+    if (fixed)
+        printf("%zu repaired, ", d->repaired);
+    printf("%zu %s%s", d->found, d->found == 1 ? "finding" : "findings",
+           fixed ? " left" : "");
+    if (d->repairable > 0)
+        printf(", %zu of which `holdfast doctor --fix` repairs", d->repairable);
+    putchar('\n');
+}
+
+/* A Redis that refuses writes is looked at all the same. */
+static bool refuses_writes(hf_err err)
+{
+    return err == HF_READONLY || err == HF_MISCONF || err == HF_OOM;
+}
+
+static int examine(hf_doctor *d)
+{
+    bool fix = hf_argv_has(d->cli->args, "fix");
+    hf_err err = fix ? repair(d) : HF_OK;
+    if (refuses_writes(err)) {
+        hf_doctor_note(d, "not all could be repaired: %s", hf_admin_detail(d->admin));
+        err = HF_OK;
     }
     if (err == HF_OK)
-        err = look_at_queues(d, admin, only != NULL ? &only : (const char *const *)names,
-                             n);
-    free(names);
-    if (err != HF_OK)
-        return hf_cli_fail(d->cli, err, hf_admin_detail(admin));
+        err = look(d);
+    if (err != HF_OK) {
+        hf_progress_end(&d->progress);
+        return hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));
+    }
     if (!d->cli->json)
-        printf("%zu %s looked at, %zu %s\n", n, n == 1 ? "queue" : "queues", d->found,
-               d->found == 1 ? "finding" : "findings");
+        sum_up(d, fix);
     return d->found > 0 ? HF_EXIT_NO : HF_EXIT_OK;
 }
 
 int hf_cmd_doctor(hf_cli *cli)
 {
-    hf_admin *admin = NULL;
-    doctor d = {.cli = cli};
-    const char *only = hf_argv_text(cli->args, "queue");
-    int code = only == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", only);
+    hf_doctor d = {.cli = cli, .only = hf_argv_text(cli->args, "queue")};
+    int code =
+        d.only == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", d.only);
     if (code == HF_EXIT_OK)
-        code = hf_cli_admin(cli, &admin);
+        code = hf_cli_admin(cli, &d.admin);
     if (code == HF_EXIT_OK)
-        code = examine(&d, admin, only);
-    hf_admin_close(admin);
+        code = examine(&d);
+    free(d.holders);
+    hf_admin_close(d.admin);
     return code;
 }

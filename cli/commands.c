@@ -221,6 +221,7 @@ static const hf_opt doctor_opts[] = {
      .help = "only this queue"},
     {.name = "idle",
      .help = "nothing works on it now: look for what was left over as well"},
+    {.name = "fix", .help = "put right what is safe, then look once more"},
     END,
 };
 static const hf_opt demo_opts[] = {
@@ -446,10 +447,12 @@ static const hf_command commands[] = {
      .opts = doctor_opts,
      .run = hf_cmd_doctor,
      .section = "other",
-     .help = "check that what is in Redis agrees with itself",
-     .more = "Looks at every queue, while it is used, and at Redis itself. Prints what "
-             "it finds, "
-             "and exits with 1 if that is anything."},
+     .help = "check that what is in Redis agrees with itself, and put it right",
+     .more = "Looks at Redis itself, at every queue and at the workers, while all is "
+             "used. Says of each finding what is wrong, what it means, and what would be "
+             "repaired or has to be done by hand. Nothing is written without --fix; with "
+             "it, what is safe is put right, and what is left is told. Exits with 1 if "
+             "anything is found, or left."},
     {.name = "script enqueue",
      .operands = "",
      .opts = script_opts,

@@ -1,7 +1,8 @@
 cmake_minimum_required(VERSION 3.25)
 # Runs at build time. For each script: holds its header comment against its body, puts the
 # module's prelude in front, takes the SHA1 that EVALSHA wants, and writes C and the
-# complete script. What the prelude uses counts as used by every script.
+# complete script. What the prelude uses counts as used by every script. Scripts x_a and x_b
+# may share an x_prelude, which comes between.
 #
 # A header documents KEYS[1], ARGV[1], ARGV[2] and so on, one per line, numbered without a
 # gap; a last line ARGV[3..] (or KEYS[2..]) says that any number may follow, and then the
@@ -78,13 +79,23 @@ string(REPLACE "," ";" names "${NAMES}")
 foreach(name IN LISTS names)
   set(path "${DIR}/${name}.lua")
   hf_readable(text "${path}")
-  hf_check("${path}" "${text}" "${prelude}" KEYS)
-  hf_check("${path}" "${text}" "${prelude}" ARGV)
+  string(REGEX MATCH "^[a-z]+" family "${name}")
+  set(family_file "${DIR}/${family}_prelude.lua")
+  set(shared "${prelude}")
+  if(EXISTS "${family_file}")
+    hf_readable(more "${family_file}")
+    string(REGEX REPLACE "--[^\n]*" "" more "${more}")
+    string(APPEND shared "${more}")
+  else()
+    set(family_file "")
+  endif()
+  hf_check("${path}" "${text}" "${shared}" KEYS)
+  hf_check("${path}" "${text}" "${shared}" ARGV)
   if(NOT text MATCHES "\n--  returns ")
     message(FATAL_ERROR "${path}: the header has no `returns` line")
   endif()
   set(whole "${LUA}/${name}.lua")
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E cat ${prelude_file} "${path}"
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E cat ${prelude_file} ${family_file} "${path}"
     OUTPUT_FILE "${whole}" COMMAND_ERROR_IS_FATAL ANY)
   file(SHA1 "${whole}" sha)
   file(SIZE "${whole}" size)

@@ -9,7 +9,7 @@ function(hf_embed_lua)
   set(out "${HOLDFAST_GENERATED}/${arg_MODULE}_scripts")
   set(lua "${PROJECT_BINARY_DIR}/lua")
   file(GLOB scripts CONFIGURE_DEPENDS "${dir}/*.lua")
-  list(FILTER scripts EXCLUDE REGEX "/prelude\\.lua$")
+  list(FILTER scripts EXCLUDE REGEX "[/_]prelude\\.lua$")
   set(names "")
   foreach(script IN LISTS scripts)
     get_filename_component(name "${script}" NAME_WE)
@@ -18,7 +18,7 @@ function(hf_embed_lua)
   endforeach()
   string(REPLACE ";" "," names "${names}")
   set(embed "${PROJECT_SOURCE_DIR}/cmake/EmbedLua.cmake")
-  file(GLOB prelude CONFIGURE_DEPENDS "${dir}/prelude.lua")
+  file(GLOB prelude CONFIGURE_DEPENDS "${dir}/prelude.lua" "${dir}/*_prelude.lua")
   add_custom_command(OUTPUT "${out}.c" "${out}.h"
     COMMAND "${CMAKE_COMMAND}" -D MODULE=${arg_MODULE} -D "DIR=${dir}" -D "NAMES=${names}"
       -D "OUT=${out}" -D "LUA=${lua}" -P "${embed}"

@@ -74,7 +74,7 @@ _holdfast_know()
         valued+=' --queue -q --concurrency -n '
         ;;
     'doctor')
-        options+=' --queue -q --idle'
+        options+=' --queue -q --idle --fix'
         valued+=' --queue -q '
         ;;
     'script enqueue')

@@ -128,8 +128,10 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
     if (ask->queue != NULL)
         key = (hf_bytes){ask->queue->prefix, ask->queue->prefix_len};
     const hf_call call = {.script = ask->script,
-                          .keys = &key,
-                          .n_keys = ask->script == NULL ? 0 : 1,
+                          .keys = ask->keys != NULL ? ask->keys : &key,
+                          .n_keys = ask->script == NULL ? 0
+                                    : ask->keys != NULL ? ask->n_keys
+                                                        : 1,
                           .args = ask->args->at,
                           .n_args = ask->args->n,
                           .timeout_ms =

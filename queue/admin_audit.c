@@ -1,37 +1,59 @@
-/* admin_audit.c - carries the audit script through a whole queue. Which phases there are,
- * and in which order, the script alone knows: each answer says what to ask for next. */
+/* admin_audit.c - carries the scripts of the audit through a whole queue. Which phases
+ * each has, and in which order, the script alone knows: an answer says what to ask for
+ * next. */
 #include "holdfast/admin.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/base.h"
 #include "queue/ask.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { WORD_SIZE = 32 };
+enum { WORD_SIZE = 32, FINDING_WORDS = 6, HOLDER_WORDS = 3 };
+enum { BY_HAND, WOULD_BE_REPAIRED, REPAIRED }; /* `how` of a finding */
 
 typedef struct slice {
     char phase[WORD_SIZE], cursor[WORD_SIZE];
-    hf_audit_cb cb;
-    void *arg;
+    const hf_audit_opts *opts;
     size_t *found;
+    size_t looked_at; /* by this slice */
 } slice;
+
+static void tell_finding(const slice *s, const hf_reply *words, size_t at)
+{
+    int64_t how = hf_reply_int(hf_reply_at(words, at + 5));
+    const hf_finding finding = {.check = hf_reply_text(hf_reply_at(words, at)),
+                                .invariant =
+                                    (int)hf_reply_int(hf_reply_at(words, at + 1)),
+                                .id = hf_reply_text(hf_reply_at(words, at + 2)),
+                                .text = hf_reply_text(hf_reply_at(words, at + 3)),
+                                .repair = hf_reply_text(hf_reply_at(words, at + 4)),
+                                .by_hand = how == BY_HAND,
+                                .repaired = how == REPAIRED};
+    (*s->found)++;
+    if (s->opts->cb != NULL)
+        s->opts->cb(&finding, s->opts->arg);
+}
 
 static hf_err read_slice(const hf_answer *answer, void *out)
 {
     slice *s = out;
     int64_t now_ms;
-    hf_err err = hf_script_status(answer, 5, &now_ms);
+    hf_err err = hf_script_status(answer, 7, &now_ms);
     if (err != HF_OK)
         return err;
-    const hf_reply *findings = hf_reply_at(answer->reply, 4);
-    for (size_t i = 0; i + 2 < hf_reply_len(findings); i += 3) {
-        (*s->found)++;
-        if (s->cb != NULL)
-            s->cb((int)hf_reply_int(hf_reply_at(findings, i)),
-                  hf_reply_text(hf_reply_at(findings, i + 1)),
-                  hf_reply_text(hf_reply_at(findings, i + 2)), s->arg);
-    }
+    const hf_reply *findings = hf_reply_at(answer->reply, 5);
+    const hf_reply *holders = hf_reply_at(answer->reply, 6);
+    for (size_t i = 0; i + FINDING_WORDS <= hf_reply_len(findings); i += FINDING_WORDS)
+        tell_finding(s, findings, i);
+    for (size_t i = 0; s->opts->holder != NULL && i < hf_reply_len(holders);
+         i += HOLDER_WORDS)
+        s->opts->holder(hf_reply_text(hf_reply_at(holders, i)),
+                        (size_t)hf_reply_int(hf_reply_at(holders, i + 1)),
+                        hf_reply_int(hf_reply_at(holders, i + 2)), s->opts->arg);
+    s->looked_at = (size_t)hf_reply_int(hf_reply_at(answer->reply, 4));
     (void)snprintf(s->phase, WORD_SIZE, "%s",
                    hf_reply_text(hf_reply_at(answer->reply, 2)));
     (void)snprintf(s->cursor, WORD_SIZE, "%s",
@@ -39,27 +61,56 @@ static hf_err read_slice(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-hf_err hf_admin_audit(hf_admin *admin, const char *name, bool idle, hf_audit_cb cb,
-                      void *arg, size_t *found)
+static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script *script,
+                        slice *s)
 {
+    hf_args args;
+    int64_t not_after = 0; /* what writes nothing may come late */
+    uint64_t until_ns = hf_admin_until(admin);
+    hf_err err = s->opts->fix ? hf_admin_not_after(admin, until_ns, &not_after) : HF_OK;
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 5, 1))
+        return HF_NOMEM;
+    hf_args_text(&args, s->phase);
+    hf_args_text(&args, s->cursor);
+    hf_args_flag(&args, s->opts->idle);
+    hf_args_flag(&args, s->opts->fix);
+    hf_args_int(&args, not_after);
+    const hf_ask ask = {
+        .script = script, .queue = queue, .args = &args, .read = read_slice, .out = s};
+    err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err;
+}
+
+hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *opts,
+                      size_t *found)
+{
+    static const hf_audit_opts none = {.idle = false};
+    const hf_script *const scripts[] = {&hf_lua_queue_audit_keys,
+                                        &hf_lua_queue_audit_jobs};
     hf_queue queue;
-    slice s = {.phase = "schedule", .cursor = "0", .cb = cb, .arg = arg, .found = found};
+    slice s = {.opts = opts != NULL ? opts : &none, .found = found};
+    size_t done = 0, total = 0;
+    bool more = true;
     *found = 0;
     hf_err err = hf_admin_queue(admin, name, &queue);
-    while (err == HF_OK && s.phase[0] != '\0') {
-        hf_args args;
-        if (!hf_args_init(&args, 3, 0))
-            return HF_NOMEM;
-        hf_args_text(&args, s.phase);
-        hf_args_text(&args, s.cursor);
-        hf_args_flag(&args, idle);
-        const hf_ask ask = {.script = &hf_lua_queue_audit,
-                            .queue = &queue,
-                            .args = &args,
-                            .read = read_slice,
-                            .out = &s};
-        err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-        hf_args_done(&args);
+    for (size_t i = 0; err == HF_OK && more && i < HF_COUNT(scripts); i++) {
+        (void)snprintf(s.phase, WORD_SIZE, "%s", "");
+        (void)snprintf(s.cursor, WORD_SIZE, "%s", "0");
+        do {
+            err = ask_slice(admin, &queue, scripts[i], &s);
+            if (err != HF_OK)
+                break;
+            if (total == 0 && i == 0) /* the first answer */
+                total = s.looked_at;
+            else
+                done += s.looked_at;
+            if (s.opts->progress != NULL)
+                more = s.opts->progress(done, total, s.opts->arg);
+        } while (more && s.phase[0] != '\0' && strcmp(s.phase, "stop") != 0);
+        more = more && strcmp(s.phase, "stop") != 0;
     }
     return err;
 }

@@ -27,6 +27,8 @@ struct hf_admin {
 typedef struct hf_ask {
     const hf_script *script; /* NULL: a command */
     const hf_queue *queue;   /* whose prefix is the key of a script */
+    const hf_bytes *keys;    /* of a script that has others; NULL: the queue's */
+    size_t n_keys;
     const hf_args *args;
     bool once;   /* never again after it may have been executed */
     bool *doubt; /* set when it was made again after it may have been executed; or NULL */

@@ -38,6 +38,13 @@ static long long number(const char *text, const char *name, long long otherwise)
     return value == NULL ? otherwise : strtoll(value, NULL, 10);
 }
 
+static bool is_error(const char *text, const char *name)
+{
+    size_t len = 0;
+    const char *value = find(text, name, &len);
+    return value != NULL && len == 3 && strncmp(value, "err", 3) == 0;
+}
+
 /* INFO does not tell the save points. That a snapshot was made, loaded or begun tells
  * that there are some; a server that has not come to its first one is taken to have none.
  */
@@ -60,6 +67,10 @@ void hf_info_parse(const char *text, hf_server_info *out)
     out->aof = number(text, "aof_enabled", 0) != 0;
     out->rdb = makes_snapshots(text);
     out->loading = number(text, "loading", 0) != 0;
+    out->aof_failed = is_error(text, "aof_last_write_status");
+    out->rdb_failed = is_error(text, "rdb_last_bgsave_status");
+    out->used_memory = number(text, "used_memory", 0);
+    out->maxmemory = number(text, "maxmemory", 0);
 }
 
 bool hf_info_new_enough(const char *version)

@@ -67,10 +67,6 @@ typedef struct hf_job_info {
     char error[HF_ERROR_MAX + 1]; /* the last one, or "" */
 } hf_job_info;
 
-/* One thing that the audit found: the invariant (1 to 10, see docs/design.md), the id or
- * key, and a sentence. All borrowed until the callback returns. */
-typedef void (*hf_audit_cb)(int invariant, const char *id, const char *text, void *arg);
-
 /* Called for each job of a list; borrowed until it returns. */
 typedef void (*hf_job_cb)(const hf_job_info *info, void *arg);
 
@@ -232,11 +228,60 @@ typedef struct hf_job_why {
 HF_API HF_MUSTCHECK hf_err hf_admin_why(hf_admin *admin, const char *queue,
                                         const char *id, hf_job_why *out);
 
-/* Checks the invariants over one whole queue, in slices, while it is used. *found counts
- * the findings; cb may be NULL. `idle`: nothing works on it now, so what remains is
- * checked as well (I9). */
-HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue, bool idle,
-                                          hf_audit_cb cb, void *arg, size_t *found);
+/* ---- the audit ---- */
+
+/* One thing that is not as it should be. All text is borrowed until the callback returns.
+ */
+typedef struct hf_finding {
+    const char *check;  /* what kind of thing: a word of docs/operating.md */
+    int invariant;      /* 1 to 10, see docs/design.md; 0: none of them */
+    const char *id;     /* a job's, or a key */
+    const char *text;   /* what is wrong with it: a sentence that begins with its verb */
+    const char *repair; /* what would be done, was done, or has to be done by hand */
+    bool by_hand;       /* nothing is done about it: it is not safe, or cannot be known */
+    bool repaired;      /* it was put right */
+} hf_finding;
+typedef void (*hf_audit_cb)(const hf_finding *finding, void *arg);
+
+/* Who has locks of running jobs, how many, and until when at the latest. May be called
+ * several times for one worker: the numbers add up. */
+typedef void (*hf_holder_cb)(const char *worker, size_t jobs, int64_t until_ms,
+                             void *arg);
+
+typedef struct hf_audit_opts {
+    bool idle;      /* nothing works on it now, so what remains is checked as well (I9) */
+    bool fix;       /* put right what is safe; else nothing at all is written */
+    hf_audit_cb cb; /* the callbacks may be NULL */
+    hf_holder_cb holder;
+    hf_progress_cb progress; /* in ids looked at */
+    void *arg;
+} hf_audit_opts;
+
+/* Checks the invariants over one whole queue, in slices, while it is used: each id is
+ * judged, and put right, at one instant, by one script. opts NULL: all zero. *found
+ * counts the findings. One repair may bring another thing to light: call it again. Keys
+ * of the wrong type are told, and end the audit of this queue. */
+HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue,
+                                          const hf_audit_opts *opts, size_t *found);
+
+/* The names of queues that have keys and are not registered, so that no tool finds them;
+ * fix: they are registered now. What is no name of a queue is told as well, and left.
+ * Sorted; *names is one allocation, owned: end it with free(). Reads the whole Redis. */
+HF_API HF_MUSTCHECK hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names,
+                                                 size_t *n);
+
+/* Takes a worker that went silent off the list. HF_GONE: it is not silent, or not there.
+ */
+HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker);
+
+/* Redis's clock against this host's, and how far away it is: the shortest of five round
+ * trips. */
+typedef struct hf_round_trip {
+    int64_t took_us;
+    int64_t ahead_us; /* Redis's clock is ahead by so much, give or take unsure_us */
+    int64_t unsure_us;
+} hf_round_trip;
+HF_API HF_MUSTCHECK hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out);
 
 /* Waits until the job is not queued or running any more, at most deadline_ms (0: for
  * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_CANCEL: it was

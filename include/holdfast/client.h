@@ -38,7 +38,10 @@ typedef struct hf_server_info {
     bool aof, rdb; /* whether it persists by an append-only file; by snapshots, of which
                       INFO shows only those that were made, loaded or begun */
     bool loading;
-    int64_t client_id; /* of this connection */
+    bool aof_failed, rdb_failed;    /* the last write of the file failed: Redis may refuse
+                                       writes (MISCONF) */
+    int64_t used_memory, maxmemory; /* bytes; maxmemory 0: no limit, or not told */
+    int64_t client_id;              /* of this connection */
 } hf_server_info;
 
 /* The client became ready (err is HF_OK), or is not ready any more / could not become so,

@@ -193,6 +193,7 @@ static void a_record_that_cannot_be_read_is_shown_as_far_as_it_goes(void **state
     assert_int_equal(info.payload_len, 7);
     assert_memory_equal(payload, "rubbish", 7);
     free(payload);
+    rig.broken = true;
 }
 
 /* ---- lists ---- */
@@ -305,6 +306,8 @@ static void a_dead_job_runs_again_as_if_it_were_new(void **state)
     assert_int_equal(info.state, HF_STATE_READY);
     assert_int_equal(info.attempts, 0);
     assert_int_equal(info.payload_len, 7);
+    assert_true(hf_rig_claim(&rig, "w", 10, 0) > 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:dead"), 1);
 }
 
 static void all_that_are_dead_come_back_in_slices(void **state)

@@ -1,5 +1,5 @@
 /* test_audit.c - a queue that is broken by hand: the audit names the invariant and the
- * id. */
+ * id, and writes nothing. (What it puts right is in test_repair.c.) */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,14 +19,16 @@ static hf_admin *admin;
 static finding findings[FINDINGS];
 static size_t n_findings;
 
-static void on_finding(int invariant, const char *id, const char *text, void *arg)
+static void on_finding(const hf_finding *given, void *arg)
 {
     (void)arg;
+    assert_false(given->repaired);
+    assert_true(given->check[0] != '\0' && given->repair[0] != '\0');
     if (n_findings < FINDINGS) {
         finding *f = &findings[n_findings];
-        f->invariant = invariant;
-        (void)snprintf(f->id, sizeof f->id, "%s", id);
-        (void)snprintf(f->text, sizeof f->text, "%s", text);
+        f->invariant = given->invariant;
+        (void)snprintf(f->id, sizeof f->id, "%s", given->id);
+        (void)snprintf(f->text, sizeof f->text, "%s", given->text);
     }
     n_findings++;
 }
@@ -35,9 +37,12 @@ static size_t audit(bool idle)
 {
     size_t found;
     n_findings = 0;
-    hf_err err = hf_admin_audit(admin, "q", idle, on_finding, NULL, &found);
+    long long writes = hf_rig_writes(&rig);
+    hf_err err = hf_admin_audit(admin, "q",
+                                &(hf_audit_opts){.idle = idle, .cb = on_finding}, &found);
     if (err != HF_OK)
         fail_msg("audit: %s", hf_admin_detail(admin));
+    assert_int_equal(hf_rig_writes(&rig), writes);
     assert_int_equal(found, n_findings);
     return found;
 }
@@ -71,12 +76,11 @@ static void a_queue_in_use_is_clean(void **state)
 {
     (void)state;
     fill();
-    assert_int_equal(hf_admin_audit(admin, "q", false, NULL, NULL, &n_findings), HF_OK);
+    const hf_audit_opts idle = {.idle = true};
+    assert_int_equal(hf_admin_audit(admin, "q", NULL, &n_findings), HF_OK);
     assert_int_equal(n_findings, 0);
-    assert_int_equal(hf_admin_audit(admin, "never used", false, NULL, NULL, &n_findings),
-                     HF_INVALID);
-    assert_int_equal(hf_admin_audit(admin, "never.used", true, NULL, NULL, &n_findings),
-                     HF_OK);
+    assert_int_equal(hf_admin_audit(admin, "never used", NULL, &n_findings), HF_INVALID);
+    assert_int_equal(hf_admin_audit(admin, "never.used", &idle, &n_findings), HF_OK);
     assert_int_equal(n_findings, 0);
 }
 
@@ -112,6 +116,20 @@ static void i1_a_record_without_a_job_is_found(void **state)
     fill();
     BREAK("HSET hf:{q}:jobs nobody x");
     assert_one(false, 1, "nobody", "in no set");
+}
+
+static void i1_a_record_that_cannot_be_read_is_found(void **state)
+{
+    static const char *const records[] = {"", "x", "{\"v\":1}", "[1]\nx", "{v\nx"};
+    static const char *const ids[] = {"waits", "runs", "dead"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(records) * HF_COUNT(ids); i++) {
+        const char *id = ids[i % HF_COUNT(ids)];
+        BREAK("FLUSHALL");
+        fill();
+        BREAK("HSET hf:{q}:jobs %s %s", id, records[i / HF_COUNT(ids)]);
+        assert_one(false, 1, id, "cannot be read");
+    }
 }
 
 static void i3_a_lock_that_names_no_holder_is_found(void **state)
@@ -223,7 +241,7 @@ static void a_long_queue_is_looked_at_to_its_end(void **state)
     assert_int_equal(audit(false), 0);
     BREAK("HDEL hf:{q}:jobs %s", ids[MANY - 1]);
     assert_one(false, 1, ids[MANY - 1], "no record");
-    BREAK("HSET hf:{q}:jobs %s x", ids[MANY - 1]);
+    BREAK("HSET hf:{q}:jobs %s %s", ids[MANY - 1], "{\"v\":1}\n");
     BREAK("DEL hf:{q}:lock:%s", ids[HF_CLAIM_MAX - 1]);
     assert_one(false, 5, ids[HF_CLAIM_MAX - 1], "no lock");
 }
@@ -255,6 +273,7 @@ int main(void)
         TEST(i1_a_job_in_two_sets_is_found),
         TEST(i1_a_job_without_a_record_is_found),
         TEST(i1_a_record_without_a_job_is_found),
+        TEST(i1_a_record_that_cannot_be_read_is_found),
         TEST(i3_a_lock_that_names_no_holder_is_found),
         TEST(i5_a_lock_of_a_job_that_does_not_run_is_found),
         TEST(i5_a_lock_that_ends_at_another_time_than_its_score_is_found),

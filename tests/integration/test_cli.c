@@ -489,7 +489,7 @@ static void atomic_refuses_a_second_block_before_anything_is_sent(void **state)
 static void doctor_is_quiet_about_a_sound_queue_and_names_what_is_wrong(void **state)
 {
     (void)state;
-    assert_run("enqueue t @ --id sound", 0);
+    assert_run("enqueue t @ --id sound --in 1h", 0);
     assert_run("doctor @", 0);
     hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs sound");
     assert_run("doctor @", 1);

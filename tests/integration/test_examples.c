@@ -210,7 +210,9 @@ static void jobs_from_python_are_as_good_as_any(void **state)
     (void)snprintf(first, sizeof first, "%.26s", text);
     (void)snprintf(second, sizeof second, "%.26s", text + 27);
     assert_true(strcmp(first, second) < 0);
-    assert_int_equal(RUN(HF_TEST_COMMAND, "doctor"), 0);
+    assert_int_equal(RUN(HF_TEST_COMMAND, "doctor"), 1);
+    assert_printed("no live worker serves it, and 2 jobs are due");
+    assert_printed("1 finding");
     assert_int_equal(RUN(HF_TEST_COMMAND, "queue", "list"), 0);
     assert_printed("default");
     assert_int_equal(RUN(HF_TEST_COMMAND, "job", "show", second, "--payload"), 0);

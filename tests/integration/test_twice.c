@@ -302,11 +302,60 @@ static const sending table[] = {
      .first = "-3 T",
      .second = "-3 T",
      .reads = true},
-    {.what = "audit",
-     .script = &hf_lua_queue_audit,
-     .args = {"running", "0", "0"},
-     .first = "0 T dead 0 {}",
-     .second = "0 T dead 0 {}",
+    {.what = "audit of jobs",
+     .script = &hf_lua_queue_audit_jobs,
+     .args = {"running", "0", "0", "0", "0"},
+     .first = "0 T dead 0 2 {} {w1 2 T}",
+     .second = "0 T dead 0 2 {} {w1 2 T}",
+     .reads = true},
+    {.what = "audit of jobs that repairs",
+     .script = &hf_lua_queue_audit_jobs,
+     .args = {"jobs", "0", "0", "1", "$T"},
+     .not_after = 5,
+     .first = "0 T  0 8 {orphan 1 stray has a record and is in no set it goes to `dead` "
+              "with the reason `orphan` 2} {}",
+     .second = "0 T  0 8 {} {}"},
+    {.what = "audit of keys",
+     .script = &hf_lua_queue_audit_keys,
+     .args = {"", "0", "0", "0", "0"},
+     .first = "0 T crashes 0 15 {} {}",
+     .second = "0 T crashes 0 15 {} {}",
+     .reads = true},
+    {.what = "audit of keys that repairs",
+     .script = &hf_lua_queue_audit_keys,
+     .args = {"crashes", "0", "0", "1", "$T"},
+     .not_after = 5,
+     .first =
+         "0 T cancel 0 0 {mark 9 stray has left a mark in `crashes` it is removed 2} "
+         "{}",
+     .second = "0 T cancel 0 0 {} {}"},
+    {.what = "registry",
+     .script = &hf_lua_queue_registry,
+     .keys = {"hf:queues"},
+     .args = {"hf", "0", "0", "0"},
+     .first = "0 T 0 {q}",
+     .second = "0 T 0 {q}",
+     .reads = true},
+    {.what = "registry that repairs",
+     .script = &hf_lua_queue_registry,
+     .keys = {"hf:queues"},
+     .args = {"hf", "0", "1", "$T"},
+     .not_after = 4,
+     .first = "0 T 0 {q}",
+     .second = "0 T 0 {}"},
+    {.what = "forget",
+     .script = &hf_lua_queue_forget,
+     .keys = {"hf:workers", "hf:worker:gone"},
+     .args = {"gone", "$T"},
+     .not_after = 2,
+     .first = "0 T 1",
+     .second = "0 T 0"},
+    {.what = "forget of one that lives",
+     .script = &hf_lua_queue_forget,
+     .keys = {"hf:workers", "hf:worker:w0"},
+     .args = {"w0", "$T"},
+     .first = "0 T 0",
+     .second = "0 T 0",
      .reads = true},
 };
 
@@ -337,9 +386,9 @@ static const char *expand(const char *arg, bool late, char *out, size_t size)
 static redisReply *send_script(const hf_script *script, const char *const keys[2],
                                const char *const *args, bool late)
 {
-    bool two = keys[0] != NULL;
+    bool two = keys[1] != NULL;
     const char *argv[5 + ARGS_MAX] = {"EVAL", (const char *)script->text, two ? "2" : "1",
-                                      two ? keys[0] : PREFIX, keys[1]};
+                                      keys[0] != NULL ? keys[0] : PREFIX, keys[1]};
     size_t lens[5 + ARGS_MAX] = {4, script->len};
     char times[ARGS_MAX][24];
     int n = two ? 5 : 4;
@@ -398,6 +447,9 @@ static void prepare(void)
     (void)hf_fixture_command(&redis, "ZPOPMIN %s", PREFIX "wake");
     (void)hf_fixture_command(&redis, "ZADD hf:workers 1 w0");
     (void)hf_fixture_command(&redis, "SET hf:worker:w0 {}");
+    (void)hf_fixture_command(&redis, "ZADD hf:workers 1 gone");
+    (void)hf_fixture_command(&redis, "HSET %s stray %s", PREFIX "jobs", RECORD);
+    (void)hf_fixture_command(&redis, "HSET %s stray 1", PREFIX "crashes");
 }
 
 /* ---- the tests ---- */

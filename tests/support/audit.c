@@ -7,10 +7,10 @@
 #include "holdfast/admin.h"
 #include "tests/support/eventually.h"
 
-static void on_finding(int invariant, const char *id, const char *text, void *arg)
+static void on_finding(const hf_finding *f, void *arg)
 {
-    (void)fprintf(stderr, "audit of %s: I%d %s: %s\n", (const char *)arg, invariant, id,
-                  text);
+    (void)fprintf(stderr, "audit of %s: I%d %s: %s\n", (const char *)arg, f->invariant,
+                  f->id, f->text);
 }
 
 void hf_test_audit(hf_fixture *redis, bool idle)
@@ -26,7 +26,9 @@ void hf_test_audit(hf_fixture *redis, bool idle)
     assert_int_equal(hf_admin_queues(admin, &names, &n), HF_OK);
     for (size_t i = 0; i < n; i++) {
         found = 0;
-        err = hf_admin_audit(admin, names[i], idle, on_finding, names[i], &found);
+        err = hf_admin_audit(
+            admin, names[i],
+            &(hf_audit_opts){.idle = idle, .cb = on_finding, .arg = names[i]}, &found);
         if (err != HF_OK)
             fail_msg("audit of %s: %s", names[i], hf_admin_detail(admin));
         all += found;

@@ -108,6 +108,9 @@ void hf_rig_begin(hf_rig *rig);
 void hf_rig_on_answer(const hf_answer *answer, void *rig);
 hf_err hf_rig_end(hf_rig *rig, hf_err sent);
 
+/* How often the data of this Redis have been changed, ever. */
+long long hf_rig_writes(hf_rig *rig);
+
 /* Fails the test with what an audit of the queue finds. */
 void hf_rig_audit(hf_rig *rig, bool idle);
 

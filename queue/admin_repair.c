@@ -1,0 +1,197 @@
+/* admin_repair.c - what is outside of the queues: names that the registry lacks, workers
+ * that went without a word, and how far away Redis is. */
+#include "holdfast/admin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "queue/ask.h"
+#include "queue/keys.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+
+enum { CURSOR_SIZE = 32, ROUND_TRIPS = 5, NAMES_BYTES = 16 << 20 };
+
+/* ---- names that are not registered ---- */
+
+typedef struct strays {
+    char cursor[CURSOR_SIZE];
+    hf_buf text; /* one after the other, each ended by NUL */
+    size_t n;
+} strays;
+
+static hf_err read_strays(const hf_answer *answer, void *out)
+{
+    strays *s = out;
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 4, &now_ms);
+    if (err != HF_OK)
+        return err;
+    (void)snprintf(s->cursor, CURSOR_SIZE, "%s",
+                   hf_reply_text(hf_reply_at(answer->reply, 2)));
+    const hf_reply *names = hf_reply_at(answer->reply, 3);
+    for (size_t i = 0; i < hf_reply_len(names); i++, s->n++) {
+        const char *name = hf_reply_text(hf_reply_at(names, i));
+        hf_buf_add(&s->text, name, strlen(name) + 1);
+    }
+    return hf_buf_err(&s->text);
+}
+
+static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
+{
+    hf_args args;
+    char key[HF_KEY_SIZE];
+    int64_t not_after = 0;
+    uint64_t until_ns = hf_admin_until(admin);
+    hf_err err = fix ? hf_admin_not_after(admin, until_ns, &not_after) : HF_OK;
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 4, 1))
+        return HF_NOMEM;
+    hf_key_queues(key, admin->ns);
+    hf_args_text(&args, admin->ns);
+    hf_args_text(&args, s->cursor);
+    hf_args_flag(&args, fix);
+    hf_args_int(&args, not_after);
+    const hf_bytes keys = {key, strlen(key)};
+    const hf_ask ask = {.script = &hf_lua_queue_registry,
+                        .keys = &keys,
+                        .n_keys = 1,
+                        .args = &args,
+                        .read = read_strays,
+                        .out = s};
+    err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorted, each once: the pointers, then the text, in one allocation. */
+static hf_err pack(const strays *s, char ***names, size_t *n)
+{
+    char **at = malloc(s->n * sizeof *at + s->text.len + 1);
+    if (at == NULL)
+        return HF_NOMEM;
+    char *text = (char *)(at + s->n);
+    if (s->text.len > 0)
+        memcpy(text, s->text.data, s->text.len);
+    for (size_t i = 0; i < s->n; i++, text += strlen(text) + 1)
+        at[i] = text;
+    qsort(at, s->n, sizeof *at, by_name);
+    *n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        if (*n == 0 || strcmp(at[*n - 1], at[i]) != 0)
+            at[(*n)++] = at[i];
+    }
+    *names = at;
+    return HF_OK;
+}
+
+hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n)
+{
+    strays s = {.cursor = "0"};
+    hf_buf_init(&s.text, NAMES_BYTES);
+    hf_err err;
+    do
+        err = ask_strays(admin, fix, &s);
+    while (err == HF_OK && strcmp(s.cursor, "0") != 0);
+    if (err == HF_OK)
+        err = pack(&s, names, n);
+    hf_buf_done(&s.text);
+    return err;
+}
+
+/* ---- workers ---- */
+
+static hf_err read_forgotten(const hf_answer *answer, void *out)
+{
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    if (err == HF_OK)
+        *(bool *)out = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
+    return err;
+}
+
+hf_err hf_admin_forget(hf_admin *admin, const char *worker)
+{
+    hf_args args;
+    int64_t not_after;
+    bool forgotten = false;
+    char registry[HF_KEY_SIZE], key[HF_KEY_SIZE];
+    uint64_t until_ns = hf_admin_until(admin);
+    if (strlen(worker) >= HF_WORKER_ID_SIZE)
+        return hf_admin_fail(admin, HF_INVALID, "expected a worker's id, found '%.120s'",
+                             worker);
+    hf_err err = hf_admin_not_after(admin, until_ns, &not_after);
+    if (err != HF_OK)
+        return err;
+    if (!hf_args_init(&args, 2, 1))
+        return HF_NOMEM;
+    hf_key_workers(registry, admin->ns);
+    hf_key_worker(key, admin->ns, worker);
+    const hf_bytes keys[] = {{registry, strlen(registry)}, {key, strlen(key)}};
+    hf_args_text(&args, worker);
+    hf_args_int(&args, not_after);
+    const hf_ask ask = {.script = &hf_lua_queue_forget,
+                        .keys = keys,
+                        .n_keys = HF_COUNT(keys),
+                        .args = &args,
+                        .read = read_forgotten,
+                        .out = &forgotten};
+    err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err != HF_OK || forgotten ? err
+                                     : hf_admin_fail(admin, HF_GONE, "it is not silent");
+}
+
+/* ---- the clock ---- */
+
+typedef struct trip {
+    uint64_t sent_ns, read_ns;
+    int64_t wall_us;  /* this host's clock when it was read */
+    int64_t redis_us; /* Redis's */
+} trip;
+
+static hf_err read_trip(const hf_answer *answer, void *out)
+{
+    trip *t = out;
+    t->read_ns = hf_boot_ns();
+    t->wall_us = hf_wall_us();
+    t->sent_ns = answer->sent_ns;
+    if (hf_reply_len(answer->reply) != 2)
+        return HF_PROTO;
+    t->redis_us = hf_reply_int(hf_reply_at(answer->reply, 0)) * 1000000 +
+                  hf_reply_int(hf_reply_at(answer->reply, 1));
+    return HF_OK;
+}
+
+hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out)
+{
+    hf_args args;
+    trip t;
+    if (!hf_args_init(&args, 1, 0))
+        return HF_NOMEM;
+    hf_args_text(&args, "TIME");
+    const hf_ask ask = {.args = &args, .read = read_trip, .out = &t};
+    hf_err err = HF_OK;
+    for (int i = 0; i < ROUND_TRIPS && err == HF_OK; i++) {
+        err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+        int64_t took_us = (int64_t)((t.read_ns - t.sent_ns) / 1000);
+        if (err != HF_OK || (i > 0 && took_us >= out->took_us))
+            continue;
+        /* It said the time somewhere on the way; half-way is at most half of it wrong. */
+        *out = (hf_round_trip){.took_us = took_us,
+                               .ahead_us = t.redis_us - (t.wall_us - took_us / 2),
+                               .unsure_us = took_us / 2 + 1};
+    }
+    hf_args_done(&args);
+    return err;
+}

@@ -1,0 +1,191 @@
+-- Audit: every id in the three sets, its lock and its record. See audit_prelude.lua.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  phase       '' at the start, then what the answer before said
+--  ARGV[2]  cursor      '0' at the start of a phase
+--  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
+--  ARGV[4]  fix         1: put right what is safe; 0: nothing is written
+--  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
+--  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
+--           {holder, jobs, until, ...}} | {LATE, now}; phase and cursor are those to ask for
+--           next, phase '' at the end. how: 0 by hand, 1 would be repaired, 2 repaired; holder,
+--           jobs, until: who has the locks of this slice, ms. Sent twice: what was put right is
+--           not found again.
+if late(ARGV[5]) then
+  return { LATE, now }
+end
+local SETS = { 'schedule', 'running', 'dead' }
+local FOLLOWS = { schedule = 'running', running = 'dead', dead = 'jobs', jobs = '' }
+local LAST_FENCE = 9007199254740991 -- Lua counts no further
+local m = read_meta()
+phase = phase == '' and 'schedule' or phase
+
+local function readable(record)
+  local nl = string.find(record, '\n', 1, true)
+  local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
+  return ok and type(head) == 'table' and head.v ~= nil
+end
+
+-- What cannot be read becomes a part of the payload, so that nothing of it is lost.
+local function to_dead(id, record, reason, text)
+  call('ZREM', SCHEDULE, id)
+  call('ZREM', RUNNING, id)
+  bury(id, readable(record) and record or '\n' .. record, reason, text, false)
+end
+
+-- It stays where somebody may have it; else where it runs again; else it is dead.
+local function check_sets(id, scores, lock)
+  local names, keeps = {}, 'dead'
+  for _, set in ipairs(SETS) do
+    names[#names + 1] = scores[set] and '`' .. set .. '`'
+  end
+  if scores.running and (lock or scores.running > now and anybody_lives()) then
+    keeps = 'running'
+  elseif scores.schedule then
+    keeps = 'schedule'
+  end
+  report('sets', 1, id, 'is in ' .. concat(names, ' and in '), 'it stays in `' .. keeps .. '`',
+    function()
+      for set in pairs(scores) do
+        if set ~= keeps then
+          call('ZREM', P .. set, id)
+        end
+      end
+    end)
+end
+
+local function check_no_record(id, lock)
+  local text = 'is in `' .. phase .. '` and has no record'
+  if phase == 'running' and lock then
+    report('record', 1, id, text, 'wait: its holder ends it; what it leaves, the next claim buries')
+  elseif phase == 'dead' then
+    report('record', 1, id, text, 'it is removed', function()
+      call('ZREM', DEAD, id)
+      clear_marks({ id })
+    end)
+  else
+    report('record', 1, id, text, 'it goes to `dead` with the reason `record`', function()
+      to_dead(id, '', 'record', 'its record was missing')
+    end)
+  end
+end
+
+-- Its holder may not have noticed yet, so a live one keeps the time that the score gives it.
+local function check_no_lock(id, ends)
+  local text = string.format('runs until %.0f, but has no lock', ends)
+  if call('EXISTS', LOCK .. id) == 1 then
+    report('type', 5, id, 'its lock is no text', 'DEL ' .. LOCK .. id .. '; it is taken over then')
+  elseif anybody_lives() then
+    report('lock', 5, id, text, 'wait: a worker may have it until then; then it is taken over')
+  else
+    report('lock', 5, id, text, 'its lease ends now, and it is taken over', function()
+      call('ZADD', RUNNING, 'XX', now, id)
+    end)
+  end
+end
+
+local function check_fence(id, fence)
+  if not fence then
+    report('lock', 3, id, 'its lock names no holder, so no stale token could be told from it',
+      'wait: nobody can renew it; when it ends, the job is taken over')
+  elseif tonumber(fence) > LAST_FENCE then
+    report('fence', 6, id, 'its fence ' .. fence .. ' is none that was ever given out',
+      'wait: when its lock ends, the job is taken over with one that is')
+  elseif tonumber(fence) > m.fence then
+    report('fence', 6, id, 'its fence is above the last one that was given out',
+      'the fence of the queue is raised to it', function()
+        m.fence = tonumber(fence)
+        call('HSET', META, 'fence', fence)
+      end)
+  end
+end
+
+local function check_lock(id, ends, lock)
+  local holder, fence = string.match(lock, '^([%w%._:-]+):(%d+)$')
+  local left, of = call('PTTL', LOCK .. id), holders[holder or ''] or { 0, 0 }
+  holders[holder or ''] = { of[1] + 1, math.max(of[2], ends) }
+  check_fence(id, fence)
+  if left == -1 then
+    report('lock', 5, id, 'its lock has no end', 'it ends when its score says', function()
+      call('PEXPIREAT', LOCK .. id, string.format('%.0f', ends))
+    end)
+  elseif left >= 0 and math.abs(now + left - ends) > 50 then
+    report('lock', 5, id,
+      string.format('its lock ends %.0f ms after its score says', now + left - ends),
+      'its score follows the lock', function()
+        call('ZADD', RUNNING, 'XX', now + left, id)
+      end)
+  end
+end
+
+-- scores: of this id, in each set where it is. A job is told of in the first of them.
+local function check_member(id, scores, lock)
+  local last = scores.dead and 'dead' or scores.running and 'running' or 'schedule'
+  if phase ~= last and not (phase == 'running' and scores.schedule) then
+    return check_sets(id, scores, lock)
+  end
+  if call('HEXISTS', JOBS, id) == 0 then
+    check_no_record(id, lock)
+  elseif phase == 'running' and lock then
+    check_lock(id, scores.running, lock)
+  elseif phase == 'running' and scores.running > now + 50 then
+    check_no_lock(id, scores.running)
+  end
+  if phase == 'running' and idle then
+    report('left', 9, id, 'is still in `running`', 'look who has it: holdfast job show ' .. id)
+  end
+end
+
+local function check_members(page)
+  local ids, own, keys, all = {}, {}, {}, {}
+  for i = 1, #page, 2 do
+    if not own[page[i]] then -- a scan may name one twice
+      ids[#ids + 1], keys[#keys + 1] = page[i], LOCK .. page[i]
+      own[page[i]] = tonumber(page[i + 1])
+    end
+  end
+  for _, set in ipairs(SETS) do
+    all[set] = set == phase and own or scores_in(P .. set, ids)
+  end
+  local locks = #ids > 0 and call('MGET', unpack(keys)) or {}
+  for k, id in ipairs(ids) do
+    check_member(id, { schedule = all.schedule[id], running = all.running[id],
+      dead = all.dead[id] }, locks[k])
+  end
+  return #ids
+end
+
+local function check_records(page)
+  local ids, records = {}, {}
+  for i = 1, #page, 2 do
+    ids[#ids + 1] = not records[page[i]] and page[i] or nil
+    records[page[i]] = page[i + 1]
+  end
+  local waits, runs, dead =
+    scores_in(SCHEDULE, ids), scores_in(RUNNING, ids), scores_in(DEAD, ids)
+  for _, id in ipairs(ids) do
+    local record = records[id]
+    if not waits[id] and not runs[id] and not dead[id] then
+      report('orphan', 1, id, 'has a record and is in no set',
+        'it goes to `dead` with the reason `orphan`', function()
+          to_dead(id, record, 'orphan', 'its record was in no set')
+        end)
+    elseif not readable(record) and runs[id] then
+      report('record', 1, id, 'its record cannot be read', 'wait: the next claim buries it')
+    elseif not readable(record) then
+      report('record', 1, id, 'its record cannot be read',
+        'it goes to `dead` with the reason `record`', function()
+          to_dead(id, record, 'record', 'its record could not be read')
+        end)
+    end
+  end
+  return #ids
+end
+
+local whole, count_of = phase == 'jobs', 250
+if whole and m.big then
+  count_of = 10 -- a page of records brings their payloads
+end
+local page = call(whole and 'HSCAN' or 'ZSCAN', P .. phase, cursor, 'COUNT', count_of)
+local n = (whole and check_records or check_members)(page[2])
+return looked_at(n, page[1] ~= '0' and page[1], FOLLOWS[phase])

@@ -1,0 +1,155 @@
+-- Audit: what a queue has beside its jobs: that its keys can be used at all, what was left
+-- behind, the baton. See audit_prelude.lua. Comes before audit_jobs.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  phase       '' at the start, then what the answer before said
+--  ARGV[2]  cursor      '0' at the start of a phase
+--  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
+--  ARGV[4]  fix         1: put right what is safe; 0: nothing is written
+--  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
+--  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
+--           {}} | {LATE, now}; phase and cursor are those to ask for next, phase '' at the end,
+--           `stop` when nothing else can be asked of this queue. The first looked at is how many
+--           ids there are. how: 0 by hand, 1 would be repaired, 2 repaired. Sent twice: what was
+--           put right is not found again.
+if late(ARGV[5]) then
+  return { LATE, now }
+end
+local FOLLOWS = { crashes = 'cancel', cancel = 'keys', keys = 'rest' }
+local TYPES = {
+  schedule = 'zset', running = 'zset', dead = 'zset', jobs = 'hash', crashes = 'hash',
+  cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset',
+}
+local NUMBERS = {
+  'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'promised', 'fence', 'calm',
+}
+local ENDS = { seen = 86400000, last = 3600000, ended = 60000, purged = 60000 } -- at most, ms
+local LOCK_MS = 10000
+
+-- Any other script would break off at these.
+local function check_types()
+  for name, expected in pairs(TYPES) do
+    local is = call('TYPE', P .. name).ok
+    if is ~= 'none' and is ~= expected then
+      report('type', 9, P .. name, 'is a ' .. is .. ', expected a ' .. expected,
+        'see what it holds, then RENAME or DEL it; nothing works on this queue until then')
+    end
+  end
+  for k, value in ipairs(#found == 0 and call('HMGET', META, unpack(NUMBERS)) or {}) do
+    if value and not tonumber(value) then
+      report('type', 9, META, '`' .. NUMBERS[k] .. '` is no number',
+        'HSET it right or HDEL it; nothing works on this queue until then')
+    end
+  end
+end
+
+local function check_marks(ids)
+  local runs = scores_in(RUNNING, ids)
+  local waits = phase == 'crashes' and scores_in(SCHEDULE, ids) or {}
+  for _, id in ipairs(ids) do
+    if not runs[id] and not waits[id] then
+      report('mark', 9, id, 'has left a mark in `' .. phase .. '`', 'it is removed', function()
+        call('HDEL', P .. phase, id)
+      end)
+    end
+  end
+end
+
+-- A lock of an id that does not run. Only its holder, if that lives, could mean it.
+local function check_lock(key, id)
+  local set = call('ZSCORE', SCHEDULE, id) and 'schedule' or call('ZSCORE', DEAD, id) and 'dead'
+  local text = set and 'is locked, but in `' .. set .. '`' or 'is locked, but is no job'
+  local lock, left = call('TYPE', key).ok == 'string' and call('GET', key) or '', call('PTTL', key)
+  local holder = string.match(lock, '^(.+):%d+$')
+  local alive = tonumber(holder and call('ZSCORE', WORKERS, holder) or 0) > now
+  if not alive then
+    report('lock', 5, id, text, 'its lock is removed: its holder is gone', function()
+      call('DEL', key)
+    end)
+  elseif left == -1 then
+    report('lock', 5, id, text .. ', without an end', 'its lock gets an end', function()
+      call('PEXPIRE', key, LOCK_MS)
+    end)
+  else
+    report('lock', 5, id, text, 'wait: ' .. holder .. ' lives; it ends in ' .. left .. ' ms')
+  end
+end
+
+local function check_end(key, kind)
+  local is = call('TYPE', key).ok
+  if kind ~= 'workers' and is ~= 'string' then
+    report('type', 9, key, 'is a ' .. is .. ', expected a string', 'see what it holds, then DEL it')
+  elseif call('PTTL', key) == -1 then
+    report('key', 9, key, 'has no end', 'it gets one', function()
+      call('PEXPIRE', key, ENDS[kind] or 7200000)
+    end)
+  end
+end
+
+local function check_key(key)
+  local rest = string.sub(key, #P + 1)
+  local kind, id = string.match(rest, '^(%a+):(.*)$')
+  if kind == 'lock' then
+    if not call('ZSCORE', RUNNING, id) then
+      check_lock(key, id)
+    end
+  elseif ENDS[kind or rest] or rest == 'workers' then
+    check_end(key, kind or rest)
+  elseif not TYPES[rest] then
+    report('key', 9, key, 'is no key of a queue', 'see who wrote it, then DEL it')
+  end
+end
+
+-- What nobody can keep: those who could have the baton are all gone.
+local function check_wake()
+  local m, batons = read_meta(), call('ZRANGE', WAKE, 0, 9)
+  local function put()
+    call('DEL', WAKE)
+    call('HDEL', META, 'promised')
+    m.promised = nil
+    baton(m, true)
+  end
+  if #batons > 1 or (batons[1] and batons[1] ~= 'baton') then
+    report('wake', 9, WAKE, 'holds more than one baton, or another thing', 'it is made anew', put)
+  elseif m.promised and not batons[1] and not anybody_lives() then
+    report('wake', 10, META,
+      string.format('somebody should claim at %.0f, but nobody lives who could know', m.promised),
+      'the baton is put for whoever comes', put)
+  end
+  if idle and call('EXISTS', SCHEDULE, RUNNING, CRASHES, CANCELS, WAKE) > 0 then
+    report('left', 9, P, 'something remains though nothing is to be done',
+      'see what: holdfast job list')
+  end
+end
+
+if phase == '' then
+  check_types()
+  if #found > 0 then
+    return looked_at(0, nil, 'stop')
+  end
+  local total = call('ZCARD', SCHEDULE) + call('ZCARD', RUNNING) + call('ZCARD', DEAD)
+  return looked_at(total + call('HLEN', JOBS), nil, 'crashes')
+elseif phase == 'rest' then
+  check_wake()
+  return looked_at(0, nil, '')
+end
+local page, ids, seen = nil, {}, {}
+if phase == 'keys' then
+  page = call('SCAN', cursor, 'MATCH', P .. '*', 'COUNT', 500)
+else
+  page = call('HSCAN', P .. phase, cursor, 'COUNT', 250)
+end
+for i = 1, #page[2], phase == 'keys' and 1 or 2 do
+  if not seen[page[2][i]] then
+    seen[page[2][i]] = true
+    ids[#ids + 1] = page[2][i]
+  end
+end
+if phase == 'keys' then
+  for _, key in ipairs(ids) do
+    check_key(key)
+  end
+else
+  check_marks(ids)
+end
+return looked_at(0, page[1] ~= '0' and page[1], FOLLOWS[phase])

@@ -1,0 +1,62 @@
+-- audit_prelude.lua - what the scripts of the audit share; comes between the prelude and them.
+--
+-- Each of them looks at a slice, and judges each id or key, and puts it right if that is asked
+-- for, at one instant: so a queue in use gives no false findings, and no job is taken out of the
+-- hands of its holder. Their arguments and answers are the same, whichever it is:
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  phase       '' at the start, then what the answer before said
+--  ARGV[2]  cursor      '0' at the start of a phase
+--  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
+--  ARGV[4]  fix         1: put right what is safe; 0: nothing is written
+--  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
+--  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
+--           {holder, jobs, until, ...}} | {LATE, now}
+local phase, cursor, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
+local found, holders, written = {}, {}, false
+
+-- mend: puts it right. nil: nobody may but a person, or time; then `repair` says how.
+local function report(check, invariant, id, text, repair, mend)
+  local how = mend and (fix and 2 or 1) or 0
+  for _, value in ipairs({ check, invariant, id, text, repair, how }) do
+    found[#found + 1] = value
+  end
+  if how == 2 then
+    if not written then
+      open_writes()
+      written = true
+    end
+    mend()
+  end
+end
+
+-- The answer. What was put right may have changed when somebody should claim.
+local function looked_at(n, following, follows)
+  if written then
+    baton(read_meta(), false)
+  end
+  local list = {}
+  for worker, held in pairs(holders) do
+    list[#list + 1], list[#list + 2], list[#list + 3] = worker, held[1], held[2]
+  end
+  return { OK, now, following and phase or follows, following or '0', n, found, list }
+end
+
+-- Whether somebody may believe that it holds a job of this queue. A worker counts as alive for
+-- its lease and 15 s beyond, and believes nothing any more when its lease is over.
+local lives
+local function anybody_lives()
+  if lives == nil then
+    lives = call('ZCOUNT', WORKERS, string.format('(%.0f', now), '+inf') > 0
+  end
+  return lives
+end
+
+-- The scores of many ids in one set: id -> score.
+local function scores_in(set, ids)
+  local scores = {}
+  for k, score in ipairs(#ids > 0 and call('ZMSCORE', set, unpack(ids)) or {}) do
+    scores[ids[k]] = tonumber(score or nil)
+  end
+  return scores
+end

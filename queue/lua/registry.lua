@@ -1,0 +1,28 @@
+-- A slice of the search for queues that have keys and are not in the registry.
+--
+--  KEYS[1]  queues      the registry: the set of all names
+--  ARGV[1]  namespace   what all keys begin with
+--  ARGV[2]  cursor      '0' at the start
+--  ARGV[3]  fix         1: they are registered; 0: nothing is written
+--  ARGV[4]  not_after   ms on Redis's clock; 0: no limit
+--  returns  {OK, now, cursor, {name, ...}} | {LATE, now}; cursor is the one to ask for next, '0'
+--           at the end. A name may be told by several slices, and need not be a good one: such
+--           a name is not registered. Sent twice: what was registered is not told again.
+if late(ARGV[4]) then
+  return { LATE, now }
+end
+local prefix = ARGV[1] .. ':{'
+local page = call('SCAN', ARGV[2], 'MATCH', prefix .. '*}:*', 'COUNT', 500)
+local names, seen = {}, {}
+for _, key in ipairs(page[2]) do
+  local name = string.match(key, '^([^}]*)}', #prefix + 1)
+  if name and not seen[name] and call('SISMEMBER', KEYS[1], name) == 0 then
+    seen[name] = true
+    names[#names + 1] = name
+    if ARGV[3] == '1' and #name <= 128 and string.match(name, '^[%w%._:-]+$') then
+      open_writes()
+      call('SADD', KEYS[1], name)
+    end
+  end
+end
+return { OK, now, page[1], names }

@@ -1,0 +1,582 @@
+/* test_repair.c - what the audit puts right. Each row breaks a queue by hand; a look
+ * without `fix` writes nothing and says what would be done; with it, that is done, once;
+ * afterwards the queue is clean. And beside a worker under load nothing is found and
+ * nothing touched. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/dump.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
+
+enum { BREAKS = 4, JOBS = 1000, TEXT = 256 };
+
+static hf_rig rig;
+static hf_worker_rig worker;
+static hf_admin *admin;
+
+#define RUN(...) hf_fixture_command(&rig.redis, __VA_ARGS__)
+
+typedef struct breakage {
+    const char *what;
+    const char *breaks[BREAKS]; /* commands; $N: now + 60 s */
+    const char *check, *id;     /* of the finding */
+    const char *ask, *answer;   /* afterwards; the answer begins so, *: has it in it */
+    bool by_hand;               /* it stays as it is */
+    bool stays;                 /* it is put right as far as it is safe, and still told */
+} breakage;
+
+#define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1}\nlost"
+#define WITHOUT_RECORD(id) "HDEL hf:{q}:jobs " id
+#define LIVES "ZADD hf:{q}:workers $N w", "EXPIRE hf:{q}:workers 100"
+
+static const breakage table[] = {
+    {.what = "waits and is dead",
+     .breaks = {"ZADD hf:{q}:dead 1 waits"},
+     .check = "sets",
+     .id = "waits",
+     .ask = "ZSCORE hf:{q}:dead waits",
+     .answer = "(nil)"},
+    {.what = "waits, while its holder has it",
+     .breaks = {"ZADD hf:{q}:schedule 1 runs"},
+     .check = "sets",
+     .id = "runs",
+     .ask = "ZSCORE hf:{q}:schedule runs",
+     .answer = "(nil)"},
+    {.what = "is dead, while its holder has it",
+     .breaks = {"ZADD hf:{q}:dead 1 runs"},
+     .check = "sets",
+     .id = "runs",
+     .ask = "ZSCORE hf:{q}:dead runs",
+     .answer = "(nil)"},
+    {.what = "is everywhere, and nobody has it",
+     .breaks = {"ZADD hf:{q}:dead 1 runs", "ZADD hf:{q}:schedule 1 runs",
+                "DEL hf:{q}:lock:runs"},
+     .check = "sets",
+     .id = "runs",
+     .ask = "ZSCORE hf:{q}:schedule runs",
+     .answer = "1"},
+    {.what = "is dead and was running, and nobody has it",
+     .breaks = {"ZADD hf:{q}:dead 1 runs", "DEL hf:{q}:lock:runs"},
+     .check = "sets",
+     .id = "runs",
+     .ask = "ZSCORE hf:{q}:dead runs",
+     .answer = "1"},
+    {.what = "waits and runs, and somebody may have it",
+     .breaks = {"ZADD hf:{q}:schedule 1 runs", "DEL hf:{q}:lock:runs", LIVES},
+     .check = "sets",
+     .id = "runs",
+     .ask = "ZSCORE hf:{q}:schedule runs",
+     .answer = "(nil)",
+     .stays = true},
+    {.what = "waits without a record",
+     .breaks = {WITHOUT_RECORD("waits")},
+     .check = "record",
+     .id = "waits",
+     .ask = "HGET hf:{q}:jobs waits",
+     .answer = "*\"reason\":\"record\""},
+    {.what = "runs without a record",
+     .breaks = {WITHOUT_RECORD("runs")},
+     .check = "record",
+     .id = "runs",
+     .ask = "GET hf:{q}:lock:runs",
+     .answer = "w:",
+     .by_hand = true},
+    {.what = "was running, without a record",
+     .breaks = {WITHOUT_RECORD("runs"), "DEL hf:{q}:lock:runs"},
+     .check = "record",
+     .id = "runs",
+     .ask = "ZSCORE hf:{q}:running runs",
+     .answer = "(nil)"},
+    {.what = "is dead without a record",
+     .breaks = {WITHOUT_RECORD("dead")},
+     .check = "record",
+     .id = "dead",
+     .ask = "ZSCORE hf:{q}:dead dead",
+     .answer = "(nil)"},
+    {.what = "waits with a record that cannot be read",
+     .breaks = {"HSET hf:{q}:jobs waits rubbish"},
+     .check = "record",
+     .id = "waits",
+     .ask = "HGET hf:{q}:jobs waits",
+     .answer = "*\"reason\":\"record\""},
+    {.what = "is dead with a record that cannot be read",
+     .breaks = {"HSET hf:{q}:jobs dead rubbish"},
+     .check = "record",
+     .id = "dead",
+     .ask = "HGET hf:{q}:jobs dead",
+     .answer = "*\"reason\":\"record\""},
+    {.what = "runs with a record that cannot be read",
+     .breaks = {"HSET hf:{q}:jobs runs rubbish"},
+     .check = "record",
+     .id = "runs",
+     .ask = "HGET hf:{q}:jobs runs",
+     .answer = "rubbish",
+     .by_hand = true},
+    {.what = "runs without a lock, and nobody lives",
+     .breaks = {"DEL hf:{q}:lock:runs"},
+     .check = "lock",
+     .id = "runs",
+     .ask = "ZCOUNT hf:{q}:running $N +inf",
+     .answer = "0"},
+    {.what = "runs without a lock, and somebody may have it",
+     .breaks = {"DEL hf:{q}:lock:runs", LIVES},
+     .check = "lock",
+     .id = "runs",
+     .ask = "ZCOUNT hf:{q}:running 0 $N",
+     .answer = "1",
+     .by_hand = true},
+    {.what = "has a lock without an end",
+     .breaks = {"PERSIST hf:{q}:lock:runs"},
+     .check = "lock",
+     .id = "runs",
+     .ask = "PTTL hf:{q}:lock:runs",
+     .answer = "2"},
+    {.what = "has a lock that ends later",
+     .breaks = {"PEXPIREAT hf:{q}:lock:runs $N"},
+     .check = "lock",
+     .id = "runs",
+     .ask = "ZCOUNT hf:{q}:running $N +inf",
+     .answer = "0"},
+    {.what = "has a lock that names nobody",
+     .breaks = {"SET hf:{q}:lock:runs w KEEPTTL"},
+     .check = "lock",
+     .id = "runs",
+     .ask = "GET hf:{q}:lock:runs",
+     .answer = "w",
+     .by_hand = true},
+    {.what = "has a set as a lock",
+     .breaks = {"DEL hf:{q}:lock:runs", "SADD hf:{q}:lock:runs x"},
+     .check = "type",
+     .id = "runs",
+     .ask = "TYPE hf:{q}:lock:runs",
+     .answer = "set",
+     .by_hand = true},
+    {.what = "has a fence that was never given out",
+     .breaks = {"HSET hf:{q}:meta fence 5"},
+     .check = "fence",
+     .id = "runs",
+     .ask = "HGET hf:{q}:meta fence",
+     .answer = "1"},
+    {.what = "has a fence that no number can follow",
+     .breaks = {"SET hf:{q}:lock:runs w:99999999999999999999 KEEPTTL"},
+     .check = "fence",
+     .id = "runs",
+     .ask = "EXISTS hf:{q}:lock:runs",
+     .answer = "1",
+     .by_hand = true},
+    {.what = "a lock of a job that waits, and its holder is gone",
+     .breaks = {"SET hf:{q}:lock:waits gone:1 PX 10000"},
+     .check = "lock",
+     .id = "waits",
+     .ask = "EXISTS hf:{q}:lock:waits",
+     .answer = "0"},
+    {.what = "a lock of no job, and its holder is gone",
+     .breaks = {"SET hf:{q}:lock:nobody gone:1"},
+     .check = "lock",
+     .id = "nobody",
+     .ask = "EXISTS hf:{q}:lock:nobody",
+     .answer = "0"},
+    {.what = "a lock of no job without an end, and its holder lives",
+     .breaks = {"SET hf:{q}:lock:nobody w:1", LIVES},
+     .check = "lock",
+     .id = "nobody",
+     .ask = "PERSIST hf:{q}:lock:nobody",
+     .answer = "1",
+     .stays = true},
+    {.what = "marks of jobs that are gone",
+     .breaks = {"HSET hf:{q}:crashes nobody 1"},
+     .check = "mark",
+     .id = "nobody",
+     .ask = "EXISTS hf:{q}:crashes",
+     .answer = "0"},
+    {.what = "a mark to cancel what does not run",
+     .breaks = {"HSET hf:{q}:cancel waits 1"},
+     .check = "mark",
+     .id = "waits",
+     .ask = "EXISTS hf:{q}:cancel",
+     .answer = "0"},
+    {.what = "what is remembered of a producer has no end",
+     .breaks = {"SET hf:{q}:seen:p 1:1"},
+     .check = "key",
+     .id = "hf:{q}:seen:p",
+     .ask = "PTTL hf:{q}:seen:p",
+     .answer = "86"},
+    {.what = "what is remembered of a claim has no end",
+     .breaks = {"SET hf:{q}:last:w 1"},
+     .check = "key",
+     .id = "hf:{q}:last:w",
+     .ask = "PTTL hf:{q}:last:w",
+     .answer = "3"},
+    {.what = "the list of workers has no end",
+     .breaks = {"ZADD hf:{q}:workers 1 w"},
+     .check = "key",
+     .id = "hf:{q}:workers",
+     .ask = "PTTL hf:{q}:workers",
+     .answer = "7"},
+    {.what = "a key that no queue has",
+     .breaks = {"SET hf:{q}:else 1"},
+     .check = "key",
+     .id = "hf:{q}:else",
+     .ask = "GET hf:{q}:else",
+     .answer = "1",
+     .by_hand = true},
+    {.what = "something beside the baton",
+     .breaks = {"ZADD hf:{q}:wake 2 stick"},
+     .check = "wake",
+     .id = "hf:{q}:wake",
+     .ask = "ZRANGE hf:{q}:wake 0 -1",
+     .answer = "baton\n"},
+    {.what = "a promise that nobody can keep",
+     .breaks = {"DEL hf:{q}:wake"},
+     .check = "wake",
+     .id = "hf:{q}:meta",
+     .ask = "ZRANGE hf:{q}:wake 0 -1",
+     .answer = "baton\n"},
+    {.what = "a set that is a string",
+     .breaks = {"DEL hf:{q}:schedule", "SET hf:{q}:schedule x"},
+     .check = "type",
+     .id = "hf:{q}:schedule",
+     .ask = "GET hf:{q}:schedule",
+     .answer = "x",
+     .by_hand = true},
+    {.what = "a fence that is no number",
+     .breaks = {"HSET hf:{q}:meta fence x"},
+     .check = "type",
+     .id = "hf:{q}:meta",
+     .ask = "HGET hf:{q}:meta fence",
+     .answer = "x",
+     .by_hand = true},
+};
+
+/* ---- looking ---- */
+
+typedef struct told {
+    const breakage *of;
+    size_t mine, by_hand; /* findings of it, and of these */
+    size_t all, repaired;
+} told;
+
+static void on_finding(const hf_finding *f, void *arg)
+{
+    told *t = arg;
+    t->all++;
+    t->repaired += f->repaired;
+    if (t->of != NULL && strcmp(f->check, t->of->check) == 0 &&
+        strcmp(f->id, t->of->id) == 0) {
+        t->mine++;
+        t->by_hand += f->by_hand;
+    }
+}
+
+static told look(const breakage *of, bool fix)
+{
+    told t = {.of = of};
+    size_t found;
+    const hf_audit_opts opts = {.fix = fix, .cb = on_finding, .arg = &t};
+    hf_err err = hf_admin_audit(admin, "q", &opts, &found);
+    if (err != HF_OK)
+        fail_msg("%s: %s", of == NULL ? "" : of->what, hf_admin_detail(admin));
+    assert_int_equal(found, t.all);
+    return t;
+}
+
+/* A queue with a job in each state: `waits`, `runs` and `dead`. */
+static void fill(void)
+{
+    const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "dead", .error = {"x", 1}, .reason = "handler"};
+    (void)RUN("FLUSHALL");
+    assert_int_equal(hf_rig_enqueue(&rig, "dead", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "runs", 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_enqueue(&rig, "waits", 0), HF_OK);
+    assert_int_equal(look(NULL, false).all, 0);
+}
+
+static const char *run(const char *command)
+{
+    char text[TEXT];
+    const char *n = strstr(command, "$N");
+    if (n == NULL)
+        return RUN(command);
+    (void)snprintf(text, sizeof text, "%.*s%lld%s", (int)(n - command), command,
+                   (long long)hf_rig_now(&rig) + 60000, n + 2);
+    return RUN(text);
+}
+
+static void break_it(const breakage *b)
+{
+    fill();
+    for (size_t i = 0; i < BREAKS && b->breaks[i] != NULL; i++)
+        (void)run(b->breaks[i]);
+}
+
+/* ---- the table ---- */
+
+static void a_look_writes_nothing_and_says_what_would_be_done(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(table); i++) {
+        const breakage *b = &table[i];
+        char difference[TEXT];
+        hf_dump before, after;
+        break_it(b);
+        hf_dump_take(&before, rig.redis.connection);
+        long long writes = hf_rig_writes(&rig);
+        told t = look(b, false);
+        if (hf_rig_writes(&rig) != writes)
+            fail_msg("%s: the look wrote", b->what);
+        hf_dump_take(&after, rig.redis.connection);
+        if (!hf_dump_same(&before, &after, difference, sizeof difference))
+            fail_msg("%s: the look changed %s", b->what, difference);
+        if (t.mine != 1 || t.repaired != 0 || (t.by_hand > 0) != b->by_hand)
+            fail_msg("%s: told %zu times of %zu, %zu repaired, %zu by hand", b->what,
+                     t.mine, t.all, t.repaired, t.by_hand);
+        hf_dump_done(&before);
+        hf_dump_done(&after);
+    }
+}
+
+static void a_repair_is_made_once_and_leaves_the_queue_clean(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(table); i++) {
+        const breakage *b = &table[i];
+        break_it(b);
+        told first = look(b, true), again = look(b, true), after = look(b, false);
+        if ((first.repaired > 0) == b->by_hand || again.repaired > 0)
+            fail_msg("%s: repaired %zu, then %zu", b->what, first.repaired,
+                     again.repaired);
+        if ((after.all > 0) != (b->by_hand || b->stays))
+            fail_msg("%s: %zu findings are left", b->what, after.all);
+        const char *answer = run(b->ask);
+        bool good = b->answer[0] == '*'
+                        ? strstr(answer, b->answer + 1) != NULL
+                        : strncmp(answer, b->answer, strlen(b->answer)) == 0;
+        if (!good)
+            fail_msg("%s: %s is %s, not %s", b->what, b->ask, answer, b->answer);
+    }
+}
+
+/* ---- jobs afterwards ---- */
+
+static void what_has_no_set_is_dead_until_somebody_decides(void **state)
+{
+    size_t revived;
+    (void)state;
+    fill();
+    (void)RUN("HSET hf:{q}:jobs lost %s", RECORD);
+    assert_int_equal(look(NULL, true).repaired, 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 2);
+    assert_non_null(strstr(RUN("HGET hf:{q}:jobs lost"), "\"reason\":\"orphan\""));
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1); /* `waits`, not `lost` */
+    assert_int_equal(hf_admin_revive(admin, "q", "lost", &revived), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "lost");
+    assert_string_equal(rig.jobs[0].payload, "lost");
+}
+
+static void what_cannot_be_read_is_kept_as_the_payload(void **state)
+{
+    (void)state;
+    fill();
+    (void)RUN("HSET hf:{q}:jobs waits %s", "{\"type\":\nrubbish");
+    assert_int_equal(look(NULL, true).repaired, 1);
+    const char *record = RUN("HGET hf:{q}:jobs waits");
+    assert_string_equal(strchr(record, '\n') + 1, "{\"type\":\nrubbish");
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
+}
+
+static void a_job_whose_lock_was_removed_is_taken_over(void **state)
+{
+    (void)state;
+    fill();
+    (void)RUN("DEL hf:{q}:lock:runs");
+    assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "waits");
+    assert_int_equal(look(NULL, true).repaired, 1);
+    assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "runs");
+}
+
+static void what_runs_stays_with_its_holder(void **state)
+{
+    (void)state;
+    fill();
+    (void)RUN("ZADD hf:{q}:schedule 1 runs");
+    (void)RUN("ZADD hf:{q}:dead 1 runs");
+    (void)RUN("HSET hf:{q}:meta fence 5");
+    (void)RUN("PEXPIRE hf:{q}:lock:runs 20000");
+    char fence[32];
+    (void)snprintf(fence, sizeof fence, "%s",
+                   strchr(RUN("GET hf:{q}:lock:runs"), ':') + 1);
+    while (look(NULL, true).repaired > 0)
+        ;
+    assert_int_equal(look(NULL, false).all, 0);
+    assert_string_equal(RUN("HGET hf:{q}:meta fence"), fence);
+    assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "waits");
+    assert_int_equal(hf_rig_complete(&rig, "w", "runs", fence), HF_OK);
+}
+
+/* More than one slice, with something to repair in each, and large records among them. */
+static void a_long_queue_is_put_right_to_its_end(void **state)
+{
+    static char big[20000];
+    char id[16];
+    (void)state;
+    (void)RUN("FLUSHALL");
+    memset(big, 'x', sizeof big - 1);
+    for (int i = 0; i < JOBS; i++) {
+        (void)snprintf(id, sizeof id, "id-%04d", i);
+        hf_rig_put(&rig, id, "ok", 0);
+        if (i % 3 == 0)
+            (void)RUN("HDEL hf:{q}:jobs %s", id);
+        else if (i % 3 == 1)
+            (void)RUN("ZREM hf:{q}:schedule %s", id);
+    }
+    (void)RUN("HSET hf:{q}:jobs id-0008 %s%s", RECORD, big);
+    (void)RUN("HSET hf:{q}:meta big 1");
+    told t = look(NULL, true);
+    assert_int_equal(t.repaired, JOBS * 2 / 3 + 1);
+    assert_int_equal(look(NULL, false).all, 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), t.repaired);
+}
+
+/* ---- what is outside of a queue ---- */
+
+static void a_queue_that_nobody_registered_is_found_and_registered(void **state)
+{
+    char **names;
+    size_t n;
+    (void)state;
+    (void)RUN("FLUSHALL");
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    (void)RUN("SET {bad name} 1");
+    (void)RUN("SET hf:{bad*name}:jobs 1");
+    (void)RUN("SADD hf:queues empty");
+    long long writes = hf_rig_writes(&rig);
+    for (int fix = 0; fix < 2; fix++) {
+        assert_int_equal(hf_admin_unregistered(admin, fix == 1, &names, &n), HF_OK);
+        assert_int_equal(n, 2);
+        assert_string_equal(names[0], "bad*name");
+        assert_string_equal(names[1], "q");
+        free(names);
+        assert_int_equal(hf_rig_writes(&rig) == writes, fix == 0);
+    }
+    assert_int_equal(hf_admin_unregistered(admin, false, &names, &n), HF_OK);
+    assert_int_equal(n, 1);
+    free(names);
+    assert_int_equal(hf_fixture_number(&rig.redis, "SISMEMBER hf:queues q"), 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "SCARD hf:queues"), 2);
+}
+
+static void only_a_silent_worker_is_forgotten(void **state)
+{
+    (void)state;
+    (void)RUN("FLUSHALL");
+    (void)RUN("ZADD hf:workers 1 gone");
+    (void)run("ZADD hf:workers $N alive");
+    (void)RUN("ZADD hf:workers 1 beats");
+    (void)RUN("SET hf:worker:beats {}");
+    assert_int_equal(hf_admin_forget(admin, "alive"), HF_GONE);
+    assert_int_equal(hf_admin_forget(admin, "beats"), HF_GONE);
+    assert_int_equal(hf_admin_forget(admin, "gone"), HF_OK);
+    assert_int_equal(hf_admin_forget(admin, "gone"), HF_GONE);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:workers"), 2);
+}
+
+static void a_round_trip_is_measured(void **state)
+{
+    hf_round_trip trip;
+    (void)state;
+    assert_int_equal(hf_admin_round_trip(admin, &trip), HF_OK);
+    assert_true(trip.took_us > 0 && trip.took_us < 1000000);
+    assert_true(trip.unsure_us <= trip.took_us / 2 + 1);
+    assert_true(llabs(trip.ahead_us) <= trip.unsure_us + 2000); /* the same host */
+}
+
+/* ---- beside a worker ---- */
+
+static void beside_a_busy_worker_nothing_is_found_and_nothing_touched(void **state)
+{
+    static char ids[JOBS][16];
+    size_t looks = 0;
+    (void)state;
+    for (size_t i = 0; i < JOBS; i++) {
+        static const char *const payloads[] = {"ok", "ok", "fail", "ok"};
+        (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
+        hf_rig_put(&rig, ids[i], payloads[i % 4], i % 5 == 0 ? -200 : 0);
+    }
+    hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),
+                        &(hf_worker_opts){.concurrency = 4, .max_attempts = 3}, 0);
+    while (hf_fixture_number(&rig.redis, "EXISTS hf:{q}:schedule hf:{q}:running") > 0) {
+        told t = look(NULL, looks++ % 2 == 1);
+        assert_int_equal(t.all, 0);
+    }
+    assert_true(looks > 2);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta done"),
+                     JOBS * 3 / 4);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), JOBS / 4);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:meta lost"), 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:meta crashed"), 0);
+}
+
+static int up(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    rig.broken = true;
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    return hf_admin_open(&admin, &opts, detail);
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_admin_close(admin);
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+static int worker_up(void **state)
+{
+    int failed = up(state);
+    rig.broken = false;
+    return failed;
+}
+
+static int worker_down(void **state)
+{
+    hf_worker_rig_end(&worker);
+    return down(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_look_writes_nothing_and_says_what_would_be_done),
+        TEST(a_repair_is_made_once_and_leaves_the_queue_clean),
+        TEST(what_has_no_set_is_dead_until_somebody_decides),
+        TEST(what_cannot_be_read_is_kept_as_the_payload),
+        TEST(a_job_whose_lock_was_removed_is_taken_over),
+        TEST(what_runs_stays_with_its_holder),
+        TEST(a_long_queue_is_put_right_to_its_end),
+        TEST(a_queue_that_nobody_registered_is_found_and_registered),
+        TEST(only_a_silent_worker_is_forgotten),
+        TEST(a_round_trip_is_measured),
+        cmocka_unit_test_setup_teardown(
+            beside_a_busy_worker_nothing_is_found_and_nothing_touched, worker_up,
+            worker_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
