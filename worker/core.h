@@ -255,6 +255,7 @@ void hf_run_settle(hf_worker *w, hf_run *run, hf_verdict_op op);
 void hf_run_release(hf_worker *w, hf_run *run); /* back to its old place */
 /* Back for later with its text, not counted as an attempt. */
 void hf_run_put_back(hf_worker *w, hf_run *run, int64_t delay_ms);
+void hf_run_cancel(hf_worker *w, hf_run *run); /* given back, where Redis ends it */
 void hf_run_finish(hf_worker *w, hf_run *run); /* the handler has returned */
 void hf_run_ask_to_stop(hf_run *run);          /* any thread */
 void hf_run_set_text(hf_run *run, const char *text, size_t len);

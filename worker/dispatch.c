@@ -285,21 +285,22 @@ void hf_dispatch_returned(hf_worker *w)
         w->c_out--;
         if (run->suspect)
             w->exclusive = false;
-        if (atomic_load(&run->begun_ns) == 0) {
+        if (atomic_load(&run->begun_ns) != 0)
+            hf_run_finish(w, run);
+        else if (atomic_load(&run->cancelled))
+            hf_run_cancel(w, run);
+        else
             hf_run_release(w, run);
-            continue;
-        }
-        hf_run_finish(w, run);
     }
     learn(w, total_ns, n);
 }
 
-/* On a pool thread. A lease that was lost while the job waited for a thread: never
+/* On a pool thread. What was lost or cancelled while it waited for a thread is never
  * started. */
 void hf_dispatch_work(hf_run *run)
 {
     run->started_ns = run->ended_ns = hf_boot_ns();
-    if (hf_lease_lost(run->lease))
+    if (hf_lease_lost(run->lease) || atomic_load(&run->cancelled))
         return;
     atomic_store(&run->begun_ns, run->started_ns);
     run->verdict = run->handler->fn(run, run->handler->arg);

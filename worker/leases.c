@@ -186,8 +186,7 @@ static void on_cancelled(hf_worker *w, hf_run *run)
         hf_program_end(process, run->handler->program.grace_ms);
     if (run->state == HF_HELD_BACK || run->state == HF_WAITING) {
         hf_run_remove(run->state == HF_HELD_BACK ? &w->held_back : &w->waiting, run);
-        hf_run_release(w, run); /* Redis ends it instead of putting it back */
-        hf_report_run(w, run, "cancelled");
+        hf_run_cancel(w, run);
     }
 }
 

@@ -169,6 +169,8 @@ void hf_run_take(hf_worker *w, hf_run *run)
     } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING ||
                run->served->leaving) {
         hf_run_release(w, run);
+    } else if (atomic_load(&run->cancelled)) {
+        hf_run_cancel(w, run);
     } else if (run->handler == NULL) {
         no_handler(w, run);
     } else {
@@ -195,6 +197,13 @@ void hf_run_release(hf_worker *w, hf_run *run)
     run->error = NULL;
     run->delay_ms = 0;
     hf_run_settle(w, run, HF_OP_RELEASE);
+}
+
+/* There is no verdict for it: what is marked is removed by whatever gives it back. */
+void hf_run_cancel(hf_worker *w, hf_run *run)
+{
+    hf_run_release(w, run);
+    hf_report_run(w, run, "cancelled");
 }
 
 static uint32_t attempts_allowed(const hf_worker *w, const hf_run *run)
@@ -248,8 +257,7 @@ void hf_run_finish(hf_worker *w, hf_run *run)
         hf_run_settle(w, run, HF_OP_COMPLETE);
         hf_report_run(w, run, "done"); /* also if it was to be cancelled: it was faster */
     } else if (atomic_load(&run->cancelled)) {
-        hf_run_release(w, run); /* Redis ends it instead of putting it back */
-        hf_report_run(w, run, "cancelled");
+        hf_run_cancel(w, run);
     } else if (run->released) {
         hf_run_release(w, run);
         hf_report_run(w, run, "released");

@@ -134,6 +134,41 @@ static void orders_and_signs_of_life_go_on(void **state)
     hf_admin_close(admin);
 }
 
+/* What makes room can be asked for, and what it needs for that is had. */
+static void jobs_are_ended_and_looked_into(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_admin *admin;
+    hf_job_why why;
+    size_t n;
+    (void)state;
+    enqueue_all();
+    assert_int_equal(hf_rig_claim(&rig, "w", 5, 0), 5);
+    for (size_t i = 2; i < 5; i++)
+        assert_int_equal(verdict(HF_OP_BURY, ids[i]), HF_OK);
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    make_full();
+    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT FLUSH"), "OK");
+    assert_int_equal(hf_admin_cancel(admin, "q", ids[0], NULL), HF_RUNNING);
+    assert_int_equal(verdict(HF_OP_RELEASE, ids[0]), HF_OK);
+    assert_int_equal(hf_admin_wait(admin, "q", ids[0], 1000), HF_CANCEL);
+    assert_int_equal(hf_admin_cancel(admin, "q", ids[5], NULL), HF_OK);
+    assert_int_equal(hf_admin_delete(admin, "q", ids[6], NULL), HF_OK);
+    assert_int_equal(hf_admin_retry(admin, "q", ids[2]), HF_OK);
+    const hf_dead_filter one = {.limit = 1, .type = "t"};
+    assert_int_equal(hf_admin_dead_retry(admin, "q", &one, 10, NULL, NULL, &n), HF_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(hf_admin_dead_purge(admin, "q", NULL, NULL, NULL, &n), HF_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(hf_admin_why(admin, "q", ids[7], &why), HF_OK);
+    assert_int_equal(hf_admin_purge(admin, "q", NULL, NULL, &n), HF_OK);
+    assert_int_equal(n, JOBS - 5);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 1);
+    make_room();
+    hf_admin_close(admin);
+}
+
 static int up(void **state)
 {
     (void)state;
@@ -158,6 +193,7 @@ int main(void)
         TEST(everything_else_goes_on),
         TEST(takeovers_and_burials_go_on),
         TEST(orders_and_signs_of_life_go_on),
+        TEST(jobs_are_ended_and_looked_into),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holdfast/admin.h"
 #include "tests/support/cli_rig.h"
 #include "tests/support/eventually.h"
 
@@ -12,7 +13,9 @@
     "retry: {max_attempts: 1}\n"                                                         \
     "handlers:\n"                                                                        \
     "  - {type: long, exec: [sh, -c, 'echo $$ > pid; exec sleep 30']}\n"                 \
-    "  - {type: three, exec: [sleep, '2.4']}\n"
+    "  - {type: three, exec: [sleep, '2.4']}\n"                                          \
+    "  - {type: deaf, grace: 300ms, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "       \
+    "echo $$ > pid; for i in $(seq 300); do sleep 0.1; done']}\n"
 
 static hf_cli_rig rig;
 static hf_proc worker;
@@ -64,12 +67,80 @@ static void a_program_runs_on_while_its_lease_is_renewed(void **state)
     assert_null(strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost"));
 }
 
+/* ---- cancelled ---- */
+
+static void cancel(const char *id)
+{
+    hf_admin *admin;
+    char detail[HF_DETAIL_SIZE];
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    assert_int_equal(hf_admin_cancel(admin, "default", id, NULL), HF_RUNNING);
+    hf_admin_close(admin);
+}
+
+static long long counted(const char *field)
+{
+    return hf_fixture_number(&rig.redis, "HGET hf:{default}:meta %s", field);
+}
+
+static void run_until_it_runs(const char *line)
+{
+    assert_int_equal(hf_cli_rig_run(&rig, line, NULL, NULL), 0);
+    EVENTUALLY(5000, program() > 1 && hf_pid_alive(program()));
+}
+
+static void a_cancelled_program_gets_term(void **state)
+{
+    (void)state;
+    begin("worker: {lease: 1s}\n" HANDLERS);
+    run_until_it_runs("enqueue long @ --id one");
+    cancel("one");
+    EVENTUALLY(5000, counted("cancelled") == 1);
+    assert_false(hf_pid_alive(program()));
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs"), 0);
+    EVENTUALLY(5000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
+    assert_int_equal(counted("failed"), -1);
+}
+
+static void one_that_does_not_heed_it_is_killed(void **state)
+{
+    (void)state;
+    begin("worker: {lease: 1s}\n" HANDLERS);
+    run_until_it_runs("enqueue deaf @ --id one");
+    cancel("one");
+    EVENTUALLY(5000, counted("cancelled") == 1);
+    assert_false(hf_pid_alive(program()));
+    assert_true(strlen(hf_cli_rig_get(&rig, "terms")) >= 1);
+    EVENTUALLY(5000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
+}
+
+/* Its holder has heard nothing of it yet, and never will. */
+static void what_a_killed_worker_was_to_cancel_runs_nowhere_else(void **state)
+{
+    (void)state;
+    begin("worker: {lease: 2s}\n" HANDLERS);
+    run_until_it_runs("enqueue long @ --id one");
+    cancel("one");
+    hf_proc_kill(&worker);
+    EVENTUALLY(1000, !hf_pid_alive(program()));
+    pid_t first = program();
+    begin("worker: {lease: 2s}\n" HANDLERS);
+    EVENTUALLY(10000, counted("cancelled") == 1);
+    assert_int_equal(program(), first);
+    assert_int_equal(counted("crashed"), -1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs"), 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(a_killed_worker_takes_its_program_along),
         CASE(a_program_runs_on_while_its_lease_is_renewed),
+        CASE(a_cancelled_program_gets_term),
+        CASE(one_that_does_not_heed_it_is_killed),
+        CASE(what_a_killed_worker_was_to_cancel_runs_nowhere_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

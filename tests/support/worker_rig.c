@@ -30,9 +30,11 @@ static hf_verdict act(hf_worker_rig *rig, hf_run *run)
         hf_run_set_error(run, "it never will");
         return HF_VERDICT_DEAD;
     }
-    if (len == 4 && (memcmp(what, "gate", 4) == 0 || memcmp(what, "deaf", 4) == 0))
+    bool heeds = len == 4 && memcmp(what, "heed", 4) == 0;
+    if (heeds ||
+        (len == 4 && (memcmp(what, "gate", 4) == 0 || memcmp(what, "deaf", 4) == 0)))
         wait_for_gate(rig, run, what[0] == 'd');
-    return HF_VERDICT_DONE;
+    return heeds ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
 }
 
 static hf_verdict handle(hf_run *run, void *arg)

@@ -2,7 +2,8 @@
  * payload says, and its log counted.
  *
  * Payloads: "ok"; "fail"; "dead"; "gate" (waits until the rig's gate is opened, or until
- * it is asked to stop); "deaf" (waits for the gate alone). */
+ * it is asked to stop); "heed" (the same, and then fails); "deaf" (waits for the gate
+ * alone). */
 #ifndef HF_TESTS_WORKER_RIG_H
 #define HF_TESTS_WORKER_RIG_H
 
