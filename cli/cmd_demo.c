@@ -58,7 +58,7 @@ static int enqueue(hf_demo *d, size_t first, size_t n, int64_t *took_ms)
     }
     hf_err err = hf_enqueue_wait(d->producer, jobs, n, results, 0, detail);
     if (err != HF_OK)
-        return hf_cli_fail(d->cli, err, detail);
+        return hf_demo_fail(d, err, detail);
     for (size_t i = 0; i < n; i++)
         d->jobs[first + i].accepted = results[i].err == HF_OK;
     *took_ms = hf_demo_now_ms() - asked_ms;
@@ -169,14 +169,11 @@ static int third_act(hf_demo *d)
     int code = watch(d, killed_run_again);
     if (code != HF_EXIT_OK || d->late)
         return code;
-    int64_t last_ms = 0;
-    for (size_t i = 0; i < HF_DEMO_JOBS; i++) {
-        const hf_demo_run *run = hf_demo_rerun(d, &d->jobs[i]);
-        if (run != NULL && run->start_ms > last_ms)
-            last_ms = run->start_ms;
-    }
-    hf_demo_say(d, "all of its jobs run again elsewhere, %.1f s after the kill",
-                (double)(last_ms - d->killed_ms) / 1000);
+    hf_demo_takeover t;
+    hf_demo_take_over(d, &t);
+    hf_demo_say(d,
+                "they run again: %zu on worker 2, %zu on worker 3; %.2f to %.2f s after",
+                t.by[1], t.by[2], (double)t.first_ms / 1000, (double)t.last_ms / 1000);
     return watch(d, all_settled);
 }
 
@@ -217,7 +214,7 @@ static int audit(hf_demo *d)
         size_t found = 0;
         hf_err err = hf_admin_audit(d->admin, hf_demo_queue_names[i], &opts, &found);
         if (err != HF_OK)
-            return hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));
+            return hf_demo_fail(d, err, hf_admin_detail(d->admin));
         d->findings += found;
     }
     return HF_EXIT_OK;
@@ -257,23 +254,40 @@ static int refuse_options(const hf_cli *cli)
     return HF_EXIT_OK;
 }
 
-int hf_cmd_demo(hf_cli *cli)
+/* From the first server to the last line. */
+static int run(hf_demo *d, hf_cli *cli, hf_demo_svg_file *svg)
 {
-    int code = refuse_options(cli);
+    int code = hf_demo_open(d, cli);
     if (code != HF_EXIT_OK)
         return code;
-    hf_demo *d = malloc(sizeof *d);
-    if (d == NULL)
-        return hf_cli_fail(cli, HF_NOMEM, NULL);
-    bool keep = hf_argv_has(cli->args, "keep");
-    code = hf_demo_open(d, cli);
-    if (code == HF_EXIT_OK) {
-        hf_demo_view_init(d);
-        code = play(d);
-        hf_demo_view_end(d);
-    }
+    hf_demo_view_init(d);
+    code = play(d);
+    hf_demo_view_end(d, code == HF_EXIT_OK);
+    if (code != HF_EXIT_OK)
+        return code;
+    code = hf_demo_judge(d);
+    if (code != HF_EXIT_OK && code != HF_EXIT_NO)
+        return code;
+    int written = hf_demo_svg_write(svg, d);
+    return code == HF_EXIT_OK ? written : code;
+}
+
+int hf_cmd_demo(hf_cli *cli)
+{
+    hf_demo_svg_file svg;
+    int code = refuse_options(cli);
     if (code == HF_EXIT_OK)
-        code = hf_demo_judge(d);
+        code = hf_demo_svg_open(&svg, cli, hf_argv_text(cli->args, "svg"));
+    if (code != HF_EXIT_OK)
+        return code;
+    hf_demo *d = calloc(1, sizeof *d);
+    if (d == NULL) {
+        hf_demo_svg_close(&svg);
+        return hf_cli_fail(cli, HF_NOMEM, NULL);
+    }
+    bool keep = hf_argv_has(cli->args, "keep");
+    code = run(d, cli, &svg);
+    hf_demo_svg_close(&svg);
     keep = keep && d->dir[0] != '\0';
     if (keep && !cli->json)
         printf("The handlers, their notes and the logs are in %s\n", d->dir);

@@ -227,6 +227,10 @@ static const hf_opt doctor_opts[] = {
 static const hf_opt demo_opts[] = {
     {.name = "keep",
      .help = "keep the directory with the handlers, their notes and the logs"},
+    {.name = "svg",
+     .kind = HF_OPT_TEXT,
+     .value = "FILE",
+     .help = "where the picture goes; holdfast-demo-PID.svg in $TMPDIR or /tmp"},
     END,
 };
 static const hf_opt bench_opts[] = {
@@ -473,8 +477,9 @@ static const hf_command commands[] = {
      .more =
          "Starts a Redis of its own and three workers, kills one of them in the middle "
          "of ten jobs, and holds what the jobs' programs noted against what was "
-         "promised. Takes about 10 seconds, and leaves nothing behind. Exits with 1 if a "
-         "promise was not kept."},
+         "promised. Draws when and where each run of a job was, as SVG, and says where "
+         "that is. Takes about 10 seconds, and leaves nothing behind but this picture. "
+         "Exits with 1 if a promise was not kept."},
     {.name = "bench",
      .operands = "",
      .opts = bench_opts,

@@ -4,8 +4,11 @@
  *   cmd_demo.c     the story, from the first server to the last check
  *   demo_stage.c   the server, the handlers, the workers, and their end
  *   demo_facts.c   what the handlers noted, what runs, what Redis counts
- *   demo_view.c    what one sees meanwhile
+ *   demo_view.c    what one sees meanwhile: events, lines, and whether to draw
+ *   demo_screen.c  what is drawn then
  *   demo_checks.c  what was promised, beside what was seen
+ *   demo_bars.c    each run as a bar: from when to when, in which row
+ *   demo_svg.c     the picture of them that stays, and demo_svg_file.c its file
  *
  * All times without another word are ms on CLOCK_BOOTTIME, the clock of /proc/uptime,
  * which is the one that a shell script can read. */
@@ -21,6 +24,7 @@
 #include "base/buf.h"
 #include "bench/private_redis.h"
 #include "cli/cli.h"
+#include "cli/svg.h"
 
 enum {
     HF_DEMO_QUICK_JOBS = 200,
@@ -47,8 +51,11 @@ enum {
     HF_DEMO_UPTIME_STEP_MS = 10, /* /proc/uptime is cut to it */
     HF_DEMO_TIME_MS = 60000,     /* then it ends, whatever is left */
     HF_DEMO_ID_SIZE = 24,
-    HF_DEMO_EVENTS = 9,
-    HF_DEMO_EVENT_SIZE = 72 /* with its time, and indented, it fits into 80 columns */
+    HF_DEMO_EVENTS = 16,
+    HF_DEMO_EVENT_SIZE = 70, /* with its time, and indented, it fits into 80 columns */
+    HF_DEMO_COLUMNS = 80,    /* the smallest terminal that is drawn on */
+    HF_DEMO_ROWS = 24,
+    HF_DEMO_PATH_SIZE = 512
 };
 
 typedef enum hf_demo_kind {
@@ -80,22 +87,24 @@ typedef struct hf_demo_job {
 
 typedef struct hf_demo_worker {
     pid_t pid; /* 0: not started yet */
+    int64_t started_ms;
     bool ended;
-    int status; /* once it has ended: as waitpid() tells */
+    int64_t ended_ms; /* when that was seen */
+    int status;       /* once it has ended: as waitpid() tells */
 } hf_demo_worker;
 
 typedef enum hf_demo_mode {
     HF_DEMO_SILENT, /* --json: only the table */
     HF_DEMO_LINES,  /* a pipe, or a terminal that is too small */
-    HF_DEMO_LIVE
+    HF_DEMO_LIVE    /* on the terminal's other screen, which goes with it */
 } hf_demo_mode;
 
 typedef struct hf_demo_view {
     hf_demo_mode mode;
     bool bright; /* colours */
     bool utf8;
-    size_t rows;      /* that are on the screen and will be drawn over */
-    int64_t shown_ms; /* when the figures were shown last */
+    size_t columns, rows; /* of the terminal */
+    int64_t shown_ms;     /* when the figures were shown last */
     char events[HF_DEMO_EVENTS][HF_DEMO_EVENT_SIZE]; /* the last ones */
     int64_t events_ms[HF_DEMO_EVENTS];               /* since the start */
     size_t n_events;                                 /* ever */
@@ -136,6 +145,13 @@ typedef struct hf_demo {
     hf_demo_view view;
 } hf_demo;
 
+/* What became of the jobs that worker 1 had when it was killed. */
+typedef struct hf_demo_takeover {
+    size_t hit, again;          /* again: so many run again, or did */
+    size_t by[HF_DEMO_WORKERS]; /* in which worker */
+    int64_t first_ms, last_ms;  /* after the kill; 0: none */
+} hf_demo_takeover;
+
 extern const char *const hf_demo_queue_names[HF_DEMO_QUEUES];
 
 int64_t hf_demo_now_ms(void);
@@ -163,14 +179,79 @@ size_t hf_demo_orphans(const hf_demo *d);
 /* The run of a long job that follows the one that was killed; NULL: there is none yet. */
 const hf_demo_run *hf_demo_rerun(const hf_demo *d, const hf_demo_job *job);
 
+/* Whether the kill ended this run. */
+bool hf_demo_was_killed(const hf_demo *d, const hf_demo_run *run);
+/* Whose run it is: 0 to HF_DEMO_WORKERS - 1, or HF_DEMO_WORKERS for nobody's. */
+size_t hf_demo_worker_of(const hf_demo *d, const hf_demo_run *run);
+/* So many of its runs are remembered. */
+size_t hf_demo_runs_of(const hf_demo_job *job);
+size_t hf_demo_count_runs(const hf_demo *d); /* of all jobs */
+void hf_demo_take_over(const hf_demo *d, hf_demo_takeover *out);
+
 /* -- demo_view.c -- */
 void hf_demo_view_init(hf_demo *d);
 void hf_demo_say(hf_demo *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Shows how things stand, if it was not done just now, or if it has to be. */
 void hf_demo_show(hf_demo *d, bool must);
-/* Gives the terminal back; nothing is drawn over any more. */
-void hf_demo_view_end(hf_demo *d);
+/* Gives the terminal back and shows nothing any more. `last`: what was drawn last stays.
+ */
+void hf_demo_view_end(hf_demo *d, bool last);
+/* Stops as Control-Z does, and gives the terminal back meanwhile. */
+void hf_demo_view_stop(hf_demo *d);
+/* As hf_cli_say() and hf_cli_fail(), where the view does not hide it. */
+int hf_demo_wrong(hf_demo *d, hf_exit code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int hf_demo_fail(hf_demo *d, hf_err err, const char *detail);
+
+/* -- demo_screen.c -- */
+/* How things stand, as HF_DEMO_ROWS rows or as many as the view has. `ends` is put
+ * between two rows. */
+void hf_demo_draw(const hf_demo *d, int64_t now_ms, const char *ends, hf_buf *out);
+
+/* -- demo_bars.c -- */
+enum { HF_DEMO_BAR_MIN = 3 }; /* px that a bar is long, if there is room */
+typedef struct hf_demo_bar {
+    const hf_demo_job *job; /* borrowed */
+    const hf_demo_run *run; /* borrowed */
+    size_t worker, row;     /* row: below HF_DEMO_SLOTS */
+    int64_t start_ms, end_ms;
+    int64_t drawn_ms; /* end_ms, or later, so that one sees it */
+    bool killed;
+} hf_demo_bar;
+
+typedef struct hf_demo_bars {
+    hf_demo_bar *bars; /* owned; by their start */
+    size_t n;
+    int64_t until_ms; /* where time ends, and a run that was not seen to end */
+} hf_demo_bars;
+
+/* All runs that are remembered; `px`: from the start to where time ends. In a row no bar
+ * begins before the one before it has ended. HF_OK or HF_NOMEM. */
+hf_err hf_demo_bars_collect(hf_demo_bars *out, const hf_demo *d, double px);
+/* NULL: it is not among them. */
+const hf_demo_bar *hf_demo_bars_find(const hf_demo_bars *bars, const hf_demo_run *run);
+void hf_demo_bars_done(hf_demo_bars *bars);
+
+/* -- demo_svg.c -- */
+/* Draws every run that is remembered. HF_OK, or the picture is not whole; in both cases
+ * hf_svg_done() is to be called. */
+hf_err hf_demo_draw_svg(const hf_demo *d, hf_svg *svg);
+
+/* -- demo_svg_file.c -- */
+typedef struct hf_demo_svg_file {
+    char path[HF_DEMO_PATH_SIZE];
+    int fd;       /* -1: not open */
+    bool created; /* by us: it goes with what is not finished */
+} hf_demo_svg_file;
+
+/* `path` NULL: one of its own in $TMPDIR or /tmp. HF_EXIT_OK, or it has been said. What
+ * is in a file stays in it until the picture is written. */
+int hf_demo_svg_open(hf_demo_svg_file *file, const hf_cli *cli, const char *path);
+/* Writes the picture and says where it is. HF_EXIT_OK, or it has been said. */
+int hf_demo_svg_write(hf_demo_svg_file *file, const hf_demo *d);
+/* Closes it; one that was created, and not written to its end, is removed. */
+void hf_demo_svg_close(hf_demo_svg_file *file);
 
 /* -- demo_checks.c -- */
 /* Asks Redis about every job, and prints the table. HF_EXIT_OK, HF_EXIT_NO: something

@@ -77,8 +77,7 @@ static bool take_note(hf_demo *d, const note *n)
         job->n_runs++;
         return true;
     }
-    size_t known = job->n_runs < HF_DEMO_RUNS_MAX ? job->n_runs : HF_DEMO_RUNS_MAX;
-    for (size_t i = known; i-- > 0;) {
+    for (size_t i = hf_demo_runs_of(job); i-- > 0;) {
         hf_demo_run *run = &job->runs[i];
         if (run->pid == n->pid && run->end_ms == 0) {
             run->end_ms = n->at_ms;
@@ -97,8 +96,8 @@ static int take_lines(hf_demo *d)
            (newline = memchr(d->facts.data, '\n', d->facts.len)) != NULL) {
         *newline = '\0';
         if (!read_note(d->facts.data, &n) || !take_note(d, &n))
-            return hf_cli_say(d->cli, HF_EXIT_BUG, "",
-                              "a handler's note makes no sense: %.80s", d->facts.data);
+            return hf_demo_wrong(d, HF_EXIT_BUG, "a handler's note makes no sense: %.80s",
+                                 d->facts.data);
         hf_buf_cut(&d->facts, (size_t)(newline - d->facts.data) + 1);
     }
     return HF_EXIT_OK;
@@ -115,10 +114,50 @@ static int read_facts(hf_demo *d)
             return code;
     }
     if (n < 0 || hf_buf_err(&d->facts) != HF_OK)
-        return hf_cli_say(d->cli, HF_EXIT_BUG, "",
-                          "the handlers' notes cannot be read: %s",
-                          n < 0 ? strerror(errno) : hf_err_text(hf_buf_err(&d->facts)));
+        return hf_demo_wrong(d, HF_EXIT_BUG, "the handlers' notes cannot be read: %s",
+                             n < 0 ? strerror(errno)
+                                   : hf_err_text(hf_buf_err(&d->facts)));
     return HF_EXIT_OK;
+}
+
+size_t hf_demo_runs_of(const hf_demo_job *job)
+{
+    return job->n_runs < HF_DEMO_RUNS_MAX ? job->n_runs : HF_DEMO_RUNS_MAX;
+}
+
+size_t hf_demo_count_runs(const hf_demo *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < HF_DEMO_JOBS; i++)
+        n += d->jobs[i].n_runs;
+    return n;
+}
+
+size_t hf_demo_worker_of(const hf_demo *d, const hf_demo_run *run)
+{
+    size_t i = 0;
+    while (i < HF_DEMO_WORKERS && d->workers[i].pid != run->worker)
+        i++;
+    return i;
+}
+
+void hf_demo_take_over(const hf_demo *d, hf_demo_takeover *out)
+{
+    *out = (hf_demo_takeover){.hit = d->n_victims};
+    for (size_t i = 0; i < HF_DEMO_JOBS; i++) {
+        const hf_demo_run *run = hf_demo_rerun(d, &d->jobs[i]);
+        if (run == NULL)
+            continue;
+        int64_t after_ms = run->start_ms - d->killed_ms;
+        size_t worker = hf_demo_worker_of(d, run);
+        if (worker < HF_DEMO_WORKERS)
+            out->by[worker]++;
+        if (out->again == 0 || after_ms < out->first_ms)
+            out->first_ms = after_ms;
+        if (out->again == 0 || after_ms > out->last_ms)
+            out->last_ms = after_ms;
+        out->again++;
+    }
 }
 
 /* ---- the processes ---- */
@@ -200,12 +239,18 @@ void hf_demo_remember_victims(hf_demo *d)
     }
 }
 
+bool hf_demo_was_killed(const hf_demo *d, const hf_demo_run *run)
+{
+    for (size_t i = 0; i < d->n_victims; i++) {
+        if (run->worker == d->workers[0].pid && run->pid == d->victims[i])
+            return true;
+    }
+    return false;
+}
+
 const hf_demo_run *hf_demo_rerun(const hf_demo *d, const hf_demo_job *job)
 {
-    bool killed = false;
-    for (size_t i = 0; i < d->n_victims; i++)
-        killed = killed || (job->n_runs > 0 && job->runs[0].pid == d->victims[i]);
-    return killed && job->n_runs > 1 ? &job->runs[1] : NULL;
+    return job->n_runs > 1 && hf_demo_was_killed(d, &job->runs[0]) ? &job->runs[1] : NULL;
 }
 
 static void look_at_victims(hf_demo *d)
@@ -235,12 +280,12 @@ static int look_at_workers(hf_demo *d)
         if (worker->pid == 0 || !hf_demo_worker_ended(worker) ||
             (i == 0 && d->killed_ms != 0))
             continue;
-        return hf_cli_say(d->cli, HF_EXIT_NO, "",
-                          "worker %zu ended by itself, with %s %d; "
-                          "`holdfast demo --keep` keeps its log",
-                          i + 1, WIFSIGNALED(worker->status) ? "signal" : "status",
-                          WIFSIGNALED(worker->status) ? WTERMSIG(worker->status)
-                                                      : WEXITSTATUS(worker->status));
+        return hf_demo_wrong(d, HF_EXIT_NO,
+                             "worker %zu ended by itself, with %s %d; "
+                             "`holdfast demo --keep` keeps its log",
+                             i + 1, WIFSIGNALED(worker->status) ? "signal" : "status",
+                             WIFSIGNALED(worker->status) ? WTERMSIG(worker->status)
+                                                         : WEXITSTATUS(worker->status));
     }
     return HF_EXIT_OK;
 }
@@ -255,7 +300,7 @@ int hf_demo_look(hf_demo *d)
     for (size_t i = 0; code == HF_EXIT_OK && i < HF_DEMO_QUEUES; i++) {
         hf_err err = hf_admin_stats(d->admin, hf_demo_queue_names[i], &d->stats[i]);
         if (err != HF_OK)
-            code = hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));
+            code = hf_demo_fail(d, err, hf_admin_detail(d->admin));
     }
     d->late = hf_demo_now_ms() - d->start_ms > HF_DEMO_TIME_MS;
     return code == HF_EXIT_OK ? read_facts(d) : code;

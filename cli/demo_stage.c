@@ -107,7 +107,7 @@ static bool write_files(hf_demo *d)
  * that are made later inherit that. */
 static void block_signals(hf_demo *d)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
     sigemptyset(&d->signals);
     for (size_t i = 0; i < HF_COUNT(numbers); i++)
         sigaddset(&d->signals, numbers[i]);
@@ -183,17 +183,20 @@ int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue)
         become_worker(d, log, (char *const *)argv, parent);
     hf_fd_unlock();
     if (pid < 0)
-        return hf_cli_say(d->cli, HF_EXIT_BUG, "", "no process can be started: %s",
-                          strerror(errno));
-    d->workers[i] = (hf_demo_worker){.pid = pid};
+        return hf_demo_wrong(d, HF_EXIT_BUG, "no process can be started: %s",
+                             strerror(errno));
+    d->workers[i] = (hf_demo_worker){.pid = pid, .started_ms = hf_demo_now_ms()};
     return HF_EXIT_OK;
 }
 
 bool hf_demo_worker_ended(hf_demo_worker *worker)
 {
-    if (worker->pid > 0 && !worker->ended)
-        worker->ended = waitpid(worker->pid, &worker->status, WNOHANG) == worker->pid;
-    return worker->ended;
+    if (worker->pid <= 0 || worker->ended ||
+        waitpid(worker->pid, &worker->status, WNOHANG) != worker->pid)
+        return worker->ended;
+    worker->ended_ms = hf_demo_now_ms();
+    worker->ended = true;
+    return true;
 }
 
 int hf_demo_pause(hf_demo *d, int64_t ms)
@@ -201,7 +204,9 @@ int hf_demo_pause(hf_demo *d, int64_t ms)
     const struct timespec time = {.tv_sec = (time_t)(ms / 1000),
                                   .tv_nsec = (long)(ms % 1000) * (long)HF_MS_NS};
     int number = sigtimedwait(&d->signals, NULL, &time);
-    if (number > 0)
+    if (number == SIGTSTP)
+        hf_demo_view_stop(d);
+    else if (number > 0)
         d->signal = number;
     else if (ferror(stdout))
         d->signal = SIGPIPE; /* nobody looks any more; as if it were not ignored */

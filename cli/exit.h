@@ -9,7 +9,7 @@ typedef enum hf_exit {
     HF_EXIT_OK = 0,
     HF_EXIT_NO = 1, /* not found, dead, something was found by doctor */
     HF_EXIT_USAGE = 64,
-    HF_EXIT_DATA = 65,        /* an id, a name, a payload, a line of a bulk file */
+    HF_EXIT_DATA = 65, /* an id, a name, a payload, a line of a bulk file, a file */
     HF_EXIT_UNAVAILABLE = 69, /* Redis cannot be reached, or is too old */
     HF_EXIT_BUG = 70,
     HF_EXIT_LATER = 75, /* the same may work at another time */

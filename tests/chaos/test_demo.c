@@ -1,5 +1,5 @@
-/* test_demo.c - `holdfast demo` keeps its promises, says so in numbers, and leaves
- * nothing. */
+/* test_demo.c - `holdfast demo` keeps its promises, says so in numbers and in a picture,
+ * and leaves nothing but this. */
 #include <ctype.h>
 #include <dirent.h>
 #include <signal.h>
@@ -12,12 +12,20 @@
 #include "tests/support/eventually.h"
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
+#include "tests/support/xml.h"
 
-enum { DEMO_MS = 90000, END_MS = 10000, TEXT_SIZE = 16384, PATH_SIZE = 512 };
+enum {
+    DEMO_MS = 90000,
+    END_MS = 10000,
+    TEXT_SIZE = 16384,
+    PICTURE_SIZE = 300000,
+    PATH_SIZE = 512,
+    RUNS = 390 /* 200 and 50 once, 30 and 10 three times, 10 twice */
+};
 
 static char dir[HF_TEMPDIR_SIZE]; /* the demo's $TMPDIR: all that it makes is in there */
 static char env[HF_TEMPDIR_SIZE + 8], out[HF_TEMPDIR_SIZE + 8];
-static char text[TEXT_SIZE];
+static char text[TEXT_SIZE], picture[PICTURE_SIZE];
 
 /* Without a redis-server the fixture ends the program as skipped. */
 static int find_redis(void **state)
@@ -45,18 +53,21 @@ static int down(void **state)
     return 0;
 }
 
-/* Directories of demos in our directory; `inner` gets the path of the last one. */
-static size_t demo_dirs(char inner[PATH_SIZE])
+/* How many things demos made in our directory; `inner` gets the path inside of one that
+ * is a directory itself. */
+static size_t made_by_demos(char inner[PATH_SIZE])
 {
     size_t n = 0;
     struct dirent *entry;
     DIR *list = opendir(dir);
     assert_non_null(list);
+    inner[0] = '\0';
     while ((entry = readdir(list)) != NULL) {
         if (strncmp(entry->d_name, "holdfast-", 9) != 0)
             continue;
         n++;
-        (void)snprintf(inner, PATH_SIZE, "%s/%s/demo", dir, entry->d_name);
+        if (strstr(entry->d_name, ".svg") == NULL)
+            (void)snprintf(inner, PATH_SIZE, "%s/%s/demo", dir, entry->d_name);
     }
     (void)closedir(list);
     return n;
@@ -94,31 +105,111 @@ static size_t processes_inside(void)
 static void assert_nothing_is_left(void)
 {
     char inner[PATH_SIZE];
-    assert_int_equal(demo_dirs(inner), 0);
+    assert_int_equal(made_by_demos(inner), 0);
     assert_int_equal(processes_inside(), 0);
+}
+
+/* One run for each bar, and each of the ten that were killed leads to the next one. */
+static void check_picture(const char *path)
+{
+    size_t where = 0;
+    (void)hf_read_file(path, picture, sizeof picture);
+    assert_true(strlen(picture) < sizeof picture - 1);
+    const char *problem = hf_xml_problem(picture, &where);
+    if (problem != NULL)
+        fail_msg("%s: %s: %.60s", path, problem, picture + where);
+    assert_int_equal(hf_xml_count(picture, "run"), RUNS);
+    assert_int_equal(hf_xml_count(picture, "again"), 10);
+    assert_int_equal(hf_xml_count(picture, "kill"), 1);
+    assert_int_equal(count(picture, " s, killed</title>"), 10);
+    assert_int_equal(unlink(path), 0);
 }
 
 static void every_promise_is_kept(void **state)
 {
     (void)state;
+    char path[PATH_SIZE], line[PATH_SIZE + 64];
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--json", NULL};
     const char *const envs[] = {env, NULL};
+    hf_proc demo;
+    hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
+    (void)snprintf(path, sizeof path, "%s/holdfast-demo-%ld.svg", dir, (long)demo.pid);
+    (void)snprintf(line, sizeof line, "{\"picture\":\"%s\",\"runs\":%d}\n", path, RUNS);
+    assert_true(hf_proc_wait(&demo, DEMO_MS));
+    (void)hf_read_file(out, text, sizeof text);
+    if (demo.status != 0)
+        fail_msg("status %d: %s", demo.status, text);
+    assert_true(count(text, "\n") >= 15);
+    assert_int_equal(count(text, "\"kept\":true") + 1, count(text, "\n"));
+    assert_non_null(
+        strstr(text, "\"promise\":\"jobs accepted\",\"expected\":300,\"seen\":300"));
+    assert_non_null(strstr(text, line));
+    check_picture(path);
+    assert_nothing_is_left();
+}
+
+static void in_a_pipe_it_writes_lines_and_the_picture_where_it_is_told_to(void **state)
+{
+    (void)state;
+    char path[PATH_SIZE], last[PATH_SIZE + 64];
+    (void)snprintf(path, sizeof path, "%s/named.svg", dir);
+    (void)snprintf(last, sizeof last, "\n  The picture of it is in %s\n", path);
+    const char *const args[] = {HF_TEST_COMMAND, "demo", "--svg", path, NULL};
+    const char *const envs[] = {env, NULL};
+    memset(picture, 'x', sizeof picture - 1); /* all that was in it before goes */
+    picture[sizeof picture - 1] = '\0';
+    hf_write_file(path, picture);
     int status =
         hf_proc_run(&(hf_proc_options){.args = args, .env = envs, .out = out}, DEMO_MS);
     (void)hf_read_file(out, text, sizeof text);
     if (status != 0)
         fail_msg("status %d: %s", status, text);
-    assert_true(count(text, "\n") >= 15);
-    assert_int_equal(count(text, "\"kept\":true"), count(text, "\n"));
-    assert_non_null(
-        strstr(text, "\"promise\":\"jobs accepted\",\"expected\":300,\"seen\":300"));
+    assert_null(strchr(text, '\033'));
+    assert_null(strchr(text, '\r'));
+    assert_non_null(strstr(text, " s  kill -9 for worker 1, in the middle of 10 jobs\n"));
+    assert_non_null(strstr(text, " s  they run again: "));
+    assert_string_equal(text + strlen(text) - strlen(last), last);
+    check_picture(path);
     assert_nothing_is_left();
+}
+
+static void a_picture_that_cannot_be_written_is_told_before_anything_starts(void **state)
+{
+    (void)state;
+    char missing[PATH_SIZE], longer[1001];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    (void)snprintf(missing, sizeof missing, "%s/none/x.svg", dir);
+    const struct {
+        const char *path, *told;
+    } cases[] = {
+        {missing, "a file that can be written, found \"/"},
+        {missing, "/none/x.svg\" (No such file or directory)\n"},
+        {dir, "\" (Is a directory)\n"},
+        {"", "a file that can be written, found \"\" (No such file or directory)\n"},
+        {longer, "a path of less than 512 bytes, found 1000\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const args[] = {HF_TEST_COMMAND, "demo", "--svg", cases[i].path,
+                                    NULL};
+        const char *const envs[] = {env, NULL};
+        (void)unlink(out); /* else it is added to */
+        int status = hf_proc_run(
+            &(hf_proc_options){.args = args, .env = envs, .err = out}, END_MS);
+        assert_int_equal(status, 65);
+        (void)hf_read_file(out, text, sizeof text);
+        assert_ptr_equal(strstr(text, "holdfast: --svg: expected "), text);
+        if (strstr(text, cases[i].told) == NULL)
+            fail_msg("expected %s, found %s", cases[i].told, text);
+        assert_int_equal(count(text, "\n"), 1);
+        assert_nothing_is_left();
+    }
 }
 
 static bool ten_jobs_run(void)
 {
     char inner[PATH_SIZE], facts[PATH_SIZE + 8];
-    if (demo_dirs(inner) == 0)
+    if (made_by_demos(inner) == 0)
         return false;
     (void)snprintf(facts, sizeof facts, "%s/facts", inner);
     return count(hf_read_file(facts, text, sizeof text), "start long-") >= 10;
@@ -155,6 +246,24 @@ static void one_that_is_killed_takes_all_processes_with_it(void **state)
     EVENTUALLY(END_MS, processes_inside() == 0);
 }
 
+/* What was in the file before is still there. */
+static void one_that_is_interrupted_leaves_the_file_as_it_was(void **state)
+{
+    (void)state;
+    char path[PATH_SIZE], kept[16];
+    (void)snprintf(path, sizeof path, "%s/named.svg", dir);
+    hf_write_file(path, "mine");
+    const char *const args[] = {HF_TEST_COMMAND, "demo", "--svg", path, NULL};
+    const char *const envs[] = {env, NULL};
+    hf_proc demo;
+    hf_proc_start(&demo, &(hf_proc_options){.args = args, .env = envs, .out = out});
+    EVENTUALLY(20000, ten_jobs_run());
+    hf_proc_signal(&demo, SIGINT);
+    assert_true(hf_proc_wait(&demo, END_MS));
+    assert_string_equal(hf_read_file(path, kept, sizeof kept), "mine");
+    assert_nothing_is_left();
+}
+
 static void the_redis_of_somebody_else_is_refused(void **state)
 {
     (void)state;
@@ -171,7 +280,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_promise_is_kept, up, down),
+        cmocka_unit_test_setup_teardown(
+            in_a_pipe_it_writes_lines_and_the_picture_where_it_is_told_to, up, down),
+        cmocka_unit_test_setup_teardown(
+            a_picture_that_cannot_be_written_is_told_before_anything_starts, up, down),
         cmocka_unit_test_setup_teardown(one_that_is_interrupted_leaves_nothing, up, down),
+        cmocka_unit_test_setup_teardown(one_that_is_interrupted_leaves_the_file_as_it_was,
+                                        up, down),
         cmocka_unit_test_setup_teardown(one_that_is_killed_takes_all_processes_with_it,
                                         up, down),
         cmocka_unit_test_setup_teardown(the_redis_of_somebody_else_is_refused, up, down),
