@@ -82,8 +82,8 @@ _holdfast_know()
         valued+=' '
         ;;
     'demo')
-        options+=' --keep'
-        valued+=' '
+        options+=' --keep --svg'
+        valued+=' --svg '
         ;;
     'bench')
         options+=' --jobs --payload --concurrency -n'
@@ -126,6 +126,7 @@ _holdfast()
     *' --config') return ;;
     'enqueue --bulk') return ;;
     'job list --state') words='ready delayed retry running dead' ;;
+    'demo --svg') return ;;
     *)
         if [[ $valued == *" $before "* ]]; then
             words='' # nothing is known of it

@@ -39,7 +39,7 @@ function __holdfast_valued
         case 'script enqueue' 'script enqueue *'
             printf '%s\n'
         case 'demo' 'demo *'
-            printf '%s\n'
+            printf '%s\n' --svg
         case 'bench' 'bench *'
             printf '%s\n' --jobs --payload --concurrency -n
     end
@@ -190,6 +190,7 @@ complete -c holdfast -n '__holdfast_in doctor' -l idle -d 'nothing works on it n
 complete -c holdfast -n '__holdfast_in doctor' -l fix -d 'put right what is safe, then look once more'
 complete -c holdfast -n '__holdfast_in script enqueue' -l sha1 -d 'print the SHA1 that EVALSHA wants, and nothing else'
 complete -c holdfast -n '__holdfast_in demo' -l keep -d 'keep the directory with the handlers, their notes and the logs'
+complete -c holdfast -n '__holdfast_in demo' -l svg -r -F -d 'where the picture goes'
 complete -c holdfast -n '__holdfast_in bench' -l jobs -x -d 'so many jobs are enqueued and processed'
 complete -c holdfast -n '__holdfast_in bench' -l payload -x -d 'bytes of each job\'s payload'
 complete -c holdfast -n '__holdfast_in bench' -l concurrency -s n -x -d 'jobs at the same time'
