@@ -48,10 +48,11 @@ function(hf_add_library name type)
     add_library(holdfast::holdfast ALIAS ${name})
   else()
     # What is missing at run time is missing here, and only what is used is needed.
-    target_link_options(${name} PRIVATE
-      $<$<NOT:$<BOOL:${HOLDFAST_SANITIZE}>>:LINKER:--no-undefined> LINKER:--as-needed)
+    target_link_options(${name} PRIVATE LINKER:--as-needed)
     if(HOLDFAST_SANITIZE)
       target_link_options(${name} PRIVATE -fsanitize=${HOLDFAST_SANITIZE})
+    else()
+      target_link_options(${name} PRIVATE LINKER:--no-undefined)
     endif()
   endif()
 endfunction()

@@ -153,6 +153,37 @@ static void a_removed_queue_finishes_what_runs_and_starts_nothing(void **state)
     EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 2);
 }
 
+/* Short jobs are claimed ahead, and lie with the pool until a slot is free. */
+static void what_was_claimed_ahead_goes_back_with_its_queue(void **state)
+{
+    static const hf_worker_queue only[] = {{.name = "other"}};
+    hf_worker_opts opts = patient;
+    char id[16];
+    (void)state;
+    opts.concurrency = 1;
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "a%02d", i);
+        put_on("q", id, "ok", 0);
+    }
+    EVENTUALLY(5000, atomic_load(&worker.returned) == MANY);
+    hf_worker_quiet(worker.worker);
+    EVENTUALLY(3000, said("quiet") == 1);
+    put_on("q", "g", "gate", 0);
+    for (int i = 0; i < 5; i++) {
+        (void)snprintf(id, sizeof id, "z%02d", i);
+        put_on("q", id, "ok", 0);
+    }
+    hf_worker_resume(worker.worker);
+    EVENTUALLY(3000, atomic_load(&worker.started) == MANY + 1);
+    opts.queues = only;
+    opts.n_queues = 1;
+    reload_now(opts, NULL, 0);
+    atomic_store(&worker.gate, true);
+    ALWAYS(200, atomic_load(&worker.started) == MANY + 1);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 5);
+}
+
 /* It comes back while its job still runs: the same place, and no claim number twice. */
 static void a_queue_may_leave_and_come_back_while_its_job_runs(void **state)
 {
@@ -283,6 +314,22 @@ what_was_started_keeps_its_program_and_what_waits_has_the_new_one(void **state)
     EVENTUALLY(5000, said("job job=") == 2);
     assert_int_equal(said("output job=first stream=stdout line=old"), 1);
     assert_int_equal(said("output job=second stream=stdout line=new"), 1);
+}
+
+/* With it goes how often it may be tried. */
+static void what_was_started_keeps_its_attempts(void **state)
+{
+    static const char *const fails[] = {"/bin/sh", "-c", "echo begun; sleep 0.3; exit 1",
+                                        NULL};
+    const hf_program once = {.type = "p", .argv = fails, .max_attempts = 1};
+    const hf_program often = {.type = "p", .argv = fails, .max_attempts = 9};
+    (void)state;
+    start(&once, 1);
+    put_typed("first", "p");
+    EVENTUALLY(3000, said("line=begun") == 1);
+    reload_now(patient, &often, 1);
+    EVENTUALLY(3000, said("job=first") > 1 && said("outcome=") == 1);
+    assert_int_equal(said("outcome=dead"), 1);
 }
 
 static void a_program_that_was_removed_is_run_no_more(void **state)
@@ -450,11 +497,13 @@ int main(void)
         CASE(a_new_queue_is_claimed_at_once_and_heard_of_later),
         CASE(the_baton_of_a_removed_queue_is_given_back),
         CASE(a_removed_queue_finishes_what_runs_and_starts_nothing),
+        CASE(what_was_claimed_ahead_goes_back_with_its_queue),
         CASE(a_queue_may_leave_and_come_back_while_its_job_runs),
         CASE(places_are_used_again),
         CASE(a_reload_without_a_place_is_refused_whole),
         CASE(limits_of_the_file_reach_redis_when_they_change),
         CASE(what_was_started_keeps_its_program_and_what_waits_has_the_new_one),
+        CASE(what_was_started_keeps_its_attempts),
         CASE(a_program_that_was_removed_is_run_no_more),
         CASE(programs_need_a_minder_from_the_start),
         CASE(what_is_not_acceptable_changes_nothing),
