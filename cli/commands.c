@@ -1,53 +1,11 @@
-/* commands.c - the table of all commands and their options. --help, the manual page and
- * the parser (args.c) know nothing else. To add a command: a row here, its function in
- * cli.h. */
+/* commands.c - the table of all commands and their options (those of administration are
+ * in admin_opts.c). --help, the manual page and the parser (args.c) know nothing else. To
+ * add a command: a row here, its function in cli.h. */
+#include "cli/admin_opts.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/completion.h"
 #include "cli/limits.h"
-
-#define QUEUE_OPT                                                                        \
-    {                                                                                    \
-        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
-        .help = "the queue; \"default\" if it is not named"                              \
-    }
-#define LIMIT_OPT                                                                        \
-    {                                                                                    \
-        .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 1000,        \
-        .help = "at most so many jobs; 50"                                               \
-    }
-#define AFTER_OPT                                                                        \
-    {                                                                                    \
-        .name = "after", .kind = HF_OPT_TEXT, .value = "ID",                             \
-        .help = "go on after this job: the last one of the page before"                  \
-    }
-#define FIND_OPT                                                                         \
-    {                                                                                    \
-        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
-        .help = "the queue it is in; needed only where several have a job of that id"    \
-    }
-#define YES_OPT                                                                          \
-    {                                                                                    \
-        .name = "yes", .help = "do it without asking; needed where there is no terminal" \
-    }
-#define DEAD_FILTER_OPTS                                                                 \
-    {.name = "type",                                                                     \
-     .kind = HF_OPT_TEXT,                                                                \
-     .value = "TYPE",                                                                    \
-     .help = "only jobs of this type"},                                                  \
-    {                                                                                    \
-        .name = "since", .kind = HF_OPT_DURATION, .value = "DURATION",                   \
-        .max = HF_DELAY_MAX_MS, .help = "only jobs that died within so long"             \
-    }
-#define DEAD_MANY_OPT                                                                    \
-    {                                                                                    \
-        .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 10000000,    \
-        .help = "at most so many jobs, those that died first; all"                       \
-    }
-#define END                                                                              \
-    {                                                                                    \
-        .name = 0                                                                        \
-    }
 
 static const hf_opt common[] = {
     {.name = "config",
@@ -66,11 +24,11 @@ static const hf_opt common[] = {
     {.name = "json", .help = "print one JSON object per line"},
     {.name = "help", .letter = 'h', .help = "print this"},
     {.name = "version", .hidden = true, .help = "print the version"},
-    END,
+    HF_OPT_END,
 };
 
 static const hf_opt enqueue_opts[] = {
-    QUEUE_OPT,
+    HF_OPT_QUEUE,
     {.name = "in",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
@@ -107,7 +65,7 @@ static const hf_opt enqueue_opts[] = {
      .help = "with --bulk: send the file again as the run R"},
     {.name = "atomic",
      .help = "with --bulk: all jobs or none; refuse more than one block"},
-    END,
+    HF_OPT_END,
 };
 static const hf_opt worker_opts[] = {
     {.name = "queue",
@@ -124,95 +82,14 @@ static const hf_opt worker_opts[] = {
      .max = 1024,
      .help = "jobs at the same time"},
     {.name = "burst", .help = "stop when nothing is left, not even delayed"},
-    END,
-};
-static const hf_opt limit_opts[] = {
-    {.name = "max-running",
-     .kind = HF_OPT_INT,
-     .value = "N",
-     .max = 1000000,
-     .help = "jobs of it that run at the same time, across all workers; 0: no limit"},
-    {.name = "rate",
-     .kind = HF_OPT_TEXT,
-     .value = "N/DURATION",
-     .help = "jobs of it that are started in a time, for example 100/1s; 0: no limit"},
-    END,
-};
-static const hf_opt purge_opts[] = {YES_OPT, END};
-static const hf_opt queue_list_opts[] = {
-    {.name = "limit",
-     .kind = HF_OPT_INT,
-     .value = "N",
-     .min = 1,
-     .max = 1000,
-     .help = "at most so many queues; 50"},
-    {.name = "after",
-     .kind = HF_OPT_TEXT,
-     .value = "Q",
-     .help = "go on after this queue: the last one of the page before"},
-    END,
-};
-static const hf_opt workers_opts[] = {
-    {.name = "all",
-     .help = "also those that went silent more than an hour ago; after a day they are "
-             "forgotten"},
-    {.name = "limit",
-     .kind = HF_OPT_INT,
-     .value = "N",
-     .min = 1,
-     .max = 1000,
-     .help = "at most so many workers; 50"},
-    {.name = "after",
-     .kind = HF_OPT_TEXT,
-     .value = "ID",
-     .help = "go on after this worker: the last one of the page before"},
-    END,
-};
-static const hf_opt show_opts[] = {
-    FIND_OPT,
-    {.name = "payload", .help = "print the payload, as it is, and nothing else"},
-    END,
-};
-static const hf_opt find_opts[] = {FIND_OPT, END};
-static const hf_opt cancel_opts[] = {
-    FIND_OPT,
-    {.name = "wait",
-     .help = "until it has ended: cancelled or done (exit 0), or dead (exit 1)"},
-    END,
-};
-static const hf_opt delete_opts[] = {FIND_OPT, YES_OPT, END};
-static const hf_opt list_opts[] = {
-    QUEUE_OPT,
-    {.name = "state",
-     .kind = HF_OPT_CHOICE,
-     .value = "STATE",
-     .choices = "ready|delayed|retry|running|dead",
-     .help = "ready, delayed, retry (delayed after a failed attempt), running or dead; "
-             "all of them if it is not named"},
-    LIMIT_OPT,
-    AFTER_OPT,
-    END,
-};
-static const hf_opt dead_list_opts[] = {
-    QUEUE_OPT, DEAD_FILTER_OPTS, LIMIT_OPT, AFTER_OPT, END,
-};
-static const hf_opt dead_retry_opts[] = {
-    QUEUE_OPT,
-    DEAD_FILTER_OPTS,
-    DEAD_MANY_OPT,
-    {.name = "rate",
-     .kind = HF_OPT_TEXT,
-     .value = "N/s",
-     .help = "they become due one after the other, so many in a second; all at once"},
-    END,
-};
-static const hf_opt dead_purge_opts[] = {
-    QUEUE_OPT, DEAD_FILTER_OPTS, DEAD_MANY_OPT, YES_OPT, END,
+    HF_OPT_END,
 };
 static const hf_opt script_opts[] = {
-    {.name = "sha1", .help = "print the SHA1 that EVALSHA wants, and nothing else"}, END};
+    {.name = "sha1", .help = "print the SHA1 that EVALSHA wants, and nothing else"},
+    HF_OPT_END};
 static const hf_opt check_opts[] = {
-    {.name = "reference", .hidden = true, .help = "print the table of all keys"}, END};
+    {.name = "reference", .hidden = true, .help = "print the table of all keys"},
+    HF_OPT_END};
 static const hf_opt doctor_opts[] = {
     {.name = "queue",
      .letter = 'q',
@@ -222,7 +99,7 @@ static const hf_opt doctor_opts[] = {
     {.name = "idle",
      .help = "nothing works on it now: look for what was left over as well"},
     {.name = "fix", .help = "put right what is safe, then look once more"},
-    END,
+    HF_OPT_END,
 };
 static const hf_opt demo_opts[] = {
     {.name = "keep",
@@ -231,7 +108,7 @@ static const hf_opt demo_opts[] = {
      .kind = HF_OPT_TEXT,
      .value = "FILE",
      .help = "where the picture goes; holdfast-demo-PID.svg in $TMPDIR or /tmp"},
-    END,
+    HF_OPT_END,
 };
 static const hf_opt bench_opts[] = {
     {.name = "jobs",
@@ -252,7 +129,7 @@ static const hf_opt bench_opts[] = {
      .min = 1,
      .max = 1024,
      .help = "jobs at the same time; 16"},
-    END,
+    HF_OPT_END,
 };
 static const hf_opt help_opts[] = {
     {.name = "man", .hidden = true, .help = "print the manual page"},
@@ -262,7 +139,7 @@ static const hf_opt help_opts[] = {
      .choices = HF_SHELLS,
      .hidden = true,
      .help = "print what this shell needs to complete our words"},
-    END,
+    HF_OPT_END,
 };
 
 static const hf_command commands[] = {
@@ -290,13 +167,13 @@ static const hf_command commands[] = {
      .operands = "ID",
      .min_operands = 1,
      .max_operands = 1,
-     .opts = show_opts,
+     .opts = hf_opts_show,
      .run = hf_cmd_job_show,
      .section = "jobs",
      .help = "show one job, whichever queue it is in"},
     {.name = "job list",
      .operands = "",
-     .opts = list_opts,
+     .opts = hf_opts_list,
      .run = hf_cmd_job_list,
      .section = "jobs",
      .help = "list the jobs of a queue, page by page"},
@@ -304,7 +181,7 @@ static const hf_command commands[] = {
      .operands = "ID",
      .min_operands = 1,
      .max_operands = 1,
-     .opts = find_opts,
+     .opts = hf_opts_find,
      .run = hf_cmd_job_why,
      .section = "jobs",
      .help = "say what keeps a job, and what can be done about it",
@@ -318,7 +195,7 @@ static const hf_command commands[] = {
      .operands = "ID",
      .min_operands = 1,
      .max_operands = 1,
-     .opts = find_opts,
+     .opts = hf_opts_find,
      .run = hf_cmd_job_retry,
      .section = "jobs",
      .help = "run a dead or waiting job now",
@@ -328,7 +205,7 @@ static const hf_command commands[] = {
      .operands = "ID",
      .min_operands = 1,
      .max_operands = 1,
-     .opts = cancel_opts,
+     .opts = hf_opts_cancel,
      .run = hf_cmd_job_cancel,
      .section = "jobs",
      .help = "take a waiting job away, or ask a running one to end",
@@ -341,21 +218,21 @@ static const hf_command commands[] = {
      .operands = "ID",
      .min_operands = 1,
      .max_operands = 1,
-     .opts = delete_opts,
+     .opts = hf_opts_delete,
      .run = hf_cmd_job_delete,
      .section = "jobs",
      .help = "remove a waiting or dead job for ever",
      .more = "A running job is not removed under its holder: job cancel ends it."},
     {.name = "dead list",
      .operands = "",
-     .opts = dead_list_opts,
+     .opts = hf_opts_dead_list,
      .run = hf_cmd_dead_list,
      .section = "jobs",
      .help = "list dead jobs and why they died"},
     {.name = "dead retry",
      .operands = "[ID]",
      .max_operands = 1,
-     .opts = dead_retry_opts,
+     .opts = hf_opts_dead_retry,
      .run = hf_cmd_dead_retry,
      .section = "jobs",
      .help = "run a dead job again, or all that are dead now",
@@ -363,7 +240,7 @@ static const hf_command commands[] = {
              "went back into the line. ^C stops it, and says how many did until then."},
     {.name = "dead purge",
      .operands = "",
-     .opts = dead_purge_opts,
+     .opts = hf_opts_dead_purge,
      .run = hf_cmd_dead_purge,
      .section = "jobs",
      .help = "remove dead jobs for ever",
@@ -373,7 +250,7 @@ static const hf_command commands[] = {
          "were until then."},
     {.name = "queue list",
      .operands = "",
-     .opts = queue_list_opts,
+     .opts = hf_opts_queue_list,
      .run = hf_cmd_queue_list,
      .section = "queues",
      .help = "list all queues and how many jobs they hold"},
@@ -401,7 +278,7 @@ static const hf_command commands[] = {
      .operands = "Q",
      .min_operands = 1,
      .max_operands = 1,
-     .opts = limit_opts,
+     .opts = hf_opts_limit,
      .run = hf_cmd_queue_limit,
      .section = "queues",
      .help = "limit how many of its jobs run, or how fast they are started",
@@ -412,7 +289,7 @@ static const hf_command commands[] = {
      .operands = "Q",
      .min_operands = 1,
      .max_operands = 1,
-     .opts = purge_opts,
+     .opts = hf_opts_purge,
      .run = hf_cmd_queue_purge,
      .section = "queues",
      .help = "remove all its waiting and dead jobs for ever",
@@ -420,7 +297,7 @@ static const hf_command commands[] = {
              "and says how many were until then."},
     {.name = "workers",
      .operands = "",
-     .opts = workers_opts,
+     .opts = hf_opts_workers,
      .run = hf_cmd_workers,
      .section = "workers",
      .help = "list the workers that live, and those that went silent",
@@ -517,7 +394,7 @@ static const hf_command commands[] = {
      .bare = true,
      .section = "other",
      .help = "print the list of commands, or the help of one"},
-    END,
+    HF_OPT_END,
 };
 
 const hf_command *hf_commands(void)

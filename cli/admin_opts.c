@@ -1,0 +1,122 @@
+/* admin_opts.c - see admin_opts.h. */
+#include "cli/admin_opts.h"
+
+#include "cli/limits.h"
+
+#define LIMIT_OPT                                                                        \
+    {                                                                                    \
+        .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 1000,        \
+        .help = "at most so many jobs; 50"                                               \
+    }
+#define AFTER_OPT                                                                        \
+    {                                                                                    \
+        .name = "after", .kind = HF_OPT_TEXT, .value = "ID",                             \
+        .help = "go on after this job: the last one of the page before"                  \
+    }
+#define FIND_OPT                                                                         \
+    {                                                                                    \
+        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .help = "the queue it is in; needed only where several have a job of that id"    \
+    }
+#define YES_OPT                                                                          \
+    {                                                                                    \
+        .name = "yes", .help = "do it without asking; needed where there is no terminal" \
+    }
+#define DEAD_FILTER_OPTS                                                                 \
+    {.name = "type",                                                                     \
+     .kind = HF_OPT_TEXT,                                                                \
+     .value = "TYPE",                                                                    \
+     .help = "only jobs of this type"},                                                  \
+    {                                                                                    \
+        .name = "since", .kind = HF_OPT_DURATION, .value = "DURATION",                   \
+        .max = HF_DELAY_MAX_MS, .help = "only jobs that died within so long"             \
+    }
+#define DEAD_MANY_OPT                                                                    \
+    {                                                                                    \
+        .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 10000000,    \
+        .help = "at most so many jobs, those that died first; all"                       \
+    }
+
+const hf_opt hf_opts_limit[] = {
+    {.name = "max-running",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .max = 1000000,
+     .help = "jobs of it that run at the same time, across all workers; 0: no limit"},
+    {.name = "rate",
+     .kind = HF_OPT_TEXT,
+     .value = "N/DURATION",
+     .help = "jobs of it that are started in a time, for example 100/1s; 0: no limit"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_purge[] = {YES_OPT, HF_OPT_END};
+const hf_opt hf_opts_queue_list[] = {
+    {.name = "limit",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .help = "at most so many queues; 50"},
+    {.name = "after",
+     .kind = HF_OPT_TEXT,
+     .value = "Q",
+     .help = "go on after this queue: the last one of the page before"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_workers[] = {
+    {.name = "all",
+     .help = "also those that went silent more than an hour ago; after a day they are "
+             "forgotten"},
+    {.name = "limit",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .help = "at most so many workers; 50"},
+    {.name = "after",
+     .kind = HF_OPT_TEXT,
+     .value = "ID",
+     .help = "go on after this worker: the last one of the page before"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_show[] = {
+    FIND_OPT,
+    {.name = "payload", .help = "print the payload, as it is, and nothing else"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_find[] = {FIND_OPT, HF_OPT_END};
+const hf_opt hf_opts_cancel[] = {
+    FIND_OPT,
+    {.name = "wait",
+     .help = "until it has ended: cancelled or done (exit 0), or dead (exit 1)"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_delete[] = {FIND_OPT, YES_OPT, HF_OPT_END};
+const hf_opt hf_opts_list[] = {
+    HF_OPT_QUEUE,
+    {.name = "state",
+     .kind = HF_OPT_CHOICE,
+     .value = "STATE",
+     .choices = "ready|delayed|retry|running|dead",
+     .help = "ready, delayed, retry (delayed after a failed attempt), running or dead; "
+             "all of them if it is not named"},
+    LIMIT_OPT,
+    AFTER_OPT,
+    HF_OPT_END,
+};
+const hf_opt hf_opts_dead_list[] = {
+    HF_OPT_QUEUE, DEAD_FILTER_OPTS, LIMIT_OPT, AFTER_OPT, HF_OPT_END,
+};
+const hf_opt hf_opts_dead_retry[] = {
+    HF_OPT_QUEUE,
+    DEAD_FILTER_OPTS,
+    DEAD_MANY_OPT,
+    {.name = "rate",
+     .kind = HF_OPT_TEXT,
+     .value = "N/s",
+     .help = "they become due one after the other, so many in a second; all at once"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_dead_purge[] = {
+    HF_OPT_QUEUE, DEAD_FILTER_OPTS, DEAD_MANY_OPT, YES_OPT, HF_OPT_END,
+};
