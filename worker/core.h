@@ -69,7 +69,8 @@ struct hf_run {
     hf_served *served;
     hf_run *next, *prev; /* in one hf_run_list, or the pool's queue */
     hf_lease *lease;
-    hf_handler *handler; /* a reference; NULL: nobody here takes it */
+    hf_handler *handler;     /* a reference; NULL: nobody here takes it */
+    const hf_run *shadow_of; /* whose handler has not returned; NULL: a run of its own */
     hf_record record;
     char fence[24];
     int64_t due_ms;  /* Redis's clock */

@@ -343,6 +343,8 @@ void hf_dispatch_abandon(hf_worker *w)
     hf_pool_running(w->pool, add_shadow, &shadows);
     while ((run = hf_run_pop(&shadows)) != NULL) {
         w->held++;
+        if (!run->shadow_of->lost_told)
+            hf_report_run(w, run->shadow_of, "released");
         hf_run_release(w, run);
     }
 }

@@ -132,7 +132,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         return;
     }
     atomic_compare_exchange_strong(&w->unwatched_ns, &connected, hf_boot_ns());
-    hf_report_text(w, HF_LOG_WARN, "the watchdog's connection is away", "error", detail);
+    hf_report_text(w, HF_LOG_ERROR, "the watchdog's connection is away", "error", detail);
 }
 
 /* Who cannot renew must not claim: after half a lease it is more than a reconnect. */

@@ -48,7 +48,7 @@ void hf_life_refused(hf_worker *w, hf_err err, const char *detail)
         return;
     }
     if (err != w->refused && err != HF_LATE)
-        hf_report_text(w, HF_LOG_WARN, "Redis refuses to give jobs", "error", detail);
+        hf_report_text(w, HF_LOG_ERROR, "Redis refuses to give jobs", "error", detail);
     w->refused = err;
     hf_life_pause(w, NOT_NOW_MS);
 }

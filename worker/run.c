@@ -124,6 +124,7 @@ hf_run *hf_run_shadow(const hf_run *run)
     shadow->worker = run->worker;
     shadow->served = run->served;
     shadow->served->runs++;
+    shadow->shadow_of = run;
     shadow->due_ms = run->due_ms;
     memcpy(shadow->fence, run->fence, sizeof shadow->fence);
     memcpy(shadow->id, run->id, strlen(run->id) + 1);

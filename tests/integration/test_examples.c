@@ -140,6 +140,46 @@ static void the_worker_ends_with_0_when_it_is_told_to(void **state)
     }
 }
 
+static void put_file(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static bool has_run(const char *line)
+{
+    (void)hf_read_file(out_path, text, sizeof text);
+    return strstr(text, line) != NULL;
+}
+
+static void the_worker_that_reloads_takes_other_queues(void **state)
+{
+    (void)state;
+    char queues[PATH_SIZE];
+    hf_proc worker;
+    const char *const args[] = {HF_TEST_BUILD "/examples/example_reload", redis.url,
+                                queues, NULL};
+    (void)snprintf(queues, sizeof queues, "%s/queues", redis.dir);
+    put_file(queues, "one 1\n");
+    RUN(HF_TEST_COMMAND, "enqueue", "t", "--id", "a", "--queue", "one");
+    RUN(HF_TEST_COMMAND, "enqueue", "t", "--id", "b", "--queue", "two");
+    hf_proc_start(&worker,
+                  &(hf_proc_options){.args = args, .out = out_path, .err = out_path});
+    EVENTUALLY(5000, has_run("a of one\n"));
+    put_file(queues, "one 1\none 2\n");
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(5000,
+               has_run("nothing was changed: expected each queue once, found one\n"));
+    put_file(queues, "one 1\ntwo 9\n");
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(5000, has_run("b of two\n"));
+    hf_proc_signal(&worker, SIGTERM);
+    assert_true(hf_proc_wait(&worker, RUN_MS));
+    assert_int_equal(worker.status, 0);
+}
+
 static void the_service_says_when_redis_is_away(void **state)
 {
     (void)state;
@@ -231,6 +271,7 @@ int main(void)
         CASE(the_service_prints_an_id_for_each_job_and_the_worker_runs_them),
         CASE(the_worker_buries_what_can_never_work),
         CASE(the_worker_ends_with_0_when_it_is_told_to),
+        CASE(the_worker_that_reloads_takes_other_queues),
         CASE(the_service_says_when_redis_is_away),
         CASE(the_configuration_of_the_handlers_is_good),
         CASE(the_shell_handler_writes_its_mail_or_buries_its_job),

@@ -361,6 +361,7 @@ static void a_stop_releases_what_has_not_returned_and_counts_nothing(void **stat
     EVENTUALLY(3000, atomic_load(&worker.ended));
     assert_int_equal(hf_worker_unreturned(worker.worker), 1);
     assert_int_equal(card("running"), 0);
+    assert_int_equal(hf_worker_rig_said(&worker, "outcome=released"), 1);
     assert_true((double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a") ==
                 due);
     assert_null(strstr(record_of("a"), "attempts"));
