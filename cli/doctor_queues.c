@@ -128,15 +128,24 @@ static void tell_unregistered(hf_doctor *d, const char *name)
                          .repaired = good && d->fix});
 }
 
-/* Those that the registry lacks, and they are looked at like the others. */
-static hf_err look_at_unregistered(hf_doctor *d, char ***names, size_t *n)
+/* Those that are registered, and those that should be: all are looked at. */
+static hf_err look_at_registry(hf_doctor *d, char ***names, size_t *n, char ***more,
+                               size_t *n_more)
 {
-    hf_err err = hf_admin_unregistered(d->admin, d->fix, names, n);
-    if (err != HF_OK)
-        return told(d, "registry", err);
-    for (size_t i = 0; i < *n; i++)
-        tell_unregistered(d, (*names)[i]);
-    return HF_OK;
+    char key[HF_DOCTOR_TEXT];
+    hf_err err = hf_admin_queues(d->admin, names, n);
+    bool broken = err == HF_REDIS;
+    snprintf(key, sizeof key, "%s:queues", d->cli->ns);
+    if (broken)
+        hf_doctor_by_hand(d, "type", key, hf_admin_detail(d->admin),
+                          "see what the registry of queues holds, then DEL it: "
+                          "--fix makes it anew");
+    else if (err != HF_OK)
+        return err;
+    err = hf_admin_unregistered(d->admin, d->fix, more, n_more);
+    for (size_t i = 0; err == HF_OK && !broken && i < *n_more; i++)
+        tell_unregistered(d, (*more)[i]);
+    return err;
 }
 
 hf_err hf_doctor_queues(hf_doctor *d)
@@ -149,9 +158,7 @@ hf_err hf_doctor_queues(hf_doctor *d)
     if (d->only != NULL)
         return look_at_each(d, only, 1);
     hf_doctor_begin(d, NULL);
-    hf_err err = told(d, "registry", hf_admin_queues(d->admin, &names, &n));
-    if (err == HF_OK)
-        err = look_at_unregistered(d, &more, &n_more);
+    hf_err err = look_at_registry(d, &names, &n, &more, &n_more);
     hf_doctor_end(d);
     if (err == HF_OK)
         err = look_at_each(d, names, n);

@@ -1,7 +1,6 @@
 /* doctor_server.c - is this Redis one that jobs can be trusted to: what it says of itself
  * by INFO (its configuration is never asked for, and never changed), how far away it is,
  * and what its clock says. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +49,10 @@ static void look_at_memory(hf_doctor *d, const hf_server_info *server)
         server->used_memory / NEARLY_FULL < server->maxmemory / 100)
         return;
     bool full = server->used_memory >= server->maxmemory;
-    snprintf(text, sizeof text,
-             "%s: %" PRId64 " of %" PRId64 " MiB are used (%" PRId64 " %%)",
-             full ? "is reached" : "is nearly reached", server->used_memory / MIB,
-             server->maxmemory / MIB,
-             (int64_t)((double)server->used_memory * 100 / (double)server->maxmemory));
+    double part = (double)server->used_memory * 100 / (double)server->maxmemory;
+    snprintf(text, sizeof text, "is %s: %.1f of %.1f MiB are used (%.0f %%)",
+             full ? "reached" : "nearly reached", (double)server->used_memory / MIB,
+             (double)server->maxmemory / MIB, part);
     hf_doctor_by_hand(d, "memory", "maxmemory", text,
                       "raise maxmemory, let workers drain the queues, or remove dead "
                       "jobs: holdfast dead purge");

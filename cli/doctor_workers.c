@@ -83,8 +83,11 @@ hf_err hf_doctor_workers(hf_doctor *d)
         err = HF_NOMEM;
     hf_doctor_begin(d, NULL);
     if (err == HF_REDIS) {
-        hf_doctor_by_hand(d, "unreadable", "workers", hf_admin_detail(d->admin),
-                          "see what the registry of workers is, then DEL it");
+        char key[HF_DOCTOR_TEXT];
+        snprintf(key, sizeof key, "%s:workers", d->cli->ns);
+        hf_doctor_by_hand(d, "type", key, hf_admin_detail(d->admin),
+                          "see what the registry of workers holds, then DEL it: they "
+                          "make it anew");
         err = HF_OK;
     }
     for (size_t i = 0; i < l.n && err == HF_OK; i++) {

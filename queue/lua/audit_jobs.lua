@@ -110,9 +110,9 @@ local function check_lock(id, ends, lock)
       call('PEXPIREAT', LOCK .. id, string.format('%.0f', ends))
     end)
   elseif left >= 0 and math.abs(now + left - ends) > 50 then
-    report('lock', 5, id,
-      string.format('its lock ends %.0f ms after its score says', now + left - ends),
-      'its score follows the lock', function()
+    local off = now + left - ends
+    report('lock', 5, id, string.format('its lock ends %.0f ms %s its score says', math.abs(off),
+      off > 0 and 'after' or 'before'), 'its score follows the lock', function()
         call('ZADD', RUNNING, 'XX', now + left, id)
       end)
   end

@@ -1,6 +1,6 @@
 -- A slice of the search for queues that have keys and are not in the registry.
 --
---  KEYS[1]  queues      the registry: the set of all names
+--  KEYS[1]  queues      the registry: the set of all names; if it is no set, it has none
 --  ARGV[1]  namespace   what all keys begin with
 --  ARGV[2]  cursor      '0' at the start
 --  ARGV[3]  fix         1: they are registered; 0: nothing is written
@@ -13,13 +13,15 @@ if late(ARGV[4]) then
 end
 local prefix = ARGV[1] .. ':{'
 local page = call('SCAN', ARGV[2], 'MATCH', prefix .. '*}:*', 'COUNT', 500)
-local names, seen = {}, {}
+local names, seen, registry = {}, {}, call('TYPE', KEYS[1]).ok
+local broken = registry ~= 'set' and registry ~= 'none'
 for _, key in ipairs(page[2]) do
   local name = string.match(key, '^([^}]*)}', #prefix + 1)
-  if name and not seen[name] and call('SISMEMBER', KEYS[1], name) == 0 then
+  if name and not seen[name] and (broken or call('SISMEMBER', KEYS[1], name) == 0) then
     seen[name] = true
     names[#names + 1] = name
-    if ARGV[3] == '1' and #name <= 128 and string.match(name, '^[%w%._:-]+$') then
+    local good = #name <= 128 and string.match(name, '^[%w%._:-]+$')
+    if ARGV[3] == '1' and good and not broken then
       open_writes()
       call('SADD', KEYS[1], name)
     end
