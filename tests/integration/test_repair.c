@@ -400,6 +400,9 @@ static void a_job_whose_lock_was_removed_is_taken_over(void **state)
     assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
     assert_string_equal(rig.jobs[0].id, "waits");
     assert_int_equal(look(NULL, true).repaired, 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCOUNT hf:{q}:wake -inf %lld",
+                                       (long long)hf_rig_now(&rig)),
+                     1); /* somebody is woken */
     assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
     assert_string_equal(rig.jobs[0].id, "runs");
 }
