@@ -54,26 +54,30 @@ static hf_err told(hf_doctor *d, const char *id, hf_err err)
     return HF_OK;
 }
 
+static const char *plural(int64_t n, const char *one, const char *many)
+{
+    return n == 1 ? one : many;
+}
+
 static void look_at_service(hf_doctor *d, const hf_queue_stats *s)
 {
     char text[HF_DOCTOR_TEXT];
-    int64_t now = s->ready + s->running;
-    if (s->paused && s->ready + s->delayed > 0) {
-        hf_doctor_note(d,
-                       "%s is paused, and %" PRId64 " jobs wait in it "
-                       "(holdfast queue resume %s)",
-                       s->queue, s->ready + s->delayed, s->queue);
-    } else if (s->workers == 0 && now > 0) {
+    int64_t waiting = s->ready + s->delayed;
+    if (s->paused && waiting > 0) {
+        hf_doctor_note(
+            d, "%s is paused, and %" PRId64 " %s in it (holdfast queue resume %s)",
+            s->queue, waiting, plural(waiting, "job waits", "jobs wait"), s->queue);
+    } else if (s->workers == 0 && s->ready + s->running > 0) {
         snprintf(text, sizeof text,
-                 "no live worker serves it, and %" PRId64 " jobs are due, %" PRId64
-                 " were running",
-                 s->ready, s->running);
+                 "no live worker serves it, and %" PRId64 " %s due, %" PRId64
+                 " %s running",
+                 s->ready, plural(s->ready, "job is", "jobs are"), s->running,
+                 plural(s->running, "was", "were"));
         hf_doctor_by_hand(d, "unserved", s->queue, text,
                           "start a worker that names this queue: holdfast worker");
     } else if (s->workers == 0 && s->delayed > 0) {
-        hf_doctor_note(d,
-                       "no live worker serves %s, and %" PRId64 " jobs will be due in it",
-                       s->queue, s->delayed);
+        hf_doctor_note(d, "no live worker serves %s, and %" PRId64 " %s be due in it",
+                       s->queue, s->delayed, plural(s->delayed, "job will", "jobs will"));
     }
 }
 

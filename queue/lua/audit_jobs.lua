@@ -182,7 +182,7 @@ local function check_records(page)
   return #ids
 end
 
-local whole, count_of = phase == 'jobs', 250
+local whole, count_of = phase == 'jobs', 100
 if whole and m.big then
   count_of = 10 -- a page of records brings their payloads
 end

@@ -137,7 +137,7 @@ local page, ids, seen = nil, {}, {}
 if phase == 'keys' then
   page = call('SCAN', cursor, 'MATCH', P .. '*', 'COUNT', 500)
 else
-  page = call('HSCAN', P .. phase, cursor, 'COUNT', 250)
+  page = call('HSCAN', P .. phase, cursor, 'COUNT', 100)
 end
 for i = 1, #page[2], phase == 'keys' and 1 or 2 do
   if not seen[page[2][i]] then

@@ -399,6 +399,8 @@ static void a_job_whose_lock_was_removed_is_taken_over(void **state)
     (void)RUN("DEL hf:{q}:lock:runs");
     assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
     assert_string_equal(rig.jobs[0].id, "waits");
+    (void)run("ZADD hf:{q}:wake $N baton"); /* for later */
+    (void)run("HSET hf:{q}:meta promised $N");
     assert_int_equal(look(NULL, true).repaired, 1);
     assert_int_equal(hf_fixture_number(&rig.redis, "ZCOUNT hf:{q}:wake -inf %lld",
                                        (long long)hf_rig_now(&rig)),

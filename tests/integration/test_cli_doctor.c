@@ -1,0 +1,175 @@
+/* `holdfast doctor` as people and scripts meet it: what is told of a finding, how much of
+ * many, what is only a note, and what it ends with. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/cli_try.h"
+#include "tests/support/eventually.h"
+
+enum { MANY = 60, SHOWN = 20 };
+
+static hf_cli_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_cli_rig_stop(&rig);
+    return 0;
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    hf_fixture_command(&rig.redis, "FLUSHALL");
+    return 0;
+}
+
+static size_t times(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (const char *at = strstr(text, part); at != NULL; at = strstr(at + 1, part))
+        n++;
+    return n;
+}
+
+static void enqueue(const char *id, const char *how)
+{
+    char line[128];
+    (void)snprintf(line, sizeof line, "enqueue t @ --id %s %s", id, how);
+    hf_try_run(&rig, line, 0);
+}
+
+static void a_finding_is_told_with_its_meaning_and_its_repair(void **state)
+{
+    (void)state;
+    enqueue("lost", "--in 1h");
+    hf_try_run(&rig, "doctor @", 0);
+    hf_try_has(rig.out, "1 queue looked at, 0 findings\n");
+    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs lost");
+    hf_try_run(&rig, "doctor @", 1);
+    hf_try_has(rig.out,
+               "default: I1: lost: is in `schedule` and has no record\n    means: ");
+    hf_try_has(rig.out, "    would be repaired: it goes to `dead`");
+    hf_try_has(rig.out, "1 finding, 1 of which `holdfast doctor --fix` repairs\n");
+    hf_try_run(&rig, "doctor @ --fix", 0);
+    hf_try_has(rig.out, "    repaired: it goes to `dead`");
+    hf_try_has(rig.out, "1 repaired, 0 findings left\n");
+    hf_try_run(&rig, "doctor @ --fix", 0);
+    hf_try_has(rig.out, "0 repaired, 0 findings left\n");
+}
+
+static void as_json_it_is_one_object_for_each(void **state)
+{
+    (void)state;
+    enqueue("lost", "--in 1h");
+    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs lost");
+    for (int fixed = 0; fixed < 2; fixed++) {
+        hf_try_run(&rig, fixed ? "doctor @ --json --fix" : "doctor @ --json",
+                   fixed ? 0 : 1);
+        json_t *o = json_loads(rig.out, 0, NULL);
+        assert_non_null(o);
+        assert_int_equal(times(rig.out, "\n"), 1);
+        assert_string_equal(hf_try_text(o, "queue"), "default");
+        assert_string_equal(hf_try_text(o, "check"), "record");
+        assert_string_equal(hf_try_text(o, "id"), "lost");
+        assert_int_equal(hf_try_number(o, "invariant"), 1);
+        assert_true(hf_try_text(o, "text")[0] != '\0');
+        assert_true(hf_try_text(o, "means")[0] != '\0');
+        assert_true(hf_try_text(o, "repair")[0] != '\0');
+        assert_int_equal(json_is_true(json_object_get(o, "repaired")), fixed);
+        assert_true(json_is_false(json_object_get(o, "by_hand")));
+        json_decref(o);
+    }
+    hf_try_run(&rig, "doctor @ --json", 0);
+    assert_string_equal(rig.out, "");
+}
+
+static void of_one_kind_some_are_shown_and_all_are_counted(void **state)
+{
+    char id[32];
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(id, sizeof id, "id-%d", i);
+        hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule 9000000000000 %s", id);
+    }
+    hf_fixture_command(&rig.redis, "SADD hf:queues q");
+    hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes x 1");
+    hf_try_run(&rig, "doctor @", 1);
+    assert_int_equal(times(rig.out, "has no record\n"), SHOWN);
+    assert_int_equal(times(rig.out, "means: "), 2);
+    hf_try_has(rig.out, "q: and 40 more of `record`\n");
+    hf_try_has(rig.out, "61 findings, 61 of which");
+    hf_try_run(&rig, "doctor @ --json", 1);
+    assert_int_equal(times(rig.out, "\n"), MANY + 1);
+    hf_try_run(&rig, "doctor @ --fix", 0);
+    assert_int_equal(times(rig.out, "    repaired: "), SHOWN + 1);
+    hf_try_has(rig.out, "61 repaired, 0 findings left");
+}
+
+static void what_others_wrote_does_not_spoil_the_lines(void **state)
+{
+    (void)state;
+    hf_fixture_command(&rig.redis, "SADD hf:queues q");
+    hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes %s 1", "a\033[31m\nb");
+    hf_try_run(&rig, "doctor @", 1);
+    assert_null(strchr(rig.out, '\033'));
+    hf_try_has(rig.out, "q: I9: a [31m b: has left a mark");
+}
+
+static void a_queue_that_nobody_serves_is_found_and_a_paused_one_noted(void **state)
+{
+    (void)state;
+    enqueue("later", "--in 1h");
+    hf_try_run(&rig, "doctor @", 0);
+    hf_try_has(rig.out, "note: no live worker serves default, and 1 job will be due");
+    enqueue("now", "");
+    hf_try_run(&rig, "doctor @", 1);
+    hf_try_has(rig.out, "no live worker serves it, and 1 job is due");
+    hf_try_has(rig.out, "by hand: start a worker");
+    hf_try_run(&rig, "queue pause default @", 0);
+    hf_try_run(&rig, "doctor @", 0);
+    hf_try_has(rig.out, "note: default is paused, and 2 jobs wait in it");
+}
+
+static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
+{
+    (void)state;
+    enqueue("lost", "--in 1h -q z");
+    enqueue("lost", "--in 1h -q b");
+    hf_fixture_command(&rig.redis, "HDEL hf:{z}:jobs lost");
+    hf_fixture_command(&rig.redis, "SADD hf:queues a");
+    hf_fixture_command(&rig.redis, "SET hf:{a}:schedule x");
+    hf_try_run(&rig, "doctor @", 1);
+    hf_try_has(rig.out, "a: I9: hf:{a}:schedule: is a string, expected a zset\n");
+    hf_try_has(rig.out, "z: I1: lost: ");
+    hf_try_has(rig.out, "3 queues looked at, 2 findings, 1 of which");
+    hf_try_run(&rig, "doctor @ --fix", 1);
+    hf_try_has(rig.out, "1 repaired, 1 finding left\n");
+    hf_try_run(&rig, "doctor @ -q b", 0);
+    hf_try_has(rig.out, "1 queue looked at, 0 findings\n");
+    hf_try_run(&rig, "doctor @ -q a", 1);
+    assert_string_equal(hf_fixture_command(&rig.redis, "GET hf:{a}:schedule"), "x");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_finding_is_told_with_its_meaning_and_its_repair),
+        TEST(as_json_it_is_one_object_for_each),
+        TEST(of_one_kind_some_are_shown_and_all_are_counted),
+        TEST(what_others_wrote_does_not_spoil_the_lines),
+        TEST(a_queue_that_nobody_serves_is_found_and_a_paused_one_noted),
+        TEST(one_queue_may_be_broken_and_the_others_are_looked_at),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
