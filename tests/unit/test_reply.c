@@ -79,6 +79,8 @@ static void info_tells_what_the_server_is(void **state)
                   "run_id:0123456789abcdef0123456789abcdef01234567\r\n"
                   "maxmemory_policy:noeviction\r\nloading:0\r\naof_enabled:1\r\n"
                   "rdb_bgsave_in_progress:0\r\nrdb_last_bgsave_time_sec:-1\r\n"
+                  "rdb_last_bgsave_status:ok\r\naof_last_write_status:ok\r\n"
+                  "used_memory:1234567\r\nmaxmemory:5000000000\r\n"
                   "role:master\r\nmaster_replid2:ffff\r\nmaster_replid:aaaa\r\n",
                   &info);
     assert_string_equal(info.version, "7.0.15");
@@ -89,7 +91,19 @@ static void info_tells_what_the_server_is(void **state)
     assert_true(info.aof);
     assert_false(info.rdb);
     assert_false(info.loading);
+    assert_false(info.aof_failed || info.rdb_failed);
+    assert_true(info.used_memory == 1234567 && info.maxmemory == 5000000000);
     assert_int_equal(info.client_id, 7);
+}
+
+static void info_tells_which_file_could_not_be_written(void **state)
+{
+    (void)state;
+    hf_server_info info = {.client_id = 7};
+    hf_info_parse("aof_last_write_status:err\r\nrdb_last_bgsave_status:ok\r\n", &info);
+    assert_true(info.aof_failed && !info.rdb_failed);
+    hf_info_parse("aof_last_write_status:ok\r\nrdb_last_bgsave_status:err", &info);
+    assert_true(!info.aof_failed && info.rdb_failed);
 }
 
 static void what_info_does_not_tell_is_empty(void **state)
@@ -227,6 +241,7 @@ int main(void)
         cmocka_unit_test(an_error_has_the_class_of_its_code),
         cmocka_unit_test(an_error_inside_a_script_is_seen_through_its_wrapping),
         cmocka_unit_test(info_tells_what_the_server_is),
+        cmocka_unit_test(info_tells_which_file_could_not_be_written),
         cmocka_unit_test(what_info_does_not_tell_is_empty),
         cmocka_unit_test(versions_from_6_2_on_are_new_enough),
         cmocka_unit_test(a_reply_of_the_wrong_type_reads_as_nothing),
