@@ -17,7 +17,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { RETRY_SLICE = 200, PURGE_SLICE = 1000 };
+enum { RETRY_SLICE = 200, PURGE_SLICE = 500 };
 
 typedef struct sweep {
     hf_admin *admin;

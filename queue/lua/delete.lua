@@ -10,29 +10,43 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
-local died, codes, holders, from, gone = tonumber(ARGV[2]), {}, {}, {}, {}
+local died, ids, codes, holders, gone = tonumber(ARGV[2]), {}, {}, {}, {}
+local from = { [SCHEDULE] = {}, [RUNNING] = {}, [DEAD] = {} }
 for i = 3, #ARGV do
-  local id, code = ARGV[i], GONE
-  local score = call('ZSCORE', DEAD, id)
-  local token = not score and died == 0 and call('GET', LOCK .. id)
-  if score and (died == 0 or tonumber(score) <= died) then
-    code, from[#from + 1] = OK, DEAD
-  elseif died == 0 and not score then
-    local runs = call('ZSCORE', RUNNING, id)
-    if runs and token then
-      code = RUNS
-      holders[#holders + 1] = token
-      holders[#holders + 1] = now + math.max(0, call('PTTL', LOCK .. id))
-    elseif runs or call('ZSCORE', SCHEDULE, id) then
-      code, from[#from + 1] = OK, runs and RUNNING or SCHEDULE
-    end
+  ids[i - 2] = ARGV[i]
+end
+local deaths = call('ZMSCORE', DEAD, unpack(ids))
+
+-- The set out of which it may be taken; none, and a code: it may not.
+local function place(id, death)
+  if death then
+    local old = died == 0 or tonumber(death) <= died
+    return old and DEAD, GONE
   end
-  gone[#gone + 1] = code == OK and id or nil
-  codes[#codes + 1] = code
+  if died > 0 then
+    return nil, GONE
+  end
+  local runs = call('ZSCORE', RUNNING, id)
+  local token = runs and call('GET', LOCK .. id)
+  if token then
+    holders[#holders + 1] = token
+    holders[#holders + 1] = now + math.max(0, call('PTTL', LOCK .. id))
+    return nil, RUNS
+  end
+  return runs and RUNNING or call('ZSCORE', SCHEDULE, id) and SCHEDULE, GONE
+end
+
+for k = 1, #ids do
+  local set, code = place(ids[k], deaths[k])
+  codes[k] = set and OK or code
+  if set then
+    gone[#gone + 1] = ids[k]
+    table.insert(from[set], ids[k])
+  end
 end
 open_writes()
-for k = 1, #gone do
-  call('ZREM', from[k], gone[k])
+for set, list in pairs(from) do
+  each('ZREM', set, list)
 end
 remove(gone, 'deleted', died == 0)
 if #gone > 0 then

@@ -314,6 +314,47 @@ static void a_queue_that_is_fed_meanwhile_keeps_its_new_jobs(void **state)
     assert_int_equal(stats().dead + stats().ready, fed);
 }
 
+static void feed_later_ones(void)
+{
+    if (fed < 10000)
+        enqueue_many(fed, 1000, -7200000, 0);
+    fed += 1000;
+}
+
+static void a_queue_that_is_fed_for_later_does_not_keep_it_busy(void **state)
+{
+    seen s = {.between = feed_later_ones};
+    size_t n;
+    (void)state;
+    fed = 0;
+    enqueue_many(50000, 3000, -3600000, 0);
+    must(hf_admin_purge(admin, "q", on_progress, &s, &n));
+    assert_int_equal(n, 3000);
+    assert_int_equal(stats().delayed, fed);
+}
+
+/* What others take of those that were due makes no room for new ones. */
+static void claim_some_and_feed(void)
+{
+    if (hf_rig_claim(&rig, "w", 500, 0) == 500)
+        enqueue_many(50000 + fed, 1000, 0, 0);
+    fed += 1000;
+}
+
+static void what_becomes_due_meanwhile_is_not_taken(void **state)
+{
+    seen s = {.between = claim_some_and_feed};
+    size_t n;
+    (void)state;
+    fed = 0;
+    enqueue_many(0, 2500, 0, 0);
+    int64_t at = hf_rig_now(&rig);
+    EVENTUALLY(1000, hf_rig_now(&rig) > at);
+    must(hf_admin_purge(admin, "q", on_progress, &s, &n));
+    assert_int_equal(n, 2000); /* 500 were taken after the first slice */
+    assert_int_equal(stats().ready + stats().running, fed + 500);
+}
+
 static void a_purge_stops_when_it_is_told(void **state)
 {
     seen s = {.stop_after = 1};
@@ -395,6 +436,8 @@ int main(void)
         TEST(large_records_make_smaller_pages),
         TEST(a_purge_takes_all_but_what_runs),
         TEST(a_queue_that_is_fed_meanwhile_keeps_its_new_jobs),
+        TEST(a_queue_that_is_fed_for_later_does_not_keep_it_busy),
+        TEST(what_becomes_due_meanwhile_is_not_taken),
         TEST(a_purge_stops_when_it_is_told),
         TEST(a_purge_and_claims_share_no_job),
     };
