@@ -114,13 +114,14 @@ static void draw_settled(screen *s, const hf_queue_stats *q, int64_t jobs)
     if (room > ROOM_MAX)
         room = ROOM_MAX;
     const char *full = either(s, "\xE2\x94\x81", "=");
+    const int64_t settled = q->done + q->dead;
     size_t done = share(q->done, jobs, room);
-    size_t dead = share(q->done + q->dead, jobs, room) - done;
+    size_t dead = share(settled, jobs, room) - done;
     hf_buf_text(s->out, "  ");
     fill(s, GREEN, full, done);
     fill(s, RED, s->d->view.bright ? full : "x", dead);
     fill(s, DIM, either(s, "\xE2\x94\x80", "-"), room - done - dead);
-    hf_buf_printf(s->out, " %3lld/%lld", (long long)(q->done + q->dead), (long long)jobs);
+    hf_buf_printf(s->out, " %3lld/%lld", (long long)settled, (long long)jobs);
 }
 
 static void draw_queues(screen *s)
