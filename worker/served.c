@@ -52,8 +52,8 @@ static void reap(hf_worker *w)
 
 size_t hf_served_free_slots(hf_worker *w)
 {
-    size_t n = HF_SLOTS_MAX - w->n_slots;
     reap(w);
+    size_t n = HF_SLOTS_MAX - w->n_slots;
     for (size_t i = 0; i < w->n_slots; i++)
         n += w->slots[i].used ? 0 : 1;
     return n;

@@ -1,10 +1,12 @@
 /* test_worker_reload.c - other options for a worker that runs: what it takes is taken
  * whole, what it leaves it leaves in order, and what is said is what happens. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "queue_scripts.h"
 #include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
 #include "tests/support/queue_rig.h"
 #include "tests/support/worker_rig.h"
 
@@ -16,7 +18,8 @@ static const char *const fast[] = {"/bin/sh", "-c", "echo new", NULL};
 static const hf_worker_opts patient = {.lease_ms = LONG_MS, .minder = HF_TEST_COMMAND};
 
 static hf_rig queue;
-static hf_worker_rig worker, other;
+static hf_proxy proxy;
+static hf_worker_rig worker;
 
 static int up(void **state)
 {
@@ -29,7 +32,6 @@ static int down(void **state)
 {
     (void)state;
     hf_worker_rig_end(&worker);
-    hf_worker_rig_end(&other);
     hf_rig_stop(&queue);
     return 0;
 }
@@ -460,20 +462,88 @@ static void a_reload_while_stopping_is_ignored(void **state)
     atomic_store(&worker.gate, true);
 }
 
+static void *run_early(void *arg)
+{
+    assert_int_equal(hf_worker_run(arg, NULL), HF_OK);
+    return NULL;
+}
+
+static hf_verdict count(hf_run *run, void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, strcmp(hf_run_queue(run), "new") == 0 ? 1 : 100);
+    return HF_VERDICT_DONE;
+}
+
 /* It is taken when the worker begins. */
 static void a_reload_may_come_before_the_worker_runs(void **state)
 {
-    static const hf_worker_queue only[] = {{.name = "new"}};
-    hf_worker_opts opts = {.queues = only, .n_queues = 1};
-    (void)state;
-    hf_worker_rig_start(&other, queue.redis.url, NULL, 0); /* for its log and handler */
+    static const hf_worker_queue q[] = {{.name = "q"}}, only[] = {{.name = "new"}};
+    static atomic_int runs;
+    hf_worker_opts opts = {.url = queue.redis.url, .queues = q, .n_queues = 1};
     hf_worker *early;
-    hf_worker_opts first = {.url = NULL};
-    hf_worker_rig_fill(&other, queue.redis.url, &first);
-    hf_worker_rig_fill(&other, queue.redis.url, &opts);
-    assert_int_equal(hf_worker_new(&early, &first, NULL), HF_OK);
+    pthread_t thread;
+    (void)state;
+    put_on("q", "a", "ok", 0);
+    put_on("new", "b", "ok", 0);
+    assert_int_equal(hf_worker_new(&early, &opts, NULL), HF_OK);
+    opts.queues = only;
     assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_INVALID);
+    assert_int_equal(hf_worker_handle(early, "t", 0, count, &runs), HF_OK);
+    assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_OK);
+    assert_int_equal(pthread_create(&thread, NULL, run_early, early), 0);
+    EVENTUALLY(5000, atomic_load(&runs) > 0);
+    ALWAYS(100, atomic_load(&runs) == 1);
+    hf_worker_stop(early);
+    pthread_join(thread, NULL);
     hf_worker_free(early);
+}
+
+/* What Redis is to know of it, it learns when it is back. */
+static void a_reload_may_come_while_redis_is_away(void **state)
+{
+    static const hf_worker_queue both[] = {
+        {.name = "q", .has_limits = true, .max_running = 5}, {.name = "new"}};
+    (void)state;
+    start(NULL, 0);
+    hf_fixture_kill(&queue.redis, SIGKILL);
+    EVENTUALLY(3000, said("Redis is away") > 0);
+    reload_queues(both, 2);
+    assert_int_equal(said("Redis knows the limits"), 0);
+    hf_fixture_restart(&queue.redis);
+    EVENTUALLY(5000, said("Redis knows the limits") == 1);
+    assert_int_equal(hf_fixture_number(&queue.redis, "HGET hf:{q}:meta max_running"), 5);
+    (void)hf_rig_check(&queue, "probe",
+                       false); /* it learns that its connection is gone */
+    hf_rig_ready(&queue);
+    put_on("new", "a", "ok", 0);
+    EVENTUALLY(5000, atomic_load(&worker.returned) == 1);
+}
+
+/* A claim that was executed, and whose answer never came, has locked jobs of a queue that
+ * is served no more: they go back all the same. */
+static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
+{
+    static const hf_worker_queue only[] = {{.name = "other"}};
+    hf_worker_opts opts = patient;
+    (void)state;
+    hf_proxy_start(&proxy, queue.redis.socket);
+    hf_worker_rig_start(&worker, proxy.url, &patient, 0);
+    EVENTUALLY(5000, blocked(1));
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
+    put_on("q", "a", "ok", 0);
+    EVENTUALLY(3000, hf_proxy_kept(&proxy) == 1);
+    opts.queues = only;
+    opts.n_queues = 1;
+    hf_worker_rig_fill(&worker, proxy.url, &opts);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
+    EVENTUALLY(3000, said("reloaded") == 1);
+    EVENTUALLY(8000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
+    assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:running"), 0);
+    EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 1);
+    assert_int_equal(atomic_load(&worker.started), 0);
+    hf_proxy_let_go(&proxy);
+    hf_worker_rig_end(&worker);
+    hf_proxy_stop(&proxy);
 }
 
 static void a_quiet_worker_stays_quiet(void **state)
@@ -512,6 +582,8 @@ int main(void)
         CASE(of_many_at_once_the_last_one_holds),
         CASE(a_reload_while_stopping_is_ignored),
         CASE(a_reload_may_come_before_the_worker_runs),
+        CASE(a_reload_may_come_while_redis_is_away),
+        CASE(an_unanswered_claim_of_a_removed_queue_is_undone),
         CASE(a_quiet_worker_stays_quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
