@@ -1,7 +1,8 @@
 /* confirm.h - asking before something is destroyed.
  *
- * Who is asked sits at a terminal: what is read is standard input, and the question goes
- * to standard error, so both must be one. Elsewhere --yes is the answer. */
+ * Who is asked sits at a terminal, which is standard input: the answer is read there, and
+ * there the question goes, unless standard error is a terminal as well. Elsewhere --yes
+ * is the answer. */
 #ifndef HF_CLI_CONFIRM_H
 #define HF_CLI_CONFIRM_H
 

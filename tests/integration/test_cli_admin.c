@@ -474,6 +474,19 @@ static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **s
     hf_test_audit(&rig.redis, true);
 }
 
+static void what_dies_while_the_question_stands_is_not_purged(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"b1", "b2", NULL});
+    hf_cli_rig_at_terminal(&rig, &terminal, "dead purge @", NULL);
+    EVENTUALLY(10000, hf_terminal_shows(&terminal, "Remove 2 of the 2 dead jobs"));
+    kill_off("bad", (const char *const[]){"b3", NULL});
+    hf_terminal_type(&terminal, "yes\n");
+    assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
+    hf_try_has(terminal.text, "default: 2 dead jobs removed\r\n");
+    assert_true(is_in("b3", "dead"));
+}
+
 static void a_filter_that_lets_nothing_pass_purges_nothing(void **state)
 {
     (void)state;
@@ -523,6 +536,7 @@ int main(void)
         TEST(an_id_that_two_queues_have_is_not_guessed),
         TEST(dead_jobs_are_retried_by_filter_and_at_a_rate),
         TEST(dead_jobs_are_purged_by_filter_and_the_question_counts_them),
+        TEST(what_dies_while_the_question_stands_is_not_purged),
         TEST(a_filter_that_lets_nothing_pass_purges_nothing),
         TEST(queues_are_listed_page_by_page),
     };
