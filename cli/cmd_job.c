@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/job_find.h"
 #include "cli/job_out.h"
+#include "cli/out.h"
 
 enum { PAGE = 50 };
 
@@ -79,6 +80,18 @@ static hf_err list_all(hf_admin *admin, const char *queue, size_t limit, lister 
     return err;
 }
 
+/* Beside the page, not in it. */
+static void tell_rest(const hf_cli *cli, const char *rest)
+{
+    if (cli->json)
+        hf_out_json(stderr, json_pack("{s:s}", "after", rest));
+    else
+        (void)fprintf(stderr,
+                      "holdfast: 50000 jobs were looked at, there are more: go on with "
+                      "--after %s\n",
+                      rest);
+}
+
 static int list(const hf_cli *cli, const char *queue)
 {
     hf_admin *admin = NULL;
@@ -97,6 +110,8 @@ static int list(const hf_cli *cli, const char *queue)
         err = HF_NOMEM;
     if (err != HF_OK)
         code = hf_cli_fail(cli, err, hf_admin_detail(admin));
+    else if (hf_admin_list_rest(admin)[0] != '\0')
+        tell_rest(cli, hf_admin_list_rest(admin));
     else if (l.n == 0 && !cli->json)
         printf("%s: no such jobs\n", queue);
     hf_admin_close(admin);

@@ -12,7 +12,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { LIST_MAX = 1000 };
+enum { LIST_MAX = 1000, SLICE = 500, LOOKS_MAX = 100 };
 
 static const char *const state_names[] = {
     [HF_STATE_READY] = "ready", [HF_STATE_DELAYED] = "delayed",
@@ -245,7 +245,7 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
     bool sparse = p->state == HF_STATE_RETRY;
     hf_args_text(&args, state_names[p->state]);
     hf_args_text(&args, after);
-    hf_args_int(&args, sparse ? LIST_MAX : (int64_t)p->left);
+    hf_args_int(&args, sparse || p->left > SLICE ? SLICE : (int64_t)p->left);
     const hf_ask ask = {.script = &hf_lua_queue_list,
                         .queue = p->queue,
                         .args = &args,
@@ -268,6 +268,7 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
               .arg = arg,
               .info = &info};
     hf_err err = hf_admin_queue(admin, name, &queue);
+    admin->rest[0] = '\0';
     if (err != HF_OK)
         return err;
     if (limit < 1 || limit > LIST_MAX || (size_t)state >= HF_COUNT(state_names))
@@ -278,9 +279,17 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
     char from[HF_ID_SIZE] = "";
     if (after != NULL)
         copy(from, sizeof from, (hf_bytes){after, strlen(after)});
+    size_t looks = 0;
     do {
         err = ask_page(admin, &p, from);
         memcpy(from, p.next, sizeof from);
-    } while (err == HF_OK && p.left > 0 && p.next[0] != '\0');
+    } while (err == HF_OK && p.left > 0 && p.next[0] != '\0' && ++looks < LOOKS_MAX);
+    if (err == HF_OK && p.left > 0)
+        memcpy(admin->rest, p.next, sizeof admin->rest);
     return err;
+}
+
+const char *hf_admin_list_rest(const hf_admin *admin)
+{
+    return admin->rest;
 }

@@ -21,6 +21,7 @@ struct hf_admin {
     uint32_t deadline_ms;
     char ns[HF_ID_SIZE];
     char detail[HF_DETAIL_SIZE];
+    char rest[HF_ID_SIZE]; /* of the last list; "": it came to its end, or has enough */
     bool closed; /* the client's close has ended */
 };
 

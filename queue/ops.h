@@ -24,8 +24,9 @@ enum {
     HF_CLAIM_MAX = 1000,                    /* jobs in one claim */
     HF_CLAIM_BYTES = 8 << 20,               /* bytes of records in one claim */
     HF_VERDICTS_MAX = 1000,                 /* jobs in one verdict or renewal */
-    HF_QUEUES_MAX = 64,                     /* queues of one worker */
-    HF_SLOTS_MAX = 2 * HF_QUEUES_MAX        /* with those that it is leaving */
+    HF_REWRITES_MAX = 250, /* in one whose records are written anew: all but complete */
+    HF_QUEUES_MAX = 64,    /* queues of one worker */
+    HF_SLOTS_MAX = 2 * HF_QUEUES_MAX /* with those that it is leaving */
 };
 
 typedef struct hf_queue {
@@ -155,7 +156,9 @@ typedef struct hf_verdict_args {
     int64_t dead_age_ms;
 } hf_verdict_args;
 
-/* At most HF_VERDICTS_MAX at a time, of one operation. */
+/* At most HF_VERDICTS_MAX at a time, of one operation. More than HF_REWRITES_MAX, or
+ * many large records, of one that writes records anew keep Redis for longer than the few
+ * milliseconds that any other script takes. */
 HF_MUSTCHECK hf_err hf_op_verdict(hf_client *client, const hf_queue *queue,
                                   hf_verdict_op op, const hf_verdict_args *args,
                                   const hf_verdict_item *items, size_t n, hf_answer_cb cb,

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "worker/core.h"
 
-enum { UNDER_WAY_MAX = 2, NOT_NOW_MS = 100 };
+enum { UNDER_WAY_MAX = 2, NOT_NOW_MS = 100, REWRITTEN_MAX = 1 << 20 /* bytes */ };
 
 typedef struct batch {
     hf_worker *worker;
@@ -110,16 +110,20 @@ static void fill(batch *b, hf_verdict_item *items)
 /* The resent ones first, as the script wants them. */
 static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
 {
-    size_t n = served->resent[op].n + served->fresh[op].n;
-    if (n > HF_VERDICTS_MAX)
-        n = HF_VERDICTS_MAX;
+    size_t n = served->resent[op].n + served->fresh[op].n, bytes = 0;
+    size_t most = op == HF_OP_COMPLETE ? HF_VERDICTS_MAX : HF_REWRITES_MAX;
+    if (n > most)
+        n = most;
     batch *b = malloc(sizeof *b + n * sizeof(hf_run *));
     if (b == NULL)
         return NULL;
-    *b = (batch){.worker = w, .served = served, .op = op, .n = n};
-    for (size_t i = 0; i < n; i++) {
+    *b = (batch){.worker = w, .served = served, .op = op};
+    while (b->n < n && bytes < REWRITTEN_MAX) {
         hf_run *run = hf_run_pop(&served->resent[op]);
-        b->runs[i] = run != NULL ? run : hf_run_pop(&served->fresh[op]);
+        if (run == NULL)
+            run = hf_run_pop(&served->fresh[op]);
+        bytes += op == HF_OP_COMPLETE ? 0 : run->record.payload.len;
+        b->runs[b->n++] = run;
     }
     return b;
 }

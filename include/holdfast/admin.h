@@ -107,6 +107,11 @@ HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
                                          hf_job_state state, const char *after,
                                          size_t limit, hf_job_cb cb, void *arg);
 
+/* Those that wait for a retry may be few among many that wait: one call looks at 50,000
+ * jobs at most. "" when the last list has found `limit` or came to the end of the set,
+ * else the id after which to go on. Borrowed until the next call. */
+HF_API const char *hf_admin_list_rest(const hf_admin *admin);
+
 /* ---- single jobs: `queue` is the one it is in, NULL: whichever it is in ---- */
 
 /* A job that waits is removed: HF_OK. One that runs is asked to end: HF_RUNNING, and

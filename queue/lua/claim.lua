@@ -4,7 +4,7 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id, unique for each life of a process
 --  ARGV[2]   number      of this claim; rises for each worker and queue
---  ARGV[3]   max         jobs, 1..1000
+--  ARGV[3]   max         jobs, 1..1000, 200 of them from dead holders
 --  ARGV[4]   lease       ms
 --  ARGV[5]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[6]   alive       ms for which the worker counts as alive; 0: no change
@@ -23,7 +23,7 @@ local worker, max, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 if late(ARGV[5]) then
   return { LATE, now }
 end
-local MAX_BYTES, ROUNDS = 8 * 1024 * 1024, 10
+local MAX_BYTES, ROUNDS, TAKEOVERS = 8 * 1024 * 1024, 10, math.min(max, 200)
 local flag = function(letter)
   return string.find(ARGV[10], letter, 1, true) ~= nil
 end
@@ -33,7 +33,7 @@ local token = worker .. ':' .. fence
 -- Not `PX`: that counts from when the command runs, and a script of large records takes its time;
 -- the lock would outlive its score.
 local lease_end = string.format('%.0f', now + lease)
-local jobs, records, marks, bytes, crashed, buried = {}, {}, {}, 0, 0, 0
+local jobs, records, marks, bytes, crashed, buried, gone = {}, {}, {}, 0, 0, 0, nil
 open_writes()
 if flag('j') then
   m.calm = now + lease
@@ -43,13 +43,23 @@ end
 -- The names of workers that had not been heard of since the lease that ended was given, other
 -- than those that a mark names already. A worker counts as alive for its lease and 15 s beyond.
 local function gone_workers(mark, ended)
+  gone = gone or call('ZRANGEBYSCORE', WORKERS, '-inf', now + 15000, 'WITHSCORES', 'LIMIT', 0, 100)
   local names = {}
-  for _, id in ipairs(call('ZRANGEBYSCORE', WORKERS, '-inf', ended + 15000)) do
-    if #names < 3 and id ~= worker and not string.find(mark, id, 1, true) then
+  for i = 1, #gone, 2 do
+    local id = gone[i]
+    if #names == 3 or tonumber(gone[i + 1]) > ended + 15000 then
+      break
+    elseif id ~= worker and not string.find(mark, id, 1, true) then
       names[#names + 1] = id
     end
   end
   return #names > 0 and concat(names, ' or ') or 'a worker'
+end
+
+local function put_away(set, id, record, reason, text)
+  call('ZREM', set, id)
+  bury(id, record, reason, text, false)
+  buried = buried + 1
 end
 
 -- One crash more for this id, unless it is forgiven. True: it was the last one.
@@ -64,9 +74,7 @@ local function crash(id, ended, record)
     call('HSET', CRASHES, id, n .. story)
     return false
   end
-  call('ZREM', RUNNING, id)
-  bury(id, record, 'poison', 'its holder died ' .. n .. ' times' .. story, false)
-  buried = buried + 1
+  put_away(RUNNING, id, record, 'poison', 'its holder died ' .. n .. ' times' .. story)
   return true
 end
 
@@ -90,14 +98,8 @@ local function wait_for_lock(set, id)
   call('ZADD', set, now + left + 1, id)
 end
 
-local function no_record(set, id)
-  call('ZREM', set, id)
-  bury(id, '', 'record', 'its record was missing', false)
-  buried = buried + 1
-end
-
 if not m.paused and now >= m.calm then
-  local over = call('ZRANGEBYSCORE', RUNNING, '-inf', now, 'WITHSCORES', 'LIMIT', 0, max)
+  local over = call('ZRANGEBYSCORE', RUNNING, '-inf', now, 'WITHSCORES', 'LIMIT', 0, TAKEOVERS)
   for i = 1, #over, 2 do
     local id, ended = over[i], tonumber(over[i + 1])
     if bytes > MAX_BYTES then
@@ -108,14 +110,13 @@ if not m.paused and now >= m.calm then
       wait_for_lock(RUNNING, id)
     elseif not cancelled(id) then
       if not record then
-        no_record(RUNNING, id)
+        put_away(RUNNING, id, '', 'record', 'its record was missing')
       elseif not crash(id, ended, record) then
         take(id, over[i + 1], record)
       end
     end
   end
 end
-
 local free = max - #records
 if m.max_running > 0 or m.rate > 0 then
   free = math.min(free, tonumber(ARGV[11]) - #records)
@@ -151,7 +152,7 @@ for _ = 1, m.paused and 0 or ROUNDS do
   local found = #ids > 0 and call('HMGET', JOBS, unpack(ids))
   for k = 1, #ids do
     if not found[k] then
-      no_record(SCHEDULE, ids[k])
+      put_away(SCHEDULE, ids[k], '', 'record', 'its record was missing')
     elseif take(ids[k], due[2 * k], found[k]) then
       out[#out + 1] = ids[k]
     else
@@ -164,7 +165,6 @@ for _ = 1, m.paused and 0 or ROUNDS do
     each('ZREM', SCHEDULE, out)
   end
 end
-
 local n = #records
 if n > 0 then
   local ends = {}

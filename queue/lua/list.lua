@@ -3,12 +3,12 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  state       ready, delayed, retry, running or dead
 --  ARGV[2]  after       '' : from the start; else the id after whose place the page begins
---  ARGV[3]  limit       jobs, 1..1000
+--  ARGV[3]  limit       jobs, 1..1000; fewer where records are large
 --  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes}, ...}
 --           | {GONE, now} (`after` is not in that set). next: the last id that was looked at,
 --           '' at the end of the set: of `retry` a page may have few jobs, or none, before it.
 --           line is the record's first line with its newline, '' if it has none.
-local state, limit = ARGV[1], tonumber(ARGV[3])
+local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
 local first = 0
 if ARGV[2] ~= '' then
@@ -22,20 +22,27 @@ elseif state == 'delayed' or state == 'retry' then
 end
 local found = call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES')
 local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
+local marks, bytes = call('EXISTS', CRASHES) == 1, 0
 for i = 1, #found, 2 do
   local id, score = found[i], tonumber(found[i + 1])
   if state == 'ready' and score > now then
     answer[3] = ''
     break
   end
+  if bytes > MAX_BYTES then
+    answer[3] = found[i - 2]
+    break
+  end
   local record = call('HGET', JOBS, id) or ''
+  bytes = bytes + #record
   local nl = string.find(record, '\n', 1, true) or 0
   local line = string.sub(record, 1, nl)
   if state ~= 'retry' or string.find(line, '"attempts":%s*[1-9]') then
-    local mark = call('HGET', CRASHES, id) or '0'
+    local mark = marks and call('HGET', CRASHES, id) or '0'
+    local token = state == 'running' and call('GET', LOCK .. id) or ''
+    local lease = token ~= '' and math.max(0, call('PTTL', LOCK .. id)) or 0
     answer[#answer + 1] = {
-      id, score, line, #record - nl, call('GET', LOCK .. id) or '',
-      math.max(0, call('PTTL', LOCK .. id)), tonumber(string.match(mark, '^%d+')),
+      id, score, line, #record - nl, token, lease, tonumber(string.match(mark, '^%d+')),
     }
   end
 end

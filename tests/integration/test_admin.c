@@ -290,6 +290,60 @@ static void a_sparse_list_is_searched_to_its_end(void **state)
     assert_int_equal(n_listed, 1);
 }
 
+static void enqueue_block(size_t block, size_t n, hf_bytes record)
+{
+    static char ids[10000][16];
+    static hf_enqueue_item items[10000];
+    const hf_enqueue_args args = {.producer = ""};
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%zu-%04zu", block, i);
+        items[i] = (hf_enqueue_item){ids[i], -60000 - (int64_t)block * 1000, record};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, n), HF_OK);
+}
+
+static void a_list_that_has_looked_at_many_says_where_to_go_on(void **state)
+{
+    enum { BLOCKS = 6, BLOCK = 10000 };
+    static const char plain[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    (void)state;
+    for (size_t i = 0; i < BLOCKS; i++)
+        enqueue_block(i, BLOCK, (hf_bytes){plain, sizeof plain - 1});
+    enqueue("again", 0);
+    claim("again");
+    verdict(HF_OP_RETRY, "again", 600000); /* behind all of them */
+    must(list(HF_STATE_RETRY, NULL, 10));
+    assert_int_equal(n_listed, 0);
+    assert_string_equal(hf_admin_list_rest(admin), "id-4-9999");
+    must(list(HF_STATE_RETRY, "id-4-9999", 10));
+    assert_int_equal(n_listed, 1);
+    assert_string_equal(hf_admin_list_rest(admin), "");
+    must(list(HF_STATE_DELAYED, NULL, 10));
+    assert_int_equal(n_listed, 10);
+    assert_string_equal(hf_admin_list_rest(admin), ""); /* as many as were asked for */
+}
+
+/* Each script looks at about 1 MiB of records, the list at as many as were asked for. */
+static void a_list_of_large_records_is_whole(void **state)
+{
+    enum { LARGE = 600 << 10, MANY = 7 };
+    static const char line[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    static char record[LARGE];
+    (void)state;
+    memset(record, 'x', sizeof record);
+    memcpy(record, line, sizeof line - 1);
+    enqueue_block(0, MANY, (hf_bytes){record, sizeof record});
+    must(list(HF_STATE_DELAYED, NULL, 50));
+    assert_int_equal(n_listed, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        assert_int_equal(listed[i].id[strlen("id-0-000")], '0' + (int)i);
+        assert_int_equal(listed[i].payload_len, LARGE - (sizeof line - 1));
+    }
+    must(list(HF_STATE_DELAYED, "id-0-0001", 3));
+    assert_int_equal(n_listed, 3);
+    assert_string_equal(listed[2].id, "id-0-0004");
+}
+
 /* ---- doing ---- */
 
 static void a_dead_job_runs_again_as_if_it_were_new(void **state)
@@ -465,6 +519,8 @@ int main(void)
         TEST(each_state_has_its_list),
         TEST(a_list_is_read_page_by_page),
         TEST(a_sparse_list_is_searched_to_its_end),
+        TEST(a_list_that_has_looked_at_many_says_where_to_go_on),
+        TEST(a_list_of_large_records_is_whole),
         TEST(a_dead_job_runs_again_as_if_it_were_new),
         TEST(all_that_are_dead_come_back_in_slices),
         TEST(limits_are_set_left_and_lifted),
