@@ -22,7 +22,7 @@ struct hf_admin {
     char ns[HF_ID_SIZE];
     char detail[HF_DETAIL_SIZE];
     char rest[HF_ID_SIZE]; /* of the last list; "": it came to its end, or has enough */
-    bool closed; /* the client's close has ended */
+    bool closed;           /* the client's close has ended */
 };
 
 typedef struct hf_ask {
