@@ -81,9 +81,10 @@ static void say_running(const hf_why_say *t)
     when(t, hf_why_held_since(t->why), since);
     when(t, job->due_ms, end);
     if (hf_why_is_lapsed(t->why))
-        printf("%s had it since %s, and its lease was over at %s: the next claim takes "
-               "the job over\n",
-               who, since, end);
+        printf(
+            "its holder%s%s is gone: its lease was over at %s, and the next claim takes "
+            "the job over\n",
+            who[0] != '\0' ? " " : "", who, end);
     else
         printf("%s has it since %s, by a lease until %s that is renewed: 'holdfast job "
                "cancel %s%s' ends it\n",

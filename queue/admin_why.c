@@ -87,6 +87,16 @@ static bool takes(const hf_worker_info *worker, const char *type)
            names(worker->types, worker->n_types, "*");
 }
 
+/* What it runs: a heartbeat is up to 10 s old, what it holds of this queue is not. */
+static int64_t busy_of(const hf_job_why *why, const hf_worker_info *worker)
+{
+    int64_t busy = worker->running;
+    for (size_t i = 0; i < why->n_holders; i++)
+        if (strcmp(why->holders[i], worker->id) == 0 && why->held[i] > busy)
+            busy = why->held[i];
+    return busy;
+}
+
 static void count_worker(const hf_worker_info *worker, void *arg)
 {
     hf_job_why *why = arg;
@@ -99,7 +109,7 @@ static void count_worker(const hf_worker_info *worker, void *arg)
         return;
     why->workers_for_type++;
     why->slots += worker->concurrency;
-    why->busy += worker->running;
+    why->busy += busy_of(why, worker);
 }
 
 hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id, hf_job_why *out)

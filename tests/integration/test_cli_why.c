@@ -213,7 +213,20 @@ static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
     run("enqueue long @ --id r3", 0);
     EVENTUALLY(10000, is_in("r2", "running"));
     EVENTUALLY(10000, figure("default", "ready") == 1); /* w1 has been done */
-    assert_true(is_in("r3", "ready"));
+    assert_why("r3", "busy"); /* though the last heartbeat knew of none that ran */
+    hf_try_has(rig.out, "all 2 slots of the workers that take it (1) are in use");
+}
+
+static void why_says_that_a_holder_is_gone(void **state)
+{
+    (void)state;
+    start_running("r1");
+    hf_proc_kill(&worker);
+    EVENTUALLY(10000, hf_fixture_number(&rig.redis, "EXISTS hf:{default}:lock:r1") == 0);
+    assert_why("r1", "running");
+    hf_try_has(rig.out,
+               "running             its holder is gone: its lease was over at 20");
+    hf_try_has(rig.out, ", and the next claim takes the job over\n");
 }
 
 static void why_has_every_figure_in_its_object(void **state)
@@ -362,6 +375,7 @@ int main(void)
         TEST(why_says_what_keeps_a_job_that_waits),
         TEST(why_names_the_types_that_are_taken_and_slots_in_use),
         TEST(why_says_who_runs_it_and_who_uses_up_the_limit),
+        TEST(why_says_that_a_holder_is_gone),
         TEST(why_has_every_figure_in_its_object),
         TEST(why_tells_a_failed_attempt_a_rate_and_a_death),
         TEST(workers_are_shown_while_they_live),
