@@ -53,8 +53,9 @@ static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
                      const char *id)
 {
     size_t n = 0;
-    hf_err err = hf_admin_revive(admin, queue, id, &n);
-    if (err == HF_GONE)
+    const hf_dead_filter filter = {.id = id};
+    hf_err err = hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n);
+    if (err == HF_OK && n == 0)
         return hf_cli_say(cli, HF_EXIT_NO, "", "no dead job '%s' in queue '%s'", id,
                           queue);
     if (err != HF_OK)

@@ -35,6 +35,12 @@ typedef struct sweep {
     char ids[PURGE_SLICE][HF_ID_SIZE]; /* the slice */
 } sweep;
 
+typedef struct order {
+    const hf_dead_filter *filter; /* NULL: all */
+    bool purge;
+    uint32_t per_second;
+} order;
+
 /* ---- a page ---- */
 
 static hf_err passes(const sweep *s, hf_bytes line, bool *out)
@@ -142,96 +148,88 @@ static hf_err move(sweep *s)
     return err;
 }
 
-static hf_err run(sweep *s, hf_progress_cb progress, void *arg, size_t *n)
+/* The one that the filter names. */
+static hf_err run_one(sweep *s)
+{
+    s->n = 1;
+    memcpy(s->ids[0], s->filter.id, strlen(s->filter.id) + 1);
+    return move(s);
+}
+
+static hf_err run(sweep *s, hf_progress_cb progress, void *arg)
 {
     hf_queue_stats stats;
     hf_err err = hf_admin_stats(s->admin, s->queue.name, &stats);
+    if (err != HF_OK)
+        return err;
     size_t total = (size_t)stats.dead;
     if (s->filter.limit != 0 && s->filter.limit < total)
         total = s->filter.limit;
     s->before_ms = stats.now_ms;
-    s->more = err == HF_OK;
+    if (s->filter.id != NULL)
+        return run_one(s);
+    s->more = true;
     while (s->more && (s->filter.limit == 0 || s->moved < s->filter.limit)) {
         err = next_page(s);
         if (err == HF_OK && s->n > 0)
             err = move(s);
-        *n = s->moved;
         if (err != HF_OK || (progress != NULL && !progress(s->moved, total, arg)))
             break;
     }
     return err;
 }
 
-static hf_err begin(hf_admin *admin, const char *name, const hf_dead_filter *filter,
-                    sweep **out)
+static hf_err check(hf_admin *admin, const hf_dead_filter *filter)
 {
-    hf_queue queue;
-    hf_err err = hf_admin_queue(admin, name, &queue);
-    if (err != HF_OK)
-        return err;
-    if (filter != NULL && filter->type != NULL && !hf_name_ok(filter->type))
+    if (filter->type != NULL && !hf_name_ok(filter->type))
         return hf_admin_fail(admin, HF_INVALID, "expected a type, found '%s'",
                              filter->type);
+    if (filter->id != NULL && !hf_name_ok(filter->id))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", filter->id);
+    if (filter->id != NULL &&
+        (filter->type != NULL || filter->since_ms != 0 || filter->limit != 0))
+        return hf_admin_fail(admin, HF_INVALID,
+                             "expected an id or other filters, found both");
+    return HF_OK;
+}
+
+static hf_err sweep_all(hf_admin *admin, const char *queue, const order *what,
+                        hf_progress_cb progress, void *arg, size_t *n)
+{
+    const hf_dead_filter all = {.type = NULL};
+    const hf_dead_filter *filter = what->filter != NULL ? what->filter : &all;
+    *n = 0;
+    hf_err err = check(admin, filter);
+    if (err != HF_OK)
+        return err;
     sweep *s = calloc(1, sizeof *s);
     if (s == NULL)
         return HF_NOMEM;
     s->admin = admin;
-    s->queue = queue;
-    if (filter != NULL)
-        s->filter = *filter;
-    s->from_ms = s->filter.since_ms > 0 ? s->filter.since_ms : 0;
-    *out = s;
-    return HF_OK;
+    s->filter = *filter;
+    s->purge = what->purge;
+    s->per_second = what->per_second;
+    s->from_ms = filter->since_ms > 0 ? filter->since_ms : 0;
+    err = hf_admin_queue(admin, queue, &s->queue);
+    if (err == HF_OK)
+        err = run(s, progress, arg);
+    *n = s->moved;
+    free(s);
+    return err;
 }
 
 hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
                            const hf_dead_filter *filter, uint32_t per_second,
                            hf_progress_cb progress, void *arg, size_t *n)
 {
-    sweep *s;
-    *n = 0;
-    hf_err err = begin(admin, queue, filter, &s);
-    if (err != HF_OK)
-        return err;
-    s->per_second = per_second;
-    err = run(s, progress, arg, n);
-    free(s);
-    return err;
+    const order what = {.filter = filter, .per_second = per_second};
+    return sweep_all(admin, queue, &what, progress, arg, n);
 }
 
 hf_err hf_admin_dead_purge(hf_admin *admin, const char *queue,
                            const hf_dead_filter *filter, hf_progress_cb progress,
                            void *arg, size_t *n)
 {
-    sweep *s;
-    *n = 0;
-    hf_err err = begin(admin, queue, filter, &s);
-    if (err != HF_OK)
-        return err;
-    s->purge = true;
-    err = run(s, progress, arg, n);
-    free(s);
-    return err;
-}
-
-hf_err hf_admin_revive(hf_admin *admin, const char *name, const char *id, size_t *count)
-{
-    if (id == NULL)
-        return hf_admin_dead_retry(admin, name, NULL, 0, NULL, NULL, count);
-    sweep *s;
-    *count = 0;
-    if (!hf_name_ok(id))
-        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", id);
-    hf_err err = begin(admin, name, NULL, &s);
-    if (err != HF_OK)
-        return err;
-    s->before_ms = INT64_MAX;
-    s->n = 1;
-    memcpy(s->ids[0], id, strlen(id) + 1);
-    err = move(s);
-    *count = s->moved;
-    free(s);
-    return err == HF_OK && *count == 0
-               ? hf_admin_fail(admin, HF_GONE, "%s", hf_err_text(HF_GONE))
-               : err;
+    const order what = {.filter = filter, .purge = true};
+    return sweep_all(admin, queue, &what, progress, arg, n);
 }

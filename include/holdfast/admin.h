@@ -133,12 +133,6 @@ HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
 HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
                                           const char *id);
 
-/* Dead jobs back into the line, with no attempt and no crash counted: one id, or NULL for
- * all that are dead now (in slices). *revived counts them. HF_GONE: that id is not dead.
- */
-HF_API HF_MUSTCHECK hf_err hf_admin_revive(hf_admin *admin, const char *queue,
-                                           const char *id, size_t *revived);
-
 /* ---- many jobs: in slices, each all or none; `progress` (may be NULL) is called between
  * them. What dies or becomes due meanwhile is not touched. After a fault *n counts what
  * was done, and the call may be made again. A slice whose answer was lost is sent again;
@@ -146,6 +140,7 @@ HF_API HF_MUSTCHECK hf_err hf_admin_revive(hf_admin *admin, const char *queue,
 
 /* Which of the dead, the longest dead first; NULL or zero: all that are dead now. */
 typedef struct hf_dead_filter {
+    const char *id;   /* that one alone, and no other filter; *n 0: it is not dead */
     const char *type; /* NULL: any */
     int64_t since_ms; /* died at this time or later; 0: whenever */
     size_t limit;     /* at most so many; 0: no limit */

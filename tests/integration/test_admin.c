@@ -346,46 +346,6 @@ static void a_list_of_large_records_is_whole(void **state)
 
 /* ---- doing ---- */
 
-static void a_dead_job_runs_again_as_if_it_were_new(void **state)
-{
-    size_t revived;
-    hf_job_info info;
-    (void)state;
-    fill();
-    must(hf_admin_revive(admin, "q", "dead", &revived));
-    assert_int_equal(revived, 1);
-    assert_int_equal(hf_admin_revive(admin, "q", "dead", &revived), HF_GONE);
-    assert_int_equal(revived, 0);
-    must(hf_admin_job(admin, "q", "dead", &info, NULL));
-    assert_int_equal(info.state, HF_STATE_READY);
-    assert_int_equal(info.attempts, 0);
-    assert_int_equal(info.payload_len, 7);
-    assert_true(hf_rig_claim(&rig, "w", 10, 0) > 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:dead"), 1);
-}
-
-static void all_that_are_dead_come_back_in_slices(void **state)
-{
-    enum { MANY = 450 };
-    size_t revived;
-    hf_queue_stats stats;
-    char id[16];
-    (void)state;
-    for (unsigned i = 0; i < MANY; i++) {
-        (void)snprintf(id, sizeof id, "id-%03u", i);
-        enqueue(id, 0);
-        claim(id);
-        verdict(HF_OP_BURY, id, 0);
-    }
-    must(hf_admin_revive(admin, "q", NULL, &revived));
-    assert_int_equal(revived, MANY);
-    must(hf_admin_stats(admin, "q", &stats));
-    assert_int_equal(stats.dead, 0);
-    assert_int_equal(stats.ready, MANY);
-    must(hf_admin_revive(admin, "q", NULL, &revived));
-    assert_int_equal(revived, 0);
-}
-
 static void limits_are_set_left_and_lifted(void **state)
 {
     hf_queue_stats stats;
@@ -521,8 +481,6 @@ int main(void)
         TEST(a_sparse_list_is_searched_to_its_end),
         TEST(a_list_that_has_looked_at_many_says_where_to_go_on),
         TEST(a_list_of_large_records_is_whole),
-        TEST(a_dead_job_runs_again_as_if_it_were_new),
-        TEST(all_that_are_dead_come_back_in_slices),
         TEST(limits_are_set_left_and_lifted),
         TEST(the_enqueue_script_is_the_one_that_is_sent),
         TEST(waiting_ends_when_the_job_is_done),

@@ -118,6 +118,35 @@ static void all_the_dead_come_back_as_new(void **state)
     assert_int_equal(n, 0);
 }
 
+static void one_is_taken_by_its_id(void **state)
+{
+    hf_dead_filter filter = {.id = "id-00001"};
+    hf_job_info info;
+    size_t n;
+    (void)state;
+    fill_dead(3, 0);
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    assert_int_equal(n, 1);
+    must(hf_admin_job(admin, "q", "id-00001", &info, NULL));
+    assert_int_equal(info.state, HF_STATE_READY);
+    assert_int_equal(info.attempts, 0);
+    assert_int_equal(info.payload_len, 7);
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    assert_int_equal(n, 0); /* it is not dead any more */
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    assert_int_equal(n, 0);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    filter.id = "id-00002";
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    assert_int_equal(n, 1);
+    filter.limit = 1;
+    assert_int_equal(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n),
+                     HF_INVALID);
+    filter = (hf_dead_filter){.id = "no id"};
+    assert_int_equal(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n),
+                     HF_INVALID);
+}
+
 /* Those that do not pass have all died in the same millisecond as those that do, so a
  * page cannot begin at a time. */
 static void a_type_is_picked_from_among_others(void **state)
@@ -427,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_the_dead_come_back_as_new),
+        TEST(one_is_taken_by_its_id),
         TEST(a_type_is_picked_from_among_others),
         TEST(a_time_and_a_number_bound_what_is_taken),
         TEST(what_dies_again_meanwhile_is_not_taken_again),

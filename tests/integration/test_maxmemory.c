@@ -111,7 +111,6 @@ static void orders_and_signs_of_life_go_on(void **state)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
-    size_t revived;
     (void)state;
     enqueue_all();
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
@@ -122,7 +121,7 @@ static void orders_and_signs_of_life_go_on(void **state)
     assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
     assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
     assert_int_equal(hf_admin_limit(admin, "q", 5, 10, 1000), HF_OK);
-    assert_int_equal(hf_admin_revive(admin, "q", ids[0], &revived), HF_OK);
+    assert_int_equal(hf_admin_retry(admin, "q", ids[0]), HF_OK);
     hf_err err = HF_NOSCRIPT;
     for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
         hf_rig_begin(&rig);

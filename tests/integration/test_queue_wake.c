@@ -333,7 +333,6 @@ static void every_end_of_a_job_that_blocked_others_wakes_one(void **state)
 
 static void orders_that_make_work_wake_one(void **state)
 {
-    size_t revived;
     (void)state;
     hf_admin *admin = admin_open();
     block();
@@ -347,8 +346,8 @@ static void orders_that_make_work_wake_one(void **state)
     assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
     assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
     assert_int_equal(batons(), 0);
-    assert_int_equal(hf_admin_revive(admin, "q", "one", &revived), HF_OK);
-    assert_woken("revive");
+    assert_int_equal(hf_admin_retry(admin, "q", "one"), HF_OK);
+    assert_woken("retry");
     hf_admin_close(admin);
 }
 

@@ -367,7 +367,6 @@ static void a_repair_is_made_once_and_leaves_the_queue_clean(void **state)
 
 static void what_has_no_set_is_dead_until_somebody_decides(void **state)
 {
-    size_t revived;
     (void)state;
     fill();
     (void)RUN("HSET hf:{q}:jobs lost %s", RECORD);
@@ -375,7 +374,7 @@ static void what_has_no_set_is_dead_until_somebody_decides(void **state)
     assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 2);
     assert_non_null(strstr(RUN("HGET hf:{q}:jobs lost"), "\"reason\":\"orphan\""));
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1); /* `waits`, not `lost` */
-    assert_int_equal(hf_admin_revive(admin, "q", "lost", &revived), HF_OK);
+    assert_int_equal(hf_admin_retry(admin, "q", "lost"), HF_OK);
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
     assert_string_equal(rig.jobs[0].id, "lost");
     assert_string_equal(rig.jobs[0].payload, "lost");
