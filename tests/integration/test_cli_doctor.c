@@ -159,6 +159,21 @@ static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
     assert_string_equal(hf_fixture_command(&rig.redis, "GET hf:{a}:schedule"), "x");
 }
 
+/* The bar is taken away before anything is printed. */
+static void at_a_terminal_it_shows_how_far_it_is(void **state)
+{
+    static hf_terminal terminal;
+    (void)state;
+    enqueue("lost", "--in 1h");
+    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs lost");
+    hf_cli_rig_at_terminal(&rig, &terminal, "doctor @", NULL);
+    assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
+    hf_try_has(terminal.text, "ids looked at");
+    hf_try_has(terminal.text, "\rdefault: I1: lost: is in `schedule`");
+    hf_try_run(&rig, "doctor @", 1);
+    assert_string_equal(rig.err, ""); /* none in a pipe */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, clean)
 
 int main(void)
@@ -169,6 +184,7 @@ int main(void)
         TEST(of_one_kind_some_are_shown_and_all_are_counted),
         TEST(what_others_wrote_does_not_spoil_the_lines),
         TEST(a_queue_that_nobody_serves_is_found_and_a_paused_one_noted),
+        TEST(at_a_terminal_it_shows_how_far_it_is),
         TEST(one_queue_may_be_broken_and_the_others_are_looked_at),
     };
     return cmocka_run_group_tests(tests, up, down);
