@@ -39,8 +39,9 @@ enum {
         3,               /* of a flaky job until it is done, of a broken one until dead */
     HF_DEMO_WORKERS = 3, /* the first of them is killed */
     HF_DEMO_QUEUES = 2,  /* default, and long */
-    HF_DEMO_RUNS_MAX = 8, /* of one job, that are remembered */
-    HF_DEMO_SLOTS = 12,   /* of each worker; enough for all long jobs */
+    HF_DEMO_RUNS_MAX = 8,              /* of one job, that are remembered */
+    HF_DEMO_SLOTS = HF_DEMO_LONG_JOBS, /* of worker 1: it runs all long jobs */
+    HF_DEMO_SLOTS_OTHERS = 8, /* of each of the others: the long jobs need both of them */
     HF_DEMO_LEASE_MS = 2000,
     HF_DEMO_LONG_MS = 5000, /* what a long job takes */
     HF_DEMO_KILL_AFTER_MS =
@@ -162,6 +163,8 @@ int hf_demo_open(hf_demo *d, const hf_cli *cli);
 /* Ends every process that was started and removes every file, unless they are to be kept.
  */
 void hf_demo_close(hf_demo *d, bool keep);
+/* Worker i, counted from 0, runs so many jobs at the same time. */
+size_t hf_demo_slots_of(size_t i);
 /* queue NULL: those of the configuration file. */
 int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue);
 /* True: it has ended, and `status` says how. */
@@ -214,7 +217,7 @@ enum { HF_DEMO_BAR_MIN = 3 }; /* px that a bar is long, if there is room */
 typedef struct hf_demo_bar {
     const hf_demo_job *job; /* borrowed */
     const hf_demo_run *run; /* borrowed */
-    size_t worker, row;     /* row: below HF_DEMO_SLOTS */
+    size_t worker, row;     /* row: below hf_demo_slots_of(worker) */
     int64_t start_ms, end_ms;
     int64_t drawn_ms; /* end_ms, or later, so that one sees it */
     bool killed;

@@ -52,10 +52,11 @@ static int64_t find_end(const hf_demo *d, const hf_demo_bars *bars)
 
 /* The first row that is free. Bars that are drawn longer than they were may need more
  * rows than there are: then the one that is free first. */
-static size_t choose_row(hf_demo_bar *const last[HF_DEMO_SLOTS], int64_t start_ms)
+static size_t choose_row(hf_demo_bar *const last[HF_DEMO_SLOTS], size_t n,
+                         int64_t start_ms)
 {
     size_t best = 0;
-    for (size_t i = 0; i < HF_DEMO_SLOTS; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (last[i] == NULL || last[i]->drawn_ms <= start_ms)
             return i;
         if (last[i]->drawn_ms < last[best]->drawn_ms)
@@ -69,7 +70,7 @@ static void place(hf_demo_bars *bars, int64_t least_ms)
     hf_demo_bar *last[HF_DEMO_WORKERS][HF_DEMO_SLOTS] = {{NULL}};
     for (size_t i = 0; i < bars->n; i++) {
         hf_demo_bar *b = &bars->bars[i];
-        b->row = choose_row(last[b->worker], b->start_ms);
+        b->row = choose_row(last[b->worker], hf_demo_slots_of(b->worker), b->start_ms);
         b->drawn_ms = later(b->end_ms, b->start_ms + least_ms);
         hf_demo_bar **before = &last[b->worker][b->row];
         if (*before != NULL && (*before)->drawn_ms > b->start_ms)

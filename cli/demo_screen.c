@@ -189,14 +189,14 @@ static const char *state_of(const hf_demo *d, size_t i, size_t running, char out
     return colour;
 }
 
-static void draw_slots(screen *s, const held *h)
+static void draw_slots(screen *s, const held *h, size_t slots)
 {
     const char *cell = either(s, "\xE2\x96\xA0", "#");
     for (size_t k = 0; k < HF_COUNT(kinds); k++)
         fill(s, kinds[k].colour, cell, h->running[k]);
-    fill(s, DIM, either(s, "\xC2\xB7", "."),
-         h->all < HF_DEMO_SLOTS ? HF_DEMO_SLOTS - h->all : 0);
-    hf_buf_printf(s->out, "  %2zu running %4zu ran", h->all, h->ran);
+    fill(s, DIM, either(s, "\xC2\xB7", "."), h->all < slots ? slots - h->all : 0);
+    hf_buf_printf(s->out, "%*s  %2zu running %4zu ran", (int)(HF_DEMO_SLOTS - slots), "",
+                  h->all, h->ran);
 }
 
 /* Each job that was hit, until it runs elsewhere. */
@@ -234,7 +234,7 @@ static void draw_workers(screen *s, const hf_demo_takeover *t)
         if (i == 0 && d->killed_ms != 0)
             draw_hit(s, t);
         else
-            draw_slots(s, &all[i]);
+            draw_slots(s, &all[i], hf_demo_slots_of(i));
     }
     begin_row(s);
 }

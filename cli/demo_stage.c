@@ -28,7 +28,7 @@ const char *const hf_demo_queue_names[HF_DEMO_QUEUES] = {"default", "long"};
 
 static const char config_text[] =
     "# What the workers of `holdfast demo` run with. Where Redis is comes with --redis.\n"
-    "worker: {concurrency: %d, lease: %dms, kill_grace: 500ms, shutdown_timeout: 10s}\n"
+    "worker: {lease: %dms, kill_grace: 500ms, shutdown_timeout: 10s}\n"
     "queues:\n"
     "  - name: default\n"
     "  - name: long\n"
@@ -61,12 +61,12 @@ typedef struct file {
 static const file handlers[] = {
     {"note.sh", note_text},
     {"facts", ""},
-    {"quick.sh", ". ./note.sh\nsleep 0.1\nfinish 0\n"},
+    {"quick.sh", ". ./note.sh\nsleep 0.05\nfinish 0\n"},
     {"later.sh", ". ./note.sh\nfinish 0\n"},
-    {"flaky.sh", ". ./note.sh\nsleep 0.1\n"
+    {"flaky.sh", ". ./note.sh\nsleep 0.05\n"
                  "[ \"$HOLDFAST_ATTEMPT\" -ge 3 ] && finish 0\n"
                  "echo \"not yet: attempt $HOLDFAST_ATTEMPT\" >&2\nfinish 1\n"},
-    {"broken.sh", ". ./note.sh\nsleep 0.1\n"
+    {"broken.sh", ". ./note.sh\nsleep 0.05\n"
                   "echo \"no such customer: $HOLDFAST_JOB_ID\" >&2\nfinish 1\n"},
 };
 
@@ -88,7 +88,7 @@ static bool write_file(const hf_demo *d, const char *name, const char *text)
 static bool write_files(hf_demo *d)
 {
     char config[sizeof config_text + 64], handler[64], path[PATH_SIZE];
-    (void)snprintf(config, sizeof config, config_text, HF_DEMO_SLOTS, HF_DEMO_LEASE_MS,
+    (void)snprintf(config, sizeof config, config_text, HF_DEMO_LEASE_MS,
                    HF_DEMO_BACKOFF_MS, HF_DEMO_ATTEMPTS);
     (void)snprintf(handler, sizeof handler, ". ./note.sh\nsleep %d\nfinish 0\n",
                    HF_DEMO_LONG_MS / 1000);
@@ -162,18 +162,26 @@ static _Noreturn void become_worker(const hf_demo *d, const char *log, char *con
     _exit(EXIT_NOT_STARTED);
 }
 
+size_t hf_demo_slots_of(size_t i)
+{
+    return i == 0 ? HF_DEMO_SLOTS : HF_DEMO_SLOTS_OTHERS;
+}
+
 int hf_demo_start_worker(hf_demo *d, size_t i, const char *queue)
 {
-    char name[32], log[PATH_SIZE];
+    char name[32], slots[24], log[PATH_SIZE];
     const char *argv[] = {"holdfast",
                           "worker",
                           "-c",
                           "holdfast.yaml",
                           "--redis",
                           d->redis.url,
+                          "-n",
+                          slots,
                           queue != NULL ? "-q" : NULL,
                           queue,
                           NULL};
+    (void)snprintf(slots, sizeof slots, "%zu", hf_demo_slots_of(i));
     (void)snprintf(name, sizeof name, "worker-%zu.log", i + 1);
     path_of(d, name, log);
     pid_t parent = getpid();

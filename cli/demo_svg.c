@@ -12,11 +12,11 @@ enum {
     LEFT = 136, /* of the lanes; the names of the workers stand beside them */
     RIGHT = WIDTH - 24,
     TOP = 148,
-    ROW = 14,
-    BAR = 12,
-    LANE = HF_DEMO_SLOTS * ROW,
-    GAP = 14, /* between two lanes */
-    BOTTOM = TOP + HF_DEMO_WORKERS * LANE + (HF_DEMO_WORKERS - 1) * GAP,
+    ROW = 18,
+    BAR = 15,
+    ROWS = HF_DEMO_SLOTS + (HF_DEMO_WORKERS - 1) * HF_DEMO_SLOTS_OTHERS,
+    GAP = 16, /* between two lanes */
+    BOTTOM = TOP + ROWS * ROW + (HF_DEMO_WORKERS - 1) * GAP,
     HEIGHT = BOTTOM + 46,
     NAME_MIN = 64,   /* a bar so long has the name of its job on it */
     MARK_ROOM = 270, /* for the text of a mark */
@@ -40,7 +40,7 @@ static const hf_svg_font axis_font = {12, FAINT, HF_SVG_MIDDLE, false};
 static const hf_svg_font worker_font = {14, INK, HF_SVG_LEFT, true};
 static const hf_svg_font figure_font = {11, FAINT, HF_SVG_LEFT, false};
 static const hf_svg_font killed_font = {11, KILL, HF_SVG_LEFT, true};
-static const hf_svg_font name_font = {10, INK, HF_SVG_LEFT, false};
+static const hf_svg_font name_font = {11, INK, HF_SVG_LEFT, false};
 
 typedef enum look {
     LOOK_QUICK,
@@ -86,9 +86,17 @@ static double x_of(const chart *c, int64_t at_ms)
     return LEFT + part * (RIGHT - LEFT);
 }
 
+static double height_of(size_t worker)
+{
+    return (double)hf_demo_slots_of(worker) * ROW;
+}
+
 static double lane_of(size_t worker)
 {
-    return TOP + (double)worker * (LANE + GAP);
+    double top = TOP;
+    for (size_t i = 0; i < worker; i++)
+        top += height_of(i) + GAP;
+    return top;
 }
 
 static double middle_of(const hf_demo_bar *b)
@@ -182,7 +190,7 @@ static void draw_lanes(chart *c)
         hf_svg_rect(c->svg, &(hf_svg_box){.x = x,
                                           .y = lane_of(i),
                                           .width = x_of(c, end_ms) - x,
-                                          .height = LANE,
+                                          .height = height_of(i),
                                           .fill = ALIVE});
     }
 }
@@ -256,7 +264,7 @@ static void draw_bar(chart *c, const hf_demo_bar *b)
                                       .class = "run",
                                       .tip = tip});
     if (width >= NAME_MIN)
-        hf_svg_text(c->svg, x + 5, top + 10, &name_font, b->job->id);
+        hf_svg_text(c->svg, x + 5, top + 11, &name_font, b->job->id);
 }
 
 /* From each run that was killed to the next one of its job. */

@@ -81,8 +81,11 @@ static void read_attributes(reader *r)
         }
         r->at += 2;
         read_text(r, "\"");
-        if (*r->at++ != '"')
+        if (*r->at != '"') {
             wrong(r, "an attribute without end");
+            return;
+        }
+        r->at++;
     }
 }
 

@@ -149,17 +149,17 @@ static void all_runs_that_can_be_remembered_fit(void **state)
 static void in_a_row_one_bar_follows_the_other(void **state)
 {
     (void)state;
-    int64_t free_from[HF_DEMO_SLOTS] = {0};
+    int64_t free_from[HF_DEMO_SLOTS_OTHERS] = {0};
     hf_demo_bars bars;
     for (size_t i = 0; i < 200; i++) {
-        int64_t start_ms = START_MS + 500 + (int64_t)(i / HF_DEMO_SLOTS) * 100;
+        int64_t start_ms = START_MS + 500 + (int64_t)(i / HF_DEMO_SLOTS_OTHERS) * 100;
         add_run(&demo.jobs[i], 1, start_ms, start_ms + 60 + (int64_t)(i % 4) * 10, 0);
     }
     assert_int_equal(hf_demo_bars_collect(&bars, &demo, 1000), HF_OK);
     assert_int_equal(bars.n, 210);
     for (size_t i = 0; i < bars.n; i++) {
         const hf_demo_bar *b = &bars.bars[i];
-        assert_true(b->row < HF_DEMO_SLOTS);
+        assert_true(b->row < hf_demo_slots_of(b->worker));
         if (b->worker != 1)
             continue;
         assert_true(b->start_ms >= free_from[b->row]);
