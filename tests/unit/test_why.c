@@ -1,6 +1,7 @@
 /* What keeps a job: which reasons hold, in the order of their weight. And the small
  * readers beside it: a holder's id, a rate. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -8,6 +9,7 @@
 #include "cli/rate.h"
 #include "cli/why.h"
 #include "tests/support/eventually.h"
+#include "tests/support/markdown.h"
 
 enum { NOW_MS = 1000000, POISON = 3 };
 
@@ -132,6 +134,20 @@ static void a_dead_job_is_dead_and_a_suspect_runs_alone(void **state)
     assert_reasons(&why, "dead");
 }
 
+static void every_reason_is_explained(void **state)
+{
+    (void)state;
+    char row[64];
+    char *text = hf_md_read(HF_TEST_SOURCE "/docs/operating.md");
+    for (int reason = 0; reason < HF_REASONS; reason++) {
+        const char *word = hf_reason_word((hf_reason)reason);
+        snprintf(row, sizeof row, "\n| `%s` |", word);
+        if (strstr(text, row) == NULL)
+            fail_msg("docs/operating.md does not explain the reason '%s'", word);
+    }
+    free(text);
+}
+
 static void a_holders_id_is_taken_apart(void **state)
 {
     (void)state;
@@ -188,6 +204,7 @@ int main(void)
         cmocka_unit_test(a_running_job_has_a_holder_and_its_limits_do_not_matter),
         cmocka_unit_test(a_job_whose_lease_is_over_waits_for_a_takeover),
         cmocka_unit_test(a_dead_job_is_dead_and_a_suspect_runs_alone),
+        cmocka_unit_test(every_reason_is_explained),
         cmocka_unit_test(a_holders_id_is_taken_apart),
         cmocka_unit_test(a_rate_has_a_count_and_a_time),
     };
