@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 #include "cli/confirm.h"
 #include "cli/dead_sift.h"
@@ -11,6 +12,28 @@
 #include "cli/slices.h"
 
 enum { PER_SECOND_MAX = 1000000, MS_OF_SECOND = 1000 };
+
+/* ---- one of them ---- */
+
+/* It needs no filter. */
+static int check_id(const hf_cli *cli, const char *id)
+{
+    static const char *const filters[] = {"type", "since", "limit", "rate"};
+    if (id == NULL)
+        return HF_EXIT_OK;
+    for (size_t i = 0; i < HF_COUNT(filters); i++) {
+        if (hf_argv_has(cli->args, filters[i]))
+            return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                              "%s: expected an id or --%s, found both",
+                              cli->args->command->name, filters[i]);
+    }
+    return hf_cli_check_name(cli, "a job's id", id);
+}
+
+static int not_dead(const hf_cli *cli, const char *queue, const char *id)
+{
+    return hf_cli_say(cli, HF_EXIT_NO, "", "no dead job '%s' in queue '%s'", id, queue);
+}
 
 /* ---- retry ---- */
 
@@ -56,8 +79,7 @@ static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
     const hf_dead_filter filter = {.id = id};
     hf_err err = hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n);
     if (err == HF_OK && n == 0)
-        return hf_cli_say(cli, HF_EXIT_NO, "", "no dead job '%s' in queue '%s'", id,
-                          queue);
+        return not_dead(cli, queue, id);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
     tell_retried(cli, queue, n, 0, false);
@@ -85,21 +107,6 @@ static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
     return signalled != 0 ? signalled : HF_EXIT_OK;
 }
 
-/* One job needs no filter. */
-static int check_retry(const hf_cli *cli, const char *id)
-{
-    static const char *const filters[] = {"type", "since", "limit", "rate"};
-    if (id == NULL)
-        return HF_EXIT_OK;
-    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
-        if (hf_argv_has(cli->args, filters[i]))
-            return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                              "dead retry: expected an id or --%s, found both",
-                              filters[i]);
-    }
-    return hf_cli_check_name(cli, "a job's id", id);
-}
-
 int hf_cmd_dead_retry(hf_cli *cli)
 {
     uint32_t per_second;
@@ -107,7 +114,7 @@ int hf_cmd_dead_retry(hf_cli *cli)
     const char *id = hf_argv_operand(cli->args, 0);
     int code = hf_dead_check(cli);
     if (code == HF_EXIT_OK)
-        code = check_retry(cli, id);
+        code = check_id(cli, id);
     if (code == HF_EXIT_OK)
         code = read_rate(cli, &per_second);
     if (code == HF_EXIT_OK)
@@ -136,6 +143,30 @@ static void tell_purged(const hf_cli *cli, const char *queue, size_t n, bool cut
                cut ? ", then it was stopped" : "");
 }
 
+static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const char *id)
+{
+    hf_job_info job;
+    size_t n = 0;
+    const hf_dead_filter filter = {.id = id};
+    hf_err err = hf_admin_job(admin, queue, id, &job, NULL);
+    if (err == HF_GONE || (err == HF_OK && job.state != HF_STATE_DEAD))
+        return not_dead(cli, queue, id);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    int code = hf_confirm(cli, "Remove the dead job '%s' (%s) of queue '%s'?", id,
+                          job.type, queue);
+    if (code != HF_EXIT_OK)
+        return code;
+    err = hf_admin_dead_purge(admin, queue, &filter, NULL, NULL, &n);
+    if (err == HF_OK && n == 0) /* it was retried meanwhile */
+        return not_dead(cli, queue, id);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    tell_purged(cli, queue, n, false);
+    return HF_EXIT_OK;
+}
+
 /* Asks with the number of those that will go, which takes a look at each if not all do;
  * and no more go than was said. */
 static int ask(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats,
@@ -156,8 +187,8 @@ static int ask(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats,
                       stats->dead, stats->queue);
 }
 
-static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue,
-                      const hf_dead_filter *filter)
+static int purge_all(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const hf_dead_filter *filter)
 {
     hf_slices slices;
     size_t n = 0;
@@ -172,7 +203,7 @@ static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue,
     return signalled != 0 ? signalled : HF_EXIT_OK;
 }
 
-static int purge(const hf_cli *cli, hf_admin *admin, const char *queue)
+static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
     hf_queue_stats stats;
     hf_err err = hf_admin_stats(admin, queue, &stats);
@@ -185,19 +216,23 @@ static int purge(const hf_cli *cli, hf_admin *admin, const char *queue)
         code = ask(cli, admin, &stats, &filter, &nothing);
     if (nothing)
         tell_purged(cli, queue, 0, false);
-    return code != HF_EXIT_OK || nothing ? code : purge_many(cli, admin, queue, &filter);
+    return code != HF_EXIT_OK || nothing ? code : purge_all(cli, admin, queue, &filter);
 }
 
 int hf_cmd_dead_purge(hf_cli *cli)
 {
     hf_admin *admin = NULL;
+    const char *id = hf_argv_operand(cli->args, 0);
     int code = hf_dead_check(cli);
+    if (code == HF_EXIT_OK)
+        code = check_id(cli, id);
     if (code == HF_EXIT_OK)
         code = hf_confirm_possible(cli);
     if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &admin);
     if (code == HF_EXIT_OK)
-        code = purge(cli, admin, hf_cli_queue(cli));
+        code = id != NULL ? purge_one(cli, admin, hf_cli_queue(cli), id)
+                          : purge_many(cli, admin, hf_cli_queue(cli));
     hf_admin_close(admin);
     return code;
 }

@@ -239,15 +239,14 @@ static const hf_command commands[] = {
      .more = "Attempts and crashes are counted from zero again. Prints how many jobs "
              "went back into the line. ^C stops it, and says how many did until then."},
     {.name = "dead purge",
-     .operands = "",
+     .operands = "[ID]",
+     .max_operands = 1,
      .opts = hf_opts_dead_purge,
      .run = hf_cmd_dead_purge,
      .section = "jobs",
-     .help = "remove dead jobs for ever",
-     .more =
-         "All that are dead now, or those that the options name; job delete removes a "
-         "single one. Prints how many were removed. ^C stops it, and says how many "
-         "were until then."},
+     .help = "remove a dead job for ever, or all that are dead now",
+     .more = "Or those that the options name. Prints how many were removed. ^C stops it, "
+             "and says how many were until then."},
     {.name = "queue list",
      .operands = "",
      .opts = hf_opts_queue_list,

@@ -134,7 +134,9 @@ static const bad bad_inputs[] = {
     {"job delete x @", 64, "job delete: expected --yes where no terminal can be asked"},
     {"queue purge @ --yes", 64, "expected 'queue purge Q', found 'queue purge'"},
     {"queue purge a/b @ --yes", 65, "expected a queue's name"},
-    {"dead purge x @ --yes", 64, "expected nothing more after 'dead purge', found 'x'"},
+    {"dead purge x @ --yes", 1, "no dead job 'x' in queue 'default'"},
+    {"dead purge x @ --yes --type t", 64,
+     "dead purge: expected an id or --type, found both"},
     {"dead purge @ --yes --type a/b", 65, "expected a type"},
     {"dead purge @ --yes --since yesterday", 64, "--since: expected a duration"},
     {"dead purge @ --yes --limit 0", 64, "--limit: expected an integer from 1"},
@@ -474,6 +476,29 @@ static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **s
     hf_test_audit(&rig.redis, true);
 }
 
+static void one_dead_job_is_purged_by_its_id_and_never_one_that_lives(void **state)
+{
+    (void)state;
+    kill_off("bad", (const char *const[]){"b1", "b2", NULL});
+    run("enqueue good @ --id w1 --in 1h", 0);
+    run("dead purge w1 @ --yes", 1);
+    hf_try_has(rig.err, "no dead job 'w1' in queue 'default'");
+    assert_true(is_in("w1", "delayed"));
+    ask_at_terminal("dead purge b1 @",
+                    "Remove the dead job 'b1' (bad) of queue 'default'?", "no\n", 1);
+    ask_at_terminal("dead purge b1 @", "Remove the dead job 'b1'", "yes\n", 0);
+    hf_try_has(terminal.text, "default: 1 dead job removed\r\n");
+    assert_true(is_in("b2", "dead"));
+    /* Retried while the question stands: it is not dead any more. */
+    hf_cli_rig_at_terminal(&rig, &terminal, "dead purge b2 @", NULL);
+    EVENTUALLY(10000, hf_terminal_shows(&terminal, " [y/N] "));
+    run("dead retry b2 @", 0);
+    hf_terminal_type(&terminal, "y\n");
+    assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
+    hf_try_has(terminal.text, "no dead job 'b2' in queue 'default'");
+    assert_true(is_in("b2", "ready"));
+}
+
 static void what_dies_while_the_question_stands_is_not_purged(void **state)
 {
     (void)state;
@@ -536,6 +561,7 @@ int main(void)
         TEST(an_id_that_two_queues_have_is_not_guessed),
         TEST(dead_jobs_are_retried_by_filter_and_at_a_rate),
         TEST(dead_jobs_are_purged_by_filter_and_the_question_counts_them),
+        TEST(one_dead_job_is_purged_by_its_id_and_never_one_that_lives),
         TEST(what_dies_while_the_question_stands_is_not_purged),
         TEST(a_filter_that_lets_nothing_pass_purges_nothing),
         TEST(queues_are_listed_page_by_page),
