@@ -1,5 +1,5 @@
 /* reload.c - a worker that takes other queues at HUP: reload URL FILE, each line of the
- * file a queue and its weight. TERM ends it. A thread waits for the signals, since
+ * file a queue and its weight. INT and TERM end it. A thread waits for the signals, since
  * hf_worker_reload() is not for signal handlers. */
 #include <pthread.h>
 #include <signal.h>
@@ -60,6 +60,7 @@ int main(int argc, char **argv)
     file_name = argv[2];
     sigemptyset(&signals);
     sigaddset(&signals, SIGHUP);
+    sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before there are other threads */
     hf_err err = take_file(detail);
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
         err = HF_SYSTEM;
     if (err == HF_OK) {
         err = hf_worker_run(worker, detail);
-        pthread_kill(thread, SIGTERM); /* if it came back for another reason */
+        pthread_kill(thread, SIGINT); /* if it came back for another reason */
         pthread_join(thread, NULL);
     }
     if (err != HF_OK)

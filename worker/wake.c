@@ -45,7 +45,7 @@ static void choose_queues(hf_worker *w)
         if (!served->missed)
             w->waiting_on[w->n_waiting_on++] = served;
     }
-    w->wait_order = (w->wait_order + 1) % w->n_served;
+    w->wait_order = w->wait_order + 1 < w->n_served ? w->wait_order + 1 : 0;
 }
 
 static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_MAX])
