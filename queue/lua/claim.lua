@@ -40,16 +40,16 @@ if flag('j') then
   call('HSET', META, 'calm', m.calm)
 end
 
--- The names of workers that had not been heard of since the lease that ended was given, other
--- than those that a mark names already. A worker counts as alive for its lease and 15 s beyond.
+-- The names of workers that had not been heard of since the lease that ended was given, the last
+-- ones, other than those that a mark names already. One counts as alive for its lease and 15 s.
 local function gone_workers(mark, ended)
-  gone = gone or call('ZRANGEBYSCORE', WORKERS, '-inf', now + 15000, 'WITHSCORES', 'LIMIT', 0, 100)
+  gone = gone or call('ZREVRANGEBYSCORE', WORKERS, now + 15000, 0, 'WITHSCORES', 'LIMIT', 0, 50)
   local names = {}
   for i = 1, #gone, 2 do
-    local id = gone[i]
-    if #names == 3 or tonumber(gone[i + 1]) > ended + 15000 then
+    local id, in_time = gone[i], tonumber(gone[i + 1]) <= ended + 15000
+    if #names == 3 then
       break
-    elseif id ~= worker and not string.find(mark, id, 1, true) then
+    elseif in_time and id ~= worker and not string.find(mark, id, 1, true) then
       names[#names + 1] = id
     end
   end

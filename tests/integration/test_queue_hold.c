@@ -268,6 +268,44 @@ static void takeovers_come_before_due_jobs(void **state)
     assert_string_equal(rig.jobs[0].id, "held");
 }
 
+static void a_claim_takes_over_two_hundred_at_a_time(void **state)
+{
+    enum { MANY = 300, AT_A_TIME = 200 };
+    static const char record[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    static char ids[MANY][16];
+    static hf_enqueue_item items[MANY];
+    const hf_enqueue_args enqueue_args = {.producer = ""};
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
+        items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record - 1}};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &enqueue_args, items, MANY), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "dead", MANY, SHORT_MS), MANY);
+    EVENTUALLY(3000, hf_rig_now(&rig) > ends("id-000"));
+    enqueue("due");
+    assert_int_equal(hf_rig_claim(&rig, "w", MANY, 0), AT_A_TIME + 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:wake baton"), 0);
+    assert_int_equal(hf_rig_claim(&rig, "w", MANY, 0), MANY - AT_A_TIME);
+}
+
+/* Of many that are gone, those that went last are named. */
+static void the_story_names_the_workers_that_went_last(void **state)
+{
+    (void)state;
+    enqueue("bad");
+    hf_claim_args args = hf_rig_claim_args("its-holder", 1, SHORT_MS);
+    args.alive_ms = SHORT_MS;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    for (int i = 0; i < 100; i++)
+        (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:workers %lld went-before-%02d",
+                                 (long long)rig.now_ms - 60000 - i, i);
+    args.worker = "w";
+    EVENTUALLY(3000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
+    assert_non_null(strstr(hf_fixture_command(&rig.redis, "HGET hf:{q}:crashes bad"),
+                           "its-holder or went-before-00 or went-before-01"));
+}
+
 static void a_job_that_kills_its_holders_is_buried_as_poison(void **state)
 {
     (void)state;
@@ -405,6 +443,8 @@ int main(void)
         TEST(unclaim_leaves_alone_what_was_settled_or_taken_since),
         TEST(i10_the_job_of_a_dead_holder_is_taken_over_at_its_leases_end),
         TEST(takeovers_come_before_due_jobs),
+        TEST(a_claim_takes_over_two_hundred_at_a_time),
+        TEST(the_story_names_the_workers_that_went_last),
         TEST(a_job_that_kills_its_holders_is_buried_as_poison),
         TEST(the_story_of_a_poisonous_job_names_its_holders),
         TEST(a_forgiven_takeover_counts_nothing),
