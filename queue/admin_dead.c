@@ -92,7 +92,8 @@ static hf_err next_page(sweep *s)
     hf_args_text(&args, s->after);
     hf_args_int(&args, s->before_ms);
     hf_args_int(&args, (int64_t)slice);
-    hf_args_flag(&args, s->filter.type != NULL);
+    /* Who asks for lines gets fewer of large records, and a retry writes them anew. */
+    hf_args_flag(&args, s->filter.type != NULL || !s->purge);
     const hf_ask ask = {.script = &hf_lua_queue_dead,
                         .queue = &s->queue,
                         .args = &args,

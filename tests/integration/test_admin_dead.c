@@ -286,7 +286,12 @@ static void large_records_make_smaller_pages(void **state)
         assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
     }
     bury_due();
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, on_progress, &s, &n));
+    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n));
+    assert_int_equal(n, JOBS);
+    assert_true(s.calls >= 3);
+    bury_due();
+    s = (seen){.calls = 0};
+    must(hf_admin_dead_purge(admin, "q", &filter, on_progress, &s, &n));
     assert_int_equal(n, JOBS);
     assert_true(s.calls >= 3);
 }
