@@ -8,6 +8,8 @@ set(config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
 set(data "${CMAKE_INSTALL_DATADIR}")
 set(HOLDFAST_ZSH_DIR "${data}/zsh/site-functions" CACHE STRING
   "Where zsh looks for completions, below the prefix")
+set(HOLDFAST_UNIT_DIR "lib/systemd/system" CACHE STRING
+  "Where systemd looks for units, below the prefix")
 
 install(TARGETS holdfast EXPORT holdfast
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development
@@ -50,10 +52,23 @@ install(FILES completions/holdfast.bash RENAME holdfast
 install(FILES completions/_holdfast DESTINATION "${HOLDFAST_ZSH_DIR}" COMPONENT command)
 install(FILES completions/holdfast.fish
   DESTINATION "${data}/fish/vendor_completions.d" COMPONENT command)
+install(FILES "packaging/holdfast-worker@.service"
+  DESTINATION "${HOLDFAST_UNIT_DIR}" COMPONENT command)
 
+# A package says where the licence is in its own way, so that is a component of its own.
 file(GLOB documents CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/*.md")
-install(FILES ${documents} README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT command)
-install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT command
-  PATTERN CMakeLists.txt EXCLUDE)
-install(FILES LICENSE CHANGELOG.md
-  DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT license)
+install(FILES ${documents} README.md CHANGELOG.md
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT command)
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT license)
+file(GLOB examples CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/examples/*.c" "${PROJECT_SOURCE_DIR}/examples/*.yaml")
+file(GLOB programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.py")
+file(GLOB handlers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/handlers/*")
+set(examples_dir "${CMAKE_INSTALL_DOCDIR}/examples")
+install(FILES ${examples} DESTINATION "${examples_dir}" COMPONENT command)
+install(PROGRAMS ${programs} DESTINATION "${examples_dir}" COMPONENT command)
+install(PROGRAMS ${handlers} DESTINATION "${examples_dir}/handlers" COMPONENT command)
+
+if(PROJECT_IS_TOP_LEVEL AND CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  include(HoldfastPackage)
+endif()
