@@ -279,23 +279,6 @@ static void a_full_worker_leaves_a_due_job_to_another(void **state)
     hf_rig_audit(&queue, true);
 }
 
-static void a_baton_owned_by_a_worker_that_becomes_full_is_put_back(void **state)
-{
-    (void)state;
-    hf_worker_opts one = {.concurrency = 1, .lease_ms = 60000};
-    hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
-    put("late", "ok", hf_rig_now(&queue) + 700); /* its baton is popped, a timer kept */
-    EVENTUALLY(2000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
-    put("gate", "gate", 0);
-    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
-    hf_worker_rig_start(&other, queue.redis.url, &one, 0);
-    EVENTUALLY(3000, atomic_load(&other.returned) == 1);
-    atomic_store(&worker.gate, true);
-    EVENTUALLY(2000, meta("done") == 2);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
-}
-
 /* Between two blocks a worker looks into all of its queues. What it finds there must not
  * make it forget the time that it owns. */
 static void work_in_one_queue_does_not_delay_what_is_due_in_another(void **state)
@@ -455,7 +438,6 @@ int main(void)
         CASE(a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long),
         CASE(a_delayed_job_wakes_an_idle_worker_in_time_and_not_before),
         CASE(a_full_worker_leaves_a_due_job_to_another),
-        CASE(a_baton_owned_by_a_worker_that_becomes_full_is_put_back),
         CASE(work_in_one_queue_does_not_delay_what_is_due_in_another),
         CASE(resuming_and_raising_a_limit_wake_a_worker),
         CASE(a_stop_releases_what_has_not_returned_and_counts_nothing),

@@ -99,6 +99,46 @@ static void a_claim_whose_answer_did_not_arrive_is_given_back(void **state)
     assert_int_equal(meta("crashed"), -1);
 }
 
+/* What was to be told with a claim that never arrived is told with the next. */
+static void a_jump_of_the_clock_is_told_though_a_claim_is_lost(void **state)
+{
+    (void)state;
+    start(30000, 300);
+    hf_proxy_shift_clock(&proxy, 10000);
+    hf_rig_put(&queue, "a", "ok", 0);
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "the clock of Redis jumped") == 1);
+    EVENTUALLY(5000, meta("done") == 1 && at_rest());
+    assert_int_equal(meta("calm"), -1);
+    hf_proxy_cut_after(&proxy, PROXY_REQUESTS, 10);
+    hf_rig_put(&queue, "b", "ok", 0);
+    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(5000, meta("calm") > 0);
+    stop_when_done(2);
+}
+
+/* Only that queue waits until its claim cannot be executed any more. */
+static void a_claim_without_an_answer_holds_up_no_other_queue(void **state)
+{
+    (void)state;
+    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
+    const hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = 30000};
+    const hf_queue q = queue.queue;
+    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    EVENTUALLY(5000, at_rest());
+    hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
+    int64_t sent_ms = hf_rig_now(&queue);
+    hf_rig_put(&queue, "a", "ok", 0);
+    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
+    hf_rig_put(&queue, "b", "ok", 0);
+    EVENTUALLY(5000, hf_fixture_number(&queue.redis, "HGET hf:{other}:meta done") == 1);
+    int64_t other_ms = hf_rig_now(&queue) - sent_ms;
+    queue.queue = q;
+    stop_when_done(1);
+    assert_true(hf_rig_now(&queue) - sent_ms >= 1000); /* so it was in doubt meanwhile */
+    assert_true(other_ms < 900);
+}
+
 static void a_lock_counts_from_when_it_was_asked_for(void **state)
 {
     (void)state;
@@ -137,6 +177,8 @@ int main(void)
         CASE(a_verdict_that_did_not_arrive_is_sent_again),
         CASE(a_verdict_whose_answer_did_not_arrive_is_no_loss),
         CASE(a_claim_whose_answer_did_not_arrive_is_given_back),
+        CASE(a_jump_of_the_clock_is_told_though_a_claim_is_lost),
+        CASE(a_claim_without_an_answer_holds_up_no_other_queue),
         CASE(a_lock_counts_from_when_it_was_asked_for),
         CASE(a_lock_of_which_half_is_gone_is_renewed_before_the_job_starts),
     };

@@ -41,6 +41,7 @@ struct hf_proxy_state {
     bool cutting[2];
     size_t left[2]; /* bytes until the cut */
     char lose[TEXT], keep[TEXT];
+    int64_t shift_ms;
     uint64_t bytes[2];
     unsigned connections;
     unsigned cuts;
@@ -97,6 +98,25 @@ static bool pass(struct hf_proxy_state *s, struct pair *p, int way, size_t len,
     return !cut;
 }
 
+/* A script's answer begins with its status, 0, and the time in ms; for now, and long from
+ * now, that has 13 digits. */
+static void shift_clock(char *bytes, size_t len, int64_t ms)
+{
+    static const char before[] = ":0\r\n:";
+    enum { BEFORE = sizeof before - 1, DIGITS = 13 };
+    for (size_t i = 0; i + BEFORE + DIGITS < len; i++) {
+        char digits[DIGITS + 1] = "", *end;
+        if (memcmp(bytes + i, before, BEFORE) != 0)
+            continue;
+        memcpy(digits, bytes + i + BEFORE, DIGITS);
+        int64_t now = strtoll(digits, &end, 10);
+        if (end != digits + DIGITS || bytes[i + BEFORE + DIGITS] != '\r')
+            continue;
+        (void)snprintf(digits, sizeof digits, "%013lld", (long long)(now + ms));
+        memcpy(bytes + i + BEFORE, digits, DIGITS);
+    }
+}
+
 static void move(struct hf_proxy_state *s, struct pair *p, int way)
 {
     ssize_t n = read(p->end[way], s->piece, PIECE);
@@ -105,6 +125,8 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
         return;
     }
     s->bytes[way] += (uint64_t)n;
+    if (way == PROXY_ANSWERS && s->shift_ms != 0)
+        shift_clock(s->piece, (size_t)n, s->shift_ms);
     if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->lose)) {
         s->lose[0] = '\0';
         p->losing = true;
@@ -239,6 +261,13 @@ void hf_proxy_stop(hf_proxy *p)
     free(s);
     p->state = NULL;
     hf_tempdir_remove(p->dir);
+}
+
+void hf_proxy_shift_clock(hf_proxy *p, int64_t ms)
+{
+    struct hf_proxy_state *s = enter(p);
+    s->shift_ms = ms;
+    leave(s);
 }
 
 void hf_proxy_set(hf_proxy *p, hf_proxy_way way, hf_proxy_mode mode)

@@ -57,6 +57,9 @@ void hf_proxy_let_go(hf_proxy *p);
 /* How many connections have answers that are kept. */
 unsigned hf_proxy_kept(hf_proxy *p);
 
+/* From now on what scripts answer as Redis's time is so much later. */
+void hf_proxy_shift_clock(hf_proxy *p, int64_t ms);
+
 /* Closes every connection now. */
 void hf_proxy_close_all(hf_proxy *p);
 

@@ -1,0 +1,373 @@
+/* test_worker_apart.c - what befalls one queue, or one job, holds up no other: a queue
+ * that Redis refuses, one at its limit, a suspect that cannot run alone, a program among
+ * C handlers.
+ *
+ * The leases are long, so nothing here is found by a check seconds later. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+#include "tests/support/tempdir.h"
+#include "tests/support/worker_rig.h"
+
+enum { LONG_MS = 60000, SOON_MS = 1500, SEVERAL = 30 };
+
+static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
+
+static hf_rig queue;
+static hf_worker_rig worker;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&queue, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_worker_rig_end(&worker);
+    hf_rig_stop(&queue);
+    return 0;
+}
+
+#define ask(command) hf_fixture_number(&queue.redis, command)
+
+static bool waiting(void)
+{
+    return strstr(hf_fixture_command(&queue.redis, "INFO clients"),
+                  "\nblocked_clients:1\r") != NULL;
+}
+
+static void put_into(const char *name, const char *id, const char *payload)
+{
+    const hf_queue q = queue.queue;
+    assert_int_equal(hf_queue_init(&queue.queue, q.ns, name), HF_OK);
+    hf_rig_put(&queue, id, payload, 0);
+    queue.queue = q;
+}
+
+static void stop(void)
+{
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
+/* One after the other; each alone would take no time. */
+static void several_run_soon(const char *name, int started_before)
+{
+    char id[16];
+    uint64_t began = hf_boot_ns();
+    for (int i = 0; i < SEVERAL; i++) {
+        (void)snprintf(id, sizeof id, "j%d", i);
+        put_into(name, id, "ok");
+        EVENTUALLY(SOON_MS, atomic_load(&worker.started) == started_before + i + 1);
+    }
+    assert_true(hf_boot_ns() - began < SOON_MS * HF_MS_NS);
+}
+
+/* ---- queues ---- */
+
+static void a_queue_that_is_refused_holds_up_no_other(void **state)
+{
+    (void)state;
+    const hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = LONG_MS};
+    hf_fixture_command(&queue.redis, "SET hf:{other}:wake text");
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    EVENTUALLY(5000, waiting());
+    several_run_soon("q", 0);
+    assert_int_equal(hf_worker_rig_said(&worker, "Redis refuses what is asked of a queue "
+                                                 "queue=other"),
+                     1);
+    hf_fixture_command(&queue.redis, "DEL hf:{other}:wake");
+    put_into("other", "a", "ok");
+    EVENTUALLY(3000, atomic_load(&worker.started) == SEVERAL + 1);
+    put_into("other", "b", "ok"); /* it is waited for again */
+    EVENTUALLY(SOON_MS, atomic_load(&worker.started) == SEVERAL + 2);
+    stop();
+}
+
+static void a_verdict_that_is_refused_holds_up_no_other_queue(void **state)
+{
+    (void)state;
+    const hf_worker_opts opts = {
+        .queues = both, .n_queues = 2, .lease_ms = LONG_MS, .concurrency = 2};
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    put_into("other", "a", "gate");
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    hf_fixture_command(&queue.redis, "RENAME hf:{other}:meta aside");
+    hf_fixture_command(&queue.redis, "SET hf:{other}:meta text");
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(3000, hf_worker_rig_said(&worker, "Redis refuses what is asked") == 1);
+    several_run_soon("q", 1);
+    hf_fixture_command(&queue.redis, "RENAME aside hf:{other}:meta");
+    EVENTUALLY(3000, ask("HLEN hf:{other}:jobs") == 0);
+    stop();
+}
+
+static void limited(bool strict, const char *limit)
+{
+    const hf_worker_opts opts = {
+        .queues = both, .n_queues = 2, .lease_ms = LONG_MS, .strict = strict};
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta %s 1 rate_per 60000", limit);
+    for (int i = 0; i < 5; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "held%d", i);
+        put_into("q", id, "gate");
+    }
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    EVENTUALLY(5000, waiting());
+    int before = atomic_load(&worker.started);
+    assert_in_range(before, 0, 1);
+    several_run_soon("other", before);
+    atomic_store(&worker.gate, true);
+    stop();
+}
+
+static void a_queue_at_its_limit_holds_up_no_other(void **state)
+{
+    (void)state;
+    static const char *const limits[] = {"paused", "max_running", "rate_limit"};
+    for (size_t i = 0; i < 2 * HF_COUNT(limits); i++) {
+        limited(i % 2 == 0, limits[i / 2]);
+        hf_fixture_command(&queue.redis, "FLUSHALL");
+    }
+}
+
+/* As many as there are slots came: it has more, and a slot that becomes free is used at
+ * once, without a wait for the baton. */
+static void a_limited_queue_is_served_like_any_other(void **state)
+{
+    (void)state;
+    enum { JOBS = 400 };
+    const hf_worker_opts opts = {.lease_ms = LONG_MS, .concurrency = 1};
+    char id[16], waits[64] = "";
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta max_running 1000");
+    for (int i = 0; i < JOBS; i++) {
+        (void)snprintf(id, sizeof id, "j%d", i);
+        hf_rig_put(&queue, id, "ok", 0);
+    }
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    EVENTUALLY(10000, ask("HGET hf:{q}:meta done") == JOBS && waiting());
+    const char *at = strstr(hf_fixture_command(&queue.redis, "INFO commandstats"),
+                            "cmdstat_bzpopmin:calls=");
+    if (at != NULL)
+        (void)snprintf(waits, sizeof waits, "%s", at + strlen("cmdstat_bzpopmin:calls="));
+    assert_in_range(strtol(waits, NULL, 10), 0, JOBS / 10);
+    stop();
+}
+
+/* ---- Redis ---- */
+
+static void a_worker_that_may_not_wait_says_so_once_and_works(void **state)
+{
+    (void)state;
+    const hf_worker_opts opts = {.lease_ms = LONG_MS};
+    hf_fixture_command(&queue.redis, "ACL SETUSER default -bzpopmin");
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "j%d", i);
+        hf_rig_put(&queue, id, "ok", 0);
+        EVENTUALLY(3000, atomic_load(&worker.started) == i + 1);
+    }
+    assert_int_equal(hf_worker_rig_said(&worker, "does not let this worker wait"), 1);
+    hf_fixture_command(&queue.redis, "ACL SETUSER default +bzpopmin");
+    EVENTUALLY(3000, waiting());
+    stop();
+}
+
+/* SADD is refused by a full Redis. */
+static void a_queue_is_registered_when_there_is_room_again(void **state)
+{
+    (void)state;
+    hf_fixture_command(&queue.redis, "CONFIG SET maxmemory 1");
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
+    EVENTUALLY(5000, waiting());
+    assert_int_equal(ask("SISMEMBER hf:queues q"), 0);
+    hf_fixture_command(&queue.redis, "CONFIG SET maxmemory 0");
+    EVENTUALLY(5000, ask("SISMEMBER hf:queues q") == 1);
+    stop();
+}
+
+/* ---- a suspect ---- */
+
+static void put_suspect(int64_t refused_ms)
+{
+    char record[160];
+    int len = snprintf(record, sizeof record,
+                       "{\"v\":1,\"type\":\"t\",\"created\":1,\"refused\":%lld}\nok",
+                       (long long)refused_ms);
+    const hf_enqueue_item item = {.id = "s", .record = {record, (size_t)len}};
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
+    assert_int_equal(
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+        HF_OK);
+}
+
+static void a_suspect_that_cannot_run_alone_is_put_back_for_a_while(void **state)
+{
+    (void)state;
+    const hf_worker_opts opts = {.lease_ms = LONG_MS, .concurrency = 3};
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_rig_put(&queue, "long", "gate", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    int64_t began = hf_rig_now(&queue);
+    put_suspect(0);
+    EVENTUALLY(3000, hf_worker_rig_said(&worker, "outcome=put_back") == 1);
+    assert_true(ask("ZSCORE hf:{q}:schedule s") >= began + 1000);
+    assert_non_null(
+        strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs s"), "run alone"));
+    hf_rig_put(&queue, "short", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(5000, ask("HGET hf:{q}:meta done") == 3);
+    assert_in_range(hf_worker_rig_said(&worker, "outcome=put_back"), 1, 2);
+    assert_int_equal(ask("EXISTS hf:{q}:crashes"), 0);
+    stop();
+    hf_rig_audit(&queue, true);
+}
+
+/* The longer it has been put back, the longer it may make others wait. */
+static void a_suspect_comes_to_run_however_long_the_others_take(void **state)
+{
+    (void)state;
+    const hf_worker_opts opts = {.lease_ms = LONG_MS, .concurrency = 3};
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_rig_put(&queue, "long", "gate", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    put_suspect(hf_rig_now(&queue) - 80000);
+    EVENTUALLY(3000, ask("ZCARD hf:{q}:running") == 2);
+    ALWAYS(500, hf_worker_rig_said(&worker, "outcome=put_back") == 0);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, ask("HGET hf:{q}:meta done") == 2);
+    stop();
+    hf_rig_audit(&queue, true);
+}
+
+/* ---- programs and C handlers ---- */
+
+typedef struct mixed {
+    hf_worker *worker;
+    pthread_t thread;
+    char dir[HF_TEMPDIR_SIZE], script[2 * HF_TEMPDIR_SIZE + 128];
+    const char *argv[4];
+    atomic_int inside, most;
+} mixed;
+
+static hf_verdict short_one(hf_run *run, void *arg)
+{
+    mixed *m = arg;
+    (void)run;
+    int now = atomic_fetch_add(&m->inside, 1) + 1;
+    int most = atomic_load(&m->most);
+    while (now > most && !atomic_compare_exchange_weak(&m->most, &most, now))
+        ;
+    hf_test_pause_ms(1);
+    atomic_fetch_sub(&m->inside, 1);
+    return HF_VERDICT_DONE;
+}
+
+static void *run_mixed(void *arg)
+{
+    mixed *m = arg;
+    assert_int_equal(hf_worker_run(m->worker, NULL), HF_OK);
+    return NULL;
+}
+
+/* Its program makes the file `runs` and waits for the file `go`, 10 s at most. */
+static void start_mixed(mixed *m)
+{
+    const hf_worker_opts opts = {.url = queue.redis.url,
+                                 .queues = both,
+                                 .n_queues = 1,
+                                 .concurrency = 2,
+                                 .lease_ms = LONG_MS,
+                                 .minder = HF_TEST_COMMAND};
+    hf_tempdir_make(m->dir);
+    (void)snprintf(m->script, sizeof m->script,
+                   "touch %s/runs; for i in $(seq 1000); do [ -e %s/go ] && exit 0; "
+                   "sleep 0.01; done",
+                   m->dir, m->dir);
+    m->argv[0] = "/bin/sh";
+    m->argv[1] = "-c";
+    m->argv[2] = m->script;
+    const hf_program program = {.type = "program", .argv = m->argv};
+    assert_int_equal(hf_worker_new(&m->worker, &opts, NULL), HF_OK);
+    assert_int_equal(hf_worker_handle(m->worker, "t", 0, short_one, m), HF_OK);
+    assert_int_equal(hf_worker_handle_program(m->worker, &program), HF_OK);
+    assert_int_equal(pthread_create(&m->thread, NULL, run_mixed, m), 0);
+}
+
+static bool exists(const mixed *m, const char *name)
+{
+    char path[HF_TEMPDIR_SIZE + 16];
+    (void)snprintf(path, sizeof path, "%s/%s", m->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void put_many(const char *prefix, int n)
+{
+    char id[16];
+    for (int i = 0; i < n; i++) {
+        (void)snprintf(id, sizeof id, "%s%d", prefix, i);
+        hf_rig_put(&queue, id, "ok", 0);
+    }
+}
+
+/* Of two slots it takes one. Behind it there are always more short jobs than slots, and
+ * those that were claimed ahead wait in the pool's queue. */
+static void a_program_has_its_turn_and_its_slot_among_c_handlers(void **state)
+{
+    (void)state;
+    enum { BEFORE = 300, BEHIND = 1500 };
+    static const char record[] = "{\"v\":1,\"type\":\"program\",\"created\":1}\n";
+    const hf_enqueue_item item = {.id = "p", .record = {record, sizeof record - 1}};
+    const hf_enqueue_args args = {.producer = ""};
+    static mixed m;
+    char path[HF_TEMPDIR_SIZE + 16];
+    put_many("a", BEFORE);
+    assert_int_equal(hf_rig_enqueue_items(&queue, &args, &item, 1), HF_OK);
+    put_many("b", BEHIND);
+    start_mixed(&m);
+    EVENTUALLY(5000, exists(&m, "runs"));
+    assert_true(ask("HGET hf:{q}:meta done") < BEFORE + BEHIND / 2);
+    atomic_store(&m.most, 0);
+    EVENTUALLY(10000, ask("HGET hf:{q}:meta done") == BEFORE + BEHIND);
+    assert_int_equal(atomic_load(&m.most), 1);
+    (void)snprintf(path, sizeof path, "%s/go", m.dir);
+    FILE *go = fopen(path, "w");
+    assert_non_null(go);
+    (void)fclose(go);
+    EVENTUALLY(3000, ask("HGET hf:{q}:meta done") == BEFORE + BEHIND + 1);
+    put_many("c", BEFORE); /* both slots are the handlers' again */
+    EVENTUALLY(5000, ask("HGET hf:{q}:meta done") == 2 * BEFORE + BEHIND + 1);
+    assert_int_equal(atomic_load(&m.most), 2);
+    hf_worker_stop(m.worker);
+    (void)pthread_join(m.thread, NULL);
+    hf_worker_free(m.worker);
+    hf_tempdir_remove(m.dir);
+    hf_rig_audit(&queue, true);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(a_queue_that_is_refused_holds_up_no_other),
+        CASE(a_verdict_that_is_refused_holds_up_no_other_queue),
+        CASE(a_queue_at_its_limit_holds_up_no_other),
+        CASE(a_limited_queue_is_served_like_any_other),
+        CASE(a_worker_that_may_not_wait_says_so_once_and_works),
+        CASE(a_queue_is_registered_when_there_is_room_again),
+        CASE(a_suspect_that_cannot_run_alone_is_put_back_for_a_while),
+        CASE(a_suspect_comes_to_run_however_long_the_others_take),
+        CASE(a_program_has_its_turn_and_its_slot_among_c_handlers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
