@@ -204,6 +204,30 @@ static void on_unblocked(const hf_answer *answer, void *arg)
     w->err = hf_wait_read(answer, &queue, 1, &w->which, &at_ms);
 }
 
+/* A queue with a key of another type is none of the others' business. */
+static void a_queue_that_cannot_be_checked_leaves_the_others_theirs(void **state)
+{
+    (void)state;
+    hf_queue bad;
+    bool ready[2] = {false};
+    assert_int_equal(hf_queue_init(&bad, "hf", "bad"), HF_OK);
+    const hf_queue *const queues[] = {&bad, &rig.queue};
+    hf_fixture_command(&rig.redis, "SET hf:{bad}:schedule text");
+    enqueue("a", 0);
+    assert_int_equal(hf_rig_wait(&rig, 1000),
+                     HF_OK); /* its baton is gone with somebody */
+    hf_fixture_command(&rig.redis, "HSET hf:{q}:meta promised 1");
+    assert_int_equal(hf_rig_check_all(&rig, queues, 2, "w", false), HF_OK);
+    assert_false(rig.empty);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake"), 1);
+    assert_int_equal(hf_rig_check_all(&rig, queues, 1, "w", false), HF_REDIS);
+    assert_int_equal(hf_rig_peek(&rig, queues, ready, 2), HF_OK);
+    assert_true(!ready[0] && ready[1]);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_rig_peek(&rig, queues, ready, 2), HF_OK);
+    assert_true(!ready[0] && !ready[1]);
+}
+
 static void one_client_ends_the_others_wait(void **state)
 {
     char detail[HF_DETAIL_SIZE];
@@ -519,6 +543,7 @@ int main(void)
         TEST(a_baton_is_given_back),
         TEST(the_check_tells_when_nothing_is_left),
         TEST(several_queues_are_waited_for_and_checked_at_once),
+        TEST(a_queue_that_cannot_be_checked_leaves_the_others_theirs),
         TEST(one_client_ends_the_others_wait),
         TEST(max_running_bounds_all_workers_together),
         TEST(every_end_of_a_job_that_blocked_others_wakes_one),

@@ -139,6 +139,32 @@ static void a_queue_at_its_limit_holds_up_no_other(void **state)
     }
 }
 
+/* It does not wait for batons then, so it looks. In order and by weight. */
+static void a_busy_worker_sees_what_comes_to_a_queue_that_was_empty(void **state)
+{
+    (void)state;
+    enum { BACKLOG = 600 };
+    char id[16];
+    for (int strict = 0; strict < 2; strict++) {
+        const hf_worker_opts opts = {.queues = both,
+                                     .n_queues = 2,
+                                     .lease_ms = LONG_MS,
+                                     .concurrency = 1,
+                                     .strict = strict == 1};
+        for (int i = 0; i < BACKLOG; i++) {
+            (void)snprintf(id, sizeof id, "j%d", i);
+            put_into("other", id, "short");
+        }
+        hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+        EVENTUALLY(5000, atomic_load(&worker.started) > 50);
+        hf_rig_put(&queue, "a", "ok", 0);
+        EVENTUALLY(5000, ask("HGET hf:{q}:meta done") == strict + 1);
+        assert_true(ask("HLEN hf:{other}:jobs") > BACKLOG / 4);
+        EVENTUALLY(5000, ask("HLEN hf:{other}:jobs") == 0);
+        stop();
+    }
+}
+
 /* As many as there are slots came: it has more, and a slot that becomes free is used at
  * once, without a wait for the baton. */
 static void a_limited_queue_is_served_like_any_other(void **state)
@@ -362,6 +388,7 @@ int main(void)
         CASE(a_queue_that_is_refused_holds_up_no_other),
         CASE(a_verdict_that_is_refused_holds_up_no_other_queue),
         CASE(a_queue_at_its_limit_holds_up_no_other),
+        CASE(a_busy_worker_sees_what_comes_to_a_queue_that_was_empty),
         CASE(a_limited_queue_is_served_like_any_other),
         CASE(a_worker_that_may_not_wait_says_so_once_and_works),
         CASE(a_queue_is_registered_when_there_is_room_again),

@@ -300,6 +300,24 @@ hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back)
     return hf_rig_check_all(rig, &queue, 1, worker, give_back);
 }
 
+static void on_peeked(const hf_answer *answer, void *arg)
+{
+    hf_rig *rig = arg;
+    keep(rig, answer, hf_peeked_read(answer, rig->ready, rig->n_waiting));
+}
+
+hf_err hf_rig_peek(hf_rig *rig, const hf_queue *const *queues, bool *ready, size_t n)
+{
+    hf_err err = HF_NOSCRIPT;
+    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
+        hf_rig_begin(rig);
+        rig->ready = ready;
+        rig->n_waiting = n;
+        err = hf_rig_end(rig, hf_op_peek(rig->client, queues, n, on_peeked, rig));
+    }
+    return err;
+}
+
 static void on_waited(const hf_answer *answer, void *arg)
 {
     hf_rig *rig = arg;

@@ -49,6 +49,7 @@ typedef struct hf_rig {
     int64_t next_ms;
     hf_rig_job jobs[HF_RIG_JOBS];
     size_t n_jobs;
+    bool *ready;                    /* the caller's, for a peek */
     const hf_queue *const *waiting; /* for their batons */
     size_t n_waiting;
     size_t which;  /* of them: whose baton was popped */
@@ -99,6 +100,7 @@ hf_err hf_rig_verdicts(hf_rig *rig, hf_verdict_op op, const hf_verdict_args *arg
 hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back);
 hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,
                         const char *worker, bool give_back);
+hf_err hf_rig_peek(hf_rig *rig, const hf_queue *const *queues, bool *ready, size_t n);
 hf_err hf_rig_wait(hf_rig *rig, uint32_t wait_ms);
 hf_err hf_rig_wait_for(hf_rig *rig, const hf_queue *const *queues, size_t n,
                        uint32_t wait_ms);

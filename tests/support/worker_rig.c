@@ -30,6 +30,8 @@ static hf_verdict act(hf_worker_rig *rig, hf_run *run)
         hf_run_set_error(run, "it never will");
         return HF_VERDICT_DEAD;
     }
+    if (len == 5 && memcmp(what, "short", 5) == 0)
+        hf_test_pause_ms(1);
     bool heeds = len == 4 && memcmp(what, "heed", 4) == 0;
     if (heeds ||
         (len == 4 && (memcmp(what, "gate", 4) == 0 || memcmp(what, "deaf", 4) == 0)))

@@ -1,9 +1,9 @@
 /* worker_rig.h - a worker in a thread of the test's, with C handlers that do what the
  * payload says, and its log counted.
  *
- * Payloads: "ok"; "fail"; "dead"; "gate" (waits until the rig's gate is opened, or until
- * it is asked to stop); "heed" (the same, and then fails); "deaf" (waits for the gate
- * alone). */
+ * Payloads: "ok"; "short" (1 ms); "fail"; "dead"; "gate" (waits until the rig's gate is
+ * opened, or until it is asked to stop); "heed" (the same, and then fails); "deaf" (waits
+ * for the gate alone). */
 #ifndef HF_TESTS_WORKER_RIG_H
 #define HF_TESTS_WORKER_RIG_H
 
