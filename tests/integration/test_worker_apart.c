@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -246,7 +247,7 @@ static void a_suspect_that_cannot_run_alone_is_put_back_for_a_while(void **state
     int64_t began = hf_rig_now(&queue);
     put_suspect(0);
     EVENTUALLY(3000, hf_worker_rig_said(&worker, "outcome=put_back") == 1);
-    assert_true(ask("ZSCORE hf:{q}:schedule s") >= began + 1000);
+    EVENTUALLY(SOON_MS, ask("ZSCORE hf:{q}:schedule s") >= began + 1000);
     assert_non_null(
         strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs s"), "run alone"));
     hf_rig_put(&queue, "short", "ok", 0);
@@ -294,7 +295,7 @@ static hf_verdict short_one(hf_run *run, void *arg)
     int most = atomic_load(&m->most);
     while (now > most && !atomic_compare_exchange_weak(&m->most, &most, now))
         ;
-    hf_test_pause_ms(1);
+    (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     atomic_fetch_sub(&m->inside, 1);
     return HF_VERDICT_DONE;
 }
@@ -351,7 +352,7 @@ static void put_many(const char *prefix, int n)
 static void a_program_has_its_turn_and_its_slot_among_c_handlers(void **state)
 {
     (void)state;
-    enum { BEFORE = 300, BEHIND = 1500 };
+    enum { BEFORE = 300, BEHIND = 3000 };
     static const char record[] = "{\"v\":1,\"type\":\"program\",\"created\":1}\n";
     const hf_enqueue_item item = {.id = "p", .record = {record, sizeof record - 1}};
     const hf_enqueue_args args = {.producer = ""};
@@ -362,7 +363,9 @@ static void a_program_has_its_turn_and_its_slot_among_c_handlers(void **state)
     put_many("b", BEHIND);
     start_mixed(&m);
     EVENTUALLY(5000, exists(&m, "runs"));
-    assert_true(ask("HGET hf:{q}:meta done") < BEFORE + BEHIND / 2);
+    long long done = ask("HGET hf:{q}:meta done");
+    print_message("the program began after %lld of %d\n", done, BEFORE + BEHIND);
+    assert_true(done < BEFORE + BEHIND / 10);
     atomic_store(&m.most, 0);
     EVENTUALLY(10000, ask("HGET hf:{q}:meta done") == BEFORE + BEHIND);
     assert_int_equal(atomic_load(&m.most), 1);

@@ -14,9 +14,14 @@ enum { QUEUES = 3, JOBS = 900, COUNTED = 1000, WORKERS = 30, RATED = 400 };
 static hf_rig queue;
 static hf_worker_rig worker, other;
 
+static atomic_int begun[QUEUES], begun_all;
+
 static int up(void **state)
 {
     (void)state;
+    for (int i = 0; i < QUEUES; i++)
+        atomic_store(&begun[i], 0);
+    atomic_store(&begun_all, 0);
     hf_rig_start(&queue, NULL);
     return 0;
 }
@@ -75,8 +80,6 @@ static void stop_own(own *o)
 
 /* ---- weights ---- */
 
-static atomic_int begun[QUEUES], begun_all;
-
 static hf_verdict count_queue(hf_run *run, void *arg)
 {
     (void)arg;
@@ -84,6 +87,12 @@ static hf_verdict count_queue(hf_run *run, void *arg)
         atomic_fetch_add(&begun[hf_run_queue(run)[0] - 'a'], 1);
     hf_test_pause_ms(1);
     return HF_VERDICT_DONE;
+}
+
+static hf_verdict count_slowly(hf_run *run, void *arg)
+{
+    hf_test_pause_ms(9);
+    return count_queue(run, arg);
 }
 
 static void fill(const char *name)
@@ -118,6 +127,58 @@ static void busy_queues_are_served_by_their_weights(void **state)
     assert_in_range(atomic_load(&begun[0]), 550, 650);
     assert_in_range(atomic_load(&begun[1]), 250, 350);
     assert_in_range(atomic_load(&begun[2]), 70, 130);
+}
+
+/* Several workers of many slots: for each queue a claim is nearly always under way, and
+ * what is asked for meanwhile is not for whoever is free to be asked. */
+static void shares_hold_while_claims_are_under_way(void **state)
+{
+    (void)state;
+    enum { CREW = 3 };
+    static const hf_worker_queue queues[QUEUES] = {{.name = "a", .weight = 6},
+                                                   {.name = "b", .weight = 3},
+                                                   {.name = "c", .weight = 1}};
+    own crew[CREW];
+    for (int i = 0; i < QUEUES; i++)
+        fill(queues[i].name);
+    for (int i = 0; i < CREW; i++)
+        start_own(
+            &crew[i],
+            (hf_worker_opts){.queues = queues, .n_queues = QUEUES, .concurrency = 16},
+            count_slowly);
+    EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
+    for (int i = 0; i < CREW; i++)
+        stop_own(&crew[i]);
+    print_message("%d : %d : %d\n", begun[0], begun[1], begun[2]);
+    assert_in_range(atomic_load(&begun[0]), 570, 630);
+    assert_in_range(atomic_load(&begun[2]), 90, 112);
+}
+
+static atomic_int early;
+
+/* Of `a` there are `JOBS`. */
+static hf_verdict count_early(hf_run *run, void *arg)
+{
+    if (hf_run_queue(run)[0] == 'b' && atomic_load(&begun[0]) < JOBS - 50)
+        atomic_fetch_add(&early, 1);
+    return count_queue(run, arg);
+}
+
+static void in_order_nothing_of_the_next_queue_comes_first(void **state)
+{
+    (void)state;
+    static const hf_worker_queue queues[] = {{.name = "a"}, {.name = "b"}};
+    own o;
+    fill("a");
+    fill("b");
+    start_own(&o,
+              (hf_worker_opts){
+                  .queues = queues, .n_queues = 2, .concurrency = 4, .strict = true},
+              count_early);
+    EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
+    stop_own(&o);
+    assert_int_equal(atomic_load(&early), 0);
+    assert_int_equal(atomic_load(&begun[0]), JOBS);
 }
 
 /* ---- a rate ---- */
@@ -289,6 +350,8 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(busy_queues_are_served_by_their_weights),
+        CASE(shares_hold_while_claims_are_under_way),
+        CASE(in_order_nothing_of_the_next_queue_comes_first),
         CASE(workers_of_a_queue_with_a_rate_take_turns),
         CASE(a_type_that_nobody_takes_for_an_hour_ends_in_dead),
         CASE(jobs_run_though_no_connection_can_wait_for_them),
