@@ -49,6 +49,14 @@ static void start(uint32_t lease_ms)
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
 }
 
+/* It has said that it is alive, and waits for a baton: it sends nothing by itself. */
+static bool at_rest(void)
+{
+    return hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1 &&
+           strstr(hf_fixture_command(&queue.redis, "INFO clients"),
+                  "blocked_clients:1") != NULL;
+}
+
 /* A job that runs. */
 static void start_with(uint32_t lease_ms, const char *payload)
 {
@@ -156,14 +164,15 @@ static void what_waits_for_a_thread_is_not_started(void **state)
 /* So much of its lease had passed that it is renewed before it may start. */
 static void what_is_held_back_is_not_started(void **state)
 {
-    enum { LEASE_MS = 2000, AWAY_MS = 1050 };
+    enum { LEASE_MS = 3000, AWAY_MS = 1600 };
     (void)state;
     start(LEASE_MS);
+    EVENTUALLY(5000, at_rest());
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
     hf_rig_put(&queue, "a", "ok", 0);
     EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
-    ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
     cancel("a");
+    ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
     hf_proxy_let_go(&proxy);
     assert_cancelled("a");
     assert_int_equal(atomic_load(&worker.started), 0);
