@@ -146,7 +146,7 @@ typedef struct hf_verdict_item {
                        RETRY: ms from now */
     hf_bytes error; /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
                        HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
-    const char *reason; /* BURY: "attempts", "handler", "type" or "cancelled" */
+    const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
 } hf_verdict_item;
 
 typedef struct hf_verdict_args {
