@@ -2,15 +2,25 @@
  * whole, what it leaves it leaves in order, and what is said is what happens. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
 #include "tests/support/queue_rig.h"
 #include "tests/support/worker_rig.h"
 
-enum { LONG_MS = 60000, SOON_MS = 1500, MANY = 100, SLOTS = 128, REFUSED = 10 };
+enum {
+    LONG_MS = 60000,
+    SOON_MS = 1500,
+    MANY = 100,
+    SLOTS = 128,
+    REFUSED = 10,
+    JOBS = 1500,
+    NAMES = 6
+};
 
 static const char *const slow[] = {"/bin/sh", "-c", "echo begun; sleep 0.4; echo old",
                                    NULL};
@@ -549,6 +559,80 @@ static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
     hf_proxy_stop(&proxy);
 }
 
+/* ---- all of it at random ---- */
+
+static atomic_int runs_of[JOBS];
+
+static hf_verdict count_job(hf_run *run, void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&runs_of[strtol(hf_run_id(run) + 1, NULL, 10)], 1);
+    if (hf_run_fence(run) % 3 == 0)
+        hf_test_pause_ms(1);
+    return HF_VERDICT_DONE;
+}
+
+static bool all_ran(void)
+{
+    for (int i = 0; i < JOBS; i++)
+        if (atomic_load(&runs_of[i]) == 0)
+            return false;
+    return true;
+}
+
+static size_t choose(hf_rng *rng, hf_worker_queue out[NAMES], bool all)
+{
+    static char names[NAMES][8];
+    size_t n = 0;
+    for (int i = 0; i < NAMES; i++) {
+        (void)snprintf(names[i], sizeof names[i], "r%d", i);
+        if (all || hf_rng_unit(rng) < 0.4 || (i == NAMES - 1 && n == 0))
+            out[n++] = (hf_worker_queue){.name = names[i],
+                                         .weight = 1 + (uint32_t)(hf_rng_unit(rng) * 9)};
+    }
+    return n;
+}
+
+/* Whatever comes and goes meanwhile: each job runs once, and none is left. */
+static void queues_that_come_and_go_at_random_lose_nothing(void **state)
+{
+    hf_worker_queue queues[NAMES];
+    hf_rng rng = {.state = hf_test_now_ms()};
+    hf_worker *busy;
+    pthread_t thread;
+    char name[8], id[16];
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)rng.state);
+    hf_worker_opts opts = {.url = queue.redis.url, .queues = queues, .lease_ms = 5000};
+    opts.n_queues = choose(&rng, queues, true);
+    assert_int_equal(hf_worker_new(&busy, &opts, NULL), HF_OK);
+    assert_int_equal(hf_worker_handle(busy, "t", 0, count_job, NULL), HF_OK);
+    assert_int_equal(pthread_create(&thread, NULL, run_early, busy), 0);
+    for (int i = 0; i < JOBS; i++) {
+        (void)snprintf(name, sizeof name, "r%d", (int)(hf_rng_unit(&rng) * NAMES));
+        (void)snprintf(id, sizeof id, "j%d", i);
+        put_on(name, id, "", hf_rng_unit(&rng) < 0.1 ? hf_rig_now(&queue) + 50 : 0);
+        if (hf_rng_unit(&rng) < 0.15) {
+            opts.n_queues = choose(&rng, queues, i == JOBS - 1);
+            opts.strict = hf_rng_unit(&rng) < 0.5;
+            assert_int_equal(hf_worker_reload(busy, &opts, NULL, 0, NULL), HF_OK);
+        }
+    }
+    opts.n_queues = choose(&rng, queues, true);
+    assert_int_equal(hf_worker_reload(busy, &opts, NULL, 0, NULL), HF_OK);
+    EVENTUALLY(SOON_MS + 2000, all_ran()); /* before anybody's check, 5 s later */
+    hf_worker_stop(busy);
+    pthread_join(thread, NULL);
+    hf_worker_free(busy);
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(atomic_load(&runs_of[i]), 1);
+    for (int i = 0; i < NAMES; i++) {
+        (void)snprintf(name, sizeof name, "r%d", i);
+        on_queue(name);
+        hf_rig_audit(&queue, true);
+    }
+}
+
 static void a_quiet_worker_stays_quiet(void **state)
 {
     static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new"}};
@@ -587,6 +671,7 @@ int main(void)
         CASE(a_reload_may_come_before_the_worker_runs),
         CASE(a_reload_may_come_while_redis_is_away),
         CASE(an_unanswered_claim_of_a_removed_queue_is_undone),
+        CASE(queues_that_come_and_go_at_random_lose_nothing),
         CASE(a_quiet_worker_stays_quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
