@@ -117,8 +117,9 @@ HF_API const char *hf_admin_list_rest(const hf_admin *admin);
 /* A job that waits is removed: HF_OK. One that runs is asked to end: HF_RUNNING, and
  * *info (may be NULL) has its id, queue, state, holder, fence and lease; its holder hears
  * of it with its next renewal, at most a third of the lease later, and it ends as
- * cancelled, also when that holder dies before. HF_DEAD: it is dead, and stays so.
- * HF_GONE: there is no such job. */
+ * cancelled, also when that holder dies before (of a paused queue: when it goes on, or at
+ * another cancel after the lease). HF_DEAD: it is dead, and stays so. HF_GONE: there is
+ * no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_cancel(hf_admin *admin, const char *queue,
                                            const char *id, hf_job_info *info);
 

@@ -199,6 +199,20 @@ static void a_claim_whose_answer_was_lost_gives_back_no_cancelled_job(void **sta
     assert_int_equal(meta("cancelled"), 1);
 }
 
+/* Nobody takes anything over there; but it need not stay until somebody does. */
+static void in_a_paused_queue_another_cancel_ends_it(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    claim_for("one", SHORT_MS);
+    must(hf_admin_pause(admin, "q", true));
+    (void)cancel("one");
+    EVENTUALLY(3000, cancel("one") != HF_RUNNING);
+    assert_int_equal(cancel("one"), HF_GONE);
+    assert_int_equal(meta("cancelled"), 1);
+    hf_rig_audit(&rig, true);
+}
+
 /* The request was for the run that it found; a later one is not touched. */
 static void a_request_does_not_reach_the_next_run(void **state)
 {
@@ -539,6 +553,7 @@ int main(void)
         TEST(what_a_dead_holder_was_to_end_is_not_run_again),
         TEST(what_no_holder_can_end_is_removed_at_once),
         TEST(a_claim_whose_answer_was_lost_gives_back_no_cancelled_job),
+        TEST(in_a_paused_queue_another_cancel_ends_it),
         TEST(a_request_does_not_reach_the_next_run),
         TEST(a_cancelled_job_frees_its_slot),
         TEST(what_waits_or_is_dead_is_deleted),
