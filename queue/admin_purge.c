@@ -10,7 +10,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { SLICE = 1000 };
+enum { SLICE = 500 };
 
 typedef struct purge {
     hf_admin *admin;
