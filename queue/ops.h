@@ -110,7 +110,8 @@ typedef struct hf_claimed {
     size_t n;       /* jobs */
 
     int64_t next_ms; /* when a claim could succeed again; 0: not by time alone */
-    const hf_reply *jobs_, *records_, *crashes_;
+    size_t n_buried; /* jobs that it put into `dead` instead */
+    const hf_reply *jobs_, *records_, *crashes_, *buried_;
 } hf_claimed;
 HF_MUSTCHECK hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out);
 
@@ -121,6 +122,7 @@ typedef struct hf_claimed_job {
     hf_bytes record;
 } hf_claimed_job;
 void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out);
+void hf_claimed_buried(const hf_claimed *claimed, size_t i, hf_bytes *id, hf_bytes *why);
 
 /* Releases what the claim `number` of this worker has locked, if it was executed. Send it
  * only after that claim's not_after. */

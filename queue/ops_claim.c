@@ -45,7 +45,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
 hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
 {
     *out = (hf_claimed){.n = 0};
-    hf_err err = hf_script_status(answer, 7, &out->now_ms);
+    hf_err err = hf_script_status(answer, 8, &out->now_ms);
     if (err != HF_OK)
         return err;
     const hf_reply *reply = answer->reply;
@@ -54,6 +54,8 @@ hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
     out->jobs_ = hf_reply_at(reply, 4);
     out->records_ = hf_reply_at(reply, 5);
     out->crashes_ = hf_reply_at(reply, 6);
+    out->buried_ = hf_reply_at(reply, 7);
+    out->n_buried = hf_reply_len(out->buried_) / 2;
     out->n = hf_reply_len(out->records_);
     if (out->fence.len == 0 || hf_reply_len(out->jobs_) != 2 * out->n) {
         out->n = 0;
@@ -80,6 +82,12 @@ void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out)
     out->due_ms = hf_reply_int(hf_reply_at(claimed->jobs_, 2 * i + 1));
     out->record = hf_reply_bytes(hf_reply_at(claimed->records_, i));
     out->crashes = crashes_of(claimed, out->id);
+}
+
+void hf_claimed_buried(const hf_claimed *claimed, size_t i, hf_bytes *id, hf_bytes *why)
+{
+    *id = hf_reply_bytes(hf_reply_at(claimed->buried_, 2 * i));
+    *why = hf_reply_bytes(hf_reply_at(claimed->buried_, 2 * i + 1));
 }
 
 hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worker,

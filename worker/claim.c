@@ -127,6 +127,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
     }
     hf_rest_answered(served);
     w->heard = served->looked = true;
+    hf_report_buried(served, &claimed);
     if (claimed.n > 0)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked)

@@ -371,6 +371,8 @@ void hf_report(hf_worker *w, hf_log_level level, const char *message,
                const hf_log_field *fields, size_t n);
 void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
                     const char *key, const char *text);
+/* What the claim itself put into `dead`: poison, or without a record. */
+void hf_report_buried(const hf_served *served, const hf_claimed *claimed);
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);
 
 #endif

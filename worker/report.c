@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "holdfast/admin.h"
 #include "worker/core.h"
 
 void hf_report(hf_worker *w, hf_log_level level, const char *message,
@@ -63,4 +64,20 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     bool ok = !run->lost_told && (run->op == HF_OP_COMPLETE ||
                                   (run->op == HF_OP_RELEASE && run->error == NULL));
     hf_report(w, ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
+}
+
+void hf_report_buried(const hf_served *served, const hf_claimed *claimed)
+{
+    char job[HF_ID_SIZE], text[HF_ERROR_MAX];
+    for (size_t i = 0; i < claimed->n_buried; i++) {
+        hf_bytes id, why;
+        hf_claimed_buried(claimed, i, &id, &why);
+        snprintf(job, sizeof job, "%.*s", (int)id.len, (const char *)id.ptr);
+        snprintf(text, sizeof text, "%.*s", (int)why.len, (const char *)why.ptr);
+        const hf_log_field fields[] = {{.key = "job", .text = job},
+                                       {.key = "queue", .text = served->queue.name},
+                                       {.key = "outcome", .text = "dead"},
+                                       {.key = "error", .text = text}};
+        hf_report(served->worker, HF_LOG_WARN, "job", fields, HF_COUNT(fields));
+    }
 }

@@ -16,9 +16,9 @@
 --            somebody), f (forgive: count no crash), j (Redis's clock jumped: no takeover for
 --            one lease, and none that ended before is counted)
 --  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
---  returns   {OK, now, fence, next, {id, due, ...}, {record, ...}, {id, crashes, ...}}
---            | {LATE, now}. next: when a claim could succeed again, 0: not by time alone.
---            The token of each job is `worker:fence`. Sent twice, the second takes other jobs.
+--  returns   {OK, now, fence, next, {id, due, ...}, {record, ...}, {id, crashes, ...}, {id, why,
+--            ...}} | {LATE, now}. next: when it could succeed again, 0: not by time alone; why: it
+--            was buried. Token: `worker:fence`. Sent twice, the second takes other jobs.
 local worker, max, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 if late(ARGV[5]) then
   return { LATE, now }
@@ -33,7 +33,7 @@ local token = worker .. ':' .. fence
 -- Not `PX`: that counts from when the command runs, and a script of large records takes its time;
 -- the lock would outlive its score.
 local lease_end = string.format('%.0f', now + lease)
-local jobs, records, marks, bytes, crashed, buried, gone = {}, {}, {}, 0, 0, 0, nil
+local jobs, records, marks, bytes, crashed, buried, gone = {}, {}, {}, 0, 0, {}, nil
 open_writes()
 if flag('j') then
   m.calm = now + lease
@@ -59,7 +59,7 @@ end
 local function put_away(set, id, record, reason, text)
   call('ZREM', set, id)
   bury(id, record, reason, text, false)
-  buried = buried + 1
+  buried[#buried + 2], buried[#buried + 1] = text, id
 end
 
 -- One crash more for this id, unless it is forgiven. True: it was the last one.
@@ -188,7 +188,7 @@ if n > 0 then
     end
   end
 end
-if buried > 0 then
+if #buried > 0 then
   trim_dead(tonumber(ARGV[8]), tonumber(ARGV[9]))
 end
 if ARGV[6] ~= '0' then
@@ -197,4 +197,4 @@ end
 count('crashed', crashed)
 local clear = flag('b') or (flag('t') and m.promised and m.promised <= now)
 local at = baton(m, clear, n == 0 and now + 10 or now)
-return { OK, now, fence, at, jobs, records, marks }
+return { OK, now, fence, at, jobs, records, marks, buried }

@@ -331,6 +331,25 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
 
 /* ---- stopping ---- */
 
+/* By the claim itself, so nobody here ever holds it. */
+static void what_a_claim_buries_is_told(void **state)
+{
+    const hf_worker_opts opts = {.poison = 1};
+    (void)state;
+    put("bad", "ok", 0);
+    assert_int_equal(hf_rig_claim(&queue, "its-holder", 1, 100), 1);
+    hf_fixture_command(&queue.redis, "ZADD hf:{q}:schedule 1 ghost");
+    queue.broken = true;
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    EVENTUALLY(3000, hf_worker_rig_said(&worker, "job job=bad queue=q outcome=dead "
+                                                 "error=its holder died 1 times; ") == 1);
+    EVENTUALLY(3000, hf_worker_rig_said(&worker, "job=ghost queue=q outcome=dead "
+                                                 "error=its record was missing") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(card("dead"), 2);
+    assert_int_equal(atomic_load(&worker.started), 0);
+}
+
 static void a_stop_releases_what_has_not_returned_and_counts_nothing(void **state)
 {
     (void)state;
@@ -440,6 +459,7 @@ int main(void)
         CASE(a_full_worker_leaves_a_due_job_to_another),
         CASE(work_in_one_queue_does_not_delay_what_is_due_in_another),
         CASE(resuming_and_raising_a_limit_wake_a_worker),
+        CASE(what_a_claim_buries_is_told),
         CASE(a_stop_releases_what_has_not_returned_and_counts_nothing),
         CASE(a_burst_ends_when_nothing_is_left),
         CASE(a_long_job_keeps_its_lock),
