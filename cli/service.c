@@ -84,7 +84,7 @@ void hf_service_tick(hf_service *s)
     uint64_t now = hf_boot_ns();
     if (s->notify.fd < 0)
         return;
-    if (!s->ready && hf_worker_pulse(s->worker) > 0) {
+    if (!s->ready && !s->stopping && hf_worker_pulse(s->worker) > 0) {
         s->ready = true;
         hf_notify_send(&s->notify, "READY=1");
         tell_status(s);
