@@ -58,6 +58,46 @@ static const char *record_of(const char *id)
 
 /* ---- verdicts ---- */
 
+/* The arguments of the longest call of a script since the log of slow ones was emptied;
+ * Redis keeps 32 of each. */
+static long long most_arguments(const hf_script *script)
+{
+    static const char look[] =
+        "local most = 0 for _, call in ipairs(redis.call('SLOWLOG', 'GET', -1)) do "
+        "if call[4][2] == ARGV[1] then most = math.max(most, #call[4]) end end "
+        "return most";
+    return hf_fixture_number(&queue.redis, "EVAL %s 0 %s", look, script->sha1);
+}
+
+/* So that no script keeps Redis for long: about 1 MiB of records. */
+static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
+{
+    enum { LARGE = 600 << 10, JOBS = 7, FIXED = 7, EACH = 4, AT_A_TIME = 2 };
+    static const char line[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\nfail";
+    static char record[LARGE];
+    const hf_worker_opts opts = {
+        .lease_ms = 30000, .concurrency = JOBS, .backoff_base_ms = 60000};
+    (void)state;
+    memset(record, 'x', sizeof record);
+    memcpy(record, line, sizeof line - 1);
+    static const char *const ids[JOBS] = {"a", "b", "c", "d", "e", "f", "g"};
+    hf_enqueue_item items[JOBS];
+    for (size_t i = 0; i < JOBS; i++)
+        items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record}};
+    (void)hf_fixture_command(&queue.redis, "CONFIG SET slowlog-log-slower-than 0 "
+                                           "slowlog-max-len 10000");
+    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    atomic_store(&worker.hold_loop, true); /* the verdicts gather meanwhile */
+    assert_int_equal(
+        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
+        HF_OK);
+    EVENTUALLY(5000, atomic_load(&worker.returned) == JOBS);
+    atomic_store(&worker.hold_loop, false);
+    EVENTUALLY(5000, meta("failed") == JOBS && card("running") == 0);
+    assert_int_equal(most_arguments(&hf_lua_queue_retry), FIXED + AT_A_TIME * EACH);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
 static void jobs_run_and_are_removed(void **state)
 {
     (void)state;
@@ -445,6 +485,7 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
+        CASE(large_jobs_that_failed_go_back_a_few_at_a_time),
         CASE(jobs_run_and_are_removed),
         CASE(as_many_run_at_once_as_there_are_slots),
         CASE(a_failing_job_is_retried_after_its_backoff_and_dies),
