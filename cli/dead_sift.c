@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { SLICE = 200 };
+enum { SLICE = 500 };
 
 int hf_dead_check(const hf_cli *cli)
 {
