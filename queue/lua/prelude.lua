@@ -41,26 +41,26 @@ end
 
 -- What marks a job beside its record: crashes and requests to cancel.
 local function clear_marks(ids)
-  if call('EXISTS', CRASHES) == 1 then
-    each('HDEL', CRASHES, ids)
-  end
-  if call('EXISTS', CANCELS) == 1 then
-    each('HDEL', CANCELS, ids)
+  for _, marks in ipairs({ CRASHES, CANCELS }) do
+    if call('EXISTS', marks) == 1 then
+      each('HDEL', marks, ids)
+    end
   end
 end
 
 -- A record is a line of JSON, a newline, the payload. Changes fields of the line; the payload
--- stays as it is. A line that is no JSON is replaced.
+-- stays as it is. A line that cannot be read, or not be written again (1e999), is replaced.
 local function rewrite(record, change)
   local nl = string.find(record, '\n', 1, true) or 0
-  local ok, head = pcall(cjson.decode, string.sub(record, 1, nl - 1))
-  if nl == 0 or not ok or type(head) ~= 'table' then
-    head = { v = 1, type = 'unknown', created = now }
-    record = nl == 0 and '\n' .. record or record
-    nl = nl == 0 and 1 or nl
+  local function changed(head)
+    change(assert(head.v) and head)
+    return cjson.encode(head)
   end
-  change(head)
-  return cjson.encode(head) .. string.sub(record, nl)
+  local ok, line = pcall(function()
+    return changed(cjson.decode(string.sub(record, 1, math.max(nl - 1, 0))))
+  end)
+  line = ok and line or changed({ v = 1, type = 'unknown', created = now })
+  return line .. (nl == 0 and '\n' .. record or string.sub(record, nl))
 end
 
 -- To `dead`, out of whatever set it was in (the caller has taken it out of there).

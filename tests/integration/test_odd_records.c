@@ -1,0 +1,134 @@
+/* test_odd_records.c - records of other producers that a script could break off at when
+ * it writes their line anew: the job moves all the same, and its neighbours with it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+static hf_rig rig;
+static hf_admin *admin;
+
+/* Readable for cjson, which has no words for them; or not what a record's line is. */
+static const char *const lines[] = {
+    "{\"v\":1,\"type\":\"t\",\"created\":1,\"x\":1e999}\npayload",
+    "{\"v\":1,\"type\":\"t\",\"created\":1,\"x\":NaN}\npayload",
+    "{\"v\":1,\"type\":\"t\",\"created\":1,\"attempts\":\"x\"}\npayload",
+    "{\"v\":1,\"type\":\"t\",\"created\":1,\"attempts\":{}}\npayload",
+    "[1]\npayload",
+    "7\npayload",
+    "\"text\"\npayload",
+    "null\npayload",
+    "\npayload",
+};
+enum { GOOD = HF_COUNT(lines), JOBS = GOOD + 1 };
+
+static char ids[JOBS][8];
+
+/* One good job comes last in the batch, behind all the odd ones. */
+static void claim_all(char fence[32])
+{
+    const hf_enqueue_args args = {.producer = ""};
+    hf_enqueue_item items[JOBS];
+    for (int i = 0; i < JOBS; i++) {
+        const char *line =
+            i < GOOD ? lines[i] : "{\"v\":1,\"type\":\"t\",\"created\":1}\npayload";
+        (void)snprintf(ids[i], sizeof ids[i], "id-%d", i);
+        items[i] = (hf_enqueue_item){ids[i], 1, {line, strlen(line)}};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, JOBS), HF_OK);
+    const hf_claim_args claim = hf_rig_claim_args("w", JOBS, 0);
+    assert_int_equal(hf_rig_claim_with(&rig, &claim), HF_OK);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:running"), JOBS);
+    memcpy(fence, rig.fence, sizeof rig.fence);
+}
+
+static void move_all(hf_verdict_op op, bool counts)
+{
+    const hf_verdict_args args = {
+        .worker = "w", .dead_max = 100000, .dead_age_ms = 1000000};
+    hf_verdict_item items[JOBS];
+    char fence[32];
+    claim_all(fence);
+    for (int i = 0; i < JOBS; i++)
+        items[i] = (hf_verdict_item){.id = ids[i],
+                                     .fence = fence,
+                                     .counts = counts,
+                                     .due_ms = 1,
+                                     .error = {"no", 2},
+                                     .reason = "handler"};
+    assert_int_equal(hf_rig_verdicts(&rig, op, &args, items, JOBS), HF_OK);
+    for (int i = 0; i < JOBS; i++)
+        assert_int_equal(rig.codes[i], HF_OK);
+    hf_rig_audit(&rig, false);
+}
+
+static void payloads_are_kept(void)
+{
+    for (int i = 0; i < JOBS; i++) {
+        const char *record =
+            hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs %s", ids[i]);
+        assert_non_null(strstr(record, "\npayload"));
+    }
+}
+
+static void they_die(void **state)
+{
+    (void)state;
+    for (int counts = 0; counts < 2; counts++) {
+        size_t n;
+        move_all(HF_OP_BURY, counts != 0);
+        assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), JOBS);
+        payloads_are_kept();
+        assert_int_equal(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n), HF_OK);
+        assert_int_equal(n, JOBS);
+        payloads_are_kept();
+        assert_int_equal(hf_admin_purge(admin, "q", NULL, NULL, &n), HF_OK);
+    }
+}
+
+static void they_are_tried_again(void **state)
+{
+    (void)state;
+    move_all(HF_OP_RETRY, true);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), JOBS);
+    payloads_are_kept();
+}
+
+static void they_are_put_back(void **state)
+{
+    (void)state;
+    move_all(HF_OP_RELEASE, false);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), JOBS);
+    payloads_are_kept();
+}
+
+static int up(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    return hf_admin_open(&admin, &opts, detail);
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_admin_close(admin);
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(they_die),
+        TEST(they_are_tried_again),
+        TEST(they_are_put_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
