@@ -30,7 +30,8 @@ typedef struct sweep {
     uint32_t per_second; /* of a retry */
     bool purge;
     size_t sent;  /* ids in slices before */
-    size_t moved; /* of those */
+    size_t moved; /* of those, as far as answers tell */
+    size_t spent; /* of the limit: those that may have been moved count too */
     size_t want, n;
     char ids[PURGE_SLICE][HF_ID_SIZE]; /* the slice */
 } sweep;
@@ -84,8 +85,8 @@ static hf_err next_page(sweep *s)
     hf_args args;
     size_t slice = s->purge ? PURGE_SLICE : RETRY_SLICE;
     s->want = slice;
-    if (s->filter.limit != 0 && s->filter.limit - s->moved < slice)
-        s->want = s->filter.limit - s->moved;
+    if (s->filter.limit != 0 && s->filter.limit - s->spent < slice)
+        s->want = s->filter.limit - s->spent;
     if (!hf_args_init(&args, 5, 3))
         return HF_NOMEM;
     hf_args_int(&args, s->from_ms);
@@ -123,6 +124,8 @@ static hf_err move(sweep *s)
 {
     hf_args args;
     int64_t not_after;
+    bool doubt = false;
+    size_t before = s->moved;
     uint64_t until_ns = hf_admin_until(s->admin);
     hf_err err = hf_admin_not_after(s->admin, until_ns, &not_after);
     if (err != HF_OK)
@@ -141,20 +144,30 @@ static hf_err move(sweep *s)
     const hf_ask ask = {.script = s->purge ? &hf_lua_queue_delete : &hf_lua_queue_requeue,
                         .queue = &s->queue,
                         .args = &args,
+                        .doubt = &doubt,
                         .read = read_moved,
                         .out = s};
     err = hf_admin_ask(s->admin, &ask, until_ns);
     hf_args_done(&args);
     s->sent += s->n;
+    s->spent += doubt ? s->n : s->moved - before;
     return err;
 }
 
-/* The one that the filter names. */
+/* The one that the filter names. It was dead: so when an answer was lost, and it is not
+ * any more, that was this call. */
 static hf_err run_one(sweep *s)
 {
+    hf_job_info info;
+    hf_err err = hf_admin_job(s->admin, s->queue.name, s->filter.id, &info, NULL);
+    if (err == HF_GONE || (err == HF_OK && info.state != HF_STATE_DEAD))
+        return HF_OK;
     s->n = 1;
     memcpy(s->ids[0], s->filter.id, strlen(s->filter.id) + 1);
-    return move(s);
+    if (err == HF_OK)
+        err = move(s);
+    s->moved = s->spent;
+    return err;
 }
 
 static hf_err run(sweep *s, hf_progress_cb progress, void *arg)
@@ -170,7 +183,7 @@ static hf_err run(sweep *s, hf_progress_cb progress, void *arg)
     if (s->filter.id != NULL)
         return run_one(s);
     s->more = true;
-    while (s->more && (s->filter.limit == 0 || s->moved < s->filter.limit)) {
+    while (s->more && (s->filter.limit == 0 || s->spent < s->filter.limit)) {
         err = next_page(s);
         if (err == HF_OK && s->n > 0)
             err = move(s);

@@ -23,5 +23,7 @@ for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
     }
   end
 end
-local ended = string.match(call('GET', P .. 'ended:' .. id) or '', '^%d+')
-return { GONE, now, tonumber(ended or 0), tonumber(call('GET', P .. 'purged') or 0) }
+local function when(key)
+  return tonumber(string.match(call('GET', P .. key) or '', '^%d+') or 0)
+end
+return { GONE, now, when('ended:' .. id), when('purged') }

@@ -5,9 +5,15 @@
 --  ARGV[2]  state       delayed (as of now), ready or dead
 --  ARGV[3]  before      ready: those that were due until then, dead: that died until then, ms
 --  ARGV[4]  max         jobs, 1..1000
---  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second removes the next ones.
+--  ARGV[5]  slice       a word for this one, that no other has
+--  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second answers what the first
+--           removed, if no other slice came in between.
 if late(ARGV[1]) then
   return { LATE, now }
+end
+local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+) (%d+)$')
+if last and last == ARGV[5] then
+  return { OK, now, tonumber(removed) }
 end
 local set = ARGV[2] == 'dead' and DEAD or SCHEDULE
 local first, n = 0, tonumber(ARGV[4])
@@ -22,7 +28,7 @@ if #ids > 0 then
   call('ZREMRANGEBYRANK', set, first, first + #ids - 1)
   remove(ids, 'deleted', false)
   -- Instead of a word on each job: whoever waits for one sees that it went while this was at work.
-  call('SET', P .. 'purged', now, 'PX', 60000)
+  call('SET', P .. 'purged', now .. ' ' .. ARGV[5] .. ' ' .. #ids, 'PX', 60000)
   baton(read_meta(), false)
 end
 return { OK, now, #ids }

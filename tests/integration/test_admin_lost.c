@@ -1,0 +1,214 @@
+/* test_admin_lost.c - answers to slices of a purge, or of a sweep over the dead, that get
+ * lost: never more is taken than was asked for, and nothing that came in later. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "queue_scripts.h"
+#include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
+#include "tests/support/queue_rig.h"
+
+static hf_rig rig;
+static hf_proxy proxy;
+static hf_admin *admin; /* through the proxy */
+
+static void must(hf_err err)
+{
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), hf_admin_detail(admin));
+}
+
+static void enqueue(const char *word, unsigned n, int64_t due_ms)
+{
+    for (unsigned i = 0; i < n; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "%s-%05u", word, i % 100000);
+        assert_int_equal(hf_rig_enqueue(&rig, id, due_ms), HF_OK);
+    }
+}
+
+static void bury_all(const char *word, unsigned n)
+{
+    const hf_verdict_args args = {
+        .worker = "w", .dead_max = 100000, .dead_age_ms = 1000000};
+    enqueue(word, n, 0);
+    assert_int_equal(hf_rig_claim(&rig, "w", n, 0), n);
+    for (unsigned i = 0; i < n; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "%s-%05u", word, i % 100000);
+        const hf_verdict_item item = {.id = id, .reason = "handler"};
+        assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
+    }
+}
+
+/* Of the next request of this script. */
+static void lose_answer_of(const hf_script *script)
+{
+    (void)hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", script->text);
+    hf_proxy_lose_answer(&proxy, script->sha1);
+}
+
+static hf_queue_stats stats(void)
+{
+    hf_queue_stats out;
+    must(hf_admin_stats(admin, "q", &out));
+    return out;
+}
+
+/* ---- purge ---- */
+
+static bool feed_once(size_t done, size_t total, void *arg)
+{
+    const int64_t *due_ms = arg;
+    (void)total;
+    if (done == 500)
+        enqueue("new", 600, *due_ms);
+    return true;
+}
+
+static void purge_and_lose(int64_t old_due_ms, int64_t new_due_ms)
+{
+    size_t n;
+    enqueue("old", 1200, old_due_ms);
+    int64_t at = hf_rig_now(&rig);
+    EVENTUALLY(1000, hf_rig_now(&rig) > at);
+    lose_answer_of(&hf_lua_queue_purge);
+    must(hf_admin_purge(admin, "q", feed_once, &new_due_ms, &n));
+    assert_int_equal(hf_proxy_cuts(&proxy), 1);
+    assert_int_equal(n, 1200);
+    assert_int_equal(stats().deleted, 1200);
+    assert_int_equal(stats().ready + stats().delayed, 600);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:jobs new-00000"), 1);
+}
+
+static void a_purge_of_what_is_for_later_takes_nothing_new(void **state)
+{
+    (void)state;
+    purge_and_lose(-3600000, -7200000);
+}
+
+static void nor_what_is_due_at_once(void **state)
+{
+    (void)state;
+    purge_and_lose(-3600000, 0);
+}
+
+static void nor_does_one_of_what_is_due(void **state)
+{
+    (void)state;
+    purge_and_lose(0, -3600000);
+}
+
+/* One that was there is deleted by somebody else, and one comes in while the dead are
+ * purged: it is not taken in the other's place. */
+static bool swap(size_t done, size_t total, void *arg)
+{
+    size_t *calls = arg;
+    (void)done;
+    (void)total;
+    if (++*calls == 1)
+        must(hf_admin_delete(admin, "q", "old-00599", NULL));
+    if (*calls == 2) { /* all of those for later are gone */
+        int64_t at = hf_rig_now(&rig);
+        EVENTUALLY(1000, hf_rig_now(&rig) > at);
+        enqueue("new", 1, 0);
+    }
+    return true;
+}
+
+static void a_place_that_became_free_is_not_filled(void **state)
+{
+    size_t n, calls = 0;
+    (void)state;
+    bury_all("dead", 10);
+    enqueue("old", 600, -3600000);
+    int64_t at = hf_rig_now(&rig);
+    EVENTUALLY(1000, hf_rig_now(&rig) > at);
+    must(hf_admin_purge(admin, "q", swap, &calls, &n));
+    assert_int_equal(n, 599 + 10);
+    assert_true(calls > 2);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:jobs new-00000"), 1);
+}
+
+/* ---- the dead ---- */
+
+static void no_more_dead_are_purged_than_the_limit_says(void **state)
+{
+    const hf_dead_filter filter = {.limit = 10};
+    size_t n;
+    (void)state;
+    bury_all("dead", 600);
+    lose_answer_of(&hf_lua_queue_delete);
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    assert_int_equal(hf_proxy_cuts(&proxy), 1);
+    assert_int_equal(stats().dead, 590);
+}
+
+static void no_more_come_back_than_the_limit_says(void **state)
+{
+    const hf_dead_filter filter = {.limit = 10};
+    size_t n;
+    (void)state;
+    bury_all("dead", 600);
+    lose_answer_of(&hf_lua_queue_requeue);
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    assert_int_equal(hf_proxy_cuts(&proxy), 1);
+    assert_int_equal(stats().dead, 590);
+    assert_int_equal(stats().ready, 10);
+}
+
+static void one_that_went_with_a_lost_answer_is_counted(void **state)
+{
+    hf_dead_filter filter = {.id = "dead-00001"};
+    size_t n;
+    (void)state;
+    bury_all("dead", 3);
+    lose_answer_of(&hf_lua_queue_delete);
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    assert_int_equal(n, 1);
+    filter.id = "dead-00002";
+    lose_answer_of(&hf_lua_queue_requeue);
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(hf_proxy_cuts(&proxy), 2);
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    assert_int_equal(n, 0);
+    filter.id = "none";
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    assert_int_equal(n, 0);
+}
+
+static int up(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    hf_proxy_start(&proxy, rig.redis.socket);
+    return hf_admin_open(&admin, &(hf_admin_opts){.url = proxy.url}, detail);
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_admin_close(admin);
+    hf_proxy_stop(&proxy);
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_purge_of_what_is_for_later_takes_nothing_new),
+        TEST(nor_what_is_due_at_once),
+        TEST(nor_does_one_of_what_is_due),
+        TEST(a_place_that_became_free_is_not_filled),
+        TEST(no_more_dead_are_purged_than_the_limit_says),
+        TEST(no_more_come_back_than_the_limit_says),
+        TEST(one_that_went_with_a_lost_answer_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
