@@ -1,6 +1,7 @@
 /* main.c - the command `holdfast`: finds out what is asked for, does it, and says how it
  * went by its exit code. Everything it can do is in the table of commands.c. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -84,6 +85,18 @@ static void ignore_sigpipe(void)
     (void)sigaction(SIGPIPE, &action, NULL); /* cannot fail for a signal that exists */
 }
 
+/* A standard stream that came closed would be the next file or socket that is opened, and
+ * what is printed would go to Redis. Opened the wrong way round it fails as before. */
+static bool hold_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "minder") == 0)
@@ -93,6 +106,8 @@ int main(int argc, char **argv)
     hf_argv args = {0};
     hf_cli cli = {.args = &args, .json = wants_json(argc, argv)};
     ignore_sigpipe();
+    if (!hold_streams())
+        return HF_EXIT_BUG; /* and nowhere to say so */
     hf_err err = hf_argv_hide_passwords(argc, argv, &copies);
     if (err == HF_OK)
         err = hf_argv_parse(&args, hf_commands(), argc, argv, detail);

@@ -1,0 +1,70 @@
+/* test_cli_streams.c - the command with standard streams that were closed before it
+ * began: no socket takes their place, so nothing that is printed goes to Redis. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/redis_fixture.h"
+
+static hf_fixture redis;
+
+/* The exit code of `holdfast WORDS`, with what the shell does to its streams. */
+static int run(const char *words)
+{
+    char line[512];
+    (void)snprintf(line, sizeof line, "REDIS_URL=%s '%s' %s", hf_fixture_url(&redis),
+                   HF_TEST_COMMAND, words);
+    int status = system(line); /* NOLINT: a shell is what closes them */
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void closed_streams_are_no_sockets(void **state)
+{
+    static const struct {
+        const char *words;
+        int code;
+    } cases[] = {
+        {"job show one >&- 2>/dev/null", 70},
+        {"job list >&- 2>&-", 70},
+        {"job list --json <&- >&- 2>&-", 70},
+        {"queue list <&- >/dev/null", 0},
+        {"queue purge q --yes <&- 2>&- >/dev/null", 0},
+        {"job show none <&- 2>&- >/dev/null", 1},
+        {"job cancel one <&- 2>&- >&-", 70},
+        {"queue purge q --yes >&- 2>&-", 70},
+        {"job delete one <&- >&- 2>&-", 64},
+        {"doctor >&- 2>&-", 70},
+    };
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        assert_int_equal(run("enqueue t --id one >/dev/null"), 0);
+        int code = run(cases[i].words);
+        if (code != cases[i].code)
+            fail_msg("%s: %d", cases[i].words, code);
+    }
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_fixture_start(&redis, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_fixture_stop(&redis);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(closed_streams_are_no_sockets, up, down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
