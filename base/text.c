@@ -1,4 +1,5 @@
-/* text.c - durations, sizes and numbers of base/text.h. Times are in time.c. */
+/* text.c - durations, sizes, numbers and control characters of base/text.h. Times are in
+ * time.c. */
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -89,4 +90,24 @@ void hf_format_duration(int64_t ms, char out[HF_DURATION_SIZE])
         i--;
     snprintf(out, HF_DURATION_SIZE, "%" PRId64 "%s", ms / durations[i].factor,
              durations[i].name);
+}
+
+/* ---- what is no text ---- */
+
+size_t hf_control_len(const char *at)
+{
+    const unsigned char *p = (const unsigned char *)at;
+    if ((p[0] != 0 && p[0] < 0x20) || p[0] == 0x7F)
+        return 1;
+    return p[0] == 0xC2 && p[1] >= 0x80 && p[1] <= 0x9F ? 2 : 0;
+}
+
+void hf_text_plain(char *text)
+{
+    for (; *text != '\0'; text++) {
+        size_t len = hf_control_len(text);
+        if (len > 0)
+            memset(text, ' ', len);
+        text += len > 1;
+    }
 }

@@ -1,8 +1,10 @@
-/* text.h - durations, sizes and times as people write them. */
+/* text.h - durations, sizes and times as people write them; and what in a text is none.
+ */
 #ifndef HF_BASE_TEXT_H
 #define HF_BASE_TEXT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A whole number and a unit: ms s m h d ("250ms", "10s", "5m", "1h", "180d"). "0" alone
@@ -25,5 +27,10 @@ void hf_format_duration(int64_t ms,
                         char out[HF_DURATION_SIZE]); /* "1500ms", "10s", "2h" */
 void hf_format_time(int64_t unix_ms,
                     char out[HF_TIME_SIZE]); /* RFC 3339 in UTC with ms */
+
+/* The bytes of what a terminal could take for a command, and not for text, where one
+ * begins at `at`: 1 (control characters, DEL), 2 (U+0080 to U+009F), else 0. */
+size_t hf_control_len(const char *at);
+void hf_text_plain(char *text); /* spaces instead of them */
 
 #endif

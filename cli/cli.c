@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/text.h"
 #include "cli/out.h"
 
 enum { MESSAGE_SIZE = 2048 };
@@ -16,10 +17,7 @@ enum { MESSAGE_SIZE = 2048 };
 static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint,
                    char *message)
 {
-    for (char *at = message; *at != '\0'; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7F)
-            *at = ' '; /* one line, whatever Redis or a file said */
-    }
+    hf_text_plain(message); /* one line, whatever Redis or a file said */
     if (!cli->json) {
         fprintf(stderr, "holdfast: %s\n", message);
         return;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/holder.h"
 #include "cli/job_find.h"
@@ -54,6 +55,7 @@ static void find_types(hf_admin *admin, taken *t)
     t->types[0] = '\0';
     if (hf_admin_workers(admin, on_worker, t) != HF_OK)
         t->types[0] = '\0';
+    hf_text_plain(t->types);
 }
 
 /* ---- --json ---- */

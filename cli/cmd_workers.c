@@ -37,9 +37,9 @@ static void print_json(const hf_worker_info *w)
 {
     hf_out_json(
         stdout,
-        json_pack("{s:o, s:o, s:I, s:s, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "id",
+        json_pack("{s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "id",
                   hf_out_text(w->id), "host", hf_out_text(w->host), "pid",
-                  (json_int_t)w->pid, "state", state_of(w), "running",
+                  (json_int_t)w->pid, "state", hf_out_text(state_of(w)), "running",
                   (json_int_t)w->running, "concurrency", (json_int_t)w->concurrency,
                   "queues", names(w->queues, w->n_queues), "types",
                   names(w->types, w->n_types), "all_types", (int)w->all_types, "heard_ms",

@@ -92,28 +92,22 @@ static void print_json(const hf_doctor *d, const hf_finding *f, const meaning *m
 }
 
 /* What somebody else wrote into Redis may have anything in it. */
-static void print_plain(const char *text)
-{
-    for (; *text != '\0'; text++)
-        putchar((unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text);
-}
-
 static void print_text(const hf_doctor *d, const hf_finding *f, const meaning *m,
                        bool first)
 {
     printf("%s: ", d->queue != NULL ? d->queue : "redis");
     if (f->invariant > 0)
         printf("I%d: ", f->invariant);
-    print_plain(f->id);
+    hf_out_plain(stdout, f->id);
     printf(": ");
-    print_plain(f->text);
+    hf_out_plain(stdout, f->text);
     putchar('\n');
     if (first)
         printf("    means: %s\n", m->text);
     printf("    %s: ", f->by_hand    ? "by hand"
                        : f->repaired ? "repaired"
                                      : "would be repaired");
-    print_plain(f->repair);
+    hf_out_plain(stdout, f->repair);
     putchar('\n');
 }
 

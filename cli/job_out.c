@@ -40,11 +40,13 @@ void hf_job_print_json(const hf_job_info *job)
 static void print_error(const char *text)
 {
     fputs("error     ", stdout);
-    for (; *text != '\0'; text++) {
+    while (*text != '\0') {
+        size_t len = hf_control_len(text);
         if (*text == '\n' && text[1] != '\0')
             fputs("\n          ", stdout);
         else
-            putchar((unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text);
+            putchar(len == 0 ? *text : ' ');
+        text += len == 0 ? 1 : len;
     }
     putchar('\n');
 }
@@ -53,11 +55,13 @@ static void print_due(const hf_job_info *job, int64_t now_ms)
 {
     char moment[HF_MOMENT_SIZE];
     hf_out_moment(job->due_ms, now_ms, moment);
-    if (job->state == HF_STATE_RUNNING)
-        printf("lease     until %s\nholder    %s\nfence     %" PRIu64 "\n", moment,
-               job->holder, job->fence);
-    else
+    if (job->state == HF_STATE_RUNNING) {
+        printf("lease     until %s\nholder    ", moment);
+        hf_out_plain(stdout, job->holder);
+        printf("\nfence     %" PRIu64 "\n", job->fence);
+    } else {
         printf("%s      %s\n", job->state == HF_STATE_DEAD ? "died" : "due ", moment);
+    }
 }
 
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)

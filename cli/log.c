@@ -2,6 +2,7 @@
 #include "cli/log.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -24,8 +25,8 @@ static bool is_bare(const char *text)
     if (*text == '\0')
         return false;
     for (; *text != '\0'; text++) {
-        if ((unsigned char)*text <= ' ' || *text == '"' || *text == '=' ||
-            *text == '\\' || *text == 0x7F)
+        if (*text == ' ' || *text == '"' || *text == '=' || *text == '\\' ||
+            hf_control_len(text) > 0)
             return false;
     }
     return true;
@@ -36,8 +37,8 @@ static void put_quoted(hf_buf *out, const char *text)
     hf_buf_text(out, "\"");
     while (*text != '\0') {
         size_t plain = 0;
-        while ((unsigned char)text[plain] >= ' ' && text[plain] != '"' &&
-               text[plain] != '\\' && text[plain] != 0x7F)
+        while (text[plain] != '\0' && text[plain] != '"' && text[plain] != '\\' &&
+               hf_control_len(text + plain) == 0)
             plain++;
         hf_buf_add(out, text, plain);
         text += plain;
@@ -49,6 +50,8 @@ static void put_quoted(hf_buf *out, const char *text)
             hf_buf_text(out, "\\n");
         else if (*text == '\t')
             hf_buf_text(out, "\\t");
+        else if (hf_control_len(text) == 2)
+            hf_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*++text);
         else
             hf_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*text);
         text++;
@@ -80,12 +83,6 @@ static void format_logfmt(hf_buf *out, const char *time, hf_log_level level,
 
 /* ---- JSON ---- */
 
-static int put_bytes(const char *bytes, size_t len, void *arg)
-{
-    hf_buf_add(arg, bytes, len);
-    return 0;
-}
-
 static void format_json(hf_buf *out, const char *time, hf_log_level level,
                         const char *message, const hf_log_field *fields, size_t n)
 {
@@ -97,8 +94,10 @@ static void format_json(hf_buf *out, const char *time, hf_log_level level,
                             : json_integer((json_int_t)fields[i].number);
         (void)json_object_set_new(object, fields[i].key, value);
     }
-    if (object != NULL)
-        (void)json_dump_callback(object, put_bytes, out, JSON_COMPACT);
+    char *line = hf_out_line(object);
+    if (line != NULL)
+        hf_buf_text(out, line);
+    free(line);
     json_decref(object);
 }
 

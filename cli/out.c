@@ -8,9 +8,42 @@
 #include "base/base.h"
 #include "base/text.h"
 
+/* jansson leaves DEL and U+0080 to U+009F as they are; all are two bytes at most. */
+char *hf_out_line(const json_t *object)
+{
+    enum { ESCAPED = 6 };
+    char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    size_t controls = 0, at = 0;
+    for (size_t i = 0; text != NULL && text[i] != '\0'; i++)
+        controls += hf_control_len(text + i) > 0;
+    char *line = text == NULL ? NULL : malloc(strlen(text) + ESCAPED * controls + 1);
+    for (const char *from = text; line != NULL && *from != '\0';) {
+        size_t len = hf_control_len(from);
+        if (len == 0)
+            line[at++] = *from++;
+        else
+            at += (size_t)snprintf(line + at, ESCAPED + 1, "\\u%04x",
+                                   (unsigned)(unsigned char)from[len - 1]);
+        from += len;
+    }
+    if (line != NULL)
+        line[at] = '\0';
+    free(text);
+    return line;
+}
+
+void hf_out_plain(FILE *file, const char *text)
+{
+    while (*text != '\0') {
+        size_t len = hf_control_len(text);
+        fputc(len == 0 ? *text : ' ', file);
+        text += len == 0 ? 1 : len;
+    }
+}
+
 void hf_out_json(FILE *file, json_t *object)
 {
-    char *line = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+    char *line = hf_out_line(object);
     json_decref(object);
     /* Only memory can be short. */
     if (line == NULL)
@@ -146,10 +179,8 @@ void hf_table_text(hf_table *table, const char *text)
         table->failed = true;
         return;
     }
-    size_t n = 0;
-    for (; *text != '\0'; text++)
-        copy[n++] = (unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text;
-    copy[n] = '\0';
+    memcpy(copy, text, strlen(text) + 1);
+    hf_text_plain(copy);
     cut(copy, table->columns[table->n_cells % table->n_columns].max);
     table->cells[table->n_cells++] = copy;
 }

@@ -12,6 +12,13 @@
 /* Prints an object on one line and ends it. */
 void hf_out_json(FILE *file, json_t *object);
 
+/* An object as one line, without its end, owned by the caller, in which nothing is a
+ * command to a terminal. NULL: memory ran out, or there is no object. */
+char *hf_out_line(const json_t *object);
+
+/* A text on a line that is not ended: spaces instead of control characters. */
+void hf_out_plain(FILE *file, const char *text);
+
 /* A text as JSON; bytes that are not UTF-8 become '?'. */
 json_t *hf_out_text(const char *text);
 /* A time in ms as an integer; 0 becomes null. */

@@ -27,7 +27,9 @@ static const char *one_line(const char *text, char out[ERROR_SIZE])
     if (*text == '\0')
         text = "no error is told";
     for (; *text != '\0' && n + 1 < ERROR_SIZE; text++)
-        out[n++] = (unsigned char)*text < 0x20 || *text == 0x7F ? ' ' : *text;
+        out[n++] = *text;
+    out[n] = '\0';
+    hf_text_plain(out);
     while (n > 0 && out[n - 1] == ' ')
         n--;
     out[n] = '\0';

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/text.h"
 #include "cli/exit.h"
 #include "cli/log.h"
 #include "cli/out.h"
@@ -123,6 +124,59 @@ static void bytes_that_are_no_text_do_not_end_a_json_line(void **state)
     json_decref(json);
 }
 
+/* U+009B begins a command as ESC [ does; the euro's second byte is none of these. */
+#define HOSTILE                                                                          \
+    "a\x11[1mb\xC2\x9B"                                                                  \
+    "2mc\x7F\xC2\x80\xE2\x82\xAC\xC2\xA0"
+
+static void nothing_that_is_shown_is_a_command_to_a_terminal(void **state)
+{
+    (void)state;
+    static const hf_column columns[] = {{"NAME", false, 0}};
+    char plain[] = HOSTILE, *text = NULL;
+    size_t len = 0;
+    hf_table table;
+    hf_text_plain(plain);
+    assert_string_equal(plain, "a [1mb  2mc   \xE2\x82\xAC\xC2\xA0");
+    hf_table_init(&table, columns, 1);
+    hf_table_text(&table, HOSTILE);
+    char *shown = print_table(&table);
+    assert_string_equal(shown, "NAME\na [1mb  2mc   \xE2\x82\xAC\xC2\xA0\n");
+    free(shown);
+    FILE *file = open_memstream(&text, &len);
+    assert_non_null(file);
+    hf_out_plain(file, HOSTILE);
+    hf_out_json(file, json_pack("{s:s}", "x", HOSTILE));
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text,
+                        "a [1mb 2mc  \xE2\x82\xAC\xC2\xA0{\"x\":\"a\\u0011[1mb\\u009b2mc"
+                        "\\u007f\\u0080\xE2\x82\xAC\xC2\xA0\"}\n");
+    free(text);
+    assert_null(hf_out_line(NULL));
+}
+
+static void nor_is_a_line_of_the_log(void **state)
+{
+    (void)state;
+    static const hf_log_field hostile[] = {{.key = "error", .text = HOSTILE},
+                                           {.key = "bare", .text = "a\xC2\x9B"}};
+    static const char escaped[] =
+        "a\\u0011[1mb\\u009b2mc\\u007f\\u0080\xE2\x82\xAC\xC2\xA0";
+    for (int how = HF_FORMAT_LOGFMT; how <= HF_FORMAT_JSON; how++) {
+        hf_buf line;
+        hf_buf_init(&line, 4096);
+        hf_log_format_line(&line, (hf_config_format)how, INT64_C(1700000000123),
+                           HF_LOG_WARN, "job", hostile, HF_COUNT(hostile));
+        hf_buf_add(&line, "", 1);
+        assert_int_equal(hf_buf_err(&line), HF_OK);
+        const char *text = (const char *)line.data;
+        assert_non_null(strstr(text, escaped));
+        assert_non_null(strstr(text, "\"a\\u009b\""));
+        assert_null(strstr(text, "\xC2\x9B"));
+        hf_buf_done(&line);
+    }
+}
+
 /* ---- the log ---- */
 
 static const hf_log_field fields[] = {
@@ -203,6 +257,8 @@ int main(void)
         cmocka_unit_test(a_table_without_rows_prints_nothing),
         cmocka_unit_test(times_are_told_as_people_tell_them),
         cmocka_unit_test(bytes_that_are_no_text_do_not_end_a_json_line),
+        cmocka_unit_test(nothing_that_is_shown_is_a_command_to_a_terminal),
+        cmocka_unit_test(nor_is_a_line_of_the_log),
         cmocka_unit_test(a_logfmt_line_quotes_what_needs_it),
         cmocka_unit_test(a_json_line_is_one_object),
         cmocka_unit_test(
