@@ -84,7 +84,7 @@ static int add_programs(hf_worker_setup *s, const hf_config *config,
     s->programs = calloc(config->n_handlers, sizeof *s->programs);
     if (s->programs == NULL) {
         snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
-        return hf_exit_code(HF_NOMEM);
+        return (int)hf_exit_code(HF_NOMEM);
     }
     for (size_t i = 0; i < config->n_handlers; i++)
         hf_config_fill_program(&config->handlers[i], &s->programs[i]);

@@ -49,21 +49,19 @@ static void bury_due(void)
 {
     static hf_verdict_item items[HF_RIG_JOBS];
     static hf_rig_job jobs[HF_RIG_JOBS];
+    static char fence[sizeof rig.fence];
     const hf_verdict_args args = {
         .worker = "w", .dead_max = 100000, .dead_age_ms = 1000000};
     size_t n;
     while ((n = hf_rig_claim(&rig, "w", HF_RIG_JOBS, 0)) > 0) {
         memcpy(jobs, rig.jobs, n * sizeof jobs[0]);
+        memcpy(fence, rig.fence, sizeof fence);
         for (size_t i = 0; i < n; i++)
             items[i] = (hf_verdict_item){.id = jobs[i].id,
-                                         .fence = rig.fence,
+                                         .fence = fence,
                                          .counts = true,
                                          .error = {"no", 2},
                                          .reason = "handler"};
-        char fence[32];
-        memcpy(fence, rig.fence, sizeof fence);
-        for (size_t i = 0; i < n; i++)
-            items[i].fence = fence;
         assert_int_equal(hf_rig_verdicts(&rig, HF_OP_BURY, &args, items, n), HF_OK);
     }
 }

@@ -106,8 +106,8 @@ static void what_a_heartbeat_does_not_tell_is_left_empty(void **state)
         "no JSON",
         "",
         "[1]",
-        "{\"host\":7,\"pid\":\"x\",\"queues\":{},\"types\":[1,\"t\"],\"types_cut\":true,"
-        "\"concurrency\":-5,\"running\":99999999999}",
+        ("{\"host\":7,\"pid\":\"x\",\"queues\":{},\"types\":[1,\"t\"],\"types_cut\":true,"
+         "\"concurrency\":-5,\"running\":99999999999}"),
     };
     char id[64];
     (void)state;

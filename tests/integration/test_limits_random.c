@@ -6,6 +6,7 @@
  * scripts on a real server, in an order that is drawn: enqueues, claims, verdicts,
  * crashes, limits that change. What could be claimed is computed here, from the keys, and
  * not by the scripts. HF_SEED repeats a run. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,7 +344,7 @@ static void whoever_could_claim_will(void **state)
     if (given == NULL)
         assert_int_equal(hf_random_bytes(&seed, sizeof seed), HF_OK);
     for (unsigned i = 0; i < RUNS; i++) {
-        print_message("HF_SEED=%llu\n", (unsigned long long)(seed + i));
+        print_message("HF_SEED=%" PRIu64 "\n", seed + i);
         one_run(seed + i);
     }
 }

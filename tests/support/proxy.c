@@ -4,6 +4,7 @@
  * itself, and is not held while the thread waits. A write into `wake` ends that wait. */
 #include "tests/support/proxy.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -112,7 +113,7 @@ static void shift_clock(char *bytes, size_t len, int64_t ms)
         int64_t now = strtoll(digits, &end, 10);
         if (end != digits + DIGITS || bytes[i + BEFORE + DIGITS] != '\r')
             continue;
-        (void)snprintf(digits, sizeof digits, "%013lld", (long long)(now + ms));
+        (void)snprintf(digits, sizeof digits, "%013" PRId64, now + ms);
         memcpy(bytes + i + BEFORE, digits, DIGITS);
     }
 }
