@@ -73,6 +73,12 @@ for k = 1, n do
 end
 each('HSET', JOBS, records)
 each('ZADD', SCHEDULE, times)
+-- How an earlier job of this id ended is no word on the new one.
+if call('EXISTS', P .. 'ended:') == 1 then
+  for k = 2, 2 * new, 2 do
+    call('DEL', P .. 'ended:' .. times[k])
+  end
+end
 if ARGV[1] ~= '' then
   call('SET', SEEN, highest .. ':' .. bits, 'PX', ARGV[4])
 end

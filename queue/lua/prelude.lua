@@ -81,12 +81,12 @@ local function count(field, by)
 end
 
 -- Jobs that the caller has taken out of their set end without being done. `told`: who waits for
--- one of them can read what became of it, for a minute.
+-- one of them can read what became of it, for a minute; and of '', that there is such a word.
 local function remove(ids, how, told)
   each('HDEL', JOBS, ids)
   clear_marks(ids)
-  for i = 1, told and #ids or 0 do
-    call('SET', P .. 'ended:' .. ids[i], now .. ' ' .. how, 'PX', 60000)
+  for i = 0, told and #ids or -1 do
+    call('SET', P .. 'ended:' .. (ids[i] or ''), now .. ' ' .. how, 'PX', 60000)
   end
   count(how, #ids)
 end

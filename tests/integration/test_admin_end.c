@@ -509,7 +509,23 @@ static void waiting_tells_that_the_queue_was_purged_meanwhile(void **state)
     must(hf_admin_wait(admin, "q", "one", 1000)); /* who comes now is not told */
 }
 
-/* It was accepted again after it had been cancelled: that is another life. */
+/* It was accepted again after it had been cancelled, and is done before anybody looks:
+ * that is another life. */
+static void an_id_that_is_used_again_begins_anew(void **state)
+{
+    (void)state;
+    enqueue("other", -60000);
+    enqueue("one", -60000);
+    must(cancel("other"));
+    must(cancel("one"));
+    enqueue("one", 0);
+    claim_for("one", 0);
+    assert_int_equal(verdict(HF_OP_COMPLETE, "one"), HF_OK);
+    must(hf_admin_wait(admin, "q", "one", 1000));
+    assert_int_equal(hf_admin_wait(admin, "q", "other", 1000), HF_CANCEL);
+}
+
+/* An older word than the job that was seen. */
 static void an_old_end_does_not_count_for_a_job_that_was_seen_alive(void **state)
 {
     later done = {.commands = {"ZREM hf:{q}:schedule one", "HDEL hf:{q}:jobs one"}};
@@ -519,6 +535,8 @@ static void an_old_end_does_not_count_for_a_job_that_was_seen_alive(void **state
     int64_t at = hf_rig_now(&rig);
     EVENTUALLY(1000, hf_rig_now(&rig) > at);
     enqueue("one", -60000);
+    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:ended:one %lld PX 60000",
+                             (long long)at);
     assert_int_equal(pthread_create(&done.thread, NULL, do_later, &done), 0);
     must(hf_admin_wait(admin, "q", "one", 5000));
     assert_int_equal(pthread_join(done.thread, NULL), 0);
@@ -566,6 +584,7 @@ int main(void)
         TEST(claims_and_cancels_race_and_each_job_ends_once),
         TEST(waiting_tells_that_the_job_was_cancelled),
         TEST(waiting_tells_that_the_queue_was_purged_meanwhile),
+        TEST(an_id_that_is_used_again_begins_anew),
         TEST(an_old_end_does_not_count_for_a_job_that_was_seen_alive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
