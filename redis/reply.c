@@ -41,9 +41,19 @@ static hf_err class_at(const char *words)
     return HF_REDIS;
 }
 
+/* A script that may not do something: 6.2 wraps that, 7.0 does not, 7.2 says it in other
+ * words, and none has a code for it. */
+static bool is_script_denied(const char *words)
+{
+    return strstr(words, "The user executing the script can't ") != NULL ||
+           strstr(words, "ACL failure in script: ") != NULL;
+}
+
 hf_err hf_reply_class(const char *words)
 {
     static const char wrapped[] = "ERR Error running script";
+    if (is_script_denied(words))
+        return HF_AUTH;
     if (strncmp(words, wrapped, sizeof wrapped - 1) != 0)
         return class_at(words);
     /* "...: @user_script:12: -OOM command not allowed ..." */

@@ -37,6 +37,14 @@ static void an_error_has_the_class_of_its_code(void **state)
         {"NOAUTH Authentication required.", HF_AUTH},
         {"WRONGPASS invalid username-password pair", HF_AUTH},
         {"NOPERM this user has no permissions", HF_AUTH},
+        {"ERR The user executing the script can't run this command or subcommand "
+         "script: 1234, on @user_script:12.",
+         HF_AUTH},
+        {"ERR The user executing the script can't access at least one of the keys "
+         "mentioned in the command arguments",
+         HF_AUTH},
+        {"ERR ACL failure in script: User u has no permissions to run the 'zrem' command",
+         HF_AUTH},
         {"ERR max number of clients reached", HF_CONN},
         {"ERR unknown command", HF_REDIS},
         {"BUSYGROUP Consumer Group name already exists", HF_REDIS},
@@ -68,6 +76,10 @@ static void an_error_inside_a_script_is_seen_through_its_wrapping(void **state)
     assert_int_equal(hf_reply_class("ERR Error running script (call to f_6b1b): "
                                     "@user_script:3: attempt to index a nil value"),
                      HF_REDIS);
+    assert_int_equal(hf_reply_class("ERR Error running script (call to f_6b1b): "
+                                    "@user_script:3: @user_script: 3: The user executing "
+                                    "the script can't run this command or subcommand"),
+                     HF_AUTH);
     assert_int_equal(hf_reply_class("ERR value is -OOM not a number"), HF_REDIS);
 }
 
