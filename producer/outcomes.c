@@ -112,7 +112,8 @@ void hf_outcome_expire(hf_engine *engine, uint64_t now_ns)
  */
 static void hold_off(hf_engine *engine, const hf_answer *answer, hf_err err)
 {
-    (void)snprintf(engine->why, sizeof engine->why, "%s", answer->detail);
+    if (err != HF_LATE)
+        (void)snprintf(engine->why, sizeof engine->why, "%s", answer->detail);
     if (answer->sent_ns < engine->paused_ns)
         return;
     /* By now the script was sent as well, so that the next try will do. */
@@ -156,7 +157,9 @@ static void was_refused(hf_engine *engine, hf_batch *batch, hf_err err,
         return;
     }
     hold_off(engine, answer, err);
-    batch->refused = err;
+    /* The last try may come too late: why the ones before it were refused says more. */
+    if (err != HF_LATE || batch->refused == HF_OK)
+        batch->refused = err;
     if (batch->doubted) {
         hf_batches_by_number(&engine->doubt, batch);
         return;
