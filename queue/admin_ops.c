@@ -28,6 +28,13 @@ const char *hf_enqueue_script(size_t *len, const char **sha1)
     return (const char *)hf_lua_queue_enqueue.text;
 }
 
+static hf_err read_anything(const hf_answer *answer, void *out)
+{
+    (void)answer;
+    (void)out;
+    return HF_OK;
+}
+
 /* ---- names ---- */
 
 typedef struct names {
@@ -130,6 +137,25 @@ hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *out)
 
 /* ---- pause and limits ---- */
 
+/* What is set for a queue that nobody has used yet must be seen, and found again. SADD is
+ * refused by a Redis that is full, even of a name that is there: then `doctor --fix`
+ * registers it. */
+static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
+{
+    hf_args args;
+    char key[HF_KEY_SIZE];
+    hf_key_queues(key, queue->ns);
+    if (!hf_args_init(&args, 3, 0))
+        return HF_NOMEM;
+    hf_args_text(&args, "SADD");
+    hf_args_text(&args, key);
+    hf_args_text(&args, queue->name);
+    const hf_ask ask = {.args = &args, .read = read_anything};
+    hf_err err = hf_admin_ask(admin, &ask, until_ns);
+    hf_args_done(&args);
+    return err == HF_OOM ? HF_OK : err;
+}
+
 hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused)
 {
     hf_args args;
@@ -139,6 +165,8 @@ hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused)
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err == HF_OK)
         err = hf_admin_not_after(admin, until_ns, &not_after);
+    if (err == HF_OK && paused)
+        err = make_known(admin, &queue, until_ns);
     if (err != HF_OK)
         return err;
     if (!hf_args_init(&args, 2, 1))
@@ -184,6 +212,8 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
         return hf_admin_fail(admin, HF_INVALID,
                              "expected a rate's limit together with its time");
     err = hf_admin_not_after(admin, until_ns, &not_after);
+    if (err == HF_OK && (max_running > 0 || rate_limit > 0))
+        err = make_known(admin, &queue, until_ns);
     if (err != HF_OK)
         return err;
     if (!hf_args_init(&args, 5, 4))

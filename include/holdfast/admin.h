@@ -169,6 +169,7 @@ HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queu
 HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
                                           hf_progress_cb progress, void *arg, size_t *n);
 
+/* A queue that is paused, or gets a limit, is registered, whoever uses it first. */
 HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
                                           bool paused);
 

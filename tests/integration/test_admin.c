@@ -366,6 +366,29 @@ static void limits_are_set_left_and_lifted(void **state)
     assert_int_equal(hf_admin_limit(admin, "q", -1, 10, 0), HF_INVALID);
 }
 
+/* What is set before anybody uses the queue is found again; what sets nothing makes no
+ * queue known. */
+static void a_queue_that_is_paused_or_limited_is_registered(void **state)
+{
+    size_t n;
+    char **names;
+    (void)state;
+    must(hf_admin_pause(admin, "p", false));
+    must(hf_admin_limit(admin, "l", 0, -1, -1));
+    must(hf_admin_queues(admin, &names, &n));
+    free(names);
+    assert_int_equal(n, 0);
+    must(hf_admin_pause(admin, "p", true));
+    must(hf_admin_limit(admin, "l", 1, -1, -1));
+    must(hf_admin_limit(admin, "r", -1, 1, 1000));
+    must(hf_admin_queues(admin, &names, &n));
+    assert_int_equal(n, 3);
+    assert_string_equal(names[0], "l");
+    assert_string_equal(names[1], "p");
+    assert_string_equal(names[2], "r");
+    free(names);
+}
+
 static void the_enqueue_script_is_the_one_that_is_sent(void **state)
 {
     size_t len;
@@ -482,6 +505,7 @@ int main(void)
         TEST(a_list_that_has_looked_at_many_says_where_to_go_on),
         TEST(a_list_of_large_records_is_whole),
         TEST(limits_are_set_left_and_lifted),
+        TEST(a_queue_that_is_paused_or_limited_is_registered),
         TEST(the_enqueue_script_is_the_one_that_is_sent),
         TEST(waiting_ends_when_the_job_is_done),
         TEST(waiting_tells_that_the_job_is_dead),
