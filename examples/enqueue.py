@@ -6,7 +6,8 @@ Whether a job is accepted is decided by the script share/holdfast/lua/enqueue.lu
 import json, os, secrets, sys, time
 import redis  # Debian: python3-redis
 
-LUA = os.environ.get("HOLDFAST_LUA", "/usr/local/share/holdfast/lua")
+PLACES = ["/usr/share/holdfast/lua", "/usr/local/share/holdfast/lua"]
+LUA = os.environ.get("HOLDFAST_LUA") or next(filter(os.path.isdir, PLACES), PLACES[0])
 
 
 def enqueue(r, queue, job_type, payloads, delay_ms=0):

@@ -2,6 +2,7 @@
  * end it after the jobs that run; with `burst` it ends when nothing is left. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/worker.h>
@@ -40,7 +41,8 @@ static hf_verdict make_report(hf_run *run, void *out)
 int main(int argc, char **argv)
 {
     const hf_worker_queue queue = {.name = "default"};
-    hf_worker_opts opts = {.url = argv[1], .queues = &queue, .n_queues = 1};
+    const char *url = argc > 1 ? argv[1] : getenv("REDIS_URL");
+    hf_worker_opts opts = {.url = url, .queues = &queue, .n_queues = 1};
     opts.burst = argc > 2;
     char detail[HF_DETAIL_SIZE] = "";
     hf_err err = hf_worker_new(&worker, &opts, detail);
