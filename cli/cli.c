@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/id.h"
 #include "base/text.h"
@@ -20,6 +21,9 @@ static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint
     hf_text_plain(message); /* one line, whatever Redis or a file said */
     if (!cli->json) {
         fprintf(stderr, "holdfast: %s\n", message);
+        if (*hint != '\0' &&
+            isatty(STDERR_FILENO) == 1) /* for who sits there; not a log */
+            fprintf(stderr, "  %s\n", hint);
         return;
     }
     json_t *object =

@@ -24,13 +24,15 @@ int hf_cmd_check(hf_cli *cli)
     const char *file = cli->config->file;
     if (file == NULL)
         return hf_cli_say(cli, HF_EXIT_USAGE, "", "check: expected -c FILE, found none");
+    size_t handlers = cli->config->n_handlers;
+    size_t queues =
+        cli->config->n_queues == 0 ? 1 : cli->config->n_queues; /* `default` */
     if (cli->json)
-        hf_out_json(stdout,
-                    json_pack("{s:o, s:b, s:I, s:I}", "file", hf_out_text(file), "ok", 1,
-                              "queues", (json_int_t)cli->config->n_queues, "handlers",
-                              (json_int_t)cli->config->n_handlers));
+        hf_out_json(stdout, json_pack("{s:o, s:b, s:I, s:I}", "file", hf_out_text(file),
+                                      "ok", 1, "queues", (json_int_t)queues, "handlers",
+                                      (json_int_t)handlers));
     else
-        printf("%s: good (queues: %zu, handlers: %zu)\n", file, cli->config->n_queues,
-               cli->config->n_handlers);
+        printf("%s: good (queues: %zu, handlers: %zu%s)\n", file, queues, handlers,
+               handlers == 0 ? ", which a worker needs" : "");
     return HF_EXIT_OK;
 }

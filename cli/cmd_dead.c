@@ -1,6 +1,7 @@
 /* cmd_dead.c - `holdfast dead list`: jobs that are not tried any more. What is done to
  * them is in cmd_dead_many.c. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/dead_sift.h"
@@ -12,11 +13,13 @@ typedef struct lister {
     hf_table table;
     bool json;
     int64_t now_ms;
+    char last[HF_ID_SIZE];
 } lister;
 
 static void on_job(const hf_job_info *job, void *arg)
 {
     lister *l = arg;
+    memcpy(l->last, job->id, sizeof l->last);
     if (l->json)
         hf_job_print_json(job);
     else
@@ -32,15 +35,18 @@ static int list(const hf_cli *cli, hf_admin *admin, const char *queue)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
     hf_dead_filter filter = hf_dead_filter_of(cli, stats.now_ms, PAGE);
     lister l = {.json = cli->json, .now_ms = stats.now_ms};
-    hf_job_table(&l.table);
+    hf_job_table(&l.table, true);
     err = hf_dead_sift(admin, queue, &filter, hf_argv_text(cli->args, "after"), on_job,
                        &l, &n);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    bool some = filter.type != NULL || filter.since_ms > 0;
     if (n == 0 && !cli->json)
-        printf("%s: no such dead jobs\n", queue);
+        printf("%s: no %sdead jobs\n", queue, some ? "such " : "");
+    if (n == filter.limit && !cli->json)
+        hf_job_tell_more(queue, NULL, n, l.last);
     return HF_EXIT_OK;
 }
 

@@ -134,10 +134,12 @@ static int tell_death(const hf_cli *cli, hf_admin *admin, const char *queue,
                       const char *id)
 {
     hf_job_info info;
+    char hint[2 * HF_ID_SIZE + 64];
     hf_err err = hf_admin_job(admin, queue, id, &info, NULL);
-    return hf_cli_say(
-        cli, HF_EXIT_NO, "holdfast dead retry ID runs it again", "%s is dead: %s", id,
-        err == HF_OK && info.error[0] != '\0' ? info.error : "no error is told");
+    snprintf(hint, sizeof hint, "'holdfast job retry %s -q %s' runs it again", id, queue);
+    return hf_cli_say(cli, HF_EXIT_NO, hint, "%s is dead: %s", id,
+                      err == HF_OK && info.error[0] != '\0' ? info.error
+                                                            : "no error is told");
 }
 
 static int wait_for(const hf_cli *cli, const char *queue, const char *id)

@@ -56,12 +56,16 @@ typedef struct lister {
     bool json;
     size_t n;
     int64_t now_ms;
+    char last[HF_ID_SIZE];
+    hf_job_state last_state;
 } lister;
 
 static void on_job(const hf_job_info *job, void *arg)
 {
     lister *l = arg;
     l->n++;
+    memcpy(l->last, job->id, sizeof l->last);
+    l->last_state = job->state;
     if (l->json)
         hf_job_print_json(job);
     else
@@ -92,6 +96,14 @@ static void tell_rest(const hf_cli *cli, const char *rest)
                       rest);
 }
 
+/* The state to go on with. A list of all states has the retried among the delayed. */
+static const char *state_to_name(int64_t asked, hf_job_state last)
+{
+    if (asked >= 0)
+        return hf_job_state_name((hf_job_state)asked);
+    return hf_job_state_name(last == HF_STATE_RETRY ? HF_STATE_DELAYED : last);
+}
+
 static int list(const hf_cli *cli, const char *queue)
 {
     hf_admin *admin = NULL;
@@ -102,7 +114,7 @@ static int list(const hf_cli *cli, const char *queue)
     if (code != HF_EXIT_OK)
         return code;
     lister l = {.json = cli->json, .now_ms = hf_wall_ms()};
-    hf_job_table(&l.table);
+    hf_job_table(&l.table, state == HF_STATE_DEAD);
     hf_err err = state < 0 ? list_all(admin, queue, limit, &l)
                            : hf_admin_list(admin, queue, (hf_job_state)state, after,
                                            limit, on_job, &l);
@@ -113,7 +125,9 @@ static int list(const hf_cli *cli, const char *queue)
     else if (hf_admin_list_rest(admin)[0] != '\0')
         tell_rest(cli, hf_admin_list_rest(admin));
     else if (l.n == 0 && !cli->json)
-        printf("%s: no such jobs\n", queue);
+        printf("%s: no %sjobs\n", queue, state < 0 ? "" : "such ");
+    else if (l.n == limit && !cli->json)
+        hf_job_tell_more(queue, state_to_name(state, l.last_state), l.n, l.last);
     hf_admin_close(admin);
     return code;
 }

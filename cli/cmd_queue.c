@@ -10,7 +10,7 @@
 #include "cli/out.h"
 #include "cli/rate.h"
 
-enum { LIMIT_SIZE = 64, PAGE = 50 };
+enum { LIMITS_SIZE = 96, PAGE = 50 };
 
 /* ---- showing ---- */
 
@@ -34,24 +34,23 @@ static void print_json(const hf_queue_stats *s)
             "now_ms", (json_int_t)s->now_ms));
 }
 
-static void rate_text(const hf_queue_stats *s, char out[LIMIT_SIZE])
+static void limits_text(const hf_queue_stats *s, char out[LIMITS_SIZE])
 {
-    char per[HF_DURATION_SIZE];
+    char most[24] = "no limit", rate[48] = "no limit", per[HF_DURATION_SIZE];
+    if (s->max_running != 0)
+        snprintf(most, sizeof most, "%" PRId64, s->max_running);
     hf_format_duration(s->rate_per_ms, per);
-    if (s->rate_limit == 0)
-        snprintf(out, LIMIT_SIZE, "no limit");
-    else
-        snprintf(out, LIMIT_SIZE, "%" PRId64 "/%s", s->rate_limit, per);
+    if (s->rate_limit != 0)
+        snprintf(rate, sizeof rate, "%" PRId64 "/%.20s", s->rate_limit, per);
+    snprintf(out, LIMITS_SIZE, "max_running %s  rate %s", most, rate);
 }
 
 static void print_whole(const hf_queue_stats *s)
 {
-    char oldest[HF_MOMENT_SIZE], next[HF_MOMENT_SIZE], rate[LIMIT_SIZE], most[LIMIT_SIZE];
+    char oldest[HF_MOMENT_SIZE], next[HF_MOMENT_SIZE], limits[LIMITS_SIZE];
     hf_out_moment(s->oldest_ready_ms, s->now_ms, oldest);
     hf_out_moment(s->next_due_ms, s->now_ms, next);
-    rate_text(s, rate);
-    snprintf(most, sizeof most, s->max_running == 0 ? "no limit" : "%" PRId64,
-             s->max_running);
+    limits_text(s, limits);
     printf("%s%s\n", s->queue, s->paused ? " (paused)" : "");
     printf("  now       ready %" PRId64 "  delayed %" PRId64 "  running %" PRId64
            "  dead %" PRId64 "\n",
@@ -62,8 +61,7 @@ static void print_whole(const hf_queue_stats *s)
            s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed, s->cancelled,
            s->deleted);
     printf("  oldest    %s\n  next due  %s\n", oldest, next);
-    printf("  limits    max_running %s  rate %s\n  workers   %" PRId64 "\n", most, rate,
-           s->workers);
+    printf("  limits    %s\n  workers   %" PRId64 "\n", limits, s->workers);
 }
 
 static void add_row(hf_table *table, const hf_queue_stats *s)
@@ -185,18 +183,32 @@ int hf_cmd_queue_show(hf_cli *cli)
 
 /* ---- switches ---- */
 
+/* A queue that nobody knows is no error, since it may be made ready before its first job;
+ * but it may be a slip of the pen. */
+static const char *unknown(const hf_queue_stats *s)
+{
+    return s->enqueued == 0 && s->workers == 0
+               ? " (nothing was ever put into it, and no worker serves it)"
+               : "";
+}
+
 static int say_done(const hf_cli *cli, hf_admin *admin, const char *queue,
                     const char *what)
 {
     hf_queue_stats stats;
-    if (!cli->json) {
-        printf("%s: %s\n", queue, what);
-        return HF_EXIT_OK;
-    }
+    char limits[LIMITS_SIZE];
     hf_err err = hf_admin_stats(admin, queue, &stats);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    print_json(&stats);
+    if (cli->json) {
+        print_json(&stats);
+        return HF_EXIT_OK;
+    }
+    if (what == NULL) {
+        limits_text(&stats, limits);
+        what = limits;
+    }
+    printf("%s: %s%s\n", queue, what, unknown(&stats));
     return HF_EXIT_OK;
 }
 
@@ -236,7 +248,7 @@ static int read_limits(const hf_cli *cli, limits *out)
     *out = (limits){hf_argv_number(cli->args, "max-running", -1), -1, -1};
     if (rate != NULL && !hf_parse_rate(rate, &out->rate_limit, &out->rate_per_ms))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "--rate: expected JOBS/DURATION (100/1s) or 0, "
+                          "--rate: expected JOBS/DURATION (100/1s, of 1ms to 1d) or 0, "
                           "found '%.80s'",
                           rate);
     if (rate == NULL && out->max_running < 0)
@@ -260,7 +272,7 @@ int hf_cmd_queue_limit(hf_cli *cli)
     hf_err err =
         hf_admin_limit(admin, queue, to.max_running, to.rate_limit, to.rate_per_ms);
     code = err != HF_OK ? hf_cli_fail(cli, err, hf_admin_detail(admin))
-                        : say_done(cli, admin, queue, "limited");
+                        : say_done(cli, admin, queue, NULL);
     hf_admin_close(admin);
     return code;
 }

@@ -16,6 +16,7 @@ typedef struct lister {
     size_t limit, shown, more, hidden;
     int64_t now_ms;
     char last[HF_HOLDER_SIZE]; /* that was shown */
+    bool goes_on;              /* after an earlier page */
 } lister;
 
 /* ---- one worker ---- */
@@ -97,7 +98,7 @@ static void on_worker(const hf_worker_info *w, void *arg)
 static void print_rest(const lister *l)
 {
     if (l->shown == 0)
-        puts("no such workers");
+        puts(l->goes_on ? "no more workers" : "no workers");
     if (l->more > 0)
         printf("%zu more: holdfast workers%s --after %s\n", l->more,
                l->all ? " --all" : "", l->last);
@@ -120,6 +121,7 @@ static int list(const hf_cli *cli, hf_admin *admin)
     lister l = {.json = cli->json,
                 .all = hf_argv_has(cli->args, "all"),
                 .after = hf_argv_text(cli->args, "after"),
+                .goes_on = hf_argv_has(cli->args, "after"),
                 .limit = (size_t)hf_argv_number(cli->args, "limit", PAGE),
                 .now_ms = stats.now_ms};
     hf_table_init(&l.table, columns, HF_COUNT(columns));

@@ -24,8 +24,9 @@ int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *ad
 
 int hf_job_not_found(const hf_cli *cli, const char *queue)
 {
-    return hf_cli_say(cli, HF_EXIT_NO, "", "no job '%s' in %s%s%s",
-                      hf_argv_operand(cli->args, 0),
+    return hf_cli_say(cli, HF_EXIT_NO,
+                      "it is done, was taken away, or was never accepted",
+                      "no job '%s' in %s%s%s", hf_argv_operand(cli->args, 0),
                       queue != NULL ? "queue '" : "any queue", queue != NULL ? queue : "",
                       queue != NULL ? "'" : "");
 }

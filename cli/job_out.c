@@ -81,18 +81,21 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     hf_format_duration(job->timeout_ms, duration);
     if (job->timeout_ms != 0)
         printf("timeout   %s\n", duration);
-    printf("payload   %zu bytes\n", job->payload_len);
+    printf("payload   %zu byte%s\n", job->payload_len, job->payload_len == 1 ? "" : "s");
     if (job->error[0] != '\0')
         print_error(job->error);
 }
 
-void hf_job_table(hf_table *table)
+#define COLUMNS(when)                                                                    \
+    {                                                                                    \
+        {"ID", false, 0}, {"TYPE", false, 32}, {"STATE", false, 0},                      \
+            {"ATTEMPTS", true, 0}, {when, false, 0}, {"ERROR", false, 60},               \
+    }
+
+void hf_job_table(hf_table *table, bool dead)
 {
-    static const hf_column columns[] = {
-        {"ID", false, 0},      {"TYPE", false, 32}, {"STATE", false, 0},
-        {"ATTEMPTS", true, 0}, {"DUE", false, 0},   {"ERROR", false, 60},
-    };
-    hf_table_init(table, columns, HF_COUNT(columns));
+    static const hf_column any[] = COLUMNS("DUE"), died[] = COLUMNS("DIED");
+    hf_table_init(table, dead ? died : any, HF_COUNT(any));
 }
 
 void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
@@ -105,4 +108,14 @@ void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
     hf_table_number(table, job->attempts);
     hf_table_text(table, when);
     hf_table_text(table, job->error);
+}
+
+void hf_job_tell_more(const char *queue, const char *state, size_t n, const char *last)
+{
+    (void)fflush(stdout); /* the page comes first */
+    (void)fprintf(stderr,
+                  "holdfast: %zu job%s listed, there may be more: go on with -q %s%s%s "
+                  "--after %s\n",
+                  n, n == 1 ? " is" : "s are", queue, state != NULL ? " --state " : "",
+                  state != NULL ? state : "", last);
 }

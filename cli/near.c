@@ -16,22 +16,28 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many letters must be put in, left out or changed to make one word of the other
- * (Levenshtein's distance, one row at a time); FAR when a word is too long to look at. */
+/* How many letters must be put in, left out, changed or swapped with the next one to make
+ * one word of the other (the distance of Damerau and Levenshtein, of which three rows are
+ * kept); FAR when a word is too long to look at. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-    size_t row[WORD_MAX + 1];
+    size_t rows[3][WORD_MAX + 1];
+    size_t *before = rows[0], *last = rows[1], *row = rows[2];
     if (a_len > WORD_MAX || b_len > WORD_MAX)
         return FAR;
     for (size_t j = 0; j <= b_len; j++)
-        row[j] = j;
+        row[j] = before[j] = j;
     for (size_t i = 1; i <= a_len; i++) {
-        size_t diagonal = row[0];
+        size_t *oldest = before;
+        before = last;
+        last = row;
+        row = oldest;
         row[0] = i;
         for (size_t j = 1; j <= b_len; j++) {
-            size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = smaller(change, smaller(row[j], row[j - 1]) + 1);
+            size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            row[j] = smaller(change, smaller(last[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], before[j - 2] + 1);
         }
     }
     return row[b_len];

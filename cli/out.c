@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -192,41 +193,72 @@ void hf_table_number(hf_table *table, int64_t number)
     hf_table_text(table, text);
 }
 
-static void print_cell(FILE *file, const hf_table *table, size_t column, const char *text,
-                       size_t width)
+/* How many columns the stream has to show them in; 0: it is no terminal. */
+static size_t room_of(FILE *file)
 {
-    int pad = (int)(width - width_of(text));
-    bool last = column + 1 == table->n_columns;
-    if (table->columns[column].right)
-        fprintf(file, "%*s%s", pad, "", text);
-    else
-        fprintf(file, "%s%*s", text, last ? 0 : pad, "");
-    fputs(last ? "\n" : "  ", file);
+    struct winsize size;
+    if (isatty(fileno(file)) != 1 || ioctl(fileno(file), TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col;
+}
+
+/* At a terminal the last column, which is text, has what the others leave of the line. */
+static void fit(hf_table *table, size_t *widths, size_t room)
+{
+    enum { LEAST = 16 };
+    size_t last = table->n_columns - 1, others = 0;
+    for (size_t c = 0; c < last; c++)
+        others += widths[c] + 2;
+    size_t left = room > others + LEAST ? room - others : LEAST;
+    if (room == 0 || widths[last] <= left || table->columns[last].max == 0)
+        return;
+    widths[last] = left;
+    for (size_t i = last; i < table->n_cells; i += table->n_columns)
+        cut(table->cells[i], left);
+}
+
+static void print_row(FILE *file, const hf_table *table, char *const *cells,
+                      const size_t *widths)
+{
+    size_t n = table->n_columns;
+    while (n > 1 && *cells[n - 1] == '\0')
+        n--; /* nothing stands behind it: no blanks at the end */
+    for (size_t c = 0; c < n; c++) {
+        int pad = (int)(widths[c] - width_of(cells[c]));
+        if (table->columns[c].right)
+            fprintf(file, "%*s%s", pad, "", cells[c]);
+        else
+            fprintf(file, "%s%*s", cells[c], c + 1 == n ? 0 : pad, "");
+        fputs(c + 1 == n ? "\n" : "  ", file);
+    }
 }
 
 bool hf_table_print(hf_table *table, FILE *file)
 {
+    char *titles[HF_COLUMNS_MAX];
     size_t widths[HF_COLUMNS_MAX];
     bool bright = hf_out_is_bright(file);
     HF_ASSERT(table->n_columns > 0);
-    for (size_t c = 0; c < table->n_columns; c++)
-        widths[c] = width_of(table->columns[c].title);
+    size_t whole = table->n_cells - table->n_cells % table->n_columns;
+    for (size_t c = 0; c < table->n_columns; c++) {
+        titles[c] = (char *)table->columns[c].title; /* is only read */
+        widths[c] = width_of(titles[c]);
+    }
     for (size_t i = 0; i < table->n_cells; i++) {
         size_t width = width_of(table->cells[i]);
         if (width > widths[i % table->n_columns])
             widths[i % table->n_columns] = width;
     }
+    fit(table, widths, room_of(file));
     if (table->n_cells > 0) {
         fputs(bright ? "\033[1m" : "", file);
-        for (size_t c = 0; c < table->n_columns; c++)
-            print_cell(file, table, c, table->columns[c].title, widths[c]);
+        print_row(file, table, titles, widths);
         fputs(bright ? "\033[0m" : "", file);
     }
-    for (size_t i = 0; i < table->n_cells; i++) {
-        size_t c = i % table->n_columns;
-        print_cell(file, table, c, table->cells[i], widths[c]);
+    for (size_t i = 0; i < whole; i += table->n_columns)
+        print_row(file, table, table->cells + i, widths);
+    for (size_t i = 0; i < table->n_cells; i++)
         free(table->cells[i]);
-    }
     free(table->cells);
     bool good = !table->failed;
     *table = (hf_table){0};

@@ -38,7 +38,8 @@ bool hf_out_is_bright(FILE *file);
 typedef struct hf_column {
     const char *title;
     bool right; /* numbers */
-    size_t max; /* characters; longer text is cut; 0: as long as it is */
+    size_t max; /* characters; longer text is cut; 0: as long as it is. At a terminal the
+                   last column is cut to what its line has left, if it may be cut */
 } hf_column;
 
 enum { HF_COLUMNS_MAX = 12 };

@@ -121,17 +121,18 @@ static void say_limit(const hf_why_say *t, hf_reason reason)
     char text[LIST_SIZE], per[HF_DURATION_SIZE], next[HF_MOMENT_SIZE];
     const hf_job_why *why = t->why;
     if (reason == HF_REASON_MAX_RUNNING) {
-        printf("%" PRId64 " jobs of queue '%s' run, of at most %" PRId64 "%s: 'holdfast "
+        printf("%" PRId64 " %s of queue '%s' run%s, of at most %" PRId64 "%s: 'holdfast "
                "queue limit %s --max-running N' sets another limit\n",
-               why->running, why->job.queue, why->max_running, holders(why, text),
+               why->running, why->running == 1 ? "job" : "jobs", why->job.queue,
+               why->running == 1 ? "s" : "", why->max_running, holders(why, text),
                why->job.queue);
         return;
     }
     hf_format_duration(why->rate_per_ms, per);
-    printf("queue '%s' may start %" PRId64 " jobs in %s, and the next one at %s: "
+    printf("queue '%s' may start %" PRId64 " job%s in %s, and the next one at %s: "
            "'holdfast queue limit %s --rate N/s' sets another rate\n",
-           why->job.queue, why->rate_limit, per, when(t, why->next_token_ms, next),
-           why->job.queue);
+           why->job.queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
+           when(t, why->next_token_ms, next), why->job.queue);
 }
 
 static void say_workers(const hf_why_say *t, hf_reason reason)
@@ -140,9 +141,8 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
     const char *queue = why->job.queue;
     const char *s = why->workers == 1 ? "" : "s";
     if (reason == HF_REASON_NO_WORKER)
-        printf("no live worker takes jobs of queue '%s': start one; 'holdfast workers' "
-               "shows "
-               "those that there are\n",
+        printf("no live worker takes jobs of queue '%s': start one, or send CONT to one "
+               "that is quiet; 'holdfast workers' shows those that there are\n",
                queue);
     else if (reason == HF_REASON_BUSY)
         printf("all %" PRId64 " slots of the workers that take it (%" PRId64

@@ -92,6 +92,7 @@ static const bad bad_inputs[] = {
      "holdfast: expected a command, found 'enqeue' (did you mean 'enqueue'?)"},
     {"enqueue t --soon", NULL, 64,
      "holdfast: expected an option of 'enqueue', found '--soon'"},
+    {"enqueue t --wiat", NULL, 64, "found '--wiat' (did you mean '--wait'?)"},
     {"enqueue", NULL, 64,
      "holdfast: enqueue: expected TYPE or --bulk FILE, found neither"},
     {"enqueue t x y @", NULL, 64, "found 'y'"},
@@ -110,7 +111,8 @@ static const bad bad_inputs[] = {
     {"queue list @ --namespace a{b", NULL, 64, "holdfast: --namespace: expected"},
     {"queue limit q @", NULL, 64, "expected --max-running or --rate, found neither"},
     {"queue limit q @ --rate 5", NULL, 64,
-     "--rate: expected JOBS/DURATION (100/1s) or 0, found '5'"},
+     "--rate: expected JOBS/DURATION (100/1s, of 1ms to 1d) or 0, "
+     "found '5'"},
     {"job list @ --after x", NULL, 64, "--after: expected --state with it, found none"},
     {"job list @ --state done", NULL, 64, "--state: expected one of"},
     {"check", NULL, 64, "check: expected -c FILE, found none"},
@@ -359,8 +361,14 @@ static void lists_are_paged(void **state)
     assert_has(rig.out, "\"id\":\"j3\"");
     assert_run("job list @", 0);
     assert_int_equal(count_lines(rig.out), 6); /* with its head */
+    assert_string_equal(rig.err, "");
+    assert_run("job list @ --limit 2", 0); /* a page that is full says how to go on */
+    assert_has(rig.err, "2 jobs are listed, there may be more: go on with -q default "
+                        "--state ready --after j1\n");
     assert_run("job list @ --state running", 0);
     assert_string_equal(rig.out, "default: no such jobs\n");
+    assert_run("job list @ -q empty", 0);
+    assert_string_equal(rig.out, "empty: no jobs\n");
     assert_run("dead list @ --json", 0);
     assert_string_equal(rig.out, "");
 }
@@ -411,6 +419,7 @@ static void a_queue_is_paused_resumed_and_limited(void **state)
     assert_true(json_is_true(json_object_get(stats, "paused")));
     json_decref(stats);
     assert_run("queue limit default @ --max-running 5 --rate 100/2s", 0);
+    assert_string_equal(rig.out, "default: max_running 5  rate 100/2s\n");
     assert_run("queue resume default @", 0);
     stats = show_queue("default");
     assert_true(json_is_false(json_object_get(stats, "paused")));
@@ -419,10 +428,40 @@ static void a_queue_is_paused_resumed_and_limited(void **state)
     assert_int_equal(json_integer_value(json_object_get(stats, "rate_per_ms")), 2000);
     json_decref(stats);
     assert_run("queue limit default @ --rate 0", 0);
+    assert_string_equal(rig.out, "default: max_running 5  rate no limit\n");
     stats = show_queue("default");
     assert_int_equal(json_integer_value(json_object_get(stats, "max_running")), 5);
     assert_int_equal(json_integer_value(json_object_get(stats, "rate_limit")), 0);
     json_decref(stats);
+}
+
+static void a_slip_of_the_pen_is_seen_when_a_queue_is_paused(void **state)
+{
+    (void)state;
+    assert_run("enqueue t @ -q mail", 0);
+    assert_run("queue pause mail @", 0);
+    assert_string_equal(rig.out, "mail: paused\n");
+    assert_run("queue pause mial @", 0);
+    assert_string_equal(rig.out, "mial: paused (nothing was ever put into it, and no "
+                                 "worker serves it)\n");
+    assert_run("queue list @", 0);
+    assert_has(rig.out, "\nmial   paused ");
+    assert_run("doctor @", 0);
+}
+
+static void check_counts_what_a_worker_would_have(void **state)
+{
+    (void)state;
+    hf_cli_rig_put(&rig, "none.yaml", "");
+    assert_run("check -c none.yaml", 0);
+    assert_string_equal(rig.out,
+                        "none.yaml: good (queues: 1, handlers: 0, which a worker "
+                        "needs)\n");
+    hf_cli_rig_put(&rig, "two.yaml",
+                   "queues: [{name: a}, {name: b}]\n"
+                   "handlers: [{type: t, exec: [t]}]\n");
+    assert_run("check -c two.yaml", 0);
+    assert_string_equal(rig.out, "two.yaml: good (queues: 2, handlers: 1)\n");
 }
 
 /* ---- bulk ---- */
@@ -558,6 +597,8 @@ int main(void)
         TEST(lists_are_paged),
         TEST(a_queue_is_shown_with_all_its_numbers),
         TEST(a_queue_is_paused_resumed_and_limited),
+        TEST(a_slip_of_the_pen_is_seen_when_a_queue_is_paused),
+        TEST(check_counts_what_a_worker_would_have),
         TEST(a_bulk_file_prints_an_id_for_each_line),
         TEST(a_bad_line_keeps_its_block_out_and_the_run_can_go_on),
         TEST(atomic_refuses_a_second_block_before_anything_is_sent),

@@ -107,6 +107,18 @@ static void ask_at_terminal(const char *line, const char *question, const char *
         fail_msg("`%s` ended with %d instead of %d: %s", line, got, code, terminal.text);
 }
 
+static void who_sits_at_a_terminal_is_told_what_to_do(void **state)
+{
+    (void)state;
+    hf_cli_rig_at_terminal(&rig, &terminal, "job show nothing @", NULL);
+    assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
+    assert_string_equal(terminal.text,
+                        "holdfast: no job 'nothing' in any queue\r\n"
+                        "  it is done, was taken away, or was never accepted\r\n");
+    run("job show nothing @", 1); /* a pipe, or a log, gets one line */
+    assert_string_equal(rig.err, "holdfast: no job 'nothing' in any queue\n");
+}
+
 static void put_many(const char *queue, int n)
 {
     char path[HF_CLI_PATH];
@@ -547,6 +559,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_bad_input_ends_with_its_code_and_one_clear_line),
+        TEST(who_sits_at_a_terminal_is_told_what_to_do),
         TEST(a_purge_at_a_terminal_says_what_will_go_and_takes_no_for_an_answer),
         TEST(a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe),
         TEST(a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came),

@@ -206,7 +206,7 @@ static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
     hf_try_has(rig.out, "'holdfast job cancel r1' ends it\n");
     assert_why("w1", "max_running");
     snprintf(who, sizeof who, " pid %d: 1): ", (int)worker.pid);
-    hf_try_has(rig.out, "1 jobs of queue 'default' run, of at most 1 (");
+    hf_try_has(rig.out, "1 job of queue 'default' runs, of at most 1 (");
     hf_try_has(rig.out, who);
     run("queue limit default @ --max-running 0", 0);
     run("enqueue long @ --id r2", 0);
@@ -283,7 +283,7 @@ static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
     run("enqueue good @ --id g1 --wait", 0);
     run("enqueue good @ --id g2", 0);
     assert_why("g2", "rate");
-    hf_try_has(rig.out, "queue 'default' may start 1 jobs in 1h, and the next one at 20");
+    hf_try_has(rig.out, "queue 'default' may start 1 job in 1h, and the next one at 20");
 }
 
 /* ---- workers ---- */
@@ -292,7 +292,7 @@ static void workers_are_shown_while_they_live(void **state)
 {
     (void)state;
     run("workers @", 0);
-    assert_string_equal(rig.out, "no such workers\n");
+    assert_string_equal(rig.out, "no workers\n");
     start_worker();
     json_t *w = hf_try_object(&rig, "workers @ --json", 0);
     assert_int_equal(hf_try_number(w, "pid"), worker.pid);
@@ -304,7 +304,7 @@ static void workers_are_shown_while_they_live(void **state)
     hf_proc_signal(&worker, SIGTERM);
     assert_true(hf_proc_wait(&worker, 15000));
     run("workers @ --all", 0); /* it said that it ends */
-    assert_string_equal(rig.out, "no such workers\n");
+    assert_string_equal(rig.out, "no workers\n");
 }
 
 static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void **state)
@@ -347,7 +347,7 @@ static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
     assert_true(json_is_null(json_object_get(w, "started_ms")));
     json_decref(w);
     run("workers @ --all --after " WEB3, 0);
-    assert_string_equal(rig.out, "no such workers\n");
+    assert_string_equal(rig.out, "no more workers\n");
 }
 
 static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **state)

@@ -1,7 +1,9 @@
 /* What the command says: exit codes, tables, times, and the lines of the log. */
+#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/text.h"
@@ -81,6 +83,64 @@ static void a_table_is_aligned_by_characters_and_cut_where_it_says(void **state)
                         "gr\xC3\xBC\xC3\x9F      7  two l...\n"
                         "a     -1234  \xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC\xC3\xBC...\n");
     free(text);
+}
+
+static void a_row_that_ends_with_nothing_has_no_blanks_at_its_end(void **state)
+{
+    (void)state;
+    static const hf_column columns[] = {
+        {"ID", false, 0}, {"DUE", false, 0}, {"TEXT", false, 8}};
+    static const char *const cells[] = {"a", "later", "", "b", "now", "text"};
+    hf_table table;
+    hf_table_init(&table, columns, HF_COUNT(columns));
+    for (size_t i = 0; i < HF_COUNT(cells); i++)
+        hf_table_text(&table, cells[i]);
+    char *text = print_table(&table);
+    assert_string_equal(text, "ID  DUE    TEXT\n"
+                              "a   later\n"
+                              "b   now    text\n");
+    free(text);
+}
+
+/* What is printed to a terminal of that many columns. */
+static char *print_at_terminal(hf_table *table, unsigned short columns)
+{
+    static char text[1024];
+    const struct winsize size = {.ws_row = 24, .ws_col = columns};
+    int ours, theirs;
+    assert_int_equal(openpty(&ours, &theirs, NULL, NULL, &size), 0);
+    FILE *file = fdopen(theirs, "w");
+    assert_non_null(file);
+    assert_true(hf_table_print(table, file));
+    fflush(file);
+    ssize_t len = read(ours, text, sizeof text - 1);
+    assert_true(len > 0);
+    text[len] = '\0';
+    fclose(file);
+    close(ours);
+    return text;
+}
+
+static void a_terminal_sees_each_row_on_one_line(void **state)
+{
+    (void)state;
+    static const hf_column columns[] = {{"ID", false, 0}, {"TEXT", false, 60}};
+    static const char line[] = "twelve and more letters, which are too many for it";
+    hf_table table;
+    setenv("NO_COLOR", "1", 1);
+    for (unsigned short room = 40; room <= 80; room += 40) {
+        hf_table_init(&table, columns, HF_COUNT(columns));
+        hf_table_text(&table, "0123456789");
+        hf_table_text(&table, line);
+        const char *text = print_at_terminal(&table, room);
+        assert_string_equal(text, room == 40
+                                      ? "ID          TEXT\r\n"
+                                        "0123456789  twelve and more letters, ...\r\n"
+                                      : "ID          TEXT\r\n"
+                                        "0123456789  twelve and more letters, which "
+                                        "are too many for it\r\n");
+    }
+    unsetenv("NO_COLOR");
 }
 
 static void a_table_without_rows_prints_nothing(void **state)
@@ -254,6 +314,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_has_the_exit_code_that_is_documented),
         cmocka_unit_test(a_table_is_aligned_by_characters_and_cut_where_it_says),
+        cmocka_unit_test(a_row_that_ends_with_nothing_has_no_blanks_at_its_end),
+        cmocka_unit_test(a_terminal_sees_each_row_on_one_line),
         cmocka_unit_test(a_table_without_rows_prints_nothing),
         cmocka_unit_test(times_are_told_as_people_tell_them),
         cmocka_unit_test(bytes_that_are_no_text_do_not_end_a_json_line),
