@@ -166,7 +166,8 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         bool nothing = err == HF_CONN || err == HF_LOADING || err == HF_SLOW;
         bool again = nothing || (err == HF_UNSURE && !ask->once);
         if (!again || left_ms(until_ns) == 0)
-            return err;
+            return unsure && ask->writes && (nothing || err == HF_TIMEOUT) ? HF_UNSURE
+                                                                           : err;
         if (unsure && ask->doubt != NULL)
             *ask->doubt = true;
         uint64_t pause = hf_boot_ns() + RETRY_MS * HF_MS_NS;

@@ -77,8 +77,12 @@ static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script 
     hf_args_flag(&args, s->opts->idle);
     hf_args_flag(&args, s->opts->fix);
     hf_args_int(&args, not_after);
-    const hf_ask ask = {
-        .script = script, .queue = queue, .args = &args, .read = read_slice, .out = s};
+    const hf_ask ask = {.script = script,
+                        .queue = queue,
+                        .args = &args,
+                        .writes = s->opts->fix,
+                        .read = read_slice,
+                        .out = s};
     err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
     return err;

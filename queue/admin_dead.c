@@ -144,6 +144,7 @@ static hf_err move(sweep *s)
     const hf_ask ask = {.script = s->purge ? &hf_lua_queue_delete : &hf_lua_queue_requeue,
                         .queue = &s->queue,
                         .args = &args,
+                        .writes = true,
                         .doubt = &doubt,
                         .read = read_moved,
                         .out = s};

@@ -90,13 +90,19 @@ static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info 
 
 static hf_err cancel_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
-    hf_ask ask = {.script = &hf_lua_queue_cancel, .queue = queue, .read = read_cancel};
+    hf_ask ask = {.script = &hf_lua_queue_cancel,
+                  .writes = true,
+                  .queue = queue,
+                  .read = read_cancel};
     return end_one(admin, &ask, id, arg);
 }
 
 static hf_err delete_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
-    hf_ask ask = {.script = &hf_lua_queue_delete, .queue = queue, .read = read_delete};
+    hf_ask ask = {.script = &hf_lua_queue_delete,
+                  .writes = true,
+                  .queue = queue,
+                  .read = read_delete};
     return end_one(admin, &ask, id, arg);
 }
 
@@ -120,6 +126,7 @@ static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
     const hf_ask ask = {.script = &hf_lua_queue_requeue,
                         .queue = queue,
                         .args = &args,
+                        .writes = true,
                         .read = read_requeue};
     err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);

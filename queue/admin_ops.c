@@ -176,6 +176,7 @@ hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused)
     const hf_ask ask = {.script = &hf_lua_queue_pause,
                         .queue = &queue,
                         .args = &args,
+                        .writes = true,
                         .read = read_status};
     err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
@@ -226,6 +227,7 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
     const hf_ask ask = {.script = &hf_lua_queue_limits,
                         .queue = &queue,
                         .args = &args,
+                        .writes = true,
                         .read = read_status};
     err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);

@@ -55,6 +55,7 @@ static hf_err slice(purge *p, const char *state, int64_t before_ms, int64_t max)
     const hf_ask ask = {.script = &hf_lua_queue_purge,
                         .queue = &p->queue,
                         .args = &args,
+                        .writes = true,
                         .read = read_removed,
                         .out = p};
     err = hf_admin_ask(p->admin, &ask, until_ns);

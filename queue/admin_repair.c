@@ -62,6 +62,7 @@ static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
                         .keys = &keys,
                         .n_keys = 1,
                         .args = &args,
+                        .writes = fix,
                         .read = read_strays,
                         .out = s};
     err = hf_admin_ask(admin, &ask, until_ns);
@@ -144,6 +145,7 @@ hf_err hf_admin_forget(hf_admin *admin, const char *worker)
                         .keys = keys,
                         .n_keys = HF_COUNT(keys),
                         .args = &args,
+                        .writes = true,
                         .read = read_forgotten,
                         .out = &forgotten};
     err = hf_admin_ask(admin, &ask, until_ns);

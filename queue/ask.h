@@ -31,6 +31,7 @@ typedef struct hf_ask {
     const hf_bytes *keys;    /* of a script that has others; NULL: the queue's */
     size_t n_keys;
     const hf_args *args;
+    bool writes; /* without an answer it may have been executed: that is HF_UNSURE */
     bool once;   /* never again after it may have been executed */
     bool *doubt; /* set when it was made again after it may have been executed; or NULL */
     /* Takes the answer, which is HF_OK, while it is there. */

@@ -1,5 +1,6 @@
 /* test_admin_lost.c - answers to slices of a purge, or of a sweep over the dead, that get
- * lost: never more is taken than was asked for, and nothing that came in later. */
+ * lost: never more is taken than was asked for, and nothing that came in later; and
+ * answers that never come. */
 #include <stdio.h>
 #include <string.h>
 
@@ -179,6 +180,82 @@ static void one_that_went_with_a_lost_answer_is_counted(void **state)
     assert_int_equal(n, 0);
 }
 
+/* ---- an answer that never comes ---- */
+
+static hf_err purge_it(void)
+{
+    size_t n;
+    return hf_admin_purge(admin, "q", NULL, NULL, &n);
+}
+
+static hf_err purge_the_dead(void)
+{
+    size_t n;
+    return hf_admin_dead_purge(admin, "q", NULL, NULL, NULL, &n);
+}
+
+static hf_err cancel_one(void)
+{
+    return hf_admin_cancel(admin, "q", "one-00000", NULL);
+}
+
+static hf_err delete_one(void)
+{
+    return hf_admin_delete(admin, "q", "one-00000", NULL);
+}
+
+static hf_err retry_one(void)
+{
+    return hf_admin_retry(admin, "q", "one-00000");
+}
+
+static hf_err pause_it(void)
+{
+    return hf_admin_pause(admin, "q", true);
+}
+
+static hf_err look(void)
+{
+    hf_queue_stats out;
+    return hf_admin_stats(admin, "q", &out);
+}
+
+/* Redis goes away with the answer: whoever asked for a change hears that it may have
+ * been made. */
+static void what_may_have_been_done_is_not_told_as_not_done(void **state)
+{
+    static const struct {
+        const hf_script *script;
+        hf_err (*call)(void);
+        bool unsure;
+    } cases[] = {
+        {&hf_lua_queue_cancel, cancel_one, true},
+        {&hf_lua_queue_delete, delete_one, true},
+        {&hf_lua_queue_requeue, retry_one, true},
+        {&hf_lua_queue_pause, pause_it, true},
+        {&hf_lua_queue_delete, purge_the_dead, true},
+        {&hf_lua_queue_purge, purge_it, true},
+        {&hf_lua_queue_stats, look, false},
+    };
+    char detail[HF_DETAIL_SIZE];
+    (void)state;
+    bury_all("dead", 1);
+    hf_admin_close(admin);
+    const hf_admin_opts opts = {.url = proxy.url, .deadline_ms = 300};
+    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        unsigned cuts = hf_proxy_cuts(&proxy);
+        (void)hf_rig_enqueue(&rig, "one-00000", -60000); /* or it is there still */
+        EVENTUALLY(5000, look() == HF_OK);
+        lose_answer_of(cases[i].script);
+        hf_proxy_refuse(&proxy, true);
+        hf_err err = cases[i].call();
+        assert_true(err != HF_OK && (err == HF_UNSURE) == cases[i].unsure);
+        assert_int_equal(hf_proxy_cuts(&proxy), cuts + 1);
+        hf_proxy_refuse(&proxy, false);
+    }
+}
+
 static int up(void **state)
 {
     char detail[HF_DETAIL_SIZE];
@@ -209,6 +286,7 @@ int main(void)
         TEST(no_more_dead_are_purged_than_the_limit_says),
         TEST(no_more_come_back_than_the_limit_says),
         TEST(one_that_went_with_a_lost_answer_is_counted),
+        TEST(what_may_have_been_done_is_not_told_as_not_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
