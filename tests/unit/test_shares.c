@@ -1,0 +1,485 @@
+/* test_shares.c - whose turn it is, to the last job: shares while claims are under way,
+ * and what costs a queue nothing. claim.c, shares.c and dispatch.c as they are; Redis and
+ * the threads are played by the test, which answers when it likes. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "worker/core.h"
+#include "worker/pool.h"
+
+enum { A, B, C, QUEUES, SLOTS = 10, RUN_MS = 3 };
+
+static hf_worker w;
+static hf_served slots[QUEUES];
+static hf_claim_args asked[QUEUES]; /* of the claim under way */
+static hf_answer_cb answer_cb;
+static size_t coming;           /* jobs of the answer that is being read */
+static hf_run_list pool, ended; /* given to threads; returned by them */
+static size_t begun[QUEUES], begun_all, released[QUEUES];
+
+/* ---- Redis ---- */
+
+bool hf_client_ready(const hf_client *client)
+{
+    (void)client;
+    return true;
+}
+
+hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args *args,
+                   hf_answer_cb cb, void *arg)
+{
+    (void)client, (void)queue;
+    hf_served *served = arg;
+    assert_false(served->claiming);
+    asked[served->index] = *args;
+    answer_cb = cb;
+    return HF_OK;
+}
+
+hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
+{
+    *out = (hf_claimed){.now_ms = 1, .n = coming, .next_ms = 1};
+    return answer->err;
+}
+
+void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out)
+{
+    assert_true(i < claimed->n);
+    *out = (hf_claimed_job){.due_ms = 1};
+}
+
+hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worker,
+                     uint64_t number, hf_answer_cb cb, void *arg)
+{
+    (void)client, (void)queue, (void)worker, (void)number, (void)cb, (void)arg;
+    return HF_CONN;
+}
+
+hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
+                  hf_answer_cb cb, void *arg)
+{
+    (void)client, (void)queues, (void)n, (void)cb, (void)arg;
+    return HF_CONN;
+}
+
+hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t n)
+{
+    (void)answer, (void)ready, (void)n;
+    return HF_CONN;
+}
+
+/* ---- jobs ---- */
+
+static hf_verdict nothing(hf_run *run, void *arg)
+{
+    (void)run, (void)arg;
+    return HF_VERDICT_DONE;
+}
+
+static hf_handler handler = {.type = "t", .fn = nothing, .refs = 1};
+
+hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
+{
+    (void)fence;
+    hf_run *run = calloc(1, sizeof *run + 1);
+    assert_non_null(run);
+    run->worker = &w;
+    run->served = served;
+    run->handler = &handler;
+    run->due_ms = job->due_ms;
+    return run;
+}
+
+void hf_run_free(hf_run *run)
+{
+    free(run);
+}
+
+static void take(hf_run_list *list, hf_run *run)
+{
+    *(run->prev == NULL ? &list->head : &run->prev->next) = run->next;
+    *(run->next == NULL ? &list->tail : &run->next->prev) = run->prev;
+    run->next = run->prev = NULL;
+    list->n--;
+}
+
+void hf_run_remove(hf_run_list *list, hf_run *run)
+{
+    take(list, run);
+}
+
+void hf_run_push(hf_run_list *list, hf_run *run)
+{
+    run->prev = list->tail;
+    *(list->tail == NULL ? &list->head : &list->tail->next) = run;
+    list->tail = run;
+    list->n++;
+}
+
+hf_run *hf_run_pop(hf_run_list *list)
+{
+    hf_run *run = list->head;
+    if (run != NULL)
+        take(list, run);
+    return run;
+}
+
+void hf_run_take(hf_worker *worker, hf_run *run)
+{
+    run->state = HF_WAITING;
+    hf_run_push(&worker->waiting, run);
+}
+
+void hf_run_release(hf_worker *worker, hf_run *run)
+{
+    released[run->served->index]++;
+    worker->held--;
+    free(run);
+}
+
+void hf_run_finish(hf_worker *worker, hf_run *run)
+{
+    begun[run->served->index]++;
+    begun_all++;
+    worker->held--;
+    free(run);
+}
+
+void hf_run_cancel(hf_worker *worker, hf_run *run)
+{
+    hf_run_release(worker, run);
+}
+
+void hf_run_put_back(hf_worker *worker, hf_run *run, int64_t delay_ms)
+{
+    assert_true(delay_ms > 0);
+    hf_run_release(worker, run);
+}
+
+/* ---- threads ---- */
+
+void hf_pool_push(hf_pool *threads, hf_run_list *list)
+{
+    (void)threads;
+    for (hf_run *run; (run = hf_run_pop(list)) != NULL;)
+        hf_run_push(&pool, run);
+}
+
+void hf_pool_collect(hf_pool *threads, hf_run_list *out)
+{
+    (void)threads;
+    *out = ended;
+    ended = (hf_run_list){.n = 0};
+}
+
+/* None of them was begun. */
+void hf_pool_take_back(hf_pool *threads, uint64_t claimed_before_ns, hf_run_list *out)
+{
+    (void)threads, (void)claimed_before_ns;
+    *out = pool;
+    pool = (hf_run_list){.n = 0};
+}
+
+/* ---- what is not looked at here ---- */
+
+bool hf_life_serving(const hf_worker *worker)
+{
+    return worker->phase == HF_SERVING;
+}
+
+#define NOTHING(name, ...)                                                               \
+    void name(__VA_ARGS__)                                                               \
+    {                                                                                    \
+    }
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
+NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
+NOTHING(hf_life_pause, hf_worker *worker, uint32_t ms)
+NOTHING(hf_life_turn, hf_worker *worker)
+NOTHING(hf_rest, hf_served *served, uint32_t ms)
+NOTHING(hf_rest_answered, hf_served *served)
+NOTHING(hf_rest_refused, hf_served *served, hf_err err, const char *detail)
+NOTHING(hf_clock_read, hf_worker *worker, int64_t now_ms, uint64_t sent_ns)
+NOTHING(hf_report_buried, const hf_served *served, const hf_claimed *claimed)
+NOTHING(hf_report_run, hf_worker *worker, const hf_run *run, const char *outcome)
+NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
+        const char *key, const char *text)
+NOTHING(hf_run_ask_to_stop, hf_run *run)
+NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
+NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
+NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
+
+int64_t hf_clock_now(const hf_worker *worker)
+{
+    return 1;
+}
+
+int64_t hf_clock_not_after(const hf_worker *worker)
+{
+    return 0;
+}
+
+hf_run *hf_run_shadow(const hf_run *run)
+{
+    return NULL;
+}
+
+bool hf_programs_ready(const hf_programs *programs)
+{
+    return false;
+}
+
+hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
+                         const hf_program_job *job, hf_program_done_cb done_cb, void *arg,
+                         hf_process **out)
+{
+    return HF_BUSY;
+}
+
+void hf_watchdog_add_many(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms,
+                          uint64_t sent_ns, bool renew_now, void *const *users,
+                          hf_lease **leases, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        leases[i] = (hf_lease *)users[i]; /* never looked into */
+}
+
+bool hf_lease_lost(const hf_lease *lease)
+{
+    return false;
+}
+
+uint64_t hf_lease_deadline_ns(const hf_lease *lease)
+{
+    return UINT64_MAX;
+}
+
+/* ---- what happens ---- */
+
+static void answer(int queue, size_t n)
+{
+    coming = n;
+    assert_true(slots[queue].claiming && n <= asked[queue].max);
+    answer_cb(&(hf_answer){.err = HF_OK, .detail = "", .sent_ns = hf_boot_ns()},
+              &slots[queue]);
+    hf_dispatch(&w);
+}
+
+/* So many have run, in the order in which they came. */
+static void run_some(size_t n)
+{
+    for (hf_run *run; n > 0 && (run = hf_run_pop(&pool)) != NULL; n--) {
+        run->started_ns = 1;
+        run->ended_ns = 1 + RUN_MS * HF_MS_NS;
+        atomic_store(&run->begun_ns, 1);
+        hf_run_push(&ended, run);
+    }
+    hf_dispatch_returned(&w);
+}
+
+static uint32_t under_way(int queue)
+{
+    return slots[queue].claiming ? asked[queue].max : 0;
+}
+
+static void answer_all(void)
+{
+    for (int i = 0; i < QUEUES; i++)
+        if (slots[i].claiming)
+            answer(i, asked[i].max);
+}
+
+/* All queues are busy, and every answer comes at once. */
+static void run_on(size_t n)
+{
+    memset(begun, 0, sizeof begun);
+    begun_all = 0;
+    while (begun_all < n) {
+        hf_claim_pump(&w);
+        answer_all();
+        run_some(1);
+    }
+}
+
+/* When what was under way is done, and who was owed a few jobs has had them, the shares
+ * are those of the weights. */
+static void shares_are_even_now(void)
+{
+    answer_all();
+    run_some(w.held);
+    run_on(30);
+    run_on(100);
+    assert_in_range(begun[A], 57, 63);
+    assert_in_range(begun[B], 27, 33);
+    assert_in_range(begun[C], 8, 12);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    static const uint32_t weights[QUEUES] = {6, 3, 1};
+    memset(&w, 0, sizeof w);
+    memset(slots, 0, sizeof slots);
+    memset(begun, 0, sizeof begun);
+    memset(released, 0, sizeof released);
+    begun_all = 0;
+    w.opts.concurrency = SLOTS;
+    w.opts.lease_ms = 10000;
+    w.phase = HF_SERVING;
+    for (int i = 0; i < QUEUES; i++) {
+        slots[i] = (hf_served){
+            .worker = &w, .index = (size_t)i, .weight = weights[i], .hot = true};
+        w.served[w.n_served++] = &slots[i];
+    }
+    pthread_mutex_init(&w.stop_lock, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    for (hf_run *run; (run = hf_run_pop(&pool)) != NULL;)
+        free(run);
+    pthread_mutex_destroy(&w.stop_lock);
+    return 0;
+}
+
+/* ---- tests ---- */
+
+static void slots_are_asked_for_by_weight(void **state)
+{
+    (void)state;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A), 6);
+    assert_int_equal(under_way(B), 3);
+    assert_int_equal(under_way(C), 1);
+    answer_all();
+    shares_are_even_now();
+}
+
+/* The answer for `c` is always quick. Of what becomes free it gets two jobs more than its
+ * share, then it waits. */
+static void a_share_is_kept_while_its_claim_is_under_way(void **state)
+{
+    (void)state;
+    hf_claim_pump(&w);
+    for (int i = 0; i < 100; i++) {
+        if (slots[C].claiming)
+            answer(C, asked[C].max);
+        run_some(1);
+        hf_claim_pump(&w);
+    }
+    assert_in_range(begun[C], 1, 4);
+    shares_are_even_now();
+}
+
+static void shares_hold_in_whatever_order_answers_come(void **state)
+{
+    (void)state;
+    hf_rng rng;
+    const char *given = getenv("HF_SEED");
+    if (given != NULL)
+        rng.state = strtoull(given, NULL, 10);
+    else
+        assert_int_equal(hf_random_bytes(&rng.state, sizeof rng.state), HF_OK);
+    print_message("HF_SEED=%" PRIu64 "\n", rng.state);
+    while (begun_all < 6000) {
+        hf_claim_pump(&w);
+        int queue = (int)(hf_rng_next(&rng) % QUEUES);
+        if (slots[queue].claiming && hf_rng_unit(&rng) < (queue == C ? 0.9 : 0.2))
+            answer(queue, asked[queue].max);
+        run_some((size_t)(hf_rng_next(&rng) % 4));
+    }
+    print_message("%zu : %zu : %zu\n", begun[A], begun[B], begun[C]);
+    assert_in_range(begun[A], 3600 - 60, 3600 + 60);
+    assert_in_range(begun[B], 1800 - 60, 1800 + 60);
+    assert_in_range(begun[C], 600 - 30, 600 + 30);
+}
+
+/* It has more, but gives three at a time, as a queue with a limit. It is asked the more
+ * often: what counts is what came. */
+static void what_did_not_come_costs_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        hf_claim_pump(&w);
+        if (slots[A].claiming)
+            answer(A, asked[A].max < 3 ? asked[A].max : 3);
+        answer_all();
+        run_some(w.held);
+    }
+    print_message("%zu : %zu : %zu\n", begun[A], begun[B], begun[C]);
+    assert_in_range(begun[A] * 100 / begun_all, 57, 63);
+    shares_are_even_now();
+}
+
+static void a_queue_that_had_nothing_has_saved_nothing(void **state)
+{
+    (void)state;
+    slots[A].hot = false;
+    run_on(200);
+    assert_int_equal(begun[A], 0);
+    assert_in_range(begun[B], 145, 155);
+    slots[A].hot = true;
+    shares_are_even_now();
+}
+
+static void take_back(const hf_served *served)
+{
+    hf_run_list others = {.n = 0};
+    for (hf_run *run = pool.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (run->served != served) {
+            take(&pool, run);
+            hf_run_push(&others, run);
+        }
+    }
+    hf_dispatch_tick(&w);
+    assert_int_equal(pool.n, 0);
+    pool = others;
+}
+
+/* Every second time no thread comes in time to what was claimed of one queue. It is
+ * asked for the more: what counts is what ran. */
+static void what_was_not_started_costs_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        w.mean_run_ns = RUN_MS * 1e6;
+        hf_claim_pump(&w);
+        answer_all();
+        if (i % 2 == 0)
+            take_back(&slots[A]);
+        run_some(w.held);
+    }
+    print_message("%zu : %zu : %zu, and %zu put back\n", begun[A], begun[B], begun[C],
+                  released[A]);
+    assert_true(released[A] > 500);
+    assert_in_range(begun[A] * 100 / begun_all, 57, 63);
+    shares_are_even_now();
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+    const struct CMUnitTest tests[] = {
+        CASE(slots_are_asked_for_by_weight),
+        CASE(a_share_is_kept_while_its_claim_is_under_way),
+        CASE(shares_hold_in_whatever_order_answers_come),
+        CASE(what_did_not_come_costs_nothing),
+        CASE(a_queue_that_had_nothing_has_saved_nothing),
+        CASE(what_was_not_started_costs_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
