@@ -126,7 +126,7 @@ static void take_queues(hf_worker *w, const hf_plan *plan)
     for (size_t i = 0; i < plan->n_queues; i++)
         list[i] = hf_served_put(w, &plan->queues[i]);
     hf_served_order(w, list, plan->n_queues);
-    w->wait_stale = w->blocked && !same;
+    w->wait_stale = w->blocked && (w->wait_stale || !same);
 }
 
 /* The table is read by other threads, under plan_lock, and changed here alone. */

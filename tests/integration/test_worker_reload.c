@@ -131,6 +131,23 @@ static void a_new_queue_is_claimed_at_once_and_heard_of_later(void **state)
     assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:queues new"), 1);
 }
 
+/* While its blocking call cannot be ended, another reload must not hide the first one's
+ * queue. */
+static void a_new_queue_is_heard_of_though_a_reload_follows(void **state)
+{
+    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new"}};
+    (void)state;
+    start(NULL, 0);
+    hf_fixture_command(&queue.redis, "ACL SETUSER default -client|unblock");
+    reload_queues(both, 2);
+    reload_queues(both, 2);
+    hf_fixture_command(&queue.redis, "ACL SETUSER default +client|unblock");
+    put_on("new", "n1", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+    put_on("new", "n2", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
+}
+
 /* Nobody else would come at its time. */
 static void the_baton_of_a_removed_queue_is_given_back(void **state)
 {
@@ -652,6 +669,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(a_new_queue_is_claimed_at_once_and_heard_of_later),
+        CASE(a_new_queue_is_heard_of_though_a_reload_follows),
         CASE(the_baton_of_a_removed_queue_is_given_back),
         CASE(a_removed_queue_finishes_what_runs_and_starts_nothing),
         CASE(what_was_claimed_ahead_goes_back_with_its_queue),
