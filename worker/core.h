@@ -107,6 +107,7 @@ struct hf_served {
     bool leaving; /* a reload took it out: claimed no more, freed when nothing refers to
                      it */
     bool owes;    /* it is leaving, and this worker may have its baton */
+    bool giving;  /* that baton is being given back */
     size_t runs;  /* jobs that are held */
     uint32_t weight;
     hf_worker_queue limits; /* name is not used */

@@ -29,10 +29,8 @@ static bool is_referred_to(const hf_worker *w, const hf_served *served)
     for (size_t i = 0; w->blocked && i < w->n_waiting_on; i++)
         if (w->waiting_on[i] == served)
             return true;
-    if (w->checking && w->check_gives)
-        return true; /* it may have to be sent again */
     return served->runs > 0 || served->claiming || served->peeking || served->unsure ||
-           served->telling > 0 || served->owes;
+           served->telling > 0 || served->owes || served->giving;
 }
 
 /* Numbers of claims rise for each queue of this worker, also of one that comes back. */
@@ -79,7 +77,7 @@ static hf_served *take_slot(hf_worker *w)
 /* It may still have a claim under way, jobs that run and a baton to give back. */
 static void come_back(hf_served *served)
 {
-    served->leaving = served->owes = served->looked = served->told = false;
+    served->leaving = served->owes = served->told = false;
     served->hot = served->baton = true;
     served->again = served->claiming;
     served->credit = 0;
@@ -87,10 +85,11 @@ static void come_back(hf_served *served)
 }
 
 /* The last of what refers to it ends elsewhere. What it had of batons somebody else shall
- * have. */
+ * have; one that was never claimed from had none, and Redis may not know of it. */
 void hf_served_leave(hf_served *served)
 {
-    served->leaving = served->owes = true;
+    served->leaving = true;
+    served->owes = served->looked;
     served->hot = served->again = served->baton = false;
     served->timer_ms = served->due_ms = 0;
     served->asked = 0;

@@ -55,12 +55,23 @@ static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_M
     return w->n_waiting_on;
 }
 
-/* Batons of queues that are served no more: this worker may have had one. */
-static void owe(const hf_worker *w, bool owes)
+/* Batons of queues that are served no more: from now on what comes meanwhile is given
+ * back by the next check. */
+static void give(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_slots; i++)
-        if (w->slots[i].leaving)
-            w->slots[i].owes = owes;
+    for (size_t i = 0; i < w->n_slots; i++) {
+        w->slots[i].giving = w->slots[i].leaving && w->slots[i].owes;
+        w->slots[i].owes = false;
+    }
+}
+
+static void given(const hf_worker *w, bool failed)
+{
+    for (size_t i = 0; i < w->n_slots; i++) {
+        hf_served *served = &w->slots[i];
+        served->owes = served->owes || (failed && served->giving && served->leaving);
+        served->giving = false;
+    }
 }
 
 /* ---- timers of batons ---- */
@@ -132,11 +143,10 @@ static void on_checked(const hf_answer *answer, void *arg)
     hf_checked checked;
     hf_err err = hf_checked_read(answer, &checked);
     w->checking = false;
+    given(w, err != HF_OK);
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
-        if (w->check_gives)
-            owe(w, true);
         w->give_back = w->give_back || w->check_gives;
         if (err != HF_UNSURE && err != HF_NOSCRIPT)
             hf_life_refused(w, err, answer->detail);
@@ -165,7 +175,7 @@ static void send_check(hf_worker *w, bool give_back)
     w->checked_ns = hf_boot_ns();
     w->check_gives = w->give_back;
     if (w->give_back)
-        owe(w, false); /* from now on: what comes meanwhile is given back by the next */
+        give(w);
     w->give_back = false;
     /* A little less than a wait, so that each wait that ends without a baton checks. */
     w->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS * 3 / 4;

@@ -549,6 +549,27 @@ static void a_reload_may_come_while_redis_is_away(void **state)
     EVENTUALLY(5000, atomic_load(&worker.returned) == 1);
 }
 
+static void a_queue_that_goes_before_redis_knew_of_it_leaves_nothing(void **state)
+{
+    static const hf_worker_queue q[] = {{.name = "q"}},
+                                 both[] = {{.name = "q"}, {.name = "brief"}};
+    (void)state;
+    start(NULL, 0);
+    hf_fixture_kill(&queue.redis, SIGKILL);
+    EVENTUALLY(3000, said("Redis is away") > 0);
+    reload_queues(both, 2);
+    reload_queues(q, 1);
+    hf_fixture_restart(&queue.redis);
+    EVENTUALLY(5000, said("Redis is back") == 1);
+    (void)hf_rig_check(&queue, "probe", false);
+    hf_rig_ready(&queue);
+    put_on("q", "a", "ok", 0);
+    EVENTUALLY(5000, atomic_load(&worker.returned) == 1);
+    EVENTUALLY(3000, blocked(1));
+    assert_int_equal(hf_fixture_number(&queue.redis, "EXISTS hf:{brief}:workers"), 0);
+    assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:queues brief"), 0);
+}
+
 /* A claim that was executed, and whose answer never came, has locked jobs of a queue that
  * is served no more: they go back all the same. */
 static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
@@ -688,6 +709,7 @@ int main(void)
         CASE(a_reload_while_stopping_is_ignored),
         CASE(a_reload_may_come_before_the_worker_runs),
         CASE(a_reload_may_come_while_redis_is_away),
+        CASE(a_queue_that_goes_before_redis_knew_of_it_leaves_nothing),
         CASE(an_unanswered_claim_of_a_removed_queue_is_undone),
         CASE(queues_that_come_and_go_at_random_lose_nothing),
         CASE(a_quiet_worker_stays_quiet),
