@@ -144,11 +144,11 @@ local function read_meta()
   }
 end
 
--- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that
--- no second sees much more than its rate.
+-- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that no
+-- second sees much more than its rate; and it is full when the clock was set back, by over 1 s.
 local function tokens(m)
-  local burst, passed = math.max(1, floor(m.rate / 10)), math.max(0, now - m.tokens_at)
-  return math.min(burst, (m.tokens or burst) + passed * m.rate / m.per)
+  local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at
+  return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per)
 end
 
 -- When the rate lets the next job start; 0: now.

@@ -420,6 +420,18 @@ static void a_rate_is_kept(void **state)
     assert_true(rig.now_ms - from >= 295); /* three more tokens at 100 ms each */
 }
 
+/* Redis's clock was set back by an hour since the last job started. */
+static void a_rate_outlives_a_clock_that_is_set_back(void **state)
+{
+    (void)state;
+    assert_int_equal(file_limits(0, 10, 1000), HF_OK);
+    enqueue_five();
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    hf_fixture_command(&rig.redis, "HINCRBY hf:{q}:meta tokens_at 3600000");
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+}
+
 static void a_paused_queue_gives_and_takes_over_nothing(void **state)
 {
     (void)state;
@@ -551,6 +563,7 @@ int main(void)
         TEST(of_a_limited_queue_nobody_claims_ahead),
         TEST(a_takeover_is_free_under_max_running),
         TEST(a_rate_is_kept),
+        TEST(a_rate_outlives_a_clock_that_is_set_back),
         TEST(a_paused_queue_gives_and_takes_over_nothing),
         TEST(an_order_stays_until_the_file_says_something_else),
         TEST(a_heartbeat_is_written_and_taken_away),
