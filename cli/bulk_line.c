@@ -227,6 +227,10 @@ static hf_err not_json(reader *r, const json_error_t *error)
         return HF_NOMEM;
     if (code == json_error_duplicate_key)
         return fail(r, HF_INVALID, "expected each key once, found a %s", error->text);
+    if (code == json_error_invalid_utf8)
+        return fail(r, HF_INVALID,
+                    "expected a JSON object in UTF-8, found other bytes (%s)",
+                    error->text);
     return fail(r, HF_INVALID,
                 "expected a JSON object, found broken JSON in column %d (%s)",
                 error->column, error->text);

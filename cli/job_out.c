@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/text.h"
@@ -98,6 +99,22 @@ void hf_job_table(hf_table *table, bool dead)
     hf_table_init(table, dead ? died : any, HF_COUNT(any));
 }
 
+/* The part of an error that fits into a row: its beginning; of a trace of Python, whose
+ * beginning is the same for all, its last line, which says what it was. */
+static const char *gist_of(const char *error)
+{
+    const char *trace = strstr(error, "Traceback (most recent call last):");
+    const char *gist = trace;
+    if (trace == NULL)
+        return error;
+    for (const char *at = trace; (at = strchr(at, '\n')) != NULL;) {
+        at++;
+        if (*at != '\0' && *at != ' ' && *at != '\n')
+            gist = at;
+    }
+    return gist == trace ? error : gist;
+}
+
 void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
 {
     char when[HF_WHEN_SIZE];
@@ -107,7 +124,7 @@ void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
     hf_table_text(table, hf_job_state_name(job->state));
     hf_table_number(table, job->attempts);
     hf_table_text(table, when);
-    hf_table_text(table, job->error);
+    hf_table_text(table, gist_of(job->error));
 }
 
 void hf_job_tell_more(const char *queue, const char *state, size_t n, const char *last)

@@ -43,13 +43,24 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
     return row[b_len];
 }
 
+/* As near as the best so far, but longer the same from the start. */
+static bool begins_better(const char *word, const char *name, const char *best)
+{
+    size_t i = 0;
+    while (best != NULL && word[i] != '\0' && word[i] == name[i] && word[i] == best[i])
+        i++;
+    return best != NULL && word[i] != '\0' && word[i] == name[i];
+}
+
 const char *hf_near_command(const hf_command *commands, const char *word)
 {
     const char *best = NULL;
     size_t best_distance = limit(strlen(word));
     for (; commands->name != NULL; commands++) {
         size_t d = distance(word, strlen(word), commands->name, strlen(commands->name));
-        if (!commands->hidden && d < best_distance) {
+        if (!commands->hidden &&
+            (d < best_distance ||
+             (d == best_distance && begins_better(word, commands->name, best)))) {
             best = commands->name;
             best_distance = d;
         }

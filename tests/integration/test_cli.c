@@ -92,6 +92,7 @@ static const bad bad_inputs[] = {
      "holdfast: expected a command, found 'enqeue' (did you mean 'enqueue'?)"},
     {"enqueue t --soon", NULL, 64,
      "holdfast: expected an option of 'enqueue', found '--soon'"},
+    {"queue limt q", NULL, 64, "found 'queue limt' (did you mean 'queue limit'?)"},
     {"enqueue t --wiat", NULL, 64, "found '--wiat' (did you mean '--wait'?)"},
     {"enqueue", NULL, 64,
      "holdfast: enqueue: expected TYPE or --bulk FILE, found neither"},

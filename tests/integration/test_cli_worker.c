@@ -65,6 +65,25 @@ static void end_by(int signal, int code)
     assert_int_equal(worker.status, code);
 }
 
+static void a_row_of_a_list_tells_what_a_trace_was_of(void **state)
+{
+    (void)state;
+    hf_cli_rig_put(&rig, "trace.sh",
+                   "echo 'about to start' >&2\n"
+                   "echo 'Traceback (most recent call last):' >&2\n"
+                   "echo '  File \"send.py\", line 3, in <module>' >&2\n"
+                   "echo 'ValueError: no such street' >&2\n"
+                   "exit 65\n");
+    hf_cli_rig_put(&rig, "w.yaml", "handlers: [{type: trace, exec: [sh, trace.sh]}]\n");
+    begin("worker @ -c w.yaml");
+    assert_int_equal(run("enqueue trace @ --id t1 --wait"), 1);
+    assert_int_equal(run("dead list @"), 0);
+    assert_non_null(strstr(rig.out, "ago  ValueError: no such street\n"));
+    assert_int_equal(run("job show t1 @"), 0);
+    assert_non_null(strstr(rig.out, "error     about to start\n"
+                                    "          Traceback (most recent call last):\n"));
+}
+
 static void whoever_waits_learns_whether_the_job_is_done_or_dead(void **state)
 {
     (void)state;
@@ -212,6 +231,7 @@ static void queues_on_the_command_line_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_row_of_a_list_tells_what_a_trace_was_of),
         TEST(whoever_waits_learns_whether_the_job_is_done_or_dead),
         TEST(a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped),
         TEST(a_second_int_ends_the_waiting),

@@ -102,7 +102,7 @@ static void a_bad_line_is_refused_with_what_was_expected(void **state)
     static const char *const cases[][2] = {
         {"{\"type\":\"t\"", "expected a JSON object, found broken JSON"},
         {"{\"type\":\"t\"} x", "expected a JSON object, found broken JSON"},
-        {"{\"type\":\"\xFF\"}", "expected a JSON object, found broken JSON"},
+        {"{\"type\":\"\xFF\"}", "expected a JSON object in UTF-8, found other bytes"},
         {"[1]", "expected a JSON object, found a list"},
         {"\"t\"", "expected a JSON object, found a single value"},
         {"{}", "expected 'type', found none"},
