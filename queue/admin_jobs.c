@@ -200,6 +200,7 @@ hf_err hf_admin_in_queue(hf_admin *admin, const char *name, const char *id,
 /* ---- a page ---- */
 
 typedef struct page {
+    hf_admin *admin;
     const hf_queue *queue;
     hf_job_state state;
     size_t left; /* jobs that are still wanted */
@@ -220,6 +221,10 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
         return err;
     if (p->state != HF_STATE_RUNNING && p->state != HF_STATE_DEAD)
         info->state = waiting_state(info, now_ms);
+    memcpy(p->admin->listed, info->id, sizeof p->admin->listed);
+    memcpy(p->admin->listed_queue, info->queue, sizeof p->admin->listed_queue);
+    p->admin->listed_state = p->state;
+    p->admin->listed_ms = info->due_ms;
     p->cb(info, p->arg);
     return HF_OK;
 }
@@ -239,13 +244,20 @@ static hf_err read_page(const hf_answer *answer, void *out)
 static hf_err ask_page(hf_admin *admin, page *p, const char *after)
 {
     hf_args args;
-    if (!hf_args_init(&args, 3, 1))
+    bool known = after[0] != '\0' && strcmp(after, admin->listed) == 0 &&
+                 p->state == admin->listed_state &&
+                 strcmp(p->queue->name, admin->listed_queue) == 0;
+    if (!hf_args_init(&args, 4, 2))
         return HF_NOMEM;
     /* Those that failed before may be few among many that wait. */
     bool sparse = p->state == HF_STATE_RETRY;
     hf_args_text(&args, state_names[p->state]);
     hf_args_text(&args, after);
     hf_args_int(&args, sparse || p->left > SLICE ? SLICE : (int64_t)p->left);
+    if (known) /* it may be elsewhere by now */
+        hf_args_int(&args, admin->listed_ms);
+    else
+        hf_args_text(&args, "");
     const hf_ask ask = {.script = &hf_lua_queue_list,
                         .queue = p->queue,
                         .args = &args,
@@ -261,7 +273,8 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
 {
     hf_queue queue;
     hf_job_info info;
-    page p = {.queue = &queue,
+    page p = {.admin = admin,
+              .queue = &queue,
               .state = state,
               .left = limit,
               .cb = cb,

@@ -21,8 +21,12 @@ struct hf_admin {
     uint32_t deadline_ms;
     char ns[HF_ID_SIZE];
     char detail[HF_DETAIL_SIZE];
-    char rest[HF_ID_SIZE]; /* of the last list; "": it came to its end, or has enough */
-    bool closed;           /* the client's close has ended */
+    char rest[HF_ID_SIZE];   /* of the last list; "": it came to its end, or has enough */
+    char listed[HF_ID_SIZE]; /* the last job that a list told, */
+    int64_t listed_ms;       /* its score then, */
+    char listed_queue[HF_ID_SIZE];
+    hf_job_state listed_state; /* and in which list */
+    bool closed;               /* the client's close has ended */
 };
 
 typedef struct hf_ask {

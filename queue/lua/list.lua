@@ -4,14 +4,44 @@
 --  ARGV[1]  state       ready, delayed, retry, running or dead
 --  ARGV[2]  after       '' : from the start; else the id after whose place the page begins
 --  ARGV[3]  limit       jobs, 1..1000; fewer where records are large
+--  ARGV[4]  score       that `after` had when it was read: the page begins behind that place,
+--           whatever has become of it; '' : not known
 --  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes}, ...}
---           | {GONE, now} (`after` is not in that set). next: the last id that was looked at,
+--           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that was looked at,
 --           '' at the end of the set: of `retry` a page may have few jobs, or none, before it.
 --           line is the record's first line with its newline, '' if it has none.
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
 local first = 0
-if ARGV[2] ~= '' then
+
+-- As Redis orders ids; Lua's own order depends on the locale.
+local function is_before(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return #a < #b
+end
+
+-- The first place behind an id of that score, whether it is there or not.
+local function behind(id, score)
+  local low, high = call('ZCOUNT', set, '-inf', '(' .. score), call('ZCOUNT', set, '-inf', score)
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if is_before(id, call('ZRANGE', set, middle, middle)[1]) then
+      high = middle
+    else
+      low = middle + 1
+    end
+  end
+  return low
+end
+
+if ARGV[2] ~= '' and ARGV[4] ~= '' then
+  first = behind(ARGV[2], ARGV[4])
+elseif ARGV[2] ~= '' then
   local rank = call('ZRANK', set, ARGV[2])
   if not rank then
     return { GONE, now }
