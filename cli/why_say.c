@@ -10,7 +10,13 @@
 #include "cli/holder.h"
 #include "cli/out.h"
 
-enum { WORD_WIDTH = 20, ERROR_SIZE = 161, LIST_SIZE = 1024, US_OF_MS = 1000 };
+enum {
+    WORD_WIDTH = 20,
+    ERROR_SIZE = 161,
+    LIST_SIZE = 1024,
+    US_OF_MS = 1000,
+    SOON_MS = 2000
+};
 
 /* ---- pieces of sentences ---- */
 
@@ -159,6 +165,20 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
                why->job.type, why->workers, s, queue);
 }
 
+/* A worker that was killed counts as alive until its heartbeat is over. */
+static void say_none(const hf_why_say *t)
+{
+    char due[HF_WHEN_SIZE];
+    const hf_job_why *why = t->why;
+    hf_out_when(why->job.due_ms, why->now_ms, due);
+    if (why->now_ms - why->job.due_ms < SOON_MS)
+        puts("nothing keeps it: it starts at any moment");
+    else
+        printf("nothing keeps it, but it was due %s: whoever takes it may be "
+               "gone; 'holdfast workers' shows when each was heard of\n",
+               due);
+}
+
 static void say_rest(const hf_why_say *t, hf_reason reason)
 {
     char moment[HF_MOMENT_SIZE];
@@ -190,7 +210,7 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
                why->job.crashes);
         break;
     default:
-        puts("nothing keeps it: it starts at any moment");
+        say_none(t);
     }
 }
 

@@ -175,6 +175,16 @@ static void why_says_what_keeps_a_job_that_waits(void **state)
     assert_why("a", "paused");
 }
 
+/* It is due for long, and who should take it is only a heartbeat. */
+static bool tells_of_workers_that_may_be_gone(const char *id)
+{
+    char line[64];
+    snprintf(line, sizeof line, "job why %s @", id);
+    run(line, 0);
+    return strstr(rig.out, "nothing keeps it, but it was due ") != NULL &&
+           strstr(rig.out, " ago: whoever takes it may be gone; ") != NULL;
+}
+
 static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
 {
     (void)state;
@@ -186,6 +196,7 @@ static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
     run("enqueue a @ --id a -q mail", 0);
     assert_why("a", "none");
     hf_try_has(rig.out, "none                nothing keeps it");
+    EVENTUALLY(10000, tells_of_workers_that_may_be_gone("a"));
     forge(WEB1, 30000,
           "\"state\":\"serving\",\"concurrency\":4,\"running\":4,\"queues\":[\"mail\"],"
           "\"types\":[\"*\"]");
