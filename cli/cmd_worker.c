@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,6 +78,13 @@ static void take_log(runner *r, const hf_config *config)
     hf_log_reload(&r->log, config);
 }
 
+/* What is no file can make its reader wait, and then no signal would be heard. */
+static bool is_file(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) != 0 || S_ISREG(found.st_mode);
+}
+
 /* False: nothing will change. */
 static bool reload(runner *r)
 {
@@ -86,6 +94,12 @@ static bool reload(runner *r)
     if (file == NULL) {
         hf_log_write(HF_LOG_WARN, "there is no configuration file to read again", NULL, 0,
                      &r->log);
+        return false;
+    }
+    if (!is_file(file)) {
+        snprintf(detail, sizeof detail, "%.200s: expected a file, found something else",
+                 file);
+        say_error(r, detail);
         return false;
     }
     if (hf_config_load(&config, file, detail) != HF_OK) {
@@ -118,8 +132,8 @@ static int next_signal(runner *r)
 static void on_signal(runner *r, int number)
 {
     if (number == SIGTERM || number == SIGINT) {
-        hf_service_stopping(&r->service);
         hf_worker_stop(r->worker);
+        hf_service_stopping(&r->service);
     } else if (number == SIGTSTP) {
         r->service.quiet = true;
         hf_worker_quiet(r->worker);
@@ -129,8 +143,8 @@ static void on_signal(runner *r, int number)
         hf_worker_resume(r->worker);
     } else if (number == SIGHUP) {
         hf_service_reloading(&r->service);
-        if (!reload(r))
-            hf_service_reloaded(&r->service);
+        if (reload(r))
+            hf_service_reload_asked(&r->service);
     }
 }
 

@@ -1,6 +1,7 @@
 /* notify.c - see notify.h. */
 #include "cli/notify.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -60,16 +61,18 @@ void hf_notify_close(hf_notify *n)
     n->fd = -1;
 }
 
-void hf_notify_send(const hf_notify *n, const char *format, ...)
+bool hf_notify_send(const hf_notify *n, const char *format, ...)
 {
     char text[TEXT_MAX];
     va_list args;
     if (n->fd < 0)
-        return;
+        return true;
     va_start(args, format);
     int len = vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    if (len > 0 && (size_t)len < sizeof text)
-        (void)sendto(n->fd, text, (size_t)len, MSG_NOSIGNAL,
-                     (const struct sockaddr *)&n->to, n->to_len);
+    if (len <= 0 || (size_t)len >= sizeof text)
+        return true;
+    return sendto(n->fd, text, (size_t)len, MSG_NOSIGNAL, (const struct sockaddr *)&n->to,
+                  n->to_len) >= 0 ||
+           (errno != EAGAIN && errno != EWOULDBLOCK);
 }

@@ -21,8 +21,9 @@ typedef struct hf_notify {
 bool hf_notify_open(hf_notify *notify);
 void hf_notify_close(hf_notify *notify);
 
-/* Lines as "READY=1\nSTATUS=serving". What cannot be sent within a second is left out. */
-void hf_notify_send(const hf_notify *notify, const char *format, ...)
+/* Lines as "READY=1\nSTATUS=serving". False: there was no room for it within a second,
+ * and it is left out. */
+bool hf_notify_send(const hf_notify *notify, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif

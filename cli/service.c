@@ -66,7 +66,7 @@ static void tell_status(hf_service *s)
     if (strcmp(status, s->status) == 0)
         return;
     memcpy(s->status, status, sizeof status);
-    hf_notify_send(&s->notify, "STATUS=%s", status);
+    (void)hf_notify_send(&s->notify, "STATUS=%s", status);
 }
 
 /* Only what rose since it was told last counts. */
@@ -76,7 +76,19 @@ static void tell_watchdog(hf_service *s)
     if (s->notify.watchdog_ms == 0 || pulse == s->pulse)
         return;
     s->pulse = pulse;
-    hf_notify_send(&s->notify, "WATCHDOG=1");
+    (void)hf_notify_send(&s->notify, "WATCHDOG=1");
+}
+
+/* Again until it could be sent: systemd waits for it. */
+static void tell_ready(hf_service *s)
+{
+    bool reloaded = s->reloading && hf_worker_reloads(s->worker) >= s->reloads;
+    bool due = s->ready ? reloaded : hf_worker_pulse(s->worker) > 0;
+    if (!due || s->stopping || !hf_notify_send(&s->notify, "READY=1"))
+        return;
+    s->ready = true;
+    s->reloading = s->reloading && !reloaded;
+    tell_status(s);
 }
 
 void hf_service_tick(hf_service *s)
@@ -84,13 +96,7 @@ void hf_service_tick(hf_service *s)
     uint64_t now = hf_boot_ns();
     if (s->notify.fd < 0)
         return;
-    if (!s->ready && !s->stopping && hf_worker_pulse(s->worker) > 0) {
-        s->ready = true;
-        hf_notify_send(&s->notify, "READY=1");
-        tell_status(s);
-    }
-    if (s->reloading && hf_worker_reloads(s->worker) >= s->reloads)
-        hf_service_reloaded(s);
+    tell_ready(s);
     if (!s->ready || now < s->next_ns)
         return;
     s->next_ns = now + (uint64_t)interval_ms(s) * HF_MS_NS;
@@ -101,7 +107,7 @@ void hf_service_tick(hf_service *s)
 void hf_service_stopping(hf_service *s)
 {
     s->stopping = true;
-    hf_notify_send(&s->notify, "STOPPING=1");
+    (void)hf_notify_send(&s->notify, "STOPPING=1");
     tell_status(s);
 }
 
@@ -112,17 +118,12 @@ void hf_service_reloading(hf_service *s)
     if (s->notify.fd < 0)
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    s->reloads = hf_worker_reloads(s->worker) + 1;
     s->reloading = true;
-    hf_notify_send(&s->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-                   (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    (void)hf_notify_send(&s->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+                         (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }
 
-void hf_service_reloaded(hf_service *s)
+void hf_service_reload_asked(hf_service *s)
 {
-    if (!s->reloading)
-        return;
-    s->reloading = false;
-    if (s->ready)
-        hf_notify_send(&s->notify, "READY=1");
+    s->reloads++;
 }

@@ -15,7 +15,7 @@ typedef struct hf_service {
     hf_worker *worker; /* borrowed */
     uint32_t slots;
     bool ready, quiet, stopping, reloading;
-    uint64_t reloads; /* how many will have come to their end when this one has */
+    uint64_t reloads; /* how many were asked for: so many come to their end */
     uint64_t pulse;   /* as it was told last */
     uint64_t next_ns; /* when it is looked at again */
     char status[96];  /* as it was told last */
@@ -29,8 +29,8 @@ int64_t hf_service_wait_ms(const hf_service *s);
 void hf_service_tick(hf_service *s);
 
 void hf_service_stopping(hf_service *s);
-void hf_service_reloading(
-    hf_service *s); /* before hf_worker_reload(): it ends by itself */
-void hf_service_reloaded(hf_service *s); /* nothing will change */
+/* Before the file is read. It ends when each reload that was asked for has. */
+void hf_service_reloading(hf_service *s);
+void hf_service_reload_asked(hf_service *s); /* hf_worker_reload() took it */
 
 #endif

@@ -22,7 +22,7 @@ static hf_err read_file(const char *path, hf_buf *out)
         return HF_SYSTEM;
     char chunk[8192];
     size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, file)) > 0)
+    while (hf_buf_err(out) == HF_OK && (n = fread(chunk, 1, sizeof chunk, file)) > 0)
         hf_buf_add(out, chunk, n);
     int error = ferror(file) ? errno : 0;
     (void)fclose(file); /* it was only read */

@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cli/service.h"
 #include "tests/support/cli_rig.h"
 #include "tests/support/eventually.h"
+#include "tests/support/worker_rig.h"
 
 enum { TEXT = 1 << 14, WATCHDOG_MS = 900 };
 
@@ -212,6 +215,76 @@ static void a_reload_begins_and_ends(void **state)
     assert_true(logged("nothing was changed"));
 }
 
+/* Nobody reads for more than the second that a datagram may take. */
+static void that_it_is_ready_is_told_as_soon_as_there_is_room(void **state)
+{
+    char path[HF_CLI_PATH];
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    (void)state;
+    hf_cli_rig_path(&rig, "notify", path);
+    (void)unlink(path);
+    listen_at(path);
+    memcpy(at.sun_path, path, strlen(path) + 1);
+    int filler = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    while (sendto(filler, "x", 1, 0, (struct sockaddr *)&at, sizeof at) == 1)
+        ;
+    close(filler);
+    begin(path, 0, NULL);
+    EVENTUALLY(10000, logged("serving"));
+    hf_test_pause_ms(1500);
+    EVENTUALLY(5000, heard("READY=1\n"));
+}
+
+/* While it is held up by a first reload it is not done with the second. */
+static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
+{
+    char path[HF_CLI_PATH];
+    hf_worker_rig held = {.worker = NULL};
+    hf_worker_opts opts = {.concurrency = 1};
+    hf_service service;
+    (void)state;
+    hf_cli_rig_path(&rig, "notify", path);
+    (void)unlink(path);
+    listen_at(path);
+    hf_worker_rig_start(&held, rig.redis.url, &opts, 0);
+    setenv("NOTIFY_SOCKET", path, 1);
+    hf_service_open(&service, held.worker, NULL, 1);
+    EVENTUALLY(5000, (hf_service_tick(&service), heard("READY=1\n")));
+    atomic_store(&held.hold_loop, true);
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue t ok @ -q q", NULL, NULL), 0);
+    EVENTUALLY(5000, atomic_load(&held.loop_held));
+    hf_worker_rig_fill(&held, rig.redis.url, &opts);
+    for (int i = 0; i < 2; i++) {
+        hf_service_reloading(&service);
+        assert_int_equal(hf_worker_reload(held.worker, &opts, NULL, 0, NULL), HF_OK);
+        hf_service_reload_asked(&service);
+        hf_service_tick(&service);
+    }
+    ALWAYS(50, (hf_service_tick(&service), count("READY=1\n")) == 1);
+    atomic_store(&held.hold_loop, false);
+    EVENTUALLY(5000, (hf_service_tick(&service), count("READY=1\n")) == 2);
+    hf_service_close(&service);
+    hf_worker_rig_end(&held);
+}
+
+/* It could keep whoever reads it waiting, and then no signal would be heard. */
+static void a_pipe_in_the_place_of_the_file_is_not_read(void **state)
+{
+    char path[HF_CLI_PATH];
+    (void)state;
+    begin_at_path(0);
+    EVENTUALLY(10000, heard("READY=1\n"));
+    hf_cli_rig_path(&rig, "w.yaml", path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(5000, logged("expected a file, found something else"));
+    EVENTUALLY(5000, count("READY=1\n") == 2);
+    hf_proc_signal(&worker, SIGTERM);
+    assert_true(hf_proc_wait(&worker, 5000));
+    assert_int_equal(unlink(path), 0);
+}
+
 static void programs_know_nothing_of_it(void **state)
 {
     (void)state;
@@ -242,6 +315,9 @@ int main(void)
         TEST(an_idle_worker_is_alive_while_redis_answers),
         TEST(the_watchdog_of_another_process_is_not_ours),
         TEST(a_reload_begins_and_ends),
+        TEST(that_it_is_ready_is_told_as_soon_as_there_is_room),
+        TEST(it_is_ready_again_when_the_last_reload_was_taken),
+        TEST(a_pipe_in_the_place_of_the_file_is_not_read),
         TEST(programs_know_nothing_of_it),
         TEST(a_socket_that_cannot_be_used_is_said),
     };

@@ -268,6 +268,9 @@ static void a_missing_file_a_directory_and_a_huge_file_are_told(void **state)
     snprintf(wanted, sizeof wanted,
              "%s:1:1: expected a file of at most 1MiB, found a larger one", path);
     assert_string_equal(detail, wanted);
+    assert_int_equal(hf_config_load(&config, "/dev/zero", detail), HF_CONFIG);
+    assert_string_equal(
+        detail, "/dev/zero:1:1: expected a file of at most 1MiB, found a larger one");
     assert_null(config);
     hf_tempdir_remove(dir);
 }
