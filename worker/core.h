@@ -235,9 +235,10 @@ struct hf_worker {
     hf_plan *next_plan;        /* to be taken by the loop; owned */
     _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
     hf_run_list notes;         /* chained by note_next */
-    atomic_uint stops, quiets, resumes;
+    atomic_uint stops, orders; /* calls of stop; of quiet and resume */
+    atomic_bool quiet_wanted;  /* by the last of those */
     atomic_bool async_ready;
-    unsigned stops_seen, quiets_seen, resumes_seen;
+    unsigned stops_seen, orders_seen;
     size_t unreturned;
 };
 

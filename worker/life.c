@@ -107,31 +107,40 @@ static void on_turn(uv_check_t *check)
 
 /* ---- from other threads ---- */
 
+static void be_quiet(hf_worker *w)
+{
+    w->quiet = true;
+    hf_report_text(w, HF_LOG_INFO, "quiet: nothing more is claimed", NULL, NULL);
+    for (size_t i = 0; i < w->n_served; i++)
+        w->served[i]->timer_ms = 0;
+    hf_wake_give_back(w);
+}
+
+/* CONT comes after many a STOP and TERM as well. */
+static void resume(hf_worker *w)
+{
+    if (w->quiet && w->phase == HF_SERVING)
+        hf_report_text(w, HF_LOG_INFO, "claiming again", NULL, NULL);
+    w->quiet = false;
+    hf_claim_all(w, true);
+}
+
 static void on_async(uv_async_t *async)
 {
     hf_worker *w = async->data;
     unsigned stops = atomic_load(&w->stops) - w->stops_seen;
-    unsigned quiets = atomic_load(&w->quiets), resumes = atomic_load(&w->resumes);
+    unsigned orders = atomic_load(&w->orders);
     if (w->phase == HF_ENDED)
         return;
     hf_dispatch_returned(w);
     hf_leases_notes(w);
     hf_reload_take(w);
-    if (quiets != w->quiets_seen) {
-        w->quiets_seen = quiets;
-        w->quiet = true;
-        hf_report_text(w, HF_LOG_INFO, "quiet: nothing more is claimed", NULL, NULL);
-        for (size_t i = 0; i < w->n_served; i++)
-            w->served[i]->timer_ms = 0;
-        hf_wake_give_back(w);
-    }
-    if (resumes != w->resumes_seen) {
-        w->resumes_seen = resumes;
-        /* CONT comes after many a STOP and TERM as well. */
-        if (w->quiet && w->phase == HF_SERVING)
-            hf_report_text(w, HF_LOG_INFO, "claiming again", NULL, NULL);
-        w->quiet = false;
-        hf_claim_all(w, true);
+    if (orders != w->orders_seen) {
+        w->orders_seen = orders;
+        if (atomic_load(&w->quiet_wanted))
+            be_quiet(w);
+        else
+            resume(w);
     }
     if (stops > 0)
         hf_end_stops(w, stops);

@@ -156,13 +156,15 @@ void hf_worker_stop(hf_worker *w)
 
 void hf_worker_quiet(hf_worker *w)
 {
-    atomic_fetch_add(&w->quiets, 1);
+    atomic_store(&w->quiet_wanted, true);
+    atomic_fetch_add(&w->orders, 1);
     wake(w);
 }
 
 void hf_worker_resume(hf_worker *w)
 {
-    atomic_fetch_add(&w->resumes, 1);
+    atomic_store(&w->quiet_wanted, false);
+    atomic_fetch_add(&w->orders, 1);
     wake(w);
 }
 

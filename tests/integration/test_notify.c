@@ -116,11 +116,14 @@ static int down(void **state)
 
 static int clean(void **state)
 {
+    char path[HF_CLI_PATH];
     (void)state;
     hf_proc_kill(&worker);
     if (listener > 0)
         close(listener);
     listener = 0;
+    hf_cli_rig_path(&rig, "w.yaml", path);
+    (void)unlink(path); /* it may be a pipe */
     hf_fixture_signal(&rig.redis, SIGCONT);
     hf_fixture_command(&rig.redis, "FLUSHALL");
     hf_cli_rig_put(&rig, "w.yaml", FILE_TEXT);

@@ -685,6 +685,24 @@ static void a_quiet_worker_stays_quiet(void **state)
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
 }
 
+/* Both calls while the loop was held up: the last one counts. */
+static void what_was_said_last_holds(void **state)
+{
+    (void)state;
+    start(NULL, 0);
+    atomic_store(&worker.hold_loop, true);
+    put_on("q", "a", "ok", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.loop_held));
+    hf_worker_resume(worker.worker);
+    hf_worker_quiet(worker.worker);
+    atomic_store(&worker.hold_loop, false);
+    EVENTUALLY(SOON_MS, said("quiet: nothing more is claimed") == 1);
+    put_on("q", "b", "ok", 0);
+    ALWAYS(150, atomic_load(&worker.started) == 1);
+    hf_worker_resume(worker.worker);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 2);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -713,6 +731,7 @@ int main(void)
         CASE(an_unanswered_claim_of_a_removed_queue_is_undone),
         CASE(queues_that_come_and_go_at_random_lose_nothing),
         CASE(a_quiet_worker_stays_quiet),
+        CASE(what_was_said_last_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
