@@ -7,7 +7,7 @@
 
 #include "base/id.h"
 
-enum { KILL_GRACE_MS = 1000 };
+enum { KILL_GRACE_MS = 1000, WEIGHT_MAX = 1000 };
 
 #define DAY_MS INT64_C(86400000)
 
@@ -60,12 +60,23 @@ static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
     if (o->n_queues < 1 || o->n_queues > HF_QUEUES_MAX)
         return refuse(detail, "1 to 64 queues", found);
     snprintf(found, sizeof found, "%.3f", o->backoff_jitter);
-    if (o->backoff_jitter > 1)
+    if (!(o->backoff_jitter <= 1)) /* it may be no number */
         return refuse(detail, "a jitter of at most 1", found);
     if (o->ns != NULL && !hf_name_ok(o->ns))
         return refuse(detail, "a namespace of 1 to 128 of [A-Za-z0-9._:-]", o->ns);
     if (o->url != NULL)
         return hf_url_check(o->url, detail);
+    return HF_OK;
+}
+
+static hf_err check_queue(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
+{
+    char found[24];
+    snprintf(found, sizeof found, "%u", q->weight);
+    if (q->weight > WEIGHT_MAX)
+        return refuse(detail, "a weight of 1 to 1000", found);
+    if (q->has_limits && q->rate_limit != 0 && q->rate_per_ms == 0)
+        return refuse(detail, "a rate with its time", "0 ms");
     return HF_OK;
 }
 
@@ -77,6 +88,9 @@ static hf_err add_queues(hf_plan *plan, const hf_worker_opts *o,
         const char *name = o->queues[i].name;
         if (hf_queue_init(&queue->queue, plan->ns, name) != HF_OK)
             return refuse(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]", name);
+        hf_err err = check_queue(&o->queues[i], detail);
+        if (err != HF_OK)
+            return err;
         for (size_t k = 0; k < i; k++)
             if (strcmp(plan->queues[k].queue.name, name) == 0)
                 return refuse(detail, "each queue once", name);

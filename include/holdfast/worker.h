@@ -49,7 +49,7 @@ typedef struct hf_worker_queue {
     bool has_limits;
     uint32_t max_running; /* across all workers; 0: no limit */
     uint32_t rate_limit;  /* jobs started in rate_per_ms; 0: no limit */
-    uint32_t rate_per_ms;
+    uint32_t rate_per_ms; /* not 0 with a rate_limit */
 } hf_worker_queue;
 
 /* A program that takes one type of job. The payload is its stdin; HOLDFAST_JOB_ID, _TYPE,

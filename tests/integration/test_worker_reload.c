@@ -397,6 +397,9 @@ static void what_is_not_acceptable_changes_nothing(void **state)
 {
     static const hf_worker_queue twice[] = {{.name = "a"}, {.name = "a"}};
     static const hf_worker_queue bad[] = {{.name = "a"}, {.name = "b{"}};
+    static const hf_worker_queue heavy[] = {{.name = "a", .weight = 1001}};
+    static const hf_worker_queue timeless[] = {
+        {.name = "a", .has_limits = true, .rate_limit = 5}};
     const hf_program taken = {.type = "t", .argv = fast}, empty = {.type = "x"};
     const hf_program both[] = {{.type = "x", .argv = fast}, {.type = "x", .argv = slow}};
     char detail[HF_DETAIL_SIZE];
@@ -408,6 +411,11 @@ static void what_is_not_acceptable_changes_nothing(void **state)
     assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
     opts.queues = bad;
     assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
+    opts.n_queues = 1;
+    opts.queues = heavy;
+    assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
+    opts.queues = timeless;
+    assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
     assert_int_equal(reload(patient, &taken, 1), HF_INVALID);
     assert_int_equal(reload(patient, &empty, 1), HF_INVALID);
     assert_int_equal(reload(patient, both, 2), HF_INVALID);
@@ -416,6 +424,8 @@ static void what_is_not_acceptable_changes_nothing(void **state)
     hf_worker_rig_fill(&worker, queue.redis.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, detail), HF_INVALID);
     assert_string_equal(detail, "expected a jitter of at most 1, found 2.000");
+    opts.backoff_jitter = strtod("nan", NULL);
+    assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
     assert_int_equal(hf_worker_reloads(worker.worker), 0);
     put_on("q", "a", "ok", 0);
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
