@@ -401,6 +401,23 @@ static void a_takeover_is_free_under_max_running(void **state)
     assert_int_equal(rig.jobs[0].crashes, 1);
 }
 
+/* There is one token a minute. */
+static void a_takeover_takes_no_token(void **state)
+{
+    (void)state;
+    enqueue("held", 0);
+    assert_int_equal(hf_rig_claim(&rig, "dead", 1, SHORT_MS), 1);
+    enqueue("one", 0);
+    enqueue("two", 0);
+    assert_int_equal(file_limits(0, 1, 60000), HF_OK);
+    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
+    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    assert_string_equal(rig.jobs[0].id, "held");
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_string_equal(rig.jobs[0].id, "one");
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
+}
+
 static void a_rate_is_kept(void **state)
 {
     (void)state;
@@ -562,6 +579,7 @@ int main(void)
         TEST(orders_that_make_work_wake_one),
         TEST(of_a_limited_queue_nobody_claims_ahead),
         TEST(a_takeover_is_free_under_max_running),
+        TEST(a_takeover_takes_no_token),
         TEST(a_rate_is_kept),
         TEST(a_rate_outlives_a_clock_that_is_set_back),
         TEST(a_paused_queue_gives_and_takes_over_nothing),

@@ -68,9 +68,11 @@ static void a_worker_that_has_lost_its_lock_does_not_finish_the_job(void **state
     hf_fixture_command(&queue.redis, "ZADD hf:{q}:running %lld a",
                        (long long)hf_rig_now(&queue) + 60000);
     EVENTUALLY(5000, atomic_load(&worker.asked_to_stop));
+    EVENTUALLY(5000, atomic_load(&worker.told) == 1);
     let_back();
     atomic_store(&worker.gate, true);
     stop_when_done(1);
+    assert_int_equal(atomic_load(&worker.told), 1);
     assert_int_equal(atomic_load(&worker.started), 2);
     assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 1);
     assert_int_equal(meta("crashed"), -1);

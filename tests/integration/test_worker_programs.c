@@ -67,6 +67,18 @@ static void a_program_runs_on_while_its_lease_is_renewed(void **state)
     assert_null(strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost"));
 }
 
+/* Its worker sees to it at once. The minder would, at the end of the lease. */
+static void a_program_whose_lock_is_gone_is_killed(void **state)
+{
+    (void)state;
+    begin("worker: {lease: 6s}\n" HANDLERS);
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue deaf @ --id one", NULL, NULL), 0);
+    EVENTUALLY(5000, program() > 1 && hf_pid_alive(program()));
+    hf_fixture_command(&rig.redis, "DEL hf:{default}:lock:one");
+    EVENTUALLY(5000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost") != NULL);
+    EVENTUALLY(1000, !hf_pid_alive(program()));
+}
+
 /* ---- cancelled ---- */
 
 static void cancel(const char *id)
@@ -138,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_killed_worker_takes_its_program_along),
         CASE(a_program_runs_on_while_its_lease_is_renewed),
+        CASE(a_program_whose_lock_is_gone_is_killed),
         CASE(a_cancelled_program_gets_term),
         CASE(one_that_does_not_heed_it_is_killed),
         CASE(what_a_killed_worker_was_to_cancel_runs_nowhere_else),

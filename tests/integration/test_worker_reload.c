@@ -469,6 +469,21 @@ static void retries_follow_the_new_options(void **state)
     EVENTUALLY(SOON_MS, said("outcome=dead") == 1);
 }
 
+static void a_retry_waits_as_the_new_options_say(void **state)
+{
+    hf_worker_opts opts = patient;
+    (void)state;
+    start(NULL, 0);
+    opts.backoff = HF_BACKOFF_CONSTANT;
+    opts.backoff_base_ms = opts.backoff_cap_ms = 600000;
+    reload_now(opts, NULL, 0);
+    put_on("q", "a", "fail", 0);
+    EVENTUALLY(SOON_MS, said("outcome=retry") == 1);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
+    long long due = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
+    assert_true(due > hf_rig_now(&queue) + 300000);
+}
+
 /* ---- when ---- */
 
 static void of_many_at_once_the_last_one_holds(void **state)
@@ -733,6 +748,7 @@ int main(void)
         CASE(what_is_not_acceptable_changes_nothing),
         CASE(what_needs_a_restart_is_named_and_keeps_its_value),
         CASE(retries_follow_the_new_options),
+        CASE(a_retry_waits_as_the_new_options_say),
         CASE(of_many_at_once_the_last_one_holds),
         CASE(a_reload_while_stopping_is_ignored),
         CASE(a_reload_may_come_before_the_worker_runs),

@@ -39,6 +39,12 @@ static hf_verdict act(hf_worker_rig *rig, hf_run *run)
     return heeds ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
 }
 
+static void on_stop(void *arg)
+{
+    hf_worker_rig *rig = arg;
+    atomic_fetch_add(&rig->told, 1);
+}
+
 static hf_verdict handle(hf_run *run, void *arg)
 {
     hf_worker_rig *rig = arg;
@@ -47,6 +53,7 @@ static hf_verdict handle(hf_run *run, void *arg)
     while (now > most && !atomic_compare_exchange_weak(&rig->most_at_once, &most, now))
         ;
     atomic_store(&rig->remaining_ms, hf_run_remaining_ms(run));
+    hf_run_on_stop(run, on_stop, rig);
     atomic_fetch_add(&rig->started, 1);
     hf_verdict verdict = act(rig, run);
     atomic_fetch_sub(&rig->inside, 1);

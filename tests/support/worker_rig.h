@@ -20,6 +20,7 @@ typedef struct hf_worker_rig {
     pthread_t thread;
     hf_err result;
     atomic_int started, returned, most_at_once, inside;
+    atomic_int told; /* handlers whose callback was called: to stop */
     atomic_bool gate, ended, asked_to_stop;
     bool stopped;
     atomic_bool hold_loop, loop_held; /* its loop waits where it tells of a job's end */

@@ -108,8 +108,14 @@ void hf_run_free(hf_run *run)
 
 static void take(hf_run_list *list, hf_run *run)
 {
-    *(run->prev == NULL ? &list->head : &run->prev->next) = run->next;
-    *(run->next == NULL ? &list->tail : &run->next->prev) = run->prev;
+    if (run->prev == NULL)
+        list->head = run->next;
+    else
+        run->prev->next = run->next;
+    if (run->next == NULL)
+        list->tail = run->prev;
+    else
+        run->next->prev = run->prev;
     run->next = run->prev = NULL;
     list->n--;
 }
@@ -130,8 +136,12 @@ void hf_run_push(hf_run_list *list, hf_run *run)
 hf_run *hf_run_pop(hf_run_list *list)
 {
     hf_run *run = list->head;
-    if (run != NULL)
-        take(list, run);
+    if (run == NULL)
+        return NULL;
+    list->head = run->next;
+    *(run->next == NULL ? &list->tail : &run->next->prev) = NULL;
+    run->next = NULL;
+    list->n--;
     return run;
 }
 
