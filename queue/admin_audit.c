@@ -18,7 +18,7 @@ typedef struct slice {
     char phase[WORD_SIZE], cursor[WORD_SIZE];
     const hf_audit_opts *opts;
     size_t *found;
-    size_t looked_at; /* by this slice */
+    size_t looked_at; /* by this slice; the first one says how many there are */
 } slice;
 
 static void tell_finding(const slice *s, const hf_reply *words, size_t at)
@@ -97,7 +97,7 @@ hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *op
     hf_queue queue;
     slice s = {.opts = opts != NULL ? opts : &none, .found = found};
     size_t done = 0, total = 0;
-    bool more = true;
+    bool more = true, first = true;
     *found = 0;
     hf_err err = hf_admin_queue(admin, name, &queue);
     for (size_t i = 0; err == HF_OK && more && i < HF_COUNT(scripts); i++) {
@@ -107,10 +107,8 @@ hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *op
             err = ask_slice(admin, &queue, scripts[i], &s);
             if (err != HF_OK)
                 break;
-            if (total == 0 && i == 0) /* the first answer */
-                total = s.looked_at;
-            else
-                done += s.looked_at;
+            *(first ? &total : &done) += s.looked_at;
+            first = false;
             if (s.opts->progress != NULL)
                 more = s.opts->progress(done, total, s.opts->arg);
         } while (more && s.phase[0] != '\0' && strcmp(s.phase, "stop") != 0);

@@ -1,13 +1,13 @@
 /* admin_ops.c - queues as a whole: their names, figures and limits, and pause. */
 #include "holdfast/admin.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/id.h"
 #include "queue/ask.h"
 #include "queue/keys.h"
+#include "queue/names.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -28,47 +28,18 @@ const char *hf_enqueue_script(size_t *len, const char **sha1)
     return (const char *)hf_lua_queue_enqueue.text;
 }
 
-static hf_err read_anything(const hf_answer *answer, void *out)
-{
-    (void)answer;
-    (void)out;
-    return HF_OK;
-}
-
 /* ---- names ---- */
-
-typedef struct names {
-    char **at; /* the pointers, then the text that they point to: one allocation */
-    size_t n;
-} names;
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
 
 static hf_err read_names(const hf_answer *answer, void *out)
 {
-    names *list = out;
-    size_t count = hf_reply_len(answer->reply), bytes = 1;
     if (!hf_reply_is_array(answer->reply))
         return HF_PROTO;
-    for (size_t i = 0; i < count; i++)
-        bytes += hf_reply_bytes(hf_reply_at(answer->reply, i)).len + 1;
-    list->at = malloc(count * sizeof *list->at + bytes);
-    if (list->at == NULL)
-        return HF_NOMEM;
-    char *text = (char *)(list->at + count);
-    for (size_t i = 0; i < count; i++) {
-        hf_bytes name = hf_reply_bytes(hf_reply_at(answer->reply, i));
-        if (!hf_name_ok_n(name.ptr, name.len))
-            continue; /* not written by us, and no call could use it */
-        memcpy(text, name.ptr, name.len);
-        text[name.len] = '\0';
-        list->at[list->n++] = text;
-        text += name.len + 1;
+    for (size_t i = 0; i < hf_reply_len(answer->reply); i++) {
+        const hf_reply *name = hf_reply_at(answer->reply, i);
+        hf_bytes bytes = hf_reply_bytes(name);
+        if (hf_name_ok_n(bytes.ptr, bytes.len)) /* else no call could use it */
+            hf_names_add(out, hf_reply_text(name));
     }
-    qsort(list->at, list->n, sizeof *list->at, by_name);
     return HF_OK;
 }
 
@@ -76,19 +47,19 @@ hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n)
 {
     hf_args args;
     char key[HF_KEY_SIZE];
-    names list = {NULL, 0};
+    hf_names names;
     hf_key_queues(key, admin->ns);
     if (!hf_args_init(&args, 2, 0))
         return HF_NOMEM;
     hf_args_text(&args, "SMEMBERS");
     hf_args_text(&args, key);
-    const hf_ask ask = {.args = &args, .read = read_names, .out = &list};
+    hf_names_init(&names);
+    const hf_ask ask = {.args = &args, .read = read_names, .out = &names};
     hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
     hf_args_done(&args);
-    if (err == HF_OK) {
-        *out = list.at;
-        *n = list.n;
-    }
+    if (err == HF_OK)
+        return hf_names_take(&names, out, n);
+    hf_names_done(&names);
     return err;
 }
 
@@ -136,6 +107,13 @@ hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *out)
 }
 
 /* ---- pause and limits ---- */
+
+static hf_err read_anything(const hf_answer *answer, void *out)
+{
+    (void)answer;
+    (void)out;
+    return HF_OK;
+}
 
 /* What is set for a queue that nobody has used yet must be seen, and found again. SADD is
  * refused by a Redis that is full, even of a name that is there: then `doctor --fix`

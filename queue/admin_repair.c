@@ -3,25 +3,24 @@
 #include "holdfast/admin.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/id.h"
 #include "queue/ask.h"
 #include "queue/keys.h"
+#include "queue/names.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { CURSOR_SIZE = 32, ROUND_TRIPS = 5, NAMES_BYTES = 16 << 20 };
+enum { CURSOR_SIZE = 32, ROUND_TRIPS = 5 };
 
 /* ---- names that are not registered ---- */
 
 typedef struct strays {
     char cursor[CURSOR_SIZE];
-    hf_buf text; /* one after the other, each ended by NUL */
-    size_t n;
+    hf_names names;
 } strays;
 
 static hf_err read_strays(const hf_answer *answer, void *out)
@@ -34,11 +33,9 @@ static hf_err read_strays(const hf_answer *answer, void *out)
     (void)snprintf(s->cursor, CURSOR_SIZE, "%s",
                    hf_reply_text(hf_reply_at(answer->reply, 2)));
     const hf_reply *names = hf_reply_at(answer->reply, 3);
-    for (size_t i = 0; i < hf_reply_len(names); i++, s->n++) {
-        const char *name = hf_reply_text(hf_reply_at(names, i));
-        hf_buf_add(&s->text, name, strlen(name) + 1);
-    }
-    return hf_buf_err(&s->text);
+    for (size_t i = 0; i < hf_reply_len(names); i++)
+        hf_names_add(&s->names, hf_reply_text(hf_reply_at(names, i)));
+    return hf_buf_err(&s->names.text);
 }
 
 static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
@@ -70,43 +67,17 @@ static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
     return err;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Sorted, each once: the pointers, then the text, in one allocation. */
-static hf_err pack(const strays *s, char ***names, size_t *n)
-{
-    char **at = malloc(s->n * sizeof *at + s->text.len + 1);
-    if (at == NULL)
-        return HF_NOMEM;
-    char *text = (char *)(at + s->n);
-    if (s->text.len > 0)
-        memcpy(text, s->text.data, s->text.len);
-    for (size_t i = 0; i < s->n; i++, text += strlen(text) + 1)
-        at[i] = text;
-    qsort(at, s->n, sizeof *at, by_name);
-    *n = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        if (*n == 0 || strcmp(at[*n - 1], at[i]) != 0)
-            at[(*n)++] = at[i];
-    }
-    *names = at;
-    return HF_OK;
-}
-
 hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n)
 {
     strays s = {.cursor = "0"};
-    hf_buf_init(&s.text, NAMES_BYTES);
+    hf_names_init(&s.names);
     hf_err err;
     do
         err = ask_strays(admin, fix, &s);
     while (err == HF_OK && strcmp(s.cursor, "0") != 0);
     if (err == HF_OK)
-        err = pack(&s, names, n);
-    hf_buf_done(&s.text);
+        return hf_names_take(&s.names, names, n);
+    hf_names_done(&s.names);
     return err;
 }
 
@@ -128,9 +99,9 @@ hf_err hf_admin_forget(hf_admin *admin, const char *worker)
     bool forgotten = false;
     char registry[HF_KEY_SIZE], key[HF_KEY_SIZE];
     uint64_t until_ns = hf_admin_until(admin);
-    if (strlen(worker) >= HF_WORKER_ID_SIZE)
+    if (worker == NULL || !hf_name_ok(worker) || strlen(worker) >= HF_WORKER_ID_SIZE)
         return hf_admin_fail(admin, HF_INVALID, "expected a worker's id, found '%.120s'",
-                             worker);
+                             worker == NULL ? "" : worker);
     hf_err err = hf_admin_not_after(admin, until_ns, &not_after);
     if (err != HF_OK)
         return err;
@@ -178,7 +149,7 @@ static hf_err read_trip(const hf_answer *answer, void *out)
 hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out)
 {
     hf_args args;
-    trip t;
+    trip t = {.sent_ns = 0};
     if (!hf_args_init(&args, 1, 0))
         return HF_NOMEM;
     hf_args_text(&args, "TIME");
