@@ -93,16 +93,11 @@ static void on_beat_timer(uv_timer_t *timer)
 
 /* ---- the pulse ---- */
 
-static uint64_t look_every_ms(const hf_worker *w)
-{
-    return w->opts.lease_ms / 2 < HF_WAIT_MS ? w->opts.lease_ms / 2 : HF_WAIT_MS;
-}
-
 /* Who waits for batons checks when the wait is over. */
 static void on_look(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
-    uint64_t now = hf_boot_ns(), every = look_every_ms(w);
+    uint64_t now = hf_boot_ns(), every = hf_wake_every_ms(w);
     uint64_t due = w->checked_ns + every * HF_MS_NS;
     if (now >= due && !w->blocked)
         hf_wake_check(w);
@@ -147,7 +142,7 @@ void hf_beat_turn(hf_worker *w)
 void hf_beat_start(hf_worker *w)
 {
     uv_timer_start(&w->beat, on_beat_timer, 20, HF_BEAT_MS);
-    uv_timer_start(&w->look, on_look, look_every_ms(w), 0);
+    uv_timer_start(&w->look, on_look, hf_wake_every_ms(w), 0);
 }
 
 uint64_t hf_worker_pulse(const hf_worker *w)

@@ -134,18 +134,11 @@ static void compare_opts(teller *t)
     tell_time(t, "dead.age", was->dead_age_ms, now->dead_age_ms);
 }
 
-static void format_rate(const hf_worker_queue *q, char out[VALUE_SIZE])
-{
-    char per[HF_DURATION_SIZE];
-    hf_format_duration(q->rate_per_ms, per);
-    snprintf(out, VALUE_SIZE, q->rate_limit == 0 ? "0" : "%u/%s", q->rate_limit, per);
-}
-
 /* A file that says nothing of limits leaves them as they are. */
 static void compare_limits(teller *t, const char *name, const hf_worker_queue *was,
                            const hf_worker_queue *now)
 {
-    char rates[2][VALUE_SIZE];
+    char rates[2][HF_RATE_SIZE];
     if (was->has_limits && !now->has_limits) {
         tell(t, "queues[].max_running", name, "named", "as it is in Redis");
         tell(t, "queues[].rate", name, "named", "as it is in Redis");
@@ -153,19 +146,11 @@ static void compare_limits(teller *t, const char *name, const hf_worker_queue *w
     }
     if (!now->has_limits)
         return;
-    format_rate(was, rates[0]);
-    format_rate(now, rates[1]);
+    hf_report_rate(was, rates[0]);
+    hf_report_rate(now, rates[1]);
     tell_number(t, "queues[].max_running", name, was->max_running, now->max_running);
     if (strcmp(rates[0], rates[1]) != 0)
         tell(t, "queues[].rate", name, rates[0], rates[1]);
-}
-
-static const hf_plan_queue *find_queue(const hf_plan *plan, const char *name)
-{
-    for (size_t i = 0; i < plan->n_queues; i++)
-        if (strcmp(plan->queues[i].queue.name, name) == 0)
-            return &plan->queues[i];
-    return NULL;
 }
 
 static void compare_queues(teller *t)
@@ -174,7 +159,7 @@ static void compare_queues(teller *t)
     bool moved = false;
     size_t place = 0;
     for (size_t i = 0; i < t->w->n_served; i++)
-        if (find_queue(plan, t->w->served[i]->queue.name) == NULL)
+        if (hf_plan_find(plan, t->w->served[i]->queue.name) == NULL)
             tell(t, "queues", t->w->served[i]->queue.name, NULL, "removed");
     for (size_t i = 0; i < plan->n_queues; i++) {
         const hf_plan_queue *queue = &plan->queues[i];

@@ -6,11 +6,11 @@
  * from being lost:
  *
  *   - its timer is dropped when the claim is sent, not when the answer comes: a baton
- * popped meanwhile (the two connections answer in any order) sets a new one;
+ *     popped meanwhile (the two connections answer in any order) sets a new one;
  *   - a due baton popped meanwhile leads to one more claim after this one;
- *   - a claim whose answer was lost may have locked jobs that nobody here knows: after
- * its not_after they are asked for and released, and only then is the queue claimed
- * again. */
+ *   - a claim whose answer was lost may have locked jobs that nobody here knows: past
+ *     its not_after they are asked for and released, and only then is the queue
+ *     claimed again. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -8,8 +8,8 @@
  * The life of a job that is held (run.c):
  *
  *   claimed -> HELD_BACK (renewed first) -> WAITING -> STARTED -> SETTLING -> freed
- *                                              \______(released)_____/    (verdict
- * answered)
+ *                                              \______(released)____/    |
+ *                                                              its verdict is answered
  */
 #ifndef HF_WORKER_CORE_H
 #define HF_WORKER_CORE_H
@@ -46,6 +46,7 @@ enum {
     HF_ALIVE_MS = 15000, /* a worker counts as alive for its lease and so long beyond */
     HF_START_MS = 5000,  /* how long the start waits for Redis */
     HF_HOST_SIZE = 41,   /* of its name in ids; cut */
+    HF_RATE_SIZE = 48,   /* of a rate as text */
     HF_TICK_MS = 50
 };
 
@@ -316,6 +317,7 @@ void hf_wake_pump(hf_worker *w);
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg);
 void hf_wake_give_back(hf_worker *w);
 void hf_wake_check(hf_worker *w);
+uint32_t hf_wake_every_ms(const hf_worker *w); /* a wait; from one check to the next */
 void hf_wake_timers(hf_worker *w);
 void hf_wake_on_timer(uv_timer_t *timer);
 
@@ -376,5 +378,6 @@ void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
 /* What the claim itself put into `dead`: poison, or without a record. */
 void hf_report_buried(const hf_served *served, const hf_claimed *claimed);
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);
+void hf_report_rate(const hf_worker_queue *limits, char out[HF_RATE_SIZE]); /* 100/1s */
 
 #endif

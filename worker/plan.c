@@ -7,7 +7,7 @@
 
 #include "base/id.h"
 
-enum { KILL_GRACE_MS = 1000, WEIGHT_MAX = 1000 };
+enum { WEIGHT_MAX = 1000 };
 
 #define DAY_MS INT64_C(86400000)
 
@@ -22,7 +22,7 @@ static void fill_defaults(hf_worker_opts *o)
     o->request_timeout_ms = or_default(o->request_timeout_ms, 1000);
     o->concurrency = or_default(o->concurrency, 16);
     o->lease_ms = or_default(o->lease_ms, 10000);
-    o->kill_grace_ms = or_default(o->kill_grace_ms, KILL_GRACE_MS);
+    o->kill_grace_ms = or_default(o->kill_grace_ms, HF_KILL_GRACE_MS);
     o->shutdown_timeout_ms = or_default(o->shutdown_timeout_ms, 25000);
     if (o->shutdown_timeout_ms == UINT32_MAX)
         o->shutdown_timeout_ms = 0;
@@ -39,7 +39,7 @@ static void fill_defaults(hf_worker_opts *o)
     o->dead_age_ms = o->dead_age_ms <= 0 ? 180 * DAY_MS : o->dead_age_ms;
 }
 
-static hf_err refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
+hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
 {
     if (detail != NULL)
         snprintf(detail, HF_DETAIL_SIZE, "expected %s, found %s", what,
@@ -52,18 +52,19 @@ static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
     char found[24];
     snprintf(found, sizeof found, "%u", o->concurrency);
     if (o->concurrency > 1024)
-        return refuse(detail, "a concurrency of 1 to 1024", found);
+        return hf_plan_refuse(detail, "a concurrency of 1 to 1024", found);
     snprintf(found, sizeof found, "%u ms", o->lease_ms);
     if (o->lease_ms < 1000 || o->lease_ms > 3600000)
-        return refuse(detail, "a lease of 1 s to 1 h", found);
+        return hf_plan_refuse(detail, "a lease of 1 s to 1 h", found);
     snprintf(found, sizeof found, "%zu", o->n_queues);
     if (o->n_queues < 1 || o->n_queues > HF_QUEUES_MAX)
-        return refuse(detail, "1 to 64 queues", found);
+        return hf_plan_refuse(detail, "1 to 64 queues", found);
     snprintf(found, sizeof found, "%.3f", o->backoff_jitter);
     if (!(o->backoff_jitter <= 1)) /* it may be no number */
-        return refuse(detail, "a jitter of at most 1", found);
+        return hf_plan_refuse(detail, "a jitter of at most 1", found);
     if (o->ns != NULL && !hf_name_ok(o->ns))
-        return refuse(detail, "a namespace of 1 to 128 of [A-Za-z0-9._:-]", o->ns);
+        return hf_plan_refuse(detail, "a namespace of 1 to 128 of [A-Za-z0-9._:-]",
+                              o->ns);
     if (o->url != NULL)
         return hf_url_check(o->url, detail);
     return HF_OK;
@@ -74,9 +75,9 @@ static hf_err check_queue(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
     char found[24];
     snprintf(found, sizeof found, "%u", q->weight);
     if (q->weight > WEIGHT_MAX)
-        return refuse(detail, "a weight of 1 to 1000", found);
+        return hf_plan_refuse(detail, "a weight of 1 to 1000", found);
     if (q->has_limits && q->rate_limit != 0 && q->rate_per_ms == 0)
-        return refuse(detail, "a rate with its time", "0 ms");
+        return hf_plan_refuse(detail, "a rate with its time", "0 ms");
     return HF_OK;
 }
 
@@ -87,13 +88,14 @@ static hf_err add_queues(hf_plan *plan, const hf_worker_opts *o,
         hf_plan_queue *queue = &plan->queues[i];
         const char *name = o->queues[i].name;
         if (hf_queue_init(&queue->queue, plan->ns, name) != HF_OK)
-            return refuse(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]", name);
+            return hf_plan_refuse(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]",
+                                  name);
         hf_err err = check_queue(&o->queues[i], detail);
         if (err != HF_OK)
             return err;
         for (size_t k = 0; k < i; k++)
             if (strcmp(plan->queues[k].queue.name, name) == 0)
-                return refuse(detail, "each queue once", name);
+                return hf_plan_refuse(detail, "each queue once", name);
         queue->settings = o->queues[i];
         queue->settings.name = queue->queue.name;
         queue->settings.weight = or_default(o->queues[i].weight, 1);
@@ -108,17 +110,18 @@ static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
     char found[24];
     snprintf(found, sizeof found, "%zu", n);
     if (n > HF_TYPES_MAX)
-        return refuse(detail, "at most 1000 programs", found);
+        return hf_plan_refuse(detail, "at most 1000 programs", found);
     plan->programs = calloc(n + 1, sizeof *plan->programs);
     if (plan->programs == NULL)
         return HF_NOMEM;
     for (size_t i = 0; i < n; i++) {
         if (programs[i].type != NULL &&
             hf_handlers_find(plan->programs, i, programs[i].type) != NULL)
-            return refuse(detail, "one handler for each type", programs[i].type);
+            return hf_plan_refuse(detail, "one handler for each type", programs[i].type);
         hf_err err = hf_handler_of_program(&plan->programs[i], &programs[i]);
         if (err == HF_INVALID)
-            return refuse(detail, "a program with a type and an argv", programs[i].type);
+            return hf_plan_refuse(detail, "a program with a type and an argv",
+                                  programs[i].type);
         if (err != HF_OK)
             return err;
         plan->n_programs = i + 1;
@@ -176,4 +179,12 @@ void hf_plan_free(hf_plan *plan)
     free(plan->password_file);
     free(plan->minder);
     free(plan);
+}
+
+const hf_plan_queue *hf_plan_find(const hf_plan *plan, const char *queue)
+{
+    for (size_t i = 0; i < plan->n_queues; i++)
+        if (strcmp(plan->queues[i].queue.name, queue) == 0)
+            return &plan->queues[i];
+    return NULL;
 }

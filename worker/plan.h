@@ -22,11 +22,18 @@ typedef struct hf_plan {
     hf_handler **programs; /* owned, with a reference to each */
 } hf_plan;
 
-/* HF_INVALID, HF_CONFIG, HF_NOMEM: *out is untouched, and `detail` (may be NULL) says
+enum { HF_KILL_GRACE_MS = 1000 }; /* when no other was asked for */
+
+/* HF_INVALID, HF_NOMEM: *out is untouched, and `detail` (may be NULL) says
  * why. The caller owns *out and ends it with hf_plan_free(). */
 HF_MUSTCHECK hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts,
                                 const hf_program *programs, size_t n,
                                 char detail[HF_DETAIL_SIZE]);
 void hf_plan_free(hf_plan *plan); /* NULL is fine */
+
+const hf_plan_queue *hf_plan_find(const hf_plan *plan, const char *queue); /* or NULL */
+
+/* HF_INVALID with a sentence; `detail` and `found` may be NULL. */
+hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found);
 
 #endif

@@ -15,13 +15,6 @@
 
 /* ---- from any thread ---- */
 
-static hf_err refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
-{
-    if (detail != NULL)
-        snprintf(detail, HF_DETAIL_SIZE, "expected %s, found %s", what, found);
-    return HF_INVALID;
-}
-
 /* Under plan_lock. The functions stay, beside any set of programs. */
 static hf_err check_types(const hf_worker *w, const hf_plan *plan,
                           char detail[HF_DETAIL_SIZE])
@@ -32,13 +25,13 @@ static hf_err check_types(const hf_worker *w, const hf_plan *plan,
         if (handler->fn == NULL)
             continue;
         if (hf_handlers_find(plan->programs, plan->n_programs, handler->type) != NULL)
-            return refuse(detail, "one handler for each type", handler->type);
+            return hf_plan_refuse(detail, "one handler for each type", handler->type);
         n++;
     }
     if (n == 0)
-        return refuse(detail, "a handler", "none");
+        return hf_plan_refuse(detail, "a handler", "none");
     if (n > HF_TYPES_MAX)
-        return refuse(detail, "at most 1000 handlers", "more");
+        return hf_plan_refuse(detail, "at most 1000 handlers", "more");
     return HF_OK;
 }
 
@@ -86,14 +79,6 @@ static void call_back(hf_worker *w)
     }
 }
 
-static bool is_named(const hf_plan *plan, const char *name)
-{
-    for (size_t i = 0; i < plan->n_queues; i++)
-        if (strcmp(plan->queues[i].queue.name, name) == 0)
-            return true;
-    return false;
-}
-
 /* False: so many queues were taken out that still have jobs here, that the new ones find
  * no place. */
 static bool have_room(hf_worker *w, const hf_plan *plan)
@@ -118,7 +103,7 @@ static void take_queues(hf_worker *w, const hf_plan *plan)
     hf_served *list[HF_QUEUES_MAX];
     bool same = plan->n_queues == w->n_served;
     for (size_t i = 0; i < w->n_served; i++)
-        if (!is_named(plan, w->served[i]->queue.name)) {
+        if (hf_plan_find(plan, w->served[i]->queue.name) == NULL) {
             hf_served_leave(w->served[i]);
             same = false;
             w->give_back = true;

@@ -25,6 +25,14 @@ void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
     hf_report(w, level, message, &field, key == NULL ? 0 : 1);
 }
 
+void hf_report_rate(const hf_worker_queue *limits, char out[HF_RATE_SIZE])
+{
+    char per[HF_DURATION_SIZE];
+    hf_format_duration(limits->rate_per_ms, per);
+    (void)snprintf(out, HF_RATE_SIZE, limits->rate_limit == 0 ? "0" : "%u/%s",
+                   limits->rate_limit, per);
+}
+
 /* A C handler that has not returned may be writing what goes with its verdict. */
 static bool handler_has_it(const hf_run *run)
 {

@@ -8,7 +8,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/text.h"
 #include "worker/core.h"
 
 /* What could not be written is written after the next check or reconnect; what only met
@@ -26,14 +25,12 @@ static void on_told(const hf_answer *answer, void *arg)
 static void on_limits(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
-    char rate[32], per[HF_DURATION_SIZE];
+    char rate[HF_RATE_SIZE];
     on_told(answer, arg);
     if (answer->err != HF_OK || !served->new_limits || served->leaving)
         return;
     served->new_limits = false;
-    hf_format_duration(served->limits.rate_per_ms, per);
-    snprintf(rate, sizeof rate, served->limits.rate_limit == 0 ? "0" : "%u/%s",
-             served->limits.rate_limit, per);
+    hf_report_rate(&served->limits, rate);
     const hf_log_field fields[] = {
         {.key = "queue", .text = served->queue.name},
         {.key = "max_running", .number = served->limits.max_running},

@@ -16,9 +16,14 @@
 
 enum { BURST_WAIT_MS = 500, UNBLOCK_MS = 5 };
 
+uint32_t hf_wake_every_ms(const hf_worker *w)
+{
+    return w->opts.lease_ms / 2 < HF_WAIT_MS ? w->opts.lease_ms / 2 : HF_WAIT_MS;
+}
+
 static uint32_t wait_ms(hf_worker *w)
 {
-    uint32_t ms = w->opts.lease_ms / 2 < HF_WAIT_MS ? w->opts.lease_ms / 2 : HF_WAIT_MS;
+    uint32_t ms = hf_wake_every_ms(w);
     if (w->opts.burst && ms > BURST_WAIT_MS)
         ms = BURST_WAIT_MS;
     return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);

@@ -9,7 +9,7 @@
 #include "base/id.h"
 #include "worker/core.h"
 
-enum { MAGIC = 0x686f6c64, KILL_GRACE_MS = 1000 };
+enum { MAGIC = 0x686f6c64 };
 
 /* host-pid-random: unique for each life of a process; a configured name would not be. */
 static hf_err make_id(hf_worker *w)
@@ -58,7 +58,7 @@ static void bound_kill_grace(hf_worker *w, uint32_t asked_ms)
     if (w->opts.kill_grace_ms <= w->opts.lease_ms / 4)
         return;
     w->opts.kill_grace_ms = w->opts.lease_ms / 4;
-    if (asked_ms != 0 && asked_ms != KILL_GRACE_MS)
+    if (asked_ms != 0 && asked_ms != HF_KILL_GRACE_MS)
         hf_report_text(w, HF_LOG_WARN, "kill_grace was lowered to a quarter of the lease",
                        NULL, NULL);
 }
