@@ -1,0 +1,155 @@
+/* test_redis_clock.c - Redis's clock as a worker knows it: never ahead, not far behind,
+ * and what is a jump. Both clocks are the test's. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "worker/core.h"
+
+enum { US = 1000, MS = 1000 * US };
+
+static hf_worker w;
+static hf_served served;
+static uint64_t boot_ns;
+static int64_t redis_minus_boot_ns;
+static int verified;
+static int64_t jumped_by;
+
+uint64_t hf_boot_ns(void)
+{
+    return boot_ns;
+}
+
+void hf_watchdog_verify(hf_watchdog *watchdog)
+{
+    (void)watchdog;
+    verified++;
+}
+
+void hf_report(hf_worker *worker, hf_log_level level, const char *message,
+               const hf_log_field *fields, size_t n)
+{
+    (void)worker, (void)level, (void)message, (void)n;
+    jumped_by = fields[0].number;
+}
+
+static int64_t redis_us(void)
+{
+    return ((int64_t)boot_ns + redis_minus_boot_ns) / US;
+}
+
+/* A request that takes so long on its way there and back. */
+static void ask(uint64_t there_ns, uint64_t back_ns)
+{
+    uint64_t sent_ns = boot_ns;
+    boot_ns += there_ns;
+    int64_t now_ms = redis_us() / 1000;
+    boot_ns += back_ns;
+    hf_clock_read(&w, now_ms, sent_ns);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    w = (hf_worker){.n_served = 1, .served = {&served}};
+    w.opts.request_timeout_ms = 5000;
+    atomic_store(&w.redis_minus_boot_us, INT64_MIN);
+    served = (hf_served){.worker = &w};
+    boot_ns = UINT64_C(5000000) * MS + 123456;
+    redis_minus_boot_ns = INT64_C(1700000000000) * MS + 654321;
+    verified = 0;
+    jumped_by = 0;
+    return 0;
+}
+
+static void before_the_first_answer_it_is_not_known(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_clock_now(&w), 0);
+    assert_int_equal(hf_clock_not_after(&w), 0);
+    ask(MS, MS);
+    assert_true(hf_clock_now(&w) > 0);
+    assert_int_equal(hf_clock_not_after(&w), hf_clock_now(&w) + 1000);
+    assert_int_equal(verified, 0);
+}
+
+/* Ways of 0.05 to 50 ms, and clocks that drift apart by 0.05 %. */
+static void it_is_never_ahead_and_not_far_behind(void **state)
+{
+    (void)state;
+    hf_rng rng;
+    const char *given = getenv("HF_SEED");
+    if (given != NULL)
+        rng.state = strtoull(given, NULL, 10);
+    else
+        assert_int_equal(hf_random_bytes(&rng.state, sizeof rng.state), HF_OK);
+    print_message("HF_SEED=%" PRIu64 "\n", rng.state);
+    for (int i = 0; i < 100000; i++) {
+        uint64_t slow = hf_rng_next(&rng) % 4 == 0 ? 50 : 1;
+        ask(50 * US + hf_rng_next(&rng) % (slow * MS),
+            50 * US + hf_rng_next(&rng) % (slow * MS));
+        uint64_t pause = hf_rng_next(&rng) % (10 * MS);
+        boot_ns += pause;
+        redis_minus_boot_ns -= (int64_t)pause / 2000;
+        int64_t behind_ms = redis_us() / 1000 - hf_clock_now(&w);
+        assert_true(behind_ms >= 0);
+        if (i > 100)
+            assert_true(behind_ms <= 3);
+    }
+    assert_int_equal(verified, 0);
+}
+
+static void an_answer_that_took_long_does_not_set_it_back(void **state)
+{
+    (void)state;
+    ask(50 * US, 50 * US);
+    ask(50 * US, UINT64_C(800) * MS);
+    assert_true(redis_us() / 1000 - hf_clock_now(&w) <= 3);
+}
+
+static void a_slow_answer_is_no_jump(void **state)
+{
+    (void)state;
+    ask(MS, MS);
+    ask(UINT64_C(20000) * MS, MS);
+    ask(MS, UINT64_C(20000) * MS);
+    assert_int_equal(verified, 0);
+    assert_false(served.jumped);
+}
+
+static void a_jump_is_told_and_everything_verified(void **state)
+{
+    static const int64_t jumps_ms[] = {1500, -1500, 86400000, -86400000};
+    (void)state;
+    ask(MS, MS);
+    for (size_t i = 0; i < sizeof jumps_ms / sizeof jumps_ms[0]; i++) {
+        served.jumped = false;
+        redis_minus_boot_ns += jumps_ms[i] * MS;
+        boot_ns += 100 * (uint64_t)MS;
+        ask(MS, MS);
+        assert_int_equal(verified, i + 1);
+        assert_true(served.jumped);
+        assert_true(llabs(jumped_by - jumps_ms[i]) <= 5);
+        assert_true(llabs(redis_us() / 1000 - hf_clock_now(&w)) <= 3);
+    }
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup(name, up)
+    const struct CMUnitTest tests[] = {
+        CASE(before_the_first_answer_it_is_not_known),
+        CASE(it_is_never_ahead_and_not_far_behind),
+        CASE(an_answer_that_took_long_does_not_set_it_back),
+        CASE(a_slow_answer_is_no_jump),
+        CASE(a_jump_is_told_and_everything_verified),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
