@@ -279,9 +279,6 @@ static void the_redis_of_somebody_else_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_promise_is_kept, up, down),
-        cmocka_unit_test_setup_teardown(
-            in_a_pipe_it_writes_lines_and_the_picture_where_it_is_told_to, up, down),
         cmocka_unit_test_setup_teardown(
             a_picture_that_cannot_be_written_is_told_before_anything_starts, up, down),
         cmocka_unit_test_setup_teardown(one_that_is_interrupted_leaves_nothing, up, down),
@@ -290,6 +287,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_that_is_killed_takes_all_processes_with_it,
                                         up, down),
         cmocka_unit_test_setup_teardown(the_redis_of_somebody_else_is_refused, up, down),
+        /* those that take whole demos */
+        cmocka_unit_test_setup_teardown(every_promise_is_kept, up, down),
+        cmocka_unit_test_setup_teardown(
+            in_a_pipe_it_writes_lines_and_the_picture_where_it_is_told_to, up, down),
     };
     return cmocka_run_group_tests(tests, find_redis, NULL);
 }

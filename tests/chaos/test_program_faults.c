@@ -40,7 +40,7 @@ static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     job.timeout_ms = 200;
-    hf_program_rig_script(&rig, &o, "trap 'echo asked; exit 0' TERM; sleep 60 & wait",
+    hf_program_rig_script(&rig, &o, "trap 'echo asked; exit 0' TERM; sleep 8 & wait",
                           (hf_program){.grace_ms = 5000}, job);
     assert_true(hf_outcome_has(&o, 1, "asked"));
     assert_true(o.result.timed_out);
