@@ -26,7 +26,35 @@ typedef struct hf_admin_opts {
     uint32_t deadline_ms;        /* of each call: 5000 */
 } hf_admin_opts;
 
+/* Bytes of a job's error text; room for a worker's id and its NUL. */
 enum { HF_ERROR_MAX = 4096, HF_HOLDER_SIZE = 96 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Waits for Redis, at most connect_timeout_ms. The caller owns *out. HF_INVALID
+ * (URL, namespace), HF_CONFIG (password file), HF_NOMEM, HF_SYSTEM, or why Redis was not
+ * usable by then: HF_CONN, HF_AUTH, HF_OLD, HF_LOADING, HF_PROTO; then *out is untouched
+ * and `detail` (may be NULL) says why. */
+HF_API HF_MUSTCHECK hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
+                                         char detail[HF_DETAIL_SIZE]);
+HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
+
+/* A sentence about the last call that failed. Borrowed until the next call. */
+HF_API const char *hf_admin_detail(const hf_admin *admin);
+
+/* As in hf_client_server(). */
+HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
+
+/* Each call below answers HF_OK, what is written with it, or a fault; then what it was to
+ * fill is not to be read. HF_INVALID: a name, an id or a figure that is none. HF_TIMEOUT:
+ * the deadline passed before it was executed. HF_CONN, HF_AUTH, HF_OLD, HF_LOADING,
+ * HF_SLOW: why Redis could not be asked by then. HF_READONLY, HF_MISCONF, HF_REDIS: Redis
+ * refused it (a key may be of another type). HF_PROTO, HF_TOOBIG, HF_NOMEM. HF_UNSURE: it
+ * was asked, and not answered by then; what it was to change may be changed. */
+
+/* ---- queues ---- */
 
 /* Times are Unix ms on Redis's clock; 0: there is none. */
 typedef struct hf_queue_stats {
@@ -38,10 +66,31 @@ typedef struct hf_queue_stats {
     int64_t oldest_ready_ms; /* when the oldest ready job was due */
     int64_t next_due_ms;     /* when the next delayed job is due */
     int64_t max_running;     /* 0: no limit */
-    int64_t rate_limit, rate_per_ms;
+    int64_t rate_limit;      /* jobs started in rate_per_ms; 0: no limit */
+    int64_t rate_per_ms;
     int64_t workers; /* alive now */
-    int64_t now_ms;
+    int64_t now_ms;  /* when this was so */
 } hf_queue_stats;
+
+/* The names of all queues, sorted; *names is one allocation, owned: end it with free().
+ */
+HF_API HF_MUSTCHECK hf_err hf_admin_queues(hf_admin *admin, char ***names, size_t *n);
+
+/* A queue that nobody has used yet is empty: HF_OK. */
+HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
+                                          hf_queue_stats *out);
+
+/* A queue that is paused, or gets a limit, is registered, whoever uses it first. */
+HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
+                                          bool paused);
+
+/* So many jobs at a time, and rate_limit jobs started in rate_per_ms (both or neither).
+ * -1 leaves a limit as it is, 0 lifts it; at most UINT32_MAX. */
+HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
+                                          int64_t max_running, int64_t rate_limit,
+                                          int64_t rate_per_ms);
+
+/* ---- jobs ---- */
 
 typedef enum hf_job_state {
     HF_STATE_READY,
@@ -69,31 +118,6 @@ typedef struct hf_job_info {
 
 /* Called for each job of a list; borrowed until it returns. */
 typedef void (*hf_job_cb)(const hf_job_info *info, void *arg);
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* Waits for Redis, at most connect_timeout_ms. The caller owns *out. HF_INVALID,
- * HF_CONFIG, HF_CONN, HF_AUTH, HF_OLD, HF_LOADING, HF_NOMEM; then `detail` (may be NULL)
- * says why. */
-HF_API HF_MUSTCHECK hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
-                                         char detail[HF_DETAIL_SIZE]);
-HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
-
-/* About the last call that failed. Borrowed until the next call. */
-HF_API const char *hf_admin_detail(const hf_admin *admin);
-HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
-
-/* Each answers HF_OK, or HF_UNSURE / a fault; and what is written with it. */
-
-/* The names of all queues, sorted; *names is one allocation, owned: end it with free().
- */
-HF_API HF_MUSTCHECK hf_err hf_admin_queues(hf_admin *admin, char ***names, size_t *n);
-
-/* A queue that nobody has used yet is empty: HF_OK. */
-HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
-                                          hf_queue_stats *out);
 
 /* One job, HF_GONE if there is none. queue NULL: looks into every queue. payload (may be
  * NULL) gets an allocation of payload_len bytes, owned: end it with free(). */
@@ -134,6 +158,13 @@ HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
 HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
                                           const char *id);
 
+/* Waits until the job is not queued or running any more, at most deadline_ms (0: for
+ * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_CANCEL: it was
+ * cancelled or deleted (known for a minute after), or went while its queue was purged;
+ * HF_TIMEOUT. */
+HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
+                                         const char *id, uint32_t deadline_ms);
+
 /* ---- many jobs: in slices, each all or none; `progress` (may be NULL) is called between
  * them. What dies or becomes due meanwhile is not touched. After a fault *n counts what
  * was done, and the call may be made again. A slice whose answer was lost is sent again;
@@ -169,40 +200,6 @@ HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queu
 HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
                                           hf_progress_cb progress, void *arg, size_t *n);
 
-/* A queue that is paused, or gets a limit, is registered, whoever uses it first. */
-HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
-                                          bool paused);
-
-/* -1 leaves a limit as it is, 0 lifts it. */
-HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
-                                          int64_t max_running, int64_t rate_limit,
-                                          int64_t rate_per_ms);
-
-/* ---- workers ---- */
-
-typedef struct hf_worker_info {
-    char id[HF_HOLDER_SIZE]; /* host-pid-random */
-    char host[HF_HOLDER_SIZE];
-    int64_t pid;
-    bool silent;      /* it has not been heard of in time, and said no goodbye: below
-                         are 0 and "" except for what its id tells */
-    int64_t heard_ms; /* when it was heard of last */
-    int64_t started_ms;
-    char state[16]; /* "serving", "quiet" or "stopping" */
-    char version[24];
-    uint32_t concurrency, running;
-    const char *const *queues; /* n_queues names; borrowed */
-    const char *const *types;  /* n_types of its handlers, "*" among them; borrowed */
-    size_t n_queues, n_types;
-    bool all_types; /* false: it takes more types than a heartbeat can name, or does not
-                       tell its types */
-} hf_worker_info;
-
-/* Called for each worker, those that live first, then by id; borrowed until it returns.
- */
-typedef void (*hf_worker_cb)(const hf_worker_info *info, void *arg);
-HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg);
-
 /* ---- why does it not run? ---- */
 
 /* All that may keep a job, as it stood at one moment (workers: a moment later). */
@@ -229,6 +226,35 @@ typedef struct hf_job_why {
 
 HF_API HF_MUSTCHECK hf_err hf_admin_why(hf_admin *admin, const char *queue,
                                         const char *id, hf_job_why *out);
+
+/* ---- workers ---- */
+
+typedef struct hf_worker_info {
+    char id[HF_HOLDER_SIZE]; /* host-pid-random */
+    char host[HF_HOLDER_SIZE];
+    int64_t pid;
+    bool silent;      /* it has not been heard of in time, and said no goodbye: below
+                         are 0 and "" except for what its id tells */
+    int64_t heard_ms; /* when it was heard of last */
+    int64_t started_ms;
+    char state[16]; /* "serving", "quiet" or "stopping" */
+    char version[24];
+    uint32_t concurrency, running;
+    const char *const *queues; /* n_queues names; borrowed */
+    const char *const *types;  /* n_types of its handlers, "*" among them; borrowed */
+    size_t n_queues, n_types;
+    bool all_types; /* false: it takes more types than a heartbeat can name, or does not
+                       tell its types */
+} hf_worker_info;
+
+/* Called for each worker, those that live first, then by id; borrowed until it returns.
+ */
+typedef void (*hf_worker_cb)(const hf_worker_info *info, void *arg);
+HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg);
+
+/* Takes a worker that went silent off the list. HF_GONE: it is not silent, or not there.
+ */
+HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker);
 
 /* ---- the audit ---- */
 
@@ -266,15 +292,13 @@ typedef struct hf_audit_opts {
 HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue,
                                           const hf_audit_opts *opts, size_t *found);
 
-/* The names of queues that have keys and are not registered, so that no tool finds them;
+/* Names of queues that have keys and are not registered, so that no tool finds them;
  * fix: they are registered now. What is no name of a queue is told as well, and left.
  * Sorted; *names is one allocation, owned: end it with free(). Reads the whole Redis. */
 HF_API HF_MUSTCHECK hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names,
                                                  size_t *n);
 
-/* Takes a worker that went silent off the list. HF_GONE: it is not silent, or not there.
- */
-HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker);
+/* ---- Redis itself ---- */
 
 /* Redis's clock against this host's, and how far away it is: the shortest of five round
  * trips. */
@@ -285,12 +309,7 @@ typedef struct hf_round_trip {
 } hf_round_trip;
 HF_API HF_MUSTCHECK hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out);
 
-/* Waits until the job is not queued or running any more, at most deadline_ms (0: for
- * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_CANCEL: it was
- * cancelled or deleted (known for a minute after), or went while its queue was purged;
- * HF_TIMEOUT. */
-HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
-                                         const char *id, uint32_t deadline_ms);
+/* ---- other languages ---- */
 
 /* The enqueue script as it is sent, for other languages, and its SHA1. Static. */
 HF_API const char *hf_enqueue_script(size_t *len, const char **sha1);

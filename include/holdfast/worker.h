@@ -119,7 +119,7 @@ extern "C" {
 #endif
 
 /* The caller owns *out and ends it with hf_worker_free(). Does not connect. HF_INVALID,
- * HF_CONFIG, HF_NOMEM; then *out is untouched and `detail` (may be NULL) says why. */
+ * HF_NOMEM, HF_SYSTEM; then *out is untouched and `detail` (may be NULL) says why. */
 HF_API HF_MUSTCHECK hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
                                          char detail[HF_DETAIL_SIZE]);
 
@@ -132,10 +132,12 @@ HF_API HF_MUSTCHECK hf_err hf_worker_handle(hf_worker *worker, const char *type,
 HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
                                                     const hf_program *program);
 
-/* Serves its queues until it is stopped. Installs no signal handler. HF_OK after a stop,
- * even if jobs had to be released; HF_CONN, HF_AUTH, HF_OLD, HF_POLICY, HF_READONLY ...
- * when Redis could not be used within 5 s of the start (later it tries for ever);
- * HF_SYSTEM. `detail` (may be NULL) says more. Once for each worker. */
+/* Serves its queues until it is stopped. Installs no signal handler. Once for each
+ * worker. HF_OK after a stop, even if jobs had to be released. HF_CONN, HF_AUTH, HF_OLD,
+ * HF_POLICY (it may evict locks), HF_READONLY, HF_LOADING, HF_PROTO when Redis could not
+ * be used within 5 s of the start; later it tries for ever. HF_INVALID: no handler, or it
+ * ran before. HF_CONFIG: no password file, no minder. HF_SYSTEM, HF_NOMEM. `detail` (may
+ * be NULL) says more. */
 HF_API HF_MUSTCHECK hf_err hf_worker_run(hf_worker *worker, char detail[HF_DETAIL_SIZE]);
 
 /* From any thread and from signal handlers. stop: claims nothing more, waits for what
