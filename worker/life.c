@@ -237,8 +237,14 @@ static hf_err open_all(hf_worker *w)
 
 hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
-    if (w->ran || w->n_handlers == 0 || uv_loop_init(&w->loop) != 0)
-        return w->ran || w->n_handlers == 0 ? HF_INVALID : HF_SYSTEM;
+    if (w->ran || w->n_handlers == 0)
+        return hf_plan_refuse(detail, "a new worker with a handler",
+                              w->ran ? "one that has run" : NULL);
+    if (uv_loop_init(&w->loop) != 0) {
+        if (detail != NULL)
+            snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(HF_SYSTEM));
+        return HF_SYSTEM;
+    }
     w->ran = true;
     w->phase = HF_STARTING;
     w->result = open_all(w);

@@ -158,6 +158,8 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     if (err == HF_OK)
         err = add_programs(plan, programs, n, detail);
     if (err != HF_OK) {
+        if (err == HF_NOMEM && detail != NULL)
+            snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(err));
         hf_plan_free(plan);
         return err;
     }

@@ -89,6 +89,8 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
     if (err == HF_OK)
         err = make_id(w);
     if (err != HF_OK) {
+        if (detail != NULL)
+            snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(err));
         if (w != NULL)
             free(w->slots);
         free(w);

@@ -118,9 +118,15 @@ void hf_worker_rig_fill(hf_worker_rig *rig, const char *url, hf_worker_opts *opt
     opts->log_arg = rig;
 }
 
-void hf_worker_rig_start_programs(hf_worker_rig *rig, const char *url,
-                                  const hf_worker_opts *opts, uint32_t timeout_ms,
-                                  const hf_program *programs, size_t n)
+typedef struct cast {
+    hf_handler_fn fn;
+    void *arg;
+    const hf_program *programs;
+    size_t n;
+} cast;
+
+static void start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
+                  uint32_t timeout_ms, const cast *who)
 {
     hf_worker_opts filled = opts == NULL ? (hf_worker_opts){.url = NULL} : *opts;
     char detail[HF_DETAIL_SIZE];
@@ -129,14 +135,29 @@ void hf_worker_rig_start_programs(hf_worker_rig *rig, const char *url,
     hf_worker_rig_fill(rig, url, &filled);
     if (hf_worker_new(&rig->worker, &filled, detail) != HF_OK)
         fail_msg("no worker: %s", detail);
-    if (hf_worker_handle(rig->worker, "t", timeout_ms, handle, rig) != HF_OK)
+    if (hf_worker_handle(rig->worker, "t", timeout_ms, who->fn, who->arg) != HF_OK)
         fail_msg("no handler");
-    for (size_t i = 0; i < n; i++)
-        if (hf_worker_handle_program(rig->worker, &programs[i]) != HF_OK)
+    for (size_t i = 0; i < who->n; i++)
+        if (hf_worker_handle_program(rig->worker, &who->programs[i]) != HF_OK)
             fail_msg("no program");
     if (pthread_create(&rig->thread, NULL, run_worker, rig) != 0)
         fail_msg("no thread");
     EVENTUALLY(5000, hf_worker_rig_said(rig, "serving") > 0 || atomic_load(&rig->ended));
+}
+
+void hf_worker_rig_start_programs(hf_worker_rig *rig, const char *url,
+                                  const hf_worker_opts *opts, uint32_t timeout_ms,
+                                  const hf_program *programs, size_t n)
+{
+    const cast who = {.fn = handle, .arg = rig, .programs = programs, .n = n};
+    start(rig, url, opts, timeout_ms, &who);
+}
+
+void hf_worker_rig_start_handler(hf_worker_rig *rig, const char *url, uint32_t timeout_ms,
+                                 hf_handler_fn fn, void *arg)
+{
+    const cast who = {.fn = fn, .arg = arg};
+    start(rig, url, NULL, timeout_ms, &who);
 }
 
 void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,

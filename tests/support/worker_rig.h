@@ -38,6 +38,9 @@ void hf_worker_rig_start(hf_worker_rig *rig, const char *url, const hf_worker_op
 void hf_worker_rig_start_programs(hf_worker_rig *rig, const char *url,
                                   const hf_worker_opts *opts, uint32_t timeout_ms,
                                   const hf_program *programs, size_t n);
+/* The same with a handler of the test's own; the options are those of the rig. */
+void hf_worker_rig_start_handler(hf_worker_rig *rig, const char *url, uint32_t timeout_ms,
+                                 hf_handler_fn fn, void *arg);
 /* What the rig makes of options, for a reload. */
 void hf_worker_rig_fill(hf_worker_rig *rig, const char *url, hf_worker_opts *opts);
 
