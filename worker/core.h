@@ -47,7 +47,8 @@ enum {
     HF_START_MS = 5000,  /* how long the start waits for Redis */
     HF_HOST_SIZE = 41,   /* of its name in ids; cut */
     HF_RATE_SIZE = 48,   /* of a rate as text */
-    HF_TICK_MS = 50
+    HF_TICK_MS = 50,
+    HF_REMIND_MS = 60000 /* of a connection that is still away */
 };
 
 typedef enum hf_run_state {
@@ -149,6 +150,12 @@ typedef enum hf_phase {
 
 struct hf_pool;
 
+/* A connection that is away, as the log was told. Zero: it is there. */
+typedef struct hf_outage {
+    hf_err err;
+    uint64_t told_ns;
+} hf_outage;
+
 struct hf_worker {
     unsigned magic;
     /* as configured; text owned */
@@ -229,6 +236,8 @@ struct hf_worker {
     uint64_t tick_ns;        /* the last tick; 0: none yet */
     uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
     hf_err refused;          /* why it said so, as it was told last */
+    hf_outage outage;        /* of the connection for claims and verdicts */
+    hf_outage watch_outage;  /* of the watchdog's; touched by its thread alone */
 
     /* from any thread */
     pthread_mutex_t stop_lock, note_lock, log_lock;
@@ -375,6 +384,10 @@ void hf_report(hf_worker *w, hf_log_level level, const char *message,
                const hf_log_field *fields, size_t n);
 void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
                     const char *key, const char *text);
+/* Each failed try to connect comes here: an error at the start, when the reason changes
+ * and once a minute, else for debugging. */
+void hf_report_outage(hf_worker *w, hf_outage *outage, const char *message, hf_err err,
+                      const char *detail);
 /* What the claim itself put into `dead`: poison, or without a record. */
 void hf_report_buried(const hf_served *served, const hf_claimed *claimed);
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);

@@ -127,12 +127,14 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     uint64_t connected = 0;
     (void)client;
     if (err == HF_OK) {
+        w->watch_outage = (hf_outage){HF_OK, 0};
         atomic_store(&w->unwatched_ns, 0);
         uv_async_send(&w->async);
         return;
     }
     atomic_compare_exchange_strong(&w->unwatched_ns, &connected, hf_boot_ns());
-    hf_report_text(w, HF_LOG_ERROR, "the watchdog's connection is away", "error", detail);
+    hf_report_outage(w, &w->watch_outage, "the watchdog's connection is away", err,
+                     detail);
 }
 
 /* Who cannot renew must not claim: after half a lease it is more than a reconnect. */

@@ -198,7 +198,9 @@ static void on_line(void *job_arg, int stream, const char *text, size_t len, voi
                                       : stream == 2 ? "stderr"
                                                     : "holdfast"},
                              {.key = "line", .text = text}};
-    hf_report(arg, HF_LOG_INFO, "output", fields, HF_COUNT(fields));
+    /* What the worker itself says of an output, of a verdict it cannot read say. */
+    bool ours = stream != 1 && stream != 2;
+    hf_report(arg, ours ? HF_LOG_WARN : HF_LOG_INFO, "output", fields, HF_COUNT(fields));
 }
 
 static void on_minder(bool ready, void *arg)

@@ -25,6 +25,17 @@ void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
     hf_report(w, level, message, &field, key == NULL ? 0 : 1);
 }
 
+void hf_report_outage(hf_worker *w, hf_outage *outage, const char *message, hf_err err,
+                      const char *detail)
+{
+    uint64_t now = hf_boot_ns();
+    bool news = outage->err != err || now - outage->told_ns >= HF_REMIND_MS * HF_MS_NS;
+    if (news)
+        *outage = (hf_outage){err, now};
+    hf_log_field field = {.key = "error", .text = detail};
+    hf_report(w, news ? HF_LOG_ERROR : HF_LOG_DEBUG, message, &field, 1);
+}
+
 void hf_report_rate(const hf_worker_queue *limits, char out[HF_RATE_SIZE])
 {
     char per[HF_DURATION_SIZE];

@@ -111,10 +111,11 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
             snprintf(w->detail, sizeof w->detail, "%s", detail);
             hf_end_take_down(w);
         } else if (w->phase != HF_STARTING) {
-            hf_report_text(w, HF_LOG_ERROR, "Redis is away", "error", detail);
+            hf_report_outage(w, &w->outage, "Redis is away", err, detail);
         }
         return;
     }
+    w->outage = (hf_outage){HF_OK, 0};
     err = fit(w);
     if (err != HF_OK && w->phase == HF_STARTING) {
         w->result = err;

@@ -1,4 +1,5 @@
 /* test_worker_answers.c - answers that come late to a worker, or never. */
+#include <signal.h>
 #include <string.h>
 
 #include "queue_scripts.h"
@@ -170,6 +171,25 @@ static void a_lock_of_which_half_is_gone_is_renewed_before_the_job_starts(void *
     stop_when_done(1);
 }
 
+/* An outage of hours must not fill the log. */
+static void a_server_that_stays_away_is_told_once(void **state)
+{
+    (void)state;
+    start(30000, 0);
+    hf_fixture_kill(&queue.redis, SIGKILL);
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "debug Redis is away") >= 2 &&
+                         hf_worker_rig_said(&worker, "debug the watchdog's") >= 2);
+    assert_int_equal(hf_worker_rig_said(&worker, "error Redis is away"), 1);
+    assert_int_equal(hf_worker_rig_said(&worker, "error the watchdog's"), 1);
+    hf_fixture_restart(&queue.redis);
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    hf_fixture_kill(&queue.redis, SIGKILL);
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "error Redis is away") == 2);
+    hf_fixture_restart(&queue.redis);
+    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 2);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -181,6 +201,7 @@ int main(void)
         CASE(a_claim_without_an_answer_holds_up_no_other_queue),
         CASE(a_lock_counts_from_when_it_was_asked_for),
         CASE(a_lock_of_which_half_is_gone_is_renewed_before_the_job_starts),
+        CASE(a_server_that_stays_away_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,12 +73,12 @@ static void hold_loop(hf_worker_rig *rig, const char *message)
 static void on_line(hf_log_level level, const char *message, const hf_log_field *fields,
                     size_t n, void *arg)
 {
+    static const char *const levels[] = {"debug", "info", "warn", "error"};
     hf_worker_rig *rig = arg;
-    (void)level;
     pthread_mutex_lock(&rig->lock);
     if (rig->n_lines < HF_RIG_LINES) {
         char *line = rig->lines[rig->n_lines++];
-        size_t len = (size_t)snprintf(line, HF_RIG_LINE, "%s", message);
+        size_t len = (size_t)snprintf(line, HF_RIG_LINE, "%s %s", levels[level], message);
         for (size_t i = 0; i < n && len + 1 < HF_RIG_LINE; i++) {
             if (fields[i].text != NULL)
                 len += (size_t)snprintf(line + len, HF_RIG_LINE - len, " %s=%s",

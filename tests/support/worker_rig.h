@@ -50,7 +50,7 @@ hf_err hf_worker_rig_stop(hf_worker_rig *rig);
 /* For a teardown: lets everything go, and stops it if the test has not come to that. */
 void hf_worker_rig_end(hf_worker_rig *rig);
 
-/* How many lines of its log contain the text. */
+/* How many lines of its log ("info job job=... outcome=done ...") contain the text. */
 size_t hf_worker_rig_said(hf_worker_rig *rig, const char *text);
 
 #endif

@@ -222,11 +222,18 @@ static const char *read_literal(const char *at, char out[HF_MD_SPAN])
     return at;
 }
 
+static const char *next_message(const char *text)
+{
+    const char *level = strstr(text, "HF_LOG_"),
+               *outage = strstr(text, "report_outage(w");
+    return level == NULL || (outage != NULL && outage < level) ? outage : level;
+}
+
 /* What a file gives to the log: the first literal after a level, in the same statement,
  * and the other one where there is a choice. */
 static void collect(messages *found, const char *text)
 {
-    for (const char *at = text; (at = strstr(at, "HF_LOG_")) != NULL; at++) {
+    for (const char *at = text; (at = next_message(at)) != NULL; at++) {
         const char *literal = at + strcspn(at, "\";");
         while (*literal == '"') {
             assert_true(found->n < MESSAGES_MAX);
