@@ -65,7 +65,7 @@ static void tell_retried(const hf_cli *cli, const char *queue, size_t n,
                                       (json_int_t)n, "complete", (int)!cut));
         return;
     }
-    if (per_second > 0)
+    if (per_second > 0 && n > 1)
         (void)snprintf(pace, sizeof pace, ", %" PRIu32 " of them due in each second",
                        per_second);
     printf("%s: %zu %s back in the line%s%s\n", queue, n, n == 1 ? "job is" : "jobs are",

@@ -10,20 +10,6 @@
 #include "cli/job_find.h"
 #include "cli/job_out.h"
 
-/* The option that was given to find it, for the commands that are named in answers. */
-typedef struct queue_words {
-    char text[HF_ID_SIZE + 8];
-} queue_words;
-
-static queue_words words_of(const hf_cli *cli)
-{
-    queue_words words = {""};
-    const char *queue = hf_argv_text(cli->args, "queue");
-    if (queue != NULL)
-        (void)snprintf(words.text, sizeof words.text, " -q %s", queue);
-    return words;
-}
-
 /* What became of it, where there is no more to say. */
 static int tell(const hf_cli *cli, const hf_job_info *job, const char *outcome,
                 const char *text)
@@ -104,7 +90,7 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
         return hf_cli_say(cli, HF_EXIT_NO, "holdfast dead list says why it died",
                           "%s is dead, and will not run: 'holdfast job delete %s%s' "
                           "removes it",
-                          job.id, job.id, words_of(cli).text);
+                          job.id, job.id, hf_job_queue_words(cli).text);
     case HF_GONE:
         return hf_job_not_found(cli, job.queue);
     default:
@@ -121,7 +107,7 @@ static int refuse_running(const hf_cli *cli, const hf_job_info *job)
     return hf_cli_say(cli, HF_EXIT_NO, "holdfast job cancel ID ends it",
                       "%s runs (%s), and is not removed under its holder: 'holdfast job "
                       "cancel %s%s' ends it",
-                      job->id, who, job->id, words_of(cli).text);
+                      job->id, who, job->id, hf_job_queue_words(cli).text);
 }
 
 static int delete (const hf_cli *cli, hf_admin *admin)

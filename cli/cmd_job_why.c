@@ -122,15 +122,12 @@ static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n
 static void print_lines(const hf_cli *cli, hf_admin *admin, const hf_job_why *why,
                         const hf_reason *reasons, size_t n)
 {
-    char with_queue[HF_ID_SIZE + 8] = "";
-    const char *queue = hf_argv_text(cli->args, "queue");
+    const hf_queue_words words = hf_job_queue_words(cli);
     taken got = {.queue = why->job.queue};
-    if (queue != NULL)
-        (void)snprintf(with_queue, sizeof with_queue, " -q %s", queue);
     for (size_t i = 0; i < n; i++)
         if (reasons[i] == HF_REASON_NO_WORKER_FOR_TYPE)
             find_types(admin, &got);
-    const hf_why_say say = {.why = why, .with_queue = with_queue, .types = got.types};
+    const hf_why_say say = {.why = why, .with_queue = words.text, .types = got.types};
     for (size_t i = 0; i < n; i++)
         hf_why_say_reason(&say, reasons[i]);
 }

@@ -22,6 +22,15 @@ int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *ad
     return code;
 }
 
+hf_queue_words hf_job_queue_words(const hf_cli *cli)
+{
+    hf_queue_words words = {""};
+    const char *queue = hf_argv_text(cli->args, "queue");
+    if (queue != NULL)
+        (void)snprintf(words.text, sizeof words.text, " -q %s", queue);
+    return words;
+}
+
 int hf_job_not_found(const hf_cli *cli, const char *queue)
 {
     return hf_cli_say(cli, HF_EXIT_NO,

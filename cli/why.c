@@ -1,6 +1,8 @@
 /* why.c - see why.h. */
 #include "cli/why.h"
 
+enum { US_OF_MS = 1000 };
+
 typedef struct list {
     hf_reason *at;
     size_t n;
@@ -84,4 +86,12 @@ size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_RE
             (int64_t)why->job.crashes >= poison - 1,
         HF_REASON_SUSPECT);
     return l.n;
+}
+
+/* The fence is minted when a job is claimed, as the time then in microseconds; one that
+ * is ahead was pushed there by a clock that went back, and tells nothing. */
+int64_t hf_why_held_since(const hf_job_why *why)
+{
+    int64_t ms = (int64_t)(why->job.fence / US_OF_MS);
+    return why->job.state == HF_STATE_RUNNING && ms <= why->now_ms ? ms : 0;
 }

@@ -44,14 +44,6 @@ static const char *one_line(const char *text, char out[ERROR_SIZE])
     return out;
 }
 
-/* The fence is minted when a job is claimed, as the time then in microseconds; one that
- * is ahead was pushed there by a clock that went back, and tells nothing. */
-int64_t hf_why_held_since(const hf_job_why *why)
-{
-    int64_t ms = (int64_t)(why->job.fence / US_OF_MS);
-    return why->job.state == HF_STATE_RUNNING && ms <= why->now_ms ? ms : 0;
-}
-
 static void append(char *list, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void append(char *list, const char *format, ...)

@@ -13,8 +13,4 @@ typedef struct hf_why_say {
 /* Prints one line: the word, and the sentence. */
 void hf_why_say_reason(const hf_why_say *say, hf_reason reason);
 
-/* Since when a running job has been held, Unix ms; 0: it does not run, or nobody knows.
- */
-int64_t hf_why_held_since(const hf_job_why *why);
-
 #endif
