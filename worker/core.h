@@ -283,11 +283,14 @@ uint32_t hf_dispatch_slots(const hf_worker *w);  /* how many could start at once
 void hf_dispatch_returned(hf_worker *w);         /* C handlers came back */
 void hf_dispatch_tick(hf_worker *w);
 void hf_dispatch_release_waiting(hf_worker *w);
-void hf_dispatch_struck(hf_worker *w);  /* whose fault was it? */
 void hf_dispatch_ask_all(hf_worker *w); /* what runs: to stop */
-void hf_dispatch_kill(hf_worker *w);    /* programs: at once */
 void hf_dispatch_abandon(hf_worker *w); /* releases the jobs of handlers that stay away */
 void hf_dispatch_work(hf_run *run);     /* on a pool thread */
+
+/* -- dispatch_program.c -- */
+bool hf_dispatch_program(hf_worker *w, hf_run *run); /* false: not now */
+void hf_dispatch_struck(hf_worker *w); /* by a signal: whose fault was it? */
+void hf_dispatch_kill(hf_worker *w);   /* all, at once */
 
 /* -- served.c: the queues -- */
 HF_MUSTCHECK hf_err hf_served_open(hf_worker *w);
