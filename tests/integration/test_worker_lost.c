@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
 #include "tests/support/queue_rig.h"
@@ -133,6 +134,23 @@ static void what_is_taken_over_after_a_reconnect_counts_no_crash(void **state)
     stop_when_done(1);
 }
 
+/* Its watchdog's connection is gone and does not come back; the others are there. */
+static void a_worker_that_cannot_renew_claims_nothing(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.lease_ms = 3000}, 0);
+    hf_rig_put(&queue, "a", "deaf", 0);
+    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    hf_proxy_refuse(&proxy, true);
+    hf_proxy_lose_answer(&proxy, hf_lua_queue_renew.sha1);
+    EVENTUALLY(8000, atomic_load(&worker.asked_to_stop)); /* well past half a lease */
+    hf_rig_put(&queue, "b", "ok", 0);
+    ALWAYS(300, atomic_load(&worker.started) == 1);
+    hf_proxy_refuse(&proxy, false);
+    atomic_store(&worker.gate, true);
+    stop_when_done(2);
+}
+
 /* It was there when two holders died. The others are not to be there when it is the
  * third. */
 static void a_suspect_is_started_alone_and_nothing_beside_it(void **state)
@@ -157,6 +175,7 @@ int main(void)
         CASE(a_worker_that_has_lost_its_lock_does_not_finish_the_job),
         CASE(what_waits_for_a_thread_past_its_deadline_is_not_started),
         CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),
+        CASE(a_worker_that_cannot_renew_claims_nothing),
         CASE(a_suspect_is_started_alone_and_nothing_beside_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
