@@ -471,11 +471,10 @@ static void waiting_survives_a_lost_connection(void **state)
 
 static int up(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&rig, NULL);
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
-    return hf_admin_open(&admin, &opts, detail);
+    admin = hf_rig_admin(&rig);
+    return 0;
 }
 
 static int down(void **state)

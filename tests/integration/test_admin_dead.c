@@ -438,11 +438,10 @@ static void a_purge_and_claims_share_no_job(void **state)
 
 static int up(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&rig, NULL);
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
-    return hf_admin_open(&admin, &opts, detail);
+    admin = hf_rig_admin(&rig);
+    return 0;
 }
 
 static int down(void **state)

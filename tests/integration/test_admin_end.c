@@ -544,11 +544,10 @@ static void an_old_end_does_not_count_for_a_job_that_was_seen_alive(void **state
 
 static int up(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&rig, NULL);
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
-    return hf_admin_open(&admin, &opts, detail);
+    admin = hf_rig_admin(&rig);
+    return 0;
 }
 
 static int down(void **state)

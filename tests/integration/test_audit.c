@@ -248,12 +248,11 @@ static void a_long_queue_is_looked_at_to_its_end(void **state)
 
 static int up(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&rig, NULL);
     rig.broken = true;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
-    return hf_admin_open(&admin, &opts, detail);
+    admin = hf_rig_admin(&rig);
+    return 0;
 }
 
 static int down(void **state)

@@ -534,12 +534,11 @@ static void beside_a_busy_worker_nothing_is_found_and_nothing_touched(void **sta
 
 static int up(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&rig, NULL);
     rig.broken = true;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
-    return hf_admin_open(&admin, &opts, detail);
+    admin = hf_rig_admin(&rig);
+    return 0;
 }
 
 static int down(void **state)

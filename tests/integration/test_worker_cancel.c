@@ -17,12 +17,11 @@ static hf_admin *admin;
 
 static int up(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&queue, NULL);
     hf_proxy_start(&proxy, queue.redis.socket);
-    const hf_admin_opts opts = {.url = hf_fixture_url(&queue.redis)};
-    return hf_admin_open(&admin, &opts, detail);
+    admin = hf_rig_admin(&queue);
+    return 0;
 }
 
 static int down(void **state)

@@ -383,6 +383,16 @@ static void on_closed(void *arg)
     rig->closed = true;
 }
 
+hf_admin *hf_rig_admin(const hf_rig *rig)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_admin *admin = NULL;
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig->redis)};
+    if (hf_admin_open(&admin, &opts, detail) != HF_OK)
+        fail_msg("no administrator: %s", detail);
+    return admin;
+}
+
 void hf_rig_stop(hf_rig *rig)
 {
     if (!rig->broken)
@@ -414,12 +424,8 @@ long long hf_rig_writes(hf_rig *rig)
 
 void hf_rig_audit(hf_rig *rig, bool idle)
 {
-    char detail[HF_DETAIL_SIZE];
-    hf_admin *admin;
+    hf_admin *admin = hf_rig_admin(rig);
     size_t found = 0, told;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig->redis)};
-    if (hf_admin_open(&admin, &opts, detail) != HF_OK)
-        fail_msg("audit: %s", detail);
     hf_err err = hf_admin_audit(
         admin, rig->queue.name,
         &(hf_audit_opts){.idle = idle, .cb = on_finding, .arg = &found}, &told);

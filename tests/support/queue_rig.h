@@ -60,6 +60,9 @@ typedef struct hf_rig {
 void hf_rig_start(hf_rig *rig, const hf_fixture_options *options);
 void hf_rig_stop(hf_rig *rig);
 
+/* An administrator of its own connection, which the caller closes. */
+hf_admin *hf_rig_admin(const hf_rig *rig);
+
 /* Waits until the client is ready, at most 5 s. */
 void hf_rig_ready(hf_rig *rig);
 void hf_rig_ready_client(hf_rig *rig, hf_client *client); /* another one, on its loop */
