@@ -112,11 +112,12 @@ static char *print_at_terminal(hf_table *table, unsigned short columns)
     FILE *file = fdopen(theirs, "w");
     assert_non_null(file);
     assert_true(hf_table_print(table, file));
-    fflush(file);
-    ssize_t len = read(ours, text, sizeof text - 1);
-    assert_true(len > 0);
-    text[len] = '\0';
     fclose(file);
+    /* It comes in pieces; when there is no more, the other side is closed. */
+    size_t len = 0;
+    for (ssize_t n; (n = read(ours, text + len, sizeof text - 1 - len)) > 0;)
+        len += (size_t)n;
+    text[len] = '\0';
     close(ours);
     return text;
 }
