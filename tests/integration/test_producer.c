@@ -263,7 +263,7 @@ static void bad_options_are_named(void **state)
 static void a_full_buffer_says_so_at_once(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.buffer_jobs = 10, .deadline_ms = 20000});
+    open_with((hf_producer_opts){.buffer_jobs = 10, .deadline_ms = 8000});
     assert_int_equal(put("q", "first", NULL), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
     const hf_job job = {.queue = "q", .type = "t"};
