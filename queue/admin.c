@@ -39,6 +39,11 @@ hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
     return err;
 }
 
+hf_err hf_admin_no_memory(hf_admin *admin)
+{
+    return hf_admin_fail(admin, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
+}
+
 hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out)
 {
     if (name == NULL || hf_queue_init(out, admin->ns, name) != HF_OK)
@@ -194,7 +199,7 @@ hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns, hf_admin_time *out)
     hf_args args;
     moment m = {0, 0};
     if (!hf_args_init(&args, 1, 0))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     hf_args_text(&args, "TIME");
     const hf_ask ask = {.args = &args, .read = read_time, .out = &m};
     hf_err err = hf_admin_ask(admin, &ask, until_ns);
@@ -203,15 +208,6 @@ hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns, hf_admin_time *out)
         until_ns > m.read_ns ? (int64_t)((until_ns - m.read_ns) / HF_MS_NS) : 0;
     if (err == HF_OK)
         *out = (hf_admin_time){.now_ms = m.ms, .not_after = m.ms + left};
-    return err;
-}
-
-hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out)
-{
-    hf_admin_time time;
-    hf_err err = hf_admin_clock(admin, until_ns, &time);
-    if (err == HF_OK)
-        *out = time.not_after;
     return err;
 }
 

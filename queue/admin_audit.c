@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "queue/ask.h"
+#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -64,28 +65,18 @@ static hf_err read_slice(const hf_answer *answer, void *out)
 static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script *script,
                         slice *s)
 {
-    hf_args args;
-    int64_t not_after = 0; /* what writes nothing may come late */
-    uint64_t until_ns = hf_admin_until(admin);
-    hf_err err = s->opts->fix ? hf_admin_not_after(admin, until_ns, &not_after) : HF_OK;
+    /* What writes nothing may come late. */
+    hf_order order = {.admin = admin, .looks_only = !s->opts->fix};
+    hf_err err = hf_order_begin(&order, 5, 1);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 5, 1))
-        return HF_NOMEM;
-    hf_args_text(&args, s->phase);
-    hf_args_text(&args, s->cursor);
-    hf_args_flag(&args, s->opts->idle);
-    hf_args_flag(&args, s->opts->fix);
-    hf_args_int(&args, not_after);
-    const hf_ask ask = {.script = script,
-                        .queue = queue,
-                        .args = &args,
-                        .writes = s->opts->fix,
-                        .read = read_slice,
-                        .out = s};
-    err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    hf_args_text(&order.args, s->phase);
+    hf_args_text(&order.args, s->cursor);
+    hf_args_flag(&order.args, s->opts->idle);
+    hf_args_flag(&order.args, s->opts->fix);
+    hf_args_int(&order.args, order.time.not_after);
+    const hf_ask ask = {.script = script, .queue = queue, .read = read_slice, .out = s};
+    return hf_order_send(&order, &ask);
 }
 
 hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *opts,

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "base/id.h"
 #include "queue/ask.h"
+#include "queue/order.h"
 #include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
@@ -36,11 +37,11 @@ typedef struct sweep {
     char ids[PURGE_SLICE][HF_ID_SIZE]; /* the slice */
 } sweep;
 
-typedef struct order {
+typedef struct task {
     const hf_dead_filter *filter; /* NULL: all */
     bool purge;
     uint32_t per_second;
-} order;
+} task;
 
 /* ---- a page ---- */
 
@@ -88,7 +89,7 @@ static hf_err next_page(sweep *s)
     if (s->filter.limit != 0 && s->filter.limit - s->spent < slice)
         s->want = s->filter.limit - s->spent;
     if (!hf_args_init(&args, 5, 3))
-        return HF_NOMEM;
+        return hf_admin_no_memory(s->admin);
     hf_args_int(&args, s->from_ms);
     hf_args_text(&args, s->after);
     hf_args_int(&args, s->before_ms);
@@ -122,34 +123,28 @@ static hf_err read_moved(const hf_answer *answer, void *out)
  * many of those were moved: so the rate holds whatever became of a slice. */
 static hf_err move(sweep *s)
 {
-    hf_args args;
-    int64_t not_after;
     bool doubt = false;
     size_t before = s->moved;
-    uint64_t until_ns = hf_admin_until(s->admin);
-    hf_err err = hf_admin_not_after(s->admin, until_ns, &not_after);
+    hf_order order = {.admin = s->admin};
+    hf_args *args = &order.args;
+    hf_err err = hf_order_begin(&order, s->n + (s->purge ? 2 : 5), 5);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, s->n + (s->purge ? 2 : 5), 5))
-        return HF_NOMEM;
-    hf_args_int(&args, not_after);
-    hf_args_int(&args, s->before_ms);
+    hf_args_int(args, order.time.not_after);
+    hf_args_int(args, s->before_ms);
     if (!s->purge) {
-        hf_args_int(&args, s->per_second > 0 ? s->before_ms : 0);
-        hf_args_int(&args, s->per_second);
-        hf_args_int(&args, (int64_t)s->sent);
+        hf_args_int(args, s->per_second > 0 ? s->before_ms : 0);
+        hf_args_int(args, s->per_second);
+        hf_args_int(args, (int64_t)s->sent);
     }
     for (size_t i = 0; i < s->n; i++)
-        hf_args_text(&args, s->ids[i]);
+        hf_args_text(args, s->ids[i]);
     const hf_ask ask = {.script = s->purge ? &hf_lua_queue_delete : &hf_lua_queue_requeue,
                         .queue = &s->queue,
-                        .args = &args,
-                        .writes = true,
                         .doubt = &doubt,
                         .read = read_moved,
                         .out = s};
-    err = hf_admin_ask(s->admin, &ask, until_ns);
-    hf_args_done(&args);
+    err = hf_order_send(&order, &ask);
     s->sent += s->n;
     s->spent += doubt ? s->n : s->moved - before;
     return err;
@@ -208,7 +203,7 @@ static hf_err check(hf_admin *admin, const hf_dead_filter *filter)
     return HF_OK;
 }
 
-static hf_err sweep_all(hf_admin *admin, const char *queue, const order *what,
+static hf_err sweep_all(hf_admin *admin, const char *queue, const task *what,
                         hf_progress_cb progress, void *arg, size_t *n)
 {
     const hf_dead_filter all = {.type = NULL};
@@ -219,7 +214,7 @@ static hf_err sweep_all(hf_admin *admin, const char *queue, const order *what,
         return err;
     sweep *s = calloc(1, sizeof *s);
     if (s == NULL)
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     s->admin = admin;
     s->filter = *filter;
     s->purge = what->purge;
@@ -237,7 +232,7 @@ hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
                            const hf_dead_filter *filter, uint32_t per_second,
                            hf_progress_cb progress, void *arg, size_t *n)
 {
-    const order what = {.filter = filter, .per_second = per_second};
+    const task what = {.filter = filter, .per_second = per_second};
     return sweep_all(admin, queue, &what, progress, arg, n);
 }
 
@@ -245,6 +240,6 @@ hf_err hf_admin_dead_purge(hf_admin *admin, const char *queue,
                            const hf_dead_filter *filter, hf_progress_cb progress,
                            void *arg, size_t *n)
 {
-    const order what = {.filter = filter, .purge = true};
+    const task what = {.filter = filter, .purge = true};
     return sweep_all(admin, queue, &what, progress, arg, n);
 }

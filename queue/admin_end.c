@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "queue/look.h"
+#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -65,72 +66,53 @@ static hf_err was_ended(hf_admin *admin, const hf_queue *queue, const char *id,
 static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info *info)
 {
     hf_job_info unused;
-    hf_admin_time time;
     bool doubt = false;
-    uint64_t until_ns = hf_admin_until(admin);
-    hf_args args;
-    hf_err err = hf_admin_clock(admin, until_ns, &time);
+    bool list = ask->script != &hf_lua_queue_cancel;
+    hf_order order = {.admin = admin};
+    hf_err err = hf_order_begin(&order, list ? 3 : 2, 1);
     if (err != HF_OK)
         return err;
-    bool list = ask->script != &hf_lua_queue_cancel;
-    if (!hf_args_init(&args, list ? 3 : 2, 1))
-        return HF_NOMEM;
-    hf_args_int(&args, time.not_after);
+    hf_args_int(&order.args, order.time.not_after);
     if (list)
-        hf_args_text(&args, "0"); /* whatever waits or is dead */
-    hf_args_text(&args, id);
-    ask->args = &args;
+        hf_args_text(&order.args, "0"); /* whatever waits or is dead */
+    hf_args_text(&order.args, id);
     ask->doubt = &doubt;
     ask->out = info != NULL ? info : &unused;
     hf_look_begin(ask->out, ask->queue, id);
-    err = hf_admin_ask(admin, ask, until_ns);
-    hf_args_done(&args);
-    return err == HF_GONE && doubt ? was_ended(admin, ask->queue, id, time.now_ms) : err;
+    err = hf_order_send(&order, ask);
+    if (err == HF_GONE && doubt)
+        err = was_ended(admin, ask->queue, id, order.time.now_ms);
+    return err;
 }
 
 static hf_err cancel_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
-    hf_ask ask = {.script = &hf_lua_queue_cancel,
-                  .writes = true,
-                  .queue = queue,
-                  .read = read_cancel};
+    hf_ask ask = {.script = &hf_lua_queue_cancel, .queue = queue, .read = read_cancel};
     return end_one(admin, &ask, id, arg);
 }
 
 static hf_err delete_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
-    hf_ask ask = {.script = &hf_lua_queue_delete,
-                  .writes = true,
-                  .queue = queue,
-                  .read = read_delete};
+    hf_ask ask = {.script = &hf_lua_queue_delete, .queue = queue, .read = read_delete};
     return end_one(admin, &ask, id, arg);
 }
 
 static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
                          void *arg)
 {
-    int64_t not_after;
-    uint64_t until_ns = hf_admin_until(admin);
-    hf_args args;
+    hf_order order = {.admin = admin};
     (void)arg;
-    hf_err err = hf_admin_not_after(admin, until_ns, &not_after);
+    hf_err err = hf_order_begin(&order, 6, 5);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 6, 5))
-        return HF_NOMEM;
-    hf_args_int(&args, not_after);
+    hf_args_int(&order.args, order.time.not_after);
     for (int i = 0; i < 4; i++)
-        hf_args_int(&args, 0); /* whatever waits or is dead, now, in no line */
-    hf_args_text(&args, id);
+        hf_args_int(&order.args, 0); /* whatever waits or is dead, now, in no line */
+    hf_args_text(&order.args, id);
     /* Made twice it tells how it stands then: it is due, it runs, or it has run. */
-    const hf_ask ask = {.script = &hf_lua_queue_requeue,
-                        .queue = queue,
-                        .args = &args,
-                        .writes = true,
-                        .read = read_requeue};
-    err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    const hf_ask ask = {
+        .script = &hf_lua_queue_requeue, .queue = queue, .read = read_requeue};
+    return hf_order_send(&order, &ask);
 }
 
 hf_err hf_admin_cancel(hf_admin *admin, const char *queue, const char *id,

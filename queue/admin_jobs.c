@@ -136,7 +136,7 @@ hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id, hf_loo
 {
     hf_args args;
     if (!hf_args_init(&args, 2, 0))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     hf_look_begin(look->info, queue, id);
     hf_args_text(&args, id);
     hf_args_flag(&args, look->payload != NULL);
@@ -248,7 +248,7 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
                  p->state == admin->listed_state &&
                  strcmp(p->queue->name, admin->listed_queue) == 0;
     if (!hf_args_init(&args, 4, 2))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     /* Those that failed before may be few among many that wait. */
     bool sparse = p->state == HF_STATE_RETRY;
     hf_args_text(&args, state_names[p->state]);

@@ -8,6 +8,7 @@
 #include "queue/ask.h"
 #include "queue/keys.h"
 #include "queue/names.h"
+#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -50,7 +51,7 @@ hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n)
     hf_names names;
     hf_key_queues(key, admin->ns);
     if (!hf_args_init(&args, 2, 0))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     hf_args_text(&args, "SMEMBERS");
     hf_args_text(&args, key);
     hf_names_init(&names);
@@ -93,7 +94,7 @@ hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *out)
     if (err != HF_OK)
         return err;
     if (!hf_args_init(&args, 0, 0))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     *out = (hf_queue_stats){.paused = false};
     memcpy(out->queue, queue.name, sizeof out->queue);
     const hf_ask ask = {.script = &hf_lua_queue_stats,
@@ -124,7 +125,7 @@ static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_
     char key[HF_KEY_SIZE];
     hf_key_queues(key, queue->ns);
     if (!hf_args_init(&args, 3, 0))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     hf_args_text(&args, "SADD");
     hf_args_text(&args, key);
     hf_args_text(&args, queue->name);
@@ -136,29 +137,20 @@ static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_
 
 hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused)
 {
-    hf_args args;
     hf_queue queue;
-    int64_t not_after;
-    uint64_t until_ns = hf_admin_until(admin);
+    hf_order order = {.admin = admin, .until_ns = hf_admin_until(admin)};
     hf_err err = hf_admin_queue(admin, name, &queue);
-    if (err == HF_OK)
-        err = hf_admin_not_after(admin, until_ns, &not_after);
     if (err == HF_OK && paused)
-        err = make_known(admin, &queue, until_ns);
+        err = make_known(admin, &queue, order.until_ns);
+    if (err == HF_OK)
+        err = hf_order_begin(&order, 2, 1);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 2, 1))
-        return HF_NOMEM;
-    hf_args_int(&args, not_after);
-    hf_args_flag(&args, paused);
-    const hf_ask ask = {.script = &hf_lua_queue_pause,
-                        .queue = &queue,
-                        .args = &args,
-                        .writes = true,
-                        .read = read_status};
-    err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    hf_args_int(&order.args, order.time.not_after);
+    hf_args_flag(&order.args, paused);
+    const hf_ask ask = {
+        .script = &hf_lua_queue_pause, .queue = &queue, .read = read_status};
+    return hf_order_send(&order, &ask);
 }
 
 static bool limit_ok(int64_t value)
@@ -177,10 +169,8 @@ static void add_limit(hf_args *args, int64_t value)
 hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
                       int64_t rate_limit, int64_t rate_per_ms)
 {
-    hf_args args;
     hf_queue queue;
-    int64_t not_after;
-    uint64_t until_ns = hf_admin_until(admin);
+    hf_order order = {.admin = admin, .until_ns = hf_admin_until(admin)};
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err != HF_OK)
         return err;
@@ -190,24 +180,18 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
     if ((rate_limit > 0) != (rate_per_ms > 0) || (rate_limit < 0) != (rate_per_ms < 0))
         return hf_admin_fail(admin, HF_INVALID,
                              "expected a rate's limit together with its time");
-    err = hf_admin_not_after(admin, until_ns, &not_after);
-    if (err == HF_OK && (max_running > 0 || rate_limit > 0))
-        err = make_known(admin, &queue, until_ns);
+    if (max_running > 0 || rate_limit > 0)
+        err = make_known(admin, &queue, order.until_ns);
+    if (err == HF_OK)
+        err = hf_order_begin(&order, 5, 4);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 5, 4))
-        return HF_NOMEM;
-    hf_args_int(&args, not_after);
-    add_limit(&args, max_running);
-    add_limit(&args, rate_limit);
-    add_limit(&args, rate_per_ms);
-    hf_args_text(&args, ""); /* an order, not what a file says */
-    const hf_ask ask = {.script = &hf_lua_queue_limits,
-                        .queue = &queue,
-                        .args = &args,
-                        .writes = true,
-                        .read = read_status};
-    err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    hf_args_int(&order.args, order.time.not_after);
+    add_limit(&order.args, max_running);
+    add_limit(&order.args, rate_limit);
+    add_limit(&order.args, rate_per_ms);
+    hf_args_text(&order.args, ""); /* an order, not what a file says */
+    const hf_ask ask = {
+        .script = &hf_lua_queue_limits, .queue = &queue, .read = read_status};
+    return hf_order_send(&order, &ask);
 }

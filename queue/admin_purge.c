@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/id.h"
 #include "queue/ask.h"
+#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -37,30 +38,22 @@ static hf_err read_removed(const hf_answer *answer, void *out)
 
 static hf_err slice(purge *p, const char *state, int64_t before_ms, int64_t max)
 {
-    hf_args args;
-    int64_t not_after;
     char name[HF_NEW_ID_SIZE];
-    uint64_t until_ns = hf_admin_until(p->admin);
-    hf_err err = hf_admin_not_after(p->admin, until_ns, &not_after);
+    hf_order order = {.admin = p->admin};
+    hf_err err = hf_order_begin(&order, 5, 3);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 5, 3))
-        return HF_NOMEM;
     hf_id_next(&p->names, name);
-    hf_args_int(&args, not_after);
-    hf_args_text(&args, state);
-    hf_args_int(&args, before_ms);
-    hf_args_int(&args, max);
-    hf_args_text(&args, name);
+    hf_args_int(&order.args, order.time.not_after);
+    hf_args_text(&order.args, state);
+    hf_args_int(&order.args, before_ms);
+    hf_args_int(&order.args, max);
+    hf_args_text(&order.args, name);
     const hf_ask ask = {.script = &hf_lua_queue_purge,
                         .queue = &p->queue,
-                        .args = &args,
-                        .writes = true,
                         .read = read_removed,
                         .out = p};
-    err = hf_admin_ask(p->admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    return hf_order_send(&order, &ask);
 }
 
 /* At most *left jobs; *left is what it did not come to. */

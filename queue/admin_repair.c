@@ -11,6 +11,7 @@
 #include "queue/ask.h"
 #include "queue/keys.h"
 #include "queue/names.h"
+#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -40,31 +41,23 @@ static hf_err read_strays(const hf_answer *answer, void *out)
 
 static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
 {
-    hf_args args;
     char key[HF_KEY_SIZE];
-    int64_t not_after = 0;
-    uint64_t until_ns = hf_admin_until(admin);
-    hf_err err = fix ? hf_admin_not_after(admin, until_ns, &not_after) : HF_OK;
+    hf_order order = {.admin = admin, .looks_only = !fix};
+    hf_err err = hf_order_begin(&order, 4, 1);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 4, 1))
-        return HF_NOMEM;
     hf_key_queues(key, admin->ns);
-    hf_args_text(&args, admin->ns);
-    hf_args_text(&args, s->cursor);
-    hf_args_flag(&args, fix);
-    hf_args_int(&args, not_after);
+    hf_args_text(&order.args, admin->ns);
+    hf_args_text(&order.args, s->cursor);
+    hf_args_flag(&order.args, fix);
+    hf_args_int(&order.args, order.time.not_after);
     const hf_bytes keys = {key, strlen(key)};
     const hf_ask ask = {.script = &hf_lua_queue_registry,
                         .keys = &keys,
                         .n_keys = 1,
-                        .args = &args,
-                        .writes = fix,
                         .read = read_strays,
                         .out = s};
-    err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
-    return err;
+    return hf_order_send(&order, &ask);
 }
 
 hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n)
@@ -94,33 +87,26 @@ static hf_err read_forgotten(const hf_answer *answer, void *out)
 
 hf_err hf_admin_forget(hf_admin *admin, const char *worker)
 {
-    hf_args args;
-    int64_t not_after;
     bool forgotten = false;
     char registry[HF_KEY_SIZE], key[HF_KEY_SIZE];
-    uint64_t until_ns = hf_admin_until(admin);
+    hf_order order = {.admin = admin};
     if (worker == NULL || !hf_name_ok(worker) || strlen(worker) >= HF_WORKER_ID_SIZE)
         return hf_admin_fail(admin, HF_INVALID, "expected a worker's id, found '%.120s'",
                              worker == NULL ? "" : worker);
-    hf_err err = hf_admin_not_after(admin, until_ns, &not_after);
+    hf_err err = hf_order_begin(&order, 2, 1);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 2, 1))
-        return HF_NOMEM;
     hf_key_workers(registry, admin->ns);
     hf_key_worker(key, admin->ns, worker);
     const hf_bytes keys[] = {{registry, strlen(registry)}, {key, strlen(key)}};
-    hf_args_text(&args, worker);
-    hf_args_int(&args, not_after);
+    hf_args_text(&order.args, worker);
+    hf_args_int(&order.args, order.time.not_after);
     const hf_ask ask = {.script = &hf_lua_queue_forget,
                         .keys = keys,
                         .n_keys = HF_COUNT(keys),
-                        .args = &args,
-                        .writes = true,
                         .read = read_forgotten,
                         .out = &forgotten};
-    err = hf_admin_ask(admin, &ask, until_ns);
-    hf_args_done(&args);
+    err = hf_order_send(&order, &ask);
     return err != HF_OK || forgotten ? err
                                      : hf_admin_fail(admin, HF_GONE, "it is not silent");
 }
@@ -151,7 +137,7 @@ hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out)
     hf_args args;
     trip t = {.sent_ns = 0};
     if (!hf_args_init(&args, 1, 0))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     hf_args_text(&args, "TIME");
     const hf_ask ask = {.args = &args, .read = read_trip, .out = &t};
     hf_err err = HF_OK;

@@ -58,7 +58,7 @@ static hf_err why_in(hf_admin *admin, const hf_queue *queue, const char *id, voi
     *why = (hf_job_why){.paused = false};
     hf_look_begin(&why->job, queue, id);
     if (!hf_args_init(&args, 1, 0))
-        return HF_NOMEM;
+        return hf_admin_no_memory(admin);
     hf_args_text(&args, id);
     const hf_ask ask = {.script = &hf_lua_queue_why,
                         .queue = queue,

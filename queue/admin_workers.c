@@ -108,7 +108,7 @@ static hf_err gather(roster *r)
         char cursor[CURSOR_SIZE];
         memcpy(cursor, r->cursor, sizeof cursor);
         if (!hf_args_init(&args, 5, 1))
-            return HF_NOMEM;
+            return hf_admin_no_memory(r->admin);
         hf_args_text(&args, "ZSCAN");
         hf_args_text(&args, key);
         hf_args_text(&args, cursor);
@@ -229,7 +229,7 @@ static hf_err ask_page(roster *r)
     char(*keys)[HF_KEY_SIZE] = malloc(n * sizeof *keys);
     if (keys == NULL || !hf_args_init(&args, n + 1, 0)) {
         free(keys);
-        return HF_NOMEM;
+        return hf_admin_no_memory(r->admin);
     }
     hf_args_text(&args, "MGET");
     for (size_t i = 0; i < n; i++) {

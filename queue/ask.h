@@ -52,7 +52,6 @@ typedef struct hf_admin_time {
 } hf_admin_time;
 HF_MUSTCHECK hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns,
                                    hf_admin_time *out);
-HF_MUSTCHECK hf_err hf_admin_not_after(hf_admin *admin, uint64_t until_ns, int64_t *out);
 
 /* Lets the loop run, at most until then. */
 void hf_admin_idle(hf_admin *admin, uint64_t until_ns);
@@ -60,6 +59,9 @@ void hf_admin_idle(hf_admin *admin, uint64_t until_ns);
 /* Keeps a sentence about what failed, and gives err back. */
 hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* HF_NOMEM, with its sentence. */
+hf_err hf_admin_no_memory(hf_admin *admin);
 
 /* HF_INVALID with a sentence when it is no name. */
 HF_MUSTCHECK hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out);

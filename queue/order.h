@@ -1,0 +1,33 @@
+/* order.h - how a call of holdfast/admin.h has a script change something: with Redis's
+ * time as the end of it, so that it does nothing when it comes late.
+ *
+ *     hf_order order = {.admin = admin};
+ *     hf_err err = hf_order_begin(&order, 2, 1);
+ *     if (err != HF_OK)
+ *         return err;
+ *     hf_args_int(&order.args, order.time.not_after);
+ *     hf_args_text(&order.args, id);
+ *     const hf_ask ask = {.script = ..., .queue = queue, .read = ...};
+ *     return hf_order_send(&order, &ask); */
+#ifndef HF_QUEUE_ORDER_H
+#define HF_QUEUE_ORDER_H
+
+#include "queue/ask.h"
+
+typedef struct hf_order {
+    hf_admin *admin;
+    uint64_t until_ns; /* the end of the call; 0: of one that begins now */
+    bool looks_only;   /* it changes nothing and may come late: the time stays 0 */
+    hf_admin_time time;
+    hf_args args; /* between begin and send: the script's */
+} hf_order;
+
+/* Asks for the time and makes room for n arguments, n_numbers of which are numbers. After
+ * a failure there is nothing to end. */
+HF_MUSTCHECK hf_err hf_order_begin(hf_order *order, size_t n, size_t n_numbers);
+
+/* Asks, with these arguments, and lets go of them. `args` and `writes` of the ask are
+ * not looked at. */
+HF_MUSTCHECK hf_err hf_order_send(hf_order *order, const hf_ask *ask);
+
+#endif
