@@ -235,10 +235,10 @@ static void print_row(FILE *file, const hf_table *table, char *const *cells,
 
 bool hf_table_print(hf_table *table, FILE *file)
 {
-    char *titles[HF_COLUMNS_MAX];
+    char *titles[HF_COLUMNS_MAX] = {NULL};
     size_t widths[HF_COLUMNS_MAX];
     bool bright = hf_out_is_bright(file);
-    HF_ASSERT(table->n_columns > 0);
+    HF_ASSERT(table->n_columns > 0 && table->n_columns <= HF_COLUMNS_MAX);
     size_t whole = table->n_cells - table->n_cells % table->n_columns;
     for (size_t c = 0; c < table->n_columns; c++) {
         titles[c] = (char *)table->columns[c].title; /* is only read */

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
+#include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
 
 static hf_fixture redis;
@@ -17,8 +17,8 @@ static int run(const char *words)
     char line[512];
     (void)snprintf(line, sizeof line, "REDIS_URL=%s '%s' %s", hf_fixture_url(&redis),
                    HF_TEST_COMMAND, words);
-    int status = system(line); /* NOLINT: a shell is what closes them */
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    const char *const args[] = {"sh", "-c", line, NULL};
+    return hf_proc_run(&(hf_proc_options){.args = args}, 30000);
 }
 
 static void closed_streams_are_no_sockets(void **state)
