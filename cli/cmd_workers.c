@@ -14,7 +14,6 @@ typedef struct lister {
     const char *after; /* NULL: from the start, or it has come already */
     bool json, all;
     size_t limit, shown, more, hidden;
-    int64_t now_ms;
     char last[HF_HOLDER_SIZE]; /* that was shown */
     bool goes_on;              /* after an earlier page */
 } lister;
@@ -59,7 +58,7 @@ static void add_row(lister *l, const hf_worker_info *w)
     if (!w->silent)
         (void)snprintf(busy, sizeof busy, "%" PRIu32 "/%" PRIu32, w->running,
                        w->concurrency);
-    hf_out_when(w->heard_ms, l->now_ms, heard);
+    hf_out_when(w->heard_ms, w->now_ms, heard);
     hf_table_text(&l->table, w->host);
     hf_table_text(&l->table, pid);
     hf_table_text(&l->table, state_of(w));
@@ -74,7 +73,7 @@ static void add_row(lister *l, const hf_worker_info *w)
 static void on_worker(const hf_worker_info *w, void *arg)
 {
     lister *l = arg;
-    if (w->silent && !l->all && w->heard_ms < l->now_ms - RECENT_MS) {
+    if (w->silent && !l->all && w->heard_ms < w->now_ms - RECENT_MS) {
         l->hidden++;
         return;
     }
@@ -114,18 +113,13 @@ static int list(const hf_cli *cli, hf_admin *admin)
         {"RUNNING", true, 0},  {"QUEUES", false, 40}, {"HEARD", false, 0},
         {"VERSION", false, 0},
     };
-    hf_queue_stats stats;
-    hf_err err = hf_admin_stats(admin, "default", &stats); /* for Redis's time */
-    if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
     lister l = {.json = cli->json,
                 .all = hf_argv_has(cli->args, "all"),
                 .after = hf_argv_text(cli->args, "after"),
                 .goes_on = hf_argv_has(cli->args, "after"),
-                .limit = (size_t)hf_argv_number(cli->args, "limit", PAGE),
-                .now_ms = stats.now_ms};
+                .limit = (size_t)hf_argv_number(cli->args, "limit", PAGE)};
     hf_table_init(&l.table, columns, HF_COUNT(columns));
-    err = hf_admin_workers(admin, on_worker, &l);
+    hf_err err = hf_admin_workers(admin, on_worker, &l);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "cli/doctor.h"
 #include "cli/out.h"
 
 typedef struct silent {
     char id[HF_HOLDER_SIZE];
-    int64_t heard_ms;
+    int64_t heard_ms, now_ms;
 } silent;
 
 typedef struct list {
@@ -31,7 +30,8 @@ static void on_worker(const hf_worker_info *worker, void *arg)
     }
     l->at = more;
     memcpy(l->at[l->n].id, worker->id, sizeof worker->id);
-    l->at[l->n++].heard_ms = worker->heard_ms;
+    l->at[l->n].heard_ms = worker->heard_ms;
+    l->at[l->n++].now_ms = worker->now_ms;
 }
 
 static const hf_doctor_holder *held_by(const hf_doctor *d, const char *worker)
@@ -46,9 +46,8 @@ static const hf_doctor_holder *held_by(const hf_doctor *d, const char *worker)
 static void tell_holder(hf_doctor *d, const silent *s, const hf_doctor_holder *holder)
 {
     char text[HF_DOCTOR_TEXT], heard[HF_MOMENT_SIZE], until[HF_MOMENT_SIZE];
-    int64_t now_ms = hf_wall_ms();
-    hf_out_moment(s->heard_ms, now_ms, heard);
-    hf_out_moment(holder->until_ms, now_ms, until);
+    hf_out_moment(s->heard_ms, s->now_ms, heard);
+    hf_out_moment(holder->until_ms, s->now_ms, until);
     snprintf(text, sizeof text, "is silent since %s, and holds %zu %s until %s", heard,
              holder->jobs, holder->jobs == 1 ? "job" : "jobs", until);
     hf_doctor_by_hand(d, "worker", s->id, text,
@@ -63,7 +62,7 @@ static hf_err forget(hf_doctor *d, const silent *s)
     hf_err err = d->fix ? hf_admin_forget(d->admin, s->id) : HF_OK;
     if (err != HF_OK)
         return err == HF_GONE ? HF_OK : err;
-    hf_out_moment(s->heard_ms, hf_wall_ms(), heard);
+    hf_out_moment(s->heard_ms, s->now_ms, heard);
     snprintf(text, sizeof text, "is silent since %s, and holds nothing", heard);
     hf_doctor_tell(d, &(hf_finding){.check = "worker",
                                     .id = s->id,

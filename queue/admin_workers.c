@@ -37,6 +37,7 @@ typedef struct roster {
     entry *at; /* owned */
     size_t n, cap;
     char cursor[CURSOR_SIZE];
+    int64_t now_ms;
     size_t from, to; /* the page whose heartbeats are asked for */
     hf_worker_cb cb;
     void *arg;
@@ -173,10 +174,11 @@ static void split_id(hf_worker_info *info)
     info->pid = strtoll(pid, NULL, 10);
 }
 
-static void begin(hf_worker_info *info, const entry *e)
+static void begin(hf_worker_info *info, const roster *r, const entry *e)
 {
-    *info =
-        (hf_worker_info){.silent = e->silent, .heard_ms = e->until_ms - BEAT_HOLDS_MS};
+    *info = (hf_worker_info){.silent = e->silent,
+                             .heard_ms = e->until_ms - BEAT_HOLDS_MS,
+                             .now_ms = r->now_ms};
     memcpy(info->id, e->id, sizeof info->id);
     split_id(info);
 }
@@ -187,7 +189,7 @@ static void tell_heard(roster *r, const entry *e, hf_bytes heartbeat)
     const char *queues[NAMES_MAX], *types[NAMES_MAX];
     json_t *root = json_loadb(heartbeat.ptr, heartbeat.len, 0, NULL);
     json_t *listed = json_object_get(root, "types");
-    begin(&info, e);
+    begin(&info, r, e);
     take_text(info.host, sizeof info.host, json_object_get(root, "host"));
     take_text(info.state, sizeof info.state, json_object_get(root, "state"));
     take_text(info.version, sizeof info.version, json_object_get(root, "version"));
@@ -245,8 +247,12 @@ static hf_err ask_page(roster *r)
 
 hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg)
 {
-    roster r = {.admin = admin, .cb = cb, .arg = arg};
-    hf_err err = gather(&r);
+    hf_admin_time time;
+    hf_err err = hf_admin_clock(admin, hf_admin_until(admin), &time);
+    if (err != HF_OK)
+        return err;
+    roster r = {.admin = admin, .cb = cb, .arg = arg, .now_ms = time.now_ms};
+    err = gather(&r);
     for (; err == HF_OK && r.from < r.n; r.from = r.to) {
         r.to = r.n - r.from < PAGE ? r.n : r.from + PAGE;
         err = ask_page(&r);
@@ -255,7 +261,7 @@ hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg)
         hf_worker_info info;
         if (!r.at[i].silent)
             continue;
-        begin(&info, &r.at[i]);
+        begin(&info, &r, &r.at[i]);
         cb(&info, arg);
     }
     free(r.at);

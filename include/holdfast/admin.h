@@ -237,6 +237,7 @@ typedef struct hf_worker_info {
                          are 0 and "" except for what its id tells */
     int64_t heard_ms; /* when it was heard of last */
     int64_t started_ms;
+    int64_t now_ms; /* Redis's time when they were asked for: the same for all */
     char state[16]; /* "serving", "quiet" or "stopping" */
     char version[24];
     uint32_t concurrency, running;

@@ -146,8 +146,13 @@ static void who_went_silent_comes_last_and_who_left_not_at_all(void **state)
     (void)hf_fixture_command(&rig.redis, "DEL hf:worker:a-2-0");
     (void)hf_fixture_command(&rig.redis, "ZADD hf:workers 1700000030000 a-2-0");
     (void)hf_fixture_command(&rig.redis, "ZADD hf:workers 1700000030000 a{2");
+    hf_queue_stats before, after;
+    must(hf_admin_stats(admin, "q", &before));
     look();
+    must(hf_admin_stats(admin, "q", &after));
     assert_int_equal(n_workers, 3);
+    for (size_t i = 0; i < n_workers; i++) /* Redis's time, silent or not */
+        assert_in_range(workers[i].info.now_ms, before.now_ms, after.now_ms);
     assert_string_equal(workers[0].info.id, "b-1-0");
     assert_string_equal(workers[1].info.id, "c-3-0");
     assert_string_equal(workers[2].info.id, "a-2-0");
