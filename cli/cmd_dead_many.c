@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "cli/confirm.h"
 #include "cli/dead_sift.h"
-#include "cli/out.h"
 #include "cli/rate.h"
 #include "cli/slices.h"
 
@@ -56,42 +55,41 @@ static int read_rate(const hf_cli *cli, uint32_t *per_second)
     return HF_EXIT_OK;
 }
 
-static void tell_retried(const hf_cli *cli, const char *queue, size_t n,
-                         uint32_t per_second, bool cut)
+static hf_slices_words retried(const char *queue)
 {
-    char pace[64] = "";
-    if (cli->json) {
-        hf_out_json(stdout, json_pack("{s:s, s:I, s:b}", "queue", queue, "retried",
-                                      (json_int_t)n, "complete", (int)!cut));
-        return;
-    }
-    if (per_second > 0 && n > 1)
-        (void)snprintf(pace, sizeof pace, ", %" PRIu32 " of them due in each second",
-                       per_second);
-    printf("%s: %zu %s back in the line%s%s\n", queue, n, n == 1 ? "job is" : "jobs are",
-           pace, cut ? ", then it was stopped" : "");
+    return (hf_slices_words){.queue = queue,
+                             .key = "retried",
+                             .one = "job is back in the line",
+                             .many = "jobs are back in the line"};
 }
 
 static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
                      const char *id)
 {
     size_t n = 0;
+    const hf_slices_words words = retried(queue);
     const hf_dead_filter filter = {.id = id};
     hf_err err = hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n);
     if (err == HF_OK && n == 0)
         return not_dead(cli, queue, id);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    tell_retried(cli, queue, n, 0, false);
+    hf_slices_tell(cli, &words, n, true);
     return HF_EXIT_OK;
 }
 
 static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
                       uint32_t per_second)
 {
+    char pace[64];
+    hf_slices_words words = retried(queue);
     hf_queue_stats stats;
     hf_slices slices;
     size_t n = 0;
+    (void)snprintf(pace, sizeof pace, ", %" PRIu32 " of them due in each second",
+                   per_second);
+    if (per_second > 0)
+        words.pace = pace;
     hf_err err = hf_admin_stats(admin, queue, &stats); /* for Redis's time */
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
@@ -99,12 +97,7 @@ static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
     hf_slices_start(&slices, "jobs");
     err = hf_admin_dead_retry(admin, queue, &filter, per_second, hf_slices_progress,
                               &slices, &n);
-    int signalled = hf_slices_end(&slices);
-    if (err == HF_OK || n > 0)
-        tell_retried(cli, queue, n, per_second, slices.cut || err != HF_OK);
-    if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    return signalled != 0 ? signalled : HF_EXIT_OK;
+    return hf_slices_end(&slices, cli, admin, &words, err, n);
 }
 
 int hf_cmd_dead_retry(hf_cli *cli)
@@ -133,14 +126,12 @@ static bool is_filtered(const hf_dead_filter *filter)
     return filter->type != NULL || filter->since_ms != 0 || filter->limit != 0;
 }
 
-static void tell_purged(const hf_cli *cli, const char *queue, size_t n, bool cut)
+static hf_slices_words purged(const char *queue)
 {
-    if (cli->json)
-        hf_out_json(stdout, json_pack("{s:s, s:I, s:b}", "queue", queue, "removed",
-                                      (json_int_t)n, "complete", (int)!cut));
-    else
-        printf("%s: %zu dead %s removed%s\n", queue, n, n == 1 ? "job" : "jobs",
-               cut ? ", then it was stopped" : "");
+    return (hf_slices_words){.queue = queue,
+                             .key = "removed",
+                             .one = "dead job removed",
+                             .many = "dead jobs removed"};
 }
 
 static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
@@ -148,6 +139,7 @@ static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
 {
     hf_job_info job;
     size_t n = 0;
+    const hf_slices_words words = purged(queue);
     const hf_dead_filter filter = {.id = id};
     hf_err err = hf_admin_job(admin, queue, id, &job, NULL);
     if (err == HF_GONE || (err == HF_OK && job.state != HF_STATE_DEAD))
@@ -163,7 +155,7 @@ static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
         return not_dead(cli, queue, id);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    tell_purged(cli, queue, n, false);
+    hf_slices_tell(cli, &words, n, true);
     return HF_EXIT_OK;
 }
 
@@ -190,17 +182,13 @@ static int ask(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats,
 static int purge_all(const hf_cli *cli, hf_admin *admin, const char *queue,
                      const hf_dead_filter *filter)
 {
+    const hf_slices_words words = purged(queue);
     hf_slices slices;
     size_t n = 0;
     hf_slices_start(&slices, "jobs");
     hf_err err =
         hf_admin_dead_purge(admin, queue, filter, hf_slices_progress, &slices, &n);
-    int signalled = hf_slices_end(&slices);
-    if (err == HF_OK || n > 0)
-        tell_purged(cli, queue, n, slices.cut || err != HF_OK);
-    if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    return signalled != 0 ? signalled : HF_EXIT_OK;
+    return hf_slices_end(&slices, cli, admin, &words, err, n);
 }
 
 static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue)
@@ -210,12 +198,13 @@ static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue)
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
     hf_dead_filter filter = hf_dead_filter_of(cli, stats.now_ms, 0);
+    const hf_slices_words words = purged(queue);
     int code = HF_EXIT_OK;
     bool nothing = false;
     if (hf_confirm_wanted(cli))
         code = ask(cli, admin, &stats, &filter, &nothing);
     if (nothing)
-        tell_purged(cli, queue, 0, false);
+        hf_slices_tell(cli, &words, 0, true);
     return code != HF_EXIT_OK || nothing ? code : purge_all(cli, admin, queue, &filter);
 }
 

@@ -1,10 +1,8 @@
 /* cmd_queue_purge.c - `holdfast queue purge`: everything out of a queue but what runs. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "cli/cli.h"
 #include "cli/confirm.h"
-#include "cli/out.h"
 #include "cli/slices.h"
 
 /* Exactly what will be lost, and what will not. */
@@ -23,28 +21,15 @@ static int ask(const hf_cli *cli, hf_admin *admin, const char *queue)
                       stats.running == 1 ? "is" : "are");
 }
 
-static void tell(const hf_cli *cli, const char *queue, size_t n, bool cut)
-{
-    if (cli->json)
-        hf_out_json(stdout, json_pack("{s:s, s:I, s:b}", "queue", queue, "removed",
-                                      (json_int_t)n, "complete", (int)!cut));
-    else
-        printf("%s: %zu %s removed%s\n", queue, n, n == 1 ? "job" : "jobs",
-               cut ? ", then it was stopped" : "");
-}
-
 static int purge(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
+    const hf_slices_words words = {
+        .queue = queue, .key = "removed", .one = "job removed", .many = "jobs removed"};
     hf_slices slices;
     size_t n = 0;
     hf_slices_start(&slices, "jobs");
     hf_err err = hf_admin_purge(admin, queue, hf_slices_progress, &slices, &n);
-    int signalled = hf_slices_end(&slices);
-    if (err == HF_OK || n > 0)
-        tell(cli, queue, n, slices.cut || err != HF_OK);
-    if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    return signalled != 0 ? signalled : HF_EXIT_OK;
+    return hf_slices_end(&slices, cli, admin, &words, err, n);
 }
 
 int hf_cmd_queue_purge(hf_cli *cli)

@@ -1,7 +1,10 @@
 /* slices.c - see slices.h. */
 #include "cli/slices.h"
 
+#include <stdio.h>
+
 #include "base/base.h"
+#include "cli/out.h"
 
 static const int numbers[] = {SIGINT, SIGTERM};
 static volatile sig_atomic_t caught;
@@ -32,10 +35,32 @@ bool hf_slices_progress(size_t done, size_t total, void *arg)
     return !slices->cut;
 }
 
-int hf_slices_end(hf_slices *slices)
+void hf_slices_tell(const hf_cli *cli, const hf_slices_words *words, size_t n,
+                    bool complete)
+{
+    if (cli->json)
+        hf_out_json(stdout,
+                    json_pack("{s:s, s:I, s:b}", "queue", words->queue, words->key,
+                              (json_int_t)n, "complete", (int)complete));
+    else
+        printf("%s: %zu %s%s%s\n", words->queue, n, n == 1 ? words->one : words->many,
+               n > 1 && words->pace != NULL ? words->pace : "",
+               complete ? "" : ", then it was stopped");
+}
+
+static int let_go(hf_slices *slices)
 {
     hf_progress_end(&slices->bar);
     for (size_t i = 0; i < HF_COUNT(numbers); i++)
         (void)sigaction(numbers[i], &slices->before[i], NULL);
-    return caught == 0 ? 0 : 128 + (int)caught;
+    return caught == 0 ? HF_EXIT_OK : 128 + (int)caught;
+}
+
+int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_admin *admin,
+                  const hf_slices_words *words, hf_err err, size_t n)
+{
+    int code = let_go(slices);
+    if (err == HF_OK || n > 0)
+        hf_slices_tell(cli, words, n, err == HF_OK && !slices->cut);
+    return err == HF_OK ? code : hf_cli_fail(cli, err, hf_admin_detail(admin));
 }

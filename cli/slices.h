@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cli/cli.h"
 #include "cli/progress.h"
 
 typedef struct hf_slices {
@@ -22,8 +23,20 @@ void hf_slices_start(hf_slices *slices, const char *what);
 /* An hf_progress_cb, with the hf_slices as its `arg`. */
 bool hf_slices_progress(size_t done, size_t total, void *slices);
 
-/* Takes the bar away. 0, or what the command ends with because of a signal: 128 + its
- * number (main.c then ends by it). */
-int hf_slices_end(hf_slices *slices);
+/* What was done, for a line ("q: 2 jobs removed") or an object ({"queue", "removed"}). */
+typedef struct hf_slices_words {
+    const char *queue, *key; /* "removed" */
+    const char *one, *many;  /* "job removed", "jobs removed" */
+    const char *pace;        /* said behind `many`; or NULL */
+} hf_slices_words;
+
+void hf_slices_tell(const hf_cli *cli, const hf_slices_words *words, size_t n,
+                    bool complete);
+
+/* Takes the bar away, and tells how many were done and what went wrong: `err` and `n` are
+ * the admin's. What the command ends with: because of a signal 128 + its number (main.c
+ * then ends by it). */
+int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_admin *admin,
+                  const hf_slices_words *words, hf_err err, size_t n);
 
 #endif
