@@ -6,58 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
-#include "tests/support/cli_rig.h"
+#include "tests/support/cli_try.h"
 #include "tests/support/eventually.h"
 
 enum { LINES_MAX = 10001 };
 
-static hf_cli_rig rig;
-
-static int up(void **state)
-{
-    (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_cli_rig_stop(&rig);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    hf_fixture_command(&rig.redis, "FLUSHALL");
-    return 0;
-}
+static hf_cli_rig *const rig = &hf_try_rig;
 
 static int run_with(const char *line, const char *input)
 {
-    return hf_cli_rig_run(&rig, line, input, NULL);
+    return hf_cli_rig_run(rig, line, input, NULL);
 }
 
 static int run(const char *line)
 {
     return run_with(line, NULL);
-}
-
-static void assert_run(const char *line, int code)
-{
-    int got = run(line);
-    if (got != code)
-        fail_msg("`%s` ended with %d instead of %d: %s%s", line, got, code, rig.out,
-                 rig.err);
-}
-
-static void assert_has(const char *text, const char *part)
-{
-    if (strstr(text, part) == NULL)
-        fail_msg("'%s' is not in '%s'", part, text);
 }
 
 static unsigned count_lines(const char *text)
@@ -171,32 +134,31 @@ static const bad bad_inputs[] = {
 static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
 {
     (void)state;
-    hf_cli_rig_put(&rig, "small.yaml", "limits: {payload: 4}\n");
-    hf_cli_rig_put(&rig, "unknown.yaml", "worker:\n  concurency: 4\n");
-    hf_cli_rig_put(&rig, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
-    hf_cli_rig_put(&rig, "duration.yaml", "worker: {lease: 10}\n");
-    hf_cli_rig_put(&rig, "broken.yaml", "namespace: a: b\n");
-    hf_cli_rig_put(&rig, "tls.yaml", "redis: {url: rediss://localhost}\n");
-    hf_cli_rig_put(&rig, "hasty.yaml",
+    hf_cli_rig_put(rig, "small.yaml", "limits: {payload: 4}\n");
+    hf_cli_rig_put(rig, "unknown.yaml", "worker:\n  concurency: 4\n");
+    hf_cli_rig_put(rig, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
+    hf_cli_rig_put(rig, "duration.yaml", "worker: {lease: 10}\n");
+    hf_cli_rig_put(rig, "broken.yaml", "namespace: a: b\n");
+    hf_cli_rig_put(rig, "tls.yaml", "redis: {url: rediss://localhost}\n");
+    hf_cli_rig_put(rig, "hasty.yaml",
                    "redis: {connect_timeout: 300ms, request_timeout: 300ms}\n");
-    hf_cli_rig_put(&rig, "nopassword.yaml",
-                   "redis: {password_file: /nowhere/password}\n");
+    hf_cli_rig_put(rig, "nopassword.yaml", "redis: {password_file: /nowhere/password}\n");
     for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
         const bad *b = &bad_inputs[i];
         int code = run_with(b->line, b->input);
-        if (code != b->code || strstr(rig.err, b->said) == NULL)
+        if (code != b->code || strstr(rig->err, b->said) == NULL)
             fail_msg("`%s` ended with %d instead of %d and said: %s", b->line, code,
-                     b->code, rig.err);
+                     b->code, rig->err);
         if (strncmp(b->said, "usage", 5) == 0)
             continue;
         /* One line of fault; the run's id may stand before it. */
         const char *fault =
-            strncmp(rig.err, "run ", 4) == 0 ? strchr(rig.err, '\n') + 1 : rig.err;
+            strncmp(rig->err, "run ", 4) == 0 ? strchr(rig->err, '\n') + 1 : rig->err;
         assert_int_equal(count_lines(fault), 1);
         assert_int_equal(strncmp(fault, "holdfast: ", 10), 0);
-        assert_string_equal(rig.out, "");
+        assert_string_equal(rig->out, "");
     }
-    assert_string_equal(hf_fixture_command(&rig.redis, "KEYS *"),
+    assert_string_equal(hf_fixture_command(&rig->redis, "KEYS *"),
                         ""); /* and nothing was done */
 }
 
@@ -204,25 +166,25 @@ static void with_json_a_fault_is_an_object(void **state)
 {
     (void)state;
     assert_int_equal(run("enqueue t --json @ --id a{b"), 65);
-    json_t *fault = json_loads(rig.err, 0, NULL);
+    json_t *fault = json_loads(rig->err, 0, NULL);
     assert_non_null(fault);
     assert_int_equal(json_integer_value(json_object_get(fault, "code")), 65);
     assert_non_null(json_string_value(json_object_get(fault, "error")));
     assert_non_null(json_string_value(json_object_get(fault, "hint")));
     json_decref(fault);
     assert_int_equal(run("enqueue --json --bogus"), 64);
-    assert_has(rig.err, "\"code\":64");
+    hf_try_has(rig->err, "\"code\":64");
 }
 
 static void a_bad_url_of_the_environment_is_usage_too(void **state)
 {
     (void)state;
     static const char *const env[] = {"REDIS_URL=rediss://secret:word@h", NULL};
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue t", NULL, env), 64);
-    assert_has(rig.err, "holdfast: REDIS_URL: expected the URL of a Redis");
-    assert_null(strstr(rig.err, "word"));
+    assert_int_equal(hf_cli_rig_run(rig, "enqueue t", NULL, env), 64);
+    hf_try_has(rig->err, "holdfast: REDIS_URL: expected the URL of a Redis");
+    assert_null(strstr(rig->err, "word"));
     /* A flag goes before it. */
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue t @", NULL, env), 0);
+    assert_int_equal(hf_cli_rig_run(rig, "enqueue t @", NULL, env), 0);
 }
 
 static void a_wrong_password_is_told_apart_from_a_redis_that_is_away(void **state)
@@ -234,23 +196,23 @@ static void a_wrong_password_is_told_apart_from_a_redis_that_is_away(void **stat
     hf_fixture_start(&other, &options);
     snprintf(line, sizeof line, "queue list --redis redis://:wrong@127.0.0.1:%u",
              other.port);
-    assert_run(line, 77);
-    assert_has(rig.err, "holdfast: Redis refused the user, the password");
-    assert_null(strstr(rig.err, "wrong@"));
+    hf_try_run(line, 77);
+    hf_try_has(rig->err, "holdfast: Redis refused the user, the password");
+    assert_null(strstr(rig->err, "wrong@"));
     snprintf(line, sizeof line, "enqueue t --redis redis://127.0.0.1:%u", other.port);
-    assert_run(line, 77);
+    hf_try_run(line, 77);
     snprintf(line, sizeof line, "enqueue t --redis redis://:right@127.0.0.1:%u",
              other.port);
-    assert_run(line, 0);
+    hf_try_run(line, 0);
     /* The file's password is for the file's URL, and for one that has none of its own. */
-    hf_cli_rig_put(&rig, "password", "right\n");
-    hf_cli_rig_put(&rig, "auth.yaml", "redis: {password_file: password}\n");
+    hf_cli_rig_put(rig, "password", "right\n");
+    hf_cli_rig_put(rig, "auth.yaml", "redis: {password_file: password}\n");
     snprintf(line, sizeof line, "queue list -c auth.yaml --redis redis://127.0.0.1:%u",
              other.port);
-    assert_run(line, 0);
+    hf_try_run(line, 0);
     snprintf(line, sizeof line,
              "queue list -c auth.yaml --redis redis://:wrong@127.0.0.1:%u", other.port);
-    assert_run(line, 77);
+    hf_try_run(line, 77);
     hf_fixture_stop(&other);
 }
 
@@ -262,8 +224,8 @@ static void a_full_redis_says_try_later_and_nothing_is_half_done(void **state)
     const hf_fixture_options options = {.args = {"--maxmemory", "1mb"}};
     hf_fixture_start(&other, &options);
     snprintf(line, sizeof line, "enqueue t --redis %s", other.url);
-    assert_run(line, 75);
-    assert_has(rig.err, "holdfast: Redis is at its memory limit");
+    hf_try_run(line, 75);
+    hf_try_has(rig->err, "holdfast: Redis is at its memory limit");
     assert_string_equal(hf_fixture_command(&other, "EXISTS hf:{default}:jobs"), "0");
     hf_fixture_stop(&other);
 }
@@ -288,8 +250,8 @@ static void a_password_does_not_stay_in_the_list_of_processes(void **state)
 {
     (void)state;
     hf_proc p;
-    hf_cli_rig_put(&rig, "patient.yaml", "redis: {connect_timeout: 10m}\n");
-    hf_cli_rig_begin(&rig, &p,
+    hf_cli_rig_put(rig, "patient.yaml", "redis: {connect_timeout: 10m}\n");
+    hf_cli_rig_begin(rig, &p,
                      "queue list -c patient.yaml --redis redis://u:topsecret@127.0.0.1:1",
                      "log");
     EVENTUALLY(5000, shows(p.pid, "redis://u:*********@127.0.0.1:1"));
@@ -302,12 +264,12 @@ static void a_password_does_not_stay_in_the_list_of_processes(void **state)
 static void an_enqueued_job_can_be_looked_at(void **state)
 {
     (void)state;
-    assert_run(
+    hf_try_run(
         "enqueue email.send hello @ --id i1 --in 1h --max-attempts 3 --timeout 30s", 0);
-    assert_string_equal(rig.out, "i1\n");
-    assert_string_equal(rig.err, "");
-    assert_run("job show i1 @ --json", 0);
-    json_t *job = json_loads(rig.out, 0, NULL);
+    assert_string_equal(rig->out, "i1\n");
+    assert_string_equal(rig->err, "");
+    hf_try_run("job show i1 @ --json", 0);
+    json_t *job = json_loads(rig->out, 0, NULL);
     assert_non_null(job);
     assert_string_equal(json_string_value(json_object_get(job, "type")), "email.send");
     assert_string_equal(json_string_value(json_object_get(job, "queue")), "default");
@@ -321,29 +283,29 @@ static void an_enqueued_job_can_be_looked_at(void **state)
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         assert_true(json_is_null(json_object_get(job, keys[i])));
     json_decref(job);
-    assert_run("job show i1 @ --payload", 0);
-    assert_string_equal(rig.out, "hello");
-    assert_run("job show i1 @", 0);
-    assert_has(rig.out, "state     delayed\n");
-    assert_has(rig.out, "attempts  0 failed, at most 3\n");
+    hf_try_run("job show i1 @ --payload", 0);
+    assert_string_equal(rig->out, "hello");
+    hf_try_run("job show i1 @", 0);
+    hf_try_has(rig->out, "state     delayed\n");
+    hf_try_has(rig->out, "attempts  0 failed, at most 3\n");
 }
 
 static void an_id_that_exists_is_no_failure(void **state)
 {
     (void)state;
-    assert_run("enqueue t first @ --id twice", 0);
-    assert_run("enqueue t second @ --id twice --json", 0);
-    assert_has(rig.out, "\"existed\":true");
-    assert_run("job show twice @ --payload", 0);
-    assert_string_equal(rig.out, "first");
+    hf_try_run("enqueue t first @ --id twice", 0);
+    hf_try_run("enqueue t second @ --id twice --json", 0);
+    hf_try_has(rig->out, "\"existed\":true");
+    hf_try_run("job show twice @ --payload", 0);
+    assert_string_equal(rig->out, "first");
 }
 
 static void a_payload_comes_from_standard_input(void **state)
 {
     (void)state;
     assert_int_equal(run_with("enqueue t - @ --id piped", "line\nline\n"), 0);
-    assert_run("job show piped @ --payload", 0);
-    assert_string_equal(rig.out, "line\nline\n");
+    hf_try_run("job show piped @ --payload", 0);
+    assert_string_equal(rig->out, "line\nline\n");
 }
 
 static void lists_are_paged(void **state)
@@ -352,26 +314,26 @@ static void lists_are_paged(void **state)
     for (int i = 0; i < 5; i++) {
         char line[64];
         snprintf(line, sizeof line, "enqueue t @ --id j%d --at @%d", i, 100 + i);
-        assert_run(line, 0);
+        hf_try_run(line, 0);
     }
-    assert_run("job list @ --state ready --limit 2 --json", 0);
-    assert_int_equal(count_lines(rig.out), 2);
-    assert_has(rig.out, "\"id\":\"j0\"");
-    assert_run("job list @ --state ready --limit 2 --after j1 --json", 0);
-    assert_has(rig.out, "\"id\":\"j2\"");
-    assert_has(rig.out, "\"id\":\"j3\"");
-    assert_run("job list @", 0);
-    assert_int_equal(count_lines(rig.out), 6); /* with its head */
-    assert_string_equal(rig.err, "");
-    assert_run("job list @ --limit 2", 0); /* a page that is full says how to go on */
-    assert_has(rig.err, "2 jobs are listed, there may be more: go on with -q default "
-                        "--state ready --after j1\n");
-    assert_run("job list @ --state running", 0);
-    assert_string_equal(rig.out, "default: no such jobs\n");
-    assert_run("job list @ -q empty", 0);
-    assert_string_equal(rig.out, "empty: no jobs\n");
-    assert_run("dead list @ --json", 0);
-    assert_string_equal(rig.out, "");
+    hf_try_run("job list @ --state ready --limit 2 --json", 0);
+    assert_int_equal(count_lines(rig->out), 2);
+    hf_try_has(rig->out, "\"id\":\"j0\"");
+    hf_try_run("job list @ --state ready --limit 2 --after j1 --json", 0);
+    hf_try_has(rig->out, "\"id\":\"j2\"");
+    hf_try_has(rig->out, "\"id\":\"j3\"");
+    hf_try_run("job list @", 0);
+    assert_int_equal(count_lines(rig->out), 6); /* with its head */
+    assert_string_equal(rig->err, "");
+    hf_try_run("job list @ --limit 2", 0); /* a page that is full says how to go on */
+    hf_try_has(rig->err, "2 jobs are listed, there may be more: go on with -q default "
+                         "--state ready --after j1\n");
+    hf_try_run("job list @ --state running", 0);
+    assert_string_equal(rig->out, "default: no such jobs\n");
+    hf_try_run("job list @ -q empty", 0);
+    assert_string_equal(rig->out, "empty: no jobs\n");
+    hf_try_run("dead list @ --json", 0);
+    assert_string_equal(rig->out, "");
 }
 
 /* ---- queues ---- */
@@ -380,8 +342,8 @@ static json_t *show_queue(const char *queue)
 {
     char line[128];
     snprintf(line, sizeof line, "queue show %s @ --json", queue);
-    assert_run(line, 0);
-    json_t *stats = json_loads(rig.out, 0, NULL);
+    hf_try_run(line, 0);
+    json_t *stats = json_loads(rig->out, 0, NULL);
     assert_non_null(stats);
     return stats;
 }
@@ -393,8 +355,8 @@ static void a_queue_is_shown_with_all_its_numbers(void **state)
         "queue",           "paused",      "ready",       "delayed", "running", "dead",
         "enqueued",        "done",        "failed",      "lost",    "unsure",  "crashed",
         "oldest_ready_ms", "next_due_ms", "max_running", "workers"};
-    assert_run("enqueue t @ -q q1", 0);
-    assert_run("enqueue t @ -q q1 --in 1h", 0);
+    hf_try_run("enqueue t @ -q q1", 0);
+    hf_try_run("enqueue t @ -q q1 --in 1h", 0);
     json_t *stats = show_queue("q1");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         assert_non_null(json_object_get(stats, keys[i]));
@@ -404,32 +366,32 @@ static void a_queue_is_shown_with_all_its_numbers(void **state)
     assert_true(json_is_integer(json_object_get(stats, "oldest_ready_ms")));
     assert_true(json_is_integer(json_object_get(stats, "next_due_ms")));
     json_decref(stats);
-    assert_run("queue list @", 0);
-    assert_int_equal(count_lines(rig.out), 2);
-    assert_has(rig.out, "q1 ");
-    assert_run("queue show q1 @", 0);
-    assert_has(rig.out, "ready 1  delayed 1  running 0  dead 0");
+    hf_try_run("queue list @", 0);
+    assert_int_equal(count_lines(rig->out), 2);
+    hf_try_has(rig->out, "q1 ");
+    hf_try_run("queue show q1 @", 0);
+    hf_try_has(rig->out, "ready 1  delayed 1  running 0  dead 0");
 }
 
 static void a_queue_is_paused_resumed_and_limited(void **state)
 {
     (void)state;
-    assert_run("enqueue t @", 0);
-    assert_run("queue pause default @", 0);
+    hf_try_run("enqueue t @", 0);
+    hf_try_run("queue pause default @", 0);
     json_t *stats = show_queue("default");
     assert_true(json_is_true(json_object_get(stats, "paused")));
     json_decref(stats);
-    assert_run("queue limit default @ --max-running 5 --rate 100/2s", 0);
-    assert_string_equal(rig.out, "default: max_running 5  rate 100/2s\n");
-    assert_run("queue resume default @", 0);
+    hf_try_run("queue limit default @ --max-running 5 --rate 100/2s", 0);
+    assert_string_equal(rig->out, "default: max_running 5  rate 100/2s\n");
+    hf_try_run("queue resume default @", 0);
     stats = show_queue("default");
     assert_true(json_is_false(json_object_get(stats, "paused")));
     assert_int_equal(json_integer_value(json_object_get(stats, "max_running")), 5);
     assert_int_equal(json_integer_value(json_object_get(stats, "rate_limit")), 100);
     assert_int_equal(json_integer_value(json_object_get(stats, "rate_per_ms")), 2000);
     json_decref(stats);
-    assert_run("queue limit default @ --rate 0", 0);
-    assert_string_equal(rig.out, "default: max_running 5  rate no limit\n");
+    hf_try_run("queue limit default @ --rate 0", 0);
+    assert_string_equal(rig->out, "default: max_running 5  rate no limit\n");
     stats = show_queue("default");
     assert_int_equal(json_integer_value(json_object_get(stats, "max_running")), 5);
     assert_int_equal(json_integer_value(json_object_get(stats, "rate_limit")), 0);
@@ -439,30 +401,30 @@ static void a_queue_is_paused_resumed_and_limited(void **state)
 static void a_slip_of_the_pen_is_seen_when_a_queue_is_paused(void **state)
 {
     (void)state;
-    assert_run("enqueue t @ -q mail", 0);
-    assert_run("queue pause mail @", 0);
-    assert_string_equal(rig.out, "mail: paused\n");
-    assert_run("queue pause mial @", 0);
-    assert_string_equal(rig.out, "mial: paused (nothing was ever put into it, and no "
-                                 "worker serves it)\n");
-    assert_run("queue list @", 0);
-    assert_has(rig.out, "\nmial   paused ");
-    assert_run("doctor @", 0);
+    hf_try_run("enqueue t @ -q mail", 0);
+    hf_try_run("queue pause mail @", 0);
+    assert_string_equal(rig->out, "mail: paused\n");
+    hf_try_run("queue pause mial @", 0);
+    assert_string_equal(rig->out, "mial: paused (nothing was ever put into it, and no "
+                                  "worker serves it)\n");
+    hf_try_run("queue list @", 0);
+    hf_try_has(rig->out, "\nmial   paused ");
+    hf_try_run("doctor @", 0);
 }
 
 static void check_counts_what_a_worker_would_have(void **state)
 {
     (void)state;
-    hf_cli_rig_put(&rig, "none.yaml", "");
-    assert_run("check -c none.yaml", 0);
-    assert_string_equal(rig.out,
+    hf_cli_rig_put(rig, "none.yaml", "");
+    hf_try_run("check -c none.yaml", 0);
+    assert_string_equal(rig->out,
                         "none.yaml: good (queues: 1, handlers: 0, which a worker "
                         "needs)\n");
-    hf_cli_rig_put(&rig, "two.yaml",
+    hf_cli_rig_put(rig, "two.yaml",
                    "queues: [{name: a}, {name: b}]\n"
                    "handlers: [{type: t, exec: [t]}]\n");
-    assert_run("check -c two.yaml", 0);
-    assert_string_equal(rig.out, "two.yaml: good (queues: 2, handlers: 1)\n");
+    hf_try_run("check -c two.yaml", 0);
+    assert_string_equal(rig->out, "two.yaml: good (queues: 2, handlers: 1)\n");
 }
 
 /* ---- bulk ---- */
@@ -470,7 +432,7 @@ static void check_counts_what_a_worker_would_have(void **state)
 static void write_lines(const char *name, int n, const char *last)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_path(&rig, name, path);
+    hf_cli_rig_path(rig, name, path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (int i = 0; i < n; i++)
@@ -483,12 +445,12 @@ static void a_bulk_file_prints_an_id_for_each_line(void **state)
 {
     (void)state;
     write_lines("f", 3, "{\"type\":\"t\",\"queue\":\"other\",\"id\":\"mine\"}\n");
-    assert_run("enqueue @ --bulk f", 0);
-    assert_int_equal(count_lines(rig.out), 4);
-    assert_has(rig.out, "mine\n");
-    assert_int_equal(strncmp(rig.err, "run ", 4), 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 3);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{other}:schedule"), 1);
+    hf_try_run("enqueue @ --bulk f", 0);
+    assert_int_equal(count_lines(rig->out), 4);
+    hf_try_has(rig->out, "mine\n");
+    assert_int_equal(strncmp(rig->err, "run ", 4), 0);
+    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"), 3);
+    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{other}:schedule"), 1);
 }
 
 static void a_bad_line_keeps_its_block_out_and_the_run_can_go_on(void **state)
@@ -496,32 +458,34 @@ static void a_bad_line_keeps_its_block_out_and_the_run_can_go_on(void **state)
     (void)state;
     char run_id[256], line[512], before[HF_CLI_TEXT];
     write_lines("f", LINES_MAX, "{\"type\":7}\n");
-    assert_run("enqueue @ --bulk f", 65);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 10000);
-    assert_has(rig.err, "holdfast: f:10002: expected 1 to 128 characters");
-    assert_has(rig.err, "(10000 jobs were accepted; go on with --run ");
-    snprintf(run_id, sizeof run_id, "%s", first_line(rig.err) + 4);
-    snprintf(before, sizeof before, "%.1000s", rig.out);
+    hf_try_run("enqueue @ --bulk f", 65);
+    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"),
+                     10000);
+    hf_try_has(rig->err, "holdfast: f:10002: expected 1 to 128 characters");
+    hf_try_has(rig->err, "(10000 jobs were accepted; go on with --run ");
+    snprintf(run_id, sizeof run_id, "%s", first_line(rig->err) + 4);
+    snprintf(before, sizeof before, "%.1000s", rig->out);
     hf_fixture_command(
-        &rig.redis, "DEL hf:{default}:schedule hf:{default}:jobs"); /* as if they ran */
+        &rig->redis, "DEL hf:{default}:schedule hf:{default}:jobs"); /* as if they ran */
     write_lines("f", LINES_MAX, "");
     snprintf(line, sizeof line, "enqueue @ --bulk f --run %s", run_id);
-    assert_run(line, 0);
-    assert_int_equal(strncmp(rig.out, before, 1000), 0); /* the same ids */
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 1);
+    hf_try_run(line, 0);
+    assert_int_equal(strncmp(rig->out, before, 1000), 0); /* the same ids */
+    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"), 1);
 }
 
 static void atomic_refuses_a_second_block_before_anything_is_sent(void **state)
 {
     (void)state;
     write_lines("f", LINES_MAX, "");
-    assert_run("enqueue @ --bulk f --atomic", 65);
-    assert_has(rig.err, "f:10001: expected at most one block with --atomic");
-    assert_string_equal(rig.out, "");
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{default}:schedule"), 0);
+    hf_try_run("enqueue @ --bulk f --atomic", 65);
+    hf_try_has(rig->err, "f:10001: expected at most one block with --atomic");
+    assert_string_equal(rig->out, "");
+    assert_int_equal(hf_fixture_number(&rig->redis, "EXISTS hf:{default}:schedule"), 0);
     write_lines("f", LINES_MAX - 1, "");
-    assert_run("enqueue @ --bulk f --atomic", 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{default}:schedule"), 10000);
+    hf_try_run("enqueue @ --bulk f --atomic", 0);
+    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"),
+                     10000);
 }
 
 /* ---- the rest ---- */
@@ -529,25 +493,26 @@ static void atomic_refuses_a_second_block_before_anything_is_sent(void **state)
 static void doctor_is_quiet_about_a_sound_queue_and_names_what_is_wrong(void **state)
 {
     (void)state;
-    assert_run("enqueue t @ --id sound --in 1h", 0);
-    assert_run("doctor @", 0);
-    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs sound");
-    assert_run("doctor @", 1);
-    assert_has(rig.out, "default: I1: sound: ");
-    assert_run("doctor @ --json", 1);
-    assert_has(rig.out, "\"invariant\":1,\"id\":\"sound\"");
+    hf_try_run("enqueue t @ --id sound --in 1h", 0);
+    hf_try_run("doctor @", 0);
+    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs sound");
+    hf_try_run("doctor @", 1);
+    hf_try_has(rig->out, "default: I1: sound: ");
+    hf_try_run("doctor @ --json", 1);
+    hf_try_has(rig->out, "\"invariant\":1,\"id\":\"sound\"");
 }
 
 static void the_script_is_printed_as_redis_runs_it(void **state)
 {
     (void)state;
-    assert_run("script enqueue --sha1", 0);
+    hf_try_run("script enqueue --sha1", 0);
     char sha1[256];
-    snprintf(sha1, sizeof sha1, "%s", first_line(rig.out));
-    assert_run("script enqueue", 0);
-    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", rig.out), sha1);
-    assert_run("script enqueue --json", 0);
-    json_t *script = json_loads(rig.out, 0, NULL);
+    snprintf(sha1, sizeof sha1, "%s", first_line(rig->out));
+    hf_try_run("script enqueue", 0);
+    assert_string_equal(hf_fixture_command(&rig->redis, "SCRIPT LOAD %s", rig->out),
+                        sha1);
+    hf_try_run("script enqueue --json", 0);
+    json_t *script = json_loads(rig->out, 0, NULL);
     assert_non_null(script);
     assert_string_equal(json_string_value(json_object_get(script, "sha1")), sha1);
     assert_int_equal(json_array_size(json_object_get(script, "keys")), 1);
@@ -558,30 +523,36 @@ static void the_script_is_printed_as_redis_runs_it(void **state)
 static void help_goes_to_standard_output_and_knows_every_command(void **state)
 {
     (void)state;
-    assert_run("--help", 0);
-    assert_has(rig.out, "enqueue TYPE [PAYLOAD|-]");
-    assert_run("help queue", 0);
-    assert_has(rig.out, "queue resume Q");
-    assert_run("help job show", 0);
-    assert_has(rig.out, "usage: holdfast job show ID");
-    assert_run("enqueue --help", 0);
-    assert_has(rig.out, "--max-attempts N");
-    assert_run("version", 0);
-    assert_string_equal(rig.out, "holdfast " HOLDFAST_VERSION "\n");
-    assert_string_equal(rig.err, "");
+    hf_try_run("--help", 0);
+    hf_try_has(rig->out, "enqueue TYPE [PAYLOAD|-]");
+    hf_try_run("help queue", 0);
+    hf_try_has(rig->out, "queue resume Q");
+    hf_try_run("help job show", 0);
+    hf_try_has(rig->out, "usage: holdfast job show ID");
+    hf_try_run("enqueue --help", 0);
+    hf_try_has(rig->out, "--max-attempts N");
+    hf_try_run("version", 0);
+    assert_string_equal(rig->out, "holdfast " HOLDFAST_VERSION "\n");
+    assert_string_equal(rig->err, "");
 }
 
 static void the_manual_page_is_that_of_the_table(void **state)
 {
     (void)state;
     char page[HF_CLI_TEXT];
-    assert_run("help --man", 0);
+    hf_try_run("help --man", 0);
     hf_read_file(HF_TEST_SOURCE "/man/holdfast.1", page, sizeof page);
-    if (strcmp(page, rig.out) != 0)
+    if (strcmp(page, rig->out) != 0)
         fail_msg("man/holdfast.1 is not that of the table: run ./dev generate");
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+static int up(void **state)
+{
+    (void)state;
+    return hf_try_up(HF_TEST_COMMAND, NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
 {
@@ -608,5 +579,5 @@ int main(void)
         TEST(help_goes_to_standard_output_and_knows_every_command),
         TEST(the_manual_page_is_that_of_the_table),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    return cmocka_run_group_tests(tests, up, hf_try_down);
 }

@@ -21,54 +21,11 @@
 
 enum { MANY = 3000 };
 
-static hf_cli_rig rig;
-static hf_proc worker;
+static hf_cli_rig *const rig = &hf_try_rig;
+static hf_proc *const worker = &hf_try_proc;
 static hf_terminal terminal;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
-    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_cli_rig_stop(&rig);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    hf_proc_kill(&worker);
-    hf_fixture_command(&rig.redis, "FLUSHALL");
-    return 0;
-}
-
 /* ---- running it ---- */
-
-static void run(const char *line, int code)
-{
-    hf_try_run(&rig, line, code);
-}
-
-static json_t *object_of(const char *line, int code)
-{
-    return hf_try_object(&rig, line, code);
-}
-
-static long long figure(const char *queue, const char *key)
-{
-    return hf_try_figure(&rig, queue, key);
-}
-
-static bool is_in(const char *id, const char *state)
-{
-    return hf_try_is_in(&rig, id, state);
-}
 
 /* Jobs of a type that have run, and died of it. */
 static void kill_off(const char *type, const char *const *ids)
@@ -76,19 +33,19 @@ static void kill_off(const char *type, const char *const *ids)
     char line[160];
     for (; *ids != NULL; ids++) {
         snprintf(line, sizeof line, "enqueue %s @ --id %s", type, *ids);
-        run(line, 0);
+        hf_try_run(line, 0);
     }
-    run("worker @ -c w.yaml --burst", 0);
+    hf_try_run("worker @ -c w.yaml --burst", 0);
 }
 
 /* A job that runs in `worker`. */
 static void start_running(const char *id)
 {
     char line[160];
-    hf_try_worker(&rig, &worker, "w.yaml");
+    hf_try_worker("worker @ -c w.yaml");
     snprintf(line, sizeof line, "enqueue long @ --id %s", id);
-    run(line, 0);
-    EVENTUALLY(10000, is_in(id, "running"));
+    hf_try_run(line, 0);
+    EVENTUALLY(10000, hf_try_is_in(id, "running"));
 }
 
 /* ---- at a terminal ---- */
@@ -98,7 +55,7 @@ static void start_running(const char *id)
 static void ask_at_terminal(const char *line, const char *question, const char *answer,
                             int code)
 {
-    hf_cli_rig_at_terminal(&rig, &terminal, line, NULL);
+    hf_cli_rig_at_terminal(rig, &terminal, line, NULL);
     EVENTUALLY(10000, terminal.pid == 0 || hf_terminal_shows(&terminal, " [y/N] "));
     hf_try_has(terminal.text, question);
     hf_terminal_type(&terminal, answer);
@@ -110,25 +67,25 @@ static void ask_at_terminal(const char *line, const char *question, const char *
 static void who_sits_at_a_terminal_is_told_what_to_do(void **state)
 {
     (void)state;
-    hf_cli_rig_at_terminal(&rig, &terminal, "job show nothing @", NULL);
+    hf_cli_rig_at_terminal(rig, &terminal, "job show nothing @", NULL);
     assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
     assert_string_equal(terminal.text,
                         "holdfast: no job 'nothing' in any queue\r\n"
                         "  it is done, was taken away, or was never accepted\r\n");
-    run("job show nothing @", 1); /* a pipe, or a log, gets one line */
-    assert_string_equal(rig.err, "holdfast: no job 'nothing' in any queue\n");
+    hf_try_run("job show nothing @", 1); /* a pipe, or a log, gets one line */
+    assert_string_equal(rig->err, "holdfast: no job 'nothing' in any queue\n");
 }
 
 static void put_many(const char *queue, int n)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_path(&rig, "many", path);
+    hf_cli_rig_path(rig, "many", path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (int i = 0; i < n; i++)
         fprintf(file, "{\"type\":\"good\",\"queue\":\"%s\"}\n", queue);
     assert_int_equal(fclose(file), 0);
-    run("enqueue @ --bulk many", 0);
+    hf_try_run("enqueue @ --bulk many", 0);
 }
 
 /* ---- bad input ---- */
@@ -179,19 +136,19 @@ static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
     char json[200];
     for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
         const bad *b = &bad_inputs[i];
-        run(b->line, b->code);
-        assert_int_equal(strncmp(rig.err, "holdfast: ", 10), 0);
-        hf_try_has(rig.err, b->said);
-        assert_ptr_equal(strchr(rig.err, '\n'), rig.err + strlen(rig.err) - 1);
-        assert_string_equal(rig.out, "");
+        hf_try_run(b->line, b->code);
+        assert_int_equal(strncmp(rig->err, "holdfast: ", 10), 0);
+        hf_try_has(rig->err, b->said);
+        assert_ptr_equal(strchr(rig->err, '\n'), rig->err + strlen(rig->err) - 1);
+        assert_string_equal(rig->out, "");
         snprintf(json, sizeof json, "%s --json", b->line);
-        json_t *fault = object_of(json, b->code);
+        json_t *fault = hf_try_object(json, b->code);
         assert_int_equal(hf_try_number(fault, "code"), b->code);
         hf_try_has(hf_try_text(fault, "error"), b->said);
         assert_non_null(hf_try_text(fault, "hint"));
         json_decref(fault);
     }
-    assert_string_equal(hf_fixture_command(&rig.redis, "KEYS *"), "");
+    assert_string_equal(hf_fixture_command(&rig->redis, "KEYS *"), "");
 }
 
 /* ---- purge ---- */
@@ -207,22 +164,22 @@ a_purge_at_a_terminal_says_what_will_go_and_takes_no_for_an_answer(void **state)
         "n\n", "\n", "Yes!\n", "yesyes\n", "no yes\n", "yes yes yes yes\n", "\004"};
     kill_off("bad", (const char *const[]){"d1", NULL});
     start_running("r1");
-    run("enqueue good @ --in 1h --id a", 0);
-    run("enqueue good @ --in 1h --id b", 0);
-    run("enqueue good @ --in 1h --id c", 0);
+    hf_try_run("enqueue good @ --in 1h --id a", 0);
+    hf_try_run("enqueue good @ --in 1h --id b", 0);
+    hf_try_run("enqueue good @ --in 1h --id c", 0);
     for (size_t i = 0; i < sizeof noes / sizeof noes[0]; i++) {
         ask_at_terminal("queue purge default @", question, noes[i], 1);
         hf_try_has(terminal.text, "holdfast: queue purge: nothing was done\r\n");
-        assert_int_equal(figure("default", "delayed"), 3);
-        assert_int_equal(figure("default", "dead"), 1);
+        assert_int_equal(hf_try_figure("default", "delayed"), 3);
+        assert_int_equal(hf_try_figure("default", "dead"), 1);
     }
     ask_at_terminal("queue purge default @", question, "yes\n", 0);
     hf_try_has(terminal.text, "default: 4 jobs removed\r\n");
-    assert_int_equal(figure("default", "delayed"), 0);
-    assert_int_equal(figure("default", "dead"), 0);
-    assert_int_equal(figure("default", "running"), 1);
-    assert_int_equal(figure("default", "deleted"), 4);
-    assert_true(is_in("r1", "running"));
+    assert_int_equal(hf_try_figure("default", "delayed"), 0);
+    assert_int_equal(hf_try_figure("default", "dead"), 0);
+    assert_int_equal(hf_try_figure("default", "running"), 1);
+    assert_int_equal(hf_try_figure("default", "deleted"), 4);
+    assert_true(hf_try_is_in("r1", "running"));
 }
 
 static void a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe(void **state)
@@ -235,14 +192,14 @@ static void a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe(void **state)
     hf_try_has(terminal.text, "%  ");
     hf_try_has(terminal.text, "q: 3000 jobs removed\r\n");
     put_many("q", MANY);
-    json_t *purged = object_of("queue purge q @ --yes --json", 0);
+    json_t *purged = hf_try_object("queue purge q @ --yes --json", 0);
     assert_int_equal(hf_try_number(purged, "removed"), MANY);
     assert_true(json_is_true(json_object_get(purged, "complete")));
     assert_string_equal(hf_try_text(purged, "queue"), "q");
     json_decref(purged);
-    assert_string_equal(rig.err, "");
-    run("queue purge q @ --yes", 0);
-    assert_string_equal(rig.out, "q: 0 jobs removed\n");
+    assert_string_equal(rig->err, "");
+    hf_try_run("queue purge q @ --yes", 0);
+    assert_string_equal(rig->out, "q: 0 jobs removed\n");
 }
 
 /* Whether a process has a handler for ^C. */
@@ -260,31 +217,31 @@ a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came(void 
 {
     (void)state;
     put_many("q", MANY);
-    hf_cli_rig_at_terminal(&rig, &terminal, "queue purge q @", NULL);
+    hf_cli_rig_at_terminal(rig, &terminal, "queue purge q @", NULL);
     EVENTUALLY(10000, hf_terminal_shows(&terminal, " [y/N] "));
     assert_false(catches_int(terminal.pid)); /* at the question ^C just ends it */
-    hf_fixture_signal(&rig.redis, SIGSTOP);
+    hf_fixture_signal(&rig->redis, SIGSTOP);
     hf_terminal_type(&terminal, "yes\n");
     EVENTUALLY(10000, catches_int(terminal.pid));
     hf_terminal_type(&terminal, "\003");
     EVENTUALLY(10000, !catches_int(terminal.pid)); /* it has been caught, once */
-    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_fixture_signal(&rig->redis, SIGCONT);
     assert_int_equal(hf_terminal_end(&terminal, 15000), 128 + SIGINT);
     hf_try_has(terminal.text, " jobs removed, then it was stopped\r\n");
-    long long left = hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule");
+    long long left = hf_fixture_number(&rig->redis, "ZCARD hf:{q}:schedule");
     char said[64];
     snprintf(said, sizeof said, "q: %lld jobs removed, then", MANY - left);
     assert_in_range(left, 1, MANY - 1);
     hf_try_has(terminal.text, said);
-    hf_test_audit(&rig.redis, false);
+    hf_test_audit(&rig->redis, false);
 }
 
 static void interrupting_the_question_does_nothing(void **state)
 {
     (void)state;
-    run("enqueue good @ --in 1h", 0);
+    hf_try_run("enqueue good @ --in 1h", 0);
     ask_at_terminal("queue purge default @", "1 waiting", "\003", 128 + SIGINT);
-    assert_int_equal(figure("default", "delayed"), 1);
+    assert_int_equal(hf_try_figure("default", "delayed"), 1);
 }
 
 /* ---- cancel ---- */
@@ -292,39 +249,39 @@ static void interrupting_the_question_does_nothing(void **state)
 static void a_waiting_job_is_cancelled_at_once(void **state)
 {
     (void)state;
-    run("enqueue good @ --id c1", 0);
-    run("enqueue good @ --id c2 --in 1h", 0);
-    run("job cancel c1 @", 0);
-    assert_string_equal(rig.out, "c1: cancelled\n");
-    json_t *answer = object_of("job cancel c2 @ --wait --json", 0);
+    hf_try_run("enqueue good @ --id c1", 0);
+    hf_try_run("enqueue good @ --id c2 --in 1h", 0);
+    hf_try_run("job cancel c1 @", 0);
+    assert_string_equal(rig->out, "c1: cancelled\n");
+    json_t *answer = hf_try_object("job cancel c2 @ --wait --json", 0);
     assert_string_equal(hf_try_text(answer, "id"), "c2");
     assert_string_equal(hf_try_text(answer, "queue"), "default");
     assert_string_equal(hf_try_text(answer, "outcome"), "cancelled");
     json_decref(answer);
-    run("job cancel c1 @", 1);
-    hf_try_has(rig.err, "no job 'c1' in any queue");
-    assert_int_equal(figure("default", "cancelled"), 2);
-    assert_int_equal(figure("default", "deleted"), 0);
-    hf_test_audit(&rig.redis, true);
+    hf_try_run("job cancel c1 @", 1);
+    hf_try_has(rig->err, "no job 'c1' in any queue");
+    assert_int_equal(hf_try_figure("default", "cancelled"), 2);
+    assert_int_equal(hf_try_figure("default", "deleted"), 0);
+    hf_test_audit(&rig->redis, true);
 }
 
 static void a_dead_job_is_not_cancelled_and_the_way_is_told(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"d1", NULL});
-    run("job cancel d1 @ -q default", 1);
-    hf_try_has(rig.err, "d1 is dead, and will not run");
-    hf_try_has(rig.err, "'holdfast job delete d1 -q default' removes it");
-    assert_true(is_in("d1", "dead"));
+    hf_try_run("job cancel d1 @ -q default", 1);
+    hf_try_has(rig->err, "d1 is dead, and will not run");
+    hf_try_has(rig->err, "'holdfast job delete d1 -q default' removes it");
+    assert_true(hf_try_is_in("d1", "dead"));
 }
 
 static void a_running_job_is_asked_to_end_and_whoever_waits_is_told(void **state)
 {
     (void)state;
     start_running("r1");
-    json_t *answer = object_of("job cancel r1 @ --json", 0);
+    json_t *answer = hf_try_object("job cancel r1 @ --json", 0);
     assert_string_equal(hf_try_text(answer, "outcome"), "asked");
-    assert_int_equal(hf_try_number(answer, "pid"), worker.pid);
+    assert_int_equal(hf_try_number(answer, "pid"), worker->pid);
     char host[256] = "";
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
     assert_int_equal(strncmp(hf_try_text(answer, "host"), host, 8), 0);
@@ -332,16 +289,17 @@ static void a_running_job_is_asked_to_end_and_whoever_waits_is_told(void **state
     long long end = hf_try_number(answer, "lease_end_ms");
     assert_in_range(end - hears, 0, 1000);
     json_decref(answer);
-    run("job cancel r1 @ --wait", 0); /* twice is once, or it has ended meanwhile */
-    EVENTUALLY(10000, figure("default", "cancelled") == 1);
-    run("enqueue long @ --id r2", 0);
-    EVENTUALLY(10000, is_in("r2", "running"));
-    run("job cancel r2 @ --wait", 0);
-    hf_try_has(rig.out, "r2: runs, and was asked to end: its holder ");
-    hf_try_has(rig.out, " at the latest; if that is gone, it ends with its lease at ");
-    hf_try_has(rig.out, "\nr2: cancelled\n");
-    assert_int_equal(figure("default", "cancelled"), 2);
-    assert_int_equal(figure("default", "dead"), 0);
+    hf_try_run("job cancel r1 @ --wait",
+               0); /* twice is once, or it has ended meanwhile */
+    EVENTUALLY(10000, hf_try_figure("default", "cancelled") == 1);
+    hf_try_run("enqueue long @ --id r2", 0);
+    EVENTUALLY(10000, hf_try_is_in("r2", "running"));
+    hf_try_run("job cancel r2 @ --wait", 0);
+    hf_try_has(rig->out, "r2: runs, and was asked to end: its holder ");
+    hf_try_has(rig->out, " at the latest; if that is gone, it ends with its lease at ");
+    hf_try_has(rig->out, "\nr2: cancelled\n");
+    assert_int_equal(hf_try_figure("default", "cancelled"), 2);
+    assert_int_equal(hf_try_figure("default", "dead"), 0);
 }
 
 static void whoever_waits_for_a_job_learns_that_it_was_taken_away(void **state)
@@ -351,12 +309,12 @@ static void whoever_waits_for_a_job_learns_that_it_was_taken_away(void **state)
                                        "queue purge default @ --yes"};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         hf_proc waiting;
-        hf_cli_rig_begin(&rig, &waiting, "enqueue good @ --id w --wait", "log");
-        EVENTUALLY(10000, is_in("w", "ready"));
-        run(ways[i], 0);
+        hf_cli_rig_begin(rig, &waiting, "enqueue good @ --id w --wait", "log");
+        EVENTUALLY(10000, hf_try_is_in("w", "ready"));
+        hf_try_run(ways[i], 0);
         assert_true(hf_proc_wait(&waiting, 10000));
         assert_int_equal(waiting.status, 1);
-        assert_string_equal(hf_cli_rig_get(&rig, "log"),
+        assert_string_equal(hf_cli_rig_get(rig, "log"),
                             "holdfast: w was cancelled or deleted\n");
     }
 }
@@ -367,35 +325,35 @@ static void a_job_is_deleted_only_after_a_yes(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"d1", NULL});
-    run("enqueue good @ --id w1 --in 1h", 0);
+    hf_try_run("enqueue good @ --id w1 --in 1h", 0);
     ask_at_terminal("job delete d1 @", "Delete job 'd1' (bad, dead) of queue 'default'?",
                     "no\n", 1);
-    assert_true(is_in("d1", "dead"));
+    assert_true(hf_try_is_in("d1", "dead"));
     ask_at_terminal("job delete d1 @", "Delete job 'd1'", "y\n", 0);
     hf_try_has(terminal.text, "d1: deleted\r\n");
-    json_t *answer = object_of("job delete w1 @ --yes --json", 0);
+    json_t *answer = hf_try_object("job delete w1 @ --yes --json", 0);
     assert_string_equal(hf_try_text(answer, "outcome"), "deleted");
     json_decref(answer);
-    run("job delete d1 @ --yes", 1);
-    assert_int_equal(figure("default", "deleted"), 2);
-    hf_test_audit(&rig.redis, true);
+    hf_try_run("job delete d1 @ --yes", 1);
+    assert_int_equal(hf_try_figure("default", "deleted"), 2);
+    hf_test_audit(&rig->redis, true);
 }
 
 static void a_running_job_is_not_deleted_and_the_way_is_told(void **state)
 {
     (void)state;
     start_running("r1");
-    run("job delete r1 @ --yes", 1);
-    hf_try_has(rig.err, "r1 runs (");
-    hf_try_has(rig.err,
+    hf_try_run("job delete r1 @ --yes", 1);
+    hf_try_has(rig->err, "r1 runs (");
+    hf_try_has(rig->err,
                "), and is not removed under its holder: 'holdfast job cancel r1' "
                "ends it");
-    json_t *fault = object_of("job delete r1 @ --yes --json", 1);
+    json_t *fault = hf_try_object("job delete r1 @ --yes --json", 1);
     hf_try_has(hf_try_text(fault, "hint"), "holdfast job cancel ID");
     json_decref(fault);
-    assert_true(is_in("r1", "running"));
-    assert_int_equal(figure("default", "deleted"), 0);
-    assert_string_equal(hf_fixture_command(&rig.redis, "EXISTS hf:{default}:cancel"),
+    assert_true(hf_try_is_in("r1", "running"));
+    assert_int_equal(hf_try_figure("default", "deleted"), 0);
+    assert_string_equal(hf_fixture_command(&rig->redis, "EXISTS hf:{default}:cancel"),
                         "0");
 }
 
@@ -403,17 +361,17 @@ static void a_job_is_retried_whether_it_waits_or_is_dead(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"d1", NULL});
-    run("enqueue good @ --id w1 --in 1h", 0);
-    run("job retry d1 @", 0);
-    assert_string_equal(rig.out, "d1: due now\n");
-    assert_true(is_in("d1", "ready"));
-    json_t *answer = object_of("job retry w1 @ --json", 0);
+    hf_try_run("enqueue good @ --id w1 --in 1h", 0);
+    hf_try_run("job retry d1 @", 0);
+    assert_string_equal(rig->out, "d1: due now\n");
+    assert_true(hf_try_is_in("d1", "ready"));
+    json_t *answer = hf_try_object("job retry w1 @ --json", 0);
     assert_string_equal(hf_try_text(answer, "outcome"), "retried");
     json_decref(answer);
-    assert_true(is_in("w1", "ready"));
+    assert_true(hf_try_is_in("w1", "ready"));
     start_running("r1");
-    run("job retry r1 @", 1);
-    hf_try_has(rig.err, "r1 runs already");
+    hf_try_run("job retry r1 @", 1);
+    hf_try_has(rig->err, "r1 runs already");
 }
 
 static void an_id_that_two_queues_have_is_not_guessed(void **state)
@@ -422,20 +380,20 @@ static void an_id_that_two_queues_have_is_not_guessed(void **state)
     static const char *const verbs[] = {"cancel", "delete --yes", "retry", "show",
                                         "show --payload"};
     char line[160];
-    run("enqueue good @ --id twin -q a --in 1h", 0);
-    run("enqueue good @ --id twin -q b --in 1h", 0);
+    hf_try_run("enqueue good @ --id twin -q a --in 1h", 0);
+    hf_try_run("enqueue good @ --id twin -q b --in 1h", 0);
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         snprintf(line, sizeof line, "job %s twin @", verbs[i]);
-        run(line, 64);
-        hf_try_has(rig.err,
+        hf_try_run(line, 64);
+        hf_try_has(rig->err,
                    "expected --queue, since there is a job 'twin' in 'a' and 'b'");
-        assert_string_equal(rig.out, "");
+        assert_string_equal(rig->out, "");
     }
-    assert_int_equal(figure("a", "delayed") + figure("b", "delayed"), 2);
-    run("job delete twin @ --yes -q b", 0);
-    assert_int_equal(figure("a", "delayed"), 1);
-    assert_int_equal(figure("b", "delayed"), 0);
-    run("job cancel twin @", 0);
+    assert_int_equal(hf_try_figure("a", "delayed") + hf_try_figure("b", "delayed"), 2);
+    hf_try_run("job delete twin @ --yes -q b", 0);
+    assert_int_equal(hf_try_figure("a", "delayed"), 1);
+    assert_int_equal(hf_try_figure("b", "delayed"), 0);
+    hf_try_run("job cancel twin @", 0);
 }
 
 /* ---- the dead ---- */
@@ -445,25 +403,27 @@ static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
     (void)state;
     kill_off("bad", (const char *const[]){"b1", "b2", "b3", "b4", NULL});
     kill_off("worse", (const char *const[]){"w1", NULL});
-    run("dead retry @ --type worse", 0);
-    assert_string_equal(rig.out, "default: 1 job is back in the line\n");
-    assert_true(is_in("w1", "ready"));
-    run("dead retry @ --type bad --limit 1", 0);
-    assert_true(is_in("b1", "ready") || is_in("b2", "ready"));
-    run("dead retry @ --since 0", 0);
-    assert_string_equal(rig.out, "default: 0 jobs are back in the line\n");
-    json_t *answer = object_of("dead retry @ --since 1h --rate 2/2s --json", 0);
+    hf_try_run("dead retry @ --type worse", 0);
+    assert_string_equal(rig->out, "default: 1 job is back in the line\n");
+    assert_true(hf_try_is_in("w1", "ready"));
+    hf_try_run("dead retry @ --type bad --limit 1", 0);
+    assert_true(hf_try_is_in("b1", "ready") || hf_try_is_in("b2", "ready"));
+    hf_try_run("dead retry @ --since 0", 0);
+    assert_string_equal(rig->out, "default: 0 jobs are back in the line\n");
+    json_t *answer = hf_try_object("dead retry @ --since 1h --rate 2/2s --json", 0);
     assert_int_equal(hf_try_number(answer, "retried"), 3);
     assert_true(json_is_true(json_object_get(answer, "complete")));
     json_decref(answer);
-    assert_int_equal(figure("default", "dead"), 0);
-    assert_int_equal(figure("default", "ready") + figure("default", "delayed"), 5);
-    /* One after the other: the last of the three is due two seconds after the first. */
-    long long late = figure("default", "now_ms") + 1000;
+    assert_int_equal(hf_try_figure("default", "dead"), 0);
     assert_int_equal(
-        hf_fixture_number(&rig.redis, "ZCOUNT hf:{default}:schedule %lld +inf", late), 1);
-    run("dead retry @ --rate 5/s", 0);
-    assert_string_equal(rig.out, "default: 0 jobs are back in the line\n");
+        hf_try_figure("default", "ready") + hf_try_figure("default", "delayed"), 5);
+    /* One after the other: the last of the three is due two seconds after the first. */
+    long long late = hf_try_figure("default", "now_ms") + 1000;
+    assert_int_equal(
+        hf_fixture_number(&rig->redis, "ZCOUNT hf:{default}:schedule %lld +inf", late),
+        1);
+    hf_try_run("dead retry @ --rate 5/s", 0);
+    assert_string_equal(rig->out, "default: 0 jobs are back in the line\n");
 }
 
 static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **state)
@@ -473,64 +433,64 @@ static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **s
     kill_off("worse", (const char *const[]){"w1", "w2", NULL});
     ask_at_terminal("dead purge @ --type bad --limit 2",
                     "Remove 2 of the 5 dead jobs of queue 'default'? [y/N] ", "n\n", 1);
-    assert_int_equal(figure("default", "dead"), 5);
+    assert_int_equal(hf_try_figure("default", "dead"), 5);
     ask_at_terminal("dead purge @ --type bad --limit 2", "Remove 2 of the 5", "y\n", 0);
     hf_try_has(terminal.text, "default: 2 dead jobs removed\r\n");
-    run("dead purge @ --type bad --yes", 0);
-    assert_string_equal(rig.out, "default: 1 dead job removed\n");
-    run("dead purge @ --type none --yes", 0);
-    assert_string_equal(rig.out, "default: 0 dead jobs removed\n");
+    hf_try_run("dead purge @ --type bad --yes", 0);
+    assert_string_equal(rig->out, "default: 1 dead job removed\n");
+    hf_try_run("dead purge @ --type none --yes", 0);
+    assert_string_equal(rig->out, "default: 0 dead jobs removed\n");
     ask_at_terminal("dead purge @", "Remove 2 of the 2", "yes\n", 0);
-    json_t *answer = object_of("dead purge @ --yes --json", 0);
+    json_t *answer = hf_try_object("dead purge @ --yes --json", 0);
     assert_int_equal(hf_try_number(answer, "removed"), 0);
     json_decref(answer);
-    hf_test_audit(&rig.redis, true);
+    hf_test_audit(&rig->redis, true);
 }
 
 static void one_dead_job_is_purged_by_its_id_and_never_one_that_lives(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"b1", "b2", NULL});
-    run("enqueue good @ --id w1 --in 1h", 0);
-    run("dead purge w1 @ --yes", 1);
-    hf_try_has(rig.err, "no dead job 'w1' in queue 'default'");
-    assert_true(is_in("w1", "delayed"));
+    hf_try_run("enqueue good @ --id w1 --in 1h", 0);
+    hf_try_run("dead purge w1 @ --yes", 1);
+    hf_try_has(rig->err, "no dead job 'w1' in queue 'default'");
+    assert_true(hf_try_is_in("w1", "delayed"));
     ask_at_terminal("dead purge b1 @",
                     "Remove the dead job 'b1' (bad) of queue 'default'?", "no\n", 1);
     ask_at_terminal("dead purge b1 @", "Remove the dead job 'b1'", "yes\n", 0);
     hf_try_has(terminal.text, "default: 1 dead job removed\r\n");
-    assert_true(is_in("b2", "dead"));
+    assert_true(hf_try_is_in("b2", "dead"));
     /* Retried while the question stands: it is not dead any more. */
-    hf_cli_rig_at_terminal(&rig, &terminal, "dead purge b2 @", NULL);
+    hf_cli_rig_at_terminal(rig, &terminal, "dead purge b2 @", NULL);
     EVENTUALLY(10000, hf_terminal_shows(&terminal, " [y/N] "));
-    run("dead retry b2 @", 0);
+    hf_try_run("dead retry b2 @", 0);
     hf_terminal_type(&terminal, "y\n");
     assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
     hf_try_has(terminal.text, "no dead job 'b2' in queue 'default'");
-    assert_true(is_in("b2", "ready"));
+    assert_true(hf_try_is_in("b2", "ready"));
 }
 
 static void what_dies_while_the_question_stands_is_not_purged(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"b1", "b2", NULL});
-    hf_cli_rig_at_terminal(&rig, &terminal, "dead purge @", NULL);
+    hf_cli_rig_at_terminal(rig, &terminal, "dead purge @", NULL);
     EVENTUALLY(10000, hf_terminal_shows(&terminal, "Remove 2 of the 2 dead jobs"));
     kill_off("bad", (const char *const[]){"b3", NULL});
     hf_terminal_type(&terminal, "yes\n");
     assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
     hf_try_has(terminal.text, "default: 2 dead jobs removed\r\n");
-    assert_true(is_in("b3", "dead"));
+    assert_true(hf_try_is_in("b3", "dead"));
 }
 
 static void a_filter_that_lets_nothing_pass_purges_nothing(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"b1", NULL});
-    hf_cli_rig_at_terminal(&rig, &terminal, "dead purge @ --type none", NULL);
+    hf_cli_rig_at_terminal(rig, &terminal, "dead purge @ --type none", NULL);
     assert_int_equal(hf_terminal_end(&terminal, 10000), 0); /* there is nothing to ask */
     hf_try_has(terminal.text, "default: 0 dead jobs removed\r\n");
-    assert_int_equal(figure("default", "dead"), 1);
+    assert_int_equal(hf_try_figure("default", "dead"), 1);
 }
 
 /* ---- pages ---- */
@@ -538,21 +498,27 @@ static void a_filter_that_lets_nothing_pass_purges_nothing(void **state)
 static void queues_are_listed_page_by_page(void **state)
 {
     (void)state;
-    run("enqueue good @ -q q1", 0);
-    run("enqueue good @ -q q2", 0);
-    run("enqueue good @ -q q3", 0);
-    run("queue list @ --limit 2 --json", 0);
-    hf_try_has(rig.out, "\"queue\":\"q1\"");
-    hf_try_has(rig.out, "\"queue\":\"q2\"");
-    assert_null(strstr(rig.out, "q3"));
-    run("queue list @ --limit 2", 0);
-    hf_try_has(rig.out, "\n1 more: holdfast queue list --after q2\n");
-    run("queue list @ --after q2", 0);
-    assert_null(strstr(rig.out, "q2"));
-    hf_try_has(rig.out, "q3");
+    hf_try_run("enqueue good @ -q q1", 0);
+    hf_try_run("enqueue good @ -q q2", 0);
+    hf_try_run("enqueue good @ -q q3", 0);
+    hf_try_run("queue list @ --limit 2 --json", 0);
+    hf_try_has(rig->out, "\"queue\":\"q1\"");
+    hf_try_has(rig->out, "\"queue\":\"q2\"");
+    assert_null(strstr(rig->out, "q3"));
+    hf_try_run("queue list @ --limit 2", 0);
+    hf_try_has(rig->out, "\n1 more: holdfast queue list --after q2\n");
+    hf_try_run("queue list @ --after q2", 0);
+    assert_null(strstr(rig->out, "q2"));
+    hf_try_has(rig->out, "q3");
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+static int up(void **state)
+{
+    (void)state;
+    return hf_try_up(HF_TEST_COMMAND, HANDLERS);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
 {
@@ -578,5 +544,5 @@ int main(void)
         TEST(a_filter_that_lets_nothing_pass_purges_nothing),
         TEST(queues_are_listed_page_by_page),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    return cmocka_run_group_tests(tests, up, hf_try_down);
 }

@@ -9,28 +9,7 @@
 
 enum { MANY = 60, SHOWN = 20 };
 
-static hf_cli_rig rig;
-
-static int up(void **state)
-{
-    (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_cli_rig_stop(&rig);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    hf_fixture_command(&rig.redis, "FLUSHALL");
-    return 0;
-}
+static hf_cli_rig *const rig = &hf_try_rig;
 
 static size_t times(const char *text, const char *part)
 {
@@ -44,39 +23,38 @@ static void enqueue(const char *id, const char *how)
 {
     char line[128];
     (void)snprintf(line, sizeof line, "enqueue t @ --id %s %s", id, how);
-    hf_try_run(&rig, line, 0);
+    hf_try_run(line, 0);
 }
 
 static void a_finding_is_told_with_its_meaning_and_its_repair(void **state)
 {
     (void)state;
     enqueue("lost", "--in 1h");
-    hf_try_run(&rig, "doctor @", 0);
-    hf_try_has(rig.out, "1 queue looked at, 0 findings\n");
-    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs lost");
-    hf_try_run(&rig, "doctor @", 1);
-    hf_try_has(rig.out,
+    hf_try_run("doctor @", 0);
+    hf_try_has(rig->out, "1 queue looked at, 0 findings\n");
+    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs lost");
+    hf_try_run("doctor @", 1);
+    hf_try_has(rig->out,
                "default: I1: lost: is in `schedule` and has no record\n    means: ");
-    hf_try_has(rig.out, "    would be repaired: it goes to `dead`");
-    hf_try_has(rig.out, "1 finding, 1 of which `holdfast doctor --fix` repairs\n");
-    hf_try_run(&rig, "doctor @ --fix", 0);
-    hf_try_has(rig.out, "    repaired: it goes to `dead`");
-    hf_try_has(rig.out, "1 repaired, 0 findings left\n");
-    hf_try_run(&rig, "doctor @ --fix", 0);
-    hf_try_has(rig.out, "0 repaired, 0 findings left\n");
+    hf_try_has(rig->out, "    would be repaired: it goes to `dead`");
+    hf_try_has(rig->out, "1 finding, 1 of which `holdfast doctor --fix` repairs\n");
+    hf_try_run("doctor @ --fix", 0);
+    hf_try_has(rig->out, "    repaired: it goes to `dead`");
+    hf_try_has(rig->out, "1 repaired, 0 findings left\n");
+    hf_try_run("doctor @ --fix", 0);
+    hf_try_has(rig->out, "0 repaired, 0 findings left\n");
 }
 
 static void as_json_it_is_one_object_for_each(void **state)
 {
     (void)state;
     enqueue("lost", "--in 1h");
-    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs lost");
+    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs lost");
     for (int fixed = 0; fixed < 2; fixed++) {
-        hf_try_run(&rig, fixed ? "doctor @ --json --fix" : "doctor @ --json",
-                   fixed ? 0 : 1);
-        json_t *o = json_loads(rig.out, 0, NULL);
+        hf_try_run(fixed ? "doctor @ --json --fix" : "doctor @ --json", fixed ? 0 : 1);
+        json_t *o = json_loads(rig->out, 0, NULL);
         assert_non_null(o);
-        assert_int_equal(times(rig.out, "\n"), 1);
+        assert_int_equal(times(rig->out, "\n"), 1);
         assert_string_equal(hf_try_text(o, "queue"), "default");
         assert_string_equal(hf_try_text(o, "check"), "record");
         assert_string_equal(hf_try_text(o, "id"), "lost");
@@ -88,8 +66,8 @@ static void as_json_it_is_one_object_for_each(void **state)
         assert_true(json_is_false(json_object_get(o, "by_hand")));
         json_decref(o);
     }
-    hf_try_run(&rig, "doctor @ --json", 0);
-    assert_string_equal(rig.out, "");
+    hf_try_run("doctor @ --json", 0);
+    assert_string_equal(rig->out, "");
 }
 
 static void of_one_kind_some_are_shown_and_all_are_counted(void **state)
@@ -98,45 +76,45 @@ static void of_one_kind_some_are_shown_and_all_are_counted(void **state)
     (void)state;
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(id, sizeof id, "id-%d", i);
-        hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule 9000000000000 %s", id);
+        hf_fixture_command(&rig->redis, "ZADD hf:{q}:schedule 9000000000000 %s", id);
     }
-    hf_fixture_command(&rig.redis, "SADD hf:queues q");
-    hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes x 1");
-    hf_try_run(&rig, "doctor @", 1);
-    assert_int_equal(times(rig.out, "has no record\n"), SHOWN);
-    assert_int_equal(times(rig.out, "means: "), 2);
-    hf_try_has(rig.out, "q: and 40 more of `record`\n");
-    hf_try_has(rig.out, "61 findings, 61 of which");
-    hf_try_run(&rig, "doctor @ --json", 1);
-    assert_int_equal(times(rig.out, "\n"), MANY + 1);
-    hf_try_run(&rig, "doctor @ --fix", 0);
-    assert_int_equal(times(rig.out, "    repaired: "), SHOWN + 1);
-    hf_try_has(rig.out, "61 repaired, 0 findings left");
+    hf_fixture_command(&rig->redis, "SADD hf:queues q");
+    hf_fixture_command(&rig->redis, "HSET hf:{q}:crashes x 1");
+    hf_try_run("doctor @", 1);
+    assert_int_equal(times(rig->out, "has no record\n"), SHOWN);
+    assert_int_equal(times(rig->out, "means: "), 2);
+    hf_try_has(rig->out, "q: and 40 more of `record`\n");
+    hf_try_has(rig->out, "61 findings, 61 of which");
+    hf_try_run("doctor @ --json", 1);
+    assert_int_equal(times(rig->out, "\n"), MANY + 1);
+    hf_try_run("doctor @ --fix", 0);
+    assert_int_equal(times(rig->out, "    repaired: "), SHOWN + 1);
+    hf_try_has(rig->out, "61 repaired, 0 findings left");
 }
 
 static void what_others_wrote_does_not_spoil_the_lines(void **state)
 {
     (void)state;
-    hf_fixture_command(&rig.redis, "SADD hf:queues q");
-    hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes %s 1", "a\033[31m\nb");
-    hf_try_run(&rig, "doctor @", 1);
-    assert_null(strchr(rig.out, '\033'));
-    hf_try_has(rig.out, "q: I9: a [31m b: has left a mark");
+    hf_fixture_command(&rig->redis, "SADD hf:queues q");
+    hf_fixture_command(&rig->redis, "HSET hf:{q}:crashes %s 1", "a\033[31m\nb");
+    hf_try_run("doctor @", 1);
+    assert_null(strchr(rig->out, '\033'));
+    hf_try_has(rig->out, "q: I9: a [31m b: has left a mark");
 }
 
 static void a_queue_that_nobody_serves_is_found_and_a_paused_one_noted(void **state)
 {
     (void)state;
     enqueue("later", "--in 1h");
-    hf_try_run(&rig, "doctor @", 0);
-    hf_try_has(rig.out, "note: no live worker serves default, and 1 job will be due");
+    hf_try_run("doctor @", 0);
+    hf_try_has(rig->out, "note: no live worker serves default, and 1 job will be due");
     enqueue("now", "");
-    hf_try_run(&rig, "doctor @", 1);
-    hf_try_has(rig.out, "no live worker serves it, and 1 job is due");
-    hf_try_has(rig.out, "by hand: start a worker");
-    hf_try_run(&rig, "queue pause default @", 0);
-    hf_try_run(&rig, "doctor @", 0);
-    hf_try_has(rig.out, "note: default is paused, and 2 jobs wait in it");
+    hf_try_run("doctor @", 1);
+    hf_try_has(rig->out, "no live worker serves it, and 1 job is due");
+    hf_try_has(rig->out, "by hand: start a worker");
+    hf_try_run("queue pause default @", 0);
+    hf_try_run("doctor @", 0);
+    hf_try_has(rig->out, "note: default is paused, and 2 jobs wait in it");
 }
 
 static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
@@ -144,19 +122,19 @@ static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
     (void)state;
     enqueue("lost", "--in 1h -q z");
     enqueue("lost", "--in 1h -q b");
-    hf_fixture_command(&rig.redis, "HDEL hf:{z}:jobs lost");
-    hf_fixture_command(&rig.redis, "SADD hf:queues a");
-    hf_fixture_command(&rig.redis, "SET hf:{a}:schedule x");
-    hf_try_run(&rig, "doctor @", 1);
-    hf_try_has(rig.out, "a: I9: hf:{a}:schedule: is a string, expected a zset\n");
-    hf_try_has(rig.out, "z: I1: lost: ");
-    hf_try_has(rig.out, "3 queues looked at, 2 findings, 1 of which");
-    hf_try_run(&rig, "doctor @ --fix", 1);
-    hf_try_has(rig.out, "1 repaired, 1 finding left\n");
-    hf_try_run(&rig, "doctor @ -q b", 0);
-    hf_try_has(rig.out, "1 queue looked at, 0 findings\n");
-    hf_try_run(&rig, "doctor @ -q a", 1);
-    assert_string_equal(hf_fixture_command(&rig.redis, "GET hf:{a}:schedule"), "x");
+    hf_fixture_command(&rig->redis, "HDEL hf:{z}:jobs lost");
+    hf_fixture_command(&rig->redis, "SADD hf:queues a");
+    hf_fixture_command(&rig->redis, "SET hf:{a}:schedule x");
+    hf_try_run("doctor @", 1);
+    hf_try_has(rig->out, "a: I9: hf:{a}:schedule: is a string, expected a zset\n");
+    hf_try_has(rig->out, "z: I1: lost: ");
+    hf_try_has(rig->out, "3 queues looked at, 2 findings, 1 of which");
+    hf_try_run("doctor @ --fix", 1);
+    hf_try_has(rig->out, "1 repaired, 1 finding left\n");
+    hf_try_run("doctor @ -q b", 0);
+    hf_try_has(rig->out, "1 queue looked at, 0 findings\n");
+    hf_try_run("doctor @ -q a", 1);
+    assert_string_equal(hf_fixture_command(&rig->redis, "GET hf:{a}:schedule"), "x");
 }
 
 /* The bar is taken away before anything is printed. */
@@ -165,16 +143,22 @@ static void at_a_terminal_it_shows_how_far_it_is(void **state)
     static hf_terminal terminal;
     (void)state;
     enqueue("lost", "--in 1h");
-    hf_fixture_command(&rig.redis, "HDEL hf:{default}:jobs lost");
-    hf_cli_rig_at_terminal(&rig, &terminal, "doctor @", NULL);
+    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs lost");
+    hf_cli_rig_at_terminal(rig, &terminal, "doctor @", NULL);
     assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
     hf_try_has(terminal.text, "ids looked at");
     hf_try_has(terminal.text, "\rdefault: I1: lost: is in `schedule`");
-    hf_try_run(&rig, "doctor @", 1);
-    assert_string_equal(rig.err, ""); /* none in a pipe */
+    hf_try_run("doctor @", 1);
+    assert_string_equal(rig->err, ""); /* none in a pipe */
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, clean)
+static int up(void **state)
+{
+    (void)state;
+    return hf_try_up(HF_TEST_COMMAND, NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, hf_try_clean)
 
 int main(void)
 {
@@ -187,5 +171,5 @@ int main(void)
         TEST(at_a_terminal_it_shows_how_far_it_is),
         TEST(one_queue_may_be_broken_and_the_others_are_looked_at),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    return cmocka_run_group_tests(tests, up, hf_try_down);
 }

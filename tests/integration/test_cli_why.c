@@ -15,66 +15,23 @@
     "  - {type: later, exec: [sh, -c, 'echo no >&2; exit 1']}\n"                         \
     "  - {type: long, exec: [sleep, '60']}\n"
 
-static hf_cli_rig rig;
-static hf_proc worker;
+static hf_cli_rig *const rig = &hf_try_rig;
+static hf_proc *const worker = &hf_try_proc;
 static hf_terminal terminal;
-
-static int up(void **state)
-{
-    (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
-    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_cli_rig_stop(&rig);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    hf_proc_kill(&worker);
-    hf_fixture_command(&rig.redis, "FLUSHALL");
-    return 0;
-}
-
-static void run(const char *line, int code)
-{
-    hf_try_run(&rig, line, code);
-}
-
-static json_t *object_of(const char *line, int code)
-{
-    return hf_try_object(&rig, line, code);
-}
-
-static long long figure(const char *queue, const char *key)
-{
-    return hf_try_figure(&rig, queue, key);
-}
-
-static bool is_in(const char *id, const char *state)
-{
-    return hf_try_is_in(&rig, id, state);
-}
 
 /* How many live workers there are. */
 static unsigned count_workers(void)
 {
     unsigned n = 0;
-    run("workers @ --json", 0);
-    for (const char *at = rig.out; (at = strchr(at, '\n')) != NULL; at++)
+    hf_try_run("workers @ --json", 0);
+    for (const char *at = rig->out; (at = strchr(at, '\n')) != NULL; at++)
         n++;
     return n;
 }
 
 static void start_worker(void)
 {
-    hf_try_worker(&rig, &worker, "w.yaml");
+    hf_try_worker("worker @ -c w.yaml");
     EVENTUALLY(10000, count_workers() == 1); /* its first heartbeat */
 }
 
@@ -84,8 +41,8 @@ static void start_running(const char *id)
     char line[160];
     start_worker();
     snprintf(line, sizeof line, "enqueue long @ --id %s", id);
-    run(line, 0);
-    EVENTUALLY(10000, is_in(id, "running"));
+    hf_try_run(line, 0);
+    EVENTUALLY(10000, hf_try_is_in(id, "running"));
 }
 
 static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
@@ -102,9 +59,9 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
         {"workers q @", 64, "expected nothing more after 'workers', found 'q'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        run(bad[i].line, bad[i].code);
-        hf_try_has(rig.err, bad[i].said);
-        assert_string_equal(rig.out, "");
+        hf_try_run(bad[i].line, bad[i].code);
+        hf_try_has(rig->err, bad[i].said);
+        assert_string_equal(rig->out, "");
     }
 }
 
@@ -113,10 +70,10 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
 /* One that holds for so long from now; ended long ago: the worker has gone silent. */
 static void forge(const char *id, long long holds_ms, const char *rest)
 {
-    long long now = hf_try_figure(&rig, "default", "now_ms");
-    hf_fixture_command(&rig.redis, "ZADD hf:workers %lld %s", now + holds_ms, id);
+    long long now = hf_try_figure("default", "now_ms");
+    hf_fixture_command(&rig->redis, "ZADD hf:workers %lld %s", now + holds_ms, id);
     if (holds_ms > 0)
-        hf_fixture_command(&rig.redis,
+        hf_fixture_command(&rig->redis,
                            "SET hf:worker:%s {\"v\":1,\"now_ms\":%lld,%s} PX %lld", id,
                            now, rest, holds_ms);
 }
@@ -142,7 +99,7 @@ static void assert_why(const char *id, const char *words)
 {
     char line[160], got[256] = "";
     snprintf(line, sizeof line, "job why %s @ --json", id);
-    json_t *why = object_of(line, 0);
+    json_t *why = hf_try_object(line, 0);
     const json_t *reasons = json_object_get(why, "reasons");
     for (size_t i = 0; i < json_array_size(reasons); i++) {
         size_t len = strlen(got);
@@ -152,25 +109,25 @@ static void assert_why(const char *id, const char *words)
     json_decref(why);
     assert_string_equal(got, words);
     snprintf(line, sizeof line, "job why %s @", id);
-    run(line, 0);
+    hf_try_run(line, 0);
 }
 
 static void why_says_what_keeps_a_job_that_waits(void **state)
 {
     (void)state;
-    run("enqueue good @ --id a", 0);
-    run("enqueue good @ --id b", 0);
-    run("enqueue good @ --id c --in 1h", 0);
+    hf_try_run("enqueue good @ --id a", 0);
+    hf_try_run("enqueue good @ --id b", 0);
+    hf_try_run("enqueue good @ --id c --in 1h", 0);
     assert_why("a", "no_worker");
-    hf_try_has(rig.out,
+    hf_try_has(rig->out,
                "no_worker           no live worker takes jobs of queue 'default'");
     assert_why("b", "no_worker behind");
-    hf_try_has(rig.out, "behind              1 job is due and comes first\n");
-    run("queue pause default @", 0);
+    hf_try_has(rig->out, "behind              1 job is due and comes first\n");
+    hf_try_run("queue pause default @", 0);
     assert_why("c", "delayed paused no_worker");
-    hf_try_has(rig.out, "delayed             it is due at 20");
-    hf_try_has(rig.out, "'holdfast job retry c' runs it now\n");
-    hf_try_has(rig.out, "'holdfast queue resume default' starts its jobs again\n");
+    hf_try_has(rig->out, "delayed             it is due at 20");
+    hf_try_has(rig->out, "'holdfast job retry c' runs it now\n");
+    hf_try_has(rig->out, "'holdfast queue resume default' starts its jobs again\n");
     start_worker();
     assert_why("a", "paused");
 }
@@ -180,64 +137,64 @@ static bool tells_of_workers_that_may_be_gone(const char *id)
 {
     char line[64];
     snprintf(line, sizeof line, "job why %s @", id);
-    run(line, 0);
-    return strstr(rig.out, "nothing keeps it, but it was due ") != NULL &&
-           strstr(rig.out, " ago: whoever takes it may be gone; ") != NULL;
+    hf_try_run(line, 0);
+    return strstr(rig->out, "nothing keeps it, but it was due ") != NULL &&
+           strstr(rig->out, " ago: whoever takes it may be gone; ") != NULL;
 }
 
 static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
 {
     (void)state;
     forge_three();
-    run("enqueue strange @ --id s", 0);
+    hf_try_run("enqueue strange @ --id s", 0);
     assert_why("s", "no_worker_for_type");
-    hf_try_has(rig.out, "no handler for type 'strange' in the 1 live worker of queue "
-                        "'default', which takes a, b\n");
-    run("enqueue a @ --id a -q mail", 0);
+    hf_try_has(rig->out, "no handler for type 'strange' in the 1 live worker of queue "
+                         "'default', which takes a, b\n");
+    hf_try_run("enqueue a @ --id a -q mail", 0);
     assert_why("a", "none");
-    hf_try_has(rig.out, "none                nothing keeps it");
+    hf_try_has(rig->out, "none                nothing keeps it");
     EVENTUALLY(10000, tells_of_workers_that_may_be_gone("a"));
     forge(WEB1, 30000,
           "\"state\":\"serving\",\"concurrency\":4,\"running\":4,\"queues\":[\"mail\"],"
           "\"types\":[\"*\"]");
     assert_why("a", "busy");
-    hf_try_has(rig.out, "all 4 slots of the workers that take it (1) are in use");
+    hf_try_has(rig->out, "all 4 slots of the workers that take it (1) are in use");
 }
 
 static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
 {
     (void)state;
     char who[128];
-    run("queue limit default @ --max-running 1", 0);
+    hf_try_run("queue limit default @ --max-running 1", 0);
     start_running("r1");
-    run("enqueue good @ --id w1", 0);
+    hf_try_run("enqueue good @ --id w1", 0);
     assert_why("r1", "running");
-    snprintf(who, sizeof who, " pid %d has it since 20", (int)worker.pid);
-    hf_try_has(rig.out, who);
-    hf_try_has(rig.out, "'holdfast job cancel r1' ends it\n");
+    snprintf(who, sizeof who, " pid %d has it since 20", (int)worker->pid);
+    hf_try_has(rig->out, who);
+    hf_try_has(rig->out, "'holdfast job cancel r1' ends it\n");
     assert_why("w1", "max_running");
-    snprintf(who, sizeof who, " pid %d: 1): ", (int)worker.pid);
-    hf_try_has(rig.out, "1 job of queue 'default' runs, of at most 1 (");
-    hf_try_has(rig.out, who);
-    run("queue limit default @ --max-running 0", 0);
-    run("enqueue long @ --id r2", 0);
-    run("enqueue long @ --id r3", 0);
-    EVENTUALLY(10000, is_in("r2", "running"));
-    EVENTUALLY(10000, figure("default", "ready") == 1); /* w1 has been done */
+    snprintf(who, sizeof who, " pid %d: 1): ", (int)worker->pid);
+    hf_try_has(rig->out, "1 job of queue 'default' runs, of at most 1 (");
+    hf_try_has(rig->out, who);
+    hf_try_run("queue limit default @ --max-running 0", 0);
+    hf_try_run("enqueue long @ --id r2", 0);
+    hf_try_run("enqueue long @ --id r3", 0);
+    EVENTUALLY(10000, hf_try_is_in("r2", "running"));
+    EVENTUALLY(10000, hf_try_figure("default", "ready") == 1); /* w1 has been done */
     assert_why("r3", "busy"); /* though the last heartbeat knew of none that ran */
-    hf_try_has(rig.out, "all 2 slots of the workers that take it (1) are in use");
+    hf_try_has(rig->out, "all 2 slots of the workers that take it (1) are in use");
 }
 
 static void why_says_that_a_holder_is_gone(void **state)
 {
     (void)state;
     start_running("r1");
-    hf_proc_kill(&worker);
-    EVENTUALLY(10000, hf_fixture_number(&rig.redis, "EXISTS hf:{default}:lock:r1") == 0);
+    hf_proc_kill(worker);
+    EVENTUALLY(10000, hf_fixture_number(&rig->redis, "EXISTS hf:{default}:lock:r1") == 0);
     assert_why("r1", "running");
-    hf_try_has(rig.out,
+    hf_try_has(rig->out,
                "running             its holder is gone: its lease was over at 20");
-    hf_try_has(rig.out, ", and the next claim takes the job over\n");
+    hf_try_has(rig->out, ", and the next claim takes the job over\n");
 }
 
 static void why_has_every_figure_in_its_object(void **state)
@@ -270,8 +227,8 @@ static void why_has_every_figure_in_its_object(void **state)
                                        "holders",
                                        "held_since_ms",
                                        "now_ms"};
-    run("enqueue good @ --id a", 0);
-    json_t *why = object_of("job why a @ --json", 0);
+    hf_try_run("enqueue good @ --id a", 0);
+    json_t *why = hf_try_object("job why a @ --json", 0);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (json_object_get(why, keys[i]) == NULL)
             fail_msg("there is no '%s'", keys[i]);
@@ -282,19 +239,19 @@ static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
 {
     (void)state;
     start_worker();
-    run("enqueue later @ --id f1", 0);
-    EVENTUALLY(10000, is_in("f1", "retry"));
+    hf_try_run("enqueue later @ --id f1", 0);
+    EVENTUALLY(10000, hf_try_is_in("f1", "retry"));
     assert_why("f1", "retry");
-    hf_try_has(rig.out,
+    hf_try_has(rig->out,
                "retry               attempt 1 failed (no); the next is due at 20");
-    run("enqueue bad @ --id d1 --wait", 1);
+    hf_try_run("enqueue bad @ --id d1 --wait", 1);
     assert_why("d1", "dead");
-    hf_try_has(rig.out, ": boom; 'holdfast job retry d1' runs it again\n");
-    run("queue limit default @ --rate 1/h", 0);
-    run("enqueue good @ --id g1 --wait", 0);
-    run("enqueue good @ --id g2", 0);
+    hf_try_has(rig->out, ": boom; 'holdfast job retry d1' runs it again\n");
+    hf_try_run("queue limit default @ --rate 1/h", 0);
+    hf_try_run("enqueue good @ --id g1 --wait", 0);
+    hf_try_run("enqueue good @ --id g2", 0);
     assert_why("g2", "rate");
-    hf_try_has(rig.out, "queue 'default' may start 1 job in 1h, and the next one at 20");
+    hf_try_has(rig->out, "queue 'default' may start 1 job in 1h, and the next one at 20");
 }
 
 /* ---- workers ---- */
@@ -302,36 +259,36 @@ static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
 static void workers_are_shown_while_they_live(void **state)
 {
     (void)state;
-    run("workers @", 0);
-    assert_string_equal(rig.out, "no workers\n");
+    hf_try_run("workers @", 0);
+    assert_string_equal(rig->out, "no workers\n");
     start_worker();
-    json_t *w = hf_try_object(&rig, "workers @ --json", 0);
-    assert_int_equal(hf_try_number(w, "pid"), worker.pid);
+    json_t *w = hf_try_object("workers @ --json", 0);
+    assert_int_equal(hf_try_number(w, "pid"), worker->pid);
     assert_int_equal(hf_try_number(w, "concurrency"), 2);
     assert_int_equal(hf_try_number(w, "running"), 0);
     assert_string_equal(hf_try_text(w, "state"), "serving");
     assert_true(hf_try_number(w, "heard_ms") > 1700000000000);
     json_decref(w);
-    hf_proc_signal(&worker, SIGTERM);
-    assert_true(hf_proc_wait(&worker, 15000));
-    run("workers @ --all", 0); /* it said that it ends */
-    assert_string_equal(rig.out, "no workers\n");
+    hf_proc_signal(worker, SIGTERM);
+    assert_true(hf_proc_wait(worker, 15000));
+    hf_try_run("workers @ --all", 0); /* it said that it ends */
+    assert_string_equal(rig->out, "no workers\n");
 }
 
 static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void **state)
 {
     (void)state;
     forge_three();
-    run("workers @", 0);
-    hf_try_has(rig.out, "HOST   PID  STATE    RUNNING  QUEUES        HEARD");
-    hf_try_has(rig.out, "\nweb1    11  serving     3/16  default,mail  ");
-    hf_try_has(rig.out, "\nweb-2   12  silent         -  -             10m ago ");
-    hf_try_has(rig.out,
+    hf_try_run("workers @", 0);
+    hf_try_has(rig->out, "HOST   PID  STATE    RUNNING  QUEUES        HEARD");
+    hf_try_has(rig->out, "\nweb1    11  serving     3/16  default,mail  ");
+    hf_try_has(rig->out, "\nweb-2   12  silent         -  -             10m ago ");
+    hf_try_has(rig->out,
                "\n1 went silent more than an hour ago: holdfast workers --all\n");
-    assert_null(strstr(rig.out, "web3"));
-    run("workers @ --all", 0);
-    hf_try_has(rig.out, "\nweb3    13  silent         -  -             2h ago");
-    assert_null(strstr(rig.out, "more than an hour"));
+    assert_null(strstr(rig->out, "web3"));
+    hf_try_run("workers @ --all", 0);
+    hf_try_has(rig->out, "\nweb3    13  silent         -  -             2h ago");
+    assert_null(strstr(rig->out, "more than an hour"));
 }
 
 static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
@@ -341,9 +298,9 @@ static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
         "id",     "host",  "pid",     "state",     "running",  "concurrency",
         "queues", "types", "version", "all_types", "heard_ms", "started_ms"};
     forge_three();
-    run("workers @ --limit 1", 0);
-    hf_try_has(rig.out, "\n1 more: holdfast workers --after " WEB1 "\n");
-    json_t *w = hf_try_object(&rig, "workers @ --limit 1 --json", 0);
+    hf_try_run("workers @ --limit 1", 0);
+    hf_try_has(rig->out, "\n1 more: holdfast workers --after " WEB1 "\n");
+    json_t *w = hf_try_object("workers @ --limit 1 --json", 0);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (json_object_get(w, keys[i]) == NULL)
             fail_msg("there is no '%s'", keys[i]);
@@ -351,14 +308,14 @@ static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
     assert_int_equal(json_array_size(json_object_get(w, "types")), 2);
     assert_true(json_is_true(json_object_get(w, "all_types")));
     json_decref(w);
-    w = hf_try_object(&rig, "workers @ --after " WEB1 " --json", 0);
+    w = hf_try_object("workers @ --after " WEB1 " --json", 0);
     assert_string_equal(hf_try_text(w, "id"), WEB2);
     assert_string_equal(hf_try_text(w, "host"), "web-2");
     assert_string_equal(hf_try_text(w, "state"), "silent");
     assert_true(json_is_null(json_object_get(w, "started_ms")));
     json_decref(w);
-    run("workers @ --all --after " WEB3, 0);
-    assert_string_equal(rig.out, "no more workers\n");
+    hf_try_run("workers @ --all --after " WEB3, 0);
+    assert_string_equal(rig->out, "no more workers\n");
 }
 
 static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **state)
@@ -366,18 +323,24 @@ static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **stat
     (void)state;
     static const char *const plain[] = {"NO_COLOR=1", NULL};
     static const char *const lines[] = {"job why a @", "queue list @"};
-    run("enqueue good @ --id a", 0);
+    hf_try_run("enqueue good @ --id a", 0);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        hf_cli_rig_at_terminal(&rig, &terminal, lines[i], NULL);
+        hf_cli_rig_at_terminal(rig, &terminal, lines[i], NULL);
         assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
         hf_try_has(terminal.text, "\033[1m");
-        hf_cli_rig_at_terminal(&rig, &terminal, lines[i], plain);
+        hf_cli_rig_at_terminal(rig, &terminal, lines[i], plain);
         assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
         assert_null(strchr(terminal.text, '\033'));
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+static int up(void **state)
+{
+    (void)state;
+    return hf_try_up(HF_TEST_COMMAND, HANDLERS);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
 {
@@ -394,5 +357,5 @@ int main(void)
         TEST(workers_are_listed_page_by_page_with_all_their_fields),
         TEST(words_are_bright_on_a_terminal_unless_that_is_not_wanted),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    return cmocka_run_group_tests(tests, up, hf_try_down);
 }

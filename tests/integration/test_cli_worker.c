@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/support/cli_rig.h"
+#include "tests/support/cli_try.h"
 #include "tests/support/eventually.h"
 
 #define HANDLERS                                                                         \
@@ -14,91 +14,56 @@
     "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
     "  - {type: long, exec: [sleep, '60']}\n"
 
-static hf_cli_rig rig;
-static hf_proc worker;
-
-static int up(void **state)
-{
-    (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
-    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_cli_rig_stop(&rig);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    (void)state;
-    hf_proc_kill(&worker);
-    hf_fixture_command(&rig.redis, "FLUSHALL");
-    hf_cli_rig_put(&rig, "w.yaml", HANDLERS);
-    return 0;
-}
+static hf_cli_rig *const rig = &hf_try_rig;
+static hf_proc *const worker = &hf_try_proc;
 
 static int run(const char *line)
 {
-    return hf_cli_rig_run(&rig, line, NULL, NULL);
-}
-
-static bool logged(const char *part)
-{
-    return strstr(hf_cli_rig_get(&rig, "log"), part) != NULL;
-}
-
-static void begin(const char *line)
-{
-    hf_cli_rig_begin(&rig, &worker, line, "log");
-    EVENTUALLY(10000, logged("serving"));
+    return hf_cli_rig_run(rig, line, NULL, NULL);
 }
 
 static void end_by(int signal, int code)
 {
-    hf_proc_signal(&worker, signal);
-    if (!hf_proc_wait(&worker, 15000))
-        fail_msg("it does not end: %s", hf_cli_rig_get(&rig, "log"));
-    assert_int_equal(worker.status, code);
+    hf_proc_signal(worker, signal);
+    if (!hf_proc_wait(worker, 15000))
+        fail_msg("it does not end: %s", hf_cli_rig_get(rig, "log"));
+    assert_int_equal(worker->status, code);
 }
 
 static void a_row_of_a_list_tells_what_a_trace_was_of(void **state)
 {
     (void)state;
-    hf_cli_rig_put(&rig, "trace.sh",
+    hf_cli_rig_put(rig, "trace.sh",
                    "echo 'about to start' >&2\n"
                    "echo 'Traceback (most recent call last):' >&2\n"
                    "echo '  File \"send.py\", line 3, in <module>' >&2\n"
                    "echo 'ValueError: no such street' >&2\n"
                    "exit 65\n");
-    hf_cli_rig_put(&rig, "w.yaml", "handlers: [{type: trace, exec: [sh, trace.sh]}]\n");
-    begin("worker @ -c w.yaml");
+    hf_cli_rig_put(rig, "w.yaml", "handlers: [{type: trace, exec: [sh, trace.sh]}]\n");
+    hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue trace @ --id t1 --wait"), 1);
     assert_int_equal(run("dead list @"), 0);
-    assert_non_null(strstr(rig.out, "ago  ValueError: no such street\n"));
+    assert_non_null(strstr(rig->out, "ago  ValueError: no such street\n"));
     assert_int_equal(run("job show t1 @"), 0);
-    assert_non_null(strstr(rig.out, "error     about to start\n"
-                                    "          Traceback (most recent call last):\n"));
+    assert_non_null(strstr(rig->out, "error     about to start\n"
+                                     "          Traceback (most recent call last):\n"));
 }
 
 static void whoever_waits_learns_whether_the_job_is_done_or_dead(void **state)
 {
     (void)state;
-    begin("worker @ -c w.yaml");
+    hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue good hello @ --id g1 --wait"), 0);
-    assert_string_equal(rig.out, "g1\n");
+    assert_string_equal(rig->out, "g1\n");
     assert_int_equal(run("enqueue bad @ --id b1 --wait"), 1);
-    assert_string_equal(rig.out, "b1\n");
-    assert_string_equal(rig.err, "holdfast: b1 is dead: boom\n");
-    assert_true(logged("line=hello"));
-    assert_true(logged("job=g1 queue=default type=good attempt=1"));
+    assert_string_equal(rig->out, "b1\n");
+    assert_string_equal(rig->err, "holdfast: b1 is dead: boom\n");
+    assert_true(hf_try_logged("line=hello"));
+    assert_true(hf_try_logged("job=g1 queue=default type=good attempt=1"));
     assert_int_equal(run("dead list @ --type bad --json"), 0);
-    assert_non_null(strstr(rig.out, "\"error\":\"boom\""));
+    assert_non_null(strstr(rig->out, "\"error\":\"boom\""));
     assert_int_equal(run("dead list @ --type other --json"), 0);
-    assert_string_equal(rig.out, "");
+    assert_string_equal(rig->out, "");
     assert_int_equal(run("dead retry b1 @"), 0);
     end_by(SIGTERM, 0);
 }
@@ -107,58 +72,59 @@ static void
 a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped(void **state)
 {
     (void)state;
-    begin("worker @ -c w.yaml");
+    hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
     EVENTUALLY(5000, run("job show l1 @ --json") == 0 &&
-                         strstr(rig.out, "\"state\":\"running\"") != NULL);
-    assert_null(strstr(rig.out, "\"holder\":null"));
-    assert_null(strstr(rig.out, "\"fence\":null"));
-    assert_null(strstr(rig.out, "\"lease_remaining_ms\":null"));
+                         strstr(rig->out, "\"state\":\"running\"") != NULL);
+    assert_null(strstr(rig->out, "\"holder\":null"));
+    assert_null(strstr(rig->out, "\"fence\":null"));
+    assert_null(strstr(rig->out, "\"lease_remaining_ms\":null"));
     end_by(SIGTERM, 0);
     assert_int_equal(run("job show l1 @ --json"), 0);
-    assert_non_null(strstr(rig.out, "\"state\":\"ready\",\"attempts\":0"));
+    assert_non_null(strstr(rig->out, "\"state\":\"ready\",\"attempts\":0"));
 }
 
 static void a_second_int_ends_the_waiting(void **state)
 {
     (void)state;
-    hf_cli_rig_put(&rig, "w.yaml",
+    hf_cli_rig_put(rig, "w.yaml",
                    "worker: {shutdown_timeout: 1h}\n"
                    "handlers: [{type: long, exec: [sleep, '60']}]\n");
-    begin("worker @ -c w.yaml");
+    hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
-    EVENTUALLY(5000, run("job list @ --state running --json") == 0 && rig.out[0] != '\0');
-    hf_proc_signal(&worker, SIGINT);
-    ALWAYS(200, !hf_proc_wait(&worker, 0));
+    EVENTUALLY(5000,
+               run("job list @ --state running --json") == 0 && rig->out[0] != '\0');
+    hf_proc_signal(worker, SIGINT);
+    ALWAYS(200, !hf_proc_wait(worker, 0));
     end_by(SIGINT, 0);
 }
 
 static void a_quiet_worker_claims_nothing_until_it_is_continued(void **state)
 {
     (void)state;
-    begin("worker @ -c w.yaml");
-    hf_proc_signal(&worker, SIGTSTP);
-    EVENTUALLY(5000, logged("quiet"));
+    hf_try_worker("worker @ -c w.yaml");
+    hf_proc_signal(worker, SIGTSTP);
+    EVENTUALLY(5000, hf_try_logged("quiet"));
     assert_int_equal(run("enqueue good @ --id g1"), 0);
-    ALWAYS(200, hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs") == 1);
-    hf_proc_signal(&worker, SIGCONT);
-    EVENTUALLY(5000, hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs") == 0);
+    ALWAYS(200, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 1);
+    hf_proc_signal(worker, SIGCONT);
+    EVENTUALLY(5000, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 0);
     end_by(SIGTERM, 0);
 }
 
 static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
 {
     (void)state;
-    begin("worker @ -c w.yaml");
-    hf_cli_rig_put(&rig, "w.yaml", HANDLERS "log: {format: json}\nlog: {}\n");
-    hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000,
-               logged("level=error msg=\"the configuration is not valid, nothing was "
-                      "changed\" error=\"w.yaml:7:1: expected each key once"));
-    hf_cli_rig_put(&rig, "w.yaml", HANDLERS "log: {format: json}\n");
-    hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000, logged("reloaded"));
-    EVENTUALLY(5000, logged("msg=changed key=log.format was=logfmt now=json"));
+    hf_try_worker("worker @ -c w.yaml");
+    hf_cli_rig_put(rig, "w.yaml", HANDLERS "log: {format: json}\nlog: {}\n");
+    hf_proc_signal(worker, SIGHUP);
+    EVENTUALLY(5000, hf_try_logged(
+                         "level=error msg=\"the configuration is not valid, nothing was "
+                         "changed\" error=\"w.yaml:7:1: expected each key once"));
+    hf_cli_rig_put(rig, "w.yaml", HANDLERS "log: {format: json}\n");
+    hf_proc_signal(worker, SIGHUP);
+    EVENTUALLY(5000, hf_try_logged("reloaded"));
+    EVENTUALLY(5000, hf_try_logged("msg=changed key=log.format was=logfmt now=json"));
     assert_int_equal(run("enqueue good @ --wait"), 0);
     end_by(SIGTERM, 0);
 }
@@ -166,28 +132,31 @@ static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
 static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **state)
 {
     (void)state;
-    begin("worker @ -c w.yaml -q default -q more -n 2");
-    hf_cli_rig_put(&rig, "w.yaml",
+    hf_try_worker("worker @ -c w.yaml -q default -q more -n 2");
+    hf_cli_rig_put(rig, "w.yaml",
                    "redis: {url: 'redis://nowhere:1'}\n"
                    "worker: {concurrency: 9, lease: 20s}\n"
                    "queues: [{name: other}, {name: more, weight: 5, max_running: 3}]\n"
                    "handlers: [{type: good, exec: [sh, -c, 'cat; echo \" anew\"']}]\n");
-    hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000,
-               logged("msg=reloaded queues=2 handlers=1 changed=6 needs_restart=1"));
-    assert_true(logged("msg=changed key=queues[].weight name=more was=1 now=5"));
-    assert_true(logged("msg=changed key=queues[].max_running name=more was=0 now=3"));
-    assert_true(logged("msg=changed key=worker.shutdown_timeout was=1s now=25s"));
-    assert_true(logged("msg=changed key=handlers name=bad now=removed"));
-    assert_true(logged("msg=changed key=handlers name=good now=changed"));
-    assert_true(logged("level=warn msg=\"needs a restart\" key=worker.lease now=10s "
-                       "file=20s"));
+    hf_proc_signal(worker, SIGHUP);
+    EVENTUALLY(5000, hf_try_logged(
+                         "msg=reloaded queues=2 handlers=1 changed=6 needs_restart=1"));
+    assert_true(hf_try_logged("msg=changed key=queues[].weight name=more was=1 now=5"));
+    assert_true(
+        hf_try_logged("msg=changed key=queues[].max_running name=more was=0 now=3"));
+    assert_true(hf_try_logged("msg=changed key=worker.shutdown_timeout was=1s now=25s"));
+    assert_true(hf_try_logged("msg=changed key=handlers name=bad now=removed"));
+    assert_true(hf_try_logged("msg=changed key=handlers name=good now=changed"));
+    assert_true(
+        hf_try_logged("level=warn msg=\"needs a restart\" key=worker.lease now=10s "
+                      "file=20s"));
     assert_int_equal(run("enqueue good it @ -q more --wait"), 0);
-    EVENTUALLY(5000, logged("line=\"it anew\""));
-    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{more}:meta max_running"), 3);
-    hf_cli_rig_put(&rig, "w.yaml", "worker: {concurrency: 9}\n");
-    hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000, logged("w.yaml:1:1: expected 'handlers', found none"));
+    EVENTUALLY(5000, hf_try_logged("line=\"it anew\""));
+    assert_int_equal(hf_fixture_number(&rig->redis, "HGET hf:{more}:meta max_running"),
+                     3);
+    hf_cli_rig_put(rig, "w.yaml", "worker: {concurrency: 9}\n");
+    hf_proc_signal(worker, SIGHUP);
+    EVENTUALLY(5000, hf_try_logged("w.yaml:1:1: expected 'handlers', found none"));
     end_by(SIGTERM, 0);
 }
 
@@ -198,9 +167,9 @@ static void burst_ends_when_nothing_is_left(void **state)
     assert_int_equal(run("enqueue good @ -q two"), 0);
     assert_int_equal(run("enqueue good @ -q three"), 0);
     assert_int_equal(run("worker @ -c w.yaml --burst -q one -q two -n 1"), 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{one}:jobs hf:{two}:jobs"),
+    assert_int_equal(hf_fixture_number(&rig->redis, "EXISTS hf:{one}:jobs hf:{two}:jobs"),
                      0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{three}:jobs"), 1);
+    assert_int_equal(hf_fixture_number(&rig->redis, "HLEN hf:{three}:jobs"), 1);
 }
 
 static void a_redis_that_may_evict_locks_is_refused(void **state)
@@ -214,19 +183,25 @@ static void a_redis_that_may_evict_locks_is_refused(void **state)
     int code = run(line);
     hf_fixture_stop(&other);
     assert_int_equal(code, 78);
-    assert_non_null(strstr(rig.err, "holdfast: Redis may evict keys"));
+    assert_non_null(strstr(rig->err, "holdfast: Redis may evict keys"));
 }
 
 static void queues_on_the_command_line_are_checked(void **state)
 {
     (void)state;
     assert_int_equal(run("worker @ -c w.yaml -q a -q a"), 64);
-    assert_non_null(strstr(rig.err, "-q: expected each queue once, found 'a' again"));
+    assert_non_null(strstr(rig->err, "-q: expected each queue once, found 'a' again"));
     assert_int_equal(run("worker @ -c w.yaml -q a{"), 65);
     assert_int_equal(run("worker @ -c w.yaml -n 0"), 64);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)
+static int up(void **state)
+{
+    (void)state;
+    return hf_try_up(HF_TEST_COMMAND, HANDLERS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hf_try_clean, hf_try_clean)
 
 int main(void)
 {
@@ -242,5 +217,5 @@ int main(void)
         TEST(a_redis_that_may_evict_locks_is_refused),
         TEST(queues_on_the_command_line_are_checked),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    return cmocka_run_group_tests(tests, up, hf_try_down);
 }

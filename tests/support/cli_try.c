@@ -8,12 +8,41 @@
 
 enum { LINE_SIZE = 320, START_MS = 10000 };
 
-void hf_try_run(hf_cli_rig *rig, const char *line, int code)
+hf_cli_rig hf_try_rig;
+hf_proc hf_try_proc;
+static const char *w_yaml;
+
+int hf_try_up(const char *command, const char *config)
 {
-    int got = hf_cli_rig_run(rig, line, NULL, NULL);
+    hf_cli_rig_start(&hf_try_rig, command);
+    w_yaml = config;
+    return hf_try_clean(NULL);
+}
+
+int hf_try_down(void **state)
+{
+    (void)state;
+    hf_proc_kill(&hf_try_proc);
+    hf_cli_rig_stop(&hf_try_rig);
+    return 0;
+}
+
+int hf_try_clean(void **state)
+{
+    (void)state;
+    hf_proc_kill(&hf_try_proc);
+    hf_fixture_command(&hf_try_rig.redis, "FLUSHALL");
+    if (w_yaml != NULL)
+        hf_cli_rig_put(&hf_try_rig, "w.yaml", w_yaml);
+    return 0;
+}
+
+void hf_try_run(const char *line, int code)
+{
+    int got = hf_cli_rig_run(&hf_try_rig, line, NULL, NULL);
     if (got != code)
-        fail_msg("`%s` ended with %d instead of %d: %s%s", line, got, code, rig->out,
-                 rig->err);
+        fail_msg("`%s` ended with %d instead of %d: %s%s", line, got, code,
+                 hf_try_rig.out, hf_try_rig.err);
 }
 
 void hf_try_has(const char *text, const char *part)
@@ -22,12 +51,12 @@ void hf_try_has(const char *text, const char *part)
         fail_msg("'%s' is not in '%s'", part, text);
 }
 
-json_t *hf_try_object(hf_cli_rig *rig, const char *line, int code)
+json_t *hf_try_object(const char *line, int code)
 {
-    hf_try_run(rig, line, code);
-    json_t *object = json_loads(code == 0 ? rig->out : rig->err, 0, NULL);
+    hf_try_run(line, code);
+    json_t *object = json_loads(code == 0 ? hf_try_rig.out : hf_try_rig.err, 0, NULL);
     if (object == NULL)
-        fail_msg("`%s` printed no object: %s%s", line, rig->out, rig->err);
+        fail_msg("`%s` printed no object: %s%s", line, hf_try_rig.out, hf_try_rig.err);
     return object;
 }
 
@@ -47,32 +76,35 @@ long long hf_try_number(const json_t *object, const char *key)
     return json_integer_value(number);
 }
 
-long long hf_try_figure(hf_cli_rig *rig, const char *queue, const char *key)
+long long hf_try_figure(const char *queue, const char *key)
 {
     char line[LINE_SIZE];
     snprintf(line, sizeof line, "queue show %s @ --json", queue);
-    json_t *stats = hf_try_object(rig, line, 0);
+    json_t *stats = hf_try_object(line, 0);
     long long n = hf_try_number(stats, key);
     json_decref(stats);
     return n;
 }
 
-bool hf_try_is_in(hf_cli_rig *rig, const char *id, const char *state)
+bool hf_try_is_in(const char *id, const char *state)
 {
     char line[LINE_SIZE];
     snprintf(line, sizeof line, "job show %s @ --json", id);
-    if (hf_cli_rig_run(rig, line, NULL, NULL) != 0)
+    if (hf_cli_rig_run(&hf_try_rig, line, NULL, NULL) != 0)
         return false;
-    json_t *job = json_loads(rig->out, 0, NULL);
+    json_t *job = json_loads(hf_try_rig.out, 0, NULL);
     bool is = strcmp(hf_try_text(job, "state"), state) == 0;
     json_decref(job);
     return is;
 }
 
-void hf_try_worker(hf_cli_rig *rig, hf_proc *worker, const char *config)
+bool hf_try_logged(const char *part)
 {
-    char line[LINE_SIZE];
-    snprintf(line, sizeof line, "worker @ -c %s", config);
-    hf_cli_rig_begin(rig, worker, line, "log");
-    EVENTUALLY(START_MS, strstr(hf_cli_rig_get(rig, "log"), "serving") != NULL);
+    return strstr(hf_cli_rig_get(&hf_try_rig, "log"), part) != NULL;
+}
+
+void hf_try_worker(const char *line)
+{
+    hf_cli_rig_begin(&hf_try_rig, &hf_try_proc, line, "log");
+    EVENTUALLY(START_MS, hf_try_logged("serving"));
 }
