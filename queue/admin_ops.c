@@ -58,10 +58,12 @@ hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n)
     const hf_ask ask = {.args = &args, .read = read_names, .out = &names};
     hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
     hf_args_done(&args);
-    if (err == HF_OK)
-        return hf_names_take(&names, out, n);
-    hf_names_done(&names);
-    return err;
+    if (err != HF_OK) {
+        hf_names_done(&names);
+        return err;
+    }
+    err = hf_names_take(&names, out, n);
+    return err == HF_OK ? err : hf_admin_fail(admin, err, "%s", hf_err_text(err));
 }
 
 /* ---- figures ---- */

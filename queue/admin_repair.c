@@ -68,10 +68,12 @@ hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n
     do
         err = ask_strays(admin, fix, &s);
     while (err == HF_OK && strcmp(s.cursor, "0") != 0);
-    if (err == HF_OK)
-        return hf_names_take(&s.names, names, n);
-    hf_names_done(&s.names);
-    return err;
+    if (err != HF_OK) {
+        hf_names_done(&s.names);
+        return err;
+    }
+    err = hf_names_take(&s.names, names, n);
+    return err == HF_OK ? err : hf_admin_fail(admin, err, "%s", hf_err_text(err));
 }
 
 /* ---- workers ---- */
