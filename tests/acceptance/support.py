@@ -543,6 +543,12 @@ def note(run, kind, ns, text):
         run.notes.append((kind, text))
 
 
+# A line of tests/helpers/hf-handler.c. A handler that is killed in the middle of writing one
+# leaves the beginning of it, with the next handler's line right behind.
+NOTE = re.compile(r"(start|beat|end|overlap|term|child|read|fds|cancelled) (\d+) (\S+) (\d+) (\d+) "
+                  r"(\d+)(?: (.*))?\n$")
+
+
 def read_runs(*paths):
     """job -> its runs, by their starts. See tests/helpers/hf-handler.c for the lines."""
     runs, by_key = collections.defaultdict(list), {}
@@ -550,13 +556,15 @@ def read_runs(*paths):
         for line in open(path, errors="replace") if os.path.exists(path) else ():
             if not line.endswith("\n"):
                 break  # it is being written
-            kind, pid, job, attempt, fence, ns, *rest = line[:-1].split(" ", 6)
+            whole = NOTE.search(line)
+            require(whole, f"{path}: expected what a handler notes, found {line!r}")
+            kind, pid, job, attempt, fence, ns, text = whole.groups("")
             key = (int(pid), job, fence)
             if kind == "start":
                 by_key[key] = Run(int(pid), job, int(attempt), int(fence), int(ns))
                 runs[job].append(by_key[key])
             else:
-                note(by_key[key], kind, int(ns), "".join(rest))
+                note(by_key[key], kind, int(ns), text)
     for job in runs.values():
         job.sort(key=lambda run: run.start)
     return runs
