@@ -317,10 +317,11 @@ static void draw_events(screen *s)
     for (size_t i = view->n_events - n; i < view->n_events; i++) {
         char time[16];
         begin_row(s);
-        (void)snprintf(time, sizeof time, "%6.1f s  ",
-                       seconds_of(view->events_ms[i % HF_DEMO_EVENTS]));
+        int len = snprintf(time, sizeof time, "%6.1f s  ",
+                           seconds_of(view->events_ms[i % HF_DEMO_EVENTS]));
         paint(s, DIM, time);
-        hf_buf_text(s->out, view->events[i % HF_DEMO_EVENTS]);
+        hf_buf_printf(s->out, "%.*s", (int)view->columns - 1 - len,
+                      view->events[i % HF_DEMO_EVENTS]);
     }
 }
 

@@ -229,7 +229,9 @@ static void fill_figures(void)
     for (size_t i = 0; i < HF_DEMO_WORKERS; i++)
         demo.workers[i].pid = (pid_t)4194304; /* the largest one of Linux */
     for (size_t i = 0; i < HF_DEMO_EVENTS + 3; i++)
-        hf_demo_say(&demo, "%0100d", 0); /* longer than there is room */
+        hf_demo_say(&demo, "%0100d", 0);        /* longer than there is room */
+    for (size_t i = 0; i < HF_DEMO_EVENTS; i++) /* not when the machine was started */
+        demo.view.events_ms[i] = i % 2 == 0 ? 1234 : INT64_C(1234567890);
 }
 
 static void it_fits_into_the_terminal_at_every_moment(void **state)
