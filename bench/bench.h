@@ -12,12 +12,21 @@
 /* Bytes of payloads in all, at most: they are in Redis's memory at one time. */
 #define HF_BENCH_BYTES_MAX (INT64_C(1) << 30)
 
+/* What is measured; together, or 0 for all of it. */
+enum {
+    HF_BENCH_RATES = 1, /* enqueue, process, bytes_per_job */
+    HF_BENCH_PICKUP = 2,
+    HF_BENCH_LATENESS = 4,
+    HF_BENCH_RECOVERY = 8
+};
+
 typedef struct hf_bench_opts {
     const char *url;           /* NULL: a private Redis, started and ended here */
     const char *password_file; /* for url; may be NULL */
     uint32_t jobs;             /* of the rates and of bytes_per_job */
     uint32_t payload_bytes;
     uint32_t concurrency;
+    unsigned parts; /* HF_BENCH_...; what is left out is 0 in the result */
     void (*on_part)(const char *what, void *arg); /* what is measured next; may be NULL */
     void *arg;
 } hf_bench_opts;

@@ -143,16 +143,19 @@ hf_err hf_bench_producer(hf_bench *b, hf_producer **out)
 static hf_err measure(hf_bench *b)
 {
     static const struct {
+        unsigned part;
         const char *what;
         hf_err (*run)(hf_bench *b);
     } parts[] = {
-        {"enqueue and process", hf_bench_rates},
-        {"pick-up", hf_bench_pickup},
-        {"lateness of delayed jobs", hf_bench_lateness},
-        {"recovery after SIGKILL", hf_bench_recovery},
+        {HF_BENCH_RATES, "enqueue and process", hf_bench_rates},
+        {HF_BENCH_PICKUP, "pick-up", hf_bench_pickup},
+        {HF_BENCH_LATENESS, "lateness of delayed jobs", hf_bench_lateness},
+        {HF_BENCH_RECOVERY, "recovery after SIGKILL", hf_bench_recovery},
     };
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(parts) && err == HF_OK; i++) {
+        if (b->opts->parts != 0 && (b->opts->parts & parts[i].part) == 0)
+            continue;
         if (b->opts->on_part != NULL)
             b->opts->on_part(parts[i].what, b->opts->arg);
         err = hf_bench_stopped(b) ? HF_CANCEL : parts[i].run(b);

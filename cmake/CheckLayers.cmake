@@ -14,9 +14,11 @@ set(may_cli      cli bench config base) # The bench is a part of the command.
 set(may_bench    bench config base)
 set(may_examples examples)
 set(may_include  "")
-# The one exception: the bare loop is what everything else is measured against, so it
-# speaks to hiredis itself, over the connection of probe.c, and sends the queue's own scripts.
-set(exceptions "${root}/bench/bare.c" "${root}/bench/probe.c")
+# The one exception: the bare loop and the programs of the bench are what everything else is
+# measured against, so they speak to hiredis themselves, over the connection of probe.c, and
+# send the queue's own scripts.
+file(GLOB exceptions "${root}/bench/programs/*.c")
+list(APPEND exceptions "${root}/bench/bare.c" "${root}/bench/probe.c")
 set(bad "")
 foreach(folder IN ITEMS base redis config lock queue producer worker cli bench examples include)
   file(GLOB_RECURSE files "${root}/${folder}/*.c" "${root}/${folder}/*.h")

@@ -1,0 +1,104 @@
+/* parts.c - chosen parts of `holdfast bench` as one line of JSON.
+ *
+ *     parts --url unix:///... [--parts rates,pickup,lateness,recovery] [--jobs N]
+ *           [--payload BYTES] [--concurrency N] */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "bench/bench.h"
+
+static const struct {
+    const char *name;
+    unsigned part;
+} part_names[] = {
+    {"rates", HF_BENCH_RATES},
+    {"pickup", HF_BENCH_PICKUP},
+    {"lateness", HF_BENCH_LATENESS},
+    {"recovery", HF_BENCH_RECOVERY},
+};
+
+/* The parts of a list with commas; 0: one of them is unknown. */
+static unsigned parse_parts(const char *list)
+{
+    unsigned parts = 0;
+    while (*list != '\0') {
+        size_t len = strcspn(list, ","), i = 0;
+        while (i < HF_COUNT(part_names) && (strlen(part_names[i].name) != len ||
+                                            memcmp(part_names[i].name, list, len) != 0))
+            i++;
+        if (i == HF_COUNT(part_names))
+            return 0;
+        parts |= part_names[i].part;
+        list += len + (list[len] == ',' ? 1 : 0);
+    }
+    return parts;
+}
+
+static bool parse(int argc, char **argv, hf_bench_opts *opts)
+{
+    static const struct option names[] = {
+        {"url", required_argument, NULL, 'u'},
+        {"parts", required_argument, NULL, 'p'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"payload", required_argument, NULL, 'b'},
+        {"concurrency", required_argument, NULL, 'n'},
+        {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        if (c == 'u')
+            opts->url = optarg;
+        else if (c == 'p' && (opts->parts = parse_parts(optarg)) == 0)
+            return false;
+        else if (c == 'j')
+            opts->jobs = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (c == 'b')
+            opts->payload_bytes = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (c == 'n')
+            opts->concurrency = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (c == '?')
+            return false;
+    }
+    return opts->url != NULL && opts->jobs > 0 && opts->concurrency > 0 && optind == argc;
+}
+
+static void print_spread(const char *name, hf_spread spread)
+{
+    printf(", \"%s\": {\"p50\": %.3f, \"p99\": %.3f}", name, spread.p50, spread.p99);
+}
+
+static void print(const hf_bench_result *r)
+{
+    printf("{\"enqueue_per_s\": %.0f, \"process_per_s\": %.0f, "
+           "\"bare_enqueue_per_s\": %.0f, \"bare_process_per_s\": %.0f, "
+           "\"bulk_enqueue_per_s\": %.0f, \"bulk_process_per_s\": %.0f, "
+           "\"bytes_per_job\": %.1f",
+           r->enqueue_per_s, r->process_per_s, r->bare_enqueue_per_s,
+           r->bare_process_per_s, r->bulk_enqueue_per_s, r->bulk_process_per_s,
+           r->bytes_per_job);
+    print_spread("pickup_us", r->pickup_us);
+    print_spread("bare_pickup_us", r->bare_pickup_us);
+    print_spread("lateness_ms", r->lateness_ms);
+    print_spread("recovery_ms", r->recovery_ms);
+    printf("}\n");
+}
+
+int main(int argc, char **argv)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_bench_opts opts = {.jobs = 100000, .payload_bytes = 100, .concurrency = 16};
+    hf_bench_result result;
+    if (!parse(argc, argv, &opts)) {
+        fprintf(stderr, "parts: expected --url URL and the options of the file's head\n");
+        return 64;
+    }
+    hf_err err = hf_bench_run(&opts, &result, detail);
+    if (err != HF_OK) {
+        fprintf(stderr, "parts: %s\n", detail);
+        return 1;
+    }
+    print(&result);
+    return 0;
+}
