@@ -11,8 +11,8 @@
 #include <uv.h>
 
 #include "holdfast/admin.h"
-#include "queue/args.h"
 #include "queue/ops.h"
+#include "redis/args.h"
 
 struct hf_admin {
     uv_loop_t loop;

@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 #include "base/id.h"
-#include "queue/args.h"
+#include "redis/args.h"
 
 enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 160, DIGITS_MAX = 18 };
 

@@ -1,52 +1,9 @@
 /* send.c - see send.h. */
 #include "queue/send.h"
 
-#include "base/base.h"
-
-enum { LOWEST_ANSWER = -19 }; /* of the family "answers" in holdfast/error.h */
-
 hf_err hf_queue_send(hf_client *client, const hf_queue *queue, const hf_script *script,
                      hf_args *args, uint32_t timeout_ms, hf_answer_cb cb, void *arg)
 {
     const hf_bytes key = {queue->prefix, queue->prefix_len};
-    HF_ASSERT(args->n == args->cap && args->n >= script->nargs);
-    hf_err err = hf_redis_call(client, &(hf_call){.script = script,
-                                                  .keys = &key,
-                                                  .n_keys = 1,
-                                                  .args = args->at,
-                                                  .n_args = args->n,
-                                                  .timeout_ms = timeout_ms,
-                                                  .cb = cb,
-                                                  .arg = arg});
-    hf_args_done(args);
-    return err;
-}
-
-hf_err hf_command_send(hf_client *client, hf_args *args, uint32_t timeout_ms,
-                       hf_answer_cb cb, void *arg)
-{
-    HF_ASSERT(args->n == args->cap);
-    hf_err err = hf_redis_call(client, &(hf_call){.args = args->at,
-                                                  .n_args = args->n,
-                                                  .timeout_ms = timeout_ms,
-                                                  .cb = cb,
-                                                  .arg = arg});
-    hf_args_done(args);
-    return err;
-}
-
-hf_err hf_script_status(const hf_answer *answer, size_t n, int64_t *now_ms)
-{
-    if (answer->err != HF_OK)
-        return answer->err;
-    const hf_reply *reply = answer->reply;
-    if (hf_reply_len(reply) < 2)
-        return HF_PROTO;
-    int64_t status = hf_reply_int(hf_reply_at(reply, 0));
-    *now_ms = hf_reply_int(hf_reply_at(reply, 1));
-    if (status > 0 || status < LOWEST_ANSWER || *now_ms <= 0)
-        return HF_PROTO;
-    if (status == HF_OK && hf_reply_len(reply) < n)
-        return HF_PROTO;
-    return (hf_err)status;
+    return hf_script_send(client, script, &key, 1, args, timeout_ms, cb, arg);
 }

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "queue/args.h"
+#include "redis/args.h"
 
 static void a_queue_has_one_tag_in_all_its_keys(void **state)
 {

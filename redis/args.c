@@ -1,5 +1,5 @@
 /* args.c - see args.h. */
-#include "queue/args.h"
+#include "redis/args.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * Room for all of them and for the digits of the numbers among them is taken once: from
  * the struct itself while that is enough, else in one block. Text and bytes are borrowed
  * until the request was written. */
-#ifndef HF_QUEUE_ARGS_H
-#define HF_QUEUE_ARGS_H
+#ifndef HF_REDIS_ARGS_H
+#define HF_REDIS_ARGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
