@@ -4,14 +4,25 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "holdfast/producer.h"
 
-enum { TIME_CHARS = 10, RANDOM_CHARS = 16, RUN_CHARS = 18 };
+enum {
+    HALF_BITS = 42, /* of an id: its time, and what tells it from others of that time */
+    HALF_CHARS = HF_NEW_ID_LEN / 2,
+    RANDOM_BITS = HALF_BITS - 1, /* the first bit: a line of a run */
+    RUN_TIME_CHARS = 10,
+    RUN_CHARS = 18 /* of an id of 26 characters; the others are the line's number */
+};
+#define HALF_MASK ((UINT64_C(1) << HALF_BITS) - 1)
+#define OF_A_RUN (UINT64_C(1) << RANDOM_BITS)
+/* The start of 2020: no clock that was ever set is before it, and no id begins with `-`.
+ */
+#define EARLIEST_MS UINT64_C(1577836800000)
 
-/* Crockford's: no I, L, O, U, and in the order of their bytes, so that text sorts as
- * numbers. */
-static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/* Both in the order of their bytes. The second is Crockford's: no I, L, O, U. */
+static const char base64[] =
+    "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+static const char base32[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 static bool is_name_char(char c)
 {
@@ -35,52 +46,85 @@ bool hf_name_ok(const char *name)
     return name != NULL && hf_name_ok_n(name, strnlen(name, HF_NAME_MAX + 1));
 }
 
-/* The lowest 5*n bits of `value`, as n characters. */
-static void put_base32(char *out, int n, uint64_t value)
+/* ---- ids ---- */
+
+void hf_id_text(uint64_t ms, uint64_t low, char out[HF_NEW_ID_SIZE])
 {
-    for (int i = n - 1; i >= 0; i--) {
-        out[i] = alphabet[value & 31];
-        value >>= 5;
+    ms += low >> HALF_BITS;
+    for (int i = HALF_CHARS - 1; i >= 0; i--) {
+        out[i] = base64[ms & 63];
+        out[HALF_CHARS + i] = base64[low & 63];
+        ms >>= 6;
+        low >>= 6;
     }
+    out[HF_NEW_ID_LEN] = '\0';
 }
 
 hf_err hf_id_maker_init(hf_id_maker *maker)
 {
-    unsigned char seed[10];
-    hf_err err = hf_random_bytes(seed, sizeof seed);
-    if (err != HF_OK)
-        return err;
     *maker = (hf_id_maker){.ms = 0};
-    for (size_t i = 0; i < 2; i++)
-        maker->hi = maker->hi << 8 | seed[i];
-    for (size_t i = 2; i < sizeof seed; i++)
-        maker->lo = maker->lo << 8 | seed[i];
-    return HF_OK;
+    return hf_random_bytes(&maker->rng, sizeof maker->rng);
 }
 
-/* The 80 random bits only count on from their random start: no two makers come near each
- * other, and nothing has to be asked of the system for each id. */
-static void count_on(hf_id_maker *maker)
+static uint64_t now_ms(void)
 {
-    maker->lo++;
-    if (maker->lo != 0)
-        return;
-    maker->hi = (maker->hi + 1) & 0xffff;
-    if (maker->hi == 0)
-        maker->ms++;
+    int64_t ms = hf_wall_ms();
+    return ms > (int64_t)EARLIEST_MS ? (uint64_t)ms : EARLIEST_MS;
 }
 
+static void begin_ms(hf_id_maker *maker, uint64_t ms)
+{
+    maker->ms = ms;
+    maker->low = hf_rng_next(&maker->rng) >> (64 - RANDOM_BITS);
+}
+
+/* Within a ms they only count on: two makers then meet in a ms when their starts lie
+ * closer together than they count, and not by each id again. */
 void hf_id_next(hf_id_maker *maker, char out[HF_NEW_ID_SIZE])
 {
-    uint64_t now = (uint64_t)hf_wall_ms();
+    uint64_t now = now_ms();
     if (now > maker->ms)
-        maker->ms = now;
-    count_on(maker);
-    put_base32(out, TIME_CHARS, maker->ms);
-    /* 16 characters of 5 bits: the upper 8 hold `hi` and the upper 24 bits of `lo`. */
-    put_base32(out + TIME_CHARS, RANDOM_CHARS / 2, maker->hi << 24 | maker->lo >> 40);
-    put_base32(out + TIME_CHARS + RANDOM_CHARS / 2, RANDOM_CHARS / 2, maker->lo);
-    out[HF_NEW_ID_LEN] = '\0';
+        begin_ms(maker, now);
+    else if (++maker->low == OF_A_RUN)
+        begin_ms(maker, maker->ms + 1);
+    hf_id_text(maker->ms, maker->low, out);
+}
+
+/* ---- runs ---- */
+
+/* The lowest 5*n bits of `value`, as n characters. */
+static void put_base32(char *out, int n, uint64_t value)
+{
+    for (int i = n - 1; i >= 0; i--) {
+        out[i] = base32[value & 31];
+        value >>= 5;
+    }
+}
+
+/* False: a character that is none of the alphabet's. What is above 64 bits is lost. */
+static bool read_base32(const char *text, size_t n, uint64_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *at = strchr(base32, text[i]);
+        if (at == NULL || *at == '\0')
+            return false;
+        *value = *value << 5 | (uint64_t)(at - base32);
+    }
+    return true;
+}
+
+hf_err hf_run_name(char out[HF_RUN_NAME_SIZE])
+{
+    uint64_t bits[2];
+    hf_err err = hf_random_bytes(bits, sizeof bits);
+    if (err != HF_OK)
+        return err;
+    put_base32(out, RUN_TIME_CHARS, now_ms());
+    put_base32(out + RUN_TIME_CHARS, 8, bits[0]);
+    put_base32(out + RUN_TIME_CHARS + 8, 8, bits[1]);
+    out[HF_RUN_NAME_LEN] = '\0';
+    return HF_OK;
 }
 
 /* FNV-1a, then the finish of splitmix64, so that every bit of the text reaches every bit.
@@ -94,14 +138,25 @@ static uint64_t hash_text(const char *text, uint64_t salt)
     return hf_rng_next(&rng);
 }
 
-void hf_id_of_run(const char *run, uint64_t n, char out[HF_NEW_ID_SIZE])
+/* True: a name as hf_run_name() makes them. */
+static bool is_made(const char *run, uint64_t *ms)
 {
-    if (strlen(run) == HF_NEW_ID_LEN) {
-        memcpy(out, run, RUN_CHARS);
-    } else {
-        put_base32(out, RUN_CHARS / 2, hash_text(run, 0));
-        put_base32(out + RUN_CHARS / 2, RUN_CHARS / 2, hash_text(run, UINT64_C(1) << 63));
+    uint64_t rest;
+    return strlen(run) == HF_RUN_NAME_LEN && read_base32(run, RUN_TIME_CHARS, ms) &&
+           read_base32(run + RUN_TIME_CHARS, HF_RUN_NAME_LEN - RUN_TIME_CHARS, &rest) &&
+           *ms >= EARLIEST_MS && *ms <= HALF_MASK;
+}
+
+void hf_id_of_run(const char *run, uint64_t n, char out[HF_RUN_ID_SIZE])
+{
+    uint64_t ms;
+    if (is_made(run, &ms)) {
+        uint64_t start = hash_text(run + RUN_TIME_CHARS, 0) >> (64 - RANDOM_BITS);
+        hf_id_text(ms, (start | OF_A_RUN) + n, out);
+        return;
     }
-    put_base32(out + RUN_CHARS, HF_NEW_ID_LEN - RUN_CHARS, n);
-    out[HF_NEW_ID_LEN] = '\0';
+    put_base32(out, RUN_CHARS / 2, hash_text(run, 0));
+    put_base32(out + RUN_CHARS / 2, RUN_CHARS / 2, hash_text(run, UINT64_C(1) << 63));
+    put_base32(out + RUN_CHARS, HF_RUN_ID_SIZE - 1 - RUN_CHARS, n);
+    out[HF_RUN_ID_SIZE - 1] = '\0';
 }

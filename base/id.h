@@ -6,28 +6,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/random.h"
 #include "holdfast/error.h"
 
-enum { HF_NEW_ID_LEN = 26, HF_NEW_ID_SIZE = HF_NEW_ID_LEN + 1 };
+enum {
+    HF_NEW_ID_LEN = 14,
+    HF_NEW_ID_SIZE = HF_NEW_ID_LEN + 1,
+    HF_RUN_NAME_LEN = 26,
+    HF_RUN_NAME_SIZE = HF_RUN_NAME_LEN + 1,
+    HF_RUN_ID_SIZE = HF_RUN_NAME_SIZE /* an id of a run has 14 or 26 characters */
+};
 
 /* A name or id: 1..128 bytes of [A-Za-z0-9._:-]. */
 bool hf_name_ok(const char *name);
 bool hf_name_ok_n(const char *name, size_t len);
 
-/* Makes ids: 26 characters of Crockford's base32, 10 of Unix ms and 16 random (the ULID
- * form), each greater than the one before from the same maker, also within a millisecond
- * and when the clock goes back. Not thread-safe. */
+/* Makes ids: 84 bits as 14 characters of base64, whose alphabet (- 0-9 A-Z _ a-z) is in
+ * the order of its bytes, so that text sorts as numbers. The upper 42 bits are Unix ms,
+ * until May 2109; of the lower ones the first is 0 (1: a line of a run), and 41 are
+ * random in each new ms and rise by one within it. Each id is greater than the one before
+ * from the same maker, also when the clock goes back. 14 characters and not more, because
+ * Redis keeps them in 16 bytes (docs/design.md has the rest of the reckoning, and how
+ * often two makers make the same). Not thread-safe. */
 typedef struct hf_id_maker {
-    uint64_t ms;
-    uint64_t hi; /* 16 random bits */
-    uint64_t lo; /* 64 random bits */
+    uint64_t ms;  /* of the last id */
+    uint64_t low; /* and its 42 lower bits */
+    hf_rng rng;
 } hf_id_maker;
 
 HF_MUSTCHECK hf_err hf_id_maker_init(hf_id_maker *maker);
 void hf_id_next(hf_id_maker *maker, char out[HF_NEW_ID_SIZE]);
 
-/* The id of line `n` of the run `run`: 26 characters, the same each time, rising with n.
- * Of a run that is 26 characters long the first 18 are kept; another is hashed. */
-void hf_id_of_run(const char *run, uint64_t n, char out[HF_NEW_ID_SIZE]);
+/* The id of these 84 bits; what `low` has above 42 is carried into the ms. */
+void hf_id_text(uint64_t ms, uint64_t low, char out[HF_NEW_ID_SIZE]);
+
+/* A name for a run: 26 characters of Crockford's base32, 10 of Unix ms and 16 random. */
+HF_MUSTCHECK hf_err hf_run_name(char out[HF_RUN_NAME_SIZE]);
+
+/* The id of line `n` of the run `run`: the same each time, rising with n. Of a name that
+ * hf_run_name() made it is 14 characters, of which those of the time say when the run
+ * began; any other name is hashed, and 26 characters keep its ids apart from all others.
+ */
+void hf_id_of_run(const char *run, uint64_t n, char out[HF_RUN_ID_SIZE]);
 
 #endif

@@ -28,7 +28,6 @@
 enum {
     BLOCK_S = 10,   /* of BZPOPMIN; a baton comes long before */
     SOON_MS = 500,  /* a baton for later than that is the end of a lease */
-    ID_DIGITS = 10, /* at the end of an id: a number that rises */
     FENCE_LEN = 16, /* microseconds since 1970, until the year 2286 */
     REQUEST_MAX = 80 << 20,
     ENQUEUE_FIXED = 5,
@@ -38,8 +37,8 @@ enum {
 };
 
 /* How each job of a request begins. */
-static const char id_header[] = "$26\r\n", fence_header[] = "\r\n$16\r\n";
-_Static_assert(HF_NEW_ID_LEN == 26 && FENCE_LEN == 16, "as the headers say");
+static const char id_header[] = "$14\r\n", fence_header[] = "\r\n$16\r\n";
+_Static_assert(HF_NEW_ID_LEN == 14 && FENCE_LEN == 16, "as the headers say");
 
 /* A request for n jobs, which lie in it at equal distances. */
 typedef struct request {
@@ -54,7 +53,7 @@ struct hf_bare {
     hf_buf record;
     char wake[HF_PREFIX_SIZE + 8];
     char id[HF_NEW_ID_SIZE];
-    uint64_t count; /* of ids */
+    uint64_t ms, count; /* of the last id */
     request enqueue, claim, complete;
     redisReply *picked; /* the claim's answer, until it is put down */
 };
@@ -162,7 +161,7 @@ static hf_err make_complete(hf_bare *bare, size_t n)
     size_t start = r->text.len;
     for (size_t i = 0; i < n; i++) {
         put_text(&r->text, bare->id);
-        put(&r->text, bare->id, FENCE_LEN);
+        put(&r->text, worker, FENCE_LEN);
     }
     r->id_at = start + strlen(id_header);
     r->fence_at = r->id_at + HF_NEW_ID_LEN + strlen(fence_header);
@@ -212,6 +211,8 @@ static hf_err prepare(hf_bare *bare, const char *ns, const char *queue,
     if (err != HF_OK)
         return fail(bare, err, hf_err_text(err));
     hf_id_next(&ids, bare->id);
+    bare->ms = ids.ms;
+    bare->count = ids.low;
     (void)snprintf(bare->wake, sizeof bare->wake, "%swake", bare->queue.prefix);
     hf_record_write(&bare->record, &job, hf_wall_ms());
     if (hf_buf_err(&bare->record) != HF_OK)
@@ -257,14 +258,10 @@ void hf_bare_close(hf_bare *bare)
 
 /* ---- the loops ---- */
 
-/* The id before, and one more at its end. */
+/* The one after the id before, as the library makes them, but without a clock. */
 static void put_next_id(hf_bare *bare, char *out)
 {
-    uint64_t left = bare->count++;
-    for (size_t i = 1; i <= ID_DIGITS; i++) {
-        bare->id[HF_NEW_ID_LEN - i] = (char)('0' + left % 10);
-        left /= 10;
-    }
+    hf_id_text(bare->ms, ++bare->count, bare->id);
     memcpy(out, bare->id, HF_NEW_ID_LEN);
 }
 

@@ -47,7 +47,7 @@ static void *grown(void *array, size_t n, size_t *cap, size_t first, size_t size
     return moved;
 }
 
-hf_err hf_batch_add(hf_batch *batch, const hf_job *job, const char *id, uint32_t place,
+hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t place,
                     int64_t created_ms)
 {
     hf_slot *slots =
@@ -57,9 +57,7 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, const char *id, uint32_t
     batch->slots = slots;
 
     size_t start = batch->bytes.len;
-    if (job->id != NULL)
-        id = job->id;
-    hf_buf_add(&batch->bytes, id, strlen(id) + 1);
+    hf_buf_add(&batch->bytes, id.text, strlen(id.text) + 1);
     size_t record = batch->bytes.len;
     hf_record_write(&batch->bytes, job, created_ms);
     if (hf_buf_err(&batch->bytes) != HF_OK) {
@@ -71,8 +69,10 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, const char *id, uint32_t
         (hf_slot){.id_at = (uint32_t)start,
                   .record_at = (uint32_t)record,
                   .record_len = (uint32_t)(batch->bytes.len - record),
-                  .place = place,
+                  .place = place & INT32_MAX,
+                  .made = id.made,
                   .due_ms = job->delay_ms > 0 ? -job->delay_ms : job->at_ms};
+    batch->n_made += id.made;
     return HF_OK;
 }
 
@@ -91,6 +91,8 @@ void hf_batch_rewind(hf_batch *batch, size_t n)
 {
     if (n >= batch->n)
         return;
+    for (size_t i = n; i < batch->n; i++)
+        batch->n_made -= batch->slots[i].made;
     batch->bytes.len = batch->slots[n].id_at;
     batch->n = n;
 }
@@ -103,9 +105,19 @@ static int64_t due_now(int64_t due_ms, int64_t waited_ms)
     return -due_ms > waited_ms ? due_ms + waited_ms : 0;
 }
 
+/* Mostly they are all of one kind, and then one letter is enough. */
+static hf_bytes letters_of_made(const hf_batch *batch, char *room)
+{
+    bool mixed = batch->n_made != 0 && batch->n_made != batch->n;
+    size_t n = mixed ? batch->n : batch->n_made != 0;
+    for (size_t i = 0; i < n; i++)
+        room[i] = batch->slots[i].made ? HF_ID_MADE : HF_ID_CHOSEN;
+    return (hf_bytes){room, n};
+}
+
 hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns)
 {
-    hf_enqueue_item *items = malloc(batch->n * sizeof *items);
+    hf_enqueue_item *items = malloc(batch->n * (sizeof *items + 1));
     if (items == NULL)
         return HF_NOMEM;
     const char *bytes = batch->bytes.data;
@@ -125,8 +137,29 @@ hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns)
     }
     HF_ASSERT(i == batch->n);
     batch->items = items;
+    batch->made = letters_of_made(batch, (char *)(items + batch->n));
     batch->sealed_ns = now_ns;
     return HF_OK;
+}
+
+void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
+                     const hf_reply *codes)
+{
+    size_t i = 0;
+    uv_mutex_lock(lock);
+    for (size_t p = 0; p < batch->n_parts; p++) {
+        const hf_part *part = &batch->parts[p];
+        for (size_t end = i + part->n; i < end; i++) {
+            const hf_slot *slot = &batch->slots[i];
+            if (!slot->made || hf_reply_int(hf_reply_at(codes, i)) == HF_OK)
+                continue;
+            char *id = batch->bytes.data + slot->id_at;
+            HF_ASSERT(strlen(id) == HF_NEW_ID_LEN);
+            hf_id_next(ids, id);
+            hf_waiter_note_id(part->waiter, slot->place, id);
+        }
+    }
+    uv_mutex_unlock(lock);
 }
 
 /* ---- telling ---- */

@@ -17,6 +17,7 @@
 #include <uv.h>
 
 #include "base/buf.h"
+#include "base/id.h"
 #include "queue/ops.h"
 
 struct hf_engine;
@@ -40,7 +41,8 @@ typedef struct hf_part {
 
 typedef struct hf_slot {
     uint32_t id_at, record_at, record_len; /* in the batch's bytes */
-    uint32_t place;                        /* of the job in its call */
+    uint32_t place : 31;                   /* of the job in its call */
+    uint32_t made : 1;                     /* its id was made here, and must be new */
     int64_t due_ms;                        /* as in hf_enqueue_item */
 } hf_slot;
 
@@ -50,10 +52,11 @@ typedef struct hf_batch {
     struct hf_lane *lane;     /* borrowed */
     hf_buf bytes;
     hf_slot *slots;
-    size_t n, slots_cap;
+    size_t n, slots_cap, n_made;
     hf_part *parts;
     size_t n_parts, parts_cap;
-    hf_enqueue_item *items; /* what is sent; NULL until it is sealed */
+    hf_enqueue_item *items; /* what is sent; NULL until it is sealed; in the same block */
+    hf_bytes made;          /* as in hf_enqueue_args */
     size_t charge;          /* bytes that the inbox counts for it */
     uint64_t taken_ns;      /* of the first part */
     uint64_t deadline_ns;   /* of the first part, and so of all */
@@ -76,9 +79,15 @@ typedef struct hf_outcome {
 hf_batch *hf_batch_new(struct hf_lane *lane);
 void hf_batch_free(hf_batch *batch); /* NULL is fine */
 
-/* Appends a job of the lane's queue; `id` is its id when it has none of its own, `place`
- * its place in its call. HF_NOMEM: the batch is as it was. */
-HF_MUSTCHECK hf_err hf_batch_add(hf_batch *batch, const hf_job *job, const char *id,
+/* The id of a job: its own, or one that was made for it. */
+typedef struct hf_job_id {
+    const char *text;
+    bool made; /* and must be new; not so that of a run that is gone on with */
+} hf_job_id;
+
+/* Appends a job of the lane's queue; `place` is its place in its call. HF_NOMEM: the
+ * batch is as it was. */
+HF_MUSTCHECK hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id,
                                  uint32_t place, int64_t created_ms);
 
 /* Makes the last part->n jobs a part. HF_NOMEM: they are none yet. */
@@ -90,6 +99,11 @@ void hf_batch_rewind(hf_batch *batch, size_t n);
 /* Makes what is sent. From now on the wait counts from now_ns. HF_NOMEM: nothing
  * happened. */
 HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
+
+/* For a sealed one of which Redis took nothing, because ids that were made here are not
+ * new: makes others for those. The lock guards the waiters and the maker. */
+void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
+                     const hf_reply *codes);
 
 /* Gives every part its answer. The lock guards the waiters; callbacks run without it. */
 void hf_batch_tell(hf_batch *batch, uv_mutex_t *lock, const hf_outcome *outcome);

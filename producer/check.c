@@ -81,7 +81,7 @@ static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job
 
 size_t hf_job_bytes(const hf_job *job)
 {
-    size_t id = job->id != NULL ? strlen(job->id) : HF_NEW_ID_LEN;
+    size_t id = job->id != NULL ? strlen(job->id) : HF_RUN_ID_SIZE - 1;
     return id + strlen(job->type) + job->payload_len + HF_JOB_OVERHEAD;
 }
 

@@ -20,6 +20,7 @@ typedef struct maker {
     hf_batches made;
     char ids[IDS_AT_ONCE][HF_NEW_ID_SIZE];
     size_t ids_left;
+    char run_id[HF_RUN_ID_SIZE];
 } maker;
 
 static const hf_job *job_at(const maker *m, size_t i)
@@ -50,18 +51,18 @@ static hf_err sort_by_queue(maker *m)
 
 /* An id for a job that has none: from a stock of our own, or always the same for the same
  * place of a run. */
-static const char *make_id(maker *m, uint32_t place)
+static hf_job_id make_id(maker *m, uint32_t place)
 {
     hf_producer *producer = m->call->producer;
     if (m->call->number != 0) {
-        hf_id_of_run(producer->id, m->call->first + place, m->ids[0]);
-        return m->ids[0];
+        hf_id_of_run(producer->id, m->call->first + place, m->run_id);
+        return (hf_job_id){m->run_id, !producer->run_given};
     }
     if (m->ids_left == 0) {
         hf_inbox_ids(&producer->engine.inbox, m->ids, IDS_AT_ONCE);
         m->ids_left = IDS_AT_ONCE;
     }
-    return m->ids[IDS_AT_ONCE - m->ids_left--];
+    return (hf_job_id){m->ids[IDS_AT_ONCE - m->ids_left--], true};
 }
 
 /* Fills a batch with the n jobs of one queue from `from` on. */
@@ -71,11 +72,11 @@ static hf_err fill(maker *m, hf_batch *batch, size_t from, size_t n)
     for (size_t i = from; i < from + n; i++) {
         const hf_job *job = job_at(m, i);
         uint32_t place = (uint32_t)(job - call->in.jobs);
-        const char *id = job->id != NULL ? job->id : make_id(m, place);
+        hf_job_id id = job->id != NULL ? (hf_job_id){job->id, false} : make_id(m, place);
         hf_err err = hf_batch_add(batch, job, id, place, call->in.created_ms);
         if (err != HF_OK)
             return err;
-        hf_waiter_note_id(call->waiter, place, id);
+        hf_waiter_note_id(call->waiter, place, id.text);
         batch->charge += hf_job_bytes(job);
     }
     batch->taken_ns = call->in.now_ns;

@@ -11,8 +11,9 @@ struct hf_producer {
     hf_engine engine;
     hf_bounds bounds;
     uint32_t deadline_ms;
-    pid_t pid;     /* of the process that opened it */
-    bool threaded; /* with a loop and a thread of its own */
+    pid_t pid;      /* of the process that opened it */
+    bool threaded;  /* with a loop and a thread of its own */
+    bool run_given; /* a run is gone on with: its ids may be known */
     uv_loop_t loop;
     uv_thread_t thread;
     char id[HF_ID_SIZE];

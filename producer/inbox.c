@@ -181,13 +181,13 @@ static hf_err append(hf_inbox *inbox, hf_batch *batch, const hf_intake *in,
     size_t before = batch->n;
     for (size_t i = 0; err == HF_OK && i < in->n; i++) {
         char made[HF_NEW_ID_SIZE];
-        const char *id = in->jobs[i].id;
-        if (id == NULL) {
+        const hf_job *job = &in->jobs[i];
+        hf_job_id id = {.text = job->id != NULL ? job->id : made,
+                        .made = job->id == NULL};
+        if (id.made)
             hf_id_next(&inbox->ids, made);
-            id = made;
-        }
-        err = hf_batch_add(batch, &in->jobs[i], id, (uint32_t)i, in->created_ms);
-        hf_waiter_note_id(part->waiter, i, id);
+        err = hf_batch_add(batch, job, id, (uint32_t)i, in->created_ms);
+        hf_waiter_note_id(part->waiter, i, id.text);
     }
     if (err == HF_OK)
         err = hf_batch_end_part(batch, part);

@@ -10,7 +10,6 @@
 
 #include <uv.h>
 
-#include "base/id.h"
 #include "producer/batch.h"
 
 enum {

@@ -147,6 +147,21 @@ static void unanswered(hf_engine *engine, hf_batch *batch)
     hf_batches_by_number(&engine->doubt, batch);
 }
 
+/* Ids that were made here met others: nothing was taken, and with other ids it will be.
+ * The number was not used either, so that a sending before this one was no other. */
+static void ids_taken(hf_engine *engine, hf_batch *batch, const hf_reply *codes)
+{
+    if (batch->told) {
+        hf_outcome_end(engine, batch, HF_UNSURE, NULL, "");
+        return;
+    }
+    hf_batch_rename(batch, &engine->inbox.lock, &engine->inbox.ids, codes);
+    if (batch->doubted)
+        hf_batches_by_number(&engine->doubt, batch);
+    else
+        hf_inbox_put_back(&engine->inbox, batch);
+}
+
 static void was_refused(hf_engine *engine, hf_batch *batch, hf_err err,
                         const hf_answer *answer)
 {
@@ -178,7 +193,7 @@ void hf_outcome_on_answer(const hf_answer *answer, void *arg)
 
     hf_enqueued got;
     hf_err err = hf_enqueued_read(answer, &got);
-    if (err == HF_OK || err == HF_LATE) {
+    if (err == HF_OK || err == HF_LATE || err == HF_EXISTS) {
         engine->clock_ms = got.now_ms;
         engine->clock_ns = hf_boot_ns();
     }
@@ -186,6 +201,8 @@ void hf_outcome_on_answer(const hf_answer *answer, void *arg)
         engine->refusals = 0;
         bool all_new = got.repeated || hf_reply_len(got.codes) == 0;
         hf_outcome_end(engine, batch, HF_OK, all_new ? NULL : got.codes, "");
+    } else if (err == HF_EXISTS) {
+        ids_taken(engine, batch, got.codes);
     } else if (err == HF_UNSURE) {
         unanswered(engine, batch);
     } else if (err == HF_PROTO) {

@@ -104,18 +104,14 @@ static hf_err open_on_loop(hf_producer *producer, const hf_producer_opts *opts,
     return err;
 }
 
-static hf_err set_id(hf_producer *producer, const char *run_id)
+static hf_err set_id(hf_producer *producer, const char *run)
 {
-    hf_id_maker maker;
-    if (run_id != NULL) {
-        (void)snprintf(producer->id, sizeof producer->id, "%s", run_id);
-        producer->engine.inbox.numbering = HF_NUMBERS_CALLERS;
-        return HF_OK;
-    }
-    hf_err err = hf_id_maker_init(&maker);
-    if (err == HF_OK)
-        hf_id_next(&maker, producer->id);
-    return err;
+    producer->run_given = run != NULL;
+    if (run == NULL)
+        return hf_run_name(producer->id);
+    (void)snprintf(producer->id, sizeof producer->id, "%s", run);
+    producer->engine.inbox.numbering = HF_NUMBERS_CALLERS;
+    return HF_OK;
 }
 
 hf_err hf_producer_open(hf_producer **out, const hf_producer_opts *given,

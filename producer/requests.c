@@ -70,7 +70,8 @@ static hf_enqueue_args args_of(hf_engine *engine, const hf_batch *batch, uint64_
                              .remember_ms = engine->remember_ms > remember_ms
                                                 ? engine->remember_ms
                                                 : remember_ms,
-                             .waited_ms = ms_between(batch->sealed_ns, now_ns)};
+                             .waited_ms = ms_between(batch->sealed_ns, now_ns),
+                             .made = batch->made};
 }
 
 static void now_in_flight(hf_engine *engine, hf_batch *batch)

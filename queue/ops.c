@@ -14,7 +14,8 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_BATCH_JOBS);
-    if (!hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n, ENQUEUE_FIXED + n))
+    size_t n_made = args->made.len != 0 ? 1 : 0;
+    if (!hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n + n_made, ENQUEUE_FIXED + n))
         return HF_NOMEM;
     hf_args_text(&a, args->producer);
     hf_args_int(&a, (int64_t)args->number);
@@ -26,6 +27,8 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
         hf_args_int(&a, items[i].due_ms);
         hf_args_bytes(&a, items[i].record);
     }
+    if (n_made != 0)
+        hf_args_bytes(&a, args->made);
     return hf_queue_send(client, queue, &hf_lua_queue_enqueue, &a, timeout_ms, cb, arg);
 }
 
@@ -33,11 +36,11 @@ hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out)
 {
     *out = (hf_enqueued){.now_ms = 0};
     hf_err err = hf_script_status(answer, 4, &out->now_ms);
-    if (err != HF_OK)
+    if (err != HF_OK && err != HF_EXISTS)
         return err;
     out->repeated = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     out->codes = hf_reply_at(answer->reply, 3);
-    return hf_reply_is_array(out->codes) ? HF_OK : HF_PROTO;
+    return hf_reply_is_array(out->codes) ? err : HF_PROTO;
 }
 
 hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb,

@@ -53,13 +53,20 @@ typedef struct hf_enqueue_args {
     int64_t not_after;
     int64_t remember_ms;
     int64_t waited_ms; /* since the call was made: taken off the delays */
+    hf_bytes made;     /* a letter for each job, the last one for all that follow:
+                          HF_ID_MADE for an id that was made for it, and must be new.
+                          Empty: all were chosen */
 } hf_enqueue_args;
+
+enum { HF_ID_MADE = 'n', HF_ID_CHOSEN = '-' };
 
 HF_MUSTCHECK hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
                                   const hf_enqueue_args *args,
                                   const hf_enqueue_item *items, size_t n,
                                   uint32_t timeout_ms, hf_answer_cb cb, void *arg);
 
+/* HF_EXISTS: nothing was changed, because an id that was made is not new; codes are set.
+ */
 typedef struct hf_enqueued {
     int64_t now_ms;
     bool repeated;         /* it had been executed before: nothing was changed */

@@ -40,7 +40,7 @@ typedef struct hf_job {
     const char *type;      /* required */
     const void *payload;   /* any bytes */
     size_t payload_len;    /* bytes */
-    const char *id;        /* NULL: made here, 26 characters, rising in time */
+    const char *id;        /* NULL: made here, 14 characters, rising in time */
     int64_t delay_ms;      /* from when Redis gets it; 0: at once */
     int64_t at_ms;         /* Unix time in ms on Redis's clock; not with delay_ms */
     uint32_t max_attempts; /* 0: as the worker is configured */
@@ -48,7 +48,8 @@ typedef struct hf_job {
 } hf_job;
 
 /* The answer for one job: HF_OK (accepted), HF_EXISTS (an id that is queued, running or
- * dead already: nothing was changed), or why not. */
+ * dead already: nothing was changed; never for one that was made here, unless it is of a
+ * `run` that is gone on with), or why not. */
 typedef struct hf_enqueue_result {
     hf_err err;
     char id[HF_ID_SIZE];
@@ -111,7 +112,8 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *
 /* Sends n jobs of one queue (1..HF_BATCH_JOBS) as request `number` of this producer, all
  * or none, and waits as hf_enqueue_wait() does. A number that Redis remembers as executed
  * changes nothing and answers HF_OK for each job: so a file can be sent again. Ids left
- * NULL are made from the producer's id and `first` + the job's place, the same each time.
+ * NULL are made from the producer's id and `first` + the job's place, the same each time:
+ * 14 characters, or 26 when `run` is no name that was made here.
  *
  * Numbers begin at 1 and rise within a queue; one that has failed must succeed before a
  * higher one is taken, and a producer that has sent with numbers does not send without

@@ -9,7 +9,9 @@
 --  ARGV[5]   waited      ms since the call was made: taken off the delays
 --  ARGV[6..] id, due, record for each job: due is 0 (now), an absolute time in ms, or the
 --            negative of a delay in ms; a record is `{"v":1,"type":"T","created":MS}\npayload`
---  returns   {OK, now, repeated, codes} | {LATE, now}
+--  ARGV[last] made       may be left out: a letter for each job, the last one for all that follow;
+--            n: its id was made for it and must be new, or nothing is changed
+--  returns   {OK, now, repeated, codes} | {LATE, now} | {EXISTS, now, 0, codes}
 --            repeated 1: the number was executed before, nothing was changed, all are accepted;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
 --            DEAD. Of an id that is named twice the first counts.
@@ -38,10 +40,11 @@ if late(ARGV[3]) then
   return { LATE, now }
 end
 local ids, n = {}, 0
-for i = 6, #ARGV, 3 do
+for i = 6, #ARGV - 1, 3 do
   n = n + 1
   ids[n] = ARGV[i]
 end
+local made = ARGV[6 + 3 * n] or ''
 local codes, taken, plain = {}, {}, true
 for set, code in pairs({ [SCHEDULE] = EXISTS, [RUNNING] = RUNS, [DEAD] = IS_DEAD }) do
   if call('EXISTS', set) == 1 then
@@ -69,6 +72,12 @@ for k = 1, n do
     records[2 * new + 1], records[2 * new + 2] = id, record
     times[2 * new + 1], times[2 * new + 2] = due, id
     new, big = new + 1, big or #record > BIG_BYTES
+  end
+end
+for k = 1, (made == '' or plain) and 0 or n do
+  local at = math.min(k, #made)
+  if codes[k] ~= OK and string.sub(made, at, at) == 'n' then
+    return { EXISTS, now, 0, codes }
   end
 end
 each('HSET', JOBS, records)

@@ -191,6 +191,7 @@ static void normalise(char *text)
         {"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z", "TIME"},
         {"[0-9a-f]{40}", "SHA1"},
         {"\\b[0-7][0-9A-HJKMNP-TV-Z]{25}\\b", "ID"},
+        {"^[P-Z][-0-9A-Z_a-z]{13}$", "ID"}, /* made since 2026 */
         {"\\b([0-9]+(ms|s|m|h|d))+\\b", "T"},
         {"\\b[0-9]{13}\\b", "MS"},
         {"  +", " "}, /* columns are as wide as what is in them */

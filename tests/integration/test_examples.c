@@ -96,8 +96,8 @@ static void the_service_prints_an_id_for_each_job_and_the_worker_runs_them(void 
     assert_printed("email.send welcome-ada existed\n");
     word_after("accepted\nemail.send ", later);
     word_after("report.make ", report);
-    assert_int_equal(strlen(later), 26);
-    assert_int_equal(strlen(report), 26);
+    assert_int_equal(strlen(later), 14);
+    assert_int_equal(strlen(report), 14);
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{default}:schedule"), 5);
 
     assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_worker", redis.url, "burst"),

@@ -82,7 +82,7 @@ static void accepted_jobs_are_in_redis_as_they_were_given(void **state)
     assert_int_equal(hf_enqueue_wait(producer, jobs, 2, r, 0, detail), HF_OK);
     assert_int_equal(r[0].err, HF_OK);
     assert_int_equal(r[1].err, HF_OK);
-    assert_int_equal(strlen(r[0].id), 26);
+    assert_int_equal(strlen(r[0].id), 14);
     assert_string_equal(r[1].id, "given");
     redisContext *c = hf_fixture_connect(&redis);
     redisReply *reply = redisCommand(c, "HGET n:{default}:jobs %s", r[0].id);

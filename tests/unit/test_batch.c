@@ -193,6 +193,30 @@ static void the_buffer_is_bounded_by_jobs_and_bytes(void **state)
     assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_CLOSED);
 }
 
+static void of_ids_of_one_kind_one_letter_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        bool made;
+        const char *letters;
+    } kinds[] = {{false, ""}, {true, "n"}};
+    hf_lane *lane;
+    const hf_job job = {.type = "t"};
+    assert_int_equal(hf_inbox_lane(&inbox, "q", &lane), HF_OK);
+    for (size_t k = 0; k < 2; k++) {
+        hf_batch *batch = hf_batch_new(lane);
+        assert_non_null(batch);
+        for (uint32_t i = 0; i < 3; i++)
+            assert_int_equal(
+                hf_batch_add(batch, &job, (hf_job_id){"id", kinds[k].made}, i, 5), HF_OK);
+        assert_int_equal(hf_batch_end_part(batch, &(hf_part){.n = 3}), HF_OK);
+        assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
+        assert_int_equal(batch->made.len, strlen(kinds[k].letters));
+        assert_memory_equal(batch->made.ptr, kinds[k].letters, batch->made.len);
+        hf_batch_free(batch);
+    }
+}
+
 static void jobs_that_are_taken_back_leave_no_trace(void **state)
 {
     (void)state;
@@ -201,16 +225,19 @@ static void jobs_that_are_taken_back_leave_no_trace(void **state)
     hf_batch *batch = hf_batch_new(lane);
     assert_non_null(batch);
     const hf_job job = {.type = "t", .payload = "pay", .payload_len = 3};
-    assert_int_equal(hf_batch_add(batch, &job, "one", 0, 5), HF_OK);
+    assert_int_equal(hf_batch_add(batch, &job, (hf_job_id){"one", false}, 0, 5), HF_OK);
     size_t len = batch->bytes.len;
-    assert_int_equal(hf_batch_add(batch, &job, "two", 1, 5), HF_OK);
+    assert_int_equal(hf_batch_add(batch, &job, (hf_job_id){"two", true}, 1, 5), HF_OK);
     hf_batch_rewind(batch, 1);
     assert_int_equal(batch->n, 1);
     assert_int_equal(batch->bytes.len, len);
-    assert_int_equal(hf_batch_add(batch, &job, "three", 1, 5), HF_OK);
+    assert_int_equal(batch->n_made, 0);
+    assert_int_equal(hf_batch_add(batch, &job, (hf_job_id){"three", true}, 1, 5), HF_OK);
     assert_int_equal(hf_batch_end_part(batch, &(hf_part){.n = 2}), HF_OK);
     assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
     assert_string_equal(batch->items[1].id, "three");
+    assert_int_equal(batch->made.len, 2);
+    assert_memory_equal(batch->made.ptr, "-n", 2);
     assert_memory_equal((const char *)batch->items[1].record.ptr +
                             batch->items[1].record.len - 4,
                         "\npay", 4);
@@ -229,6 +256,7 @@ int main(void)
         TEST(refused_batches_go_back_in_their_order),
         TEST(what_is_over_is_taken_out_and_no_more),
         TEST(the_buffer_is_bounded_by_jobs_and_bytes),
+        TEST(of_ids_of_one_kind_one_letter_is_said),
         TEST(jobs_that_are_taken_back_leave_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

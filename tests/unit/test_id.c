@@ -28,19 +28,63 @@ static void ids_of_one_maker_rise_and_are_names(void **state)
     }
 }
 
+/* The 84 bits of an id, in halves. */
+static void read_id(const char *id, uint64_t *ms, uint64_t *low)
+{
+    static const char digits[] =
+        "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+    assert_int_equal(strlen(id), 14);
+    *ms = *low = 0;
+    for (size_t i = 0; i < 14; i++) {
+        const char *at = strchr(digits, id[i]);
+        uint64_t *half = i < 7 ? ms : low;
+        assert_non_null(at);
+        *half = *half * 64 + (uint64_t)(at - digits);
+    }
+}
+
+static void the_alphabet_is_in_the_order_of_its_bytes(void **state)
+{
+    (void)state;
+    char last[HF_NEW_ID_SIZE] = "", id[HF_NEW_ID_SIZE];
+    for (uint64_t i = 0; i < 64; i++) {
+        uint64_t ms, low;
+        hf_id_text(i << 36, i << 36, id);
+        assert_true(hf_name_ok(id));
+        assert_true(strcmp(last, id) < 0);
+        memcpy(last, id, sizeof id);
+        read_id(id, &ms, &low);
+        assert_true(ms == i << 36 && low == i << 36);
+    }
+}
+
 static void an_id_begins_with_its_time(void **state)
 {
     (void)state;
-    static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
     hf_id_maker maker;
     char id[HF_NEW_ID_SIZE];
+    uint64_t ms, low;
     assert_int_equal(hf_id_maker_init(&maker), HF_OK);
-    int64_t before = hf_wall_ms();
+    uint64_t before = (uint64_t)hf_wall_ms();
     hf_id_next(&maker, id);
-    int64_t ms = 0;
-    for (size_t i = 0; i < 10; i++)
-        ms = ms * 32 + (strchr(digits, id[i]) - digits);
-    assert_true(ms >= before && ms <= hf_wall_ms());
+    read_id(id, &ms, &low);
+    assert_true(ms >= before && ms <= (uint64_t)hf_wall_ms());
+    assert_true(low < UINT64_C(1) << 41);
+}
+
+/* 42 bits: no id begins with the first of the alphabet from 2020 on, and all are in the
+ * order of their times until 2109. */
+static void times_fit_until_2109(void **state)
+{
+    (void)state;
+    char first[HF_NEW_ID_SIZE], last[HF_NEW_ID_SIZE];
+    uint64_t ms, low;
+    hf_id_text(UINT64_C(1577836800000), 0, first); /* 2020-01-01 */
+    hf_id_text(UINT64_C(4396982400000), 0, last);  /* 2109-05-03 */
+    assert_int_not_equal(first[0], '-');
+    assert_true(strcmp(first, last) < 0);
+    read_id(last, &ms, &low);
+    assert_true(ms == UINT64_C(4396982400000));
 }
 
 static void ids_rise_when_the_clock_goes_back(void **state)
@@ -53,46 +97,75 @@ static void ids_rise_when_the_clock_goes_back(void **state)
     hf_id_next(&maker, first);
     hf_id_next(&maker, second);
     assert_true(strcmp(first, second) < 0);
-    assert_memory_equal(first, second, 10);
+    assert_memory_equal(first, second, 7);
 }
 
 static void ids_rise_when_the_random_part_overflows(void **state)
 {
     (void)state;
-    hf_id_maker maker = {
-        .ms = (uint64_t)hf_wall_ms() + 3600000, .hi = 7, .lo = UINT64_MAX - 1};
+    uint64_t ms = (uint64_t)hf_wall_ms() + 3600000, low;
+    hf_id_maker maker = {.ms = ms, .low = (UINT64_C(1) << 41) - 2};
     char a[HF_NEW_ID_SIZE], b[HF_NEW_ID_SIZE];
     hf_id_next(&maker, a);
     hf_id_next(&maker, b);
     assert_true(strcmp(a, b) < 0);
-    maker.hi = 0xffff;
-    maker.lo = UINT64_MAX - 1;
-    hf_id_next(&maker, a);
-    hf_id_next(&maker, b);
-    assert_true(strcmp(a, b) < 0);
-    assert_int_equal(maker.hi, 0);
+    read_id(b, &maker.ms, &low);
+    assert_true(maker.ms == ms + 1);
+    assert_true(low < UINT64_C(1) << 41);
+}
+
+/* Else two makers that met once would meet at every id from then on. */
+static void each_ms_begins_anew(void **state)
+{
+    (void)state;
+    hf_id_maker maker;
+    char id[HF_NEW_ID_SIZE];
+    assert_int_equal(hf_id_maker_init(&maker), HF_OK);
+    uint64_t last = 0;
+    for (int i = 0; i < 3; i++) {
+        maker.ms = 1;
+        hf_id_next(&maker, id);
+        uint64_t apart = maker.low > last ? maker.low - last : last - maker.low;
+        assert_true(apart > 1000);
+        last = maker.low;
+    }
 }
 
 static void two_makers_do_not_make_the_same_ids(void **state)
 {
     (void)state;
     hf_id_maker one, two;
+    char a[HF_NEW_ID_SIZE], b[HF_NEW_ID_SIZE];
     assert_int_equal(hf_id_maker_init(&one), HF_OK);
     assert_int_equal(hf_id_maker_init(&two), HF_OK);
-    assert_false(one.hi == two.hi && one.lo == two.lo);
+    hf_id_next(&one, a);
+    hf_id_next(&two, b);
+    assert_string_not_equal(a + 7, b + 7);
 }
+
+/* ---- runs ---- */
 
 static void ids_of_a_run_are_the_same_each_time_and_rise(void **state)
 {
-    static const char *const runs[] = {"01JD0000000000000000000000", "nightly", ""};
+    char made[HF_RUN_NAME_SIZE];
+    assert_int_equal(hf_run_name(made), HF_OK);
+    const struct {
+        const char *name;
+        size_t len; /* of its ids */
+    } runs[] = {{made, 14},
+                {"01M7Y0GNDW8KZGSWPCGM0CSBQW", 14},
+                {"nightly", 26},
+                {"", 26},
+                {"0000000000000000000000000A", 26},  /* of no time that can be */
+                {"01M7Y0GNDW8KZGSWPCGM0CSBQU", 26}}; /* of another alphabet */
     (void)state;
-    for (size_t r = 0; r < 3; r++) {
-        char last[HF_NEW_ID_SIZE] = "", id[HF_NEW_ID_SIZE], again[HF_NEW_ID_SIZE];
+    for (size_t r = 0; r < sizeof runs / sizeof runs[0]; r++) {
+        char last[HF_RUN_ID_SIZE] = "", id[HF_RUN_ID_SIZE], again[HF_RUN_ID_SIZE];
         for (uint64_t n = 0; n < 3000000; n += 1 + n / 3) {
-            hf_id_of_run(runs[r], n, id);
-            hf_id_of_run(runs[r], n, again);
+            hf_id_of_run(runs[r].name, n, id);
+            hf_id_of_run(runs[r].name, n, again);
             assert_string_equal(id, again);
-            assert_int_equal(strlen(id), HF_NEW_ID_LEN);
+            assert_int_equal(strlen(id), runs[r].len);
             assert_true(hf_name_ok(id));
             assert_true(strcmp(last, id) < 0);
             memcpy(last, id, sizeof id);
@@ -100,24 +173,55 @@ static void ids_of_a_run_are_the_same_each_time_and_rise(void **state)
     }
 }
 
-static void a_run_of_26_characters_lends_its_first_18(void **state)
+static void ids_of_a_made_run_tell_when_it_began_and_are_no_makers(void **state)
 {
     (void)state;
-    char id[HF_NEW_ID_SIZE];
-    hf_id_of_run("01JDABCDEFGHJKMNPQRSTVWXYZ", 33, id);
-    assert_string_equal(id, "01JDABCDEFGHJKMNPQ00000011");
+    char run[HF_RUN_NAME_SIZE], id[HF_RUN_ID_SIZE];
+    uint64_t ms, low, next;
+    int64_t before = hf_wall_ms();
+    assert_int_equal(hf_run_name(run), HF_OK);
+    hf_id_of_run(run, 0, id);
+    read_id(id, &ms, &low);
+    assert_true((int64_t)ms >= before && (int64_t)ms <= hf_wall_ms());
+    assert_true(low >> 41 == 1);
+    hf_id_of_run(run, 1000, id);
+    read_id(id, &ms, &next);
+    assert_true(next - low == 1000);
+}
+
+static void a_run_whose_count_overflows_goes_on_in_the_next_ms(void **state)
+{
+    (void)state;
+    char a[HF_NEW_ID_SIZE], b[HF_NEW_ID_SIZE];
+    hf_id_text(UINT64_C(1700000000000), (UINT64_C(1) << 42) - 1, a);
+    hf_id_text(UINT64_C(1700000000000), UINT64_C(1) << 42, b);
+    assert_true(strcmp(a, b) < 0);
+    hf_id_text(UINT64_C(1700000000001), 0, a);
+    assert_string_equal(a, b);
 }
 
 static void different_runs_have_different_ids(void **state)
 {
     (void)state;
-    char a[HF_NEW_ID_SIZE], b[HF_NEW_ID_SIZE];
+    char a[HF_RUN_ID_SIZE], b[HF_RUN_ID_SIZE];
     hf_id_of_run("nightly-1", 1, a);
     hf_id_of_run("nightly-2", 1, b);
     assert_string_not_equal(a, b);
     /* Both halves of the hash depend on the name. */
     assert_memory_not_equal(a, b, 9);
     assert_memory_not_equal(a + 9, b + 9, 9);
+    /* Of a made one every random character counts, and neighbours lie far apart. */
+    static const char *const made[] = {"01M7Y0GNDW8KZGSWPCGM0CSBQW",
+                                       "01M7Y0GNDW8KZGSWPCGM0CSBQX",
+                                       "01M7Y0GNDW9KZGSWPCGM0CSBQW"};
+    uint64_t ms[3], low[3];
+    for (size_t i = 0; i < 3; i++) {
+        hf_id_of_run(made[i], 0, a);
+        read_id(a, &ms[i], &low[i]);
+        assert_true(ms[i] == ms[0]);
+        for (size_t k = 0; k < i; k++)
+            assert_true((low[i] > low[k] ? low[i] - low[k] : low[k] - low[i]) > 1000000);
+    }
 }
 
 static void names_are_short_and_plain(void **state)
@@ -145,12 +249,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_of_one_maker_rise_and_are_names),
+        cmocka_unit_test(the_alphabet_is_in_the_order_of_its_bytes),
         cmocka_unit_test(an_id_begins_with_its_time),
+        cmocka_unit_test(times_fit_until_2109),
         cmocka_unit_test(ids_rise_when_the_clock_goes_back),
         cmocka_unit_test(ids_rise_when_the_random_part_overflows),
+        cmocka_unit_test(each_ms_begins_anew),
         cmocka_unit_test(two_makers_do_not_make_the_same_ids),
         cmocka_unit_test(ids_of_a_run_are_the_same_each_time_and_rise),
-        cmocka_unit_test(a_run_of_26_characters_lends_its_first_18),
+        cmocka_unit_test(ids_of_a_made_run_tell_when_it_began_and_are_no_makers),
+        cmocka_unit_test(a_run_whose_count_overflows_goes_on_in_the_next_ms),
         cmocka_unit_test(different_runs_have_different_ids),
         cmocka_unit_test(names_are_short_and_plain),
     };
