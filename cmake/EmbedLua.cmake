@@ -1,22 +1,15 @@
 cmake_minimum_required(VERSION 3.25)
-# Runs at build time. For each script: holds its header comment against its body, puts the
-# module's prelude in front, takes the SHA1 that EVALSHA wants, and writes C and the
-# complete script. What the prelude uses counts as used by every script. Scripts x_a and x_b
-# may share an x_prelude, which comes between.
+# Runs at build time. For each script: puts in front of it what it uses of the module's preludes
+# (LuaPrelude.cmake), holds its header comment against all that, takes the SHA1 that EVALSHA
+# wants, and writes C and the complete script. The preludes are prelude.lua, then prelude_*.lua;
+# scripts x_a and x_b may share an x_prelude, which comes after those.
 #
 # A header documents KEYS[1], ARGV[1], ARGV[2] and so on, one per line, numbered without a
 # gap; a last line ARGV[3..] (or KEYS[2..]) says that any number may follow, and then the
 # body may use computed indexes. Each literal index below that must be both documented and
 # used. A `returns` line must exist.
 
-# hf_readable(out path): the text with the characters replaced that split CMake lists.
-function(hf_readable out path)
-  file(READ "${path}" text)
-  string(REPLACE "[" "(" text "${text}")
-  string(REPLACE "]" ")" text "${text}")
-  string(REPLACE ";" "," text "${text}")
-  set(${out} "${text}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/LuaPrelude.cmake")
 
 # hf_indexes(out kind text): the literal indexes of KEYS or ARGV in the text.
 function(hf_indexes out kind text)
@@ -26,8 +19,8 @@ function(hf_indexes out kind text)
   set(${out} "${found}" PARENT_SCOPE)
 endfunction()
 
-# hf_check(path text kind): fails unless header and body agree; sets n_<kind>.
-function(hf_check path text prelude kind)
+# hf_check(path text kind): fails unless the header and all else agree; sets n_<kind>.
+function(hf_check path text kind)
   string(REGEX MATCHALL "--  ${kind}\\([0-9]+\\) " fixed "${text}")
   string(REGEX MATCHALL "--  ${kind}\\([0-9]+\\.\\.\\) " open "${text}")
   list(TRANSFORM fixed REPLACE "[^0-9]+" "")
@@ -45,7 +38,7 @@ function(hf_check path text prelude kind)
     message(FATAL_ERROR "${path}: the header has more than one open ${kind}[n..]")
   endif()
   string(REGEX REPLACE "--[^\n]*" "" body "${text}")
-  hf_indexes(used ${kind} "${body}${prelude}")
+  hf_indexes(used ${kind} "${body}")
   foreach(index IN LISTS used)
     if(index LESS 1 OR (index GREATER count AND NOT opens))
       message(FATAL_ERROR "${path}: ${kind}[${index}] is used but not documented")
@@ -67,36 +60,35 @@ set(h "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"redis/script
 set(c "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"${MODULE}_scripts.h\"\n\n")
 string(APPEND c "#include <stddef.h>\n\n")
 set(all "")
-set(prelude_file "")
-set(prelude "")
-if(EXISTS "${DIR}/prelude.lua")
-  set(prelude_file "${DIR}/prelude.lua")
-  hf_readable(prelude "${prelude_file}")
-  string(REGEX REPLACE "--[^\n]*" "" prelude "${prelude}")
-endif()
+set(shared 0)
+file(GLOB preludes "${DIR}/prelude.lua" "${DIR}/prelude_*.lua") # sorted
+foreach(path IN LISTS preludes)
+  hf_prelude_add(shared "${path}")
+endforeach()
+set(n_shared "${shared}")
 file(MAKE_DIRECTORY "${LUA}")
 string(REPLACE "," ";" names "${NAMES}")
 foreach(name IN LISTS names)
   set(path "${DIR}/${name}.lua")
-  hf_readable(text "${path}")
+  file(READ "${path}" body)
+  hf_guard(body "${body}")
   string(REGEX MATCH "^[a-z]+" family "${name}")
-  set(family_file "${DIR}/${family}_prelude.lua")
-  set(shared "${prelude}")
-  if(EXISTS "${family_file}")
-    hf_readable(more "${family_file}")
-    string(REGEX REPLACE "--[^\n]*" "" more "${more}")
-    string(APPEND shared "${more}")
-  else()
-    set(family_file "")
+  set(shared "${n_shared}")
+  if(EXISTS "${DIR}/${family}_prelude.lua")
+    hf_prelude_add(shared "${DIR}/${family}_prelude.lua")
   endif()
-  hf_check("${path}" "${text}" "${shared}" KEYS)
-  hf_check("${path}" "${text}" "${shared}" ARGV)
+  hf_prelude_join(complete shared "${body}")
+  # For hf_check, which looks for KEYS(1).
+  string(REPLACE "${hf_open}" "(" text "${complete}")
+  string(REPLACE "${hf_close}" ")" text "${text}")
+  hf_check("${path}" "${text}" KEYS)
+  hf_check("${path}" "${text}" ARGV)
   if(NOT text MATCHES "\n--  returns ")
     message(FATAL_ERROR "${path}: the header has no `returns` line")
   endif()
   set(whole "${LUA}/${name}.lua")
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E cat ${prelude_file} ${family_file} "${path}"
-    OUTPUT_FILE "${whole}" COMMAND_ERROR_IS_FATAL ANY)
+  hf_unguard(complete "${complete}")
+  file(WRITE "${whole}" "${complete}")
   file(SHA1 "${whole}" sha)
   file(SIZE "${whole}" size)
   file(READ "${whole}" hex HEX)

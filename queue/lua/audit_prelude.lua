@@ -12,6 +12,7 @@
 --  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
 --  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
 --           {holder, jobs, until, ...}} | {LATE, now}
+
 local phase, cursor, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local found, holders, written = {}, {}, false
 

@@ -45,6 +45,7 @@ for i = 6, #ARGV - 1, 3 do
   ids[n] = ARGV[i]
 end
 local made = ARGV[6 + 3 * n] or ''
+local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local codes, taken, plain = {}, {}, true
 for set, code in pairs({ [SCHEDULE] = EXISTS, [RUNNING] = RUNS, [DEAD] = IS_DEAD }) do
   if call('EXISTS', set) == 1 then

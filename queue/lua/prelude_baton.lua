@@ -1,0 +1,75 @@
+-- prelude_baton.lua - when somebody should claim, and how that is made known (docs/design.md).
+
+local BROKEN_MS = 100 -- a promise that is further past has been broken
+
+local function read_meta()
+  local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
+    'tokens_at', 'promised', 'fence', 'big', 'calm')
+  return {
+    paused = m[1] == '1', max_running = tonumber(m[2] or 0), rate = tonumber(m[3] or 0),
+    per = tonumber(m[4] or 0), tokens = tonumber(m[5] or false), tokens_at = tonumber(m[6] or 0),
+    promised = tonumber(m[7] or false), fence = tonumber(m[8] or 0), big = m[9],
+    calm = tonumber(m[10] or 0),
+  }
+end
+
+-- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that no
+-- second sees much more than its rate; and it is full when the clock was set back, by over 1 s.
+local function tokens(m)
+  local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at
+  return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per)
+end
+
+-- When the rate lets the next job start; 0: now.
+local function next_token(m)
+  local have = m.rate > 0 and tokens(m) or 1
+  return have < 1 and now + math.ceil((1 - have) * m.per / m.rate) or 0
+end
+
+-- The earliest time at which a claim could succeed; nil: not by time alone.
+local function next_claim(m)
+  if m.paused then
+    return nil
+  end
+  local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
+  local at = first[2] and math.max(tonumber(first[2]), m.calm)
+  if m.max_running > 0 and at and call('ZCARD', RUNNING) >= m.max_running then
+    return at
+  end
+  local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
+  if head[2] then
+    local due = math.max(tonumber(head[2]), next_token(m))
+    if not at or due < at then
+      at = due
+    end
+  end
+  return at
+end
+
+-- The baton rule, at the end of every script that can change when a claim could succeed. `wake`
+-- holds at most one member, whose score is the time, or 0 for at once (who pops it knows this
+-- clock only by what it heard last); whoever pops it owns its time. `promised` is the time for which
+-- somebody has the baton or keeps its timer; only an earlier one wakes somebody. `clear`: the
+-- promise was ours, or is doubted. `earliest`: not before (a claim that got nothing must not
+-- leave a baton that is due).
+local function baton(m, clear, earliest)
+  local at = next_claim(m)
+  if not at then
+    if m.promised then
+      call('DEL', WAKE)
+      call('HDEL', META, 'promised')
+    end
+    return 0
+  end
+  at = math.max(floor(at), earliest or now)
+  local promised = m.promised
+  if clear or (promised and promised < now - BROKEN_MS) then
+    promised = nil
+  end
+  if not promised or at < promised then
+    open_writes()
+    call('ZADD', WAKE, at <= now and 0 or at, 'baton')
+    call('HSET', META, 'promised', at)
+  end
+  return at
+end

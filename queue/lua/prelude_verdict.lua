@@ -1,0 +1,35 @@
+-- prelude_verdict.lua - whose jobs they are.
+
+-- Whose jobs are these? ARGV from `first` in steps of `step`: id, fence, ... of `worker`.
+-- Returns the places in ARGV of those it holds, and a code for each; counts the others, where
+-- the first `resent` were sent before: that their lock is gone probably means that they did it.
+local function owned(worker, first, step, resent)
+  local keys, n = {}, 0
+  for i = first, #ARGV, step do
+    n = n + 1
+    keys[n] = LOCK .. ARGV[i]
+  end
+  local places, codes, seen, lost, unsure = {}, {}, {}, 0, 0
+  local fence, token -- one claim gives many jobs the same
+  local holders = n > 0 and call('MGET', unpack(keys))
+  for k = 1, n do
+    local i = first + (k - 1) * step
+    local id = ARGV[i]
+    if ARGV[i + 1] ~= fence then
+      fence = ARGV[i + 1]
+      token = worker .. ':' .. fence
+    end
+    if holders[k] == token and not seen[id] then
+      seen[id], codes[k] = true, OK
+      places[#places + 1] = i
+    else
+      codes[k] = call('HEXISTS', JOBS, id) == 1 and LOST or GONE
+      if k > resent then
+        lost = lost + 1
+      elseif codes[k] == LOST then
+        unsure = unsure + 1
+      end
+    end
+  end
+  return places, codes, lost, unsure
+end
