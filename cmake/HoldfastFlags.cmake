@@ -21,6 +21,7 @@ target_compile_options(holdfast_flags INTERFACE
   -Wconversion -Wpointer-arith -Wcast-align -Wformat=2 -Wundef -Wvla
   $<$<BOOL:${HOLDFAST_WERROR}>:-Werror>)
 if(HOLDFAST_SANITIZE)
+  target_compile_definitions(holdfast_flags INTERFACE HF_SANITIZED)
   target_compile_options(holdfast_flags INTERFACE
     -fsanitize=${HOLDFAST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
     # What gcc concludes from the flow of instrumented code is wrong too often.

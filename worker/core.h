@@ -230,7 +230,7 @@ struct hf_worker {
     bool exclusive;      /* a suspect C job runs: nothing is started beside it */
     hf_run_list held_back, waiting, started;
     hf_run_list struck; /* programs that a signal of somebody else's has ended */
-    double mean_run_ns; /* of C handlers, smoothed */
+    double mean_run_ns; /* of what ran, smoothed */
     _Atomic uint64_t
         unwatched_ns;        /* since then the watchdog has no connection; 0: it has */
     uint64_t tick_ns;        /* the last tick; 0: none yet */
@@ -281,6 +281,7 @@ void hf_dispatch(hf_worker *w);
 uint32_t hf_dispatch_wanted(const hf_worker *w); /* how many jobs more could be used */
 uint32_t hf_dispatch_slots(const hf_worker *w);  /* how many could start at once */
 void hf_dispatch_returned(hf_worker *w);         /* C handlers came back */
+void hf_dispatch_learn(hf_worker *w, uint64_t total_ns, size_t n); /* n took so long */
 void hf_dispatch_tick(hf_worker *w);
 void hf_dispatch_release_waiting(hf_worker *w);
 void hf_dispatch_ask_all(hf_worker *w); /* what runs: to stop */

@@ -146,7 +146,7 @@ void hf_dispatch(hf_worker *w)
         start_all(w);
 }
 
-static void learn(hf_worker *w, uint64_t total_ns, size_t n)
+void hf_dispatch_learn(hf_worker *w, uint64_t total_ns, size_t n)
 {
     double mean = (double)total_ns / (double)n;
     double share = n >= 16 ? 0.5 : (double)n / 32;
@@ -175,7 +175,7 @@ void hf_dispatch_returned(hf_worker *w)
         else
             hf_run_release(w, run);
     }
-    learn(w, total_ns, n);
+    hf_dispatch_learn(w, total_ns, n);
 }
 
 /* On a pool thread. What was lost or cancelled while it waited for a thread is never
@@ -283,6 +283,8 @@ static void release_stale(hf_worker *w, uint64_t now)
         if (run->claimed_ns + keep_ms * HF_MS_NS >= now)
             continue;
         hf_run_remove(&w->waiting, run);
+        if (!is_c(run))
+            w->mean_run_ns = HF_AHEAD_KEEP_MS * (double)HF_MS_NS; /* none ahead for now */
         if (suspect)
             put_suspect_back(w, run);
         else

@@ -61,6 +61,7 @@ static void on_program_done(const hf_program_result *result, void *arg)
     hf_run *run = arg;
     hf_worker *w = run->worker;
     run->ended_ns = hf_boot_ns();
+    hf_dispatch_learn(w, run->ended_ns - run->started_ns, 1);
     run->verdict = result->verdict;
     if (result->timed_out)
         atomic_store(&run->timed_out, true);

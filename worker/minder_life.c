@@ -39,7 +39,7 @@ hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
                             const char *library_path, uint32_t kill_grace_ms)
 {
     int control[2] = {-1, -1}, hello[2] = {-1, -1};
-    hf_spawned spawned = {0, -1, -1};
+    hf_spawned spawned = {.pidfd = -1};
     hf_err err = HF_SYSTEM;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null >= 0 && hf_spawn_pipe(control, 1) && hf_spawn_pipe(hello, 0)) {
@@ -60,7 +60,7 @@ hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
                              .pidfd = spawned.pidfd,
                              .hello_fd = hello[0],
                              .pipe_fd = control[1],
-                             .fault_fd = spawned.fault_fd,
+                             .fault = spawned.fault,
                              .since_ns = hf_boot_ns()};
     return HF_OK;
 }
@@ -85,15 +85,13 @@ bool hf_minder_life_wait(hf_minder_life *life, const char *name, uint32_t timeou
                          char detail[HF_DETAIL_SIZE])
 {
     bool came = hello_came(life, timeout_ms);
-    hf_spawn_fault fault = hf_spawn_fault_read(life->fault_fd);
-    hf_close_fd(&life->fault_fd);
     if (came) {
         hf_close_fd(&life->hello_fd);
         return true;
     }
-    if (fault.step != HF_SPAWN_NONE)
+    if (life->fault.step != HF_SPAWN_NONE)
         snprintf(detail, HF_DETAIL_SIZE, "cannot run the minder '%.150s': %s", name,
-                 strerror(fault.error));
+                 strerror(life->fault.error));
     else
         snprintf(detail, HF_DETAIL_SIZE, "'%.150s' does not answer as a minder", name);
     return false;
@@ -115,5 +113,4 @@ void hf_minder_life_close(hf_minder_life *life)
     hf_close_fd(&life->pidfd);
     hf_close_fd(&life->hello_fd);
     hf_close_fd(&life->pipe_fd);
-    hf_close_fd(&life->fault_fd);
 }

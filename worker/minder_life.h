@@ -8,13 +8,14 @@
 #include <sys/types.h>
 
 #include "holdfast/error.h"
+#include "worker/spawn.h"
 
 typedef struct hf_minder_life {
     pid_t pid;
     int pidfd;
-    int hello_fd; /* readable when it says hello, or ends; -1 afterwards */
-    int pipe_fd;  /* for records */
-    int fault_fd; /* why it could not be executed; -1 once that was read */
+    int hello_fd;         /* readable when it says hello, or ends; -1 afterwards */
+    int pipe_fd;          /* for records */
+    hf_spawn_fault fault; /* why it could not be executed */
     uint64_t since_ns;
 } hf_minder_life;
 

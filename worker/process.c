@@ -18,15 +18,14 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "worker/program_verdict.h"
-#include "worker/spawn.h"
 
 enum { GRACE_MS = 5000 /* where the program's specification names none */ };
 
 /* ---- its end ---- */
 
-static void say_not_started(const hf_process *p, hf_spawn_fault fault,
-                            char text[HF_PROGRAM_ERROR_MAX + 1])
+static void say_not_started(const hf_process *p, char text[HF_PROGRAM_ERROR_MAX + 1])
 {
+    hf_spawn_fault fault = p->fault;
     const char *name = p->spec->argv[0], *why = strerror(fault.error);
     if (fault.step == HF_SPAWN_MINDER)
         snprintf(text, HF_PROGRAM_ERROR_MAX, "the minder cannot be told: %s", why);
@@ -43,7 +42,7 @@ static void judge(hf_process *p, hf_program_result *result,
 {
     char stderr_end[HF_PROGRAM_ERROR_MAX + 1];
     hf_verdict_line line;
-    hf_spawn_fault fault = hf_spawn_fault_read(p->fault_fd);
+    hf_spawn_fault fault = p->fault;
     *result = (hf_program_result){.verdict = HF_VERDICT_RETRY,
                                   .error = text,
                                   .started = fault.step == HF_SPAWN_NONE,
@@ -53,7 +52,7 @@ static void judge(hf_process *p, hf_program_result *result,
                                   .ended = p->ended,
                                   .status = p->status};
     if (fault.step != HF_SPAWN_NONE) {
-        say_not_started(p, fault, text);
+        say_not_started(p, text);
         return;
     }
     hf_output_error(&p->output, stderr_end);
@@ -94,14 +93,12 @@ static void finish(hf_process *p)
     char text[HF_PROGRAM_ERROR_MAX + 1];
     if (p->abandoned) {
         hf_close_fd(&p->pidfd);
-        hf_close_fd(&p->fault_fd);
         free_process(p);
         return;
     }
     hf_output_end(&p->output);
     judge(p, &result, text);
     hf_close_fd(&p->pidfd);
-    hf_close_fd(&p->fault_fd);
     leave_running(p);
     p->done = true;
     p->done_cb(&result, p->arg); /* may free it */
@@ -155,11 +152,9 @@ static void schedule(hf_process *p)
     uv_timer_start(&p->timer, on_timer, wait_ms, 0);
 }
 
-/* The group, or its leader alone as long as that has not made itself one. */
 static void send_signal(const hf_process *p, int sig)
 {
-    if (kill(-p->pid, sig) != 0 && errno == ESRCH)
-        kill(p->pid, sig);
+    kill(-p->pid, sig);
 }
 
 static void ask_to_end(hf_process *p, uint32_t grace_ms)
@@ -273,7 +268,7 @@ hf_process *hf_process_new(hf_programs *programs, const hf_program *spec,
     p->payload = job->payload;
     p->payload_left = job->payload_len;
     p->timeout_ms = job->timeout_ms;
-    p->pidfd = p->fault_fd = -1;
+    p->pidfd = -1;
     for (int i = 0; i < HF_PROCESS_PIPES; i++)
         p->pipes[i] = (hf_process_pipe){.process = p, .fd = -1};
     hf_output_init(&p->output, on_line, p);

@@ -10,6 +10,7 @@
 #include "worker/minder.h"
 #include "worker/program_output.h"
 #include "worker/programs.h"
+#include "worker/spawn.h"
 
 enum { HF_PROCESS_PIPES = 4, HF_PROCESS_READ_SIZE = 64 << 10 };
 
@@ -39,7 +40,8 @@ struct hf_process {
     uint32_t timeout_ms;
 
     pid_t pid; /* and its group; 0: not started, or reaped */
-    int pidfd, fault_fd;
+    int pidfd;
+    hf_spawn_fault fault; /* why it was not executed */
     hf_minded minded;
     hf_process_pipe pipes[HF_PROCESS_PIPES];
     uv_poll_t watch;  /* on pidfd */

@@ -100,7 +100,7 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
         return err;
     p->pid = spawned.pid;
     p->pidfd = spawned.pidfd;
-    p->fault_fd = spawned.fault_fd;
+    p->fault = spawned.fault;
     return HF_OK;
 }
 

@@ -1,17 +1,21 @@
 /* spawn.c - worker/spawn.h.
  *
- * Between fork and exec the child calls only what is async-signal-safe: other threads of
- * the worker may have held any lock at the fork. All signals are blocked in that time, so
- * no handler of the host runs in the child, and one that is sent to it meanwhile ends it
- * by its default as soon as the mask is lifted. */
-/* For pipe2, close_range and syscall: marking a descriptor after it was made leaves a
- * window in which another thread's fork hands it on, and libc has no function for
- * pidfd_open yet. */
+ * Before its exec the child calls only what is async-signal-safe: other threads of the
+ * worker go on, and may hold any lock. It has the worker's memory, a stack of its own,
+ * and its own descriptors, signal dispositions and directory; of that memory it writes to
+ * its stack, to the fault, and to the errno of the thread that waits for it. All signals
+ * are blocked until they have their defaults, so no handler of the host runs in the
+ * child, and one that is sent to it meanwhile ends it by its default as soon as the mask
+ * is lifted. */
+/* For clone, pipe2, close_range and syscall: marking a descriptor after it was made
+ * leaves a window in which another thread's fork hands it on, and libc has no function
+ * for pidfd_open yet. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "worker/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +31,16 @@
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
+#ifndef CLONE_PIDFD
+#define CLONE_PIDFD 0x1000
+#endif
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
 
 enum {
     FD_SCAN_MAX = 65536, /* where the kernel has no close_range */
+    CHILD_STACK = 32 << 10,
     EXIT_NOT_EXECUTED = 127
 };
 
@@ -40,8 +48,7 @@ bool hf_spawn_pipe(int fds[2], int ours)
 {
     if (pipe2(fds, O_CLOEXEC) != 0)
         return false;
-    int flags = fcntl(fds[ours], F_GETFL);
-    if (flags >= 0 && fcntl(fds[ours], F_SETFL, flags | O_NONBLOCK) == 0)
+    if (fcntl(fds[ours], F_SETFL, O_NONBLOCK) == 0) /* a new one has no other flags */
         return true;
     int error = errno;
     close(fds[0]);
@@ -103,8 +110,8 @@ static void default_signals(void)
         sigaction(sig, &action, NULL); /* those that cannot be set have their default */
 }
 
-/* Everything above the given descriptors is closed by exec, and not before: the fault
- * pipe is needed until then. */
+/* Everything above the given descriptors is closed by exec, and not before: the minder is
+ * still to be told. */
 static void close_on_exec(int first, int scan_end)
 {
     if (close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
@@ -136,13 +143,18 @@ static bool place_fds(const int given[HF_SPAWN_FDS])
     return true;
 }
 
-static hf_spawn_step run_child(const hf_spawn *spawn, int *fault_fd, int scan_end)
+typedef struct child {
+    const hf_spawn *spawn;
+    int scan_end;
+    hf_spawn_fault fault;
+} child;
+
+static hf_spawn_step run_child(const hf_spawn *spawn, int scan_end)
 {
     default_signals();
     setsid();
-    *fault_fd = out_of_the_way(*fault_fd);
     int minder_fd = out_of_the_way(spawn->minder_fd);
-    if (*fault_fd < 0 || !place_fds(spawn->fds))
+    if (!place_fds(spawn->fds))
         return HF_SPAWN_SETUP;
     close_on_exec(HF_SPAWN_FDS, scan_end);
     /* The child tells the minder itself: a worker that is killed right after the fork
@@ -159,26 +171,15 @@ static hf_spawn_step run_child(const hf_spawn *spawn, int *fault_fd, int scan_en
     return HF_SPAWN_EXEC;
 }
 
-static _Noreturn void child(const hf_spawn *spawn, int fault_fd, int scan_end)
+static int child_main(void *arg)
 {
-    hf_spawn_step step = run_child(spawn, &fault_fd, scan_end);
-    hf_spawn_fault fault = {(int32_t)step, errno};
-    ssize_t written = write(fault_fd, &fault, sizeof fault);
-    (void)written; /* There is nobody else to tell. */
+    child *c = arg;
+    hf_spawn_step step = run_child(c->spawn, c->scan_end);
+    c->fault = (hf_spawn_fault){(int32_t)step, errno};
     _exit(EXIT_NOT_EXECUTED);
 }
 
 /* ---- the worker ---- */
-
-hf_spawn_fault hf_spawn_fault_read(int fault_fd)
-{
-    hf_spawn_fault fault = {HF_SPAWN_NONE, 0};
-    ssize_t n;
-    do
-        n = read(fault_fd, &fault, sizeof fault);
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof fault ? fault : (hf_spawn_fault){HF_SPAWN_NONE, 0};
-}
 
 static int scan_end(void)
 {
@@ -190,7 +191,6 @@ void hf_spawn_undo(pid_t pid, int minder_fd)
 {
     siginfo_t info;
     kill(-pid, SIGKILL);
-    kill(pid, SIGKILL); /* it may not lead its group yet */
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
         continue;
     /* It writes nothing more now, and its number is not free before it is reaped. */
@@ -205,33 +205,62 @@ void hf_spawn_undo(pid_t pid, int minder_fd)
         continue;
 }
 
+#ifndef HF_SANITIZED
+
+static pid_t start_child(child *c, int *pidfd)
+{
+    _Alignas(16) char stack[CHILD_STACK];
+    return clone(child_main, stack + sizeof stack,
+                 CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, c, pidfd);
+}
+
+#else
+
+/* What the sanitizers know of a thread's memory and locks must not be changed by a child
+ * that never comes back: it gets a copy of everything, and its fault comes by a pipe,
+ * which ends when the program is executed. */
+static pid_t start_child(child *c, int *pidfd)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        int to = fcntl(fds[1], F_DUPFD_CLOEXEC, HF_SPAWN_FDS);
+        hf_spawn_step step = run_child(c->spawn, c->scan_end);
+        c->fault = (hf_spawn_fault){(int32_t)step, errno};
+        (void)!write(to, &c->fault, sizeof c->fault);
+        _exit(EXIT_NOT_EXECUTED);
+    }
+    close(fds[1]);
+    while (pid > 0 && read(fds[0], &c->fault, sizeof c->fault) < 0 && errno == EINTR)
+        continue;
+    close(fds[0]);
+    *pidfd = pid < 0 ? -1 : hf_spawn_pidfd(pid);
+    if (pid < 0 || *pidfd >= 0)
+        return pid;
+    int error = errno;
+    hf_spawn_undo(pid, c->spawn->minder_fd);
+    errno = error;
+    return -1;
+}
+
+#endif
+
 hf_err hf_spawn_start(const hf_spawn *spawn, hf_spawned *out)
 {
-    int fault[2];
-    if (!hf_spawn_pipe(fault, 0))
-        return HF_SYSTEM;
-    int end = scan_end();
+    child c = {.spawn = spawn, .scan_end = scan_end()};
+    int pidfd = -1;
     sigset_t all, before;
     sigfillset(&all);
-    hf_fd_lock();
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = fork();
-    if (pid == 0)
-        child(spawn, fault[1], end);
+    pid_t pid = start_child(&c, &pidfd);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    hf_fd_unlock();
-    close(fault[1]);
-    if (pid > 0) {
-        int pidfd = hf_spawn_pidfd(pid);
-        if (pidfd >= 0) {
-            *out = (hf_spawned){.pid = pid, .pidfd = pidfd, .fault_fd = fault[0]};
-            return HF_OK;
-        }
-        error = errno;
-        hf_spawn_undo(pid, spawn->minder_fd);
+    if (pid < 0) {
+        errno = error;
+        return HF_SYSTEM;
     }
-    close(fault[0]);
-    errno = error;
-    return HF_SYSTEM;
+    *out = (hf_spawned){.pid = pid, .pidfd = pidfd, .fault = c.fault};
+    return HF_OK;
 }

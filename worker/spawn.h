@@ -1,9 +1,11 @@
-/* spawn.h - fork and exec of our own, because the child has something to do in between.
+/* spawn.h - a process of our own making, because the child has something to do before it
+ * executes its program.
  *
  * The child becomes the leader of a new session and process group, with default signal
  * dispositions, an empty signal mask and no descriptors but those it is given, and tells
- * the minder of itself before it executes anything. What goes wrong after the fork comes
- * through a pipe that ends by itself when the program is executed. */
+ * the minder of itself before it executes anything. Until it has executed its program, or
+ * ended, it uses the worker's memory, and the thread that started it waits: nothing is
+ * copied, however large the worker is, and what went wrong is known at once. */
 #ifndef HF_WORKER_SPAWN_H
 #define HF_WORKER_SPAWN_H
 
@@ -26,13 +28,6 @@ typedef struct hf_spawn {
     uint64_t deadline_ns;  /* of the group, for the minder */
 } hf_spawn;
 
-/* The caller reaps `pid`, which leads the group of the same number, and closes both. */
-typedef struct hf_spawned {
-    pid_t pid;
-    int pidfd;    /* readable when the process has ended */
-    int fault_fd; /* for hf_spawn_fault_read() */
-} hf_spawned;
-
 typedef enum hf_spawn_step {
     HF_SPAWN_NONE, /* it was executed */
     HF_SPAWN_SETUP,
@@ -47,15 +42,20 @@ typedef struct hf_spawn_fault {
     int32_t error;
 } hf_spawn_fault;
 
-/* HF_SYSTEM with errno: nothing was started. */
+/* The caller reaps `pid`, which leads the group of the same number, and closes pidfd. */
+typedef struct hf_spawned {
+    pid_t pid;
+    int pidfd; /* readable when the process has ended */
+    hf_spawn_fault fault;
+} hf_spawned;
+
+/* Comes back when the program is executed, or the child has ended: then there is a fault,
+ * unless somebody killed it. HF_SYSTEM with errno: nothing was started. */
 HF_MUSTCHECK hf_err hf_spawn_start(const hf_spawn *spawn, hf_spawned *out);
 
 /* Ends a group that was just started: kills it, tells the minder (unless minder_fd is -1)
  * that it is gone, and reaps its leader. */
 void hf_spawn_undo(pid_t pid, int minder_fd);
-
-/* Does not block. After the child has ended, or its fault_fd became readable. */
-hf_spawn_fault hf_spawn_fault_read(int fault_fd);
 
 /* The file that a command's name means, by PATH. False, with "" in `out`: there is none.
  * A file that is found but may not be executed is taken, so that exec can say so. */

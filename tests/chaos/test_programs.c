@@ -1,12 +1,14 @@
 /* test_programs.c - real programs, run by worker/programs.h: how they end, what they get,
  * and what they print. This program is also its own minder and its own helpers, chosen by
  * its first argument. */
+#define _DEFAULT_SOURCE /* memory without a file */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -275,6 +277,30 @@ static void it_starts_with_default_signals_in_a_session_of_its_own(void **state)
     hf_outcome_free(&o);
 }
 
+#ifndef HF_SANITIZED /* where it is copied */
+/* Of a process that was copied each page that it writes to afterwards is a fault. */
+static void a_large_worker_is_not_copied_for_it(void **state)
+{
+    (void)state;
+    enum { PAGES = 4096, PAGE = 4096 };
+    struct rusage before, after;
+    char *large = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(large, MAP_FAILED);
+    (void)madvise(large, PAGES * PAGE, MADV_NOHUGEPAGE);
+    memset(large, 1, PAGES * PAGE);
+    getrusage(RUSAGE_SELF, &before);
+    hf_outcome o;
+    hf_program_rig_sh(&rig, &o, "true");
+    memset(large, 2, PAGES * PAGE);
+    getrusage(RUSAGE_SELF, &after);
+    assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
+    assert_true(after.ru_minflt - before.ru_minflt < PAGES / 4);
+    munmap(large, PAGES * PAGE);
+    hf_outcome_free(&o);
+}
+#endif
+
 /* ---- what it prints ---- */
 
 static void each_line_is_told_with_its_stream(void **state)
@@ -336,6 +362,9 @@ int main(int argc, char **argv)
         TEST(its_environment_is_what_the_contract_says),
         TEST(it_has_no_descriptors_but_0_to_3),
         TEST(it_starts_with_default_signals_in_a_session_of_its_own),
+#ifndef HF_SANITIZED
+        TEST(a_large_worker_is_not_copied_for_it),
+#endif
         TEST(each_line_is_told_with_its_stream),
         TEST(ten_megabytes_on_stderr_are_cut_in_bounded_memory),
     };

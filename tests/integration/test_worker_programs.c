@@ -1,6 +1,8 @@
 /* test_worker_programs.c - a worker's program lives as long as the lock of its job: not
- * after its worker was killed, and through all the renewals before. */
+ * after its worker was killed, and through all the renewals before. And short ones find
+ * their next job claimed already. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
     "retry: {max_attempts: 1}\n"                                                         \
     "handlers:\n"                                                                        \
     "  - {type: long, exec: [sh, -c, 'echo $$ > pid; exec sleep 30']}\n"                 \
+    "  - {type: short, exec: ['true']}\n"                                                \
     "  - {type: three, exec: [sleep, '2.4']}\n"                                          \
     "  - {type: deaf, grace: 300ms, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "       \
     "echo $$ > pid; for i in $(seq 300); do sleep 0.1; done']}\n"
@@ -79,6 +82,46 @@ static void a_program_whose_lock_is_gone_is_killed(void **state)
     EVENTUALLY(1000, !hf_pid_alive(program()));
 }
 
+/* ---- claimed ahead ---- */
+
+static void put_many(const char *type, int n)
+{
+    char line[64];
+    int len = snprintf(line, sizeof line, "{\"type\":\"%s\",\"payload\":\"\"}\n", type);
+    char *text = malloc((size_t)n * (size_t)len + 1);
+    assert_non_null(text);
+    for (int i = 0; i < n; i++)
+        memcpy(text + i * len, line, (size_t)len + 1);
+    hf_cli_rig_put(&rig, "jobs", text);
+    free(text);
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue @ --bulk jobs", NULL, NULL), 0);
+}
+
+static long long running(void)
+{
+    return hf_fixture_number(&rig.redis, "ZCARD hf:{default}:running");
+}
+
+static long long counted(const char *field)
+{
+    return hf_fixture_number(&rig.redis, "HGET hf:{default}:meta %s", field);
+}
+
+static void a_slot_for_short_programs_waits_for_no_claim(void **state)
+{
+    (void)state;
+    put_many("short", 1500);
+    put_many("long", 8);
+    put_many("short", 20);
+    begin("worker: {concurrency: 8}\n" HANDLERS);
+#ifndef HF_SANITIZED /* there, none is short */
+    EVENTUALLY(5000, running() > 8);
+#endif
+    EVENTUALLY(60000, counted("done") == 1500);
+    EVENTUALLY(2000, running() == 8); /* what was claimed ahead is others' again */
+    ALWAYS(200, running() == 8);
+}
+
 /* ---- cancelled ---- */
 
 static void cancel(const char *id)
@@ -89,11 +132,6 @@ static void cancel(const char *id)
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     assert_int_equal(hf_admin_cancel(admin, "default", id, NULL), HF_RUNNING);
     hf_admin_close(admin);
-}
-
-static long long counted(const char *field)
-{
-    return hf_fixture_number(&rig.redis, "HGET hf:{default}:meta %s", field);
 }
 
 static void run_until_it_runs(const char *line)
@@ -151,6 +189,7 @@ int main(void)
         CASE(a_killed_worker_takes_its_program_along),
         CASE(a_program_runs_on_while_its_lease_is_renewed),
         CASE(a_program_whose_lock_is_gone_is_killed),
+        CASE(a_slot_for_short_programs_waits_for_no_claim),
         CASE(a_cancelled_program_gets_term),
         CASE(one_that_does_not_heed_it_is_killed),
         CASE(what_a_killed_worker_was_to_cancel_runs_nowhere_else),
