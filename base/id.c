@@ -10,6 +10,8 @@ enum {
     HALF_BITS = 42, /* of an id: its time, and what tells it from others of that time */
     HALF_CHARS = HF_NEW_ID_LEN / 2,
     RANDOM_BITS = HALF_BITS - 1, /* the first bit: a line of a run */
+    NEAR_MS = 1000,
+    DAY_MS = 86400000,
     RUN_TIME_CHARS = 10,
     RUN_CHARS = 18 /* of an id of 26 characters; the others are the line's number */
 };
@@ -88,6 +90,32 @@ void hf_id_next(hf_id_maker *maker, char out[HF_NEW_ID_SIZE])
     else if (++maker->low == OF_A_RUN)
         begin_ms(maker, maker->ms + 1);
     hf_id_text(maker->ms, maker->low, out);
+}
+
+bool hf_id_maker_tells(const hf_id_maker *maker, int64_t unix_ms)
+{
+    int64_t apart = (int64_t)maker->ms - unix_ms;
+    return apart >= -NEAR_MS && apart <= NEAR_MS;
+}
+
+static bool read_base64(const char *text, size_t n, uint64_t *value)
+{
+    *value = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *at = memchr(base64, text[i], sizeof base64 - 1);
+        if (at == NULL)
+            return false;
+        *value = *value << 6 | (uint64_t)(at - base64);
+    }
+    return true;
+}
+
+int64_t hf_id_made_ms(const char *id)
+{
+    uint64_t ms, low;
+    bool ours = strlen(id) == HF_NEW_ID_LEN && read_base64(id, HALF_CHARS, &ms) &&
+                read_base64(id + HALF_CHARS, HALF_CHARS, &low);
+    return ours && ms >= EARLIEST_MS && ms <= now_ms() + DAY_MS ? (int64_t)ms : 0;
 }
 
 /* ---- runs ---- */

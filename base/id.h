@@ -37,6 +37,15 @@ typedef struct hf_id_maker {
 HF_MUSTCHECK hf_err hf_id_maker_init(hf_id_maker *maker);
 void hf_id_next(hf_id_maker *maker, char out[HF_NEW_ID_SIZE]);
 
+/* Whether the last id tells this time (Unix ms), to within a second. It does not when the
+ * clock was set back, or is wrong by years. */
+bool hf_id_maker_tells(const hf_id_maker *maker, int64_t unix_ms);
+
+/* When an id was made, as far as it tells: Unix ms; of a run's line, when the run began.
+ * 0: it has not the form of those that are made here, or tells a time that cannot be
+ * (before 2020, or later than tomorrow). */
+int64_t hf_id_made_ms(const char *id);
+
 /* The id of these 84 bits; what `low` has above 42 is carried into the ms. */
 void hf_id_text(uint64_t ms, uint64_t low, char out[HF_NEW_ID_SIZE]);
 

@@ -214,7 +214,7 @@ static hf_err prepare(hf_bare *bare, const char *ns, const char *queue,
     bare->ms = ids.ms;
     bare->count = ids.low;
     (void)snprintf(bare->wake, sizeof bare->wake, "%swake", bare->queue.prefix);
-    hf_record_write(&bare->record, &job, hf_wall_ms());
+    hf_record_write(&bare->record, &job, 0);
     if (hf_buf_err(&bare->record) != HF_OK)
         return fail(bare, HF_NOMEM, hf_err_text(HF_NOMEM));
     return load_scripts(bare);

@@ -71,7 +71,7 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     printf("id        %s\nqueue     %s\ntype      %s\nstate     %s\n", job->id,
            job->queue, job->type, hf_job_state_name(job->state));
     hf_out_moment(job->created_ms, now_ms, moment);
-    printf("created   %s\n", moment);
+    printf("created   %s\n", job->created_ms == 0 ? "unknown" : moment);
     print_due(job, now_ms);
     printf("attempts  %" PRIu32 " failed", job->attempts);
     if (job->max_attempts != 0)

@@ -18,7 +18,7 @@ def enqueue(r, queue, job_type, payloads, delay_ms=0):
     ids, jobs = [], []
     for payload in payloads:
         ids.append(f"{time.time_ns():016x}{secrets.token_hex(5)}")  # rises: first in, first out
-        head = {"v": 1, "type": job_type, "created": time.time_ns() // 1000000}
+        head = {"type": job_type, "created": time.time_ns() // 1000000}
         jobs += [ids[-1], -delay_ms, json.dumps(head) + "\n" + payload]
     script(keys=[f"hf:{{{queue}}}:"], args=["", 0, 0, 0, 0, *jobs])
     return ids

@@ -59,7 +59,7 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t p
     size_t start = batch->bytes.len;
     hf_buf_add(&batch->bytes, id.text, strlen(id.text) + 1);
     size_t record = batch->bytes.len;
-    hf_record_write(&batch->bytes, job, created_ms);
+    hf_record_write(&batch->bytes, job, id.tells ? 0 : created_ms);
     if (hf_buf_err(&batch->bytes) != HF_OK) {
         batch->bytes.len = start;
         batch->bytes.err = HF_OK;

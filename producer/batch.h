@@ -82,7 +82,8 @@ void hf_batch_free(hf_batch *batch); /* NULL is fine */
 /* The id of a job: its own, or one that was made for it. */
 typedef struct hf_job_id {
     const char *text;
-    bool made; /* and must be new; not so that of a run that is gone on with */
+    bool made;  /* and must be new; not so that of a run that is gone on with */
+    bool tells; /* when it was made, so that the record need not say it */
 } hf_job_id;
 
 /* Appends a job of the lane's queue; `place` is its place in its call. HF_NOMEM: the

@@ -20,6 +20,7 @@ typedef struct maker {
     hf_batches made;
     char ids[IDS_AT_ONCE][HF_NEW_ID_SIZE];
     size_t ids_left;
+    bool ids_tell; /* when they were made */
     char run_id[HF_RUN_ID_SIZE];
 } maker;
 
@@ -56,13 +57,16 @@ static hf_job_id make_id(maker *m, uint32_t place)
     hf_producer *producer = m->call->producer;
     if (m->call->number != 0) {
         hf_id_of_run(producer->id, m->call->first + place, m->run_id);
-        return (hf_job_id){m->run_id, !producer->run_given};
+        return (hf_job_id){m->run_id, .made = !producer->run_given,
+                           .tells = strlen(m->run_id) == HF_NEW_ID_LEN};
     }
     if (m->ids_left == 0) {
-        hf_inbox_ids(&producer->engine.inbox, m->ids, IDS_AT_ONCE);
+        m->ids_tell = hf_inbox_ids(&producer->engine.inbox, m->ids, IDS_AT_ONCE,
+                                   m->call->in.created_ms);
         m->ids_left = IDS_AT_ONCE;
     }
-    return (hf_job_id){m->ids[IDS_AT_ONCE - m->ids_left--], true};
+    return (hf_job_id){m->ids[IDS_AT_ONCE - m->ids_left--], .made = true,
+                       .tells = m->ids_tell};
 }
 
 /* Fills a batch with the n jobs of one queue from `from` on. */
@@ -72,7 +76,7 @@ static hf_err fill(maker *m, hf_batch *batch, size_t from, size_t n)
     for (size_t i = from; i < from + n; i++) {
         const hf_job *job = job_at(m, i);
         uint32_t place = (uint32_t)(job - call->in.jobs);
-        hf_job_id id = job->id != NULL ? (hf_job_id){job->id, false} : make_id(m, place);
+        hf_job_id id = job->id != NULL ? (hf_job_id){.text = job->id} : make_id(m, place);
         hf_err err = hf_batch_add(batch, job, id, place, call->in.created_ms);
         if (err != HF_OK)
             return err;

@@ -132,12 +132,15 @@ void hf_inbox_unreserve(hf_inbox *inbox, size_t jobs, size_t bytes)
     uv_mutex_unlock(&inbox->lock);
 }
 
-void hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n)
+bool hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n,
+                  int64_t created_ms)
 {
     uv_mutex_lock(&inbox->lock);
     for (size_t i = 0; i < n; i++)
         hf_id_next(&inbox->ids, out[i]);
+    bool tell = hf_id_maker_tells(&inbox->ids, created_ms);
     uv_mutex_unlock(&inbox->lock);
+    return tell;
 }
 
 /* ---- putting in ---- */
@@ -184,8 +187,10 @@ static hf_err append(hf_inbox *inbox, hf_batch *batch, const hf_intake *in,
         const hf_job *job = &in->jobs[i];
         hf_job_id id = {.text = job->id != NULL ? job->id : made,
                         .made = job->id == NULL};
-        if (id.made)
+        if (id.made) {
             hf_id_next(&inbox->ids, made);
+            id.tells = hf_id_maker_tells(&inbox->ids, in->created_ms);
+        }
         err = hf_batch_add(batch, job, id, (uint32_t)i, in->created_ms);
         hf_waiter_note_id(part->waiter, i, id.text);
     }

@@ -86,8 +86,9 @@ void hf_inbox_unreserve(hf_inbox *inbox, size_t jobs, size_t bytes);
 /* The lane of a queue whose name was checked. HF_NOMEM, or HF_FULL: too many queues. */
 HF_MUSTCHECK hf_err hf_inbox_lane(hf_inbox *inbox, const char *name, hf_lane **out);
 
-/* n ids of our own, rising. */
-void hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n);
+/* n ids of our own, rising. Answers whether they tell this time (Unix ms). */
+bool hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n,
+                  int64_t created_ms);
 
 /* ---- the engine's side ---- */
 

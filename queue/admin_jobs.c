@@ -70,7 +70,10 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first)
         hf_look_token(out, hf_reply_at(reply, first + 3));
         out->lease_remaining_ms = hf_reply_int(hf_reply_at(reply, first + 4));
     }
-    return read_line(out, hf_reply_bytes(hf_reply_at(reply, first + 1)));
+    hf_err err = read_line(out, hf_reply_bytes(hf_reply_at(reply, first + 1)));
+    if (out->created_ms == 0)
+        out->created_ms = hf_id_made_ms(out->id);
+    return err;
 }
 
 static hf_job_state waiting_state(const hf_job_info *info, int64_t now_ms)

@@ -74,10 +74,11 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
     char head[HEADER_SIZE];
     size_t type_len = strlen(job->type);
     HF_ASSERT(type_len <= HF_NAME_MAX);
-    size_t at = put_number(head, 0, "{\"v\":", VERSION);
-    at = put(head, at, ",\"type\":\"", 9);
+    size_t at = put(head, 0, "{\"type\":\"", 9);
     at = put(head, at, job->type, type_len);
-    at = put_number(head, at, "\",\"created\":", created_ms);
+    at = put(head, at, "\"", 1);
+    if (created_ms != 0)
+        at = put_number(head, at, ",\"created\":", created_ms);
     if (job->max_attempts != 0)
         at = put_number(head, at, ",\"max_attempts\":", job->max_attempts);
     if (job->timeout_ms != 0)
@@ -230,10 +231,11 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
     if (end == NULL)
         return HF_PROTO;
     out->payload = (hf_bytes){end + 1, text.len - (size_t)(end + 1 - start)};
-    header head = {.type = {"", 0}, .error = {"", 0}};
+    const header nothing = {.version = VERSION, .type = {"", 0}, .error = {"", 0}};
+    header head = nothing;
     if (scan(start, end, &head))
         return take_header(out, &head);
-    head = (header){.type = {"", 0}, .error = {"", 0}};
+    head = nothing;
     json_t *root = NULL;
     hf_err err = HF_PROTO;
     if (parse(&root, start, (size_t)(end - start), &head))

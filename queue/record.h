@@ -1,12 +1,15 @@
 /* record.h - a job as Redis keeps it: one line of JSON, a newline, the payload as it is.
  *
- *   {"v":1,"type":"email.send","created":1700000000000,"attempts":2,"error":"..."}\n<payload>
+ *   {"type":"email.send","created":1700000000000,"attempts":2,"error":"..."}\n<payload>
  *
- * Fields (docs/keys.md): v, type, created (the producer's clock, Unix ms), and where they
- * are set: max_attempts, timeout (ms), attempts, error, failed (Unix ms of the last
- * failure), refused (Unix ms of when first nobody took its type), died (Unix ms), reason
- * (why it is dead). Unknown fields are kept by the
- * scripts. */
+ * Fields (docs/keys.md): type, and where they are set: v (the version, 1), created (the
+ * producer's clock, Unix ms; left out where the id tells it), max_attempts, timeout (ms),
+ * attempts, error, failed (Unix ms of the last failure), refused (Unix ms of when first
+ * nobody took its type), died (Unix ms), reason (why it is dead). Unknown fields are kept
+ * by the scripts.
+ *
+ * A new record has no byte that is not needed: with a payload of 100 bytes and a type of
+ * up to 12 it takes 128 bytes in Redis, and the next size is 160. */
 #ifndef HF_QUEUE_RECORD_H
 #define HF_QUEUE_RECORD_H
 
@@ -18,13 +21,14 @@
 
 typedef struct hf_record {
     char type[HF_ID_SIZE];
-    int64_t created_ms, refused_ms; /* refused: 0: it was not */
+    int64_t created_ms, refused_ms; /* 0: it does not say; it was not refused */
     uint32_t attempts, max_attempts, timeout_ms;
     hf_bytes error;   /* owned by the record, "" if none: end with hf_record_done() */
     hf_bytes payload; /* borrowed from the text that was read */
 } hf_record;
 
-/* Appends a new job's record (without payload limit checks). */
+/* Appends a new job's record (without payload limit checks); created_ms 0: the id tells.
+ */
 void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms);
 
 /* HF_OK, or HF_PROTO: not a record of version 1. */

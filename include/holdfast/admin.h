@@ -103,11 +103,11 @@ typedef enum hf_job_state {
 typedef struct hf_job_info {
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
     hf_job_state state;
-    uint32_t attempts;     /* failed ones that count */
-    uint32_t crashes;      /* holders that died with it */
-    uint32_t max_attempts; /* the job's own; 0: the worker's */
-    uint32_t timeout_ms;   /* the job's own; 0: the handler's */
-    int64_t created_ms;
+    uint32_t attempts;            /* failed ones that count */
+    uint32_t crashes;             /* holders that died with it */
+    uint32_t max_attempts;        /* the job's own; 0: the worker's */
+    uint32_t timeout_ms;          /* the job's own; 0: the handler's */
+    int64_t created_ms;           /* 0: nobody said */
     int64_t due_ms;               /* running: the end of its lease; dead: when it died */
     char holder[HF_HOLDER_SIZE];  /* of a running job: the worker's id, else "" */
     uint64_t fence;               /* of a running job, else 0 */

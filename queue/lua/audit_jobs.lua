@@ -23,7 +23,7 @@ phase = phase == '' and 'schedule' or phase
 local function readable(record)
   local nl = string.find(record, '\n', 1, true)
   local ok, head = pcall(cjson.decode, nl and string.sub(record, 1, nl - 1) or '')
-  return ok and type(head) == 'table' and head.v ~= nil
+  return ok and type(head) == 'table' and (head.type or head.v) ~= nil
 end
 
 -- What cannot be read becomes a part of the payload, so that nothing of it is lost.

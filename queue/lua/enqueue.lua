@@ -8,7 +8,7 @@
 --  ARGV[4]   remember    ms for which the number is remembered
 --  ARGV[5]   waited      ms since the call was made: taken off the delays
 --  ARGV[6..] id, due, record for each job: due is 0 (now), an absolute time in ms, or the
---            negative of a delay in ms; a record is `{"v":1,"type":"T","created":MS}\npayload`
+--            negative of a delay in ms; a record is `{"type":"T","created":MS}\npayload`
 --  ARGV[last] made       may be left out: a letter for each job, the last one for all that follow;
 --            n: its id was made for it and must be new, or nothing is changed
 --  returns   {OK, now, repeated, codes} | {LATE, now} | {EXISTS, now, 0, codes}

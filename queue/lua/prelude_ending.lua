@@ -14,7 +14,7 @@ end
 local function rewrite(record, change)
   local nl = string.find(record, '\n', 1, true) or 0
   local function changed(head)
-    change(assert(head.v) and head)
+    change(assert(head.type or head.v) and head)
     return cjson.encode(head)
   end
   local ok, line = pcall(function()

@@ -30,9 +30,8 @@ static hf_rig rig;
 static void enqueue(int64_t now)
 {
     char record[128];
-    int n =
-        snprintf(record, sizeof record,
-                 "{\"v\":1,\"type\":\"greet\",\"created\":%lld}\nAda", (long long)now);
+    int n = snprintf(record, sizeof record, "{\"type\":\"greet\",\"created\":%lld}\nAda",
+                     (long long)now);
     const hf_enqueue_args args = {.producer = "01M7Y0GNDW8KZGSWPCGM0CSBQW",
                                   .number = 1,
                                   .not_after = now + 60000,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/id.h"
 #include "holdfast/admin.h"
 #include "holdfast/producer.h"
@@ -228,6 +229,67 @@ static void a_run_that_is_gone_on_with_keeps_its_ids(void **state)
     assert_waiting(2);
 }
 
+/* ---- what an id tells ---- */
+
+static void created_is_written_where_the_id_does_not_tell_it(void **state)
+{
+    (void)state;
+    static const char run[] = "01M7Y0GNDW8KZGSWPCGM0CSBQW"; /* of 2026 */
+    hf_producer *other;
+    hf_enqueue_result r;
+    const hf_job job = {.queue = "q", .type = "mine"};
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
+    assert_string_equal(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id),
+                        "{\"type\":\"mine\"}\n");
+    (void)coming(1); /* the maker is ahead by decades */
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
+    assert_non_null(
+        strstr(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id), "created"));
+    assert_int_equal(hf_producer_open(&other,
+                                      &(hf_producer_opts){.url = proxy.url, .run = run},
+                                      detail),
+                     HF_OK);
+    assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
+    assert_string_equal(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id),
+                        "{\"type\":\"mine\"}\n");
+    hf_producer_close(other, NULL, NULL);
+    assert_int_equal(
+        hf_producer_open(&other, &(hf_producer_opts){.url = proxy.url, .run = "mine"},
+                         detail),
+        HF_OK);
+    assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
+    assert_non_null(
+        strstr(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id), "created"));
+    hf_producer_close(other, NULL, NULL);
+}
+
+static void an_administrator_reads_it_from_the_id(void **state)
+{
+    (void)state;
+    hf_admin *admin;
+    hf_job_info info;
+    hf_enqueue_result r;
+    const hf_job job = {.queue = "q", .type = "mine"};
+    int64_t before = hf_wall_ms();
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
+    assert_int_equal(hf_admin_open(&admin, &(hf_admin_opts){.url = proxy.url}, detail),
+                     HF_OK);
+    assert_int_equal(hf_admin_job(admin, "q", r.id, &info, NULL), HF_OK);
+    assert_true(info.created_ms >= before && info.created_ms <= hf_wall_ms());
+    /* An id of that form, but of a time to come; and one of another form. */
+    static const char *const others[] = {"order-20260101", "no-id-of-ours"};
+    for (size_t i = 0; i < 2; i++) {
+        size_t len;
+        const char *script = hf_enqueue_script(&len, NULL);
+        (void)hf_fixture_command(&redis, "EVAL %b 1 hf:{q}: %s 0 0 0 0 %s 0 %s", script,
+                                 len, "", others[i], "{\"type\":\"t\"}\n");
+        assert_int_equal(hf_admin_job(admin, "q", others[i], &info, NULL), HF_OK);
+        assert_string_equal(info.type, "t");
+        assert_true(info.created_ms == 0);
+    }
+    hf_admin_close(admin);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -239,6 +301,8 @@ int main(void)
         TEST(a_taken_id_is_noticed_after_a_lost_answer),
         TEST(a_run_of_a_made_name_loses_no_line),
         TEST(a_run_that_is_gone_on_with_keeps_its_ids),
+        TEST(created_is_written_where_the_id_does_not_tell_it),
+        TEST(an_administrator_reads_it_from_the_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

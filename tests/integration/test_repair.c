@@ -28,7 +28,7 @@ typedef struct breakage {
     bool stays;                 /* it is put right as far as it is safe, and still told */
 } breakage;
 
-#define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1}\nlost"
+#define RECORD "{\"type\":\"t\"}\nlost"
 #define WITHOUT_RECORD(id) "HDEL hf:{q}:jobs " id
 #define LIVES "ZADD hf:{q}:workers $N w", "EXPIRE hf:{q}:workers 100"
 
@@ -373,6 +373,7 @@ static void what_has_no_set_is_dead_until_somebody_decides(void **state)
     assert_int_equal(look(NULL, true).repaired, 1);
     assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 2);
     assert_non_null(strstr(RUN("HGET hf:{q}:jobs lost"), "\"reason\":\"orphan\""));
+    assert_non_null(strstr(RUN("HGET hf:{q}:jobs lost"), "\"type\":\"t\""));
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1); /* `waits`, not `lost` */
     assert_int_equal(hf_admin_retry(admin, "q", "lost"), HF_OK);
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);

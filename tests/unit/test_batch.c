@@ -208,7 +208,9 @@ static void of_ids_of_one_kind_one_letter_is_said(void **state)
         assert_non_null(batch);
         for (uint32_t i = 0; i < 3; i++)
             assert_int_equal(
-                hf_batch_add(batch, &job, (hf_job_id){"id", kinds[k].made}, i, 5), HF_OK);
+                hf_batch_add(batch, &job,
+                             (hf_job_id){.text = "id", .made = kinds[k].made}, i, 5),
+                HF_OK);
         assert_int_equal(hf_batch_end_part(batch, &(hf_part){.n = 3}), HF_OK);
         assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
         assert_int_equal(batch->made.len, strlen(kinds[k].letters));
@@ -225,14 +227,19 @@ static void jobs_that_are_taken_back_leave_no_trace(void **state)
     hf_batch *batch = hf_batch_new(lane);
     assert_non_null(batch);
     const hf_job job = {.type = "t", .payload = "pay", .payload_len = 3};
-    assert_int_equal(hf_batch_add(batch, &job, (hf_job_id){"one", false}, 0, 5), HF_OK);
+    assert_int_equal(
+        hf_batch_add(batch, &job, (hf_job_id){.text = "one", .made = false}, 0, 5),
+        HF_OK);
     size_t len = batch->bytes.len;
-    assert_int_equal(hf_batch_add(batch, &job, (hf_job_id){"two", true}, 1, 5), HF_OK);
+    assert_int_equal(
+        hf_batch_add(batch, &job, (hf_job_id){.text = "two", .made = true}, 1, 5), HF_OK);
     hf_batch_rewind(batch, 1);
     assert_int_equal(batch->n, 1);
     assert_int_equal(batch->bytes.len, len);
     assert_int_equal(batch->n_made, 0);
-    assert_int_equal(hf_batch_add(batch, &job, (hf_job_id){"three", true}, 1, 5), HF_OK);
+    assert_int_equal(
+        hf_batch_add(batch, &job, (hf_job_id){.text = "three", .made = true}, 1, 5),
+        HF_OK);
     assert_int_equal(hf_batch_end_part(batch, &(hf_part){.n = 2}), HF_OK);
     assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
     assert_string_equal(batch->items[1].id, "three");

@@ -143,6 +143,36 @@ static void two_makers_do_not_make_the_same_ids(void **state)
     assert_string_not_equal(a + 7, b + 7);
 }
 
+static void an_id_tells_when_it_was_made(void **state)
+{
+    (void)state;
+    hf_id_maker maker;
+    char id[HF_RUN_ID_SIZE];
+    static const char *const others[] = {
+        "",
+        "short",
+        "01M7Y0GNDW8KZGSWPCGM0CSBQW",
+        "-------AAAAAAA", /* 1970 */
+        "CzzzzzzAAAAAAA", /* 1997 */
+        "zzzzzzzAAAAAAA", /* 2109 */
+        "P6w14_.MIybcKK", /* another alphabet */
+        "P6w14_-MIybc:K",
+    };
+    assert_int_equal(hf_id_maker_init(&maker), HF_OK);
+    int64_t before = hf_wall_ms();
+    hf_id_next(&maker, id);
+    assert_true(hf_id_made_ms(id) >= before && hf_id_made_ms(id) <= hf_wall_ms());
+    assert_true(hf_id_maker_tells(&maker, before));
+    assert_false(hf_id_maker_tells(&maker, before - 5000));
+    assert_false(hf_id_maker_tells(&maker, before + 5000));
+    hf_id_text((uint64_t)before, 99, id);
+    assert_true(hf_id_made_ms(id) == before);
+    hf_id_text((uint64_t)before + 2 * 86400000, 99, id);
+    assert_true(hf_id_made_ms(id) == 0);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_true(hf_id_made_ms(others[i]) == 0);
+}
+
 /* ---- runs ---- */
 
 static void ids_of_a_run_are_the_same_each_time_and_rise(void **state)
@@ -256,6 +286,7 @@ int main(void)
         cmocka_unit_test(ids_rise_when_the_random_part_overflows),
         cmocka_unit_test(each_ms_begins_anew),
         cmocka_unit_test(two_makers_do_not_make_the_same_ids),
+        cmocka_unit_test(an_id_tells_when_it_was_made),
         cmocka_unit_test(ids_of_a_run_are_the_same_each_time_and_rise),
         cmocka_unit_test(ids_of_a_made_run_tell_when_it_began_and_are_no_makers),
         cmocka_unit_test(a_run_whose_count_overflows_goes_on_in_the_next_ms),
