@@ -40,6 +40,13 @@ HF_MUSTCHECK hf_err hf_bench_recovery(hf_bench *b);
 
 /* ---- run.c ---- */
 
+/* What hf_bench_run() does, with another measurement in it: b is connected and has a
+ * namespace of its own, which is taken away afterwards. */
+typedef hf_err (*hf_bench_fn)(hf_bench *b, void *arg);
+HF_MUSTCHECK hf_err hf_bench_with(const hf_bench_opts *opts, hf_bench_result *out,
+                                  hf_bench_fn measure, void *arg,
+                                  char detail[HF_DETAIL_SIZE]);
+
 /* INT or TERM came. They are blocked while the bench runs, so that it can tidy up. */
 bool hf_bench_stopped(hf_bench *b);
 

@@ -140,7 +140,7 @@ hf_err hf_bench_producer(hf_bench *b, hf_producer **out)
     return err;
 }
 
-static hf_err measure(hf_bench *b)
+static hf_err measure_parts(hf_bench *b, void *arg)
 {
     static const struct {
         unsigned part;
@@ -153,6 +153,7 @@ static hf_err measure(hf_bench *b)
         {HF_BENCH_RECOVERY, "recovery after SIGKILL", hf_bench_recovery},
     };
     hf_err err = HF_OK;
+    (void)arg;
     for (size_t i = 0; i < HF_COUNT(parts) && err == HF_OK; i++) {
         if (b->opts->parts != 0 && (b->opts->parts & parts[i].part) == 0)
             continue;
@@ -178,7 +179,7 @@ static hf_err prepare(hf_bench *b)
     return HF_OK;
 }
 
-static hf_err connect_and_measure(hf_bench *b)
+static hf_err connect_and_measure(hf_bench *b, hf_bench_fn measure, void *arg)
 {
     const hf_admin_opts opts = {.url = b->url,
                                 .password_file = b->password_file,
@@ -192,7 +193,7 @@ static hf_err connect_and_measure(hf_bench *b)
     if (err != HF_OK) {
         (void)hf_bench_fail(b, err, b->probe.detail);
     } else {
-        err = measure(b);
+        err = measure(b, arg);
         /* On somebody's Redis, leave it as it was; a private one ends anyway. */
         hf_err wiped = b->opts->url == NULL ? HF_OK : hf_probe_wipe(&b->probe, b->ns);
         if (err == HF_OK && wiped != HF_OK)
@@ -203,8 +204,8 @@ static hf_err connect_and_measure(hf_bench *b)
     return err;
 }
 
-hf_err hf_bench_run(const hf_bench_opts *opts, hf_bench_result *out,
-                    char detail[HF_DETAIL_SIZE])
+hf_err hf_bench_with(const hf_bench_opts *opts, hf_bench_result *out, hf_bench_fn measure,
+                     void *arg, char detail[HF_DETAIL_SIZE])
 {
     hf_private_redis redis = {.pid = 0};
     hf_bench b = {.opts = opts,
@@ -223,9 +224,15 @@ hf_err hf_bench_run(const hf_bench_opts *opts, hf_bench_result *out,
         b.password_file = NULL;
     }
     if (err == HF_OK)
-        err = connect_and_measure(&b);
+        err = connect_and_measure(&b, measure, arg);
     hf_private_redis_stop(&redis);
     free(b.payload);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return err;
+}
+
+hf_err hf_bench_run(const hf_bench_opts *opts, hf_bench_result *out,
+                    char detail[HF_DETAIL_SIZE])
+{
+    return hf_bench_with(opts, out, measure_parts, NULL, detail);
 }
