@@ -137,7 +137,7 @@ struct hf_served {
     int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one
                                     under way, is made; 0: none */
     hf_run_list fresh[4], resent[4]; /* verdicts to send, by operation */
-    unsigned sending[4];             /* batches under way */
+    bool sending[4];                 /* a batch of them is under way */
 };
 
 typedef enum hf_phase {
@@ -342,7 +342,7 @@ void hf_beat_look_in(hf_worker *w, uint32_t ms); /* a turn, so soon */
 
 /* -- verdict.c -- */
 void hf_verdict_add(hf_worker *w, hf_run *run);
-void hf_verdict_flush(hf_worker *w);
+bool hf_verdict_flush(hf_worker *w); /* true: some have left */
 
 /* -- leases.c -- */
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE]);

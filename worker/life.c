@@ -85,9 +85,13 @@ void hf_life_turn(hf_worker *w)
     if (w->phase == HF_SERVING && hf_clock_now(w) == 0)
         hf_wake_check(w);
     hf_dispatch(w);
-    hf_verdict_flush(w);
+    bool sent = hf_verdict_flush(w);
     hf_claim_lost(w);
-    hf_claim_pump(w);
+    /* Redis reads what leaves together as one, answers all of it at the end, and would
+     * have nothing to do until we come back. While there is work for every slot the claim
+     * leaves a turn later, and so one of the two is always with Redis. */
+    if (!sent || w->c_out <= w->opts.concurrency)
+        hf_claim_pump(w);
     hf_wake_pump(w);
     hf_wake_timers(w);
     if (w->held > 0 && !uv_is_active((uv_handle_t *)&w->tick)) {

@@ -1,6 +1,6 @@
 /* verdict.c - verdicts on their way to Redis, until it has answered each.
  *
- * They leave in one script call for each queue and operation; while calls are under way
+ * They leave in one script call for each queue and operation; while it is under way
  * others gather, so batches grow as load grows. A verdict whose answer never came is sent
  * again as such (`resent`): `lost` then probably means that the first sending was
  * executed. The watchdog renews a job until its verdict is answered; a renewal that says
@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "worker/core.h"
 
-enum { UNDER_WAY_MAX = 2, NOT_NOW_MS = 100, REWRITTEN_MAX = 1 << 20 /* bytes */ };
+enum { NOT_NOW_MS = 100, REWRITTEN_MAX = 1 << 20 /* bytes */ };
 
 typedef struct batch {
     hf_worker *worker;
@@ -74,7 +74,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_worker *w = b->worker;
     hf_settled settled;
     hf_err err = hf_settled_read(answer, &settled);
-    b->served->sending[b->op]--;
+    b->served->sending[b->op] = false;
     if (settled.now_ms != 0)
         hf_clock_read(w, settled.now_ms, answer->sent_ns);
     if (err == HF_OK && settled.n == b->n) {
@@ -128,12 +128,12 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
     return b;
 }
 
-static void flush(hf_worker *w, hf_served *served, hf_verdict_op op)
+static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
 {
     hf_verdict_item few[HF_CLAIM_BATCH], *items = few;
     batch *b = gather(w, served, op);
     if (b == NULL)
-        return;
+        return false;
     if (b->n > HF_COUNT(few))
         items = malloc(b->n * sizeof *items);
     hf_err err = HF_NOMEM;
@@ -149,24 +149,26 @@ static void flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     if (items != few)
         free(items);
     if (err == HF_OK) {
-        served->sending[op]++;
-        return;
+        served->sending[op] = true;
+        return true;
     }
     send_again(b, false);
     free(b);
     hf_life_pause(w, NOT_NOW_MS);
+    return false;
 }
 
-void hf_verdict_flush(hf_worker *w)
+bool hf_verdict_flush(hf_worker *w)
 {
+    bool sent = false;
     if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
-        return;
+        return false;
     for (size_t i = 0; i < w->n_slots; i++)
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
             hf_served *served = &w->slots[i];
             if (served->rest_until_ns == 0 &&
-                served->fresh[op].n + served->resent[op].n > 0 &&
-                served->sending[op] < UNDER_WAY_MAX)
-                flush(w, served, op);
+                served->fresh[op].n + served->resent[op].n > 0 && !served->sending[op])
+                sent = flush(w, served, op) || sent;
         }
+    return sent;
 }
