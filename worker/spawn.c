@@ -171,14 +171,6 @@ static hf_spawn_step run_child(const hf_spawn *spawn, int scan_end)
     return HF_SPAWN_EXEC;
 }
 
-static int child_main(void *arg)
-{
-    child *c = arg;
-    hf_spawn_step step = run_child(c->spawn, c->scan_end);
-    c->fault = (hf_spawn_fault){(int32_t)step, errno};
-    _exit(EXIT_NOT_EXECUTED);
-}
-
 /* ---- the worker ---- */
 
 static int scan_end(void)
@@ -206,6 +198,14 @@ void hf_spawn_undo(pid_t pid, int minder_fd)
 }
 
 #ifndef HF_SANITIZED
+
+static int child_main(void *arg)
+{
+    child *c = arg;
+    hf_spawn_step step = run_child(c->spawn, c->scan_end);
+    c->fault = (hf_spawn_fault){(int32_t)step, errno};
+    _exit(EXIT_NOT_EXECUTED);
+}
 
 static pid_t start_child(child *c, int *pidfd)
 {
