@@ -35,7 +35,8 @@ endif()
 # holdfast::holdfast_static and holdfast::holdfast_shared.
 function(hf_add_library name type)
   add_library(${name} ${type}
-    $<TARGET_OBJECTS:holdfast_objects> $<TARGET_OBJECTS:holdfast_queue_scripts>)
+    $<TARGET_OBJECTS:holdfast_objects> $<TARGET_OBJECTS:holdfast_lock_scripts>
+    $<TARGET_OBJECTS:holdfast_queue_scripts>)
   string(TOLOWER "${type}" form)
   set_target_properties(${name} PROPERTIES OUTPUT_NAME holdfast LINKER_LANGUAGE C
     EXPORT_NAME holdfast_${form} VERSION ${PROJECT_VERSION} SOVERSION 0)

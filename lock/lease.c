@@ -38,6 +38,12 @@ void *hf_lease_user(const hf_lease *lease)
     return lease->user;
 }
 
+hf_err hf_lease_answer(const hf_lease *lease, uint64_t *note)
+{
+    *note = atomic_load(&lease->note);
+    return (hf_err)atomic_load(&lease->code);
+}
+
 bool hf_lease_raise(hf_lease *lease, uint64_t to_ns)
 {
     uint64_t at_ns = atomic_load(&lease->deadline_ns);

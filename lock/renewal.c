@@ -60,34 +60,55 @@ typedef struct verdict {
     double jitter;
 } verdict;
 
+/* Under lock. When the next renewal is, after one that was answered well. */
+static uint64_t next_ns(hf_lease *lease, const verdict *v, bool again)
+{
+    uint64_t third_ns = v->sent_ns + hf_renewal_third_ns(lease->ttl_ms, v->jitter);
+    uint64_t hurry_ns = lease->hurry_ns;
+    lease->hurry_ns = 0;
+    if (lease->fixed)
+        return UINT64_MAX;
+    if (again)
+        return v->now_ns;
+    return hurry_ns != 0 && hurry_ns < third_ns ? hurry_ns : third_ns;
+}
+
+static bool is_held(hf_err code)
+{
+    return code == HF_OK || code == HF_CANCEL || code == HF_IN_LINE;
+}
+
 /* Under lock. */
-static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err code)
+static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err code,
+                   uint64_t note)
 {
     bool again = lease->again;
     lease->in_flight = lease->again = false;
     if (lease->dropped || lease->lost)
         return;
     if (v->err == HF_OK && code == HF_LOST) {
+        atomic_store(&lease->code, code);
+        atomic_store(&lease->note, note);
         lose(w, lease);
-    } else if (v->err == HF_OK && (code == HF_OK || code == HF_CANCEL)) {
+    } else if (v->err == HF_OK && is_held(code)) {
         if (!hf_lease_raise(lease, hf_lease_deadline(v->sent_ns, lease->ttl_ms))) {
             lose(w, lease);
             return;
         }
         lease->failures = 0;
+        atomic_store(&lease->code, code);
+        atomic_store(&lease->note, note);
         hf_watchdog_note(w, lease, HF_LEASE_RENEWED);
         if (code == HF_CANCEL && !lease->cancelled) {
             lease->cancelled = true;
             hf_watchdog_note(w, lease, HF_LEASE_CANCELLED);
         }
-        hf_renewal_plan(w, lease,
-                        again
-                            ? v->now_ns
-                            : v->sent_ns + hf_renewal_third_ns(lease->ttl_ms, v->jitter));
+        hf_renewal_plan(w, lease, next_ns(lease, v, again));
     } else if (hf_lease_lost(lease)) {
         lose(w, lease);
     } else {
-        lease->failures++;
+        if (lease->failures++ == 0 && w->opts.suspects)
+            hf_watchdog_note(w, lease, HF_LEASE_SUSPECT);
         hf_renewal_plan(w, lease,
                         again ? v->now_ns : v->now_ns + retry_ns(lease, v->err));
     }
@@ -99,14 +120,16 @@ static void unref_batch(batch *b)
         free(b);
 }
 
-void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err *codes)
+void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err *codes,
+                     const uint64_t *notes)
 {
     batch *b = HF_CONTAINER(shown, batch, shown);
     hf_watchdog *w = b->watchdog;
     uv_mutex_lock(&w->lock);
     verdict v = {err, sent_ns, hf_boot_ns(), hf_rng_unit(&w->rng)};
     for (size_t i = 0; i < shown->n; i++) {
-        settle(w, shown->leases[i], &v, codes == NULL ? HF_OK : codes[i]);
+        settle(w, shown->leases[i], &v, codes == NULL ? HF_OK : codes[i],
+               notes == NULL ? 0 : notes[i]);
         hf_watchdog_unref(shown->leases[i]);
     }
     uv_mutex_unlock(&w->lock);
@@ -131,7 +154,7 @@ static size_t collect(hf_watchdog *w, uint64_t now_ns)
             continue;
         }
         uint64_t soon_ns = n == 0 ? 0 : lease->ttl_ms * HF_MS_NS / 20;
-        if (lease->in_flight || first.due_ns > now_ns + soon_ns)
+        if (lease->in_flight || lease->fixed || first.due_ns > now_ns + soon_ns)
             break;
         lease->in_flight = true;
         lease->refs++;
@@ -176,7 +199,7 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
     for (size_t i = 0; i < n; i++) {
         hf_watchdog_not_busy(w, leases[i]);
         if (b == NULL) {
-            settle(w, leases[i], &v, HF_OK);
+            settle(w, leases[i], &v, HF_OK, 0);
             hf_watchdog_unref(leases[i]);
         }
     }

@@ -82,8 +82,8 @@ void hf_watchdog_not_busy(hf_watchdog *w, hf_lease *lease)
  * of. */
 void hf_watchdog_deliver(hf_watchdog *w)
 {
-    static const hf_lease_event order[] = {HF_LEASE_RENEWED, HF_LEASE_CANCELLED,
-                                           HF_LEASE_LOST};
+    static const hf_lease_event order[] = {HF_LEASE_RENEWED, HF_LEASE_SUSPECT,
+                                           HF_LEASE_CANCELLED, HF_LEASE_LOST};
     uv_mutex_lock(&w->lock);
     while (w->events != NULL) {
         hf_lease *lease = w->events;
@@ -334,10 +334,51 @@ void hf_watchdog_verify(hf_watchdog *w)
         hf_lease_slot *slot = &w->heap.slots[i];
         if (slot->lease->in_flight)
             slot->lease->again = true; /* what is under way may be too old */
-        else
+        else if (!slot->lease->fixed)
             slot->due_ns = 0;
     }
     hf_lease_heap_order(&w->heap);
     arm(w);
     uv_mutex_unlock(&w->lock);
+}
+
+/* ---- one lease is treated differently ---- */
+
+void hf_watchdog_hurry(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
+{
+    uv_mutex_lock(&w->lock);
+    if (lease->fixed || lease->lost) {
+        /* nothing is left to renew */
+    } else if (lease->in_flight) {
+        lease->hurry_ns = due_ns;
+    } else if (lease->at != HF_NOT_IN_HEAP && due_ns < w->heap.slots[lease->at].due_ns) {
+        hf_renewal_plan(w, lease, due_ns);
+        arm(w);
+    }
+    uv_mutex_unlock(&w->lock);
+}
+
+void hf_watchdog_fix(hf_watchdog *w, hf_lease *lease)
+{
+    uv_mutex_lock(&w->lock);
+    lease->fixed = true;
+    if (lease->at != HF_NOT_IN_HEAP)
+        hf_renewal_plan(w, lease, UINT64_MAX);
+    uv_mutex_unlock(&w->lock);
+}
+
+bool hf_watchdog_extend(hf_watchdog *w, hf_lease *lease, uint32_t ttl_ms,
+                        uint64_t sent_ns)
+{
+    uv_mutex_lock(&w->lock);
+    bool held = hf_lease_raise(lease, hf_lease_deadline(sent_ns, ttl_ms));
+    lease->ttl_ms = ttl_ms;
+    if (held && !lease->lost && !lease->in_flight) {
+        hf_renewal_plan(w, lease,
+                        lease->fixed ? UINT64_MAX
+                                     : sent_ns + hf_renewal_third_ns(ttl_ms, 0));
+        arm(w);
+    }
+    uv_mutex_unlock(&w->lock);
+    return held;
 }

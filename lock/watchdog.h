@@ -25,10 +25,12 @@ typedef struct hf_watchdog hf_watchdog;
 typedef struct hf_lease hf_lease;
 
 typedef enum hf_lease_event {
-    HF_LEASE_RENEWED,  /* hf_lease_deadline_ns() has moved */
-    HF_LEASE_LOST,     /* once for each lease */
-    HF_LEASE_CANCELLED /* Redis carries a request to cancel; told at most once; still held
-                        */
+    HF_LEASE_RENEWED,   /* hf_lease_deadline_ns() has moved */
+    HF_LEASE_LOST,      /* once for each lease */
+    HF_LEASE_CANCELLED, /* Redis carries a request to cancel; told at most once; still
+                           held */
+    HF_LEASE_SUSPECT    /* a renewal failed, the first one in a row; still held. Only told
+                           where opts.suspects says so */
 } hf_lease_event;
 
 /* A batch that is being renewed. The user's `renew` sends it, and calls hf_batch_answer()
@@ -44,6 +46,7 @@ typedef struct hf_batch {
 typedef struct hf_watchdog_opts {
     hf_client_opts client; /* its loop is replaced by the watchdog's own */
     uint32_t batch_max;    /* 500 */
+    bool suspects;         /* HF_LEASE_SUSPECT is told too */
     void (*renew)(hf_client *client, hf_batch *batch, void *arg);
     /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned.
      */
@@ -69,6 +72,16 @@ void hf_watchdog_add_many(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms,
                           uint64_t sent_ns, bool renew_now, void *const *users,
                           hf_lease **leases, size_t n);
 
+/* Renewed no later than due_ns, once; also one whose renewal is under way is, after it.
+ */
+void hf_watchdog_hurry(hf_watchdog *watchdog, hf_lease *lease, uint64_t due_ns);
+/* Not renewed any more: it ends at its deadline. */
+void hf_watchdog_fix(hf_watchdog *watchdog, hf_lease *lease);
+/* Somebody else asked for ttl_ms at sent_ns, and was told that it is held. False: it is
+ * lost. */
+bool hf_watchdog_extend(hf_watchdog *watchdog, hf_lease *lease, uint32_t ttl_ms,
+                        uint64_t sent_ns);
+
 /* No more renewals, no more events; waits for a callback of the user's (`renew`,
  * `on_event`) that runs with one of these leases, so not from inside one, and not while
  * holding what one waits for. The lease must not be used after. NULL among them is fine.
@@ -86,10 +99,16 @@ bool hf_lease_lost(const hf_lease *lease);
 uint64_t hf_lease_deadline_ns(const hf_lease *lease);
 void *hf_lease_user(const hf_lease *lease);
 
-/* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST or
- * HF_CANCEL for leases[i]; any other err: nothing was renewed, tried again until the
- * deadline. `sent_ns`: before it was sent. On the watchdog's thread. */
-void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes);
+/* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST,
+ * HF_CANCEL, or HF_IN_LINE (as HF_OK) for leases[i]; any other err: nothing was renewed,
+ * tried again until the deadline. `sent_ns`: before it was sent. On the watchdog's
+ * thread. The users of leases may be gone by then: what an answer says besides is kept in
+ * notes[i] (may be NULL) for on_event. */
+void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes,
+                     const uint64_t *notes);
+
+/* In on_event, after HF_LEASE_RENEWED: what the last answer was, and its note. */
+hf_err hf_lease_answer(const hf_lease *lease, uint64_t *note);
 
 /* The deadline of a lease of ttl_ms whose request was made at sent_ns. */
 uint64_t hf_lease_deadline(uint64_t sent_ns, uint32_t ttl_ms);

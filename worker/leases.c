@@ -25,7 +25,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
     free(r);
-    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL);
+    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, NULL);
 }
 
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
@@ -53,7 +53,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     }
     if (err != HF_OK) {
         free(r);
-        hf_batch_answer(batch, err, hf_boot_ns(), NULL);
+        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
     }
 }
 

@@ -163,7 +163,7 @@ def install_modules():
     except subprocess.TimeoutExpired:
         return f"not installed: npm did not end within {INSTALL_S} s"
     if done.returncode != 0:
-        said = re.findall(r"npm (?:ERR!|error) code (\S+)", done.stderr)
+        said = re.findall(r"npm (?:ERR!|error) (?!code)(.+)", done.stderr)
         return "not installed: npm: " + (said[0] if said else f"exit {done.returncode}")
     with open(stamp, "w") as file:
         file.write(wanted)

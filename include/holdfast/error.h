@@ -27,6 +27,10 @@
     X(HF_RUNNING, -6, "the job is running")                                              \
     X(HF_DEAD, -7, "the job is dead")                                                    \
     X(HF_FULL, -8, "the local buffer is full")                                           \
+    X(HF_TAKEN, -9, "somebody else has the lock")                                        \
+    X(HF_DEADLOCK, -10, "its owner has the lock already, and would wait for itself")     \
+    X(HF_IN_LINE, -11, "it stands in line for the lock")                                 \
+    X(HF_LIMIT, -12, "the lock has another limit")                                       \
     X(HF_INVALID, -20, "an argument is not acceptable")                                  \
     X(HF_TOOBIG, -21, "the data is larger than its limit")                               \
     X(HF_NOMEM, -22, "out of memory")                                                    \

@@ -6,6 +6,7 @@
 #include "holdfast/admin.h"
 #include "holdfast/client.h"
 #include "holdfast/error.h"
+#include "holdfast/lock.h"
 #include "holdfast/producer.h"
 #include "holdfast/worker.h"
 /* IWYU pragma: end_exports */

@@ -61,7 +61,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(answer->reply, i));
-    hf_batch_answer(batch, err, answer->sent_ns, codes);
+    hf_batch_answer(batch, err, answer->sent_ns, codes, NULL);
 }
 
 static void renew(hf_client *client, hf_batch *batch, void *arg)
@@ -86,7 +86,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
                     .arg = batch};
     hf_err err = hf_redis_call(client, &call);
     if (err != HF_OK)
-        hf_batch_answer(batch, err, hf_boot_ns(), NULL);
+        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)

@@ -16,6 +16,7 @@
 
 #include "cli/args.h"
 #include "cli/exit.h"
+#include "lock_scripts.h"
 #include "queue_scripts.h"
 #include "tests/support/markdown.h"
 
@@ -187,17 +188,23 @@ static void every_file_in_the_documents_exists(void **state)
 
 /* ---- scripts, messages, exit codes ---- */
 
-static void every_script_is_described(void **state)
+static void check_scripts(const hf_script *const *all, const char *keys)
 {
-    (void)state;
     char row[64];
-    char *keys = hf_md_read(HF_TEST_SOURCE "/docs/keys.md");
-    for (size_t i = 0; hf_lua_queue_all[i] != NULL; i++) {
-        const char *name = hf_lua_queue_all[i]->name + strlen("queue/");
+    for (; *all != NULL; all++) {
+        const char *name = strchr((*all)->name, '/') + 1;
         (void)snprintf(row, sizeof row, "\n| `%s` |", name);
         if (strstr(keys, row) == NULL)
             fail_msg("docs/keys.md does not describe the script %s", name);
     }
+}
+
+static void every_script_is_described(void **state)
+{
+    (void)state;
+    char *keys = hf_md_read(HF_TEST_SOURCE "/docs/keys.md");
+    check_scripts(hf_lua_queue_all, keys);
+    check_scripts(hf_lua_lock_all, keys);
     free(keys);
 }
 

@@ -56,7 +56,7 @@ static void answer_all(hf_batch *batch, hf_err err, hf_err code, uint64_t sent_n
     HF_ASSERT(batch->n <= LEASES_MAX); /* cmocka's own is for the main thread */
     for (size_t i = 0; i < batch->n; i++)
         codes[i] = code;
-    hf_batch_answer(batch, err, sent_ns, err == HF_OK ? codes : NULL);
+    hf_batch_answer(batch, err, sent_ns, err == HF_OK ? codes : NULL, NULL);
 }
 
 static void renew(hf_client *client, hf_batch *batch, void *arg)

@@ -1,0 +1,295 @@
+/* lock.h - distributed locks on Redis, for services that need no queue as well as for
+ * those that have one.
+ *
+ * A lock has a name and lives on one Redis primary. Who takes it gets a lease: it holds
+ * the lock until it gives it back, or until the lease ends; a thread of the client's own
+ * renews it at a third of its time. Each grant carries a fence, a number that is higher
+ * than that of every grant before it: whoever stores what a holder writes can refuse a
+ * lower one (hf_fence_check(), docs/locks.md).
+ *
+ *   entering -> WAITING -> HELD <-> SUSPECT -> LOST     (or released, at any point)
+ *
+ * SUSPECT: a renewal was refused or not answered; still held until the local deadline.
+ * That counts on CLOCK_BOOTTIME from before the request was sent, minus drift and a
+ * margin, so it passes before Redis can grant the lock to another. LOST is for ever.
+ *
+ * One line of leased entries for each name, in order of arrival, is what all forms are
+ * made of (the recipe of ephemeral sequential nodes, from ZooKeeper's documentation, with
+ * leases for sessions): alone, shared, with permits, counted or not. Waiting costs a
+ * renewal every third of a lease and no polling; each release wakes exactly those that it
+ * lets in.
+ *
+ * Two ways, one engine, as in producer.h: opened with a loop, all calls and callbacks
+ * belong to that loop's thread, and nothing here blocks; opened without one the client
+ * has a thread of its own, is thread-safe, and the calls that end in _wait may be used. A
+ * callback is never called from inside the call that it belongs to. After fork() the
+ * child must not use the parent's client: HF_FORKED. */
+#ifndef HOLDFAST_LOCK_H
+#define HOLDFAST_LOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "holdfast/error.h"
+
+struct uv_loop_s;
+
+typedef struct hf_locks hf_locks; /* a client: connections and the thread that renews */
+typedef struct hf_lock hf_lock;   /* one acquisition, from hf_lock_acquire() to its end */
+
+enum {
+    /* Bytes of a lock's name, of [A-Za-z0-9._:-], with at most one '/' in it, not at an
+     * end. What stands before the '/' is its tag; without one the name is its own tag.
+     * Locks of one tag share a hash slot, a counter of fences, and can be taken together.
+     */
+    HF_LOCK_NAME_MAX = 128,
+    HF_LOCK_NAMES_MAX = 16, /* locks in one acquisition */
+    HF_LOCK_OWNER_MAX = 64, /* bytes of an owner, of [A-Za-z0-9._:-] */
+    HF_LOCK_OWNER_SIZE = HF_LOCK_OWNER_MAX + 1,
+    HF_LOCK_LEASE_MIN_MS = 100,
+    HF_LOCK_LEASE_MAX_MS = 86400000, /* a day */
+    HF_LOCK_LEASE_MS = 30000,        /* the default */
+    HF_LOCK_PERMITS_MAX = 100000,
+    HF_LOCK_HOLDS_MAX = 256 /* acquisitions of one owner in one lock */
+};
+
+typedef enum hf_lock_mode {
+    HF_LOCK_EXCLUSIVE,
+    HF_LOCK_SHARED, /* beside other shared ones; waits for an exclusive one before it */
+    HF_LOCK_PERMITS /* takes `permits` of `limit` */
+} hf_lock_mode;
+
+typedef enum hf_lock_form {
+    HF_LOCK_LINE, /* in order of arrival; the default */
+    HF_LOCK_SPIN  /* a plain SET NX PX; who waits asks again after 1 ms, doubled up to
+                     128 ms, with jitter: no order, no place in Redis while it waits. Only
+                     one name, exclusive, not reentrant */
+} hf_lock_form;
+
+typedef enum hf_lock_state {
+    HF_LOCK_ENTERING, /* asked for, not answered */
+    HF_LOCK_WAITING,  /* in line */
+    HF_LOCK_HELD,
+    HF_LOCK_SUSPECT, /* still held; the last renewal failed */
+    HF_LOCK_GONE     /* lost, released, cancelled, or never had: hf_lock_why() */
+} hf_lock_state;
+
+/* Why a lock is not held any more. */
+typedef enum hf_lock_reason {
+    HF_LOCK_NOT_LOST, /* it is held, or it never was */
+    HF_LOCK_RELEASED, /* given back by its holder */
+    HF_LOCK_DEADLINE, /* the local deadline passed: no renewal was answered in time */
+    HF_LOCK_REFUSED,  /* Redis says that the lease is not there: it ended, was deleted, or
+                         a  failover or restart lost it */
+    HF_LOCK_FORCED,   /* hf_lock_force() took it away */
+    HF_LOCK_MAX_HOLD, /* it was held for max_hold_ms */
+    HF_LOCK_CLOSED    /* the client was closed */
+} hf_lock_reason;
+
+/* What became of a release. */
+typedef enum hf_lock_release_result {
+    HF_RELEASED,   /* nobody of this owner holds it any more */
+    HF_STILL_HELD, /* other acquisitions of the same owner hold it */
+    HF_EXPIRED,    /* the lease had ended before, and nobody has the lock alone */
+    HF_NOT_OWNER,  /* the lease had ended before, and somebody else has the lock */
+    HF_UNKNOWN     /* not answered in time: it ends with its lease at the latest */
+} hf_lock_release_result;
+
+typedef enum hf_lock_event {
+    HF_LOCK_EVENT_SUSPECT, /* a renewal failed; hf_lock_remaining_ms() are left */
+    HF_LOCK_EVENT_HELD,    /* held again after SUSPECT */
+    HF_LOCK_EVENT_REVOKED, /* somebody asks for it back (hf_lock_revoke()); still held */
+    HF_LOCK_EVENT_LOST     /* once, the last one; hf_lock_why() says why */
+} hf_lock_event;
+
+/* Not called any more once hf_lock_release() was called. On the client's renewing thread,
+ * so that a busy loop cannot delay it: be quick, and call nothing here but the functions
+ * that say so. */
+typedef void (*hf_lock_event_cb)(hf_lock *lock, hf_lock_event event, void *arg);
+
+/* HF_OK: the lock is held. HF_TAKEN: somebody else has it, and the time to wait is over.
+ * HF_DEADLOCK: the same owner has it already, and it is not reentrant, or asks for more
+ * (shared to exclusive). HF_LIMIT: the lock has another number of permits, or its owner
+ * too many holds. HF_CANCEL: cancelled. HF_CLOSED. Else a fault; after any of these the
+ * lock is not held and leaves nothing behind that outlives its lease, and the handle has
+ * ended: it is freed when the callback returns. A lease that is lost right after the
+ * grant may be told (HF_LOCK_EVENT_LOST) before the grant is. */
+typedef void (*hf_lock_acquired_cb)(hf_lock *lock, hf_err err, const char *detail,
+                                    void *arg);
+
+/* `left`: holds of the same owner that remain. The handle is freed when it returns. */
+typedef void (*hf_lock_released_cb)(hf_lock *lock, hf_lock_release_result result,
+                                    size_t left, void *arg);
+
+/* Zero means the default. All text is copied. */
+typedef struct hf_locks_opts {
+    struct uv_loop_s *loop; /* borrowed; NULL: a thread of its own, thread-safe */
+    const char *url;        /* as in client.h */
+    const char *password_file;
+    const char *ns;              /* namespace: "hf"; the same rules as for a name */
+    uint32_t connect_timeout_ms; /* 5000 */
+    uint32_t request_timeout_ms; /* 1000; also how long a request may be late in Redis */
+    hf_lock_event_cb on_event;   /* of each lock that names none */
+    void *arg;
+} hf_locks_opts;
+
+/* Zero means the default. All text is copied. */
+typedef struct hf_lock_opts {
+    const char *const *names; /* 1..HF_LOCK_NAMES_MAX of one tag, each once: all or none,
+                                 in one step, also when it has to wait */
+    size_t n_names;
+    hf_lock_mode mode;
+    hf_lock_form form;
+    uint32_t permits, limit; /* with HF_LOCK_PERMITS: how many of how many; 1..limit */
+    bool reentrant;          /* `owner` may hold it several times; needs an owner */
+    const char *owner;       /* whose it is, where several acquisitions belong together;
+                                NULL: this one alone, 128 random bits */
+    int64_t wait_ms;         /* 0: try; < 0: for ever; at most 2^40 */
+    uint32_t lease_ms;       /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
+    bool fixed;              /* never renewed: it ends with its lease */
+    uint32_t max_hold_ms;    /* renewed for no longer than this; 0: as long as it takes */
+    uint32_t wait_replicas; /* replicas that must have it within request_timeout_ms, or it
+                               is given back and the answer is HF_MISCONF; narrows what a
+                               failover can lose, and does not close it */
+    hf_lock_event_cb on_event; /* NULL: the client's */
+    void *event_arg;
+} hf_lock_opts;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* HF_OK, or HF_INVALID: no name of a lock. */
+HF_API HF_MUSTCHECK hf_err hf_lock_name_check(const char *name);
+
+/* ---- the client ---- */
+
+/* Starts to connect, does not wait for it. The caller owns *out. HF_INVALID, HF_CONFIG,
+ * HF_NOMEM, HF_SYSTEM: *out is untouched and `detail` (may be NULL) says why. */
+HF_API HF_MUSTCHECK hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
+                                         char detail[HF_DETAIL_SIZE]);
+
+/* Gives every lock back (at most request_timeout_ms), answers what is under way with
+ * HF_CLOSED, then frees the client; handles that were not ended before must not be used
+ * after. With a loop: returns at once and calls cb (may be NULL) on the loop's thread.
+ * Without: returns at the end. NULL is fine. */
+HF_API void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg);
+
+/* An owner of 128 random bits, 32 hexadecimal digits. HF_SYSTEM. */
+HF_API HF_MUSTCHECK hf_err hf_lock_owner(char out[HF_LOCK_OWNER_SIZE]);
+
+/* ---- taking a lock ---- */
+
+/* Asks for a lock. HF_OK: cb will be called exactly once, and *out (may be NULL) is the
+ * handle, good for hf_lock_cancel() until then. HF_INVALID (and `detail`, which may be
+ * NULL, says what), HF_CLOSED, HF_FORKED, HF_NOMEM: it never will be. Redis
+ * must be reached within connect_timeout_ms (also by who only tries); once in line, an
+ * outage is waited out until wait_ms is over. */
+HF_API HF_MUSTCHECK hf_err hf_lock_acquire(hf_locks *locks, const hf_lock_opts *opts,
+                                           hf_lock_acquired_cb cb, void *arg,
+                                           hf_lock **out, char detail[HF_DETAIL_SIZE]);
+
+/* Ends the wait; the callback comes with HF_CANCEL, or with HF_OK when the grant was
+ * faster. From any thread when the client has its own. */
+HF_API void hf_lock_cancel(hf_lock *lock);
+
+/* The same, waiting for the answer: HF_OK and *out is held, or what a callback would be
+ * told. Only for a client with a thread of its own, and not from inside a callback. */
+HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_opts *opts,
+                                                hf_lock **out,
+                                                char detail[HF_DETAIL_SIZE]);
+
+/* ---- giving it back ---- */
+
+/* Gives a lock back that is held, or was lost; ends the handle. The lock counts as not
+ * held from this call on. */
+HF_API void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg);
+/* At most request_timeout_ms, and no longer than the lease. `left` may be NULL. */
+HF_API hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left);
+
+/* Exclusive to shared, without letting go; those that wait to share come in. HF_OK,
+ * HF_LOST, HF_INVALID (not an exclusive one of a line), HF_UNSURE: still one of the two.
+ */
+HF_API HF_MUSTCHECK hf_err hf_lock_downgrade_wait(hf_lock *lock);
+HF_API HF_MUSTCHECK hf_err hf_lock_downgrade(
+    hf_lock *lock, void (*cb)(hf_lock *lock, hf_err err, void *arg), void *arg);
+
+/* Sets the end of the lease to lease_ms from now, never earlier than it is; later
+ * renewals use it as well. Sets, does not add. HF_OK, HF_LOST, HF_INVALID, HF_UNSURE. */
+HF_API HF_MUSTCHECK hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms);
+
+/* ---- is it still mine? Lock-free, from any thread, no request ---- */
+
+HF_API bool hf_lock_held(const hf_lock *lock); /* HELD or SUSPECT, by the clock of now */
+HF_API hf_lock_state hf_lock_get_state(const hf_lock *lock);
+HF_API hf_lock_reason hf_lock_why(const hf_lock *lock);
+/* Until the local deadline; 0: not held. Ask before each step that takes long. */
+HF_API int64_t hf_lock_remaining_ms(const hf_lock *lock);
+/* CLOCK_BOOTTIME of the local deadline in ns; 0: not held. */
+HF_API uint64_t hf_lock_deadline_ns(const hf_lock *lock);
+/* The fence of the grant: microseconds since 1970, or more. 0: not granted yet. */
+HF_API uint64_t hf_lock_fence(const hf_lock *lock);
+HF_API const char *hf_lock_owner_of(const hf_lock *lock);
+/* A descriptor (eventfd) that becomes readable when the lock is lost, made at the first
+ * call and closed with the handle; poll it, do not read it. -1: none can be made. */
+HF_API int hf_lock_fd(hf_lock *lock);
+
+/* ---- for operators ---- */
+
+typedef struct hf_lock_entry {
+    char owner[HF_LOCK_OWNER_SIZE];
+    char client[96]; /* host-pid-random of who asked; "" for a plain SET */
+    hf_lock_mode mode;
+    uint32_t permits;
+    bool granted, revoked;
+    uint64_t fence;  /* 0: it waits */
+    int64_t ends_ms; /* of its lease: Unix ms on Redis's clock */
+    size_t holds;    /* acquisitions of this owner */
+} hf_lock_entry;
+
+typedef struct hf_lock_look {
+    int64_t now_ms;         /* Redis's */
+    size_t all;             /* entries that there are */
+    size_t n;               /* in `entries`: holders first, then who waits, in order */
+    hf_lock_entry *entries; /* end with hf_lock_look_done() */
+} hf_lock_look;
+
+/* These wait for the answer: only for a client with a thread of its own. HF_OK, a fault,
+ * HF_UNSURE; `detail` may be NULL. */
+HF_API HF_MUSTCHECK hf_err hf_lock_look_at(hf_locks *locks, const char *name,
+                                           size_t limit, hf_lock_look *out,
+                                           char detail[HF_DETAIL_SIZE]);
+HF_API void hf_lock_look_done(hf_lock_look *look);
+
+/* Calls each(name, arg) for the locks there are, in no order, each at least once; false
+ * ends it. It goes through all keys of Redis in slices. */
+HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_locks *locks,
+                                        bool (*each)(const char *name, void *arg),
+                                        void *arg, char detail[HF_DETAIL_SIZE]);
+
+/* Takes a lock away from who holds it (owner NULL: from all that do); they are told LOST.
+ * *n: how many. The next fence is higher. */
+HF_API HF_MUSTCHECK hf_err hf_lock_force(hf_locks *locks, const char *name,
+                                         const char *owner, size_t *n,
+                                         char detail[HF_DETAIL_SIZE]);
+/* Asks holders to give it back: HF_LOCK_EVENT_REVOKED, at the latest with their next
+ * renewal. */
+HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_locks *locks, const char *name,
+                                          const char *owner, size_t *n,
+                                          char detail[HF_DETAIL_SIZE]);
+
+/* May the holder of `fence` still write to `resource` (a name of a lock; its tag says
+ * where the highest fence is kept)? HF_OK: yes, and no lower one may from now on.
+ * HF_LOST: no, a higher one was here, or the same one of another owner. *highest (may be
+ * NULL) is told in both cases. remember_ms: for how long Redis keeps it; 0: for ever. */
+HF_API HF_MUSTCHECK hf_err hf_fence_check(hf_locks *locks, const char *resource,
+                                          uint64_t fence, const char *owner,
+                                          int64_t remember_ms, uint64_t *highest,
+                                          char detail[HF_DETAIL_SIZE]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

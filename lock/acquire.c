@@ -1,0 +1,320 @@
+/* acquire.c - from the request to HELD, or to its end. */
+#include <stdio.h>
+
+#include "base/backoff.h"
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/locks.h"
+#include "redis/send.h"
+
+enum {
+    SPIN_FIRST_MS = 1,
+    SPIN_LAST_MS = 128,
+    FAULT_FIRST_MS = 10,
+    FAULT_LAST_MS = 1000,
+    CONFIRM_MARGIN_MS = 500
+};
+
+/* ---- its end ---- */
+
+static void tell(hf_lock *lock, hf_err err, const char *detail)
+{
+    if (lock->told)
+        return;
+    lock->told = true;
+    hf_locks_background(lock, false);
+    lock->on_acquired(lock, err, detail, lock->acquired_arg);
+}
+
+void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
+{
+    hf_held_drop(lock);
+    atomic_store(&lock->waits, false);
+    atomic_store(&lock->state, HF_LOCK_GONE);
+    tell(lock, err, detail);
+    if (lock->may_be_there)
+        hf_release_begin(lock, lock->sent_ns + lock->enter.lease_ms * HF_MS_NS);
+    else
+        hf_locks_over(lock);
+}
+
+/* ---- again ---- */
+
+/* Until when faults are tried again. */
+static uint64_t limit_ns(const hf_lock *lock)
+{
+    return lock->until_ns > lock->reached_ns ? lock->until_ns : lock->reached_ns;
+}
+
+static void pause_until(hf_lock *lock, const hf_backoff *backoff, uint64_t limit)
+{
+    int64_t ms = hf_backoff_ms(backoff, ++lock->tries, &lock->locks->rng);
+    uint64_t due_ns = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+    lock->step = STEP_PAUSE;
+    lock->due_ns = due_ns < limit ? due_ns : limit;
+}
+
+static void spin(hf_lock *lock)
+{
+    static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, SPIN_FIRST_MS, SPIN_LAST_MS,
+                                       0.5};
+    if (hf_boot_ns() >= lock->until_ns)
+        hf_acquire_fail(lock, HF_TAKEN, "");
+    else
+        pause_until(lock, &backoff, lock->until_ns);
+}
+
+static void again(hf_lock *lock, hf_err err, const char *detail)
+{
+    static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, FAULT_FIRST_MS,
+                                       FAULT_LAST_MS, 0.2};
+    lock->last_err = err;
+    (void)snprintf(lock->detail, sizeof lock->detail, "%s", detail);
+    if (hf_boot_ns() >= limit_ns(lock))
+        hf_acquire_fail(lock, err, detail);
+    else if (err == HF_UNSURE || err == HF_CONN)
+        lock->step = STEP_ENTER; /* with the next connection */
+    else if (err == HF_NOSCRIPT || err == HF_LATE)
+        hf_acquire_send(lock);
+    else
+        pause_until(lock, &backoff, limit_ns(lock));
+}
+
+/* ---- held ---- */
+
+static void hold(hf_lock *lock)
+{
+    hf_lease *lease = atomic_load(&lock->lease);
+    atomic_store(&lock->waits, false);
+    if (hf_lease_lost(lease)) {
+        hf_acquire_lost(lock);
+        return;
+    }
+    lock->step = STEP_HELD;
+    if (lock->fixed)
+        hf_watchdog_fix(lock->locks->watchdog, lease);
+    if (lock->max_hold_ms != 0) {
+        uint64_t max_ns = hf_boot_ns() + lock->max_hold_ms * HF_MS_NS;
+        atomic_store(&lock->max_ns, max_ns);
+        hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
+    }
+    int entering = HF_LOCK_ENTERING, waiting = HF_LOCK_WAITING;
+    if (!atomic_compare_exchange_strong(&lock->state, &entering, HF_LOCK_HELD))
+        (void)atomic_compare_exchange_strong(&lock->state, &waiting, HF_LOCK_HELD);
+    hf_locks_move(lock, &lock->locks->resting);
+    tell(lock, HF_OK, "");
+}
+
+static void on_confirmed(const hf_answer *answer, void *arg)
+{
+    hf_lock *lock = arg;
+    char detail[HF_DETAIL_SIZE];
+    int64_t have = answer->err == HF_OK ? hf_reply_int(answer->reply) : 0;
+    lock->in_flight--;
+    if (lock->step != STEP_CONFIRM) {
+        if (lock->over)
+            hf_locks_over(lock);
+    } else if (answer->err != HF_OK) {
+        hf_acquire_fail(lock, answer->err, answer->detail);
+    } else if (have < lock->wait_replicas) {
+        (void)snprintf(detail, sizeof detail, "%lld of %u replicas have it",
+                       (long long)have, lock->wait_replicas);
+        hf_acquire_fail(lock, HF_MISCONF, detail);
+    } else {
+        hold(lock);
+    }
+    hf_locks_settle(lock->locks);
+}
+
+static void on_kept(const hf_answer *answer, void *arg)
+{
+    hf_lock *lock = arg;
+    (void)answer; /* the watchdog's renewals say what became of it */
+    lock->in_flight--;
+    if (lock->over)
+        hf_locks_over(lock);
+}
+
+/* WAIT counts what its own connection has written: so the entry is renewed there first.
+ */
+static hf_err ask_replicas(hf_lock *lock)
+{
+    hf_locks *locks = lock->locks;
+    hf_args a;
+    const hf_lock_renewal item = {.prefix = {lock->prefix, lock->prefix_len},
+                                  .owner = lock->owner,
+                                  .name = lock->names[0],
+                                  .lease_ms = atomic_load(&lock->lease_ms),
+                                  .cell = lock->cell};
+    hf_err err = hf_op_lock_renew(locks->client, &item, 1, hf_locks_not_after(locks), 0,
+                                  on_kept, lock);
+    if (err != HF_OK)
+        return err;
+    lock->in_flight++;
+    if (!hf_args_init(&a, 3, 2))
+        return HF_NOMEM;
+    hf_args_text(&a, "WAIT");
+    hf_args_int(&a, lock->wait_replicas);
+    hf_args_int(&a, locks->request_timeout_ms);
+    err =
+        hf_command_send(locks->client, &a, locks->request_timeout_ms + CONFIRM_MARGIN_MS,
+                        on_confirmed, lock);
+    if (err == HF_OK)
+        lock->in_flight++;
+    return err;
+}
+
+static void become_held(hf_lock *lock, uint64_t fence)
+{
+    atomic_store(&lock->fence, fence);
+    if (lock->wait_replicas == 0) {
+        hold(lock);
+        return;
+    }
+    lock->step = STEP_CONFIRM;
+    hf_err err = ask_replicas(lock);
+    if (err != HF_OK)
+        hf_acquire_fail(lock, err, hf_client_detail(lock->locks->client));
+}
+
+/* False: it could not be looked after, and has ended. */
+static bool look_after(hf_lock *lock)
+{
+    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, 0, lock->enter.lease_ms,
+                                      lock->sent_ns, false, lock);
+    atomic_store(&lock->lease, lease);
+    if (lease == NULL)
+        hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
+    return lease != NULL;
+}
+
+void hf_acquire_granted(hf_lock *lock, uint64_t fence)
+{
+    if (lock->step == STEP_WAIT)
+        become_held(lock, fence);
+}
+
+void hf_acquire_lost(hf_lock *lock)
+{
+    hf_held_drop(lock);
+    atomic_store(&lock->waits, false);
+    atomic_store(&lock->lost, false);
+    atomic_store(&lock->granted, false);
+    if (hf_boot_ns() >= limit_ns(lock)) {
+        hf_acquire_fail(lock, HF_TAKEN, "its place in the line was lost");
+        return;
+    }
+    lock->tries = 0;
+    lock->reached_ns = lock->until_ns;
+    atomic_store(&lock->state, HF_LOCK_ENTERING);
+    hf_acquire_send(lock);
+}
+
+/* ---- the request ---- */
+
+static void stand_in_line(hf_lock *lock, int64_t watch_ms)
+{
+    hf_locks *locks = lock->locks;
+    lock->step = STEP_WAIT;
+    lock->tries = 0;
+    lock->reached_ns = lock->until_ns;
+    atomic_store(&lock->waits, true);
+    atomic_store(&lock->state, HF_LOCK_WAITING);
+    if (!look_after(lock))
+        return;
+    if (watch_ms > 0)
+        hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
+                          hf_locks_boot_ns(locks, watch_ms));
+    hf_grants_listen(locks);
+}
+
+static void on_entered(const hf_answer *answer, void *arg)
+{
+    hf_lock *lock = arg;
+    hf_locks *locks = lock->locks;
+    hf_entered e;
+    hf_err err = hf_entered_read(answer, &e);
+    lock->in_flight--;
+    if (e.now_ms > 0)
+        hf_locks_clock(locks, e.now_ms);
+    if (lock->step != STEP_ENTER) { /* it was given up meanwhile */
+        if (lock->over)
+            hf_locks_over(lock);
+        hf_locks_settle(locks);
+        return;
+    }
+    if (err != HF_OK && err != HF_IN_LINE && err != HF_UNSURE && lock->tries == 0 &&
+        lock->last_err != HF_UNSURE)
+        lock->may_be_there = false;
+    if (err == HF_OK) {
+        if (look_after(lock))
+            become_held(lock, e.fence);
+    } else if (err == HF_IN_LINE) {
+        stand_in_line(lock, e.watch_ms);
+    } else if (err == HF_TAKEN && lock->cell) {
+        spin(lock);
+    } else if (err == HF_TAKEN || err == HF_DEADLOCK) {
+        hf_acquire_fail(lock, err, "");
+    } else if (err == HF_LIMIT) {
+        char detail[HF_DETAIL_SIZE];
+        (void)snprintf(detail, sizeof detail, "the limit is %u", e.limit);
+        hf_acquire_fail(lock, err, detail);
+    } else {
+        again(lock, err, answer->detail);
+    }
+    hf_locks_settle(locks);
+}
+
+void hf_acquire_send(hf_lock *lock)
+{
+    hf_locks *locks = lock->locks;
+    lock->step = STEP_ENTER;
+    if (lock->in_flight > 0 || !hf_locks_ready(locks))
+        return;
+    const hf_lock_of of = hf_lock_of_lock(lock);
+    lock->enter.not_after = hf_locks_not_after(locks);
+    uint64_t sent_ns = hf_boot_ns();
+    hf_err err = hf_op_enter(locks->client, &of, &lock->enter, 0, on_entered, lock);
+    if (err == HF_OK) {
+        lock->in_flight++;
+        lock->sent_ns = sent_ns;
+        lock->may_be_there = true;
+    } else if (err != HF_CONN) {
+        hf_acquire_fail(lock, err, hf_err_text(err));
+    }
+}
+
+/* ---- time ---- */
+
+uint64_t hf_acquire_due_ns(const hf_lock *lock)
+{
+    if (lock->step == STEP_PAUSE)
+        return lock->due_ns;
+    if (lock->step == STEP_WAIT)
+        return lock->until_ns;
+    return lock->step == STEP_ENTER && lock->in_flight == 0 ? limit_ns(lock) : UINT64_MAX;
+}
+
+static void not_reached(hf_lock *lock)
+{
+    const hf_client *client = lock->locks->client;
+    hf_err err = hf_client_status(client);
+    if (lock->last_err != HF_OK && err == HF_OK)
+        hf_acquire_fail(lock, lock->last_err, lock->detail);
+    else
+        hf_acquire_fail(lock, err == HF_OK ? HF_CONN : err, hf_client_detail(client));
+}
+
+void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
+{
+    if (now_ns < hf_acquire_due_ns(lock))
+        return;
+    if (lock->step == STEP_WAIT)
+        hf_acquire_fail(lock, HF_TAKEN, "");
+    else if (lock->step == STEP_ENTER)
+        not_reached(lock);
+    else if (lock->cell && now_ns >= lock->until_ns && lock->last_err == HF_OK)
+        hf_acquire_fail(lock, HF_TAKEN, "");
+    else
+        hf_acquire_send(lock);
+}

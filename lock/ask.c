@@ -1,0 +1,150 @@
+/* ask.c - one request whose caller waits for its answer. What certainly did nothing is
+ * asked again until the end of the call. */
+#include "lock/locks.h"
+
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+
+enum { RETRY_MS = 100 };
+
+static void unlink_ask(hf_lock_ask *ask)
+{
+    hf_lock_ask **at = &ask->locks->asks;
+    while (*at != ask)
+        at = &(*at)->next;
+    *at = ask->next;
+}
+
+static void end(hf_lock_ask *ask, hf_err err, const char *detail)
+{
+    ask->err = err;
+    (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
+    unlink_ask(ask);
+    hf_driver *driver = &ask->locks->driver;
+    if (ask->waiter != NULL) {
+        hf_driver_done(driver, ask->waiter);
+        return;
+    }
+    ask->on_end(ask);
+    hf_driver_background(driver, -1);
+}
+
+static bool did_nothing(hf_err err)
+{
+    return err == HF_CONN || err == HF_NOSCRIPT || err == HF_LOADING || err == HF_SLOW ||
+           err == HF_LATE;
+}
+
+static void on_answer(const hf_answer *answer, void *arg)
+{
+    hf_lock_ask *ask = arg;
+    hf_locks *locks = ask->locks;
+    ask->in_flight = false;
+    hf_err err = ask->read(ask, answer);
+    uint64_t now_ns = hf_boot_ns();
+    if (did_nothing(err) && now_ns < ask->until_ns && !locks->closing)
+        ask->due_ns = err == HF_NOSCRIPT ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
+    else
+        end(ask, err, answer->detail);
+    hf_locks_settle(locks);
+}
+
+static void send_ask(hf_lock_ask *ask)
+{
+    hf_locks *locks = ask->locks;
+    ask->sent_ns = hf_boot_ns();
+    hf_err err = ask->send(ask, locks->client, on_answer, ask);
+    if (err == HF_OK)
+        ask->in_flight = true;
+    else if (err != HF_CONN)
+        end(ask, err, hf_err_text(err));
+}
+
+void hf_ask_pump(hf_locks *locks, uint64_t now_ns)
+{
+    for (hf_lock_ask *ask = locks->asks, *next; ask != NULL; ask = next) {
+        next = ask->next;
+        if (ask->in_flight)
+            continue;
+        if (now_ns >= ask->until_ns) {
+            hf_err err = hf_client_status(locks->client);
+            end(ask, err == HF_OK ? HF_TIMEOUT : err, hf_client_detail(locks->client));
+        } else if (now_ns >= ask->due_ns && hf_locks_ready(locks)) {
+            send_ask(ask);
+        }
+    }
+}
+
+uint64_t hf_ask_due_ns(const hf_locks *locks)
+{
+    uint64_t due_ns = UINT64_MAX;
+    for (const hf_lock_ask *ask = locks->asks; ask != NULL; ask = ask->next) {
+        uint64_t at_ns =
+            ask->due_ns != 0 && ask->due_ns < ask->until_ns ? ask->due_ns : ask->until_ns;
+        if (!ask->in_flight && at_ns < due_ns)
+            due_ns = at_ns;
+    }
+    return due_ns;
+}
+
+void hf_ask_end_all(hf_locks *locks, hf_err err)
+{
+    for (hf_lock_ask *ask = locks->asks, *next; ask != NULL; ask = next) {
+        next = ask->next;
+        if (!ask->in_flight)
+            end(ask, err, hf_err_text(err));
+    }
+}
+
+static void run_ask(hf_order *order)
+{
+    hf_lock_ask *ask = HF_CONTAINER(order, hf_lock_ask, order);
+    hf_locks *locks = ask->locks;
+    ask->next = locks->asks;
+    locks->asks = ask;
+    if (locks->closing)
+        hf_ask_end_all(locks, HF_CLOSED);
+    else
+        hf_ask_pump(locks, hf_boot_ns());
+    hf_locks_settle(locks);
+}
+
+hf_err hf_ask_begin(hf_lock_ask *ask, hf_locks *locks)
+{
+    uint32_t ms = locks->connect_timeout_ms + locks->request_timeout_ms;
+    ask->locks = locks;
+    ask->order.run = run_ask;
+    ask->until_ns = hf_boot_ns() + ms * HF_MS_NS;
+    if (hf_locks_forked(locks))
+        return HF_FORKED;
+    if (ask->waiter == NULL)
+        hf_driver_background(&locks->driver, 1);
+    hf_err err = hf_locks_hand_in(locks, &ask->order);
+    if (err != HF_OK && ask->waiter == NULL)
+        hf_driver_background(&locks->driver, -1);
+    return err;
+}
+
+hf_err hf_ask_wait(hf_lock_ask *ask, hf_locks *locks, char detail[HF_DETAIL_SIZE])
+{
+    hf_driver_waiter waiter;
+    if (!locks->driver.threaded)
+        return hf_lock_say(detail, HF_INVALID,
+                           "this call waits: it needs a client with a thread of its own");
+    hf_err err = hf_driver_waiter_init(&waiter);
+    if (err != HF_OK)
+        return hf_lock_say(detail, err, "%s", hf_err_text(err));
+    ask->waiter = &waiter;
+    err = hf_ask_begin(ask, locks);
+    if (err == HF_OK) {
+        hf_driver_await(&locks->driver, &waiter);
+        err = ask->err;
+    }
+    hf_driver_waiter_done(&waiter);
+    if (err != HF_OK)
+        (void)hf_lock_say(detail, err, "%s",
+                          ask->detail[0] != '\0' ? ask->detail : hf_err_text(err));
+    return err;
+}

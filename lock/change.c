@@ -1,0 +1,137 @@
+/* change.c - downgrade and extend. Both leave the lock held, whatever becomes of them. */
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "lock/locks.h"
+
+/* ---- downgrade ---- */
+
+typedef struct downgrade {
+    hf_lock_ask ask;
+    hf_lock *lock;
+    void (*cb)(hf_lock *lock, hf_err err, void *arg);
+    void *arg;
+} downgrade;
+
+static hf_err send_downgrade(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb,
+                             void *arg)
+{
+    const hf_lock_of of = hf_lock_of_lock(ask->arg);
+    return hf_op_leave(client, &of, true, hf_locks_not_after(ask->locks), 0, cb, arg);
+}
+
+static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
+{
+    hf_left left;
+    hf_err err = hf_left_read(answer, &left);
+    (void)ask;
+    if (err != HF_OK)
+        return err;
+    return left.result == HF_STILL_HELD ? HF_OK : HF_LOST;
+}
+
+static bool may_downgrade(const hf_lock *lock)
+{
+    return !lock->cell && lock->enter.mode == 'x';
+}
+
+static hf_err conclude(hf_lock *lock, hf_err err)
+{
+    if (err == HF_OK)
+        lock->enter.mode = 's';
+    return err;
+}
+
+hf_err hf_lock_downgrade_wait(hf_lock *lock)
+{
+    hf_lock_ask ask = {.send = send_downgrade, .read = read_downgrade, .arg = lock};
+    if (!may_downgrade(lock))
+        return HF_INVALID;
+    if (!hf_lock_held(lock))
+        return HF_LOST;
+    return conclude(lock, hf_ask_wait(&ask, lock->locks, NULL));
+}
+
+static void on_downgraded(hf_lock_ask *ask)
+{
+    downgrade *d = HF_CONTAINER(ask, downgrade, ask);
+    d->cb(d->lock, conclude(d->lock, ask->err), d->arg);
+    free(d);
+}
+
+hf_err hf_lock_downgrade(hf_lock *lock, void (*cb)(hf_lock *lock, hf_err err, void *arg),
+                         void *arg)
+{
+    if (!may_downgrade(lock))
+        return HF_INVALID;
+    if (!hf_lock_held(lock))
+        return HF_LOST;
+    downgrade *d = calloc(1, sizeof *d);
+    if (d == NULL)
+        return HF_NOMEM;
+    *d = (downgrade){.lock = lock, .cb = cb, .arg = arg};
+    d->ask = (hf_lock_ask){.send = send_downgrade,
+                           .read = read_downgrade,
+                           .on_end = on_downgraded,
+                           .arg = lock};
+    hf_err err = hf_ask_begin(&d->ask, lock->locks);
+    if (err != HF_OK)
+        free(d);
+    return err;
+}
+
+/* ---- extend ---- */
+
+typedef struct extension {
+    hf_lock *lock;
+    uint32_t lease_ms;
+} extension;
+
+static hf_err send_extension(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb,
+                             void *arg)
+{
+    const extension *e = ask->arg;
+    const hf_lock *lock = e->lock;
+    hf_lock_renewal items[HF_LOCK_NAMES_MAX];
+    for (size_t i = 0; i < lock->n_names; i++)
+        items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
+                                     .owner = lock->owner,
+                                     .name = lock->names[i],
+                                     .lease_ms = e->lease_ms,
+                                     .cell = lock->cell};
+    return hf_op_lock_renew(client, items, lock->n_names, hf_locks_not_after(ask->locks),
+                            0, cb, arg);
+}
+
+static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
+{
+    const extension *e = ask->arg;
+    hf_lock *lock = e->lock;
+    hf_lock_renewed renewed;
+    hf_err err = hf_lock_renewed_read(answer, &renewed);
+    if (err != HF_OK)
+        return err;
+    for (size_t i = 0; i < lock->n_names; i++) {
+        uint64_t what;
+        hf_err one = hf_lock_renewed_at(&renewed, i, &what);
+        if (one != HF_OK && one != HF_CANCEL)
+            return HF_LOST;
+    }
+    hf_lease *lease = atomic_load(&lock->lease);
+    if (lease == NULL ||
+        !hf_watchdog_extend(ask->locks->watchdog, lease, e->lease_ms, answer->sent_ns))
+        return HF_LOST;
+    atomic_store(&lock->lease_ms, e->lease_ms);
+    return HF_OK;
+}
+
+hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms)
+{
+    extension e = {.lock = lock, .lease_ms = lease_ms};
+    hf_lock_ask ask = {.send = send_extension, .read = read_extension, .arg = &e};
+    if (lease_ms < HF_LOCK_LEASE_MIN_MS || lease_ms > HF_LOCK_LEASE_MAX_MS)
+        return HF_INVALID;
+    if (!hf_lock_held(lock))
+        return HF_LOST;
+    return hf_ask_wait(&ask, lock->locks, NULL);
+}

@@ -1,0 +1,228 @@
+/* held.c - what the watchdog does with the leases of locks, and what it tells of them.
+ *
+ * Both run on the watchdog's thread, so that a loop that is busy, or that nobody runs,
+ * delays neither a renewal nor the news of a loss. */
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/locks.h"
+
+enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX };
+
+/* ---- renewing ---- */
+
+typedef struct renewal {
+    hf_locks *locks;
+    hf_batch *batch;
+    uint16_t entries[BATCH_LEASES]; /* how many each lease has; 0: it is not renewed */
+} renewal;
+
+/* What the entries of one lease say together. */
+static hf_err sum_up(const hf_lock_renewed *renewed, size_t first, size_t n,
+                     uint64_t *note)
+{
+    hf_err code = HF_OK;
+    *note = 0;
+    for (size_t i = first; i < first + n; i++) {
+        uint64_t what;
+        hf_err one = hf_lock_renewed_at(renewed, i, &what);
+        if (one == HF_LOST) {
+            *note = what;
+            return HF_LOST;
+        }
+        if (one == HF_IN_LINE && code != HF_IN_LINE) {
+            code = HF_IN_LINE;
+            *note = 0;
+        }
+        if (one == HF_CANCEL && code == HF_OK)
+            code = HF_CANCEL;
+        if (one == code || (one == HF_OK && code == HF_CANCEL))
+            *note = what > *note ? what : *note;
+    }
+    return code;
+}
+
+static void on_renewed(const hf_answer *answer, void *arg)
+{
+    renewal *r = arg;
+    hf_batch *batch = r->batch;
+    hf_err codes[BATCH_LEASES];
+    uint64_t notes[BATCH_LEASES] = {0};
+    hf_lock_renewed renewed;
+    hf_err err = hf_lock_renewed_read(answer, &renewed);
+    size_t at = 0;
+    for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
+        codes[i] =
+            r->entries[i] == 0 ? HF_LOST : sum_up(&renewed, at, r->entries[i], &notes[i]);
+        at += r->entries[i];
+    }
+    if (err == HF_OK && renewed.n != at)
+        err = HF_PROTO;
+    free(r);
+    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, notes);
+}
+
+/* Gives how many entries it has. */
+static size_t put_items(const hf_lock *lock, hf_lock_renewal *items)
+{
+    for (size_t i = 0; i < lock->n_names; i++)
+        items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
+                                     .owner = lock->owner,
+                                     .name = lock->names[i],
+                                     .lease_ms = atomic_load(&lock->lease_ms),
+                                     .cell = lock->cell};
+    return lock->n_names;
+}
+
+/* Was it held for as long as it may be? It is not renewed any more, and is lost. */
+static bool is_held_too_long(const hf_lock *lock)
+{
+    uint64_t max_ns = atomic_load(&lock->max_ns);
+    return max_ns != 0 && hf_boot_ns() >= max_ns;
+}
+
+static void renew(hf_client *client, hf_batch *batch, void *arg)
+{
+    hf_locks *locks = arg;
+    hf_lock_renewal items[HF_LOCK_ENTRIES_MAX];
+    size_t n = 0;
+    hf_err err = HF_NOMEM;
+    hf_err lost[BATCH_LEASES];
+    renewal *r = malloc(sizeof *r);
+    if (r != NULL) {
+        r->locks = locks;
+        r->batch = batch;
+        for (size_t i = 0; i < batch->n; i++) {
+            const hf_lock *lock = hf_lease_user(batch->leases[i]);
+            size_t had = n;
+            if (!is_held_too_long(lock))
+                n += put_items(lock, items + n);
+            r->entries[i] = (uint16_t)(n - had);
+            lost[i] = HF_LOST;
+        }
+        if (n == 0) {
+            free(r);
+            hf_batch_answer(batch, HF_OK, hf_boot_ns(), lost, NULL);
+            return;
+        }
+        err = hf_op_lock_renew(client, items, n, hf_locks_not_after(locks),
+                               batch->timeout_ms, on_renewed, r);
+    }
+    if (err != HF_OK) {
+        free(r);
+        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
+    }
+}
+
+/* ---- telling ---- */
+
+static void tell_user(hf_lock *lock, hf_lock_event event)
+{
+    if (lock->on_event != NULL)
+        lock->on_event(lock, event, lock->event_arg);
+}
+
+void hf_held_signal(hf_lock *lock)
+{
+    int fd = atomic_load(&lock->fd);
+    uint64_t one = 1;
+    if (fd >= 0) {
+        ssize_t n = write(fd, &one, sizeof one);
+        (void)n; /* it is readable already */
+    }
+}
+
+static hf_lock_reason reason_of(const hf_lock *lock, const hf_lease *lease)
+{
+    uint64_t note;
+    hf_err code = hf_lease_answer(lease, &note);
+    if (is_held_too_long(lock))
+        return HF_LOCK_MAX_HOLD;
+    if (code != HF_LOST)
+        return HF_LOCK_DEADLINE;
+    return note != 0 ? HF_LOCK_FORCED : HF_LOCK_REFUSED;
+}
+
+static void on_lost(hf_lock *lock, const hf_lease *lease)
+{
+    if (atomic_load(&lock->waits)) {
+        atomic_store(&lock->lost, true);
+        hf_driver_kick(&lock->locks->driver);
+        return;
+    }
+    atomic_store(&lock->reason, reason_of(lock, lease));
+    atomic_store(&lock->state, HF_LOCK_GONE);
+    hf_held_signal(lock);
+    tell_user(lock, HF_LOCK_EVENT_LOST);
+}
+
+/* In line: was it granted meanwhile, or when shall it ask again? */
+static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, uint64_t note)
+{
+    hf_locks *locks = lock->locks;
+    if (code == HF_IN_LINE) {
+        if (note > 0)
+            hf_watchdog_hurry(locks->watchdog, lease,
+                              hf_locks_boot_ns(locks, (int64_t)note));
+        return;
+    }
+    atomic_store(&lock->fence, note);
+    atomic_store(&lock->granted, true);
+    hf_driver_kick(&locks->driver);
+}
+
+static void on_renewal(hf_lock *lock, hf_lease *lease)
+{
+    uint64_t note, max_ns = atomic_load(&lock->max_ns);
+    hf_err code = hf_lease_answer(lease, &note);
+    int suspect = HF_LOCK_SUSPECT;
+    if (atomic_load(&lock->waits)) {
+        on_waiting(lock, lease, code, note);
+        return;
+    }
+    if (max_ns != 0)
+        hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
+    if (atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD))
+        tell_user(lock, HF_LOCK_EVENT_HELD);
+}
+
+static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
+{
+    hf_lock *lock = user;
+    int held = HF_LOCK_HELD;
+    (void)arg;
+    if (event == HF_LEASE_RENEWED) {
+        on_renewal(lock, lease);
+    } else if (event == HF_LEASE_LOST) {
+        on_lost(lock, lease);
+    } else if (event == HF_LEASE_CANCELLED) {
+        tell_user(lock, HF_LOCK_EVENT_REVOKED);
+    } else if (atomic_compare_exchange_strong(&lock->state, &held, HF_LOCK_SUSPECT)) {
+        tell_user(lock, HF_LOCK_EVENT_SUSPECT);
+    }
+}
+
+/* ---- life ---- */
+
+hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
+                     char detail[HF_DETAIL_SIZE])
+{
+    return hf_watchdog_start(&locks->watchdog,
+                             &(hf_watchdog_opts){.client = *client,
+                                                 .batch_max = BATCH_LEASES,
+                                                 .suspects = true,
+                                                 .renew = renew,
+                                                 .on_event = on_event,
+                                                 .arg = locks},
+                             detail);
+}
+
+void hf_held_drop(hf_lock *lock)
+{
+    hf_lease *lease = atomic_exchange(&lock->lease, NULL);
+    if (lease != NULL)
+        hf_watchdog_drop(lock->locks->watchdog, lease);
+}

@@ -1,0 +1,318 @@
+/* lock_admin.c - what operators ask: who holds a lock, which locks there are, take one
+ * away; and fence_check, for whoever guards a resource. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/id.h"
+#include "lock/locks.h"
+#include "redis/send.h"
+
+enum { LOOK_MAX = 1000, SCAN_COUNT = 1000 };
+
+static hf_err check_name(const char *name, char *detail)
+{
+    if (hf_lock_name_check(name) == HF_OK)
+        return HF_OK;
+    return hf_lock_say(detail, HF_INVALID, "expected the name of a lock, found \"%.60s\"",
+                       name == NULL ? "" : name);
+}
+
+typedef struct place {
+    char prefix[HF_TAG_PREFIX_SIZE];
+    hf_bytes bytes;
+} place;
+
+static void find(place *p, const hf_locks *locks, const char *name)
+{
+    p->bytes = (hf_bytes){p->prefix, hf_lock_prefix(p->prefix, locks->ns, name)};
+}
+
+/* ---- looking ---- */
+
+typedef struct looking {
+    const place *at;
+    const char *name;
+    size_t limit;
+    hf_lock_look *out;
+} looking;
+
+static hf_err send_look(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
+{
+    const looking *l = ask->arg;
+    return hf_op_lock_look(client, l->at->bytes, l->name, l->limit, cb, arg);
+}
+
+static hf_lock_mode mode_of(char letter)
+{
+    return letter == 's'   ? HF_LOCK_SHARED
+           : letter == 'p' ? HF_LOCK_PERMITS
+                           : HF_LOCK_EXCLUSIVE;
+}
+
+static size_t count_holds(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++)
+        n += *text == '=';
+    return n;
+}
+
+/* "mode granted permits fence client revoked names holds" */
+static bool read_entry(hf_lock_entry *e, const hf_reply *list, size_t i)
+{
+    char mode, names[8], holds[8192] = "";
+    int granted, revoked;
+    unsigned permits;
+    unsigned long long fence;
+    (void)names;
+    (void)snprintf(e->owner, sizeof e->owner, "%s", hf_reply_text(hf_reply_at(list, i)));
+    e->ends_ms = hf_reply_int(hf_reply_at(list, i + 1));
+    if (sscanf(hf_reply_text(hf_reply_at(list, i + 2)),
+               "%c %d %u %llu %95s %d %*s %8191s", &mode, &granted, &permits, &fence,
+               e->client, &revoked, holds) != 7)
+        return false;
+    e->mode = mode_of(mode);
+    e->granted = granted != 0;
+    e->revoked = revoked != 0;
+    e->permits = permits;
+    e->fence = fence;
+    e->holds = count_holds(holds);
+    return true;
+}
+
+/* A plain string, of ours (`owner:fence`) or of somebody else's. */
+static void read_cell(hf_lock_entry *e, const char *value, int64_t ends_ms)
+{
+    const char *colon = strrchr(value, ':');
+    size_t len = colon == NULL ? strlen(value) : (size_t)(colon - value);
+    *e = (hf_lock_entry){.granted = true, .permits = 1, .holds = 1, .ends_ms = ends_ms};
+    (void)snprintf(e->owner, sizeof e->owner, "%.*s", (int)len, value);
+    e->fence = colon == NULL ? 0 : strtoull(colon + 1, NULL, 10);
+}
+
+static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
+{
+    const looking *l = ask->arg;
+    hf_lock_look *out = l->out;
+    hf_err err = hf_script_status(answer, 6, &out->now_ms);
+    if (err != HF_OK)
+        return err;
+    const char *cell = hf_reply_text(hf_reply_at(answer->reply, 2));
+    const hf_reply *list = hf_reply_at(answer->reply, 5);
+    size_t n = hf_reply_len(list) / 3, has_cell = cell[0] != '\0';
+    out->all = (size_t)hf_reply_int(hf_reply_at(answer->reply, 4)) + has_cell;
+    out->entries = calloc(n + has_cell + 1, sizeof *out->entries);
+    if (out->entries == NULL)
+        return HF_NOMEM;
+    if (has_cell)
+        read_cell(&out->entries[out->n++], cell,
+                  hf_reply_int(hf_reply_at(answer->reply, 3)));
+    for (size_t i = 0; i < n; i++)
+        if (read_entry(&out->entries[out->n], list, 3 * i))
+            out->n++;
+    return HF_OK;
+}
+
+hf_err hf_lock_look_at(hf_locks *locks, const char *name, size_t limit, hf_lock_look *out,
+                       char detail[HF_DETAIL_SIZE])
+{
+    place at;
+    *out = (hf_lock_look){.n = 0};
+    looking l = {.at = &at,
+                 .name = name,
+                 .limit = limit < 1          ? 1
+                          : limit > LOOK_MAX ? LOOK_MAX
+                                             : limit,
+                 .out = out};
+    hf_lock_ask ask = {.send = send_look, .read = read_look, .arg = &l};
+    hf_err err = check_name(name, detail);
+    if (err != HF_OK)
+        return err;
+    find(&at, locks, name);
+    return hf_ask_wait(&ask, locks, detail);
+}
+
+void hf_lock_look_done(hf_lock_look *look)
+{
+    free(look->entries);
+    *look = (hf_lock_look){.n = 0};
+}
+
+/* ---- listing ---- */
+
+typedef struct listing {
+    const char *pattern;
+    size_t skip; /* bytes of a key before the tag */
+    char cursor[24];
+    bool (*each)(const char *name, void *arg);
+    void *arg;
+    bool stopped;
+} listing;
+
+static hf_err send_scan(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
+{
+    const listing *l = ask->arg;
+    hf_args a;
+    if (!hf_args_init(&a, 6, 1))
+        return HF_NOMEM;
+    hf_args_text(&a, "SCAN");
+    hf_args_text(&a, l->cursor);
+    hf_args_text(&a, "MATCH");
+    hf_args_text(&a, l->pattern);
+    hf_args_text(&a, "COUNT");
+    hf_args_int(&a, SCAN_COUNT);
+    return hf_command_send(client, &a, 0, cb, arg);
+}
+
+/* "...{tag}:e:NAME" and "...{tag}:cell:NAME" are locks; each line has one `e`. */
+static const char *name_in(const char *key)
+{
+    const char *at = strstr(key, "}:");
+    if (at == NULL)
+        return NULL;
+    if (strncmp(at, "}:e:", 4) == 0)
+        return at + 4;
+    return strncmp(at, "}:cell:", 7) == 0 ? at + 7 : NULL;
+}
+
+static hf_err read_scan(hf_lock_ask *ask, const hf_answer *answer)
+{
+    listing *l = ask->arg;
+    if (answer->err != HF_OK)
+        return answer->err;
+    if (hf_reply_len(answer->reply) != 2)
+        return HF_PROTO;
+    const hf_reply *keys = hf_reply_at(answer->reply, 1);
+    (void)snprintf(l->cursor, sizeof l->cursor, "%s",
+                   hf_reply_text(hf_reply_at(answer->reply, 0)));
+    for (size_t i = 0; i < hf_reply_len(keys) && !l->stopped; i++) {
+        const char *name = name_in(hf_reply_text(hf_reply_at(keys, i)) + l->skip);
+        if (name != NULL && hf_lock_name_check(name) == HF_OK)
+            l->stopped = !l->each(name, l->arg);
+    }
+    return HF_OK;
+}
+
+hf_err hf_lock_list(hf_locks *locks, bool (*each)(const char *name, void *arg), void *arg,
+                    char detail[HF_DETAIL_SIZE])
+{
+    char pattern[HF_TAG_PREFIX_SIZE];
+    listing l = {.pattern = pattern, .cursor = "0", .each = each, .arg = arg};
+    int len = snprintf(pattern, sizeof pattern, "%s:lock:{*}:*", locks->ns);
+    l.skip = (size_t)len - strlen("{*}:*");
+    hf_err err;
+    do {
+        hf_lock_ask ask = {.send = send_scan, .read = read_scan, .arg = &l};
+        err = hf_ask_wait(&ask, locks, detail);
+    } while (err == HF_OK && !l.stopped && strcmp(l.cursor, "0") != 0);
+    return err;
+}
+
+/* ---- taking away, asking back ---- */
+
+typedef struct forcing {
+    const place *at;
+    const char *name, *owner;
+    bool revoke;
+    size_t n;
+} forcing;
+
+static hf_err send_force(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
+{
+    const forcing *f = ask->arg;
+    return hf_op_lock_force(client, f->at->bytes, f->name, f->owner, f->revoke,
+                            hf_locks_not_after(ask->locks), cb, arg);
+}
+
+static hf_err read_force(hf_lock_ask *ask, const hf_answer *answer)
+{
+    forcing *f = ask->arg;
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    if (err == HF_OK)
+        f->n = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
+    return err;
+}
+
+static hf_err force(hf_locks *locks, const char *name, const char *owner, bool revoke,
+                    size_t *n, char *detail)
+{
+    place at;
+    forcing f = {
+        .at = &at, .name = name, .owner = owner == NULL ? "" : owner, .revoke = revoke};
+    hf_lock_ask ask = {.send = send_force, .read = read_force, .arg = &f};
+    hf_err err = check_name(name, detail);
+    if (err != HF_OK)
+        return err;
+    find(&at, locks, name);
+    err = hf_ask_wait(&ask, locks, detail);
+    if (n != NULL)
+        *n = f.n;
+    return err;
+}
+
+hf_err hf_lock_force(hf_locks *locks, const char *name, const char *owner, size_t *n,
+                     char detail[HF_DETAIL_SIZE])
+{
+    return force(locks, name, owner, false, n, detail);
+}
+
+hf_err hf_lock_revoke(hf_locks *locks, const char *name, const char *owner, size_t *n,
+                      char detail[HF_DETAIL_SIZE])
+{
+    return force(locks, name, owner, true, n, detail);
+}
+
+/* ---- fence_check ---- */
+
+typedef struct checking {
+    const place *at;
+    const char *resource, *owner;
+    uint64_t fence, highest;
+    int64_t remember_ms;
+} checking;
+
+static hf_err send_check(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
+{
+    const checking *c = ask->arg;
+    return hf_op_fence_check(client, c->at->bytes, c->resource, c->fence, c->owner,
+                             c->remember_ms, cb, arg);
+}
+
+static hf_err read_check(hf_lock_ask *ask, const hf_answer *answer)
+{
+    checking *c = ask->arg;
+    int64_t now_ms;
+    hf_err err = hf_script_status(answer, 3, &now_ms);
+    if (err == HF_OK || err == HF_LOST)
+        c->highest = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 2));
+    return err;
+}
+
+hf_err hf_fence_check(hf_locks *locks, const char *resource, uint64_t fence,
+                      const char *owner, int64_t remember_ms, uint64_t *highest,
+                      char detail[HF_DETAIL_SIZE])
+{
+    place at;
+    checking c = {.at = &at,
+                  .resource = resource,
+                  .owner = owner,
+                  .fence = fence,
+                  .remember_ms = remember_ms};
+    hf_lock_ask ask = {.send = send_check, .read = read_check, .arg = &c};
+    hf_err err = check_name(resource, detail);
+    if (err == HF_OK &&
+        (!hf_name_ok(owner) || fence == 0 || fence > INT64_MAX || remember_ms < 0))
+        err = hf_lock_say(detail, HF_INVALID,
+                          "expected an owner's name, a fence above 0 and a time of 0 or "
+                          "more");
+    if (err != HF_OK)
+        return err;
+    find(&at, locks, resource);
+    err = hf_ask_wait(&ask, locks, detail);
+    if (highest != NULL)
+        *highest = c.highest;
+    return err;
+}

@@ -1,0 +1,471 @@
+/* locks.c - the life of a client of locks; work that is handed in; its clock and its
+ * timer. */
+#include "lock/locks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "redis/url.h"
+
+enum { CONNECT_MS = 5000, REQUEST_MS = 1000, TIMEOUT_MAX_MS = 600000 };
+
+bool hf_locks_forked(const hf_locks *locks)
+{
+    return locks->pid != getpid();
+}
+
+/* ---- Redis's clock ---- */
+
+int64_t hf_locks_now(const hf_locks *locks)
+{
+    int64_t offset = atomic_load(&locks->redis_minus_boot_ms);
+    return offset == INT64_MIN ? 0 : (int64_t)(hf_boot_ns() / HF_MS_NS) + offset;
+}
+
+int64_t hf_locks_not_after(const hf_locks *locks)
+{
+    int64_t now = hf_locks_now(locks);
+    return now == 0 ? 0 : now + locks->request_timeout_ms;
+}
+
+uint64_t hf_locks_boot_ns(const hf_locks *locks, int64_t redis_ms)
+{
+    int64_t now = hf_locks_now(locks);
+    return hf_boot_ns() + (redis_ms > now ? (uint64_t)(redis_ms - now) * HF_MS_NS : 0);
+}
+
+void hf_locks_clock(hf_locks *locks, int64_t now_ms)
+{
+    atomic_store(&locks->redis_minus_boot_ms,
+                 now_ms - (int64_t)(hf_boot_ns() / HF_MS_NS));
+}
+
+bool hf_locks_ready(const hf_locks *locks)
+{
+    return hf_client_ready(locks->client) && hf_locks_now(locks) != 0;
+}
+
+/* ---- lists ---- */
+
+void hf_locks_move(hf_lock *lock, hf_lock **list)
+{
+    if (lock->list != NULL) {
+        if (lock->next != NULL)
+            lock->next->prev = lock->prev;
+        if (lock->prev != NULL)
+            lock->prev->next = lock->next;
+        else
+            *lock->list = lock->next;
+    }
+    lock->next = lock->prev = NULL;
+    lock->list = list;
+    if (list == NULL)
+        return;
+    lock->next = *list;
+    if (*list != NULL)
+        (*list)->prev = lock;
+    *list = lock;
+}
+
+void hf_locks_background(hf_lock *lock, bool on)
+{
+    if (lock->background != on)
+        hf_driver_background(&lock->locks->driver, on ? 1 : -1);
+    lock->background = on;
+}
+
+void hf_locks_over(hf_lock *lock)
+{
+    lock->over = true;
+    lock->step = STEP_LEAVE;
+    lock->due_ns = lock->leave_until_ns = lock->tell_until_ns = UINT64_MAX;
+    if (lock->in_flight > 0 || atomic_load(&lock->cancel_queued))
+        return;
+    hf_locks_background(lock, false);
+    hf_locks_move(lock, NULL);
+    hf_lock_free(lock);
+}
+
+/* ---- closing ---- */
+
+static void on_drained(hf_locks *locks);
+
+static void begin_closing(hf_locks *locks)
+{
+    locks->closing = true;
+    locks->close_until_ns = hf_boot_ns() + locks->request_timeout_ms * HF_MS_NS;
+    hf_ask_end_all(locks, HF_CLOSED);
+    while (locks->resting != NULL) {
+        hf_lock *lock = locks->resting;
+        hf_held_drop(lock);
+        atomic_store(&lock->reason, HF_LOCK_CLOSED);
+        atomic_store(&lock->state, HF_LOCK_GONE);
+        hf_held_signal(lock);
+        hf_release_begin(lock, locks->close_until_ns);
+    }
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->step != STEP_LEAVE)
+            hf_acquire_fail(lock, HF_CLOSED, "the client is being closed");
+    }
+}
+
+static void run_close(hf_order *order)
+{
+    hf_locks *locks = HF_CONTAINER(order, hf_locks, close_order);
+    begin_closing(locks);
+    hf_locks_settle(locks);
+}
+
+/* Leaves nothing that could still be answered: what is left is told by the clients' end.
+ */
+static bool is_drained(const hf_locks *locks, uint64_t now_ns)
+{
+    if (now_ns >= locks->close_until_ns)
+        return true;
+    return locks->active == NULL && locks->asks == NULL;
+}
+
+/* ---- the timer ---- */
+
+static void on_timer(uv_timer_t *timer)
+{
+    hf_locks *locks = timer->data;
+    uint64_t now_ns = hf_boot_ns();
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->step == STEP_LEAVE)
+            hf_release_time(lock, now_ns);
+        else
+            hf_acquire_time(lock, now_ns);
+    }
+    hf_ask_pump(locks, now_ns);
+    hf_locks_settle(locks);
+}
+
+static uint64_t first_due_ns(const hf_locks *locks)
+{
+    uint64_t first_ns = hf_ask_due_ns(locks);
+    if (locks->closing && locks->close_until_ns < first_ns)
+        first_ns = locks->close_until_ns;
+    for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
+        uint64_t due_ns =
+            lock->step == STEP_LEAVE ? hf_release_due_ns(lock) : hf_acquire_due_ns(lock);
+        if (due_ns < first_ns)
+            first_ns = due_ns;
+    }
+    return first_ns;
+}
+
+void hf_locks_settle(hf_locks *locks)
+{
+    uint64_t now_ns = hf_boot_ns();
+    if (locks->handles > 0)
+        return;
+    if (locks->closing && is_drained(locks, now_ns)) {
+        on_drained(locks);
+        return;
+    }
+    uint64_t due_ns = first_due_ns(locks);
+    if (due_ns == UINT64_MAX) {
+        (void)uv_timer_stop(&locks->timer);
+        return;
+    }
+    uv_update_time(locks->driver.loop);
+    uint64_t ms = due_ns <= now_ns ? 0 : (due_ns - now_ns + HF_MS_NS - 1) / HF_MS_NS;
+    (void)uv_timer_start(&locks->timer, on_timer, ms, 0);
+}
+
+/* ---- work ---- */
+
+hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order)
+{
+    uv_mutex_lock(&locks->driver.lock);
+    bool closed = locks->closed;
+    if (!closed) {
+        order->next = NULL;
+        if (locks->last_order != NULL)
+            locks->last_order->next = order;
+        else
+            locks->orders = order;
+        locks->last_order = order;
+    }
+    uv_mutex_unlock(&locks->driver.lock);
+    if (closed)
+        return HF_CLOSED;
+    hf_driver_kick(&locks->driver);
+    return HF_OK;
+}
+
+static void on_turn(void *arg)
+{
+    hf_locks *locks = arg;
+    uv_mutex_lock(&locks->driver.lock);
+    hf_order *order = locks->orders;
+    locks->orders = locks->last_order = NULL;
+    uv_mutex_unlock(&locks->driver.lock);
+    while (order != NULL) {
+        hf_order *next = order->next;
+        order->run(order);
+        order = next;
+    }
+    hf_grants_notes(locks);
+    hf_locks_settle(locks);
+}
+
+/* ---- the connection ---- */
+
+static void pump(hf_locks *locks)
+{
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->step == STEP_ENTER)
+            hf_acquire_send(lock);
+        else if (lock->step == STEP_LEAVE && !lock->over)
+            hf_release_send(lock);
+    }
+    hf_ask_pump(locks, hf_boot_ns());
+    hf_grants_listen(locks);
+}
+
+static void on_time(const hf_answer *answer, void *arg)
+{
+    hf_locks *locks = arg;
+    if (answer->err == HF_OK && hf_reply_len(answer->reply) == 2) {
+        int64_t seconds = hf_reply_int(hf_reply_at(answer->reply, 0));
+        hf_locks_clock(locks, seconds * 1000 +
+                                  hf_reply_int(hf_reply_at(answer->reply, 1)) / 1000);
+        pump(locks);
+    }
+    hf_locks_settle(locks);
+}
+
+/* The next connection may lead to another server: its time is asked for first. */
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_locks *locks = arg;
+    (void)detail;
+    atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
+    if (err == HF_OK && hf_op_lock_time(client, on_time, locks) != HF_OK)
+        hf_client_reset(client);
+    hf_locks_settle(locks);
+}
+
+/* ---- life ---- */
+
+static void free_locks(hf_locks *locks)
+{
+    free((void *)locks->client_opts.url);
+    free((void *)locks->client_opts.password_file);
+    free(locks);
+}
+
+static hf_err check_opts(const hf_locks_opts *o, char *detail)
+{
+    if (o->ns != NULL && !hf_name_ok(o->ns))
+        return hf_lock_say(detail, HF_INVALID,
+                           "namespace: expected 1 to 128 characters of A-Z a-z 0-9 . _ : "
+                           "-");
+    if (o->connect_timeout_ms > TIMEOUT_MAX_MS || o->request_timeout_ms > TIMEOUT_MAX_MS)
+        return hf_lock_say(detail, HF_INVALID, "expected time-outs of at most %d ms",
+                           TIMEOUT_MAX_MS);
+    return HF_OK;
+}
+
+/* host-pid-random, as workers are called. */
+static hf_err set_id(hf_locks *locks)
+{
+    char host[56] = "", random[HF_LOCK_OWNER_SIZE];
+    hf_err err = hf_lock_owner(random);
+    (void)gethostname(host, sizeof host - 1);
+    for (char *c = host; *c != '\0'; c++)
+        if (!hf_name_ok_n(c, 1))
+            *c = '-';
+    (void)snprintf(locks->id, sizeof locks->id, "%s-%ld-%.16s", host, (long)getpid(),
+                   random);
+    return err;
+}
+
+static hf_err fill(hf_locks *locks, const hf_locks_opts *o)
+{
+    locks->pid = getpid();
+    locks->connect_timeout_ms =
+        o->connect_timeout_ms == 0 ? CONNECT_MS : o->connect_timeout_ms;
+    locks->request_timeout_ms =
+        o->request_timeout_ms == 0 ? REQUEST_MS : o->request_timeout_ms;
+    locks->on_event = o->on_event;
+    locks->arg = o->arg;
+    atomic_init(&locks->redis_minus_boot_ms, INT64_MIN);
+    (void)snprintf(locks->ns, sizeof locks->ns, "%s", o->ns == NULL ? "hf" : o->ns);
+    hf_err err = hf_random_bytes(&locks->rng.state, sizeof locks->rng.state);
+    if (err == HF_OK)
+        err = set_id(locks);
+    locks->client_opts = (hf_client_opts){
+        .url = o->url == NULL ? NULL : strdup(o->url),
+        .password_file = o->password_file == NULL ? NULL : strdup(o->password_file),
+        .connect_timeout_ms = locks->connect_timeout_ms,
+        .request_timeout_ms = locks->request_timeout_ms,
+        .arg = locks};
+    if ((o->url != NULL && locks->client_opts.url == NULL) ||
+        (o->password_file != NULL && locks->client_opts.password_file == NULL))
+        return HF_NOMEM;
+    return err;
+}
+
+static void ignore(void *arg)
+{
+    (void)arg;
+}
+
+/* The driver is open: its end, when the rest could not be had. */
+static void undo(hf_locks *locks)
+{
+    hf_driver_stop(&locks->driver);
+    if (locks->client != NULL)
+        hf_client_close(locks->client, ignore, NULL);
+    uv_close((uv_handle_t *)&locks->timer, NULL);
+    hf_driver_close_wake(&locks->driver, NULL);
+    (void)uv_run(locks->driver.loop, UV_RUN_DEFAULT);
+    hf_driver_free(&locks->driver);
+}
+
+static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
+{
+    hf_err err = hf_driver_open(&locks->driver, loop, on_turn, locks);
+    if (err != HF_OK)
+        return err;
+    int made = uv_timer_init(locks->driver.loop, &locks->timer);
+    HF_ASSERT(made == 0);
+    locks->timer.data = locks;
+    locks->client_opts.loop = locks->driver.loop;
+    hf_client_opts opts = locks->client_opts;
+    opts.on_event = on_client;
+    err = hf_client_open(&locks->client, &opts, detail);
+    if (err == HF_OK)
+        err = hf_held_start(locks, &locks->client_opts, detail);
+    if (err != HF_OK)
+        undo(locks);
+    return err;
+}
+
+hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
+                     char detail[HF_DETAIL_SIZE])
+{
+    char why[HF_DETAIL_SIZE] = "";
+    hf_err err = check_opts(opts, detail);
+    if (err != HF_OK)
+        return err;
+    hf_locks *locks = calloc(1, sizeof *locks);
+    if (locks == NULL)
+        return hf_lock_say(detail, HF_NOMEM, "out of memory");
+    err = fill(locks, opts);
+    if (err == HF_OK)
+        err = start(locks, opts->loop, why);
+    if (err == HF_OK) {
+        *out = locks;
+        return HF_OK;
+    }
+    free_locks(locks);
+    return hf_lock_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
+}
+
+/* ---- the end ---- */
+
+static void finish(hf_locks *locks)
+{
+    void (*cb)(void *arg) = locks->on_closed;
+    void *arg = locks->closed_arg;
+    hf_watchdog_stop(locks->watchdog);
+    hf_driver_free(&locks->driver);
+    free_locks(locks);
+    if (cb != NULL)
+        cb(arg);
+}
+
+static void on_gone(hf_locks *locks)
+{
+    if (--locks->handles > 0)
+        return;
+    while (locks->active != NULL) { /* its last answer came with the client's end */
+        locks->active->in_flight = 0;
+        hf_locks_over(locks->active);
+    }
+    if (!locks->driver.threaded)
+        finish(locks);
+}
+
+static void on_client_closed(void *arg)
+{
+    on_gone(arg);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    on_gone(handle->data);
+}
+
+static void on_wake_closed(uv_handle_t *handle)
+{
+    on_gone(HF_CONTAINER(handle->data, hf_locks, driver));
+}
+
+static void close_handles(hf_locks *locks)
+{
+    locks->handles = locks->ear == NULL ? 3 : 4;
+    hf_client_close(locks->client, on_client_closed, locks);
+    if (locks->ear != NULL)
+        hf_client_close(locks->ear, on_client_closed, locks);
+    uv_close((uv_handle_t *)&locks->timer, on_timer_closed);
+    hf_driver_close_wake(&locks->driver, on_wake_closed);
+}
+
+static void on_drained(hf_locks *locks)
+{
+    hf_driver_waiter *closer = locks->closer;
+    locks->closer = NULL;
+    if (!locks->driver.threaded)
+        close_handles(locks);
+    else if (closer != NULL)
+        hf_driver_done(&locks->driver, closer);
+}
+
+static void close_threaded(hf_locks *locks, hf_driver_waiter *closer)
+{
+    hf_driver_await(&locks->driver, closer);
+    hf_driver_waiter_done(closer);
+    hf_driver_stop(&locks->driver);
+    close_handles(locks);
+    (void)uv_run(locks->driver.loop, UV_RUN_DEFAULT);
+    finish(locks);
+}
+
+void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
+{
+    hf_driver_waiter closer;
+    if (locks == NULL) {
+        if (cb != NULL)
+            cb(arg);
+        return;
+    }
+    if (hf_locks_forked(locks))
+        return;
+    locks->on_closed = cb;
+    locks->closed_arg = arg;
+    locks->close_order.run = run_close;
+    if (locks->driver.threaded) {
+        HF_ASSERT(hf_driver_waiter_init(&closer) == HF_OK);
+        locks->closer = &closer;
+    }
+    hf_err err = hf_locks_hand_in(locks, &locks->close_order);
+    HF_ASSERT(err == HF_OK);
+    uv_mutex_lock(&locks->driver.lock);
+    locks->closed = true;
+    uv_mutex_unlock(&locks->driver.lock);
+    if (locks->driver.threaded)
+        close_threaded(locks, &closer);
+}

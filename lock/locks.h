@@ -1,0 +1,218 @@
+/* locks.h - the inside of a client of locks, shared by the files that it is spread over:
+ *
+ *   locks.c      its life; work that is handed in; its clock and its one timer
+ *   acquire.c    from the request to HELD, or to its end
+ *   options.c    what an acquisition may ask for
+ *   grants.c     how a lock that waits hears that it was granted
+ *   held.c       what the watchdog does with its lease, and tells of it
+ *   release.c    giving it back, and leaving nothing behind
+ *   change.c     downgrade, extend
+ *   state.c      what a holder asks without a request
+ *   ask.c        one request whose caller waits; lock_admin.c what is asked that way
+ *
+ *   ENTER --OK------------> CONFIRM/HELD --(release, loss)--> LEAVE --> END
+ *     |'--WAITING--> WAIT --granted--'                          ^
+ *     '-- PAUSE       '-----(time over, cancelled, refused)-----'
+ *
+ * What has no remark belongs to the loop (driver.h). What was sent and not answered may
+ * have happened: enter is sent again with the same hold, which changes nothing if it was
+ * executed; and who gives up leaves, in the background, until Redis has answered that or
+ * the lease must be over. */
+#ifndef HF_LOCK_LOCKS_H
+#define HF_LOCK_LOCKS_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "base/random.h"
+#include "lock/driver.h"
+#include "lock/ops.h"
+#include "lock/watchdog.h"
+
+enum { HF_HEARD_MAX = 256 }; /* tags in one wait for messages */
+
+/* Work that is handed in from any thread, and run on the loop in its order. */
+typedef struct hf_order {
+    struct hf_order *next;
+    void (*run)(struct hf_order *order);
+} hf_order;
+
+typedef enum hf_lock_step {
+    STEP_ENTER,   /* to be sent, or sent */
+    STEP_PAUSE,   /* before it is sent again */
+    STEP_WAIT,    /* in line */
+    STEP_CONFIRM, /* granted; replicas are asked */
+    STEP_HELD,
+    STEP_LEAVE, /* to be sent, or sent */
+} hf_lock_step;
+
+struct hf_lock {
+    hf_locks *locks;
+    hf_lock *next, *prev; /* in locks->active, or locks->resting */
+    hf_lock **list;
+
+    /* not changed after it was handed in */
+    char prefix[HF_TAG_PREFIX_SIZE];
+    size_t prefix_len;
+    char owner[HF_LOCK_OWNER_SIZE], hold[HF_HOLD_SIZE];
+    char *names_text; /* owned */
+    const char *names[HF_LOCK_NAMES_MAX];
+    size_t n_names;
+    hf_enter_args enter;
+    bool cell, fixed;
+    uint32_t max_hold_ms, wait_replicas;
+    uint64_t until_ns;   /* the end of its wait; UINT64_MAX: none */
+    uint64_t reached_ns; /* Redis must have answered by then */
+    hf_lock_acquired_cb on_acquired;
+    hf_lock_event_cb on_event;
+    void *acquired_arg, *event_arg;
+
+    /* any thread */
+    _Atomic int state, reason;
+    _Atomic uint64_t fence;
+    _Atomic uint32_t lease_ms; /* as renewed; extend changes it */
+    _Atomic(hf_lease *) lease; /* from the first good answer to the release */
+    _Atomic uint64_t max_ns;   /* the end of max_hold; 0: none yet */
+    atomic_bool waits;         /* in line: the watchdog tells the loop what it hears */
+    atomic_bool granted, lost; /* that is it */
+    atomic_bool cancel_queued;
+    _Atomic int fd; /* -1: none yet */
+
+    hf_order order, cancel_order;
+    hf_lock_step step;
+    unsigned in_flight; /* requests of its own */
+    bool may_be_there;  /* something was sent that may have been executed */
+    bool told;          /* its acquired callback was called */
+    bool background;  /* its caller does not wait: the driver's thread is asked to run */
+    bool in_doubt;    /* a leave was sent and not answered */
+    bool was_ours;    /* when that was sent, the deadline had not passed */
+    bool over;        /* to be freed when nothing refers to it any more */
+    uint64_t sent_ns; /* of the last enter */
+    uint64_t due_ns;  /* the end of a pause */
+    uint64_t leave_until_ns, tell_until_ns; /* of the release */
+    uint32_t tries;
+    hf_err last_err; /* why it was not let in so far */
+    char detail[HF_DETAIL_SIZE];
+    hf_lock_released_cb on_released;
+    void *released_arg;
+};
+
+struct hf_locks {
+    pid_t pid;
+    hf_driver driver;
+    hf_client *client;          /* what is asked */
+    hf_client *ear;             /* blocks on the inboxes */
+    hf_client_opts client_opts; /* of both; their text is owned */
+    hf_watchdog *watchdog;
+    uv_timer_t timer;
+    char ns[HF_ID_SIZE];
+    char id[HF_LOCK_CLIENT_SIZE];
+    uint32_t connect_timeout_ms, request_timeout_ms;
+    hf_lock_event_cb on_event;
+    void *arg;
+    hf_rng rng;
+    _Atomic int64_t redis_minus_boot_ms; /* INT64_MIN: not known */
+
+    /* under driver.lock */
+    hf_order *orders, *last_order;
+    bool closed; /* nothing is handed in any more */
+
+    hf_lock *active;  /* something is to be done, or awaited */
+    hf_lock *resting; /* held */
+    struct hf_lock_ask *asks;
+    bool closing;
+    uint64_t close_until_ns;
+    bool listening, unblocking, ear_doubt;
+    size_t n_heard; /* prefixes in the wait that is under way */
+    char heard[HF_HEARD_MAX][HF_TAG_PREFIX_SIZE];
+    hf_order close_order;
+    hf_driver_waiter *closer;
+    unsigned handles; /* that are being closed */
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* ---- locks.c ---- */
+bool hf_locks_forked(const hf_locks *locks);
+/* From any thread. HF_CLOSED: it will not be run. */
+HF_MUSTCHECK hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order);
+/* Redis's time in ms; 0: not known. From any thread. */
+int64_t hf_locks_now(const hf_locks *locks);
+int64_t hf_locks_not_after(const hf_locks *locks);
+/* The moment on our clock. */
+uint64_t hf_locks_boot_ns(const hf_locks *locks, int64_t redis_ms);
+void hf_locks_clock(hf_locks *locks, int64_t now_ms);
+bool hf_locks_ready(const hf_locks *locks); /* connected, and the time is known */
+/* Sets the timer anew, and goes on with closing. At the end of everything on the loop. */
+void hf_locks_settle(hf_locks *locks);
+void hf_locks_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
+/* Its caller does not wait, or there is none any more: the loop must run all the same. */
+void hf_locks_background(hf_lock *lock, bool on);
+/* Frees it now, or with its last answer. */
+void hf_locks_over(hf_lock *lock);
+
+/* ---- options.c ---- */
+hf_err hf_lock_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+HF_MUSTCHECK hf_err hf_lock_make(hf_locks *locks, const hf_lock_opts *opts, hf_lock **out,
+                                 char detail[HF_DETAIL_SIZE]);
+void hf_lock_free(hf_lock *lock);
+hf_lock_of hf_lock_of_lock(const hf_lock *lock);
+
+/* ---- acquire.c ---- */
+void hf_acquire_send(hf_lock *lock); /* if it can be */
+void hf_acquire_granted(hf_lock *lock, uint64_t fence);
+void hf_acquire_lost(hf_lock *lock); /* its place in the line */
+/* It ends without the lock. */
+void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail);
+void hf_acquire_time(hf_lock *lock, uint64_t now_ns); /* what is due */
+uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
+
+/* ---- grants.c ---- */
+void hf_grants_listen(hf_locks *locks);
+void hf_grants_notes(hf_locks *locks); /* what the watchdog has noted */
+
+/* ---- held.c ---- */
+HF_MUSTCHECK hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
+                                  char detail[HF_DETAIL_SIZE]);
+/* From any thread: it is not looked after any more. */
+void hf_held_drop(hf_lock *lock);
+void hf_held_signal(hf_lock *lock); /* its descriptor becomes readable */
+
+/* ---- release.c ---- */
+/* Leaves, until then at most; in the end frees it. */
+void hf_release_begin(hf_lock *lock, uint64_t until_ns);
+uint64_t hf_release_due_ns(const hf_lock *lock);
+void hf_release_send(hf_lock *lock);
+void hf_release_time(hf_lock *lock, uint64_t now_ns);
+
+/* ---- ask.c ---- */
+
+/* One request whose caller waits. Faults that did nothing are tried again until the end.
+ */
+typedef struct hf_lock_ask {
+    hf_order order;
+    struct hf_lock_ask *next;
+    hf_locks *locks;
+    hf_driver_waiter *waiter; /* or */
+    void (*on_end)(struct hf_lock_ask *ask);
+    hf_err (*send)(struct hf_lock_ask *ask, hf_client *client, hf_answer_cb cb,
+                   void *arg);
+    hf_err (*read)(struct hf_lock_ask *ask, const hf_answer *answer);
+    void *arg;
+    uint64_t until_ns, due_ns, sent_ns;
+    bool in_flight;
+    hf_err err;
+    char detail[HF_DETAIL_SIZE];
+} hf_lock_ask;
+
+/* Waits for it; gives its err. */
+HF_MUSTCHECK hf_err hf_ask_wait(hf_lock_ask *ask, hf_locks *locks,
+                                char detail[HF_DETAIL_SIZE]);
+/* on_end is called in any case if this gives HF_OK. */
+HF_MUSTCHECK hf_err hf_ask_begin(hf_lock_ask *ask, hf_locks *locks);
+void hf_ask_pump(hf_locks *locks, uint64_t now_ns);
+uint64_t hf_ask_due_ns(const hf_locks *locks);
+void hf_ask_end_all(hf_locks *locks, hf_err err);
+
+#endif

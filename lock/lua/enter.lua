@@ -1,0 +1,141 @@
+-- Take a lock, or several of one tag, all or none; or stand in line for them.
+--
+--  KEYS[1]   prefix      hf:lock:{tag}:
+--  ARGV[1]   owner       of 128 random bits, unless an owner holds several times
+--  ARGV[2]   hold        unique for each acquisition
+--  ARGV[3]   client      whose inbox hears of the grant
+--  ARGV[4]   mode        x alone, s shared, p with permits
+--  ARGV[5]   permits     with p: how many, else 1
+--  ARGV[6]   limit       with p: of how many, else 0
+--  ARGV[7]   flags       letters: w (wait), r (reentrant), c (a cell; with one name, mode x)
+--  ARGV[8]   lease       ms, at least 1
+--  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[10..] names      1 to 16, in order, each once
+--  returns   {OK, now, fence} | {WAITING, now, place, watch} (watch: when to ask again at the
+--            latest, as the head of the line; 0: not the head) | {TAKEN, now, until, name} (until:
+--            when a lease before it ends) | {DEADLOCK, now, name} (the owner has it already: it
+--            is not reentrant, an upgrade, or more permits) | {LATE, now} | {LIMIT, now, limit}
+--            (the lock has another number of permits, or its owner 256 holds). Sent twice: the same.
+local LIMIT, HOLDS = -12, 256
+local owner, hold, mode = ARGV[1], ARGV[2], ARGV[4]
+local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
+local flag = function(letter)
+  return string.find(ARGV[7], letter, 1, true) ~= nil
+end
+if late(ARGV[9]) or lease < 1 then
+  return { LATE, now }
+end
+local lease_end = string.format('%.0f', now + lease)
+
+local function first_end(l)
+  local cell = call('PTTL', l.cell)
+  if cell > 0 then
+    return now + cell
+  end
+  return floor(call('ZRANGE', l.x, 0, 0, 'WITHSCORES')[2] or now)
+end
+
+local function take_cell(l)
+  local value = call('GET', l.cell)
+  if value and match(value, '^(.*):%d*$') == owner then
+    return { OK, now, match(value, '(%d*)$') }
+  end
+  open_writes()
+  settle(l)
+  keep_changed()
+  if value or l.waits or l.X + l.S + l.permits > 0 then
+    return { TAKEN, now, first_end(l), l.name }
+  end
+  local fence = next_fence()
+  call('SET', l.cell, owner .. ':' .. fence, 'NX', 'PXAT', lease_end)
+  return { OK, now, fence }
+end
+
+if flag('c') then
+  return take_cell(line(ARGV[10]))
+end
+
+-- What of it the owner has already; nothing is written until all of them were looked at.
+local names, mine, known = {}, {}, 0
+call('GET', P .. 'fence') -- one that is no string is refused before anything is written
+for i = 10, #ARGV do
+  local l = line(ARGV[i])
+  local e = entry_of(l, owner)
+  local ends = e and tonumber(call('ZSCORE', l.x, owner) or 0)
+  if e and ends > now then
+    if find_hold(e, hold) then
+      known = known + 1
+    elseif not flag('r') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
+      not e.granted and e.mode ~= mode or mode == 'p' and permits > e.permits then
+      return { DEADLOCK, now, l.name }
+    elseif not find_hold(e, hold) and #e.holds >= HOLDS then
+      return { LIMIT, now, HOLDS }
+    end
+    mine[l.name] = e
+  else
+    names[#names + 1] = l.name
+    local others = call('ZRANGEBYSCORE', l.x, '(' .. now, '+inf', 'LIMIT', 0, 1)[1]
+    if mode == 'p' and others and l.limit > 0 and l.limit ~= tonumber(ARGV[6]) then
+      return { LIMIT, now, l.limit }
+    end
+  end
+end
+open_writes()
+for _, n in ipairs(names) do
+  settle(line(n))
+end
+local wanted = { mode = mode, permits = permits, granted = false, fence = '0', client = ARGV[3],
+  revoked = '0', names = names, holds = { { hold, mode } } }
+local blocked
+for _, n in ipairs(names) do
+  local l = line(n)
+  l.waits = call('ZCARD', l.q) > 0
+  l.limit = mode == 'p' and tonumber(ARGV[6]) or l.limit
+  if not blocked and (l.waits or not fits(l, wanted)) then
+    blocked = l
+  end
+end
+if blocked and not flag('w') then
+  keep_changed()
+  return { TAKEN, now, first_end(blocked), blocked.name }
+end
+
+local fence, waits = nil, nil
+for i = 10, #ARGV do
+  local l = line(ARGV[i])
+  local e = mine[l.name]
+  if e then
+    if not find_hold(e, hold) then
+      e.holds[#e.holds + 1] = { hold, mode }
+      put_entry(l, owner, e)
+    end
+    local ends = tonumber(call('ZSCORE', l.x, owner))
+    if ends < now + lease then
+      call('ZADD', l.x, lease_end, owner)
+    end
+    l.changed = true
+    fence = e.granted and e.fence or fence
+    waits = waits or not e.granted and l or nil
+  end
+end
+if #names > 0 then
+  local place = next_fence()
+  for _, n in ipairs(names) do
+    local l = line(n)
+    call('ZADD', l.x, lease_end, owner)
+    if blocked then
+      call('ZADD', l.q, place, owner)
+      put_entry(l, owner, wanted)
+      save(l)
+      l.waits, waits = true, waits or blocked
+    else
+      grant(l, owner, wanted, place)
+      fence = place
+    end
+  end
+end
+keep_changed()
+if waits then
+  return { WAITING, now, call('ZRANK', waits.q, owner) + 1, watch(waits, owner) }
+end
+return { OK, now, fence }

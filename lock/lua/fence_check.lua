@@ -1,0 +1,21 @@
+-- May this holder still write? For what is in Redis, the same lines go into the script that writes.
+--
+--  KEYS[1]  prefix      hf:lock:{tag}:
+--  ARGV[1]  resource    what is guarded, a name
+--  ARGV[2]  fence       of who wants to write
+--  ARGV[3]  owner
+--  ARGV[4]  remember    ms for which the highest fence is remembered; 0: for ever
+--  returns  {OK, now, highest} | {LOST, now, highest}: a higher fence was seen, or the same one of
+--           another owner. Sent twice: the same.
+local key, fence, owner = P .. 'guard:' .. ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local highest, whose = match(call('GET', key) or '0 ', '^(%d+) (.*)$')
+highest = tonumber(highest)
+if fence < highest or fence == highest and whose ~= owner then
+  return { LOST, now, string.format('%.0f', highest) }
+end
+open_writes()
+call('SET', key, ARGV[2] .. ' ' .. owner)
+if ARGV[4] ~= '0' then
+  call('PEXPIRE', key, ARGV[4])
+end
+return { OK, now, ARGV[2] }

@@ -1,0 +1,45 @@
+-- Take a lock away from who holds it, or ask for it back.
+--
+--  KEYS[1]  prefix      hf:lock:{tag}:
+--  ARGV[1]  name
+--  ARGV[2]  owner       whose; '': of all that hold it
+--  ARGV[3]  revoke      1: only ask: the holder hears of it with its next renewal; 0: take it away
+--  ARGV[4]  not_after   ms on Redis's clock; 0: no limit
+--  returns  {OK, now, n} (how many it was taken from, or how many were asked; a cell cannot be
+--           asked) | {LATE, now}. What is granted afterwards has a higher fence. Sent twice: the
+--           second may meet the next holder, so say whose.
+if late(ARGV[4]) then
+  return { LATE, now }
+end
+local l, whose, n = line(ARGV[1]), ARGV[2], 0
+local revoke = ARGV[3] == '1'
+local value = call('GET', l.cell)
+local holders = call('ZRANGE', l.x, 0, SWEEP - 1)
+open_writes()
+sweep(l)
+if value and not revoke and (whose == '' or match(value, '^(.*):%d*$') == whose) then
+  call('DEL', l.cell)
+  n = 1
+end
+for _, owner in ipairs(holders) do
+  local e = (whose == '' or owner == whose) and entry_of(l, owner)
+  if e and e.granted then
+    n = n + 1
+    if revoke then
+      e.revoked = '1'
+      put_entry(l, owner, e)
+      tell(e, 'revoked', e.fence)
+    else
+      take_out(l, owner, e)
+      call('SET', P .. 'forced:' .. owner, 1, 'PX', INBOX_MS)
+      tell(e, 'forced', e.fence)
+    end
+  end
+end
+if n > 0 and not revoke then
+  next_fence()
+end
+l.waits = call('ZCARD', l.q) > 0
+promote(l)
+keep_changed()
+return { OK, now, n }

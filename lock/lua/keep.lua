@@ -1,0 +1,73 @@
+-- Keep leases alive, of holders and of those that wait. Creates nothing, never shortens.
+--
+--  KEYS[1]   prefix      hf:lock:{tag}: of the first entry
+--  KEYS[2..] prefixes    one for each of the others
+--  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[2..] owner, lease (ms, at least 1), form (l line, c cell), name for each entry, at most 500
+--  returns   {OK, now, {code, what, ...}} | {LATE, now}; a code is OK (held until now + lease; what:
+--            its fence), CANCEL (the same, and somebody asks for it to be given back), WAITING
+--            (what: when to ask again at the latest, 0: not the head of its line), LOST (what:
+--            1 when it was taken away). Sent twice: the same.
+if late(ARGV[1]) then
+  return { LATE, now }
+end
+local answers = {}
+local function answer(code, what)
+  answers[#answers + 1], answers[#answers + 2] = code, what
+end
+
+local function renew_cell(l, owner, lease)
+  local value = call('GET', l.cell)
+  local holder, fence = match(value or '', '^(.*):(%d*)$')
+  if holder ~= owner then
+    return answer(LOST, '0')
+  end
+  if call('PTTL', l.cell) < lease then
+    call('PEXPIREAT', l.cell, now + lease)
+  end
+  answer(OK, fence)
+end
+
+local function renew_entry(l, owner, lease)
+  local ends = call('ZSCORE', l.x, owner)
+  local e = ends and tonumber(ends) > now and entry_of(l, owner)
+  if not e then
+    return answer(LOST, call('EXISTS', P .. 'forced:' .. owner))
+  end
+  if tonumber(ends) < now + lease then
+    call('ZADD', l.x, 'XX', string.format('%.0f', now + lease), owner)
+    for _, key in ipairs({ l.x, l.e, not e.granted and l.q or nil }) do
+      if call('PTTL', key) < lease + CLEAN_MS then
+        call('PEXPIRE', key, lease + CLEAN_MS)
+      end
+    end
+  end
+  if not e.granted then
+    settle(l)
+    e = entry_of(l, owner)
+  end
+  if e.granted then
+    answer(e.revoked == '1' and CANCEL or OK, e.fence)
+  else
+    answer(WAITING, watch(l, owner))
+  end
+end
+
+for k = 1, #KEYS do
+  local i = 4 * k - 2
+  local owner, lease, name = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 3]
+  if KEYS[k] ~= P then
+    keep_changed()
+    lines = {}
+    P = KEYS[k]
+  end
+  if lease < 1 then
+    answer(LOST, '0')
+  elseif ARGV[i + 2] == 'c' then
+    renew_cell(line(name), owner, lease)
+  else
+    renew_entry(line(name), owner, lease)
+  end
+end
+keep_changed()
+return { OK, now, answers }

@@ -1,0 +1,87 @@
+-- Give a lock back, or several of one tag, or leave their line; or go from alone to shared.
+--
+--  KEYS[1]   prefix      hf:lock:{tag}:
+--  ARGV[1]   owner
+--  ARGV[2]   hold        of the acquisition that ends
+--  ARGV[3]   flags       letters: c (a cell), d (downgrade: this hold is shared from now on)
+--  ARGV[4]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[5..] names
+--  returns   {OK, now, code, left, ...} | {LATE, now}, code and left for each name: RELEASED 0
+--            (also: it has left the line), STILL_HELD 1 (left: holds of its owner that remain),
+--            EXPIRED 2 (its lease was over), NOT_OWNER 3 (and somebody else has it). Sent twice:
+--            EXPIRED or NOT_OWNER; a downgrade: the same.
+local RELEASED, STILL_HELD, EXPIRED, NOT_OWNER = 0, 1, 2, 3
+local owner, hold = ARGV[1], ARGV[2]
+if late(ARGV[4]) then
+  return { LATE, now }
+end
+local cell = string.find(ARGV[3], 'c', 1, true) ~= nil
+local downgrade = string.find(ARGV[3], 'd', 1, true) ~= nil
+local reply = { OK, now }
+
+local function not_ours(l)
+  local taken = l.X > 0 or call('EXISTS', l.cell) == 1
+  return taken and NOT_OWNER or EXPIRED, 0
+end
+
+local function leave_cell(l)
+  local value = call('GET', l.cell)
+  if not value or match(value, '^(.*):%d*$') ~= owner then
+    return not_ours(l)
+  end
+  call('DEL', l.cell)
+  return RELEASED, 0
+end
+
+-- The strongest of what its holds want.
+local function mode_of(e)
+  local mode = e.holds[1][2]
+  for _, h in ipairs(e.holds) do
+    mode = h[2] == 'x' and 'x' or mode
+  end
+  return mode
+end
+
+local function leave_line(l)
+  local e = entry_of(l, owner)
+  local place = e and find_hold(e, hold)
+  if not place then
+    return not_ours(l)
+  end
+  if e.granted then
+    counts(l, e, -1)
+  end
+  if downgrade then
+    e.holds[place][2] = 's'
+  else
+    table.remove(e.holds, place)
+  end
+  if #e.holds == 0 then
+    take_out(l, owner, nil)
+    return RELEASED, 0
+  end
+  e.mode = mode_of(e)
+  if e.granted then
+    counts(l, e, 1)
+  end
+  put_entry(l, owner, e)
+  return STILL_HELD, #e.holds
+end
+
+for i = 5, #ARGV do
+  line(ARGV[i])
+end
+call('GET', P .. 'fence')
+open_writes()
+for i = 5, #ARGV do
+  local l = line(ARGV[i])
+  sweep(l)
+  reply[#reply + 1], reply[#reply + 2] = (cell and leave_cell or leave_line)(l)
+end
+for i = 5, #ARGV do
+  local l = line(ARGV[i])
+  l.waits = call('ZCARD', l.q) > 0
+  promote(l)
+end
+keep_changed()
+return reply

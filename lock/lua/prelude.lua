@@ -1,0 +1,81 @@
+-- prelude.lua - what scripts of locks share; prelude_line.lua is more of it. The build puts in front
+-- of each script the definitions that it uses.
+--
+-- KEYS[1] is the prefix of a tag, `hf:lock:{tag}:`; all keys of its locks begin with it, so that
+-- one script can take several of them. A lock `n` has two forms, which exclude each other:
+--
+--   cell:n   a string `owner:fence` that ends with its lease
+--   the line x:n sorted set, owner: when its lease ends; q:n sorted set of those that wait, owner:
+--            place; e:n hash, owner: its entry, and '#': what is granted
+--
+-- An entry is a lease, also while it waits. It is granted by its place and its mode, by whichever
+-- script finds that it can be; a message in the inbox `in:<client>` only says so sooner. Beside
+-- them: `fence`, the one counter of the tag, and `guard:<resource>`.
+-- Every script answers {status, now, ...}: status is a number of error.h; now is TIME in ms. It
+-- reads and refuses first and writes last, because scripts do not roll back.
+
+local call, concat, floor, match = redis.call, table.concat, math.floor, string.match
+local OK, LOST, LATE, CANCEL, TAKEN, DEADLOCK, WAITING = 0, -2, -4, -5, -9, -10, -11
+local CLEAN_MS = 5000 -- the keys of a line end so long after its last lease
+local FENCE_MS = 3600000 -- the counter ends so long after its last use
+local INBOX_MS = 60000
+local SWEEP = 1000 -- entries that one script looks at, at most
+
+local P = KEYS[1]
+
+local time = call('TIME')
+local now = time[1] * 1000 + floor(time[2] / 1000)
+
+local function late(not_after)
+  not_after = tonumber(not_after)
+  return not_after > 0 and now > not_after
+end
+
+-- A full Redis accepts this, and then whatever else the script writes.
+local function open_writes()
+  call('DEL', P .. 'full')
+end
+
+-- Rises for ever: also when a failover lost its last value, and when it ended meanwhile.
+local function next_fence()
+  local last = tonumber(call('GET', P .. 'fence') or 0)
+  local fence = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
+  call('SET', P .. 'fence', fence, 'PX', FENCE_MS)
+  return fence
+end
+
+-- mode: x alone, s shared, p with permits. holds: {{id, mode}, ...}, one for each acquisition of
+-- its owner. names: of all lines in which it waits; it is granted in all of them or in none.
+local ENTRY = '^(%a) (%d) (%d+) (%d+) (%S+) (%d) (%S+) (%S+)$'
+local function read_entry(text)
+  local e, names, holds = { names = {}, holds = {} }, nil, nil
+  e.mode, e.granted, e.permits, e.fence, e.client, e.revoked, names, holds = match(text, ENTRY)
+  if not e.mode then
+    return nil
+  end
+  e.granted, e.permits = e.granted == '1', tonumber(e.permits)
+  for name in string.gmatch(names, '[^,]+') do
+    e.names[#e.names + 1] = name
+  end
+  for id, mode in string.gmatch(holds, '([^,=]+)=(%a)') do
+    e.holds[#e.holds + 1] = { id, mode }
+  end
+  return e
+end
+
+local function write_entry(e)
+  local holds = {}
+  for i, hold in ipairs(e.holds) do
+    holds[i] = hold[1] .. '=' .. hold[2]
+  end
+  return string.format('%s %d %d %s %s %s %s %s', e.mode, e.granted and 1 or 0, e.permits, e.fence,
+    e.client, e.revoked, concat(e.names, ','), concat(holds, ','))
+end
+
+local function find_hold(e, id)
+  for i, hold in ipairs(e.holds) do
+    if hold[1] == id then
+      return i
+    end
+  end
+end

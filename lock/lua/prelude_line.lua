@@ -1,0 +1,175 @@
+-- prelude_line.lua - the line of a lock: reading it, who leaves it, who is granted.
+
+local lines = {}
+-- X, S, permits: what is granted; limit: of permits, as the oldest live entry said.
+local function line(n)
+  local l = lines[n]
+  if not l then
+    l = { name = n, x = P .. 'x:' .. n, q = P .. 'q:' .. n, e = P .. 'e:' .. n,
+      cell = P .. 'cell:' .. n }
+    local X, S, permits, limit = match(call('HGET', l.e, '#') or '', '^(%d+) (%d+) (%d+) (%d+)$')
+    l.X, l.S = tonumber(X or 0), tonumber(S or 0)
+    l.permits, l.limit = tonumber(permits or 0), tonumber(limit or 0)
+    l.waits = call('ZCARD', l.q) > 0 and call('ZCARD', l.x) > 0
+    lines[n] = l
+  end
+  return l
+end
+
+local function entry_of(l, owner)
+  local text = call('HGET', l.e, owner)
+  return text and read_entry(text)
+end
+
+local function put_entry(l, owner, e)
+  call('HSET', l.e, owner, write_entry(e))
+  l.changed = true
+end
+
+-- Written at once, so that what is granted is told truly wherever a script ends.
+local function save(l)
+  call('HSET', l.e, '#', concat({ l.X, l.S, l.permits, l.limit }, ' '))
+  l.changed = true
+end
+
+local function counts(l, e, by)
+  if e.mode == 'x' then
+    l.X = l.X + by
+  elseif e.mode == 's' then
+    l.S = l.S + by
+  else
+    l.permits = l.permits + by * e.permits
+  end
+  save(l)
+end
+
+local function take_out(l, owner, e)
+  call('ZREM', l.x, owner)
+  call('ZREM', l.q, owner)
+  call('HDEL', l.e, owner)
+  if e and e.granted then
+    counts(l, e, -1)
+  end
+  l.changed = true
+end
+
+local function fits(l, e)
+  if l.X > 0 or call('EXISTS', l.cell) == 1 then
+    return false
+  elseif e.mode == 'x' then
+    return l.S == 0 and l.permits == 0
+  elseif e.mode == 's' then
+    return l.permits == 0
+  end
+  return l.S == 0 and l.permits + e.permits <= l.limit
+end
+
+-- Entries whose lease is over leave.
+local function sweep(l)
+  local over = call('ZRANGEBYSCORE', l.x, '-inf', now, 'LIMIT', 0, SWEEP)
+  for _, owner in ipairs(over) do
+    take_out(l, owner, entry_of(l, owner))
+  end
+end
+
+local function grant(l, owner, e, fence)
+  e.granted, e.fence = true, fence
+  call('ZREM', l.q, owner)
+  counts(l, e, 1)
+  put_entry(l, owner, e)
+end
+
+-- A hint; if it cannot be left there, the next renewal finds out. It names the holds, so that none
+-- is taken for a later one of the same owner.
+local function tell(e, what, fence)
+  local inbox, holds = P .. 'in:' .. e.client, {}
+  for i, hold in ipairs(e.holds) do
+    holds[i] = hold[1]
+  end
+  redis.pcall('RPUSH', inbox, what .. ' ' .. fence .. ' ' .. concat(holds, ' '))
+  redis.pcall('PEXPIRE', inbox, INBOX_MS)
+end
+
+-- Its head is granted if it is the head of all lines that it waits in, and fits into each.
+local function head_fits(owner, e)
+  for _, n in ipairs(e.names) do
+    local l = line(n)
+    local mine = call('ZRANGE', l.q, 0, 0)[1] == owner and entry_of(l, owner)
+    if not mine or not fits(l, mine) then
+      return false
+    end
+  end
+  return true
+end
+
+-- Grants what can be granted, from the head: strictly in order, so that nobody starves.
+local function promote(l)
+  for _ = 1, SWEEP do
+    local owner = l.waits and call('ZRANGE', l.q, 0, 0)[1]
+    if not owner then
+      return
+    end
+    local e = entry_of(l, owner)
+    if not e then
+      take_out(l, owner, nil)
+    else
+      for _, n in ipairs(e.names) do
+        sweep(line(n))
+      end
+      if not head_fits(owner, e) then
+        return
+      end
+      local fence = next_fence()
+      for _, n in ipairs(e.names) do
+        local other = line(n)
+        grant(other, owner, entry_of(other, owner), fence)
+      end
+      tell(e, 'granted', fence)
+      for _, n in ipairs(e.names) do
+        if n ~= l.name then
+          promote(line(n))
+        end
+      end
+    end
+  end
+end
+
+local function settle(l)
+  sweep(l)
+  promote(l)
+end
+
+-- At the end of what changes a line: its keys never end before the last lease that is in it.
+local function keep(l)
+  local last = call('ZRANGE', l.x, -1, -1, 'WITHSCORES')[2]
+  if not last then
+    call('DEL', l.q, l.e)
+    return
+  end
+  for _, key in ipairs({ l.x, l.q, l.e }) do
+    call('PEXPIREAT', key, string.format('%.0f', last + CLEAN_MS))
+  end
+end
+
+local function keep_changed()
+  for _, l in pairs(lines) do
+    if l.changed then
+      keep(l)
+    end
+  end
+end
+
+-- When an entry that waits at the head could be granted by time alone, that is, when the next lease
+-- before it ends; 0: it is not the head, and whoever is looks after that.
+local function watch(l, owner)
+  if call('ZRANGE', l.q, 0, 0)[1] ~= owner then
+    return 0
+  end
+  local cell = call('PTTL', l.cell)
+  if cell > 0 then
+    return now + cell
+  end
+  local ends = call('ZRANGE', l.x, 0, 1, 'WITHSCORES')
+  local i = ends[1] == owner and 4 or 2
+  return ends[i] and floor(ends[i]) or 0
+end

@@ -1,0 +1,181 @@
+/* ops.c - see ops.h. */
+#include "lock/ops.h"
+
+#include "base/base.h"
+#include "lock_scripts.h"
+#include "redis/send.h"
+
+enum { ENTER_FIXED = 9, RENEW_FIXED = 1, RENEW_EACH = 4, LEAVE_FIXED = 4 };
+
+static void put_names(hf_args *a, const hf_lock_of *lock)
+{
+    for (size_t i = 0; i < lock->n_names; i++)
+        hf_args_text(a, lock->names[i]);
+}
+
+/* ---- enter ---- */
+
+hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock, const hf_enter_args *args,
+                   uint32_t timeout_ms, hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    char flags[4] = "-";
+    size_t n = 0;
+    if (!hf_args_init(&a, ENTER_FIXED + lock->n_names, ENTER_FIXED))
+        return HF_NOMEM;
+    if (args->wait)
+        flags[n++] = 'w';
+    if (args->reentrant)
+        flags[n++] = 'r';
+    if (lock->cell)
+        flags[n++] = 'c';
+    hf_args_text(&a, lock->owner);
+    hf_args_text(&a, lock->hold);
+    hf_args_text(&a, args->client);
+    hf_args_bytes(&a, (hf_bytes){&args->mode, 1});
+    hf_args_int(&a, args->permits);
+    hf_args_int(&a, args->limit);
+    hf_args_text(&a, flags);
+    hf_args_int(&a, args->lease_ms);
+    hf_args_int(&a, args->not_after);
+    put_names(&a, lock);
+    return hf_script_send(client, &hf_lua_lock_enter, &lock->prefix, 1, &a, timeout_ms,
+                          cb, arg);
+}
+
+hf_err hf_entered_read(const hf_answer *answer, hf_entered *out)
+{
+    *out = (hf_entered){.now_ms = 0};
+    hf_err err = hf_script_status(answer, 3, &out->now_ms);
+    int64_t third =
+        answer->err == HF_OK ? hf_reply_int(hf_reply_at(answer->reply, 2)) : 0;
+    if (err == HF_OK) {
+        out->fence = (uint64_t)third;
+        return third > 0 ? HF_OK : HF_PROTO;
+    }
+    if (err == HF_IN_LINE) {
+        out->place = (size_t)third;
+        out->watch_ms = hf_reply_int(hf_reply_at(answer->reply, 3));
+    } else if (err == HF_TAKEN) {
+        out->until_ms = third;
+    } else if (err == HF_LIMIT) {
+        out->limit = (uint32_t)third;
+    }
+    return err;
+}
+
+/* ---- renew ---- */
+
+hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t n,
+                        int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb,
+                        void *arg)
+{
+    hf_args a;
+    hf_bytes keys[HF_LOCK_ENTRIES_MAX];
+    HF_ASSERT(n >= 1 && n <= HF_LOCK_ENTRIES_MAX);
+    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n, RENEW_FIXED + n))
+        return HF_NOMEM;
+    hf_args_int(&a, not_after);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = items[i].prefix;
+        hf_args_text(&a, items[i].owner);
+        hf_args_int(&a, items[i].lease_ms);
+        hf_args_text(&a, items[i].cell ? "c" : "l");
+        hf_args_text(&a, items[i].name);
+    }
+    return hf_script_send(client, &hf_lua_lock_keep, keys, n, &a, timeout_ms, cb, arg);
+}
+
+hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out)
+{
+    *out = (hf_lock_renewed){.now_ms = 0};
+    hf_err err = hf_script_status(answer, 3, &out->now_ms);
+    if (err != HF_OK)
+        return err;
+    out->codes = hf_reply_at(answer->reply, 2);
+    out->n = hf_reply_len(out->codes) / 2;
+    return HF_OK;
+}
+
+hf_err hf_lock_renewed_at(const hf_lock_renewed *renewed, size_t i, uint64_t *what)
+{
+    *what = (uint64_t)hf_reply_int(hf_reply_at(renewed->codes, 2 * i + 1));
+    return (hf_err)hf_reply_int(hf_reply_at(renewed->codes, 2 * i));
+}
+
+/* ---- leave ---- */
+
+hf_err hf_op_leave(hf_client *client, const hf_lock_of *lock, bool downgrade,
+                   int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    if (!hf_args_init(&a, LEAVE_FIXED + lock->n_names, 1))
+        return HF_NOMEM;
+    hf_args_text(&a, lock->owner);
+    hf_args_text(&a, lock->hold);
+    hf_args_text(&a, lock->cell ? "c" : downgrade ? "d" : "-");
+    hf_args_int(&a, not_after);
+    put_names(&a, lock);
+    return hf_script_send(client, &hf_lua_lock_leave, &lock->prefix, 1, &a, timeout_ms,
+                          cb, arg);
+}
+
+hf_err hf_left_read(const hf_answer *answer, hf_left *out)
+{
+    *out = (hf_left){.now_ms = 0};
+    hf_err err = hf_script_status(answer, 4, &out->now_ms);
+    if (err != HF_OK)
+        return err;
+    for (size_t i = 2; i + 1 < hf_reply_len(answer->reply); i += 2) {
+        int64_t code = hf_reply_int(hf_reply_at(answer->reply, i));
+        int64_t left = hf_reply_int(hf_reply_at(answer->reply, i + 1));
+        if (code < HF_RELEASED || code > HF_NOT_OWNER)
+            return HF_PROTO;
+        if (code > (int64_t)out->result)
+            out->result = (hf_lock_release_result)code;
+        if ((size_t)left > out->left)
+            out->left = (size_t)left;
+    }
+    return HF_OK;
+}
+
+/* ---- the rest ---- */
+
+hf_err hf_op_lock_force(hf_client *client, hf_bytes prefix, const char *name,
+                        const char *owner, bool revoke, int64_t not_after,
+                        hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    if (!hf_args_init(&a, 4, 1))
+        return HF_NOMEM;
+    hf_args_text(&a, name);
+    hf_args_text(&a, owner);
+    hf_args_flag(&a, revoke);
+    hf_args_int(&a, not_after);
+    return hf_script_send(client, &hf_lua_lock_force, &prefix, 1, &a, 0, cb, arg);
+}
+
+hf_err hf_op_lock_look(hf_client *client, hf_bytes prefix, const char *name, size_t limit,
+                       hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    if (!hf_args_init(&a, 2, 1))
+        return HF_NOMEM;
+    hf_args_text(&a, name);
+    hf_args_int(&a, (int64_t)limit);
+    return hf_script_send(client, &hf_lua_lock_look, &prefix, 1, &a, 0, cb, arg);
+}
+
+hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix, const char *resource,
+                         uint64_t fence, const char *owner, int64_t remember_ms,
+                         hf_answer_cb cb, void *arg)
+{
+    hf_args a;
+    if (!hf_args_init(&a, 4, 2))
+        return HF_NOMEM;
+    hf_args_text(&a, resource);
+    hf_args_int(&a, (int64_t)fence);
+    hf_args_text(&a, owner);
+    hf_args_int(&a, remember_ms);
+    return hf_script_send(client, &hf_lua_lock_fence_check, &prefix, 1, &a, 0, cb, arg);
+}

@@ -1,0 +1,115 @@
+/* ops.h - the operations on locks. Each is one script (lock/lua), and each decision is
+ * taken there; this only carries it to Redis and reads what comes back.
+ *
+ * Sending answers as hf_redis_call() does, and its arguments are copied. Reading fills a
+ * struct whose pointers are borrowed from the answer; it gives the answer's own fault,
+ * the script's status, or HF_PROTO. Times are Unix ms on Redis's clock. `not_after`: the
+ * request does nothing when it is executed later than that (0: no limit). */
+#ifndef HF_LOCK_OPS_H
+#define HF_LOCK_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/names.h"
+#include "redis/call.h"
+
+enum {
+    HF_HOLD_SIZE = 17, /* 16 hexadecimal digits: one acquisition */
+    HF_LOCK_CLIENT_SIZE = 96,
+    HF_LOCK_ENTRIES_MAX = 2048 /* in one renewal */
+};
+
+/* Locks of one tag, and who asks for them. All borrowed. */
+typedef struct hf_lock_of {
+    hf_bytes prefix;
+    const char *const *names;
+    size_t n_names;
+    const char *owner, *hold;
+    bool cell;
+} hf_lock_of;
+
+/* ---- enter ---- */
+
+typedef struct hf_enter_args {
+    const char *client;
+    char mode; /* 'x', 's' or 'p' */
+    uint32_t permits, limit;
+    bool wait, reentrant;
+    uint32_t lease_ms;
+    int64_t not_after;
+} hf_enter_args;
+
+HF_MUSTCHECK hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock,
+                                const hf_enter_args *args, uint32_t timeout_ms,
+                                hf_answer_cb cb, void *arg);
+
+typedef struct hf_entered {
+    int64_t now_ms;
+    uint64_t fence;   /* with HF_OK */
+    size_t place;     /* with HF_IN_LINE: 1 is the head */
+    int64_t watch_ms; /* the same: when to ask again at the latest; 0: not the head */
+    int64_t until_ms; /* with HF_TAKEN: when a lease before it ends */
+    uint32_t limit;   /* with HF_LIMIT */
+} hf_entered;
+
+/* HF_OK, HF_IN_LINE, HF_TAKEN, HF_DEADLOCK, HF_LIMIT, HF_LATE, or a fault. */
+HF_MUSTCHECK hf_err hf_entered_read(const hf_answer *answer, hf_entered *out);
+
+/* ---- renew ---- */
+
+typedef struct hf_lock_renewal {
+    hf_bytes prefix;
+    const char *owner, *name;
+    uint32_t lease_ms;
+    bool cell;
+} hf_lock_renewal;
+
+HF_MUSTCHECK hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items,
+                                     size_t n, int64_t not_after, uint32_t timeout_ms,
+                                     hf_answer_cb cb, void *arg);
+
+typedef struct hf_lock_renewed {
+    int64_t now_ms;
+    size_t n;
+    const hf_reply *codes;
+} hf_lock_renewed;
+HF_MUSTCHECK hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
+/* HF_OK, HF_CANCEL (*what: the fence), HF_IN_LINE (*what: when to ask again), HF_LOST. */
+hf_err hf_lock_renewed_at(const hf_lock_renewed *renewed, size_t i, uint64_t *what);
+
+/* ---- leave ---- */
+
+HF_MUSTCHECK hf_err hf_op_leave(hf_client *client, const hf_lock_of *lock, bool downgrade,
+                                int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb,
+                                void *arg);
+
+typedef struct hf_left {
+    int64_t now_ms;
+    hf_lock_release_result result; /* the worst of all names */
+    size_t left;
+} hf_left;
+HF_MUSTCHECK hf_err hf_left_read(const hf_answer *answer, hf_left *out);
+
+/* ---- the rest ---- */
+
+HF_MUSTCHECK hf_err hf_op_lock_force(hf_client *client, hf_bytes prefix, const char *name,
+                                     const char *owner, bool revoke, int64_t not_after,
+                                     hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_op_lock_look(hf_client *client, hf_bytes prefix, const char *name,
+                                    size_t limit, hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix,
+                                      const char *resource, uint64_t fence,
+                                      const char *owner, int64_t remember_ms,
+                                      hf_answer_cb cb, void *arg);
+
+/* Blocks until a message is in one of the client's inboxes, of n prefixes, or for
+ * wait_ms. */
+HF_MUSTCHECK hf_err hf_op_listen(hf_client *client, const char *const *prefixes, size_t n,
+                                 const char *self, uint32_t wait_ms, hf_answer_cb cb,
+                                 void *arg);
+HF_MUSTCHECK hf_err hf_op_unblock_listener(hf_client *client, const hf_client *blocked,
+                                           hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_op_lock_time(hf_client *client, hf_answer_cb cb, void *arg);
+
+#endif

@@ -1,0 +1,220 @@
+/* options.c - what an acquisition may ask for; making and freeing its handle. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "lock/locks.h"
+
+#define WAIT_MAX_MS (INT64_C(1) << 40)
+
+hf_err hf_lock_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
+{
+    va_list args;
+    if (detail == NULL)
+        return err;
+    va_start(args, format);
+    (void)vsnprintf(detail, HF_DETAIL_SIZE, format, args);
+    va_end(args);
+    return err;
+}
+
+/* ---- checking ---- */
+
+static hf_err check_names(const hf_lock_opts *o, char *detail)
+{
+    if (o->names == NULL || o->n_names < 1 || o->n_names > HF_LOCK_NAMES_MAX)
+        return hf_lock_say(detail, HF_INVALID, "expected 1 to %d names, found %zu",
+                           HF_LOCK_NAMES_MAX, o->names == NULL ? 0 : o->n_names);
+    for (size_t i = 0; i < o->n_names; i++) {
+        const char *name = o->names[i];
+        if (hf_lock_name_check(name) != HF_OK)
+            return hf_lock_say(
+                detail, HF_INVALID,
+                "expected the name of a lock, 1 to %d characters of A-Z "
+                "a-z 0-9 . _ : - with at most one / inside, found \"%.60s\"",
+                HF_LOCK_NAME_MAX, name == NULL ? "" : name);
+        size_t tag = hf_lock_tag_len(name);
+        if (tag != hf_lock_tag_len(o->names[0]) || memcmp(name, o->names[0], tag) != 0)
+            return hf_lock_say(detail, HF_INVALID,
+                               "expected locks of one tag, found \"%.60s\" and \"%.60s\"",
+                               o->names[0], name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(name, o->names[k]) == 0)
+                return hf_lock_say(detail, HF_INVALID,
+                                   "expected each name once, found \"%.60s\" twice",
+                                   name);
+    }
+    return HF_OK;
+}
+
+static hf_err check_mode(const hf_lock_opts *o, char *detail)
+{
+    if (o->mode > HF_LOCK_PERMITS || o->form > HF_LOCK_SPIN)
+        return hf_lock_say(detail, HF_INVALID, "expected a mode and a form that exist");
+    if (o->mode == HF_LOCK_PERMITS &&
+        (o->limit < 1 || o->limit > HF_LOCK_PERMITS_MAX || o->permits > o->limit))
+        return hf_lock_say(detail, HF_INVALID,
+                           "expected 1 to limit permits, and a limit of 1 to %d, found "
+                           "%" PRIu32 " of %" PRIu32,
+                           HF_LOCK_PERMITS_MAX, o->permits, o->limit);
+    if (o->mode != HF_LOCK_PERMITS && (o->permits != 0 || o->limit != 0))
+        return hf_lock_say(detail, HF_INVALID, "permits go with the mode for permits");
+    if (o->form == HF_LOCK_SPIN &&
+        (o->n_names != 1 || o->mode != HF_LOCK_EXCLUSIVE || o->reentrant))
+        return hf_lock_say(detail, HF_INVALID,
+                           "a lock that spins has one name, and is exclusive and not "
+                           "reentrant");
+    return HF_OK;
+}
+
+static hf_err check_rest(const hf_lock_opts *o, char *detail)
+{
+    uint32_t lease = o->lease_ms;
+    if (o->owner != NULL &&
+        (!hf_name_ok(o->owner) || strlen(o->owner) > HF_LOCK_OWNER_MAX))
+        return hf_lock_say(
+            detail, HF_INVALID,
+            "expected an owner of 1 to %d characters of A-Z a-z 0-9 . _ : -",
+            HF_LOCK_OWNER_MAX);
+    if (o->reentrant && o->owner == NULL)
+        return hf_lock_say(detail, HF_INVALID, "a reentrant lock needs an owner");
+    if (lease != 0 && (lease < HF_LOCK_LEASE_MIN_MS || lease > HF_LOCK_LEASE_MAX_MS))
+        return hf_lock_say(detail, HF_INVALID,
+                           "expected a lease of %d to %d ms, found %" PRIu32,
+                           HF_LOCK_LEASE_MIN_MS, HF_LOCK_LEASE_MAX_MS, lease);
+    if (o->wait_ms > WAIT_MAX_MS)
+        return hf_lock_say(detail, HF_INVALID,
+                           "expected a wait of at most %" PRId64 " ms, found %" PRId64,
+                           WAIT_MAX_MS, o->wait_ms);
+    return HF_OK;
+}
+
+/* ---- making ---- */
+
+static hf_err random_hex(char *out, size_t bytes)
+{
+    unsigned char raw[HF_LOCK_OWNER_MAX];
+    hf_err err = hf_random_bytes(raw, bytes);
+    for (size_t i = 0; i < bytes && err == HF_OK; i++)
+        (void)snprintf(out + 2 * i, 3, "%02x", raw[i]);
+    return err;
+}
+
+hf_err hf_lock_owner(char out[HF_LOCK_OWNER_SIZE])
+{
+    return random_hex(out, 16);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool copy_names(hf_lock *lock, const hf_lock_opts *o)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < o->n_names; i++)
+        len += strlen(o->names[i]) + 1;
+    char *at = lock->names_text = malloc(len);
+    if (at == NULL)
+        return false;
+    for (size_t i = 0; i < o->n_names; i++) {
+        size_t size = strlen(o->names[i]) + 1;
+        memcpy(at, o->names[i], size);
+        lock->names[i] = at;
+        at += size;
+    }
+    lock->n_names = o->n_names;
+    qsort(lock->names, lock->n_names, sizeof lock->names[0], by_name);
+    return true;
+}
+
+static void set_times(hf_lock *lock, const hf_lock_opts *o)
+{
+    uint64_t now_ns = hf_boot_ns();
+    lock->until_ns =
+        o->wait_ms < 0 ? UINT64_MAX : now_ns + (uint64_t)o->wait_ms * HF_MS_NS;
+    lock->reached_ns = now_ns + lock->locks->connect_timeout_ms * HF_MS_NS;
+    lock->fixed = o->fixed;
+    lock->max_hold_ms = o->max_hold_ms;
+    lock->wait_replicas = o->wait_replicas;
+}
+
+static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
+{
+    static const char modes[] = "xsp";
+    hf_locks *locks = lock->locks;
+    hf_err err = random_hex(lock->hold, (HF_HOLD_SIZE - 1) / 2);
+    if (err == HF_OK && o->owner == NULL)
+        err = hf_lock_owner(lock->owner);
+    if (err != HF_OK)
+        return err;
+    if (o->owner != NULL)
+        (void)snprintf(lock->owner, sizeof lock->owner, "%s", o->owner);
+    if (!copy_names(lock, o))
+        return HF_NOMEM;
+    lock->prefix_len = hf_lock_prefix(lock->prefix, locks->ns, lock->names[0]);
+    lock->enter = (hf_enter_args){
+        .client = locks->id,
+        .mode = modes[o->mode],
+        .permits = o->permits == 0 ? 1 : o->permits,
+        .limit = o->limit,
+        .wait = o->wait_ms != 0 && o->form == HF_LOCK_LINE,
+        .reentrant = o->reentrant,
+        .lease_ms = o->lease_ms == 0 ? HF_LOCK_LEASE_MS : o->lease_ms,
+    };
+    atomic_init(&lock->lease_ms, lock->enter.lease_ms);
+    lock->cell = o->form == HF_LOCK_SPIN;
+    lock->on_event = o->on_event != NULL ? o->on_event : locks->on_event;
+    lock->event_arg = o->on_event != NULL ? o->event_arg : locks->arg;
+    set_times(lock, o);
+    return HF_OK;
+}
+
+hf_err hf_lock_make(hf_locks *locks, const hf_lock_opts *opts, hf_lock **out,
+                    char detail[HF_DETAIL_SIZE])
+{
+    hf_err err = check_names(opts, detail);
+    if (err == HF_OK)
+        err = check_mode(opts, detail);
+    if (err == HF_OK)
+        err = check_rest(opts, detail);
+    if (err != HF_OK)
+        return err;
+    hf_lock *lock = calloc(1, sizeof *lock);
+    if (lock == NULL)
+        return hf_lock_say(detail, HF_NOMEM, "out of memory");
+    lock->locks = locks;
+    atomic_init(&lock->fd, -1);
+    err = fill(lock, opts);
+    if (err != HF_OK) {
+        hf_lock_free(lock);
+        return hf_lock_say(detail, err, "%s", hf_err_text(err));
+    }
+    *out = lock;
+    return HF_OK;
+}
+
+void hf_lock_free(hf_lock *lock)
+{
+    int fd = atomic_load(&lock->fd);
+    if (fd >= 0)
+        (void)close(fd);
+    free(lock->names_text);
+    free(lock);
+}
+
+hf_lock_of hf_lock_of_lock(const hf_lock *lock)
+{
+    return (hf_lock_of){.prefix = {lock->prefix, lock->prefix_len},
+                        .names = lock->names,
+                        .n_names = lock->n_names,
+                        .owner = lock->owner,
+                        .hold = lock->hold,
+                        .cell = lock->cell};
+}

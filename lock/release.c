@@ -1,0 +1,165 @@
+/* release.c - giving a lock back, and leaving nothing behind of one that was not to be
+ * had.
+ *
+ * The handle's owner gets an answer in request_timeout_ms at most; without one the
+ * request is made again in the background until the lease must be over. */
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/locks.h"
+
+enum { RETRY_MS = 100 };
+
+static void tell(hf_lock *lock, hf_lock_release_result result, size_t left)
+{
+    hf_lock_released_cb cb = lock->on_released;
+    lock->on_released = NULL;
+    if (cb != NULL)
+        cb(lock, result, left, lock->released_arg);
+}
+
+static void end(hf_lock *lock, hf_lock_release_result result, size_t left)
+{
+    tell(lock, result, left);
+    hf_locks_over(lock);
+}
+
+/* Executed before, when nobody heard the answer: then there is nothing left of it. */
+static hf_lock_release_result judge(const hf_lock *lock, hf_lock_release_result result)
+{
+    bool gone = result == HF_EXPIRED || result == HF_NOT_OWNER;
+    return gone && lock->in_doubt && lock->was_ours ? HF_RELEASED : result;
+}
+
+static void on_left(const hf_answer *answer, void *arg)
+{
+    hf_lock *lock = arg;
+    hf_locks *locks = lock->locks;
+    hf_left left;
+    hf_err err = hf_left_read(answer, &left);
+    lock->in_flight--;
+    if (left.now_ms > 0)
+        hf_locks_clock(locks, left.now_ms);
+    if (lock->over) {
+        hf_locks_over(lock);
+    } else if (err == HF_OK) {
+        end(lock, judge(lock, left.result), left.left);
+    } else {
+        lock->in_doubt = lock->in_doubt || err == HF_UNSURE;
+        lock->due_ns = hf_boot_ns();
+        if (err != HF_LATE && err != HF_NOSCRIPT)
+            lock->due_ns += RETRY_MS * HF_MS_NS;
+    }
+    hf_locks_settle(locks);
+}
+
+void hf_release_send(hf_lock *lock)
+{
+    hf_locks *locks = lock->locks;
+    if (lock->in_flight > 0 || !hf_locks_ready(locks))
+        return;
+    const hf_lock_of of = hf_lock_of_lock(lock);
+    /* Late is as good as in time: it only takes away what is its own. */
+    hf_err err = hf_op_leave(locks->client, &of, false, 0, 0, on_left, lock);
+    if (err == HF_OK)
+        lock->in_flight++;
+    lock->due_ns = UINT64_MAX;
+}
+
+void hf_release_begin(hf_lock *lock, uint64_t until_ns)
+{
+    uint64_t tell_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
+    lock->step = STEP_LEAVE;
+    lock->leave_until_ns = until_ns > tell_ns ? until_ns : tell_ns;
+    lock->tell_until_ns = tell_ns;
+    lock->due_ns = UINT64_MAX;
+    hf_locks_move(lock, &lock->locks->active);
+    hf_locks_background(lock, true);
+    hf_release_send(lock);
+}
+
+uint64_t hf_release_due_ns(const hf_lock *lock)
+{
+    uint64_t due_ns =
+        lock->on_released != NULL ? lock->tell_until_ns : lock->leave_until_ns;
+    if (lock->in_flight == 0 && lock->due_ns < due_ns)
+        due_ns = lock->due_ns;
+    return due_ns;
+}
+
+void hf_release_time(hf_lock *lock, uint64_t now_ns)
+{
+    if (now_ns >= lock->tell_until_ns)
+        tell(lock, HF_UNKNOWN, 0);
+    if (now_ns >= lock->leave_until_ns)
+        hf_locks_over(lock);
+    else if (now_ns >= lock->due_ns)
+        hf_release_send(lock);
+}
+
+/* ---- the calls ---- */
+
+static void run_release(hf_order *order)
+{
+    hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
+    hf_release_begin(lock, lock->leave_until_ns);
+    hf_locks_settle(lock->locks);
+}
+
+/* It counts as not held from here on, whatever becomes of the request. */
+static void let_go(hf_lock *lock)
+{
+    hf_lease *lease = atomic_load(&lock->lease);
+    uint64_t deadline_ns = lease == NULL ? 0 : hf_lease_deadline_ns(lease);
+    int kept = HF_LOCK_NOT_LOST;
+    lock->was_ours = lease != NULL && !hf_lease_lost(lease);
+    (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_RELEASED);
+    hf_held_drop(lock);
+    atomic_store(&lock->state, HF_LOCK_GONE);
+    lock->leave_until_ns = deadline_ns;
+}
+
+void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
+{
+    if (hf_locks_forked(lock->locks))
+        return;
+    let_go(lock);
+    lock->on_released = cb;
+    lock->released_arg = arg;
+    lock->order.run = run_release;
+    if (hf_locks_hand_in(lock->locks, &lock->order) != HF_OK && cb != NULL)
+        cb(lock, HF_UNKNOWN, 0, arg); /* closing gives it back */
+}
+
+typedef struct awaited {
+    hf_driver *driver;
+    hf_driver_waiter waiter;
+    hf_lock_release_result result;
+    size_t left;
+} awaited;
+
+static void on_released(hf_lock *lock, hf_lock_release_result result, size_t left,
+                        void *arg)
+{
+    awaited *a = arg;
+    (void)lock;
+    a->result = result;
+    a->left = left;
+    hf_driver_done(a->driver, &a->waiter);
+}
+
+hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
+{
+    awaited a = {.driver = &lock->locks->driver, .result = HF_UNKNOWN};
+    if (hf_locks_forked(lock->locks) || hf_driver_waiter_init(&a.waiter) != HF_OK)
+        return HF_UNKNOWN;
+    let_go(lock);
+    lock->on_released = on_released;
+    lock->released_arg = &a;
+    lock->order.run = run_release;
+    if (hf_locks_hand_in(lock->locks, &lock->order) == HF_OK)
+        hf_driver_await(a.driver, &a.waiter);
+    hf_driver_waiter_done(&a.waiter);
+    if (left != NULL)
+        *left = a.left;
+    return a.result;
+}

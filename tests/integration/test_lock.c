@@ -1,0 +1,383 @@
+/* test_lock.c - what a lock promises to its holder and to those that wait: mutual
+ * exclusion, order, modes, permits, several at once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/lock_rig.h"
+
+static hf_lock_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+static hf_lock *must(hf_locks *locks, const char *name)
+{
+    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
+}
+
+static void refused(hf_locks *locks, const char *name, hf_lock_opts opts, hf_err expected)
+{
+    hf_lock *lock;
+    assert_int_equal(hf_lock_take(&rig, locks, name, opts, &lock), expected);
+    assert_null(lock);
+}
+
+static void released(hf_lock *lock)
+{
+    size_t left = 9;
+    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
+    assert_int_equal(left, 0);
+}
+
+/* ---- one holder ---- */
+
+static void p1_one_holder_at_a_time(void **state)
+{
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    refused(rig.b, "n", (hf_lock_opts){.form = HF_LOCK_SPIN}, HF_TAKEN);
+    refused(rig.b, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED}, HF_TAKEN);
+    released(lock);
+    released(must(rig.b, "n"));
+}
+
+static void a_cell_and_a_line_exclude_each_other(void **state)
+{
+    (void)state;
+    hf_lock_waiter w;
+    hf_lock *cell = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.form = HF_LOCK_SPIN});
+    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    released(cell);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    released(w.lock);
+}
+
+static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
+{
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    for (int i = 0; i < 20; i++) {
+        uint64_t start = hf_test_now_ms();
+        refused(rig.b, "n", (hf_lock_opts){.wait_ms = 30}, HF_TAKEN);
+        assert_true(hf_test_now_ms() - start >= 29);
+    }
+    EVENTUALLY(2000, hf_lock_queue(&rig, "n") == 0);
+    released(lock);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:e:n"), 0);
+}
+
+static void s3_fences_rise_also_past_force_and_expiry(void **state)
+{
+    uint64_t last = 0;
+    size_t n;
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        hf_lock *lock = must(i % 2 ? rig.a : rig.b, "n");
+        assert_true(hf_lock_fence(lock) > last);
+        last = hf_lock_fence(lock);
+        if (i % 3 == 0)
+            assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+        (void)hf_lock_release_wait(lock, NULL);
+    }
+}
+
+static void f3_a_lease_that_ended_is_not_released_from_the_next_holder(void **state)
+{
+    (void)state;
+    hf_lock *old =
+        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 200, .fixed = true});
+    hf_lock *new = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 5000});
+    assert_false(hf_lock_held(old));
+    assert_true(hf_lock_fence(new) > hf_lock_fence(old));
+    assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+    assert_true(hf_lock_held(new));
+    released(new);
+}
+
+static void r4_a_fixed_lease_ends(void **state)
+{
+    (void)state;
+    hf_lock *lock =
+        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 300, .fixed = true});
+    int fd = hf_lock_fd(lock);
+    assert_true(fd >= 0);
+    EVENTUALLY(3000, !hf_lock_held(lock));
+    EVENTUALLY(3000, rig.lost == 1);
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
+    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "ZSCORE hf:lock:{n}:x:n 0") == -1);
+    hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
+    assert_true(result == HF_EXPIRED || result == HF_RELEASED);
+}
+
+static void r3_a_lease_is_renewed_while_it_is_held(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 300});
+    ALWAYS(1500, hf_lock_held(lock) && hf_lock_remaining_ms(lock) > 60);
+    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    released(lock);
+}
+
+static void a_lock_is_held_no_longer_than_max_hold(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){.lease_ms = 300, .max_hold_ms = 500});
+    EVENTUALLY(5000, rig.lost == 1);
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
+    hf_lock *next = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 5000});
+    (void)hf_lock_release_wait(lock, NULL);
+    released(next);
+}
+
+/* ---- owners ---- */
+
+static void r5_an_owner_holds_as_often_as_it_takes(void **state)
+{
+    const hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    size_t left = 9;
+    (void)state;
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *two = hf_lock_must(&rig, rig.b, "n", opts);
+    assert_true(hf_lock_fence(one) == hf_lock_fence(two));
+    assert_int_equal(hf_lock_release_wait(one, &left), HF_STILL_HELD);
+    assert_int_equal(left, 1);
+    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    released(two);
+    released(must(rig.b, "n"));
+}
+
+static void r14_without_reentrance_the_same_owner_is_refused_at_once(void **state)
+{
+    const hf_lock_opts opts = {.owner = "me", .wait_ms = -1};
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
+    refused(rig.b, "n", opts, HF_DEADLOCK);
+    released(lock);
+}
+
+/* ---- shared ---- */
+
+static void r11_readers_share_and_a_writer_is_alone(void **state)
+{
+    const hf_lock_opts shared = {.mode = HF_LOCK_SHARED};
+    hf_lock_waiter writer, reader;
+    (void)state;
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n", shared);
+    hf_lock *two = hf_lock_must(&rig, rig.b, "n", shared);
+    hf_lock_wait_begin(&writer, &rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    refused(rig.b, "n", shared, HF_TAKEN); /* not past a writer that waits */
+    hf_lock_wait_begin(&reader, &rig, rig.b, "n", shared);
+    released(one);
+    ALWAYS(50, !writer.done);
+    released(two);
+    hf_lock_wait_end(&writer);
+    assert_int_equal(writer.err, HF_OK);
+    ALWAYS(50, !reader.done);
+    assert_int_equal(hf_lock_downgrade_wait(writer.lock), HF_OK);
+    hf_lock_wait_end(&reader); /* comes in beside it */
+    assert_int_equal(reader.err, HF_OK);
+    assert_true(hf_lock_held(writer.lock));
+    released(writer.lock);
+    released(reader.lock);
+}
+
+static void r15_an_upgrade_is_refused_at_once(void **state)
+{
+    hf_lock_opts opts = {.mode = HF_LOCK_SHARED, .reentrant = true, .owner = "me"};
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
+    opts.mode = HF_LOCK_EXCLUSIVE;
+    opts.wait_ms = -1;
+    refused(rig.a, "n", opts, HF_DEADLOCK);
+    released(lock);
+}
+
+static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
+{
+    const hf_lock_opts opts = {.mode = HF_LOCK_SHARED, .reentrant = true, .owner = "me"};
+    hf_lock_waiter writer;
+    (void)state;
+    hf_lock *outer = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock *inner = hf_lock_must(&rig, rig.a, "n", opts);
+    assert_int_equal(hf_lock_release_wait(inner, NULL), HF_STILL_HELD);
+    released(outer);
+    hf_lock_wait_end(&writer);
+    released(writer.lock);
+}
+
+/* ---- permits ---- */
+
+static void permits_are_never_exceeded_and_given_in_order(void **state)
+{
+    const hf_lock_opts two = {.mode = HF_LOCK_PERMITS, .permits = 2, .limit = 3};
+    const hf_lock_opts one = {.mode = HF_LOCK_PERMITS, .permits = 1, .limit = 3};
+    const hf_lock_opts other = {.mode = HF_LOCK_PERMITS, .permits = 1, .limit = 4};
+    hf_lock_waiter big, small;
+    (void)state;
+    hf_lock *a = hf_lock_must(&rig, rig.a, "n", two);
+    hf_lock_wait_begin(&big, &rig, rig.b, "n", two);
+    hf_lock_wait_begin(&small, &rig, rig.a, "n", one); /* fits, but is not the head */
+    ALWAYS(50, !small.done && !big.done);
+    refused(rig.b, "n", other, HF_LIMIT);
+    released(a);
+    hf_lock_wait_end(&big);
+    hf_lock_wait_end(&small);
+    assert_int_equal(big.err, HF_OK);
+    assert_int_equal(small.err, HF_OK);
+    refused(rig.b, "n", one, HF_TAKEN);
+    released(big.lock);
+    released(small.lock);
+}
+
+/* ---- several at once ---- */
+
+static void r9_several_locks_of_a_tag_all_or_none(void **state)
+{
+    static const char *const both[] = {"t/b", "t/a"};
+    hf_lock_opts opts = {.names = both, .n_names = 2};
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *a = must(rig.a, "t/a");
+    refused(rig.b, "t/a", opts, HF_TAKEN);
+    released(must(rig.a, "t/b")); /* nothing was taken of it */
+    hf_lock *b = must(rig.a, "t/b");
+    hf_lock_wait_begin(&w, &rig, rig.b, "t/a", opts);
+    released(b);
+    ALWAYS(50, !w.done);
+    refused(rig.a, "t/b", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN); /* its turn */
+    released(a);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    refused(rig.a, "t/a", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    refused(rig.a, "t/b", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    released(w.lock);
+    released(must(rig.a, "t/a"));
+    released(must(rig.a, "t/b"));
+}
+
+/* ---- the line ---- */
+
+static void o1_first_come_first_served(void **state)
+{
+    hf_lock_waiter w[8];
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    for (size_t i = 0; i < HF_COUNT(w); i++)
+        hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
+                           (hf_lock_opts){.wait_ms = 0});
+    released(lock);
+    for (size_t i = 0; i < HF_COUNT(w); i++) {
+        hf_lock_wait_end(&w[i]);
+        assert_int_equal(w[i].err, HF_OK);
+        for (size_t k = i + 1; k < HF_COUNT(w); k++)
+            assert_false(w[k].done);
+        released(w[i].lock);
+    }
+}
+
+static atomic_int told = 1;
+static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)lock;
+    (void)detail;
+    (void)arg;
+    atomic_store(&told, err);
+}
+
+static void p10_a_wait_can_be_cancelled(void **state)
+{
+    static const char *const name = "n";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = -1};
+    hf_lock *waits;
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    assert_int_equal(hf_lock_acquire(rig.b, &opts, on_acquired, NULL, &waits, rig.detail),
+                     HF_OK);
+    EVENTUALLY(3000, hf_lock_queue(&rig, "n") == 1);
+    hf_lock_cancel(waits);
+    EVENTUALLY(3000, told == HF_CANCEL);
+    EVENTUALLY(3000, hf_lock_queue(&rig, "n") == 0);
+    released(lock);
+}
+
+static void a_message_that_is_lost_only_delays(void **state)
+{
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 900});
+    /* Another client of that name would take its messages; so takes the test. */
+    (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
+    EVENTUALLY(5000, hf_lock_held(lock));
+    released(lock);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    released(w.lock);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(p1_one_holder_at_a_time, begin, end),
+        cmocka_unit_test_setup_teardown(a_cell_and_a_line_exclude_each_other, begin, end),
+        cmocka_unit_test_setup_teardown(p5_a_timed_wait_ends_in_time_and_leaves_nothing,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(s3_fences_rise_also_past_force_and_expiry, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            f3_a_lease_that_ended_is_not_released_from_the_next_holder, begin, end),
+        cmocka_unit_test_setup_teardown(r4_a_fixed_lease_ends, begin, end),
+        cmocka_unit_test_setup_teardown(r3_a_lease_is_renewed_while_it_is_held, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_lock_is_held_no_longer_than_max_hold, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(r5_an_owner_holds_as_often_as_it_takes, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            r14_without_reentrance_the_same_owner_is_refused_at_once, begin, end),
+        cmocka_unit_test_setup_teardown(r11_readers_share_and_a_writer_is_alone, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(r15_an_upgrade_is_refused_at_once, begin, end),
+        cmocka_unit_test_setup_teardown(
+            r6_a_reader_may_read_again_past_a_writer_that_waits, begin, end),
+        cmocka_unit_test_setup_teardown(permits_are_never_exceeded_and_given_in_order,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(r9_several_locks_of_a_tag_all_or_none, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(o1_first_come_first_served, begin, end),
+        cmocka_unit_test_setup_teardown(p10_a_wait_can_be_cancelled, begin, end),
+        cmocka_unit_test_setup_teardown(a_message_that_is_lost_only_delays, begin, end),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}

@@ -1,0 +1,117 @@
+/* lock_rig.c - see lock_rig.h. */
+#include "tests/support/lock_rig.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEASE_MS = 5000, WAIT_MS = 20000 };
+
+static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
+{
+    hf_lock_rig *rig = arg;
+    (void)lock;
+    atomic_uint *counts[] = {&rig->suspect, &rig->held, &rig->revoked, &rig->lost};
+    atomic_fetch_add(counts[event], 1);
+}
+
+hf_locks *hf_lock_rig_open(hf_lock_rig *rig, const char *url)
+{
+    hf_locks *locks = NULL;
+    const hf_locks_opts opts = {.url = url, .on_event = on_event, .arg = rig};
+    if (hf_locks_open(&locks, &opts, rig->detail) != HF_OK)
+        fail_msg("no client: %s", rig->detail);
+    return locks;
+}
+
+void hf_lock_rig_up(hf_lock_rig *rig)
+{
+    hf_fixture_start(&rig->redis, NULL);
+}
+
+void hf_lock_rig_down(hf_lock_rig *rig)
+{
+    hf_fixture_stop(&rig->redis);
+}
+
+void hf_lock_rig_begin(hf_lock_rig *rig)
+{
+    (void)hf_fixture_command(&rig->redis, "FLUSHALL");
+    rig->a = hf_lock_rig_open(rig, hf_fixture_url(&rig->redis));
+    rig->b = hf_lock_rig_open(rig, hf_fixture_url(&rig->redis));
+    atomic_store(&rig->suspect, 0);
+    atomic_store(&rig->held, 0);
+    atomic_store(&rig->revoked, 0);
+    atomic_store(&rig->lost, 0);
+}
+
+void hf_lock_rig_end(hf_lock_rig *rig)
+{
+    hf_locks_close(rig->a, NULL, NULL);
+    hf_locks_close(rig->b, NULL, NULL);
+}
+
+static void complete(hf_lock_opts *opts, const char *const *name)
+{
+    if (opts->n_names == 0) {
+        opts->names = name;
+        opts->n_names = 1;
+    }
+    if (opts->lease_ms == 0)
+        opts->lease_ms = LEASE_MS;
+}
+
+hf_err hf_lock_take(hf_lock_rig *rig, hf_locks *locks, const char *name,
+                    hf_lock_opts opts, hf_lock **out)
+{
+    complete(&opts, &name);
+    *out = NULL;
+    return hf_lock_acquire_wait(locks, &opts, out, rig->detail);
+}
+
+hf_lock *hf_lock_must(hf_lock_rig *rig, hf_locks *locks, const char *name,
+                      hf_lock_opts opts)
+{
+    hf_lock *lock;
+    hf_err err = hf_lock_take(rig, locks, name, opts, &lock);
+    if (err != HF_OK)
+        fail_msg("%s: %s %s", name, hf_err_name(err), rig->detail);
+    assert_true(hf_lock_held(lock));
+    return lock;
+}
+
+static void *wait_for_it(void *arg)
+{
+    hf_lock_waiter *w = arg;
+    char detail[HF_DETAIL_SIZE];
+    w->err = hf_lock_acquire_wait(w->locks, &w->opts, &w->lock, detail);
+    atomic_store(&w->done, true);
+    return NULL;
+}
+
+long long hf_lock_queue(hf_lock_rig *rig, const char *name)
+{
+    char tag[HF_LOCK_NAME_MAX + 1];
+    (void)snprintf(tag, sizeof tag, "%.*s", (int)strcspn(name, "/"), name);
+    return hf_fixture_number(&rig->redis, "ZCARD hf:lock:{%s}:q:%s", tag, name);
+}
+
+void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks,
+                        const char *name, hf_lock_opts opts)
+{
+    pthread_t thread;
+    long long before = hf_lock_queue(rig, name);
+    *w = (hf_lock_waiter){.rig = rig, .locks = locks, .name = name, .opts = opts};
+    complete(&w->opts, &w->name);
+    if (w->opts.wait_ms == 0)
+        w->opts.wait_ms = WAIT_MS;
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_it, w), 0);
+    w->thread = (unsigned long)thread;
+    if (w->opts.form == HF_LOCK_LINE)
+        EVENTUALLY(5000, hf_lock_queue(rig, name) == before + 1 || w->done);
+}
+
+void hf_lock_wait_end(hf_lock_waiter *w)
+{
+    assert_int_equal(pthread_join((pthread_t)w->thread, NULL), 0);
+}
