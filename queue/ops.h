@@ -117,6 +117,7 @@ typedef struct hf_claimed {
     size_t n;       /* jobs */
 
     int64_t next_ms; /* when a claim could succeed again; 0: not by time alone */
+    bool more;       /* at once, and even if every other worker claims before */
     size_t n_buried; /* jobs that it put into `dead` instead */
     const hf_reply *jobs_, *records_, *crashes_, *buried_;
 } hf_claimed;

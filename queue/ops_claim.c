@@ -45,7 +45,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
 hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
 {
     *out = (hf_claimed){.n = 0};
-    hf_err err = hf_script_status(answer, 8, &out->now_ms);
+    hf_err err = hf_script_status(answer, 9, &out->now_ms);
     if (err != HF_OK)
         return err;
     const hf_reply *reply = answer->reply;
@@ -55,6 +55,7 @@ hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
     out->records_ = hf_reply_at(reply, 5);
     out->crashes_ = hf_reply_at(reply, 6);
     out->buried_ = hf_reply_at(reply, 7);
+    out->more = hf_reply_int(hf_reply_at(reply, 8)) != 0;
     out->n_buried = hf_reply_len(out->buried_) / 2;
     out->n = hf_reply_len(out->records_);
     if (out->fence.len == 0 || hf_reply_len(out->jobs_) != 2 * out->n) {

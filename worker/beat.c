@@ -2,8 +2,8 @@
  * watches this process.
  *
  * The pulse rises when Redis has answered a claim or a check and the loop came round. An
- * idle worker claims nothing, but its waits end with a check; one that is full, quiet or
- * stopping does not wait, so a timer of its own makes it check. */
+ * idle worker claims nothing, but its waits end with a check; and whatever it does, a
+ * timer sees to it that it checks. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 /* ---- the heartbeat ---- */
 
-enum { JSON_MAX = 32 << 10, END_ROOM = 32 };
+enum { JSON_MAX = 32 << 10, END_ROOM = 32, NOT_NOW_MS = 100 };
 
 static const char *state_of(const hf_worker *w)
 {
@@ -93,18 +93,19 @@ static void on_beat_timer(uv_timer_t *timer)
 
 /* ---- the pulse ---- */
 
-/* Who waits for batons checks when the wait is over. */
+/* Who waits for batons checks when the wait is over; but a wait that a baton ended is
+ * followed by a whole one. */
 static void on_look(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
-    uint64_t now = hf_boot_ns(), every = hf_wake_every_ms(w);
-    uint64_t due = w->checked_ns + every * HF_MS_NS;
-    if (now >= due && !w->blocked)
+    uint64_t now = hf_boot_ns(), every_ns = hf_wake_check_ms(w) * HF_MS_NS;
+    if (now >= w->checked_ns + every_ns)
         hf_wake_check(w);
     hf_life_turn(w);
     if (w->phase == HF_ENDED || uv_is_active((uv_handle_t *)timer))
         return;
-    uint64_t wait = due > now ? (due - now) / HF_MS_NS + 1 : every;
+    uint64_t due = w->checked_ns + every_ns;
+    uint64_t wait = due > now ? (due - now) / HF_MS_NS + 1 : NOT_NOW_MS;
     uv_update_time(&w->loop);
     uv_timer_start(timer, on_look, wait, 0);
 }
@@ -142,7 +143,7 @@ void hf_beat_turn(hf_worker *w)
 void hf_beat_start(hf_worker *w)
 {
     uv_timer_start(&w->beat, on_beat_timer, 20, HF_BEAT_MS);
-    uv_timer_start(&w->look, on_look, hf_wake_every_ms(w), 0);
+    uv_timer_start(&w->look, on_look, hf_wake_check_ms(w), 0);
 }
 
 uint64_t hf_worker_pulse(const hf_worker *w)

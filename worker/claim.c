@@ -1,9 +1,11 @@
 /* claim.c - asking a queue for jobs: when it may have some, the request, the answer.
  *
- * A queue is `hot` while a claim may find something: at the start, after a claim that got
- * all it asked for, when its baton came due, after a reconnect, and when this worker was
- * full. One claim at a time is under way for each queue. The rules that keep wake-ups
- * from being lost:
+ * A queue is `hot` while a claim may find something: at the start, after a claim that
+ * left something, when its baton came due, and after a reconnect. If what was left is
+ * less than the other workers may take meanwhile, it is contested: it is asked beside
+ * others, but not for its own sake; its baton goes from one worker to the next, and none
+ * comes in vain. One claim at a time is under way for each queue. The rules that keep
+ * wake-ups from being lost:
  *
  *   - its timer is dropped when the claim is sent, not when the answer comes: a baton
  *     popped meanwhile (the two connections answer in any order) sets a new one;
@@ -92,6 +94,7 @@ void hf_claim_lost(hf_worker *w)
 static void on_fault(hf_served *served, hf_err err, const char *detail)
 {
     served->hot = served->baton = true;
+    served->again = false;
     served->jumped = served->jumped || served->sent_jumped;
     if (err == HF_UNSURE || err == HF_PROTO) {
         served->unsure = served->claiming = true;
@@ -102,12 +105,9 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
         hf_rest_refused(served, err, detail);
 }
 
-/* It has more: all that was asked for came, or as much as may start here at once of a
- * queue that is limited. */
-static bool has_more(const hf_served *served, const hf_claimed *claimed)
+static bool has_more(const hf_claimed *claimed)
 {
-    return claimed->n >= served->asked ||
-           (claimed->next_ms != 0 && claimed->next_ms <= claimed->now_ms);
+    return claimed->next_ms != 0 && claimed->next_ms <= claimed->now_ms;
 }
 
 static void on_claimed(const hf_answer *answer, void *arg)
@@ -127,12 +127,14 @@ static void on_claimed(const hf_answer *answer, void *arg)
     }
     hf_rest_answered(served);
     w->heard = served->looked = true;
+    hf_report_claimed(served, &claimed);
     hf_report_buried(served, &claimed);
     if (claimed.n > 0)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked)
         hf_claim_refund(served, served->asked - (uint32_t)claimed.n);
-    served->hot = served->again || has_more(served, &claimed);
+    served->hot = served->again || has_more(&claimed);
+    served->contested = !served->again && !claimed.more;
     served->again = false;
     if (served->sent_due_ms > claimed.now_ms && served->timer_ms == 0)
         served->timer_ms = served->sent_due_ms; /* it came too early */
@@ -196,10 +198,15 @@ bool hf_claim_quiet(const hf_worker *w)
 {
     for (size_t i = 0; i < w->n_served; i++) {
         const hf_served *served = w->served[i];
-        if (!hf_claim_cannot(served) && (served->hot || served->claiming))
+        if (!hf_claim_cannot(served) && (hf_claim_sure(served) || served->claiming))
             return false;
     }
     return true;
+}
+
+bool hf_claim_sure(const hf_served *served)
+{
+    return served->hot && (!served->contested || served->baton || served->due_ms != 0);
 }
 
 bool hf_claim_cannot(const hf_served *served)

@@ -119,6 +119,7 @@ struct hf_served {
     unsigned telling;       /* requests under way that tell it so */
     bool looked;            /* a claim was answered */
     bool hot;               /* a claim may find something */
+    bool contested;         /* but others may find it first: its baton tells */
     bool baton;             /* the next claim is made because of a doubt */
     bool claiming;          /* one claim is under way, or its fate is being asked for */
     bool again;             /* a due baton came meanwhile: claim once more after it */
@@ -315,6 +316,7 @@ void hf_claim_all(hf_worker *w, bool baton); /* every queue may have something *
 void hf_claim_lost(hf_worker *w); /* the connection came back: ask what was taken */
 bool hf_claim_quiet(const hf_worker *w); /* nothing to claim, nothing under way, but in
                                             queues that cannot be claimed */
+bool hf_claim_sure(const hf_served *served);   /* hot, and not only by chance */
 bool hf_claim_cannot(const hf_served *served); /* it rests, or its claim is in doubt */
 
 /* -- rests.c: queues that cannot be asked just now -- */
@@ -330,7 +332,7 @@ void hf_wake_pump(hf_worker *w);
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg);
 void hf_wake_give_back(hf_worker *w);
 void hf_wake_check(hf_worker *w);
-uint32_t hf_wake_every_ms(const hf_worker *w); /* a wait; from one check to the next */
+uint32_t hf_wake_check_ms(const hf_worker *w); /* from one check to the next, at most */
 void hf_wake_timers(hf_worker *w);
 void hf_wake_on_timer(uv_timer_t *timer);
 
@@ -392,6 +394,8 @@ void hf_report_text(hf_worker *w, hf_log_level level, const char *message,
  * and once a minute, else for debugging. */
 void hf_report_outage(hf_worker *w, hf_outage *outage, const char *message, hf_err err,
                       const char *detail);
+void hf_report_claimed(const hf_served *served, const hf_claimed *claimed);
+void hf_report_woken(const hf_served *served, int64_t at_ms); /* by its baton */
 /* What the claim itself put into `dead`: poison, or without a record. */
 void hf_report_buried(const hf_served *served, const hf_claimed *claimed);
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);

@@ -1,5 +1,6 @@
 /* report.c - what the worker tells its log: one line for each finished job, and for what
- * happens to the system. Failures of jobs are warnings, of the system errors. */
+ * happens to the system. Failures of jobs are warnings, of the system errors; each claim
+ * and each wake-up are there for debugging. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -83,6 +84,23 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     bool ok = !run->lost_told && (run->op == HF_OP_COMPLETE ||
                                   (run->op == HF_OP_RELEASE && run->error == NULL));
     hf_report(w, ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
+}
+
+void hf_report_claimed(const hf_served *served, const hf_claimed *claimed)
+{
+    const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
+                                   {.key = "asked", .number = served->asked},
+                                   {.key = "jobs", .number = (int64_t)claimed->n}};
+    hf_report(served->worker, HF_LOG_DEBUG, "claimed", fields, HF_COUNT(fields));
+}
+
+void hf_report_woken(const hf_served *served, int64_t at_ms)
+{
+    int64_t now_ms = hf_clock_now(served->worker);
+    const hf_log_field fields[] = {
+        {.key = "queue", .text = served->queue.name},
+        {.key = "in_ms", .number = at_ms > now_ms ? at_ms - now_ms : 0}};
+    hf_report(served->worker, HF_LOG_DEBUG, "woken", fields, HF_COUNT(fields));
 }
 
 void hf_report_buried(const hf_served *served, const hf_claimed *claimed)

@@ -150,7 +150,8 @@ static void pump_weighted(hf_worker *w, uint32_t want)
 static bool any_claimable(const hf_worker *w)
 {
     for (size_t i = 0; i < w->n_served; i++)
-        if (!w->served[i]->claiming && may_have(w->served[i]))
+        if (!w->served[i]->claiming && may_have(w->served[i]) &&
+            hf_claim_sure(w->served[i]))
             return true;
     return false;
 }

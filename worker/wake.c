@@ -16,14 +16,19 @@
 
 enum { BURST_WAIT_MS = 500, UNBLOCK_MS = 5 };
 
-uint32_t hf_wake_every_ms(const hf_worker *w)
+static uint32_t shortest_wait_ms(const hf_worker *w)
 {
     return w->opts.lease_ms / 2 < HF_WAIT_MS ? w->opts.lease_ms / 2 : HF_WAIT_MS;
 }
 
+uint32_t hf_wake_check_ms(const hf_worker *w)
+{
+    return shortest_wait_ms(w) * 11 / 10;
+}
+
 static uint32_t wait_ms(hf_worker *w)
 {
-    uint32_t ms = hf_wake_every_ms(w);
+    uint32_t ms = shortest_wait_ms(w);
     if (w->opts.burst && ms > BURST_WAIT_MS)
         ms = BURST_WAIT_MS;
     return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);
@@ -241,6 +246,7 @@ static void on_woken(const hf_answer *answer, void *arg)
     w->wait_rest_ms = 0;
     if (which < n) {
         hf_served *served = w->waiting_on[which];
+        hf_report_woken(served, at_ms);
         served->owes = served->leaving;
         if (!hf_life_serving(w) || hf_dispatch_slots(w) == 0 || served->leaving)
             hf_wake_give_back(w);

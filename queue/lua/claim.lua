@@ -17,8 +17,9 @@
 --            one lease, and none that ended before is counted)
 --  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
 --  returns   {OK, now, fence, next, {id, due, ...}, {record, ...}, {id, crashes, ...}, {id, why,
---            ...}} | {LATE, now}. next: when it could succeed again, 0: not by time alone; why: it
---            was buried. Token: `worker:fence`. Sent twice, the second takes other jobs.
+--            ...}, more} | {LATE, now}. next: when it could succeed again, 0: not by time alone; why:
+--            it was buried; more: 1 if a claim at once would find something even if every other
+--            worker came before it. Token: `worker:fence`. Sent twice, the second takes other jobs.
 local worker, max, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
 if late(ARGV[5]) then
   return { LATE, now }
@@ -197,4 +198,14 @@ end
 count('crashed', crashed)
 local clear = flag('b') or (flag('t') and m.promised and m.promised <= now)
 local at = baton(m, clear, n == 0 and now + 10 or now)
-return { OK, now, fence, at, jobs, records, marks, buried }
+-- The baton goes from one worker to the next while something is due. Beyond what all the others
+-- could take nobody need wait for it.
+local more = 0
+if at > 0 and at <= now then
+  local others = call('ZCOUNT', WORKERS, now, '+inf') - 1
+  local limited = m.max_running > 0 or m.rate > 0
+  if others <= 0 or not limited and call('ZCOUNT', SCHEDULE, '-inf', now) > max * others then
+    more = 1
+  end
+end
+return { OK, now, fence, at, jobs, records, marks, buried, more }

@@ -1,6 +1,7 @@
 -- prelude_baton.lua - when somebody should claim, and how that is made known (docs/design.md).
 
 local BROKEN_MS = 100 -- a promise that is further past has been broken
+local WATCHED_MS = 6000 -- every worker checks its queues more often than that
 
 local function read_meta()
   local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
@@ -26,14 +27,17 @@ local function next_token(m)
   return have < 1 and now + math.ceil((1 - have) * m.per / m.rate) or 0
 end
 
--- The earliest time at which a claim could succeed; nil: not by time alone.
+-- The earliest time at which a claim could succeed; nil: not by time alone, or only at the end of
+-- a lease that is so far away that a check comes before it. Leases are renewed, and most jobs are
+-- done long before: nobody is woken to wait for that.
 local function next_claim(m)
   if m.paused then
     return nil
   end
   local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
   local at = first[2] and math.max(tonumber(first[2]), m.calm)
-  if m.max_running > 0 and at and call('ZCARD', RUNNING) >= m.max_running then
+  at = at and at <= now + WATCHED_MS and at or nil
+  if m.max_running > 0 and first[2] and call('ZCARD', RUNNING) >= m.max_running then
     return at
   end
   local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
@@ -49,9 +53,9 @@ end
 -- The baton rule, at the end of every script that can change when a claim could succeed. `wake`
 -- holds at most one member, whose score is the time, or 0 for at once (who pops it knows this
 -- clock only by what it heard last); whoever pops it owns its time. `promised` is the time for which
--- somebody has the baton or keeps its timer; only an earlier one wakes somebody. `clear`: the
--- promise was ours, or is doubted. `earliest`: not before (a claim that got nothing must not
--- leave a baton that is due).
+-- somebody has the baton or keeps its timer; only an earlier one wakes somebody. One that has come
+-- while nothing is due is over: others took what it was for. `clear`: the promise was ours, or is
+-- doubted. `earliest`: not before (a claim that got nothing must not leave a baton that is due).
 local function baton(m, clear, earliest)
   local at = next_claim(m)
   if not at then
@@ -63,7 +67,7 @@ local function baton(m, clear, earliest)
   end
   at = math.max(floor(at), earliest or now)
   local promised = m.promised
-  if clear or (promised and promised < now - BROKEN_MS) then
+  if clear or (promised and promised < (at > now and now + 1 or now - BROKEN_MS)) then
     promised = nil
   end
   if not promised or at < promised then

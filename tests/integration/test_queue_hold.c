@@ -285,7 +285,7 @@ static void a_claim_takes_over_two_hundred_at_a_time(void **state)
     EVENTUALLY(3000, hf_rig_now(&rig) > ends("id-000"));
     enqueue("due");
     assert_int_equal(hf_rig_claim(&rig, "w", MANY, 0), AT_A_TIME + 1);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:wake baton"), 0);
+    assert_true(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:wake baton") <= rig.now_ms);
     assert_int_equal(hf_rig_claim(&rig, "w", MANY, 0), MANY - AT_A_TIME);
 }
 

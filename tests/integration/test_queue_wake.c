@@ -8,7 +8,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/queue_rig.h"
 
-enum { SHORT_MS = 40, ALIVE_MS = 30000, BROKEN_MS = 100 };
+enum { SHORT_MS = 40, ALIVE_MS = 30000, BROKEN_MS = 100, NEAR_MS = 5000 };
 
 static hf_rig rig;
 
@@ -130,6 +130,62 @@ static void a_leases_end_is_a_reason_to_wake(void **state)
     int64_t end = rig.now_ms + SHORT_MS * 10;
     assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
     assert_true(rig.at_ms == end);
+}
+
+/* Far away it wakes nobody: leases are renewed and most jobs are done by then. A check
+ * comes before it in any case. */
+static void a_far_leases_end_is_left_to_the_checks(void **state)
+{
+    (void)state;
+    enqueue("one", 0);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    hf_claim_args args = hf_rig_claim_args("w", 1, 60000);
+    args.due = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 1);
+    assert_int_equal(rig.next_ms, 0);
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_int_equal(batons(), 0);
+    assert_string_equal(meta("promised"), "(nil)"); /* so the next job wakes somebody */
+    int64_t soon = rig.now_ms + NEAR_MS;
+    rig.broken = true; /* its lock ends later */
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running XX %lld one",
+                             (long long)soon);
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == soon);
+}
+
+/* Who has the baton may find that others took what it was for; what comes later is for
+ * somebody else. */
+static void a_promise_is_over_when_nothing_is_due(void **state)
+{
+    (void)state;
+    enqueue("later", -60000);
+    int64_t due = rig.now_ms + 60000;
+    enqueue("now", 0);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == 0);
+    assert_int_equal(hf_rig_claim(&rig, "another", 1, 0), 1);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == due);
+}
+
+static void a_claim_says_that_there_is_more_than_all_others_take(void **state)
+{
+    (void)state;
+    enqueue_five();
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_true(rig.more); /* nobody else is there */
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_int_equal(hf_rig_check(&rig, "other", false), HF_OK);
+    assert_int_equal(hf_rig_check(&rig, "third", false), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_true(rig.more); /* three are left, and two others */
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_false(rig.more);
+    assert_true(rig.next_ms <= rig.now_ms); /* the baton tells */
+    assert_int_equal(batons(), 1);
 }
 
 static void a_promise_that_nobody_keeps_is_made_anew_by_the_check(void **state)
@@ -286,8 +342,8 @@ static void max_running_bounds_all_workers_together(void **state)
     (void)state;
     assert_int_equal(file_limits(2, 0, 0), HF_OK);
     enqueue_five();
-    assert_int_equal(hf_rig_claim(&rig, "w1", 1, 0), 1);
-    assert_int_equal(hf_rig_claim(&rig, "w2", 10, 0), 1);
+    assert_int_equal(hf_rig_claim(&rig, "w1", 1, NEAR_MS), 1);
+    assert_int_equal(hf_rig_claim(&rig, "w2", 10, NEAR_MS), 1);
     hf_claim_args args = hf_rig_claim_args("w3", 10, 0);
     args.baton = true;
     assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
@@ -305,8 +361,7 @@ static void max_running_bounds_all_workers_together(void **state)
     assert_int_equal(hf_rig_claim(&rig, "w3", 10, 0), 1);
 }
 
-/* `one` runs and holds the only place; `two` waits for it; the baton is out, for the end
- * of the lease. */
+/* `one` runs and holds the only place; `two` waits for it; nobody has the baton. */
 static void block(void)
 {
     enqueue("one", 0);
@@ -316,8 +371,7 @@ static void block(void)
     args.baton = true;
     assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
     assert_int_equal(rig.n_jobs, 1);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms > rig.now_ms + 1000);
+    assert_int_equal(rig.next_ms, 0);
     assert_int_equal(batons(), 0);
 }
 
@@ -568,6 +622,9 @@ int main(void)
         TEST(a_claim_that_got_nothing_leaves_no_baton_that_is_due),
         TEST(a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once),
         TEST(a_leases_end_is_a_reason_to_wake),
+        TEST(a_far_leases_end_is_left_to_the_checks),
+        TEST(a_promise_is_over_when_nothing_is_due),
+        TEST(a_claim_says_that_there_is_more_than_all_others_take),
         TEST(a_promise_that_nobody_keeps_is_made_anew_by_the_check),
         TEST(a_baton_is_given_back),
         TEST(the_check_tells_when_nothing_is_left),

@@ -147,6 +147,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
     keep(rig, answer, hf_claimed_read(answer, &read));
     rig->now_ms = read.now_ms;
     rig->next_ms = read.next_ms;
+    rig->more = read.more;
     rig->n_jobs = read.n;
     (void)snprintf(rig->fence, sizeof rig->fence, "%.*s", (int)read.fence.len,
                    read.fence.len == 0 ? "" : (const char *)read.fence.ptr);

@@ -47,6 +47,7 @@ typedef struct hf_rig {
     bool repeated, empty;
     char fence[32];
     int64_t next_ms;
+    bool more;
     hf_rig_job jobs[HF_RIG_JOBS];
     size_t n_jobs;
     bool *ready;                    /* the caller's, for a peek */

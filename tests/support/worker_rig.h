@@ -13,7 +13,7 @@
 #include "holdfast/worker.h"
 #include "tests/support/redis_fixture.h"
 
-enum { HF_RIG_LINES = 512, HF_RIG_LINE = 256 };
+enum { HF_RIG_LINES = 4096, HF_RIG_LINE = 256 };
 
 typedef struct hf_worker_rig {
     hf_worker *worker;

@@ -24,6 +24,7 @@ static hf_worker w;
 static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
 static hf_answer_cb answer_cb;
+static bool others_wait;        /* more is there, but for others as well */
 static size_t coming;           /* jobs of the answer that is being read */
 static hf_run_list pool, ended; /* given to threads; returned by them */
 static size_t begun[QUEUES], begun_all, released[QUEUES];
@@ -49,7 +50,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
 
 hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
 {
-    *out = (hf_claimed){.now_ms = 1, .n = coming, .next_ms = 1};
+    *out = (hf_claimed){.now_ms = 1, .n = coming, .next_ms = 1, .more = !others_wait};
     return answer->err;
 }
 
@@ -221,6 +222,7 @@ NOTHING(hf_rest, hf_served *served, uint32_t ms)
 NOTHING(hf_rest_answered, hf_served *served)
 NOTHING(hf_rest_refused, hf_served *served, hf_err err, const char *detail)
 NOTHING(hf_clock_read, hf_worker *worker, int64_t now_ms, uint64_t sent_ns)
+NOTHING(hf_report_claimed, const hf_served *served, const hf_claimed *claimed)
 NOTHING(hf_report_buried, const hf_served *served, const hf_claimed *claimed)
 NOTHING(hf_report_run, hf_worker *worker, const hf_run *run, const char *outcome)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
@@ -344,6 +346,7 @@ static int up(void **state)
     memset(begun, 0, sizeof begun);
     memset(released, 0, sizeof released);
     begun_all = 0;
+    others_wait = false;
     w.opts.concurrency = SLOTS;
     w.opts.lease_ms = 10000;
     w.phase = HF_SERVING;
@@ -445,6 +448,25 @@ static void a_queue_that_had_nothing_has_saved_nothing(void **state)
     shares_are_even_now();
 }
 
+/* It is claimed when its baton comes, and with it what else may have something. */
+static void what_others_may_take_first_is_left_to_the_baton(void **state)
+{
+    (void)state;
+    others_wait = true;
+    hf_claim_pump(&w);
+    answer_all();
+    run_some(w.held);
+    assert_true(hf_claim_quiet(&w)); /* so it blocks */
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A) + under_way(B) + under_way(C), 0);
+    slots[B].due_ms = 1;
+    assert_false(hf_claim_quiet(&w));
+    hf_claim_pump(&w);
+    assert_true(under_way(A) > 0 && under_way(B) > 0);
+    answer_all();
+    run_some(w.held);
+}
+
 static void take_back(const hf_served *served)
 {
     hf_run_list others = {.n = 0};
@@ -489,6 +511,7 @@ int main(void)
         CASE(shares_hold_in_whatever_order_answers_come),
         CASE(what_did_not_come_costs_nothing),
         CASE(a_queue_that_had_nothing_has_saved_nothing),
+        CASE(what_others_may_take_first_is_left_to_the_baton),
         CASE(what_was_not_started_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
