@@ -120,3 +120,50 @@ const hf_opt hf_opts_dead_retry[] = {
 const hf_opt hf_opts_dead_purge[] = {
     HF_OPT_QUEUE, DEAD_FILTER_OPTS, DEAD_MANY_OPT, YES_OPT, HF_OPT_END,
 };
+
+/* ---- locks ---- */
+
+#define OWNER_OPT(text)                                                                  \
+    {                                                                                    \
+        .name = "owner", .kind = HF_OPT_TEXT, .value = "OWNER", .help = text             \
+    }
+
+const hf_opt hf_opts_locks_list[] = {
+    {.name = "limit",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .help = "at most so many locks; 50"},
+    {.name = "after",
+     .kind = HF_OPT_TEXT,
+     .value = "NAME",
+     .help = "go on after this name: the last one of the page before"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_locks_show[] = {
+    {.name = "limit",
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .help = "at most so many holders and waiters; 50"},
+    HF_OPT_END,
+};
+const hf_opt hf_opts_locks_release[] = {
+    {.name = "force", .help = "take it away from who holds it"},
+    OWNER_OPT("only from this owner"),
+    YES_OPT,
+    HF_OPT_END,
+};
+const hf_opt hf_opts_locks_revoke[] = {OWNER_OPT("only this owner"), HF_OPT_END};
+const hf_opt hf_opts_fence_check[] = {
+    OWNER_OPT("whose fence it is"),
+    {.name = "remember",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1000,
+     .max = INT64_C(86400000) * 3650,
+     .help = "for how long the highest fence is remembered; for ever"},
+    HF_OPT_END,
+};

@@ -27,5 +27,10 @@ extern const hf_opt hf_opts_list[];
 extern const hf_opt hf_opts_dead_list[];
 extern const hf_opt hf_opts_dead_retry[];
 extern const hf_opt hf_opts_dead_purge[];
+extern const hf_opt hf_opts_locks_list[];
+extern const hf_opt hf_opts_locks_show[];
+extern const hf_opt hf_opts_locks_release[];
+extern const hf_opt hf_opts_locks_revoke[];
+extern const hf_opt hf_opts_fence_check[];
 
 #endif

@@ -11,9 +11,12 @@ hf_exit hf_exit_code(hf_err err)
     case HF_DEAD:
     case HF_RUNNING:
     case HF_CANCEL:
+    case HF_TAKEN:
+    case HF_DEADLOCK:
         return HF_EXIT_NO;
     case HF_INVALID:
     case HF_TOOBIG:
+    case HF_LIMIT:
         return HF_EXIT_DATA;
     case HF_CONN:
     case HF_TIMEOUT:

@@ -8,10 +8,11 @@ _holdfast_know()
     options=' --config -c --redis --namespace --json --help -h'
     valued=' --config -c --redis --namespace '
     case $1 in
-    '' | 'help') commands=' enqueue job dead queue workers worker check doctor script demo bench version help' ;;
+    '' | 'help') commands=' enqueue job dead queue locks workers worker check doctor script demo bench version help' ;;
     'job' | 'help job') commands=' show list why retry cancel delete' ;;
     'dead' | 'help dead') commands=' list retry purge' ;;
     'queue' | 'help queue') commands=' list show pause resume limit purge' ;;
+    'locks' | 'help locks') commands=' list show release revoke fence-check' ;;
     'script' | 'help script') commands=' enqueue' ;;
     'enqueue')
         options+=' --queue -q --in --at --id --max-attempts --timeout --wait --bulk --run --atomic'
@@ -64,6 +65,26 @@ _holdfast_know()
     'queue purge')
         options+=' --yes'
         valued+=' '
+        ;;
+    'locks list')
+        options+=' --limit --after'
+        valued+=' --limit --after '
+        ;;
+    'locks show')
+        options+=' --limit'
+        valued+=' --limit '
+        ;;
+    'locks release')
+        options+=' --force --owner --yes'
+        valued+=' --owner '
+        ;;
+    'locks revoke')
+        options+=' --owner'
+        valued+=' --owner '
+        ;;
+    'locks fence-check')
+        options+=' --owner --remember'
+        valued+=' --owner --remember '
         ;;
     'workers')
         options+=' --all --limit --after'
