@@ -17,9 +17,9 @@ def script(series, x_axis, logarithmic, path):
              f"set output '{path}'", "set border 3 lc '#888888'", "set tics nomirror",
              "set grid ytics lc '#dddddd' lt 1", "set key outside top center horizontal",
              f"set xlabel '{x_axis}'", "set ylabel 'jobs a second'", "set yrange [0:*]",
-             "set format y \"%'.0f\"", "set decimal locale", "set xtics font ',12'"]
+             "set format '%.0s%c'", "set rmargin 4"]  # 200000 as 200k
     if logarithmic:
-        lines += ["set logscale x 10", "set format x \"%'.0f\""]
+        lines += ["set logscale x 10"]
     plot = []
     for i, one in enumerate(series):
         lines += [f"$data{i} << END", *(f"{x} {y}" for x, y in one["points"]), "END"]
