@@ -1,26 +1,40 @@
-/* pool.c - threads around one queue and one mutex. */
+/* pool.c - threads around one queue and one mutex.
+ *
+ * Idle threads wait together for `more`, all but one: the lookout waits alone for `now`,
+ * so that it is known who will come. A job that comes to a pool where nothing runs is
+ * handed to the lookout, in the place of the loop's thread, which will sleep in a moment.
+ * Whoever takes a job and sees more wakes one other. */
 #include "worker/pool.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "worker/nearby.h"
 
 struct hf_pool {
     pthread_mutex_t lock;
-    pthread_cond_t more;
+    pthread_cond_t more, now;
     hf_run_list queue, returned;
     hf_run_list running;
     uint32_t max, n_threads, idle;
     uint32_t allowed;  /* to run at the same time */
     uint32_t starting; /* made, and not yet at their first job */
-    bool
-        waking; /* a thread was signalled and has not come yet: one at a time is enough */
+    bool waking;       /* somebody was woken and has not come yet: one is enough */
+    bool watched;      /* there is a lookout */
+    bool called;       /* it was woken and has not come yet */
+    bool nearby;       /* and is tied to a processor */
     bool closing;
+    pthread_t lookout;
+    long processors;
     pthread_t *threads;
     void (*work)(hf_run *run);
     void (*on_returned)(void *arg);
     void *arg;
 };
+
+/* Who is to be woken when the lock is free, for that is what it needs next. */
+typedef enum call { NOBODY, ANYBODY, LOOKOUT } call;
 
 /* Under the lock. */
 static bool can_start(const hf_pool *pool)
@@ -28,13 +42,34 @@ static bool can_start(const hf_pool *pool)
     return pool->queue.head != NULL && pool->running.n < pool->allowed;
 }
 
-/* Under the lock. */
-static void wake_one(hf_pool *pool)
+/* Under the lock: who shall take the next job? Nobody, if somebody is on the way. */
+static call choose(hf_pool *pool)
 {
     if (!can_start(pool) || pool->idle == 0 || pool->waking)
-        return;
+        return NOBODY;
     pool->waking = true;
-    pthread_cond_signal(&pool->more);
+    if (!pool->watched || (pool->idle > 1 && pool->running.n + pool->queue.n > 1))
+        return ANYBODY;
+    pool->called = true;
+    return LOOKOUT;
+}
+
+static void wake(hf_pool *pool, call who)
+{
+    if (who != NOBODY)
+        pthread_cond_signal(who == LOOKOUT ? &pool->now : &pool->more);
+}
+
+/* Under the lock. */
+static void look_out(hf_pool *pool)
+{
+    pool->watched = true;
+    pool->lookout = pthread_self();
+    while (!pool->called && !pool->closing)
+        pthread_cond_wait(&pool->now, &pool->lock);
+    if (pool->nearby)
+        hf_nearby_end();
+    pool->watched = pool->called = pool->nearby = false;
 }
 
 /* Under the lock: the next job, or NULL when the pool is closed. */
@@ -42,15 +77,14 @@ static hf_run *next_run(hf_pool *pool)
 {
     while (!can_start(pool) && !pool->closing) {
         pool->idle++;
-        pthread_cond_wait(&pool->more, &pool->lock);
+        if (pool->watched)
+            pthread_cond_wait(&pool->more, &pool->lock);
+        else
+            look_out(pool);
         pool->idle--;
         pool->waking = false;
     }
-    if (pool->closing)
-        return NULL;
-    hf_run *run = hf_run_pop(&pool->queue);
-    wake_one(pool);
-    return run;
+    return pool->closing ? NULL : hf_run_pop(&pool->queue);
 }
 
 static void *thread_main(void *arg)
@@ -63,7 +97,9 @@ static void *thread_main(void *arg)
         if (run == NULL)
             break;
         hf_run_push(&pool->running, run);
+        call next = choose(pool);
         pthread_mutex_unlock(&pool->lock);
+        wake(pool, next);
         pool->work(run);
         pthread_mutex_lock(&pool->lock);
         hf_run_remove(&pool->running, run);
@@ -89,6 +125,8 @@ hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
     }
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->more, NULL);
+    pthread_cond_init(&pool->now, NULL);
+    pool->processors = hf_nearby_processors();
     pool->max = pool->allowed = threads;
     pool->work = work;
     pool->on_returned = returned;
@@ -123,17 +161,25 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list)
     pool->queue.tail = list->tail;
     pool->queue.n += list->n;
     *list = (hf_run_list){.n = 0};
-    wake_one(pool);
+    call next = choose(pool);
+    bool alone = pool->running.n + pool->queue.n == 1;
+    bool nearby =
+        next == LOOKOUT && alone && hf_nearby_begin(pool->lookout, pool->processors);
+    pool->nearby = pool->nearby || nearby;
     add_threads(pool);
     pthread_mutex_unlock(&pool->lock);
+    wake(pool, next);
+    if (nearby)
+        sched_yield(); /* it is in our place */
 }
 
 void hf_pool_allow(hf_pool *pool, uint32_t n)
 {
     pthread_mutex_lock(&pool->lock);
     pool->allowed = n;
-    wake_one(pool);
+    call next = choose(pool);
     pthread_mutex_unlock(&pool->lock);
+    wake(pool, next);
 }
 
 void hf_pool_collect(hf_pool *pool, hf_run_list *out)
@@ -179,6 +225,7 @@ void hf_pool_join(hf_pool *pool)
     pthread_mutex_lock(&pool->lock);
     pool->closing = true;
     pthread_cond_broadcast(&pool->more);
+    pthread_cond_broadcast(&pool->now);
     pthread_mutex_unlock(&pool->lock);
     for (uint32_t i = 0; i < pool->n_threads; i++)
         pthread_join(pool->threads[i], NULL);
@@ -192,6 +239,7 @@ void hf_pool_free(hf_pool *pool)
     HF_ASSERT(pool->n_threads == 0);
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->more);
+    pthread_cond_destroy(&pool->now);
     free(pool->threads);
     free(pool);
 }
