@@ -1,10 +1,11 @@
 /* pickup.c - how long after an enqueue one idle worker starts the job; and the same for
  * the bare loop: a second thread that blocks on the baton and then claims.
  *
- * Both are enqueued for at random distances and measured by one clock, from just before
- * the enqueue to the handler's start, or to the claim's answer. How long a round trip
- * takes depends on how long the machine had been idle before it, so both do it in turns,
- * in blocks. */
+ * Both are alike: one thread of this process enqueues, at random distances, with a call
+ * that waits for its answer; the other side are other threads of this process. One clock
+ * measures from just before the enqueue to the handler's start, or to the claim's answer.
+ * How long a round trip takes depends on what the machine did before it, so both do it in
+ * turns, in short blocks. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -12,9 +13,9 @@
 #include "bench/parts.h"
 
 enum {
-    BLOCKS = 6,
-    BLOCK_JOBS = 100,
-    WARM_UP = 5, /* jobs of each block that are not counted */
+    BLOCKS = 40,
+    BLOCK_JOBS = 25,
+    WARM_UP = 3, /* jobs of each block that are not counted */
     SAMPLES = BLOCKS * BLOCK_JOBS,
     SPACE_MIN_US = 1000,
     SPACE_US = 4000, /* and up to so much more */
@@ -71,8 +72,7 @@ static hf_err put_ours(pickup *p)
                         .type = "bench",
                         .payload = p->b->payload,
                         .payload_len = p->b->opts->payload_bytes};
-    hf_err err = hf_enqueue(p->producer, &job, NULL, NULL);
-    return err == HF_OK ? HF_OK : hf_bench_fail(p->b, err, hf_err_text(err));
+    return hf_enqueue_wait(p->producer, &job, 1, NULL, 0, p->b->detail);
 }
 
 /* ---- the bare loop's ---- */
