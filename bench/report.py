@@ -55,7 +55,8 @@ def cell(text):
 def markdown_table(headers, rows):
     """Figures to the right, as far as a column has nothing else."""
     rows = [[cell(value) for value in row] for row in rows]
-    right = [all(re.fullmatch(r"[-\d.,]*", row[i]) for row in rows) for i in range(len(headers))]
+    right = [any(row[i] for row in rows) and all(re.fullmatch(r"[-\d.,]*", row[i]) for row in rows)
+             for i in range(len(headers))]
     lines = ["| " + " | ".join(headers) + " |",
              "|" + "|".join("--:" if at_right else "---" for at_right in right) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
