@@ -3,6 +3,7 @@
  * waits for the signals, which all others have blocked, so that what it does may take
  * locks. The same thread tells systemd how the worker is (cli/service.c). */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -173,6 +174,20 @@ static void block_signals(runner *r)
 
 /* ---- the worker ---- */
 
+enum { LARGE_BYTES = 128 << 10 };
+
+/* glibc gives a large piece of memory back to the system when it is freed, but each one
+ * raises the size from which it does so: after some payloads of 1 MiB it would keep 30
+ * MiB for ever. A size that was set stays. Of the whole process, so a library must not do
+ * it.
+ */
+static void give_memory_back(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
+}
+
 static hf_err make_worker(runner *r, hf_worker_setup *setup, char detail[HF_DETAIL_SIZE])
 {
     setup->opts.log = hf_log_write;
@@ -209,6 +224,7 @@ int hf_cmd_worker(hf_cli *cli)
         return hf_cli_say(cli, (hf_exit)code,
                           code == HF_EXIT_CONFIG ? "see docs/operating.md" : "", "%s",
                           detail);
+    give_memory_back();
     block_signals(&r);
     hf_log_init(&r.log, stderr, cli->config);
     hf_err err = make_worker(&r, &setup, detail);

@@ -1,6 +1,7 @@
 /* `holdfast worker` as a service: what it runs, how signals reach it, how it ends. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -172,6 +173,50 @@ static void burst_ends_when_nothing_is_left(void **state)
     assert_int_equal(hf_fixture_number(&rig->redis, "HLEN hf:{three}:jobs"), 1);
 }
 
+#ifndef HF_SANITIZED /* there memory has other rules */
+static long resident_kib(pid_t pid)
+{
+    char path[64], line[256];
+    long kib = -1;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (kib < 0 && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            kib = strtol(line + 6, NULL, 10);
+    }
+    (void)fclose(file);
+    return kib;
+}
+
+static void memory_for_large_payloads_is_given_back(void **state)
+{
+    enum { BURSTS = 3, JOBS = 32, BYTES = 1000000, KEPT_KIB = 12 << 10 };
+    static char line[BYTES + 64];
+    char path[HF_CLI_PATH];
+    (void)state;
+    hf_cli_rig_path(rig, "large.jsonl", path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    size_t n = (size_t)snprintf(line, sizeof line, "{\"type\":\"eat\",\"payload\":\"");
+    memset(line + n, 'x', BYTES);
+    memcpy(line + n + BYTES, "\"}\n", 4);
+    for (int i = 0; i < JOBS; i++)
+        assert_true(fputs(line, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    hf_cli_rig_put(
+        rig, "w.yaml",
+        "handlers: [{type: eat, exec: [sh, -c, 'sleep 0.2; cat >/dev/null']}]\n");
+    hf_try_worker("worker @ -c w.yaml");
+    for (int i = 0; i < BURSTS; i++) {
+        assert_int_equal(run("enqueue @ --bulk large.jsonl"), 0);
+        EVENTUALLY(15000, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 0);
+        EVENTUALLY(5000, resident_kib(worker->pid) < KEPT_KIB);
+    }
+    end_by(SIGTERM, 0);
+}
+#endif
+
 static void a_redis_that_may_evict_locks_is_refused(void **state)
 {
     (void)state;
@@ -214,6 +259,9 @@ int main(void)
         TEST(hup_reads_the_file_again_and_a_bad_one_changes_nothing),
         TEST(hup_brings_queues_and_handlers_but_the_command_line_holds),
         TEST(burst_ends_when_nothing_is_left),
+#ifndef HF_SANITIZED
+        TEST(memory_for_large_payloads_is_given_back),
+#endif
         TEST(a_redis_that_may_evict_locks_is_refused),
         TEST(queues_on_the_command_line_are_checked),
     };
