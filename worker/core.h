@@ -201,6 +201,7 @@ struct hf_worker {
     /* waking up */
     uint32_t unblock_ms; /* when unblocking is tried again */
     bool wait_stale;     /* the blocking call names other queues than are served */
+    bool waited; /* it has blocked before: a baton may be lost with its connection */
     bool blocked, unblocking, checking, check_gives, give_back, wake_doubt;
     uint64_t check_at_ns, alive_at_ns;
     hf_served *waiting_on[HF_QUEUES_MAX]; /* what the blocking call under way names */

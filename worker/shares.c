@@ -6,7 +6,8 @@
  * give.
  *
  * While this worker does not block on the batons it hears of none. Those of its queues
- * that were found empty are looked at now and then, all by one request. */
+ * that were found empty are looked at now and then, all by one request; but not by one
+ * that has nothing to do and blocks in the same turn. */
 #include <math.h>
 
 #include "base/clock.h"
@@ -56,7 +57,8 @@ static void peek(hf_worker *w, uint64_t now)
 {
     const hf_queue *queues[HF_QUEUES_MAX];
     size_t n = 0;
-    if (w->n_served < 2 || w->blocked || w->n_peeking > 0 ||
+    bool blocks = hf_claim_quiet(w) && hf_dispatch_slots(w) > 0;
+    if (w->n_served < 2 || w->blocked || blocks || w->n_peeking > 0 ||
         w->peeked_ns + PEEK_MS * HF_MS_NS > now)
         return;
     for (size_t i = 0; i < w->n_served; i++) {

@@ -311,7 +311,7 @@ void hf_wake_pump(hf_worker *w)
     if (n == 0)
         return;
     if (hf_op_wait(w->wake_client, queues, n, wait_ms(w), on_woken, w) == HF_OK)
-        w->blocked = true;
+        w->blocked = w->waited = true;
 }
 
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg)
@@ -319,7 +319,7 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
     hf_worker *w = arg;
     (void)client;
     if (err == HF_OK) {
-        w->wake_doubt = true;
+        w->wake_doubt = w->waited;
         w->wait_away = false;
         hf_life_turn(w);
     } else if (w->phase == HF_SERVING) {
