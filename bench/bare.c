@@ -33,7 +33,8 @@ enum {
     ENQUEUE_FIXED = 5,
     ENQUEUE_EACH = 3,
     COMPLETE_FIXED = 3,
-    COMPLETE_EACH = 2
+    COMPLETE_EACH = 2,
+    CLAIMED_AT = 8 /* in a claim's answer: where the jobs begin, id and record of each */
 };
 
 /* How each job of a request begins. */
@@ -290,10 +291,10 @@ hf_err hf_bare_enqueue(hf_bare *bare, size_t n, size_t batch)
 /* Completes all jobs of a claim's answer; *n: how many they were. */
 static hf_err complete(hf_bare *bare, const redisReply *claimed, size_t *n)
 {
-    const redisReply *fence = at(claimed, 2), *jobs = at(claimed, 4);
+    const redisReply *fence = at(claimed, 2);
     redisReply *reply;
     request *r = &bare->complete;
-    *n = jobs == NULL ? 0 : jobs->elements / 2;
+    *n = at(claimed, CLAIMED_AT) == NULL ? 0 : (claimed->elements - CLAIMED_AT) / 2;
     if (*n == 0)
         return HF_OK;
     hf_err err = make_complete(bare, *n);
@@ -302,14 +303,14 @@ static hf_err complete(hf_bare *bare, const redisReply *claimed, size_t *n)
     if (fence->len != FENCE_LEN)
         return fail(bare, HF_PROTO, "a fence of another length than expected");
     for (size_t i = 0; i < *n; i++) {
-        const redisReply *id = jobs->element[2 * i];
+        const redisReply *id = claimed->element[CLAIMED_AT + 2 * i];
         if (id->len != HF_NEW_ID_LEN)
             return fail(bare, HF_PROTO, "a job that is not ours");
         memcpy(r->text.data + r->id_at + i * r->each, id->str, HF_NEW_ID_LEN);
         memcpy(r->text.data + r->fence_at + i * r->each, fence->str, FENCE_LEN);
     }
     err = ask(bare, r, &reply);
-    if (err == HF_OK && !is_ok(reply))
+    if (err == HF_OK && (!is_ok(reply) || at(reply, 2) != NULL)) /* a code for each */
         err = fail(bare, HF_PROTO, "jobs were not completed");
     freeReplyObject(reply);
     return err;
@@ -359,8 +360,7 @@ hf_err hf_bare_pick_up(hf_bare *bare, uint64_t *picked_ns)
         if (err == HF_OK)
             err = ask(bare, &bare->claim, &bare->picked);
         *picked_ns = hf_boot_ns();
-        if (err == HF_OK && at(bare->picked, 4) != NULL &&
-            at(bare->picked, 4)->elements > 0)
+        if (err == HF_OK && at(bare->picked, CLAIMED_AT) != NULL)
             break;
         freeReplyObject(bare->picked);
         bare->picked = NULL;

@@ -119,7 +119,7 @@ typedef struct hf_claimed {
     int64_t next_ms; /* when a claim could succeed again; 0: not by time alone */
     bool more;       /* at once, and even if every other worker claims before */
     size_t n_buried; /* jobs that it put into `dead` instead */
-    const hf_reply *jobs_, *records_, *crashes_, *buried_;
+    const hf_reply *reply_, *due_, *crashes_, *buried_;
 } hf_claimed;
 HF_MUSTCHECK hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out);
 
@@ -176,8 +176,9 @@ HF_MUSTCHECK hf_err hf_op_verdict(hf_client *client, const hf_queue *queue,
 
 typedef struct hf_settled {
     int64_t now_ms;
-    size_t n;
-    const hf_reply *codes; /* one integer each: HF_OK, HF_LOST or HF_GONE */
+    size_t n;              /* 0: all are HF_OK */
+    const hf_reply *codes; /* one integer each: HF_OK, HF_LOST or HF_GONE; past the end
+                              reads as 0, HF_OK */
 } hf_settled;
 HF_MUSTCHECK hf_err hf_settled_read(const hf_answer *answer, hf_settled *out);
 

@@ -7,7 +7,13 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { CLAIM_ARGS = 11, UNCLAIM_ARGS = 2, RENEW_FIXED = 4, RENEW_EACH = 2 };
+enum {
+    CLAIM_ARGS = 11,
+    CLAIM_HEAD = 7, /* of its answer: what comes before the jobs */
+    UNCLAIM_ARGS = 2,
+    RENEW_FIXED = 4,
+    RENEW_EACH = 2
+};
 
 /* ---- claim ---- */
 
@@ -45,23 +51,28 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
 hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
 {
     *out = (hf_claimed){.n = 0};
-    hf_err err = hf_script_status(answer, 9, &out->now_ms);
+    hf_err err = hf_script_status(answer, CLAIM_HEAD, &out->now_ms);
     if (err != HF_OK)
         return err;
     const hf_reply *reply = answer->reply;
+    size_t len = hf_reply_len(reply);
     out->fence = hf_reply_bytes(hf_reply_at(reply, 2));
     out->next_ms = hf_reply_int(hf_reply_at(reply, 3));
-    out->jobs_ = hf_reply_at(reply, 4);
-    out->records_ = hf_reply_at(reply, 5);
-    out->crashes_ = hf_reply_at(reply, 6);
-    out->buried_ = hf_reply_at(reply, 7);
-    out->more = hf_reply_int(hf_reply_at(reply, 8)) != 0;
+    out->more = hf_reply_int(hf_reply_at(reply, 4)) != 0;
+    out->crashes_ = hf_reply_at(reply, 5);
+    out->buried_ = hf_reply_at(reply, 6);
     out->n_buried = hf_reply_len(out->buried_) / 2;
-    out->n = hf_reply_len(out->records_);
-    if (out->fence.len == 0 || hf_reply_len(out->jobs_) != 2 * out->n) {
-        out->n = 0;
+    if (out->fence.len == 0)
         return HF_PROTO;
-    }
+    if (len == CLAIM_HEAD)
+        return HF_OK;
+    out->reply_ = reply;
+    out->due_ = hf_reply_at(reply, CLAIM_HEAD);
+    size_t n = (len - CLAIM_HEAD - 1) / 2;
+    if (n == 0 || len != CLAIM_HEAD + 1 + 2 * n ||
+        (hf_reply_is_array(out->due_) && hf_reply_len(out->due_) != n))
+        return HF_PROTO;
+    out->n = n;
     return HF_OK;
 }
 
@@ -79,9 +90,11 @@ static uint32_t crashes_of(const hf_claimed *claimed, hf_bytes id)
 
 void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out)
 {
-    out->id = hf_reply_bytes(hf_reply_at(claimed->jobs_, 2 * i));
-    out->due_ms = hf_reply_int(hf_reply_at(claimed->jobs_, 2 * i + 1));
-    out->record = hf_reply_bytes(hf_reply_at(claimed->records_, i));
+    const hf_reply *due = claimed->due_;
+    size_t at = CLAIM_HEAD + 1 + 2 * i;
+    out->id = hf_reply_bytes(hf_reply_at(claimed->reply_, at));
+    out->record = hf_reply_bytes(hf_reply_at(claimed->reply_, at + 1));
+    out->due_ms = hf_reply_int(hf_reply_is_array(due) ? hf_reply_at(due, i) : due);
     out->crashes = crashes_of(claimed, out->id);
 }
 

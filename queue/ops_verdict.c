@@ -100,10 +100,10 @@ done:
 hf_err hf_settled_read(const hf_answer *answer, hf_settled *out)
 {
     *out = (hf_settled){.n = 0};
-    hf_err err = hf_script_status(answer, 3, &out->now_ms);
+    hf_err err = hf_script_status(answer, 2, &out->now_ms);
     if (err != HF_OK)
         return err;
     out->codes = hf_reply_at(answer->reply, 2);
     out->n = hf_reply_len(out->codes);
-    return hf_reply_is_array(out->codes) ? HF_OK : HF_PROTO;
+    return out->codes == NULL || out->n > 0 ? HF_OK : HF_PROTO;
 }

@@ -20,7 +20,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_settled settled;
     hf_err codes[HF_VERDICTS_MAX];
     hf_err err = hf_settled_read(answer, &settled);
-    if (err == HF_OK && settled.n != batch->n)
+    if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));

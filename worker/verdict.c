@@ -77,7 +77,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     b->served->sending[b->op] = false;
     if (settled.now_ms != 0)
         hf_clock_read(w, settled.now_ms, answer->sent_ns);
-    if (err == HF_OK && settled.n == b->n) {
+    if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
         on_settled(b, &settled);
     } else {
         /* HF_LATE: it lay somewhere for too long, and did nothing. */

@@ -9,7 +9,8 @@
 --  ARGV[5]   dead_age    and ms
 --  ARGV[6..] id, fence, counts, reason, error for each job, at most 1000; counts 1: the attempt
 --            is counted
---  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST, GONE.
+--  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
+--            GONE.
 --            Sent twice: LOST (GONE if `dead` was trimmed), and nothing changes.
 if late(ARGV[2]) then
   return { LATE, now }

@@ -16,196 +16,182 @@
 --            somebody), f (forgive: count no crash), j (Redis's clock jumped: no takeover for
 --            one lease, and none that ended before is counted)
 --  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
---  returns   {OK, now, fence, next, {id, due, ...}, {record, ...}, {id, crashes, ...}, {id, why,
---            ...}, more} | {LATE, now}. next: when it could succeed again, 0: not by time alone; why:
---            it was buried; more: 1 if a claim at once would find something even if every other
---            worker came before it. Token: `worker:fence`. Sent twice, the second takes other jobs.
-local worker, max, lease = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4])
-if late(ARGV[5]) then
+--  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
+--            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
+--            would find something even if every other worker came before it. crashes: {id, how
+--            many, ...} of those jobs that have some; buried: {id, why, ...}; each 0 if there is
+--            none. due: of all of them, or {due, ...} of each. Token: `worker:fence`. Sent twice,
+--            the second takes other jobs.
+if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
-local MAX_BYTES, ROUNDS, TAKEOVERS = 8 * 1024 * 1024, 10, math.min(max, 200)
-local flag = function(letter)
-  return string.find(ARGV[10], letter, 1, true) ~= nil
+local worker, max, lease, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[10]
+local meta = call('HMGET', META, 'promised', 'fence', 'paused', 'max_running', 'rate_limit', 'big')
+local first = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] -- when a lease ends first
+local marked = call('EXISTS', CRASHES) == 1
+local promised, paused = meta[1] and meta[1] + 0, meta[3] == '1'
+local fence = time[1] .. micros
+if meta[2] and meta[2] + 0 >= fence + 0 then
+  fence = string.format('%d', meta[2] + 1)
 end
-local m = read_meta()
-local fence = string.format('%.0f', math.max(m.fence + 1, time[1] * 1000000 + time[2]))
 local token = worker .. ':' .. fence
 -- Not `PX`: that counts from when the command runs, and a script of large records takes its time;
 -- the lock would outlive its score.
-local lease_end = string.format('%.0f', now + lease)
-local jobs, records, marks, bytes, crashed, buried, gone = {}, {}, {}, 0, 0, {}, nil
-open_writes()
-if flag('j') then
-  m.calm = now + lease
-  call('HSET', META, 'calm', m.calm)
+local ends_at = now + lease
+local lease_end = string.format('%d', ends_at)
+-- The jobs; `due` of all of them, or `dues` of each. m: what limits the queue; nil: nothing does.
+local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
+local come = promised and promised <= now -- the time of the baton that was put last
+local clear = flags == 't' and come or flags == 'b'
+local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
+
+if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or flags == 'j' then
+  -- prelude: read_meta, open_writes, take_over, free_places
+  m = read_meta()
+  clear = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
+  if string.find(flags, 'j', 1, true) then
+    m.calm = ends_at
+    open_writes()
+    call('HSET', META, 'calm', lease_end)
+  end
+  if first and first + 0 <= now and not paused and now >= m.calm then
+    dues, buried, marked = {}, {}, true
+    n, bytes = take_over({
+      worker = worker, token = token, max = max, lease = lease, lease_end = lease_end, m = m,
+      forgive = string.find(flags, 'f', 1, true), poison = ARGV[7] + 0, taken = taken,
+      records = records, dues = dues, buried = buried,
+    })
+    over = n
+  end
+  free = free_places(m, max - n, ARGV[11] - n)
 end
 
--- The names of workers that had not been heard of since the lease that ended was given, the last
--- ones, other than those that a mark names already. One counts as alive for its lease and 15 s.
-local function gone_workers(mark, ended)
-  gone = gone or call('ZREVRANGEBYSCORE', WORKERS, now + 15000, 0, 'WITHSCORES', 'LIMIT', 0, 50)
-  local names = {}
-  for i = 1, #gone, 2 do
-    local id, in_time = gone[i], tonumber(gone[i + 1]) <= ended + 15000
-    if #names == 3 then
-      break
-    elseif in_time and id ~= worker and not string.find(mark, id, 1, true) then
-      names[#names + 1] = id
-    end
-  end
-  return #names > 0 and concat(names, ' or ') or 'a worker'
-end
-
-local function put_away(set, id, record, reason, text)
-  call('ZREM', set, id)
-  bury(id, record, reason, text, false)
-  buried[#buried + 2], buried[#buried + 1] = text, id
-end
-
--- One crash more for this id, unless it is forgiven. True: it was the last one.
-local function crash(id, ended, record)
-  if flag('f') or ended < m.calm then
-    return false
-  end
-  local n, story = string.match(call('HGET', CRASHES, id) or '0', '^(%d+)(.*)$')
-  story = string.format('%s; %s, lease ended %.0f', story, gone_workers(story, ended), ended)
-  n, crashed = n + 1, crashed + 1
-  if n < tonumber(ARGV[7]) then
-    call('HSET', CRASHES, id, n .. story)
-    return false
-  end
-  put_away(RUNNING, id, record, 'poison', 'its holder died ' .. n .. ' times' .. story)
-  return true
-end
-
-local function take(id, due, record)
-  if call('SET', LOCK .. id, token, 'NX', 'PXAT', lease_end) then
-    jobs[#jobs + 1], jobs[#jobs + 2] = id, due
-    records[#records + 1] = record
-    bytes = bytes + #record
-    return true
-  end
-  return false
-end
-
--- Held elsewhere: it waits in its set for the end of that lock.
-local function wait_for_lock(set, id)
-  local left = call('PTTL', LOCK .. id)
-  if left < 0 then
-    call('PEXPIRE', LOCK .. id, lease)
-    left = lease
-  end
-  call('ZADD', set, now + left + 1, id)
-end
-
-if not m.paused and now >= m.calm then
-  local over = call('ZRANGEBYSCORE', RUNNING, '-inf', now, 'WITHSCORES', 'LIMIT', 0, TAKEOVERS)
-  for i = 1, #over, 2 do
-    local id, ended = over[i], tonumber(over[i + 1])
-    if bytes > MAX_BYTES then
-      break
-    end
-    local record = call('HGET', JOBS, id)
-    if call('EXISTS', LOCK .. id) == 1 then
-      wait_for_lock(RUNNING, id)
-    elseif not cancelled(id) then
-      if not record then
-        put_away(RUNNING, id, '', 'record', 'its record was missing')
-      elseif not crash(id, ended, record) then
-        take(id, over[i + 1], record)
-      end
-    end
-  end
-end
-local free = max - #records
-if m.max_running > 0 or m.rate > 0 then
-  free = math.min(free, tonumber(ARGV[11]) - #records)
-end
-if m.max_running > 0 then
-  free = math.min(free, m.max_running - call('ZCARD', RUNNING))
-end
-if m.rate > 0 then
-  m.tokens, m.tokens_at = tokens(m), now
-  free = math.min(free, floor(m.tokens))
-end
-local taken_over = #records
-for _ = 1, m.paused and 0 or ROUNDS do
-  local want = free - (#records - taken_over)
-  if want <= 0 or bytes > MAX_BYTES then
+for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
+  local want = free - (n - over)
+  if want <= 0 or bytes > MAX_BYTES or more == false then
     break
   end
-  local due = call('ZRANGEBYSCORE', SCHEDULE, '-inf', now, 'WITHSCORES', 'LIMIT', 0, want)
-  if #due == 0 then
+  local ids = call('ZRANGEBYSCORE', SCHEDULE, '-inf', stamp, 'LIMIT', '0', want + 1)
+  local got = math.min(#ids, want)
+  more = #ids > want
+  if meta[6] then -- there are large records: no more than there is room for
+    -- prelude: that_fit
+    local fit = that_fit(ids, got, MAX_BYTES - bytes, n == 0)
+    if fit < got then
+      got, more, bytes = fit, true, MAX_BYTES + 1 -- no further round
+    end
+  end
+  if got == 0 then
     break
   end
-  local ids, out, room = {}, {}, MAX_BYTES - bytes
-  for i = 1, #due, 2 do
-    if m.big then
-      room = room - call('HSTRLEN', JOBS, due[i])
-      if room < 0 and #ids + #records > 0 then
-        bytes = MAX_BYTES + 1 -- no further round
-        break
-      end
-    end
-    ids[#ids + 1] = due[i]
+  local found = call('HMGET', JOBS, unpack(ids, 1, got))
+  local score = call('ZSCORE', SCHEDULE, ids[1]) -- mostly that of them all
+  local together = got > 1 and call('ZCOUNT', SCHEDULE, score, score) or 1
+  local scores, odd, before = nil, nil, n
+  if together < got then
+    -- prelude: dues_of
+    scores = dues_of(ids, got, score, together)
   end
-  local found = #ids > 0 and call('HMGET', JOBS, unpack(ids))
-  for k = 1, #ids do
-    if not found[k] then
-      put_away(SCHEDULE, ids[k], '', 'record', 'its record was missing')
-    elseif take(ids[k], due[2 * k], found[k]) then
-      out[#out + 1] = ids[k]
+  call('ZREMRANGEBYRANK', SCHEDULE, '0', got == 1 and '0' or got - 1)
+  for k = 1, got do
+    local id, record = ids[k], found[k]
+    if record and call('SET', LOCK .. id, token, 'NX', 'PXAT', lease_end) then
+      bytes = bytes + #record
     else
-      wait_for_lock(SCHEDULE, ids[k])
+      odd = odd or {}
+      odd[k] = true
     end
   end
-  if #out == #due / 2 then
-    call('ZREMRANGEBYRANK', SCHEDULE, 0, #out - 1)
-  else
-    each('ZREM', SCHEDULE, out)
+  if n == 0 and not odd then
+    taken, records, dues, due, n = ids, found, scores, score, got
+  else -- to those that are there already, or with gaps
+    dues = dues or {}
+    for k = 1, n do
+      dues[k] = dues[k] or due
+    end
+    for k = 1, got do
+      if not (odd and odd[k]) then
+        n = n + 1
+        taken[n], records[n], dues[n] = ids[k], found[k], scores and scores[k] or score
+      end
+    end
   end
-end
-local n = #records
-if n > 0 then
-  local ends = {}
-  for i = 1, 2 * n, 2 do
-    ends[i], ends[i + 1] = lease_end, jobs[i]
+  if n == 1 and before == 0 then
+    call('ZADD', RUNNING, lease_end, taken[1])
+  elseif n > before then -- the last one first: among equal scores a place is looked for from there
+    local running = {}
+    for k = n, before + 1, -1 do
+      local i = 2 * (n - k) + 1
+      running[i], running[i + 1] = lease_end, taken[k]
+    end
+    call('ZADD', RUNNING, unpack(running))
   end
-  call('ZADD', RUNNING, unpack(ends))
-  call('SET', P .. 'last:' .. worker, ARGV[2] .. ' ' .. fence .. ' ' .. concat(jobs, ' '), 'PX',
-    lease)
-  call('HSET', META, 'fence', fence)
-  if m.rate > 0 then
-    m.tokens = m.tokens - (n - taken_over)
-    call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', now)
-  end
-  if call('EXISTS', CRASHES) == 1 then
-    for i = 1, 2 * n, 2 do
-      local mark = call('HGET', CRASHES, jobs[i])
-      if mark then
-        marks[#marks + 1], marks[#marks + 2] = jobs[i], tonumber(string.match(mark, '^%d+'))
+  if odd then
+    -- prelude: put_away, wait_for_lock
+    buried = buried or {}
+    for k in pairs(odd) do
+      if found[k] then
+        wait_for_lock(SCHEDULE, ids[k], lease)
+      else
+        put_away(buried, SCHEDULE, ids[k], '', 'record', 'its record was missing')
       end
     end
   end
 end
-if #buried > 0 then
-  trim_dead(tonumber(ARGV[8]), tonumber(ARGV[9]))
+
+local answer = { OK, now, fence, 0, 0, 0, 0, n > 0 and (dues or due) or nil, taken[1], records[1] }
+for k = 2, n do
+  answer[2 * k + 7], answer[2 * k + 8] = taken[k], records[k]
+end
+if n > 0 then
+  local words = {}
+  for k = 1, dues and n or 0 do
+    words[k] = taken[k] .. ' ' .. dues[k]
+  end
+  words = dues and concat(words, ' ') or concat(taken, ' ' .. due .. ' ', 1, n) .. ' ' .. due
+  call('SET', P .. 'last:' .. worker, ARGV[2] .. ' ' .. fence .. ' ' .. words, 'PX', lease)
+  call('HSET', META, 'fence', fence)
+  if m and m.rate > 0 then
+    m.tokens = m.tokens - (n - over)
+    call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
+  end
+end
+if marked and n > 0 then
+  -- prelude: crashes_of_all
+  answer[6] = crashes_of_all(taken, n)
+end
+if buried and #buried > 0 then
+  -- prelude: trim_dead
+  trim_dead(ARGV[8] + 0, ARGV[9] + 0)
+  answer[7] = buried
 end
 if ARGV[6] ~= '0' then
-  refresh_worker(worker, tonumber(ARGV[6]))
+  -- prelude: refresh_worker
+  refresh_worker(worker, ARGV[6] + 0)
 end
-count('crashed', crashed)
-local clear = flag('b') or (flag('t') and m.promised and m.promised <= now)
-local at = baton(m, clear, n == 0 and now + 10 or now)
--- The baton goes from one worker to the next while something is due. Beyond what all the others
--- could take nobody need wait for it.
-local more = 0
-if at > 0 and at <= now then
-  local others = call('ZCOUNT', WORKERS, now, '+inf') - 1
-  local limited = m.max_running > 0 or m.rate > 0
-  if others <= 0 or not limited and call('ZCOUNT', SCHEDULE, '-inf', now) > max * others then
-    more = 1
+
+local at, head = 0, nil
+if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
+  -- prelude: baton, read_meta
+  at = baton(m or read_meta(), clear, n == 0 and now + 10 or now)
+else -- the same rule, without limits and leases
+  head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
+  at = head and floor(head) or 0
+  local over = more and now - BROKEN_MS or now + 1 -- a promise before that is
+  if head and (clear or not promised or promised < over or promised > at) then
+    call('ZADD', WAKE, more and '0' or head, 'baton')
+    call('HSET', META, 'promised', more and head or string.format('%d', at))
+  elseif promised and not head then
+    call('DEL', WAKE)
+    call('HDEL', META, 'promised')
   end
 end
-return { OK, now, fence, at, jobs, records, marks, buried, more }
+if at > 0 and at <= now then
+  local limited = m and (m.max_running > 0 or m.rate > 0)
+  local others = call('ZCOUNT', WORKERS, stamp, '+inf') - 1
+  if others <= 0 or not limited and call('ZCOUNT', SCHEDULE, '-inf', stamp) > max * others then
+    answer[5] = 1
+  end
+end
+answer[4] = at
+return answer

@@ -16,88 +16,141 @@
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
 --            DEAD. Of an id that is named twice the first counts.
 local SPAN = 32
+local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
+local args, n = ARGV, floor((#ARGV - 5) / 3)
+local made = args[6 + 3 * n] or ''
+
 -- What is remembered of a producer: the highest number that was executed, and a bit for each of
 -- the SPAN numbers up to it. A number that was refused (the script was not known, or memory was
 -- full) may be followed by one that was executed, and its answer may be lost: the highest number
 -- alone would then say that it was executed too, and its jobs would be nowhere.
-local SEEN, number, highest, bits = P .. 'seen:' .. ARGV[1], tonumber(ARGV[2]), ARGV[2], 1
-if ARGV[1] ~= '' then
-  local seen = call('GET', SEEN)
-  if seen then
-    local known, mask = string.match(seen, '^(%d+):(-?%d+)$')
-    local age = tonumber(known) - number
-    if age >= SPAN or age >= 0 and bit.band(mask, bit.lshift(1, age)) ~= 0 then
-      return { OK, now, 1, {} }
-    end
-    if age >= 0 then
-      highest, bits = known, bit.bor(mask, bit.lshift(1, age))
-    elseif age > -SPAN then
-      bits = bit.bor(bit.lshift(mask, -age), 1)
-    end
+local SEEN, highest, bits = P .. 'seen:' .. ARGV[1], ARGV[2], '1'
+local words = call('MGET', SEEN, P .. 'ended:')
+if words[1] and ARGV[1] ~= '' then
+  local known, mask = string.match(words[1], '^(%d+):(-?%d+)$')
+  local age = known - ARGV[2]
+  if age >= SPAN or age >= 0 and bit.band(mask, bit.lshift(1, age)) ~= 0 then
+    return { OK, now, 1, {} }
+  end
+  if age >= 0 then
+    highest, bits = known, bit.bor(mask, bit.lshift(1, age))
+  elseif age == -1 and mask == '-1' then -- as it is in the long run
+    bits = mask
+  elseif age > -SPAN then
+    bits = bit.bor(bit.lshift(mask, -age), 1)
   end
 end
-if late(ARGV[3]) then
+if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
   return { LATE, now }
 end
-local ids, n = {}, 0
-for i = 6, #ARGV - 1, 3 do
-  n = n + 1
-  ids[n] = ARGV[i]
-end
-local made = ARGV[6 + 3 * n] or ''
-local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
-local codes, taken, plain = {}, {}, true
-for set, code in pairs({ [SCHEDULE] = EXISTS, [RUNNING] = RUNS, [DEAD] = IS_DEAD }) do
-  if call('EXISTS', set) == 1 then
-    for from = 1, n, SLICE do
-      local scores = call('ZMSCORE', set, unpack(ids, from, math.min(from + SLICE - 1, n)))
-      for k = 1, #scores do
-        if scores[k] then
-          codes[from + k - 1], plain = code, false
+
+-- Which ids are known; mostly none is, and then there are no codes.
+local codes
+local sets = call('EXISTS', SCHEDULE, RUNNING, DEAD)
+if sets > 0 then
+  local ids, set, code = {}, SCHEDULE, EXISTS
+  for k = 1, n do
+    ids[k] = args[3 + 3 * k]
+  end
+  for place = 1, 3 do
+    if n < 8 or sets == 3 or call('EXISTS', set) == 1 then
+      for from = 1, n, SLICE do
+        local scores = call('ZMSCORE', set, unpack(ids, from, math.min(from + SLICE - 1, n)))
+        for k = 1, #scores do
+          if scores[k] then
+            codes = codes or {}
+            codes[from + k - 1] = code
+          end
         end
       end
     end
-  end
-end
-local waited, records, times, new, big = tonumber(ARGV[5]), {}, {}, 0, false
-for k = 1, n do
-  local i, id = 3 + 3 * k, ids[k]
-  if taken[id] then
-    codes[k], plain = codes[k] or EXISTS, false
-  elseif not codes[k] then
-    taken[id], codes[k] = true, OK
-    local due, record = tonumber(ARGV[i + 1]), ARGV[i + 2]
-    if due <= 0 then
-      due = now + math.max(0, -due - waited)
+    if place == 1 then
+      set, code = RUNNING, RUNS
+    else
+      set, code = DEAD, IS_DEAD
     end
-    records[2 * new + 1], records[2 * new + 2] = id, record
-    times[2 * new + 1], times[2 * new + 2] = due, id
-    new, big = new + 1, big or #record > BIG_BYTES
   end
 end
-for k = 1, (made == '' or plain) and 0 or n do
-  local at = math.min(k, #made)
-  if codes[k] ~= OK and string.sub(made, at, at) == 'n' then
+
+local records, times, new, last, taken, soonest, big = {}, {}, 0, '', nil, math.huge, false
+for k = 1, n do
+  local i = 3 + 3 * k
+  local id, due, record = args[i], args[i + 1], args[i + 2]
+  local known = codes and codes[k]
+  if not known and (taken or id <= last) then -- while ids rise none is named twice
+    if not taken then
+      taken = {}
+      for j = 1, 2 * new, 2 do
+        taken[records[j]] = true
+      end
+    end
+    known = taken[id]
+    if known then
+      codes = codes or {}
+      codes[k] = EXISTS
+    end
+    taken[id] = true
+  end
+  if not known then
+    if due == '0' then
+      due, soonest = stamp, now
+    else
+      local at = due + 0
+      if at <= 0 then
+        at = now + math.max(0, -at - ARGV[5])
+        due = at
+      elseif not string.find(due, '^%d+$') then
+        due = at
+      end
+      soonest = math.min(soonest, math.max(at, now))
+    end
+    local j = 2 * new + 1
+    records[j], records[j + 1] = id, record
+    times[j], times[j + 1] = due, id
+    new, last, big = new + 1, id, big or #record > BIG_BYTES
+  end
+end
+if codes then
+  local refused = false
+  for k = 1, n do
+    local at = math.min(k, #made)
+    refused = refused or codes[k] and string.sub(made, at, at) == 'n'
+    codes[k] = codes[k] or OK
+  end
+  if refused then
     return { EXISTS, now, 0, codes }
   end
 end
-each('HSET', JOBS, records)
-each('ZADD', SCHEDULE, times)
--- How an earlier job of this id ended is no word on the new one.
-if call('EXISTS', P .. 'ended:') == 1 then
-  for k = 2, 2 * new, 2 do
-    call('DEL', P .. 'ended:' .. times[k])
+local m = call('HMGET', META, 'promised', 'paused', 'max_running', 'rate_limit')
+local promised = m[1] and m[1] + 0
+
+for i = 1, 2 * new, SLICE do
+  local to = math.min(i + SLICE - 1, 2 * new)
+  call('HSET', JOBS, unpack(records, i, to))
+  call('ZADD', SCHEDULE, unpack(times, i, to))
+end
+if words[2] then -- how an earlier job of this id ended is no word on the new one
+  for j = 1, 2 * new, 2 do
+    call('DEL', P .. 'ended:' .. records[j])
   end
 end
 if ARGV[1] ~= '' then
   call('SET', SEEN, highest .. ':' .. bits, 'PX', ARGV[4])
 end
-local m = read_meta()
 if new > 0 then
-  if big and not m.big then
-    call('HSET', META, 'big', 1)
+  call('HINCRBY', META, 'enqueued', new == 1 and '1' or new)
+  if big then
+    call('HSET', META, 'big', '1')
   end
-  count('enqueued', new)
-  baton(m, false)
+  local over = soonest > now and now + 1 or now - BROKEN_MS -- a promise before that is
+  if promised and promised >= over and promised <= soonest then
+    -- Somebody comes in time.
+  elseif soonest == now and not (m[2] or m[3] or m[4]) then
+    call('ZADD', WAKE, '0', 'baton')
+    call('HSET', META, 'promised', stamp)
+  else
+    -- prelude: baton, read_meta
+    baton(read_meta(), false)
+  end
 end
-return { OK, now, 0, plain and {} or codes }
+return { OK, now, 0, codes or {} }

@@ -7,8 +7,9 @@
 --  ARGV[4]  score       that `after` had when it was read: the page begins behind that place,
 --           whatever has become of it; '' : not known
 --  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes}, ...}
---           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that was looked at,
---           '' at the end of the set: of `retry` a page may have few jobs, or none, before it.
+--           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that
+--           was looked at, '' at the end of the set: of `retry` a page may have few jobs, or none,
+--           before it.
 --           line is the record's first line with its newline, '' if it has none.
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
@@ -72,7 +73,7 @@ for i = 1, #found, 2 do
     local token = state == 'running' and call('GET', LOCK .. id) or ''
     local lease = token ~= '' and math.max(0, call('PTTL', LOCK .. id)) or 0
     answer[#answer + 1] = {
-      id, score, line, #record - nl, token, lease, tonumber(string.match(mark, '^%d+')),
+      id, score, line, #record - nl, token, lease, tonumber(string.match(mark, '^%d+')) or 0,
     }
   end
 end

@@ -28,8 +28,11 @@ local function use(prefix)
   WAKE, WORKERS = prefix .. 'wake', prefix .. 'workers'
 end
 
+-- Redis and Lua are slow to make a text of a number (by printf), so now is there as both.
 local time = call('TIME')
-local now = time[1] * 1000 + floor(time[2] / 1000)
+local micros = string.sub('00000' .. time[2], -6) -- six digits
+local stamp = time[1] .. string.sub(micros, 1, 3)
+local now = stamp + 0
 
 local function late(not_after)
   not_after = tonumber(not_after)

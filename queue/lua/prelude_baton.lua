@@ -52,10 +52,11 @@ end
 
 -- The baton rule, at the end of every script that can change when a claim could succeed. `wake`
 -- holds at most one member, whose score is the time, or 0 for at once (who pops it knows this
--- clock only by what it heard last); whoever pops it owns its time. `promised` is the time for which
--- somebody has the baton or keeps its timer; only an earlier one wakes somebody. One that has come
--- while nothing is due is over: others took what it was for. `clear`: the promise was ours, or is
--- doubted. `earliest`: not before (a claim that got nothing must not leave a baton that is due).
+-- clock only by what it heard last); whoever pops it owns its time. `promised` is the time for
+-- which somebody has the baton or keeps its timer; only an earlier one wakes somebody. One that has
+-- come while nothing is due is over: others took what it was for. `clear`: the promise was ours, or
+-- is doubted. `earliest`: not before (a claim that got nothing must not leave a baton that is due).
+-- enqueue, claim and complete follow the rule by themselves where they know enough for that.
 local function baton(m, clear, earliest)
   local at = next_claim(m)
   if not at then
@@ -72,8 +73,9 @@ local function baton(m, clear, earliest)
   end
   if not promised or at < promised then
     open_writes()
-    call('ZADD', WAKE, at <= now and 0 or at, 'baton')
-    call('HSET', META, 'promised', at)
+    local when = at <= now and stamp or string.format('%d', at)
+    call('ZADD', WAKE, at <= now and '0' or when, 'baton')
+    call('HSET', META, 'promised', when)
   end
   return at
 end

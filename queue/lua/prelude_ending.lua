@@ -2,10 +2,9 @@
 
 -- What marks a job beside its record: crashes and requests to cancel.
 local function clear_marks(ids)
-  for _, marks in ipairs({ CRASHES, CANCELS }) do
-    if call('EXISTS', marks) == 1 then
-      each('HDEL', marks, ids)
-    end
+  if call('EXISTS', CRASHES, CANCELS) > 0 then
+    each('HDEL', CRASHES, ids)
+    each('HDEL', CANCELS, ids)
   end
 end
 
@@ -31,7 +30,7 @@ local function bury(id, record, reason, text, counts)
     head.reason, head.error, head.died = reason, text, now
   end)
   call('HSET', JOBS, id, record)
-  call('ZADD', DEAD, now, id)
+  call('ZADD', DEAD, stamp, id)
   clear_marks({ id })
 end
 
@@ -40,16 +39,18 @@ end
 local function remove(ids, how, told)
   each('HDEL', JOBS, ids)
   clear_marks(ids)
-  for i = 0, told and #ids or -1 do
-    call('SET', P .. 'ended:' .. (ids[i] or ''), now .. ' ' .. how, 'PX', 60000)
+  for i = 0, told and #ids > 0 and #ids or -1 do
+    call('SET', P .. 'ended:' .. (ids[i] or ''), stamp .. ' ' .. how, 'PX', '60000')
   end
   count(how, #ids)
 end
 
+local cancelling = call('EXISTS', CANCELS) == 1
+
 -- True: somebody asked to cancel this run, and that is what ends it, whatever else was to become
 -- of it. fence nil: the run whose lease is over.
 local function cancelled(id, fence)
-  local asked = call('EXISTS', CANCELS) == 1 and call('HGET', CANCELS, id)
+  local asked = cancelling and call('HGET', CANCELS, id)
   if not asked then
     return false
   end

@@ -1,8 +1,9 @@
 -- prelude_verdict.lua - whose jobs they are.
 
 -- Whose jobs are these? ARGV from `first` in steps of `step`: id, fence, ... of `worker`.
--- Returns the places in ARGV of those it holds, and a code for each; counts the others, where
--- the first `resent` were sent before: that their lock is gone probably means that they did it.
+-- Returns the places in ARGV of those it holds, and a code for each, none if it holds all; counts
+-- the others, where the first `resent` were sent before: that their lock is gone probably means
+-- that they did it.
 local function owned(worker, first, step, resent)
   local keys, n = {}, 0
   for i = first, #ARGV, step do
@@ -31,5 +32,5 @@ local function owned(worker, first, step, resent)
       end
     end
   end
-  return places, codes, lost, unsure
+  return places, #places < n and codes or nil, lost, unsure
 end

@@ -9,7 +9,8 @@
 --            which it was due before the claim, so it is at the head again. Else the error is
 --            kept in the record, with the time of its first refusal, and due is a delay in ms
 --            from now.
---  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST, GONE.
+--  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
+--            GONE.
 --            Sent twice: LOST, and nothing changes.
 if late(ARGV[2]) then
   return { LATE, now }

@@ -6,7 +6,8 @@
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
 --  ARGV[4..] id, fence, delay, error for each job, at most 1000; delay in ms from now
---  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST, GONE.
+--  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
+--            GONE.
 --            Sent twice: LOST, and nothing is counted again.
 if late(ARGV[2]) then
   return { LATE, now }

@@ -57,7 +57,7 @@ end
 
 return {
   OK, now, place, tonumber(score), string.sub(record, 1, nl), #record - nl, token, left,
-  tonumber(string.match(call('HGET', CRASHES, id) or '0', '^%d+')), m.paused and 1 or 0, before,
+  tonumber(string.match(call('HGET', CRASHES, id) or '', '^%d+')) or 0, m.paused and 1 or 0, before,
   m.max_running, call('ZCARD', RUNNING), m.rate, m.per, next_token(m),
   place == 'schedule' and left > 0 and now + left or 0, m.calm > now and m.calm or 0,
   string.sub(token, -#asked - 1) == ':' .. asked and 1 or 0, holders(),

@@ -252,16 +252,23 @@ hf_err hf_rig_complete(hf_rig *rig, const char *worker, const char *id, const ch
     return hf_rig_verdict(rig, HF_OP_COMPLETE, &args, &item);
 }
 
+hf_err hf_rig_renew_all(hf_rig *rig, const hf_renew_args *args,
+                        const hf_renew_item *items, size_t n)
+{
+    hf_err err = HF_NOSCRIPT;
+    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
+        hf_rig_begin(rig);
+        err = hf_rig_end(rig, hf_op_renew(rig->client, &rig->queue, args, items, n, 0,
+                                          on_settled, rig));
+    }
+    return err;
+}
+
 hf_err hf_rig_renew_with(hf_rig *rig, const hf_renew_args *args, const char *id,
                          const char *fence)
 {
     const hf_renew_item item = {id, fence != NULL ? fence : rig->fence};
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_rig_begin(rig);
-        err = hf_rig_end(rig, hf_op_renew(rig->client, &rig->queue, args, &item, 1, 0,
-                                          on_settled, rig));
-    }
+    hf_err err = hf_rig_renew_all(rig, args, &item, 1);
     return err == HF_OK && rig->n_codes == 1 ? rig->codes[0] : err;
 }
 

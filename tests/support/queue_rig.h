@@ -97,9 +97,12 @@ hf_err hf_rig_renew_with(hf_rig *rig, const hf_renew_args *args, const char *id,
 hf_err hf_rig_verdict(hf_rig *rig, hf_verdict_op op, const hf_verdict_args *args,
                       const hf_verdict_item *item);
 
-/* Several at once: the request's answer, and a code for each in rig->codes. */
+/* Several at once: the request's answer, and a code for each in rig->codes; n_codes is 0
+ * when each is HF_OK. */
 hf_err hf_rig_verdicts(hf_rig *rig, hf_verdict_op op, const hf_verdict_args *args,
                        const hf_verdict_item *items, size_t n);
+hf_err hf_rig_renew_all(hf_rig *rig, const hf_renew_args *args,
+                        const hf_renew_item *items, size_t n);
 
 hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back);
 hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,

@@ -1,0 +1,428 @@
+/* test_queue_shapes.c - what scripts do in more than one way, because what is usual can
+ * be done with less: jobs that became due together or one by one, ids that rise or not,
+ * batches of which all or some are held, leases that are to be moved or not, marks that
+ * are none. HF_SEED repeats what is drawn. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/random.h"
+#include "holdfast/admin.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+#define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
+
+enum { JOBS = 700, ROUNDS = 12, LONG_AGO = 1700000000 };
+
+static hf_rig rig;
+static hf_rng rng;
+static const hf_bytes record = {RECORD, sizeof RECORD - 1};
+static const hf_enqueue_args nobody = {.producer = ""};
+
+static unsigned draw(unsigned n)
+{
+    return (unsigned)(hf_rng_next(&rng) % n);
+}
+
+/* ---- when a job was due ---- */
+
+static char ids[JOBS][16];
+static int64_t dues[JOBS];
+
+/* In runs of one time each, most of them long, or none longer than one. */
+static void enqueue_runs(unsigned longest)
+{
+    static hf_enqueue_item items[JOBS];
+    int64_t due = INT64_C(1000) * LONG_AGO;
+    for (unsigned i = 0, left = 0; i < JOBS; i++) {
+        if (left == 0) {
+            left = 1 + draw(longest);
+            due += 1 + draw(3) * draw(1000);
+        }
+        left--;
+        (void)snprintf(ids[i], sizeof ids[i], "job-%05u", i);
+        dues[i] = due;
+        items[i] = (hf_enqueue_item){ids[i], due, record};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &nobody, items, JOBS), HF_OK);
+    assert_int_equal(rig.n_codes, 0);
+}
+
+/* The jobs of the last answer are those from `first` on, by steps. */
+static void assert_taken(size_t first, size_t step)
+{
+    for (size_t i = 0; i < rig.n_jobs; i++) {
+        assert_string_equal(rig.jobs[i].id, ids[first + i * step]);
+        assert_true(rig.jobs[i].due_ms == dues[first + i * step]);
+    }
+}
+
+static void assert_waiting(size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++)
+        assert_true(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", ids[i]) ==
+                    dues[i]);
+}
+
+static const unsigned runs[] = {1, 3, 40, 400, JOBS};
+
+static void every_job_says_when_it_was_due(void **state)
+{
+    (void)state;
+    for (size_t round = 0; round < ROUNDS; round++) {
+        size_t n = 0;
+        (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+        enqueue_runs(runs[round % HF_COUNT(runs)]);
+        while (n < JOBS) {
+            size_t got = hf_rig_claim(&rig, "w", 1 + draw(round % 2 == 0 ? 400 : 30), 0);
+            assert_true(got > 0);
+            assert_taken(n, 1);
+            if (draw(4) == 0) { /* its answer was lost: all go back where they were */
+                assert_int_equal(hf_rig_unclaim(&rig, "w", rig.number), HF_OK);
+                assert_int_equal(rig.n_jobs, got);
+                assert_waiting(n, got);
+            } else {
+                n += got;
+            }
+        }
+        hf_rig_audit(&rig, false);
+    }
+}
+
+/* In one claim: those are looked past, however many rounds it takes. */
+static void so_does_a_job_among_others_that_are_held_elsewhere(void **state)
+{
+    enum { EACH = 2, FREE = (JOBS + EACH - 1) / EACH };
+    (void)state;
+    for (size_t round = 0; round < HF_COUNT(runs); round++) {
+        (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+        enqueue_runs(runs[round]);
+        for (size_t i = 0; i < JOBS; i++)
+            if (i % EACH != 0)
+                (void)hf_fixture_command(
+                    &rig.redis, "SET hf:{q}:lock:%s stranger:1 PX 60000", ids[i]);
+        assert_int_equal(hf_rig_claim(&rig, "w", FREE, 0), FREE);
+        assert_taken(0, EACH);
+        assert_int_equal(hf_rig_unclaim(&rig, "w", rig.number), HF_OK);
+        assert_int_equal(rig.n_jobs, FREE);
+        for (size_t i = 0; i < JOBS; i += EACH)
+            assert_waiting(i, 1);
+    }
+    rig.broken = true; /* a lock of what does not run */
+}
+
+/* ---- ids that are named twice ---- */
+
+static void ids_that_do_not_rise_are_held_against_each_other(void **state)
+{
+    static const char other[] = "{\"v\":1,\"type\":\"other\",\"created\":1}\n";
+    const hf_bytes second = {other, sizeof other - 1};
+    const hf_enqueue_item items[] = {
+        {"b", 1000, record}, {"d", 2000, record}, {"a", 3000, record}, {"b", 1, second},
+        {"c", 4000, record}, {"a", 1, second},    {"e", 5000, record}, {"e", 1, second}};
+    static const hf_err expected[] = {HF_OK, HF_OK,     HF_OK, HF_EXISTS,
+                                      HF_OK, HF_EXISTS, HF_OK, HF_EXISTS};
+    static const char *const order[] = {"b", "d", "a", "c", "e"};
+    (void)state;
+    assert_int_equal(hf_rig_enqueue_items(&rig, &nobody, items, HF_COUNT(items)), HF_OK);
+    assert_int_equal(rig.n_codes, HF_COUNT(expected));
+    for (size_t i = 0; i < HF_COUNT(expected); i++)
+        assert_int_equal(rig.codes[i], expected[i]);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta enqueued"), 5);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(rig.jobs[i].id, order[i]);
+        assert_string_equal(rig.jobs[i].type, "t");
+        assert_true(rig.jobs[i].due_ms == 1000 * ((int64_t)i + 1));
+    }
+}
+
+/* ---- batches of which all, or some, are held ---- */
+
+/* Three jobs, claimed by w. */
+static void hold_three(char fence[32])
+{
+    static const char *const names[] = {"a", "b", "c"};
+    for (size_t i = 0; i < HF_COUNT(names); i++)
+        assert_int_equal(hf_rig_enqueue(&rig, names[i], 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 3);
+    memcpy(fence, rig.fence, sizeof rig.fence);
+}
+
+static void complete_these(const char *const names[], const char *fence, size_t n)
+{
+    hf_verdict_item items[8];
+    const hf_verdict_args args = {.worker = "w"};
+    for (size_t i = 0; i < n; i++)
+        items[i] = (hf_verdict_item){.id = names[i], .fence = fence};
+    assert_int_equal(hf_rig_verdicts(&rig, HF_OP_COMPLETE, &args, items, n), HF_OK);
+}
+
+static void assert_counted(long long done, long long lost)
+{
+    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta done"), done);
+    assert_string_equal(hf_fixture_command(&rig.redis, "HINCRBY hf:{q}:meta lost 0"),
+                        lost == 0   ? "0"
+                        : lost == 1 ? "1"
+                                    : "2");
+}
+
+static void a_job_that_is_completed_twice_at_once_is_done_once(void **state)
+{
+    static const char *const names[] = {"a", "b", "a", "c", "c"};
+    static const hf_err expected[] = {HF_OK, HF_OK, HF_LOST, HF_OK, HF_LOST};
+    char fence[32];
+    (void)state;
+    hold_three(fence);
+    complete_these(names, fence, HF_COUNT(names));
+    assert_int_equal(rig.n_codes, HF_COUNT(names));
+    for (size_t i = 0; i < HF_COUNT(names); i++)
+        assert_int_equal(rig.codes[i], expected[i]);
+    assert_counted(3, 2);
+    hf_rig_audit(&rig, true);
+}
+
+static void a_job_that_only_its_lock_knows_of_is_done_with_the_others(void **state)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    char fence[32];
+    (void)state;
+    hold_three(fence);
+    (void)hf_fixture_command(&rig.redis, "ZREM hf:{q}:running b");
+    complete_these(names, fence, HF_COUNT(names));
+    assert_int_equal(rig.n_codes, 0); /* all are done */
+    assert_counted(3, 0);
+    hf_rig_audit(&rig, true);
+}
+
+static void a_job_that_is_lost_keeps_no_other_from_being_done(void **state)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    char fence[32];
+    (void)state;
+    hold_three(fence);
+    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:b other:1 PX 60000");
+    complete_these(names, fence, HF_COUNT(names));
+    assert_int_equal(rig.n_codes, 3);
+    assert_int_equal(rig.codes[0], HF_OK);
+    assert_int_equal(rig.codes[1], HF_LOST);
+    assert_int_equal(rig.codes[2], HF_OK);
+    assert_counted(2, 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:b"), 1);
+    rig.broken = true; /* its lock is nobody's, and ends before its score says */
+}
+
+/* ---- leases ---- */
+
+static long long ends(const char *id)
+{
+    return hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", id);
+}
+
+static void renew_these(const char *const names[], const char *fence, uint32_t lease_ms)
+{
+    const hf_renew_args args = {.worker = "w", .lease_ms = lease_ms};
+    const hf_renew_item items[] = {
+        {names[0], fence}, {names[1], fence}, {names[2], fence}};
+    assert_int_equal(hf_rig_renew_all(&rig, &args, items, HF_COUNT(items)), HF_OK);
+}
+
+static void assert_lock_as_score(const char *id)
+{
+    assert_true(ends(id) ==
+                hf_fixture_number(&rig.redis, "PEXPIRETIME hf:{q}:lock:%s", id));
+}
+
+/* Whether any lease of the queue ends later decides how they are looked at. */
+static void of_some_leases_only_the_shorter_ones_are_moved(void **state)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    char fence[32];
+    (void)state;
+    hold_three(fence);
+    assert_int_equal(hf_rig_renew(&rig, "w", "b", fence, 90000), HF_OK);
+    long long longer = ends("b");
+    renew_these(names, fence, 60000);
+    assert_int_equal(rig.n_codes, 0); /* all are held */
+    assert_true(ends("a") == rig.now_ms + 60000);
+    assert_true(ends("b") == longer);
+    assert_true(ends("c") == rig.now_ms + 60000);
+    for (size_t i = 0; i < 3; i++)
+        assert_lock_as_score(names[i]);
+    renew_these(names, fence, 120000);
+    assert_int_equal(rig.n_codes, 0);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(ends(names[i]) == rig.now_ms + 120000);
+        assert_lock_as_score(names[i]);
+    }
+}
+
+static void a_lease_of_what_does_not_run_is_lost_among_others(void **state)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    char fence[32];
+    (void)state;
+    hold_three(fence);
+    (void)hf_fixture_command(&rig.redis, "ZREM hf:{q}:running b");
+    (void)hf_fixture_command(&rig.redis, "PEXPIRE hf:{q}:lock:b 5000");
+    renew_these(names, fence, 60000);
+    assert_int_equal(rig.n_codes, 3);
+    assert_int_equal(rig.codes[0], HF_OK);
+    assert_int_equal(rig.codes[1], HF_LOST);
+    assert_int_equal(rig.codes[2], HF_OK);
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:b") <= 5000);
+    assert_true(ends("c") == rig.now_ms + 60000);
+    assert_lock_as_score("c");
+    rig.broken = true;
+}
+
+static void a_lease_that_is_named_twice_is_moved_once(void **state)
+{
+    static const char *const names[] = {"a", "b", "b"};
+    char fence[32];
+    (void)state;
+    hold_three(fence);
+    renew_these(names, fence, 60000);
+    assert_true(rig.n_codes == 0 || (rig.codes[1] == HF_OK && rig.codes[2] == HF_OK));
+    assert_true(ends("b") == rig.now_ms + 60000);
+    assert_lock_as_score("b");
+}
+
+/* ---- what is promised ---- */
+
+/* A claim because of a baton: its promise is cleared. */
+static void claim_for_a_baton(const char *worker, uint32_t lease_ms)
+{
+    hf_claim_args args = hf_rig_claim_args(worker, 10, lease_ms);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 1);
+}
+
+static long long promised(void)
+{
+    return hf_fixture_number(&rig.redis, "HGET hf:{q}:meta promised");
+}
+
+static void a_claim_promises_what_becomes_due_next(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "now", 0), HF_OK);
+    assert_int_equal(hf_rig_enqueue(&rig, "later", -60000), HF_OK);
+    long long due = rig.now_ms + 60000;
+    claim_for_a_baton("w", 0);
+    assert_true(promised() == due);
+    assert_true(rig.next_ms == due);
+}
+
+static void a_claim_promises_the_end_of_the_lease_that_ends_first(void **state)
+{
+    enum { SOON_MS = 5000 };
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    claim_for_a_baton("w", SOON_MS);
+    long long end = rig.now_ms + SOON_MS;
+    assert_true(promised() == end);
+    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    claim_for_a_baton("other", 60000);
+    assert_true(promised() == end);
+    assert_true(rig.next_ms == end);
+}
+
+static void what_a_pause_or_a_limit_keeps_wakes_nobody(void **state)
+{
+    static const char *const fields[] = {"paused", "max_running"};
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "runs", 0), HF_OK);
+    claim_for_a_baton("w", 0);
+    for (size_t i = 0; i < HF_COUNT(fields); i++) {
+        (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:meta %s 1", fields[i]);
+        assert_int_equal(hf_rig_enqueue(&rig, fields[i], 0), HF_OK);
+        assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:wake"), 0);
+        (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta %s", fields[i]);
+    }
+    assert_int_equal(hf_rig_enqueue(&rig, "free", 0), HF_OK);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:wake"), 1);
+}
+
+/* ---- marks that are none ---- */
+
+static void on_listed(const hf_job_info *info, void *arg)
+{
+    uint32_t *crashes = arg;
+    *crashes = info->crashes;
+}
+
+/* Somebody wrote into `crashes` by hand. */
+static void a_mark_that_tells_no_number_counts_as_none(void **state)
+{
+    hf_admin *admin = hf_rig_admin(&rig);
+    hf_job_info info;
+    hf_job_why why;
+    uint32_t listed = 7;
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes one many");
+    assert_int_equal(hf_admin_job(admin, "q", "one", &info, NULL), HF_OK);
+    assert_int_equal(info.crashes, 0);
+    assert_int_equal(info.payload_len, 7);
+    assert_int_equal(hf_admin_why(admin, "q", "one", &why), HF_OK);
+    assert_int_equal(why.job.crashes, 0);
+    assert_int_equal(why.job.payload_len, 7);
+    assert_int_equal(
+        hf_admin_list(admin, "q", HF_STATE_READY, NULL, 10, on_listed, &listed), HF_OK);
+    assert_int_equal(listed, 0);
+    hf_admin_close(admin);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 1000), 1);
+    assert_int_equal(rig.jobs[0].crashes, 0);
+    /* The next one is the first that is counted. */
+    hf_claim_args args = hf_rig_claim_args("other", 1, 0);
+    EVENTUALLY(5000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
+    assert_int_equal(rig.jobs[0].crashes, 1);
+    assert_string_equal(rig.jobs[0].id, "one");
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&rig, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_job_says_when_it_was_due),
+        TEST(so_does_a_job_among_others_that_are_held_elsewhere),
+        TEST(ids_that_do_not_rise_are_held_against_each_other),
+        TEST(a_job_that_is_completed_twice_at_once_is_done_once),
+        TEST(a_job_that_only_its_lock_knows_of_is_done_with_the_others),
+        TEST(a_job_that_is_lost_keeps_no_other_from_being_done),
+        TEST(of_some_leases_only_the_shorter_ones_are_moved),
+        TEST(a_lease_of_what_does_not_run_is_lost_among_others),
+        TEST(a_lease_that_is_named_twice_is_moved_once),
+        TEST(a_claim_promises_what_becomes_due_next),
+        TEST(a_claim_promises_the_end_of_the_lease_that_ends_first),
+        TEST(what_a_pause_or_a_limit_keeps_wakes_nobody),
+        TEST(a_mark_that_tells_no_number_counts_as_none),
+    };
+    const char *given = getenv("HF_SEED");
+    uint64_t seed = given == NULL ? 0 : strtoull(given, NULL, 10);
+    if (given == NULL && hf_random_bytes(&seed, sizeof seed) != HF_OK)
+        return 1;
+    print_message("HF_SEED=%" PRIu64 "\n", seed);
+    rng.state = seed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
