@@ -6,7 +6,6 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "producer/wait.h"
 #include "queue/record.h"
 
 enum { FIRST_SLOTS = 8, FIRST_PARTS = 4 };
@@ -84,6 +83,8 @@ hf_err hf_batch_end_part(hf_batch *batch, const hf_part *part)
         return HF_NOMEM;
     batch->parts = parts;
     parts[batch->n_parts++] = *part;
+    if (part->waiter == NULL)
+        batch->callbacks++;
     return HF_OK;
 }
 
@@ -192,29 +193,31 @@ static void tell_callback(const hf_batch *batch, const hf_part *part, size_t i,
 }
 
 static void tell_waiter(const hf_batch *batch, const hf_part *part, size_t first,
-                        uv_mutex_t *lock, const hf_outcome *outcome)
+                        const hf_outcome *outcome, hf_waiters *waiting, hf_waiters *told)
 {
-    uv_mutex_lock(lock);
     hf_waiter *waiter = part->waiter;
     for (size_t i = first; i < first + part->n && waiter->results != NULL; i++) {
         const char *detail;
         waiter->results[batch->slots[i].place].err = one_answer(outcome, i, &detail);
     }
-    hf_waiter_told(waiter, outcome->err, outcome->detail);
-    uv_mutex_unlock(lock);
+    hf_waiter_told(waiter, outcome->err, outcome->detail, waiting, told);
 }
 
-void hf_batch_tell(hf_batch *batch, uv_mutex_t *lock, const hf_outcome *outcome)
+void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_waiters *waiting,
+                   hf_waiters *told)
 {
     size_t first = 0;
-    for (size_t p = 0; p < batch->n_parts; p++) {
-        const hf_part *part = &batch->parts[p];
-        if (part->waiter != NULL)
-            tell_waiter(batch, part, first, lock, outcome);
-        else
-            tell_callback(batch, part, first, outcome);
-        first += part->n;
-    }
+    for (size_t p = 0; p < batch->n_parts; first += batch->parts[p++].n)
+        if (batch->parts[p].waiter != NULL)
+            tell_waiter(batch, &batch->parts[p], first, outcome, waiting, told);
+}
+
+void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome)
+{
+    size_t first = 0;
+    for (size_t p = 0; p < batch->n_parts; first += batch->parts[p++].n)
+        if (batch->parts[p].waiter == NULL)
+            tell_callback(batch, &batch->parts[p], first, outcome);
 }
 
 /* ---- a line of batches ---- */

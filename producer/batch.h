@@ -18,11 +18,11 @@
 
 #include "base/buf.h"
 #include "base/id.h"
+#include "producer/waiter.h"
 #include "queue/ops.h"
 
 struct hf_engine;
 struct hf_lane;
-struct hf_waiter;
 
 enum {
     HF_SHARED_JOBS = 1000,     /* of several calls in one batch */
@@ -34,8 +34,8 @@ enum {
 typedef struct hf_part {
     size_t n;
     uint64_t taken_ns;
-    struct hf_waiter *waiter; /* NULL: cb is told */
-    hf_enqueue_cb cb;         /* may be NULL */
+    hf_waiter *waiter; /* NULL: cb is told */
+    hf_enqueue_cb cb;  /* may be NULL */
     void *arg;
 } hf_part;
 
@@ -55,6 +55,7 @@ typedef struct hf_batch {
     size_t n, slots_cap, n_made;
     hf_part *parts;
     size_t n_parts, parts_cap;
+    size_t callbacks;       /* parts without a waiter */
     hf_enqueue_item *items; /* what is sent; NULL until it is sealed; in the same block */
     hf_bytes made;          /* as in hf_enqueue_args */
     size_t charge;          /* bytes that the inbox counts for it */
@@ -106,8 +107,11 @@ HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
 void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
                      const hf_reply *codes);
 
-/* Gives every part its answer. The lock guards the waiters; callbacks run without it. */
-void hf_batch_tell(hf_batch *batch, uv_mutex_t *lock, const hf_outcome *outcome);
+/* Gives every part its answer: those that wait, with the lock of the lines held (see
+ * hf_waiter_told), and without it those that have a callback. */
+void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_waiters *waiting,
+                   hf_waiters *told);
+void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome);
 
 /* ---- a line of batches ---- */
 

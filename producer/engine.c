@@ -21,6 +21,12 @@ void hf_engine_wake(hf_engine *engine)
     (void)uv_async_send(&engine->wake);
 }
 
+void hf_engine_flush(hf_engine *engine)
+{
+    if (engine->stage == HF_ENGINE_RUNS)
+        hf_redis_flush(engine->client);
+}
+
 /* ---- the end ---- */
 
 static void on_handle_closed(uv_handle_t *handle)

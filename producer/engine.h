@@ -66,10 +66,12 @@ HF_MUSTCHECK hf_err hf_engine_start(hf_engine *engine, uv_loop_t *loop,
 /* From any thread: something was put in, or the inbox was closed. */
 void hf_engine_wake(hf_engine *engine);
 
-/* ---- the parts of the engine, for each other ---- */
-
-/* requests.c: sends what may be sent now, and sets the timer for the rest. */
+/* Between two turns of the loop, by the thread that would run it: sends what may be sent
+ * now, and sets the timer for the rest; and writes it to the connection. */
 void hf_requests_pump(hf_engine *engine);
+void hf_engine_flush(hf_engine *engine);
+
+/* ---- the parts of the engine, for each other ---- */
 
 /* outcomes.c. `end` is for a batch that is in no list: tells its jobs, unless they have
  * been told, and frees it. `unsent`: the same for one that was never sent, in time. */

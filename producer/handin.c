@@ -133,34 +133,32 @@ static hf_err make_batches(maker *m)
     return err;
 }
 
-static hf_err hand_in_large(const hf_handin *handin)
+static hf_err hand_in_large(hf_handin *handin)
 {
-    hf_engine *engine = &handin->producer->engine;
+    hf_producer *producer = handin->producer;
+    hf_inbox *inbox = &producer->engine.inbox;
     maker m = {.call = handin};
-    hf_err err = hf_inbox_reserve(&engine->inbox, &handin->in);
+    hf_err err = hf_inbox_reserve(inbox, &handin->in);
     if (err != HF_OK)
         return err;
     err = make_batches(&m);
-    if (err == HF_OK)
-        hf_inbox_put(&engine->inbox, &m.made);
-    else
-        hf_inbox_unreserve(&engine->inbox, handin->in.n, handin->in.bytes);
-    hf_engine_wake(engine); /* also when it only waits for the last job to be gone */
+    handin->ready = err == HF_OK;
+    if (err == HF_OK) {
+        hf_inbox_put(inbox, &m.made);
+    } else {
+        hf_inbox_unreserve(inbox, handin->in.n, handin->in.bytes);
+        hf_helm_call(&producer->helm); /* it may only wait for the last job to be gone */
+    }
     return err;
 }
 
-hf_err hf_hand_in(const hf_handin *handin)
+hf_err hf_hand_in(hf_handin *handin)
 {
     const hf_intake *in = &handin->in;
-    hf_engine *engine = &handin->producer->engine;
-    bool begun;
     if (!handin->one_queue || handin->number != 0 || in->n > SMALL_JOBS ||
         in->bytes > SMALL_BYTES)
         return hand_in_large(handin);
     handin->waiter->pending = 1;
     const hf_part part = {.n = in->n, .taken_ns = in->now_ns, .waiter = handin->waiter};
-    hf_err err = hf_inbox_join(&engine->inbox, in, &part, &begun);
-    if (err == HF_OK && begun)
-        hf_engine_wake(engine);
-    return err;
+    return hf_inbox_join(&handin->producer->engine.inbox, in, &part, &handin->ready);
 }

@@ -7,7 +7,7 @@
 #define HF_PRODUCER_HANDIN_H
 
 #include "producer/handle.h"
-#include "producer/wait.h"
+#include "producer/waiter.h"
 
 typedef struct hf_handin {
     hf_producer *producer;
@@ -15,10 +15,12 @@ typedef struct hf_handin {
     bool one_queue; /* all jobs are of one */
     hf_waiter *waiter;
     uint64_t number, first; /* of a numbered call, else 0 */
+    bool ready;             /* out: something can perhaps be sent */
 } hf_handin;
 
-/* HF_OK: the waiter will be told once for each of its parts. HF_CLOSED, HF_FULL,
+/* HF_OK: the waiter will be told once for each of its parts, and perhaps something can
+ * be sent. HF_CLOSED, HF_FULL,
  * HF_INVALID (the other kind of numbers), HF_NOMEM: nothing was taken. */
-HF_MUSTCHECK hf_err hf_hand_in(const hf_handin *handin);
+HF_MUSTCHECK hf_err hf_hand_in(hf_handin *handin);
 
 #endif

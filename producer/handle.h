@@ -6,9 +6,11 @@
 
 #include "producer/check.h"
 #include "producer/engine.h"
+#include "producer/helm.h"
 
 struct hf_producer {
     hf_engine engine;
+    hf_helm helm; /* of one that has a thread of its own */
     hf_bounds bounds;
     uint32_t deadline_ms;
     pid_t pid;      /* of the process that opened it */

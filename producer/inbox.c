@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "producer/wait.h"
+#include "base/clock.h"
+#include "base/futex.h"
 
 /* A request has one deadline, that of the call that began it. Another call shares it when
  * that is at most this part of its own time too early, or a moment too late: threads that
  * call at the same time come in any order. */
 enum { SHARED_DEADLINE_PART = 16, DISORDER_NS = 1000000 };
+
+#define CLOSING 0x80000000U /* in `callers`: somebody waits for them to leave */
 
 hf_err hf_inbox_init(hf_inbox *inbox, const hf_producer_opts *opts)
 {
@@ -22,13 +25,7 @@ hf_err hf_inbox_init(hf_inbox *inbox, const hf_producer_opts *opts)
     hf_err err = hf_id_maker_init(&inbox->ids);
     if (err != HF_OK)
         return err;
-    if (uv_mutex_init(&inbox->lock) != 0)
-        return HF_SYSTEM;
-    if (uv_cond_init(&inbox->callers_gone) != 0) {
-        uv_mutex_destroy(&inbox->lock);
-        return HF_SYSTEM;
-    }
-    return HF_OK;
+    return uv_mutex_init(&inbox->lock) == 0 ? HF_OK : HF_SYSTEM;
 }
 
 void hf_inbox_done(hf_inbox *inbox)
@@ -45,8 +42,28 @@ void hf_inbox_done(hf_inbox *inbox)
             free(lane);
         }
     }
-    uv_cond_destroy(&inbox->callers_gone);
     uv_mutex_destroy(&inbox->lock);
+}
+
+/* ---- callers ---- */
+
+void hf_inbox_enter(hf_inbox *inbox)
+{
+    (void)atomic_fetch_add(&inbox->callers, 1);
+}
+
+/* After the last one the inbox may be gone at once. */
+void hf_inbox_leave(hf_inbox *inbox)
+{
+    if (atomic_fetch_sub(&inbox->callers, 1) == CLOSING + 1)
+        hf_futex_wake(&inbox->callers);
+}
+
+void hf_inbox_await_callers(hf_inbox *inbox)
+{
+    unsigned n = atomic_fetch_add(&inbox->callers, CLOSING) + CLOSING;
+    for (; n != CLOSING; n = atomic_load(&inbox->callers))
+        hf_futex_wait(&inbox->callers, n, 1000 * HF_MS_NS);
 }
 
 /* ---- lanes; the lock is held ---- */
@@ -202,11 +219,11 @@ static hf_err append(hf_inbox *inbox, hf_batch *batch, const hf_intake *in,
 }
 
 static hf_err join(hf_inbox *inbox, hf_lane *lane, const hf_intake *in,
-                   const hf_part *part, bool *begun)
+                   const hf_part *part, bool *ready)
 {
     hf_batch *batch = lane->open;
-    *begun = batch == NULL || !has_room(batch, in);
-    if (*begun) {
+    bool begun = batch == NULL || !has_room(batch, in);
+    if (begun) {
         batch = hf_batch_new(lane);
         if (batch == NULL)
             return HF_NOMEM;
@@ -215,20 +232,23 @@ static hf_err join(hf_inbox *inbox, hf_lane *lane, const hf_intake *in,
     }
     hf_err err = append(inbox, batch, in, part);
     if (err != HF_OK) {
-        if (*begun)
+        if (begun)
             hf_batch_free(batch);
         return err;
     }
     batch->charge += in->bytes;
-    if (*begun) {
+    if (begun) {
         put_last(inbox, batch);
         lane->open = batch;
     }
+    bool enough = batch->n >= inbox->enough && batch->n - in->n < inbox->enough;
+    bool first_callback = part->waiter == NULL && inbox->callbacks++ == 0;
+    *ready = begun || enough || first_callback;
     return HF_OK;
 }
 
 hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in, const hf_part *part,
-                     bool *begun)
+                     bool *ready)
 {
     hf_lane *lane;
     const char *name = in->jobs[0].queue != NULL ? in->jobs[0].queue : HF_DEFAULT_QUEUE;
@@ -237,7 +257,7 @@ hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in, const hf_part *part,
     if (err == HF_OK)
         err = reserve(inbox, in);
     if (err == HF_OK) {
-        err = join(inbox, lane, in, part, begun);
+        err = join(inbox, lane, in, part, ready);
         if (err != HF_OK)
             unreserve(inbox, in->n, in->bytes);
     }
@@ -247,6 +267,31 @@ hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in, const hf_part *part,
 
 /* ---- the engine's side ---- */
 
+/* What they took is free before they learn it. */
+void hf_inbox_tell(hf_inbox *inbox, hf_batch *batch, const hf_outcome *outcome)
+{
+    hf_waiters told = {NULL, NULL};
+    uv_mutex_lock(&inbox->lock);
+    unreserve(inbox, batch->n, batch->charge);
+    inbox->callbacks -= batch->callbacks;
+    hf_batch_tell(batch, outcome, &inbox->waiting, &inbox->told);
+    if (batch->callbacks > 0) {
+        told = inbox->told;
+        inbox->told = (hf_waiters){NULL, NULL};
+    }
+    uv_mutex_unlock(&inbox->lock);
+    if (batch->callbacks == 0)
+        return;
+    hf_waiters_wake(&told, NULL); /* a callback may take its time */
+    hf_batch_call_back(batch, outcome);
+}
+
+/* Those at the helm that must not run callbacks leave them to one that may. */
+static bool may_take(const hf_inbox *inbox, const hf_batch *batch)
+{
+    return !inbox->no_callbacks || batch->callbacks == 0;
+}
+
 static void take_out(hf_inbox *inbox, hf_batch *batch)
 {
     hf_batches_remove(&inbox->line, batch);
@@ -254,16 +299,19 @@ static void take_out(hf_inbox *inbox, hf_batch *batch)
         batch->lane->open = NULL;
 }
 
-hf_batch *hf_inbox_take(hf_inbox *inbox, uint64_t gather_ns, uint64_t now_ns,
-                        uint64_t *later_ns)
+hf_batch *hf_inbox_take(hf_inbox *inbox, size_t enough, uint64_t gather_ns,
+                        uint64_t now_ns, uint64_t *later_ns)
 {
     uv_mutex_lock(&inbox->lock);
     hf_batch *batch = inbox->line.first;
-    if (batch != NULL && batch->lane->open == batch &&
+    inbox->enough = enough;
+    if (batch != NULL && batch->lane->open == batch && batch->n < enough &&
         now_ns < batch->taken_ns + gather_ns) {
         *later_ns = batch->taken_ns + gather_ns;
         batch = NULL;
     }
+    if (batch != NULL && !may_take(inbox, batch))
+        batch = NULL;
     if (batch != NULL)
         take_out(inbox, batch);
     uv_mutex_unlock(&inbox->lock);
@@ -288,7 +336,7 @@ void hf_inbox_expire(hf_inbox *inbox, uint64_t until_ns, hf_batches *out)
     hf_batch *next;
     for (hf_batch *batch = inbox->line.first; batch != NULL; batch = next) {
         next = batch->next;
-        if (batch->deadline_ns <= until_ns) {
+        if (batch->deadline_ns <= until_ns && may_take(inbox, batch)) {
             take_out(inbox, batch);
             hf_batches_append(out, batch);
         } else if (batch->deadline_ns < inbox->next_deadline_ns) {

@@ -8,6 +8,8 @@
 #ifndef HF_PRODUCER_INBOX_H
 #define HF_PRODUCER_INBOX_H
 
+#include <stdatomic.h>
+
 #include <uv.h>
 
 #include "producer/batch.h"
@@ -48,8 +50,13 @@ typedef struct hf_inbox {
     hf_numbering numbering;
     bool numbered_busy; /* a numbered call waits */
     bool closed;
-    size_t callers; /* threads that wait for an answer */
-    uv_cond_t callers_gone;
+    atomic_uint callers; /* calls under way that wait; without the lock */
+    hf_waiters waiting;  /* in the order in which they came */
+    hf_waiters told;     /* and not woken yet */
+    size_t callbacks;    /* parts without an answer that have no waiter */
+    size_t enough;       /* jobs of an open batch that were too few at the last look */
+    bool no_callbacks;   /* who uses the engine must not run any: batches with callbacks
+                            stay in the line */
     hf_id_maker ids;
     char ns[HF_ID_SIZE];
     hf_lane *buckets[HF_LANE_BUCKETS];
@@ -71,11 +78,18 @@ typedef struct hf_intake {
 HF_MUSTCHECK hf_err hf_inbox_init(hf_inbox *inbox, const hf_producer_opts *opts);
 void hf_inbox_done(hf_inbox *inbox); /* also frees what is in the line */
 
+/* A call that waits begins, and has come to its end. Nothing frees the inbox between. */
+void hf_inbox_enter(hf_inbox *inbox);
+void hf_inbox_leave(hf_inbox *inbox);
+void hf_inbox_await_callers(hf_inbox *inbox); /* that all have left */
+
 /* Takes a small call whose jobs are of one queue: they join the open batch of the queue,
- * or begin one; then *begun, and the engine must be woken. HF_OK, HF_CLOSED, HF_FULL,
- * HF_INVALID (the other kind of numbers), HF_NOMEM; then nothing was taken. */
+ * or begin one. *ready: somebody must look whether something can be sent now, because a
+ * batch was begun, or has become large enough, or this is the first callback that is
+ * owed. HF_OK, HF_CLOSED, HF_FULL, HF_INVALID (the other kind of numbers), HF_NOMEM; then
+ * nothing was taken. */
 HF_MUSTCHECK hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in,
-                                  const hf_part *part, bool *begun);
+                                  const hf_part *part, bool *ready);
 
 /* For larger calls, whose batches are made without the lock: counts the jobs (answers as
  * above), and puts the finished batches in line, or gives the room back. */
@@ -92,10 +106,14 @@ bool hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n,
 
 /* ---- the engine's side ---- */
 
-/* The first batch of the line. One that is open is left to grow until gather_ns after it
- * was begun: then NULL, and *later_ns is that moment. */
-hf_batch *hf_inbox_take(hf_inbox *inbox, uint64_t gather_ns, uint64_t now_ns,
-                        uint64_t *later_ns);
+/* Gives a batch's jobs their answers, and takes them off the count. Callbacks are run
+ * here; those that wait are only woken by hf_waiters_wake() of `told`. */
+void hf_inbox_tell(hf_inbox *inbox, hf_batch *batch, const hf_outcome *outcome);
+
+/* The first batch of the line. One that is open and has fewer jobs than `enough` is left
+ * to grow until gather_ns after it was begun: then NULL, and *later_ns is that moment. */
+hf_batch *hf_inbox_take(hf_inbox *inbox, size_t enough, uint64_t gather_ns,
+                        uint64_t now_ns, uint64_t *later_ns);
 
 /* Back to the front, sealed: it was refused, or could not be sent. By the numbers that
  * they had, batches are in the order again in which they were taken. */

@@ -16,16 +16,14 @@ static const hf_backoff refused = {HF_SHAPE_EXPONENTIAL, 5, 100, 0.2};
 
 /* ---- ends ---- */
 
-/* Gives the batch's jobs their answers, once. What they took is free before they learn
- * it. */
+/* Gives the batch's jobs their answers, once. */
 static void tell(hf_engine *engine, hf_batch *batch, hf_err err, const hf_reply *codes,
                  const char *detail)
 {
     if (batch->told)
         return;
     batch->told = true;
-    hf_inbox_unreserve(&engine->inbox, batch->n, batch->charge);
-    hf_batch_tell(batch, &engine->inbox.lock,
+    hf_inbox_tell(&engine->inbox, batch,
                   &(hf_outcome){.err = err, .codes = codes, .detail = detail});
 }
 

@@ -28,6 +28,7 @@ const char *hf_producer_id(const hf_producer *producer)
 
 static void release(hf_producer *producer)
 {
+    hf_helm_done(&producer->helm);
     hf_inbox_done(&producer->engine.inbox);
     free(producer);
 }
@@ -48,7 +49,7 @@ static void on_end(void *arg)
 static void run(void *arg)
 {
     hf_producer *producer = arg;
-    (void)uv_run(&producer->loop, UV_RUN_DEFAULT);
+    hf_helm_keep(&producer->helm);
 }
 
 /* The thread inherits the mask of its maker, so all signals are blocked around the
@@ -72,6 +73,15 @@ static void close_inbox(hf_producer *producer)
     uv_mutex_unlock(&inbox->lock);
 }
 
+/* Whoever runs the engine for others. */
+static void wake(hf_producer *producer)
+{
+    if (producer->threaded)
+        hf_helm_call(&producer->helm);
+    else
+        hf_engine_wake(&producer->engine);
+}
+
 static hf_err open_threaded(hf_producer *producer, const hf_producer_opts *opts,
                             char *detail)
 {
@@ -81,7 +91,9 @@ static hf_err open_threaded(hf_producer *producer, const hf_producer_opts *opts,
     }
     hf_err err = hf_engine_start(&producer->engine, &producer->loop, opts, detail);
     if (err == HF_OK) {
-        err = start_thread(producer);
+        err = hf_helm_init(&producer->helm, &producer->engine);
+        if (err == HF_OK)
+            err = start_thread(producer);
         if (err == HF_OK)
             return HF_OK;
         (void)hf_say(detail, err, "no thread could be started");
@@ -160,15 +172,11 @@ void hf_producer_close(hf_producer *producer, void (*cb)(void *arg), void *arg)
     producer->on_closed = cb;
     producer->arg = arg;
     close_inbox(producer);
-    hf_engine_wake(&producer->engine);
+    wake(producer);
     if (!producer->threaded)
         return;
     HF_ASSERT(uv_thread_join(&producer->thread) == 0);
-    hf_inbox *inbox = &producer->engine.inbox;
-    uv_mutex_lock(&inbox->lock);
-    while (inbox->callers > 0)
-        uv_cond_wait(&inbox->callers_gone, &inbox->lock);
-    uv_mutex_unlock(&inbox->lock);
+    hf_inbox_await_callers(&producer->engine.inbox);
     HF_ASSERT(uv_loop_close(&producer->loop) == 0);
     release(producer);
     if (cb != NULL)
@@ -180,7 +188,7 @@ void hf_producer_close(hf_producer *producer, void (*cb)(void *arg), void *arg)
 hf_err hf_enqueue(hf_producer *producer, const hf_job *job, hf_enqueue_cb cb, void *arg)
 {
     hf_intake in = {.jobs = job, .n = 1, .numbering = HF_NUMBERS_OURS};
-    bool one_queue, begun;
+    bool one_queue, ready;
     if (hf_producer_forked(producer))
         return HF_FORKED;
     hf_err err = hf_check_jobs(&producer->bounds, job, 1, &in.bytes, &one_queue, NULL);
@@ -190,8 +198,8 @@ hf_err hf_enqueue(hf_producer *producer, const hf_job *job, hf_enqueue_cb cb, vo
     in.deadline_ns = in.now_ns + producer->deadline_ms * HF_MS_NS;
     in.created_ms = hf_wall_ms();
     const hf_part part = {.n = 1, .taken_ns = in.now_ns, .cb = cb, .arg = arg};
-    err = hf_inbox_join(&producer->engine.inbox, &in, &part, &begun);
-    if (err == HF_OK && begun)
-        hf_engine_wake(&producer->engine);
+    err = hf_inbox_join(&producer->engine.inbox, &in, &part, &ready);
+    if (err == HF_OK && ready)
+        wake(producer);
     return err;
 }

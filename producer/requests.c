@@ -25,7 +25,7 @@
 
 enum {
     WINDOW = 8,                 /* requests in flight */
-    BUSY_AT = 2,                /* with so many in flight a batch may wait for company */
+    BUSY_AT = 2,                /* with so many in flight a batch waits for company */
     GATHER_MS = 1,              /* and so long at most */
     BYTES_IN_FLIGHT = 64 << 20, /* with so many, nothing more is sent */
     SEEN_SPAN = 32,    /* numbers that queue/lua/enqueue.lua remembers one by one */
@@ -136,9 +136,10 @@ static hf_batch *next_batch(hf_engine *engine, uint64_t now_ns, uint64_t *later_
         return batch;
     }
     /* While Redis has enough to do, a batch gains more by growing than by waiting there.
-     */
-    uint64_t gather_ns = engine->in_flight >= BUSY_AT ? GATHER_MS * HF_MS_NS : 0;
-    return hf_inbox_take(&engine->inbox, gather_ns, now_ns, later_ns);
+     * Beside one request it has, unless the next is as large: then Redis finds work when
+     * it has done the one, and those who wait for the other call again meanwhile. */
+    size_t enough = engine->in_flight >= BUSY_AT ? SIZE_MAX : engine->jobs_in_flight;
+    return hf_inbox_take(&engine->inbox, enough, GATHER_MS * HF_MS_NS, now_ns, later_ns);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -198,7 +199,9 @@ void hf_requests_pump(hf_engine *engine)
             may_send = send_batch(engine, batch, now_ns);
     }
     uint64_t next_ns = hf_inbox_look(&engine->inbox, &idle);
-    next_ns = earlier(earlier(next_ns, engine->next_deadline_ns), later_ns);
+    next_ns = earlier(next_ns, engine->next_deadline_ns);
+    if (!engine->inbox.no_callbacks) /* else the call that began the batch sees to it */
+        next_ns = earlier(next_ns, later_ns);
     if (now_ns < engine->pause_until_ns)
         next_ns = earlier(next_ns, engine->pause_until_ns);
     arm(engine, next_ns, now_ns);

@@ -1,12 +1,6 @@
 /* wait.c - calls that wait for their answers, from any thread. */
-#include "producer/wait.h"
-
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/base.h"
 #include "base/clock.h"
 #include "producer/handin.h"
 
@@ -16,79 +10,18 @@ enum {
 };
 #define NUMBER_MAX (UINT64_C(1) << 53) /* what Redis's Lua counts exactly */
 
-/* ---- the waiter ---- */
-
-hf_waiter *hf_waiter_new(hf_enqueue_result *results)
-{
-    hf_waiter *waiter = calloc(1, sizeof *waiter);
-    if (waiter == NULL)
-        return NULL;
-    if (uv_cond_init(&waiter->answered) != 0) {
-        free(waiter);
-        return NULL;
-    }
-    waiter->results = results;
-    return waiter;
-}
-
-void hf_waiter_free(hf_waiter *waiter)
-{
-    if (waiter == NULL)
-        return;
-    uv_cond_destroy(&waiter->answered);
-    free(waiter);
-}
-
-void hf_waiter_note_id(hf_waiter *waiter, size_t place, const char *id)
-{
-    if (waiter != NULL && waiter->results != NULL)
-        memcpy(waiter->results[place].id, id, strlen(id) + 1);
-}
-
-/* The worst of several answers is the one that leaves most open. */
-static int badness(hf_err err)
-{
-    if (err == HF_OK || err == HF_EXISTS)
-        return 0;
-    if (err == HF_UNSURE)
-        return 3;
-    return err == HF_TIMEOUT ? 2 : 1;
-}
-
-void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail)
-{
-    if (badness(err) > badness(waiter->worst)) {
-        waiter->worst = err;
-        (void)snprintf(waiter->detail, sizeof waiter->detail, "%s", detail);
-    }
-    if (--waiter->pending > 0)
-        return;
-    if (waiter->left)
-        hf_waiter_free(waiter);
-    else
-        uv_cond_signal(&waiter->answered);
-}
-
 /* ---- a call ---- */
 
-/* Waits, with the lock held. The engine answers at the deadline; a little more is for the
- * way back, and ends the waiting even if a callback holds up the engine's thread. */
+/* What the engine made of it. The engine answers at the deadline; a little more is for
+ * the way back, and ends the waiting even if a callback holds up the producer's thread.
+ */
 static hf_err wait_for_answers(hf_handin *c, char *detail)
 {
     hf_waiter *waiter = c->waiter;
-    uv_mutex_t *lock = &c->producer->engine.inbox.lock;
     const uint64_t until_ns = c->in.deadline_ns + LATE_MS * HF_MS_NS;
-    uint64_t now_ns = hf_boot_ns();
-    while (waiter->pending > 0 && now_ns < until_ns) {
-        (void)uv_cond_timedwait(&waiter->answered, lock, until_ns - now_ns);
-        now_ns = hf_boot_ns();
-    }
-    if (waiter->pending > 0) {
-        waiter->left = true;
-        waiter->results = NULL;
+    if (!hf_helm_await(&c->producer->helm, waiter, c->ready, until_ns))
         return hf_say(detail, HF_UNSURE,
                       "the producer's thread is held up by a callback");
-    }
     hf_err err = waiter->worst;
     if (err != HF_OK)
         (void)hf_say(detail, err, "%s", waiter->detail);
@@ -115,20 +48,15 @@ static hf_err carry_out(hf_handin *c, hf_enqueue_result *results, char *detail)
         return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
     for (size_t i = 0; results != NULL && i < c->in.n; i++)
         results[i].err = HF_UNSURE; /* until it is known better */
-    uv_mutex_lock(&inbox->lock);
-    inbox->callers++;
-    uv_mutex_unlock(&inbox->lock);
+    hf_inbox_enter(inbox);
     hf_err err = hf_hand_in(c);
-    uv_mutex_lock(&inbox->lock);
     if (err == HF_OK) {
         err = wait_for_answers(c, detail);
     } else {
         hf_waiter_free(c->waiter);
         (void)say_refusal(err, detail);
     }
-    if (--inbox->callers == 0)
-        uv_cond_signal(&inbox->callers_gone);
-    uv_mutex_unlock(&inbox->lock);
+    hf_inbox_leave(inbox);
     return err;
 }
 

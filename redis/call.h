@@ -51,6 +51,10 @@ typedef struct hf_call {
  */
 HF_MUSTCHECK hf_err hf_redis_call(hf_client *client, const hf_call *call);
 
+/* Writes what was asked for to the connection now, and not at the end of the loop's turn:
+ * for who calls while the loop does not run. */
+void hf_redis_flush(hf_client *client);
+
 /* -- reading a reply; a wrong type reads as 0, nil, "" -- */
 bool hf_reply_is_array(const hf_reply *reply);
 bool hf_reply_is_nil(const hf_reply *reply);

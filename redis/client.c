@@ -86,6 +86,15 @@ void hf_client_soon(hf_client *client)
     uv_idle_start(&client->soon, on_soon); /* does nothing when it is active */
 }
 
+void hf_redis_flush(hf_client *client)
+{
+    check(client);
+    if (client->lost || client->phase != CLIENT_READY)
+        return; /* there is more to do soon than that */
+    uv_idle_stop(&client->soon);
+    hf_call_flush(client);
+}
+
 /* The server may not notice that this connection has gone, and goes on with what it sent.
  */
 static void remember_old_id(hf_client *client)

@@ -3,7 +3,9 @@
  * Two ways, one engine. Opened with a loop, a producer lives on that loop: hf_enqueue()
  * only, from the loop's thread. Opened without one it has a thread of its own and is
  * thread-safe: hf_enqueue() and hf_enqueue_wait() from any thread; jobs of many callers
- * travel in shared batches.
+ * travel in shared batches. A call that waits sends and reads in its own thread, for
+ * others too while it waits, so that no other thread has to be woken for it; it wants
+ * 64 KiB of stack.
  *
  * What was accepted (HF_OK) is in Redis. What was not answered is sent again by itself,
  * under its old number, first and in order after a reconnect, so that it is never

@@ -59,7 +59,7 @@ static bool join(const hf_job *job, size_t n, uint64_t now_ns, uint64_t deadline
 static hf_batch *take(void)
 {
     uint64_t later;
-    hf_batch *batch = hf_inbox_take(&inbox, 0, UINT64_MAX, &later);
+    hf_batch *batch = hf_inbox_take(&inbox, 0, 0, UINT64_MAX, &later);
     assert_non_null(batch);
     return batch;
 }
@@ -125,12 +125,12 @@ static void an_open_batch_waits_for_company_and_not_long(void **state)
     uint64_t later = 0;
     const hf_job job = {.type = "t"};
     (void)join(&job, 1, 1000 * MS, 5000);
-    assert_null(hf_inbox_take(&inbox, MS, 1000 * MS, &later));
+    assert_null(hf_inbox_take(&inbox, SIZE_MAX, MS, 1000 * MS, &later));
     assert_int_equal(later, 1001 * MS);
-    hf_batch *batch = hf_inbox_take(&inbox, MS, 1001 * MS, &later);
+    hf_batch *batch = hf_inbox_take(&inbox, SIZE_MAX, MS, 1001 * MS, &later);
     assert_non_null(batch);
     hf_inbox_put_back(&inbox, batch); /* it is closed now and waits no more */
-    assert_ptr_equal(hf_inbox_take(&inbox, MS, 0, &later), batch);
+    assert_ptr_equal(hf_inbox_take(&inbox, SIZE_MAX, MS, 0, &later), batch);
     hf_batch_free(batch);
 }
 

@@ -1,0 +1,380 @@
+/* test_producer_helm.c - calls of many threads that send, read and wake for each other:
+ * each gets its own answer, nobody is forgotten, and callbacks stay on the producer's
+ * thread.
+ *
+ * A call that is forgotten would come back after its deadline, which is longer than any
+ * test here may take. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "holdfast/producer.h"
+#include "producer/handle.h"
+#include "tests/support/audit.h"
+#include "tests/support/eventually.h"
+#include "tests/support/redis_fixture.h"
+
+enum {
+    THREADS = 12,
+    CALLS = 300,
+    JOBS = 3, /* of one call, at most */
+    NUMBERS = 100,
+    DEADLINE_MS = 30000,
+    PROMPT_MS = 15000,
+    SOON_MS = 5000
+};
+
+static hf_fixture redis;
+static char detail[HF_DETAIL_SIZE];
+static uint64_t seed;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_fixture_start(&redis, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_test_audit(&redis, false);
+    hf_fixture_stop(&redis);
+    return 0;
+}
+
+static hf_producer *open_with(hf_producer_opts opts)
+{
+    hf_producer *producer = NULL;
+    if (opts.url == NULL)
+        opts.url = hf_fixture_url(&redis);
+    if (opts.deadline_ms == 0)
+        opts.deadline_ms = DEADLINE_MS;
+    if (hf_producer_open(&producer, &opts, detail) != HF_OK)
+        fail_msg("open: %s", detail);
+    return producer;
+}
+
+/* What callbacks say. */
+typedef struct heard {
+    pthread_t thread;
+    atomic_uint all, elsewhere, faults;
+} heard;
+
+/* A thread that calls. What it finds wrong is said by the test's own thread. */
+typedef struct caller {
+    pthread_t thread;
+    hf_producer *producer;
+    unsigned index;
+    uint32_t deadline_ms;
+    hf_rng rng;
+    hf_err expected; /* of each call */
+    unsigned called, new;
+    atomic_bool *stop;
+    heard *heard;
+    char wrong[HF_DETAIL_SIZE]; /* "": nothing */
+} caller;
+
+static caller callers[THREADS];
+
+static void start(size_t n, void *(*run)(void *arg), const caller *like)
+{
+    for (unsigned i = 0; i < n; i++) {
+        callers[i] = *like;
+        callers[i].index = i;
+        callers[i].rng.state = seed + i;
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, run, &callers[i]), 0);
+    }
+}
+
+/* The jobs that the callers know to be new. */
+static unsigned finish(size_t n)
+{
+    unsigned new = 0;
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+    for (size_t i = 0; i < n; i++) {
+        if (callers[i].wrong[0] != '\0')
+            fail_msg("caller %zu, seed %llu: %s", i, (unsigned long long)seed,
+                     callers[i].wrong);
+        new += callers[i].new;
+    }
+    return new;
+}
+
+/* ---- each its own answer ---- */
+
+static bool is_known(unsigned number)
+{
+    return number % 2 == 0;
+}
+
+/* A call of one to three jobs, of which about half exist already. */
+static void call_with_known_and_new(caller *c)
+{
+    char ids[JOBS][HF_ID_SIZE];
+    hf_enqueue_result results[JOBS];
+    hf_job jobs[JOBS];
+    bool known[JOBS];
+    size_t n = 1 + hf_rng_next(&c->rng) % JOBS;
+    for (size_t k = 0; k < n; k++) {
+        unsigned number = (unsigned)(hf_rng_next(&c->rng) % NUMBERS);
+        known[k] = is_known(number);
+        if (known[k])
+            (void)snprintf(ids[k], HF_ID_SIZE, "known-%u", number);
+        else
+            (void)snprintf(ids[k], HF_ID_SIZE, "new-%u-%u-%zu", c->index, c->called, k);
+        jobs[k] = (hf_job){.queue = "q", .type = "t", .id = ids[k]};
+    }
+    memset(results, 0, sizeof results);
+    hf_err err = hf_enqueue_wait(c->producer, jobs, n, results, 0, c->wrong);
+    if (err == HF_OK)
+        c->wrong[0] = '\0';
+    for (size_t k = 0; k < n && err == HF_OK; k++) {
+        hf_err expected = known[k] ? HF_EXISTS : HF_OK;
+        if (results[k].err != expected || strcmp(results[k].id, ids[k]) != 0)
+            (void)snprintf(c->wrong, sizeof c->wrong, "%.60s was answered %s for %.60s",
+                           ids[k], hf_err_name(results[k].err), results[k].id);
+        c->new += known[k] ? 0 : 1;
+    }
+}
+
+static void *call_often(void *arg)
+{
+    caller *c = arg;
+    for (; c->called < CALLS && c->wrong[0] == '\0'; c->called++)
+        call_with_known_and_new(c);
+    return NULL;
+}
+
+/* How many they are. */
+static unsigned enqueue_known(hf_producer *producer)
+{
+    unsigned n = 0;
+    for (unsigned number = 0; number < NUMBERS; number++) {
+        char id[HF_ID_SIZE];
+        (void)snprintf(id, sizeof id, "known-%u", number);
+        const hf_job job = {.queue = "q", .type = "t", .id = id};
+        if (!is_known(number))
+            continue;
+        assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
+        n++;
+    }
+    return n;
+}
+
+static void each_call_gets_its_own_answers(void **state)
+{
+    (void)state;
+    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    unsigned known = enqueue_known(producer);
+    uint64_t before = hf_test_now_ms();
+    start(THREADS, call_often, &(caller){.producer = producer});
+    unsigned new = finish(THREADS);
+    assert_true(hf_test_now_ms() - before < PROMPT_MS);
+    hf_producer_close(producer, NULL, NULL);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), known + new);
+}
+
+/* ---- nobody is forgotten ---- */
+
+static void *call_until_told(void *arg)
+{
+    caller *c = arg;
+    const hf_job job = {.queue = "q", .type = "t"};
+    while (!atomic_load(c->stop) && c->wrong[0] == '\0') {
+        hf_err err = hf_enqueue_wait(c->producer, &job, 1, NULL, 0, NULL);
+        if (err != HF_OK)
+            (void)snprintf(c->wrong, sizeof c->wrong, "call %u: %s", c->called,
+                           hf_err_name(err));
+        c->called++;
+        c->new ++;
+    }
+    return NULL;
+}
+
+static void calls_go_on_while_connections_break(void **state)
+{
+    (void)state;
+    atomic_bool stop = false;
+    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    uint64_t before = hf_test_now_ms();
+    start(THREADS, call_until_told, &(caller){.producer = producer, .stop = &stop});
+    for (int i = 0; i < 20; i++) {
+        long long already = hf_fixture_number(&redis, "ZCARD hf:{q}:schedule");
+        EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") >
+                                already + THREADS);
+        (void)hf_fixture_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+    }
+    atomic_store(&stop, true);
+    unsigned new = finish(THREADS);
+    assert_true(hf_test_now_ms() - before < PROMPT_MS);
+    hf_producer_close(producer, NULL, NULL);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), new);
+}
+
+static void *call_once(void *arg)
+{
+    caller *c = arg;
+    const hf_job job = {.queue = "q", .type = "t"};
+    hf_err err = hf_enqueue_wait(c->producer, &job, 1, NULL, c->deadline_ms, NULL);
+    c->new = err == HF_OK;
+    if (err != c->expected)
+        (void)snprintf(c->wrong, sizeof c->wrong, "%s", hf_err_name(err));
+    return NULL;
+}
+
+/* Nothing of the public face tells that another thread's call is under way. */
+static size_t waiting_calls(hf_producer *producer)
+{
+    hf_inbox *inbox = &producer->engine.inbox;
+    size_t n = 0;
+    uv_mutex_lock(&inbox->lock);
+    for (const hf_waiter *w = inbox->waiting.first; w != NULL; w = w->next)
+        n++;
+    uv_mutex_unlock(&inbox->lock);
+    return n;
+}
+
+/* The first call reads for the others, gives up, and leaves that to one of them. */
+static void a_call_that_gives_up_leaves_its_work_to_another(void **state)
+{
+    (void)state;
+    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    static caller first;
+    const hf_job job = {.queue = "q", .type = "t"};
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
+    hf_fixture_signal(&redis, SIGSTOP);
+    uint64_t before = hf_test_now_ms();
+    first = (caller){.producer = producer, .deadline_ms = 200, .expected = HF_UNSURE};
+    assert_int_equal(pthread_create(&first.thread, NULL, call_once, &first), 0);
+    EVENTUALLY(SOON_MS, waiting_calls(producer) == 1);
+    start(THREADS, call_once, &(caller){.producer = producer});
+    assert_int_equal(pthread_join(first.thread, NULL), 0);
+    assert_string_equal(first.wrong, "");
+    hf_fixture_signal(&redis, SIGCONT);
+    assert_int_equal(finish(THREADS), THREADS);
+    assert_true(hf_test_now_ms() - before < PROMPT_MS);
+    hf_producer_close(producer, NULL, NULL);
+    /* Its request came too late, or just in time. */
+    assert_in_range(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), THREADS + 1,
+                    THREADS + 2);
+}
+
+/* Some are told by the call of another thread while they look out. */
+static void what_is_hopeless_is_told_to_every_call_at_once(void **state)
+{
+    (void)state;
+    hf_fixture locked;
+    char url[256];
+    hf_fixture_start(&locked, &(hf_fixture_options){.password = "right"});
+    (void)snprintf(url, sizeof url, "unix://:wrong@%s", locked.socket);
+    hf_producer *producer = open_with((hf_producer_opts){.url = url});
+    uint64_t before = hf_test_now_ms();
+    for (int i = 0; i < 20; i++) {
+        start(THREADS, call_once, &(caller){.producer = producer, .expected = HF_AUTH});
+        assert_int_equal(finish(THREADS), 0);
+    }
+    assert_true(hf_test_now_ms() - before < PROMPT_MS);
+    hf_producer_close(producer, NULL, NULL);
+    hf_fixture_stop(&locked);
+}
+
+/* ---- the producer's own thread ---- */
+
+static long long connections(void)
+{
+    const char *at =
+        strstr(hf_fixture_command(&redis, "INFO stats"), "total_connections_received:");
+    return at == NULL ? -1 : strtoll(strchr(at, ':') + 1, NULL, 10);
+}
+
+/* Right after a call, and when there was none for long. */
+static void a_connection_that_breaks_is_made_again_without_a_call(void **state)
+{
+    (void)state;
+    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    const hf_job job = {.queue = "q", .type = "t"};
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
+    for (int i = 0; i < 3; i++) {
+        long long before = connections();
+        (void)hf_fixture_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
+        EVENTUALLY(SOON_MS, connections() == before + 1);
+    }
+    hf_producer_close(producer, NULL, NULL);
+}
+
+static void on_result(const hf_enqueue_result *result, const char *text, void *arg)
+{
+    heard *h = arg;
+    (void)text;
+    if (atomic_fetch_add(&h->all, 1) == 0)
+        h->thread = pthread_self();
+    else if (!pthread_equal(h->thread, pthread_self()))
+        atomic_fetch_add(&h->elsewhere, 1);
+    if (result->err != HF_OK)
+        atomic_fetch_add(&h->faults, 1);
+}
+
+static void *enqueue_often(void *arg)
+{
+    caller *c = arg;
+    const hf_job job = {.queue = "q", .type = "t"};
+    for (; c->called < CALLS && c->wrong[0] == '\0'; c->called++) {
+        hf_err err = hf_enqueue(c->producer, &job, on_result, c->heard);
+        if (err != HF_OK)
+            (void)snprintf(c->wrong, sizeof c->wrong, "%s", hf_err_name(err));
+        c->new ++;
+        hf_test_pause_ms(hf_rng_next(&c->rng) % 2);
+    }
+    return NULL;
+}
+
+static void *either(void *arg)
+{
+    caller *c = arg;
+    return c->index % 3 == 0 ? enqueue_often(arg) : call_often(arg);
+}
+
+static void callbacks_stay_on_one_thread_beside_calls(void **state)
+{
+    (void)state;
+    static heard all_heard;
+    hf_producer *producer = open_with((hf_producer_opts){.buffer_jobs = 100000});
+    memset(&all_heard, 0, sizeof all_heard);
+    unsigned known = enqueue_known(producer);
+    uint64_t before = hf_test_now_ms();
+    start(THREADS, either, &(caller){.producer = producer, .heard = &all_heard});
+    unsigned new = finish(THREADS);
+    EVENTUALLY(SOON_MS, atomic_load(&all_heard.all) == THREADS / 3 * CALLS);
+    assert_true(hf_test_now_ms() - before < PROMPT_MS);
+    hf_producer_close(producer, NULL, NULL);
+    assert_int_equal(all_heard.all, THREADS / 3 * CALLS);
+    assert_int_equal(all_heard.elsewhere, 0);
+    assert_int_equal(all_heard.faults, 0);
+    assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), known + new);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const char *given = getenv("HF_SEED");
+    if (given != NULL)
+        seed = strtoull(given, NULL, 10);
+    else if (hf_random_bytes(&seed, sizeof seed) != HF_OK)
+        return 1;
+    const struct CMUnitTest tests[] = {
+        TEST(each_call_gets_its_own_answers),
+        TEST(calls_go_on_while_connections_break),
+        TEST(a_call_that_gives_up_leaves_its_work_to_another),
+        TEST(what_is_hopeless_is_told_to_every_call_at_once),
+        TEST(a_connection_that_breaks_is_made_again_without_a_call),
+        TEST(callbacks_stay_on_one_thread_beside_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
