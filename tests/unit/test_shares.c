@@ -216,6 +216,7 @@ bool hf_life_serving(const hf_worker *worker)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
 NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
+NOTHING(hf_redis_flush, hf_client *client)
 NOTHING(hf_life_pause, hf_worker *worker, uint32_t ms)
 NOTHING(hf_life_turn, hf_worker *worker)
 NOTHING(hf_rest, hf_served *served, uint32_t ms)
