@@ -14,6 +14,8 @@
 struct hf_lease {
     void *user;
     size_t group;
+    uint64_t
+        number; /* rises with each that is added; so small that as a time it is past */
     uint32_t ttl_ms;
     /* 0: LOST, for ever. Whoever finds by the clock that it has passed makes it 0, and
      * only what is not 0 is ever raised: so nobody sees a lease come back. */
@@ -40,7 +42,7 @@ struct hf_lease {
 /* False: it was too late, and the lease is lost. */
 bool hf_lease_raise(hf_lease *lease, uint64_t to_ns);
 
-/* -- a binary heap; each lease knows its place, so any can be taken out -- */
+/* -- a heap; each lease knows its place, so any can be taken out -- */
 
 typedef struct hf_lease_slot {
     uint64_t due_ns;
@@ -81,6 +83,7 @@ struct hf_watchdog {
     size_t waiters; /* for idle */
     hf_lease_heap heap;
     size_t n_leases;
+    uint64_t numbers;  /* of leases that were added ever */
     uint64_t armed_ns; /* what the timer is set to; UINT64_MAX: nothing */
     hf_lease *events, *last_event;
     hf_rng rng;

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/lease.h"
+#include "redis/call.h"
 
 enum {
     REQUEST_MS = 1000,
@@ -58,18 +59,20 @@ typedef struct verdict {
     hf_err err;
     uint64_t sent_ns, now_ns;
     double jitter;
+    uint64_t place; /* in the batch, which is kept */
 } verdict;
 
 /* Under lock. When the next renewal is, after one that was answered well. */
 static uint64_t next_ns(hf_lease *lease, const verdict *v, bool again)
 {
-    uint64_t third_ns = v->sent_ns + hf_renewal_third_ns(lease->ttl_ms, v->jitter);
+    uint64_t third_ns =
+        v->sent_ns + hf_renewal_third_ns(lease->ttl_ms, v->jitter) + v->place;
     uint64_t hurry_ns = lease->hurry_ns;
     lease->hurry_ns = 0;
     if (lease->fixed)
         return UINT64_MAX;
     if (again)
-        return v->now_ns;
+        return v->now_ns + v->place;
     return hurry_ns != 0 && hurry_ns < third_ns ? hurry_ns : third_ns;
 }
 
@@ -126,8 +129,9 @@ void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err
     batch *b = HF_CONTAINER(shown, batch, shown);
     hf_watchdog *w = b->watchdog;
     uv_mutex_lock(&w->lock);
-    verdict v = {err, sent_ns, hf_boot_ns(), hf_rng_unit(&w->rng)};
+    verdict v = {err, sent_ns, hf_boot_ns(), hf_rng_unit(&w->rng), 0};
     for (size_t i = 0; i < shown->n; i++) {
+        v.place = i;
         settle(w, shown->leases[i], &v, codes == NULL ? HF_OK : codes[i],
                notes == NULL ? 0 : notes[i]);
         hf_watchdog_unref(shown->leases[i]);
@@ -168,7 +172,9 @@ static size_t collect(hf_watchdog *w, uint64_t now_ns)
 static int by_group(const void *a, const void *b)
 {
     const hf_lease *x = *(hf_lease *const *)a, *y = *(hf_lease *const *)b;
-    return x->group < y->group ? -1 : x->group > y->group;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static uint32_t timeout_of(const hf_watchdog *w, hf_lease *const *leases, size_t n)
@@ -193,9 +199,11 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
         memcpy(b->leases, leases, n * sizeof(hf_lease *));
         b->shown = (hf_batch){leases[0]->group, n, b->leases, timeout_of(w, leases, n)};
         w->opts.renew(w->client, &b->shown, w->opts.arg);
+        if (n == w->opts.batch_max)
+            hf_redis_flush(w->client); /* there is more: not at the end of the turn */
     }
     uv_mutex_lock(&w->lock);
-    verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0};
+    verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0, 0};
     for (size_t i = 0; i < n; i++) {
         hf_watchdog_not_busy(w, leases[i]);
         if (b == NULL) {

@@ -198,7 +198,8 @@ HF_MUSTCHECK hf_err hf_op_renew(hf_client *client, const hf_queue *queue,
                                 const hf_renew_args *args, const hf_renew_item *items,
                                 size_t n, uint32_t timeout_ms, hf_answer_cb cb,
                                 void *arg);
-/* Read with hf_settled_read(): HF_OK, HF_LOST or HF_CANCEL each. */
+/* Read with hf_settled_read(): HF_OK, HF_LOST or HF_CANCEL each; no codes: all are HF_OK,
+ * as what is past the end reads. */
 
 /* ---- waking up ---- */
 

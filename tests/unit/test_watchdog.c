@@ -28,6 +28,7 @@ static struct {
     unsigned stall_ms; /* it takes so long, and the whole thread with it */
     bool release;      /* what is held is answered by the next call */
     size_t n_calls;    /* without kicks */
+    size_t disorder;   /* leases before those that were added before them, in one call */
     struct {
         uint64_t at_ns;
         size_t group, n;
@@ -71,6 +72,8 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
         fake.calls[fake.n_calls].timeout_ms = batch->timeout_ms;
         fake.calls[fake.n_calls++].n = batch->n;
     }
+    for (size_t i = 1; i < batch->n; i++)
+        fake.disorder += batch->leases[i]->number < batch->leases[i - 1]->number;
     if (is_kick && fake.release) {
         for (size_t i = 0; i < fake.n_held; i++)
             answer_all(fake.held[i].batch, fake.err, fake.code, fake.held[i].sent_ns);
@@ -450,6 +453,26 @@ static void leases_that_are_due_soon_go_with_those_that_are_due(void **state)
         drop(&owners[i]);
 }
 
+/* As they were taken, they lie in Redis. */
+static void leases_are_renewed_in_the_order_in_which_they_were_added(void **state)
+{
+    (void)state;
+    static owner owners[LEASES_MAX];
+    static hf_lease *leases[LEASES_MAX];
+    static void *users[LEASES_MAX];
+    for (size_t i = 0; i < LEASES_MAX; i++)
+        users[i] = &owners[i];
+    hf_watchdog_add_many(watchdog, 1, 60000, hf_boot_ns(), false, users, leases,
+                         LEASES_MAX);
+    for (int round = 1; round <= 5; round++) {
+        hf_watchdog_verify(watchdog);
+        for (size_t i = 0; i < LEASES_MAX; i++)
+            EVENTUALLY(2000, atomic_load(&owners[i].renewed) >= round);
+    }
+    hf_watchdog_drop_many(watchdog, leases, LEASES_MAX);
+    assert_int_equal(fake.disorder, 0);
+}
+
 static void verify_renews_everything_also_what_is_under_way(void **state)
 {
     (void)state;
@@ -674,6 +697,7 @@ int main(void)
         TEST(a_request_may_take_a_tenth_of_the_shortest_lease),
         TEST(many_leases_go_in_batches_by_group_all_at_once),
         TEST(leases_that_are_due_soon_go_with_those_that_are_due),
+        TEST(leases_are_renewed_in_the_order_in_which_they_were_added),
         TEST(verify_renews_everything_also_what_is_under_way),
         TEST(drop_waits_for_a_callback_that_runs),
         TEST(an_answer_for_a_dropped_lease_is_nothing),

@@ -1,0 +1,474 @@
+/* leases.c - what many leases cost that one watchdog keeps, beside a bare script that
+ * does the same reads and writes; and how much is ever left of one.
+ *
+ *     leases --url unix:///... [--leases N] [--lease MS] [--batch N] [--rounds N] [--live
+ * S]
+ *
+ * Real jobs are claimed, and never done. First rounds, in turns: the watchdog is told to
+ * verify, so that it renews every lease at once; and one blocking connection sends the
+ * bare script, ready made, for the same jobs in the same batches, all before it reads the
+ * first answer. Then the watchdog is left to itself for some time, and another connection
+ * asks Redis how much is left of leases chosen at random. One line of JSON comes of it.
+ */
+#include <getopt.h>
+#include <hiredis/hiredis.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uv.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/random.h"
+#include "bench/bare.h"
+#include "bench/probe.h"
+#include "lock/watchdog.h"
+#include "queue/ops.h"
+
+enum {
+    ROUNDS_MAX = 100,
+    WAIT_S = 20,
+    CLAIM = 500,
+    ALIVE_MS = 25000,
+    SAMPLES = 100, /* leases that are looked at in one go */
+    SAMPLE_EVERY_MS = 20,
+    REQUEST_MAX = 8 << 20
+};
+
+static const char worker_id[] = "bench-12345-0123456789abcdef", queue_name[] = "leases";
+
+/* The same reads and writes as the queue's own script, and next to nothing else. */
+static const char bare_script[] =
+    "local call, now = redis.call, redis.call('TIME')\n"
+    "now = now[1] * 1000 + math.floor(now[2] / 1000)\n"
+    "local n, keys, ends, held = (#ARGV - 4) / 2, {}, {}, 0\n"
+    "local worker, at = ARGV[1], string.format('%.0f', now + ARGV[2])\n"
+    "for k = 1, n do\n"
+    "  keys[k] = KEYS[1] .. 'lock:' .. ARGV[3 + 2 * k]\n"
+    "  ends[2 * k - 1], ends[2 * k] = at, ARGV[3 + 2 * k]\n"
+    "end\n"
+    "local holders = call('MGET', unpack(keys))\n"
+    "call('EXISTS', KEYS[1] .. 'cancel')\n"
+    "local fence, token\n"
+    "for k = 1, n do\n"
+    "  if ARGV[4 + 2 * k] ~= fence then\n"
+    "    fence = ARGV[4 + 2 * k]\n"
+    "    token = worker .. ':' .. fence\n"
+    "  end\n"
+    "  held = held + (holders[k] == token and 1 or 0)\n"
+    "end\n"
+    "call('ZADD', KEYS[1] .. 'running', 'XX', 'GT', 'CH', unpack(ends))\n"
+    "for k = 1, n do\n"
+    "  call('PEXPIREAT', keys[k], at)\n"
+    "end\n"
+    "call('HGET', KEYS[1] .. 'meta', 'fence')\n"
+    "call('ZADD', KEYS[1] .. 'workers', now + ARGV[4], worker)\n"
+    "call('ZREMRANGEBYSCORE', KEYS[1] .. 'workers', '-inf', now - 3600000)\n"
+    "call('PEXPIRE', KEYS[1] .. 'workers', 7200000 + ARGV[4])\n"
+    "return { 0, now, held }\n";
+
+typedef struct held {
+    char id[HF_ID_SIZE], fence[24];
+    hf_lease *lease;
+} held;
+
+typedef struct bench {
+    const char *url;
+    uint32_t n, lease_ms, batch, rounds, live_s;
+    hf_queue queue;
+    held *all;
+    size_t have;
+    hf_err err; /* of the claim under way */
+    bool answered;
+    uv_loop_t loop;
+    hf_client *client;
+    hf_watchdog *watchdog;
+    atomic_size_t renewed, lost, requests;
+    sem_t round_over;
+    hf_probe probe;
+    hf_rng rng;
+    hf_buf *bare; /* a request for each batch */
+    size_t n_bare;
+} bench;
+
+static _Noreturn void give_up(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "leases: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void must(hf_err err, const char *what, const char *why)
+{
+    if (err != HF_OK)
+        give_up(what, why == NULL || why[0] == '\0' ? hf_err_text(err) : why);
+}
+
+/* ---- the watchdog, as a worker uses it ---- */
+
+static void on_renewed(const hf_answer *answer, void *arg)
+{
+    hf_batch *batch = arg;
+    hf_settled settled;
+    hf_err codes[HF_VERDICTS_MAX];
+    hf_err err = hf_settled_read(answer, &settled);
+    if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
+        err = HF_PROTO;
+    for (size_t i = 0; err == HF_OK && i < batch->n; i++)
+        codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
+    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, NULL);
+}
+
+static void renew(hf_client *client, hf_batch *batch, void *arg)
+{
+    bench *b = arg;
+    hf_renew_item items[HF_VERDICTS_MAX];
+    for (size_t i = 0; i < batch->n; i++) {
+        const held *h = hf_lease_user(batch->leases[i]);
+        items[i] = (hf_renew_item){.id = h->id, .fence = h->fence};
+    }
+    const hf_renew_args args = {
+        .worker = worker_id, .lease_ms = b->lease_ms, .alive_ms = ALIVE_MS};
+    atomic_fetch_add(&b->requests, 1);
+    hf_err err = hf_op_renew(client, &b->queue, &args, items, batch->n, batch->timeout_ms,
+                             on_renewed, batch);
+    if (err != HF_OK)
+        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
+}
+
+static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
+{
+    bench *b = arg;
+    (void)user, (void)lease;
+    if (event == HF_LEASE_LOST)
+        atomic_fetch_add(&b->lost, 1);
+    else if (atomic_fetch_add(&b->renewed, 1) + 1 == b->n)
+        (void)sem_post(&b->round_over);
+}
+
+static void start_watchdog(bench *b)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    const hf_watchdog_opts opts = {.client = {.url = b->url},
+                                   .batch_max = b->batch,
+                                   .renew = renew,
+                                   .on_event = on_event,
+                                   .arg = b};
+    must(hf_watchdog_start(&b->watchdog, &opts, detail), "the watchdog", detail);
+}
+
+/* ---- jobs that are held ---- */
+
+static void on_claimed(const hf_answer *answer, void *arg)
+{
+    bench *b = arg;
+    hf_claimed claimed;
+    void *users[CLAIM];
+    hf_lease *leases[CLAIM];
+    b->answered = true;
+    b->err = hf_claimed_read(answer, &claimed);
+    if (b->err != HF_OK)
+        return;
+    held *first = b->all + b->have;
+    for (size_t i = 0; i < claimed.n; i++) {
+        hf_claimed_job job;
+        hf_claimed_at(&claimed, i, &job);
+        (void)snprintf(first[i].id, sizeof first[i].id, "%.*s", (int)job.id.len,
+                       (const char *)job.id.ptr);
+        (void)snprintf(first[i].fence, sizeof first[i].fence, "%.*s",
+                       (int)claimed.fence.len, (const char *)claimed.fence.ptr);
+        users[i] = &first[i];
+    }
+    hf_watchdog_add_many(b->watchdog, 0, b->lease_ms, answer->sent_ns, false, users,
+                         leases, claimed.n);
+    for (size_t i = 0; i < claimed.n; i++)
+        first[i].lease = leases[i];
+    b->have += claimed.n;
+    b->err = claimed.n > 0 ? HF_OK : HF_GONE;
+}
+
+static void claim_some(bench *b)
+{
+    size_t left = b->n - b->have;
+    const hf_claim_args args = {.worker = worker_id,
+                                .number = b->have + 1,
+                                .max = left < CLAIM ? (uint32_t)left : CLAIM,
+                                .lease_ms = b->lease_ms,
+                                .alive_ms = ALIVE_MS,
+                                .poison = 3,
+                                .dead_max = 10000,
+                                .dead_age_ms = 1000};
+    b->answered = false;
+    must(hf_op_claim(b->client, &b->queue, &args, on_claimed, b), "a claim", NULL);
+    while (!b->answered)
+        uv_run(&b->loop, UV_RUN_ONCE);
+    if (b->err != HF_NOSCRIPT) /* now Redis has it */
+        must(b->err, "a claim", NULL);
+}
+
+static void hold_all(bench *b)
+{
+    char detail[HF_DETAIL_SIZE] = "", payload[100] = {0};
+    hf_bare *bare;
+    must(hf_bare_open(&bare, b->url, NULL, b->queue.ns, queue_name, payload,
+                      sizeof payload, detail),
+         "the bare connection", detail);
+    must(hf_bare_enqueue(bare, b->n, CLAIM), "enqueueing", hf_bare_detail(bare));
+    hf_bare_close(bare);
+    uv_loop_init(&b->loop);
+    const hf_client_opts opts = {.loop = &b->loop, .url = b->url};
+    must(hf_client_open(&b->client, &opts, detail), "the connection", detail);
+    while (!hf_client_ready(b->client))
+        uv_run(&b->loop, UV_RUN_ONCE);
+    while (b->have < b->n)
+        claim_some(b);
+    hf_client_close(b->client, NULL, NULL);
+    uv_run(&b->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&b->loop);
+}
+
+/* ---- the bare script ---- */
+
+static void put(hf_buf *out, const char *text, size_t len)
+{
+    hf_buf_printf(out, "$%zu\r\n", len);
+    hf_buf_add(out, text, len);
+    hf_buf_text(out, "\r\n");
+}
+
+static void put_number(hf_buf *out, uint32_t number)
+{
+    char text[16];
+    put(out, text, (size_t)snprintf(text, sizeof text, "%u", (unsigned)number));
+}
+
+static void make_bare(bench *b, const char *sha1)
+{
+    b->n_bare = (b->n + b->batch - 1) / b->batch;
+    b->bare = calloc(b->n_bare, sizeof *b->bare);
+    if (b->bare == NULL)
+        give_up("the bare requests", hf_err_text(HF_NOMEM));
+    for (size_t i = 0; i < b->n_bare; i++) {
+        hf_buf *out = &b->bare[i];
+        size_t from = i * b->batch, to = from + b->batch < b->n ? from + b->batch : b->n;
+        hf_buf_init(out, REQUEST_MAX);
+        hf_buf_printf(out, "*%zu\r\n", 8 + 2 * (to - from));
+        put(out, "EVALSHA", 7);
+        put(out, sha1, strlen(sha1));
+        put(out, "1", 1);
+        put(out, b->queue.prefix, b->queue.prefix_len);
+        put(out, worker_id, sizeof worker_id - 1);
+        put_number(out, b->lease_ms);
+        put(out, "0", 1);
+        put_number(out, ALIVE_MS);
+        for (size_t k = from; k < to; k++) {
+            put(out, b->all[k].id, strlen(b->all[k].id));
+            put(out, b->all[k].fence, strlen(b->all[k].fence));
+        }
+        must(hf_buf_err(out), "the bare requests", NULL);
+    }
+}
+
+static void load_bare(bench *b)
+{
+    redisReply *reply = redisCommand(b->probe.redis, "SCRIPT LOAD %s", bare_script);
+    must(hf_probe_check(&b->probe, &reply), "the bare script", b->probe.detail);
+    make_bare(b, reply->str);
+    freeReplyObject(reply);
+}
+
+static void read_bare(bench *b, size_t n)
+{
+    void *got = NULL;
+    (void)redisGetReply(b->probe.redis, &got);
+    redisReply *reply = got;
+    must(hf_probe_check(&b->probe, &reply), "the bare script", b->probe.detail);
+    if (reply->elements != 3 || (size_t)reply->element[2]->integer != n)
+        give_up("the bare script", "a lease is not held");
+    freeReplyObject(reply);
+}
+
+/* ---- rounds ---- */
+
+typedef struct cost {
+    double ms, redis_ms; /* from the first request to the last answer; in scripts */
+} cost;
+
+/* What Redis has spent in scripts. */
+static double in_scripts_ms(bench *b)
+{
+    static const char field[] = "cmdstat_evalsha:", usec[] = "usec=";
+    redisReply *reply = redisCommand(b->probe.redis, "INFO commandstats");
+    must(hf_probe_check(&b->probe, &reply), "INFO", b->probe.detail);
+    const char *at = strstr(reply->str, field);
+    at = at == NULL ? NULL : strstr(at, usec);
+    double ms = at == NULL ? 0 : strtod(at + sizeof usec - 1, NULL) / 1000;
+    freeReplyObject(reply);
+    return ms;
+}
+
+static void await_round(bench *b)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WAIT_S;
+    if (sem_timedwait(&b->round_over, &until) != 0)
+        give_up("a round", "not every lease was renewed in time");
+}
+
+static cost our_round(bench *b)
+{
+    double before_ms = in_scripts_ms(b);
+    atomic_store(&b->renewed, 0);
+    uint64_t since_ns = hf_boot_ns();
+    hf_watchdog_verify(b->watchdog);
+    await_round(b);
+    double ms = (double)(hf_boot_ns() - since_ns) / 1e6;
+    return (cost){ms, in_scripts_ms(b) - before_ms};
+}
+
+static cost bare_round(bench *b)
+{
+    double before_ms = in_scripts_ms(b);
+    uint64_t since_ns = hf_boot_ns();
+    for (size_t i = 0; i < b->n_bare; i++)
+        redisAppendFormattedCommand(b->probe.redis, b->bare[i].data, b->bare[i].len);
+    for (size_t left = b->n; left > 0; left -= left < b->batch ? left : b->batch)
+        read_bare(b, left < b->batch ? left : b->batch);
+    double ms = (double)(hf_boot_ns() - since_ns) / 1e6;
+    return (cost){ms, in_scripts_ms(b) - before_ms};
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_size);
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static void compare(bench *b)
+{
+    double ms[2][ROUNDS_MAX], redis_ms[2][ROUNDS_MAX];
+    (void)our_round(b); /* Redis and the allocator warm up */
+    (void)bare_round(b);
+    for (size_t i = 0; i < b->rounds; i++) {
+        for (size_t side = 0; side < 2; side++) {
+            cost found = side == 0 ? our_round(b) : bare_round(b);
+            ms[side][i] = found.ms;
+            redis_ms[side][i] = found.redis_ms;
+        }
+    }
+    printf("{\"round_ms\": %.3f, \"bare_round_ms\": %.3f, \"round_redis_ms\": %.3f, "
+           "\"bare_round_redis_ms\": %.3f",
+           median(ms[0], b->rounds), median(ms[1], b->rounds),
+           median(redis_ms[0], b->rounds), median(redis_ms[1], b->rounds));
+}
+
+/* ---- left to itself ---- */
+
+/* The least that is left of some leases. */
+static int64_t sample(bench *b)
+{
+    int64_t least = INT64_MAX;
+    for (size_t i = 0; i < SAMPLES; i++)
+        redisAppendCommand(b->probe.redis, "PTTL %slock:%s", b->queue.prefix,
+                           b->all[hf_rng_next(&b->rng) % b->n].id);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        void *got = NULL;
+        (void)redisGetReply(b->probe.redis, &got);
+        redisReply *reply = got;
+        must(hf_probe_check(&b->probe, &reply), "PTTL", b->probe.detail);
+        least = reply->integer < least ? reply->integer : least;
+        freeReplyObject(reply);
+    }
+    return least;
+}
+
+static void live(bench *b)
+{
+    const struct timespec pause = {.tv_nsec = SAMPLE_EVERY_MS * 1000000};
+    int64_t least = INT64_MAX;
+    size_t samples = 0;
+    atomic_store(&b->renewed, 0);
+    atomic_store(&b->requests, 0);
+    double before_ms = in_scripts_ms(b);
+    uint64_t until_ns = hf_boot_ns() + b->live_s * 1000 * HF_MS_NS;
+    while (hf_boot_ns() < until_ns) {
+        int64_t now = sample(b);
+        least = now < least ? now : least;
+        samples += SAMPLES;
+        (void)nanosleep(&pause, NULL);
+    }
+    double periods = (double)atomic_load(&b->renewed) / b->n;
+    printf(", \"live_periods\": %.2f, \"live_redis_ms\": %.3f, \"live_requests\": %zu, "
+           "\"samples\": %zu, \"least_ms\": %lld, \"lost\": %zu}\n",
+           periods, (in_scripts_ms(b) - before_ms) / periods,
+           (size_t)atomic_load(&b->requests), samples, (long long)least,
+           (size_t)atomic_load(&b->lost));
+}
+
+/* ---- all of it ---- */
+
+static bool parse(int argc, char **argv, bench *b)
+{
+    static const struct option names[] = {
+        {"url", required_argument, NULL, 'u'},
+        {"leases", required_argument, NULL, 'n'},
+        {"lease", required_argument, NULL, 'l'},
+        {"batch", required_argument, NULL, 'b'},
+        {"rounds", required_argument, NULL, 'r'},
+        {"live", required_argument, NULL, 's'},
+        {NULL, 0, NULL, 0},
+    };
+    uint32_t *const numbers[] = {['n'] = &b->n,
+                                 ['l'] = &b->lease_ms,
+                                 ['b'] = &b->batch,
+                                 ['r'] = &b->rounds,
+                                 ['s'] = &b->live_s};
+    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        if (c == '?')
+            return false;
+        if (c == 'u')
+            b->url = optarg;
+        else
+            *numbers[c] = (uint32_t)strtoul(optarg, NULL, 10);
+    }
+    return b->url != NULL && b->n > 0 && b->batch > 0 && b->batch <= HF_VERDICTS_MAX &&
+           b->lease_ms >= 1000 && b->rounds > 0 && b->rounds <= ROUNDS_MAX &&
+           optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {.n = 10000, .lease_ms = 10000, .batch = 500, .rounds = 9, .live_s = 10};
+    if (!parse(argc, argv, &b)) {
+        (void)fprintf(stderr, "leases: expected --url URL and the options of the file's "
+                              "head\n");
+        return 64;
+    }
+    (void)sem_init(&b.round_over, 0, 0);
+    b.rng.state = hf_boot_ns();
+    b.all = calloc(b.n, sizeof *b.all);
+    if (b.all == NULL)
+        give_up("the leases", hf_err_text(HF_NOMEM));
+    must(hf_queue_init(&b.queue, "hf", queue_name), "the queue", NULL);
+    must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
+    start_watchdog(&b);
+    hold_all(&b);
+    load_bare(&b);
+    compare(&b);
+    live(&b);
+    for (size_t i = 0; i < b.n; i++)
+        hf_watchdog_drop(b.watchdog, b.all[i].lease);
+    hf_watchdog_stop(b.watchdog);
+    hf_probe_close(&b.probe);
+    return 0;
+}
