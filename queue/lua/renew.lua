@@ -40,12 +40,14 @@ for k = 1, n do
   if held[k] then
     codes[k] = cancels[k] == fence and CANCEL or OK
     highest = math.max(highest, fence + 0)
-    if not scores or scores[k] + 0 < ends_at then
-      ends[last + 1], ends[last + 2] = lease_end, ids[k]
-      last = last + 2
-    end
   else
     codes[k] = LOST
+  end
+end
+for k = n, 1, -1 do -- the last one first, as in a claim
+  if held[k] and (not scores or scores[k] + 0 < ends_at) then
+    ends[last + 1], ends[last + 2] = lease_end, ids[k]
+    last = last + 2
   end
 end
 open_writes()
