@@ -1,0 +1,272 @@
+/* soak.c - a producer and a worker at half of what they can do together, for a long time.
+ *
+ *     soak --url unix:///... [--parts N] [--part SECONDS] [--top SECONDS]
+ *
+ * First the top rate: jobs are enqueued as fast as the worker takes them. Then half of
+ * it, every few milliseconds as many as are due. Of each part one line of JSON tells how
+ * long jobs took from just before the enqueue to the handler's start, how late the timer
+ * came by which they are enqueued (which is the machine's doing), and how much memory
+ * this process and Redis had in the middle of its samples. The last line is a list of
+ * all. */
+#include <getopt.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "bench/probe.h"
+#include "holdfast/producer.h"
+#include "holdfast/worker.h"
+
+enum {
+    PARTS_MAX = 60,
+    PART_MAX = 600,
+    BUCKET_US = 10,
+    BUCKETS = 200000, /* two seconds; what takes longer is in the last */
+    TICK_MS = 5,
+    PAYLOAD = 100,
+    BACKLOG = 5000, /* jobs that wait, while the top rate is looked for */
+    END_S = 20
+};
+
+static const char ns[] = "soak";
+
+typedef struct spread {
+    _Atomic uint32_t counts[BUCKETS];
+} spread;
+
+static spread pickup, timer;
+static _Atomic uint64_t done;
+static hf_worker *worker;
+static hf_producer *producer;
+static hf_probe probe;
+static uint64_t sent;
+
+static _Noreturn void give_up(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "soak: %s: %s\n", what, why);
+    exit(1);
+}
+
+/* ---- samples ---- */
+
+static void note(spread *s, uint64_t ns_taken)
+{
+    uint64_t i = ns_taken / (BUCKET_US * 1000);
+    atomic_fetch_add_explicit(&s->counts[i < BUCKETS ? i : BUCKETS - 1], 1,
+                              memory_order_relaxed);
+}
+
+/* Empties it. */
+static double p99_us(spread *s)
+{
+    uint64_t total = 0, seen = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < BUCKETS; i++)
+        total += atomic_load(&s->counts[i]);
+    while (at < BUCKETS && (seen += atomic_load(&s->counts[at])) * 100 < total * 99)
+        at++;
+    for (size_t i = 0; i < BUCKETS; i++)
+        atomic_store(&s->counts[i], 0);
+    return (double)(at + 1) * BUCKET_US;
+}
+
+static double resident_bytes(void)
+{
+    long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%ld %ld", &all, &resident) != 2)
+        give_up("memory", "/proc/self/statm cannot be read");
+    (void)fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double middle(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_size);
+    return values[n / 2];
+}
+
+/* ---- both sides ---- */
+
+static hf_verdict on_job(hf_run *run, void *arg)
+{
+    uint64_t now_ns = hf_boot_ns(), since_ns;
+    size_t len;
+    (void)arg;
+    memcpy(&since_ns, hf_run_payload(run, &len), sizeof since_ns);
+    note(&pickup, now_ns - since_ns);
+    atomic_fetch_add_explicit(&done, 1, memory_order_relaxed);
+    return HF_VERDICT_DONE;
+}
+
+static void *run_worker(void *arg)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    (void)arg;
+    if (hf_worker_run(worker, detail) != HF_OK)
+        give_up("the worker", detail);
+    return NULL;
+}
+
+static void put(uint64_t n)
+{
+    char payload[PAYLOAD] = {0};
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t now_ns = hf_boot_ns();
+        memcpy(payload, &now_ns, sizeof now_ns);
+        const hf_job job = {.queue = "default",
+                            .type = "bench",
+                            .payload = payload,
+                            .payload_len = PAYLOAD};
+        hf_err err = hf_enqueue(producer, &job, NULL, NULL);
+        if (err != HF_OK)
+            give_up("an enqueue", hf_err_text(err));
+        sent++;
+    }
+}
+
+static void sleep_until(uint64_t at_ns)
+{
+    const struct timespec at = {.tv_sec = (time_t)(at_ns / 1000000000),
+                                .tv_nsec = (long)(at_ns % 1000000000)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
+        continue;
+}
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void await_all(void)
+{
+    uint64_t until_ns = hf_boot_ns() + END_S * 1000 * HF_MS_NS;
+    while (atomic_load(&done) < sent) {
+        if (hf_boot_ns() > until_ns)
+            give_up("the end", "jobs that were enqueued did not run");
+        sleep_until(monotonic_ns() + HF_MS_NS);
+    }
+}
+
+/* Jobs a second, with both sides at work. */
+static double find_top(uint32_t seconds)
+{
+    uint64_t start_ns = hf_boot_ns(), end_ns = start_ns + seconds * 1000 * HF_MS_NS;
+    uint64_t before = atomic_load(&done);
+    while (hf_boot_ns() < end_ns) {
+        uint64_t waiting = sent - atomic_load(&done);
+        if (waiting < BACKLOG)
+            put(BACKLOG - waiting < 1000 ? BACKLOG - waiting : 1000);
+        else
+            sleep_until(monotonic_ns() + HF_MS_NS / 5);
+    }
+    double rate =
+        (double)(atomic_load(&done) - before) * 1e9 / (double)(hf_boot_ns() - start_ns);
+    await_all();
+    (void)p99_us(&pickup);
+    return rate;
+}
+
+/* One part; `first`: no comma before it. */
+static void one_part(double rate, uint32_t seconds, bool first)
+{
+    static double rss[PART_MAX], used[PART_MAX];
+    size_t samples = 0;
+    uint64_t start_ns = monotonic_ns(), put_already = 0, before = atomic_load(&done);
+    uint64_t ticks = (uint64_t)seconds * 1000 / TICK_MS;
+    for (uint64_t tick = 1; tick <= ticks; tick++) {
+        uint64_t due_ns = start_ns + tick * TICK_MS * HF_MS_NS;
+        sleep_until(due_ns);
+        note(&timer, monotonic_ns() - due_ns);
+        uint64_t due = (uint64_t)(rate * (double)tick * TICK_MS / 1000);
+        put(due - put_already);
+        put_already = due;
+        if (tick % (1000 / TICK_MS) == 0 && samples < PART_MAX) {
+            int64_t bytes = 0;
+            if (hf_probe_memory(&probe, &bytes) != HF_OK)
+                give_up("Redis's memory", probe.detail);
+            used[samples] = (double)bytes;
+            rss[samples++] = resident_bytes();
+        }
+    }
+    printf("%s{\"per_s\": %.0f, \"p99_us\": %.0f, \"timer_p99_us\": %.0f, "
+           "\"resident\": %.0f, \"redis\": %.0f}",
+           first ? "" : ", ", (double)(atomic_load(&done) - before) / seconds,
+           p99_us(&pickup), p99_us(&timer), middle(rss, samples), middle(used, samples));
+}
+
+/* ---- all of it ---- */
+
+static bool parse(int argc, char **argv, const char **url, uint32_t numbers[3])
+{
+    static const struct option names[] = {
+        {"url", required_argument, NULL, 'u'},
+        {"parts", required_argument, NULL, '0'},
+        {"part", required_argument, NULL, '1'},
+        {"top", required_argument, NULL, '2'},
+        {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        if (c == '?')
+            return false;
+        if (c == 'u')
+            *url = optarg;
+        else
+            numbers[c - '0'] = (uint32_t)strtoul(optarg, NULL, 10);
+    }
+    return *url != NULL && numbers[0] >= 1 && numbers[0] <= PARTS_MAX &&
+           numbers[1] >= 1 && numbers[1] <= PART_MAX && numbers[2] >= 1 && optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    const char *url = NULL;
+    uint32_t numbers[3] = {10, 60, 5};
+    char detail[HF_DETAIL_SIZE] = "";
+    pthread_t thread;
+    if (!parse(argc, argv, &url, numbers)) {
+        (void)fprintf(stderr, "soak: expected --url URL and the options of the file's "
+                              "head\n");
+        return 64;
+    }
+    const hf_worker_queue queue = {.name = "default"};
+    const hf_worker_opts opts = {
+        .url = url, .ns = ns, .queues = &queue, .n_queues = 1, .concurrency = 16};
+    const hf_producer_opts from = {.url = url, .ns = ns, .buffer_jobs = 200000};
+    if (hf_probe_open(&probe, url, NULL) != HF_OK)
+        give_up("the connection", probe.detail);
+    if (hf_worker_new(&worker, &opts, detail) != HF_OK ||
+        hf_worker_handle(worker, "bench", 0, on_job, NULL) != HF_OK ||
+        pthread_create(&thread, NULL, run_worker, NULL) != 0)
+        give_up("the worker", detail);
+    if (hf_producer_open(&producer, &from, detail) != HF_OK)
+        give_up("the producer", detail);
+    (void)p99_us(&pickup); /* their own memory is all there from now on */
+    (void)p99_us(&timer);
+    double top = find_top(numbers[2]);
+    printf("{\"top_per_s\": %.0f, \"parts\": [", top);
+    for (uint32_t i = 0; i < numbers[0]; i++)
+        one_part(top / 2, numbers[1], i == 0);
+    printf("]}\n");
+    await_all();
+    hf_producer_close(producer, NULL, NULL);
+    hf_worker_stop(worker);
+    (void)pthread_join(thread, NULL);
+    hf_worker_free(worker);
+    hf_probe_close(&probe);
+    return 0;
+}
