@@ -332,6 +332,17 @@ static void a_claim_promises_the_end_of_the_lease_that_ends_first(void **state)
     assert_true(rig.next_ms == end);
 }
 
+static void a_claim_of_the_last_job_leaves_no_baton(void **state)
+{
+    (void)state;
+    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:wake"), 1);
+    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:wake"), 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:meta promised"), 0);
+    assert_int_equal(rig.next_ms, 0);
+}
+
 static void what_a_pause_or_a_limit_keeps_wakes_nobody(void **state)
 {
     static const char *const fields[] = {"paused", "max_running"};
@@ -415,6 +426,7 @@ int main(void)
         TEST(a_lease_that_is_named_twice_is_moved_once),
         TEST(a_claim_promises_what_becomes_due_next),
         TEST(a_claim_promises_the_end_of_the_lease_that_ends_first),
+        TEST(a_claim_of_the_last_job_leaves_no_baton),
         TEST(what_a_pause_or_a_limit_keeps_wakes_nobody),
         TEST(a_mark_that_tells_no_number_counts_as_none),
     };
