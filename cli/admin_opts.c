@@ -123,9 +123,10 @@ const hf_opt hf_opts_dead_purge[] = {
 
 /* ---- locks ---- */
 
-#define OWNER_OPT(text)                                                                  \
+#define OWNER_OPT                                                                        \
     {                                                                                    \
-        .name = "owner", .kind = HF_OPT_TEXT, .value = "OWNER", .help = text             \
+        .name = "owner", .kind = HF_OPT_TEXT, .value = "OWNER",                          \
+        .help = "the owner whose it is"                                                  \
     }
 
 const hf_opt hf_opts_locks_list[] = {
@@ -152,13 +153,13 @@ const hf_opt hf_opts_locks_show[] = {
 };
 const hf_opt hf_opts_locks_release[] = {
     {.name = "force", .help = "take it away from who holds it"},
-    OWNER_OPT("only from this owner"),
+    OWNER_OPT,
     YES_OPT,
     HF_OPT_END,
 };
-const hf_opt hf_opts_locks_revoke[] = {OWNER_OPT("only this owner"), HF_OPT_END};
+const hf_opt hf_opts_locks_revoke[] = {OWNER_OPT, HF_OPT_END};
 const hf_opt hf_opts_fence_check[] = {
-    OWNER_OPT("whose fence it is"),
+    OWNER_OPT,
     {.name = "remember",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",

@@ -95,14 +95,15 @@ static void on_signal(int number)
         hf_worker_stop(worker);
 }
 
-static uint32_t word_number(const char *text)
+static bool word_number(const char *text, uint32_t *out)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
-    if (*text == '\0' || *end != '\0' || value > UINT32_MAX)
-        exit(64);
-    return (uint32_t)value;
+    *out = (uint32_t)value;
+    return *text != '\0' && *end == '\0' && value <= UINT32_MAX;
 }
+
+static bool bad_number;
 
 /* False: it is no option. */
 static bool read_option(char **words, int n, int *i, hf_worker_opts *opts)
@@ -115,9 +116,9 @@ static bool read_option(char **words, int n, int *i, hf_worker_opts *opts)
     if (strcmp(word, "--url") == 0)
         opts->url = value;
     else if (strcmp(word, "--concurrency") == 0)
-        opts->concurrency = concurrency = word_number(value);
+        bad_number = !word_number(value, &concurrency) || bad_number;
     else if (strcmp(word, "--sleep-ms") == 0)
-        sleep_ms = word_number(value);
+        bad_number = !word_number(value, &sleep_ms) || bad_number;
     else
         return false;
     ++*i;
@@ -132,6 +133,11 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (!read_option(argv, argc, &i, &opts) && opts.n_queues < QUEUES_MAX)
             queues[opts.n_queues++] = (hf_worker_queue){.name = argv[i]};
+    if (bad_number) {
+        (void)fprintf(stderr, "hands: expected a number\n");
+        return 64;
+    }
+    opts.concurrency = concurrency;
     opts.n_queues = opts.n_queues == 0 ? 1 : opts.n_queues;
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)

@@ -113,7 +113,9 @@ static void start(slot *s)
     all->left--;
     if (!spawn(s)) {
         (void)fprintf(stderr, "spawn: no program can be started\n");
-        exit(1);
+        all->failed++;
+        all->left = 0;
+        return;
     }
     uv_buf_t buf = uv_buf_init(all->payload, (unsigned)all->payload_len);
     uv_write(&s->write, (uv_stream_t *)&s->pipes[0], &buf, 1, on_written);
@@ -147,8 +149,11 @@ int main(int argc, char **argv)
     }
     all.payload = calloc(1, (size_t)bytes + 1);
     slot *slots = calloc((size_t)concurrency, sizeof *slots);
-    if (all.payload == NULL || slots == NULL || uv_loop_init(&loop) != 0)
+    if (all.payload == NULL || slots == NULL || uv_loop_init(&loop) != 0) {
+        free(slots);
+        free(all.payload);
         return 1;
+    }
     all.loop = &loop;
     all.argv = argv + 4;
     all.payload_len = (size_t)bytes;

@@ -1,7 +1,7 @@
 /* test_programs.c - real programs, run by worker/programs.h: how they end, what they get,
  * and what they print. This program is also its own minder and its own helpers, chosen by
  * its first argument. */
-#define _DEFAULT_SOURCE /* memory without a file */
+#define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier): MAP_ANONYMOUS */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
