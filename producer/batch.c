@@ -34,6 +34,17 @@ void hf_batch_free(hf_batch *batch)
     free(batch);
 }
 
+void hf_batch_expect(hf_batch *batch, size_t n, size_t bytes)
+{
+    hf_slot *slots = batch->slots == NULL ? malloc(n * sizeof *slots) : NULL;
+    if (slots != NULL) {
+        batch->slots = slots;
+        batch->slots_cap = n;
+    }
+    if (bytes <= HF_BATCH_BYTES && hf_buf_room(&batch->bytes, bytes) == NULL)
+        batch->bytes.err = HF_OK;
+}
+
 /* Room for one more element; NULL and no change: out of memory. */
 static void *grown(void *array, size_t n, size_t *cap, size_t first, size_t size)
 {

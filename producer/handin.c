@@ -102,6 +102,7 @@ static hf_err make_batch(maker *m, size_t from, size_t n)
     hf_batch *batch = hf_batch_new(lane);
     if (batch == NULL)
         return HF_NOMEM;
+    hf_batch_expect(batch, n, m->call->in.bytes / m->call->in.n * n);
     err = fill(m, batch, from, n);
     if (err != HF_OK) {
         hf_batch_free(batch);

@@ -14,7 +14,7 @@
 
 enum {
     DIGITS_MAX = 20,
-    OUT_KEEP = 1 << 20, /* bytes of memory that `out` may keep while it is empty */
+    OUT_KEEP = 4 << 20, /* bytes of memory that `out` may keep while it is empty */
     LAST_LOOK_MS = 1
 };
 
