@@ -26,6 +26,7 @@ static hf_pool *pool;
 static unsigned pushed, ended;
 static atomic_uint twice, met, missed, running, most;
 static cpu_set_t seen, chosen; /* processors of the thread that ran the last job */
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Waits until as many have come as there are threads. */
 static void meet(void)
@@ -39,6 +40,13 @@ static void meet(void)
         atomic_fetch_add(&missed, 1);
 }
 
+static void note_processors(void)
+{
+    pthread_mutex_lock(&seen_lock);
+    (void)sched_getaffinity(0, sizeof seen, &seen);
+    pthread_mutex_unlock(&seen_lock);
+}
+
 static void work(hf_run *run)
 {
     unsigned now = atomic_fetch_add(&running, 1) + 1;
@@ -49,7 +57,7 @@ static void work(hf_run *run)
     if (run->timeout_ms == CHOOSE)
         (void)sched_setaffinity(0, sizeof chosen, &chosen);
     if (run->timeout_ms == CHOOSE || run->timeout_ms == LOOK)
-        (void)sched_getaffinity(0, sizeof seen, &seen);
+        note_processors();
     if (run->timeout_ms == MEET)
         meet();
     atomic_fetch_sub(&running, 1);
