@@ -93,7 +93,8 @@ struct hf_lock {
     uint32_t tries;
     hf_err last_err; /* why it was not let in so far */
     char detail[HF_DETAIL_SIZE];
-    hf_lock_released_cb on_released;
+    hf_lock_released_cb release_cb;  /* as the call gave it */
+    hf_lock_released_cb on_released; /* still to be told */
     void *released_arg;
 };
 

@@ -101,8 +101,10 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
 static void run_release(hf_order *order)
 {
     hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
+    hf_locks *locks = lock->locks;
+    lock->on_released = lock->release_cb;
     hf_release_begin(lock, lock->leave_until_ns);
-    hf_locks_settle(lock->locks);
+    hf_locks_settle(locks);
 }
 
 /* It counts as not held from here on, whatever becomes of the request. */
@@ -123,7 +125,7 @@ void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
     if (hf_locks_forked(lock->locks))
         return;
     let_go(lock);
-    lock->on_released = cb;
+    lock->release_cb = cb; /* told once: by the order, if it is run, or below */
     lock->released_arg = arg;
     lock->order.run = run_release;
     if (hf_locks_hand_in(lock->locks, &lock->order) != HF_OK && cb != NULL)
@@ -153,7 +155,7 @@ hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
     if (hf_locks_forked(lock->locks) || hf_driver_waiter_init(&a.waiter) != HF_OK)
         return HF_UNKNOWN;
     let_go(lock);
-    lock->on_released = on_released;
+    lock->release_cb = on_released;
     lock->released_arg = &a;
     lock->order.run = run_release;
     if (hf_locks_hand_in(lock->locks, &lock->order) == HF_OK)

@@ -3,7 +3,7 @@
 --  KEYS[1]   prefix      hf:lock:{tag}: of the first entry
 --  KEYS[2..] prefixes    one for each of the others
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2..] owner, lease (ms, at least 1), form (l line, c cell), name for each entry, at most 500
+--  ARGV[2..] owner, lease (ms, at least 1), form (l line, c cell), name for each; at most 2048
 --  returns   {OK, now, {code, what, ...}} | {LATE, now}; a code is OK (held until now + lease; what:
 --            its fence), CANCEL (the same, and somebody asks for it to be given back), WAITING
 --            (what: when to ask again at the latest, 0: not the head of its line), LOST (what:
