@@ -39,6 +39,8 @@ static void on_ready(bool ready, void *arg)
 {
     hf_program_rig *rig = arg;
     rig->ready_calls[ready]++;
+    if (!ready && rig->when_down != NULL)
+        rig->when_down(rig);
 }
 
 static void on_done(const hf_program_result *result, void *arg)
@@ -65,6 +67,7 @@ void hf_program_rig_start(hf_program_rig *rig)
     char detail[HF_DETAIL_SIZE];
     hf_tempdir_make(rig->dir);
     rig->ready_calls[0] = rig->ready_calls[1] = 0;
+    rig->when_down = NULL;
     assert_int_equal(uv_loop_init(&rig->loop), 0);
     assert_int_equal(hf_programs_new(&rig->programs, &rig->loop, &opts, detail), HF_OK);
 }

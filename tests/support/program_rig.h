@@ -39,6 +39,7 @@ typedef struct hf_program_rig {
     uv_loop_t loop;
     hf_programs *programs;
     int ready_calls[2]; /* how often it was told: not ready, ready */
+    void (*when_down)(struct hf_program_rig *rig); /* called as `not ready` is told */
     char dir[HF_TEMPDIR_SIZE];
 } hf_program_rig;
 
