@@ -7,10 +7,10 @@
 #include <uv.h>
 
 #include "base/buf.h"
-#include "worker/minder.h"
+#include "lock/minder.h"
+#include "lock/spawn.h"
 #include "worker/program_output.h"
 #include "worker/programs.h"
-#include "worker/spawn.h"
 
 enum { HF_PROCESS_PIPES = 4, HF_PROCESS_READ_SIZE = 64 << 10 };
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fdlock.h"
-#include "worker/spawn.h"
+#include "lock/spawn.h"
 
 enum { DRAIN_READS = 16 /* reads of one pipe in one go */ };
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "lock/spawn.h"
 #include "worker/process.h"
 #include "worker/program_env.h"
-#include "worker/spawn.h"
 
 static void on_minder(bool ready, void *arg)
 {

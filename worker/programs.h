@@ -5,7 +5,7 @@
  *               '-> TERM to the group -> KILL after a grace
  *
  * Each program leads a session and process group of its own, and the minder
- * (worker/minder.h) knows the group and its deadline before the program's first
+ * (lock/minder.h) knows the group and its deadline before the program's first
  * instruction. The group never outlives its leader: what the leader leaves behind is
  * killed before the leader is reaped, so that the number of the group cannot belong to
  * anybody else meanwhile.

@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
-#include "worker/minder.h"
+#include "lock/minder.h"
 #include "worker/process.h"
 #include "worker/programs.h"
 

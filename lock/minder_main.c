@@ -1,4 +1,4 @@
-/* minder_main.c - the minder process itself; worker/minder.h says what it is for.
+/* minder_main.c - the minder process itself; lock/minder.h says what it is for.
  *
  * It holds its pipe (stdin), a timer on CLOCK_BOOTTIME, and a descriptor of its worker,
  * and sleeps in poll() on the three. Whatever happens, all records that have arrived are
@@ -23,8 +23,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "holdfast/worker.h"
-#include "worker/minder.h"
-#include "worker/spawn.h"
+#include "lock/minder.h"
+#include "lock/spawn.h"
 
 enum {
     RECORDS_AT_ONCE = 256,

@@ -6,8 +6,8 @@
  * the minder of itself before it executes anything. Until it has executed its program, or
  * ended, it uses the worker's memory, and the thread that started it waits: nothing is
  * copied, however large the worker is, and what went wrong is known at once. */
-#ifndef HF_WORKER_SPAWN_H
-#define HF_WORKER_SPAWN_H
+#ifndef HF_LOCK_SPAWN_H
+#define HF_LOCK_SPAWN_H
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,14 +1,14 @@
-/* minder_life.h - one minder process, as worker/minder.c starts and ends it. Private to
+/* minder_life.h - one minder process, as lock/minder.c starts and ends it. Private to
  * it. */
-#ifndef HF_WORKER_MINDER_LIFE_H
-#define HF_WORKER_MINDER_LIFE_H
+#ifndef HF_LOCK_MINDER_LIFE_H
+#define HF_LOCK_MINDER_LIFE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "holdfast/error.h"
-#include "worker/spawn.h"
+#include "lock/spawn.h"
 
 typedef struct hf_minder_life {
     pid_t pid;

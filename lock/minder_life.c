@@ -1,5 +1,5 @@
-/* minder_life.c - worker/minder_life.h. */
-#include "worker/minder_life.h"
+/* minder_life.c - lock/minder_life.h. */
+#include "lock/minder_life.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "worker/spawn.h"
+#include "lock/spawn.h"
 
 enum { NUMBER_SIZE = 16, LIBRARIES_SIZE = 4096 };
 

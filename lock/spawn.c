@@ -1,4 +1,4 @@
-/* spawn.c - worker/spawn.h.
+/* spawn.c - lock/spawn.h.
  *
  * Before its exec the child calls only what is async-signal-safe: other threads of the
  * worker go on, and may hold any lock. It has the worker's memory, a stack of its own,
@@ -11,7 +11,7 @@
  * leaves a window in which another thread's fork hands it on, and libc has no function
  * for pidfd_open yet. */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
-#include "worker/spawn.h"
+#include "lock/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/fdlock.h"
-#include "worker/minder.h"
+#include "lock/minder.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)

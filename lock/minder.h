@@ -1,10 +1,11 @@
 /* minder.h - the second, tiny process that ends programs when their worker cannot.
  *
- * A worker that is stopped (SIGSTOP, a frozen cgroup) or killed cannot end the programs
- * it started before their leases pass to another. So each worker that runs programs has a
- * minder: `holdfast minder`, in a session of its own, reading one pipe and holding no
- * connection. It knows every process group and its deadline: TERM at the deadline minus
- * kill_grace, KILL at the deadline, KILL to all at once when the worker is gone.
+ * A worker, or any other holder of locks, that is stopped (SIGSTOP, a frozen cgroup) or
+ * killed cannot end the programs that it started before their leases pass to another. So
+ * each one that runs programs has a minder: `holdfast minder`, in a session of its own,
+ * reading one pipe and holding no connection. It knows every process group and its
+ * deadline: TERM at the deadline minus kill_grace, KILL at the deadline, KILL to all at
+ * once when the worker is gone.
  *
  *   worker --- fixed-size records (PIPE_BUF or less, so never mixed) ---> minder ---
  * signals ---> program, between fork and exec: its own first record, through the same
@@ -12,8 +13,8 @@
  *
  * This is the worker's side. If the minder ends, or stops reading until the pipe is full,
  * it is replaced (50 ms .. 2 s between tries), and the new one gets the whole list. */
-#ifndef HF_WORKER_MINDER_H
-#define HF_WORKER_MINDER_H
+#ifndef HF_LOCK_MINDER_H
+#define HF_LOCK_MINDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

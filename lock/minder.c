@@ -1,4 +1,4 @@
-/* minder.c - the worker's side of worker/minder.h.
+/* minder.c - the worker's side of lock/minder.h.
  *
  * A life is one minder process with its handles; the list of groups belongs to the minder
  * and is told to each new life. `lock` guards the list and the pipe, because the
@@ -6,7 +6,7 @@
  *
  * Invariant: a life's pipe is closed only after its process was reaped, or with an empty
  * list, because a minder that reads the end of its pipe kills every group it knows. */
-#include "worker/minder.h"
+#include "lock/minder.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,8 +23,8 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/fdlock.h"
-#include "worker/minder_life.h"
-#include "worker/spawn.h"
+#include "lock/minder_life.h"
+#include "lock/spawn.h"
 
 enum {
     HELLO_MS = 5000,   /* from fork to the minder's word that it is there */
