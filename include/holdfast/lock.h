@@ -144,7 +144,9 @@ typedef struct hf_lock_opts {
     uint32_t permits, limit; /* with HF_LOCK_PERMITS: how many of how many; 1..limit */
     bool reentrant;          /* `owner` may hold it several times; needs an owner */
     const char *owner;       /* whose it is, where several acquisitions belong together;
-                                NULL: this one alone, 128 random bits */
+                                NULL: this one alone, 128 random bits. With
+                                HF_LOCK_SPIN two of one owner are taken for one that asks
+                                twice: both are let in, and one release ends both */
     int64_t wait_ms;         /* 0: try; < 0: for ever; at most 2^40 */
     uint32_t lease_ms;       /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
     bool fixed;              /* never renewed: it ends with its lease */

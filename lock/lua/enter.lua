@@ -38,6 +38,9 @@ end
 local function take_cell(l)
   local value = call('GET', l.cell)
   if value and match(value, '^(.*):%d*$') == owner then
+    if call('PTTL', l.cell) < lease then -- who asks again counts from this time
+      call('PEXPIREAT', l.cell, lease_end)
+    end
     return { OK, now, match(value, '(%d*)$') }
   end
   open_writes()

@@ -185,6 +185,24 @@ static void r14_without_reentrance_the_same_owner_is_refused_at_once(void **stat
     released(lock);
 }
 
+/* Its answer was lost, say: the second request counts from its own time, so must Redis.
+ */
+static void a_cell_that_is_entered_again_lasts_from_then_on(void **state)
+{
+    hf_lock_opts opts = {.form = HF_LOCK_SPIN, .owner = "me", .fixed = true};
+    (void)state;
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
+    (void)hf_fixture_command(&rig.redis, "PEXPIRE hf:lock:{n}:cell:n 2000");
+    hf_lock *two = hf_lock_must(&rig, rig.b, "n", opts);
+    assert_true(hf_lock_fence(one) == hf_lock_fence(two));
+    long long left_ms = hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n");
+    assert_true(left_ms > 2000 && left_ms >= hf_lock_remaining_ms(two));
+    opts.owner = "you";
+    refused(rig.b, "n", opts, HF_TAKEN);
+    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(two, NULL), HF_EXPIRED);
+}
+
 /* ---- shared ---- */
 
 static void r11_readers_share_and_a_writer_is_alone(void **state)
@@ -366,6 +384,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(
             r14_without_reentrance_the_same_owner_is_refused_at_once, begin, end),
+        cmocka_unit_test_setup_teardown(a_cell_that_is_entered_again_lasts_from_then_on,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(r11_readers_share_and_a_writer_is_alone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(r15_an_upgrade_is_refused_at_once, begin, end),
