@@ -131,8 +131,8 @@ void hf_grants_listen(hf_locks *locks)
         if (hf_client_ready(locks->ear))
             listen_now(locks);
     } else if (!locks->unblocking && somebody_is_not_heard(locks)) {
-        locks->unblocking = hf_op_unblock_listener(locks->client, locks->ear,
-                                                   on_unblocked, locks) == HF_OK;
+        locks->unblocking =
+            hf_redis_unblock(locks->client, locks->ear, on_unblocked, locks) == HF_OK;
     }
 }
 

@@ -236,10 +236,9 @@ static void pump(hf_locks *locks)
 static void on_time(const hf_answer *answer, void *arg)
 {
     hf_locks *locks = arg;
-    if (answer->err == HF_OK && hf_reply_len(answer->reply) == 2) {
-        int64_t seconds = hf_reply_int(hf_reply_at(answer->reply, 0));
-        hf_locks_clock(locks, seconds * 1000 +
-                                  hf_reply_int(hf_reply_at(answer->reply, 1)) / 1000);
+    int64_t now_ms;
+    if (hf_time_read(answer, &now_ms) == HF_OK) {
+        hf_locks_clock(locks, now_ms);
         pump(locks);
     }
     hf_locks_settle(locks);
@@ -251,7 +250,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     hf_locks *locks = arg;
     (void)detail;
     atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
-    if (err == HF_OK && hf_op_lock_time(client, on_time, locks) != HF_OK)
+    if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)
         hf_client_reset(client);
     hf_locks_settle(locks);
 }

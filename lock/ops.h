@@ -108,8 +108,5 @@ HF_MUSTCHECK hf_err hf_op_fence_check(hf_client *client, hf_bytes prefix,
 HF_MUSTCHECK hf_err hf_op_listen(hf_client *client, const char *const *prefixes, size_t n,
                                  const char *self, uint32_t wait_ms, hf_answer_cb cb,
                                  void *arg);
-HF_MUSTCHECK hf_err hf_op_unblock_listener(hf_client *client, const hf_client *blocked,
-                                           hf_answer_cb cb, void *arg);
-HF_MUSTCHECK hf_err hf_op_lock_time(hf_client *client, hf_answer_cb cb, void *arg);
 
 #endif

@@ -1,4 +1,4 @@
-/* ops_listen.c - how a client that waits hears of its grants; and Redis's time. */
+/* ops_listen.c - how a client that waits hears of its grants. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -28,28 +28,4 @@ hf_err hf_op_listen(hf_client *client, const char *const *prefixes, size_t n,
     }
     hf_args_text(&a, seconds);
     return hf_command_send(client, &a, wait_ms + LISTEN_MARGIN_MS, cb, arg);
-}
-
-hf_err hf_op_unblock_listener(hf_client *client, const hf_client *blocked,
-                              hf_answer_cb cb, void *arg)
-{
-    hf_args a;
-    int64_t id = hf_client_server(blocked)->client_id;
-    if (id <= 0)
-        return HF_CONN;
-    if (!hf_args_init(&a, 3, 1))
-        return HF_NOMEM;
-    hf_args_text(&a, "CLIENT");
-    hf_args_text(&a, "UNBLOCK");
-    hf_args_int(&a, id);
-    return hf_command_send(client, &a, 0, cb, arg);
-}
-
-hf_err hf_op_lock_time(hf_client *client, hf_answer_cb cb, void *arg)
-{
-    hf_args a;
-    if (!hf_args_init(&a, 1, 0))
-        return HF_NOMEM;
-    hf_args_text(&a, "TIME");
-    return hf_command_send(client, &a, 0, cb, arg);
 }

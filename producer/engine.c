@@ -136,7 +136,7 @@ static void on_ready(hf_engine *engine)
         engine->server_lives++;
     }
     engine->clock_ms = 0;
-    engine->clock_asked = hf_op_time(engine->client, on_time, engine) == HF_OK;
+    engine->clock_asked = hf_redis_time(engine->client, on_time, engine) == HF_OK;
 }
 
 static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)

@@ -80,9 +80,6 @@ HF_MUSTCHECK hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out);
  * do. */
 HF_MUSTCHECK hf_err hf_op_register(hf_client *client, const hf_queue *queue,
                                    hf_answer_cb cb, void *arg);
-/* Redis's time, as cheaply as it can be had. */
-HF_MUSTCHECK hf_err hf_op_time(hf_client *client, hf_answer_cb cb, void *arg);
-HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
 
 /* DEL of what is remembered of this producer. */
 HF_MUSTCHECK hf_err hf_op_forget(hf_client *client, const hf_queue *queue,
@@ -210,11 +207,6 @@ HF_MUSTCHECK hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues,
 /* *which: the index of the queue whose baton was popped, or n when the time passed. */
 HF_MUSTCHECK hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const *queues,
                                  size_t n, size_t *which, int64_t *at_ms);
-
-/* Ends the blocking of another client of this process. HF_CONN: that has no connection.
- */
-HF_MUSTCHECK hf_err hf_op_unblock(hf_client *client, const hf_client *blocked,
-                                  hf_answer_cb cb, void *arg);
 
 /* For n queues, at most HF_SLOTS_MAX: refreshes the worker's entry, and runs the baton
  * rule. `give_back`: a baton that this worker had is put back (the promise is cleared

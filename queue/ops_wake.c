@@ -69,21 +69,6 @@ hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const *queues, size
     return HF_PROTO;
 }
 
-hf_err hf_op_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb,
-                     void *arg)
-{
-    hf_args a;
-    int64_t id = hf_client_server(blocked)->client_id;
-    if (id <= 0)
-        return HF_CONN;
-    if (!hf_args_init(&a, 3, 1))
-        return HF_NOMEM;
-    hf_args_text(&a, "CLIENT");
-    hf_args_text(&a, "UNBLOCK");
-    hf_args_int(&a, id);
-    return hf_command_send(client, &a, 0, cb, arg);
-}
-
 /* ---- the check, a look, and a file's limits ---- */
 
 hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,

@@ -55,6 +55,16 @@ HF_MUSTCHECK hf_err hf_redis_call(hf_client *client, const hf_call *call);
  * for who calls while the loop does not run. */
 void hf_redis_flush(hf_client *client);
 
+/* Redis's time, as cheaply as it can be had. */
+HF_MUSTCHECK hf_err hf_redis_time(hf_client *client, hf_answer_cb cb, void *arg);
+/* *now_ms: Unix ms, with HF_OK. */
+HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
+
+/* Ends the blocking of another client of this process. HF_CONN: that has no connection.
+ */
+HF_MUSTCHECK hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked,
+                                     hf_answer_cb cb, void *arg);
+
 /* -- reading a reply; a wrong type reads as 0, nil, "" -- */
 bool hf_reply_is_array(const hf_reply *reply);
 bool hf_reply_is_nil(const hf_reply *reply);

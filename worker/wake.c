@@ -277,7 +277,7 @@ static void unblock(hf_worker *w)
 {
     if (!w->blocked || w->unblocking || !hf_client_ready(w->client))
         return;
-    if (hf_op_unblock(w->client, w->wake_client, on_unblocked, w) == HF_OK)
+    if (hf_redis_unblock(w->client, w->wake_client, on_unblocked, w) == HF_OK)
         w->unblocking = true;
 }
 

@@ -293,7 +293,8 @@ static void one_client_ends_the_others_wait(void **state)
     (void)state;
     const hf_client_opts opts = {.loop = &rig.loop, .url = hf_fixture_url(&rig.redis)};
     assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
-    assert_int_equal(hf_op_unblock(rig.client, other, hf_rig_on_answer, &rig), HF_CONN);
+    assert_int_equal(hf_redis_unblock(rig.client, other, hf_rig_on_answer, &rig),
+                     HF_CONN);
     hf_rig_ready_client(&rig, other);
     assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);
     while (hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake") == 0 &&
@@ -303,7 +304,7 @@ static void one_client_ends_the_others_wait(void **state)
     uint64_t from = hf_test_now_ms();
     hf_rig_begin(&rig);
     assert_int_equal(
-        hf_rig_end(&rig, hf_op_unblock(rig.client, other, hf_rig_on_answer, &rig)),
+        hf_rig_end(&rig, hf_redis_unblock(rig.client, other, hf_rig_on_answer, &rig)),
         HF_OK);
     while (!w.answered && hf_test_now_ms() < from + 5000)
         (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
