@@ -12,7 +12,7 @@
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
 
-enum { RUN_MS = 20000, TEXT_SIZE = 16384, PATH_SIZE = 512, ARGS_MAX = 8 };
+enum { RUN_MS = 60000, TEXT_SIZE = 16384, PATH_SIZE = 512, ARGS_MAX = 8 };
 
 static hf_fixture redis;
 static char out_path[PATH_SIZE], url_env[PATH_SIZE], lua_env[PATH_SIZE],
@@ -264,6 +264,34 @@ static void jobs_from_python_are_as_good_as_any(void **state)
     assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{default}:jobs"), 0);
 }
 
+/* ---- locks ---- */
+
+static void the_sale_sells_each_item_once_whoever_dies(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_flash_sale", redis.url), 0);
+    assert_printed("orders paid                                         100\n");
+    assert_null(strstr(text, "WRONG"));
+    assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{sale}:jobs hf:{sale}:dead"),
+                     0);
+    assert_int_equal(hf_fixture_number(&redis, "SCARD shop:{sale}:buyers"), 100);
+}
+
+static void what_a_fence_guards_refuses_who_was_robbed(void **state)
+{
+    (void)state;
+    char path[PATH_SIZE], report[256];
+    const char *program = HF_TEST_BUILD "/examples/example_guarded_write";
+    if (access(program, X_OK) != 0)
+        skip(); /* no SQLite */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(RUN(program, redis.url, redis.dir), 0);
+        assert_printed("first: the file refused, the row refused, fence check refused\n");
+        (void)snprintf(path, sizeof path, "%s/report.txt", redis.dir);
+        assert_non_null(strstr(hf_read_file(path, report, sizeof report), "\nsecond\n"));
+    }
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -277,6 +305,8 @@ int main(void)
         CASE(the_shell_handler_writes_its_mail_or_buries_its_job),
         CASE(the_python_handler_gives_each_verdict),
         CASE(jobs_from_python_are_as_good_as_any),
+        CASE(the_sale_sells_each_item_once_whoever_dies),
+        CASE(what_a_fence_guards_refuses_who_was_robbed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
