@@ -12,61 +12,80 @@
 if late(ARGV[3]) or ARGV[2] + 0 < 1 then
   return { LATE, now }
 end
-local args, worker, n, ids, keys = ARGV, ARGV[1], (#ARGV - 4) / 2, {}, {}
-for k = 1, n do
-  local id = args[3 + 2 * k]
-  ids[k], keys[k] = id, LOCK .. id
-end
+local args, worker, n, keys, ends = ARGV, ARGV[1], (#ARGV - 4) / 2, {}, {}
 if n == 0 then
   return { OK, now }
 end
-local holders = call('MGET', unpack(keys))
-local cancels = call('EXISTS', CANCELS) == 1 and call('HMGET', CANCELS, unpack(ids)) or {}
-local known = call('HGET', META, 'fence')
-local latest = call('ZRANGE', RUNNING, '-1', '-1', 'WITHSCORES')[2] or 0
-local ends_at = now + ARGV[2]
+local ends_at = now + args[2]
 local lease_end = string.format('%d', ends_at)
-
--- A score is dear to read: mostly no lease of the queue ends later than these shall, so none can
--- be shortened, and the number of those that were moved tells that all are there.
-local scores = latest + 0 > ends_at and call('ZMSCORE', RUNNING, unpack(ids))
-local held, ends, last, codes, fence, token, highest = {}, {}, 0, {}, nil, nil, 0
 for k = 1, n do
+  keys[k] = LOCK .. args[3 + 2 * k]
+end
+-- The last one first, as in a claim; but in a large sorted set those that end first are found first.
+local from, to, step = n, 1, -1
+if n > 128 then
+  from, to, step = 1, n, 1
+end
+for k = from, to, step do
+  local last = #ends
+  ends[last + 1], ends[last + 2] = lease_end, args[3 + 2 * k]
+end
+local holders = call('MGET', unpack(keys))
+local known = call('HGET', META, 'fence') or 0
+local latest = call('ZRANGE', RUNNING, '-1', '-1', 'WITHSCORES')[2] or 0
+local cancelling = call('EXISTS', CANCELS) == 1
+
+-- Mostly all are held, nobody is to be cancelled, and no lease of the queue ends later than these
+-- shall, so none can be shortened: then nothing is to be decided for each.
+local plain, highest, fence, token = not cancelling and latest + 0 <= ends_at, 0, nil, nil
+for k = 1, plain and n or 0 do
   if args[4 + 2 * k] ~= fence then
     fence = args[4 + 2 * k]
     token = worker .. ':' .. fence
-  end
-  held[k] = holders[k] == token and (not scores or scores[k])
-  if held[k] then
-    codes[k] = cancels[k] == fence and CANCEL or OK
     highest = math.max(highest, fence + 0)
-  else
-    codes[k] = LOST
   end
-end
-for k = n, 1, -1 do -- the last one first, as in a claim
-  if held[k] and (not scores or scores[k] + 0 < ends_at) then
-    ends[last + 1], ends[last + 2] = lease_end, ids[k]
-    last = last + 2
+  if holders[k] ~= token then
+    plain = false
+    break
   end
 end
 open_writes()
-local moved = last > 0 and call('ZADD', RUNNING, 'XX', 'CH', unpack(ends)) or 0
-if not scores and 2 * moved < last then -- not in `running`, or named twice, or moved in this ms
-  scores = call('ZMSCORE', RUNNING, unpack(ids))
+local codes
+if not plain or call('ZADD', RUNNING, 'XX', 'CH', unpack(ends)) < n then
+  -- Not plain; or one is not in `running`, or named twice, or was moved in this ms.
+  local ids, later, held = {}, {}, {}
   for k = 1, n do
-    held[k] = held[k] and scores[k]
-    codes[k] = held[k] and codes[k] or LOST
+    ids[k] = args[3 + 2 * k]
+  end
+  local scores = call('ZMSCORE', RUNNING, unpack(ids))
+  local cancels = cancelling and call('HMGET', CANCELS, unpack(ids)) or {}
+  codes, highest = {}, 0
+  local all = true
+  for k = n, 1, -1 do
+    fence = args[4 + 2 * k]
+    if holders[k] ~= worker .. ':' .. fence or not scores[k] then
+      codes[k] = LOST
+    else
+      codes[k] = cancels[k] == fence and CANCEL or OK
+      highest = math.max(highest, fence + 0)
+      if scores[k] + 0 < ends_at then
+        later[#later + 1], later[#later + 2] = lease_end, ids[k]
+      end
+      if scores[k] + 0 <= ends_at then
+        held[#held + 1] = keys[k]
+      end
+    end
+    all = all and codes[k] == OK
+  end
+  keys, codes = held, not all and codes or nil
+  if #later > 0 then
+    call('ZADD', RUNNING, 'XX', unpack(later))
   end
 end
-local all = true
-for k = 1, n do
-  if held[k] and (not scores or scores[k] + 0 <= ends_at) then
-    call('PEXPIREAT', keys[k], lease_end)
-  end
-  all = all and codes[k] == OK
+for k = 1, #keys do
+  call('PEXPIREAT', keys[k], lease_end)
 end
-if highest > (known or 0) + 0 then
+if highest > known + 0 then
   -- A failover lost the last increments: later claims must rise above what was shown.
   call('HSET', META, 'fence', string.format('%d', highest))
 end
@@ -74,4 +93,4 @@ if ARGV[4] ~= '0' then
   -- prelude: refresh_worker
   refresh_worker(worker, ARGV[4] + 0)
 end
-return { OK, now, not all and codes or nil }
+return { OK, now, codes }
