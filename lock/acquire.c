@@ -105,6 +105,15 @@ static void hold(hf_lock *lock)
     tell(lock, HF_OK, "");
 }
 
+/* It was given up before this was answered: now it can be left. */
+static void answered_late(hf_lock *lock)
+{
+    if (lock->over)
+        hf_locks_over(lock);
+    else if (lock->step == STEP_LEAVE)
+        hf_release_send(lock);
+}
+
 static void on_confirmed(const hf_answer *answer, void *arg)
 {
     hf_lock *lock = arg;
@@ -112,8 +121,7 @@ static void on_confirmed(const hf_answer *answer, void *arg)
     int64_t have = answer->err == HF_OK ? hf_reply_int(answer->reply) : 0;
     lock->in_flight--;
     if (lock->step != STEP_CONFIRM) {
-        if (lock->over)
-            hf_locks_over(lock);
+        answered_late(lock);
     } else if (answer->err != HF_OK) {
         hf_acquire_fail(lock, answer->err, answer->detail);
     } else if (have < lock->wait_replicas) {
@@ -131,8 +139,7 @@ static void on_kept(const hf_answer *answer, void *arg)
     hf_lock *lock = arg;
     (void)answer; /* the watchdog's renewals say what became of it */
     lock->in_flight--;
-    if (lock->over)
-        hf_locks_over(lock);
+    answered_late(lock);
 }
 
 /* WAIT counts what its own connection has written: so the entry is renewed there first.
@@ -237,9 +244,8 @@ static void on_entered(const hf_answer *answer, void *arg)
     lock->in_flight--;
     if (e.now_ms > 0)
         hf_locks_clock(locks, e.now_ms);
-    if (lock->step != STEP_ENTER) { /* it was given up meanwhile */
-        if (lock->over)
-            hf_locks_over(lock);
+    if (lock->step != STEP_ENTER) {
+        answered_late(lock);
         hf_locks_settle(locks);
         return;
     }

@@ -120,15 +120,28 @@ static void let_go(hf_lock *lock)
     lock->leave_until_ns = deadline_ns;
 }
 
+/* From here on the lock itself is background work. */
+static void run_release_unwatched(hf_order *order)
+{
+    hf_driver *driver = &HF_CONTAINER(order, hf_lock, order)->locks->driver;
+    run_release(order);
+    hf_driver_background(driver, -1);
+}
+
 void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
+    hf_driver *driver = &lock->locks->driver;
     if (hf_locks_forked(lock->locks))
         return;
     let_go(lock);
     lock->release_cb = cb; /* told once: by the order, if it is run, or below */
     lock->released_arg = arg;
-    lock->order.run = run_release;
-    if (hf_locks_hand_in(lock->locks, &lock->order) != HF_OK && cb != NULL)
+    lock->order.run = run_release_unwatched;
+    hf_driver_background(driver, 1); /* nobody waits: somebody must run the loop */
+    if (hf_locks_hand_in(lock->locks, &lock->order) == HF_OK)
+        return;
+    hf_driver_background(driver, -1);
+    if (cb != NULL)
         cb(lock, HF_UNKNOWN, 0, arg); /* closing gives it back */
 }
 

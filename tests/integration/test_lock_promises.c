@@ -1,0 +1,560 @@
+/* test_lock_promises.c - what every lock promises: rows P1 to P11 of the checklist in
+ * docs/locks.md, each by a test of its name. */
+#include <glob.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "tests/support/lock_rig.h"
+#include "tests/support/locker.h"
+#include "tests/support/proxy.h"
+
+enum { LONG_MS = 30000, NOTES_MAX = 4096 };
+
+static hf_lock_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+static hf_lock *must(hf_locks *locks, const char *name)
+{
+    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.lease_ms = LONG_MS});
+}
+
+static void released(hf_lock *lock)
+{
+    size_t left = 9;
+    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
+    assert_int_equal(left, 0);
+}
+
+/* How often Redis has executed a command, since its statistics began. */
+static long long calls(const char *command)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "cmdstat_%s:calls=", command);
+    const char *found = strstr(hf_fixture_command(&rig.redis, "INFO commandstats"), text);
+    return found == NULL ? 0 : atoll(found + strlen(text));
+}
+
+/* Nothing of any lock is left, nor in line for it, but counters and inboxes. */
+static bool nothing_is_left(void)
+{
+    return hf_fixture_number(&rig.redis, "EVAL %s 0",
+                             "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+                             "if not k:find(':fence$') and not k:find(':in:') and not "
+                             "k:find(':forced:') then n = n + 1 end end return n") == 0;
+}
+
+static long long keys_without_end(void)
+{
+    return hf_fixture_number(&rig.redis, "EVAL %s 0",
+                             "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+                             "if redis.call('PTTL', k) < 0 then n = n + 1 end end "
+                             "return n");
+}
+
+/* ---- P1 ---- */
+
+typedef struct belief {
+    uint64_t from_ns, to_ns, fence;
+} belief;
+
+static int by_start(const void *a, const void *b)
+{
+    const belief *x = a, *y = b;
+    return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+}
+
+static size_t add_beliefs(const hf_locker *l, belief *all, size_t n)
+{
+    static hf_locker_note notes[NOTES_MAX];
+    size_t n_notes = hf_locker_read(l, notes, NOTES_MAX);
+    for (size_t i = 0; i < n_notes; i++) {
+        if (strcmp(notes[i].kind, "held") == 0)
+            all[n] = (belief){notes[i].ns, notes[i].ns, notes[i].value};
+        if (strcmp(notes[i].kind, "believed") == 0) {
+            if (notes[i].ns > all[n].from_ns)
+                all[n].to_ns = notes[i].ns;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Processes take it in turn, some stay past their lease; they write down from when until
+ * when they believed to have it, and count in a file that only the holder may touch. */
+static void p1_nobody_believes_to_hold_what_another_holds(void **state)
+{
+    enum { PROCESSES = 4, ROUNDS = 30 };
+    static belief all[PROCESSES * ROUNDS + 1];
+    hf_locker lockers[PROCESSES];
+    char words[160], text[32], counter[HF_TEMPDIR_SIZE + 32];
+    long long counted = 0;
+    size_t n = 0;
+    (void)state;
+    unsigned seed = (unsigned)hf_test_now_ms();
+    (void)snprintf(counter, sizeof counter, "%s/counter", rig.redis.dir);
+    printf("seed %u\n", seed);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        (void)snprintf(words, sizeof words, "rounds=%d seed=%u counter=%s %s", ROUNDS,
+                       seed + i, counter, i < 2 ? "overstay" : "");
+        hf_locker_start(&lockers[i], rig.redis.dir, rig.redis.url, "n", words);
+    }
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        hf_locker_note note;
+        assert_true(hf_proc_wait(&lockers[i].proc, 60000));
+        assert_int_equal(lockers[i].proc.status, 0);
+        assert_true(hf_locker_said(&lockers[i], "counted", &note));
+        counted += (long long)note.value;
+        n = add_beliefs(&lockers[i], all, n);
+    }
+    assert_int_equal(n, PROCESSES * ROUNDS);
+    assert_int_equal(atoll(hf_read_file(counter, text, sizeof text)), counted);
+    qsort(all, n, sizeof all[0], by_start);
+    for (size_t i = 1; i < n; i++) {
+        assert_true(all[i - 1].to_ns < all[i].from_ns);
+        assert_true(all[i - 1].fence < all[i].fence);
+    }
+}
+
+/* ---- P2 ---- */
+
+static void p2_every_process_sees_the_same(void **state)
+{
+    hf_lock_look look;
+    hf_locker other;
+    hf_locker_note held;
+    (void)state;
+    hf_locker_start(&other, rig.redis.dir, rig.redis.url, "n", "owner=them");
+    EVENTUALLY(LONG_MS, hf_locker_said(&other, "held", &held));
+    hf_locks *const seen_by[] = {rig.a, rig.b};
+    for (size_t i = 0; i < HF_COUNT(seen_by); i++) {
+        hf_lock *lock;
+        assert_int_equal(hf_lock_look_at(seen_by[i], "n", 10, &look, rig.detail), HF_OK);
+        assert_int_equal(look.n, 1);
+        assert_string_equal(look.entries[0].owner, "them");
+        assert_true(look.entries[0].granted);
+        assert_true(look.entries[0].fence == held.value);
+        hf_lock_look_done(&look);
+        assert_int_equal(
+            hf_lock_take(&rig, seen_by[i], "n", (hf_lock_opts){.wait_ms = 0}, &lock),
+            HF_TAKEN);
+    }
+    hf_locker_kill(&other);
+}
+
+/* A replica is never asked: what it knows is old. */
+static void p2_a_replica_decides_nothing(void **state)
+{
+    hf_fixture replica;
+    hf_lock *lock;
+    char detail[HF_DETAIL_SIZE];
+    static const char *const name = "n";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    (void)state;
+    hf_fixture_start(&replica,
+                     &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", "1"}});
+    hf_locks *locks;
+    const hf_locks_opts client = {.url = replica.url, .connect_timeout_ms = 300};
+    assert_int_equal(hf_locks_open(&locks, &client, NULL), HF_OK);
+    hf_err err = hf_lock_acquire_wait(locks, &opts, &lock, detail);
+    assert_true(err != HF_OK && err != HF_TAKEN);
+    printf("on a replica: %s, %s\n", hf_err_name(err), detail);
+    assert_int_equal(hf_fixture_number(&replica, "DBSIZE"), 0);
+    hf_locks_close(locks, NULL, NULL);
+    hf_fixture_stop(&replica);
+}
+
+/* ---- P3 ---- */
+
+/* Killed while it waits, while it holds, and when the grant is made and not heard of. */
+static void p3_who_dies_leaves_with_its_lease(void **state)
+{
+    hf_locker waits, holds, unheard;
+    hf_proxy proxy;
+    (void)state;
+    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_lock *lock = must(rig.a, "n");
+    hf_locker_start(&waits, rig.redis.dir, rig.redis.url, "n", "lease=500");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+    hf_locker_start(&holds, rig.redis.dir, rig.redis.url, "held", "lease=500");
+    EVENTUALLY(LONG_MS, hf_locker_said(&holds, "held", NULL));
+    hf_proxy_keep_answer(&proxy, "hf:lock:{unheard}:");
+    hf_locker_start(&unheard, rig.redis.dir, proxy.url, "unheard", "lease=500");
+    EVENTUALLY(LONG_MS,
+               hf_fixture_number(&rig.redis, "ZCARD hf:lock:{unheard}:x:unheard") == 1);
+    assert_int_equal(keys_without_end(), 0);
+    hf_locker_kill(&waits);
+    hf_locker_kill(&holds);
+    hf_locker_kill(&unheard);
+    hf_lock *one = hf_lock_must(&rig, rig.b, "held", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_lock *two =
+        hf_lock_must(&rig, rig.b, "unheard", (hf_lock_opts){.wait_ms = LONG_MS});
+    released(lock);
+    hf_lock *three = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+    assert_int_equal(keys_without_end(), 0);
+    released(one);
+    released(two);
+    released(three);
+    hf_proxy_stop(&proxy);
+}
+
+static void p3_no_step_leaves_a_key_without_an_end(void **state)
+{
+    hf_lock_waiter w;
+    hf_lock *cell = hf_lock_must(&rig, rig.a, "c", (hf_lock_opts){.form = HF_LOCK_SPIN});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 300});
+    size_t n;
+    (void)state;
+    assert_int_equal(keys_without_end(), 0);
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    assert_int_equal(keys_without_end(), 0);
+    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    EVENTUALLY(LONG_MS, rig.revoked == 1); /* renewed meanwhile */
+    assert_int_equal(keys_without_end(), 0);
+    assert_int_equal(
+        hf_fence_check(rig.a, "n", hf_lock_fence(lock), "me", 60000, NULL, rig.detail),
+        HF_OK);
+    assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(keys_without_end(), 0);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    assert_int_equal(hf_lock_downgrade_wait(w.lock), HF_OK);
+    assert_int_equal(keys_without_end(), 0);
+    (void)hf_lock_release_wait(lock, NULL);
+    released(w.lock);
+    released(cell);
+    assert_int_equal(keys_without_end(), 0);
+}
+
+/* ---- P4 ---- */
+
+static void p4_a_try_is_one_request(void **state)
+{
+    hf_lock *other;
+    (void)state;
+    released(must(rig.a, "n"));
+    released(must(rig.b, "n")); /* both know the scripts */
+    long long before = calls("evalsha");
+    hf_lock *lock = must(rig.a, "n");
+    assert_int_equal(calls("evalsha"), before + 1);
+    assert_int_equal(hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, &other),
+                     HF_TAKEN);
+    assert_int_equal(calls("evalsha"), before + 2);
+    assert_int_equal(hf_lock_queue(&rig, "n"), 0);
+    released(lock);
+}
+
+/* Processor time of all threads of a process, in ns. */
+static uint64_t cpu_ns(pid_t pid)
+{
+    char path[64], text[128];
+    uint64_t sum = 0;
+    glob_t found;
+    (void)snprintf(path, sizeof path, "/proc/%d/task/*/schedstat", (int)pid);
+    if (glob(path, 0, NULL, &found) != 0)
+        return 0;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        sum += strtoull(hf_read_file(found.gl_pathv[i], text, sizeof text), NULL, 10);
+    globfree(&found);
+    return sum;
+}
+
+/* With leases of 30 s nobody has anything to say for 9 s, but once when the connection
+ * for renewals comes up; the one that blocks asks again every 5 s. */
+static void p4_who_waits_neither_asks_nor_computes(void **state)
+{
+    hf_locker waits;
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    hf_locker_start(&waits, rig.redis.dir, rig.redis.url, "n", "");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+    EVENTUALLY(LONG_MS,
+               hf_fixture_number(&rig.redis, "EVAL %s 0",
+                                 "local _, n = redis.call('INFO', 'clients')"
+                                 ":find('blocked_clients:1') return n or 0") > 0);
+    long long scripts = calls("evalsha"), blocks = calls("blpop");
+    uint64_t cpu = cpu_ns(waits.proc.pid), start_ms = hf_test_now_ms();
+    ALWAYS(1500, !hf_locker_said(&waits, "held", NULL));
+    uint64_t cpu_after = cpu_ns(waits.proc.pid);
+    scripts = calls("evalsha") - scripts;
+    blocks = calls("blpop") - blocks;
+    long long took_ms = (long long)(hf_test_now_ms() - start_ms);
+    printf("%lld scripts, %lld blocks, %.2f ms of processor time in %lld ms\n", scripts,
+           blocks, (double)(cpu_after - cpu) / 1e6, took_ms);
+    assert_in_range(scripts, 0, 2 + 2 * (took_ms / 9000)); /* holder and waiter */
+    assert_in_range(blocks, 0, 1 + took_ms / 5000);
+    assert_true(cpu_after - cpu < (uint64_t)took_ms * 100000); /* a tenth: no polling */
+    released(lock);
+    EVENTUALLY(LONG_MS, hf_locker_said(&waits, "held", NULL));
+    hf_locker_kill(&waits);
+}
+
+/* ---- P5 ---- */
+
+/* Waits that end at about the moment at which the lock is released: whichever was first,
+ * the lock is had or it is not, and nothing stays behind. */
+static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
+{
+    unsigned seed = (unsigned)hf_test_now_ms(), had = 0;
+    (void)state;
+    printf("seed %u\n", seed);
+    for (int i = 0; i < 200; i++) {
+        hf_lock *lock = must(rig.a, "n");
+        hf_lock_waiter w;
+        uint64_t start_ms = hf_test_now_ms();
+        hf_lock_wait_begin(&w, &rig, rig.b, "n",
+                           (hf_lock_opts){.wait_ms = 1 + rand_r(&seed) % 4});
+        hf_test_pause_ms((unsigned)rand_r(&seed) % 4);
+        released(lock);
+        hf_lock_wait_end(&w);
+        if (w.err == HF_OK) {
+            had++;
+            released(w.lock);
+        } else {
+            assert_int_equal(w.err, HF_TAKEN);
+            assert_true(hf_test_now_ms() - start_ms + 1 >= (uint64_t)w.opts.wait_ms);
+        }
+        EVENTUALLY(LONG_MS, nothing_is_left());
+    }
+    printf("%u of 200 were had\n", had);
+}
+
+/* ---- P6 ---- */
+
+static void p6_a_lock_outlives_its_connections(void **state)
+{
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    uint64_t fence = hf_lock_fence(lock);
+    for (int i = 0; i < 5; i++) {
+        (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
+        assert_true(hf_lock_held(lock));
+        released(must(rig.b, "other"));
+    }
+    EVENTUALLY(LONG_MS, hf_lock_extend_wait(lock, LONG_MS + 1000) == HF_OK);
+    assert_true(hf_lock_fence(lock) == fence);
+    released(lock);
+}
+
+static void p6_what_too_few_replicas_have_is_given_back(void **state)
+{
+    hf_lock *lock;
+    (void)state;
+    assert_int_equal(
+        hf_lock_take(&rig, rig.a, "n", (hf_lock_opts){.wait_replicas = 1}, &lock),
+        HF_MISCONF);
+    assert_non_null(strstr(rig.detail, "0 of 1 replicas"));
+    EVENTUALLY(LONG_MS, nothing_is_left());
+    released(must(rig.b, "n"));
+}
+
+/* ---- P7 ---- */
+
+static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
+{
+    hf_lock *lock = must(rig.a, "n");
+    for (size_t i = 0; i < n; i++)
+        hf_lock_wait_begin(&w[i], &rig, rig.b, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    long long before = calls("evalsha");
+    for (size_t i = 0; i < n; i++) {
+        released(lock);
+        hf_lock_wait_end(&w[i]);
+        assert_int_equal(w[i].err, HF_OK);
+        lock = w[i].lock;
+    }
+    long long sent = calls("evalsha") - before;
+    released(lock);
+    return sent;
+}
+
+static void p7_a_handover_costs_the_same_however_many_wait(void **state)
+{
+    static hf_lock_waiter w[40];
+    (void)state;
+    released(must(rig.a, "n"));
+    assert_int_equal(scripts_of_handovers(w, 1), 1);
+    uint64_t start_ms = hf_test_now_ms();
+    long long sent = scripts_of_handovers(w, HF_COUNT(w));
+    uint64_t thirds =
+        (hf_test_now_ms() - start_ms) / 9000; /* renewals, if it took long */
+    printf("%lld scripts for %zu handovers\n", sent, HF_COUNT(w));
+    assert_in_range(sent, HF_COUNT(w), HF_COUNT(w) + thirds * 4 * HF_COUNT(w));
+}
+
+/* ---- P8 ---- */
+
+static bool nobody_has_it(void)
+{
+    hf_lock_look look;
+    assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
+    bool nobody = look.n == 0;
+    hf_lock_look_done(&look);
+    return nobody;
+}
+
+static void p8_only_its_owner_gives_it_back(void **state)
+{
+    const hf_lock_opts opts = {.owner = "me", .lease_ms = 200, .fixed = true};
+    size_t n = 9;
+    (void)state;
+    hf_lock *old = hf_lock_must(&rig, rig.a, "n", opts);
+    EVENTUALLY(LONG_MS, nobody_has_it());
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "n",
+        (hf_lock_opts){
+            .owner = "me", .lease_ms = LONG_MS, .wait_ms = LONG_MS, .reentrant = true});
+    assert_true(hf_lock_fence(lock) > hf_lock_fence(old));
+    /* The same owner, by an acquisition whose lease was over. */
+    assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+    assert_int_equal(hf_lock_force(rig.b, "n", "another", &n, rig.detail), HF_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, &old),
+                     HF_TAKEN);
+    assert_true(hf_lock_held(lock));
+    released(lock);
+}
+
+/* ---- P9 ---- */
+
+static void p9_a_lease_is_30_s_unless_it_is_said(void **state)
+{
+    static const char *const name = "n";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    hf_lock_look look;
+    hf_lock *lock;
+    (void)state;
+    assert_int_equal(hf_lock_acquire_wait(rig.a, &opts, &lock, rig.detail), HF_OK);
+    assert_true(hf_lock_remaining_ms(lock) <= HF_LOCK_LEASE_MS);
+    assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
+    assert_true(look.entries[0].ends_ms > look.now_ms);
+    assert_true(look.entries[0].ends_ms <= look.now_ms + HF_LOCK_LEASE_MS);
+    hf_lock_look_done(&look);
+    released(lock);
+}
+
+/* ---- P10 ---- */
+
+static atomic_int told;
+static hf_lock *granted;
+
+static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)detail;
+    (void)arg;
+    granted = err == HF_OK ? lock : NULL;
+    atomic_store(&told, err);
+}
+
+static hf_lock *ask_for(hf_locks *locks)
+{
+    static const char *const name = "n";
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = 1000};
+    hf_lock *lock;
+    atomic_store(&told, 1);
+    assert_int_equal(hf_lock_acquire(locks, &opts, on_acquired, NULL, &lock, rig.detail),
+                     HF_OK);
+    return lock;
+}
+
+/* Cancelled before there is a connection, and after the request, before its answer. */
+static void p10_it_can_be_cancelled_before_it_is_answered(void **state)
+{
+    hf_proxy proxy;
+    (void)state;
+    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_proxy_refuse(&proxy, true);
+    hf_locks *locks = hf_lock_rig_open(&rig, proxy.url);
+    hf_lock_cancel(ask_for(locks));
+    EVENTUALLY(LONG_MS, told == HF_CANCEL);
+    hf_proxy_refuse(&proxy, false);
+    released(must(locks, "other"));
+    hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_HOLD);
+    hf_lock *lock = ask_for(locks);
+    EVENTUALLY(LONG_MS, hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:x:n") == 1);
+    hf_lock_cancel(lock);
+    EVENTUALLY(LONG_MS, told == HF_CANCEL);
+    hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
+    EVENTUALLY(LONG_MS, nothing_is_left());
+    hf_locks_close(locks, NULL, NULL);
+    hf_proxy_stop(&proxy);
+}
+
+/* Cancelled when the lock is just released: it is had, and then given back, or not. */
+static void p10_a_cancelled_wait_is_not_renewed(void **state)
+{
+    unsigned had = 0;
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        hf_lock *lock = must(rig.a, "n");
+        hf_lock *waits = ask_for(rig.b);
+        EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+        hf_lock_release(lock, NULL, NULL);
+        hf_test_pause_ms((unsigned)i % 2);
+        hf_lock_cancel(waits);
+        EVENTUALLY(LONG_MS, told != 1);
+        if (told == HF_OK) {
+            had++;
+            (void)hf_lock_release_wait(granted, NULL);
+        } else {
+            assert_int_equal(told, HF_CANCEL);
+        }
+        EVENTUALLY(LONG_MS, nothing_is_left());
+    }
+    printf("%u of 50 were had\n", had);
+    ALWAYS(1200, nothing_is_left()); /* longer than a lease */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(p1_nobody_believes_to_hold_what_another_holds),
+        TEST(p2_every_process_sees_the_same),
+        TEST(p2_a_replica_decides_nothing),
+        TEST(p3_who_dies_leaves_with_its_lease),
+        TEST(p3_no_step_leaves_a_key_without_an_end),
+        TEST(p4_a_try_is_one_request),
+        TEST(p4_who_waits_neither_asks_nor_computes),
+        TEST(p5_a_timed_try_that_races_a_release_leaves_nothing),
+        TEST(p6_a_lock_outlives_its_connections),
+        TEST(p6_what_too_few_replicas_have_is_given_back),
+        TEST(p7_a_handover_costs_the_same_however_many_wait),
+        TEST(p8_only_its_owner_gives_it_back),
+        TEST(p9_a_lease_is_30_s_unless_it_is_said),
+        TEST(p10_it_can_be_cancelled_before_it_is_answered),
+        TEST(p10_a_cancelled_wait_is_not_renewed),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
