@@ -29,7 +29,7 @@ foreach(folder IN ITEMS base redis config lock queue producer worker cli bench e
     if(f IN_LIST exceptions)
       list(APPEND may queue redis)
     endif()
-    if(f STREQUAL "${root}/bench/programs/leases.c") # It measures the watchdog alone.
+    if(f MATCHES "/bench/programs/(leases|renewals)[.]c$") # They measure the watchdog alone.
       list(APPEND may lock)
     endif()
     file(STRINGS "${f}" lines REGEX "^#[ \t]*include")

@@ -8,7 +8,10 @@
 #include "base/clock.h"
 #include "lock/locks.h"
 
-enum { LISTEN_MS = 5000 };
+/* One wait; who waits in line sends no more than its renewals. A connection that has died
+ * unseen costs time, until a renewal tells of the grant, and the kernel looks after it.
+ */
+enum { LISTEN_MS = 600000 };
 
 static bool is_heard(const hf_locks *locks, const char *prefix)
 {

@@ -154,6 +154,25 @@ size_t hf_link_write(hf_link *link, const char *data, size_t len)
     return taken;
 }
 
+/* A request waits for its answer, never for the next request to share a packet with. And
+ * a connection on which one waits for long is looked after by the kernel: when the other
+ * side has gone without a word, the wait ends within half a minute. */
+static bool set_up_tcp(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {{IPPROTO_TCP, TCP_NODELAY, 1},
+                   {SOL_SOCKET, SO_KEEPALIVE, 1},
+                   {IPPROTO_TCP, TCP_KEEPIDLE, 15},
+                   {IPPROTO_TCP, TCP_KEEPINTVL, 5},
+                   {IPPROTO_TCP, TCP_KEEPCNT, 3}};
+    for (size_t i = 0; i < HF_COUNT(options); i++)
+        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+                       sizeof options[i].value) != 0)
+            return false;
+    return true;
+}
+
 /* A socket that is on its way to the address, or a negative number of libuv's. */
 static int start_to_connect(const hf_address *address)
 {
@@ -161,11 +180,7 @@ static int start_to_connect(const hf_address *address)
         socket(address->any.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
-    const int on = 1;
-    /* A request waits for its answer, never for the next request to share a packet with.
-     */
-    if (address->any.ss_family != AF_UNIX &&
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
+    if (address->any.ss_family != AF_UNIX && !set_up_tcp(fd))
         goto fail;
     if (connect(fd, (const struct sockaddr *)&address->any, address->len) == 0 ||
         errno == EINPROGRESS)

@@ -98,7 +98,8 @@ class Measure(Rig):
 
     def series(self, plot, name, points):
         """A line of the plot `batch`, `depth` or `workers`: x is jobs at a time, jobs waiting or
-        worker processes; y is jobs a second."""
+        worker processes; y is jobs a second. Or of `waiters`: hand-overs a second, over those
+        who wait."""
         self.series_seen.append({"plot": plot, "name": name, "points": points})
 
 

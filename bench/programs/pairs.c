@@ -1,0 +1,201 @@
+/* pairs.c - taking a lock that nobody else wants and giving it back, over and over: with
+ * the library; with a bare loop that sends the same two scripts, ready made, over one
+ * blocking connection; and with a plain loop, SET NX PX and a script that compares and
+ * deletes.
+ *
+ *   pairs --url URL --enter SHA1 --leave SHA1 [--pairs N] [--blocks N]
+ *
+ * SHA1: of the scripts, which Redis has. The three take turns, in blocks. One line of
+ * JSON comes of it: microseconds for each pair, the median of the blocks. */
+#include <getopt.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "bench/probe.h"
+#include "holdfast/lock.h"
+
+enum { BLOCKS_MAX = 1000, REQUEST_MAX = 4096, SIDES = 3 };
+
+/* As long as those that the library makes. */
+static const char owner[] = "0123456789abcdef0123456789abcdef",
+                  client_id[] = "bench-host-12345-0123456789abcdef";
+
+static const char compare_and_delete[] =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end "
+    "return 0";
+
+typedef struct bench {
+    const char *url, *enter_sha1, *leave_sha1;
+    uint32_t pairs, blocks;
+    hf_locks *locks;
+    hf_probe probe;
+    hf_buf enter, leave, set, del; /* requests */
+} bench;
+
+static _Noreturn void give_up(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "pairs: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void must(hf_err err, const char *what, const char *why)
+{
+    if (err != HF_OK)
+        give_up(what, why == NULL || why[0] == '\0' ? hf_err_text(err) : why);
+}
+
+/* ---- ready-made requests ---- */
+
+static void make(hf_buf *out, const char *const *words, size_t n)
+{
+    hf_buf_init(out, REQUEST_MAX);
+    hf_buf_printf(out, "*%zu\r\n", n);
+    for (size_t i = 0; i < n; i++)
+        hf_buf_printf(out, "$%zu\r\n%s\r\n", strlen(words[i]), words[i]);
+    must(hf_buf_err(out), "a request", NULL);
+}
+
+static void make_all(bench *b)
+{
+    static const char prefix[] = "hf:lock:{bare}:", key[] = "plain";
+    redisReply *loaded =
+        redisCommand(b->probe.redis, "SCRIPT LOAD %s", compare_and_delete);
+    must(hf_probe_check(&b->probe, &loaded), "the plain script", b->probe.detail);
+    const char *const enter[] = {"EVALSHA", b->enter_sha1, "1", prefix, owner,
+                                 owner,     client_id,     "x", "1",    "0",
+                                 "-",       "30000",       "0", "bare"};
+    const char *const leave[] = {"EVALSHA", b->leave_sha1, "1", prefix, owner,
+                                 owner,     "-",           "0", "bare"};
+    const char *const set[] = {"SET", key, owner, "NX", "PX", "30000"};
+    const char *const del[] = {"EVALSHA", loaded->str, "1", key, owner};
+    make(&b->enter, enter, HF_COUNT(enter));
+    make(&b->leave, leave, HF_COUNT(leave));
+    make(&b->set, set, HF_COUNT(set));
+    make(&b->del, del, HF_COUNT(del));
+    freeReplyObject(loaded);
+}
+
+/* Sends it and waits for its answer, which must be a good one. */
+static void ask(bench *b, const hf_buf *request)
+{
+    void *got = NULL;
+    if (redisAppendFormattedCommand(b->probe.redis, request->data, request->len) ==
+        REDIS_OK)
+        (void)redisGetReply(b->probe.redis, &got);
+    redisReply *reply = got;
+    must(hf_probe_check(&b->probe, &reply), "the bare loop", b->probe.detail);
+    bool good = reply->type == REDIS_REPLY_ARRAY ? reply->element[0]->integer == 0
+                                                 : reply->type != REDIS_REPLY_NIL;
+    if (!good)
+        give_up("the bare loop", "the lock was not to be had");
+    freeReplyObject(reply);
+}
+
+/* ---- the three ---- */
+
+static void ours(bench *b)
+{
+    static const char *const name = "ours";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_lock *lock;
+    must(hf_lock_acquire_wait(b->locks, &opts, &lock, detail), "the lock", detail);
+    if (hf_lock_release_wait(lock, NULL) != HF_RELEASED)
+        give_up("the lock", "it was lost");
+}
+
+static void bare(bench *b)
+{
+    ask(b, &b->enter);
+    ask(b, &b->leave);
+}
+
+static void plain(bench *b)
+{
+    ask(b, &b->set);
+    ask(b, &b->del);
+}
+
+/* ---- rounds ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_size);
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static void compare(bench *b)
+{
+    static void (*const sides[SIDES])(bench * b) = {ours, bare, plain};
+    static double us[SIDES][BLOCKS_MAX];
+    for (size_t block = 0; block <= b->blocks; block++) { /* the first is not counted */
+        for (size_t side = 0; side < SIDES; side++) {
+            uint64_t since_ns = hf_boot_ns();
+            for (uint32_t i = 0; i < b->pairs; i++)
+                sides[side](b);
+            if (block > 0)
+                us[side][block - 1] = (double)(hf_boot_ns() - since_ns) / 1000 / b->pairs;
+        }
+    }
+    printf("{\"us\": %.3f, \"bare_us\": %.3f, \"plain_us\": %.3f}\n",
+           median(us[0], b->blocks), median(us[1], b->blocks), median(us[2], b->blocks));
+}
+
+/* ---- all of it ---- */
+
+static bool parse(int argc, char **argv, bench *b)
+{
+    static const struct option names[] = {
+        {"url", required_argument, NULL, 'u'},    {"enter", required_argument, NULL, 'e'},
+        {"leave", required_argument, NULL, 'l'},  {"pairs", required_argument, NULL, 'p'},
+        {"blocks", required_argument, NULL, 'b'}, {NULL, 0, NULL, 0}};
+    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+        if (c == 'u')
+            b->url = optarg;
+        else if (c == 'e')
+            b->enter_sha1 = optarg;
+        else if (c == 'l')
+            b->leave_sha1 = optarg;
+        else if (c == 'p')
+            b->pairs = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (c == 'b')
+            b->blocks = (uint32_t)strtoul(optarg, NULL, 10);
+        else
+            return false;
+    }
+    return b->url != NULL && b->enter_sha1 != NULL && b->leave_sha1 != NULL &&
+           b->pairs > 0 && b->blocks > 0 && b->blocks <= BLOCKS_MAX && optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    bench b = {.pairs = 200, .blocks = 50};
+    if (!parse(argc, argv, &b)) {
+        (void)fprintf(stderr, "pairs: expected the options of the file's head\n");
+        return 64;
+    }
+    must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
+    make_all(&b);
+    must(hf_locks_open(&b.locks, &(hf_locks_opts){.url = b.url}, detail), "the client",
+         detail);
+    compare(&b);
+    hf_locks_close(b.locks, NULL, NULL);
+    hf_probe_close(&b.probe);
+    hf_buf_done(&b.enter);
+    hf_buf_done(&b.leave);
+    hf_buf_done(&b.set);
+    hf_buf_done(&b.del);
+    return 0;
+}
