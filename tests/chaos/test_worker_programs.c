@@ -4,12 +4,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "holdfast/worker.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_rig.h"
 
-enum { LEASE_MS = 2000, GRACE_MS = 400 };
+enum { LEASE_MS = 2000, GRACE_MS = 400, SOON_MS = 30000 };
 
 static hf_rig queue;
 static hf_worker *worker;
@@ -73,19 +74,23 @@ static int down(void **state)
 }
 
 /* The minder asks the program to end while its lock still holds in Redis, which cannot be
- * asked; then Redis is back, and would take any verdict. */
+ * asked; then Redis is back, and would take any verdict. The program sleeps when it is
+ * run first; before it has begun, nothing of it could be ended. */
 static void a_program_that_its_minder_ended_has_not_failed(void **state)
 {
-    static const char *const sleeps[] = {"/bin/sleep", "4", NULL};
+    static const char text[] = "test -e \"$0\" && exit 0; : >\"$0\"; exec sleep 60";
+    char began[HF_TEMPDIR_SIZE + 8];
+    const char *const sleeps[] = {"/bin/sh", "-c", text, began, NULL};
     (void)state;
+    snprintf(began, sizeof began, "%s/began", queue.redis.dir);
     assert_int_equal(hf_rig_enqueue(&queue, "a", 0), HF_OK);
     start(sleeps);
-    EVENTUALLY(5000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:running") == 1);
+    EVENTUALLY(SOON_MS, access(began, F_OK) == 0);
     hf_fixture_signal(&queue.redis, SIGSTOP);
-    EVENTUALLY(3 * LEASE_MS, atomic_load(&ended) > 0);
+    EVENTUALLY(SOON_MS, atomic_load(&ended) > 0);
     hf_fixture_signal(&queue.redis, SIGCONT);
     hf_rig_ready(&queue);
-    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 1);
+    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 1);
     assert_int_equal(atomic_load(&retried), 0);
     assert_int_equal(hf_fixture_number(&queue.redis, "HGET hf:{q}:meta failed"), -1);
     hf_worker_stop(worker);
