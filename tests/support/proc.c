@@ -91,10 +91,20 @@ bool hf_proc_wait(hf_proc *p, unsigned ms)
     return true;
 }
 
+void hf_signal_child(pid_t pid, int signal)
+{
+    siginfo_t info;
+    (void)kill(pid, signal);
+    while (signal == SIGSTOP &&
+           waitid(P_PID, (id_t)pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0 &&
+           errno == EINTR)
+        continue;
+}
+
 void hf_proc_signal(const hf_proc *p, int signal)
 {
     if (p->pid > 0)
-        (void)kill(p->pid, signal);
+        hf_signal_child(p->pid, signal);
 }
 
 void hf_proc_kill(hf_proc *p)

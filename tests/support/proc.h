@@ -26,7 +26,8 @@ void hf_proc_start(hf_proc *p, const hf_proc_options *options);
 /* True when it has ended within `ms`; then p->status holds how. */
 bool hf_proc_wait(hf_proc *p, unsigned ms);
 
-/* Sends a signal to it, if it was not waited for yet. */
+/* Sends a signal to it, if it was not waited for yet; after SIGSTOP it does nothing more.
+ */
 void hf_proc_signal(const hf_proc *p, int signal);
 
 /* SIGKILL, and waits until it is gone. Does nothing when it is gone already. */
@@ -35,6 +36,9 @@ void hf_proc_kill(hf_proc *p);
 /* Starts it, waits up to `ms`, and returns its status; kills it and returns -1 when late.
  */
 int hf_proc_run(const hf_proc_options *options, unsigned ms);
+
+/* Sends a signal to a child of this process. After SIGSTOP it waits until it stands. */
+void hf_signal_child(pid_t pid, int signal);
 
 /* "NAME=value" into the environment of a child; ends it (127) when it is none. */
 void hf_env_add(const char *pair);

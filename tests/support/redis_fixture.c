@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 #include "tests/support/eventually.h"
+#include "tests/support/proc.h"
 
-enum { START_MS = 10000, ANSWER_S = 2, MISSING = 127, START_TRIES = 5 };
+enum { START_MS = 30000, ANSWER_S = 30, MISSING = 127, START_TRIES = 5 };
 
 static _Noreturn void give_up(const hf_fixture *f, const char *why)
 {
@@ -191,7 +192,7 @@ void hf_fixture_restart(hf_fixture *f)
 void hf_fixture_signal(hf_fixture *f, int signal)
 {
     if (f->pid > 0)
-        (void)kill(f->pid, signal);
+        hf_signal_child(f->pid, signal);
 }
 
 void hf_fixture_kill(hf_fixture *f, int signal)
