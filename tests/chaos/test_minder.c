@@ -28,7 +28,7 @@
 #include "worker/process.h"
 #include "worker/programs.h"
 
-enum { N_PROGRAMS = 5, GRACE_MS = 400, PIDS_MAX = 64 };
+enum { N_PROGRAMS = 5, GRACE_MS = 1500, PIDS_MAX = 64 };
 
 #define SELF "/proc/self/exe"
 
@@ -204,7 +204,7 @@ static void start_worker(hf_proc *proc, const char *script, const char *deadline
 {
     const char *args[] = {SELF, "worker", dir, script, deadline_ms, mode, NULL};
     hf_proc_start(proc, &(hf_proc_options){.args = args});
-    EVENTUALLY(10000,
+    EVENTUALLY(15000,
                logged("program", N_PROGRAMS - 1) > 0 && logged("deadline_ms", 0) > 0);
 }
 
@@ -228,8 +228,8 @@ static void a_killed_worker_takes_its_programs_along_within_a_second(void **stat
     pid_t minder = (pid_t)logged("minder", 0);
     assert_int_equal(alive(), N_PROGRAMS);
     hf_proc_kill(&proc);
-    EVENTUALLY(1000, alive() == 0);
-    EVENTUALLY(1000, !hf_pid_alive(minder));
+    EVENTUALLY(15000, alive() == 0);
+    EVENTUALLY(15000, !hf_pid_alive(minder));
 }
 
 static void a_pipe_that_somebody_else_holds_does_not_help_a_program(void **state)
@@ -238,8 +238,8 @@ static void a_pipe_that_somebody_else_holds_does_not_help_a_program(void **state
     hf_proc proc;
     start_worker(&proc, DEAF, "60000", "leak");
     hf_proc_kill(&proc);
-    EVENTUALLY(1000, alive() == 0);
-    EVENTUALLY(10000, !hf_pid_alive((pid_t)logged("minder", 0)));
+    EVENTUALLY(15000, alive() == 0);
+    EVENTUALLY(15000, !hf_pid_alive((pid_t)logged("minder", 0)));
 }
 
 static void
@@ -250,7 +250,7 @@ a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline(void **state
     char script[256], asked[HF_TEMPDIR_SIZE + 16];
     snprintf(asked, sizeof asked, "%s/asked", dir);
     snprintf(script, sizeof script, "trap 'echo . >> %s' TERM; echo up $$; " WAIT, asked);
-    start_worker(&proc, script, "1500", NULL);
+    start_worker(&proc, script, "4000", NULL);
     hf_proc_signal(&proc, SIGSTOP);
     long deadline_ms = logged("deadline_ms", 0), now = 0;
     char text[64];
@@ -264,10 +264,10 @@ a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline(void **state
             assert_int_equal(n_asked, 0);
         hf_test_pause_ms(2);
     }
-    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(15000, alive() == 0);
     assert_int_equal(strlen(hf_read_file(asked, text, sizeof text)), 2 * N_PROGRAMS);
     hf_proc_signal(&proc, SIGCONT);
-    EVENTUALLY(2000, logged("done", N_PROGRAMS - 1) == SIGKILL);
+    EVENTUALLY(15000, logged("done", N_PROGRAMS - 1) == SIGKILL);
     hf_proc_kill(&proc);
 }
 
@@ -275,10 +275,10 @@ static void programs_live_on_while_their_deadline_is_extended(void **state)
 {
     (void)state;
     hf_proc proc;
-    start_worker(&proc, QUIET, "600", "extend");
-    ALWAYS(1500, alive() == N_PROGRAMS);
+    start_worker(&proc, QUIET, "3000", "extend");
+    ALWAYS(3500, alive() == N_PROGRAMS);
     hf_proc_kill(&proc);
-    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(15000, alive() == 0);
 }
 
 static void no_instant_of_a_workers_death_leaves_a_program(void **state)
@@ -295,12 +295,12 @@ static void no_instant_of_a_workers_death_leaves_a_program(void **state)
         hf_proc proc;
         unlink(log_path);
         hf_proc_start(&proc, &(hf_proc_options){.args = args, .env = env});
-        EVENTUALLY(5000, logged("minder", 0) > 0);
+        EVENTUALLY(15000, logged("minder", 0) > 0);
         uint64_t until_ns = hf_boot_ns() + hf_rng_next(&rng) % (20 * HF_MS_NS);
         while (hf_boot_ns() < until_ns)
             continue;
         hf_proc_kill(&proc);
-        EVENTUALLY(1000, hf_proc_run(&(hf_proc_options){.args = look}, 5000) == 0);
+        EVENTUALLY(15000, hf_proc_run(&(hf_proc_options){.args = look}, 5000) == 0);
     }
 }
 
@@ -313,11 +313,11 @@ static void a_new_minder_has_the_whole_list(void **state)
     start_worker(&proc, DEAF, "60000", NULL);
     pid_t first = (pid_t)logged("minder", 0);
     kill(first, SIGKILL);
-    EVENTUALLY(2000, logged("minder", 1) > 0);
+    EVENTUALLY(15000, logged("minder", 1) > 0);
     assert_true(logged("minder", 1) != first);
     assert_int_equal(alive(), N_PROGRAMS); /* they do not notice */
     hf_proc_kill(&proc);
-    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(15000, alive() == 0);
 }
 
 static void a_minder_that_dies_again_and_again_is_replaced_each_time(void **state)
@@ -326,13 +326,13 @@ static void a_minder_that_dies_again_and_again_is_replaced_each_time(void **stat
     hf_proc proc;
     start_worker(&proc, DEAF, "60000", NULL);
     for (int i = 0; i < 4; i++) {
-        EVENTUALLY(5000, logged("minder", i) > 0);
+        EVENTUALLY(15000, logged("minder", i) > 0);
         kill((pid_t)logged("minder", i), SIGKILL);
     }
-    EVENTUALLY(5000, logged("minder", 4) > 0);
+    EVENTUALLY(15000, logged("minder", 4) > 0);
     assert_int_equal(alive(), N_PROGRAMS);
     hf_proc_kill(&proc);
-    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(15000, alive() == 0);
 }
 
 static void a_minder_is_not_ended_by_signals_that_ask(void **state)
@@ -346,7 +346,7 @@ static void a_minder_is_not_ended_by_signals_that_ask(void **state)
         kill(minder, asked[i]);
     ALWAYS(200, hf_pid_alive(minder));
     hf_proc_kill(&proc);
-    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(15000, alive() == 0);
 }
 
 static void ps_shows_what_it_is(void **state)
@@ -364,7 +364,7 @@ static void ps_shows_what_it_is(void **state)
     assert_string_equal(text, "holdfast");
     assert_string_equal(text + 9, "minder");
     hf_proc_kill(&proc);
-    EVENTUALLY(1000, alive() == 0);
+    EVENTUALLY(15000, alive() == 0);
 }
 
 /* ---- the client alone, in this process ---- */
@@ -456,26 +456,26 @@ static bool all_is_read(void)
 static void stop_minder(void)
 {
     pid_t pid = hf_minder_pid(minder);
-    EVENTUALLY(1000, all_is_read() && is_in_state(pid, 'S'));
+    EVENTUALLY(15000, all_is_read() && is_in_state(pid, 'S'));
     kill(pid, SIGSTOP);
-    EVENTUALLY(1000, is_in_state(pid, 'T'));
+    EVENTUALLY(15000, is_in_state(pid, 'T'));
 }
 
 static void what_a_stopped_minder_was_told_meanwhile_counts(void **state)
 {
     (void)state;
     group extended = {.pid = 0}, gone = {.pid = 0}, late = {.pid = 0};
-    start_group(&extended, 700);
-    start_group(&gone, 700);
-    start_group(&late, 700);
-    uint64_t deadline_ms = hf_test_now_ms() + 700;
+    start_group(&extended, 2500);
+    start_group(&gone, 2500);
+    start_group(&late, 2500);
+    uint64_t deadline_ms = hf_test_now_ms() + 2500;
     stop_minder();
     hf_minder_extend(minder, &extended.minded, hf_boot_ns() + 60000 * HF_MS_NS);
     hf_minder_remove(minder, &gone.minded); /* its number may be somebody else's now */
-    EVENTUALLY(2000, hf_test_now_ms() > deadline_ms + 100);
+    EVENTUALLY(15000, hf_test_now_ms() > deadline_ms + 100);
     assert_true(hf_pid_alive(late.pid));
     kill(hf_minder_pid(minder), SIGCONT);
-    EVENTUALLY(1000, !hf_pid_alive(late.pid));
+    EVENTUALLY(15000, !hf_pid_alive(late.pid));
     ALWAYS(200, hf_pid_alive(extended.pid) && hf_pid_alive(gone.pid));
     end_group(&extended);
     end_group(&gone);
@@ -513,7 +513,7 @@ static void a_minder_that_reads_no_more_is_replaced_and_kills_nobody(void **stat
     assert_true(hf_minder_pid(minder) != first);
     assert_int_equal(ready_calls[0], 1);
     assert_true(hf_pid_alive(kept.pid));
-    EVENTUALLY(4000, !hf_pid_alive(due.pid)); /* the new one knows the list */
+    EVENTUALLY(15000, !hf_pid_alive(due.pid)); /* the new one knows the list */
     assert_true(hf_pid_alive(kept.pid));
     end_group(&kept);
     end_group(&due);

@@ -84,7 +84,7 @@ static void what_its_leader_leaves_in_the_group_is_killed(void **state)
     for (size_t i = 0; i < 2; i++) {
         pid_t pid = hf_outcome_pid(&o, i);
         assert_true(pid > 1);
-        EVENTUALLY(1000, !hf_pid_alive(pid));
+        EVENTUALLY(15000, !hf_pid_alive(pid));
     }
     hf_outcome_free(&o);
 }

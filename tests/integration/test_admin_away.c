@@ -91,7 +91,7 @@ static void a_call_waits_for_the_connection_and_then_gives_up(void **state)
     assert_true(hf_admin_detail(admin)[0] != '\0');
     assert_true(hf_test_now_ms() - from >= SHORT_MS - 50);
     hf_fixture_restart(&redis);
-    EVENTUALLY(5000, hf_admin_stats(admin, "q", &stats) == HF_OK);
+    EVENTUALLY(15000, hf_admin_stats(admin, "q", &stats) == HF_OK);
     hf_admin_close(admin);
 }
 
@@ -106,7 +106,7 @@ static void a_silent_redis_ends_in_a_fault_at_the_deadline(void **state)
     assert_true(err == HF_UNSURE || err == HF_CONN);
     assert_true(hf_test_now_ms() - from < 5000);
     hf_fixture_signal(&redis, SIGCONT);
-    EVENTUALLY(5000, hf_admin_stats(admin, "q", &stats) == HF_OK);
+    EVENTUALLY(15000, hf_admin_stats(admin, "q", &stats) == HF_OK);
     assert_false(stats.paused); /* it came too late, and did nothing */
     hf_admin_close(admin);
 }

@@ -160,12 +160,12 @@ static void what_a_dead_holder_was_to_end_is_not_run_again(void **state)
 {
     (void)state;
     enqueue("one", 0);
-    claim_for("one", SHORT_MS);
+    claim_for("one", 1500);
     assert_int_equal(cancel("one"), HF_RUNNING);
     enqueue("two", -SHORT_MS);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 1);
     assert_string_equal(rig.jobs[0].id, "two");
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 0 && meta("cancelled") == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 0 && meta("cancelled") == 1);
     assert_int_equal(meta("crashed"), -1);
     assert_int_equal(hf_rig_complete(&rig, "host:1:aa", "one", NULL), HF_GONE);
     assert_int_equal(hf_admin_wait(admin, "q", "one", 1000), HF_CANCEL);
@@ -176,11 +176,11 @@ static void what_no_holder_can_end_is_removed_at_once(void **state)
     (void)state;
     enqueue("one", 0);
     claim_for("one", SHORT_MS);
-    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one") == 0);
     must(cancel("one"));
     enqueue("two", 0);
     claim_for("two", SHORT_MS);
-    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:two") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:two") == 0);
     must(hf_admin_delete(admin, "q", "two", NULL));
     assert_int_equal(meta("cancelled") + meta("deleted"), 2);
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
@@ -207,7 +207,7 @@ static void in_a_paused_queue_another_cancel_ends_it(void **state)
     claim_for("one", SHORT_MS);
     must(hf_admin_pause(admin, "q", true));
     (void)cancel("one");
-    EVENTUALLY(3000, cancel("one") != HF_RUNNING);
+    EVENTUALLY(15000, cancel("one") != HF_RUNNING);
     assert_int_equal(cancel("one"), HF_GONE);
     assert_int_equal(meta("cancelled"), 1);
     hf_rig_audit(&rig, true);
@@ -532,7 +532,7 @@ static void an_old_end_does_not_count_for_a_job_that_was_seen_alive(void **state
     enqueue("one", 0);
     must(cancel("one"));
     int64_t at = hf_rig_now(&rig);
-    EVENTUALLY(1000, hf_rig_now(&rig) > at);
+    EVENTUALLY(15000, hf_rig_now(&rig) > at);
     enqueue("one", -60000);
     (void)hf_fixture_command(&rig.redis, "SET hf:{q}:ended:one %lld PX 60000",
                              (long long)at);

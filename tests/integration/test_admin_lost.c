@@ -73,7 +73,7 @@ static void purge_and_lose(int64_t old_due_ms, int64_t new_due_ms)
     size_t n;
     enqueue("old", 1200, old_due_ms);
     int64_t at = hf_rig_now(&rig);
-    EVENTUALLY(1000, hf_rig_now(&rig) > at);
+    EVENTUALLY(15000, hf_rig_now(&rig) > at);
     lose_answer_of(&hf_lua_queue_purge);
     must(hf_admin_purge(admin, "q", feed_once, &new_due_ms, &n));
     assert_int_equal(hf_proxy_cuts(&proxy), 1);
@@ -112,7 +112,7 @@ static bool swap(size_t done, size_t total, void *arg)
         must(hf_admin_delete(admin, "q", "old-00599", NULL));
     if (*calls == 2) { /* all of those for later are gone */
         int64_t at = hf_rig_now(&rig);
-        EVENTUALLY(1000, hf_rig_now(&rig) > at);
+        EVENTUALLY(15000, hf_rig_now(&rig) > at);
         enqueue("new", 1, 0);
     }
     return true;
@@ -125,7 +125,7 @@ static void a_place_that_became_free_is_not_filled(void **state)
     bury_all("dead", 10);
     enqueue("old", 600, -3600000);
     int64_t at = hf_rig_now(&rig);
-    EVENTUALLY(1000, hf_rig_now(&rig) > at);
+    EVENTUALLY(15000, hf_rig_now(&rig) > at);
     must(hf_admin_purge(admin, "q", swap, &calls, &n));
     assert_int_equal(n, 599 + 10);
     assert_true(calls > 2);
@@ -246,7 +246,7 @@ static void what_may_have_been_done_is_not_told_as_not_done(void **state)
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         unsigned cuts = hf_proxy_cuts(&proxy);
         (void)hf_rig_enqueue(&rig, "one-00000", -60000); /* or it is there still */
-        EVENTUALLY(5000, look() == HF_OK);
+        EVENTUALLY(15000, look() == HF_OK);
         lose_answer_of(cases[i].script);
         hf_proxy_refuse(&proxy, true);
         hf_err err = cases[i].call();

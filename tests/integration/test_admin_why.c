@@ -7,7 +7,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/queue_rig.h"
 
-enum { SHORT_MS = 40, TOLD = 16 };
+enum { TOLD = 16 };
 
 static hf_rig rig;
 static hf_admin *admin;
@@ -206,11 +206,18 @@ static void a_job_that_nothing_keeps_is_told_so(void **state)
     assert_int_equal(hf_admin_why(admin, "q", "no id", &why), HF_INVALID);
 }
 
+/* As if its holder had died long ago. */
+static void end_lease(const char *id)
+{
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:%s", id);
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running XX 1700000000000 %s", id);
+}
+
 static void jobs_that_come_first_are_counted(void **state)
 {
     (void)state;
     enqueue("left", 0);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, SHORT_MS), 1);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 60000), 1);
     enqueue("a", 1700000000000);
     enqueue("b", 1700000000001);
     enqueue("c", 1700000000001);
@@ -221,8 +228,7 @@ static void jobs_that_come_first_are_counted(void **state)
     ask("last"); /* `later` is not due, so it is not before it yet */
     assert_int_equal(why.before, 3);
     assert_int_equal(why.job.state, HF_STATE_DELAYED);
-    EVENTUALLY(3000, hf_rig_now(&rig) >
-                         hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running left"));
+    end_lease("left");
     ask("a"); /* what a dead holder left comes first */
     assert_int_equal(why.before, 1);
     ask("left");
@@ -288,7 +294,7 @@ static void the_next_token_is_when_a_claim_succeeds(void **state)
     ask("one");
     assert_true(why.next_token_ms > why.now_ms && why.next_token_ms <= why.now_ms + 100);
     size_t got = 0;
-    EVENTUALLY(3000, (got = hf_rig_claim(&rig, "w", 5, 0)) == 1);
+    EVENTUALLY(15000, (got = hf_rig_claim(&rig, "w", 5, 0)) == 1);
     assert_true(rig.now_ms >= why.next_token_ms);
 }
 

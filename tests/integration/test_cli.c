@@ -254,7 +254,7 @@ static void a_password_does_not_stay_in_the_list_of_processes(void **state)
     hf_cli_rig_begin(rig, &p,
                      "queue list -c patient.yaml --redis redis://u:topsecret@127.0.0.1:1",
                      "log");
-    EVENTUALLY(5000, shows(p.pid, "redis://u:*********@127.0.0.1:1"));
+    EVENTUALLY(15000, shows(p.pid, "redis://u:*********@127.0.0.1:1"));
     assert_false(shows(p.pid, "topsecret"));
     hf_proc_kill(&p);
 }

@@ -45,7 +45,7 @@ static void start_running(const char *id)
     hf_try_worker("worker @ -c w.yaml");
     snprintf(line, sizeof line, "enqueue long @ --id %s", id);
     hf_try_run(line, 0);
-    EVENTUALLY(10000, hf_try_is_in(id, "running"));
+    EVENTUALLY(15000, hf_try_is_in(id, "running"));
 }
 
 /* ---- at a terminal ---- */
@@ -56,7 +56,7 @@ static void ask_at_terminal(const char *line, const char *question, const char *
                             int code)
 {
     hf_cli_rig_at_terminal(rig, &terminal, line, NULL);
-    EVENTUALLY(10000, terminal.pid == 0 || hf_terminal_shows(&terminal, " [y/N] "));
+    EVENTUALLY(15000, terminal.pid == 0 || hf_terminal_shows(&terminal, " [y/N] "));
     hf_try_has(terminal.text, question);
     hf_terminal_type(&terminal, answer);
     int got = hf_terminal_end(&terminal, 10000);
@@ -218,13 +218,13 @@ a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came(void 
     (void)state;
     put_many("q", MANY);
     hf_cli_rig_at_terminal(rig, &terminal, "queue purge q @", NULL);
-    EVENTUALLY(10000, hf_terminal_shows(&terminal, " [y/N] "));
+    EVENTUALLY(15000, hf_terminal_shows(&terminal, " [y/N] "));
     assert_false(catches_int(terminal.pid)); /* at the question ^C just ends it */
     hf_fixture_signal(&rig->redis, SIGSTOP);
     hf_terminal_type(&terminal, "yes\n");
-    EVENTUALLY(10000, catches_int(terminal.pid));
+    EVENTUALLY(15000, catches_int(terminal.pid));
     hf_terminal_type(&terminal, "\003");
-    EVENTUALLY(10000, !catches_int(terminal.pid)); /* it has been caught, once */
+    EVENTUALLY(15000, !catches_int(terminal.pid)); /* it has been caught, once */
     hf_fixture_signal(&rig->redis, SIGCONT);
     assert_int_equal(hf_terminal_end(&terminal, 15000), 128 + SIGINT);
     hf_try_has(terminal.text, " jobs removed, then it was stopped\r\n");
@@ -291,9 +291,9 @@ static void a_running_job_is_asked_to_end_and_whoever_waits_is_told(void **state
     json_decref(answer);
     hf_try_run("job cancel r1 @ --wait",
                0); /* twice is once, or it has ended meanwhile */
-    EVENTUALLY(10000, hf_try_figure("default", "cancelled") == 1);
+    EVENTUALLY(15000, hf_try_figure("default", "cancelled") == 1);
     hf_try_run("enqueue long @ --id r2", 0);
-    EVENTUALLY(10000, hf_try_is_in("r2", "running"));
+    EVENTUALLY(15000, hf_try_is_in("r2", "running"));
     hf_try_run("job cancel r2 @ --wait", 0);
     hf_try_has(rig->out, "r2: runs, and was asked to end: its holder ");
     hf_try_has(rig->out, " at the latest; if that is gone, it ends with its lease at ");
@@ -310,7 +310,7 @@ static void whoever_waits_for_a_job_learns_that_it_was_taken_away(void **state)
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         hf_proc waiting;
         hf_cli_rig_begin(rig, &waiting, "enqueue good @ --id w --wait", "log");
-        EVENTUALLY(10000, hf_try_is_in("w", "ready"));
+        EVENTUALLY(15000, hf_try_is_in("w", "ready"));
         hf_try_run(ways[i], 0);
         assert_true(hf_proc_wait(&waiting, 10000));
         assert_int_equal(waiting.status, 1);
@@ -462,7 +462,7 @@ static void one_dead_job_is_purged_by_its_id_and_never_one_that_lives(void **sta
     assert_true(hf_try_is_in("b2", "dead"));
     /* Retried while the question stands: it is not dead any more. */
     hf_cli_rig_at_terminal(rig, &terminal, "dead purge b2 @", NULL);
-    EVENTUALLY(10000, hf_terminal_shows(&terminal, " [y/N] "));
+    EVENTUALLY(15000, hf_terminal_shows(&terminal, " [y/N] "));
     hf_try_run("dead retry b2 @", 0);
     hf_terminal_type(&terminal, "y\n");
     assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
@@ -475,7 +475,7 @@ static void what_dies_while_the_question_stands_is_not_purged(void **state)
     (void)state;
     kill_off("bad", (const char *const[]){"b1", "b2", NULL});
     hf_cli_rig_at_terminal(rig, &terminal, "dead purge @", NULL);
-    EVENTUALLY(10000, hf_terminal_shows(&terminal, "Remove 2 of the 2 dead jobs"));
+    EVENTUALLY(15000, hf_terminal_shows(&terminal, "Remove 2 of the 2 dead jobs"));
     kill_off("bad", (const char *const[]){"b3", NULL});
     hf_terminal_type(&terminal, "yes\n");
     assert_int_equal(hf_terminal_end(&terminal, 10000), 0);

@@ -32,7 +32,7 @@ static unsigned count_workers(void)
 static void start_worker(void)
 {
     hf_try_worker("worker @ -c w.yaml");
-    EVENTUALLY(10000, count_workers() == 1); /* its first heartbeat */
+    EVENTUALLY(15000, count_workers() == 1); /* its first heartbeat */
 }
 
 /* A job that runs in `worker`. */
@@ -42,7 +42,7 @@ static void start_running(const char *id)
     start_worker();
     snprintf(line, sizeof line, "enqueue long @ --id %s", id);
     hf_try_run(line, 0);
-    EVENTUALLY(10000, hf_try_is_in(id, "running"));
+    EVENTUALLY(15000, hf_try_is_in(id, "running"));
 }
 
 static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
@@ -153,7 +153,7 @@ static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
     hf_try_run("enqueue a @ --id a -q mail", 0);
     assert_why("a", "none");
     hf_try_has(rig->out, "none                nothing keeps it");
-    EVENTUALLY(10000, tells_of_workers_that_may_be_gone("a"));
+    EVENTUALLY(15000, tells_of_workers_that_may_be_gone("a"));
     forge(WEB1, 30000,
           "\"state\":\"serving\",\"concurrency\":4,\"running\":4,\"queues\":[\"mail\"],"
           "\"types\":[\"*\"]");
@@ -179,8 +179,8 @@ static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
     hf_try_run("queue limit default @ --max-running 0", 0);
     hf_try_run("enqueue long @ --id r2", 0);
     hf_try_run("enqueue long @ --id r3", 0);
-    EVENTUALLY(10000, hf_try_is_in("r2", "running"));
-    EVENTUALLY(10000, hf_try_figure("default", "ready") == 1); /* w1 has been done */
+    EVENTUALLY(15000, hf_try_is_in("r2", "running"));
+    EVENTUALLY(15000, hf_try_figure("default", "ready") == 1); /* w1 has been done */
     assert_why("r3", "busy"); /* though the last heartbeat knew of none that ran */
     hf_try_has(rig->out, "all 2 slots of the workers that take it (1) are in use");
 }
@@ -190,7 +190,7 @@ static void why_says_that_a_holder_is_gone(void **state)
     (void)state;
     start_running("r1");
     hf_proc_kill(worker);
-    EVENTUALLY(10000, hf_fixture_number(&rig->redis, "EXISTS hf:{default}:lock:r1") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&rig->redis, "EXISTS hf:{default}:lock:r1") == 0);
     assert_why("r1", "running");
     hf_try_has(rig->out,
                "running             its holder is gone: its lease was over at 20");
@@ -240,7 +240,7 @@ static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
     (void)state;
     start_worker();
     hf_try_run("enqueue later @ --id f1", 0);
-    EVENTUALLY(10000, hf_try_is_in("f1", "retry"));
+    EVENTUALLY(15000, hf_try_is_in("f1", "retry"));
     assert_why("f1", "retry");
     hf_try_has(rig->out,
                "retry               attempt 1 failed (no); the next is due at 20");

@@ -75,8 +75,8 @@ a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped(void **s
     (void)state;
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
-    EVENTUALLY(5000, run("job show l1 @ --json") == 0 &&
-                         strstr(rig->out, "\"state\":\"running\"") != NULL);
+    EVENTUALLY(15000, run("job show l1 @ --json") == 0 &&
+                          strstr(rig->out, "\"state\":\"running\"") != NULL);
     assert_null(strstr(rig->out, "\"holder\":null"));
     assert_null(strstr(rig->out, "\"fence\":null"));
     assert_null(strstr(rig->out, "\"lease_remaining_ms\":null"));
@@ -93,7 +93,7 @@ static void a_second_int_ends_the_waiting(void **state)
                    "handlers: [{type: long, exec: [sleep, '60']}]\n");
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
-    EVENTUALLY(5000,
+    EVENTUALLY(15000,
                run("job list @ --state running --json") == 0 && rig->out[0] != '\0');
     hf_proc_signal(worker, SIGINT);
     ALWAYS(200, !hf_proc_wait(worker, 0));
@@ -105,11 +105,11 @@ static void a_quiet_worker_claims_nothing_until_it_is_continued(void **state)
     (void)state;
     hf_try_worker("worker @ -c w.yaml");
     hf_proc_signal(worker, SIGTSTP);
-    EVENTUALLY(5000, hf_try_logged("quiet"));
+    EVENTUALLY(15000, hf_try_logged("quiet"));
     assert_int_equal(run("enqueue good @ --id g1"), 0);
     ALWAYS(200, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 1);
     hf_proc_signal(worker, SIGCONT);
-    EVENTUALLY(5000, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 0);
     end_by(SIGTERM, 0);
 }
 
@@ -119,13 +119,13 @@ static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
     hf_try_worker("worker @ -c w.yaml");
     hf_cli_rig_put(rig, "w.yaml", HANDLERS "log: {format: json}\nlog: {}\n");
     hf_proc_signal(worker, SIGHUP);
-    EVENTUALLY(5000, hf_try_logged(
-                         "level=error msg=\"the configuration is not valid, nothing was "
-                         "changed\" error=\"w.yaml:7:1: expected each key once"));
+    EVENTUALLY(15000, hf_try_logged(
+                          "level=error msg=\"the configuration is not valid, nothing was "
+                          "changed\" error=\"w.yaml:7:1: expected each key once"));
     hf_cli_rig_put(rig, "w.yaml", HANDLERS "log: {format: json}\n");
     hf_proc_signal(worker, SIGHUP);
-    EVENTUALLY(5000, hf_try_logged("reloaded"));
-    EVENTUALLY(5000, hf_try_logged("msg=changed key=log.format was=logfmt now=json"));
+    EVENTUALLY(15000, hf_try_logged("reloaded"));
+    EVENTUALLY(15000, hf_try_logged("msg=changed key=log.format was=logfmt now=json"));
     assert_int_equal(run("enqueue good @ --wait"), 0);
     end_by(SIGTERM, 0);
 }
@@ -140,8 +140,8 @@ static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **sta
                    "queues: [{name: other}, {name: more, weight: 5, max_running: 3}]\n"
                    "handlers: [{type: good, exec: [sh, -c, 'cat; echo \" anew\"']}]\n");
     hf_proc_signal(worker, SIGHUP);
-    EVENTUALLY(5000, hf_try_logged(
-                         "msg=reloaded queues=2 handlers=1 changed=6 needs_restart=1"));
+    EVENTUALLY(15000, hf_try_logged(
+                          "msg=reloaded queues=2 handlers=1 changed=6 needs_restart=1"));
     assert_true(hf_try_logged("msg=changed key=queues[].weight name=more was=1 now=5"));
     assert_true(
         hf_try_logged("msg=changed key=queues[].max_running name=more was=0 now=3"));
@@ -152,12 +152,12 @@ static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **sta
         hf_try_logged("level=warn msg=\"needs a restart\" key=worker.lease now=10s "
                       "file=20s"));
     assert_int_equal(run("enqueue good it @ -q more --wait"), 0);
-    EVENTUALLY(5000, hf_try_logged("line=\"it anew\""));
+    EVENTUALLY(15000, hf_try_logged("line=\"it anew\""));
     assert_int_equal(hf_fixture_number(&rig->redis, "HGET hf:{more}:meta max_running"),
                      3);
     hf_cli_rig_put(rig, "w.yaml", "worker: {concurrency: 9}\n");
     hf_proc_signal(worker, SIGHUP);
-    EVENTUALLY(5000, hf_try_logged("w.yaml:1:1: expected 'handlers', found none"));
+    EVENTUALLY(15000, hf_try_logged("w.yaml:1:1: expected 'handlers', found none"));
     end_by(SIGTERM, 0);
 }
 
@@ -211,7 +211,7 @@ static void memory_for_large_payloads_is_given_back(void **state)
     for (int i = 0; i < BURSTS; i++) {
         assert_int_equal(run("enqueue @ --bulk large.jsonl"), 0);
         EVENTUALLY(15000, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 0);
-        EVENTUALLY(5000, resident_kib(worker->pid) < KEPT_KIB);
+        EVENTUALLY(15000, resident_kib(worker->pid) < KEPT_KIB);
     }
     end_by(SIGTERM, 0);
 }

@@ -17,7 +17,7 @@
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
 
-enum { SOON_MS = 5000, FDS_MAX = 256, CYCLES = 1000 };
+enum { SOON_MS = 30000, FDS_MAX = 256, CYCLES = 1000 };
 
 static hf_fixture redis; /* of each test; one that needs no server does not start it */
 

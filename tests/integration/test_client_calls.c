@@ -15,7 +15,7 @@
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
 
-enum { SOON_MS = 5000, MANY = 500, LARGE = 64 << 20 };
+enum { SOON_MS = 30000, MANY = 500, LARGE = 64 << 20 };
 
 static hf_fixture redis;
 

@@ -19,7 +19,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
 
-enum { SOON_MS = 5000, PORTS_MAX = 4 };
+enum { SOON_MS = 30000, PORTS_MAX = 4 };
 
 static hf_fixture redis;
 

@@ -7,7 +7,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/fake_redis.h"
 
-enum { SOON_MS = 5000 };
+enum { SOON_MS = 30000 };
 
 #define ID_AND(info)                                                                     \
     {                                                                                    \

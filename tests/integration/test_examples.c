@@ -133,7 +133,7 @@ static void the_worker_ends_with_0_when_it_is_told_to(void **state)
         hf_proc worker;
         hf_fixture_command(&redis, "FLUSHALL");
         hf_proc_start(&worker, &(hf_proc_options){.args = args, .out = out_path});
-        EVENTUALLY(5000, hf_fixture_number(&redis, "EXISTS hf:{default}:workers") == 1);
+        EVENTUALLY(15000, hf_fixture_number(&redis, "EXISTS hf:{default}:workers") == 1);
         hf_proc_signal(&worker, signals[i]);
         assert_true(hf_proc_wait(&worker, RUN_MS));
         assert_int_equal(worker.status, 0);
@@ -167,14 +167,14 @@ static void the_worker_that_reloads_takes_other_queues(void **state)
     RUN(HF_TEST_COMMAND, "enqueue", "t", "--id", "b", "--queue", "two");
     hf_proc_start(&worker,
                   &(hf_proc_options){.args = args, .out = out_path, .err = out_path});
-    EVENTUALLY(5000, has_run("a of one\n"));
+    EVENTUALLY(15000, has_run("a of one\n"));
     put_file(queues, "one 1\none 2\n");
     hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000,
+    EVENTUALLY(15000,
                has_run("nothing was changed: expected each queue once, found one\n"));
     put_file(queues, "one 1\ntwo 9\n");
     hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000, has_run("b of two\n"));
+    EVENTUALLY(15000, has_run("b of two\n"));
     hf_proc_signal(&worker, SIGTERM);
     assert_true(hf_proc_wait(&worker, RUN_MS));
     assert_int_equal(worker.status, 0);

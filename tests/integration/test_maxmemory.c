@@ -98,7 +98,7 @@ static void takeovers_and_burials_go_on(void **state)
     assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
     make_full();
     for (int crashes = 1; crashes < 3; crashes++) {
-        EVENTUALLY(3000,
+        EVENTUALLY(15000,
                    hf_rig_now(&rig) >
                        hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running id-00"));
         assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);

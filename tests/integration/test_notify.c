@@ -136,11 +136,11 @@ static void it_is_ready_when_its_queues_were_claimed_and_tells_how_it_is(void **
 {
     (void)state;
     begin_at_path(0);
-    EVENTUALLY(10000, heard("READY=1\n"));
-    EVENTUALLY(3000, heard("STATUS=serving, 0 of 4 slots busy\n"));
+    EVENTUALLY(15000, heard("READY=1\n"));
+    EVENTUALLY(15000, heard("STATUS=serving, 0 of 4 slots busy\n"));
     hf_proc_signal(&worker, SIGTERM);
-    EVENTUALLY(10000, heard("STOPPING=1\n"));
-    EVENTUALLY(3000, heard("STATUS=stopping, "));
+    EVENTUALLY(15000, heard("STOPPING=1\n"));
+    EVENTUALLY(15000, heard("STATUS=stopping, "));
     assert_true(hf_proc_wait(&worker, 15000));
     assert_int_equal(worker.status, 0);
     assert_int_equal(count("READY=1\n"), 1);
@@ -155,7 +155,7 @@ static void it_is_not_ready_while_redis_does_not_answer(void **state)
     begin_at_path(WATCHDOG_MS);
     ALWAYS(1000, !heard("READY=1") && !heard("WATCHDOG=1"));
     hf_fixture_signal(&rig.redis, SIGCONT);
-    EVENTUALLY(10000, heard("READY=1\n") && heard("WATCHDOG=1\n"));
+    EVENTUALLY(15000, heard("READY=1\n") && heard("WATCHDOG=1\n"));
 }
 
 /* Full from its first claim on, it never asks its second queue, and yet it is ready. */
@@ -167,11 +167,11 @@ static void a_full_worker_is_ready_and_alive(void **state)
                    "queues: [{name: a}, {name: b}]\n" HANDLERS);
     assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @ -q a", NULL, NULL), 0);
     begin_at_path(WATCHDOG_MS);
-    EVENTUALLY(10000, heard("READY=1\n"));
-    EVENTUALLY(10000, count("WATCHDOG=1\n") >= 3);
+    EVENTUALLY(15000, heard("READY=1\n"));
+    EVENTUALLY(15000, count("WATCHDOG=1\n") >= 3);
     hf_proc_signal(&worker, SIGTSTP);
     size_t before = count("WATCHDOG=1\n");
-    EVENTUALLY(10000,
+    EVENTUALLY(15000,
                count("WATCHDOG=1\n") >= before + 3 && heard("STATUS=quiet, 1 of 1"));
 }
 
@@ -179,14 +179,14 @@ static void an_idle_worker_is_alive_while_redis_answers(void **state)
 {
     (void)state;
     begin_at_path(WATCHDOG_MS);
-    EVENTUALLY(10000, count("WATCHDOG=1\n") >= 3);
+    EVENTUALLY(15000, count("WATCHDOG=1\n") >= 3);
     hf_fixture_signal(&rig.redis, SIGSTOP);
-    EVENTUALLY(5000, logged("Redis is away"));
+    EVENTUALLY(15000, logged("Redis is away"));
     size_t before = count("WATCHDOG=1\n");
     ALWAYS(2 * WATCHDOG_MS, count("WATCHDOG=1\n") <= before + 1);
     before = count("WATCHDOG=1\n");
     hf_fixture_signal(&rig.redis, SIGCONT);
-    EVENTUALLY(10000, count("WATCHDOG=1\n") >= before + 2);
+    EVENTUALLY(15000, count("WATCHDOG=1\n") >= before + 2);
     assert_int_equal(count("READY=1\n"), 1);
     assert_true(logged("WatchdogSec is below 20 s"));
 }
@@ -198,7 +198,7 @@ static void the_watchdog_of_another_process_is_not_ours(void **state)
     snprintf(name, sizeof name, "@hf-notify-%ld", (long)getpid());
     listen_at(name);
     begin(name, WATCHDOG_MS, "1");
-    EVENTUALLY(10000, heard("READY=1\n"));
+    EVENTUALLY(15000, heard("READY=1\n"));
     ALWAYS(WATCHDOG_MS, !heard("WATCHDOG=1"));
 }
 
@@ -206,15 +206,15 @@ static void a_reload_begins_and_ends(void **state)
 {
     (void)state;
     begin_at_path(0);
-    EVENTUALLY(10000, heard("READY=1\n"));
+    EVENTUALLY(15000, heard("READY=1\n"));
     hf_cli_rig_put(&rig, "w.yaml", "queues: [{name: new}]\n" FILE_TEXT);
     hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(10000, heard("RELOADING=1\nMONOTONIC_USEC="));
-    EVENTUALLY(10000, count("READY=1\n") == 2);
+    EVENTUALLY(15000, heard("RELOADING=1\nMONOTONIC_USEC="));
+    EVENTUALLY(15000, count("READY=1\n") == 2);
     assert_true(logged("msg=reloaded"));
     hf_cli_rig_put(&rig, "w.yaml", "nonsense\n");
     hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(10000, count("RELOADING=1\n") == 2 && count("READY=1\n") == 3);
+    EVENTUALLY(15000, count("RELOADING=1\n") == 2 && count("READY=1\n") == 3);
     assert_true(logged("nothing was changed"));
 }
 
@@ -233,9 +233,9 @@ static void that_it_is_ready_is_told_as_soon_as_there_is_room(void **state)
         ;
     close(filler);
     begin(path, 0, NULL);
-    EVENTUALLY(10000, logged("serving"));
+    EVENTUALLY(15000, logged("serving"));
     hf_test_pause_ms(1500);
-    EVENTUALLY(5000, heard("READY=1\n"));
+    EVENTUALLY(15000, heard("READY=1\n"));
 }
 
 /* While it is held up by a first reload it is not done with the second. */
@@ -252,10 +252,10 @@ static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
     hf_worker_rig_start(&held, rig.redis.url, &opts, 0);
     setenv("NOTIFY_SOCKET", path, 1);
     hf_service_open(&service, held.worker, NULL, 1);
-    EVENTUALLY(5000, (hf_service_tick(&service), heard("READY=1\n")));
+    EVENTUALLY(15000, (hf_service_tick(&service), heard("READY=1\n")));
     atomic_store(&held.hold_loop, true);
     assert_int_equal(hf_cli_rig_run(&rig, "enqueue t ok @ -q q", NULL, NULL), 0);
-    EVENTUALLY(5000, atomic_load(&held.loop_held));
+    EVENTUALLY(15000, atomic_load(&held.loop_held));
     hf_worker_rig_fill(&held, rig.redis.url, &opts);
     for (int i = 0; i < 2; i++) {
         hf_service_reloading(&service);
@@ -265,7 +265,7 @@ static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
     }
     ALWAYS(50, (hf_service_tick(&service), count("READY=1\n")) == 1);
     atomic_store(&held.hold_loop, false);
-    EVENTUALLY(5000, (hf_service_tick(&service), count("READY=1\n")) == 2);
+    EVENTUALLY(15000, (hf_service_tick(&service), count("READY=1\n")) == 2);
     hf_service_close(&service);
     hf_worker_rig_end(&held);
 }
@@ -276,13 +276,13 @@ static void a_pipe_in_the_place_of_the_file_is_not_read(void **state)
     char path[HF_CLI_PATH];
     (void)state;
     begin_at_path(0);
-    EVENTUALLY(10000, heard("READY=1\n"));
+    EVENTUALLY(15000, heard("READY=1\n"));
     hf_cli_rig_path(&rig, "w.yaml", path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     hf_proc_signal(&worker, SIGHUP);
-    EVENTUALLY(5000, logged("expected a file, found something else"));
-    EVENTUALLY(5000, count("READY=1\n") == 2);
+    EVENTUALLY(15000, logged("expected a file, found something else"));
+    EVENTUALLY(15000, count("READY=1\n") == 2);
     hf_proc_signal(&worker, SIGTERM);
     assert_true(hf_proc_wait(&worker, 5000));
     assert_int_equal(unlink(path), 0);
@@ -292,9 +292,9 @@ static void programs_know_nothing_of_it(void **state)
 {
     (void)state;
     begin_at_path(60000);
-    EVENTUALLY(10000, heard("READY=1\n"));
+    EVENTUALLY(15000, heard("READY=1\n"));
     assert_int_equal(hf_cli_rig_run(&rig, "enqueue env @ --wait", NULL, NULL), 0);
-    EVENTUALLY(5000, logged("HOLDFAST_CONTRACT=1"));
+    EVENTUALLY(15000, logged("HOLDFAST_CONTRACT=1"));
     assert_false(logged("NOTIFY_SOCKET"));
     assert_false(logged("WATCHDOG_USEC"));
 }
@@ -303,8 +303,8 @@ static void a_socket_that_cannot_be_used_is_said(void **state)
 {
     (void)state;
     begin("vsock:2:1", 0, NULL);
-    EVENTUALLY(10000, logged("NOTIFY_SOCKET cannot be used"));
-    EVENTUALLY(10000, logged("serving"));
+    EVENTUALLY(15000, logged("NOTIFY_SOCKET cannot be used"));
+    EVENTUALLY(15000, logged("serving"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, clean, clean)

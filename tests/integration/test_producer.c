@@ -13,7 +13,7 @@
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
 
-enum { MANY = 1000, SOON_MS = 5000 };
+enum { MANY = 1000, SOON_MS = 30000 };
 
 static hf_fixture redis;
 static hf_producer *producer;

@@ -25,7 +25,7 @@ enum {
     NUMBERS = 100,
     DEADLINE_MS = 30000,
     PROMPT_MS = 15000,
-    SOON_MS = 5000
+    SOON_MS = 30000
 };
 
 static hf_fixture redis;

@@ -18,7 +18,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
 
-enum { MANY = 2000, THREADS = 16, SOON_MS = 5000, OPENS = 1000 };
+enum { MANY = 2000, THREADS = 16, SOON_MS = 30000, OPENS = 1000 };
 
 static hf_fixture redis;
 static char detail[HF_DETAIL_SIZE];

@@ -99,10 +99,10 @@ static void i4_no_job_starts_before_its_time(void **state)
     assert_int_equal(hf_rig_enqueue(&rig, "at", at), HF_OK);
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
     assert_true(rig.next_ms >= at - 1);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
     assert_true(rig.now_ms >= at);
     assert_string_equal(rig.jobs[0].id, "at");
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
     assert_true(rig.now_ms >= rig.jobs[0].due_ms);
 }
 
@@ -160,7 +160,7 @@ static void a_retried_job_comes_back_with_its_error_and_one_attempt_more(void **
     (void)state;
     assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
     for (uint32_t attempts = 0; attempts < 3; attempts++) {
-        EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+        EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
         assert_int_equal(rig.jobs[0].attempts, attempts);
         assert_string_equal(rig.jobs[0].error,
                             attempts == 0 ? "" : "it \"broke\" / \xc3\xa9 ?");
@@ -186,7 +186,7 @@ static void a_binary_payload_survives_a_retry(void **state)
     const hf_verdict_args args = {.worker = "w"};
     const hf_verdict_item item = {.id = "one", .error = {"x", 1}};
     assert_int_equal(hf_rig_verdict(&rig, HF_OP_RETRY, &args, &item), HF_OK);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
     assert_int_equal(len, 7);
     assert_int_equal(rig.jobs[0].payload_len, len);
 }
@@ -216,7 +216,7 @@ static void a_job_without_a_handler_waits_with_that_error(void **state)
         .id = "one", .due_ms = 100, .error = {"no handler", 10}};
     assert_int_equal(hf_rig_verdict(&rig, HF_OP_RELEASE, &args, &item), HF_OK);
     int64_t from = rig.now_ms;
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
     assert_true(rig.now_ms >= from + 100);
     assert_string_equal(rig.jobs[0].error, "no handler");
     assert_int_equal(rig.jobs[0].attempts, 0);
@@ -297,7 +297,7 @@ static void of_one_job_twice_in_a_batch_only_the_first_counts(void **state)
     assert_int_equal(hf_rig_verdicts(&rig, HF_OP_RETRY, &args, twice, 2), HF_OK);
     assert_int_equal(rig.codes[0], HF_OK);
     assert_int_equal(rig.codes[1], HF_LOST);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
     assert_int_equal(rig.jobs[0].attempts, 1);
 }
 

@@ -391,7 +391,7 @@ static void a_mark_that_tells_no_number_counts_as_none(void **state)
     assert_int_equal(rig.jobs[0].crashes, 0);
     /* The next one is the first that is counted. */
     hf_claim_args args = hf_rig_claim_args("other", 1, 0);
-    EVENTUALLY(5000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
+    EVENTUALLY(15000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
     assert_int_equal(rig.jobs[0].crashes, 1);
     assert_string_equal(rig.jobs[0].id, "one");
 }

@@ -193,7 +193,7 @@ static void a_promise_that_nobody_keeps_is_made_anew_by_the_check(void **state)
     (void)state;
     enqueue("one", 0);
     assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK); /* and whoever had it is dead */
-    EVENTUALLY(3000, hf_rig_check(&rig, "w", false) == HF_OK && batons() == 1);
+    EVENTUALLY(15000, hf_rig_check(&rig, "w", false) == HF_OK && batons() == 1);
     assert_false(rig.empty);
 }
 
@@ -451,7 +451,7 @@ static void a_takeover_is_free_under_max_running(void **state)
     enqueue("one", 0);
     enqueue("two", 0);
     assert_int_equal(hf_rig_claim(&rig, "dead", 10, SHORT_MS), 1);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 1);
     assert_string_equal(rig.jobs[0].id, "one");
     assert_int_equal(rig.jobs[0].crashes, 1);
 }
@@ -465,8 +465,8 @@ static void a_takeover_takes_no_token(void **state)
     enqueue("one", 0);
     enqueue("two", 0);
     assert_int_equal(file_limits(0, 1, 60000), HF_OK);
-    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 1, 0) == 1);
+    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
     assert_string_equal(rig.jobs[0].id, "held");
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
     assert_string_equal(rig.jobs[0].id, "one");
@@ -488,7 +488,7 @@ static void a_rate_is_kept(void **state)
     }
     size_t taken = 1 + second;
     for (; taken < 4; taken++)
-        EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+        EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 1);
     assert_true(rig.now_ms - from >= 295); /* three more tokens at 100 ms each */
 }
 
@@ -501,7 +501,7 @@ static void a_rate_outlives_a_clock_that_is_set_back(void **state)
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
     hf_fixture_command(&rig.redis, "HINCRBY hf:{q}:meta tokens_at 3600000");
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    EVENTUALLY(3000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 1);
 }
 
 static void a_paused_queue_gives_and_takes_over_nothing(void **state)
@@ -512,7 +512,7 @@ static void a_paused_queue_gives_and_takes_over_nothing(void **state)
     assert_int_equal(hf_rig_claim(&rig, "dead", 1, SHORT_MS), 1);
     enqueue("one", 0);
     assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
-    EVENTUALLY(3000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
     assert_true(rig.next_ms == 0);
     assert_int_equal(batons(), 0);

@@ -91,9 +91,9 @@ static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
     assert_int_equal(
         hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
         HF_OK);
-    EVENTUALLY(5000, atomic_load(&worker.returned) == JOBS);
+    EVENTUALLY(15000, atomic_load(&worker.returned) == JOBS);
     atomic_store(&worker.hold_loop, false);
-    EVENTUALLY(5000, meta("failed") == JOBS && card("running") == 0);
+    EVENTUALLY(15000, meta("failed") == JOBS && card("running") == 0);
     assert_int_equal(most_arguments(&hf_lua_queue_retry), FIXED + AT_A_TIME * EACH);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
@@ -107,7 +107,7 @@ static void jobs_run_and_are_removed(void **state)
         put(id, "ok", 0);
     }
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(5000, meta("done") == 300);
+    EVENTUALLY(15000, meta("done") == 300);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 300);
     assert_int_equal(jobs_left(), 0);
@@ -123,10 +123,10 @@ static void as_many_run_at_once_as_there_are_slots(void **state)
         put(id, i < 300 ? "ok" : "gate", 0);
     }
     hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.concurrency = 6}, 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 306);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 306);
     ALWAYS(200, atomic_load(&worker.started) == 306);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(2000, meta("done") == 308);
+    EVENTUALLY(15000, meta("done") == 308);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 308);
     assert_int_equal(atomic_load(&worker.most_at_once), 6);
@@ -138,7 +138,7 @@ static void a_failing_job_is_retried_after_its_backoff_and_dies(void **state)
     put("a", "fail", 0);
     hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 3},
                         0);
-    EVENTUALLY(5000, card("dead") == 1);
+    EVENTUALLY(15000, card("dead") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 3);
     assert_non_null(strstr(record_of("a"), "\"attempts\":3"));
@@ -151,7 +151,7 @@ static void a_handler_can_end_a_job_at_once(void **state)
     (void)state;
     put("a", "dead", 0);
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(5000, card("dead") == 1);
+    EVENTUALLY(15000, card("dead") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 1);
     assert_non_null(strstr(record_of("a"), "it never will"));
@@ -166,8 +166,8 @@ static void a_type_that_nobody_takes_goes_back_without_an_attempt(void **state)
         hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
         HF_OK);
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(5000, strstr(record_of("a"), "no handler for type") != NULL);
-    EVENTUALLY(5000, card("schedule") == 1);
+    EVENTUALLY(15000, strstr(record_of("a"), "no handler for type") != NULL);
+    EVENTUALLY(15000, card("schedule") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_null(strstr(record_of("a"), "attempts"));
     long long due = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
@@ -180,7 +180,7 @@ static void a_handler_that_overruns_is_asked_to_stop_and_its_job_retried(void **
     put("a", "gate", 0);
     hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 1},
                         200);
-    EVENTUALLY(5000, card("dead") == 1);
+    EVENTUALLY(15000, card("dead") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
     assert_non_null(strstr(record_of("a"), "time-out"));
@@ -195,17 +195,17 @@ static void a_verdict_whose_answer_is_lost_is_sent_again(void **state)
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_worker_rig_start(&worker, proxy.url, NULL, 0);
     put("a", "ok", 0);
-    EVENTUALLY(5000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     for (int i = 0; i < 5; i++) {
         char id[16];
         snprintf(id, sizeof id, "b%d", i);
         unsigned cuts = hf_proxy_cuts(&proxy);
         hf_proxy_lose_answer(&proxy, hf_lua_queue_complete.sha1);
         put(id, "ok", 0);
-        EVENTUALLY(5000, hf_proxy_cuts(&proxy) == cuts + 1);
-        EVENTUALLY(5000, jobs_left() == 0);
+        EVENTUALLY(15000, hf_proxy_cuts(&proxy) == cuts + 1);
+        EVENTUALLY(15000, jobs_left() == 0);
     }
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 5);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 5);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 6);
     assert_int_equal(meta("done"), 6);
@@ -221,14 +221,14 @@ static void a_verdict_that_never_arrived_is_sent_again(void **state)
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_worker_rig_start(&worker, proxy.url, NULL, 0);
     put("a", "gate", 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_DROP);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is away") > 0 ||
-                         hf_worker_rig_said(&worker, "outcome=") > 0);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is away") > 0 ||
+                          hf_worker_rig_said(&worker, "outcome=") > 0);
     hf_proxy_close_all(&proxy);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    EVENTUALLY(5000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 1);
     hf_proxy_stop(&proxy);
@@ -241,10 +241,10 @@ static void a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing(void *
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.lease_ms = 30000}, 0);
     put("a", "ok", 0);
-    EVENTUALLY(5000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
     put("b", "ok", 0);
-    EVENTUALLY(4000,
+    EVENTUALLY(15000,
                meta("done") == 2); /* long before the lease of the lost claim ends */
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(meta("crashed"), -1);
@@ -263,19 +263,19 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
     put("warm", "ok", 0);
-    EVENTUALLY(5000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "j%d", i);
         unsigned connections = hf_proxy_connections(&proxy);
-        EVENTUALLY(3000, strstr(hf_fixture_command(&queue.redis, "INFO clients"),
-                                "blocked_clients:1") != NULL);
+        EVENTUALLY(15000, strstr(hf_fixture_command(&queue.redis, "INFO clients"),
+                                 "blocked_clients:1") != NULL);
         hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
         put(id, "ok", 0); /* its baton is popped at once, and the claim is held */
-        EVENTUALLY(5000, hf_proxy_connections(&proxy) > connections);
+        EVENTUALLY(15000, hf_proxy_connections(&proxy) > connections);
         hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-        EVENTUALLY(2000, meta("done") == i + 2);
-        EVENTUALLY(2000, jobs_left() == 0);
+        EVENTUALLY(15000, meta("done") == i + 2);
+        EVENTUALLY(15000, jobs_left() == 0);
     }
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(meta("crashed"), -1);
@@ -294,7 +294,7 @@ static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **sta
     int64_t due = hf_rig_now(&queue) + 300;
     put("a", "ok", due);
     ALWAYS(200, atomic_load(&worker.started) == 0);
-    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     assert_true(hf_rig_now(&queue) >= due);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
@@ -305,16 +305,16 @@ static void a_full_worker_leaves_a_due_job_to_another(void **state)
     hf_worker_opts one = {.concurrency = 1, .lease_ms = 60000};
     put("a", "gate", 0);
     hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_worker_rig_start(&other, queue.redis.url, &one, 0);
     for (int i = 0; i < 20; i++) {
         char id[16];
         snprintf(id, sizeof id, "b%d", i);
         put(id, "ok", i % 2 == 0 ? 0 : -20);
-        EVENTUALLY(2000, atomic_load(&other.returned) == i + 1);
+        EVENTUALLY(15000, atomic_load(&other.returned) == i + 1);
     }
     atomic_store(&worker.gate, true);
-    EVENTUALLY(2000, meta("done") == 21);
+    EVENTUALLY(15000, meta("done") == 21);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
     hf_rig_audit(&queue, true);
@@ -332,16 +332,16 @@ static void work_in_one_queue_does_not_delay_what_is_due_in_another(void **state
     hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = 60000};
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     put("late", "ok", hf_rig_now(&queue) + 700); /* its baton is popped, a timer kept */
-    EVENTUALLY(2000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
     for (int i = 0; i < 5; i++) {
         char id[16];
         snprintf(id, sizeof id, "b%d", i);
         queue.queue = elsewhere;
         put(id, "ok", i % 2 == 0 ? 0 : -20);
         queue.queue = q;
-        EVENTUALLY(2000, atomic_load(&worker.returned) == i + 1);
+        EVENTUALLY(15000, atomic_load(&worker.returned) == i + 1);
     }
-    EVENTUALLY(2000, atomic_load(&worker.returned) == 6);
+    EVENTUALLY(15000, atomic_load(&worker.returned) == 6);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
 
@@ -360,12 +360,12 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
     ALWAYS(200, atomic_load(&worker.started) == 0);
     assert_int_equal(hf_admin_limit(admin, "q", 1, -1, -1), HF_OK);
     assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
-    EVENTUALLY(1000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     ALWAYS(200, atomic_load(&worker.started) == 1);
     assert_int_equal(hf_admin_limit(admin, "q", 2, -1, -1), HF_OK);
-    EVENTUALLY(1000, atomic_load(&worker.started) == 2);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 2);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(1000, meta("done") == 2);
+    EVENTUALLY(15000, meta("done") == 2);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     hf_admin_close(admin);
 }
@@ -382,10 +382,11 @@ static void what_a_claim_buries_is_told(void **state)
     hf_fixture_command(&queue.redis, "ZADD hf:{q}:schedule 1 ghost");
     queue.broken = true;
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
-    EVENTUALLY(3000, hf_worker_rig_said(&worker, "job job=bad queue=q outcome=dead "
-                                                 "error=its holder died 1 times; ") == 1);
-    EVENTUALLY(3000, hf_worker_rig_said(&worker, "job=ghost queue=q outcome=dead "
-                                                 "error=its record was missing") == 1);
+    EVENTUALLY(15000,
+               hf_worker_rig_said(&worker, "job job=bad queue=q outcome=dead "
+                                           "error=its holder died 1 times; ") == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "job=ghost queue=q outcome=dead "
+                                                  "error=its record was missing") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(card("dead"), 2);
     assert_int_equal(atomic_load(&worker.started), 0);
@@ -399,9 +400,9 @@ static void a_stop_releases_what_has_not_returned_and_counts_nothing(void **stat
     double due = (double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
     hf_worker_opts opts = {.shutdown_timeout_ms = 100, .lease_ms = 30000};
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
-    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_worker_stop(worker.worker);
-    EVENTUALLY(3000, atomic_load(&worker.ended));
+    EVENTUALLY(15000, atomic_load(&worker.ended));
     assert_int_equal(hf_worker_unreturned(worker.worker), 1);
     assert_int_equal(card("running"), 0);
     assert_int_equal(hf_worker_rig_said(&worker, "outcome=released"), 1);
@@ -419,7 +420,7 @@ static void a_burst_ends_when_nothing_is_left(void **state)
     put("a", "ok", 0);
     put("b", "ok", -300);
     hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.burst = true}, 0);
-    EVENTUALLY(5000, atomic_load(&worker.ended));
+    EVENTUALLY(15000, atomic_load(&worker.ended));
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 2);
     assert_int_equal(jobs_left(), 0);
@@ -432,10 +433,10 @@ static void a_long_job_keeps_its_lock(void **state)
     (void)state;
     put("a", "gate", 0);
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     ALWAYS(2500, hf_fixture_number(&queue.redis, "PTTL hf:{q}:lock:a") > 300);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(2000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
 
@@ -444,14 +445,14 @@ static void a_lock_that_is_taken_away_is_told_once_and_finishes_nothing(void **s
     (void)state;
     put("a", "deaf", 0);
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(2000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_fixture_command(&queue.redis, "DEL hf:{q}:lock:a");
-    EVENTUALLY(2000, hf_worker_rig_said(&worker, "outcome=lost") == 1);
-    EVENTUALLY(2000,
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=lost") == 1);
+    EVENTUALLY(15000,
                atomic_load(&worker.asked_to_stop)); /* the handler looks by itself */
     assert_int_equal(jobs_left(), 1);
     atomic_store(&worker.gate, true); /* its verdict is refused; then it is taken over */
-    EVENTUALLY(4000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 1);
     assert_int_equal(atomic_load(&worker.started), 2);
@@ -469,15 +470,15 @@ static void a_suspect_runs_alone(void **state)
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
     hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000},
                         0);
-    EVENTUALLY(3000, meta("done") == 8);
-    EVENTUALLY(3000, atomic_load(&worker.inside) == 1);
+    EVENTUALLY(15000, meta("done") == 8);
+    EVENTUALLY(15000, atomic_load(&worker.inside) == 1);
     for (int i = 0; i < 8; i++) {
         snprintf(id, sizeof id, "h%d", i);
         put(id, "ok", 0);
     }
     ALWAYS(300, atomic_load(&worker.started) == 9);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(3000, meta("done") == 17);
+    EVENTUALLY(15000, meta("done") == 17);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     hf_rig_audit(&queue, true);
 }

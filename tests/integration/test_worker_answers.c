@@ -49,12 +49,12 @@ static void start(uint32_t lease_ms, uint32_t request_timeout_ms)
     const hf_worker_opts opts = {.lease_ms = lease_ms,
                                  .request_timeout_ms = request_timeout_ms};
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
-    EVENTUALLY(5000, at_rest());
+    EVENTUALLY(15000, at_rest());
 }
 
 static void stop_when_done(long long jobs)
 {
-    EVENTUALLY(5000, meta("done") == jobs);
+    EVENTUALLY(15000, meta("done") == jobs);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
 
@@ -63,10 +63,10 @@ static void a_verdict_that_did_not_arrive_is_sent_again(void **state)
     (void)state;
     start(30000, 0);
     hf_rig_put(&queue, "a", "gate", 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1 && at_rest());
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1 && at_rest());
     hf_proxy_cut_after(&proxy, PROXY_REQUESTS, 10);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
     stop_when_done(1);
     assert_int_equal(atomic_load(&worker.started), 1);
 }
@@ -77,11 +77,11 @@ static void a_verdict_whose_answer_did_not_arrive_is_no_loss(void **state)
     (void)state;
     start(30000, 0);
     hf_rig_put(&queue, "first", "ok", 0); /* the server has the scripts from then on */
-    EVENTUALLY(5000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_complete.sha1);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 1);
     stop_when_done(2); /* it waits for the answer to what it sends again */
     assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
     assert_int_equal(meta("lost"), -1);
@@ -95,7 +95,7 @@ static void a_claim_whose_answer_did_not_arrive_is_given_back(void **state)
     start(30000, 300);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
     stop_when_done(1);
     assert_int_equal(meta("crashed"), -1);
 }
@@ -107,13 +107,13 @@ static void a_jump_of_the_clock_is_told_though_a_claim_is_lost(void **state)
     start(30000, 300);
     hf_proxy_shift_clock(&proxy, 10000);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "the clock of Redis jumped") == 1);
-    EVENTUALLY(5000, meta("done") == 1 && at_rest());
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "the clock of Redis jumped") == 1);
+    EVENTUALLY(15000, meta("done") == 1 && at_rest());
     assert_int_equal(meta("calm"), -1);
     hf_proxy_cut_after(&proxy, PROXY_REQUESTS, 10);
     hf_rig_put(&queue, "b", "ok", 0);
-    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
-    EVENTUALLY(5000, meta("calm") > 0);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(15000, meta("calm") > 0);
     stop_when_done(2);
 }
 
@@ -125,14 +125,14 @@ static void a_claim_without_an_answer_holds_up_no_other_queue(void **state)
     const hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = 30000};
     const hf_queue q = queue.queue;
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
-    EVENTUALLY(5000, at_rest());
+    EVENTUALLY(15000, at_rest());
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
     int64_t sent_ms = hf_rig_now(&queue);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
     assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
     hf_rig_put(&queue, "b", "ok", 0);
-    EVENTUALLY(5000, hf_fixture_number(&queue.redis, "HGET hf:{other}:meta done") == 1);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "HGET hf:{other}:meta done") == 1);
     int64_t other_ms = hf_rig_now(&queue) - sent_ms;
     queue.queue = q;
     stop_when_done(1);
@@ -147,7 +147,7 @@ static void a_lock_counts_from_when_it_was_asked_for(void **state)
     start(LEASE_MS, 0);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
     hf_proxy_let_go(&proxy);
     stop_when_done(1);
@@ -161,11 +161,11 @@ static void a_lock_of_which_half_is_gone_is_renewed_before_the_job_starts(void *
     start(LEASE_MS, 3000);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_renew.sha1);
     hf_proxy_let_go(&proxy); /* the claim's, and the next to be kept is the renewal's */
-    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     ALWAYS(100, atomic_load(&worker.started) == 0);
     hf_proxy_let_go(&proxy);
     stop_when_done(1);
@@ -177,16 +177,16 @@ static void a_server_that_stays_away_is_told_once(void **state)
     (void)state;
     start(30000, 0);
     hf_fixture_kill(&queue.redis, SIGKILL);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "debug Redis is away") >= 2 &&
-                         hf_worker_rig_said(&worker, "debug the watchdog's") >= 2);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "debug Redis is away") >= 2 &&
+                          hf_worker_rig_said(&worker, "debug the watchdog's") >= 2);
     assert_int_equal(hf_worker_rig_said(&worker, "error Redis is away"), 1);
     assert_int_equal(hf_worker_rig_said(&worker, "error the watchdog's"), 1);
     hf_fixture_restart(&queue.redis);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 1);
     hf_fixture_kill(&queue.redis, SIGKILL);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "error Redis is away") == 2);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "error Redis is away") == 2);
     hf_fixture_restart(&queue.redis);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 2);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 2);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
 

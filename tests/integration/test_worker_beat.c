@@ -73,7 +73,7 @@ static void it_says_who_and_what(void **state)
     (void)state;
     int64_t before = hf_rig_now(&queue);
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(3000, shows("state", "serving"));
+    EVENTUALLY(15000, shows("state", "serving"));
     assert_true(shows("id", hf_worker_id(worker.worker)));
     assert_true(shows("version", HOLDFAST_VERSION));
     assert_int_equal(number("v"), 1);
@@ -99,22 +99,22 @@ static void what_changes_is_shown_at_once(void **state)
     hf_worker_opts opts = {.queues = other, .n_queues = 1};
     (void)state;
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(3000, shows("state", "serving"));
+    EVENTUALLY(15000, shows("state", "serving"));
     hf_worker_quiet(worker.worker);
-    EVENTUALLY(1500, shows("state", "quiet"));
+    EVENTUALLY(15000, shows("state", "quiet"));
     hf_worker_rig_fill(&worker, queue.redis.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
-    EVENTUALLY(1500, lists("queues", 0, "other"));
+    EVENTUALLY(15000, lists("queues", 0, "other"));
     hf_worker_resume(worker.worker);
-    EVENTUALLY(1500, shows("state", "serving"));
+    EVENTUALLY(15000, shows("state", "serving"));
     assert_int_equal(hf_queue_init(&queue.queue, "hf", "other"), HF_OK);
     hf_rig_put(&queue, "a", "deaf", 0);
-    EVENTUALLY(3000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_worker_stop(worker.worker);
-    EVENTUALLY(1500, shows("state", "stopping"));
+    EVENTUALLY(15000, shows("state", "stopping"));
     assert_int_equal(number("running"), 1);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(5000, atomic_load(&worker.ended));
+    EVENTUALLY(15000, atomic_load(&worker.ended));
     assert_null(beat_of(worker.worker));
 }
 
@@ -146,7 +146,7 @@ static void too_many_types_are_cut(void **state)
         assert_int_equal(hf_worker_handle(many, type, 0, nothing, NULL), HF_OK);
     }
     assert_int_equal(pthread_create(&thread, NULL, run_many, NULL), 0);
-    EVENTUALLY(5000, (beat = beat_of(many)) != NULL);
+    EVENTUALLY(15000, (beat = beat_of(many)) != NULL);
     size_t n = json_array_size(json_object_get(beat, "types"));
     assert_in_range(n, 250, TYPES - 1);
     assert_true(json_is_true(json_object_get(beat, "types_cut")));
@@ -169,7 +169,7 @@ static uint64_t pulse(void)
 static void rises(void)
 {
     uint64_t before = pulse();
-    EVENTUALLY(5000, pulse() >= before + 2);
+    EVENTUALLY(15000, pulse() >= before + 2);
 }
 
 static void it_rises_while_idle_full_quiet_and_stopping(void **state)
@@ -179,12 +179,12 @@ static void it_rises_while_idle_full_quiet_and_stopping(void **state)
     hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
     rises();
     hf_rig_put(&queue, "a", "deaf", 0);
-    EVENTUALLY(3000, hf_worker_running(worker.worker) == 1);
+    EVENTUALLY(15000, hf_worker_running(worker.worker) == 1);
     rises();
     hf_worker_quiet(worker.worker);
     rises();
     hf_worker_stop(worker.worker);
-    EVENTUALLY(3000, atomic_load(&worker.asked_to_stop));
+    EVENTUALLY(15000, atomic_load(&worker.asked_to_stop));
     rises();
     atomic_store(&worker.gate, true);
 }
@@ -195,7 +195,7 @@ static void it_stands_still_while_redis_does_not_answer(void **state)
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
     rises();
     hf_fixture_signal(&queue.redis, SIGSTOP);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is away") > 0);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is away") > 0);
     uint64_t before = pulse();
     ALWAYS(1500, pulse() == before);
     hf_fixture_signal(&queue.redis, SIGCONT);
@@ -210,7 +210,7 @@ static void it_stands_still_while_the_loop_hangs(void **state)
     rises();
     atomic_store(&worker.hold_loop, true);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(3000, atomic_load(&worker.loop_held));
+    EVENTUALLY(15000, atomic_load(&worker.loop_held));
     uint64_t before = pulse();
     ALWAYS(1500, pulse() == before);
     atomic_store(&worker.hold_loop, false);
@@ -225,7 +225,7 @@ static void it_stands_still_while_redis_refuses(void **state)
     rises();
     hf_fixture_command(&queue.redis, "ACL SETUSER default -evalsha -eval");
     uint64_t before = pulse();
-    EVENTUALLY(3000, hf_worker_rig_said(&worker, "Redis refuses") > 0);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis refuses") > 0);
     ALWAYS(1500, pulse() <= before + 1);
     hf_fixture_command(&queue.redis, "ACL SETUSER default +evalsha +eval");
     rises();

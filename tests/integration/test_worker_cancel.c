@@ -61,7 +61,7 @@ static void start_with(uint32_t lease_ms, const char *payload)
 {
     start(lease_ms);
     hf_rig_put(&queue, "a", payload, 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
 }
 
 static void cancel(const char *id)
@@ -73,9 +73,9 @@ static void cancel(const char *id)
 
 static void assert_cancelled(const char *id)
 {
-    EVENTUALLY(5000, meta("cancelled") == 1);
+    EVENTUALLY(15000, meta("cancelled") == 1);
     assert_int_equal(hf_admin_wait(admin, "q", id, 5000), HF_CANCEL);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "outcome=cancelled") == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=cancelled") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
     assert_int_equal(meta("lost") + meta("unsure") + meta("failed"), -3);
@@ -98,7 +98,7 @@ static void a_handler_that_finishes_is_done(void **state)
     (void)state;
     start_with(1000, "gate");
     cancel("a");
-    EVENTUALLY(5000, meta("done") == 1);
+    EVENTUALLY(15000, meta("done") == 1);
     assert_int_equal(hf_admin_wait(admin, "q", "a", 5000), HF_OK);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
@@ -114,10 +114,10 @@ static void a_verdict_on_its_way_is_overtaken(void **state)
     start_with(30000, "heed");
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
     cancel("a");
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    EVENTUALLY(5000, meta("cancelled") == 1);
+    EVENTUALLY(15000, meta("cancelled") == 1);
     assert_int_equal(meta("failed"), -1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 1);
@@ -139,7 +139,7 @@ static void what_waits_for_a_thread_is_not_started(void **state)
         (void)snprintf(id, sizeof id, "j%u", i % 100);
         hf_rig_put(&queue, id, "ok", 0);
     }
-    EVENTUALLY(5000, meta("done") == BEFORE);
+    EVENTUALLY(15000, meta("done") == BEFORE);
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
         int len = snprintf(records[i], sizeof records[i],
                            "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payloads[i]);
@@ -147,13 +147,13 @@ static void what_waits_for_a_thread_is_not_started(void **state)
     }
     atomic_store(&worker.hold_loop, true); /* as soon as `quick` is done */
     assert_int_equal(hf_rig_enqueue_items(&queue, &args, items, HF_COUNT(ids)), HF_OK);
-    EVENTUALLY(5000, atomic_load(&worker.loop_held));
-    EVENTUALLY(5000, atomic_load(&worker.started) == BEFORE + 2);
+    EVENTUALLY(15000, atomic_load(&worker.loop_held));
+    EVENTUALLY(15000, atomic_load(&worker.started) == BEFORE + 2);
     cancel("next");
     cancel("slow"); /* which sees that the watchdog has heard of both */
-    EVENTUALLY(5000, atomic_load(&worker.asked_to_stop));
+    EVENTUALLY(15000, atomic_load(&worker.asked_to_stop));
     atomic_store(&worker.gate, true);
-    EVENTUALLY(5000, atomic_load(&worker.returned) == BEFORE + 2);
+    EVENTUALLY(15000, atomic_load(&worker.returned) == BEFORE + 2);
     ALWAYS(150, atomic_load(&worker.started) == BEFORE + 2);
     atomic_store(&worker.hold_loop, false);
     assert_cancelled("next");
@@ -166,10 +166,10 @@ static void what_is_held_back_is_not_started(void **state)
     enum { LEASE_MS = 3000, AWAY_MS = 1600 };
     (void)state;
     start(LEASE_MS);
-    EVENTUALLY(5000, at_rest());
+    EVENTUALLY(15000, at_rest());
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
     hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     cancel("a");
     ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
     hf_proxy_let_go(&proxy);
@@ -185,8 +185,8 @@ static void an_answer_that_is_lost_changes_nothing(void **state)
     (void)hf_fixture_command(&queue.redis, "SCRIPT LOAD %s", hf_lua_queue_release.text);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_release.sha1);
     cancel("a");
-    EVENTUALLY(5000, hf_proxy_cuts(&proxy) == 1);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 1);
     assert_cancelled("a");
 }
 

@@ -84,7 +84,7 @@ static void a_handler_knows_its_run(void **state)
 {
     (void)state;
     start(0, look);
-    EVENTUALLY(5000, atomic_load(&returned) >= 2); /* the first one failed */
+    EVENTUALLY(15000, atomic_load(&returned) >= 2); /* the first one failed */
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_string_equal(seen.id, "a");
     assert_string_equal(seen.type, "t");
@@ -118,7 +118,7 @@ static void at_its_time_out_it_is_told(void **state)
 {
     (void)state;
     start(100, wait_for_stop);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_true(seen.timed_out);
     assert_false(seen.lost || seen.cancelled);
@@ -131,9 +131,9 @@ static void when_its_lock_is_lost_it_is_told_once(void **state)
 {
     (void)state;
     start(0, wait_for_stop);
-    EVENTUALLY(5000, atomic_load(&started) == 1);
+    EVENTUALLY(15000, atomic_load(&started) == 1);
     hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 60000");
-    EVENTUALLY(5000, atomic_load(&returned) == 1);
+    EVENTUALLY(15000, atomic_load(&returned) == 1);
     assert_true(seen.lost);
     assert_false(seen.timed_out || seen.cancelled);
     assert_int_equal(seen.remaining_ms, 0);
@@ -147,7 +147,7 @@ static void when_its_worker_stops_it_is_told(void **state)
 {
     (void)state;
     start(0, wait_for_stop);
-    EVENTUALLY(5000, atomic_load(&started) == 1);
+    EVENTUALLY(15000, atomic_load(&started) == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&told), 1);
     assert_false(seen.lost || seen.timed_out || seen.cancelled);
@@ -168,7 +168,7 @@ static void it_says_when_to_run_again(void **state)
 {
     (void)state;
     start(0, ask_for_an_hour);
-    EVENTUALLY(5000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     int64_t due_ms = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
     int64_t in_ms = due_ms - hf_rig_now(&queue);

@@ -52,7 +52,7 @@ static void let_back(void)
 
 static void stop_when_done(long long jobs)
 {
-    EVENTUALLY(8000, meta("done") == jobs);
+    EVENTUALLY(15000, meta("done") == jobs);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
 
@@ -63,13 +63,13 @@ static void a_worker_that_has_lost_its_lock_does_not_finish_the_job(void **state
     (void)state;
     hf_worker_rig_start(&worker, proxy.url, NULL, 0);
     hf_rig_put(&queue, "a", "deaf", 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     cut_off();
     hf_fixture_command(&queue.redis, "PEXPIRE hf:{q}:lock:a 60000");
     hf_fixture_command(&queue.redis, "ZADD hf:{q}:running %lld a",
                        (long long)hf_rig_now(&queue) + 60000);
-    EVENTUALLY(5000, atomic_load(&worker.asked_to_stop));
-    EVENTUALLY(5000, atomic_load(&worker.told) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.asked_to_stop));
+    EVENTUALLY(15000, atomic_load(&worker.told) == 1);
     let_back();
     atomic_store(&worker.gate, true);
     stop_when_done(1);
@@ -96,7 +96,7 @@ static void what_waits_for_a_thread_past_its_deadline_is_not_started(void **stat
         (void)snprintf(id, sizeof id, "j%d", i);
         hf_rig_put(&queue, id, "ok", 0);
     }
-    EVENTUALLY(5000, meta("done") == BEFORE);
+    EVENTUALLY(15000, meta("done") == BEFORE);
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
         int len = snprintf(records[i], sizeof records[i],
                            "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payloads[i]);
@@ -104,13 +104,13 @@ static void what_waits_for_a_thread_past_its_deadline_is_not_started(void **stat
     }
     atomic_store(&worker.hold_loop, true); /* as soon as `quick` is done */
     assert_int_equal(hf_rig_enqueue_items(&queue, &args, items, HF_COUNT(ids)), HF_OK);
-    EVENTUALLY(5000, atomic_load(&worker.loop_held));
+    EVENTUALLY(15000, atomic_load(&worker.loop_held));
     cut_off();
-    EVENTUALLY(5000,
+    EVENTUALLY(15000,
                atomic_load(&worker.asked_to_stop)); /* `slow` sees that it is lost */
     assert_int_equal(atomic_load(&worker.started), BEFORE + 2);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(5000, atomic_load(&worker.returned) == BEFORE + 2);
+    EVENTUALLY(15000, atomic_load(&worker.returned) == BEFORE + 2);
     ALWAYS(150, atomic_load(&worker.started) == BEFORE + 2);
     let_back();
     atomic_store(&worker.hold_loop, false);
@@ -123,12 +123,12 @@ static void what_is_taken_over_after_a_reconnect_counts_no_crash(void **state)
     (void)state;
     hf_worker_rig_start(&worker, proxy.url, NULL, 0);
     hf_rig_put(&queue, "a", "deaf", 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_proxy_refuse(&proxy, true);
     hf_proxy_close_all(&proxy);
-    EVENTUALLY(5000, hf_fixture_number(&queue.redis, "EXISTS hf:{q}:lock:a") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "EXISTS hf:{q}:lock:a") == 0);
     hf_proxy_refuse(&proxy, false);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 2);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 2);
     assert_int_equal(meta("crashed"), -1);
     atomic_store(&worker.gate, true);
     stop_when_done(1);
@@ -140,10 +140,10 @@ static void a_worker_that_cannot_renew_claims_nothing(void **state)
     (void)state;
     hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.lease_ms = 3000}, 0);
     hf_rig_put(&queue, "a", "deaf", 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_proxy_refuse(&proxy, true);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_renew.sha1);
-    EVENTUALLY(8000, atomic_load(&worker.asked_to_stop)); /* well past half a lease */
+    EVENTUALLY(15000, atomic_load(&worker.asked_to_stop)); /* well past half a lease */
     hf_rig_put(&queue, "b", "ok", 0);
     ALWAYS(300, atomic_load(&worker.started) == 1);
     hf_proxy_refuse(&proxy, false);
@@ -161,7 +161,7 @@ static void a_suspect_is_started_alone_and_nothing_beside_it(void **state)
     hf_rig_put(&queue, "second", "ok", 2);
     hf_rig_put(&queue, "third", "ok", 3);
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_rig_put(&queue, "new", "ok", 0);
     ALWAYS(200, atomic_load(&worker.started) == 1);
     atomic_store(&worker.gate, true);

@@ -16,7 +16,7 @@
     "handlers:\n"                                                                        \
     "  - {type: long, exec: [sh, -c, 'echo $$ > pid; exec sleep 30']}\n"                 \
     "  - {type: short, exec: ['true']}\n"                                                \
-    "  - {type: three, exec: [sleep, '2.4']}\n"                                          \
+    "  - {type: three, exec: [sleep, '3.2']}\n"                                          \
     "  - {type: deaf, grace: 300ms, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "       \
     "echo $$ > pid; for i in $(seq 300); do sleep 0.1; done']}\n"
 
@@ -49,7 +49,7 @@ static void begin(const char *yaml)
 {
     hf_cli_rig_put(&rig, "w.yaml", yaml);
     hf_cli_rig_begin(&rig, &worker, "worker @ -c w.yaml", "log");
-    EVENTUALLY(10000, strstr(hf_cli_rig_get(&rig, "log"), "serving") != NULL);
+    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "serving") != NULL);
 }
 
 static void a_killed_worker_takes_its_program_along(void **state)
@@ -57,15 +57,15 @@ static void a_killed_worker_takes_its_program_along(void **state)
     (void)state;
     begin("worker: {lease: 1m}\n" HANDLERS);
     assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @", NULL, NULL), 0);
-    EVENTUALLY(5000, program() > 1 && hf_pid_alive(program()));
+    EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
     hf_proc_kill(&worker);
-    EVENTUALLY(1000, !hf_pid_alive(program())); /* though its lease goes on */
+    EVENTUALLY(15000, !hf_pid_alive(program())); /* though its lease goes on */
 }
 
 static void a_program_runs_on_while_its_lease_is_renewed(void **state)
 {
     (void)state;
-    begin("worker: {lease: 1s}\n" HANDLERS);
+    begin("worker: {lease: 2s}\n" HANDLERS);
     assert_int_equal(hf_cli_rig_run(&rig, "enqueue three @ --wait", NULL, NULL), 0);
     assert_null(strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost"));
 }
@@ -74,12 +74,12 @@ static void a_program_runs_on_while_its_lease_is_renewed(void **state)
 static void a_program_whose_lock_is_gone_is_killed(void **state)
 {
     (void)state;
-    begin("worker: {lease: 6s}\n" HANDLERS);
+    begin("worker: {lease: 12s}\n" HANDLERS);
     assert_int_equal(hf_cli_rig_run(&rig, "enqueue deaf @ --id one", NULL, NULL), 0);
-    EVENTUALLY(5000, program() > 1 && hf_pid_alive(program()));
+    EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
     hf_fixture_command(&rig.redis, "DEL hf:{default}:lock:one");
-    EVENTUALLY(5000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost") != NULL);
-    EVENTUALLY(1000, !hf_pid_alive(program()));
+    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost") != NULL);
+    EVENTUALLY(5000, !hf_pid_alive(program()));
 }
 
 /* ---- claimed ahead ---- */
@@ -107,6 +107,15 @@ static long long counted(const char *field)
     return hf_fixture_number(&rig.redis, "HGET hf:{default}:meta %s", field);
 }
 
+/* A moment of it may be the one before the next claim. */
+static bool stays_at(long long n)
+{
+    uint64_t until_ms = hf_test_now_ms() + 200;
+    while (running() == n && hf_test_now_ms() < until_ms)
+        hf_test_pause_ms(2);
+    return running() == n;
+}
+
 static void a_slot_for_short_programs_waits_for_no_claim(void **state)
 {
     (void)state;
@@ -115,11 +124,10 @@ static void a_slot_for_short_programs_waits_for_no_claim(void **state)
     put_many("short", 20);
     begin("worker: {concurrency: 8}\n" HANDLERS);
 #ifndef HF_SANITIZED /* there, none is short */
-    EVENTUALLY(5000, running() > 8);
+    EVENTUALLY(15000, running() > 8);
 #endif
     EVENTUALLY(60000, counted("done") == 1500);
-    EVENTUALLY(2000, running() == 8); /* what was claimed ahead is others' again */
-    ALWAYS(200, running() == 8);
+    EVENTUALLY(15000, stays_at(8)); /* what was claimed ahead is others' again */
 }
 
 /* ---- cancelled ---- */
@@ -137,32 +145,32 @@ static void cancel(const char *id)
 static void run_until_it_runs(const char *line)
 {
     assert_int_equal(hf_cli_rig_run(&rig, line, NULL, NULL), 0);
-    EVENTUALLY(5000, program() > 1 && hf_pid_alive(program()));
+    EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
 }
 
 static void a_cancelled_program_gets_term(void **state)
 {
     (void)state;
-    begin("worker: {lease: 1s}\n" HANDLERS);
+    begin("worker: {lease: 3s}\n" HANDLERS);
     run_until_it_runs("enqueue long @ --id one");
     cancel("one");
-    EVENTUALLY(5000, counted("cancelled") == 1);
+    EVENTUALLY(15000, counted("cancelled") == 1);
     assert_false(hf_pid_alive(program()));
     assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs"), 0);
-    EVENTUALLY(5000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
+    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
     assert_int_equal(counted("failed"), -1);
 }
 
 static void one_that_does_not_heed_it_is_killed(void **state)
 {
     (void)state;
-    begin("worker: {lease: 1s}\n" HANDLERS);
+    begin("worker: {lease: 3s}\n" HANDLERS);
     run_until_it_runs("enqueue deaf @ --id one");
     cancel("one");
-    EVENTUALLY(5000, counted("cancelled") == 1);
+    EVENTUALLY(15000, counted("cancelled") == 1);
     assert_false(hf_pid_alive(program()));
     assert_true(strlen(hf_cli_rig_get(&rig, "terms")) >= 1);
-    EVENTUALLY(5000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
+    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
 }
 
 /* Its holder has heard nothing of it yet, and never will. */
@@ -173,10 +181,10 @@ static void what_a_killed_worker_was_to_cancel_runs_nowhere_else(void **state)
     run_until_it_runs("enqueue long @ --id one");
     cancel("one");
     hf_proc_kill(&worker);
-    EVENTUALLY(1000, !hf_pid_alive(program()));
+    EVENTUALLY(15000, !hf_pid_alive(program()));
     pid_t first = program();
     begin("worker: {lease: 2s}\n" HANDLERS);
-    EVENTUALLY(10000, counted("cancelled") == 1);
+    EVENTUALLY(15000, counted("cancelled") == 1);
     assert_int_equal(program(), first);
     assert_int_equal(counted("crashed"), -1);
     assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs"), 0);

@@ -14,7 +14,7 @@
 
 enum {
     LONG_MS = 60000,
-    SOON_MS = 1500,
+    SOON_MS = 3000,
     MANY = 100,
     SLOTS = 128,
     REFUSED = 10,
@@ -82,7 +82,7 @@ static void reload_now(hf_worker_opts opts, const hf_program *programs, size_t n
 {
     uint64_t before = hf_worker_reloads(worker.worker);
     assert_int_equal(reload(opts, programs, n), HF_OK);
-    EVENTUALLY(3000, hf_worker_reloads(worker.worker) > before);
+    EVENTUALLY(15000, hf_worker_reloads(worker.worker) > before);
 }
 
 static void reload_queues(const hf_worker_queue *queues, size_t n)
@@ -108,7 +108,7 @@ static bool blocked(int n)
 static void start(const hf_program *programs, size_t n)
 {
     hf_worker_rig_start_programs(&worker, queue.redis.url, &patient, 0, programs, n);
-    EVENTUALLY(5000, blocked(1));
+    EVENTUALLY(15000, blocked(1));
 }
 
 /* ---- queues ---- */
@@ -156,7 +156,7 @@ static void the_baton_of_a_removed_queue_is_given_back(void **state)
     start(NULL, 0);
     put_on("q", "late", "ok", hf_rig_now(&queue) + LONG_MS);
     EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
-    EVENTUALLY(3000, blocked(1));
+    EVENTUALLY(15000, blocked(1));
     reload_queues(only, 1);
     EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 1);
     assert_int_equal(said("changed key=queues name=q now=removed"), 1);
@@ -197,7 +197,7 @@ static void what_was_claimed_ahead_goes_back_with_its_queue(void **state)
     }
     EVENTUALLY(5000, atomic_load(&worker.returned) == MANY);
     hf_worker_quiet(worker.worker);
-    EVENTUALLY(3000, said("quiet") == 1);
+    EVENTUALLY(15000, said("quiet") == 1);
     put_on("q", "g", "gate", 0);
     for (int i = 0; i < 5; i++) {
         (void)snprintf(id, sizeof id, "z%02d", i);
@@ -275,10 +275,10 @@ static void a_reload_without_a_place_is_refused_whole(void **state)
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     for (int i = 0; i < HF_QUEUES_MAX; i++)
         put_on(names[0][i], "j", "gate", 0);
-    EVENTUALLY(5000, atomic_load(&worker.started) == HF_QUEUES_MAX);
+    EVENTUALLY(15000, atomic_load(&worker.started) == HF_QUEUES_MAX);
     opts.queues = sets[1];
     reload_now(opts, NULL, 0);
-    EVENTUALLY(3000, said("reloaded") == 1);
+    EVENTUALLY(15000, said("reloaded") == 1);
     opts.queues = sets[2];
     for (int i = 0; i < REFUSED; i++) { /* nothing but the jobs is left of the first */
         reload_now(opts, NULL, 0);
@@ -339,11 +339,11 @@ what_was_started_keeps_its_program_and_what_waits_has_the_new_one(void **state)
     opts.concurrency = 1;
     hf_worker_rig_start_programs(&worker, queue.redis.url, &opts, 0, &was, 1);
     put_typed("first", "p");
-    EVENTUALLY(3000, said("line=begun") == 1);
+    EVENTUALLY(15000, said("line=begun") == 1);
     reload_now(opts, &is, 1);
     assert_int_equal(said("changed key=handlers name=p now=changed"), 1);
     put_typed("second", "p");
-    EVENTUALLY(5000, said("job job=") == 2);
+    EVENTUALLY(15000, said("job job=") == 2);
     assert_int_equal(said("output job=first stream=stdout line=old"), 1);
     assert_int_equal(said("output job=second stream=stdout line=new"), 1);
 }
@@ -358,9 +358,9 @@ static void what_was_started_keeps_its_attempts(void **state)
     (void)state;
     start(&once, 1);
     put_typed("first", "p");
-    EVENTUALLY(3000, said("line=begun") == 1);
+    EVENTUALLY(15000, said("line=begun") == 1);
     reload_now(patient, &often, 1);
-    EVENTUALLY(3000, said("job=first") > 1 && said("outcome=") == 1);
+    EVENTUALLY(15000, said("job=first") > 1 && said("outcome=") == 1);
     assert_int_equal(said("outcome=dead"), 1);
 }
 
@@ -370,13 +370,13 @@ static void a_program_that_was_removed_is_run_no_more(void **state)
     (void)state;
     start(&was, 1);
     put_typed("first", "p");
-    EVENTUALLY(3000, said("line=begun") == 1);
+    EVENTUALLY(15000, said("line=begun") == 1);
     reload_now(patient, NULL, 0);
     put_typed("second", "p");
-    EVENTUALLY(5000, said("job=second queue=q type=p attempt=1") == 1);
+    EVENTUALLY(15000, said("job=second queue=q type=p attempt=1") == 1);
     assert_int_equal(said("outcome=no_handler"), 1);
-    EVENTUALLY(3000, said("output job=first stream=stdout line=old") == 1);
-    EVENTUALLY(3000, said("job=first queue=q type=p attempt=1") == 1);
+    EVENTUALLY(15000, said("output job=first stream=stdout line=old") == 1);
+    EVENTUALLY(15000, said("job=first queue=q type=p attempt=1") == 1);
     put_on("q", "c", "ok", 0); /* the function is still there */
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
 }
@@ -495,8 +495,8 @@ static void of_many_at_once_the_last_one_holds(void **state)
         opts.max_attempts = i;
         assert_int_equal(reload(opts, NULL, 0), HF_OK);
     }
-    EVENTUALLY(3000, hf_worker_reloads(worker.worker) == MANY);
-    EVENTUALLY(3000, said("now=100") == 1);
+    EVENTUALLY(15000, hf_worker_reloads(worker.worker) == MANY);
+    EVENTUALLY(15000, said("now=100") == 1);
     put_on("q", "a", "ok", 0);
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
 }
@@ -509,7 +509,7 @@ static void a_reload_while_stopping_is_ignored(void **state)
     put_on("q", "a", "deaf", 0);
     EVENTUALLY(3000, atomic_load(&worker.started) == 1);
     hf_worker_stop(worker.worker);
-    EVENTUALLY(3000, atomic_load(&worker.asked_to_stop));
+    EVENTUALLY(15000, atomic_load(&worker.asked_to_stop));
     opts.max_attempts = 1;
     reload_now(opts, NULL, 0);
     assert_int_equal(said("stopping: the reload is ignored"), 1);
@@ -546,7 +546,7 @@ static void a_reload_may_come_before_the_worker_runs(void **state)
     assert_int_equal(hf_worker_handle(early, "t", 0, count, &runs), HF_OK);
     assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_OK);
     assert_int_equal(pthread_create(&thread, NULL, run_early, early), 0);
-    EVENTUALLY(5000, atomic_load(&runs) > 0);
+    EVENTUALLY(15000, atomic_load(&runs) > 0);
     ALWAYS(100, atomic_load(&runs) == 1);
     hf_worker_stop(early);
     pthread_join(thread, NULL);
@@ -561,11 +561,11 @@ static void a_reload_may_come_while_redis_is_away(void **state)
     (void)state;
     start(NULL, 0);
     hf_fixture_kill(&queue.redis, SIGKILL);
-    EVENTUALLY(3000, said("Redis is away") > 0);
+    EVENTUALLY(15000, said("Redis is away") > 0);
     reload_queues(both, 2);
     assert_int_equal(said("Redis knows the limits"), 0);
     hf_fixture_restart(&queue.redis);
-    EVENTUALLY(5000, said("Redis knows the limits") == 1);
+    EVENTUALLY(15000, said("Redis knows the limits") == 1);
     assert_int_equal(hf_fixture_number(&queue.redis, "HGET hf:{q}:meta max_running"), 5);
     (void)hf_rig_check(&queue, "probe",
                        false); /* it learns that its connection is gone */
@@ -581,16 +581,16 @@ static void a_queue_that_goes_before_redis_knew_of_it_leaves_nothing(void **stat
     (void)state;
     start(NULL, 0);
     hf_fixture_kill(&queue.redis, SIGKILL);
-    EVENTUALLY(3000, said("Redis is away") > 0);
+    EVENTUALLY(15000, said("Redis is away") > 0);
     reload_queues(both, 2);
     reload_queues(q, 1);
     hf_fixture_restart(&queue.redis);
-    EVENTUALLY(5000, said("Redis is back") == 1);
+    EVENTUALLY(15000, said("Redis is back") == 1);
     (void)hf_rig_check(&queue, "probe", false);
     hf_rig_ready(&queue);
     put_on("q", "a", "ok", 0);
     EVENTUALLY(5000, atomic_load(&worker.returned) == 1);
-    EVENTUALLY(3000, blocked(1));
+    EVENTUALLY(15000, blocked(1));
     assert_int_equal(hf_fixture_number(&queue.redis, "EXISTS hf:{brief}:workers"), 0);
     assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:queues brief"), 0);
 }
@@ -604,15 +604,15 @@ static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
     (void)state;
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_worker_rig_start(&worker, proxy.url, &patient, 0);
-    EVENTUALLY(5000, blocked(1));
+    EVENTUALLY(15000, blocked(1));
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
     put_on("q", "a", "ok", 0);
-    EVENTUALLY(3000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     opts.queues = only;
     opts.n_queues = 1;
     hf_worker_rig_fill(&worker, proxy.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
-    EVENTUALLY(3000, said("reloaded") == 1);
+    EVENTUALLY(15000, said("reloaded") == 1);
     EVENTUALLY(8000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
     assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:running"), 0);
     EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 1);
@@ -702,7 +702,7 @@ static void a_quiet_worker_stays_quiet(void **state)
     (void)state;
     start(NULL, 0);
     hf_worker_quiet(worker.worker);
-    EVENTUALLY(3000, said("quiet") == 1);
+    EVENTUALLY(15000, said("quiet") == 1);
     put_on("new", "n", "ok", 0);
     reload_queues(both, 2);
     ALWAYS(150, atomic_load(&worker.started) == 0);

@@ -12,7 +12,7 @@
 #include "tests/support/queue_rig.h"
 #include "tests/support/worker_rig.h"
 
-enum { LONG_MS = 60000, SOON_MS = 1500 };
+enum { LONG_MS = 60000, SOON_MS = 3000 };
 
 static const hf_worker_opts patient = {.lease_ms = LONG_MS};
 
@@ -55,7 +55,7 @@ static bool waiting(int n)
 static void start_idle(hf_worker_rig *rig, const char *url, int idle_before)
 {
     hf_worker_rig_start(rig, url, &patient, 0);
-    EVENTUALLY(5000, waiting(idle_before + 1));
+    EVENTUALLY(15000, waiting(idle_before + 1));
 }
 
 static void stop(hf_worker_rig *rig)
@@ -92,7 +92,7 @@ static void a_baton_that_is_due_during_a_claim_leads_to_one_more(void **state)
     hf_rig_put(&queue, "deleted", "ok", hf_rig_now(&queue) + 300);
     hf_fixture_command(&queue.redis, "ZREM hf:{q}:schedule deleted");
     hf_fixture_command(&queue.redis, "HDEL hf:{q}:jobs deleted");
-    EVENTUALLY(3000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     hf_rig_put(&queue, "next", "ok", 0);
     EVENTUALLY(3000, batons() == 0);
     ALWAYS(50, atomic_load(&worker.started) == 0);
@@ -111,9 +111,9 @@ static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
         .queues = both, .n_queues = 2, .concurrency = 1, .lease_ms = LONG_MS};
     const hf_queue q = queue.queue;
     hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
-    EVENTUALLY(5000, waiting(1));
+    EVENTUALLY(15000, waiting(1));
     hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + 300);
-    EVENTUALLY(3000, batons() == 0);
+    EVENTUALLY(15000, batons() == 0);
     assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
     hf_rig_put(&queue, "long", "gate", 0);
     queue.queue = q;
@@ -130,7 +130,7 @@ static void a_quiet_worker_leaves_what_comes_to_others(void **state)
     start_idle(&worker, queue.redis.url, 0); /* it waits longest, so it would be served */
     start_idle(&other, queue.redis.url, 1);
     hf_worker_quiet(worker.worker);
-    EVENTUALLY(3000, hf_worker_rig_said(&worker, "quiet") == 1);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "quiet") == 1);
     for (int i = 0; i < 3; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "j%d", i);
@@ -146,7 +146,7 @@ static void a_worker_that_becomes_quiet_gives_back_its_baton(void **state)
     (void)state;
     start_idle(&worker, queue.redis.url, 0);
     hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + LONG_MS);
-    EVENTUALLY(3000, batons() == 0);
+    EVENTUALLY(15000, batons() == 0);
     hf_worker_quiet(worker.worker);
     EVENTUALLY(SOON_MS, batons() == 1);
     stop(&worker);
@@ -157,7 +157,8 @@ static void a_worker_that_stops_gives_back_its_baton(void **state)
     (void)state;
     start_idle(&worker, queue.redis.url, 0);
     hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + LONG_MS);
-    EVENTUALLY(3000, batons() == 0 && waiting(1)); /* it has its timer, and waits again */
+    EVENTUALLY(15000,
+               batons() == 0 && waiting(1)); /* it has its timer, and waits again */
     stop(&worker);
     assert_int_equal(batons(), 1);
 }
@@ -168,17 +169,17 @@ static void after_its_waiting_connection_broke_a_worker_claims_once(void **state
 {
     (void)state;
     start_idle(&worker, proxy.url, 0);
-    EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1);
     /* Its baton is popped, and does not arrive; unless something else was answered in
      * this very moment, and was cut instead. */
     for (unsigned i = 1; hf_worker_rig_said(&worker, "the waiting connection") == 0;
          i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "j%u", i);
-        EVENTUALLY(3000, waiting(1));
+        EVENTUALLY(15000, waiting(1));
         hf_proxy_cut_after(&proxy, PROXY_ANSWERS, 1);
         hf_rig_put(&queue, id, "ok", 0);
-        EVENTUALLY(3000, hf_proxy_cuts(&proxy) == i);
+        EVENTUALLY(15000, hf_proxy_cuts(&proxy) == i);
         EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == (int)i);
     }
     stop(&worker);
@@ -189,13 +190,13 @@ static void the_check_finds_a_promise_that_nobody_keeps(void **state)
 {
     (void)state;
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
-    EVENTUALLY(5000, waiting(1));
+    EVENTUALLY(15000, waiting(1));
     long long now = (long long)hf_rig_now(&queue);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:jobs a %s",
                        "{\"v\":1,\"type\":\"t\",\"created\":1}\nok");
     hf_fixture_command(&queue.redis, "HSET hf:{q}:meta promised %lld", now);
     hf_fixture_command(&queue.redis, "ZADD hf:{q}:schedule %lld a", now);
-    EVENTUALLY(3000, atomic_load(&worker.returned) == 1);
+    EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
     stop(&worker);
 }
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { RUN_MS = 20000, LINE_SIZE = 1024 };
+enum { RUN_MS = 60000, LINE_SIZE = 1024 };
 
 typedef struct words {
     char text[LINE_SIZE];

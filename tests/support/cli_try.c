@@ -6,7 +6,7 @@
 
 #include "tests/support/eventually.h"
 
-enum { LINE_SIZE = 320, START_MS = 10000 };
+enum { LINE_SIZE = 320, START_MS = 30000 };
 
 hf_cli_rig hf_try_rig;
 hf_proc hf_try_proc;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TICK_MS = 2, WAIT_MS = 5000, WORDS_MAX = 16 };
+enum { TICK_MS = 2, WAIT_MS = 30000, WORDS_MAX = 16 };
 
 static void on_tick(uv_timer_t *tick)
 {

@@ -9,7 +9,7 @@
 #include "queue/record.h"
 #include "tests/support/eventually.h"
 
-enum { ANSWER_MS = 5000, NOSCRIPT_TRIES = 3 };
+enum { ANSWER_MS = 20000, NOSCRIPT_TRIES = 3 };
 
 /* ---- asking ---- */
 
@@ -43,9 +43,9 @@ static void on_alarm(uv_timer_t *timer)
 static void run_until(hf_rig *rig, const bool *done)
 {
     uv_timer_t alarm;
-    uint64_t until = hf_test_now_ms() + ANSWER_MS;
+    uint64_t until = hf_test_now_ms() + 2 * ANSWER_MS;
     assert_int_equal(uv_timer_init(&rig->loop, &alarm), 0);
-    assert_int_equal(uv_timer_start(&alarm, on_alarm, ANSWER_MS, 0), 0);
+    assert_int_equal(uv_timer_start(&alarm, on_alarm, 2 * ANSWER_MS, 0), 0);
     while (!*done && hf_test_now_ms() < until)
         (void)uv_run(&rig->loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&alarm, NULL);
@@ -357,7 +357,7 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
 
 void hf_rig_ready_client(hf_rig *rig, hf_client *client)
 {
-    uint64_t until = hf_test_now_ms() + ANSWER_MS;
+    uint64_t until = hf_test_now_ms() + 2 * ANSWER_MS;
     while (!hf_client_ready(client) && hf_test_now_ms() < until) {
         (void)uv_run(&rig->loop, UV_RUN_NOWAIT);
         hf_test_pause_ms(1);
@@ -378,8 +378,11 @@ void hf_rig_start(hf_rig *rig, const hf_fixture_options *options)
     hf_fixture_start(&rig->redis, options);
     assert_int_equal(uv_loop_init(&rig->loop), 0);
     assert_int_equal(hf_queue_init(&rig->queue, "hf", "q"), HF_OK);
-    const hf_client_opts opts = {
-        .loop = &rig->loop, .url = hf_fixture_url(&rig->redis), .on_event = on_event};
+    const hf_client_opts opts = {.loop = &rig->loop,
+                                 .url = hf_fixture_url(&rig->redis),
+                                 .connect_timeout_ms = ANSWER_MS,
+                                 .request_timeout_ms = ANSWER_MS,
+                                 .on_event = on_event};
     if (hf_client_open(&rig->client, &opts, detail) != HF_OK)
         fail_msg("open: %s", detail);
     hf_rig_ready(rig);
@@ -395,7 +398,9 @@ hf_admin *hf_rig_admin(const hf_rig *rig)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin = NULL;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig->redis)};
+    const hf_admin_opts opts = {.url = hf_fixture_url(&rig->redis),
+                                .connect_timeout_ms = ANSWER_MS,
+                                .deadline_ms = ANSWER_MS};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK)
         fail_msg("no administrator: %s", detail);
     return admin;

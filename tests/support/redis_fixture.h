@@ -53,7 +53,7 @@ void hf_fixture_stop(hf_fixture *f); /* ends the server and removes its director
 void hf_fixture_kill(hf_fixture *f, int signal);
 /* Starts it again on the same socket, port and files, and waits until it answers. */
 void hf_fixture_restart(hf_fixture *f);
-/* Sends a signal to the server and does not wait: SIGSTOP, SIGCONT. */
+/* Sends a signal to the server: SIGSTOP, after which it does nothing more, or SIGCONT. */
 void hf_fixture_signal(hf_fixture *f, int signal);
 
 /* "unix:///tmp/hf-.../s". The password is not in it. */

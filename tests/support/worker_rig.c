@@ -142,7 +142,7 @@ static void start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opt
             fail_msg("no program");
     if (pthread_create(&rig->thread, NULL, run_worker, rig) != 0)
         fail_msg("no thread");
-    EVENTUALLY(5000, hf_worker_rig_said(rig, "serving") > 0 || atomic_load(&rig->ended));
+    EVENTUALLY(30000, hf_worker_rig_said(rig, "serving") > 0 || atomic_load(&rig->ended));
 }
 
 void hf_worker_rig_start_programs(hf_worker_rig *rig, const char *url,
