@@ -121,6 +121,7 @@ static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
     if (lease == NULL ||
         !hf_watchdog_extend(ask->locks->watchdog, lease, e->lease_ms, answer->sent_ns))
         return HF_LOST;
+    hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
     atomic_store(&lock->lease_ms, e->lease_ms);
     return HF_OK;
 }

@@ -183,6 +183,7 @@ static void on_renewal(hf_lock *lock, hf_lease *lease)
         on_waiting(lock, lease, code, note);
         return;
     }
+    hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
     if (max_ns != 0)
         hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
     if (atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD))

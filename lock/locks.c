@@ -364,10 +364,14 @@ hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
         return hf_lock_say(detail, HF_NOMEM, "out of memory");
     err = fill(locks, opts);
     if (err == HF_OK)
-        err = start(locks, opts->loop, why);
+        err = hf_guard_init(&locks->guard, opts->minder);
     if (err == HF_OK) {
-        *out = locks;
-        return HF_OK;
+        err = start(locks, opts->loop, why);
+        if (err == HF_OK) {
+            *out = locks;
+            return HF_OK;
+        }
+        hf_guard_done(&locks->guard);
     }
     free_locks(locks);
     return hf_lock_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
@@ -380,6 +384,7 @@ static void finish(hf_locks *locks)
     void (*cb)(void *arg) = locks->on_closed;
     void *arg = locks->closed_arg;
     hf_watchdog_stop(locks->watchdog);
+    hf_guard_done(&locks->guard);
     hf_driver_free(&locks->driver);
     free_locks(locks);
     if (cb != NULL)
@@ -453,6 +458,7 @@ void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
     }
     if (hf_locks_forked(locks))
         return;
+    hf_guard_kill(&locks->guard);
     locks->on_closed = cb;
     locks->closed_arg = arg;
     locks->close_order.run = run_close;

@@ -8,6 +8,7 @@
  *   release.c    giving it back, and leaving nothing behind
  *   change.c     downgrade, extend
  *   state.c      what a holder asks without a request
+ *   guard.c      processes that may run only while it is held
  *   ask.c        one request whose caller waits; lock_admin.c what is asked that way
  *
  *   ENTER --OK------------> CONFIRM/HELD --(release, loss)--> LEAVE --> END
@@ -26,6 +27,7 @@
 
 #include "base/random.h"
 #include "lock/driver.h"
+#include "lock/guard.h"
 #include "lock/ops.h"
 #include "lock/watchdog.h"
 
@@ -76,7 +78,8 @@ struct hf_lock {
     atomic_bool waits;         /* in line: the watchdog tells the loop what it hears */
     atomic_bool granted, lost; /* that is it */
     atomic_bool cancel_queued;
-    _Atomic int fd; /* -1: none yet */
+    _Atomic int fd;   /* -1: none yet */
+    hf_minded minded; /* the group that ends with it; the guard's lock */
 
     hf_order order, cancel_order;
     hf_lock_step step;
@@ -105,6 +108,7 @@ struct hf_locks {
     hf_client *ear;             /* blocks on the inboxes */
     hf_client_opts client_opts; /* of both; their text is owned */
     hf_watchdog *watchdog;
+    hf_guard guard;
     uv_timer_t timer;
     char ns[HF_ID_SIZE];
     char id[HF_LOCK_CLIENT_SIZE];

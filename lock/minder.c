@@ -79,6 +79,15 @@ bool hf_minder_write(int fd, const hf_minder_record *record)
     }
 }
 
+/* When a group is asked to end; 0: as the minder asks those that say nothing. */
+static uint64_t ask_ns(const hf_minded *minded)
+{
+    if (!minded->own_grace)
+        return 0;
+    return minded->deadline_ns > minded->grace_ns ? minded->deadline_ns - minded->grace_ns
+                                                  : 1;
+}
+
 /* Under lock. A minder that does not read is as good as dead: it is killed, and replaced
  * by one that is told everything. `watch` sees it end. */
 static void tell(hf_minder *minder, uint32_t op, const hf_minded *minded)
@@ -86,7 +95,8 @@ static void tell(hf_minder *minder, uint32_t op, const hf_minded *minded)
     life *l = minder->life;
     if (l == NULL || l->process.pipe_fd < 0 || minder->broken || !minder->told)
         return; /* the next life gets the list as it is then */
-    hf_minder_record record = {op, (int32_t)minded->group, minded->deadline_ns};
+    hf_minder_record record = {op, (int32_t)minded->group, minded->deadline_ns,
+                               ask_ns(minded)};
     hf_sigpipe state;
     hf_sigpipe_begin(&state);
     if (!hf_minder_write(l->process.pipe_fd, &record)) {
@@ -105,16 +115,70 @@ static void tell_all(hf_minder *minder)
     uv_mutex_unlock(&minder->lock);
 }
 
-void hf_minder_add(hf_minder *minder, hf_minded *minded, pid_t group,
-                   uint64_t deadline_ns)
+/* Under lock. */
+static void put_in(hf_minder *minder, hf_minded *minded)
 {
-    uv_mutex_lock(&minder->lock);
-    *minded =
-        (hf_minded){.next = minder->list, .group = group, .deadline_ns = deadline_ns};
+    minded->prev = NULL;
+    minded->next = minder->list;
     if (minder->list != NULL)
         minder->list->prev = minded;
     minder->list = minded;
     minder->n++;
+}
+
+/* Under lock. */
+static void take_out(hf_minder *minder, hf_minded *minded)
+{
+    if (minded->prev != NULL)
+        minded->prev->next = minded->next;
+    else
+        minder->list = minded->next;
+    if (minded->next != NULL)
+        minded->next->prev = minded->prev;
+    minded->group = 0;
+    minder->n--;
+}
+
+void hf_minder_add(hf_minder *minder, hf_minded *minded, pid_t group,
+                   uint64_t deadline_ns)
+{
+    uv_mutex_lock(&minder->lock);
+    *minded = (hf_minded){.group = group, .deadline_ns = deadline_ns};
+    put_in(minder, minded);
+    uv_mutex_unlock(&minder->lock);
+}
+
+hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
+                      uint64_t deadline_ns, uint64_t grace_ns)
+{
+    hf_err err = HF_SYSTEM;
+    uv_mutex_lock(&minder->lock);
+    if (minded->group != 0) {
+        err = HF_INVALID;
+    } else if (minder->told && minder->n < HF_MINDER_GROUPS_MAX) {
+        *minded = (hf_minded){.group = group,
+                              .deadline_ns = deadline_ns,
+                              .own_grace = true,
+                              .grace_ns = grace_ns};
+        put_in(minder, minded);
+        tell(minder, HF_MIND_HOLD, minded);
+        if (minder->broken)
+            take_out(minder, minded);
+        else
+            err = HF_OK;
+    }
+    uv_mutex_unlock(&minder->lock);
+    return err;
+}
+
+void hf_minder_kill(hf_minder *minder)
+{
+    uv_mutex_lock(&minder->lock);
+    while (minder->list != NULL) {
+        kill(-minder->list->group, SIGKILL);
+        tell(minder, HF_MIND_GONE, minder->list);
+        take_out(minder, minder->list);
+    }
     uv_mutex_unlock(&minder->lock);
 }
 
@@ -123,14 +187,7 @@ void hf_minder_remove(hf_minder *minder, hf_minded *minded)
     uv_mutex_lock(&minder->lock);
     if (minded->group != 0) {
         tell(minder, HF_MIND_GONE, minded);
-        if (minded->prev != NULL)
-            minded->prev->next = minded->next;
-        else
-            minder->list = minded->next;
-        if (minded->next != NULL)
-            minded->next->prev = minded->prev;
-        minded->group = 0;
-        minder->n--;
+        take_out(minder, minded);
     }
     uv_mutex_unlock(&minder->lock);
 }

@@ -38,6 +38,7 @@ typedef struct hf_minder_record {
     uint32_t op;
     int32_t group;
     uint64_t deadline_ns; /* CLOCK_BOOTTIME */
+    uint64_t ask_ns;      /* when TERM is sent; 0: kill_grace before the deadline */
 } hf_minder_record;
 
 typedef struct hf_minder_opts {
@@ -75,14 +76,22 @@ typedef struct hf_minded {
     struct hf_minded *prev, *next;
     pid_t group; /* 0: not on the list */
     uint64_t deadline_ns;
+    bool own_grace;    /* of this group; else the minder's kill_grace */
+    uint64_t grace_ns; /* that is it */
 } hf_minded;
 
 /* Loop's thread, right after the fork of a program that tells the minder itself. */
 void hf_minder_add(hf_minder *minder, hf_minded *minded, pid_t group,
                    uint64_t deadline_ns);
-/* Loop's thread, after the group was killed and before its leader is reaped. Nothing
+/* Any thread: a group that tells nobody of itself, with a grace of its own. HF_INVALID:
+ * `minded` has a group already. HF_SYSTEM: the minder cannot be told now. */
+HF_MUSTCHECK hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
+                                   uint64_t deadline_ns, uint64_t grace_ns);
+/* Any thread, after the group was killed and before its leader is reaped. Nothing
  * happens when it is not on the list. */
 void hf_minder_remove(hf_minder *minder, hf_minded *minded);
+/* Any thread: kills all groups, and forgets them. */
+void hf_minder_kill(hf_minder *minder);
 /* Any thread. Never shortens; nothing happens when it is not on the list. */
 void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns);
 

@@ -36,7 +36,7 @@ enum {
 typedef struct group {
     pid_t id;
     bool asked; /* TERM was sent */
-    uint64_t deadline_ns;
+    uint64_t deadline_ns, ask_ns;
 } group;
 
 typedef struct minder {
@@ -57,7 +57,7 @@ static void kill_all(minder *m)
     m->n = 0;
 }
 
-static void hold(minder *m, pid_t id, uint64_t deadline_ns)
+static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
 {
     size_t i = 0;
     while (i < m->n && m->groups[i].id != id)
@@ -71,6 +71,9 @@ static void hold(minder *m, pid_t id, uint64_t deadline_ns)
     /* A program's own first record may come after its worker's extension. */
     if (deadline_ns > m->groups[i].deadline_ns) {
         m->groups[i].deadline_ns = deadline_ns;
+        m->groups[i].ask_ns = ask_ns != 0                 ? ask_ns
+                              : deadline_ns > m->grace_ns ? deadline_ns - m->grace_ns
+                                                          : 0;
         m->groups[i].asked = false;
     }
 }
@@ -96,12 +99,11 @@ static uint64_t act(minder *m, uint64_t now_ns)
             m->groups[i] = m->groups[--m->n];
             continue;
         }
-        uint64_t ask_ns = g->deadline_ns > m->grace_ns ? g->deadline_ns - m->grace_ns : 0;
-        if (!g->asked && now_ns >= ask_ns) {
+        if (!g->asked && now_ns >= g->ask_ns) {
             kill(-g->id, SIGTERM);
             g->asked = true;
         }
-        uint64_t at_ns = g->asked ? g->deadline_ns : ask_ns;
+        uint64_t at_ns = g->asked ? g->deadline_ns : g->ask_ns;
         next_ns = at_ns < next_ns ? at_ns : next_ns;
         i++;
     }
@@ -126,7 +128,8 @@ static bool read_records(minder *m)
             if (records[i].group <= 1) /* would be everybody, or the minder's own */
                 return false;
             if (records[i].op == HF_MIND_HOLD)
-                hold(m, (pid_t)records[i].group, records[i].deadline_ns);
+                hold(m, (pid_t)records[i].group, records[i].deadline_ns,
+                     records[i].ask_ns);
             else if (records[i].op == HF_MIND_GONE)
                 forget(m, (pid_t)records[i].group);
             else

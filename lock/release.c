@@ -116,6 +116,7 @@ static void let_go(hf_lock *lock)
     lock->was_ours = lease != NULL && !hf_lease_lost(lease);
     (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_RELEASED);
     hf_held_drop(lock);
+    hf_guard_end(&lock->locks->guard, &lock->minded);
     atomic_store(&lock->state, HF_LOCK_GONE);
     lock->leave_until_ns = deadline_ns;
 }

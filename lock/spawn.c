@@ -159,7 +159,7 @@ static hf_spawn_step run_child(const hf_spawn *spawn, int scan_end)
     close_on_exec(HF_SPAWN_FDS, scan_end);
     /* The child tells the minder itself: a worker that is killed right after the fork
      * leaves no program that nobody minds. */
-    hf_minder_record record = {HF_MIND_HOLD, (int32_t)getpid(), spawn->deadline_ns};
+    hf_minder_record record = {HF_MIND_HOLD, (int32_t)getpid(), spawn->deadline_ns, 0};
     if (spawn->minder_fd >= 0 && !hf_minder_write(minder_fd, &record))
         return HF_SPAWN_MINDER;
     if (spawn->cwd != NULL && chdir(spawn->cwd) != 0)
@@ -186,7 +186,7 @@ void hf_spawn_undo(pid_t pid, int minder_fd)
     while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
         continue;
     /* It writes nothing more now, and its number is not free before it is reaped. */
-    hf_minder_record record = {HF_MIND_GONE, (int32_t)pid, 0};
+    hf_minder_record record = {HF_MIND_GONE, (int32_t)pid, 0, 0};
     if (minder_fd >= 0) {
         hf_sigpipe state;
         hf_sigpipe_begin(&state);

@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "holdfast/error.h"
 
@@ -132,6 +133,8 @@ typedef struct hf_locks_opts {
     uint32_t request_timeout_ms; /* 1000; also how long a request may be late in Redis */
     hf_lock_event_cb on_event;   /* of each lock that names none */
     void *arg;
+    const char *minder; /* path of the `holdfast` command, for hf_lock_guard();
+                           "holdfast", found by PATH */
 } hf_locks_opts;
 
 /* Zero means the default. All text is copied. */
@@ -236,6 +239,25 @@ HF_API const char *hf_lock_owner_of(const hf_lock *lock);
 /* A descriptor (eventfd) that becomes readable when the lock is lost, made at the first
  * call and closed with the handle; poll it, do not read it. -1: none can be made. */
 HF_API int hf_lock_fd(hf_lock *lock);
+
+/* ---- processes that may run only while it is held ---- */
+
+/* Has a process group end with the lock: it gets TERM grace_ms before the local deadline
+ * and KILL at the deadline, each counted anew from every renewal, by a small process that
+ * does its work also while this one is stopped, and sends KILL at once when this one is
+ * gone. That process (`holdfast minder`, one for each client) is started by the first
+ * call, which waits for it, some milliseconds and at most 5 s. One group for each lock;
+ * it may be the caller's own.
+ *
+ * group 0: it has ended, and is no longer guarded: to be told before its leader is
+ * reaped, because the number may be somebody else's afterwards. The same is said by a
+ * release; hf_locks_close() kills the groups that are still guarded. From any thread.
+ *
+ * HF_OK; the group is not guarded: HF_LOST (the lock is not held), HF_INVALID (no group,
+ * or a grace of more than half the lease, or another group is guarded), HF_CONFIG
+ * (`holdfast` cannot be run as a minder), HF_SYSTEM (the minder has just gone, and is
+ * being replaced; or no process, no memory for one), HF_FORKED. */
+HF_API HF_MUSTCHECK hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms);
 
 /* ---- for operators ---- */
 

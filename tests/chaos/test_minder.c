@@ -425,7 +425,7 @@ static void start_group(group *g, uint64_t for_ms)
     }
     assert_true(g->pid > 0);
     setpgid(g->pid, g->pid);
-    hf_minder_record record = {HF_MIND_HOLD, (int32_t)g->pid, deadline_ns};
+    hf_minder_record record = {HF_MIND_HOLD, (int32_t)g->pid, deadline_ns, 0};
     if (hf_minder_fd(minder) >= 0)
         assert_true(hf_minder_write(hf_minder_fd(minder), &record));
     hf_minder_add(minder, &g->minded, g->pid, deadline_ns);
@@ -488,7 +488,7 @@ static void a_deadline_never_moves_back(void **state)
     group g = {.pid = 0};
     start_group(&g, 60000);
     hf_minder_extend(minder, &g.minded, hf_boot_ns() + 10 * HF_MS_NS);
-    hf_minder_record early = {HF_MIND_HOLD, (int32_t)g.pid, hf_boot_ns()};
+    hf_minder_record early = {HF_MIND_HOLD, (int32_t)g.pid, hf_boot_ns(), 0};
     assert_true(hf_minder_write(hf_minder_fd(minder), &early));
     ALWAYS(200, hf_pid_alive(g.pid));
     end_group(&g);

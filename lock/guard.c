@@ -1,0 +1,158 @@
+/* guard.c - lock/guard.h, and hf_lock_guard(). */
+#include "lock/guard.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/locks.h"
+
+/* ---- the thread ---- */
+
+static void on_minder_closed(void *arg)
+{
+    (void)arg; /* the loop has nothing left, and ends */
+}
+
+static void on_wake(uv_async_t *wake)
+{
+    hf_guard *guard = wake->data;
+    uv_close((uv_handle_t *)wake, NULL);
+    hf_minder_close(atomic_load(&guard->minder), on_minder_closed, NULL);
+}
+
+static hf_err start_minder(hf_guard *guard)
+{
+    hf_minder *minder;
+    hf_minder_opts opts = {.loop = &guard->loop, .path = guard->path};
+    if (uv_loop_init(&guard->loop) != 0)
+        return HF_SYSTEM;
+    hf_err err = HF_SYSTEM;
+    if (uv_async_init(&guard->loop, &guard->wake, on_wake) == 0) {
+        guard->wake.data = guard;
+        err = hf_minder_start(&minder, &opts, NULL);
+        if (err == HF_OK) {
+            atomic_store(&guard->minder, minder);
+            return HF_OK;
+        }
+        uv_close((uv_handle_t *)&guard->wake, NULL);
+        (void)uv_run(&guard->loop, UV_RUN_DEFAULT);
+    }
+    (void)uv_loop_close(&guard->loop);
+    return err;
+}
+
+static void run_thread(void *arg)
+{
+    hf_guard *guard = arg;
+    guard->err = start_minder(guard);
+    bool started = guard->err == HF_OK;
+    uv_sem_post(&guard->started);
+    if (!started)
+        return;
+    (void)uv_run(&guard->loop, UV_RUN_DEFAULT);
+    int failed = uv_loop_close(&guard->loop);
+    HF_ASSERT(failed == 0);
+}
+
+/* Under the guard's lock. */
+static hf_err start(hf_guard *guard)
+{
+    sigset_t all, before;
+    if (atomic_load(&guard->minder) != NULL)
+        return HF_OK;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are not ours */
+    int failed = uv_thread_create(&guard->thread, run_thread, guard);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed != 0)
+        return HF_SYSTEM;
+    uv_sem_wait(&guard->started);
+    hf_err err = guard->err;
+    if (err != HF_OK)
+        uv_thread_join(&guard->thread);
+    return err;
+}
+
+/* ---- life ---- */
+
+hf_err hf_guard_init(hf_guard *guard, const char *path)
+{
+    guard->path = path == NULL ? NULL : strdup(path);
+    if (path != NULL && guard->path == NULL)
+        return HF_NOMEM;
+    atomic_init(&guard->minder, NULL);
+    if (uv_mutex_init(&guard->lock) == 0) {
+        if (uv_sem_init(&guard->started, 0) == 0)
+            return HF_OK;
+        uv_mutex_destroy(&guard->lock);
+    }
+    free(guard->path);
+    return HF_SYSTEM;
+}
+
+void hf_guard_done(hf_guard *guard)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    if (minder != NULL) {
+        (void)uv_async_send(&guard->wake);
+        uv_thread_join(&guard->thread);
+        hf_minder_free(minder);
+    }
+    uv_sem_destroy(&guard->started);
+    uv_mutex_destroy(&guard->lock);
+    free(guard->path);
+}
+
+void hf_guard_extend(hf_guard *guard, hf_minded *minded, uint64_t deadline_ns)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    if (minder != NULL)
+        hf_minder_extend(minder, minded, deadline_ns);
+}
+
+void hf_guard_end(hf_guard *guard, hf_minded *minded)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    if (minder != NULL)
+        hf_minder_remove(minder, minded);
+}
+
+void hf_guard_kill(hf_guard *guard)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    if (minder != NULL)
+        hf_minder_kill(minder);
+}
+
+/* ---- the call ---- */
+
+hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
+{
+    hf_locks *locks = lock->locks;
+    hf_guard *guard = &locks->guard;
+    if (hf_locks_forked(locks))
+        return HF_FORKED;
+    if (group == 0) {
+        hf_guard_end(guard, &lock->minded);
+        return HF_OK;
+    }
+    if (group <= 1 || grace_ms > atomic_load(&lock->lease_ms) / 2)
+        return HF_INVALID;
+    if (!hf_lock_held(lock))
+        return HF_LOST;
+    uv_mutex_lock(&guard->lock);
+    hf_err err = start(guard);
+    uv_mutex_unlock(&guard->lock);
+    uint64_t deadline_ns = hf_lock_deadline_ns(lock);
+    if (err == HF_OK && deadline_ns <= hf_boot_ns())
+        err = HF_LOST;
+    if (err == HF_OK)
+        err = hf_minder_hold(atomic_load(&guard->minder), &lock->minded, group,
+                             deadline_ns, grace_ms * HF_MS_NS);
+    if (err == HF_OK) /* a renewal may have come in between */
+        hf_guard_extend(guard, &lock->minded, hf_lock_deadline_ns(lock));
+    return err;
+}

@@ -1,0 +1,37 @@
+/* guard.h - the minder of a client of locks: the small process that ends the groups which
+ * may run only while a lock is held (hf_lock_guard()).
+ *
+ * The minder has a loop of its own, and a thread that runs it, because nobody may be
+ * running the client's. Both are there from the first guarded group to the client's end.
+ * The watchdog's thread tells it of each renewal. */
+#ifndef HF_LOCK_GUARD_H
+#define HF_LOCK_GUARD_H
+
+#include <stdatomic.h>
+#include <uv.h>
+
+#include "lock/minder.h"
+
+typedef struct hf_guard {
+    char *path;                  /* owned; NULL: as minder.h says */
+    uv_mutex_t lock;             /* while it is started */
+    _Atomic(hf_minder *) minder; /* NULL: none was wanted so far */
+    uv_loop_t loop;              /* what follows belongs to the thread */
+    uv_async_t wake;
+    uv_thread_t thread;
+    uv_sem_t started;
+    hf_err err; /* of the start */
+} hf_guard;
+
+/* HF_SYSTEM, HF_NOMEM: nothing is left of it. */
+HF_MUSTCHECK hf_err hf_guard_init(hf_guard *guard, const char *path);
+/* Ends the minder, which has no groups any more. */
+void hf_guard_done(hf_guard *guard);
+
+/* Any thread. Nothing happens when `minded` is no guarded group. */
+void hf_guard_extend(hf_guard *guard, hf_minded *minded, uint64_t deadline_ns);
+void hf_guard_end(hf_guard *guard, hf_minded *minded);
+/* Kills all groups that are guarded. */
+void hf_guard_kill(hf_guard *guard);
+
+#endif

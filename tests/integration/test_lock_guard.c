@@ -1,0 +1,200 @@
+/* test_lock_guard.c - processes that may run only while a lock is held
+ * (hf_lock_guard()): they live as long as it is renewed, and end with it. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tests/support/lock_rig.h"
+#include "tests/support/proc.h"
+
+enum { LEASE_MS = 2000, GRACE_MS = 500, LONG_MS = 30000 };
+
+static hf_lock_rig rig;
+static hf_locks *locks;
+static char dir[HF_TEMPDIR_SIZE];
+static pid_t leader; /* of a group; 0: none */
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    hf_tempdir_make(dir);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_tempdir_remove(dir);
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static hf_locks *open_client(const char *minder)
+{
+    hf_locks *client = NULL;
+    const hf_locks_opts opts = {.url = hf_fixture_url(&rig.redis), .minder = minder};
+    assert_int_equal(hf_locks_open(&client, &opts, rig.detail), HF_OK);
+    return client;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    locks = open_client(HF_TEST_COMMAND);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_locks_close(locks, NULL, NULL);
+    if (leader != 0) {
+        kill(-leader, SIGKILL);
+        waitpid(leader, NULL, 0);
+    }
+    leader = 0;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+static hf_lock *take(void)
+{
+    return hf_lock_must(&rig, locks, "job", (hf_lock_opts){.lease_ms = LEASE_MS});
+}
+
+/* A group of its own, whose leader is a shell. */
+static void start_group(const char *script)
+{
+    leader = fork();
+    if (leader == 0) {
+        setpgid(0, 0);
+        if (chdir(dir) == 0)
+            execl("/bin/sh", "sh", "-c", script, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(leader > 0);
+    setpgid(leader, leader);
+}
+
+static bool has_ended(void)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)leader, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == leader;
+}
+
+static int reap(void)
+{
+    int status;
+    assert_int_equal(waitpid(leader, &status, 0), leader);
+    leader = 0;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static bool is_there(const char *name)
+{
+    char path[HF_TEMPDIR_SIZE + 64];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void a_group_lives_while_the_lock_is_renewed(void **state)
+{
+    (void)state;
+    hf_lock *lock = take();
+    start_group("exec sleep 60");
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    ALWAYS(LEASE_MS + LEASE_MS / 4, !has_ended());
+    assert_true(hf_lock_held(lock));
+    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
+    kill(leader, SIGKILL);
+    assert_int_equal(reap(), 128 + SIGKILL);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
+static void a_group_is_asked_before_the_deadline_and_killed_at_it(void **state)
+{
+    (void)state;
+    hf_lock *lock = take();
+    start_group("trap ': >asked' TERM; : >ready; while :; do sleep 0.02; done");
+    EVENTUALLY(LONG_MS, is_there("ready"));
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    EVENTUALLY(LONG_MS, is_there("asked") || has_ended());
+    assert_true(is_there("asked"));
+    uint64_t deadline_ns = hf_lock_deadline_ns(lock); /* 0: it has passed */
+    assert_true(deadline_ns == 0 || hf_boot_ns() + GRACE_MS * HF_MS_NS >= deadline_ns);
+    EVENTUALLY(LONG_MS, has_ended());
+    assert_true(hf_boot_ns() >= deadline_ns);
+    assert_int_equal(reap(), 128 + SIGKILL);
+    assert_false(hf_lock_held(lock));
+    start_group("exec sleep 60");
+    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_LOST);
+}
+
+static void a_group_is_spared_when_it_is_not_guarded_any_more(void **state)
+{
+    (void)state;
+    hf_lock *lock = take();
+    start_group("exec sleep 60");
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_INVALID); /* one each */
+    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    EVENTUALLY(LONG_MS, !hf_lock_held(lock));
+    ALWAYS(200, !has_ended());
+}
+
+static void closing_the_client_kills_what_is_guarded(void **state)
+{
+    (void)state;
+    hf_lock *lock = take();
+    start_group("trap '' TERM; while :; do sleep 0.02; done");
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    hf_locks_close(locks, NULL, NULL);
+    locks = NULL;
+    assert_int_equal(reap(), 128 + SIGKILL);
+}
+
+static void what_cannot_be_guarded_is_refused(void **state)
+{
+    (void)state;
+    hf_lock *lock = take();
+    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK); /* nothing to forget */
+    assert_int_equal(hf_lock_guard(lock, 1, 0), HF_INVALID);
+    assert_int_equal(hf_lock_guard(lock, -5, 0), HF_INVALID);
+    assert_int_equal(hf_lock_guard(lock, 99, LEASE_MS / 2 + 1), HF_INVALID);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    hf_locks *none = open_client("/nonexistent/holdfast");
+    lock = hf_lock_must(&rig, none, "job", (hf_lock_opts){.lease_ms = LEASE_MS});
+    start_group("exec sleep 60");
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);
+    assert_false(has_ended());
+    hf_locks_close(none, NULL, NULL);
+    assert_false(has_ended());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_group_lives_while_the_lock_is_renewed, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            a_group_is_asked_before_the_deadline_and_killed_at_it, begin, end),
+        cmocka_unit_test_setup_teardown(a_group_is_spared_when_it_is_not_guarded_any_more,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(closing_the_client_kills_what_is_guarded, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(what_cannot_be_guarded_is_refused, begin, end),
+    };
+    return cmocka_run_group_tests_name("lock_guard", tests, up, down);
+}
