@@ -216,6 +216,8 @@ static void on_turn(void *arg)
     }
     hf_grants_notes(locks);
     hf_locks_settle(locks);
+    if (locks->handles == 0)
+        hf_redis_flush(locks->client); /* now: a turn of the loop is saved */
 }
 
 /* ---- the connection ---- */
