@@ -476,11 +476,11 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     atomic_store(&told, err);
 }
 
-static hf_lock *ask_for(hf_locks *locks)
+static hf_lock *ask_for(hf_locks *locks, uint32_t lease_ms)
 {
     static const char *const name = "n";
     const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = 1000};
+        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = lease_ms};
     hf_lock *lock;
     atomic_store(&told, 1);
     assert_int_equal(hf_lock_acquire(locks, &opts, on_acquired, NULL, &lock, rig.detail),
@@ -496,12 +496,12 @@ static void p10_it_can_be_cancelled_before_it_is_answered(void **state)
     hf_proxy_start(&proxy, rig.redis.socket);
     hf_proxy_refuse(&proxy, true);
     hf_locks *locks = hf_lock_rig_open(&rig, proxy.url);
-    hf_lock_cancel(ask_for(locks));
+    hf_lock_cancel(ask_for(locks, LONG_MS));
     EVENTUALLY(LONG_MS, told == HF_CANCEL);
     hf_proxy_refuse(&proxy, false);
     released(must(locks, "other"));
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_HOLD);
-    hf_lock *lock = ask_for(locks);
+    hf_lock *lock = ask_for(locks, 20 * LONG_MS); /* it would not end by itself */
     EVENTUALLY(LONG_MS, hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:x:n") == 1);
     hf_lock_cancel(lock);
     EVENTUALLY(LONG_MS, told == HF_CANCEL);
@@ -518,7 +518,7 @@ static void p10_a_cancelled_wait_is_not_renewed(void **state)
     (void)state;
     for (int i = 0; i < 50; i++) {
         hf_lock *lock = must(rig.a, "n");
-        hf_lock *waits = ask_for(rig.b);
+        hf_lock *waits = ask_for(rig.b, 1000);
         EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
         hf_lock_release(lock, NULL, NULL);
         hf_test_pause_ms((unsigned)i % 2);

@@ -66,6 +66,9 @@ static char *value_of(redisContext *connection, const char *type, const char *ke
     } else if (strcmp(type, "zset") == 0) {
         reply = ask(connection, "ZRANGE %s 0 -1 WITHSCORES", key);
         text = lines(reply, 2, false);
+    } else if (strcmp(type, "list") == 0) {
+        reply = ask(connection, "LRANGE %s 0 -1", key);
+        text = lines(reply, 1, false);
     } else {
         assert_string_equal(type, "set");
         reply = ask(connection, "SMEMBERS %s", key);

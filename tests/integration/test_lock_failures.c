@@ -1,0 +1,314 @@
+/* test_lock_failures.c - what must not happen when processes stop, die, or come late:
+ * rows F1 to F10 of the checklist in docs/locks.md, each by a test of its name. */
+#include <ctype.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "tests/support/lock_rig.h"
+#include "tests/support/locker.h"
+
+enum { LONG_MS = 30000, FILE_SIZE = 256 << 10 };
+
+static hf_lock_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+static void released(hf_lock *lock)
+{
+    size_t left = 9;
+    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
+    assert_int_equal(left, 0);
+}
+
+static long long calls(const char *command)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "cmdstat_%s:calls=", command);
+    const char *found = strstr(hf_fixture_command(&rig.redis, "INFO commandstats"), text);
+    return found == NULL ? 0 : atoll(found + strlen(text));
+}
+
+/* ---- F1 ---- */
+
+static bool has_word(const char *path, const char *word)
+{
+    static char text[FILE_SIZE];
+    (void)hf_read_file(path, text, sizeof text);
+    for (char *c = text; *c != '\0'; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return strstr(text, word) != NULL;
+}
+
+/* A lock that is set first and given its end by a second command outlives who dies in
+ * between. No source sends that, and nothing here did. */
+static void f1_a_lock_and_its_end_are_one_command(void **state)
+{
+    static const char *const places[] = {"/lock/lua/*.lua", "/lock/*.c",
+                                         "/queue/lua/*.lua", "/queue/*.c", "/redis/*.c"};
+    char pattern[512];
+    size_t looked = 0;
+    (void)state;
+    for (size_t p = 0; p < HF_COUNT(places); p++) {
+        glob_t found;
+        (void)snprintf(pattern, sizeof pattern, "%s%s", HF_TEST_SOURCE, places[p]);
+        assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+        for (size_t i = 0; i < found.gl_pathc; i++, looked++)
+            if (has_word(found.gl_pathv[i], "SETNX"))
+                fail_msg("%s sets a lock without its end", found.gl_pathv[i]);
+        globfree(&found);
+    }
+    assert_true(looked > 20);
+    (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.form = HF_LOCK_SPIN});
+    assert_int_equal(calls("set"), 2); /* the fence, and the lock */
+    assert_int_equal(calls("expire") + calls("pexpire") + calls("pexpireat"), 0);
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n") > 0);
+    released(lock);
+}
+
+/* ---- F2 ---- */
+
+static void f2_ex_and_px_together_are_an_error(void **state)
+{
+    (void)state;
+    assert_string_equal(hf_fixture_command(&rig.redis, "SET k v EX 10 PX 5000"),
+                        "(error) ERR syntax error");
+    assert_string_equal(hf_fixture_command(&rig.redis, "SET k v PX 5000 EX 10"),
+                        "(error) ERR syntax error");
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS k"), 0);
+}
+
+/* ---- F3 ---- */
+
+/* Its process stands still past the lease, and wakes up when another has the lock. */
+static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
+{
+    hf_locker stopped;
+    hf_locker_note note;
+    (void)state;
+    hf_locker_start(&stopped, rig.redis.dir, rig.redis.url, "n", "lease=300");
+    EVENTUALLY(LONG_MS, hf_locker_said(&stopped, "held", &note));
+    uint64_t fence = note.value;
+    hf_proc_signal(&stopped.proc, SIGSTOP);
+    uint64_t asked_ns = hf_boot_ns();
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = LONG_MS});
+    assert_true(hf_lock_fence(lock) > fence);
+    hf_proc_signal(&stopped.proc, SIGCONT);
+    assert_true(hf_proc_wait(&stopped.proc, LONG_MS));
+    assert_int_equal(stopped.proc.status, 0);
+    assert_true(hf_locker_said(&stopped, "believed", &note));
+    /* One look may have begun before it was stopped; none after the other's grant. */
+    assert_true(note.ns < asked_ns + 300 * HF_MS_NS);
+    assert_true(hf_locker_said(&stopped, "lost", &note));
+    assert_true(hf_locker_said(&stopped, "released", &note));
+    assert_int_equal(note.value, HF_NOT_OWNER);
+    assert_true(hf_lock_held(lock));
+    released(lock);
+}
+
+/* ---- F4 ---- */
+
+/* Whoever compares, and deletes by a second command, deletes what another took meanwhile;
+ * so this sees it if it happens. Here both are one script. */
+static void f4_nothing_comes_between_comparing_and_deleting(void **state)
+{
+    const hf_lock_opts brief = {.form = HF_LOCK_SPIN, .lease_ms = 200, .fixed = true};
+    const hf_lock_opts next = {
+        .form = HF_LOCK_SPIN, .lease_ms = LONG_MS, .wait_ms = LONG_MS};
+    char mine[128];
+    (void)state;
+    for (int by_script = 0; by_script < 2; by_script++) {
+        hf_lock *old = hf_lock_must(&rig, rig.a, "n", brief);
+        (void)snprintf(mine, sizeof mine, "%s",
+                       hf_fixture_command(&rig.redis, "GET hf:lock:{n}:cell:n"));
+        assert_memory_equal(mine, hf_lock_owner_of(old), 32); /* it is mine, so ... */
+        hf_lock *lock = hf_lock_must(&rig, rig.b, "n", next);
+        if (by_script) {
+            assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+            assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:cell:n"),
+                             1);
+            released(lock);
+        } else {
+            assert_int_equal(hf_fixture_number(&rig.redis, "DEL hf:lock:{n}:cell:n"), 1);
+            (void)hf_lock_release_wait(old, NULL);
+            assert_int_equal(hf_lock_release_wait(lock, NULL), HF_EXPIRED);
+        }
+    }
+}
+
+/* ---- F5 ---- */
+
+/* False: the machine itself stood still for so long that it proves nothing. */
+static bool holds_for(hf_lock *lock, uint32_t lease_ms)
+{
+    uint64_t start_ms = hf_test_now_ms(), last_ms = start_ms, gap_ms = 0;
+    while (last_ms - start_ms < 5 * lease_ms) {
+        hf_test_pause_ms(5);
+        uint64_t now_ms = hf_test_now_ms();
+        gap_ms = now_ms - last_ms > gap_ms ? now_ms - last_ms : gap_ms;
+        last_ms = now_ms;
+        if (!hf_lock_held(lock)) {
+            if (gap_ms < lease_ms / 8)
+                fail_msg("lost after %d ms", (int)(now_ms - start_ms));
+            return false;
+        }
+    }
+    return true;
+}
+
+static void f5_work_may_outlast_the_lease(void **state)
+{
+    enum { LEASE = 800, ROUNDS = 10 };
+    bool held = false;
+    (void)state;
+    for (int i = 0; i < ROUNDS && !held; i++) {
+        hf_lock *line = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE});
+        hf_lock *cell = hf_lock_must(
+            &rig, rig.a, "c", (hf_lock_opts){.lease_ms = LEASE, .form = HF_LOCK_SPIN});
+        held = holds_for(line, LEASE) && hf_lock_held(cell);
+        if (held) {
+            released(line);
+            released(cell);
+        } else {
+            (void)hf_lock_release_wait(line, NULL);
+            (void)hf_lock_release_wait(cell, NULL);
+        }
+    }
+    assert_true(held);
+}
+
+/* ... and is renewed by nobody when its process has died. */
+static void f5_nobody_renews_for_the_dead(void **state)
+{
+    hf_locker dead;
+    (void)state;
+    hf_locker_start(&dead, rig.redis.dir, rig.redis.url, "n", "lease=400");
+    EVENTUALLY(LONG_MS, hf_locker_said(&dead, "held", NULL));
+    long long lease_end = hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:x:n");
+    assert_true(lease_end > 0);
+    hf_locker_kill(&dead);
+    released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS}));
+}
+
+/* ---- F7 ---- */
+
+/* A write of who lost the lock is refused when it comes; there is nothing to roll back,
+ * and the release says that the lock was lost. */
+static void f7_a_late_write_is_refused_by_its_fence(void **state)
+{
+    uint64_t highest;
+    (void)state;
+    hf_lock *old =
+        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 200, .fixed = true});
+    uint64_t stale = hf_lock_fence(old);
+    assert_int_equal(
+        hf_fence_check(rig.a, "n", stale, hf_lock_owner_of(old), 0, &highest, rig.detail),
+        HF_OK);
+    hf_lock *lock = hf_lock_must(&rig, rig.b, "n",
+                                 (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = LONG_MS});
+    assert_int_equal(hf_fence_check(rig.b, "n", hf_lock_fence(lock),
+                                    hf_lock_owner_of(lock), 0, &highest, rig.detail),
+                     HF_OK);
+    assert_int_equal(
+        hf_fence_check(rig.a, "n", stale, hf_lock_owner_of(old), 0, &highest, rig.detail),
+        HF_LOST);
+    assert_true(highest == hf_lock_fence(lock));
+    assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+    released(lock);
+}
+
+/* ---- F9 ---- */
+
+static void f9_a_release_wakes_one_and_only_one(void **state)
+{
+    enum { WAITERS = 20 };
+    static hf_lock_waiter w[WAITERS];
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    for (size_t i = 0; i < WAITERS; i++)
+        hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
+                           (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = 4 * LONG_MS});
+    for (size_t i = 0; i < WAITERS; i++) {
+        long long pushed = calls("rpush");
+        released(lock);
+        hf_lock_wait_end(&w[i]);
+        assert_int_equal(w[i].err, HF_OK);
+        assert_int_equal(calls("rpush"), pushed + 1);
+        for (size_t k = i + 1; k < WAITERS; k++)
+            assert_false(w[k].done);
+        lock = w[i].lock;
+    }
+    released(lock);
+}
+
+/* ---- F10 ---- */
+
+static void f10_a_waiter_that_dies_in_the_middle_is_passed(void **state)
+{
+    hf_locker w[3];
+    hf_locker_note first, last;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    for (size_t i = 0; i < HF_COUNT(w); i++) {
+        hf_locker_start(&w[i], rig.redis.dir, rig.redis.url, "n", "lease=600");
+        EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == (long long)i + 1);
+    }
+    hf_locker_kill(&w[1]);
+    released(lock);
+    EVENTUALLY(LONG_MS, hf_locker_said(&w[0], "held", &first));
+    ALWAYS(900, !hf_locker_said(&w[2], "held", NULL)); /* not by the death before it */
+    hf_proc_signal(&w[0].proc, SIGTERM);
+    EVENTUALLY(LONG_MS, hf_locker_said(&w[2], "held", &last));
+    assert_true(first.value < last.value);
+    hf_locker_kill(&w[0]);
+    hf_locker_kill(&w[2]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(f1_a_lock_and_its_end_are_one_command),
+        TEST(f2_ex_and_px_together_are_an_error),
+        TEST(f3_who_was_stopped_neither_believes_nor_releases),
+        TEST(f4_nothing_comes_between_comparing_and_deleting),
+        TEST(f5_work_may_outlast_the_lease),
+        TEST(f5_nobody_renews_for_the_dead),
+        TEST(f7_a_late_write_is_refused_by_its_fence),
+        TEST(f9_a_release_wakes_one_and_only_one),
+        TEST(f10_a_waiter_that_dies_in_the_middle_is_passed),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
