@@ -198,12 +198,25 @@ def check_node(peer, packages, names, problem):
         peer.missing = problem
 
 
-def find_node_peers():
+def node_here():
+    """The program, its environment, what the lock file names, and why nothing can be used, or ""."""
     node = shutil.which("node") or shutil.which("nodejs") or "node"
     with open(os.path.join(HERE, "package-lock.json")) as file:
         packages = json.load(file)["packages"]
     env = {"NODE_PATH": os.path.join(PLACE, "node_modules"), "NODE_ENV": "production"}
-    problem = install_modules()
+    return node, env, packages, install_modules()
+
+
+def find_redlock():
+    """The package for locks; its client has verbs of its own."""
+    node, env, packages, problem = node_here()
+    peer = Peer("redlock", [node, os.path.join(HERE, "redlock.js")], 8000, env=env)
+    check_node(peer, packages, ["redlock", "ioredis"], problem)
+    return peer
+
+
+def find_node_peers():
+    node, env, packages, problem = node_here()
     why = """Its rate is that of a process that is warm: for its first thousands of jobs, which are
         not counted, Node is several times slower."""
     bullmq = Peer("BullMQ", [node, os.path.join(HERE, "bullmq.js")], 40000, 7.5, env=env, why=why,
