@@ -211,12 +211,12 @@ static void a_server_that_stops_leaves_requests_unsure_in_time(void **state)
     uint64_t start = hf_test_now_ms();
     assert_int_equal(hf_ask(&rig, &asked[0], 60000, "INCR n"), HF_OK);
     assert_int_equal(hf_ask(&rig, &asked[1], 150, "INCR n"), HF_OK);
-    assert_int_equal(hf_ask(&rig, &asked[2], 1000, "INCR n"), HF_OK);
+    assert_int_equal(hf_ask(&rig, &asked[2], 10000, "INCR n"), HF_OK);
     /* The earliest deadline ends the connection, and so all of them. */
     RUN_UNTIL(&rig, SOON_MS, answered(asked, 3) == 3);
     uint64_t took = hf_test_now_ms() - start;
     assert_true(took >= 149);
-    assert_true(took < 1150); /* more than a second late is not in time on any machine */
+    assert_true(took < 9000); /* it was not the next one */
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(asked[i].err, HF_UNSURE);
     assert_non_null(strstr(asked[0].detail, "no answer"));
