@@ -109,11 +109,16 @@ local function check_lock(id, ends, lock)
     report('lock', 5, id, 'its lock has no end', 'it ends when its score says', function()
       call('PEXPIREAT', LOCK .. id, string.format('%.0f', ends))
     end)
-  elseif left >= 0 and math.abs(now + left - ends) > 50 then
-    local off = now + left - ends
+    return
+  end
+  local off, at
+  if left >= 0 and math.abs(now + left - ends) > 50 then
+    off, at = off_by(id, ends)
+  end
+  if off then
     report('lock', 5, id, string.format('its lock ends %.0f ms %s its score says', math.abs(off),
       off > 0 and 'after' or 'before'), 'its score follows the lock', function()
-        call('ZADD', RUNNING, 'XX', now + left, id)
+        call('ZADD', RUNNING, 'XX', at, id)
       end)
   end
 end

@@ -1,5 +1,8 @@
 /* test_audit.c - a queue that is broken by hand: the audit names the invariant and the
  * id, and writes nothing. (What it puts right is in test_repair.c.) */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -174,6 +177,49 @@ static void a_job_whose_holder_died_breaks_nothing(void **state)
     ALWAYS(100, audit(false) == 0);
 }
 
+/* ---- a machine that stands still ---- */
+
+typedef struct stalls {
+    pthread_t thread;
+    atomic_bool over;
+} stalls;
+
+/* Again and again for longer than a lock may be off, at moments that nobody chooses. */
+static void *stall(void *arg)
+{
+    stalls *s = arg;
+    while (!atomic_load(&s->over)) {
+        hf_fixture_signal(&rig.redis, SIGSTOP);
+        hf_test_pause_ms(60);
+        hf_fixture_signal(&rig.redis, SIGCONT);
+        hf_test_pause_ms(3);
+    }
+    return NULL;
+}
+
+static void i5_what_stands_still_in_the_middle_of_a_look_is_no_finding(void **state)
+{
+    static char ids[HF_CLAIM_MAX][16];
+    static hf_enqueue_item items[HF_CLAIM_MAX];
+    static const char raw[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    const hf_enqueue_args args = {.producer = ""};
+    static stalls s;
+    (void)state;
+    for (size_t i = 0; i < HF_CLAIM_MAX; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
+        items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, HF_CLAIM_MAX), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", HF_CLAIM_MAX, 600000), HF_CLAIM_MAX);
+    assert_int_equal(pthread_create(&s.thread, NULL, stall, &s), 0);
+    size_t found = 0;
+    for (int i = 0; i < 6 && found == 0; i++)
+        found = audit(false);
+    atomic_store(&s.over, true);
+    pthread_join(s.thread, NULL);
+    assert_int_equal(found, 0);
+}
+
 static void i6_a_fence_that_was_never_given_out_is_found(void **state)
 {
     (void)state;
@@ -277,6 +323,7 @@ int main(void)
         TEST(i5_a_lock_of_a_job_that_does_not_run_is_found),
         TEST(i5_a_lock_that_ends_at_another_time_than_its_score_is_found),
         TEST(a_job_whose_holder_died_breaks_nothing),
+        TEST(i5_what_stands_still_in_the_middle_of_a_look_is_no_finding),
         TEST(i6_a_fence_that_was_never_given_out_is_found),
         TEST(i9_marks_of_jobs_that_are_gone_are_found),
         TEST(i9_keys_that_no_queue_has_are_found),
