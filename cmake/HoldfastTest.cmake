@@ -1,4 +1,4 @@
-# hf_add_test(NAME x LABEL unit|redis|chaos SOURCES ...): one cmocka program, called
+# hf_add_test(NAME x LABEL unit|redis|chaos|history SOURCES ...): one cmocka program, called
 # <label>.<name> in CTest. A program that exits with 77 was skipped, for want of a
 # redis-server. Each test brings its own server, so all of them may run at once.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -18,9 +18,9 @@ function(hf_add_test)
   add_test(NAME ${arg_LABEL}.${arg_NAME} COMMAND ${target})
   set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES
     LABELS ${arg_LABEL} SKIP_RETURN_CODE 77)
-  if(arg_LABEL STREQUAL chaos)
-    # A chaos test measures time while it kills; it gets the machine's two cores.
-    set_tests_properties(chaos.${arg_NAME} PROPERTIES TIMEOUT 300 PROCESSORS 2)
+  if(arg_LABEL MATCHES "^(chaos|history)$")
+    # These measure time while they kill; each gets the machine's two cores.
+    set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES TIMEOUT 300 PROCESSORS 2)
   else()
     set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES TIMEOUT 120)
   endif()
