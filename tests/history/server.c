@@ -233,12 +233,12 @@ static void check_order(hf_server *s, const entry *e, uint64_t now_ms)
               name_of(s, e), owner_of(s, e), e->fence, owner_of(s, first), first->place);
 }
 
-static void remember_grant(hf_server *s, const char *name, uint64_t fence,
-                           const char *owner)
+static void remember_grant(hf_server *s, size_t lock, uint64_t fence, const char *owner)
 {
+    const char *name = s->lock_names.texts[lock];
     char key[HF_LOCK_NAME_MAX + HF_LOCK_OWNER_SIZE + 32];
     bool is_new;
-    lock_state *l = &s->locks[hf_table_put(&s->lock_names, name, &is_new)];
+    lock_state *l = &s->locks[lock];
     if (fence <= l->fence)
         hf_broken(&s->report, RULE_S3, "%s: fence %" PRIu64 " was granted after %" PRIu64,
                   name, fence, l->fence);
@@ -254,7 +254,7 @@ static void granted(hf_server *s, entry *e)
     count(&s->locks[e->lock], e, 1);
     check_exclusion(s, e, now_ms);
     check_order(s, e, now_ms);
-    remember_grant(s, name_of(s, e), e->fence, owner_of(s, e));
+    remember_grant(s, e->lock, e->fence, owner_of(s, e));
     if (e->queued) {
         handed *h = handed_of(s, name_of(s, e), e->fence);
         s->report.waited += h->waited == 0;
@@ -359,7 +359,8 @@ static void on_wiped(hf_server *s, const char *line)
 
 static void on_cell(hf_server *s, const char *line)
 {
-    lock_state *l = &s->locks[lock_of(s, line)];
+    size_t lock = lock_of(s, line);
+    lock_state *l = &s->locks[lock];
     char owner[HF_LOCK_OWNER_SIZE];
     char name[HF_LOCK_NAME_MAX + 1];
     uint64_t fence = hf_line_number(line, "fence"), now_ms = fence / US_IN_MS;
@@ -373,13 +374,14 @@ static void on_cell(hf_server *s, const char *line)
     if (first != NULL)
         hf_broken(&s->report, RULE_O1, "%s: a cell of %s past %s, who waits", name, owner,
                   owner_of(s, first));
-    remember_grant(s, name, fence, owner);
+    remember_grant(s, lock, fence, owner);
     l->cell_until_ms = hf_line_number(line, "until");
 }
 
 static void on_cell_until(hf_server *s, const char *line)
 {
-    lock_state *l = &s->locks[lock_of(s, line)];
+    size_t lock = lock_of(s, line);
+    lock_state *l = &s->locks[lock];
     uint64_t until_ms = hf_line_number(line, "until");
     if (until_ms < l->cell_until_ms && until_ms != 0)
         hf_broken(&s->report, RULE_S7, "a renewal took %" PRIu64 " ms away from a cell",

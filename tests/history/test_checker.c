@@ -95,7 +95,7 @@ static void sound(void)
     "{'t':" #t MS ",'player':" #p ",'id':" #id ",'ev':'lost','why':'" why "'}\n"
 #define DONE(p, id, t, result)                                                           \
     "{'t':" #t MS ",'player':" #p ",'id':" #id ",'ev':'released','result':'" result "'}" \
-                                                                                    "\n"
+    "\n"
 #define HOLD(p, id, t, name, mode, fence, owner, until)                                  \
     ASK(p, id, t, name, mode, "") GOT(p, id, t, fence, owner, until)
 
@@ -223,7 +223,7 @@ static void s12_an_upgrade_is_refused(void **state)
 
 #define SCRIPT(what, owner, hold)                                                        \
     "{'ev':'script','what':'" what "','owner':'" owner "','hold':'" hold "','limit':3}"  \
-                                                                         "\n"
+    "\n"
 #define LEASE(name, owner, until)                                                        \
     "{'ev':'lease','name':'" name "','owner':'" owner "','until':" #until "}\n"
 #define QUEUED(name, owner, place)                                                       \

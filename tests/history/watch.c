@@ -203,13 +203,12 @@ static void see_script(const hf_watch *w, const command *c)
     const char *name = script_of(c->words[1]);
     bool enter = strcmp(name, "enter") == 0, leave = strcmp(name, "leave") == 0;
     size_t argv = 3 + strtoul(c->words[2], NULL, 10); /* ARGV[1] */
-    bool owned = (enter || leave) && c->n > argv + 5;
+    bool owned = (enter || leave) && c->n > argv + 1;
     hf_line_write(w->out,
                   "{\"ev\":\"script\",\"what\":\"%s\",\"owner\":\"%s\",\"hold\":\"%s\","
                   "\"limit\":%s}",
-                  name, owned ? c->words[argv] : "",
-                  owned || (leave && c->n > argv + 1) ? c->words[argv + 1] : "",
-                  enter && owned ? c->words[argv + 5] : "0");
+                  name, owned ? c->words[argv] : "", owned ? c->words[argv + 1] : "",
+                  enter && c->n > argv + 5 ? c->words[argv + 5] : "0");
 }
 
 static void see_deleted(const hf_watch *w, const command *c)
@@ -222,12 +221,13 @@ static void see_deleted(const hf_watch *w, const command *c)
 
 static void see(hf_watch *w, const command *c)
 {
-    atomic_fetch_add(&w->commands, 1);
+    bool script = strcasecmp(c->words[0], "EVALSHA") == 0;
+    atomic_fetch_add(&w->commands, c->by_script || script);
     if (c->by_script) {
         see_call(w, c);
         return;
     }
-    if (strcasecmp(c->words[0], "EVALSHA") == 0 && c->n > 3) {
+    if (script && c->n > 3) {
         see_script(w, c);
         return;
     }

@@ -17,7 +17,7 @@ typedef struct hf_watch {
     pthread_t thread;
     atomic_uint marks; /* that it saw */
     unsigned marked;
-    atomic_ulong commands; /* everything that clients sent and scripts called */
+    atomic_ulong commands; /* scripts, and what they called */
 } hf_watch;
 
 void hf_watch_start(hf_watch *w, hf_fixture *redis, const char *path);

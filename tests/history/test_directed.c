@@ -1,0 +1,287 @@
+/* test_directed.c - histories in which one thing goes wrong at the worst moment: each
+ * breaks a rule of history.h at once if the code that guards it is broken. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "tests/history/rig.h"
+#include "tests/support/proc.h"
+
+enum { LONG_MS = 30000 };
+
+static hf_history_rig rig;
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_history_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_history_rig_end(&rig);
+    return 0;
+}
+
+static hf_taken *must(hf_locks *locks, const char *name, hf_lock_opts opts)
+{
+    hf_taken *t = hf_history_rig_take(&rig, locks, name, opts);
+    assert_non_null(t);
+    return t;
+}
+
+static bool is_held(const hf_taken *t)
+{
+    return hf_lock_held(hf_taken_lock(t));
+}
+
+/* ---- S1: the deadline counts from before the request ---- */
+
+/* True: its holder has it from 2/3 of its lease on, and the next one waited. */
+static bool answered_late(void)
+{
+    enum { LEASE_MS = 1500 };
+    const hf_lock_opts fixed = {.lease_ms = LEASE_MS, .fixed = true};
+    hf_seeker late, next;
+    hf_proxy_keep_answer(&rig.proxy, "late");
+    hf_seek_begin(&late, &rig, rig.a, "late", fixed);
+    EVENTUALLY(LONG_MS, hf_proxy_kept(&rig.proxy) == 1);
+    hf_seek_begin(&next, &rig, rig.b, "late", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_test_pause_ms(LEASE_MS * 2 / 3);
+    hf_proxy_let_go(&rig.proxy);
+    hf_seek_end(&late);
+    hf_seek_end(&next);
+    assert_non_null(next.taken);
+    bool had = late.taken != NULL;
+    if (had)
+        (void)hf_record_release(late.taken);
+    (void)hf_record_release(next.taken);
+    return had;
+}
+
+static void s1_an_answer_that_comes_late(void **state)
+{
+    bool had = false;
+    (void)state;
+    (void)hf_record_release(must(rig.a, "before", (hf_lock_opts){.wait_ms = 0}));
+    for (int i = 0; i < 5 && !had; i++) /* a machine may be too busy for it */
+        had = answered_late();
+    hf_history_rig_judge(&rig);
+    assert_true(had);
+}
+
+/* ---- S4: only its own ---- */
+
+/* Takes it until that is possible: the lease of another life ends first. */
+static hf_taken *take_when_over(hf_locks *locks, const char *name, hf_lock_opts opts)
+{
+    hf_taken *t = NULL;
+    EVENTUALLY(LONG_MS, (t = hf_history_rig_take(&rig, locks, name, opts)) != NULL);
+    return t;
+}
+
+static void released_by_an_earlier_one(const char *name, hf_lock_opts opts)
+{
+    hf_lock_opts fixed = opts, other = opts;
+    fixed.lease_ms = 300;
+    fixed.fixed = true;
+    other.owner = NULL;
+    hf_taken *old = must(rig.a, name, fixed);
+    hf_taken *new = take_when_over(rig.b, name, opts);
+    assert_false(is_held(old));
+    hf_lock_release_result result = hf_record_release(old);
+    hf_taken *third = hf_history_rig_take(&rig, rig.a, name, other);
+    bool held = is_held(new);
+    (void)hf_record_release(new);
+    if (third != NULL)
+        (void)hf_record_release(third);
+    hf_history_rig_judge(&rig);
+    assert_true(result == HF_EXPIRED || result == HF_NOT_OWNER);
+    assert_true(held);
+    assert_null(third);
+}
+
+static void s4_a_line_is_not_left_for_another_life(void **state)
+{
+    (void)state;
+    released_by_an_earlier_one("line", (hf_lock_opts){.owner = "me"});
+}
+
+static void s4_a_cell_is_not_released_by_another(void **state)
+{
+    (void)state;
+    released_by_an_earlier_one("cell", (hf_lock_opts){.form = HF_LOCK_SPIN});
+}
+
+/* ---- O1: the dead are passed over ---- */
+
+/* The program itself, as a process that waits and will be killed. */
+static int wait_until_killed(const char *url, const char *name)
+{
+    hf_locks *locks;
+    hf_lock *lock;
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .owner = "dead", .lease_ms = 400, .wait_ms = -1};
+    if (hf_locks_open(&locks, &(hf_locks_opts){.url = url}, NULL) != HF_OK)
+        return 1;
+    return hf_lock_acquire_wait(locks, &opts, &lock, NULL) == HF_OK ? 0 : 1;
+}
+
+static void kill_while_waiting(const char *name)
+{
+    const char *const args[] = {"/proc/self/exe", "wait", hf_fixture_url(&rig.redis),
+                                name, NULL};
+    hf_proc p;
+    hf_proc_start(&p, &(hf_proc_options){.args = args});
+    EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, name) == 1);
+    hf_proc_kill(&p);
+}
+
+static bool dead_lease_is_over(const char *name)
+{
+    long long ends =
+        hf_fixture_number(&rig.redis, "ZSCORE hf:lock:{%s}:x:%s dead", name, name);
+    return ends < hf_wall_ms();
+}
+
+static bool dead_is_granted(const char *name)
+{
+    return strncmp(
+               hf_fixture_command(&rig.redis, "HGET hf:lock:{%s}:e:%s dead", name, name),
+               "x 1", 3) == 0;
+}
+
+static void o1_who_died_in_line_is_passed_over(void **state)
+{
+    hf_seeker next;
+    (void)state;
+    hf_taken *first = must(rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    kill_while_waiting("n");
+    hf_seek_begin(&next, &rig, rig.b, "n",
+                  (hf_lock_opts){.wait_ms = LONG_MS, .lease_ms = 3000});
+    EVENTUALLY(LONG_MS, dead_lease_is_over("n") && hf_history_rig_queue(&rig, "n") > 0);
+    (void)hf_record_release(first);
+    EVENTUALLY(LONG_MS, next.done || dead_is_granted("n"));
+    if (!next.done)
+        hf_history_rig_delete(&rig, "n"); /* it stands in line anew, and the test ends */
+    hf_seek_end(&next);
+    hf_history_rig_judge(&rig);
+    assert_non_null(next.taken);
+    (void)hf_record_release(next.taken);
+}
+
+static void l1_who_died_holding_it_is_followed(void **state)
+{
+    hf_seeker next;
+    (void)state;
+    hf_taken *first = must(rig.a, "n", (hf_lock_opts){.lease_ms = 300, .fixed = true});
+    hf_seek_begin(&next, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_seek_end(&next);
+    assert_non_null(next.taken);
+    assert_false(is_held(first));
+    (void)hf_record_release(first);
+    assert_true(is_held(next.taken));
+    (void)hf_record_release(next.taken);
+    hf_history_rig_judge(&rig);
+}
+
+/* ---- S7: what is gone is not renewed ---- */
+
+static void gone_is_told(const char *name, hf_lock_opts opts)
+{
+    enum { LEASE_MS = 600 };
+    opts.lease_ms = LEASE_MS;
+    hf_taken *old = must(rig.a, name, opts);
+    hf_history_rig_delete(&rig, name);
+    uint64_t until_ns = hf_boot_ns() + 3 * LEASE_MS * HF_MS_NS;
+    hf_taken *new = must(rig.b, name, opts);
+    while (is_held(old) && hf_boot_ns() < until_ns)
+        hf_test_pause_ms(2);
+    bool held = is_held(old);
+    (void)hf_record_release(old);
+    (void)hf_record_release(new);
+    hf_history_rig_judge(&rig);
+    assert_false(held);
+}
+
+static void s7_a_line_that_was_deleted_is_not_renewed(void **state)
+{
+    (void)state;
+    gone_is_told("n", (hf_lock_opts){.wait_ms = 0});
+}
+
+static void s7_a_cell_that_was_deleted_is_not_renewed(void **state)
+{
+    (void)state;
+    gone_is_told("n", (hf_lock_opts){.form = HF_LOCK_SPIN});
+}
+
+/* ---- O2: what a hand-over costs ---- */
+
+enum { MANY = 24, HAND_OVERS = 6 };
+
+/* The least number of scripts, and of what they call, between a release and the next
+ * holder's knowing; with `n` that wait. */
+static unsigned long hand_over_cost(const char *name, size_t n)
+{
+    hf_seeker seekers[MANY];
+    unsigned long least = (unsigned long)-1;
+    hf_taken *holder = must(rig.a, name, (hf_lock_opts){.lease_ms = 600000});
+    for (size_t i = 0; i < n; i++) {
+        hf_seek_begin(&seekers[i], &rig, rig.b, name,
+                      (hf_lock_opts){.lease_ms = 600000, .wait_ms = -1});
+        EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, name) == (long long)i + 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        hf_watch_sync(&rig.watch);
+        unsigned long before = atomic_load(&rig.watch.commands);
+        (void)hf_record_release(holder);
+        hf_seek_end(&seekers[i]);
+        assert_non_null(holder = seekers[i].taken);
+        hf_watch_sync(&rig.watch);
+        unsigned long cost = atomic_load(&rig.watch.commands) - before;
+        if (i < HAND_OVERS && i + 1 < n && cost < least)
+            least = cost;
+    }
+    (void)hf_record_release(holder);
+    return least;
+}
+
+static void o2_a_hand_over_costs_the_same_for_few_and_many(void **state)
+{
+    (void)state;
+    unsigned long few = hand_over_cost("few", HAND_OVERS);
+    unsigned long many = hand_over_cost("many", MANY);
+    print_message("%lu and %lu calls of scripts for a hand-over\n", few, many);
+    assert_true(few > 3);
+    assert_int_equal(few, many);
+    hf_history_rig_judge(&rig);
+    assert_int_equal(rig.report.waited, HAND_OVERS + MANY);
+    assert_int_equal(rig.report.messages, HAND_OVERS + MANY);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(o1_who_died_in_line_is_passed_over, begin, end),
+        cmocka_unit_test_setup_teardown(s1_an_answer_that_comes_late, begin, end),
+        cmocka_unit_test_setup_teardown(s4_a_line_is_not_left_for_another_life, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(s4_a_cell_is_not_released_by_another, begin, end),
+        cmocka_unit_test_setup_teardown(l1_who_died_holding_it_is_followed, begin, end),
+        cmocka_unit_test_setup_teardown(s7_a_line_that_was_deleted_is_not_renewed, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(s7_a_cell_that_was_deleted_is_not_renewed, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(o2_a_hand_over_costs_the_same_for_few_and_many,
+                                        begin, end),
+    };
+    if (argc == 4 && strcmp(argv[1], "wait") == 0)
+        return wait_until_killed(argv[2], argv[3]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
