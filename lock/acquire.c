@@ -32,8 +32,8 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
     atomic_store(&lock->waits, false);
     atomic_store(&lock->state, HF_LOCK_GONE);
     tell(lock, err, detail);
-    if (lock->may_be_there)
-        hf_release_begin(lock, lock->sent_ns + lock->enter.lease_ms * HF_MS_NS);
+    if (lock->may_be_there || lock->in_flight > 0)
+        hf_release_begin(lock);
     else
         hf_locks_over(lock);
 }
@@ -64,13 +64,19 @@ static void spin(hf_lock *lock)
         pause_until(lock, &backoff, lock->until_ns);
 }
 
+/* Whether it makes sense to wait for the end of this. */
+static bool passes(hf_err err)
+{
+    return err != HF_AUTH && err != HF_REDIS && err != HF_PROTO && err != HF_LOST;
+}
+
 static void again(hf_lock *lock, hf_err err, const char *detail)
 {
     static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, FAULT_FIRST_MS,
                                        FAULT_LAST_MS, 0.2};
     lock->last_err = err;
     (void)snprintf(lock->detail, sizeof lock->detail, "%s", detail);
-    if (hf_boot_ns() >= limit_ns(lock))
+    if (hf_boot_ns() >= limit_ns(lock) || !passes(err))
         hf_acquire_fail(lock, err, detail);
     else if (err == HF_UNSURE || err == HF_CONN)
         lock->step = STEP_ENTER; /* with the next connection */
@@ -85,8 +91,9 @@ static void again(hf_lock *lock, hf_err err, const char *detail)
 static void hold(hf_lock *lock)
 {
     hf_lease *lease = atomic_load(&lock->lease);
-    atomic_store(&lock->waits, false);
-    if (hf_lease_lost(lease)) {
+    /* From now on the watchdog tells the user of a loss, and until now the loop: one of
+     * the two takes it. */
+    if (hf_lease_lost(lease) || !atomic_exchange(&lock->waits, false)) {
         hf_acquire_lost(lock);
         return;
     }
@@ -105,15 +112,6 @@ static void hold(hf_lock *lock)
     tell(lock, HF_OK, "");
 }
 
-/* It was given up before this was answered: now it can be left. */
-static void answered_late(hf_lock *lock)
-{
-    if (lock->over)
-        hf_locks_over(lock);
-    else if (lock->step == STEP_LEAVE)
-        hf_release_send(lock);
-}
-
 static void on_confirmed(const hf_answer *answer, void *arg)
 {
     hf_lock *lock = arg;
@@ -121,7 +119,7 @@ static void on_confirmed(const hf_answer *answer, void *arg)
     int64_t have = answer->err == HF_OK ? hf_reply_int(answer->reply) : 0;
     lock->in_flight--;
     if (lock->step != STEP_CONFIRM) {
-        answered_late(lock);
+        hf_release_answered(lock);
     } else if (answer->err != HF_OK) {
         hf_acquire_fail(lock, answer->err, answer->detail);
     } else if (have < lock->wait_replicas) {
@@ -139,7 +137,8 @@ static void on_kept(const hf_answer *answer, void *arg)
     hf_lock *lock = arg;
     (void)answer; /* the watchdog's renewals say what became of it */
     lock->in_flight--;
-    answered_late(lock);
+    if (lock->step == STEP_LEAVE)
+        hf_release_answered(lock);
 }
 
 /* WAIT counts what its own connection has written: so the entry is renewed there first.
@@ -150,6 +149,7 @@ static hf_err ask_replicas(hf_lock *lock)
     hf_args a;
     const hf_lock_renewal item = {.prefix = {lock->prefix, lock->prefix_len},
                                   .owner = lock->owner,
+                                  .hold = lock->hold,
                                   .name = lock->names[0],
                                   .lease_ms = atomic_load(&lock->lease_ms),
                                   .cell = lock->cell};
@@ -187,6 +187,7 @@ static void become_held(hf_lock *lock, uint64_t fence)
 /* False: it could not be looked after, and has ended. */
 static bool look_after(hf_lock *lock)
 {
+    atomic_store(&lock->waits, true);
     hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, 0, lock->enter.lease_ms,
                                       lock->sent_ns, false, lock);
     atomic_store(&lock->lease, lease);
@@ -207,6 +208,7 @@ void hf_acquire_lost(hf_lock *lock)
     atomic_store(&lock->waits, false);
     atomic_store(&lock->lost, false);
     atomic_store(&lock->granted, false);
+    atomic_store(&lock->fence, 0);
     if (hf_boot_ns() >= limit_ns(lock)) {
         hf_acquire_fail(lock, HF_TAKEN, "its place in the line was lost");
         return;
@@ -219,20 +221,27 @@ void hf_acquire_lost(hf_lock *lock)
 
 /* ---- the request ---- */
 
-static void stand_in_line(hf_lock *lock, int64_t watch_ms)
+static void stand_in_line(hf_lock *lock, const hf_entered *e)
 {
     hf_locks *locks = lock->locks;
     lock->step = STEP_WAIT;
     lock->tries = 0;
     lock->reached_ns = lock->until_ns;
-    atomic_store(&lock->waits, true);
+    lock->number = e->number;
     atomic_store(&lock->state, HF_LOCK_WAITING);
     if (!look_after(lock))
         return;
-    if (watch_ms > 0)
+    if (e->watch_ms > 0)
         hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
-                          hf_locks_boot_ns(locks, watch_ms));
+                          hf_locks_boot_ns(locks, e->watch_ms));
     hf_grants_listen(locks);
+}
+
+/* Whether the enter that was answered with this did something, or may have. */
+static bool may_have_done(hf_err err)
+{
+    return err == HF_OK || err == HF_IN_LINE || err == HF_UNSURE || err == HF_PROTO ||
+           err == HF_REDIS;
 }
 
 static void on_entered(const hf_answer *answer, void *arg)
@@ -244,19 +253,16 @@ static void on_entered(const hf_answer *answer, void *arg)
     lock->in_flight--;
     if (e.now_ms > 0)
         hf_locks_clock(locks, e.now_ms);
-    if (lock->step != STEP_ENTER) {
-        answered_late(lock);
-        hf_locks_settle(locks);
-        return;
-    }
-    if (err != HF_OK && err != HF_IN_LINE && err != HF_UNSURE && lock->tries == 0 &&
-        lock->last_err != HF_UNSURE)
-        lock->may_be_there = false;
-    if (err == HF_OK) {
+    lock->may_be_there = lock->may_be_there || may_have_done(err);
+    if (err == HF_UNSURE)
+        lock->doubt_ms = lock->enter.not_after;
+    if (lock->step != STEP_ENTER) { /* it was given up meanwhile */
+        hf_release_answered(lock);
+    } else if (err == HF_OK) {
         if (look_after(lock))
             become_held(lock, e.fence);
     } else if (err == HF_IN_LINE) {
-        stand_in_line(lock, e.watch_ms);
+        stand_in_line(lock, &e);
     } else if (err == HF_TAKEN && lock->cell) {
         spin(lock);
     } else if (err == HF_TAKEN || err == HF_DEADLOCK) {
@@ -284,7 +290,6 @@ void hf_acquire_send(hf_lock *lock)
     if (err == HF_OK) {
         lock->in_flight++;
         lock->sent_ns = sent_ns;
-        lock->may_be_there = true;
     } else if (err != HF_CONN) {
         hf_acquire_fail(lock, err, hf_err_text(err));
     }

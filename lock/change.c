@@ -96,6 +96,7 @@ static hf_err send_extension(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
                                      .owner = lock->owner,
+                                     .hold = lock->hold,
                                      .name = lock->names[i],
                                      .lease_ms = e->lease_ms,
                                      .cell = lock->cell};
@@ -115,7 +116,7 @@ static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
         uint64_t what;
         hf_err one = hf_lock_renewed_at(&renewed, i, &what);
         if (one != HF_OK && one != HF_CANCEL)
-            return HF_LOST;
+            return one == HF_IN_LINE ? HF_LOST : one;
     }
     hf_lease *lease = atomic_load(&lock->lease);
     if (lease == NULL ||

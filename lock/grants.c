@@ -8,10 +8,13 @@
 #include "base/clock.h"
 #include "lock/locks.h"
 
-/* One wait; who waits in line sends no more than its renewals. A connection that has died
- * unseen costs time, until a renewal tells of the grant, and the kernel looks after it.
- */
-enum { LISTEN_MS = 600000 };
+enum {
+    /* One wait; who waits in line sends no more than its renewals. A connection that has
+     * died unseen costs time, until a renewal tells of the grant, and the kernel looks
+     * after it. */
+    LISTEN_MS = 600000,
+    REST_MS = 1000 /* after a refusal; meanwhile the renewals tell */
+};
 
 static bool is_heard(const hf_locks *locks, const char *prefix)
 {
@@ -41,6 +44,18 @@ static hf_lock *find_hold(hf_lock *lock, const char *hold, size_t len)
     return lock;
 }
 
+/* It may be an old one, of a place that was lost. And one line speaks only for itself:
+ * where it may not be alone, the next renewal asks them all. */
+static void on_granted(hf_locks *locks, hf_lock *lock, uint64_t fence)
+{
+    if (lock->step != STEP_WAIT || fence <= lock->number)
+        return;
+    if (lock->enter.reentrant && lock->n_names > 1)
+        hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease), hf_boot_ns());
+    else
+        hf_acquire_granted(lock, fence);
+}
+
 /* "granted FENCE HOLD ...", "revoked ..." or "forced ...": the latter two only mean that
  * a renewal has news. */
 static void on_message(hf_locks *locks, const char *text)
@@ -56,8 +71,8 @@ static void on_message(hf_locks *locks, const char *text)
         size_t len = strcspn(hold, " ");
         hf_lock *lock = find_hold(locks->active, hold, len);
         hf_lock *held = lock == NULL ? find_hold(locks->resting, hold, len) : NULL;
-        if (lock != NULL && granted && fence > 0)
-            hf_acquire_granted(lock, fence);
+        if (lock != NULL && granted)
+            on_granted(locks, lock, fence);
         else if (held != NULL && !granted)
             hf_watchdog_hurry(locks->watchdog, atomic_load(&held->lease), hf_boot_ns());
         end = (char *)hold + len;
@@ -70,6 +85,8 @@ static void on_heard(const hf_answer *answer, void *arg)
     locks->listening = locks->unblocking = false;
     if (answer->err != HF_OK)
         locks->ear_doubt = true;
+    if (answer->err != HF_OK && answer->err != HF_UNSURE)
+        locks->ear_rest_ns = hf_boot_ns() + REST_MS * HF_MS_NS;
     else if (hf_reply_len(answer->reply) == 2)
         on_message(locks, hf_reply_text(hf_reply_at(answer->reply, 1)));
     hf_grants_listen(locks);
@@ -122,6 +139,8 @@ void hf_grants_listen(hf_locks *locks)
 {
     if (locks->closing)
         return;
+    if (hf_boot_ns() >= locks->ear_rest_ns)
+        locks->ear_rest_ns = 0;
     if (locks->ear == NULL) {
         hf_client_opts opts = locks->client_opts;
         opts.on_event = on_ear;
@@ -131,12 +150,18 @@ void hf_grants_listen(hf_locks *locks)
         return;
     }
     if (!locks->listening) {
-        if (hf_client_ready(locks->ear))
+        if (hf_client_ready(locks->ear) && locks->ear_rest_ns == 0)
             listen_now(locks);
     } else if (!locks->unblocking && somebody_is_not_heard(locks)) {
         locks->unblocking =
             hf_redis_unblock(locks->client, locks->ear, on_unblocked, locks) == HF_OK;
     }
+}
+
+uint64_t hf_grants_due_ns(const hf_locks *locks)
+{
+    bool rests = !locks->closing && !locks->listening && locks->ear_rest_ns != 0;
+    return rests ? locks->ear_rest_ns : UINT64_MAX;
 }
 
 void hf_grants_notes(hf_locks *locks)

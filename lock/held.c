@@ -18,7 +18,13 @@ typedef struct renewal {
     hf_locks *locks;
     hf_batch *batch;
     uint16_t entries[BATCH_LEASES]; /* how many each lease has; 0: it is not renewed */
+    bool held[BATCH_LEASES];        /* it was held when this was sent */
 } renewal;
+
+static bool is_held(hf_err code)
+{
+    return code == HF_OK || code == HF_CANCEL || code == HF_IN_LINE;
+}
 
 /* What the entries of one lease say together. */
 static hf_err sum_up(const hf_lock_renewed *renewed, size_t first, size_t n,
@@ -29,9 +35,9 @@ static hf_err sum_up(const hf_lock_renewed *renewed, size_t first, size_t n,
     for (size_t i = first; i < first + n; i++) {
         uint64_t what;
         hf_err one = hf_lock_renewed_at(renewed, i, &what);
-        if (one == HF_LOST) {
+        if (!is_held(one)) {
             *note = what;
-            return HF_LOST;
+            return one;
         }
         if (one == HF_IN_LINE && code != HF_IN_LINE) {
             code = HF_IN_LINE;
@@ -54,10 +60,16 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_lock_renewed renewed;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     size_t at = 0;
+    if (renewed.now_ms > 0)
+        hf_locks_clock(r->locks, renewed.now_ms);
     for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
         codes[i] =
             r->entries[i] == 0 ? HF_LOST : sum_up(&renewed, at, r->entries[i], &notes[i]);
         at += r->entries[i];
+        if (codes[i] == HF_IN_LINE && r->held[i]) { /* it was never granted */
+            codes[i] = HF_LOST;
+            notes[i] = 0;
+        }
     }
     if (err == HF_OK && renewed.n != at)
         err = HF_PROTO;
@@ -66,13 +78,14 @@ static void on_renewed(const hf_answer *answer, void *arg)
 }
 
 /* Gives how many entries it has. */
-static size_t put_items(const hf_lock *lock, hf_lock_renewal *items)
+static size_t put_items(const hf_lock *lock, uint32_t lease_ms, hf_lock_renewal *items)
 {
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
                                      .owner = lock->owner,
+                                     .hold = lock->hold,
                                      .name = lock->names[i],
-                                     .lease_ms = atomic_load(&lock->lease_ms),
+                                     .lease_ms = lease_ms,
                                      .cell = lock->cell};
     return lock->n_names;
 }
@@ -99,8 +112,9 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
             const hf_lock *lock = hf_lease_user(batch->leases[i]);
             size_t had = n;
             if (!is_held_too_long(lock))
-                n += put_items(lock, items + n);
+                n += put_items(lock, hf_lease_asked_ms(batch->leases[i]), items + n);
             r->entries[i] = (uint16_t)(n - had);
+            r->held[i] = !atomic_load(&lock->waits);
             lost[i] = HF_LOST;
         }
         if (n == 0) {
@@ -148,7 +162,7 @@ static hf_lock_reason reason_of(const hf_lock *lock, const hf_lease *lease)
 
 static void on_lost(hf_lock *lock, const hf_lease *lease)
 {
-    if (atomic_load(&lock->waits)) {
+    if (atomic_exchange(&lock->waits, false)) {
         atomic_store(&lock->lost, true);
         hf_driver_kick(&lock->locks->driver);
         return;

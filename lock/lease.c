@@ -38,6 +38,11 @@ void *hf_lease_user(const hf_lease *lease)
     return lease->user;
 }
 
+uint32_t hf_lease_asked_ms(const hf_lease *lease)
+{
+    return lease->asked_ms;
+}
+
 hf_err hf_lease_answer(const hf_lease *lease, uint64_t *note)
 {
     *note = atomic_load(&lease->note);

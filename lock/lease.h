@@ -16,7 +16,7 @@ struct hf_lease {
     size_t group;
     uint64_t
         number; /* rises with each that is added; so small that as a time it is past */
-    uint32_t ttl_ms;
+    uint32_t ttl_ms, asked_ms; /* asked_ms: in the renewal that is under way */
     /* 0: LOST, for ever. Whoever finds by the clock that it has passed makes it 0, and
      * only what is not 0 is ever raised: so nobody sees a lease come back. */
     _Atomic uint64_t deadline_ns;

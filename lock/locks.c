@@ -106,7 +106,7 @@ static void begin_closing(hf_locks *locks)
         atomic_store(&lock->reason, HF_LOCK_CLOSED);
         atomic_store(&lock->state, HF_LOCK_GONE);
         hf_held_signal(lock);
-        hf_release_begin(lock, locks->close_until_ns);
+        hf_release_begin(lock);
     }
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
@@ -145,6 +145,8 @@ static void on_timer(uv_timer_t *timer)
             hf_acquire_time(lock, now_ns);
     }
     hf_ask_pump(locks, now_ns);
+    if (now_ns >= hf_grants_due_ns(locks))
+        hf_grants_listen(locks);
     hf_locks_settle(locks);
 }
 
@@ -153,6 +155,8 @@ static uint64_t first_due_ns(const hf_locks *locks)
     uint64_t first_ns = hf_ask_due_ns(locks);
     if (locks->closing && locks->close_until_ns < first_ns)
         first_ns = locks->close_until_ns;
+    if (hf_grants_due_ns(locks) < first_ns)
+        first_ns = hf_grants_due_ns(locks);
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
         uint64_t due_ns =
             lock->step == STEP_LEAVE ? hf_release_due_ns(lock) : hf_acquire_due_ns(lock);

@@ -75,7 +75,7 @@ struct hf_lock {
     _Atomic uint32_t lease_ms; /* as renewed; extend changes it */
     _Atomic(hf_lease *) lease; /* from the first good answer to the release */
     _Atomic uint64_t max_ns;   /* the end of max_hold; 0: none yet */
-    atomic_bool waits;         /* in line: the watchdog tells the loop what it hears */
+    atomic_bool waits; /* not held yet: the watchdog tells the loop what it hears */
     atomic_bool granted, lost; /* that is it */
     atomic_bool cancel_queued;
     _Atomic int fd;   /* -1: none yet */
@@ -84,13 +84,16 @@ struct hf_lock {
     hf_order order, cancel_order;
     hf_lock_step step;
     unsigned in_flight; /* requests of its own */
-    bool may_be_there;  /* something was sent that may have been executed */
+    bool may_be_there;  /* an enter was executed, or may have been */
+    int64_t doubt_ms;   /* until then, on Redis's clock, one that was not answered may
+                           still be executed; 0: there is none */
     bool told;          /* its acquired callback was called */
     bool background;  /* its caller does not wait: the driver's thread is asked to run */
     bool in_doubt;    /* a leave was sent and not answered */
     bool was_ours;    /* when that was sent, the deadline had not passed */
     bool over;        /* to be freed when nothing refers to it any more */
     uint64_t sent_ns; /* of the last enter */
+    uint64_t number;  /* of its place in the line: it is granted with a higher fence */
     uint64_t due_ns;  /* the end of a pause */
     uint64_t leave_until_ns, tell_until_ns; /* of the release */
     uint32_t tries;
@@ -128,7 +131,8 @@ struct hf_locks {
     bool closing;
     uint64_t close_until_ns;
     bool listening, unblocking, ear_doubt;
-    size_t n_heard; /* prefixes in the wait that is under way */
+    uint64_t ear_rest_ns; /* nothing is listened to before; 0: at once */
+    size_t n_heard;       /* prefixes in the wait that is under way */
     char heard[HF_HEARD_MAX][HF_TAG_PREFIX_SIZE];
     hf_order close_order;
     hf_driver_waiter *closer;
@@ -175,7 +179,8 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
 
 /* ---- grants.c ---- */
 void hf_grants_listen(hf_locks *locks);
-void hf_grants_notes(hf_locks *locks); /* what the watchdog has noted */
+uint64_t hf_grants_due_ns(const hf_locks *locks); /* UINT64_MAX: nothing */
+void hf_grants_notes(hf_locks *locks);            /* what the watchdog has noted */
 
 /* ---- held.c ---- */
 HF_MUSTCHECK hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
@@ -185,8 +190,10 @@ void hf_held_drop(hf_lock *lock);
 void hf_held_signal(hf_lock *lock); /* its descriptor becomes readable */
 
 /* ---- release.c ---- */
-/* Leaves, until then at most; in the end frees it. */
-void hf_release_begin(hf_lock *lock, uint64_t until_ns);
+/* Leaves, until the lease must be over at most; in the end frees it. */
+void hf_release_begin(hf_lock *lock);
+/* A request was answered that was on its way when it was given up. */
+void hf_release_answered(hf_lock *lock);
 uint64_t hf_release_due_ns(const hf_lock *lock);
 void hf_release_send(hf_lock *lock);
 void hf_release_time(hf_lock *lock, uint64_t now_ns);

@@ -5,7 +5,7 @@
 #include "lock_scripts.h"
 #include "redis/send.h"
 
-enum { ENTER_FIXED = 9, RENEW_FIXED = 1, RENEW_EACH = 4, LEAVE_FIXED = 4 };
+enum { ENTER_FIXED = 9, RENEW_FIXED = 1, RENEW_EACH = 5, LEAVE_FIXED = 4 };
 
 static void put_names(hf_args *a, const hf_lock_of *lock)
 {
@@ -56,6 +56,7 @@ hf_err hf_entered_read(const hf_answer *answer, hf_entered *out)
     if (err == HF_IN_LINE) {
         out->place = (size_t)third;
         out->watch_ms = hf_reply_int(hf_reply_at(answer->reply, 3));
+        out->number = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 4));
     } else if (err == HF_TAKEN) {
         out->until_ms = third;
     } else if (err == HF_LIMIT) {
@@ -79,6 +80,7 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
     for (size_t i = 0; i < n; i++) {
         keys[i] = items[i].prefix;
         hf_args_text(&a, items[i].owner);
+        hf_args_text(&a, items[i].hold);
         hf_args_int(&a, items[i].lease_ms);
         hf_args_text(&a, items[i].cell ? "c" : "l");
         hf_args_text(&a, items[i].name);

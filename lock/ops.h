@@ -48,6 +48,7 @@ typedef struct hf_entered {
     int64_t now_ms;
     uint64_t fence;   /* with HF_OK */
     size_t place;     /* with HF_IN_LINE: 1 is the head */
+    uint64_t number;  /* the same: of that place; what grants it has a higher fence */
     int64_t watch_ms; /* the same: when to ask again at the latest; 0: not the head */
     int64_t until_ms; /* with HF_TAKEN: when a lease before it ends */
     uint32_t limit;   /* with HF_LIMIT */
@@ -60,7 +61,7 @@ HF_MUSTCHECK hf_err hf_entered_read(const hf_answer *answer, hf_entered *out);
 
 typedef struct hf_lock_renewal {
     hf_bytes prefix;
-    const char *owner, *name;
+    const char *owner, *hold, *name;
     uint32_t lease_ms;
     bool cell;
 } hf_lock_renewal;
@@ -75,7 +76,8 @@ typedef struct hf_lock_renewed {
     const hf_reply *codes;
 } hf_lock_renewed;
 HF_MUSTCHECK hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
-/* HF_OK, HF_CANCEL (*what: the fence), HF_IN_LINE (*what: when to ask again), HF_LOST. */
+/* HF_OK, HF_CANCEL (*what: the fence), HF_IN_LINE (*what: when to ask again), HF_LOST, or
+ * a fault: it is not known. */
 hf_err hf_lock_renewed_at(const hf_lock_renewed *renewed, size_t i, uint64_t *what);
 
 /* ---- leave ---- */

@@ -2,7 +2,9 @@
  * had.
  *
  * The handle's owner gets an answer in request_timeout_ms at most; without one the
- * request is made again in the background until the lease must be over. */
+ * request is made again in the background until the lease must be over. An enter that
+ * was not answered may still be on its way: then the request is made once more when that
+ * would come too late. */
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/locks.h"
@@ -15,12 +17,6 @@ static void tell(hf_lock *lock, hf_lock_release_result result, size_t left)
     lock->on_released = NULL;
     if (cb != NULL)
         cb(lock, result, left, lock->released_arg);
-}
-
-static void end(hf_lock *lock, hf_lock_release_result result, size_t left)
-{
-    tell(lock, result, left);
-    hf_locks_over(lock);
 }
 
 /* Executed before, when nobody heard the answer: then there is nothing left of it. */
@@ -42,11 +38,15 @@ static void on_left(const hf_answer *answer, void *arg)
     if (lock->over) {
         hf_locks_over(lock);
     } else if (err == HF_OK) {
-        end(lock, judge(lock, left.result), left.left);
+        tell(lock, judge(lock, left.result), left.left);
+        if (left.now_ms > lock->doubt_ms)
+            hf_locks_over(lock);
+        else
+            lock->due_ns = hf_locks_boot_ns(locks, lock->doubt_ms + 1);
     } else {
         lock->in_doubt = lock->in_doubt || err == HF_UNSURE;
         lock->due_ns = hf_boot_ns();
-        if (err != HF_LATE && err != HF_NOSCRIPT)
+        if (err != HF_NOSCRIPT)
             lock->due_ns += RETRY_MS * HF_MS_NS;
     }
     hf_locks_settle(locks);
@@ -65,12 +65,20 @@ void hf_release_send(hf_lock *lock)
     lock->due_ns = UINT64_MAX;
 }
 
-void hf_release_begin(hf_lock *lock, uint64_t until_ns)
+void hf_release_answered(hf_lock *lock)
 {
-    uint64_t tell_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
+    if (lock->over)
+        hf_locks_over(lock);
+    else
+        hf_release_send(lock);
+}
+
+void hf_release_begin(hf_lock *lock)
+{
+    uint64_t lease_ns = atomic_load(&lock->lease_ms) * HF_MS_NS;
     lock->step = STEP_LEAVE;
-    lock->leave_until_ns = until_ns > tell_ns ? until_ns : tell_ns;
-    lock->tell_until_ns = tell_ns;
+    lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
+    lock->leave_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
     lock->due_ns = UINT64_MAX;
     hf_locks_move(lock, &lock->locks->active);
     hf_locks_background(lock, true);
@@ -103,7 +111,7 @@ static void run_release(hf_order *order)
     hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
     hf_locks *locks = lock->locks;
     lock->on_released = lock->release_cb;
-    hf_release_begin(lock, lock->leave_until_ns);
+    hf_release_begin(lock);
     hf_locks_settle(locks);
 }
 
@@ -111,14 +119,12 @@ static void run_release(hf_order *order)
 static void let_go(hf_lock *lock)
 {
     hf_lease *lease = atomic_load(&lock->lease);
-    uint64_t deadline_ns = lease == NULL ? 0 : hf_lease_deadline_ns(lease);
     int kept = HF_LOCK_NOT_LOST;
     lock->was_ours = lease != NULL && !hf_lease_lost(lease);
     (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_RELEASED);
     hf_held_drop(lock);
     hf_guard_end(&lock->locks->guard, &lock->minded);
     atomic_store(&lock->state, HF_LOCK_GONE);
-    lock->leave_until_ns = deadline_ns;
 }
 
 /* From here on the lock itself is background work. */

@@ -47,8 +47,8 @@ uint64_t hf_renewal_third_ns(uint32_t ttl_ms, double jitter)
 
 static uint64_t retry_ns(const hf_lease *lease, hf_err err)
 {
-    if (err == HF_NOSCRIPT && lease->failures == 1)
-        return 0; /* by now Redis has it */
+    if ((err == HF_NOSCRIPT || err == HF_LATE) && lease->failures == 1)
+        return 0; /* by now Redis has the script, and its time is known anew */
     uint64_t ms = RETRY_FIRST_MS;
     for (uint32_t i = 1; i < lease->failures && ms < RETRY_LAST_MS; i++)
         ms *= 2;
@@ -94,7 +94,7 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
         atomic_store(&lease->note, note);
         lose(w, lease);
     } else if (v->err == HF_OK && is_held(code)) {
-        if (!hf_lease_raise(lease, hf_lease_deadline(v->sent_ns, lease->ttl_ms))) {
+        if (!hf_lease_raise(lease, hf_lease_deadline(v->sent_ns, lease->asked_ms))) {
             lose(w, lease);
             return;
         }
@@ -161,6 +161,7 @@ static size_t collect(hf_watchdog *w, uint64_t now_ns)
         if (lease->in_flight || lease->fixed || first.due_ns > now_ns + soon_ns)
             break;
         lease->in_flight = true;
+        lease->asked_ms = lease->ttl_ms;
         lease->refs++;
         lease->busy++;
         hf_renewal_plan(w, lease, UINT64_MAX); /* at its deadline */

@@ -98,12 +98,15 @@ void hf_watchdog_verify(hf_watchdog *watchdog);
 bool hf_lease_lost(const hf_lease *lease);
 uint64_t hf_lease_deadline_ns(const hf_lease *lease);
 void *hf_lease_user(const hf_lease *lease);
+/* In `renew`: for how many ms this renewal is to ask, as hf_watchdog_extend() may have
+ * changed it. The deadline is made of the same number. */
+uint32_t hf_lease_asked_ms(const hf_lease *lease);
 
 /* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST,
- * HF_CANCEL, or HF_IN_LINE (as HF_OK) for leases[i]; any other err: nothing was renewed,
- * tried again until the deadline. `sent_ns`: before it was sent. On the watchdog's
- * thread. The users of leases may be gone by then: what an answer says besides is kept in
- * notes[i] (may be NULL) for on_event. */
+ * HF_CANCEL, HF_IN_LINE (as HF_OK), or a fault for leases[i]; any other err: nothing was
+ * renewed. What was not renewed is tried again until the deadline. `sent_ns`: before it
+ * was sent. On the watchdog's thread. The users of leases may be gone by then: what an
+ * answer says besides is kept in notes[i] (may be NULL) for on_event. */
 void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes,
                      const uint64_t *notes);
 

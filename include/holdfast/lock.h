@@ -210,7 +210,7 @@ HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_o
 /* Gives a lock back that is held, or was lost; ends the handle. The lock counts as not
  * held from this call on. */
 HF_API void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg);
-/* At most request_timeout_ms, and no longer than the lease. `left` may be NULL. */
+/* At most request_timeout_ms. `left` may be NULL. */
 HF_API hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left);
 
 /* Exclusive to shared, without letting go; those that wait to share come in. HF_OK,

@@ -11,11 +11,13 @@
 --  ARGV[8]   lease       ms, at least 1
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[10..] names      1 to 16, in order, each once
---  returns   {OK, now, fence} | {WAITING, now, place, watch} (watch: when to ask again at the
---            latest, as the head of the line; 0: not the head) | {TAKEN, now, until, name} (until:
---            when a lease before it ends) | {DEADLOCK, now, name} (the owner has it already: it
---            is not reentrant, an upgrade, or more permits) | {LATE, now} | {LIMIT, now, limit}
---            (the lock has another number of permits, or its owner 256 holds). Sent twice: the same.
+--  returns   {OK, now, fence} | {WAITING, now, place, watch, number} (watch: when to ask again at
+--            the latest, as the head of the line; 0: not the head; number: below the fence of its
+--            grant) | {TAKEN, now, until, name} (until: when a lease before it ends) | {DEADLOCK,
+--            now, name} (the owner has it already: it is not reentrant, an upgrade, or more
+--            permits) | {LATE, now} | {LIMIT, now, limit} (the lock has another number of permits,
+--            or its owner 256 holds) | {LOST, now} (of several that it has some are gone: give
+--            them back first). Sent twice: the same.
 local LIMIT, HOLDS = -12, 256
 local owner, hold, mode = ARGV[1], ARGV[2], ARGV[4]
 local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
@@ -64,8 +66,8 @@ call('GET', P .. 'fence') -- one that is no string is refused before anything is
 for i = 10, #ARGV do
   local l = line(ARGV[i])
   local e = entry_of(l, owner)
-  local ends = e and tonumber(call('ZSCORE', l.x, owner) or 0)
-  if e and ends > now then
+  local ends = e and (e.granted or call('ZSCORE', l.q, owner)) and call('ZSCORE', l.x, owner)
+  if ends and tonumber(ends) > now then
     if find_hold(e, hold) then
       known = known + 1
     elseif not flag('r') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
@@ -82,6 +84,9 @@ for i = 10, #ARGV do
       return { LIMIT, now, l.limit }
     end
   end
+end
+if known > 0 and known < #ARGV - 9 then
+  return { LOST, now }
 end
 open_writes()
 for _, n in ipairs(names) do
@@ -139,6 +144,7 @@ if #names > 0 then
 end
 keep_changed()
 if waits then
-  return { WAITING, now, call('ZRANK', waits.q, owner) + 1, watch(waits, owner) }
+  return { WAITING, now, call('ZRANK', waits.q, owner) + 1, watch(waits, owner),
+    call('ZSCORE', waits.q, owner) }
 end
 return { OK, now, fence }

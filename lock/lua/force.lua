@@ -14,7 +14,9 @@ end
 local l, whose, n = line(ARGV[1]), ARGV[2], 0
 local revoke = ARGV[3] == '1'
 local value = call('GET', l.cell)
-local holders = call('ZRANGE', l.x, 0, SWEEP - 1)
+local holders = whose ~= '' and { whose } or call('ZRANGE', l.x, 0, SWEEP - 1)
+call('GET', P .. 'fence')
+call('ZCARD', l.x)
 open_writes()
 sweep(l)
 if value and not revoke and (whose == '' or match(value, '^(.*):%d*$') == whose) then
@@ -31,7 +33,11 @@ for _, owner in ipairs(holders) do
       tell(e, 'revoked', e.fence)
     else
       take_out(l, owner, e)
-      call('SET', P .. 'forced:' .. owner, 1, 'PX', INBOX_MS)
+      local holds = {}
+      for i, hold in ipairs(e.holds) do
+        holds[i] = hold[1]
+      end
+      call('SET', P .. 'forced:' .. owner, concat(holds, ' '), 'PX', INBOX_MS)
       tell(e, 'forced', e.fence)
     end
   end

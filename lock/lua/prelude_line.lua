@@ -10,7 +10,11 @@ local function line(n)
     local X, S, permits, limit = match(call('HGET', l.e, '#') or '', '^(%d+) (%d+) (%d+) (%d+)$')
     l.X, l.S = tonumber(X or 0), tonumber(S or 0)
     l.permits, l.limit = tonumber(permits or 0), tonumber(limit or 0)
-    l.waits = call('ZCARD', l.q) > 0 and call('ZCARD', l.x) > 0
+    local all, waiting = call('ZCARD', l.x), call('ZCARD', l.q)
+    l.waits = waiting > 0 and all > 0
+    if all <= waiting then -- nobody holds it, whatever was lost of its keys
+      l.X, l.S, l.permits = 0, 0, 0
+    end
     lines[n] = l
   end
   return l
@@ -109,7 +113,7 @@ local function promote(l)
     if not owner then
       return
     end
-    local e = entry_of(l, owner)
+    local e = call('ZSCORE', l.x, owner) and entry_of(l, owner)
     if not e then
       take_out(l, owner, nil)
     else

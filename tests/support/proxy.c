@@ -41,7 +41,9 @@ struct hf_proxy_state {
     hf_proxy_mode mode[2];
     bool cutting[2];
     size_t left[2]; /* bytes until the cut */
-    char lose[TEXT], keep[TEXT];
+    char lose[TEXT], keep[TEXT], delay[TEXT];
+    struct held late;  /* a request that was delayed */
+    char answer[TEXT]; /* to it */
     int64_t shift_ms;
     uint64_t bytes[2];
     unsigned connections;
@@ -61,9 +63,8 @@ static void end_pair(struct pair *p)
     *p = (struct pair){.end = {-1, -1}};
 }
 
-static void hold(struct pair *p, int way, const char *bytes, size_t len)
+static void put_away(struct held *h, const char *bytes, size_t len)
 {
-    struct held *h = &p->held[way];
     char *more = realloc(h->bytes, h->len + len);
     if (more == NULL)
         abort();
@@ -136,11 +137,15 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
         s->keep[0] = '\0';
         p->keeping = true;
     }
-    if (way == PROXY_ANSWERS && p->losing) {
+    if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->delay)) {
+        s->delay[0] = '\0';
+        put_away(&s->late, s->piece, (size_t)n);
+        end_pair(p);
+    } else if (way == PROXY_ANSWERS && p->losing) {
         s->cuts++;
         end_pair(p);
     } else if (s->mode[way] == PROXY_HOLD || (way == PROXY_ANSWERS && p->keeping)) {
-        hold(p, way, s->piece, (size_t)n);
+        put_away(&p->held[way], s->piece, (size_t)n);
     } else if (s->mode[way] == PROXY_PASS && !pass(s, p, way, (size_t)n, s->piece)) {
         end_pair(p);
     }
@@ -255,6 +260,7 @@ void hf_proxy_stop(hf_proxy *p)
     (void)pthread_join(s->thread, NULL);
     for (int i = 0; i < PAIRS; i++)
         end_pair(&s->pairs[i]);
+    free(s->late.bytes);
     (void)close(s->listener);
     (void)close(s->wake[0]);
     (void)close(s->wake[1]);
@@ -298,6 +304,38 @@ void hf_proxy_keep_answer(hf_proxy *p, const char *text)
     struct hf_proxy_state *s = enter(p);
     (void)snprintf(s->keep, sizeof s->keep, "%s", text);
     leave(s);
+}
+
+void hf_proxy_delay(hf_proxy *p, const char *text)
+{
+    struct hf_proxy_state *s = enter(p);
+    (void)snprintf(s->delay, sizeof s->delay, "%s", text);
+    leave(s);
+}
+
+bool hf_proxy_delayed(hf_proxy *p)
+{
+    struct hf_proxy_state *s = enter(p);
+    bool delayed = s->late.len > 0;
+    leave(s);
+    return delayed;
+}
+
+const char *hf_proxy_deliver(hf_proxy *p)
+{
+    struct hf_proxy_state *s = enter(p);
+    int server = s->late.len == 0 ? -1 : hf_socket_connect(s->server);
+    s->answer[0] = '\0';
+    if (server >= 0 && hf_socket_send(server, s->late.bytes, s->late.len)) {
+        ssize_t n = read(server, s->answer, sizeof s->answer - 1);
+        s->answer[n < 0 ? 0 : n] = '\0';
+    }
+    if (server >= 0)
+        (void)close(server);
+    free(s->late.bytes);
+    s->late = (struct held){.len = 0};
+    leave(s);
+    return s->answer;
 }
 
 void hf_proxy_let_go(hf_proxy *p)

@@ -57,6 +57,13 @@ void hf_proxy_let_go(hf_proxy *p);
 /* How many connections have answers that are kept. */
 unsigned hf_proxy_kept(hf_proxy *p);
 
+/* The next request that contains the text is not passed on, and its connection is closed.
+ * hf_proxy_deliver() then sends it to the server on a connection of its own, and gives
+ * the beginning of the answer: "" if there was none, or no such request. Once. */
+void hf_proxy_delay(hf_proxy *p, const char *text);
+bool hf_proxy_delayed(hf_proxy *p); /* it came, and was not delivered yet */
+const char *hf_proxy_deliver(hf_proxy *p);
+
 /* From now on what scripts answer as Redis's time is so much later. */
 void hf_proxy_shift_clock(hf_proxy *p, int64_t ms);
 

@@ -1,0 +1,360 @@
+/* test_lock_faults.c - locks when answers are lost, requests come late, messages are old,
+ * keys are broken and clocks are wrong. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "lock_scripts.h"
+#include "tests/support/lock_rig.h"
+#include "tests/support/proxy.h"
+
+enum { LONG_MS = 60000, PATIENCE_MS = 30000 };
+
+static hf_lock_rig rig;
+static hf_proxy proxy;
+static hf_locks *far; /* a client behind the proxy; requests may take 2 s */
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    hf_proxy_start(&proxy, rig.redis.socket);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_proxy_stop(&proxy);
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    far = NULL;
+    const hf_locks_opts opts = {.url = proxy.url, .request_timeout_ms = 2000};
+    assert_int_equal(hf_locks_open(&far, &opts, rig.detail), HF_OK);
+    /* Redis knows the scripts from now on. */
+    hf_lock *lock = hf_lock_must(&rig, far, "warm", (hf_lock_opts){.wait_ms = 0});
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+    hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
+    hf_proxy_shift_clock(&proxy, 0);
+    hf_locks_close(far, NULL, NULL);
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+static bool is_free(const char *name)
+{
+    return hf_fixture_number(&rig.redis, "EXISTS hf:lock:{%s}:e:%s hf:lock:{%s}:cell:%s",
+                             name, name, name, name) == 0;
+}
+
+static long long calls_of(const char *command)
+{
+    char name[40];
+    const char *stats = hf_fixture_command(&rig.redis, "INFO commandstats");
+    (void)snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
+    const char *at = strstr(stats, name);
+    return at == NULL ? 0 : strtoll(at + strlen(name), NULL, 10);
+}
+
+static void released(hf_lock *lock)
+{
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
+typedef struct told {
+    atomic_int err; /* 1: not told yet */
+    hf_lock *lock;
+} told;
+
+static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    told *t = arg;
+    (void)detail;
+    t->lock = lock;
+    atomic_store(&t->err, err);
+}
+
+static hf_lock *ask_for(hf_locks *locks, const char *name, hf_lock_opts opts, told *t)
+{
+    hf_lock *lock;
+    atomic_store(&t->err, 1);
+    opts.names = &name;
+    opts.n_names = 1;
+    opts.lease_ms = opts.lease_ms == 0 ? LONG_MS : opts.lease_ms;
+    assert_int_equal(hf_lock_acquire(locks, &opts, on_acquired, t, &lock, rig.detail),
+                     HF_OK);
+    return lock;
+}
+
+/* ---- an enter without an answer ---- */
+
+/* It is asked again, and given back; then the first request is executed after all. */
+static void an_enter_that_comes_after_the_leave_stays_for_no_lease(void **state)
+{
+    const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(forms); i++) {
+        hf_proxy_delay(&proxy, hf_lua_lock_enter.sha1);
+        hf_lock *lock = hf_lock_must(
+            &rig, far, "n", (hf_lock_opts){.form = forms[i], .lease_ms = LONG_MS});
+        assert_true(hf_proxy_delayed(&proxy));
+        released(lock);
+        (void)hf_proxy_deliver(&proxy);
+        EVENTUALLY(PATIENCE_MS, is_free("n"));
+    }
+}
+
+/* The same of one that only ever was given up. */
+static void an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease(void **state)
+{
+    told t;
+    (void)state;
+    hf_proxy_delay(&proxy, hf_lua_lock_enter.sha1);
+    hf_proxy_refuse(&proxy, true);
+    hf_lock *lock = ask_for(far, "n", (hf_lock_opts){.wait_ms = -1}, &t);
+    EVENTUALLY(PATIENCE_MS, hf_proxy_delayed(&proxy));
+    hf_lock_cancel(lock);
+    EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
+    long long before = calls_of("evalsha");
+    hf_proxy_refuse(&proxy, false);
+    EVENTUALLY(PATIENCE_MS, calls_of("evalsha") > before); /* it has left */
+    (void)hf_proxy_deliver(&proxy);
+    EVENTUALLY(PATIENCE_MS, is_free("n"));
+}
+
+static void what_is_cancelled_on_its_way_is_left(void **state)
+{
+    told t;
+    (void)state;
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
+    uint64_t before = hf_proxy_bytes(&proxy, PROXY_REQUESTS);
+    hf_lock *lock = ask_for(far, "n", (hf_lock_opts){.wait_ms = -1}, &t);
+    EVENTUALLY(PATIENCE_MS, hf_proxy_bytes(&proxy, PROXY_REQUESTS) > before);
+    hf_lock_cancel(lock);
+    EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
+    long long calls = calls_of("evalsha");
+    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+    EVENTUALLY(PATIENCE_MS, calls_of("evalsha") >= calls + 2); /* enter, leave */
+    EVENTUALLY(PATIENCE_MS, is_free("n"));
+    released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0}));
+}
+
+/* ---- old messages ---- */
+
+/* Of the last one in the line: whose inbox hears of it, and the number of its hold. */
+static void read_entry(const char *name, char client[128], char hold[32])
+{
+    char owner[80], mode[8], names[64];
+    const char *line =
+        hf_fixture_command(&rig.redis, "EVAL %s 1 hf:lock:{%s}:",
+                           "local o = redis.call('ZREVRANGE', KEYS[1] .. 'q:n', 0, 0)[1] "
+                           "return o .. ' ' .. redis.call('HGET', KEYS[1] .. 'e:n', o)",
+                           name);
+    assert_int_equal(sscanf(line, "%79s %7s %*s %*s %*s %127s %*s %63s %31[^=]", owner,
+                            mode, client, names, hold),
+                     5);
+}
+
+static void say_granted(const char *client, uint64_t fence, const char *hold)
+{
+    (void)hf_fixture_command(&rig.redis, "EVAL %s 1 hf:lock:{n}:in:%s %llu %s",
+                             "return redis.call('RPUSH', KEYS[1], 'granted ' .. ARGV[1] "
+                             ".. ' ' .. ARGV[2])",
+                             client, (unsigned long long)fence, hold);
+}
+
+/* Of a place in the line that was lost, for which there is a new one. */
+static void an_old_message_grants_nothing(void **state)
+{
+    char client[128], hold[32];
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    uint64_t old = hf_lock_fence(lock);
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    read_entry("n", client, hold);
+    say_granted(client, old, hold);
+    ALWAYS(300, !w.done);
+    released(lock);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    assert_true(hf_lock_fence(w.lock) > old);
+    released(w.lock);
+}
+
+/* Whoever believes that it holds the lock and is only in the line is told so. */
+static void a_grant_that_never_was_is_found_out(void **state)
+{
+    char client[128], hold[32];
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 1500});
+    read_entry("n", client, hold);
+    say_granted(client, 2 * hf_lock_fence(lock), hold);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    EVENTUALLY(PATIENCE_MS, !hf_lock_held(w.lock));
+    EVENTUALLY(PATIENCE_MS, hf_lock_why(w.lock) == HF_LOCK_REFUSED);
+    released(lock);
+    (void)hf_lock_release_wait(w.lock, NULL);
+}
+
+/* ---- keys that are not what they should be ---- */
+
+static void a_broken_lock_is_not_the_end_of_the_others(void **state)
+{
+    const hf_lock_opts opts = {.lease_ms = 900};
+    (void)state;
+    hf_lock *broken = hf_lock_must(&rig, rig.a, "broken", opts);
+    hf_lock *good = hf_lock_must(&rig, rig.a, "good", opts);
+    (void)hf_fixture_command(&rig.redis, "SET hf:lock:{broken}:x:broken text");
+    EVENTUALLY(PATIENCE_MS, rig.lost == 1);
+    assert_int_equal(hf_lock_why(broken), HF_LOCK_DEADLINE);
+    ALWAYS(1000, hf_lock_held(good));
+    assert_true(rig.suspect >= 1);
+    (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{broken}:x:broken");
+    (void)hf_lock_release_wait(broken, NULL);
+    released(good);
+}
+
+static void a_key_of_another_type_is_told_at_once(void **state)
+{
+    static const char *const keys[] = {"x:n", "q:n", "e:n", "fence"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(keys); i++) {
+        hf_lock *lock;
+        (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+        (void)hf_fixture_command(&rig.redis, "%s hf:lock:{n}:%s %s",
+                                 strcmp(keys[i], "fence") == 0 ? "LPUSH" : "SET", keys[i],
+                                 "text");
+        hf_err err = hf_lock_take(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = -1}, &lock);
+        assert_int_equal(err, HF_REDIS);
+        assert_non_null(strstr(rig.detail, "WRONGTYPE"));
+        EVENTUALLY(PATIENCE_MS, hf_fixture_number(&rig.redis, "DBSIZE") == 1);
+    }
+}
+
+/* Then the renewals tell, and nobody asks again and again for messages. */
+static void an_inbox_that_cannot_be_read_only_delays(void **state)
+{
+    char client[128], hold[32];
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 900});
+    read_entry("n", client, hold);
+    (void)hf_fixture_command(&rig.redis, "SET hf:lock:{n}:in:%s text", client);
+    (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
+    (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
+    EVENTUALLY(PATIENCE_MS, calls_of("blpop") > 0);
+    ALWAYS(1000, !w.done);
+    assert_true(calls_of("blpop") < 20);
+    released(lock);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    released(w.lock);
+}
+
+/* What was deleted by hand frees the lock, and nothing stays stuck. */
+static void a_line_without_some_of_its_keys_goes_on(void **state)
+{
+    static const char *const keys[] = {"x:n", "q:n", "e:n"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(keys); i++) {
+        hf_lock_waiter one, two;
+        hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 600});
+        hf_lock_wait_begin(&one, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 600});
+        hf_lock_wait_begin(&two, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 600});
+        (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:%s", keys[i]);
+        if (strcmp(keys[i], "q:n") == 0)
+            released(lock);
+        else
+            EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock));
+        EVENTUALLY(PATIENCE_MS, one.done || two.done);
+        hf_lock_waiter *first = one.done ? &one : &two, *last = one.done ? &two : &one;
+        hf_lock_wait_end(first);
+        assert_int_equal(first->err, HF_OK);
+        released(first->lock);
+        hf_lock_wait_end(last);
+        assert_int_equal(last->err, HF_OK);
+        released(last->lock);
+        if (strcmp(keys[i], "q:n") != 0)
+            (void)hf_lock_release_wait(lock, NULL);
+        EVENTUALLY(PATIENCE_MS, is_free("n"));
+    }
+}
+
+/* ---- taken away ---- */
+
+static void only_what_was_taken_away_is_told_so(void **state)
+{
+    const hf_lock_opts opts = {.owner = "me", .lease_ms = 900};
+    size_t n;
+    (void)state;
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
+    assert_int_equal(hf_lock_force(rig.b, "n", "me", &n, rig.detail), HF_OK);
+    assert_int_equal(n, 1);
+    hf_lock *two = hf_lock_must(&rig, rig.b, "n", opts); /* the same owner */
+    EVENTUALLY(PATIENCE_MS, !hf_lock_held(one));
+    EVENTUALLY(PATIENCE_MS, hf_lock_why(one) == HF_LOCK_FORCED);
+    assert_true(hf_lock_held(two));
+    (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n");
+    EVENTUALLY(PATIENCE_MS, !hf_lock_held(two));
+    EVENTUALLY(PATIENCE_MS, hf_lock_why(two) == HF_LOCK_REFUSED);
+    (void)hf_lock_release_wait(one, NULL);
+    (void)hf_lock_release_wait(two, NULL);
+}
+
+/* ---- clocks ---- */
+
+/* What the client knows of Redis's clock is 5 s too early: its renewals come too late,
+ * and their answers put that right. */
+static void a_clock_that_was_wrong_loses_no_lock(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, far, "n", (hf_lock_opts){.lease_ms = 1500});
+    hf_proxy_shift_clock(&proxy, -5000);
+    hf_lock *other = hf_lock_must(&rig, far, "other", (hf_lock_opts){.fixed = true});
+    hf_proxy_shift_clock(&proxy, 0);
+    ALWAYS(3000, hf_lock_held(lock));
+    released(lock);
+    released(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            an_enter_that_comes_after_the_leave_stays_for_no_lease, begin, end),
+        cmocka_unit_test_setup_teardown(
+            an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_cancelled_on_its_way_is_left, begin, end),
+        cmocka_unit_test_setup_teardown(an_old_message_grants_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_grant_that_never_was_is_found_out, begin, end),
+        cmocka_unit_test_setup_teardown(a_broken_lock_is_not_the_end_of_the_others, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_key_of_another_type_is_told_at_once, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(an_inbox_that_cannot_be_read_only_delays, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_line_without_some_of_its_keys_goes_on, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(only_what_was_taken_away_is_told_so, begin, end),
+        cmocka_unit_test_setup_teardown(a_clock_that_was_wrong_loses_no_lock, begin, end),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
