@@ -222,6 +222,76 @@ static void f5_nobody_renews_for_the_dead(void **state)
     released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS}));
 }
 
+/* ---- F6 ---- */
+
+/* Two hold it after a failover that lost a write: no lock on replicas that lag can
+ * prevent that. The link is cut first, so that the write is really lost. The older is
+ * told by its own deadline, its fence is lower, and what asks for fences refuses it. */
+static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
+{
+    hf_fixture primary, replica;
+    char port[8];
+    uint64_t highest;
+    (void)state;
+    hf_fixture_start(&primary, &(hf_fixture_options){.tcp = true});
+    (void)snprintf(port, sizeof port, "%u", (unsigned)primary.port);
+    hf_fixture_start(&replica,
+                     &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", port}});
+    EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
+                               "master_link_status:up") != NULL);
+    assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
+    hf_locks *before = hf_lock_rig_open(&rig, primary.url);
+    hf_locks *after = hf_lock_rig_open(&rig, replica.url);
+    hf_lock *old = hf_lock_must(&rig, before, "n", (hf_lock_opts){.lease_ms = 2000});
+    hf_lock *lock = hf_lock_must(&rig, after, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    printf("%s hold it\n", hf_lock_held(old) ? "two" : "not two");
+    assert_true(hf_lock_fence(lock) > hf_lock_fence(old));
+    assert_int_equal(
+        hf_fence_check(after, "n", hf_lock_fence(lock), "new", 0, &highest, rig.detail),
+        HF_OK);
+    assert_int_equal(
+        hf_fence_check(after, "n", hf_lock_fence(old), "old", 0, &highest, rig.detail),
+        HF_LOST);
+    hf_fixture_kill(&primary, SIGKILL);
+    uint64_t deadline_ns = hf_lock_deadline_ns(old);
+    EVENTUALLY(LONG_MS, rig.lost == 1);
+    assert_true(hf_boot_ns() >= deadline_ns);
+    assert_int_equal(hf_lock_why(old), HF_LOCK_DEADLINE);
+    assert_true(hf_lock_held(lock));
+    released(lock);
+    hf_locks_close(before, NULL, NULL);
+    hf_locks_close(after, NULL, NULL);
+    hf_fixture_stop(&replica);
+    hf_fixture_stop(&primary);
+}
+
+/* Who asks for replicas does not get what none of them has. */
+static void f6_with_the_link_cut_no_replica_confirms(void **state)
+{
+    hf_fixture replica;
+    char port[8];
+    hf_lock *lock;
+    hf_fixture primary;
+    (void)state;
+    hf_fixture_start(&primary, &(hf_fixture_options){.tcp = true});
+    (void)snprintf(port, sizeof port, "%u", (unsigned)primary.port);
+    hf_fixture_start(&replica,
+                     &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", port}});
+    EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
+                               "master_link_status:up") != NULL);
+    hf_locks *locks = hf_lock_rig_open(&rig, primary.url);
+    const hf_lock_opts opts = {.wait_replicas = 1, .lease_ms = LONG_MS};
+    /* Again, if the machine was too busy for the replica to answer in time. */
+    EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", opts, &lock) == HF_OK);
+    assert_int_equal(hf_fixture_number(&replica, "ZCARD hf:lock:{n}:x:n"), 1);
+    released(lock);
+    assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
+    assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), HF_MISCONF);
+    hf_locks_close(locks, NULL, NULL);
+    hf_fixture_stop(&replica);
+    hf_fixture_stop(&primary);
+}
+
 /* ---- F7 ---- */
 
 /* A write of who lost the lock is refused when it comes; there is nothing to roll back,
@@ -306,6 +376,8 @@ int main(void)
         TEST(f4_nothing_comes_between_comparing_and_deleting),
         TEST(f5_work_may_outlast_the_lease),
         TEST(f5_nobody_renews_for_the_dead),
+        TEST(f6_after_a_failover_the_older_is_told_and_refused),
+        TEST(f6_with_the_link_cut_no_replica_confirms),
         TEST(f7_a_late_write_is_refused_by_its_fence),
         TEST(f9_a_release_wakes_one_and_only_one),
         TEST(f10_a_waiter_that_dies_in_the_middle_is_passed),
