@@ -196,6 +196,9 @@ void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns
 {
     uv_mutex_lock(&minder->lock);
     if (minded->group != 0 && deadline_ns > minded->deadline_ns) {
+        uint64_t grace_ns = minder->opts.kill_grace_ms * HF_MS_NS;
+        if (hf_boot_ns() + grace_ns >= minded->deadline_ns)
+            minded->asked = true;
         minded->deadline_ns = deadline_ns;
         tell(minder, HF_MIND_HOLD, minded);
     }

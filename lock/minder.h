@@ -76,6 +76,7 @@ typedef struct hf_minded {
     struct hf_minded *prev, *next;
     pid_t group; /* 0: not on the list */
     uint64_t deadline_ns;
+    bool asked; /* the minder may have asked it to end, before its deadline was moved */
     bool own_grace;    /* of this group; else the minder's kill_grace */
     uint64_t grace_ns; /* that is it */
 } hf_minded;

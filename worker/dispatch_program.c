@@ -13,11 +13,13 @@ static bool is_told_to_stop(const hf_worker *w)
 }
 
 /* The minder asks a program to end before its lease does: that Redis was away is not the
- * program's fault. While renewals come, no program is ever so near to its deadline. */
-static bool is_told_by_minder(const hf_worker *w, const hf_run *run)
+ * program's fault, also when the renewal has come just then. While renewals come in time,
+ * no program is ever so near to its deadline. */
+static bool is_told_by_minder(const hf_worker *w, const hf_run *run,
+                              const hf_program_result *result)
 {
     uint64_t deadline = hf_lease_deadline_ns(run->lease);
-    return deadline <= run->ended_ns + w->opts.kill_grace_ms * HF_MS_NS;
+    return result->asked || deadline <= run->ended_ns + w->opts.kill_grace_ms * HF_MS_NS;
 }
 
 /* systemd signals the whole control group: what fails after a stop was told to stop. And
@@ -27,7 +29,7 @@ static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *re
 {
     bool failed = result->verdict != HF_VERDICT_DONE;
     if (result->minder_failed ||
-        (failed && (is_told_to_stop(w) || is_told_by_minder(w, run))))
+        (failed && (is_told_to_stop(w) || is_told_by_minder(w, run, result))))
         run->released = true;
     if (failed && !run->released && result->by_signal && !result->ended &&
         !result->timed_out)

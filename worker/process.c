@@ -50,6 +50,7 @@ static void judge(hf_process *p, hf_program_result *result,
                                   .by_signal = p->by_signal,
                                   .timed_out = p->timed_out,
                                   .ended = p->ended,
+                                  .asked = p->minded.asked,
                                   .status = p->status};
     if (fault.step != HF_SPAWN_NONE) {
         say_not_started(p, text);

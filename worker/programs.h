@@ -69,6 +69,7 @@ typedef struct hf_program_result {
     bool by_signal; /* `status` is the signal, else the exit status */
     bool timed_out;
     bool ended;         /* hf_program_end() had been called before it ended */
+    bool asked;         /* the minder may have asked it to end; then it was extended */
     bool minder_failed; /* it was not executed because the minder could not be told: the
                            job's fault in no way */
     int status;

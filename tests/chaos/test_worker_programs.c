@@ -39,18 +39,18 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void start(const char *const *argv)
+static void start(const char *const *argv, uint32_t lease_ms, uint32_t grace_ms)
 {
     static const hf_worker_queue served = {.name = "q"};
     char detail[HF_DETAIL_SIZE];
     hf_worker_opts opts = {.url = queue.redis.url,
                            .queues = &served,
                            .n_queues = 1,
-                           .lease_ms = LEASE_MS,
-                           .kill_grace_ms = GRACE_MS,
+                           .lease_ms = lease_ms,
+                           .kill_grace_ms = grace_ms,
                            .minder = HF_TEST_COMMAND,
                            .log = on_line};
-    const hf_program program = {.type = "*", .argv = argv};
+    const hf_program program = {.type = "*", .argv = argv, .cwd = queue.redis.dir};
     if (hf_worker_new(&worker, &opts, detail) != HF_OK)
         fail_msg("%s", detail);
     assert_int_equal(hf_worker_handle_program(worker, &program), HF_OK);
@@ -73,22 +73,9 @@ static int down(void **state)
     return 0;
 }
 
-/* The minder asks the program to end while its lock still holds in Redis, which cannot be
- * asked; then Redis is back, and would take any verdict. The program sleeps when it is
- * run first; before it has begun, nothing of it could be ended. */
-static void a_program_that_its_minder_ended_has_not_failed(void **state)
+/* Redis is back: the program is run again, and its first run is not counted as failed. */
+static void finish(void)
 {
-    static const char text[] = "test -e \"$0\" && exit 0; : >\"$0\"; exec sleep 60";
-    char began[HF_TEMPDIR_SIZE + 8];
-    const char *const sleeps[] = {"/bin/sh", "-c", text, began, NULL};
-    (void)state;
-    snprintf(began, sizeof began, "%s/began", queue.redis.dir);
-    assert_int_equal(hf_rig_enqueue(&queue, "a", 0), HF_OK);
-    start(sleeps);
-    EVENTUALLY(SOON_MS, access(began, F_OK) == 0);
-    hf_fixture_signal(&queue.redis, SIGSTOP);
-    EVENTUALLY(SOON_MS, atomic_load(&ended) > 0);
-    hf_fixture_signal(&queue.redis, SIGCONT);
     hf_rig_ready(&queue);
     EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 1);
     assert_int_equal(atomic_load(&retried), 0);
@@ -99,11 +86,65 @@ static void a_program_that_its_minder_ended_has_not_failed(void **state)
     hf_worker_free(worker);
 }
 
+/* The minder asks the program to end while its lock still holds in Redis, which cannot be
+ * asked; then Redis is back, and would take any verdict. The program sleeps when it is
+ * run first; before it has begun, nothing of it could be ended. */
+static void a_program_that_its_minder_ended_has_not_failed(void **state)
+{
+    static const char text[] = "test -e began && exit 0; : >began; exec sleep 60";
+    char began[HF_TEMPDIR_SIZE + 8];
+    const char *const sleeps[] = {"/bin/sh", "-c", text, NULL};
+    (void)state;
+    snprintf(began, sizeof began, "%s/began", queue.redis.dir);
+    assert_int_equal(hf_rig_enqueue(&queue, "a", 0), HF_OK);
+    start(sleeps, LEASE_MS, GRACE_MS);
+    EVENTUALLY(SOON_MS, access(began, F_OK) == 0);
+    hf_fixture_signal(&queue.redis, SIGSTOP);
+    EVENTUALLY(SOON_MS, atomic_load(&ended) > 0);
+    hf_fixture_signal(&queue.redis, SIGCONT);
+    finish();
+}
+
+/* Whether the lease that ran out has been renewed, or was lost after all. */
+static bool is_decided(void)
+{
+    return hf_fixture_number(&queue.redis, "PTTL hf:{q}:lock:a") > 3 * LEASE_MS ||
+           atomic_load(&ended) > 0;
+}
+
+/* The same, but Redis is back in time: the lease is renewed, and the program ends since
+ * it was asked to. */
+static void a_program_that_was_asked_to_end_has_not_failed_either(void **state)
+{
+    static const char text[] =
+        "test -e began && exit 0; "
+        "trap ': >asked; until test -e go; do sleep 0.02; done; exit 3' TERM; "
+        ": >began; while :; do sleep 0.02; done";
+    const char *const asks[] = {"/bin/sh", "-c", text, NULL};
+    char began[HF_TEMPDIR_SIZE + 8], asked[HF_TEMPDIR_SIZE + 8], go[HF_TEMPDIR_SIZE + 8];
+    (void)state;
+    snprintf(began, sizeof began, "%s/began", queue.redis.dir);
+    snprintf(asked, sizeof asked, "%s/asked", queue.redis.dir);
+    snprintf(go, sizeof go, "%s/go", queue.redis.dir);
+    assert_int_equal(hf_rig_enqueue(&queue, "a", 0), HF_OK);
+    start(asks, 4 * LEASE_MS, LEASE_MS);
+    EVENTUALLY(SOON_MS, access(began, F_OK) == 0);
+    hf_fixture_signal(&queue.redis, SIGSTOP);
+    EVENTUALLY(SOON_MS, access(asked, F_OK) == 0);
+    hf_fixture_signal(&queue.redis, SIGCONT);
+    hf_rig_ready(&queue);
+    EVENTUALLY(SOON_MS, is_decided());
+    hf_write_file(go, "");
+    finish();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_program_that_its_minder_ended_has_not_failed,
                                         up, down),
+        cmocka_unit_test_setup_teardown(
+            a_program_that_was_asked_to_end_has_not_failed_either, up, down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
