@@ -322,28 +322,17 @@ static hf_err fill(hf_locks *locks, const hf_locks_opts *o)
     return err;
 }
 
-static void ignore(void *arg)
-{
-    (void)arg;
-}
+static void undo(hf_locks *locks);
 
-/* The driver is open: its end, when the rest could not be had. */
-static void undo(hf_locks *locks)
-{
-    hf_driver_stop(&locks->driver);
-    if (locks->client != NULL)
-        hf_client_close(locks->client, ignore, NULL);
-    uv_close((uv_handle_t *)&locks->timer, NULL);
-    hf_driver_close_wake(&locks->driver, NULL);
-    (void)uv_run(locks->driver.loop, UV_RUN_DEFAULT);
-    hf_driver_free(&locks->driver);
-}
-
+/* Frees it where it fails. */
 static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
 {
     hf_err err = hf_driver_open(&locks->driver, loop, on_turn, locks);
-    if (err != HF_OK)
+    if (err != HF_OK) {
+        hf_guard_done(&locks->guard);
+        free_locks(locks);
         return err;
+    }
     int made = uv_timer_init(locks->driver.loop, &locks->timer);
     HF_ASSERT(made == 0);
     locks->timer.data = locks;
@@ -371,15 +360,14 @@ hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
     err = fill(locks, opts);
     if (err == HF_OK)
         err = hf_guard_init(&locks->guard, opts->minder);
-    if (err == HF_OK) {
+    if (err != HF_OK)
+        free_locks(locks);
+    else
         err = start(locks, opts->loop, why);
-        if (err == HF_OK) {
-            *out = locks;
-            return HF_OK;
-        }
-        hf_guard_done(&locks->guard);
+    if (err == HF_OK) {
+        *out = locks;
+        return HF_OK;
     }
-    free_locks(locks);
     return hf_lock_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
 }
 
@@ -426,12 +414,26 @@ static void on_wake_closed(uv_handle_t *handle)
 
 static void close_handles(hf_locks *locks)
 {
-    locks->handles = locks->ear == NULL ? 3 : 4;
-    hf_client_close(locks->client, on_client_closed, locks);
+    locks->handles = 2U + (locks->client != NULL) + (locks->ear != NULL);
+    if (locks->client != NULL)
+        hf_client_close(locks->client, on_client_closed, locks);
     if (locks->ear != NULL)
         hf_client_close(locks->ear, on_client_closed, locks);
     uv_close((uv_handle_t *)&locks->timer, on_timer_closed);
     hf_driver_close_wake(&locks->driver, on_wake_closed);
+}
+
+/* The driver is open, and the rest could not be had. A loop of the caller's is not ours
+ * to run: there the handles are gone with its next turns. */
+static void undo(hf_locks *locks)
+{
+    bool threaded = locks->driver.threaded;
+    hf_driver_stop(&locks->driver);
+    close_handles(locks);
+    if (!threaded)
+        return;
+    (void)uv_run(locks->driver.loop, UV_RUN_DEFAULT);
+    finish(locks);
 }
 
 static void on_drained(hf_locks *locks)
