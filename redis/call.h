@@ -65,6 +65,9 @@ HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
 HF_MUSTCHECK hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked,
                                      hf_answer_cb cb, void *arg);
 
+/* Its first try to connect has not ended. */
+bool hf_client_is_new(const hf_client *client);
+
 /* -- reading a reply; a wrong type reads as 0, nil, "" -- */
 bool hf_reply_is_array(const hf_reply *reply);
 bool hf_reply_is_nil(const hf_reply *reply);

@@ -232,6 +232,13 @@ bool hf_client_ready(const hf_client *client)
     return client->phase == CLIENT_READY;
 }
 
+bool hf_client_is_new(const hf_client *client)
+{
+    check(client);
+    return client->phase != CLIENT_READY && client->failures == 0 &&
+           client->server.client_id == 0;
+}
+
 hf_err hf_client_status(const hf_client *client)
 {
     check(client);

@@ -7,6 +7,7 @@
 #include "holdfast/client.h"
 #include "holdfast/error.h"
 #include "holdfast/lock.h"
+#include "holdfast/lock_set.h"
 #include "holdfast/producer.h"
 #include "holdfast/worker.h"
 /* IWYU pragma: end_exports */

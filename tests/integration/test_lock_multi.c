@@ -1,0 +1,491 @@
+/* test_lock_multi.c - locks of several servers as one: all or none, in one order. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/base.h"
+#include "tests/support/set_rig.h"
+
+enum { N = 3, LEASE_MS = 5000, WAIT_MS = 30000 };
+
+static hf_set_rig rig;
+static hf_lock_servers *a, *b;
+static hf_lock_servers *reversed; /* its URLs are the other way round */
+
+static int up(void **state)
+{
+    (void)state;
+    hf_set_rig_up(&rig, N, false);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_set_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_set_rig_begin(&rig);
+    a = hf_set_rig_open(&rig, N, true);
+    b = hf_set_rig_open(&rig, N, false);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_servers_close(a, NULL, NULL);
+    hf_lock_servers_close(b, NULL, NULL);
+    return 0;
+}
+
+/* ---- what is taken ---- */
+
+static const char *const names[N] = {"n0", "n1", "n2"};
+
+static hf_multilock_member member(size_t server)
+{
+    return (hf_multilock_member){
+        .server = server,
+        .lock = {.names = &names[server], .n_names = 1, .lease_ms = LEASE_MS}};
+}
+
+/* Lock "n<i>" on server i, of each server. */
+static hf_err take(hf_lock_servers *servers, int64_t wait_ms, bool backwards,
+                   hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+{
+    hf_multilock_member members[N];
+    for (size_t i = 0; i < N; i++)
+        members[i] = member(backwards ? N - 1 - i : i);
+    for (size_t i = 0; i < N && servers == reversed; i++)
+        members[i].server = N - 1 - members[i].server;
+    const hf_multilock_opts opts = {.members = members,
+                                    .n_members = N,
+                                    .wait_ms = wait_ms,
+                                    .on_event = hf_set_rig_on_event,
+                                    .event_arg = &rig};
+    *out = NULL;
+    return hf_multilock_acquire_wait(servers, &opts, out, detail);
+}
+
+static hf_lock_set *must(hf_lock_servers *servers)
+{
+    hf_lock_set *set;
+    hf_err err = take(servers, WAIT_MS, false, &set, rig.detail);
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), rig.detail);
+    assert_true(hf_lock_set_held(set));
+    return set;
+}
+
+static hf_lock_set *must_one(hf_lock_servers *servers, size_t server)
+{
+    hf_lock_set *set;
+    const hf_multilock_member one = member(server);
+    const hf_multilock_opts opts = {.members = &one, .n_members = 1, .wait_ms = WAIT_MS};
+    assert_int_equal(hf_multilock_acquire_wait(servers, &opts, &set, rig.detail), HF_OK);
+    return set;
+}
+
+static size_t left_behind(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < N; i++)
+        n += hf_set_rig_has(&rig, i, names[i]);
+    return n;
+}
+
+static long long in_line(size_t server)
+{
+    return hf_fixture_number(&rig.redis[server], "ZCARD hf:lock:{%s}:q:%s", names[server],
+                             names[server]);
+}
+
+static void released(hf_lock_set *set)
+{
+    hf_lock_release_result each[N];
+    assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASED);
+}
+
+/* Takes it away on one server. */
+static void force(size_t server)
+{
+    hf_locks *locks;
+    size_t n;
+    assert_int_equal(
+        hf_locks_open(&locks, &(hf_locks_opts){.url = rig.urls[server]}, rig.detail),
+        HF_OK);
+    assert_int_equal(hf_lock_force(locks, names[server], NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(n, 1);
+    hf_locks_close(locks, NULL, NULL);
+}
+
+/* ---- all or none ---- */
+
+static void r16_all_are_held_or_none(void **state)
+{
+    hf_lock_set *set, *other;
+    (void)state;
+    set = must(a);
+    assert_int_equal(left_behind(), N);
+    assert_int_equal(hf_lock_set_size(set), N);
+    assert_int_equal(hf_lock_set_standing(set), N);
+    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
+    assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_NOT_LOST);
+    for (size_t i = 0; i < N; i++)
+        assert_true(hf_lock_set_fence(set, i) > 0);
+    assert_true(hf_lock_set_fence(set, N) == 0);
+    assert_int_equal(take(b, 0, true, &other, rig.detail), HF_TAKEN);
+    assert_int_equal(take(b, 100, true, &other, rig.detail), HF_TAKEN);
+    released(set);
+    assert_int_equal(left_behind(), 0);
+    released(must(b));
+}
+
+static void f8_what_was_taken_is_given_back(void **state)
+{
+    hf_lock_set *set;
+    (void)state;
+    for (size_t busy = 0; busy < N; busy++) {
+        hf_lock_set *one = must_one(b, busy);
+        assert_int_equal(take(a, busy == 1 ? 200 : 0, false, &set, rig.detail), HF_TAKEN);
+        assert_non_null(strstr(rig.detail, names[busy])); /* says which */
+        assert_int_equal(left_behind(), 1);
+        released(one);
+    }
+}
+
+static void f8_also_from_where_the_answer_was_lost(void **state)
+{
+    hf_lock_set *set;
+    (void)state;
+    released(must(a)); /* it is connected */
+    for (size_t lost = 0; lost < N - 1; lost++) {
+        hf_lock_set *one = must_one(b, N - 1);
+        hf_proxy_lose_answer(&rig.proxy[lost], names[lost]);
+        assert_int_equal(take(a, 300, false, &set, rig.detail), HF_TAKEN);
+        EVENTUALLY(30000, left_behind() == 1);
+        assert_true(hf_lock_set_held(one));
+        released(one);
+    }
+}
+
+static void f8_a_server_that_is_down_leaves_nothing_on_the_others(void **state)
+{
+    hf_lock_set *set;
+    (void)state;
+    hf_fixture_kill(&rig.redis[1], SIGKILL);
+    const hf_locks_opts opts = {.connect_timeout_ms = 500};
+    hf_lock_servers *c;
+    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &opts, rig.detail), HF_OK);
+    assert_int_equal(take(c, 0, false, &set, rig.detail), HF_CONN);
+    assert_non_null(strstr(rig.detail, rig.redis[1].socket));
+    EVENTUALLY(30000, !hf_set_rig_has(&rig, 0, "n0") && !hf_set_rig_has(&rig, 2, "n2"));
+    hf_lock_servers_close(c, NULL, NULL);
+    hf_fixture_restart(&rig.redis[1]);
+}
+
+/* ---- in one order ---- */
+
+typedef struct worker {
+    hf_lock_servers *servers;
+    bool backwards;
+    unsigned done;
+    hf_err err;
+    char detail[HF_DETAIL_SIZE];
+} worker;
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    for (; w->done < 40 && w->err == HF_OK; w->done++) {
+        hf_lock_set *set;
+        w->err = take(w->servers, WAIT_MS, w->backwards, &set, w->detail);
+        if (w->err == HF_OK)
+            (void)hf_lock_set_release_wait(set, NULL);
+    }
+    return NULL;
+}
+
+static void r9_opposite_orders_never_wait_in_a_circle(void **state)
+{
+    const char *back[N];
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        back[i] = rig.urls[N - 1 - i];
+    assert_int_equal(hf_lock_servers_open(&reversed, back, N,
+                                          &(hf_locks_opts){.ns = "hf"}, rig.detail),
+                     HF_OK);
+    worker w[3] = {
+        {.servers = b}, {.servers = b, .backwards = true}, {.servers = reversed}};
+    pthread_t threads[3];
+    for (size_t i = 0; i < HF_COUNT(w); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &w[i]), 0);
+    for (size_t i = 0; i < HF_COUNT(w); i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (size_t i = 0; i < HF_COUNT(w); i++)
+        if (w[i].err != HF_OK)
+            fail_msg("%u: %s: %s", w[i].done, hf_err_name(w[i].err), w[i].detail);
+    hf_lock_servers_close(reversed, NULL, NULL);
+    reversed = NULL;
+}
+
+/* ---- loss ---- */
+
+static void the_loss_of_one_is_the_loss_of_all(void **state)
+{
+    hf_lock_release_result each[N];
+    size_t which = 9;
+    (void)state;
+    hf_lock_set *set = must(a);
+    struct pollfd fd = {.fd = hf_lock_set_fd(set), .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    force(1);
+    EVENTUALLY(30000, rig.lost == 1);
+    assert_int_equal(rig.member, 1);
+    assert_false(hf_lock_set_held(set));
+    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_GONE);
+    assert_int_equal(hf_lock_set_why(set, &which), HF_LOCK_FORCED);
+    assert_int_equal(which, 1);
+    assert_true(hf_lock_set_deadline_ns(set) == 0);
+    assert_int_equal(poll(&fd, 1, 0), 1);
+    assert_int_equal(hf_lock_set_standing(set), N - 1); /* until they are released */
+    assert_int_equal(hf_lock_set_release_wait(set, each), HF_EXPIRED);
+    assert_int_equal(each[0], HF_RELEASED);
+    assert_int_equal(each[1], HF_EXPIRED);
+    assert_int_equal(each[2], HF_RELEASED);
+    assert_int_equal(rig.lost, 1);
+    assert_int_equal(left_behind(), 0);
+}
+
+/* Stands in line at the last server while the first is taken away. */
+static void a_loss_on_the_way_ends_it(void **state)
+{
+    worker w = {.servers = a};
+    pthread_t thread;
+    size_t first = 0, last = 0; /* in the order of their sockets */
+    (void)state;
+    for (size_t i = 1; i < N; i++) {
+        first = strcmp(rig.proxy[i].socket, rig.proxy[first].socket) < 0 ? i : first;
+        last = strcmp(rig.proxy[i].socket, rig.proxy[last].socket) > 0 ? i : last;
+    }
+    hf_lock_set *one = must_one(b, last);
+    assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
+    EVENTUALLY(30000, in_line(last) == 1);
+    force(first);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(w.err, HF_LOST);
+    EVENTUALLY(30000, left_behind() == 1);
+    released(one);
+    assert_int_equal(rig.lost, 0); /* it never had it */
+}
+
+static void some_releases_fail_and_all_are_tried(void **state)
+{
+    hf_lock_release_result each[N];
+    (void)state;
+    for (size_t dead = 0; dead < N; dead += 2) {
+        hf_lock_set *set = must(a);
+        hf_proxy_set(&rig.proxy[dead], PROXY_REQUESTS, PROXY_HOLD);
+        assert_int_equal(hf_lock_set_release_wait(set, each), HF_UNKNOWN);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(each[i], i == dead ? HF_UNKNOWN : HF_RELEASED);
+        assert_int_equal(left_behind(), 1);
+        hf_proxy_set(&rig.proxy[dead], PROXY_REQUESTS, PROXY_PASS);
+        EVENTUALLY(30000, left_behind() == 0);
+    }
+}
+
+static void the_deadline_is_the_first_of_all(void **state)
+{
+    hf_multilock_member two[2] = {member(0), member(1)};
+    hf_lock_set *set;
+    (void)state;
+    two[1].lock.lease_ms = 60000;
+    two[0].lock.lease_ms = 300;
+    two[0].lock.fixed = true;
+    const hf_multilock_opts opts = {.members = two,
+                                    .n_members = 2,
+                                    .wait_ms = WAIT_MS,
+                                    .on_event = hf_set_rig_on_event,
+                                    .event_arg = &rig};
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_OK);
+    assert_true(hf_lock_set_remaining_ms(set) <= 300);
+    EVENTUALLY(30000, rig.lost == 1);
+    assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
+    (void)hf_lock_set_release_wait(set, NULL);
+}
+
+/* ---- what is refused ---- */
+
+static void bad_input_is_refused_in_one_line(void **state)
+{
+    static const char *const tagged[] = {"t/a", "t/b"};
+    hf_lock_set *set;
+    hf_lock_servers *c;
+    (void)state;
+    hf_multilock_member two[2] = {member(0), member(0)};
+    two[0].lock.names = &tagged[0];
+    two[1].lock.names = &tagged[1];
+    hf_multilock_opts opts = {.members = two, .n_members = 2};
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+    assert_non_null(strstr(rig.detail, "one tag in one member"));
+    two[1] = member(N);
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+    assert_non_null(strstr(rig.detail, "expected a server of 0 to 2, found 3"));
+    two[1] = member(1);
+    two[1].lock.wait_ms = 5;
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+    two[1] = member(1);
+    two[1].lock.lease_ms = 1;
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+    opts.n_members = 0;
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+
+    const char *const twice[] = {rig.urls[0], rig.urls[1], rig.urls[0]};
+    const hf_locks_opts none = {.ns = "hf"};
+    assert_int_equal(hf_lock_servers_open(&c, twice, 3, &none, rig.detail), HF_INVALID);
+    assert_non_null(strstr(rig.detail, "twice"));
+    assert_int_equal(hf_lock_servers_open(&c, rig.urls, 0, &none, rig.detail),
+                     HF_INVALID);
+    const char *const bad[] = {rig.urls[0], "http://x"};
+    assert_int_equal(hf_lock_servers_open(&c, bad, 2, &none, rig.detail), HF_INVALID);
+    const hf_locks_opts url = {.url = rig.urls[0]};
+    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &url, rig.detail), HF_INVALID);
+    const hf_locks_opts file = {.password_file = "/nowhere"};
+    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &file, rig.detail), HF_CONFIG);
+}
+
+/* ---- closing, and a loop of one's own ---- */
+
+static void closing_gives_back_and_answers(void **state)
+{
+    static const char *const name = "other";
+    worker w = {.servers = NULL};
+    hf_lock_set *set;
+    pthread_t thread;
+    (void)state;
+    hf_lock_set *one = must_one(b, 1);
+    hf_lock_servers *c = hf_set_rig_open(&rig, N, false);
+    w.servers = c;
+    assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
+    EVENTUALLY(30000, in_line(1) == 1);
+    hf_multilock_member other = member(0);
+    other.lock.names = &name;
+    const hf_multilock_opts opts = {.members = &other, .n_members = 1};
+    assert_int_equal(hf_multilock_acquire_wait(c, &opts, &set, rig.detail), HF_OK);
+    assert_true(hf_set_rig_has(&rig, 0, name));
+    hf_lock_servers_close(c, NULL, NULL);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(w.err, HF_CLOSED);
+    assert_int_equal(left_behind(), 1);
+    assert_false(hf_set_rig_has(&rig, 0, name));
+    released(one);
+}
+
+typedef struct told {
+    hf_lock_set *set;
+    int acquired, released, closed;
+    hf_err err;
+    hf_lock_release_result result;
+} told;
+
+static void on_acquired(hf_lock_set *set, hf_err err, const char *detail, void *arg)
+{
+    told *t = arg;
+    (void)detail;
+    t->set = set;
+    t->err = err;
+    t->acquired++;
+}
+
+static void on_released(hf_lock_set *set, hf_lock_release_result result,
+                        const hf_lock_release_result *each, size_t n, void *arg)
+{
+    told *t = arg;
+    (void)set;
+    (void)each;
+    assert_int_equal(n, N);
+    t->result = result;
+    t->released++;
+}
+
+static void on_closed(void *arg)
+{
+    told *t = arg;
+    t->closed++;
+}
+
+static bool turn(uv_loop_t *loop)
+{
+    (void)uv_run(loop, UV_RUN_NOWAIT);
+    return true;
+}
+
+static void a_loop_of_ones_own(void **state)
+{
+    hf_multilock_member members[N];
+    hf_lock_servers *c;
+    hf_lock_set *waits;
+    uv_loop_t loop;
+    told t = {0}, u = {0};
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N,
+                                          &(hf_locks_opts){.loop = &loop}, rig.detail),
+                     HF_OK);
+    for (size_t i = 0; i < N; i++)
+        members[i] = member(i);
+    const hf_multilock_opts opts = {.members = members, .n_members = N, .wait_ms = -1};
+    assert_int_equal(hf_multilock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
+    assert_int_equal(hf_multilock_acquire(c, &opts, on_acquired, &t, NULL, rig.detail),
+                     HF_OK);
+    EVENTUALLY(30000, turn(&loop) && t.acquired == 1);
+    assert_int_equal(t.err, HF_OK);
+    assert_int_equal(hf_multilock_acquire(c, &opts, on_acquired, &u, &waits, rig.detail),
+                     HF_OK);
+    for (int i = 0; i < 50; i++)
+        assert_true(turn(&loop));
+    hf_lock_set_cancel(waits);
+    EVENTUALLY(30000, turn(&loop) && u.acquired == 1);
+    assert_int_equal(u.err, HF_CANCEL);
+    hf_lock_set_release(t.set, on_released, &t);
+    EVENTUALLY(30000, turn(&loop) && t.released == 1);
+    assert_int_equal(t.result, HF_RELEASED);
+    assert_int_equal(hf_multilock_acquire(c, &opts, on_acquired, &t, NULL, rig.detail),
+                     HF_OK);
+    EVENTUALLY(30000, turn(&loop) && t.acquired == 2);
+    hf_lock_servers_close(c, on_closed, &t); /* gives it back */
+    EVENTUALLY(30000, turn(&loop) && t.closed == 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(left_behind(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(r16_all_are_held_or_none, begin, end),
+        cmocka_unit_test_setup_teardown(f8_what_was_taken_is_given_back, begin, end),
+        cmocka_unit_test_setup_teardown(f8_also_from_where_the_answer_was_lost, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            f8_a_server_that_is_down_leaves_nothing_on_the_others, begin, end),
+        cmocka_unit_test_setup_teardown(r9_opposite_orders_never_wait_in_a_circle, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(the_loss_of_one_is_the_loss_of_all, begin, end),
+        cmocka_unit_test_setup_teardown(a_loss_on_the_way_ends_it, begin, end),
+        cmocka_unit_test_setup_teardown(some_releases_fail_and_all_are_tried, begin, end),
+        cmocka_unit_test_setup_teardown(the_deadline_is_the_first_of_all, begin, end),
+        cmocka_unit_test_setup_teardown(bad_input_is_refused_in_one_line, begin, end),
+        cmocka_unit_test_setup_teardown(closing_gives_back_and_answers, begin, end),
+        cmocka_unit_test_setup_teardown(a_loop_of_ones_own, begin, end),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}

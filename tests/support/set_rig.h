@@ -1,0 +1,43 @@
+/* set_rig.h - several private servers, each with a proxy before it, and clients of all of
+ * them, for tests of locks over several servers. */
+#ifndef HF_TESTS_SET_RIG_H
+#define HF_TESTS_SET_RIG_H
+
+#include <stdatomic.h>
+
+#include "holdfast/lock_set.h"
+#include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
+#include "tests/support/redis_fixture.h"
+
+enum { HF_SET_SERVERS = 5 };
+
+typedef struct hf_set_rig {
+    size_t n;
+    hf_fixture redis[HF_SET_SERVERS];
+    hf_proxy proxy[HF_SET_SERVERS];
+    const char *urls[HF_SET_SERVERS];    /* of the servers */
+    const char *proxied[HF_SET_SERVERS]; /* of the proxies */
+    char detail[HF_DETAIL_SIZE];
+    atomic_uint suspect, held, revoked, lost; /* events */
+    atomic_size_t member;                     /* of the last one */
+} hf_set_rig;
+
+/* n servers; persistent ones keep everything when they are killed. */
+void hf_set_rig_up(hf_set_rig *rig, size_t n, bool persistent);
+void hf_set_rig_down(hf_set_rig *rig);
+/* For each test: all servers run and are empty, the proxies pass, no event was seen. */
+void hf_set_rig_begin(hf_set_rig *rig);
+
+/* A client with a thread of its own, of the first n servers, or of their proxies. */
+hf_lock_servers *hf_set_rig_open(hf_set_rig *rig, size_t n, bool proxied);
+
+/* Counts events; arg is the rig. */
+void hf_set_rig_on_event(hf_lock_set *set, hf_lock_event event, size_t member, void *arg);
+
+/* What server i has as the cell or the line of a lock whose name is its tag. */
+bool hf_set_rig_has(hf_set_rig *rig, size_t i, const char *name);
+/* On how many of the first n it is. */
+size_t hf_set_rig_count(hf_set_rig *rig, size_t n, const char *name);
+
+#endif
