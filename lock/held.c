@@ -27,14 +27,13 @@ static bool is_held(hf_err code)
 }
 
 /* What the entries of one lease say together. */
-static hf_err sum_up(const hf_lock_renewed *renewed, size_t first, size_t n,
-                     uint64_t *note)
+static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n, uint64_t *note)
 {
     hf_err code = HF_OK;
     *note = 0;
     for (size_t i = first; i < first + n; i++) {
         uint64_t what;
-        hf_err one = hf_lock_renewed_at(renewed, i, &what);
+        hf_err one = hf_lock_renewed_next(renewed, i, &what);
         if (!is_held(one)) {
             *note = what;
             return one;
@@ -78,7 +77,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
 }
 
 /* Gives how many entries it has. */
-static size_t put_items(const hf_lock *lock, uint32_t lease_ms, hf_lock_renewal *items)
+static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
+                        hf_lock_renewal *items)
 {
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
@@ -86,7 +86,8 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, hf_lock_renewal 
                                      .hold = lock->hold,
                                      .name = lock->names[i],
                                      .lease_ms = lease_ms,
-                                     .cell = lock->cell};
+                                     .cell = lock->cell,
+                                     .waits = waits};
     return lock->n_names;
 }
 
@@ -110,11 +111,13 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
         r->batch = batch;
         for (size_t i = 0; i < batch->n; i++) {
             const hf_lock *lock = hf_lease_user(batch->leases[i]);
+            bool waits = atomic_load(&lock->waits);
             size_t had = n;
             if (!is_held_too_long(lock))
-                n += put_items(lock, hf_lease_asked_ms(batch->leases[i]), items + n);
+                n += put_items(lock, hf_lease_asked_ms(batch->leases[i]), waits,
+                               items + n);
             r->entries[i] = (uint16_t)(n - had);
-            r->held[i] = !atomic_load(&lock->waits);
+            r->held[i] = !waits;
             lost[i] = HF_LOST;
         }
         if (n == 0) {

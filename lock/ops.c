@@ -5,7 +5,14 @@
 #include "lock_scripts.h"
 #include "redis/send.h"
 
-enum { ENTER_FIXED = 9, RENEW_FIXED = 1, RENEW_EACH = 5, LEAVE_FIXED = 4 };
+enum {
+    ENTER_FIXED = 9,
+    RENEW_FIXED = 1,
+    RENEW_EACH = 5,
+    RENEWED_FIXED = 3, /* of the answer */
+    RENEWED_EACH = 3,
+    LEAVE_FIXED = 4
+};
 
 static void put_names(hf_args *a, const hf_lock_of *lock)
 {
@@ -82,7 +89,7 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
         hf_args_text(&a, items[i].owner);
         hf_args_text(&a, items[i].hold);
         hf_args_int(&a, items[i].lease_ms);
-        hf_args_text(&a, items[i].cell ? "c" : "l");
+        hf_args_text(&a, items[i].cell ? "c" : items[i].waits ? "w" : "l");
         hf_args_text(&a, items[i].name);
     }
     return hf_script_send(client, &hf_lua_lock_keep, keys, n, &a, timeout_ms, cb, arg);
@@ -90,19 +97,27 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
 
 hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out)
 {
-    *out = (hf_lock_renewed){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 3, &out->now_ms);
-    if (err != HF_OK)
-        return err;
-    out->codes = hf_reply_at(answer->reply, 2);
-    out->n = hf_reply_len(out->codes) / 2;
-    return HF_OK;
+    *out = (hf_lock_renewed){.reply = answer->reply, .at = RENEWED_FIXED};
+    hf_err err = hf_script_status(answer, RENEWED_FIXED, &out->now_ms);
+    if (err == HF_OK)
+        out->n = (size_t)hf_reply_int(hf_reply_at(answer->reply, 2));
+    return err;
 }
 
-hf_err hf_lock_renewed_at(const hf_lock_renewed *renewed, size_t i, uint64_t *what)
+hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, uint64_t *what)
 {
-    *what = (uint64_t)hf_reply_int(hf_reply_at(renewed->codes, 2 * i + 1));
-    return (hf_err)hf_reply_int(hf_reply_at(renewed->codes, 2 * i));
+    const hf_reply *reply = renewed->reply;
+    size_t place = SIZE_MAX, at;
+    *what = 0;
+    for (; (at = renewed->at) < hf_reply_len(reply); renewed->at += RENEWED_EACH) {
+        place = (size_t)hf_reply_int(hf_reply_at(reply, at));
+        if (place >= i)
+            break;
+    }
+    if (place != i)
+        return HF_OK;
+    *what = (uint64_t)hf_reply_int(hf_reply_at(reply, at + 2));
+    return (hf_err)hf_reply_int(hf_reply_at(reply, at + 1));
 }
 
 /* ---- leave ---- */

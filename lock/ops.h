@@ -64,6 +64,7 @@ typedef struct hf_lock_renewal {
     const char *owner, *hold, *name;
     uint32_t lease_ms;
     bool cell;
+    bool waits; /* it waits, as far as is known: a grant is told with its fence */
 } hf_lock_renewal;
 
 HF_MUSTCHECK hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items,
@@ -72,13 +73,15 @@ HF_MUSTCHECK hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *i
 
 typedef struct hf_lock_renewed {
     int64_t now_ms;
-    size_t n;
-    const hf_reply *codes;
+    size_t n; /* as were asked for */
+    const hf_reply *reply;
+    size_t at; /* in the reply: of the next one that is not simply held */
 } hf_lock_renewed;
 HF_MUSTCHECK hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
-/* HF_OK, HF_CANCEL (*what: the fence), HF_IN_LINE (*what: when to ask again), HF_LOST, or
- * a fault: it is not known. */
-hf_err hf_lock_renewed_at(const hf_lock_renewed *renewed, size_t i, uint64_t *what);
+/* Of the i-th; i rises from call to call. HF_OK (*what: the fence of one that waited,
+ * else 0), HF_CANCEL (its fence), HF_IN_LINE (when to ask again), HF_LOST, or a fault: it
+ * is not known. */
+hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, uint64_t *what);
 
 /* ---- leave ---- */
 

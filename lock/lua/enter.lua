@@ -93,7 +93,7 @@ for _, n in ipairs(names) do
   settle(line(n))
 end
 local wanted = { mode = mode, permits = permits, granted = false, fence = '0', client = ARGV[3],
-  revoked = '0', names = names, holds = { { hold, mode } } }
+  names = names, holds = { { hold, mode } } }
 local blocked
 for _, n in ipairs(names) do
   local l = line(n)

@@ -28,7 +28,7 @@ for _, owner in ipairs(holders) do
   if e and e.granted then
     n = n + 1
     if revoke then
-      e.revoked = '1'
+      e.revoked = true
       put_entry(l, owner, e)
       tell(e, 'revoked', e.fence)
     else

@@ -3,48 +3,60 @@
 --  KEYS[1]   prefix      hf:lock:{tag}: of the first entry
 --  KEYS[2..] prefixes    one for each of the others
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2..] owner, hold, lease (ms, at least 1), form (l line, c cell), name for each; at most 2048
---  returns   {OK, now, {code, what, ...}} | {LATE, now}; a code is OK (held until now + lease; what:
---            its fence), CANCEL (the same, and somebody asks for it to be given back), WAITING
---            (what: when to ask again at the latest, 0: not the head of its line), LOST (what:
---            1 when it was taken away), FAULT (a key of it is of another type). Sent twice: the same.
+--  ARGV[2..] owner, hold, lease (ms, at least 1), form (l line, w line in which it waits, c cell), name
+--            for each; at most 2048
+--  returns   {OK, now, n, place, code, what, ...} | {LATE, now}. n: as many as were asked for; place,
+--            from 0 on, code and what of each that is not simply held until now + lease, or that
+--            waited: OK (held; what: its fence), CANCEL (the same, and somebody asks for it to be
+--            given back), WAITING (what: when to ask again at the latest, 0: not the head of its
+--            line), LOST (what: 1 when it was taken away), FAULT (a key of it is of another type).
+--            Sent twice: the same.
 local FAULT = -40
+local byte, find, HOLDS = string.byte, string.find, 49 -- '1', the third letter of an entry
 if late(ARGV[1]) then
   return { LATE, now }
 end
-local answers = {}
+local reply, n = { OK, now, #KEYS }, 3
+local k = 0 -- which one it is about
 local function answer(code, what)
-  answers[#answers + 1], answers[#answers + 2] = code, what
+  reply[n + 1], reply[n + 2], reply[n + 3] = k - 1, code, what
+  n = n + 3
 end
 
-local function renew_cell(l, owner, lease)
+-- Times as text, since Redis prints a number that it is given slowly.
+local lease_text, lease, lease_end, keys_end
+local function set_lease(text)
+  lease_text, lease = text, tonumber(text)
+  lease_end = string.format('%.0f', now + lease)
+  keys_end = string.format('%.0f', now + lease + CLEAN_MS)
+end
+
+local function renew_cell(l, owner)
   local value = call('GET', l.cell)
-  local holder, fence = match(value or '', '^(.*):(%d*)$')
-  if holder ~= owner then
+  if match(value or '', '^(.*):%d*$') ~= owner then
     return answer(LOST, '0')
   end
   if call('PTTL', l.cell) < lease then
-    call('PEXPIREAT', l.cell, now + lease)
+    call('PEXPIREAT', l.cell, lease_end)
   end
-  answer(OK, fence)
 end
 
 local function was_forced(owner, hold)
   local holds = redis.pcall('GET', P .. 'forced:' .. owner)
-  return type(holds) == 'string' and string.find(holds, hold, 1, true) and 1 or 0
+  return type(holds) == 'string' and find(holds, hold, 1, true) and 1 or 0
 end
 
-local function renew_entry(l, owner, hold, lease)
+local function renew_entry(l, owner, hold)
   local ends = call('ZSCORE', l.x, owner)
   local e = ends and tonumber(ends) > now and entry_of(l, owner)
   if not e or not find_hold(e, hold) or not e.granted and not call('ZSCORE', l.q, owner) then
     return answer(LOST, was_forced(owner, hold))
   end
   if tonumber(ends) < now + lease then
-    call('ZADD', l.x, 'XX', string.format('%.0f', now + lease), owner)
+    call('ZADD', l.x, 'XX', lease_end, owner)
     for _, key in ipairs({ l.x, l.e, not e.granted and l.q or nil }) do
       if call('PTTL', key) < lease + CLEAN_MS then
-        call('PEXPIRE', key, lease + CLEAN_MS)
+        call('PEXPIREAT', key, keys_end)
       end
     end
   end
@@ -53,34 +65,66 @@ local function renew_entry(l, owner, hold, lease)
     e = entry_of(l, owner)
   end
   if e.granted then
-    answer(e.revoked == '1' and CANCEL or OK, e.fence)
+    answer(e.revoked and CANCEL or OK, e.fence)
   else
     answer(WAITING, watch(l, owner))
   end
 end
 
-local function renew(owner, hold, lease, form, name)
-  if lease < 1 then
-    answer(LOST, '0')
-  elseif form == 'c' then
-    renew_cell(line(name), owner, lease)
-  else
-    renew_entry(line(name), owner, hold, lease)
-  end
-end
-
--- One that is broken shall not be the end of the others.
-open_writes()
-for k = 1, #KEYS do
-  local i = 5 * k - 3
+local function renew_any(owner, hold, form, name)
   if KEYS[k] ~= P then
     pcall(keep_changed)
     lines = {}
     P = KEYS[k]
   end
-  if not pcall(renew, ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2]), ARGV[i + 3], ARGV[i + 4]) then
-    answers[2 * k - 1], answers[2 * k] = FAULT, '0'
+  if lease < 1 then
+    answer(LOST, '0')
+  elseif form == 'c' then
+    renew_cell(line(name), owner)
+  else
+    renew_entry(line(name), owner, hold)
+  end
+end
+
+-- Most are held, and need nothing else of their line: granted, not asked back, and of this hold. The
+-- keys of a line end together. False: it is not so, and nothing was done.
+local function renew_held(owner, hold, name)
+  local x, e = KEYS[k] .. 'x:' .. name, KEYS[k] .. 'e:' .. name
+  local ends = tonumber(call('ZSCORE', x, owner) or 0)
+  local text = ends > now and call('HGET', e, owner)
+  if not text or byte(text, 3) ~= HOLDS or not find(text, hold, 1, true) then
+    return false
+  end
+  if ends < now + lease then
+    call('ZADD', x, 'XX', lease_end, owner)
+    if call('PTTL', x) < lease + CLEAN_MS then
+      call('PEXPIREAT', x, keys_end)
+      call('PEXPIREAT', e, keys_end)
+    end
+  end
+  return true
+end
+
+local function renew_all()
+  while k < #KEYS do
+    k = k + 1
+    local i = 5 * k - 3
+    local owner, hold, form, name = ARGV[i], ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
+    if ARGV[i + 2] ~= lease_text then
+      set_lease(ARGV[i + 2])
+    end
+    if form ~= 'l' or lease < 1 or not renew_held(owner, hold, name) then
+      renew_any(owner, hold, form, name)
+    end
+  end
+end
+
+-- One that is broken shall not be the end of the others.
+open_writes()
+while k < #KEYS do
+  if not pcall(renew_all) then
+    answer(FAULT, '0')
   end
 end
 pcall(keep_changed)
-return { OK, now, answers }
+return reply

@@ -4,8 +4,8 @@
 --  ARGV[1]  name
 --  ARGV[2]  limit       entries, 1..1000
 --  returns  {OK, now, cell's value or '', its end, all, {owner, end, entry, ...}}: `all` are those in
---           the line; the first by their place, holders before waiters. An entry is `mode granted
---           permits fence client revoked names holds`. Leases that are over are left out.
+--           the line; the first by their place, holders before waiters. An entry is `mode state
+--           permits fence client names holds`. Leases that are over are left out.
 local l, limit = line(ARGV[1]), tonumber(ARGV[2])
 local cell = call('GET', l.cell)
 local live = call('ZRANGEBYSCORE', l.x, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, SWEEP)

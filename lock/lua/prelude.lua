@@ -44,16 +44,17 @@ local function next_fence()
   return fence
 end
 
--- mode: x alone, s shared, p with permits. holds: {{id, mode}, ...}, one for each acquisition of
--- its owner. names: of all lines in which it waits; it is granted in all of them or in none.
-local ENTRY = '^(%a) (%d) (%d+) (%d+) (%S+) (%d) (%S+) (%S+)$'
+-- mode: x alone, s shared, p with permits; then 0 it waits, 1 it holds, 2 it holds and is asked to
+-- give it back. holds: {{id, mode}, ...}, one for each acquisition of its owner. names: of all lines
+-- in which it waits; it is granted in all of them or in none.
+local ENTRY = '^(%a) (%d) (%d+) (%d+) (%S+) (%S+) (%S+)$'
 local function read_entry(text)
-  local e, names, holds = { names = {}, holds = {} }, nil, nil
-  e.mode, e.granted, e.permits, e.fence, e.client, e.revoked, names, holds = match(text, ENTRY)
+  local e, state, names, holds = { names = {}, holds = {} }, nil, nil, nil
+  e.mode, state, e.permits, e.fence, e.client, names, holds = match(text, ENTRY)
   if not e.mode then
     return nil
   end
-  e.granted, e.permits = e.granted == '1', tonumber(e.permits)
+  e.granted, e.revoked, e.permits = state ~= '0', state == '2', tonumber(e.permits)
   for name in string.gmatch(names, '[^,]+') do
     e.names[#e.names + 1] = name
   end
@@ -68,8 +69,9 @@ local function write_entry(e)
   for i, hold in ipairs(e.holds) do
     holds[i] = hold[1] .. '=' .. hold[2]
   end
-  return string.format('%s %d %d %s %s %s %s %s', e.mode, e.granted and 1 or 0, e.permits, e.fence,
-    e.client, e.revoked, concat(e.names, ','), concat(holds, ','))
+  local state = e.granted and (e.revoked and 2 or 1) or 0
+  return concat({ e.mode, state, e.permits, e.fence, e.client, concat(e.names, ','),
+    concat(holds, ',') }, ' ')
 end
 
 local function find_hold(e, id)

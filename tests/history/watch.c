@@ -85,17 +85,17 @@ static bool parse_key(const char *text, key *k)
 static void see_entry(const hf_watch *w, const key *k, const command *c)
 {
     char mode, fence[32], client[128], names[2400], holds[1500];
-    int granted, revoked;
+    int state;
     unsigned permits;
     if (c->n < 4 || strcmp(c->words[2], "#") == 0 ||
-        sscanf(c->words[3], "%c %d %u %31s %127s %d %2399s %1499s", &mode, &granted,
-               &permits, fence, client, &revoked, names, holds) != 8)
+        sscanf(c->words[3], "%c %d %u %31s %127s %2399s %1499s", &mode, &state, &permits,
+               fence, client, names, holds) != 7)
         return;
     hf_line_write(w->out,
                   "{\"ev\":\"entry\",\"name\":\"%s\",\"owner\":\"%s\",\"mode\":\"%c\","
                   "\"granted\":%d,\"permits\":%u,\"fence\":%s,\"client\":\"%s\","
                   "\"holds\":\"%s\"}",
-                  k->rest, c->words[2], mode, granted, permits, fence, client, holds);
+                  k->rest, c->words[2], mode, state != 0, permits, fence, client, holds);
 }
 
 static void see_lease(const hf_watch *w, const key *k, const command *c)

@@ -163,8 +163,8 @@ static void read_entry(const char *name, char client[128], char hold[32])
                            "local o = redis.call('ZREVRANGE', KEYS[1] .. 'q:n', 0, 0)[1] "
                            "return o .. ' ' .. redis.call('HGET', KEYS[1] .. 'e:n', o)",
                            name);
-    assert_int_equal(sscanf(line, "%79s %7s %*s %*s %*s %127s %*s %63s %31[^=]", owner,
-                            mode, client, names, hold),
+    assert_int_equal(sscanf(line, "%79s %7s %*s %*s %*s %127s %63s %31[^=]", owner, mode,
+                            client, names, hold),
                      5);
 }
 
