@@ -171,6 +171,10 @@ void hf_locks_settle(hf_locks *locks)
     uint64_t now_ns = hf_boot_ns();
     if (locks->handles > 0)
         return;
+    if (locks->unfit) {
+        locks->unfit = false;
+        hf_client_reset(locks->client);
+    }
     if (locks->closing && is_drained(locks, now_ns)) {
         on_drained(locks);
         return;

@@ -131,6 +131,7 @@ struct hf_locks {
     bool closing;
     uint64_t close_until_ns;
     bool listening, unblocking, ear_doubt;
+    bool unfit; /* its Redis may evict keys: the next connection is asked again */
     uint64_t ear_rest_ns; /* nothing is listened to before; 0: at once */
     size_t n_heard;       /* prefixes in the wait that is under way */
     char heard[HF_HEARD_MAX][HF_TAG_PREFIX_SIZE];

@@ -112,10 +112,11 @@ typedef void (*hf_lock_event_cb)(hf_lock *lock, hf_lock_event event, void *arg);
 /* HF_OK: the lock is held. HF_TAKEN: somebody else has it, and the time to wait is over.
  * HF_DEADLOCK: the same owner has it already, and it is not reentrant, or asks for more
  * (shared to exclusive). HF_LIMIT: the lock has another number of permits, or its owner
- * too many holds. HF_CANCEL: cancelled. HF_CLOSED. Else a fault; after any of these the
- * lock is not held and leaves nothing behind that outlives its lease, and the handle has
- * ended: it is freed when the callback returns. A lease that is lost right after the
- * grant may be told (HF_LOCK_EVENT_LOST) before the grant is. */
+ * too many holds. HF_CANCEL: cancelled. HF_CLOSED. HF_POLICY: this Redis may evict keys,
+ * so it gives no locks. Else a fault; after any of these the lock is not held and leaves
+ * nothing behind that outlives its lease, and the handle has ended: it is freed when the
+ * callback returns. A lease that is lost right after the grant may be told
+ * (HF_LOCK_EVENT_LOST) before the grant is. */
 typedef void (*hf_lock_acquired_cb)(hf_lock *lock, hf_err err, const char *detail,
                                     void *arg);
 

@@ -222,6 +222,40 @@ static void f5_nobody_renews_for_the_dead(void **state)
     released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS}));
 }
 
+/* A Redis without memory refuses new work, not the renewal of what is held. */
+static void f5_a_full_redis_renews_and_releases(void **state)
+{
+    (void)state;
+    hf_lock *line = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *cell = hf_lock_must(
+        &rig, rig.a, "c", (hf_lock_opts){.lease_ms = LONG_MS, .form = HF_LOCK_SPIN});
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1");
+    assert_int_equal(hf_lock_extend_wait(line, LONG_MS + 5000), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(cell, LONG_MS + 5000), HF_OK);
+    assert_true(hf_lock_remaining_ms(line) > 0);
+    released(line);
+    released(cell);
+    released(hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.lease_ms = LONG_MS}));
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0");
+}
+
+/* A lock that Redis may evict is none: it is refused, not given. */
+static void f5_a_redis_that_evicts_keys_gives_no_lock(void **state)
+{
+    hf_lock *lock;
+    (void)state;
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy volatile-lru");
+    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    assert_int_equal(hf_lock_take(&rig, locks, "n", (hf_lock_opts){.wait_ms = -1}, &lock),
+                     HF_POLICY);
+    assert_non_null(strstr(rig.detail, "found volatile-lru"));
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy noeviction");
+    EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", (hf_lock_opts){.wait_ms = 0},
+                                     &lock) == HF_OK);
+    released(lock);
+    hf_locks_close(locks, NULL, NULL);
+}
+
 /* ---- F6 ---- */
 
 /* Two hold it after a failover that lost a write: no lock on replicas that lag can
@@ -376,6 +410,8 @@ int main(void)
         TEST(f4_nothing_comes_between_comparing_and_deleting),
         TEST(f5_work_may_outlast_the_lease),
         TEST(f5_nobody_renews_for_the_dead),
+        TEST(f5_a_full_redis_renews_and_releases),
+        TEST(f5_a_redis_that_evicts_keys_gives_no_lock),
         TEST(f6_after_a_failover_the_older_is_told_and_refused),
         TEST(f6_with_the_link_cut_no_replica_confirms),
         TEST(f7_a_late_write_is_refused_by_its_fence),
