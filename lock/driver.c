@@ -28,9 +28,11 @@ static void on_wake(uv_async_t *wake)
 /* Under lock: nobody runs the loop, and somebody should. */
 static void pass_on(hf_driver *d)
 {
-    if (d->waiters != NULL)
+    if (d->stopping)
+        uv_cond_broadcast(&d->work); /* who ends it waits for that, too */
+    else if (d->waiters != NULL)
         uv_cond_signal(&d->waiters->turn);
-    else if (d->background > 0 || d->stopping)
+    else if (d->background > 0)
         uv_cond_signal(&d->work);
 }
 
@@ -44,6 +46,8 @@ static void drive_once(hf_driver *d)
         (void)uv_run(d->loop, UV_RUN_ONCE);
     uv_mutex_lock(&d->lock);
     d->driven = false;
+    if (d->stopping)
+        uv_cond_broadcast(&d->work);
 }
 
 void hf_driver_kick(hf_driver *d)
@@ -93,13 +97,13 @@ void hf_driver_await(hf_driver *d, hf_driver_waiter *waiter)
     waiter->next = d->waiters;
     d->waiters = waiter;
     while (!waiter->done) {
-        if (d->driven)
+        if (d->driven || d->stopping)
             uv_cond_wait(&waiter->turn, &d->lock);
         else
             drive_once(d);
     }
     remove_waiter(d, waiter);
-    if (!d->driven)
+    if (!d->driven || d->stopping)
         pass_on(d);
     uv_mutex_unlock(&d->lock);
 }
@@ -126,6 +130,7 @@ static void run_thread(void *arg)
         if (!d->driven && d->waiters != NULL)
             pass_on(d);
     }
+    pass_on(d);
     uv_mutex_unlock(&d->lock);
 }
 
@@ -187,9 +192,12 @@ void hf_driver_stop(hf_driver *d)
         return;
     uv_mutex_lock(&d->lock);
     d->stopping = true;
-    uv_cond_signal(&d->work);
+    uv_cond_broadcast(&d->work);
     if (d->driven)
         (void)uv_async_send(&d->wake);
+    while (d->driven)
+        uv_cond_wait(&d->work, &d->lock);
+    d->driven = true; /* by the caller, from now on */
     uv_mutex_unlock(&d->lock);
     HF_ASSERT(uv_thread_join(&d->thread) == 0);
 }
@@ -201,6 +209,10 @@ void hf_driver_close_wake(hf_driver *d, uv_close_cb cb)
 
 void hf_driver_free(hf_driver *d)
 {
+    uv_mutex_lock(&d->lock);
+    while (d->waiters != NULL) /* they have been told, and are on their way */
+        uv_cond_wait(&d->work, &d->lock);
+    uv_mutex_unlock(&d->lock);
     if (d->threaded)
         HF_ASSERT(uv_loop_close(&d->own) == 0);
     uv_cond_destroy(&d->work);

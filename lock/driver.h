@@ -64,11 +64,12 @@ void hf_driver_await(hf_driver *driver, hf_driver_waiter *waiter);
 /* On the loop. The waiter may be gone when it returns. */
 void hf_driver_done(hf_driver *driver, hf_driver_waiter *waiter);
 
-/* Ends the thread; then the caller runs the loop alone. Nobody waits any more. */
+/* Ends the thread, and waits until nobody runs the loop; then the caller runs it alone.
+ * Who still waits goes on waiting. Without a thread of its own: does nothing. */
 void hf_driver_stop(hf_driver *driver);
 /* Closes the wake handle on the loop; cb when it is gone. */
 void hf_driver_close_wake(hf_driver *driver, uv_close_cb cb);
-/* Frees the rest, when the loop has nothing left. */
+/* Frees the rest, when the loop has nothing left and everybody who waits was told. */
 void hf_driver_free(hf_driver *driver);
 
 #endif

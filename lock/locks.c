@@ -47,7 +47,8 @@ void hf_locks_clock(hf_locks *locks, int64_t now_ms)
 
 bool hf_locks_ready(const hf_locks *locks)
 {
-    return hf_client_ready(locks->client) && hf_locks_now(locks) != 0;
+    return locks->handles == 0 && hf_client_ready(locks->client) &&
+           hf_locks_now(locks) != 0;
 }
 
 /* ---- lists ---- */
@@ -191,10 +192,11 @@ void hf_locks_settle(hf_locks *locks)
 
 /* ---- work ---- */
 
-hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order)
+static hf_err hand_in(hf_locks *locks, hf_order *order, bool last)
 {
     uv_mutex_lock(&locks->driver.lock);
     bool closed = locks->closed;
+    locks->closed = closed || last;
     if (!closed) {
         order->next = NULL;
         if (locks->last_order != NULL)
@@ -208,6 +210,11 @@ hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order)
         return HF_CLOSED;
     hf_driver_kick(&locks->driver);
     return HF_OK;
+}
+
+hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order)
+{
+    return hand_in(locks, order, false);
 }
 
 static void on_turn(void *arg)
@@ -326,13 +333,17 @@ static hf_err fill(hf_locks *locks, const hf_locks_opts *o)
     return err;
 }
 
-static void undo(hf_locks *locks);
+static void end_handles(hf_locks *locks);
 
-/* Frees it where it fails. */
+/* The watchdog comes first: it needs nothing of the caller's loop, which cannot be run
+ * here, and finds what is wrong with the options. If this fails it has freed `locks`. */
 static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
 {
-    hf_err err = hf_driver_open(&locks->driver, loop, on_turn, locks);
+    hf_err err = hf_held_start(locks, &locks->client_opts, detail);
+    if (err == HF_OK)
+        err = hf_driver_open(&locks->driver, loop, on_turn, locks);
     if (err != HF_OK) {
+        hf_watchdog_stop(locks->watchdog);
         hf_guard_done(&locks->guard);
         free_locks(locks);
         return err;
@@ -344,10 +355,8 @@ static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
     hf_client_opts opts = locks->client_opts;
     opts.on_event = on_client;
     err = hf_client_open(&locks->client, &opts, detail);
-    if (err == HF_OK)
-        err = hf_held_start(locks, &locks->client_opts, detail);
     if (err != HF_OK)
-        undo(locks);
+        end_handles(locks);
     return err;
 }
 
@@ -364,10 +373,11 @@ hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
     err = fill(locks, opts);
     if (err == HF_OK)
         err = hf_guard_init(&locks->guard, opts->minder);
-    if (err != HF_OK)
+    if (err != HF_OK) {
         free_locks(locks);
-    else
-        err = start(locks, opts->loop, why);
+        return hf_lock_say(detail, err, "%s", hf_err_text(err));
+    }
+    err = start(locks, opts->loop, why);
     if (err == HF_OK) {
         *out = locks;
         return HF_OK;
@@ -393,10 +403,8 @@ static void on_gone(hf_locks *locks)
 {
     if (--locks->handles > 0)
         return;
-    while (locks->active != NULL) { /* its last answer came with the client's end */
-        locks->active->in_flight = 0;
-        hf_locks_over(locks->active);
-    }
+    while (locks->active != NULL) /* its last answer came with the client's end */
+        hf_release_drop(locks->active);
     if (!locks->driver.threaded)
         finish(locks);
 }
@@ -427,14 +435,12 @@ static void close_handles(hf_locks *locks)
     hf_driver_close_wake(&locks->driver, on_wake_closed);
 }
 
-/* The driver is open, and the rest could not be had. A loop of the caller's is not ours
- * to run: there the handles are gone with its next turns. */
-static void undo(hf_locks *locks)
+/* In the end it is freed: here, or on the caller's loop. */
+static void end_handles(hf_locks *locks)
 {
-    bool threaded = locks->driver.threaded;
     hf_driver_stop(&locks->driver);
     close_handles(locks);
-    if (!threaded)
+    if (!locks->driver.threaded)
         return;
     (void)uv_run(locks->driver.loop, UV_RUN_DEFAULT);
     finish(locks);
@@ -454,10 +460,7 @@ static void close_threaded(hf_locks *locks, hf_driver_waiter *closer)
 {
     hf_driver_await(&locks->driver, closer);
     hf_driver_waiter_done(closer);
-    hf_driver_stop(&locks->driver);
-    close_handles(locks);
-    (void)uv_run(locks->driver.loop, UV_RUN_DEFAULT);
-    finish(locks);
+    end_handles(locks);
 }
 
 void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
@@ -478,11 +481,8 @@ void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
         HF_ASSERT(hf_driver_waiter_init(&closer) == HF_OK);
         locks->closer = &closer;
     }
-    hf_err err = hf_locks_hand_in(locks, &locks->close_order);
+    hf_err err = hand_in(locks, &locks->close_order, true);
     HF_ASSERT(err == HF_OK);
-    uv_mutex_lock(&locks->driver.lock);
-    locks->closed = true;
-    uv_mutex_unlock(&locks->driver.lock);
     if (locks->driver.threaded)
         close_threaded(locks, &closer);
 }

@@ -193,6 +193,8 @@ void hf_held_signal(hf_lock *lock); /* its descriptor becomes readable */
 /* ---- release.c ---- */
 /* Leaves, until the lease must be over at most; in the end frees it. */
 void hf_release_begin(hf_lock *lock);
+/* At once, with what is known: the client is gone. */
+void hf_release_drop(hf_lock *lock);
 /* A request was answered that was on its way when it was given up. */
 void hf_release_answered(hf_lock *lock);
 uint64_t hf_release_due_ns(const hf_lock *lock);

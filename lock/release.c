@@ -65,6 +65,14 @@ void hf_release_send(hf_lock *lock)
     lock->due_ns = UINT64_MAX;
 }
 
+void hf_release_drop(hf_lock *lock)
+{
+    tell(lock, HF_UNKNOWN, 0);
+    lock->in_flight = 0;
+    atomic_store(&lock->cancel_queued, false);
+    hf_locks_over(lock);
+}
+
 void hf_release_answered(hf_lock *lock)
 {
     if (lock->over)
@@ -172,8 +180,12 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
 {
     awaited a = {.driver = &lock->locks->driver, .result = HF_UNKNOWN};
-    if (hf_locks_forked(lock->locks) || hf_driver_waiter_init(&a.waiter) != HF_OK)
+    if (hf_locks_forked(lock->locks))
         return HF_UNKNOWN;
+    if (!lock->locks->driver.threaded || hf_driver_waiter_init(&a.waiter) != HF_OK) {
+        hf_lock_release(lock, NULL, NULL); /* without waiting */
+        return HF_UNKNOWN;
+    }
     let_go(lock);
     lock->release_cb = on_released;
     lock->released_arg = &a;

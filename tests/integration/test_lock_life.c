@@ -1,0 +1,528 @@
+/* test_lock_life.c - clients of locks from their beginning to their end: on a loop of the
+ * caller's, with many threads, with many locks, closed while much is under way, after a
+ * fork. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/base.h"
+#include "tests/support/lock_rig.h"
+
+enum { PATIENCE_MS = 30000, LONG_MS = 60000 };
+
+static hf_lock_rig rig;
+static int failed; /* its address is what a thread gives that failed */
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+static bool is_free(const char *name)
+{
+    return hf_fixture_number(&rig.redis, "EXISTS hf:lock:{%s}:e:%s hf:lock:{%s}:cell:%s",
+                             name, name, name, name) == 0;
+}
+
+static hf_lock *must(hf_locks *locks, const char *name)
+{
+    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
+}
+
+/* ---- on a loop of the caller's ---- */
+
+static uv_loop_t loop;
+static hf_locks *on_loop;
+static int answers[8], n_answers, closed;
+static hf_lock *kept;
+
+static void loop_up(void)
+{
+    const hf_locks_opts opts = {.loop = &loop, .url = hf_fixture_url(&rig.redis)};
+    assert_int_equal(uv_loop_init(&loop), 0);
+    n_answers = closed = 0;
+    kept = NULL;
+    assert_int_equal(hf_locks_open(&on_loop, &opts, rig.detail), HF_OK);
+}
+
+static void loop_until(const int *what, int n)
+{
+    uint64_t until = hf_test_now_ms() + PATIENCE_MS;
+    while (*what < n && hf_test_now_ms() < until)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    assert_int_equal(*what, n);
+}
+
+static void on_closed(void *arg)
+{
+    (void)arg;
+    closed++;
+}
+
+static void loop_down(void)
+{
+    loop_until(&closed, 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void note(int err)
+{
+    assert_true(n_answers < (int)HF_COUNT(answers));
+    answers[n_answers++] = err;
+}
+
+static void on_got(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)arg;
+    assert_non_null(detail);
+    if (err == HF_OK)
+        kept = lock;
+    note(err);
+}
+
+static void on_given(hf_lock *lock, hf_lock_release_result result, size_t left, void *arg)
+{
+    (void)lock;
+    (void)arg;
+    assert_int_equal(left, 0);
+    note((int)result);
+}
+
+static hf_lock *ask_for(const char *name, int64_t wait_ms, hf_lock_acquired_cb cb)
+{
+    hf_lock *lock;
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .wait_ms = wait_ms, .lease_ms = LONG_MS};
+    int before = n_answers;
+    assert_int_equal(hf_lock_acquire(on_loop, &opts, cb, NULL, &lock, rig.detail), HF_OK);
+    assert_int_equal(n_answers, before); /* nothing is called from inside the call */
+    return lock;
+}
+
+static void on_shared(hf_lock *lock, hf_err err, void *arg)
+{
+    (void)arg;
+    note(err);
+    hf_lock_release(lock, on_given, NULL); /* from inside a callback */
+}
+
+static void on_got_then_downgrade(hf_lock *lock, hf_err err, const char *detail,
+                                  void *arg)
+{
+    on_got(lock, err, detail, arg);
+    assert_int_equal(hf_lock_downgrade(lock, on_shared, NULL), HF_OK);
+}
+
+static void all_calls_work_on_a_loop(void **state)
+{
+    hf_lock *waited;
+    hf_lock_look look;
+    const char *const name = "n";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    (void)state;
+    loop_up();
+    (void)ask_for("n", 0, on_got_then_downgrade);
+    loop_until(&n_answers, 3);
+    assert_int_equal(answers[0], HF_OK);
+    assert_int_equal(answers[1], HF_OK);
+    assert_int_equal(answers[2], HF_RELEASED);
+    (void)ask_for("n", 0, on_got);
+    loop_until(&n_answers, 4);
+    hf_lock *lock = kept;
+    assert_true(hf_lock_held(lock));
+    hf_lock_cancel(ask_for("n", -1, on_got));
+    loop_until(&n_answers, 5);
+    assert_int_equal(answers[4], HF_CANCEL);
+    /* What waits is refused, and does no harm. */
+    assert_int_equal(hf_lock_acquire_wait(on_loop, &opts, &waited, rig.detail),
+                     HF_INVALID);
+    assert_int_equal(hf_lock_look_at(on_loop, "n", 9, &look, rig.detail), HF_INVALID);
+    assert_int_equal(hf_lock_extend_wait(lock, 1000), HF_INVALID);
+    assert_true(hf_lock_held(lock));
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_UNKNOWN);
+    (void)ask_for("n", 5000, on_got);
+    loop_until(&n_answers, 6);
+    assert_int_equal(answers[5], HF_OK);
+    hf_locks_close(on_loop, on_closed, NULL);
+    assert_int_equal(closed, 0);
+    loop_down();
+    assert_true(is_free("n"));
+}
+
+static void close_now(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    on_got(lock, err, detail, arg);
+    hf_locks_close(on_loop, on_closed, NULL);
+}
+
+static void it_can_be_closed_from_inside_a_callback(void **state)
+{
+    (void)state;
+    loop_up();
+    (void)ask_for("n", 0, on_got);
+    loop_until(&n_answers, 1);
+    (void)ask_for("n", -1, on_got);
+    (void)ask_for("m", 0, close_now);
+    (void)ask_for("l", 0, on_got);
+    loop_until(&n_answers, 4);
+    loop_down();
+    int ok = 0, ended = 0;
+    for (int i = 0; i < 4; i++) {
+        ok += answers[i] == HF_OK;
+        ended += answers[i] == HF_CLOSED;
+    }
+    assert_true(ok >= 2 && ok + ended == 4);
+    assert_true(is_free("n") && is_free("m") && is_free("l"));
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void a_client_that_cannot_be_had_leaves_the_loop_alone(void **state)
+{
+    const hf_locks_opts opts = {.loop = &loop, .url = "redis://[nowhere"};
+    uv_timer_t other;
+    hf_locks *none = NULL;
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(uv_timer_init(&loop, &other), 0);
+    assert_int_equal(uv_timer_start(&other, on_tick, 1, 1), 0); /* for ever */
+    assert_int_not_equal(hf_locks_open(&none, &opts, rig.detail), HF_OK);
+    assert_null(none);
+    uv_close((uv_handle_t *)&other, NULL);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+/* ---- many threads ---- */
+
+enum { THREADS = 64, ROUNDS = 5 };
+static int guarded, inside;
+static atomic_int worst;
+
+static void *count(void *arg)
+{
+    char detail[HF_DETAIL_SIZE];
+    const char *const name = "n";
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    for (int i = 0; i < ROUNDS; i++) {
+        hf_lock *lock;
+        if (hf_lock_acquire_wait(arg, &opts, &lock, detail) != HF_OK)
+            return &failed;
+        if (++inside > 1)
+            atomic_store(&worst, inside);
+        guarded++; /* under the lock alone */
+        inside--;
+        if (hf_lock_release_wait(lock, NULL) != HF_RELEASED)
+            return &failed;
+    }
+    return NULL;
+}
+
+static void threads_of_one_client_come_one_after_the_other(void **state)
+{
+    pthread_t threads[THREADS];
+    (void)state;
+    guarded = inside = 0;
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, count, rig.a), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *why;
+        assert_int_equal(pthread_join(threads[i], &why), 0);
+        assert_null(why);
+    }
+    assert_int_equal(guarded, THREADS * ROUNDS);
+    assert_int_equal(worst, 0);
+    assert_true(is_free("n"));
+}
+
+static void *wait_for_the_end(void *arg)
+{
+    char detail[HF_DETAIL_SIZE];
+    const char *const name = "n";
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    hf_lock *lock;
+    return hf_lock_acquire_wait(arg, &opts, &lock, detail) == HF_CLOSED ? NULL : &failed;
+}
+
+/* The one that runs the loop is among those that are told; closing waits for it. */
+static void closing_tells_all_that_wait_and_gives_all_back(void **state)
+{
+    enum { WAITERS = 16, TIMES = 10 };
+    (void)state;
+    for (int k = 0; k < TIMES; k++) {
+        pthread_t threads[WAITERS];
+        hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+        (void)must(locks, "n");
+        (void)hf_lock_must(&rig, locks, "m", (hf_lock_opts){.form = HF_LOCK_SPIN});
+        for (int i = 0; i < WAITERS; i++)
+            assert_int_equal(pthread_create(&threads[i], NULL, wait_for_the_end, locks),
+                             0);
+        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == WAITERS);
+        hf_locks_close(locks, NULL, NULL);
+        for (int i = 0; i < WAITERS; i++) {
+            void *why;
+            assert_int_equal(pthread_join(threads[i], &why), 0);
+            assert_null(why);
+        }
+        assert_true(is_free("n") && is_free("m"));
+    }
+}
+
+static atomic_int acquired_told, shared_told;
+
+static void on_end_of_wait(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)lock;
+    (void)detail;
+    (void)arg;
+    atomic_store(&acquired_told, err);
+}
+
+static void on_end_of_change(hf_lock *lock, hf_err err, void *arg)
+{
+    (void)lock;
+    (void)arg;
+    atomic_store(&shared_told, err);
+}
+
+/* Nothing is answered: it ends all the same, and so does all that is under way. */
+static void closing_ends_although_redis_stands_still(void **state)
+{
+    const char *const name = "m";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = -1};
+    (void)state;
+    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock *lock = must(locks, "n");
+    atomic_store(&acquired_told, HF_OK);
+    atomic_store(&shared_told, HF_OK);
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    assert_int_equal(
+        hf_lock_acquire(locks, &opts, on_end_of_wait, NULL, NULL, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_downgrade(lock, on_end_of_change, NULL), HF_OK);
+    hf_locks_close(locks, NULL, NULL);
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    assert_int_equal(acquired_told, HF_CLOSED);
+    assert_true(shared_told == HF_UNSURE || shared_told == HF_CLOSED);
+}
+
+/* ---- many locks ---- */
+
+static atomic_int got, gone;
+static hf_lock *many[300];
+
+static void on_one_got(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)detail;
+    if (err == HF_OK)
+        *(hf_lock **)arg = lock;
+    atomic_fetch_add(&got, err == HF_OK);
+}
+
+static void on_one_gone(hf_lock *lock, hf_lock_release_result result, size_t left,
+                        void *arg)
+{
+    (void)lock;
+    (void)left;
+    (void)arg;
+    atomic_fetch_add(&gone, result == HF_RELEASED);
+}
+
+static void hundreds_are_held_and_renewed(void **state)
+{
+    (void)state;
+    atomic_store(&got, 0);
+    atomic_store(&gone, 0);
+    for (size_t i = 0; i < HF_COUNT(many); i++) {
+        char text[32];
+        const char *const name = text;
+        const hf_lock_opts opts = {.names = &name,
+                                   .n_names = 1,
+                                   .form = i % 2 ? HF_LOCK_SPIN : HF_LOCK_LINE,
+                                   .wait_ms = 5000,
+                                   .lease_ms = 3000};
+        (void)snprintf(text, sizeof text, "%s/%zu", i % 3 ? "t" : "u", i);
+        assert_int_equal(
+            hf_lock_acquire(rig.a, &opts, on_one_got, &many[i], NULL, rig.detail), HF_OK);
+    }
+    EVENTUALLY(PATIENCE_MS, got == (int)HF_COUNT(many));
+    hf_test_pause_ms(3500); /* longer than a lease */
+    for (size_t i = 0; i < HF_COUNT(many); i++)
+        assert_true(hf_lock_held(many[i]));
+    for (size_t i = 0; i < HF_COUNT(many); i++)
+        hf_lock_release(many[i], on_one_gone, NULL);
+    EVENTUALLY(PATIENCE_MS, gone == (int)HF_COUNT(many));
+    assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 2); /* the fences */
+}
+
+/* ---- a lock's time ---- */
+
+static void a_lease_can_be_set_anew(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 2000});
+    assert_int_equal(hf_lock_extend_wait(lock, 99), HF_INVALID);
+    assert_int_equal(hf_lock_extend_wait(lock, HF_LOCK_LEASE_MAX_MS + 1), HF_INVALID);
+    assert_int_equal(hf_lock_extend_wait(lock, LONG_MS), HF_OK);
+    assert_true(hf_lock_remaining_ms(lock) > 40000);
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:x:n") > 40000);
+    assert_int_equal(hf_lock_extend_wait(lock, 1000), HF_OK); /* never shortens */
+    assert_true(hf_lock_remaining_ms(lock) > 40000);
+    assert_true(hf_lock_held(lock));
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+
+    lock =
+        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1000, .fixed = true});
+    assert_int_equal(hf_lock_extend_wait(lock, 3000), HF_OK);
+    assert_true(hf_lock_remaining_ms(lock) > 1000);
+    EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock)); /* it is not renewed all the same */
+    assert_int_equal(hf_lock_extend_wait(lock, 3000), HF_LOST);
+    (void)hf_lock_release_wait(lock, NULL);
+
+    lock = must(rig.a, "n");
+    (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n");
+    assert_int_equal(hf_lock_extend_wait(lock, 3000), HF_LOST);
+    (void)hf_lock_release_wait(lock, NULL);
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+static void a_descriptor_tells_of_the_loss(void **state)
+{
+    size_t n;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 900});
+    int fd = hf_lock_fd(lock);
+    assert_true(fd >= 0 && hf_lock_fd(lock) == fd);
+    assert_false(is_readable(fd));
+    assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    EVENTUALLY(PATIENCE_MS, is_readable(fd));
+    assert_false(hf_lock_held(lock));
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
+    (void)hf_lock_release_wait(lock, NULL);
+
+    lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 300, .fixed = true});
+    EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock));
+    assert_true(is_readable(hf_lock_fd(lock))); /* also one that is made after it */
+    (void)hf_lock_release_wait(lock, NULL);
+}
+
+/* ---- a full Redis, a fork ---- */
+
+static void a_full_redis_refuses_no_lock(void **state)
+{
+    const hf_lock_opts opts = {.lease_ms = 1200};
+    (void)state;
+    hf_lock *line = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *cell = hf_lock_must(&rig, rig.a, "m",
+                                 (hf_lock_opts){.lease_ms = 1200, .form = HF_LOCK_SPIN});
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1");
+    assert_non_null(strstr(hf_fixture_command(&rig.redis, "SET other value"), "OOM"));
+    ALWAYS(2500, hf_lock_held(line) && hf_lock_held(cell));
+    hf_lock_waiter w;
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", opts);
+    assert_int_equal(hf_lock_release_wait(line, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(cell, NULL), HF_RELEASED);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    assert_int_equal(hf_lock_release_wait(w.lock, NULL), HF_RELEASED);
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0");
+}
+
+static int as_the_child(hf_lock *lock)
+{
+    char detail[HF_DETAIL_SIZE];
+    const char *const name = "m";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    hf_lock *other;
+    size_t n;
+    if (hf_lock_acquire_wait(rig.a, &opts, &other, detail) != HF_FORKED)
+        return 1;
+    if (hf_lock_acquire(rig.a, &opts, on_one_got, NULL, &other, detail) != HF_FORKED)
+        return 2;
+    if (hf_lock_extend_wait(lock, 1000) != HF_FORKED)
+        return 3;
+    if (hf_lock_downgrade_wait(lock) != HF_FORKED)
+        return 4;
+    if (hf_lock_force(rig.a, "n", NULL, &n, detail) != HF_FORKED)
+        return 5;
+    if (hf_lock_release_wait(lock, NULL) != HF_UNKNOWN)
+        return 6;
+    hf_lock_release(lock, NULL, NULL);
+    hf_lock_cancel(lock);
+    hf_locks_close(rig.a, NULL, NULL);
+    return 0;
+}
+
+static void a_child_has_no_part_in_it(void **state)
+{
+    int status = -1;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 900});
+    pid_t child = fork();
+    if (child == 0)
+        _exit(as_the_child(lock));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    ALWAYS(1500, hf_lock_held(lock)); /* renewed by the parent */
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_calls_work_on_a_loop, begin, end),
+        cmocka_unit_test_setup_teardown(it_can_be_closed_from_inside_a_callback, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_client_that_cannot_be_had_leaves_the_loop_alone,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(threads_of_one_client_come_one_after_the_other,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(closing_tells_all_that_wait_and_gives_all_back,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(closing_ends_although_redis_stands_still, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(hundreds_are_held_and_renewed, begin, end),
+        cmocka_unit_test_setup_teardown(a_lease_can_be_set_anew, begin, end),
+        cmocka_unit_test_setup_teardown(a_descriptor_tells_of_the_loss, begin, end),
+        cmocka_unit_test_setup_teardown(a_full_redis_refuses_no_lock, begin, end),
+        cmocka_unit_test_setup_teardown(a_child_has_no_part_in_it, begin, end),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
