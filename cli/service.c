@@ -46,7 +46,7 @@ int64_t hf_service_wait_ms(const hf_service *s)
 {
     if (s->notify.fd < 0)
         return -1;
-    if (!s->ready || s->reloading)
+    if (!s->ready || s->reloading || s->owes_stopping)
         return SOON_MS;
     uint64_t now = hf_boot_ns();
     return s->next_ns <= now ? 0 : (int64_t)((s->next_ns - now) / HF_MS_NS) + 1;
@@ -63,10 +63,8 @@ static void tell_status(hf_service *s)
 {
     char status[sizeof s->status];
     make_status(s, status);
-    if (strcmp(status, s->status) == 0)
-        return;
-    memcpy(s->status, status, sizeof status);
-    (void)hf_notify_send(&s->notify, "STATUS=%s", status);
+    if (strcmp(status, s->status) != 0 && hf_notify_send(&s->notify, "STATUS=%s", status))
+        memcpy(s->status, status, sizeof status);
 }
 
 /* Only what rose since it was told last counts. */
@@ -79,12 +77,27 @@ static void tell_watchdog(hf_service *s)
     (void)hf_notify_send(&s->notify, "WATCHDOG=1");
 }
 
-/* Again until it could be sent: systemd waits for it. */
+/* These three again until they could be sent: systemd waits for them. */
+static void tell_stopping(hf_service *s)
+{
+    if (s->owes_stopping && hf_notify_send(&s->notify, "STOPPING=1"))
+        s->owes_stopping = false;
+}
+
+static void tell_reloading(hf_service *s)
+{
+    if (s->owes_reloading &&
+        hf_notify_send(&s->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+                       s->reloading_us))
+        s->owes_reloading = false;
+}
+
 static void tell_ready(hf_service *s)
 {
     bool reloaded = s->reloading && hf_worker_reloads(s->worker) >= s->reloads;
     bool due = s->ready ? reloaded : hf_worker_pulse(s->worker) > 0;
-    if (!due || s->stopping || !hf_notify_send(&s->notify, "READY=1"))
+    if (!due || s->stopping || s->owes_reloading ||
+        !hf_notify_send(&s->notify, "READY=1"))
         return;
     s->ready = true;
     s->reloading = s->reloading && !reloaded;
@@ -96,6 +109,8 @@ void hf_service_tick(hf_service *s)
     uint64_t now = hf_boot_ns();
     if (s->notify.fd < 0)
         return;
+    tell_stopping(s);
+    tell_reloading(s);
     tell_ready(s);
     if (!s->ready || now < s->next_ns)
         return;
@@ -106,8 +121,10 @@ void hf_service_tick(hf_service *s)
 
 void hf_service_stopping(hf_service *s)
 {
-    s->stopping = true;
-    (void)hf_notify_send(&s->notify, "STOPPING=1");
+    if (s->notify.fd < 0)
+        return;
+    s->stopping = s->owes_stopping = true;
+    tell_stopping(s);
     tell_status(s);
 }
 
@@ -118,9 +135,9 @@ void hf_service_reloading(hf_service *s)
     if (s->notify.fd < 0)
         return;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    s->reloading = true;
-    (void)hf_notify_send(&s->notify, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-                         (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    s->reloading_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    s->reloading = s->owes_reloading = true;
+    tell_reloading(s);
 }
 
 void hf_service_reload_asked(hf_service *s)

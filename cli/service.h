@@ -15,6 +15,8 @@ typedef struct hf_service {
     hf_worker *worker; /* borrowed */
     uint32_t slots;
     bool ready, quiet, stopping, reloading;
+    bool owes_stopping, owes_reloading; /* it could not be sent yet */
+    int64_t reloading_us;               /* since then, CLOCK_MONOTONIC */
     uint64_t reloads; /* how many were asked for: so many come to their end */
     uint64_t pulse;   /* as it was told last */
     uint64_t next_ns; /* when it is looked at again */

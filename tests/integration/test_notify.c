@@ -218,24 +218,54 @@ static void a_reload_begins_and_ends(void **state)
     assert_true(logged("nothing was changed"));
 }
 
-/* Nobody reads for more than the second that a datagram may take. */
-static void that_it_is_ready_is_told_as_soon_as_there_is_room(void **state)
+static void fill_up(const char *path)
 {
-    char path[HF_CLI_PATH];
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    (void)state;
-    hf_cli_rig_path(&rig, "notify", path);
-    (void)unlink(path);
-    listen_at(path);
     memcpy(at.sun_path, path, strlen(path) + 1);
     int filler = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     while (sendto(filler, "x", 1, 0, (struct sockaddr *)&at, sizeof at) == 1)
         ;
     close(filler);
+}
+
+/* Nobody reads for more than the second that a datagram may take. */
+static void that_it_is_ready_is_told_as_soon_as_there_is_room(void **state)
+{
+    char path[HF_CLI_PATH];
+    (void)state;
+    hf_cli_rig_path(&rig, "notify", path);
+    (void)unlink(path);
+    listen_at(path);
+    fill_up(path);
     begin(path, 0, NULL);
     EVENTUALLY(15000, logged("serving"));
     hf_test_pause_ms(1500);
     EVENTUALLY(15000, heard("READY=1\n"));
+}
+
+/* In their order, each once. The job that runs keeps it for its shutdown time-out. */
+static void that_it_reloads_and_stops_is_told_as_soon_as_there_is_room(void **state)
+{
+    char path[HF_CLI_PATH];
+    (void)state;
+    begin_at_path(0);
+    EVENTUALLY(15000, heard("READY=1\n"));
+    assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @", NULL, NULL), 0);
+    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "ZCARD hf:{default}:running") == 1);
+    hf_cli_rig_path(&rig, "notify", path);
+    fill_up(path);
+    hf_proc_signal(&worker, SIGHUP);
+    EVENTUALLY(15000, logged("msg=reloaded"));
+    hf_test_pause_ms(1500);
+    EVENTUALLY(15000, count("READY=1\n") == 2);
+    assert_int_equal(count("RELOADING=1\n"), 1);
+    assert_non_null(strstr(strstr(told, "RELOADING=1\n"), "READY=1\n"));
+    fill_up(path);
+    hf_proc_signal(&worker, SIGTERM);
+    hf_test_pause_ms(1500);
+    EVENTUALLY(15000, heard("STOPPING=1\n"));
+    assert_int_equal(count("STOPPING=1\n"), 1);
+    assert_int_equal(count("READY=1\n"), 2);
 }
 
 /* While it is held up by a first reload it is not done with the second. */
@@ -319,6 +349,7 @@ int main(void)
         TEST(the_watchdog_of_another_process_is_not_ours),
         TEST(a_reload_begins_and_ends),
         TEST(that_it_is_ready_is_told_as_soon_as_there_is_room),
+        TEST(that_it_reloads_and_stops_is_told_as_soon_as_there_is_room),
         TEST(it_is_ready_again_when_the_last_reload_was_taken),
         TEST(a_pipe_in_the_place_of_the_file_is_not_read),
         TEST(programs_know_nothing_of_it),
