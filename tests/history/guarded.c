@@ -51,7 +51,8 @@ static int open_locked(const char *path)
     return fd;
 }
 
-/* True: the fence is good, and noted with the value, which is the new one or the last. */
+/* True: the fence is good, and noted with the value, which is the new one or the last.
+ * False: refused; the line repeats what stands. */
 static bool put(const char *path, uint64_t fence, const char *owner, uint64_t *value)
 {
     int fd = open_locked(path);
@@ -60,11 +61,11 @@ static bool put(const char *path, uint64_t fence, const char *owner, uint64_t *v
     bool writes = *value != 0;
     if (!writes)
         *value = l.value;
-    if (good)
-        hf_line_write(fd,
-                      "{\"ev\":\"%s\",\"value\":%" PRIu64 ",\"fence\":%" PRIu64
-                      ",\"owner\":\"%s\"}",
-                      writes ? "write" : "seen", *value, fence, owner);
+    const char *ev = !good ? "refused" : writes ? "write" : "seen";
+    hf_line_write(
+        fd,
+        "{\"ev\":\"%s\",\"value\":%" PRIu64 ",\"fence\":%" PRIu64 ",\"owner\":\"%s\"}",
+        ev, good ? *value : l.value, good ? fence : l.fence, good ? owner : l.owner);
     (void)close(fd);
     return good;
 }

@@ -1,0 +1,171 @@
+/* nemesis.c - see nemesis.h. */
+#include "tests/history/nemesis.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "tests/history/line.h"
+#include "tests/history/play.h"
+
+enum { BETWEEN_MS = 150, ENDS_MS = 60000, CLIENTS_MAX = 64 };
+
+static unsigned below(hf_nemesis *n, unsigned limit)
+{
+    return (unsigned)(hf_rng_next(&n->rng) % limit);
+}
+
+static void pause_below(hf_nemesis *n, unsigned ms)
+{
+    hf_test_pause_ms(1 + below(n, ms));
+}
+
+/* ---- players ---- */
+
+/* Every second one is behind the proxy. */
+static void start(hf_nemesis *n, unsigned i)
+{
+    char number[16], seed[24], ms[24];
+    uint64_t now_ns = hf_boot_ns();
+    const char *url = i % 2 == 0 ? n->rig->proxy.url : hf_fixture_url(&n->rig->redis);
+    const char *const args[] = {"/proc/self/exe", "play", url, n->rig->dir,
+                                number,           seed,   ms,  NULL};
+    n->numbers[i] = 2 + n->born++; /* 1 is the rig's own */
+    (void)snprintf(number, sizeof number, "%u", n->numbers[i]);
+    (void)snprintf(seed, sizeof seed, "%" PRIu64, hf_rng_next(&n->rng) >> 1);
+    (void)snprintf(ms, sizeof ms, "%" PRIu64,
+                   now_ns < n->until_ns ? (n->until_ns - now_ns) / HF_MS_NS : 0);
+    hf_proc_start(&n->players[i], &(hf_proc_options){.args = args});
+}
+
+static void kill_player(hf_nemesis *n)
+{
+    unsigned i = below(n, HF_PLAYERS);
+    hf_proc_kill(&n->players[i]);
+    uint64_t dead_ns = hf_boot_ns();
+    int fd = hf_lines_open(n->rig->players);
+    hf_line_write(fd, "{\"t\":%" PRIu64 ",\"ev\":\"killed\",\"player\":%u}", dead_ns,
+                  n->numbers[i]);
+    (void)close(fd);
+    start(n, i);
+}
+
+static void stop_player(hf_nemesis *n)
+{
+    unsigned i = below(n, HF_PLAYERS);
+    hf_proc_signal(&n->players[i], SIGSTOP);
+    pause_below(n, 900);
+    hf_proc_signal(&n->players[i], SIGCONT);
+}
+
+/* ---- Redis ---- */
+
+static void stop_redis(hf_nemesis *n)
+{
+    hf_fixture_signal(&n->rig->redis, SIGSTOP);
+    pause_below(n, 350);
+    hf_fixture_signal(&n->rig->redis, SIGCONT);
+}
+
+static void pause_clients(hf_nemesis *n)
+{
+    (void)hf_fixture_command(&n->rig->redis, "CLIENT PAUSE %u", 20 + below(n, 300));
+}
+
+static void flush_scripts(hf_nemesis *n)
+{
+    (void)hf_fixture_command(&n->rig->redis, "SCRIPT FLUSH");
+}
+
+static void kill_clients(hf_nemesis *n)
+{
+    long long ids[CLIENTS_MAX];
+    size_t found = 0;
+    const char *at = hf_fixture_command(&n->rig->redis, "CLIENT LIST");
+    for (; (at = strstr(at, "id=")) != NULL && found < CLIENTS_MAX; at = strchr(at, '\n'))
+        ids[found++] = strtoll(at + 3, NULL, 10);
+    for (size_t i = 0; i < found; i++)
+        if (ids[i] != n->rig->watch.id && below(n, 3) == 0)
+            (void)hf_fixture_command(&n->rig->redis, "CLIENT KILL ID %lld SKIPME yes",
+                                     ids[i]);
+}
+
+static void delete_lock(hf_nemesis *n)
+{
+    unsigned names = 0;
+    while (hf_play_names[names] != NULL)
+        names++;
+    hf_history_rig_delete(n->rig, hf_play_names[below(n, names)]);
+}
+
+/* ---- the way there ---- */
+
+static void hold_answers(hf_nemesis *n)
+{
+    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_HOLD);
+    pause_below(n, 400);
+    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_PASS);
+}
+
+static void hold_requests(hf_nemesis *n)
+{
+    hf_proxy_set(&n->rig->proxy, PROXY_REQUESTS, PROXY_HOLD);
+    pause_below(n, 400);
+    hf_proxy_set(&n->rig->proxy, PROXY_REQUESTS, PROXY_PASS);
+}
+
+static void drop_answers(hf_nemesis *n)
+{
+    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_DROP);
+    pause_below(n, 200);
+    hf_proxy_close_all(&n->rig->proxy);
+    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_PASS);
+}
+
+static void cut_an_answer(hf_nemesis *n)
+{
+    hf_proxy_cut_after(&n->rig->proxy, PROXY_ANSWERS, 1 + below(n, 600));
+}
+
+static const struct {
+    const char *what;
+    void (*deed)(hf_nemesis *n);
+} deeds[HF_DEEDS] = {
+    {"players killed", kill_player},    {"players stopped", stop_player},
+    {"Redis stopped", stop_redis},      {"clients paused", pause_clients},
+    {"scripts flushed", flush_scripts}, {"clients killed", kill_clients},
+    {"locks deleted", delete_lock},     {"answers held", hold_answers},
+    {"requests held", hold_requests},   {"answers dropped", drop_answers},
+    {"answers cut", cut_an_answer}};
+
+/* ---- all of it ---- */
+
+void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+{
+    *n =
+        (hf_nemesis){.rig = rig, .rng = {seed}, .until_ns = hf_boot_ns() + ms * HF_MS_NS};
+    for (unsigned i = 0; i < HF_PLAYERS; i++)
+        start(n, i);
+    while (hf_boot_ns() < n->until_ns) {
+        unsigned i = below(n, HF_DEEDS);
+        pause_below(n, 2 * BETWEEN_MS);
+        deeds[i].deed(n);
+        n->done[i]++;
+    }
+    for (unsigned i = 0; i < HF_PLAYERS; i++) {
+        EVENTUALLY(ENDS_MS, hf_proc_wait(&n->players[i], 0));
+        assert_int_equal(n->players[i].status, 0);
+    }
+}
+
+void hf_nemesis_print(const hf_nemesis *n)
+{
+    for (int i = 0; i < HF_DEEDS; i++)
+        print_message("%s%u %s", i == 0 ? "done: " : ", ", n->done[i], deeds[i].what);
+    print_message("\n");
+}

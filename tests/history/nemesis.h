@@ -1,0 +1,26 @@
+/* nemesis.h - what goes wrong while players play: processes are killed and stopped, Redis
+ * is paused and forgets, connections are closed, delayed and cut. */
+#ifndef HF_TESTS_HISTORY_NEMESIS_H
+#define HF_TESTS_HISTORY_NEMESIS_H
+
+#include "base/random.h"
+#include "tests/history/rig.h"
+#include "tests/support/proc.h"
+
+enum { HF_PLAYERS = 4, HF_DEEDS = 11 };
+
+typedef struct hf_nemesis {
+    hf_history_rig *rig;
+    hf_rng rng;
+    hf_proc players[HF_PLAYERS];
+    unsigned numbers[HF_PLAYERS]; /* of the histories: a new one for each life */
+    unsigned born;
+    uint64_t until_ns;
+    unsigned done[HF_DEEDS]; /* how often each thing was done */
+} hf_nemesis;
+
+/* Starts the players, does harm for so long, and waits until they have ended. */
+void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms);
+void hf_nemesis_print(const hf_nemesis *n);
+
+#endif

@@ -1,0 +1,16 @@
+/* play.h - a process that takes and gives back locks of all kinds at random, in a few
+ * threads, and writes its history. */
+#ifndef HF_TESTS_HISTORY_PLAY_H
+#define HF_TESTS_HISTORY_PLAY_H
+
+/* The name of the lock that guards the file, and that nothing else is done with. */
+#define HF_PLAY_GUARD "x"
+
+/* All names that are played with, ended by NULL. */
+extern const char *const hf_play_names[];
+
+/* argv: "play" URL DIRECTORY PLAYER SEED MS. Writes DIRECTORY/players and DIRECTORY/file;
+ * ends by itself. */
+int hf_play_main(char **argv);
+
+#endif

@@ -1,0 +1,48 @@
+/* test_players.c - processes that take locks of all kinds at random while everything goes
+ * wrong around them: whatever happens, their history is sound.
+ *
+ * From the environment: HF_SEED, and HF_HISTORY_MS, how long they play. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/history/nemesis.h"
+#include "tests/history/play.h"
+
+enum { PLAY_MS = 5000 };
+
+static uint64_t from_environment(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
+static void their_history_is_sound(void **state)
+{
+    static hf_history_rig rig;
+    hf_nemesis nemesis;
+    uint64_t any;
+    (void)state;
+    assert_int_equal(hf_random_bytes(&any, sizeof any), HF_OK);
+    uint64_t seed = from_environment("HF_SEED", any >> 32);
+    print_message("HF_SEED=%" PRIu64 "\n", seed);
+    hf_history_rig_begin(&rig);
+    hf_nemesis_run(&nemesis, &rig, seed,
+                   (unsigned)from_environment("HF_HISTORY_MS", PLAY_MS));
+    hf_nemesis_print(&nemesis);
+    hf_history_rig_judge(&rig);
+    hf_report_print(&rig.report, stdout);
+    assert_true(rig.report.acquired > HF_PLAYERS);
+    assert_true(rig.report.waited > 0);
+    assert_true(rig.report.writes > 0);
+    hf_history_rig_end(&rig);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(their_history_is_sound)};
+    if (argc == 7 && strcmp(argv[1], "play") == 0)
+        return hf_play_main(argv + 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
