@@ -29,7 +29,7 @@ void hf_history_rig_begin(hf_history_rig *rig)
     (void)snprintf(rig->players, sizeof rig->players, "%s/players", rig->dir);
     (void)snprintf(rig->server, sizeof rig->server, "%s/server", rig->dir);
     (void)snprintf(rig->file, sizeof rig->file, "%s/file", rig->dir);
-    hf_fixture_start(&rig->redis, NULL);
+    hf_fixture_start(&rig->redis, &(hf_fixture_options){.tcp = true});
     hf_proxy_start(&rig->proxy, rig->redis.socket);
     hf_watch_start(&rig->watch, &rig->redis, rig->server);
     rig->recorder = hf_recorder_open(rig->players, 1);
@@ -74,6 +74,8 @@ void hf_history_rig_judge(hf_history_rig *rig)
     hf_watch_sync(&rig->watch);
     hf_history_players(h, rig->players);
     hf_history_server(h, rig->server);
+    if (rig->other_server[0] != '\0')
+        hf_history_server(h, rig->other_server);
     if (access(rig->file, F_OK) == 0)
         hf_history_file(h, rig->file);
     hf_history_check(h, &rig->report);

@@ -18,6 +18,7 @@ enum { HF_RIG_PATH = HF_TEMPDIR_SIZE + 32 };
 typedef struct hf_history_rig {
     char dir[HF_TEMPDIR_SIZE];
     char players[HF_RIG_PATH], server[HF_RIG_PATH], file[HF_RIG_PATH];
+    char other_server[HF_RIG_PATH]; /* the history of one more; "": there is none */
     hf_fixture redis;
     hf_proxy proxy;
     hf_watch watch;

@@ -221,6 +221,35 @@ static void s7_a_cell_that_was_deleted_is_not_renewed(void **state)
     gone_is_told("n", (hf_lock_opts){.form = HF_LOCK_SPIN});
 }
 
+/* ---- S12: in order, whatever the mode ---- */
+
+static void s12_nobody_overtakes_who_waits_to_be_alone(void **state)
+{
+    const hf_lock_opts shared = {.mode = HF_LOCK_SHARED, .owner = "reader"};
+    hf_lock_opts alone = shared;
+    hf_seeker writer;
+    (void)state;
+    hf_taken *first = must(rig.a, "n", shared);
+    hf_seek_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+    EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, "n") == 1);
+    hf_taken *second =
+        hf_history_rig_take(&rig, rig.a, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED});
+    alone.mode = HF_LOCK_EXCLUSIVE;
+    alone.reentrant = true;
+    alone.wait_ms = LONG_MS;
+    hf_taken *upgraded = hf_history_rig_take(&rig, rig.a, "n", alone);
+    (void)hf_record_release(first);
+    if (second != NULL)
+        (void)hf_record_release(second);
+    hf_seek_end(&writer);
+    if (writer.taken != NULL)
+        (void)hf_record_release(writer.taken);
+    hf_history_rig_judge(&rig);
+    assert_null(second);
+    assert_null(upgraded);
+    assert_non_null(writer.taken);
+}
+
 /* ---- O2: what a hand-over costs ---- */
 
 enum { MANY = 24, HAND_OVERS = 6 };
@@ -277,6 +306,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(s7_a_line_that_was_deleted_is_not_renewed, begin,
                                         end),
         cmocka_unit_test_setup_teardown(s7_a_cell_that_was_deleted_is_not_renewed, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(s12_nobody_overtakes_who_waits_to_be_alone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(o2_a_hand_over_costs_the_same_for_few_and_many,
                                         begin, end),

@@ -12,6 +12,22 @@
 
 enum { PLAY_MS = 5000 };
 
+static hf_history_rig rig;
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_history_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_history_rig_end(&rig);
+    return 0;
+}
+
 static uint64_t from_environment(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
@@ -20,14 +36,12 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 
 static void their_history_is_sound(void **state)
 {
-    static hf_history_rig rig;
     hf_nemesis nemesis;
     uint64_t any;
     (void)state;
     assert_int_equal(hf_random_bytes(&any, sizeof any), HF_OK);
     uint64_t seed = from_environment("HF_SEED", any >> 32);
     print_message("HF_SEED=%" PRIu64 "\n", seed);
-    hf_history_rig_begin(&rig);
     hf_nemesis_run(&nemesis, &rig, seed,
                    (unsigned)from_environment("HF_HISTORY_MS", PLAY_MS));
     hf_nemesis_print(&nemesis);
@@ -36,12 +50,12 @@ static void their_history_is_sound(void **state)
     assert_true(rig.report.acquired > HF_PLAYERS);
     assert_true(rig.report.waited > 0);
     assert_true(rig.report.writes > 0);
-    hf_history_rig_end(&rig);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(their_history_is_sound)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(their_history_is_sound, begin, end)};
     if (argc == 7 && strcmp(argv[1], "play") == 0)
         return hf_play_main(argv + 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

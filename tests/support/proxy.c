@@ -356,6 +356,13 @@ unsigned hf_proxy_kept(hf_proxy *p)
     return n;
 }
 
+void hf_proxy_move(hf_proxy *p, const char *server)
+{
+    struct hf_proxy_state *s = enter(p);
+    (void)snprintf(s->server, sizeof s->server, "%s", server);
+    leave(s);
+}
+
 void hf_proxy_close_all(hf_proxy *p)
 {
     struct hf_proxy_state *s = enter(p);

@@ -67,6 +67,9 @@ const char *hf_proxy_deliver(hf_proxy *p);
 /* From now on what scripts answer as Redis's time is so much later. */
 void hf_proxy_shift_clock(hf_proxy *p, int64_t ms);
 
+/* New connections go to this server. */
+void hf_proxy_move(hf_proxy *p, const char *server);
+
 /* Closes every connection now. */
 void hf_proxy_close_all(hf_proxy *p);
 
