@@ -34,6 +34,7 @@ void hf_set_rig_begin(hf_set_rig *rig)
         hf_proxy_set(&rig->proxy[i], PROXY_ANSWERS, PROXY_PASS);
         hf_proxy_refuse(&rig->proxy[i], false);
     }
+    rig->request_timeout_ms = 0;
     atomic_store(&rig->suspect, 0);
     atomic_store(&rig->held, 0);
     atomic_store(&rig->revoked, 0);
@@ -43,8 +44,9 @@ void hf_set_rig_begin(hf_set_rig *rig)
 hf_lock_servers *hf_set_rig_open(hf_set_rig *rig, size_t n, bool proxied)
 {
     hf_lock_servers *servers = NULL;
+    const hf_locks_opts opts = {.request_timeout_ms = rig->request_timeout_ms};
     hf_err err = hf_lock_servers_open(&servers, proxied ? rig->proxied : rig->urls, n,
-                                      &(hf_locks_opts){.ns = "hf"}, rig->detail);
+                                      &opts, rig->detail);
     if (err != HF_OK)
         fail_msg("no client: %s", rig->detail);
     return servers;

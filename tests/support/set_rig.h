@@ -14,6 +14,7 @@ enum { HF_SET_SERVERS = 5 };
 
 typedef struct hf_set_rig {
     size_t n;
+    uint32_t request_timeout_ms; /* of clients that are opened; 0: the default */
     hf_fixture redis[HF_SET_SERVERS];
     hf_proxy proxy[HF_SET_SERVERS];
     const char *urls[HF_SET_SERVERS];    /* of the servers */

@@ -1,0 +1,494 @@
+/* test_lock_red.c - a lock that a majority of independent servers holds: what it outlives
+ * and what it does not, and that it never believes more than its servers do. */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "tests/support/set_rig.h"
+
+enum { N = HF_SET_SERVERS, MAJORITY = N / 2 + 1, LEASE_MS = 4000, WAIT_MS = 30000 };
+
+static hf_set_rig rig;
+static hf_lock_servers *a, *b;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_set_rig_up(&rig, N, false);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_set_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_set_rig_begin(&rig);
+    a = b = NULL;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_servers_close(a, NULL, NULL);
+    hf_lock_servers_close(b, NULL, NULL);
+    return 0;
+}
+
+/* ---- taking it ---- */
+
+static hf_err take_with(hf_lock_servers *servers, hf_redlock_opts opts, hf_lock_set **out,
+                        char detail[HF_DETAIL_SIZE])
+{
+    opts.name = opts.name == NULL ? "n" : opts.name;
+    opts.lease_ms = opts.lease_ms == 0 ? LEASE_MS : opts.lease_ms;
+    if (opts.node_timeout_ms == 0)
+        opts.node_timeout_ms = opts.lease_ms / 4;
+    opts.on_event = hf_set_rig_on_event;
+    opts.event_arg = &rig;
+    *out = NULL;
+    return hf_redlock_acquire_wait(servers, &opts, out, detail);
+}
+
+static hf_lock_set *must_with(hf_lock_servers *servers, hf_redlock_opts opts)
+{
+    hf_lock_set *set;
+    opts.wait_ms = WAIT_MS;
+    hf_err err = take_with(servers, opts, &set, rig.detail);
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), rig.detail);
+    assert_true(hf_lock_set_held(set));
+    assert_true(hf_lock_set_remaining_ms(set) <=
+                (opts.lease_ms == 0 ? LEASE_MS : opts.lease_ms));
+    return set;
+}
+
+static hf_lock_set *must(hf_lock_servers *servers)
+{
+    return must_with(servers, (hf_redlock_opts){.wait_ms = WAIT_MS});
+}
+
+static hf_err refused(hf_lock_servers *servers, hf_redlock_opts opts)
+{
+    hf_lock_set *set;
+    hf_err err = take_with(servers, opts, &set, rig.detail);
+    assert_int_not_equal(err, HF_OK);
+    assert_null(set);
+    return err;
+}
+
+static void released(hf_lock_set *set)
+{
+    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASED);
+}
+
+static size_t left_behind(void)
+{
+    return hf_set_rig_count(&rig, N, "n");
+}
+
+/* ---- a majority ---- */
+
+static void r10_one_holder_at_a_time(void **state)
+{
+    (void)state;
+    a = hf_set_rig_open(&rig, N, false);
+    b = hf_set_rig_open(&rig, N, false);
+    hf_lock_set *set = must(a);
+    EVENTUALLY(30000, hf_lock_set_standing(set) == N && left_behind() == N);
+    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
+    assert_true(hf_lock_set_fence(set, 0) == 0);
+    assert_int_equal(refused(b, (hf_redlock_opts){.wait_ms = 0}), HF_TAKEN);
+    assert_non_null(strstr(rig.detail, "0 of 5 servers granted it, 3 are needed"));
+    assert_int_equal(refused(b, (hf_redlock_opts){.wait_ms = 200}), HF_TAKEN);
+    assert_int_equal(left_behind(), N);
+    released(set);
+    assert_int_equal(left_behind(), 0);
+    released(must(b));
+}
+
+static void r10_even_or_too_few_servers_are_refused(void **state)
+{
+    static const size_t counts[] = {1, 2, 4};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(counts); i++) {
+        hf_lock_servers *few = hf_set_rig_open(&rig, counts[i], false);
+        assert_int_equal(refused(few, (hf_redlock_opts){.wait_ms = 0}), HF_INVALID);
+        assert_non_null(
+            strstr(rig.detail, "an odd number of servers, at least 3: found"));
+        hf_lock_servers_close(few, NULL, NULL);
+    }
+    a = hf_set_rig_open(&rig, N, false);
+    assert_int_equal(refused(a, (hf_redlock_opts){.name = "a/b/c"}), HF_INVALID);
+    assert_int_equal(
+        refused(a, (hf_redlock_opts){.lease_ms = 400, .node_timeout_ms = 101}),
+        HF_INVALID);
+    assert_int_equal(refused(a, (hf_redlock_opts){.lease_ms = 99, .node_timeout_ms = 1}),
+                     HF_INVALID);
+}
+
+static void r10_two_of_five_may_be_dead(void **state)
+{
+    hf_lock_release_result each[N];
+    (void)state;
+    hf_fixture_kill(&rig.redis[0], SIGKILL);
+    hf_fixture_kill(&rig.redis[3], SIGKILL);
+    a = hf_set_rig_open(&rig, N, false);
+    hf_lock_set *set = must(a);
+    EVENTUALLY(30000, left_behind() == MAJORITY);
+    ALWAYS(200, hf_lock_set_held(set));
+    assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASED);
+    assert_int_not_equal(each[0], HF_RELEASED);
+    assert_int_not_equal(each[3], HF_RELEASED);
+    assert_int_equal(left_behind(), 0);
+}
+
+static void r10_with_three_of_five_dead_nothing_stays_on_the_others(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MAJORITY; i++)
+        hf_fixture_kill(&rig.redis[i], SIGKILL);
+    a = hf_set_rig_open(&rig, N, false);
+    for (int i = 0; i < 3; i++) {
+        hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 500};
+        opts.wait_ms = i == 2 ? 600 : 0;
+        assert_int_equal(refused(a, opts), HF_CONN);
+        EVENTUALLY(30000, left_behind() == 0);
+    }
+}
+
+/* ---- answers that do not come ---- */
+
+static void r10_what_was_not_answered_is_given_back_too(void **state)
+{
+    (void)state;
+    a = hf_set_rig_open(&rig, N, true);
+    released(must(a)); /* all are connected */
+    for (size_t i = 0; i < MAJORITY; i++)
+        hf_proxy_set(&rig.proxy[i], PROXY_ANSWERS, PROXY_HOLD);
+    const hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 300};
+    assert_int_equal(refused(a, opts), HF_CONN);
+    EVENTUALLY(30000, left_behind() == MAJORITY); /* executed, and not known to be */
+    for (size_t i = 0; i < MAJORITY; i++)
+        hf_proxy_set(&rig.proxy[i], PROXY_ANSWERS, PROXY_PASS);
+    EVENTUALLY(30000, left_behind() == 0);
+}
+
+static void r10_servers_that_stand_still_are_no_majority(void **state)
+{
+    (void)state;
+    rig.request_timeout_ms = 400;
+    a = hf_set_rig_open(&rig, N, false);
+    released(must(a));
+    for (size_t i = 0; i < MAJORITY; i++)
+        hf_fixture_signal(&rig.redis[i], SIGSTOP);
+    const hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 300};
+    assert_int_equal(refused(a, opts), HF_CONN);
+    for (size_t i = 0; i < MAJORITY; i++)
+        hf_fixture_signal(&rig.redis[i], SIGCONT);
+    EVENTUALLY(30000, left_behind() == 0);
+    ALWAYS(200, left_behind() == 0);
+    released(must(a));
+}
+
+typedef struct taker {
+    hf_lock_servers *servers;
+    hf_redlock_opts opts;
+    hf_lock_set *set;
+    hf_err err;
+    char detail[HF_DETAIL_SIZE];
+    atomic_bool done;
+    pthread_t thread;
+} taker;
+
+static void *run_taker(void *arg)
+{
+    taker *t = arg;
+    t->err = take_with(t->servers, t->opts, &t->set, t->detail);
+    atomic_store(&t->done, true);
+    return NULL;
+}
+
+static void taker_begin(taker *t, hf_lock_servers *servers, hf_redlock_opts opts)
+{
+    *t = (taker){.servers = servers, .opts = opts};
+    assert_int_equal(pthread_create(&t->thread, NULL, run_taker, t), 0);
+}
+
+static void taker_end(taker *t)
+{
+    assert_int_equal(pthread_join(t->thread, NULL), 0);
+}
+
+/* An answer that took long leaves that much less of the lease. */
+static void r10_the_validity_counts_from_before_the_request(void **state)
+{
+    enum { LONG_MS = 20000, SLOW_MS = 1200 };
+    taker t;
+    (void)state;
+    rig.request_timeout_ms = 10000;
+    a = hf_set_rig_open(&rig, N, true);
+    released(must(a));
+    for (size_t i = 0; i < N; i++)
+        hf_proxy_keep_answer(&rig.proxy[i], "late-one");
+    taker_begin(
+        &t, a, (hf_redlock_opts){.name = "late-one", .lease_ms = LONG_MS, .fixed = true});
+    for (size_t i = 0; i < N; i++)
+        EVENTUALLY(30000, hf_proxy_kept(&rig.proxy[i]) == 1);
+    uint64_t seen_ns = hf_boot_ns();
+    ALWAYS(SLOW_MS, !t.done);
+    for (size_t i = 0; i < N; i++)
+        hf_proxy_let_go(&rig.proxy[i]);
+    taker_end(&t);
+    if (t.err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(t.err), t.detail);
+    assert_true(hf_lock_set_deadline_ns(t.set) <= seen_ns + LONG_MS * HF_MS_NS);
+    released(t.set);
+}
+
+/* The second of three comes when the lease of the first is over: that is no majority. */
+static void r10_a_slow_server_makes_no_false_success(void **state)
+{
+    taker t;
+    (void)state;
+    hf_fixture_kill(&rig.redis[2], SIGKILL);
+    hf_proxy_set(&rig.proxy[1], PROXY_REQUESTS, PROXY_HOLD);
+    a = hf_set_rig_open(&rig, 3, true);
+    taker_begin(&t, a, (hf_redlock_opts){.lease_ms = 600, .fixed = true});
+    EVENTUALLY(30000, hf_set_rig_has(&rig, 0, "n") || t.done);
+    EVENTUALLY(30000, !hf_set_rig_has(&rig, 0, "n"));
+    hf_proxy_set(&rig.proxy[1], PROXY_REQUESTS, PROXY_PASS);
+    taker_end(&t);
+    assert_int_equal(t.err, HF_CONN);
+    EVENTUALLY(30000, !hf_set_rig_has(&rig, 1, "n"));
+}
+
+/* ---- loss ---- */
+
+static void cut(size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        hf_proxy_refuse(&rig.proxy[i], true);
+        hf_proxy_close_all(&rig.proxy[i]);
+    }
+}
+
+static void l5_lost_by_the_deadline_when_no_server_can_be_reached(void **state)
+{
+    (void)state;
+    rig.request_timeout_ms = 500;
+    a = hf_set_rig_open(&rig, N, true);
+    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 1500});
+    struct pollfd fd = {.fd = hf_lock_set_fd(set), .events = POLLIN};
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    ALWAYS(1800, hf_lock_set_held(set)); /* it is renewed */
+    cut(0, N);
+    uint64_t last_ns = hf_lock_set_deadline_ns(set);
+    for (uint64_t now_ns = hf_boot_ns(); now_ns < last_ns + 100 * HF_MS_NS;
+         now_ns = hf_boot_ns()) {
+        unsigned lost = rig.lost;
+        if (hf_lock_set_held(set))
+            assert_true(now_ns < last_ns && lost == 0);
+        hf_test_pause_ms(2);
+    }
+    assert_false(hf_lock_set_held(set));
+    EVENTUALLY(30000, rig.lost == 1);
+    assert_true(rig.suspect >= 1);
+    assert_int_equal(poll(&fd, 1, 0), 1);
+    assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
+    assert_int_not_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASED);
+    assert_int_equal(rig.lost, 1);
+}
+
+static void a_fixed_one_ends_and_a_longest_hold_too(void **state)
+{
+    (void)state;
+    a = hf_set_rig_open(&rig, N, false);
+    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 600, .fixed = true});
+    EVENTUALLY(30000, rig.lost == 1);
+    assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
+    (void)hf_lock_set_release_wait(set, NULL);
+    set = must_with(a, (hf_redlock_opts){.lease_ms = 2000, .max_hold_ms = 700});
+    EVENTUALLY(30000, rig.lost == 2);
+    assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_MAX_HOLD);
+    (void)hf_lock_set_release_wait(set, NULL);
+    released(must(a));
+}
+
+/* ---- servers that forget ---- */
+
+static void owner_on(size_t i, char out[HF_LOCK_OWNER_SIZE])
+{
+    const char *value = hf_fixture_command(&rig.redis[i], "GET hf:lock:{n}:cell:n");
+    (void)snprintf(out, HF_LOCK_OWNER_SIZE, "%.*s", (int)strcspn(value, ":"), value);
+}
+
+static void a_server_that_forgot_is_entered_again(void **state)
+{
+    char one[HF_LOCK_OWNER_SIZE], other[HF_LOCK_OWNER_SIZE];
+    (void)state;
+    a = hf_set_rig_open(&rig, N, false);
+    hf_lock_set *set = must(a);
+    EVENTUALLY(30000, left_behind() == N);
+    for (size_t i = 0; i < 2; i++) { /* one after the other */
+        hf_fixture_kill(&rig.redis[i], SIGKILL);
+        hf_fixture_restart(&rig.redis[i]);
+        EVENTUALLY(30000, hf_set_rig_has(&rig, i, "n"));
+        EVENTUALLY(30000, hf_lock_set_standing(set) == N);
+        owner_on(i, one);
+        owner_on(4, other);
+        assert_string_equal(one, other);
+    }
+    assert_int_equal(rig.lost, 0);
+    released(set);
+    assert_int_equal(left_behind(), 0);
+}
+
+static void without_a_majority_none_is_entered_again(void **state)
+{
+    (void)state;
+    rig.request_timeout_ms = 500;
+    a = hf_set_rig_open(&rig, N, true);
+    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 1500});
+    EVENTUALLY(30000, hf_lock_set_standing(set) == N);
+    cut(0, MAJORITY);
+    EVENTUALLY(30000, rig.lost == 1);
+    EVENTUALLY(30000, hf_set_rig_count(&rig, MAJORITY, "n") == 0);
+    for (size_t i = 0; i < MAJORITY; i++) {
+        unsigned before = hf_proxy_connections(&rig.proxy[i]);
+        hf_proxy_refuse(&rig.proxy[i], false);
+        EVENTUALLY(30000, hf_proxy_connections(&rig.proxy[i]) >= before + 2);
+    }
+    ALWAYS(500, hf_set_rig_count(&rig, MAJORITY, "n") == 0);
+    assert_false(hf_lock_set_held(set));
+    (void)hf_lock_set_release_wait(set, NULL);
+    assert_int_equal(left_behind(), 0);
+}
+
+/* Why a server that forgets must not come back before a lease has passed: A has it on the
+ * first and second of three, and hears nothing for a while. The second restarts without
+ * its data and gives its vote once more. */
+static void counterexample_a_server_without_persistence_votes_twice(void **state)
+{
+    (void)state;
+    cut(2, 3); /* A never reaches the third */
+    rig.request_timeout_ms = 500;
+    a = hf_set_rig_open(&rig, 3, true);
+    hf_lock_set *first = must_with(a, (hf_redlock_opts){.lease_ms = 5000});
+    assert_int_equal(hf_lock_set_standing(first), 2);
+    cut(0, 2);
+    hf_fixture_kill(&rig.redis[1], SIGKILL);
+    hf_fixture_restart(&rig.redis[1]);
+    b = hf_set_rig_open(&rig, 3, false);
+    hf_lock_set *second = must(b);
+    bool both = hf_lock_set_held(second) && hf_lock_set_held(first);
+    assert_true(both); /* two holders: this is what no client can prevent */
+    EVENTUALLY(30000, rig.lost == 1); /* it ends with the lease of the first */
+    assert_false(hf_lock_set_held(first));
+    assert_true(hf_lock_set_held(second));
+    (void)hf_lock_set_release_wait(first, NULL);
+    released(second);
+}
+
+/* ---- many want it ---- */
+
+static atomic_int inside, entered;
+
+static void *work(void *arg)
+{
+    for (int i = 0; i < 10; i++) {
+        hf_lock_set *set;
+        char detail[HF_DETAIL_SIZE];
+        const hf_redlock_opts opts = {.wait_ms = WAIT_MS * 2};
+        hf_err err = take_with(arg, opts, &set, detail);
+        if (err != HF_OK)
+            return strdup(detail);
+        int before = atomic_fetch_add(&inside, 1);
+        bool alone = before == 0 || !hf_lock_set_held(set);
+        atomic_fetch_add(&entered, 1);
+        atomic_fetch_sub(&inside, 1);
+        (void)hf_lock_set_release_wait(set, NULL);
+        if (!alone)
+            return strdup("two at once");
+    }
+    return NULL;
+}
+
+static void many_get_it_in_turn(void **state)
+{
+    pthread_t threads[4];
+    (void)state;
+    a = hf_set_rig_open(&rig, N, false);
+    b = hf_set_rig_open(&rig, N, false);
+    for (size_t i = 0; i < HF_COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, i % 2 ? a : b), 0);
+    for (size_t i = 0; i < HF_COUNT(threads); i++) {
+        void *why;
+        assert_int_equal(pthread_join(threads[i], &why), 0);
+        if (why != NULL)
+            fail_msg("%s", (char *)why);
+    }
+    assert_int_equal(entered, 40);
+}
+
+static void closing_gives_it_back(void **state)
+{
+    taker t;
+    (void)state;
+    a = hf_set_rig_open(&rig, N, false);
+    b = hf_set_rig_open(&rig, N, false);
+    (void)must(a);
+    taker_begin(&t, b, (hf_redlock_opts){.wait_ms = -1});
+    ALWAYS(100, !t.done);
+    hf_lock_servers_close(b, NULL, NULL);
+    b = NULL;
+    taker_end(&t);
+    assert_int_equal(t.err, HF_CLOSED);
+    hf_lock_servers_close(a, NULL, NULL);
+    a = NULL;
+    assert_int_equal(left_behind(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(r10_one_holder_at_a_time, begin, end),
+        cmocka_unit_test_setup_teardown(r10_even_or_too_few_servers_are_refused, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(r10_two_of_five_may_be_dead, begin, end),
+        cmocka_unit_test_setup_teardown(
+            r10_with_three_of_five_dead_nothing_stays_on_the_others, begin, end),
+        cmocka_unit_test_setup_teardown(r10_what_was_not_answered_is_given_back_too,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(r10_servers_that_stand_still_are_no_majority,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(r10_the_validity_counts_from_before_the_request,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(r10_a_slow_server_makes_no_false_success, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            l5_lost_by_the_deadline_when_no_server_can_be_reached, begin, end),
+        cmocka_unit_test_setup_teardown(a_fixed_one_ends_and_a_longest_hold_too, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_server_that_forgot_is_entered_again, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(without_a_majority_none_is_entered_again, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            counterexample_a_server_without_persistence_votes_twice, begin, end),
+        cmocka_unit_test_setup_teardown(many_get_it_in_turn, begin, end),
+        cmocka_unit_test_setup_teardown(closing_gives_it_back, begin, end),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
