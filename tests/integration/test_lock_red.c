@@ -93,6 +93,14 @@ static void released(hf_lock_set *set)
     assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASED);
 }
 
+/* Waits until all servers can be asked, not only a majority. */
+static void connected(hf_lock_servers *servers)
+{
+    hf_lock_set *set = must(servers);
+    EVENTUALLY(30000, hf_lock_set_standing(set) == N);
+    released(set);
+}
+
 static size_t left_behind(void)
 {
     return hf_set_rig_count(&rig, N, "n");
@@ -174,7 +182,7 @@ static void r10_what_was_not_answered_is_given_back_too(void **state)
 {
     (void)state;
     a = hf_set_rig_open(&rig, N, true);
-    released(must(a)); /* all are connected */
+    connected(a);
     for (size_t i = 0; i < MAJORITY; i++)
         hf_proxy_set(&rig.proxy[i], PROXY_ANSWERS, PROXY_HOLD);
     const hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 300};
@@ -190,7 +198,7 @@ static void r10_servers_that_stand_still_are_no_majority(void **state)
     (void)state;
     rig.request_timeout_ms = 400;
     a = hf_set_rig_open(&rig, N, false);
-    released(must(a));
+    connected(a);
     for (size_t i = 0; i < MAJORITY; i++)
         hf_fixture_signal(&rig.redis[i], SIGSTOP);
     const hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 300};
@@ -239,7 +247,7 @@ static void r10_the_validity_counts_from_before_the_request(void **state)
     (void)state;
     rig.request_timeout_ms = 10000;
     a = hf_set_rig_open(&rig, N, true);
-    released(must(a));
+    connected(a);
     for (size_t i = 0; i < N; i++)
         hf_proxy_keep_answer(&rig.proxy[i], "late-one");
     taker_begin(
