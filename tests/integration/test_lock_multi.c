@@ -287,7 +287,7 @@ static void a_loss_on_the_way_ends_it(void **state)
     assert_int_equal(rig.lost, 0); /* it never had it */
 }
 
-static void some_releases_fail_and_all_are_tried(void **state)
+static void r16_some_releases_fail_and_all_are_tried(void **state)
 {
     hf_lock_release_result each[N];
     (void)state;
@@ -481,7 +481,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(the_loss_of_one_is_the_loss_of_all, begin, end),
         cmocka_unit_test_setup_teardown(a_loss_on_the_way_ends_it, begin, end),
-        cmocka_unit_test_setup_teardown(some_releases_fail_and_all_are_tried, begin, end),
+        cmocka_unit_test_setup_teardown(r16_some_releases_fail_and_all_are_tried, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(the_deadline_is_the_first_of_all, begin, end),
         cmocka_unit_test_setup_teardown(bad_input_is_refused_in_one_line, begin, end),
         cmocka_unit_test_setup_teardown(closing_gives_back_and_answers, begin, end),
