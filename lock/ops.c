@@ -8,7 +8,8 @@
 enum {
     ENTER_FIXED = 9,
     RENEW_FIXED = 1,
-    RENEW_EACH = 5,
+    RENEW_RUN = 3, /* then as many of these: */
+    RENEW_EACH = 3,
     RENEWED_FIXED = 3, /* of the answer */
     RENEWED_EACH = 3,
     LEAVE_FIXED = 4
@@ -74,24 +75,51 @@ hf_err hf_entered_read(const hf_answer *answer, hf_entered *out)
 
 /* ---- renew ---- */
 
+static const char *form_of(const hf_lock_renewal *item)
+{
+    return item->cell ? "c" : item->waits ? "w" : "l";
+}
+
+/* How many of them have the form and the lease of the first. */
+static size_t run_of(const hf_lock_renewal *items, size_t n)
+{
+    size_t run = 1;
+    while (run < n && items[run].lease_ms == items[0].lease_ms &&
+           items[run].cell == items[0].cell && items[run].waits == items[0].waits)
+        run++;
+    return run;
+}
+
+static void put_run(hf_args *a, const hf_lock_renewal *items, size_t run)
+{
+    hf_args_int(a, (int64_t)run);
+    hf_args_text(a, form_of(&items[0]));
+    hf_args_int(a, items[0].lease_ms);
+    for (size_t i = 0; i < run; i++) {
+        hf_args_text(a, items[i].owner);
+        hf_args_text(a, items[i].hold);
+        hf_args_text(a, items[i].name);
+    }
+}
+
 hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t n,
                         int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb,
                         void *arg)
 {
     hf_args a;
     hf_bytes keys[HF_LOCK_ENTRIES_MAX];
+    size_t runs = 0, i = 0;
     HF_ASSERT(n >= 1 && n <= HF_LOCK_ENTRIES_MAX);
-    if (!hf_args_init(&a, RENEW_FIXED + RENEW_EACH * n, RENEW_FIXED + n))
+    for (; i < n; i += run_of(items + i, n - i))
+        runs++;
+    if (!hf_args_init(&a, RENEW_FIXED + RENEW_RUN * runs + RENEW_EACH * n,
+                      RENEW_FIXED + 2 * runs))
         return HF_NOMEM;
     hf_args_int(&a, not_after);
-    for (size_t i = 0; i < n; i++) {
+    for (i = 0; i < n; i += run_of(items + i, n - i))
+        put_run(&a, items + i, run_of(items + i, n - i));
+    for (i = 0; i < n; i++)
         keys[i] = items[i].prefix;
-        hf_args_text(&a, items[i].owner);
-        hf_args_text(&a, items[i].hold);
-        hf_args_int(&a, items[i].lease_ms);
-        hf_args_text(&a, items[i].cell ? "c" : items[i].waits ? "w" : "l");
-        hf_args_text(&a, items[i].name);
-    }
     return hf_script_send(client, &hf_lua_lock_keep, keys, n, &a, timeout_ms, cb, arg);
 }
 

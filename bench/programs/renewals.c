@@ -71,7 +71,7 @@ static void must(hf_err err, const char *what, const char *why)
 
 static void nap(void)
 {
-    const struct timespec time = {.tv_nsec = 50000};
+    const struct timespec time = {.tv_nsec = 200000};
     (void)nanosleep(&time, NULL);
 }
 

@@ -3,8 +3,8 @@
 --  KEYS[1]   prefix      hf:lock:{tag}: of the first entry
 --  KEYS[2..] prefixes    one for each of the others
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2..] owner, hold, lease (ms, at least 1), form (l line, w line in which it waits, c cell), name
---            for each; at most 2048
+--  ARGV[2..] for some that follow each other: how many, form (l line, w line in which it waits, c cell),
+--            lease (ms, at least 1); and owner, hold, name of each. Then for others. At most 2048
 --  returns   {OK, now, n, place, code, what, ...} | {LATE, now}. n: as many as were asked for; place,
 --            from 0 on, code and what of each that is not simply held until now + lease, or that
 --            waited: OK (held; what: its fence), CANCEL (the same, and somebody asks for it to be
@@ -16,7 +16,8 @@ local byte, find, HOLDS = string.byte, string.find, 49 -- '1', the third letter 
 if late(ARGV[1]) then
   return { LATE, now }
 end
-local reply, n = { OK, now, #KEYS }, 3
+local prefixes, args, all = KEYS, ARGV, #KEYS
+local reply, n = { OK, now, all }, 3
 local k = 0 -- which one it is about
 local function answer(code, what)
   reply[n + 1], reply[n + 2], reply[n + 3] = k - 1, code, what
@@ -24,11 +25,11 @@ local function answer(code, what)
 end
 
 -- Times as text, since Redis prints a number that it is given slowly.
-local lease_text, lease, lease_end, keys_end
-local function set_lease(text)
-  lease_text, lease = text, tonumber(text)
-  lease_end = string.format('%.0f', now + lease)
-  keys_end = string.format('%.0f', now + lease + CLEAN_MS)
+local lease, last, lease_end, keep_ms, keys_end
+local function set_lease(ms)
+  lease, last, keep_ms = ms, now + ms, ms + CLEAN_MS
+  lease_end = string.format('%.0f', last)
+  keys_end = string.format('%.0f', last + CLEAN_MS)
 end
 
 local function renew_cell(l, owner)
@@ -71,11 +72,12 @@ local function renew_entry(l, owner, hold)
   end
 end
 
-local function renew_any(owner, hold, form, name)
-  if KEYS[k] ~= P then
+local form, left, at = nil, 0, 2 -- of the run; how many of it, and where in ARGV the next one is
+local function renew_any(owner, hold, name)
+  if prefixes[k] ~= P then
     pcall(keep_changed)
     lines = {}
-    P = KEYS[k]
+    P = prefixes[k]
   end
   if lease < 1 then
     answer(LOST, '0')
@@ -88,16 +90,16 @@ end
 
 -- Most are held, and need nothing else of their line: granted, not asked back, and of this hold. The
 -- keys of a line end together. False: it is not so, and nothing was done.
-local function renew_held(owner, hold, name)
-  local x, e = KEYS[k] .. 'x:' .. name, KEYS[k] .. 'e:' .. name
+local function renew_held(prefix, owner, hold, name)
+  local x, e = prefix .. 'x:' .. name, prefix .. 'e:' .. name
   local ends = tonumber(call('ZSCORE', x, owner) or 0)
   local text = ends > now and call('HGET', e, owner)
   if not text or byte(text, 3) ~= HOLDS or not find(text, hold, 1, true) then
     return false
   end
-  if ends < now + lease then
+  if ends < last then
     call('ZADD', x, 'XX', lease_end, owner)
-    if call('PTTL', x) < lease + CLEAN_MS then
+    if call('PTTL', x) < keep_ms then
       call('PEXPIREAT', x, keys_end)
       call('PEXPIREAT', e, keys_end)
     end
@@ -106,22 +108,23 @@ local function renew_held(owner, hold, name)
 end
 
 local function renew_all()
-  while k < #KEYS do
-    k = k + 1
-    local i = 5 * k - 3
-    local owner, hold, form, name = ARGV[i], ARGV[i + 1], ARGV[i + 3], ARGV[i + 4]
-    if ARGV[i + 2] ~= lease_text then
-      set_lease(ARGV[i + 2])
+  while k < all do
+    if left == 0 then
+      left, form = tonumber(args[at]), args[at + 1]
+      set_lease(tonumber(args[at + 2]))
+      at = at + 3
     end
-    if form ~= 'l' or lease < 1 or not renew_held(owner, hold, name) then
-      renew_any(owner, hold, form, name)
+    local owner, hold, name = args[at], args[at + 1], args[at + 2]
+    k, left, at = k + 1, left - 1, at + 3
+    if form ~= 'l' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
+      renew_any(owner, hold, name)
     end
   end
 end
 
 -- One that is broken shall not be the end of the others.
 open_writes()
-while k < #KEYS do
+while k < all do
   if not pcall(renew_all) then
     answer(FAULT, '0')
   end
