@@ -80,10 +80,11 @@ static void on_renewed(const hf_answer *answer, void *arg)
 static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
                         hf_lock_renewal *items)
 {
+    bool may_leave_out = lock->alone && !waits && !lock->cell;
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
                                      .owner = lock->owner,
-                                     .hold = lock->hold,
+                                     .hold = may_leave_out ? NULL : lock->hold,
                                      .name = lock->names[i],
                                      .lease_ms = lease_ms,
                                      .cell = lock->cell,

@@ -62,6 +62,7 @@ struct hf_lock {
     size_t n_names;
     hf_enter_args enter;
     bool cell, fixed;
+    bool alone; /* its owner was made for it, and has no other hold */
     uint32_t max_hold_ms, wait_replicas;
     uint64_t until_ns;   /* the end of its wait; UINT64_MAX: none */
     uint64_t reached_ns; /* Redis must have answered by then */

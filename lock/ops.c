@@ -8,8 +8,7 @@
 enum {
     ENTER_FIXED = 9,
     RENEW_FIXED = 1,
-    RENEW_RUN = 3, /* then as many of these: */
-    RENEW_EACH = 3,
+    RENEW_RUN = 3,     /* of those that follow each other and have one form */
     RENEWED_FIXED = 3, /* of the answer */
     RENEWED_EACH = 3,
     LEAVE_FIXED = 4
@@ -77,7 +76,11 @@ hf_err hf_entered_read(const hf_answer *answer, hf_entered *out)
 
 static const char *form_of(const hf_lock_renewal *item)
 {
-    return item->cell ? "c" : item->waits ? "w" : "l";
+    if (item->cell)
+        return "c";
+    if (item->waits)
+        return "w";
+    return item->hold == NULL ? "o" : "l";
 }
 
 /* How many of them have the form and the lease of the first. */
@@ -85,7 +88,7 @@ static size_t run_of(const hf_lock_renewal *items, size_t n)
 {
     size_t run = 1;
     while (run < n && items[run].lease_ms == items[0].lease_ms &&
-           items[run].cell == items[0].cell && items[run].waits == items[0].waits)
+           form_of(&items[run])[0] == form_of(&items[0])[0])
         run++;
     return run;
 }
@@ -97,7 +100,8 @@ static void put_run(hf_args *a, const hf_lock_renewal *items, size_t run)
     hf_args_int(a, items[0].lease_ms);
     for (size_t i = 0; i < run; i++) {
         hf_args_text(a, items[i].owner);
-        hf_args_text(a, items[i].hold);
+        if (form_of(&items[i])[0] != 'o')
+            hf_args_text(a, items[i].hold);
         hf_args_text(a, items[i].name);
     }
 }
@@ -108,16 +112,19 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
 {
     hf_args a;
     hf_bytes keys[HF_LOCK_ENTRIES_MAX];
-    size_t runs = 0, i = 0;
+    size_t n_args = RENEW_FIXED, runs = 0, i = 0, run;
     HF_ASSERT(n >= 1 && n <= HF_LOCK_ENTRIES_MAX);
-    for (; i < n; i += run_of(items + i, n - i))
-        runs++;
-    if (!hf_args_init(&a, RENEW_FIXED + RENEW_RUN * runs + RENEW_EACH * n,
-                      RENEW_FIXED + 2 * runs))
+    for (; i < n; i += run, runs++) {
+        run = run_of(items + i, n - i);
+        n_args += RENEW_RUN + run * (form_of(&items[i])[0] == 'o' ? 2 : 3);
+    }
+    if (!hf_args_init(&a, n_args, RENEW_FIXED + 2 * runs))
         return HF_NOMEM;
     hf_args_int(&a, not_after);
-    for (i = 0; i < n; i += run_of(items + i, n - i))
-        put_run(&a, items + i, run_of(items + i, n - i));
+    for (i = 0; i < n; i += run) {
+        run = run_of(items + i, n - i);
+        put_run(&a, items + i, run);
+    }
     for (i = 0; i < n; i++)
         keys[i] = items[i].prefix;
     return hf_script_send(client, &hf_lua_lock_keep, keys, n, &a, timeout_ms, cb, arg);

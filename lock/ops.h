@@ -61,7 +61,9 @@ HF_MUSTCHECK hf_err hf_entered_read(const hf_answer *answer, hf_entered *out);
 
 typedef struct hf_lock_renewal {
     hf_bytes prefix;
-    const char *owner, *hold, *name;
+    const char *owner, *name;
+    const char
+        *hold; /* NULL: its owner was made for it; not of a cell, nor while it waits */
     uint32_t lease_ms;
     bool cell;
     bool waits; /* it waits, as far as is known: a grant is told with its fence */

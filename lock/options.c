@@ -154,6 +154,7 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
         err = hf_lock_owner(lock->owner);
     if (err != HF_OK)
         return err;
+    lock->alone = o->owner == NULL;
     if (o->owner != NULL)
         (void)snprintf(lock->owner, sizeof lock->owner, "%s", o->owner);
     if (!copy_names(lock, o))

@@ -3,8 +3,9 @@
 --  KEYS[1]   prefix      hf:lock:{tag}: of the first entry
 --  KEYS[2..] prefixes    one for each of the others
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2..] for some that follow each other: how many, form (l line, w line in which it waits, c cell),
---            lease (ms, at least 1); and owner, hold, name of each. Then for others. At most 2048
+--  ARGV[2..] for some that follow each other: how many, form (l line, o line, by an owner that has this
+--            hold only, w line in which it waits, c cell), lease (ms, at least 1); and owner, hold
+--            (not with o), name of each. Then for others. At most 2048
 --  returns   {OK, now, n, place, code, what, ...} | {LATE, now}. n: as many as were asked for; place,
 --            from 0 on, code and what of each that is not simply held until now + lease, or that
 --            waited: OK (held; what: its fence), CANCEL (the same, and somebody asks for it to be
@@ -44,13 +45,13 @@ end
 
 local function was_forced(owner, hold)
   local holds = redis.pcall('GET', P .. 'forced:' .. owner)
-  return type(holds) == 'string' and find(holds, hold, 1, true) and 1 or 0
+  return type(holds) == 'string' and (not hold or find(holds, hold, 1, true)) and 1 or 0
 end
 
 local function renew_entry(l, owner, hold)
   local ends = call('ZSCORE', l.x, owner)
   local e = ends and tonumber(ends) > now and entry_of(l, owner)
-  if not e or not find_hold(e, hold) or not e.granted and not call('ZSCORE', l.q, owner) then
+  if not e or hold and not find_hold(e, hold) or not e.granted and not call('ZSCORE', l.q, owner) then
     return answer(LOST, was_forced(owner, hold))
   end
   if tonumber(ends) < now + lease then
@@ -94,7 +95,7 @@ local function renew_held(prefix, owner, hold, name)
   local x, e = prefix .. 'x:' .. name, prefix .. 'e:' .. name
   local ends = tonumber(call('ZSCORE', x, owner) or 0)
   local text = ends > now and call('HGET', e, owner)
-  if not text or byte(text, 3) ~= HOLDS or not find(text, hold, 1, true) then
+  if not text or byte(text, 3) ~= HOLDS or hold and not find(text, hold, 1, true) then
     return false
   end
   if ends < last then
@@ -114,9 +115,10 @@ local function renew_all()
       set_lease(tonumber(args[at + 2]))
       at = at + 3
     end
-    local owner, hold, name = args[at], args[at + 1], args[at + 2]
-    k, left, at = k + 1, left - 1, at + 3
-    if form ~= 'l' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
+    local alone = form == 'o'
+    local owner, hold, name = args[at], not alone and args[at + 1], args[at + (alone and 1 or 2)]
+    k, left, at = k + 1, left - 1, at + (alone and 2 or 3)
+    if form == 'c' or form == 'w' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
       renew_any(owner, hold, name)
     end
   end
