@@ -18,6 +18,8 @@
 #include "cli/service.h"
 #include "cli/worker_setup.h"
 
+enum { SETTLE_MS = 20 };
+
 typedef struct runner {
     const hf_cli *cli;
     hf_worker *worker;
@@ -25,6 +27,7 @@ typedef struct runner {
     hf_service service;
     sigset_t signals;
     pthread_t thread; /* of the signals */
+    hf_config *given; /* to the worker, which has not said what it does with it; owned */
     atomic_bool over; /* hf_worker_run() has come back */
 } runner;
 
@@ -79,6 +82,17 @@ static void take_log(runner *r, const hf_config *config)
     hf_log_reload(&r->log, config);
 }
 
+/* What the log is to be is taken when the worker has taken the rest. */
+static void settle(runner *r)
+{
+    if (r->given == NULL || hf_worker_reloads(r->worker) < r->service.reloads)
+        return;
+    if (hf_worker_reload_taken(r->worker))
+        take_log(r, r->given);
+    hf_config_free(r->given);
+    r->given = NULL;
+}
+
 /* What is no file can make its reader wait, and then no signal would be heard. */
 static bool is_file(const char *path)
 {
@@ -107,11 +121,14 @@ static bool reload(runner *r)
         say_error(r, detail);
         return false;
     }
-    bool taken = take_config(r, config);
-    if (taken)
-        take_log(r, config);
-    hf_config_free(config);
-    return taken;
+    settle(r);
+    if (!take_config(r, config)) {
+        hf_config_free(config);
+        return false;
+    }
+    hf_config_free(r->given);
+    r->given = config;
+    return true;
 }
 
 /* ---- signals ---- */
@@ -120,6 +137,8 @@ static bool reload(runner *r)
 static int next_signal(runner *r)
 {
     int64_t ms = hf_service_wait_ms(&r->service);
+    if (r->given != NULL && (ms < 0 || ms > SETTLE_MS))
+        ms = SETTLE_MS;
     const struct timespec wait = {.tv_sec = ms / 1000,
                                   .tv_nsec = (long)(ms % 1000) * 1000000};
     int number;
@@ -156,6 +175,7 @@ static void *wait_for_signals(void *arg)
         int number = next_signal(r);
         if (number != 0 && !atomic_load(&r->over))
             on_signal(r, number);
+        settle(r);
         hf_service_tick(&r->service);
     }
     return NULL;
@@ -233,6 +253,7 @@ int hf_cmd_worker(hf_cli *cli)
     if (err == HF_OK)
         err = run(&r, detail);
     hf_service_close(&r.service);
+    hf_config_free(r.given);
     hf_worker_free(r.worker);
     hf_log_done(&r.log);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);

@@ -63,6 +63,11 @@ uint64_t hf_worker_reloads(const hf_worker *w)
     return atomic_load(&w->reloads);
 }
 
+bool hf_worker_reload_taken(const hf_worker *w)
+{
+    return atomic_load(&w->reload_taken);
+}
+
 /* ---- on the loop ---- */
 
 static void call_back(hf_worker *w)
@@ -164,15 +169,16 @@ static void take_waiting_anew(hf_worker *w)
     }
 }
 
-static void apply(hf_worker *w, hf_plan *plan)
+/* False: nothing was changed. */
+static bool apply(hf_worker *w, hf_plan *plan)
 {
     hf_changes changes;
     if (w->phase != HF_STARTING && w->phase != HF_SERVING) {
         hf_report_text(w, HF_LOG_INFO, "stopping: the reload is ignored", NULL, NULL);
-        return;
+        return false;
     }
     if (!have_room(w, plan))
-        return;
+        return false;
     call_back(w);
     hf_changes_tell(w, plan, &changes);
     take_queues(w, plan);
@@ -188,6 +194,7 @@ static void apply(hf_worker *w, hf_plan *plan)
     hf_server_tell(w);
     hf_wake_timers(w);
     hf_beat_send(w);
+    return true;
 }
 
 void hf_reload_take(hf_worker *w)
@@ -198,7 +205,7 @@ void hf_reload_take(hf_worker *w)
     pthread_mutex_unlock(&w->plan_lock);
     if (plan == NULL)
         return;
-    apply(w, plan);
+    atomic_store(&w->reload_taken, apply(w, plan));
     hf_plan_free(plan);
     atomic_fetch_add(&w->reloads, 1);
 }

@@ -163,8 +163,10 @@ HF_API HF_MUSTCHECK hf_err hf_worker_reload(hf_worker *worker, const hf_worker_o
                                             const hf_program *programs, size_t n,
                                             char detail[HF_DETAIL_SIZE]);
 
-/* How many reloads have come to their end: taken, ignored, or replaced by a later one. */
+/* How many reloads have come to their end: taken, ignored, refused since the queues that
+ * were taken out still have too many jobs, or replaced by a later one. */
 HF_API uint64_t hf_worker_reloads(const hf_worker *worker);
+HF_API bool hf_worker_reload_taken(const hf_worker *worker); /* the last one was */
 
 /* From any thread, for who watches over the process. The pulse is 0 until each queue was
  * asked for jobs and Redis answered (or this worker wants none, being full or quiet);

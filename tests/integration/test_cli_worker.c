@@ -130,6 +130,30 @@ static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
     end_by(SIGTERM, 0);
 }
 
+/* It comes after TERM, while a job keeps the worker: nothing of it is taken. */
+static void a_reload_that_is_ignored_leaves_the_log_as_it_is(void **state)
+{
+    (void)state;
+    static const char handlers[] = "worker: {shutdown_timeout: 1h}\n"
+                                   "handlers: [{type: long, exec: [sleep, '60']}]\n";
+    char other[sizeof handlers + 32];
+    snprintf(other, sizeof other, "%slog: {format: json}\n", handlers);
+    hf_cli_rig_put(rig, "w.yaml", handlers);
+    hf_try_worker("worker @ -c w.yaml");
+    assert_int_equal(run("enqueue long @ --id l1"), 0);
+    EVENTUALLY(15000,
+               run("job list @ --state running --json") == 0 && rig->out[0] != '\0');
+    hf_proc_signal(worker, SIGTERM);
+    EVENTUALLY(15000, run("workers @ --json") == 0 && strstr(rig->out, "stopping"));
+    hf_cli_rig_put(rig, "w.yaml", other);
+    hf_proc_signal(worker, SIGHUP);
+    EVENTUALLY(15000, hf_try_logged("msg=\"stopping: the reload is ignored\""));
+    ALWAYS(100, !hf_try_logged("log.format"));
+    end_by(SIGTERM, 0);
+    assert_false(hf_try_logged("log.format"));
+    assert_true(hf_try_logged("outcome=released"));
+}
+
 static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **state)
 {
     (void)state;
@@ -257,6 +281,7 @@ int main(void)
         TEST(a_second_int_ends_the_waiting),
         TEST(a_quiet_worker_claims_nothing_until_it_is_continued),
         TEST(hup_reads_the_file_again_and_a_bad_one_changes_nothing),
+        TEST(a_reload_that_is_ignored_leaves_the_log_as_it_is),
         TEST(hup_brings_queues_and_handlers_but_the_command_line_holds),
         TEST(burst_ends_when_nothing_is_left),
 #ifndef HF_SANITIZED
