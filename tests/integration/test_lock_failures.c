@@ -222,6 +222,46 @@ static void f5_nobody_renews_for_the_dead(void **state)
     released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS}));
 }
 
+/* Nobody says so, since nobody can be asked: it is lost by the holder's own clock, and a
+ * Redis that comes back does not bring it back. */
+static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 500});
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    EVENTUALLY(LONG_MS, rig.lost == 1);
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
+    assert_false(hf_lock_held(lock));
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_lock *next = hf_lock_must(&rig, rig.b, "n",
+                                 (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = LONG_MS});
+    assert_true(hf_lock_fence(next) > hf_lock_fence(lock));
+    assert_false(hf_lock_held(lock));
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_NOT_OWNER);
+    released(next);
+}
+
+/* What was lost is no reason not to renew what is taken afterwards. */
+static void f5_after_a_loss_the_next_one_is_renewed(void **state)
+{
+    enum { LEASE = 500 };
+    bool held = false;
+    (void)state;
+    for (int i = 0; i < 10 && !held; i++) {
+        hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE});
+        (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
+        EVENTUALLY(LONG_MS, !hf_lock_held(lock));
+        hf_lock *next = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE});
+        held = holds_for(next, LEASE);
+        (void)hf_lock_release_wait(lock, NULL);
+        if (held)
+            released(next);
+        else
+            (void)hf_lock_release_wait(next, NULL);
+    }
+    assert_true(held);
+}
+
 /* A Redis without memory refuses new work, not the renewal of what is held. */
 static void f5_a_full_redis_renews_and_releases(void **state)
 {
@@ -410,6 +450,8 @@ int main(void)
         TEST(f4_nothing_comes_between_comparing_and_deleting),
         TEST(f5_work_may_outlast_the_lease),
         TEST(f5_nobody_renews_for_the_dead),
+        TEST(f5_while_redis_stands_still_the_clock_tells_the_loss),
+        TEST(f5_after_a_loss_the_next_one_is_renewed),
         TEST(f5_a_full_redis_renews_and_releases),
         TEST(f5_a_redis_that_evicts_keys_gives_no_lock),
         TEST(f6_after_a_failover_the_older_is_told_and_refused),
