@@ -29,6 +29,28 @@ if late(ARGV[9]) or lease < 1 then
 end
 local lease_end = string.format('%.0f', now + lease)
 
+-- Most of the time nobody is there: of one line no key exists. Nil: it is not so, or not asked for.
+local function take_free(n)
+  local x, e = P .. 'x:' .. n, P .. 'e:' .. n
+  if ARGV[11] or mode == 'p' or flag('c') or
+    call('EXISTS', x, e, P .. 'q:' .. n, P .. 'cell:' .. n) > 0 then
+    return nil
+  end
+  open_writes()
+  local fence, keys_end = next_fence(), string.format('%.0f', now + lease + CLEAN_MS)
+  local entry = concat({ mode, 1, ARGV[5], fence, ARGV[3], n, hold .. '=' .. mode }, ' ')
+  call('ZADD', x, lease_end, owner)
+  call('HSET', e, owner, entry, '#', mode == 'x' and '1 0 0 0' or '0 1 0 0')
+  call('PEXPIREAT', x, keys_end)
+  call('PEXPIREAT', e, keys_end)
+  return fence
+end
+
+local free = take_free(ARGV[10])
+if free then
+  return { OK, now, free }
+end
+
 local function first_end(l)
   local cell = call('PTTL', l.cell)
   if cell > 0 then
@@ -79,8 +101,8 @@ for i = 10, #ARGV do
     mine[l.name] = e
   else
     names[#names + 1] = l.name
-    local others = call('ZRANGEBYSCORE', l.x, '(' .. now, '+inf', 'LIMIT', 0, 1)[1]
-    if mode == 'p' and others and l.limit > 0 and l.limit ~= tonumber(ARGV[6]) then
+    if mode == 'p' and l.limit > 0 and l.limit ~= tonumber(ARGV[6]) and
+      call('ZRANGEBYSCORE', l.x, '(' .. now, '+inf', 'LIMIT', 0, 1)[1] then
       return { LIMIT, now, l.limit }
     end
   end

@@ -110,6 +110,7 @@ end
 
 local function renew_all()
   while k < all do
+    k = k + 1 -- first of all, so that a fault is the end of one only
     if left == 0 then
       left, form = tonumber(args[at]), args[at + 1]
       set_lease(tonumber(args[at + 2]))
@@ -117,7 +118,7 @@ local function renew_all()
     end
     local alone = form == 'o'
     local owner, hold, name = args[at], not alone and args[at + 1], args[at + (alone and 1 or 2)]
-    k, left, at = k + 1, left - 1, at + (alone and 2 or 3)
+    left, at = left - 1, at + (alone and 2 or 3)
     if form == 'c' or form == 'w' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
       renew_any(owner, hold, name)
     end

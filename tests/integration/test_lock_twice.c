@@ -14,7 +14,7 @@
 #include "tests/support/dump.h"
 #include "tests/support/redis_fixture.h"
 
-enum { ARGS_MAX = 24, TEXT_SIZE = 512 };
+enum { ARGS_MAX = 32, TEXT_SIZE = 512 };
 
 #define PREFIX "hf:lock:{t}:"
 
@@ -87,16 +87,16 @@ static const sending table[] = {
      .second = "0 T F"},
     {.what = "keep a holder, a waiter, a cell, and others that are none",
      .script = &hf_lua_lock_keep,
-     .args = {"$T", "A",     "ha", "90000", "l",     "t/a", "B",
-              "hb", "90000", "w",  "t/a",   "C",     "hc",  "90000",
-              "c",  "t/c",   "D",  "hd",    "90000", "l",   "t/a"},
+     .args = {"$T",    "1", "l",  "90000", "A", "ha", "t/a",   "1", "w",
+              "90000", "B", "hb", "t/a",   "1", "c",  "90000", "C", "hc",
+              "t/c",   "1", "l",  "90000", "D", "hd", "t/a"},
      .keys = 4,
      .not_after = 1,
      .first = "0 T 4 1 -11 T 3 -2 0",
      .second = "0 T 4 1 -11 T 3 -2 0"},
     {.what = "keep a hold that its owner has not",
      .script = &hf_lua_lock_keep,
-     .args = {"$T", "A", "h0", "90000", "l", "t/a"},
+     .args = {"$T", "1", "l", "90000", "A", "h0", "t/a"},
      .not_after = 1,
      .first = "0 T 1 0 -2 0",
      .second = "0 T 1 0 -2 0",
