@@ -33,8 +33,8 @@ static void start(hf_nemesis *n, unsigned i)
     char number[16], seed[24], ms[24];
     uint64_t now_ns = hf_boot_ns();
     const char *url = i % 2 == 0 ? n->rig->proxy.url : hf_fixture_url(&n->rig->redis);
-    const char *const args[] = {"/proc/self/exe", "play", url, n->rig->dir,
-                                number,           seed,   ms,  NULL};
+    const char *const args[] = {hf_proc_self(), "play", url, n->rig->dir,
+                                number,         seed,   ms,  NULL};
     n->numbers[i] = 2 + n->born++; /* 1 is the rig's own */
     (void)snprintf(number, sizeof number, "%u", n->numbers[i]);
     (void)snprintf(seed, sizeof seed, "%" PRIu64, hf_rng_next(&n->rng) >> 1);
@@ -132,6 +132,7 @@ static void cut_an_answer(hf_nemesis *n)
     hf_proxy_cut_after(&n->rig->proxy, PROXY_ANSWERS, 1 + below(n, 600));
 }
 
+/* The first two are done most. */
 static const struct {
     const char *what;
     void (*deed)(hf_nemesis *n);
@@ -152,7 +153,7 @@ void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned 
     for (unsigned i = 0; i < HF_PLAYERS; i++)
         start(n, i);
     while (hf_boot_ns() < n->until_ns) {
-        unsigned i = below(n, HF_DEEDS);
+        unsigned i = below(n, 3) == 0 ? below(n, 2) : below(n, HF_DEEDS);
         pause_below(n, 2 * BETWEEN_MS);
         deeds[i].deed(n);
         n->done[i]++;

@@ -207,6 +207,7 @@ int hf_play_main(char **argv)
     }
     for (unsigned i = 0; i < THREADS; i++)
         (void)pthread_join(hands[i].thread, NULL);
+    hf_recorder_rest(p.recorder);
     hf_locks_close(p.locks, NULL, NULL);
     hf_recorder_close(p.recorder);
     return 0;

@@ -102,10 +102,15 @@ hf_recorder *hf_recorder_open(const char *path, unsigned player)
     return r;
 }
 
+void hf_recorder_rest(hf_recorder *r)
+{
+    if (!atomic_exchange(&r->stop, true))
+        (void)pthread_join(r->looker, NULL);
+}
+
 void hf_recorder_close(hf_recorder *r)
 {
-    atomic_store(&r->stop, true);
-    (void)pthread_join(r->looker, NULL);
+    hf_recorder_rest(r);
     for (hf_taken *t = r->all, *next; t != NULL; t = next) {
         next = t->next;
         (void)pthread_cond_destroy(&t->answered);

@@ -10,7 +10,9 @@ typedef struct hf_taken hf_taken; /* one acquisition; the recorder's */
 
 /* Appends to the file. `player`: unique among all that write to files of one history. */
 hf_recorder *hf_recorder_open(const char *path, unsigned player);
-void hf_recorder_close(hf_recorder *r); /* after the locks' clients */
+void hf_recorder_rest(hf_recorder *r); /* looks at no lock any more */
+void hf_recorder_close(
+    hf_recorder *r); /* after the locks' clients, which may still tell */
 
 /* Takes a lock; NULL if it was not had, and *err (may be NULL) says why. `cancel_ms`:
  * gives up waiting then; < 0: does not. */

@@ -39,6 +39,7 @@ void hf_history_rig_begin(hf_history_rig *rig)
 
 void hf_history_rig_end(hf_history_rig *rig)
 {
+    hf_recorder_rest(rig->recorder);
     hf_locks_close(rig->a, NULL, NULL);
     hf_locks_close(rig->b, NULL, NULL);
     hf_recorder_close(rig->recorder);

@@ -134,8 +134,8 @@ static int wait_until_killed(const char *url, const char *name)
 
 static void kill_while_waiting(const char *name)
 {
-    const char *const args[] = {"/proc/self/exe", "wait", hf_fixture_url(&rig.redis),
-                                name, NULL};
+    const char *const args[] = {hf_proc_self(), "wait", hf_fixture_url(&rig.redis), name,
+                                NULL};
     hf_proc p;
     hf_proc_start(&p, &(hf_proc_options){.args = args});
     EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, name) == 1);

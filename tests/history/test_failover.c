@@ -37,6 +37,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
+    hf_recorder_rest(rig.recorder);
     hf_locks_close(moved, NULL, NULL);
     hf_watch_stop(&watch);
     hf_history_rig_end(&rig);

@@ -185,7 +185,7 @@ static void take_what_is_waited_for(hf_locks *locks, hf_lock *taken[])
 
 static void l6_nothing_outlives_who_was_killed(void **state)
 {
-    const char *const args[] = {"/proc/self/exe", "live", hf_fixture_url(&redis), NULL};
+    const char *const args[] = {hf_proc_self(), "live", hf_fixture_url(&redis), NULL};
     hf_locks *locks;
     hf_lock *taken[HF_COUNT(waits)];
     hf_proc p;

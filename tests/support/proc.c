@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,18 @@ void hf_proc_start(hf_proc *p, const hf_proc_options *options)
         perror("fork");
         exit(1);
     }
+}
+
+const char *hf_proc_self(void)
+{
+    static char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len < 0) {
+        perror("/proc/self/exe");
+        exit(1);
+    }
+    path[len] = '\0';
+    return path;
 }
 
 static bool reap(hf_proc *p, int flags)

@@ -23,6 +23,10 @@ typedef struct hf_proc_options {
  * program that cannot be run ends with 127. */
 void hf_proc_start(hf_proc *p, const hf_proc_options *options);
 
+/* The path of the test program itself, to start it as another process. (/proc/self/exe is
+ * another program while this one runs under valgrind.) */
+const char *hf_proc_self(void);
+
 /* True when it has ended within `ms`; then p->status holds how. */
 bool hf_proc_wait(hf_proc *p, unsigned ms);
 
