@@ -166,6 +166,7 @@ void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
     };
     hf_err err = hf_op_claim(w->client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {
+        hf_claim_refund(served, args.max);
         if (err != HF_CONN)
             hf_life_pause(w, NOT_NOW_MS);
         return;

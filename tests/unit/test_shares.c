@@ -24,6 +24,7 @@ static hf_worker w;
 static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
 static hf_answer_cb answer_cb;
+static int unsent = -1;         /* the queue whose claims cannot be sent */
 static bool others_wait;        /* more is there, but for others as well */
 static size_t coming;           /* jobs of the answer that is being read */
 static hf_run_list pool, ended; /* given to threads; returned by them */
@@ -43,6 +44,8 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     (void)client, (void)queue;
     hf_served *served = arg;
     assert_false(served->claiming);
+    if ((int)served->index == unsent)
+        return HF_NOMEM;
     asked[served->index] = *args;
     answer_cb = cb;
     return HF_OK;
@@ -382,6 +385,17 @@ static void slots_are_asked_for_by_weight(void **state)
     shares_are_even_now();
 }
 
+static void what_could_not_be_sent_costs_nothing(void **state)
+{
+    (void)state;
+    unsent = C;
+    for (int i = 0; i < 100; i++)
+        hf_claim_pump(&w);
+    unsent = -1;
+    assert_true(slots[C].credit > -0.01); /* a job would have cost it 1 */
+    shares_are_even_now();
+}
+
 /* The answer for `c` is always quick. Of what becomes free it gets two jobs more than its
  * share, then it waits. */
 static void a_share_is_kept_while_its_claim_is_under_way(void **state)
@@ -508,6 +522,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(slots_are_asked_for_by_weight),
+        CASE(what_could_not_be_sent_costs_nothing),
         CASE(a_share_is_kept_while_its_claim_is_under_way),
         CASE(shares_hold_in_whatever_order_answers_come),
         CASE(what_did_not_come_costs_nothing),
