@@ -167,6 +167,35 @@ static const char *operand(const hf_cli *cli, int *code)
     return *code == HF_EXIT_OK ? name : NULL;
 }
 
+/* Who uses a queue registers it first; the file may name one that nobody has used. */
+static bool is_known(const hf_cli *cli, char *const *registered, size_t n,
+                     const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(registered[i], name) == 0)
+            return true;
+    for (size_t i = 0; i < cli->config->n_queues; i++)
+        if (strcmp(cli->config->queues[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static int show_one(const hf_cli *cli, hf_admin *admin, const char *name)
+{
+    char **names;
+    size_t n;
+    hf_err err = hf_admin_queues(admin, &names, &n);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    bool known = is_known(cli, names, n, name);
+    free(names);
+    if (!known)
+        return hf_cli_say(cli, HF_EXIT_NO,
+                          "'holdfast queue list' names those that there are",
+                          "no queue '%s'", name);
+    return show_each(cli, admin, &name, 1, MANNER_WHOLE);
+}
+
 int hf_cmd_queue_show(hf_cli *cli)
 {
     int code;
@@ -176,7 +205,7 @@ int hf_cmd_queue_show(hf_cli *cli)
         code = hf_cli_admin(cli, &admin);
     if (code == HF_EXIT_OK)
         code = name == NULL ? show_all(cli, admin, MANNER_WHOLE)
-                            : show_each(cli, admin, &name, 1, MANNER_WHOLE);
+                            : show_one(cli, admin, name);
     hf_admin_close(admin);
     return code;
 }

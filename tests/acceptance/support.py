@@ -445,7 +445,12 @@ class Rig:
                             **options).out.split()
 
     def stats(self, server, queue="default"):
-        return self.json(server, "queue", "show", queue)[0]
+        """The queue's figures; of one that nobody has used yet they are all 0."""
+        result = self.command(server, "queue", "show", queue, "--json", code=None)
+        if result.code == 1 and "no queue" in result.err:
+            return collections.defaultdict(int)
+        require(result.code == 0, f"queue show {queue}: exit {result.code}: {result.err}")
+        return json.loads(result.out)
 
     def audit(self, server, idle=False):
         """`holdfast doctor` finds nothing but what the script itself did to its workers."""

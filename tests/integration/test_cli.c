@@ -373,6 +373,24 @@ static void a_queue_is_shown_with_all_its_numbers(void **state)
     hf_try_has(rig->out, "ready 1  delayed 1  running 0  dead 0");
 }
 
+static void a_queue_that_nobody_knows_is_told_in_one_line(void **state)
+{
+    (void)state;
+    hf_cli_rig_put(rig, "named.yaml", "queues: [{name: new}]\n");
+    hf_try_run("enqueue t @ -q q1", 0);
+    hf_try_run("queue show q2 @", 1);
+    assert_string_equal(rig->out, "");
+    hf_try_has(rig->err, "holdfast: no queue 'q2'");
+    assert_int_equal(count_lines(rig->err), 1);
+    hf_try_run("queue show q2 @ --json", 1);
+    assert_string_equal(rig->out, "");
+    hf_try_run("queue show new @", 1);
+    hf_try_run("queue show new @ -c named.yaml", 0); /* it has its place */
+    hf_try_has(rig->out, "ready 0  delayed 0  running 0  dead 0");
+    hf_try_run("queue purge q1 @ --yes", 0); /* an empty one is there as well */
+    hf_try_run("queue show q1 @", 0);
+}
+
 static void a_queue_is_paused_resumed_and_limited(void **state)
 {
     (void)state;
@@ -568,6 +586,7 @@ int main(void)
         TEST(a_payload_comes_from_standard_input),
         TEST(lists_are_paged),
         TEST(a_queue_is_shown_with_all_its_numbers),
+        TEST(a_queue_that_nobody_knows_is_told_in_one_line),
         TEST(a_queue_is_paused_resumed_and_limited),
         TEST(a_slip_of_the_pen_is_seen_when_a_queue_is_paused),
         TEST(check_counts_what_a_worker_would_have),

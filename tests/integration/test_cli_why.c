@@ -70,6 +70,7 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
 /* One that holds for so long from now; ended long ago: the worker has gone silent. */
 static void forge(const char *id, long long holds_ms, const char *rest)
 {
+    hf_fixture_command(&rig->redis, "SADD hf:queues default");
     long long now = hf_try_figure("default", "now_ms");
     hf_fixture_command(&rig->redis, "ZADD hf:workers %lld %s", now + holds_ms, id);
     if (holds_ms > 0)

@@ -80,6 +80,8 @@ long long hf_try_figure(const char *queue, const char *key)
 {
     char line[LINE_SIZE];
     snprintf(line, sizeof line, "queue show %s @ --json", queue);
+    if (hf_cli_rig_run(&hf_try_rig, line, NULL, NULL) == 1)
+        return 0; /* nobody has used it yet */
     json_t *stats = hf_try_object(line, 0);
     long long n = hf_try_number(stats, key);
     json_decref(stats);
