@@ -43,23 +43,31 @@ static hf_err check_order(const hf_lock_set *set, char *detail)
 
 /* ---- making ---- */
 
+/* Gives where the copy is, and moves on behind it. */
+static const char *put_text(char **at, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    const char *copy = memcpy(*at, text, size);
+    *at += size;
+    return copy;
+}
+
 /* Also the pointers to the names are in `text`, so that members can be moved. */
 static bool copy_lock(hf_set_member *m, const hf_lock_opts *o)
 {
-    size_t size = o->n_names * sizeof(char *) + (o->owner ? strlen(o->owner) + 1 : 0);
+    size_t size = o->n_names * sizeof(char *);
+    size += o->owner == NULL ? 0 : strlen(o->owner) + 1;
     for (size_t i = 0; i < o->n_names; i++)
         size += strlen(o->names[i]) + 1;
     const char **names = m->text = malloc(size);
     if (names == NULL)
         return false;
     char *at = (char *)(names + o->n_names);
-    for (size_t i = 0; i < o->n_names; i++) {
-        names[i] = strcpy(at, o->names[i]);
-        at += strlen(at) + 1;
-    }
+    for (size_t i = 0; i < o->n_names; i++)
+        names[i] = put_text(&at, o->names[i]);
     m->opts = *o;
     m->opts.names = names;
-    m->opts.owner = o->owner == NULL ? NULL : strcpy(at, o->owner);
+    m->opts.owner = o->owner == NULL ? NULL : put_text(&at, o->owner);
     return true;
 }
 

@@ -15,7 +15,7 @@
 hf_set_view hf_set_look(const hf_lock_set *set)
 {
     hf_set_view view = {0};
-    uint64_t deadlines[HF_LOCK_MEMBERS_MAX]; /* the largest first */
+    uint64_t deadlines[HF_LOCK_MEMBERS_MAX] = {0}; /* the largest first */
     for (size_t i = 0; i < set->n; i++) {
         const hf_lock *lock = set->members[i].lock;
         uint64_t at_ns = lock == NULL ? 0 : hf_lock_deadline_ns(lock);
