@@ -42,7 +42,7 @@ typedef struct hf_bench_result {
     /* The bare loop again, with as many jobs at a time as it can: about what Redis can
      * do. */
     double bulk_enqueue_per_s, bulk_process_per_s;
-    hf_spread pickup_us,
+    hf_spread pickup_us, alike_pickup_us, /* enqueued as those of the bare loop are */
         bare_pickup_us;    /* from before the enqueue to the handler's start */
     hf_spread lateness_ms; /* from due to the handler's start */
     hf_spread recovery_ms; /* from SIGKILL to the handler's start elsewhere */

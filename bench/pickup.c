@@ -4,6 +4,8 @@
  * Both are alike: one thread of this process enqueues, at random distances, with a call
  * that waits for its answer; the other side are other threads of this process. One clock
  * measures from just before the enqueue to the handler's start, or to the claim's answer.
+ * The worker is measured twice: with the library's producer, whose requests have a number
+ * that Redis remembers, and with the bare connection's, as the bare loop is.
  * How long a round trip takes depends on what the machine did before it, so both do it in
  * turns, in short blocks. */
 #include <stdio.h>
@@ -27,12 +29,12 @@ static const char our_queue[] = "pick-up", bare_queue[] = "bare-pick-up";
 typedef struct pickup {
     hf_bench *b;
     hf_producer *producer;
-    hf_bare *bare_producer, *bare_worker;
+    hf_bare *our_bare_producer, *bare_producer, *bare_worker;
     hf_err bare_err; /* of the bare worker's thread */
     hf_crew crew;
     sem_t started;
     _Atomic uint64_t started_ns;
-    double us[SAMPLES], bare_us[SAMPLES];
+    double us[SAMPLES], alike_us[SAMPLES], bare_us[SAMPLES];
 } pickup;
 
 static void has_started(pickup *p, uint64_t now_ns)
@@ -75,6 +77,17 @@ static hf_err put_ours(pickup *p)
     return hf_enqueue_wait(p->producer, &job, 1, NULL, 0, p->b->detail);
 }
 
+static hf_err put_by(pickup *p, hf_bare *producer)
+{
+    hf_err err = hf_bare_enqueue(producer, 1, 1);
+    return err == HF_OK ? HF_OK : hf_bench_fail(p->b, err, hf_bare_detail(producer));
+}
+
+static hf_err put_alike(pickup *p)
+{
+    return put_by(p, p->our_bare_producer);
+}
+
 /* ---- the bare loop's ---- */
 
 static void *bare_main(void *arg)
@@ -94,9 +107,7 @@ static void *bare_main(void *arg)
 
 static hf_err put_bare(pickup *p)
 {
-    hf_err err = hf_bare_enqueue(p->bare_producer, 1, 1);
-    return err == HF_OK ? HF_OK
-                        : hf_bench_fail(p->b, err, hf_bare_detail(p->bare_producer));
+    return put_by(p, p->bare_producer);
 }
 
 static hf_err bare_block(pickup *p, double *us)
@@ -126,6 +137,9 @@ static hf_err open_all(pickup *p)
     hf_err err = hf_bare_open(&p->bare_producer, b->url, b->password_file, b->ns,
                               bare_queue, b->payload, b->opts->payload_bytes, b->detail);
     if (err == HF_OK)
+        err = hf_bare_open(&p->our_bare_producer, b->url, b->password_file, b->ns,
+                           our_queue, b->payload, b->opts->payload_bytes, b->detail);
+    if (err == HF_OK)
         err = hf_bare_open(&p->bare_worker, b->url, b->password_file, b->ns, bare_queue,
                            NULL, 0, b->detail);
     if (err == HF_OK)
@@ -141,15 +155,19 @@ hf_err hf_bench_pickup(hf_bench *b)
     for (size_t i = 0; i < BLOCKS && err == HF_OK; i++) {
         err = one_block(&p, put_ours, &p.us[i * BLOCK_JOBS]);
         if (err == HF_OK)
+            err = one_block(&p, put_alike, &p.alike_us[i * BLOCK_JOBS]);
+        if (err == HF_OK)
             err = bare_block(&p, &p.bare_us[i * BLOCK_JOBS]);
     }
     if (err == HF_OK) {
         b->result->pickup_us = hf_bench_spread(p.us, SAMPLES);
+        b->result->alike_pickup_us = hf_bench_spread(p.alike_us, SAMPLES);
         b->result->bare_pickup_us = hf_bench_spread(p.bare_us, SAMPLES);
     }
     err = hf_crew_stop(b, &p.crew, err);
     if (p.producer != NULL)
         hf_producer_close(p.producer, NULL, NULL);
+    hf_bare_close(p.our_bare_producer);
     hf_bare_close(p.bare_producer);
     hf_bare_close(p.bare_worker);
     (void)sem_destroy(&p.started);

@@ -185,8 +185,10 @@ void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
     served->due_ms = 0;
     if (refresh && w->n_served == 1)
         w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
-    if (args.due)
+    if (args.due) {
         hf_redis_flush(w->client); /* a job waits for it; the rest of the turn can wait */
+        hf_lead_expect(w);
+    }
 }
 
 void hf_claim_all(hf_worker *w, bool baton)

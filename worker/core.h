@@ -1,9 +1,9 @@
 /* core.h - what the worker's files share: the worker, a queue that it serves, a job it
  * holds.
  *
- * One thread, the loop's, owns all of this. Other threads touch only what says so:
- * handlers run on the pool's threads, lease events come on the watchdog's, stop and quiet
- * from anywhere.
+ * One thread at a time, the one that turns the loop (lead.h), owns all of this. Other
+ * threads touch only what says so: handlers run on the pool's threads, lease events come
+ * on the watchdog's, stop and quiet from anywhere.
  *
  * The life of a job that is held (run.c):
  *
@@ -27,6 +27,7 @@
 #include "queue/ops.h"
 #include "queue/record.h"
 #include "worker/handlers.h"
+#include "worker/lead.h"
 #include "worker/plan.h"
 #include "worker/programs.h"
 
@@ -60,10 +61,10 @@ typedef enum hf_run_state {
 
 typedef struct hf_served hf_served;
 
-typedef struct hf_run_list {
+struct hf_run_list {
     hf_run *head, *tail;
     size_t n;
-} hf_run_list;
+};
 
 /* One job that is held. */
 struct hf_run {
@@ -183,6 +184,7 @@ struct hf_worker {
     hf_watchdog *watchdog;
     hf_programs *programs;
     struct hf_pool *pool;
+    hf_lead lead;
     uv_async_t async; /* handlers returned, notes, stop and quiet */
     uv_check_t turn;  /* after what came in: verdicts and claims go out */
     uv_timer_t baton_timer, tick, beat, look, phase_timer, retry_timer;

@@ -129,7 +129,8 @@ static void start_all(hf_worker *w)
                 break;
         }
     }
-    hf_pool_push(w->pool, &batch);
+    if (!hf_lead_take(w, &batch))
+        hf_pool_push(w->pool, &batch);
 }
 
 void hf_dispatch(hf_worker *w)

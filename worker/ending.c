@@ -185,6 +185,7 @@ void hf_life_free(hf_worker *w)
     }
     hf_watchdog_stop(w->watchdog);
     hf_pool_free(w->pool);
+    hf_lead_close(w);
     atomic_store(&w->async_ready, false);
     close_handle((uv_handle_t *)&w->async);
     uv_run(&w->loop, UV_RUN_DEFAULT);

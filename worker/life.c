@@ -85,6 +85,8 @@ void hf_life_turn(hf_worker *w)
     if (w->phase == HF_SERVING && hf_clock_now(w) == 0)
         hf_wake_check(w);
     hf_dispatch(w);
+    if (w->lead.has_job)
+        return; /* the rest comes when its handler was called */
     bool sent = hf_verdict_flush(w);
     hf_claim_lost(w);
     /* Redis reads what leaves together as one, answers all of it at the end, and would
@@ -102,6 +104,7 @@ void hf_life_turn(hf_worker *w)
     }
     hf_beat_turn(w);
     hf_life_check(w);
+    hf_lead_turned(w);
 }
 
 static void on_turn(uv_check_t *check)
@@ -235,6 +238,8 @@ static hf_err open_all(hf_worker *w)
         err =
             hf_pool_new(&w->pool, w->opts.concurrency, hf_dispatch_work, on_returned, w);
     if (err == HF_OK)
+        err = hf_lead_open(w);
+    if (err == HF_OK)
         err = hf_leases_start(w, w->detail);
     if (err == HF_OK)
         err = open_clients(w);
@@ -253,6 +258,7 @@ hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
     }
     w->ran = true;
     w->phase = HF_STARTING;
+    w->lead.bell = -1;
     w->result = open_all(w);
     atomic_store(&w->async_ready, w->result == HF_OK);
     if (w->result != HF_OK) {
@@ -263,7 +269,7 @@ hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
         uv_timer_start(&w->phase_timer, hf_server_start_over, HF_START_MS, 0);
         uv_async_send(&w->async); /* it may have been stopped before */
     }
-    uv_run(&w->loop, UV_RUN_DEFAULT);
+    hf_lead_run(w);
     hf_end_forget_held(w);
     if (detail != NULL)
         snprintf(detail, HF_DETAIL_SIZE, "%s", w->detail);

@@ -3,7 +3,10 @@
  * Idle threads wait together for `more`, all but one: the lookout waits alone for `now`,
  * so that it is known who will come. A job that comes to a pool where nothing runs is
  * handed to the lookout, in the place of the loop's thread, which will sleep in a moment.
- * Whoever takes a job and sees more wakes one other. */
+ * Whoever takes a job and sees more wakes one other.
+ *
+ * The lookout can be asked to lead (worker/lead.h): then it does that, and counts neither
+ * as idle nor as running until it comes back or runs a job there. */
 #include "worker/pool.h"
 
 #include <sched.h>
@@ -24,6 +27,10 @@ struct hf_pool {
     bool watched;      /* there is a lookout */
     bool called;       /* it was woken and has not come yet */
     bool nearby;       /* and is tied to a processor */
+    bool asked;        /* to lead; and has not come yet */
+    uint32_t leading;  /* those who do, and will be back for jobs */
+    void (*lead)(void *arg);
+    void *lead_arg;
     bool closing;
     pthread_t lookout;
     long processors;
@@ -60,6 +67,19 @@ static void wake(hf_pool *pool, call who)
         pthread_cond_signal(who == LOOKOUT ? &pool->now : &pool->more);
 }
 
+/* Under the lock, which it gives up meanwhile. */
+static void go_and_lead(hf_pool *pool)
+{
+    pool->asked = pool->waking = false;
+    pool->idle--;
+    pool->leading++;
+    pthread_mutex_unlock(&pool->lock);
+    pool->lead(pool->lead_arg);
+    pthread_mutex_lock(&pool->lock);
+    pool->leading--;
+    pool->idle++;
+}
+
 /* Under the lock. */
 static void look_out(hf_pool *pool)
 {
@@ -70,6 +90,8 @@ static void look_out(hf_pool *pool)
     if (pool->nearby)
         hf_nearby_end();
     pool->watched = pool->called = pool->nearby = false;
+    if (pool->asked && !pool->closing)
+        go_and_lead(pool);
 }
 
 /* Under the lock: the next job, or NULL when the pool is closed. */
@@ -87,6 +109,21 @@ static hf_run *next_run(hf_pool *pool)
     return pool->closing ? NULL : hf_run_pop(&pool->queue);
 }
 
+/* Under the lock, which it gives up meanwhile. True: before, nothing was to be collected.
+ */
+static bool work_on(hf_pool *pool, hf_run *run)
+{
+    hf_run_push(&pool->running, run);
+    call next = choose(pool);
+    pthread_mutex_unlock(&pool->lock);
+    wake(pool, next);
+    pool->work(run);
+    pthread_mutex_lock(&pool->lock);
+    hf_run_remove(&pool->running, run);
+    hf_run_push(&pool->returned, run);
+    return pool->returned.n == 1;
+}
+
 static void *thread_main(void *arg)
 {
     hf_pool *pool = arg;
@@ -96,16 +133,7 @@ static void *thread_main(void *arg)
         hf_run *run = next_run(pool);
         if (run == NULL)
             break;
-        hf_run_push(&pool->running, run);
-        call next = choose(pool);
-        pthread_mutex_unlock(&pool->lock);
-        wake(pool, next);
-        pool->work(run);
-        pthread_mutex_lock(&pool->lock);
-        hf_run_remove(&pool->running, run);
-        bool first = pool->returned.head == NULL;
-        hf_run_push(&pool->returned, run);
-        if (first)
+        if (work_on(pool, run))
             pool->on_returned(pool->arg);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -139,7 +167,8 @@ hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
  * harm: the others take its job, and it is tried again with the next. */
 static void add_threads(hf_pool *pool)
 {
-    while (pool->n_threads < pool->max && pool->idle + pool->starting < pool->queue.n) {
+    while (pool->n_threads < pool->max &&
+           pool->idle + pool->starting + pool->leading < pool->queue.n) {
         if (pthread_create(&pool->threads[pool->n_threads], NULL, thread_main, pool) != 0)
             return;
         pool->n_threads++;
@@ -147,11 +176,9 @@ static void add_threads(hf_pool *pool)
     }
 }
 
-void hf_pool_push(hf_pool *pool, hf_run_list *list)
+/* Under the lock; the list is not empty. */
+static void append(hf_pool *pool, hf_run_list *list)
 {
-    if (list->head == NULL)
-        return;
-    pthread_mutex_lock(&pool->lock);
     if (pool->queue.tail != NULL) {
         pool->queue.tail->next = list->head;
         list->head->prev = pool->queue.tail;
@@ -161,6 +188,14 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list)
     pool->queue.tail = list->tail;
     pool->queue.n += list->n;
     *list = (hf_run_list){.n = 0};
+}
+
+void hf_pool_push(hf_pool *pool, hf_run_list *list)
+{
+    if (list->head == NULL)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    append(pool, list);
     call next = choose(pool);
     bool alone = pool->running.n + pool->queue.n == 1;
     bool nearby =
@@ -171,6 +206,39 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list)
     wake(pool, next);
     if (nearby)
         sched_yield(); /* it is in our place */
+}
+
+bool hf_pool_offer(hf_pool *pool, void (*lead)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool free = pool->watched && !pool->called && pool->queue.head == NULL &&
+                pool->running.n < pool->allowed;
+    if (free) {
+        pool->asked = pool->called = true;
+        pool->lead = lead;
+        pool->lead_arg = arg;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    wake(pool, free ? LOOKOUT : NOBODY);
+    return free;
+}
+
+void hf_pool_leave(hf_pool *pool, hf_run_list *list)
+{
+    pthread_mutex_lock(&pool->lock);
+    append(pool, list);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void hf_pool_run_here(hf_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    if (can_start(pool)) {
+        pool->leading--; /* it may stay away for long */
+        (void)work_on(pool, hf_run_pop(&pool->queue));
+        pool->leading++;
+    }
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void hf_pool_allow(hf_pool *pool, uint32_t n)

@@ -20,6 +20,16 @@ HF_MUSTCHECK hf_err hf_pool_new(hf_pool **out, uint32_t threads,
 /* Queues the whole list (it is empty afterwards), in order. */
 void hf_pool_push(hf_pool *pool, hf_run_list *list);
 
+/* Has `lead` called by a thread that has nothing to do. It may take long; meanwhile that
+ * thread takes no jobs by itself. False: no thread is waiting. */
+bool hf_pool_offer(hf_pool *pool, void (*lead)(void *arg), void *arg);
+
+/* For `lead`. The first queues a list that is not empty and wakes nobody, since its own
+ * thread will call the second soon: that runs the job that is first in the queue, if one
+ * may be started, and does not tell of it by `returned`. */
+void hf_pool_leave(hf_pool *pool, hf_run_list *list);
+void hf_pool_run_here(hf_pool *pool);
+
 /* So many may run at the same time, at most as many as there are threads. Those that run
  * already go on. */
 void hf_pool_allow(hf_pool *pool, uint32_t n);

@@ -79,6 +79,7 @@ static void print(const hf_bench_result *r)
            r->bare_process_per_s, r->bulk_enqueue_per_s, r->bulk_process_per_s,
            r->bytes_per_job);
     print_spread("pickup_us", r->pickup_us);
+    print_spread("alike_pickup_us", r->alike_pickup_us);
     print_spread("bare_pickup_us", r->bare_pickup_us);
     print_spread("lateness_ms", r->lateness_ms);
     print_spread("recovery_ms", r->recovery_ms);

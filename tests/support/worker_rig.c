@@ -75,6 +75,8 @@ static void on_line(hf_log_level level, const char *message, const hf_log_field 
 {
     static const char *const levels[] = {"debug", "info", "warn", "error"};
     hf_worker_rig *rig = arg;
+    if (strcmp(message, "woken") == 0)
+        atomic_store(&rig->woken, (unsigned long)pthread_self());
     pthread_mutex_lock(&rig->lock);
     if (rig->n_lines < HF_RIG_LINES) {
         char *line = rig->lines[rig->n_lines++];

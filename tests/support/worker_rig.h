@@ -24,6 +24,7 @@ typedef struct hf_worker_rig {
     atomic_bool gate, ended, asked_to_stop;
     bool stopped;
     atomic_bool hold_loop, loop_held; /* its loop waits where it tells of a job's end */
+    atomic_ulong woken;               /* the thread that heard of a job last */
     atomic_llong remaining_ms;        /* of the lease, at the last start */
     pthread_mutex_t lock;
     char lines[HF_RIG_LINES][HF_RIG_LINE]; /* "message key=value ..." */

@@ -190,6 +190,12 @@ void hf_pool_push(hf_pool *threads, hf_run_list *list)
         hf_run_push(&pool, run);
 }
 
+bool hf_lead_take(hf_worker *worker, hf_run_list *list)
+{
+    (void)worker, (void)list;
+    return false;
+}
+
 void hf_pool_collect(hf_pool *threads, hf_run_list *out)
 {
     (void)threads;
@@ -221,6 +227,7 @@ NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
 NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_redis_flush, hf_client *client)
 NOTHING(hf_life_pause, hf_worker *worker, uint32_t ms)
+NOTHING(hf_lead_expect, hf_worker *worker)
 NOTHING(hf_life_turn, hf_worker *worker)
 NOTHING(hf_rest, hf_served *served, uint32_t ms)
 NOTHING(hf_rest_answered, hf_served *served)

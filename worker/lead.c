@@ -1,0 +1,150 @@
+/* lead.c - worker/lead.h.
+ *
+ * `at` says who owns the loop. Only its owner changes it, but for one case: while the
+ * leader is in a handler, the leader and the caller both may take the loop, and one of
+ * them does. Each leader's time has a number, so that one that comes out of its handler
+ * late does not take the loop from the next. */
+#include "worker/lead.h"
+
+#include <stdint.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "worker/core.h"
+#include "worker/pool.h"
+
+enum { CALLERS, LEADERS, IN_HANDLER, OWNERS = 4 };
+
+enum {
+    SHORT_US = 200, /* handlers that take less on average are run by the leader */
+    BELL_US = 1000, /* no longer does the loop stand still for one of them */
+    US_NS = 1000
+};
+
+hf_err hf_lead_open(hf_worker *w)
+{
+    w->lead.bell = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    return w->lead.bell < 0 ? HF_SYSTEM : HF_OK;
+}
+
+void hf_lead_close(hf_worker *w)
+{
+    if (w->lead.bell >= 0)
+        (void)close(w->lead.bell);
+    w->lead.bell = -1;
+}
+
+/* Rings so many ns from now; 0: not any more. */
+static void set_bell(hf_worker *w, uint32_t ns)
+{
+    const struct itimerspec spec = {.it_value = {.tv_nsec = ns}};
+    atomic_store(&w->lead.rings_ns, ns == 0 ? 0 : hf_boot_ns() + ns);
+    int failed = timerfd_settime(w->lead.bell, 0, &spec, NULL);
+    HF_ASSERT(failed == 0);
+}
+
+/* False: it is not `from` any more. */
+static bool pass(hf_worker *w, unsigned from, unsigned to)
+{
+    return atomic_compare_exchange_strong(&w->lead.at, &from, to);
+}
+
+/* ---- the leader ---- */
+
+/* False: the caller was quicker, and has the loop. */
+static bool run_one(hf_worker *w, unsigned term)
+{
+    atomic_store(&w->lead.at, term + IN_HANDLER);
+    if (atomic_load(&w->lead.rings_ns) <= hf_boot_ns()) /* it has rung, or is not set */
+        set_bell(w, BELL_US * US_NS);
+    hf_pool_run_here(w->pool);
+    if (!pass(w, term + IN_HANDLER, term + LEADERS)) {
+        uv_async_send(&w->async);
+        return false;
+    }
+    uv_update_time(&w->loop);
+    hf_dispatch_returned(w);
+    hf_life_turn(w);
+    set_bell(w, 0);
+    return true;
+}
+
+static void lead(void *arg)
+{
+    hf_worker *w = arg;
+    unsigned term = atomic_load(&w->lead.at) - LEADERS;
+    for (;;) {
+        (void)uv_run(&w->loop, UV_RUN_DEFAULT);
+        if (!w->lead.has_job)
+            break;
+        w->lead.has_job = false;
+        if (!run_one(w, term))
+            return;
+    }
+    atomic_store(&w->lead.at, term + CALLERS);
+    set_bell(w, 1);
+}
+
+/* ---- on the loop ---- */
+
+static bool are_short(const hf_worker *w)
+{
+    return w->mean_run_ns > 0 && w->mean_run_ns < SHORT_US * US_NS;
+}
+
+void hf_lead_expect(hf_worker *w)
+{
+    if (w->lead.on)
+        set_bell(w, BELL_US * US_NS);
+}
+
+bool hf_lead_take(hf_worker *w, hf_run_list *list)
+{
+    if (!w->lead.on || list->n != 1 || w->c_out != 1)
+        return false;
+    hf_pool_leave(w->pool, list);
+    w->lead.has_job = true;
+    uv_stop(&w->loop);
+    return true;
+}
+
+void hf_lead_turned(hf_worker *w)
+{
+    bool fit = w->phase == HF_SERVING && are_short(w) && !w->has_programs;
+    bool idle = w->held == 0 && w->blocked;
+    if (w->lead.on ? !fit || w->c_out > 0 : fit && idle)
+        uv_stop(&w->loop);
+}
+
+/* ---- the caller ---- */
+
+/* Until the loop is its own again. */
+static void await(hf_worker *w, unsigned term)
+{
+    uint64_t times;
+    do {
+        ssize_t n = read(w->lead.bell, &times, sizeof times);
+        (void)n; /* whatever woke it, it looks */
+    } while (!pass(w, term + IN_HANDLER, term + CALLERS) &&
+             atomic_load(&w->lead.at) != term + CALLERS);
+}
+
+void hf_lead_run(hf_worker *w)
+{
+    while (uv_run(&w->loop, UV_RUN_DEFAULT) != 0) {
+        unsigned term = atomic_load(&w->lead.at) - CALLERS + OWNERS;
+        w->lead.on = true;
+        atomic_store(&w->lead.at, term + LEADERS);
+        bool led = hf_pool_offer(w->pool, lead, w);
+        if (led)
+            await(w, term);
+        else /* not now: no thread waits */
+            atomic_store(&w->lead.at, term + CALLERS);
+        w->lead.on = false;
+        uv_update_time(&w->loop);
+        if (led)
+            hf_life_turn(w);
+    }
+}
