@@ -152,6 +152,66 @@ static void what_is_cancelled_on_its_way_is_left(void **state)
     released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0}));
 }
 
+/* ---- deadlines ---- */
+
+/* Its answer took long: what counts is when it was asked for. */
+static void a_deadline_counts_from_before_the_request(void **state)
+{
+    const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(forms); i++) {
+        told t;
+        hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
+        (void)ask_for(far, "n", (hf_lock_opts){.form = forms[i], .lease_ms = 20000}, &t);
+        EVENTUALLY(PATIENCE_MS, hf_proxy_kept(&proxy) == 1);
+        hf_test_pause_ms(1000); /* more than the margin */
+        hf_proxy_let_go(&proxy);
+        EVENTUALLY(PATIENCE_MS, t.err == HF_OK);
+        long long redis_ms =
+            i == 0 ? hf_fixture_number(&rig.redis, "EVAL %s 1 hf:lock:{n}:x:n",
+                                       "local t = redis.call('TIME') "
+                                       "return redis.call('ZRANGE', KEYS[1], 0, 0, "
+                                       "'WITHSCORES')[2] - t[1] * 1000 - t[2] / 1000")
+                   : hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n");
+        int64_t local_ms = hf_lock_remaining_ms(t.lock); /* later, and still less */
+        assert_true(local_ms > 0 && local_ms < redis_ms);
+        released(t.lock);
+    }
+}
+
+/* Long before its next renewal. */
+static void a_grant_is_told_by_a_message(void **state)
+{
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(
+        &w, &rig, rig.b, "n",
+        (hf_lock_opts){.lease_ms = HF_LOCK_LEASE_MAX_MS, .wait_ms = PATIENCE_MS});
+    released(lock);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    released(w.lock);
+}
+
+static void fences_rise_also_when_the_clock_is_behind(void **state)
+{
+    const long long ahead = 8000000000000000; /* a former server's clock, say */
+    uint64_t last = (uint64_t)ahead;
+    size_t n;
+    (void)state;
+    (void)hf_fixture_command(&rig.redis, "SET hf:lock:{n}:fence %lld", ahead);
+    for (int i = 0; i < 4; i++) {
+        hf_lock *lock =
+            hf_lock_must(&rig, rig.a, "n",
+                         (hf_lock_opts){.form = i % 2 ? HF_LOCK_SPIN : HF_LOCK_LINE});
+        assert_true(hf_lock_fence(lock) > last);
+        last = hf_lock_fence(lock);
+        assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+        (void)hf_lock_release_wait(lock, NULL);
+    }
+}
+
 /* ---- old messages ---- */
 
 /* Of the last one in the line: whose inbox hears of it, and the number of its hold. */
@@ -343,6 +403,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease, begin, end),
         cmocka_unit_test_setup_teardown(what_is_cancelled_on_its_way_is_left, begin, end),
+        cmocka_unit_test_setup_teardown(a_deadline_counts_from_before_the_request, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_grant_is_told_by_a_message, begin, end),
+        cmocka_unit_test_setup_teardown(fences_rise_also_when_the_clock_is_behind, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(an_old_message_grants_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_grant_that_never_was_is_found_out, begin, end),
         cmocka_unit_test_setup_teardown(a_broken_lock_is_not_the_end_of_the_others, begin,
