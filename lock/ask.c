@@ -71,8 +71,10 @@ void hf_ask_pump(hf_locks *locks, uint64_t now_ns)
         if (now_ns >= ask->until_ns) {
             hf_err err = hf_client_status(locks->client);
             end(ask, err == HF_OK ? HF_TIMEOUT : err, hf_client_detail(locks->client));
-        } else if (now_ns >= ask->due_ns && hf_locks_ready(locks)) {
-            send_ask(ask);
+        } else if (now_ns >= ask->due_ns) {
+            ask->due_ns = 0; /* if not now, with the next connection */
+            if (hf_locks_ready(locks))
+                send_ask(ask);
         }
     }
 }

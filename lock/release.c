@@ -55,6 +55,7 @@ static void on_left(const hf_answer *answer, void *arg)
 void hf_release_send(hf_lock *lock)
 {
     hf_locks *locks = lock->locks;
+    lock->due_ns = UINT64_MAX; /* else with the answer, or with the next connection */
     if (lock->in_flight > 0 || !hf_locks_ready(locks))
         return;
     const hf_lock_of of = hf_lock_of_lock(lock);
@@ -62,7 +63,6 @@ void hf_release_send(hf_lock *lock)
     hf_err err = hf_op_leave(locks->client, &of, false, 0, 0, on_left, lock);
     if (err == HF_OK)
         lock->in_flight++;
-    lock->due_ns = UINT64_MAX;
 }
 
 void hf_release_drop(hf_lock *lock)

@@ -1,0 +1,375 @@
+/* test_lock_cuts.c - every request of a lock whose connection ends before it was sent,
+ * within it, after it, before its answer, and within that: for the line and the cell, for
+ * who holds, who waits and who holds twice. Whatever becomes of it, the truth is told,
+ * and nothing stays that outlives its use. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/base.h"
+#include "lock_scripts.h"
+#include "tests/support/lock_rig.h"
+#include "tests/support/proxy.h"
+
+enum { PATIENCE_MS = 30000, LONG_MS = 60000 };
+
+static hf_lock_rig rig;
+static hf_proxy proxy;
+static hf_locks *far; /* behind the proxy */
+
+/* Where the connection ends. */
+typedef struct cut {
+    const char *where;
+    hf_proxy_way way;
+    size_t bytes;
+} cut;
+
+static const cut cuts[] = {
+    {"before the request", PROXY_REQUESTS, 0},
+    {"after one byte of it", PROXY_REQUESTS, 1},
+    {"in the middle of it", PROXY_REQUESTS, 70},
+    {"before the answer", PROXY_ANSWERS, 0},
+    {"after one byte of it", PROXY_ANSWERS, 1},
+    {"in the middle of it", PROXY_ANSWERS, 12},
+};
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    hf_proxy_start(&proxy, rig.redis.socket);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_proxy_stop(&proxy);
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static hf_lock *must(hf_locks *locks, hf_lock_opts opts)
+{
+    opts.lease_ms = opts.lease_ms == 0 ? LONG_MS : opts.lease_ms;
+    return hf_lock_must(&rig, locks, "n", opts);
+}
+
+static bool is_free(void)
+{
+    return hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:e:n hf:lock:{n}:cell:n") ==
+           0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    size_t n;
+    hf_lock_rig_begin(&rig);
+    far = hf_lock_rig_open(&rig, proxy.url);
+    /* Redis knows the scripts from now on, and both connections are there. */
+    hf_lock *lock = must(far, (hf_lock_opts){.lease_ms = 600});
+    uint64_t before_ns = hf_lock_deadline_ns(lock);
+    EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > before_ns);
+    assert_int_equal(hf_lock_force(far, "n", NULL, &n, rig.detail), HF_OK);
+    (void)hf_lock_release_wait(lock, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_locks_close(far, NULL, NULL);
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+static unsigned cuts_before;
+
+/* The next request of `far`, or its answer, meets it: so it is connected before. */
+static void set_up(const cut *c)
+{
+    hf_lock_look look;
+    EVENTUALLY(PATIENCE_MS, hf_lock_look_at(far, "n", 1, &look, rig.detail) == HF_OK);
+    hf_lock_look_done(&look);
+    cuts_before = hf_proxy_cuts(&proxy);
+    hf_proxy_cut_after(&proxy, c->way, c->bytes);
+}
+
+static void must_have_been_cut(const cut *c)
+{
+    if (hf_proxy_cuts(&proxy) == cuts_before)
+        fail_msg("nothing was cut %s", c->where);
+}
+
+static void released(hf_lock *lock)
+{
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
+/* ---- enter ---- */
+
+static void an_enter_that_is_cut_takes_the_lock_once(void **state)
+{
+    const hf_lock_opts kinds[] = {
+        {.form = HF_LOCK_LINE},
+        {.form = HF_LOCK_SPIN},
+        {.mode = HF_LOCK_SHARED},
+        {.mode = HF_LOCK_PERMITS, .permits = 2, .limit = 3},
+        {.reentrant = true, .owner = "me"},
+    };
+    (void)state;
+    for (size_t k = 0; k < HF_COUNT(kinds); k++)
+        for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+            set_up(&cuts[i]);
+            hf_lock *lock = must(far, kinds[k]);
+            must_have_been_cut(&cuts[i]);
+            if (kinds[k].form == HF_LOCK_LINE)
+                assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:lock:{n}:x:n"),
+                                 1);
+            size_t left = 9;
+            assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
+            assert_int_equal(left, 0); /* it was one hold */
+            EVENTUALLY(PATIENCE_MS, is_free());
+        }
+}
+
+static void an_enter_of_what_is_taken_that_is_cut_stands_in_line_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+        hf_lock_waiter w;
+        hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+        set_up(&cuts[i]);
+        hf_lock_wait_begin(&w, &rig, far, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+        EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
+        assert_int_equal(hf_lock_queue(&rig, "n"), 1);
+        released(lock);
+        hf_lock_wait_end(&w);
+        assert_int_equal(w.err, HF_OK);
+        assert_int_equal(hf_lock_queue(&rig, "n"), 0);
+        released(w.lock);
+        EVENTUALLY(PATIENCE_MS, is_free());
+    }
+}
+
+static void a_second_enter_of_an_owner_that_is_cut_counts_once(void **state)
+{
+    const hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+        size_t left = 9;
+        hf_lock *one = must(far, opts);
+        set_up(&cuts[i]);
+        hf_lock *two = must(far, opts);
+        must_have_been_cut(&cuts[i]);
+        assert_int_equal(hf_lock_release_wait(two, &left), HF_STILL_HELD);
+        assert_int_equal(left, 1);
+        released(one);
+        EVENTUALLY(PATIENCE_MS, is_free());
+    }
+}
+
+/* ---- leave ---- */
+
+static void a_leave_that_is_cut_gives_it_back(void **state)
+{
+    const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
+    (void)state;
+    for (size_t k = 0; k < HF_COUNT(forms); k++)
+        for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+            hf_lock *lock = must(far, (hf_lock_opts){.form = forms[k]});
+            set_up(&cuts[i]);
+            hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
+            must_have_been_cut(&cuts[i]);
+            /* UNKNOWN: the machine was slower than a request may be */
+            assert_true(result == HF_RELEASED || result == HF_UNKNOWN);
+            EVENTUALLY(PATIENCE_MS, is_free());
+        }
+}
+
+static void a_leave_of_one_of_two_holds_that_is_cut_leaves_the_other(void **state)
+{
+    const hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+        hf_lock *one = must(far, opts), *two = must(far, opts);
+        set_up(&cuts[i]);
+        (void)hf_lock_release_wait(two, NULL);
+        must_have_been_cut(&cuts[i]);
+        EVENTUALLY(
+            PATIENCE_MS,
+            strchr(strchr(hf_fixture_command(&rig.redis, "HGET hf:lock:{n}:e:n me"), '='),
+                   ',') == NULL); /* one hold */
+        assert_true(hf_lock_held(one));
+        released(one);
+        EVENTUALLY(PATIENCE_MS, is_free());
+    }
+}
+
+typedef struct told {
+    atomic_int err; /* 1: not told yet */
+} told;
+
+static void on_told(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)lock;
+    (void)detail;
+    atomic_store(&((told *)arg)->err, err);
+}
+
+static void a_cancel_that_is_cut_leaves_the_line(void **state)
+{
+    const char *const name = "n";
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+        told t = {.err = 1};
+        hf_lock *waits;
+        hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+        assert_int_equal(hf_lock_acquire(far, &opts, on_told, &t, &waits, rig.detail),
+                         HF_OK);
+        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == 1);
+        EVENTUALLY(PATIENCE_MS, hf_lock_get_state(waits) == HF_LOCK_WAITING);
+        set_up(&cuts[i]);
+        hf_lock_cancel(waits);
+        EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
+        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == 0);
+        released(lock);
+        EVENTUALLY(PATIENCE_MS, is_free());
+    }
+}
+
+static long long processor_ms(void)
+{
+    struct rusage used;
+    assert_int_equal(getrusage(RUSAGE_SELF, &used), 0);
+    return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000LL +
+           (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000;
+}
+
+static void a_release_waits_for_redis_without_computing(void **state)
+{
+    (void)state;
+    hf_lock *lock = must(far, (hf_lock_opts){.wait_ms = 0});
+    set_up(&cuts[3]);
+    hf_proxy_refuse(&proxy, true);
+    long long before_ms = processor_ms();
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_UNKNOWN); /* 1 s */
+    assert_true(processor_ms() - before_ms < 500);
+    hf_proxy_refuse(&proxy, false);
+    EVENTUALLY(PATIENCE_MS, is_free());
+}
+
+/* ---- keep ---- */
+
+/* Those of a waiter's renewal too: it is the same request. */
+static void a_renewal_that_is_cut_is_made_again(void **state)
+{
+    const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
+    (void)state;
+    for (size_t k = 0; k < HF_COUNT(forms); k++)
+        for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+            hf_lock *lock = must(far, (hf_lock_opts){.form = forms[k], .lease_ms = 1500});
+            uint64_t before_ns = hf_lock_deadline_ns(lock);
+            set_up(&cuts[i]);
+            EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
+            EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > before_ns);
+            assert_true(hf_lock_held(lock));
+            released(lock);
+            EVENTUALLY(PATIENCE_MS, is_free());
+        }
+}
+
+/* ---- what is asked ---- */
+
+static void a_question_that_is_cut_is_answered_or_unsure(void **state)
+{
+    uint64_t highest;
+    size_t n;
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cuts); i++) {
+        hf_lock_look look;
+        hf_lock *lock = must(far, (hf_lock_opts){.wait_ms = 0});
+        const uint64_t fence = hf_lock_fence(lock);
+        set_up(&cuts[i]);
+        hf_err err = hf_lock_look_at(far, "n", 10, &look, rig.detail);
+        must_have_been_cut(&cuts[i]);
+        assert_int_equal(err, HF_UNSURE);
+        hf_lock_look_done(&look);
+        set_up(&cuts[i]);
+        assert_int_equal(hf_fence_check(far, "n", fence, "me", 0, &highest, rig.detail),
+                         HF_UNSURE);
+        assert_int_equal(hf_fence_check(far, "n", fence, "me", 0, &highest, rig.detail),
+                         HF_OK);
+        set_up(&cuts[i]);
+        assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS), HF_UNSURE);
+        assert_true(hf_lock_held(lock));
+        assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS), HF_OK);
+        set_up(&cuts[i]);
+        assert_int_equal(hf_lock_downgrade_wait(lock), HF_UNSURE);
+        assert_true(hf_lock_held(lock));
+        assert_int_equal(hf_lock_downgrade_wait(lock), HF_OK);
+        set_up(&cuts[i]);
+        assert_int_equal(hf_lock_revoke(far, "n", NULL, &n, rig.detail), HF_UNSURE);
+        set_up(&cuts[i]);
+        assert_int_equal(hf_lock_force(far, "n", NULL, &n, rig.detail), HF_UNSURE);
+        assert_int_equal(hf_lock_force(far, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(n, cuts[i].way == PROXY_REQUESTS);
+        (void)hf_lock_release_wait(lock, NULL);
+        EVENTUALLY(PATIENCE_MS, is_free());
+    }
+}
+
+/* ---- a grant and the end of a wait ---- */
+
+static void a_grant_that_races_the_end_of_a_wait_leaves_nothing(void **state)
+{
+    enum { TIMES = 300 };
+    unsigned granted = 0;
+    (void)state;
+    for (int i = 0; i < TIMES; i++) {
+        told t = {.err = 1};
+        const char *const name = "n";
+        hf_lock *waits;
+        const hf_lock_opts opts = {
+            .names = &name, .n_names = 1, .wait_ms = 2 + i % 5, .lease_ms = LONG_MS};
+        hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+        assert_int_equal(hf_lock_acquire(rig.b, &opts, on_told, &t, &waits, rig.detail),
+                         HF_OK);
+        hf_test_pause_ms(1 + (unsigned)(i / 5) % 5);
+        released(lock);
+        EVENTUALLY(PATIENCE_MS, t.err != 1);
+        assert_true(t.err == HF_OK || t.err == HF_TAKEN);
+        if (t.err == HF_OK)
+            released(waits);
+        granted += t.err == HF_OK;
+        EVENTUALLY(PATIENCE_MS, is_free());
+    }
+    printf("granted %u of %d times\n", granted, TIMES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_enter_that_is_cut_takes_the_lock_once, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(
+            an_enter_of_what_is_taken_that_is_cut_stands_in_line_once, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_second_enter_of_an_owner_that_is_cut_counts_once, begin, end),
+        cmocka_unit_test_setup_teardown(a_leave_that_is_cut_gives_it_back, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_leave_of_one_of_two_holds_that_is_cut_leaves_the_other, begin, end),
+        cmocka_unit_test_setup_teardown(a_cancel_that_is_cut_leaves_the_line, begin, end),
+        cmocka_unit_test_setup_teardown(a_release_waits_for_redis_without_computing,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(a_renewal_that_is_cut_is_made_again, begin, end),
+        cmocka_unit_test_setup_teardown(a_question_that_is_cut_is_answered_or_unsure,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_grant_that_races_the_end_of_a_wait_leaves_nothing, begin, end),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
