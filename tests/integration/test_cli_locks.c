@@ -75,7 +75,7 @@ static void a_lock_is_taken_away_only_by_force(void **state)
     hf_try_run("locks release @ n", 64);
     hf_try_run("locks release @ n --force --yes --owner other", 1);
     hf_try_run("locks release @ n --force --yes", 0);
-    EVENTUALLY(3000, lost == 1);
+    EVENTUALLY(15000, lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
     hf_lock *next = take("n", 0);
     assert_int_equal(hf_lock_release_wait(next, NULL), HF_RELEASED);
@@ -88,7 +88,7 @@ static void a_holder_is_asked_once(void **state)
     (void)state;
     hf_lock *lock = take("n", 300);
     hf_try_run("locks revoke @ n", 0);
-    EVENTUALLY(3000, revoked == 1);
+    EVENTUALLY(15000, revoked == 1);
     assert_true(hf_lock_held(lock));
     hf_try_run("locks show @ n", 0);
     hf_try_has(hf_try_rig.out, "asked back");
