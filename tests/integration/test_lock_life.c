@@ -504,6 +504,31 @@ static void a_child_has_no_part_in_it(void **state)
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
 }
 
+/* ---- its keys ---- */
+
+/* How much longer than the last lease that is in it the line `n` is there, in ms. */
+static long long spare_ms(void)
+{
+    static const char script[] =
+        "local x, e = KEYS[1] .. 'x:n', KEYS[1] .. 'e:n' "
+        "local time, last = redis.call('TIME'), redis.call('ZRANGE', x, -1, -1, "
+        "'WITHSCORES')[2] "
+        "local now = time[1] * 1000 + math.floor(time[2] / 1000) "
+        "return math.min(redis.call('PTTL', x), redis.call('PTTL', e)) + now - last";
+    return hf_fixture_number(&rig.redis, "EVAL %s 1 hf:lock:{n}:", script);
+}
+
+static void renewals_keep_the_keys_as_well(void **state)
+{
+    enum { LEASE_MS = 900, RENEWED_MS = 2500, SPARE_MS = 5000, SLACK_MS = 100 };
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    uint64_t until_ns = hf_lock_deadline_ns(lock) + RENEWED_MS * 1000000ULL;
+    EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > until_ns);
+    assert_in_range(spare_ms(), SPARE_MS - SLACK_MS, SPARE_MS + SLACK_MS);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -523,6 +548,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_descriptor_tells_of_the_loss, begin, end),
         cmocka_unit_test_setup_teardown(a_full_redis_refuses_no_lock, begin, end),
         cmocka_unit_test_setup_teardown(a_child_has_no_part_in_it, begin, end),
+        cmocka_unit_test_setup_teardown(renewals_keep_the_keys_as_well, begin, end),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
