@@ -63,13 +63,15 @@ static bool excludes(const belief *a, const belief *b)
     return a->mode != b->mode || a->mode == 'x';
 }
 
-/* `a` began before `b`. Was it taken from its holder, who ended within a lease? */
+/* `a` began before `b`. Was the one that was granted first taken from its holder, who
+ * ended within a lease? (Who is told late that it was granted may begin last.) */
 static bool is_excused(const hf_players *p, const belief *a, const belief *b)
 {
-    const hf_took *took = hf_players_took(p, a->name, a->hold->asked, b->from);
-    uint64_t lease_ns = a->hold->lease_ms * HF_MS_NS;
-    return took != NULL && a->to <= took->to + lease_ns &&
-           a->hold->fence < b->hold->fence;
+    const belief *old = a->hold->fence < b->hold->fence ? a : b;
+    const hf_took *took = hf_players_took(p, a->name, old->hold->asked, b->from);
+    uint64_t lease_ns = old->hold->lease_ms * HF_MS_NS;
+    return took != NULL && old->to <= took->to + lease_ns &&
+           a->hold->fence != b->hold->fence;
 }
 
 static void judge(const belief *a, const belief *b, bool excused, hf_report *r)

@@ -95,12 +95,41 @@ static void kill_clients(hf_nemesis *n)
                                      ids[i]);
 }
 
+/* ---- locks ---- */
+
+static const char *any_name(hf_nemesis *n)
+{
+    return hf_play_names[below(n, HF_PLAY_NAMES)];
+}
+
 static void delete_lock(hf_nemesis *n)
 {
-    unsigned names = 0;
-    while (hf_play_names[names] != NULL)
-        names++;
-    hf_history_rig_delete(n->rig, hf_play_names[below(n, names)]);
+    hf_history_rig_delete(n->rig, any_name(n));
+}
+
+/* The next fence is the time, so it rises all the same. */
+static void delete_fences(hf_nemesis *n)
+{
+    const char *name = any_name(n);
+    char key[HF_LOCK_NAME_MAX + 32];
+    (void)snprintf(key, sizeof key, "hf:lock:{%.*s}:fence", (int)strcspn(name, "/"),
+                   name);
+    (void)hf_fixture_command(&n->rig->redis, "DEL %s", key);
+}
+
+static void force_lock(hf_nemesis *n)
+{
+    const char *name = any_name(n);
+    size_t taken;
+    uint64_t from = hf_boot_ns();
+    (void)!hf_lock_force(n->rig->b, name, NULL, &taken, NULL);
+    hf_history_rig_took(n->rig, name, from, hf_boot_ns());
+}
+
+static void revoke_lock(hf_nemesis *n)
+{
+    size_t asked;
+    (void)!hf_lock_revoke(n->rig->b, any_name(n), NULL, &asked, NULL);
 }
 
 /* ---- the way there ---- */
@@ -140,9 +169,10 @@ static const struct {
     {"players killed", kill_player},    {"players stopped", stop_player},
     {"Redis stopped", stop_redis},      {"clients paused", pause_clients},
     {"scripts flushed", flush_scripts}, {"clients killed", kill_clients},
-    {"locks deleted", delete_lock},     {"answers held", hold_answers},
-    {"requests held", hold_requests},   {"answers dropped", drop_answers},
-    {"answers cut", cut_an_answer}};
+    {"locks deleted", delete_lock},     {"fences deleted", delete_fences},
+    {"locks forced", force_lock},       {"locks revoked", revoke_lock},
+    {"answers held", hold_answers},     {"requests held", hold_requests},
+    {"answers dropped", drop_answers},  {"answers cut", cut_an_answer}};
 
 /* ---- all of it ---- */
 

@@ -7,7 +7,7 @@
 #include "tests/history/rig.h"
 #include "tests/support/proc.h"
 
-enum { HF_PLAYERS = 4, HF_DEEDS = 11 };
+enum { HF_PLAYERS = 4, HF_DEEDS = 14 };
 
 typedef struct hf_nemesis {
     hf_history_rig *rig;

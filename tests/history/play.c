@@ -16,8 +16,8 @@
 
 enum { THREADS = 3, LIMIT = 3, PATH_SIZE = 160, REMEMBER_MS = 600000 };
 
-const char *const hf_play_names[] = {HF_PLAY_GUARD, "rw",  "permits", "again",
-                                     "t/a",         "t/b", "cell",    NULL};
+const char *const hf_play_names[HF_PLAY_NAMES] = {
+    HF_PLAY_GUARD, "rw", "permits", "again", "t/a", "t/b", "cell"};
 
 typedef struct play {
     hf_recorder *recorder;

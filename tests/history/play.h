@@ -6,8 +6,8 @@
 /* The name of the lock that guards the file, and that nothing else is done with. */
 #define HF_PLAY_GUARD "x"
 
-/* All names that are played with, ended by NULL. */
-extern const char *const hf_play_names[];
+enum { HF_PLAY_NAMES = 7 };
+extern const char *const hf_play_names[HF_PLAY_NAMES]; /* all that are played with */
 
 /* argv: "play" URL DIRECTORY PLAYER SEED MS. Writes DIRECTORY/players and DIRECTORY/file;
  * ends by itself. */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,7 +47,10 @@ void hf_history_rig_end(hf_history_rig *rig)
     hf_watch_stop(&rig->watch);
     hf_proxy_stop(&rig->proxy);
     hf_fixture_stop(&rig->redis);
-    hf_tempdir_remove(rig->dir);
+    if (getenv("HF_KEEP") != NULL)
+        print_message("kept: %s\n", rig->dir);
+    else
+        hf_tempdir_remove(rig->dir);
 }
 
 void hf_history_rig_took(const hf_history_rig *rig, const char *name, uint64_t from,

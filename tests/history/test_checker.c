@@ -159,6 +159,11 @@ static void s1_what_was_taken_overlaps_for_one_lease_at_most(void **state)
     sound();
     assert_int_equal(report.excused, 1);
     assert_int_equal(report.excused_longest_ns, 80000000);
+    check(ASK(1, 1, 10, "n", "x", "") TOOK(20, 21) HOLD(2, 1, 30, "n", "x", 6, "b", 150)
+              GOT(1, 1, 40, 5, "a", 110),
+          NULL, NULL);
+    sound(); /* and the older one was told late that it was granted */
+    assert_int_equal(report.excused, 1);
     check(HOLD(1, 1, 10, "n", "x", 5, "a", 130) TOOK(20, 21)
               HOLD(2, 1, 30, "n", "x", 6, "b", 150),
           NULL, NULL);

@@ -1,7 +1,8 @@
 /* test_players.c - processes that take locks of all kinds at random while everything goes
  * wrong around them: whatever happens, their history is sound.
  *
- * From the environment: HF_SEED, and HF_HISTORY_MS, how long they play. */
+ * From the environment: HF_SEED, and HF_HISTORY_MS, how long they play;
+ * HF_KEEP=1: the history stays. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
