@@ -114,15 +114,18 @@ static void released(hf_lock_set *set)
     assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASED);
 }
 
-/* Takes it away on one server. */
-static void force(size_t server)
+typedef hf_err (*operation)(hf_locks *locks, const char *name, const char *owner,
+                            size_t *n, char detail[HF_DETAIL_SIZE]);
+
+/* Takes it away, or asks for it, on one server. */
+static void operate(operation what, size_t server)
 {
     hf_locks *locks;
     size_t n;
     assert_int_equal(
         hf_locks_open(&locks, &(hf_locks_opts){.url = rig.urls[server]}, rig.detail),
         HF_OK);
-    assert_int_equal(hf_lock_force(locks, names[server], NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(what(locks, names[server], NULL, &n, rig.detail), HF_OK);
     assert_int_equal(n, 1);
     hf_locks_close(locks, NULL, NULL);
 }
@@ -247,7 +250,7 @@ static void the_loss_of_one_is_the_loss_of_all(void **state)
     hf_lock_set *set = must(a);
     struct pollfd fd = {.fd = hf_lock_set_fd(set), .events = POLLIN};
     assert_int_equal(poll(&fd, 1, 0), 0);
-    force(1);
+    operate(hf_lock_force, 1);
     EVENTUALLY(30000, rig.lost == 1);
     assert_int_equal(rig.member, 1);
     assert_false(hf_lock_set_held(set));
@@ -265,6 +268,18 @@ static void the_loss_of_one_is_the_loss_of_all(void **state)
     assert_int_equal(left_behind(), 0);
 }
 
+static void a_member_that_is_asked_back_is_still_held(void **state)
+{
+    (void)state;
+    hf_lock_set *set = must(a);
+    operate(hf_lock_revoke, 2);
+    EVENTUALLY(30000, rig.revoked == 1);
+    assert_int_equal(rig.member, 2);
+    assert_true(hf_lock_set_held(set));
+    released(set);
+    assert_int_equal(rig.lost, 0);
+}
+
 /* Stands in line at the last server while the first is taken away. */
 static void a_loss_on_the_way_ends_it(void **state)
 {
@@ -279,7 +294,7 @@ static void a_loss_on_the_way_ends_it(void **state)
     hf_lock_set *one = must_one(b, last);
     assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
     EVENTUALLY(30000, in_line(last) == 1);
-    force(first);
+    operate(hf_lock_force, first);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(w.err, HF_LOST);
     EVENTUALLY(30000, left_behind() == 1);
@@ -480,6 +495,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(r9_opposite_orders_never_wait_in_a_circle, begin,
                                         end),
         cmocka_unit_test_setup_teardown(the_loss_of_one_is_the_loss_of_all, begin, end),
+        cmocka_unit_test_setup_teardown(a_member_that_is_asked_back_is_still_held, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_loss_on_the_way_ends_it, begin, end),
         cmocka_unit_test_setup_teardown(r16_some_releases_fail_and_all_are_tried, begin,
                                         end),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -319,6 +320,24 @@ static void l5_lost_by_the_deadline_when_no_server_can_be_reached(void **state)
     assert_int_equal(rig.lost, 1);
 }
 
+/* Their renewals fail for a while, and they come back before the deadline. */
+static void a_majority_that_is_away_for_a_while_is_suspect(void **state)
+{
+    (void)state;
+    a = hf_set_rig_open(&rig, N, true);
+    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 9000});
+    cut(0, MAJORITY);
+    EVENTUALLY(30000, rig.suspect == 1);
+    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_SUSPECT);
+    assert_true(hf_lock_set_held(set));
+    for (size_t i = 0; i < MAJORITY; i++)
+        hf_proxy_refuse(&rig.proxy[i], false);
+    EVENTUALLY(30000, rig.held == 1);
+    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
+    assert_int_equal(rig.lost, 0);
+    (void)hf_lock_set_release_wait(set, NULL);
+}
+
 static void a_fixed_one_ends_and_a_longest_hold_too(void **state)
 {
     (void)state;
@@ -468,6 +487,78 @@ static void closing_gives_it_back(void **state)
     assert_int_equal(left_behind(), 0);
 }
 
+/* ---- a loop of one's own ---- */
+
+typedef struct told {
+    hf_lock_set *set;
+    int acquired, released, closed;
+    hf_err err;
+    hf_lock_release_result result;
+} told;
+
+static void on_acquired(hf_lock_set *set, hf_err err, const char *detail, void *arg)
+{
+    told *t = arg;
+    (void)detail;
+    t->set = set;
+    t->err = err;
+    t->acquired++;
+}
+
+static void on_released(hf_lock_set *set, hf_lock_release_result result,
+                        const hf_lock_release_result *each, size_t n, void *arg)
+{
+    told *t = arg;
+    (void)set;
+    (void)each;
+    (void)n;
+    t->result = result;
+    t->released++;
+}
+
+static void on_closed(void *arg)
+{
+    told *t = arg;
+    t->closed++;
+}
+
+static bool turn(uv_loop_t *loop)
+{
+    (void)uv_run(loop, UV_RUN_NOWAIT);
+    return true;
+}
+
+static void a_loop_of_ones_own(void **state)
+{
+    const hf_redlock_opts opts = {.name = "n", .wait_ms = -1, .lease_ms = LEASE_MS};
+    told t = {0}, u = {0};
+    hf_lock_servers *c;
+    hf_lock_set *waits;
+    uv_loop_t loop;
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    const hf_locks_opts looped = {.loop = &loop};
+    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &looped, rig.detail), HF_OK);
+    assert_int_equal(hf_redlock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
+    assert_int_equal(hf_redlock_acquire(c, &opts, on_acquired, &t, NULL, rig.detail),
+                     HF_OK);
+    EVENTUALLY(30000, turn(&loop) && t.acquired == 1);
+    assert_int_equal(t.err, HF_OK);
+    assert_int_equal(hf_redlock_acquire(c, &opts, on_acquired, &u, &waits, rig.detail),
+                     HF_OK);
+    ALWAYS(100, turn(&loop) && u.acquired == 0);
+    hf_lock_set_cancel(waits);
+    EVENTUALLY(30000, turn(&loop) && u.acquired == 1);
+    assert_int_equal(u.err, HF_CANCEL);
+    hf_lock_set_release(t.set, on_released, &t);
+    EVENTUALLY(30000, turn(&loop) && t.released == 1);
+    assert_int_equal(t.result, HF_RELEASED);
+    hf_lock_servers_close(c, on_closed, &t);
+    EVENTUALLY(30000, turn(&loop) && t.closed == 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(left_behind(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +578,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(
             l5_lost_by_the_deadline_when_no_server_can_be_reached, begin, end),
+        cmocka_unit_test_setup_teardown(a_majority_that_is_away_for_a_while_is_suspect,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(a_fixed_one_ends_and_a_longest_hold_too, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_server_that_forgot_is_entered_again, begin,
@@ -497,6 +590,7 @@ int main(void)
             counterexample_a_server_without_persistence_votes_twice, begin, end),
         cmocka_unit_test_setup_teardown(many_get_it_in_turn, begin, end),
         cmocka_unit_test_setup_teardown(closing_gives_it_back, begin, end),
+        cmocka_unit_test_setup_teardown(a_loop_of_ones_own, begin, end),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
