@@ -58,8 +58,9 @@ typedef void (*hf_lock_set_event_cb)(hf_lock_set *set, hf_lock_event event, size
 
 /* As hf_lock_acquired_cb; `detail` says which server. HF_LOST (MultiLock): a member that
  * was taken was lost while the others were waited for. HF_CONN (RedLock): too few servers
- * answered. When this is called with a fault, everything was given back where that was
- * answered; where it was not it ends with its lease, and `detail` says so. */
+ * answered. When this is called with a fault, all that had been taken was given back;
+ * what a server did not answer to is given back when it can be reached, or ends with its
+ * lease, and `detail` says so. */
 typedef void (*hf_lock_set_acquired_cb)(hf_lock_set *set, hf_err err, const char *detail,
                                         void *arg);
 
