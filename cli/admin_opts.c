@@ -2,6 +2,7 @@
 #include "cli/admin_opts.h"
 
 #include "cli/limits.h"
+#include "holdfast/lock.h"
 
 #define LIMIT_OPT                                                                        \
     {                                                                                    \
@@ -129,6 +130,58 @@ const hf_opt hf_opts_dead_purge[] = {
         .help = "the owner whose it is"                                                  \
     }
 
+const hf_opt hf_opts_lock[] = {
+    {.name = "exclusive", .letter = 'x', .help = "nobody else at the same time; usual"},
+    {.name = "shared",
+     .letter = 's',
+     .help = "beside others that share it; waits for an exclusive one before it"},
+    {.name = "permits",
+     .kind = HF_OPT_TEXT,
+     .value = "K/N",
+     .help = "K of N permits: a semaphore"},
+    {.name = "nonblock", .letter = 'n', .help = "do not wait for it"},
+    {.name = "wait",
+     .letter = 'w',
+     .kind = HF_OPT_TEXT,
+     .value = "SECONDS",
+     .help = "wait no longer than this: 10, 2.5, 0; for ever if it is not given"},
+    {.name = "conflict-exit-code",
+     .letter = 'E',
+     .kind = HF_OPT_INT,
+     .value = "CODE",
+     .max = 255,
+     .help = "what to exit with when it was not to be had; 1"},
+    {.name = "ttl",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = HF_LOCK_LEASE_MIN_MS,
+     .max = HF_LOCK_LEASE_MAX_MS,
+     .help = "its lease, which is renewed at a third: how long others wait when this "
+             "machine dies; 30s"},
+    {.name = "grace",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .max = HF_LOCK_LEASE_MAX_MS / 2,
+     .help = "TERM comes so long before KILL when the lock is being lost; a quarter of "
+             "--ttl, at most 5s"},
+    {.name = "max-hold",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_LOCK_LEASE_MAX_MS,
+     .help = "it is lost after so long"},
+    {.name = "wait-replicas",
+     .kind = HF_OPT_INT,
+     .value = "K",
+     .max = 100,
+     .help = "K replicas must have it, or it is not taken (exit 75)"},
+    {.name = "fair", .help = "in order of arrival; usual"},
+    {.name = "spin",
+     .help = "a plain SET NX PX, asked for again and again: no order; for locks that "
+             "others take like that"},
+    {.name = "verbose", .letter = 'v', .help = "say what happens to the lock"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_locks_list[] = {
     {.name = "limit",
      .kind = HF_OPT_INT,

@@ -15,6 +15,26 @@
         .name = 0                                                                        \
     }
 
+/* The help of `holdfast lock`, paragraph by paragraph. */
+#define HF_MORE_LOCK                                                                     \
+    "COMMAND gets a process group of its own, and the terminal while it runs in the "    \
+    "foreground; INT, TERM, HUP, QUIT, USR1, USR2, CONT, TSTP and WINCH are passed on "  \
+    "to the group. Its environment has HOLDFAST_LOCK_NAME, _FENCE, _OWNER, "             \
+    "_DEADLINE_UNIX_MS (of the first lease) and _FD, a descriptor that is readable, at " \
+    "its end, when the lock is lost. Several names are taken together, all or none; "    \
+    "they need a common tag: shop/a,shop/b.\n"                                           \
+    "The lock is held until the last process of the group has ended, also what COMMAND " \
+    "left in the background. When the lock is lost the group gets TERM and, after "      \
+    "--grace, KILL: before the lease can pass to another, where renewals fail, and "     \
+    "also "                                                                              \
+    "while holdfast itself is stopped. When holdfast is killed the group gets KILL. "    \
+    "Stopped, as by ^Z, it cannot renew: COMMAND is ended when the lease is over.\n"     \
+    "Exits with what COMMAND exits with (128 + N when signal N ended it), or: 1 or "     \
+    "--conflict-exit-code when somebody else has the lock, 64 usage, 65 a name that is " \
+    "none, 69 no Redis, 75 the lock was lost, 126 COMMAND cannot be executed, 127 it "   \
+    "is "                                                                                \
+    "not found, 128 + N when signal N ended the wait."
+
 extern const hf_opt hf_opts_limit[];
 extern const hf_opt hf_opts_purge[];
 extern const hf_opt hf_opts_queue_list[];
@@ -27,6 +47,7 @@ extern const hf_opt hf_opts_list[];
 extern const hf_opt hf_opts_dead_list[];
 extern const hf_opt hf_opts_dead_retry[];
 extern const hf_opt hf_opts_dead_purge[];
+extern const hf_opt hf_opts_lock[];
 extern const hf_opt hf_opts_locks_list[];
 extern const hf_opt hf_opts_locks_show[];
 extern const hf_opt hf_opts_locks_release[];

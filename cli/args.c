@@ -223,6 +223,7 @@ static hf_err take_word(parser *p, const char *word)
     if (p->out->command == NULL)
         return take_command(p, word);
     p->out->operands[p->out->n_operands++] = word;
+    p->plain = p->plain || (p->out->command->program && p->out->n_operands > 1);
     return HF_OK;
 }
 

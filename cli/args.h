@@ -39,7 +39,9 @@ typedef struct hf_command {
     size_t min_operands, max_operands;
     const hf_opt *opts; /* NULL: only the common ones */
     int (*run)(struct hf_cli *cli);
-    bool bare; /* needs no configuration: it is not read */
+    bool program; /* from the second operand on they are a program and its arguments:
+                     none of them is an option */
+    bool bare;    /* needs no configuration: it is not read */
     bool hidden;
     const char *section; /* where --help lists it */
     const char *help;    /* one line */

@@ -101,8 +101,9 @@ void hf_help_group(FILE *file, const char *group)
 
 void hf_help_command(FILE *file, const hf_command *command)
 {
-    fprintf(file, "usage: holdfast %s%s%s [OPTIONS]\n\n", command->name,
-            *command->operands != '\0' ? " " : "", command->operands);
+    fprintf(file, "usage: holdfast %s%s%s%s%s\n\n", command->name,
+            command->program ? " [OPTIONS]" : "", *command->operands != '\0' ? " " : "",
+            command->operands, command->program ? "" : " [OPTIONS]");
     print_wrapped(file, command->help, 0, 0);
     if (command->more != NULL) {
         fputc('\n', file);

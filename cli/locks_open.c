@@ -10,6 +10,7 @@ int hf_cli_locks(const hf_cli *cli, hf_locks **out)
         .ns = cli->ns,
         .connect_timeout_ms = (uint32_t)cli->config->connect_timeout_ms,
         .request_timeout_ms = (uint32_t)cli->config->request_timeout_ms,
+        .minder = "/proc/self/exe", /* the command is its own minder */
     };
     hf_err err = hf_locks_open(out, &opts, detail);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);

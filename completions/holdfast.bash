@@ -8,7 +8,7 @@ _holdfast_know()
     options=' --config -c --redis --namespace --json --help -h'
     valued=' --config -c --redis --namespace '
     case $1 in
-    '' | 'help') commands=' enqueue job dead queue locks workers worker check doctor script demo bench version help' ;;
+    '' | 'help') commands=' enqueue job dead queue lock locks workers worker check doctor script demo bench version help' ;;
     'job' | 'help job') commands=' show list why retry cancel delete' ;;
     'dead' | 'help dead') commands=' list retry purge' ;;
     'queue' | 'help queue') commands=' list show pause resume limit purge' ;;
@@ -65,6 +65,10 @@ _holdfast_know()
     'queue purge')
         options+=' --yes'
         valued+=' '
+        ;;
+    'lock')
+        options+=' --exclusive -x --shared -s --permits --nonblock -n --wait -w --conflict-exit-code -E --ttl --grace --max-hold --wait-replicas --fair --spin --verbose -v'
+        valued+=' --permits --wait -w --conflict-exit-code -E --ttl --grace --max-hold --wait-replicas '
         ;;
     'locks list')
         options+=' --limit --after'

@@ -44,7 +44,14 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
 /* Until when faults are tried again. */
 static uint64_t limit_ns(const hf_lock *lock)
 {
-    return lock->until_ns > lock->reached_ns ? lock->until_ns : lock->reached_ns;
+    return lock->reached_ns;
+}
+
+/* Redis was reached: an outage is waited out from now on. */
+static void was_reached(hf_lock *lock)
+{
+    if (lock->until_ns > lock->reached_ns)
+        lock->reached_ns = lock->until_ns;
 }
 
 static void pause_until(hf_lock *lock, const hf_backoff *backoff, uint64_t limit)
@@ -252,8 +259,10 @@ static void on_entered(const hf_answer *answer, void *arg)
     hf_entered e;
     hf_err err = hf_entered_read(answer, &e);
     lock->in_flight--;
-    if (e.now_ms > 0)
+    if (e.now_ms > 0) {
         hf_locks_clock(locks, e.now_ms);
+        was_reached(lock);
+    }
     lock->may_be_there = lock->may_be_there || may_have_done(err);
     if (err == HF_UNSURE)
         lock->doubt_ms = lock->enter.not_after;

@@ -68,8 +68,8 @@ static size_t split(char *at, char *words[WORDS_MAX])
     }
 }
 
-/* Fails unless what follows `holdfast` is a command (or a group of them) and its options.
- */
+/* Fails unless what follows `holdfast` is a command (or a group of them) and its options;
+ * or it is only named, without what it needs. */
 static void check_command(const char *path, const char *text)
 {
     char line[LINE_SIZE], detail[HF_ARGV_DETAIL_SIZE] = "", *words[WORDS_MAX];
@@ -79,8 +79,9 @@ static void check_command(const char *path, const char *text)
     words[n] = NULL;
     hf_err err = hf_argv_parse(&args, hf_commands(), (int)n, words, detail);
     bool known = args.command != NULL || args.group != NULL || args.help;
+    bool named = args.command != NULL && args.n_operands == 0 && args.n_given == 0;
     hf_argv_done(&args);
-    if (err != HF_OK || !known)
+    if ((err != HF_OK && !named) || !known)
         fail_msg("%s: `%s`: %s", path, text, err != HF_OK ? detail : "no command");
 }
 

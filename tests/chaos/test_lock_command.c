@@ -1,0 +1,285 @@
+/* test_lock_command.c - `holdfast lock` when something fails: the command under it never
+ * runs beside another one's, and ends with 75 when the lock is lost.
+ *
+ * The command is this program again: it notes the time (CLOCK_BOOTTIME) each millisecond,
+ * and does not heed TERM if it is told so. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "holdfast/lock.h"
+#include "tests/support/cli_try.h"
+#include "tests/support/eventually.h"
+
+enum { LONG_MS = 30000 };
+
+static char self[HF_CLI_PATH];
+static hf_proc first, second;
+
+/* ---- the command ---- */
+
+static volatile sig_atomic_t asked;
+
+static void on_term(int number)
+{
+    (void)number;
+    asked = 1;
+}
+
+static int beat(const char *file, bool deaf)
+{
+    struct sigaction action = {.sa_handler = deaf ? SIG_IGN : on_term};
+    const struct timespec pause = {.tv_nsec = HF_MS_NS};
+    int fd = open(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    (void)sigaction(SIGTERM, &action, NULL);
+    for (uint64_t now_ns; !asked; (void)nanosleep(&pause, NULL)) {
+        now_ns = hf_boot_ns();
+        if (write(fd, &now_ns, sizeof now_ns) != (ssize_t)sizeof now_ns)
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- the test ---- */
+
+static void remove_marks(void)
+{
+    static const char *const names[] = {"one", "two", "ready", "lost", "go"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[HF_CLI_PATH];
+        hf_cli_rig_path(&hf_try_rig, names[i], path);
+        (void)unlink(path);
+    }
+}
+
+static int up(void **state)
+{
+    (void)state;
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    return n > 0 ? hf_try_up(HF_TEST_COMMAND, NULL) : 1;
+}
+
+static int begin(void **state)
+{
+    remove_marks();
+    return hf_try_clean(state);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_fixture_signal(&hf_try_rig.redis, SIGCONT);
+    hf_proc_kill(&first);
+    hf_proc_kill(&second);
+    return 0;
+}
+
+static void start(hf_proc *proc, const char *options, const char *command,
+                  const char *log)
+{
+    char line[2 * HF_CLI_PATH];
+    (void)snprintf(line, sizeof line, "lock @ %s a %s", options, command);
+    hf_cli_rig_begin(&hf_try_rig, proc, line, log);
+}
+
+static void start_beats(hf_proc *proc, const char *file, const char *options, bool deaf)
+{
+    char command[HF_CLI_PATH + 64];
+    (void)snprintf(command, sizeof command, "%s beat %s%s", self, file,
+                   deaf ? " deaf" : "");
+    start(proc, options, command, file[0] == 'o' ? "log1" : "log2");
+}
+
+static off_t size_of(const char *name)
+{
+    char path[HF_CLI_PATH];
+    struct stat st;
+    hf_cli_rig_path(&hf_try_rig, name, path);
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+/* The first note of a file, or the last. */
+static uint64_t note_of(const char *name, bool last)
+{
+    char path[HF_CLI_PATH];
+    uint64_t at_ns = 0;
+    hf_cli_rig_path(&hf_try_rig, name, path);
+    int fd = open(path, O_RDONLY);
+    off_t at = last ? size_of(name) / 8 * 8 - 8 : 0;
+    assert_true(fd >= 0 && pread(fd, &at_ns, sizeof at_ns, at) == 8);
+    close(fd);
+    return at_ns;
+}
+
+/* The second began after the first one's last breath. */
+static void did_not_overlap(void)
+{
+    EVENTUALLY(LONG_MS, size_of("two") >= 50 * 8);
+    if (note_of("one", true) >= note_of("two", false))
+        fail_msg("the first ran for %llu us beside the second",
+                 (unsigned long long)(note_of("one", true) - note_of("two", false)) /
+                     1000);
+}
+
+static void ended(hf_proc *proc, int code)
+{
+    assert_true(hf_proc_wait(proc, LONG_MS));
+    assert_int_equal(proc->status, code);
+}
+
+static void logged(const char *log, const char *part)
+{
+    hf_try_has(hf_cli_rig_get(&hf_try_rig, log), part);
+}
+
+static void begin_two(const char *options)
+{
+    start_beats(&first, "one", options, true);
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    start_beats(&second, "two", "--ttl 2s", false);
+    EVENTUALLY(LONG_MS,
+               hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") >= 1);
+}
+
+static void one_that_is_killed_leaves_nothing_running(void **state)
+{
+    (void)state;
+    begin_two("--ttl 2s");
+    hf_proc_signal(&first, SIGKILL);
+    did_not_overlap();
+    hf_proc_signal(&second, SIGTERM);
+    ended(&second, 0);
+}
+
+static void one_that_is_stopped_leaves_nothing_running(void **state)
+{
+    (void)state;
+    begin_two("--ttl 2s --grace 1s");
+    hf_proc_signal(&first, SIGSTOP);
+    did_not_overlap();
+    hf_proc_signal(&first, SIGCONT);
+    ended(&first, 75);
+    logged("log1", "lock 'a' is lost");
+    hf_proc_signal(&second, SIGTERM);
+    ended(&second, 0);
+}
+
+static void a_long_command_is_not_disturbed(void **state)
+{
+    (void)state;
+    start_beats(&first, "one", "--ttl 2s --grace 1s", false);
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    ALWAYS(3000, !hf_proc_wait(&first, 0));
+    hf_proc_signal(&first, SIGTERM);
+    ended(&first, 0);
+    assert_true(note_of("one", true) - note_of("one", false) > 2500 * HF_MS_NS);
+}
+
+static void without_redis_the_command_is_ended_in_time(void **state)
+{
+    (void)state;
+    begin_two("--ttl 2s --grace 500ms");
+    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    ended(&first, 75);
+    logged("log1", "no renewal was answered in time");
+    hf_fixture_signal(&hf_try_rig.redis, SIGCONT);
+    did_not_overlap();
+    hf_proc_signal(&second, SIGTERM);
+    ended(&second, 0);
+}
+
+static void a_command_that_heeds_term_may_tidy_up(void **state)
+{
+    (void)state;
+    start_beats(&first, "one", "--ttl 2s --grace 1s", false);
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    ended(&first, 75);
+    logged("log1", "the command was asked to end");
+}
+
+static void a_lock_that_is_taken_away_ends_the_command(void **state)
+{
+    (void)state;
+    start_beats(&first, "one", "--ttl 2s --grace 100ms", true);
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    hf_try_run("locks release @ a --force --yes", 0);
+    ended(&first, 75);
+    logged("log1", "lock 'a' is lost: it was taken away");
+}
+
+static void a_lock_whose_keys_are_deleted_ends_the_command(void **state)
+{
+    (void)state;
+    start_beats(&first, "one", "--ttl 2s --grace 100ms", true);
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    assert_true(hf_fixture_number(&hf_try_rig.redis,
+                                  "DEL hf:lock:{a}:e:a "
+                                  "hf:lock:{a}:q:a hf:lock:{a}:x:a") > 0);
+    ended(&first, 75);
+    logged("log1", "lock 'a' is lost: its lease is not in Redis any more");
+}
+
+static void one_that_is_held_for_too_long_is_lost(void **state)
+{
+    (void)state;
+    start_beats(&first, "one", "--ttl 2s --grace 100ms --max-hold 300ms", true);
+    ended(&first, 75);
+    logged("log1", "lock 'a' is lost: it was held for as long as it may be");
+    hf_try_run("lock @ -n a true", 0);
+}
+
+static void the_descriptor_tells_of_a_loss(void **state)
+{
+    char command[HF_CLI_PATH + 64], path[HF_CLI_PATH];
+    (void)state;
+    hf_cli_rig_put(&hf_try_rig, "script",
+                   "trap '' TERM; : >ready; cat <&$HOLDFAST_LOCK_FD; : >lost; sleep 60");
+    hf_cli_rig_path(&hf_try_rig, "script", path);
+    (void)snprintf(command, sizeof command, "sh %s", path);
+    start(&first, "--ttl 20s --grace 500ms", command, "log1");
+    hf_cli_rig_path(&hf_try_rig, "ready", path);
+    EVENTUALLY(LONG_MS, access(path, F_OK) == 0);
+    hf_try_run("locks release @ a --force --yes", 0);
+    ended(&first, 75);
+    hf_cli_rig_path(&hf_try_rig, "lost", path);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+static void one_that_is_asked_back_says_so_and_goes_on(void **state)
+{
+    (void)state;
+    start_beats(&first, "one", "--ttl 2s", false);
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    hf_try_run("locks revoke @ a", 0);
+    EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log1"),
+                               "lock 'a' is asked back") != NULL);
+    hf_proc_signal(&first, SIGTERM);
+    ended(&first, 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 2 && strcmp(argv[1], "beat") == 0)
+        return beat(argv[2], argc > 3);
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        TEST(one_that_is_killed_leaves_nothing_running),
+        TEST(one_that_is_stopped_leaves_nothing_running),
+        TEST(a_long_command_is_not_disturbed),
+        TEST(without_redis_the_command_is_ended_in_time),
+        TEST(a_command_that_heeds_term_may_tidy_up),
+        TEST(a_lock_that_is_taken_away_ends_the_command),
+        TEST(a_lock_whose_keys_are_deleted_ends_the_command),
+        TEST(one_that_is_held_for_too_long_is_lost),
+        TEST(the_descriptor_tells_of_a_loss),
+        TEST(one_that_is_asked_back_says_so_and_goes_on),
+    };
+    return cmocka_run_group_tests_name("lock_command", tests, up, hf_try_down);
+}

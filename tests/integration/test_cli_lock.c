@@ -1,0 +1,354 @@
+/* test_cli_lock.c - `holdfast lock`: what it exits with, what the command under it sees,
+ * who gets the lock, what becomes of signals and of the terminal. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "holdfast/lock.h"
+#include "tests/support/cli_try.h"
+#include "tests/support/eventually.h"
+
+enum { LONG_MS = 30000 };
+
+static hf_proc holder; /* another `holdfast lock` */
+
+static int up(void **state)
+{
+    (void)state;
+    return hf_try_up(HF_TEST_COMMAND, NULL);
+}
+
+static void remove_marks(void)
+{
+    static const char *const names[] = {"ready", "out", "err", "go", "left"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[HF_CLI_PATH];
+        hf_cli_rig_path(&hf_try_rig, names[i], path);
+        (void)unlink(path);
+    }
+}
+
+static int begin(void **state)
+{
+    remove_marks();
+    return hf_try_clean(state);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_proc_kill(&holder);
+    return 0;
+}
+
+static bool is_there(const char *name)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_rig_path(&hf_try_rig, name, path);
+    return access(path, F_OK) == 0;
+}
+
+/* Runs the command with a program of several words; "" keeps what it prints. */
+static int run(const char *options, const char *script)
+{
+    char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
+    hf_cli_rig_put(&hf_try_rig, "script", script);
+    hf_cli_rig_path(&hf_try_rig, "script", path);
+    (void)snprintf(line, sizeof line, "lock @ %s sh %s", options, path);
+    return hf_cli_rig_run(&hf_try_rig, line, NULL, NULL);
+}
+
+static void begin_lock(hf_proc *proc, const char *options, const char *script)
+{
+    char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
+    hf_cli_rig_put(&hf_try_rig, "held", script);
+    hf_cli_rig_path(&hf_try_rig, "held", path);
+    (void)snprintf(line, sizeof line, "lock @ %s sh %s", options, path);
+    hf_cli_rig_begin(&hf_try_rig, proc, line, "log");
+}
+
+/* Somebody who holds it until the file "go" is there. */
+static void hold(const char *options)
+{
+    begin_lock(&holder, options,
+               ": >ready; while [ ! -e go ]; do sleep 0.02; done; exit 3");
+    EVENTUALLY(LONG_MS, is_there("ready"));
+}
+
+static void let_go(int code)
+{
+    hf_cli_rig_put(&hf_try_rig, "go", "");
+    assert_true(hf_proc_wait(&holder, LONG_MS));
+    assert_int_equal(holder.status, code);
+}
+
+/* ---- what it exits with ---- */
+
+static void the_status_of_the_command_is_passed_on(void **state)
+{
+    (void)state;
+    assert_int_equal(run("a", "exit 0"), 0);
+    assert_int_equal(run("a", "exit 7"), 7);
+    assert_int_equal(run("a", "exit 255"), 255);
+    assert_int_equal(run("a --", "exit 143"), 143);
+    assert_int_equal(run("a", "kill -KILL $$"), 128 + SIGKILL);
+    assert_int_equal(run("a", "kill -TERM $$"), 128 + SIGTERM);
+    hf_try_run("locks show @ a", 1); /* nobody holds it */
+}
+
+static void what_cannot_be_executed_is_told(void **state)
+{
+    (void)state;
+    hf_try_run("lock @ a no-such-command", 127);
+    hf_try_has(hf_try_rig.err, "cannot run 'no-such-command': No such file");
+    hf_try_run("lock @ a -- /etc/passwd --help", 126);
+    hf_try_has(hf_try_rig.err, "cannot run '/etc/passwd': Permission denied");
+    hf_try_run("locks show @ a", 1);
+}
+
+static void bad_words_are_refused(void **state)
+{
+    static const struct {
+        const char *line, *says;
+        int code;
+    } cases[] = {
+        {"lock @ a", "expected 'lock ", 64},
+        {"lock @ a,b true", "'a' and 'b' cannot be taken together", 64},
+        {"lock @ t/a,u/b true", "cannot be taken together", 64},
+        {"lock @ a,, true", "expected a lock's name", 65},
+        {"lock @ -s -x a true", "expected one of --exclusive", 64},
+        {"lock @ --permits 3/2 a true", "--permits: expected K/N", 64},
+        {"lock @ --permits 0/2 a true", "--permits: expected K/N", 64},
+        {"lock @ --permits 2 a true", "--permits: expected K/N", 64},
+        {"lock @ --spin --fair a true", "--fair or --spin", 64},
+        {"lock @ --spin -s a true", "--spin is for one name", 64},
+        {"lock @ -w 1s a true", "--wait: expected seconds", 64},
+        {"lock @ -w . a true", "--wait: expected seconds", 64},
+        {"lock @ -w 1 -n a true", "--nonblock or --wait", 64},
+        {"lock @ -E 256 a true", "--conflict-exit-code: expected", 64},
+        {"lock @ --ttl 10s --grace 6s a true", "--grace: expected at most half", 64},
+        {"lock @ --ttl 1ms a true", "--ttl: expected", 64},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hf_try_run(cases[i].line, cases[i].code);
+        hf_try_has(hf_try_rig.err, cases[i].says);
+    }
+}
+
+static void without_redis_it_says_so(void **state)
+{
+    (void)state;
+    hf_cli_rig_put(&hf_try_rig, "away.yaml",
+                   "redis:\n  url: unix:///nonexistent/s\n  connect_timeout: 200ms\n");
+    hf_try_run("lock -c away.yaml a true", 69);
+    hf_try_run("lock -c away.yaml -n a true", 69);
+    hf_try_run("lock -c away.yaml -w 0.1 a true", 69);
+}
+
+/* ---- who gets it ---- */
+
+static void one_that_is_busy_is_not_had(void **state)
+{
+    (void)state;
+    hold("a");
+    hf_try_run("lock @ -n a true", 1);
+    assert_string_equal(hf_try_rig.err, "");
+    hf_try_run("lock @ -w 0 -E 9 a true", 9);
+    hf_try_run("lock @ -w 0.25 -E 0 a false", 0);
+    hf_try_run("lock @ --spin -w .1 a true", 1);
+    hf_try_run("lock @ -nv a true", 64); /* letters are not joined */
+    hf_try_run("lock @ -n -v a true", 1);
+    hf_try_has(hf_try_rig.err, "somebody else has lock 'a'");
+    hf_try_run("lock @ -n b true", 0);
+    let_go(3);
+    hf_try_run("lock @ -n a true", 0);
+}
+
+static void who_waits_gets_it_next(void **state)
+{
+    hf_proc next = {0};
+    (void)state;
+    hold("a");
+    begin_lock(&next, "-v -w 60 a", "exit 5");
+    assert_false(hf_proc_wait(&next, 100));
+    let_go(3);
+    assert_true(hf_proc_wait(&next, LONG_MS));
+    assert_int_equal(next.status, 5);
+}
+
+static void modes_go_beside_each_other_as_they_should(void **state)
+{
+    (void)state;
+    hold("-s t/a,t/b");
+    hf_try_run("lock @ -s -n t/a true", 0);
+    hf_try_run("lock @ -x -n t/a true", 1);
+    hf_try_run("lock @ -n t/c,t/b true", 1);
+    hf_try_run("locks show @ t/c", 1);
+    let_go(3);
+    (void)unlink("ready");
+    remove_marks();
+    hold("--permits 2/3 p");
+    hf_try_run("lock @ --permits 1/3 -n p true", 0);
+    hf_try_run("lock @ --permits 2/3 -n p true", 1);
+    hf_try_run("lock @ --permits 1/4 -n p true", 65); /* it has another limit */
+    let_go(3);
+}
+
+/* ---- what the command sees ---- */
+
+static void the_environment_tells_of_the_lock(void **state)
+{
+    (void)state;
+    assert_int_equal(run("t/a,t/b", "env | grep ^HOLDFAST_LOCK_ | sort"), 0);
+    long long fence = 0, deadline_ms = 0;
+    int fd = -1;
+    const char *at = strstr(hf_try_rig.out, "_DEADLINE_UNIX_MS=");
+    assert_true(at != NULL && sscanf(at, "_DEADLINE_UNIX_MS=%lld", &deadline_ms) == 1);
+    at = strstr(hf_try_rig.out, "_FENCE=");
+    assert_true(at != NULL && sscanf(at, "_FENCE=%lld", &fence) == 1);
+    at = strstr(hf_try_rig.out, "_FD=");
+    assert_true(at != NULL && sscanf(at, "_FD=%d", &fd) == 1);
+    hf_try_has(hf_try_rig.out, "HOLDFAST_LOCK_NAME=t/a,t/b\n");
+    hf_try_has(hf_try_rig.out, "HOLDFAST_LOCK_OWNER=");
+    assert_true(fence > 1000000000000000 && fd > 2);
+    assert_true(deadline_ms > fence / 1000);
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* What the test itself was given is passed on; one pipe more tells of a loss. */
+static void no_descriptor_of_ours_leaks(void **state)
+{
+    static const char *const kinds[] = {"socket:[", "anon_inode:", "/dev/tty", "pipe:["};
+    static const int more[] = {0, 0, 0, 1};
+    const char *const args[] = {"ls", "-l", "/proc/self/fd", NULL};
+    char path[HF_CLI_PATH];
+    int under[4];
+    (void)state;
+    hf_try_run("lock @ a ls -l /proc/self/fd", 0);
+    for (size_t i = 0; i < 4; i++)
+        under[i] = count_of(hf_try_rig.out, kinds[i]);
+    hf_cli_rig_put(&hf_try_rig, "plain", "");
+    hf_cli_rig_path(&hf_try_rig, "plain", path);
+    assert_int_equal(
+        hf_proc_run(&(hf_proc_options){.args = args, .out = path, .err = path}, LONG_MS),
+        0);
+    const char *plain = hf_cli_rig_get(&hf_try_rig, "plain");
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(under[i], count_of(plain, kinds[i]) + more[i]);
+}
+
+static void options_of_the_command_are_its_own(void **state)
+{
+    (void)state;
+    hf_try_run("lock @ a echo -n --json -- --help", 0);
+    assert_string_equal(hf_try_rig.out, "--json -- --help");
+}
+
+static void what_goes_into_a_pipe_gets_there(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        hf_cli_rig_run(&hf_try_rig, "lock @ a tr a-z A-Z", "through\n", NULL), 0);
+    assert_string_equal(hf_try_rig.out, "THROUGH\n");
+    assert_int_equal(run("a", "yes | head -n 1; exit 0"), 0); /* SIGPIPE ends `yes` */
+    assert_string_equal(hf_try_rig.out, "y\n");
+    assert_string_equal(hf_try_rig.err, "");
+}
+
+/* ---- its end ---- */
+
+static void what_stays_in_the_background_keeps_the_lock(void **state)
+{
+    (void)state;
+    begin_lock(&holder, "-v a",
+               "(: >left; while [ ! -e go ]; do sleep 0.02; done) & exit 4");
+    EVENTUALLY(LONG_MS, is_there("left"));
+    EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log"),
+                               "waiting for what is left") != NULL);
+    hf_try_run("lock @ -n a true", 1);
+    assert_false(hf_proc_wait(&holder, 50));
+    let_go(4);
+    hf_try_run("lock @ -n a true", 0);
+}
+
+static void who_leaves_the_group_is_not_waited_for(void **state)
+{
+    (void)state;
+    begin_lock(&holder, "a",
+               "setsid sh -c ': >left; while [ ! -e go ]; do sleep 0.02; done' & exit 4");
+    EVENTUALLY(LONG_MS, is_there("left"));
+    assert_true(hf_proc_wait(&holder, LONG_MS));
+    assert_int_equal(holder.status, 4);
+    hf_cli_rig_put(&hf_try_rig, "go", "");
+}
+
+static void signals_are_passed_on(void **state)
+{
+    static const int passed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    (void)state;
+    for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++) {
+        char script[128];
+        (void)snprintf(script, sizeof script,
+                       "trap 'exit %d' %d; : >ready; while :; do sleep 0.02; done",
+                       (int)i + 40, passed[i]);
+        begin_lock(&holder, "a", script);
+        EVENTUALLY(LONG_MS, is_there("ready"));
+        hf_proc_signal(&holder, passed[i]);
+        assert_true(hf_proc_wait(&holder, LONG_MS));
+        assert_int_equal(holder.status, (int)i + 40);
+        remove_marks();
+    }
+}
+
+static void a_signal_ends_the_wait(void **state)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+    (void)state;
+    hold("a");
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) {
+        hf_proc waiter = {0};
+        begin_lock(&waiter, "a", ": >left");
+        EVENTUALLY(LONG_MS,
+                   hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") == 1);
+        hf_proc_signal(&waiter, ending[i]);
+        assert_true(hf_proc_wait(&waiter, LONG_MS));
+        assert_int_equal(waiter.status, 128 + ending[i]);
+        EVENTUALLY(LONG_MS,
+                   hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") == 0);
+    }
+    let_go(3);
+    assert_false(is_there("left"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+        TEST(the_status_of_the_command_is_passed_on),
+        TEST(what_cannot_be_executed_is_told),
+        TEST(bad_words_are_refused),
+        TEST(without_redis_it_says_so),
+        TEST(one_that_is_busy_is_not_had),
+        TEST(who_waits_gets_it_next),
+        TEST(modes_go_beside_each_other_as_they_should),
+        TEST(the_environment_tells_of_the_lock),
+        TEST(no_descriptor_of_ours_leaks),
+        TEST(options_of_the_command_are_its_own),
+        TEST(what_goes_into_a_pipe_gets_there),
+        TEST(what_stays_in_the_background_keeps_the_lock),
+        TEST(who_leaves_the_group_is_not_waited_for),
+        TEST(signals_are_passed_on),
+        TEST(a_signal_ends_the_wait),
+    };
+    return cmocka_run_group_tests_name("cli_lock", tests, up, hf_try_down);
+}
