@@ -1,0 +1,216 @@
+/* test_cli_lock_terminal.c - `holdfast lock` at a terminal: the command reads from it and
+ * is interrupted by it, stops and goes on in a shell, and gives it back. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/cli_try.h"
+#include "tests/support/eventually.h"
+
+enum { LONG_MS = 30000 };
+
+static hf_terminal terminal;
+
+static int up(void **state)
+{
+    (void)state;
+    (void)signal(SIGINT, SIG_DFL); /* ignored where the tests run in the background */
+    (void)signal(SIGQUIT, SIG_DFL);
+    return hf_try_up(HF_TEST_COMMAND, NULL);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    if (terminal.pid != 0)
+        (void)hf_terminal_end(&terminal, 0);
+    return 0;
+}
+
+/* The words that run a script under the lock. */
+static void words_of(const char *options, const char *script, char *line, size_t size)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_rig_put(&hf_try_rig, "script", script);
+    hf_cli_rig_path(&hf_try_rig, "script", path);
+    (void)snprintf(line, size, "%s lock --redis %s %s a sh %s", HF_TEST_COMMAND,
+                   hf_try_rig.redis.url, options, path);
+}
+
+static void run(const char *options, const char *script)
+{
+    char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
+    hf_cli_rig_put(&hf_try_rig, "script", script);
+    hf_cli_rig_path(&hf_try_rig, "script", path);
+    (void)snprintf(line, sizeof line, "lock @ %s a sh %s", options, path);
+    hf_cli_rig_at_terminal(&hf_try_rig, &terminal, line, NULL);
+}
+
+static void shows(const char *text)
+{
+    const uint64_t until = hf_test_now_ms() + LONG_MS;
+    while (!hf_terminal_shows(&terminal, text))
+        if (hf_test_now_ms() >= until)
+            fail_msg("expected \"%s\" at the terminal, found:\n%s", text, terminal.text);
+}
+
+static void begin_shell(void)
+{
+    static const char *const args[] = {"/bin/sh", "-i", NULL};
+    static const char *const env[] = {"PS1=ready> ", "ENV=", NULL};
+    hf_terminal_start(&terminal, args, env, hf_try_rig.dir);
+    shows("ready> ");
+}
+
+/* One line for the shell. What it answers is told from the echo by its quotes. */
+static void type(const char *line)
+{
+    char text[6 * HF_CLI_PATH];
+    (void)snprintf(text, sizeof text, "%s\n", line);
+    hf_terminal_type(&terminal, text);
+}
+
+static void end_shell(void)
+{
+    type("exit 0");
+    assert_int_equal(hf_terminal_end(&terminal, LONG_MS), 0);
+}
+
+static const char reads[] = "echo beg''un; read x </dev/tty; echo got-$x; exit 6";
+
+static void the_command_reads_from_the_terminal(void **state)
+{
+    (void)state;
+    run("", reads);
+    shows("begun");
+    hf_terminal_type(&terminal, "hello\n");
+    assert_int_equal(hf_terminal_end(&terminal, LONG_MS), 6);
+    assert_non_null(strstr(terminal.text, "got-hello"));
+}
+
+static void an_interrupt_ends_the_command(void **state)
+{
+    (void)state;
+    run("", "echo beg''un; exec sleep 600");
+    shows("begun");
+    hf_terminal_type(&terminal, "\003");
+    assert_int_equal(hf_terminal_end(&terminal, LONG_MS), 128 + SIGINT);
+    hf_try_run("locks show @ a", 1);
+}
+
+static void an_interrupt_ends_the_wait(void **state)
+{
+    hf_proc holder = {0};
+    (void)state;
+    hf_cli_rig_begin(&hf_try_rig, &holder, "lock @ a sleep 600", "log");
+    EVENTUALLY(LONG_MS, hf_cli_rig_run(&hf_try_rig, "lock @ -n a true", NULL, NULL) == 1);
+    run("", "echo beg''un");
+    EVENTUALLY(LONG_MS,
+               hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") == 1);
+    hf_terminal_type(&terminal, "\003");
+    assert_int_equal(hf_terminal_end(&terminal, LONG_MS), 128 + SIGINT);
+    assert_null(strstr(terminal.text, "begun"));
+    hf_proc_signal(&holder, SIGTERM);
+    assert_true(hf_proc_wait(&holder, LONG_MS));
+}
+
+static void it_stops_and_goes_on_in_a_shell(void **state)
+{
+    char line[4 * HF_CLI_PATH];
+    (void)state;
+    begin_shell();
+    words_of("", reads, line, sizeof line);
+    type(line);
+    shows("begun");
+    hf_terminal_type(&terminal, "\032");
+    shows("Stopped");
+    type("echo the shell is h''ere");
+    shows("the shell is here");
+    type("fg");
+    hf_terminal_type(&terminal, "hello\n");
+    shows("got-hello");
+    type("echo status-$?-");
+    shows("status-6-");
+    end_shell();
+}
+
+static void in_the_background_it_stops_when_it_wants_the_terminal(void **state)
+{
+    char line[4 * HF_CLI_PATH];
+    (void)state;
+    begin_shell();
+    words_of("", reads, line, sizeof line - 4);
+    (void)strcat(line, " &");
+    type(line);
+    shows("begun");
+    type("until jobs >jobs; grep -q Stopped jobs; do sleep 0.02; done; "
+         "echo it is sto''pped");
+    shows("it is stopped");
+    type("fg");
+    hf_terminal_type(&terminal, "hello\n");
+    shows("got-hello");
+    end_shell();
+}
+
+static void in_a_pipeline_it_gets_the_terminal_when_it_asks(void **state)
+{
+    char line[4 * HF_CLI_PATH];
+    (void)state;
+    begin_shell();
+    words_of("", reads, line, sizeof line - 16);
+    (void)strcat(line, " | tr a-z A-Z");
+    type(line);
+    shows("BEGUN");
+    hf_terminal_type(&terminal, "hello\n");
+    shows("GOT-HELLO");
+    end_shell();
+}
+
+static void an_interrupt_reaches_it_in_a_pipeline(void **state)
+{
+    char line[4 * HF_CLI_PATH];
+    (void)state;
+    begin_shell();
+    words_of(
+        "",
+        "trap 'echo tra''pped; exit 2' INT; echo beg''un; while :; do sleep 0.02; done",
+        line, sizeof line - 8);
+    (void)strcat(line, " | cat");
+    type(line);
+    shows("begun");
+    hf_terminal_type(&terminal, "\003");
+    EVENTUALLY(LONG_MS, hf_cli_rig_run(&hf_try_rig, "lock @ -n a true", NULL, NULL) == 0);
+    end_shell();
+}
+
+/* The command is in the foreground group alone; what was asked to end is the line. */
+static void an_interrupt_ends_a_loop_around_it(void **state)
+{
+    char line[4 * HF_CLI_PATH], whole[5 * HF_CLI_PATH];
+    (void)state;
+    begin_shell();
+    words_of("", "echo beg''un; exec sleep 600", line, sizeof line);
+    (void)snprintf(whole, sizeof whole, "sh -c 'while :; do %s; done'", line);
+    type(whole);
+    shows("begun");
+    hf_terminal_type(&terminal, "\003");
+    type("echo the loop is o''ver");
+    shows("the loop is over");
+    end_shell();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hf_try_clean, end)
+        TEST(the_command_reads_from_the_terminal),
+        TEST(an_interrupt_ends_the_command),
+        TEST(an_interrupt_ends_the_wait),
+        TEST(it_stops_and_goes_on_in_a_shell),
+        TEST(in_the_background_it_stops_when_it_wants_the_terminal),
+        TEST(in_a_pipeline_it_gets_the_terminal_when_it_asks),
+        TEST(an_interrupt_reaches_it_in_a_pipeline),
+        TEST(an_interrupt_ends_a_loop_around_it),
+    };
+    return cmocka_run_group_tests_name("cli_lock_terminal", tests, up, hf_try_down);
+}
