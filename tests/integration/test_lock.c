@@ -240,6 +240,32 @@ static void r15_an_upgrade_is_refused_at_once(void **state)
     released(lock);
 }
 
+/* What it wrote is done, what it reads is not: who waits to read comes in. */
+static void r15_a_writer_that_reads_too_goes_on_as_a_reader(void **state)
+{
+    hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    hf_lock_waiter reader, writer;
+    size_t left = 9;
+    (void)state;
+    hf_lock *writes = hf_lock_must(&rig, rig.a, "n", opts);
+    opts.mode = HF_LOCK_SHARED;
+    hf_lock *reads = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock_wait_begin(&reader, &rig, rig.b, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED});
+    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    assert_int_equal(hf_lock_release_wait(writes, &left), HF_STILL_HELD);
+    assert_int_equal(left, 1);
+    hf_lock_wait_end(&reader);
+    assert_int_equal(reader.err, HF_OK);
+    assert_true(hf_lock_held(reads));
+    opts.mode = HF_LOCK_EXCLUSIVE;
+    refused(rig.a, "n", opts, HF_DEADLOCK); /* and not back */
+    assert_false(writer.done);
+    released(reads);
+    released(reader.lock);
+    hf_lock_wait_end(&writer);
+    released(writer.lock);
+}
+
 static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
 {
     const hf_lock_opts opts = {.mode = HF_LOCK_SHARED, .reentrant = true, .owner = "me"};
@@ -389,6 +415,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(r11_readers_share_and_a_writer_is_alone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(r15_an_upgrade_is_refused_at_once, begin, end),
+        cmocka_unit_test_setup_teardown(r15_a_writer_that_reads_too_goes_on_as_a_reader,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(
             r6_a_reader_may_read_again_past_a_writer_that_waits, begin, end),
         cmocka_unit_test_setup_teardown(permits_are_never_exceeded_and_given_in_order,

@@ -350,6 +350,34 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
     printf("%u of 200 were had\n", had);
 }
 
+/* Also when nobody answers: of who stands in line already, and of who is to come. */
+static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
+{
+    const hf_locks_opts client = {.url = hf_fixture_url(&rig.redis),
+                                  .connect_timeout_ms = 400,
+                                  .request_timeout_ms = 200};
+    hf_locks *locks;
+    hf_lock_waiter w;
+    hf_lock *none;
+    (void)state;
+    assert_int_equal(hf_locks_open(&locks, &client, NULL), HF_OK);
+    hf_lock *lock = must(rig.a, "n");
+    hf_lock_wait_begin(&w, &rig, locks, "n", (hf_lock_opts){.wait_ms = 300});
+    hf_fixture_signal(&rig.redis, SIGSTOP);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_TAKEN);
+    hf_err err = hf_lock_take(&rig, locks, "m",
+                              (hf_lock_opts){.wait_ms = 100, .lease_ms = LONG_MS}, &none);
+    printf("of who came while it stood still: %s, %s\n", hf_err_name(err), rig.detail);
+    assert_true(err != HF_OK && err != HF_TAKEN);
+    hf_fixture_signal(&rig.redis, SIGCONT);
+    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 0);
+    released(must(rig.b, "m")); /* it was not granted after all */
+    released(lock);
+    EVENTUALLY(LONG_MS, nothing_is_left());
+    hf_locks_close(locks, NULL, NULL);
+}
+
 /* ---- P6 ---- */
 
 static void p6_a_lock_outlives_its_connections(void **state)
@@ -548,6 +576,7 @@ int main(void)
         TEST(p4_a_try_is_one_request),
         TEST(p4_who_waits_neither_asks_nor_computes),
         TEST(p5_a_timed_try_that_races_a_release_leaves_nothing),
+        TEST(p5_a_timed_try_ends_although_redis_stands_still),
         TEST(p6_a_lock_outlives_its_connections),
         TEST(p6_what_too_few_replicas_have_is_given_back),
         TEST(p7_a_handover_costs_the_same_however_many_wait),
