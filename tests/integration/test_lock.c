@@ -90,7 +90,7 @@ static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
         refused(rig.b, "n", (hf_lock_opts){.wait_ms = 30}, HF_TAKEN);
         assert_true(hf_test_now_ms() - start >= 29);
     }
-    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
+    EVENTUALLY(2000, hf_lock_queue(&rig, "n") == 0);
     released(lock);
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:e:n"), 0);
 }
@@ -130,10 +130,9 @@ static void r4_a_fixed_lease_ends(void **state)
         hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1500, .fixed = true});
     int fd = hf_lock_fd(lock);
     assert_true(fd >= 0);
-    EVENTUALLY(15000, !hf_lock_held(lock));
-    EVENTUALLY(15000, rig.lost == 1);
+    EVENTUALLY(20000, !hf_lock_held(lock));
+    EVENTUALLY(20000, rig.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
-    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "ZSCORE hf:lock:{n}:x:n 0") == -1);
     hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
     assert_true(result == HF_EXPIRED || result == HF_RELEASED);
 }
@@ -141,8 +140,11 @@ static void r4_a_fixed_lease_ends(void **state)
 static void r3_a_lease_is_renewed_while_it_is_held(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1500});
-    ALWAYS(3000, hf_lock_held(lock) && hf_lock_remaining_ms(lock) > 0);
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 4500});
+    for (int i = 0; i < 2; i++) {
+        uint64_t deadline_ns = hf_lock_deadline_ns(lock);
+        EVENTUALLY(20000, hf_lock_deadline_ns(lock) > deadline_ns);
+    }
     refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
     released(lock);
 }
@@ -151,8 +153,8 @@ static void a_lock_is_held_no_longer_than_max_hold(void **state)
 {
     (void)state;
     hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
-                                 (hf_lock_opts){.lease_ms = 1500, .max_hold_ms = 2500});
-    EVENTUALLY(15000, rig.lost == 1);
+                                 (hf_lock_opts){.lease_ms = 3000, .max_hold_ms = 500});
+    EVENTUALLY(20000, rig.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
     hf_lock *next = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 20000});
     (void)hf_lock_release_wait(lock, NULL);
@@ -368,10 +370,10 @@ static void p10_a_wait_can_be_cancelled(void **state)
     hf_lock *lock = must(rig.a, "n");
     assert_int_equal(hf_lock_acquire(rig.b, &opts, on_acquired, NULL, &waits, rig.detail),
                      HF_OK);
-    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 1);
+    EVENTUALLY(3000, hf_lock_queue(&rig, "n") == 1);
     hf_lock_cancel(waits);
-    EVENTUALLY(15000, told == HF_CANCEL);
-    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
+    EVENTUALLY(3000, told == HF_CANCEL);
+    EVENTUALLY(3000, hf_lock_queue(&rig, "n") == 0);
     released(lock);
 }
 
@@ -383,7 +385,7 @@ static void a_message_that_is_lost_only_delays(void **state)
     hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 900});
     /* Another client of that name would take its messages; so takes the test. */
     (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
-    EVENTUALLY(15000, hf_lock_held(lock));
+    EVENTUALLY(5000, hf_lock_held(lock));
     released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);

@@ -117,7 +117,7 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
     hf_locker stopped;
     hf_locker_note note;
     (void)state;
-    hf_locker_start(&stopped, rig.redis.dir, rig.redis.url, "n", "lease=300");
+    hf_locker_start(&stopped, rig.redis.dir, rig.redis.url, "n", "lease=1000");
     EVENTUALLY(LONG_MS, hf_locker_said(&stopped, "held", &note));
     uint64_t fence = note.value;
     hf_proc_signal(&stopped.proc, SIGSTOP);
@@ -130,7 +130,7 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
     assert_int_equal(stopped.proc.status, 0);
     assert_true(hf_locker_said(&stopped, "believed", &note));
     /* One look may have begun before it was stopped; none after the other's grant. */
-    assert_true(note.ns < asked_ns + 300 * HF_MS_NS);
+    assert_true(note.ns < asked_ns + 1000 * HF_MS_NS);
     assert_true(hf_locker_said(&stopped, "lost", &note));
     assert_true(hf_locker_said(&stopped, "released", &note));
     assert_int_equal(note.value, HF_NOT_OWNER);
@@ -144,7 +144,7 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
  * so this sees it if it happens. Here both are one script. */
 static void f4_nothing_comes_between_comparing_and_deleting(void **state)
 {
-    const hf_lock_opts brief = {.form = HF_LOCK_SPIN, .lease_ms = 200, .fixed = true};
+    const hf_lock_opts brief = {.form = HF_LOCK_SPIN, .lease_ms = 1000, .fixed = true};
     const hf_lock_opts next = {
         .form = HF_LOCK_SPIN, .lease_ms = LONG_MS, .wait_ms = LONG_MS};
     char mine[128];
@@ -227,7 +227,7 @@ static void f5_nobody_renews_for_the_dead(void **state)
 static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 500});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1500});
     hf_fixture_signal(&rig.redis, SIGSTOP);
     EVENTUALLY(LONG_MS, rig.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
@@ -244,7 +244,7 @@ static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
 /* What was lost is no reason not to renew what is taken afterwards. */
 static void f5_after_a_loss_the_next_one_is_renewed(void **state)
 {
-    enum { LEASE = 500 };
+    enum { LEASE = 800 };
     bool held = false;
     (void)state;
     for (int i = 0; i < 10 && !held; i++) {
@@ -375,7 +375,7 @@ static void f7_a_late_write_is_refused_by_its_fence(void **state)
     uint64_t highest;
     (void)state;
     hf_lock *old =
-        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 200, .fixed = true});
+        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1000, .fixed = true});
     uint64_t stale = hf_lock_fence(old);
     assert_int_equal(
         hf_fence_check(rig.a, "n", stale, hf_lock_owner_of(old), 0, &highest, rig.detail),
@@ -426,7 +426,7 @@ static void f10_a_waiter_that_dies_in_the_middle_is_passed(void **state)
     (void)state;
     hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
     for (size_t i = 0; i < HF_COUNT(w); i++) {
-        hf_locker_start(&w[i], rig.redis.dir, rig.redis.url, "n", "lease=600");
+        hf_locker_start(&w[i], rig.redis.dir, rig.redis.url, "n", "lease=2000");
         EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == (long long)i + 1);
     }
     hf_locker_kill(&w[1]);

@@ -233,7 +233,7 @@ static void p3_no_step_leaves_a_key_without_an_end(void **state)
 {
     hf_lock_waiter w;
     hf_lock *cell = hf_lock_must(&rig, rig.a, "c", (hf_lock_opts){.form = HF_LOCK_SPIN});
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 300});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 3000});
     size_t n;
     (void)state;
     assert_int_equal(keys_without_end(), 0);
@@ -453,7 +453,7 @@ static bool nobody_has_it(void)
 
 static void p8_only_its_owner_gives_it_back(void **state)
 {
-    const hf_lock_opts opts = {.owner = "me", .lease_ms = 200, .fixed = true};
+    const hf_lock_opts opts = {.owner = "me", .lease_ms = 1000, .fixed = true};
     size_t n = 9;
     (void)state;
     hf_lock *old = hf_lock_must(&rig, rig.a, "n", opts);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEASE_MS = 5000, WAIT_MS = 20000 };
+enum { LEASE_MS = 5000, WAIT_MS = 20000, REQUEST_MS = 3000 /* on a busy machine */ };
 
 static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 {
@@ -18,7 +18,8 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 hf_locks *hf_lock_rig_open(hf_lock_rig *rig, const char *url)
 {
     hf_locks *locks = NULL;
-    const hf_locks_opts opts = {.url = url, .on_event = on_event, .arg = rig};
+    const hf_locks_opts opts = {
+        .url = url, .request_timeout_ms = REQUEST_MS, .on_event = on_event, .arg = rig};
     if (hf_locks_open(&locks, &opts, rig->detail) != HF_OK)
         fail_msg("no client: %s", rig->detail);
     return locks;
