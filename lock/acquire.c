@@ -149,8 +149,8 @@ static void on_kept(const hf_answer *answer, void *arg)
         hf_release_answered(lock);
 }
 
-/* WAIT counts what its own connection has written: so the entry is renewed there first.
- */
+/* WAIT counts what its own connection has written: so the entry is renewed there first,
+ * for longer than any renewal before, or nothing would be written. */
 static hf_err ask_replicas(hf_lock *lock)
 {
     hf_locks *locks = lock->locks;
@@ -159,7 +159,7 @@ static hf_err ask_replicas(hf_lock *lock)
                                   .owner = lock->owner,
                                   .hold = lock->hold,
                                   .name = lock->names[0],
-                                  .lease_ms = atomic_load(&lock->lease_ms),
+                                  .lease_ms = atomic_load(&lock->lease_ms) + 1,
                                   .cell = lock->cell};
     hf_err err = hf_op_lock_renew(locks->client, &item, 1, hf_locks_not_after(locks), 0,
                                   on_kept, lock);

@@ -184,7 +184,8 @@ static void a_grant_is_told_by_a_message(void **state)
 {
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock *lock =
+        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = HF_LOCK_LEASE_MAX_MS});
     hf_lock_wait_begin(
         &w, &rig, rig.b, "n",
         (hf_lock_opts){.lease_ms = HF_LOCK_LEASE_MAX_MS, .wait_ms = PATIENCE_MS});
@@ -253,6 +254,35 @@ static void an_old_message_grants_nothing(void **state)
     assert_int_equal(w.err, HF_OK);
     assert_true(hf_lock_fence(w.lock) > old);
     released(w.lock);
+}
+
+/* An owner that waits for one of two locks already waits for each by itself: the grant of
+ * one says nothing of the other. */
+static void the_grant_of_one_of_several_is_not_believed(void **state)
+{
+    static const char *const both[] = {"t/a", "t/b"};
+    const hf_lock_opts one = {.reentrant = true, .owner = "me"};
+    const hf_lock_opts two = {
+        .reentrant = true, .owner = "me", .names = both, .n_names = 2, .lease_ms = 1500};
+    hf_lock_waiter first, second;
+    (void)state;
+    hf_lock *a = hf_lock_must(&rig, rig.a, "t/a", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *b = hf_lock_must(&rig, rig.a, "t/b", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock_wait_begin(&first, &rig, rig.b, "t/a", one);
+    hf_lock_wait_begin(&second, &rig, rig.b, "t/b", two);
+    released(b);
+    ALWAYS(1000, !second.done);
+    released(a);
+    hf_lock_wait_end(&first);
+    hf_lock_wait_end(&second);
+    assert_int_equal(first.err, HF_OK);
+    assert_int_equal(second.err, HF_OK);
+    assert_true(hf_lock_held(second.lock));
+    size_t left = 9;
+    assert_int_equal(hf_lock_release_wait(first.lock, &left), HF_STILL_HELD);
+    assert_int_equal(left, 1);
+    assert_int_equal(hf_lock_release_wait(second.lock, &left), HF_RELEASED);
+    assert_int_equal(left, 0);
 }
 
 /* Whoever believes that it holds the lock and is only in the line is told so. */
@@ -409,6 +439,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(fences_rise_also_when_the_clock_is_behind, begin,
                                         end),
         cmocka_unit_test_setup_teardown(an_old_message_grants_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(the_grant_of_one_of_several_is_not_believed,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(a_grant_that_never_was_is_found_out, begin, end),
         cmocka_unit_test_setup_teardown(a_broken_lock_is_not_the_end_of_the_others, begin,
                                         end),
