@@ -318,10 +318,13 @@ static hf_err complete(hf_bare *bare, const redisReply *claimed, size_t *n)
 
 hf_err hf_bare_process(hf_bare *bare, size_t n, size_t batch)
 {
-    hf_err err = make_claim(bare, batch, "");
+    hf_err err = HF_OK;
     while (n > 0 && err == HF_OK) {
         redisReply *reply;
         size_t done = 0;
+        err = make_claim(bare, n < batch ? n : batch, "");
+        if (err != HF_OK)
+            break;
         err = ask(bare, &bare->claim, &reply);
         if (err == HF_OK)
             err = complete(bare, reply, &done);

@@ -25,6 +25,7 @@ static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
 static hf_answer_cb answer_cb;
 static int unsent = -1;         /* the queue whose claims cannot be sent */
+static size_t looks;            /* queues that were looked at */
 static bool others_wait;        /* more is there, but for others as well */
 static size_t coming;           /* jobs of the answer that is being read */
 static hf_run_list pool, ended; /* given to threads; returned by them */
@@ -73,7 +74,8 @@ hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue, const char *worke
 hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
                   hf_answer_cb cb, void *arg)
 {
-    (void)client, (void)queues, (void)n, (void)cb, (void)arg;
+    (void)client, (void)queues, (void)cb, (void)arg;
+    looks += n;
     return HF_CONN;
 }
 
@@ -358,6 +360,7 @@ static int up(void **state)
     memset(released, 0, sizeof released);
     begun_all = 0;
     others_wait = false;
+    looks = 0;
     w.opts.concurrency = SLOTS;
     w.opts.lease_ms = 10000;
     w.phase = HF_SERVING;
@@ -489,6 +492,21 @@ static void what_others_may_take_first_is_left_to_the_baton(void **state)
     run_some(w.held);
 }
 
+/* Nothing was found: who can wait for all batons will hear of them. Who is at work on the
+ * jobs of one queue cannot, and looks at the others. */
+static void who_will_wait_for_the_batons_does_not_look(void **state)
+{
+    (void)state;
+    for (int i = 0; i < QUEUES; i++)
+        slots[i].hot = false;
+    hf_claim_pump(&w);
+    assert_int_equal(looks, 0);
+    slots[A].hot = true;
+    hf_claim_pump(&w);
+    assert_int_equal(looks, QUEUES - 1);
+    assert_int_equal(under_way(A), SLOTS);
+}
+
 static void take_back(const hf_served *served)
 {
     hf_run_list others = {.n = 0};
@@ -535,6 +553,7 @@ int main(void)
         CASE(what_did_not_come_costs_nothing),
         CASE(a_queue_that_had_nothing_has_saved_nothing),
         CASE(what_others_may_take_first_is_left_to_the_baton),
+        CASE(who_will_wait_for_the_batons_does_not_look),
         CASE(what_was_not_started_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
