@@ -72,7 +72,9 @@ bool hf_notify_send(const hf_notify *n, const char *format, ...)
     va_end(args);
     if (len <= 0 || (size_t)len >= sizeof text)
         return true;
-    return sendto(n->fd, text, (size_t)len, MSG_NOSIGNAL, (const struct sockaddr *)&n->to,
-                  n->to_len) >= 0 ||
-           (errno != EAGAIN && errno != EWOULDBLOCK);
+    if (sendto(n->fd, text, (size_t)len, MSG_NOSIGNAL, (const struct sockaddr *)&n->to,
+               n->to_len) >= 0)
+        return true;
+    return errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR &&
+           errno != ENOBUFS && errno != ENOMEM;
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { TIME_DIGITS = 13, FENCE_DIGITS = 16, SLACK_MS = 300 };
+enum { TIME_DIGITS = 13, FENCE_DIGITS = 16, SLACK_MS = 3000 };
 
 static redisReply *ask(redisContext *connection, const char *format, const char *key)
 {
