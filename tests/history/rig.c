@@ -68,8 +68,10 @@ void hf_history_rig_delete(hf_history_rig *rig, const char *name)
     char p[HF_LOCK_NAME_MAX + 32];
     (void)snprintf(p, sizeof p, "hf:lock:{%.*s}", (int)strcspn(name, "/"), name);
     uint64_t from = hf_boot_ns();
-    (void)hf_fixture_command(&rig->redis, "DEL %s:x:%s %s:q:%s %s:e:%s %s:cell:%s", p,
-                             name, p, name, p, name, p, name);
+    EVENTUALLY(QUIET_MS, hf_fixture_number(&rig->redis,
+                                           "DEL %s:x:%s %s:q:%s %s:e:%s "
+                                           "%s:cell:%s",
+                                           p, name, p, name, p, name, p, name) >= 0);
     hf_history_rig_took(rig, name, from, hf_boot_ns());
 }
 

@@ -222,6 +222,10 @@ static void s12_an_upgrade_is_refused(void **state)
               ASK(1, 2, 20, "n", "x", "a") NOT_GOT(1, 2, 30, "HF_TAKEN"),
           NULL, NULL);
     broken(RULE_S12, 1);
+    check(ASK(1, 1, 10, "n", "s", "a") GOT(1, 1, 10, 5, "a", 110) TOOK(15, 16)
+              ASK(1, 2, 20, "n", "x", "a") GOT(1, 2, 30, 6, "a", 110),
+          NULL, NULL);
+    sound(); /* it does not share it any more */
 }
 
 /* ---- what the server did ---- */

@@ -136,6 +136,8 @@ static void check_upgrade(const hf_players *p, const hf_hold *one, const hf_hold
 {
     bool covered = one->had && one->answered < other->asked &&
                    hf_hold_end(p, one) > other->answered && other->answered != 0;
+    covered =
+        covered && hf_players_took(p, one->names, one->asked, other->answered) == NULL;
     bool answer = other->had || strcmp(other->err, "HF_TAKEN") == 0;
     if (one->mode == 's' && other->mode == 'x' && covered && answer)
         hf_broken(r, RULE_S12, "%s: %s shares it and asked to be alone: %s", one->names,
