@@ -237,10 +237,14 @@ static void on_turn(void *arg)
 
 /* ---- the connection ---- */
 
+/* From the oldest on: who was handed in first stands first in line. */
 static void pump(hf_locks *locks)
 {
-    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
-        next = lock->next;
+    hf_lock *lock = locks->active, *newer;
+    while (lock != NULL && lock->next != NULL)
+        lock = lock->next;
+    for (; lock != NULL; lock = newer) {
+        newer = lock->prev;
         if (lock->step == STEP_ENTER)
             hf_acquire_send(lock);
         else if (lock->step == STEP_LEAVE && !lock->over)

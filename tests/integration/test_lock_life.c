@@ -504,6 +504,38 @@ static void a_child_has_no_part_in_it(void **state)
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
 }
 
+/* ---- its order ---- */
+
+static int numbers[] = {0, 1, 2, 3, 4};
+
+static void on_turn_come(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    const int *number = arg;
+    (void)detail;
+    assert_int_equal(err, HF_OK);
+    note(*number);
+    hf_lock_release(lock, NULL, NULL);
+}
+
+/* They are all sent when the connection is there. */
+static void who_asks_before_there_is_a_connection_comes_in_order_too(void **state)
+{
+    const char *const name = "n";
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    (void)state;
+    loop_up();
+    for (size_t i = 0; i < HF_COUNT(numbers); i++)
+        assert_int_equal(
+            hf_lock_acquire(on_loop, &opts, on_turn_come, &numbers[i], NULL, rig.detail),
+            HF_OK);
+    loop_until(&n_answers, HF_COUNT(numbers));
+    for (size_t i = 0; i < HF_COUNT(numbers); i++)
+        assert_int_equal(answers[i], numbers[i]);
+    hf_locks_close(on_loop, on_closed, NULL);
+    loop_down();
+}
+
 /* ---- its keys ---- */
 
 /* How much longer than the last lease that is in it the line `n` is there, in ms. */
@@ -548,6 +580,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_descriptor_tells_of_the_loss, begin, end),
         cmocka_unit_test_setup_teardown(a_full_redis_refuses_no_lock, begin, end),
         cmocka_unit_test_setup_teardown(a_child_has_no_part_in_it, begin, end),
+        cmocka_unit_test_setup_teardown(
+            who_asks_before_there_is_a_connection_comes_in_order_too, begin, end),
         cmocka_unit_test_setup_teardown(renewals_keep_the_keys_as_well, begin, end),
     };
     return cmocka_run_group_tests(tests, up, down);
