@@ -88,6 +88,14 @@ static void the_command_reads_from_the_terminal(void **state)
     assert_non_null(strstr(terminal.text, "got-hello"));
 }
 
+static void the_command_is_in_the_foreground_from_its_start(void **state)
+{
+    (void)state;
+    run("", "set -- $(ps -o tpgid=,pgid= -p $$); echo beg''un; [ $1 = $2 ]");
+    assert_int_equal(hf_terminal_end(&terminal, LONG_MS), 0);
+    assert_non_null(strstr(terminal.text, "begun"));
+}
+
 static void an_interrupt_ends_the_command(void **state)
 {
     (void)state;
@@ -204,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hf_try_clean, end)
         TEST(the_command_reads_from_the_terminal),
+        TEST(the_command_is_in_the_foreground_from_its_start),
         TEST(an_interrupt_ends_the_command),
         TEST(an_interrupt_ends_the_wait),
         TEST(it_stops_and_goes_on_in_a_shell),
