@@ -142,7 +142,7 @@ static void begin_two(const char *options)
 {
     start_beats(&first, "one", options, true);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
-    start_beats(&second, "two", "--ttl 2s", false);
+    start_beats(&second, "two", "--ttl 3s", false);
     EVENTUALLY(LONG_MS,
                hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") >= 1);
 }
@@ -150,7 +150,7 @@ static void begin_two(const char *options)
 static void one_that_is_killed_leaves_nothing_running(void **state)
 {
     (void)state;
-    begin_two("--ttl 2s");
+    begin_two("--ttl 3s");
     hf_proc_signal(&first, SIGKILL);
     did_not_overlap();
     hf_proc_signal(&second, SIGTERM);
@@ -160,7 +160,7 @@ static void one_that_is_killed_leaves_nothing_running(void **state)
 static void one_that_is_stopped_leaves_nothing_running(void **state)
 {
     (void)state;
-    begin_two("--ttl 2s --grace 1s");
+    begin_two("--ttl 3s --grace 1s");
     hf_proc_signal(&first, SIGSTOP);
     did_not_overlap();
     hf_proc_signal(&first, SIGCONT);
@@ -173,18 +173,18 @@ static void one_that_is_stopped_leaves_nothing_running(void **state)
 static void a_long_command_is_not_disturbed(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 2s --grace 1s", false);
+    start_beats(&first, "one", "--ttl 3s --grace 300ms", false);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
-    ALWAYS(3000, !hf_proc_wait(&first, 0));
+    ALWAYS(4000, !hf_proc_wait(&first, 0));
     hf_proc_signal(&first, SIGTERM);
     ended(&first, 0);
-    assert_true(note_of("one", true) - note_of("one", false) > 2500 * HF_MS_NS);
+    assert_true(note_of("one", true) - note_of("one", false) > 3500 * HF_MS_NS);
 }
 
 static void without_redis_the_command_is_ended_in_time(void **state)
 {
     (void)state;
-    begin_two("--ttl 2s --grace 500ms");
+    begin_two("--ttl 3s --grace 500ms");
     hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
     ended(&first, 75);
     logged("log1", "no renewal was answered in time");
@@ -197,7 +197,7 @@ static void without_redis_the_command_is_ended_in_time(void **state)
 static void a_command_that_heeds_term_may_tidy_up(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 2s --grace 1s", false);
+    start_beats(&first, "one", "--ttl 3s --grace 1s", false);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
     ended(&first, 75);
@@ -207,7 +207,7 @@ static void a_command_that_heeds_term_may_tidy_up(void **state)
 static void a_lock_that_is_taken_away_ends_the_command(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 2s --grace 100ms", true);
+    start_beats(&first, "one", "--ttl 3s --grace 100ms", true);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     hf_try_run("locks release @ a --force --yes", 0);
     ended(&first, 75);
@@ -217,7 +217,7 @@ static void a_lock_that_is_taken_away_ends_the_command(void **state)
 static void a_lock_whose_keys_are_deleted_ends_the_command(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 2s --grace 100ms", true);
+    start_beats(&first, "one", "--ttl 3s --grace 100ms", true);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     assert_true(hf_fixture_number(&hf_try_rig.redis,
                                   "DEL hf:lock:{a}:e:a "
@@ -229,7 +229,7 @@ static void a_lock_whose_keys_are_deleted_ends_the_command(void **state)
 static void one_that_is_held_for_too_long_is_lost(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 2s --grace 100ms --max-hold 300ms", true);
+    start_beats(&first, "one", "--ttl 3s --grace 100ms --max-hold 300ms", true);
     ended(&first, 75);
     logged("log1", "lock 'a' is lost: it was held for as long as it may be");
     hf_try_run("lock @ -n a true", 0);
@@ -255,7 +255,7 @@ static void the_descriptor_tells_of_a_loss(void **state)
 static void one_that_is_asked_back_says_so_and_goes_on(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 2s", false);
+    start_beats(&first, "one", "--ttl 3s", false);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     hf_try_run("locks revoke @ a", 0);
     EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log1"),

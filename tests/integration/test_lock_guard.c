@@ -11,7 +11,7 @@
 #include "tests/support/lock_rig.h"
 #include "tests/support/proc.h"
 
-enum { LEASE_MS = 2000, GRACE_MS = 500, LONG_MS = 30000 };
+enum { LEASE_MS = 3000, GRACE_MS = 500, LONG_MS = 30000 };
 
 static hf_lock_rig rig;
 static hf_locks *locks;
