@@ -90,7 +90,7 @@ static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
         refused(rig.b, "n", (hf_lock_opts){.wait_ms = 30}, HF_TAKEN);
         assert_true(hf_test_now_ms() - start >= 29);
     }
-    EVENTUALLY(2000, hf_lock_queue(&rig, "n") == 0);
+    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
     released(lock);
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:e:n"), 0);
 }
@@ -370,10 +370,10 @@ static void p10_a_wait_can_be_cancelled(void **state)
     hf_lock *lock = must(rig.a, "n");
     assert_int_equal(hf_lock_acquire(rig.b, &opts, on_acquired, NULL, &waits, rig.detail),
                      HF_OK);
-    EVENTUALLY(3000, hf_lock_queue(&rig, "n") == 1);
+    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 1);
     hf_lock_cancel(waits);
-    EVENTUALLY(3000, told == HF_CANCEL);
-    EVENTUALLY(3000, hf_lock_queue(&rig, "n") == 0);
+    EVENTUALLY(15000, told == HF_CANCEL);
+    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
     released(lock);
 }
 
@@ -385,7 +385,7 @@ static void a_message_that_is_lost_only_delays(void **state)
     hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 900});
     /* Another client of that name would take its messages; so takes the test. */
     (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
-    EVENTUALLY(5000, hf_lock_held(lock));
+    EVENTUALLY(15000, hf_lock_held(lock));
     released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
