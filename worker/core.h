@@ -312,6 +312,7 @@ void hf_served_order(hf_worker *w, hf_served *const *list, size_t n);
 
 /* -- shares.c: whose turn it is -- */
 void hf_claim_pump(hf_worker *w);
+bool hf_claim_can_wait(const hf_worker *w); /* for a turn, after verdicts have left */
 void hf_claim_refund(hf_served *served, uint32_t n); /* jobs of it that did not start */
 
 /* -- claim.c -- */

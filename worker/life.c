@@ -89,10 +89,7 @@ void hf_life_turn(hf_worker *w)
         return; /* the rest comes when its handler was called */
     bool sent = hf_verdict_flush(w);
     hf_claim_lost(w);
-    /* Redis reads what leaves together as one, answers all of it at the end, and would
-     * have nothing to do until we come back. While there is work for every slot the claim
-     * leaves a turn later, and so one of the two is always with Redis. */
-    if (!sent || w->c_out <= w->opts.concurrency)
+    if (!sent || !hf_claim_can_wait(w))
         hf_claim_pump(w);
     hf_wake_pump(w);
     hf_wake_timers(w);

@@ -158,6 +158,14 @@ static bool any_claimable(const hf_worker *w)
     return false;
 }
 
+/* Redis reads what leaves together as one, answers all of it at the end, and would have
+ * nothing to do until we come back. While there is work for every slot the claim leaves a
+ * turn later, and so one of the two is always with Redis. */
+bool hf_claim_can_wait(const hf_worker *w)
+{
+    return w->c_out > w->opts.concurrency;
+}
+
 void hf_claim_pump(hf_worker *w)
 {
     if (!hf_life_serving(w) || !hf_client_ready(w->client) || w->pause_until_ns != 0)

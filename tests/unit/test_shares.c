@@ -507,6 +507,24 @@ static void who_will_wait_for_the_batons_does_not_look(void **state)
     assert_int_equal(under_way(A), SLOTS);
 }
 
+/* Beside verdicts that have just left: while more is there than there are slots, the next
+ * claim need not go with them; a free slot, or one that will be soon, waits for nothing.
+ */
+static void a_claim_waits_for_verdicts_only_while_all_slots_have_work(void **state)
+{
+    (void)state;
+    w.mean_run_ns = 1000;
+    assert_false(hf_claim_can_wait(&w));
+    hf_claim_pump(&w);
+    answer_all();
+    assert_true(w.c_out > SLOTS);
+    assert_true(hf_claim_can_wait(&w));
+    run_some(w.c_out - SLOTS);
+    assert_false(hf_claim_can_wait(&w));
+    assert_true(hf_dispatch_wanted(&w) > 0); /* there is something to claim */
+    run_some(w.held);
+}
+
 static void take_back(const hf_served *served)
 {
     hf_run_list others = {.n = 0};
@@ -554,6 +572,7 @@ int main(void)
         CASE(a_queue_that_had_nothing_has_saved_nothing),
         CASE(what_others_may_take_first_is_left_to_the_baton),
         CASE(who_will_wait_for_the_batons_does_not_look),
+        CASE(a_claim_waits_for_verdicts_only_while_all_slots_have_work),
         CASE(what_was_not_started_costs_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
