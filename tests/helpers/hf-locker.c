@@ -58,6 +58,11 @@ static const char *value_of(int argc, char **argv, const char *word)
     return NULL;
 }
 
+static void rest_us(unsigned us)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000L * us}, NULL);
+}
+
 static uint64_t number_of(int argc, char **argv, const char *word)
 {
     const char *text = value_of(argc, argv, word);
@@ -70,7 +75,7 @@ static void count(const char *path)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || pread(fd, text, sizeof text - 1, 0) < 0)
         exit(1);
-    usleep(200); /* so that two at a time would be seen */
+    rest_us(200); /* so that two at a time would be seen */
     int n = snprintf(text, sizeof text, "%llu\n", strtoull(text, NULL, 10) + 1);
     if (pwrite(fd, text, (size_t)n, 0) != n || close(fd) != 0)
         exit(1);
@@ -84,7 +89,7 @@ static uint64_t believe(const hf_lock *lock, uint64_t until_ns)
         last = t;
         if (ended || t >= until_ns)
             break;
-        usleep(POLL_US);
+        rest_us(POLL_US);
     }
     return last;
 }
@@ -130,7 +135,7 @@ static void hold_often(hf_locks *locks, hf_lock_opts opts, int argc, char **argv
         }
         say("believed", believe(lock, late ? UINT64_MAX : now_ns() + hold_ns), 0);
         say("released", now_ns(), hf_lock_release_wait(lock, NULL));
-        usleep((unsigned)rand_r(&seed) % HOLD_US);
+        rest_us((unsigned)rand_r(&seed) % HOLD_US);
     }
     say("counted", now_ns(), counted);
 }

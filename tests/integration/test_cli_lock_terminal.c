@@ -28,13 +28,14 @@ static int end(void **state)
 }
 
 /* The words that run a script under the lock. */
-static void words_of(const char *options, const char *script, char *line, size_t size)
+static void words_of(const char *options, const char *script, const char *after,
+                     char *line, size_t size)
 {
     char path[HF_CLI_PATH];
     hf_cli_rig_put(&hf_try_rig, "script", script);
     hf_cli_rig_path(&hf_try_rig, "script", path);
-    (void)snprintf(line, size, "%s lock --redis %s %s a sh %s", HF_TEST_COMMAND,
-                   hf_try_rig.redis.url, options, path);
+    (void)snprintf(line, size, "%s lock --redis %s %s a sh %s%s", HF_TEST_COMMAND,
+                   hf_try_rig.redis.url, options, path, after);
 }
 
 static void run(const char *options, const char *script)
@@ -127,7 +128,7 @@ static void it_stops_and_goes_on_in_a_shell(void **state)
     char line[4 * HF_CLI_PATH];
     (void)state;
     begin_shell();
-    words_of("", reads, line, sizeof line);
+    words_of("", reads, "", line, sizeof line);
     type(line);
     shows("begun");
     hf_terminal_type(&terminal, "\032");
@@ -147,8 +148,7 @@ static void in_the_background_it_stops_when_it_wants_the_terminal(void **state)
     char line[4 * HF_CLI_PATH];
     (void)state;
     begin_shell();
-    words_of("", reads, line, sizeof line - 4);
-    (void)strcat(line, " &");
+    words_of("", reads, " &", line, sizeof line);
     type(line);
     shows("begun");
     type("until jobs >jobs; grep -q Stopped jobs; do sleep 0.02; done; "
@@ -165,8 +165,7 @@ static void in_a_pipeline_it_gets_the_terminal_when_it_asks(void **state)
     char line[4 * HF_CLI_PATH];
     (void)state;
     begin_shell();
-    words_of("", reads, line, sizeof line - 16);
-    (void)strcat(line, " | tr a-z A-Z");
+    words_of("", reads, " | tr a-z A-Z", line, sizeof line);
     type(line);
     shows("BEGUN");
     hf_terminal_type(&terminal, "hello\n");
@@ -182,8 +181,7 @@ static void an_interrupt_reaches_it_in_a_pipeline(void **state)
     words_of(
         "",
         "trap 'echo tra''pped; exit 2' INT; echo beg''un; while :; do sleep 0.02; done",
-        line, sizeof line - 8);
-    (void)strcat(line, " | cat");
+        " | cat", line, sizeof line);
     type(line);
     shows("begun");
     hf_terminal_type(&terminal, "\003");
@@ -197,7 +195,7 @@ static void an_interrupt_ends_a_loop_around_it(void **state)
     char line[4 * HF_CLI_PATH], whole[5 * HF_CLI_PATH];
     (void)state;
     begin_shell();
-    words_of("", "echo beg''un; exec sleep 600", line, sizeof line);
+    words_of("", "echo beg''un; exec sleep 600", "", line, sizeof line);
     (void)snprintf(whole, sizeof whole, "sh -c 'while :; do %s; done'", line);
     type(whole);
     shows("begun");
