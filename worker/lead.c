@@ -3,7 +3,9 @@
  * `at` says who owns the loop. Only its owner changes it, but for one case: while the
  * leader is in a handler, the leader and the caller both may take the loop, and one of
  * them does. Each leader's time has a number, so that one that comes out of its handler
- * late does not take the loop from the next. */
+ * late does not take the loop from the next. The bell is its owner's too: who gives the
+ * loop away sets the bell before anybody else can have both, for a bell that is set twice
+ * at a time may be believed to ring and never does. */
 #include "worker/lead.h"
 
 #include <stdint.h>
@@ -26,13 +28,18 @@ enum {
 hf_err hf_lead_open(hf_worker *w)
 {
     w->lead.bell = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    return w->lead.bell < 0 ? HF_SYSTEM : HF_OK;
+    if (w->lead.bell < 0)
+        return HF_SYSTEM;
+    pthread_mutex_init(&w->lead.gate, NULL);
+    return HF_OK;
 }
 
 void hf_lead_close(hf_worker *w)
 {
-    if (w->lead.bell >= 0)
-        (void)close(w->lead.bell);
+    if (w->lead.bell < 0)
+        return;
+    (void)close(w->lead.bell);
+    pthread_mutex_destroy(&w->lead.gate);
     w->lead.bell = -1;
 }
 
@@ -40,7 +47,7 @@ void hf_lead_close(hf_worker *w)
 static void set_bell(hf_worker *w, uint32_t ns)
 {
     const struct itimerspec spec = {.it_value = {.tv_nsec = ns}};
-    atomic_store(&w->lead.rings_ns, ns == 0 ? 0 : hf_boot_ns() + ns);
+    w->lead.rings_ns = ns == 0 ? 0 : hf_boot_ns() + ns;
     int failed = timerfd_settime(w->lead.bell, 0, &spec, NULL);
     HF_ASSERT(failed == 0);
 }
@@ -56,9 +63,11 @@ static bool pass(hf_worker *w, unsigned from, unsigned to)
 /* False: the caller was quicker, and has the loop. */
 static bool run_one(hf_worker *w, unsigned term)
 {
+    pthread_mutex_lock(&w->lead.gate);
     atomic_store(&w->lead.at, term + IN_HANDLER);
-    if (atomic_load(&w->lead.rings_ns) <= hf_boot_ns()) /* it has rung, or is not set */
+    if (w->lead.rings_ns <= hf_boot_ns()) /* it has rung, or is not set */
         set_bell(w, BELL_US * US_NS);
+    pthread_mutex_unlock(&w->lead.gate);
     hf_pool_run_here(w->pool);
     if (!pass(w, term + IN_HANDLER, term + LEADERS)) {
         uv_async_send(&w->async);
@@ -83,8 +92,10 @@ static void lead(void *arg)
         if (!run_one(w, term))
             return;
     }
+    pthread_mutex_lock(&w->lead.gate);
     atomic_store(&w->lead.at, term + CALLERS);
     set_bell(w, 1);
+    pthread_mutex_unlock(&w->lead.gate);
 }
 
 /* ---- on the loop ---- */
@@ -124,11 +135,15 @@ void hf_lead_turned(hf_worker *w)
 static void await(hf_worker *w, unsigned term)
 {
     uint64_t times;
-    do {
+    bool ours = false;
+    while (!ours) {
         ssize_t n = read(w->lead.bell, &times, sizeof times);
         (void)n; /* whatever woke it, it looks */
-    } while (!pass(w, term + IN_HANDLER, term + CALLERS) &&
-             atomic_load(&w->lead.at) != term + CALLERS);
+        pthread_mutex_lock(&w->lead.gate);
+        ours = pass(w, term + IN_HANDLER, term + CALLERS) ||
+               atomic_load(&w->lead.at) == term + CALLERS;
+        pthread_mutex_unlock(&w->lead.gate);
+    }
 }
 
 void hf_lead_run(hf_worker *w)
