@@ -212,7 +212,10 @@ const hf_opt hf_opts_locks_release[] = {
 };
 const hf_opt hf_opts_locks_revoke[] = {OWNER_OPT, HF_OPT_END};
 const hf_opt hf_opts_fence_check[] = {
-    OWNER_OPT,
+    {.name = "owner",
+     .kind = HF_OPT_TEXT,
+     .value = "OWNER",
+     .help = "whose fence it is, as in $HOLDFAST_LOCK_OWNER; needed"},
     {.name = "remember",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",

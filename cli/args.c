@@ -158,14 +158,22 @@ static hf_err take_long(parser *p, const char *word)
     return take_option(p, opt, name[len] == '=' ? name + len + 1 : NULL);
 }
 
-/* "-q", "-q Q", "-qQ". Letters are not joined: there are too few for that to be worth it.
- */
+/* "-q", "-q Q", "-qQ", and letters without a value joined to others, as in "-xn". */
 static hf_err take_short(parser *p, const char *word)
 {
-    const hf_opt *opt = find_opt(p, NULL, 0, word[1]);
-    if (opt == NULL)
-        return unknown_option(p, word);
-    return take_option(p, opt, word[2] != '\0' ? word + 2 : NULL);
+    for (const char *at = word + 1; *at != '\0'; at++) {
+        const hf_opt *opt = find_opt(p, NULL, 0, *at);
+        if (opt == NULL) {
+            const char one[] = {'-', *at, '\0'};
+            return unknown_option(p, at == word + 1 ? word : one);
+        }
+        if (opt->kind != HF_OPT_FLAG)
+            return take_option(p, opt, at[1] != '\0' ? at + 1 : NULL);
+        hf_err err = take_option(p, opt, NULL);
+        if (err != HF_OK)
+            return err;
+    }
+    return HF_OK;
 }
 
 /* ---- the command and its operands ---- */
@@ -243,6 +251,15 @@ static hf_err check_operands(parser *p)
     return HF_OK;
 }
 
+/* Options there can be at most: one for each word, and for each letter. */
+static size_t given_max(int argc, char **argv)
+{
+    size_t n = (size_t)argc + 1;
+    for (int i = 1; i < argc; i++)
+        n += argv[i][0] == '-' ? strlen(argv[i]) : 0;
+    return n;
+}
+
 hf_err hf_argv_parse(hf_argv *out, const hf_command *commands, int argc, char **argv,
                      char detail[HF_ARGV_DETAIL_SIZE])
 {
@@ -255,7 +272,7 @@ hf_err hf_argv_parse(hf_argv *out, const hf_command *commands, int argc, char **
                 .detail = detail};
     if (argc > HF_ARGV_MAX)
         return fail(&p, "expected at most %d words, found %d", HF_ARGV_MAX, argc);
-    out->given = calloc((size_t)argc + 1, sizeof *out->given);
+    out->given = calloc(given_max(argc, argv), sizeof *out->given);
     out->operands = calloc((size_t)argc + 1, sizeof *out->operands);
     if (out->given == NULL || out->operands == NULL)
         return HF_NOMEM;

@@ -52,8 +52,8 @@ static int read_names(const hf_cli *cli, wish *w)
         if (len != tag_len(name) ||
             (w->names[0] != NULL && memcmp(w->names[0], name, len) != 0))
             return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                              "'%.60s' and '%.60s' cannot be taken together: names "
-                              "that can begin with the same tag, as in shop/a,shop/b",
+                              "'%.60s' and '%.60s' cannot be taken together: that "
+                              "needs names of one tag, as in shop/a,shop/b",
                               w->names[0], name);
         w->names[w->opts.n_names++] = name;
     }

@@ -247,8 +247,9 @@ int hf_cmd_locks_show(hf_cli *cli)
 typedef hf_err (*taker)(hf_locks *locks, const char *name, const char *owner, size_t *n,
                         char *detail);
 
+/* `key`: the holders' number in JSON; `done`: what became of the lock, in words. */
 static int take_from(const hf_cli *cli, hf_locks *locks, const char *name, taker take,
-                     const char *done)
+                     const char *key, const char *done)
 {
     char detail[HF_DETAIL_SIZE] = "";
     size_t n = 0;
@@ -260,10 +261,10 @@ static int take_from(const hf_cli *cli, hf_locks *locks, const char *name, taker
             cli, HF_EXIT_NO, "", "nobody %s lock '%s'",
             hf_argv_has(cli->args, "owner") ? "of that owner holds" : "holds", name);
     if (cli->json)
-        hf_out_json(stdout, json_pack("{s:o, s:I}", "name", hf_out_text(name), done,
+        hf_out_json(stdout, json_pack("{s:o, s:I}", "name", hf_out_text(name), key,
                                       (json_int_t)n));
     else
-        printf("lock '%s': %s by %zu holder%s\n", name, done, n, n == 1 ? "" : "s");
+        printf("lock '%s': %s %zu holder%s\n", name, done, n, n == 1 ? "" : "s");
     return HF_EXIT_OK;
 }
 
@@ -292,7 +293,7 @@ int hf_cmd_locks_release(hf_cli *cli)
     if (code == HF_EXIT_OK)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
-        code = take_from(cli, locks, name, hf_lock_force, "lost");
+        code = take_from(cli, locks, name, hf_lock_force, "lost", "taken from");
     hf_locks_close(locks, NULL, NULL);
     return code;
 }
@@ -307,7 +308,8 @@ int hf_cmd_locks_revoke(hf_cli *cli)
     if (code == HF_EXIT_OK)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
-        code = take_from(cli, locks, name, hf_lock_revoke, "asked_back");
+        code =
+            take_from(cli, locks, name, hf_lock_revoke, "asked_back", "asked back from");
     hf_locks_close(locks, NULL, NULL);
     return code;
 }
@@ -346,7 +348,9 @@ int hf_cmd_locks_fence_check(hf_cli *cli)
         code = hf_cli_say(cli, HF_EXIT_DATA, "", "expected a fence above 0, found '%s'",
                           text);
     if (code == HF_EXIT_OK && !hf_argv_has(cli->args, "owner"))
-        code = hf_cli_say(cli, HF_EXIT_USAGE, "", "--owner says whose fence it is");
+        code = hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "expected --owner, whose fence it is: under 'holdfast lock' "
+                          "$HOLDFAST_LOCK_OWNER");
     if (code == HF_EXIT_OK)
         code = check_owner(cli);
     if (code == HF_EXIT_OK)

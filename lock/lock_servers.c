@@ -277,6 +277,9 @@ static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
 hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size_t n,
                             const hf_locks_opts *opts, char detail[HF_DETAIL_SIZE])
 {
+    static const hf_locks_opts defaults;
+    if (opts == NULL)
+        opts = &defaults;
     hf_err err = check_opts(opts, n, detail);
     if (err != HF_OK)
         return err;

@@ -45,10 +45,16 @@ uint64_t hf_renewal_third_ns(uint32_t ttl_ms, double jitter)
     return (uint64_t)(third - third * jitter / 10);
 }
 
+/* Goes again at once: by now Redis has the script, and its time is known anew. */
+static bool is_sent_again(const hf_lease *lease, hf_err err)
+{
+    return (err == HF_NOSCRIPT || err == HF_LATE) && lease->failures == 1;
+}
+
 static uint64_t retry_ns(const hf_lease *lease, hf_err err)
 {
-    if ((err == HF_NOSCRIPT || err == HF_LATE) && lease->failures == 1)
-        return 0; /* by now Redis has the script, and its time is known anew */
+    if (is_sent_again(lease, err))
+        return 0;
     uint64_t ms = RETRY_FIRST_MS;
     for (uint32_t i = 1; i < lease->failures && ms < RETRY_LAST_MS; i++)
         ms *= 2;
@@ -110,7 +116,8 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
     } else if (hf_lease_lost(lease)) {
         lose(w, lease);
     } else {
-        if (lease->failures++ == 0 && w->opts.suspects)
+        lease->failures++;
+        if (w->opts.suspects && lease->failures <= 2 && !is_sent_again(lease, v->err))
             hf_watchdog_note(w, lease, HF_LEASE_SUSPECT);
         hf_renewal_plan(w, lease,
                         again ? v->now_ns : v->now_ns + retry_ns(lease, v->err));

@@ -29,7 +29,8 @@ typedef enum hf_lease_event {
     HF_LEASE_LOST,      /* once for each lease */
     HF_LEASE_CANCELLED, /* Redis carries a request to cancel; told at most once; still
                            held */
-    HF_LEASE_SUSPECT    /* a renewal failed, the first one in a row; still held. Only told
+    HF_LEASE_SUSPECT    /* a renewal failed, the first one in a row or the second, but
+                           none that is sent again at once; still held. Only told
                            where opts.suspects says so */
 } hf_lease_event;
 

@@ -9,7 +9,8 @@
  *
  *   entering -> WAITING -> HELD <-> SUSPECT -> LOST     (or released, at any point)
  *
- * SUSPECT: a renewal was refused or not answered; still held until the local deadline.
+ * SUSPECT: a renewal was refused or not answered; still held until the local deadline (a
+ * Redis that has forgotten the script is asked again at once, and nobody hears of it).
  * That counts on CLOCK_BOOTTIME from before the request was sent, minus drift and a
  * margin, so it passes before Redis can grant the lock to another. LOST is for ever.
  *

@@ -108,9 +108,10 @@ extern "C" {
 /* ---- the client ---- */
 
 /* Starts to connect to all, does not wait for it. `urls`: n of them, 1 to
- * HF_LOCK_SERVERS_MAX, of different places. `opts` is for each of them; its url,
- * on_event, arg and minder must be left out. HF_INVALID, HF_CONFIG, HF_NOMEM, HF_SYSTEM:
- * *out is untouched and `detail` (may be NULL) says why. The caller owns *out. */
+ * HF_LOCK_SERVERS_MAX, of different places. `opts` (NULL: the defaults) is for
+ * each of them; its url, on_event, arg and minder must be left out. HF_INVALID,
+ * HF_CONFIG, HF_NOMEM, HF_SYSTEM: *out is untouched and `detail` (may be NULL) says why.
+ * The caller owns *out. */
 HF_API HF_MUSTCHECK hf_err hf_lock_servers_open(hf_lock_servers **out,
                                                 const char *const *urls, size_t n,
                                                 const hf_locks_opts *opts,

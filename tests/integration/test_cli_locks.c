@@ -88,6 +88,7 @@ static void a_holder_is_asked_once(void **state)
     (void)state;
     hf_lock *lock = take("n", 300);
     hf_try_run("locks revoke @ n", 0);
+    hf_try_has(hf_try_rig.out, "lock 'n': asked back from 1 holder\n");
     EVENTUALLY(15000, revoked == 1);
     assert_true(hf_lock_held(lock));
     hf_try_run("locks show @ n", 0);

@@ -223,9 +223,7 @@ static void r9_opposite_orders_never_wait_in_a_circle(void **state)
     (void)state;
     for (size_t i = 0; i < N; i++)
         back[i] = rig.urls[N - 1 - i];
-    assert_int_equal(hf_lock_servers_open(&reversed, back, N,
-                                          &(hf_locks_opts){.ns = "hf"}, rig.detail),
-                     HF_OK);
+    assert_int_equal(hf_lock_servers_open(&reversed, back, N, NULL, rig.detail), HF_OK);
     worker w[3] = {
         {.servers = b}, {.servers = b, .backwards = true}, {.servers = reversed}};
     pthread_t threads[3];

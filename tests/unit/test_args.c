@@ -20,7 +20,8 @@ static const hf_opt one_opts[] = {
     {.name = "in", .kind = HF_OPT_DURATION, .value = "D", .max = HF_DAY_MS},
     {.name = "at", .kind = HF_OPT_TIME, .value = "T"},
     {.name = "state", .kind = HF_OPT_CHOICE, .value = "S", .choices = "ready|dead"},
-    {.name = "fast"},
+    {.name = "fast", .letter = 'f'},
+    {.name = "exact", .letter = 'e'},
     {.name = NULL},
 };
 static const hf_command commands[] = {
@@ -83,6 +84,26 @@ static void options_and_operands_may_stand_in_any_order(void **state)
     assert_false(hf_argv_has(&l.args, "in"));
     assert_int_equal(hf_argv_number(&l.args, "in", -1), -1);
     hf_argv_done(&l.args);
+}
+
+static void letters_without_a_value_may_be_joined(void **state)
+{
+    (void)state;
+    line l;
+    read_line(&l, "one -fen3 a");
+    assert_int_equal(l.err, HF_OK);
+    assert_true(hf_argv_has(&l.args, "fast"));
+    assert_true(hf_argv_has(&l.args, "exact"));
+    assert_int_equal(hf_argv_number(&l.args, "count", -1), 3);
+    assert_string_equal(hf_argv_operand(&l.args, 0), "a");
+    hf_argv_done(&l.args);
+    read_line(&l, "one -en 3 a");
+    assert_int_equal(l.err, HF_OK);
+    assert_int_equal(hf_argv_number(&l.args, "count", -1), 3);
+    hf_argv_done(&l.args);
+    assert_refused("one -fx a", "expected an option of 'one', found '-x'");
+    assert_refused("one -ff a", "--fast: expected it once, found it again");
+    assert_refused("one a -fn", "--count: expected N, found nothing");
 }
 
 static void values_are_read_by_their_kind(void **state)
@@ -241,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_and_operands_may_stand_in_any_order),
+        cmocka_unit_test(letters_without_a_value_may_be_joined),
         cmocka_unit_test(values_are_read_by_their_kind),
         cmocka_unit_test(a_dash_alone_and_all_after_two_dashes_are_operands),
         cmocka_unit_test(

@@ -44,7 +44,7 @@ static struct {
 /* What a lease's owner was told. */
 typedef struct owner {
     hf_lease *lease;
-    atomic_int renewed, lost, cancelled;
+    atomic_int renewed, lost, cancelled, suspect;
     atomic_bool block, blocked; /* its callback waits while `block` */
     atomic_bool dropped;        /* nothing may come from now on */
 } owner;
@@ -103,9 +103,10 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
     owner *o = user;
     (void)lease, (void)arg;
     HF_ASSERT(!atomic_load(&o->dropped));
-    atomic_fetch_add(event == HF_LEASE_RENEWED ? &o->renewed
-                     : event == HF_LEASE_LOST  ? &o->lost
-                                               : &o->cancelled,
+    atomic_fetch_add(event == HF_LEASE_RENEWED   ? &o->renewed
+                     : event == HF_LEASE_LOST    ? &o->lost
+                     : event == HF_LEASE_SUSPECT ? &o->suspect
+                                                 : &o->cancelled,
                      1);
     while (atomic_load(&o->block)) {
         atomic_store(&o->blocked, true);
@@ -122,6 +123,7 @@ static int up(void **state)
     pthread_mutex_init(&fake.lock, NULL);
     hf_watchdog_opts opts = {.client = {.url = "unix:///nowhere/at/all"},
                              .renew = renew,
+                             .suspects = true,
                              .on_event = on_event};
     assert_int_equal(hf_watchdog_start(&watchdog, &opts, detail), HF_OK);
     return 0;
@@ -399,6 +401,38 @@ static void a_script_that_redis_did_not_know_is_sent_again_at_once(void **state)
         drop(&o);
     }
     assert_in_range(least_ms, 0, 90); /* after any other fault it would be 100 */
+}
+
+static void what_is_sent_again_at_once_alarms_nobody(void **state)
+{
+    (void)state;
+    static const hf_err quiet[] = {HF_NOSCRIPT, HF_LATE};
+    for (size_t i = 0; i < HF_COUNT(quiet); i++) {
+        owner o;
+        size_t n = calls();
+        set(HOLD, HF_OK, HF_OK);
+        add(&o, 60000, true);
+        EVENTUALLY(15000, calls() == n + 1);
+        release_held(quiet[i], HF_OK);
+        EVENTUALLY(15000, calls() == n + 2); /* events come before the next call */
+        assert_int_equal(atomic_load(&o.suspect), 0);
+        release_held(quiet[i], HF_OK);
+        EVENTUALLY(15000, atomic_load(&o.suspect) == 1);
+        drop(&o);
+    }
+}
+
+static void any_other_fault_makes_it_suspect(void **state)
+{
+    (void)state;
+    owner o;
+    set(HOLD, HF_OK, HF_OK);
+    add(&o, 60000, true);
+    EVENTUALLY(15000, calls() == 1);
+    release_held(HF_UNSURE, HF_OK);
+    EVENTUALLY(15000, atomic_load(&o.suspect) == 1);
+    assert_int_equal(atomic_load(&o.lost), 0);
+    drop(&o);
 }
 
 static void a_request_may_take_a_tenth_of_the_shortest_lease(void **state)
@@ -703,6 +737,8 @@ int main(void)
         TEST(what_failed_is_tried_again_sooner_then_later_until_the_deadline),
         TEST(a_success_forgets_the_failures),
         TEST(a_script_that_redis_did_not_know_is_sent_again_at_once),
+        TEST(what_is_sent_again_at_once_alarms_nobody),
+        TEST(any_other_fault_makes_it_suspect),
         TEST(a_request_may_take_a_tenth_of_the_shortest_lease),
         TEST(many_leases_go_in_batches_by_group_all_at_once),
         TEST(leases_that_are_due_soon_go_with_those_that_are_due),
