@@ -98,7 +98,7 @@ static void give_up(hf_lock_set *set)
         err = fault == NULL || silent > 0 ? HF_CONN : fault->err;
     hf_set_undo(set, false, err,
                 "%zu of %zu servers granted it, %zu are needed; on %zu somebody else has "
-                "it, %zu did not answer in %" PRIu32 " ms%s%.80s%s%.40s",
+                "it, %zu had not answered (each has %" PRIu32 " ms)%s%.80s%s%.40s",
                 granted, set->n, set->needed, taken, silent, set->red.node_timeout_ms,
                 fault == NULL ? "" : "; ", fault == NULL ? "" : hf_set_place(fault),
                 fault == NULL ? "" : ": ", fault == NULL ? "" : hf_err_text(fault->err));
