@@ -10,7 +10,7 @@
 #include "tests/support/cli_try.h"
 #include "tests/support/eventually.h"
 
-enum { LONG_MS = 30000 };
+enum { LONG_MS = 30000, ROUNDS = 20 };
 
 static hf_proc holder; /* another `holdfast lock` */
 
@@ -282,6 +282,17 @@ static void what_stays_in_the_background_keeps_the_lock(void **state)
     hf_try_run("lock @ -n a true", 0);
 }
 
+/* Who goes on changes while it is looked for: each ends when it has made the next. */
+static void whoever_is_left_of_the_group_keeps_the_lock(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_int_equal(run("a", "rm -f left; (sh -c 'sleep 0.1; : >left' &) & exit 3"),
+                         3);
+        assert_true(is_there("left"));
+    }
+}
+
 static void who_leaves_the_group_is_not_waited_for(void **state)
 {
     (void)state;
@@ -347,6 +358,7 @@ int main(void)
         TEST(options_of_the_command_are_its_own),
         TEST(what_goes_into_a_pipe_gets_there),
         TEST(what_stays_in_the_background_keeps_the_lock),
+        TEST(whoever_is_left_of_the_group_keeps_the_lock),
         TEST(who_leaves_the_group_is_not_waited_for),
         TEST(signals_are_passed_on),
         TEST(a_signal_ends_the_wait),
