@@ -74,9 +74,9 @@ static void look_at(survey *s, const char *pid, pid_t group)
     (void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     const char *end = read_start(path, stat, sizeof stat) > 0 ? strrchr(stat, ')') : NULL;
     if (end == NULL || sscanf(end + 1, " %c %ld %ld", &state, &parent, &pgrp) != 3)
-        s->ended |= 1;
-    else if (pgrp == group && (state == 'Z' || state == 'X'))
-        s->ended += 2 * strtoul(pid, NULL, 10);
+        return; /* ended and reaped, so not by us: who did that is looked at as well */
+    if (pgrp == group && (state == 'Z' || state == 'X'))
+        s->ended += strtoul(pid, NULL, 10);
     else if (pgrp == group)
         s->found = true;
 }
@@ -95,14 +95,13 @@ static survey look_at_all(pid_t group)
 }
 
 /* Names are read many at a time: one that forks and ends after that is seen, ended, and
- * its child is not. So nobody is there only if nobody ended meanwhile; where that cannot
- * be said it is asked again. */
+ * its child is not. So nobody is there only if nobody of the group ended meanwhile. */
 static bool is_anybody_in(pid_t group)
 {
     survey before = look_at_all(group), now = before;
     for (int i = 0; i < LOOKS_MAX && !now.found; i++) {
         now = look_at_all(group);
-        if (now.ended == before.ended && (now.ended & 1) == 0)
+        if (now.ended == before.ended)
             break;
         before = now;
         if (i == LOOKS_MAX - 1)
