@@ -296,12 +296,15 @@ static void whoever_is_left_of_the_group_keeps_the_lock(void **state)
 static void who_leaves_the_group_is_not_waited_for(void **state)
 {
     (void)state;
-    begin_lock(&holder, "a",
-               "setsid sh -c ': >left; while [ ! -e go ]; do sleep 0.02; done' & exit 4");
+    begin_lock(
+        &holder, "a",
+        "setsid sh -c ': >left; while [ ! -e go ]; do sleep 0.02; done; : >gone' & "
+        "exit 4");
     EVENTUALLY(LONG_MS, is_there("left"));
     assert_true(hf_proc_wait(&holder, LONG_MS));
     assert_int_equal(holder.status, 4);
     hf_cli_rig_put(&hf_try_rig, "go", "");
+    EVENTUALLY(LONG_MS, is_there("gone")); /* it does not outlive the test */
 }
 
 static void signals_are_passed_on(void **state)
