@@ -225,7 +225,7 @@ complete -c holdfast -n '__holdfast_in locks release' -l force -d 'take it away 
 complete -c holdfast -n '__holdfast_in locks release' -l owner -x -d 'the owner whose it is'
 complete -c holdfast -n '__holdfast_in locks release' -l yes -d 'do it without asking'
 complete -c holdfast -n '__holdfast_in locks revoke' -l owner -x -d 'the owner whose it is'
-complete -c holdfast -n '__holdfast_in locks fence-check' -l owner -x -d 'the owner whose it is'
+complete -c holdfast -n '__holdfast_in locks fence-check' -l owner -x -d 'whose fence it is, as in $HOLDFAST_LOCK_OWNER'
 complete -c holdfast -n '__holdfast_in locks fence-check' -l remember -x -d 'for how long the highest fence is remembered'
 complete -c holdfast -n '__holdfast_in workers' -l all -d 'also those that went silent more than an hour ago'
 complete -c holdfast -n '__holdfast_in workers' -l limit -x -d 'at most so many workers'
