@@ -22,6 +22,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "bench/parts.h"
 #include "bench/probe.h"
 #include "holdfast/lock.h"
 
@@ -194,12 +195,6 @@ static double one(bench *b)
     return us;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static void compare(bench *b)
 {
     size_t n = 0;
@@ -213,12 +208,10 @@ static void compare(bench *b)
             }
         }
     }
-    for (int side = 0; side < 2; side++)
-        qsort(b->us[side], n, sizeof *b->us[side], by_size);
+    hf_spread ours = hf_bench_spread(b->us[0], n), bare = hf_bench_spread(b->us[1], n);
     printf("{\"p50_us\": %.3f, \"p99_us\": %.3f, \"bare_p50_us\": %.3f, "
            "\"bare_p99_us\": %.3f, \"n\": %zu}\n",
-           b->us[0][n / 2], b->us[0][n * 99 / 100], b->us[1][n / 2],
-           b->us[1][n * 99 / 100], n);
+           ours.p50, ours.p99, bare.p50, bare.p99, n);
 }
 
 /* ---- all of it ---- */

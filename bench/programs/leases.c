@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "bench/bare.h"
+#include "bench/parts.h"
 #include "bench/probe.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
@@ -344,18 +345,6 @@ static cost bare_round(bench *b)
     return (cost){ms, in_scripts_ms(b) - before_ms};
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_size);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 static void compare(bench *b)
 {
     double ms[2][ROUNDS_MAX], redis_ms[2][ROUNDS_MAX];
@@ -370,8 +359,9 @@ static void compare(bench *b)
     }
     printf("{\"round_ms\": %.3f, \"bare_round_ms\": %.3f, \"round_redis_ms\": %.3f, "
            "\"bare_round_redis_ms\": %.3f",
-           median(ms[0], b->rounds), median(ms[1], b->rounds),
-           median(redis_ms[0], b->rounds), median(redis_ms[1], b->rounds));
+           hf_bench_median(ms[0], b->rounds), hf_bench_median(ms[1], b->rounds),
+           hf_bench_median(redis_ms[0], b->rounds),
+           hf_bench_median(redis_ms[1], b->rounds));
 }
 
 /* ---- left to itself ---- */

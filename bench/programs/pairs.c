@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "bench/parts.h"
 #include "bench/probe.h"
 #include "holdfast/lock.h"
 
@@ -125,18 +126,6 @@ static void plain(bench *b)
 
 /* ---- rounds ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_size);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 /* The processor time of this thread, in the kernel as well. */
 static uint64_t thread_ran_ns(void)
 {
@@ -164,8 +153,8 @@ static void compare(bench *b)
     }
     for (size_t side = 0; side < SIDES; side++)
         printf("%s\"%s_us\": %.3f, \"%s_cpu_us\": %.3f", side == 0 ? "{" : ", ",
-               names[side], median(us[side], b->blocks), names[side],
-               median(cpu_us[side], b->blocks));
+               names[side], hf_bench_median(us[side], b->blocks), names[side],
+               hf_bench_median(cpu_us[side], b->blocks));
     printf("}\n");
 }
 

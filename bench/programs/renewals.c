@@ -18,6 +18,7 @@
 #include "base/base.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "bench/parts.h"
 #include "bench/probe.h"
 #include "lock/locks.h"
 
@@ -220,18 +221,6 @@ static cost bare_round(bench *b)
     return (cost){ms, in_scripts_ms(b) - before_ms};
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_size);
-    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
 static void compare(bench *b)
 {
     double ms[2][ROUNDS_MAX], redis_ms[2][ROUNDS_MAX];
@@ -246,8 +235,9 @@ static void compare(bench *b)
     }
     printf("{\"ms\": %.3f, \"bare_ms\": %.3f, \"redis_ms\": %.3f, \"bare_redis_ms\": "
            "%.3f}\n",
-           median(ms[0], b->rounds), median(ms[1], b->rounds),
-           median(redis_ms[0], b->rounds), median(redis_ms[1], b->rounds));
+           hf_bench_median(ms[0], b->rounds), hf_bench_median(ms[1], b->rounds),
+           hf_bench_median(redis_ms[0], b->rounds),
+           hf_bench_median(redis_ms[1], b->rounds));
 }
 
 /* ---- all of it ---- */

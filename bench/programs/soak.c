@@ -19,6 +19,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "bench/parts.h"
 #include "bench/probe.h"
 #include "holdfast/producer.h"
 #include "holdfast/worker.h"
@@ -84,18 +85,6 @@ static double resident_bytes(void)
         give_up("memory", "/proc/self/statm cannot be read");
     (void)fclose(file);
     return (double)resident * (double)sysconf(_SC_PAGESIZE);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double middle(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_size);
-    return values[n / 2];
 }
 
 /* ---- both sides ---- */
@@ -206,7 +195,8 @@ static void one_part(double rate, uint32_t seconds, bool first)
     printf("%s{\"per_s\": %.0f, \"p99_us\": %.0f, \"timer_p99_us\": %.0f, "
            "\"resident\": %.0f, \"redis\": %.0f}",
            first ? "" : ", ", (double)(atomic_load(&done) - before) / seconds,
-           p99_us(&pickup), p99_us(&timer), middle(rss, samples), middle(used, samples));
+           p99_us(&pickup), p99_us(&timer), hf_bench_median(rss, samples),
+           hf_bench_median(used, samples));
 }
 
 /* ---- all of it ---- */
