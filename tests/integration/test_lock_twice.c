@@ -11,29 +11,12 @@
 
 #include "base/base.h"
 #include "lock_scripts.h"
-#include "tests/support/dump.h"
-#include "tests/support/redis_fixture.h"
-
-enum { ARGS_MAX = 32, TEXT_SIZE = 512 };
+#include "tests/support/twice.h"
 
 #define PREFIX "hf:lock:{t}:"
 
-static hf_fixture redis;
-static redisContext *connection;
-
-typedef struct sending {
-    const char *what;
-    const hf_script *script;
-    const char *args[ARGS_MAX]; /* $T: not_after */
-    int keys;                   /* how often the prefix is given; 0: once */
-    int not_after;              /* its place among the arguments, from 1; 0: none */
-    const char *first, *second; /* T for each time in it, F for each fence */
-    bool reads;                 /* the first changes nothing either */
-    bool again;                 /* the second does more of the same */
-} sending;
-
 /* See prepare(). */
-static const sending table[] = {
+static const hf_sending table[] = {
     {.what = "enter a free lock",
      .script = &hf_lua_lock_enter,
      .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "t/d"},
@@ -90,7 +73,7 @@ static const sending table[] = {
      .args = {"$T",    "1", "l",  "90000", "A", "ha", "t/a",   "1", "w",
               "90000", "B", "hb", "t/a",   "1", "c",  "90000", "C", "hc",
               "t/c",   "1", "l",  "90000", "D", "hd", "t/a"},
-     .keys = 4,
+     .keys = {PREFIX, PREFIX, PREFIX, PREFIX},
      .not_after = 1,
      .first = "0 T 4 1 -11 T 3 -2 0",
      .second = "0 T 4 1 -11 T 3 -2 0"},
@@ -105,7 +88,7 @@ static const sending table[] = {
      .script = &hf_lua_lock_keep,
      .args = {"$T", "1", "l", "90000", "D", "hd", "t/d", "1", "c", "90000", "D", "hd",
               "t/d", "1", "o", "90000", "D", "t/d"},
-     .keys = 3,
+     .keys = {PREFIX, PREFIX, PREFIX},
      .not_after = 1,
      .first = "0 T 3 0 -2 0 1 -2 0 2 -2 0",
      .second = "0 T 3 0 -2 0 1 -2 0 2 -2 0",
@@ -193,38 +176,14 @@ static const sending table[] = {
      .reads = true},
 };
 
-/* ---- sending ---- */
+/* ---- before each ---- */
 
-static redisReply *run(const hf_script *script, int keys, const char *const *args,
-                       bool late)
-{
-    const char *argv[3 + 4 + ARGS_MAX] = {"EVAL", (const char *)script->text};
-    size_t lens[HF_COUNT(argv)];
-    char n_keys[8], not_after[32];
-    int n = 3;
-    long long now =
-        hf_fixture_number(&redis, "EVAL %s 0", "return redis.call('TIME')[1] * 1000");
-    keys = keys == 0 ? 1 : keys;
-    (void)snprintf(n_keys, sizeof n_keys, "%d", keys);
-    (void)snprintf(not_after, sizeof not_after, "%lld", now + (late ? -5000 : 60000));
-    argv[2] = n_keys;
-    for (int i = 0; i < keys; i++)
-        argv[n++] = PREFIX;
-    for (int i = 0; i < ARGS_MAX && args[i] != NULL; i++)
-        argv[n++] = strcmp(args[i], "$T") == 0 ? not_after : args[i];
-    for (int i = 0; i < n; i++)
-        lens[i] = i == 1 ? script->len : strlen(argv[i]);
-    redisReply *reply = redisCommandArgv(connection, n, argv, lens);
-    assert_non_null(reply);
-    return reply;
-}
-
-static void answer(const sending *s, bool late, char out[TEXT_SIZE])
-{
-    redisReply *reply = run(s->script, s->keys, s->args, late);
-    hf_print_reply(reply, out, TEXT_SIZE);
-    freeReplyObject(reply);
-}
+static void prepare(void);
+static hf_twice suite = {.prefix = PREFIX,
+                         .table = table,
+                         .n = HF_COUNT(table),
+                         .all = hf_lua_lock_all,
+                         .prepare = prepare};
 
 static void enter(const char *owner, const char *hold, const char *client,
                   const char *mode, const char *limit, const char *flags,
@@ -232,115 +191,51 @@ static void enter(const char *owner, const char *hold, const char *client,
 {
     const char *const args[] = {owner, hold,    client, mode, "1", limit,
                                 flags, "60000", "0",    name, NULL};
-    freeReplyObject(run(&hf_lua_lock_enter, 0, args, false));
+    freeReplyObject(hf_twice_send(&suite, &hf_lua_lock_enter, NULL, args, false));
 }
 
 /* A holds t/a alone and B waits for it; C has the cell t/c, P one of three permits of
  * t/p; Z has written to t/g with the fence 7. */
 static void prepare(void)
 {
-    assert_string_equal(hf_fixture_command(&redis, "FLUSHALL"), "OK");
+    assert_string_equal(hf_fixture_command(&suite.redis, "FLUSHALL"), "OK");
     enter("A", "ha", "c1", "x", "0", "-", "t/a");
     enter("B", "hb", "c2", "x", "0", "w", "t/a");
     enter("C", "hc", "c3", "x", "0", "c", "t/c");
     enter("P", "hp", "c4", "p", "3", "-", "t/p");
-    (void)hf_fixture_command(&redis, "SET " PREFIX "guard:t/g %s", "7 Z");
+    (void)hf_fixture_command(&suite.redis, "SET " PREFIX "guard:t/g %s", "7 Z");
 }
 
 /* ---- the tests ---- */
 
-static void assert_answer(const sending *s, const char *which, const char *found,
-                          const char *expected)
-{
-    if (strcmp(found, expected) != 0)
-        fail_msg("%s, %s answer:\n  found    %s\n  expected %s", s->what, which, found,
-                 expected);
-}
-
-static void assert_same(const sending *s, const char *which, const hf_dump *before,
-                        const hf_dump *after)
-{
-    char difference[1024];
-    if (!hf_dump_same(before, after, difference, sizeof difference))
-        fail_msg("%s, %s sending changed something: %s", s->what, which, difference);
-}
-
-static void send_twice(const sending *s)
-{
-    char text[TEXT_SIZE], unused[TEXT_SIZE];
-    hf_dump before, between, after;
-    prepare();
-    hf_dump_take(&before, connection);
-    answer(s, false, text);
-    hf_dump_take(&between, connection);
-    assert_answer(s, "first", text, s->first);
-    if (s->reads)
-        assert_same(s, "first", &before, &between);
-    else if (hf_dump_same(&before, &between, unused, sizeof unused))
-        fail_msg("%s: the first sending changed nothing", s->what);
-    answer(s, false, text);
-    hf_dump_take(&after, connection);
-    assert_answer(s, "second", text, s->second);
-    if (!s->again)
-        assert_same(s, "second", &between, &after);
-    hf_dump_done(&before);
-    hf_dump_done(&between);
-    hf_dump_done(&after);
-}
-
 static void every_script_sent_twice_does_its_work_once(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < HF_COUNT(table); i++)
-        send_twice(&table[i]);
+    hf_twice_works_once(&suite);
 }
 
 static void after_its_time_no_script_changes_anything(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < HF_COUNT(table); i++) {
-        const sending *s = &table[i];
-        char text[TEXT_SIZE];
-        hf_dump before, after;
-        if (s->not_after == 0)
-            continue;
-        assert_string_equal(s->args[s->not_after - 1], "$T");
-        prepare();
-        hf_dump_take(&before, connection);
-        answer(s, true, text);
-        hf_dump_take(&after, connection);
-        assert_answer(s, "late", text, "-4 T");
-        assert_same(s, "late", &before, &after);
-        hf_dump_done(&before);
-        hf_dump_done(&after);
-    }
+    hf_twice_refuses_late(&suite);
 }
 
 static void the_table_names_every_script(void **state)
 {
     (void)state;
-    for (const hf_script *const *script = hf_lua_lock_all; *script != NULL; script++) {
-        size_t i = 0;
-        while (i < HF_COUNT(table) && table[i].script != *script)
-            i++;
-        if (i == HF_COUNT(table))
-            fail_msg("%s is not in the table", (*script)->name);
-    }
+    hf_twice_names_all(&suite);
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_fixture_start(&redis, NULL);
-    connection = hf_fixture_connect(&redis);
-    return connection == NULL;
+    return hf_twice_up(&suite);
 }
 
 static int down(void **state)
 {
     (void)state;
-    redisFree(connection);
-    hf_fixture_stop(&redis);
+    hf_twice_down(&suite);
     return 0;
 }
 

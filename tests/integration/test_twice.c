@@ -17,36 +17,20 @@
 
 #include "base/base.h"
 #include "queue_scripts.h"
-#include "tests/support/dump.h"
-#include "tests/support/redis_fixture.h"
-
-enum { ARGS_MAX = 24, TEXT_SIZE = 512 };
+#include "tests/support/twice.h"
 
 #define PREFIX "hf:{q}:"
 #define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
 
-static hf_fixture redis;
-static redisContext *connection;
 static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
 
-typedef struct sending {
-    const char *what;
-    const hf_script *script;
-    const char *keys[2]; /* NULL: the queue's prefix alone */
-    /* $F: the fence. $T: not_after. $R: a record. */
-    const char *args[ARGS_MAX];
-    int not_after;     /* its place among the arguments, from 1; 0: it has none */
-    const char *first; /* the answer; T for each time in it, F for each fence */
-    const char *second;
-    const char *counted; /* what the second added to a counter of meta: "lost 1" */
-    bool reads;          /* the first changes nothing either */
-    bool again;          /* the second does more of the same */
-} sending;
+/* In the arguments $F is the fence and $R a record. `counted`: what the second sending
+ * added to a counter of meta, "lost 1". */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
 #define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0"
 
-static const sending table[] = {
+static const hf_sending table[] = {
     {.what = "enqueue by a known producer",
      .script = &hf_lua_queue_enqueue,
      .args = {"p", "1", "$T", "60000", "0", "n1", "0", "$R", "n2", "-5000", "$R"},
@@ -396,57 +380,24 @@ static const sending table[] = {
 
 /* ---- sending ---- */
 
-static long long server_ms(void)
+static const char *expand(const char *arg)
 {
-    redisReply *reply = redisCommand(connection, "TIME");
-    assert_non_null(reply);
-    long long ms = strtoll(reply->element[0]->str, NULL, 10) * 1000 +
-                   strtoll(reply->element[1]->str, NULL, 10) / 1000;
-    freeReplyObject(reply);
-    return ms;
+    return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
 }
 
-static const char *expand(const char *arg, bool late, char *out, size_t size)
-{
-    if (strcmp(arg, "$R") == 0)
-        return RECORD;
-    if (strcmp(arg, "$F") == 0)
-        return fence;
-    if (strcmp(arg, "$T") != 0)
-        return arg;
-    (void)snprintf(out, size, "%lld", server_ms() + (late ? -1 : 60000));
-    return out;
-}
-
-static redisReply *send_script(const hf_script *script, const char *const keys[2],
-                               const char *const *args, bool late)
-{
-    bool two = keys[1] != NULL;
-    const char *argv[5 + ARGS_MAX] = {"EVAL", (const char *)script->text, two ? "2" : "1",
-                                      keys[0] != NULL ? keys[0] : PREFIX, keys[1]};
-    size_t lens[5 + ARGS_MAX] = {4, script->len};
-    char times[ARGS_MAX][24];
-    int n = two ? 5 : 4;
-    for (int i = 0; i < ARGS_MAX && args[i] != NULL; i++)
-        argv[n++] = expand(args[i], late, times[i], sizeof times[i]);
-    for (int i = 2; i < n; i++)
-        lens[i] = strlen(argv[i]);
-    redisReply *reply = redisCommandArgv(connection, n, argv, lens);
-    assert_non_null(reply);
-    return reply;
-}
-
-static void answer(const sending *s, bool late, char out[TEXT_SIZE])
-{
-    redisReply *reply = send_script(s->script, s->keys, s->args, late);
-    hf_print_reply(reply, out, TEXT_SIZE);
-    freeReplyObject(reply);
-}
+static void prepare(void);
+static void uncount(const char *counted);
+static hf_twice suite = {.prefix = PREFIX,
+                         .table = table,
+                         .n = HF_COUNT(table),
+                         .all = hf_lua_queue_all,
+                         .prepare = prepare,
+                         .expand = expand,
+                         .uncount = uncount};
 
 static void must(const hf_script *script, const char *const *args)
 {
-    static const char *const none[2] = {NULL, NULL};
-    redisReply *reply = send_script(script, none, args, false);
+    redisReply *reply = hf_twice_send(&suite, script, NULL, args, false);
     if (reply->type != REDIS_REPLY_ARRAY || reply->element[0]->integer != 0)
         fail_msg("%s: %s", script->name, reply->str != NULL ? reply->str : "refused");
     freeReplyObject(reply);
@@ -468,41 +419,23 @@ static void prepare(void)
     static const char *const rest[] = {"",  "0",  "0",  "0",       "0",  "r1",
                                        "0", "$R", "r2", "0",       "$R", "r3",
                                        "0", "$R", "l1", "-500000", "$R", NULL};
-    assert_string_equal(hf_fixture_command(&redis, "FLUSHALL"), "OK");
+    assert_string_equal(hf_fixture_command(&suite.redis, "FLUSHALL"), "OK");
     must(&hf_lua_queue_enqueue, first);
     must(&hf_lua_queue_claim, claim);
     (void)snprintf(fence, sizeof fence, "%s",
-                   hf_fixture_command(&redis, "HGET %s fence", PREFIX "meta"));
+                   hf_fixture_command(&suite.redis, "HGET %s fence", PREFIX "meta"));
     must(&hf_lua_queue_bury, bury);
     must(&hf_lua_queue_enqueue, two);
     must(&hf_lua_queue_claim, claim_two);
     (void)snprintf(fence, sizeof fence, "%s",
-                   hf_fixture_command(&redis, "HGET %s fence", PREFIX "meta"));
+                   hf_fixture_command(&suite.redis, "HGET %s fence", PREFIX "meta"));
     must(&hf_lua_queue_enqueue, rest);
-    (void)hf_fixture_command(&redis, "ZPOPMIN %s", PREFIX "wake");
-    (void)hf_fixture_command(&redis, "ZADD hf:workers 1 w0");
-    (void)hf_fixture_command(&redis, "SET hf:worker:w0 {}");
-    (void)hf_fixture_command(&redis, "ZADD hf:workers 1 gone");
-    (void)hf_fixture_command(&redis, "HSET %s stray %s", PREFIX "jobs", RECORD);
-    (void)hf_fixture_command(&redis, "HSET %s stray 1", PREFIX "crashes");
-}
-
-/* ---- the tests ---- */
-
-static void assert_answer(const sending *s, const char *which, const char *found,
-                          const char *expected)
-{
-    if (strcmp(found, expected) != 0)
-        fail_msg("%s, %s answer:\n  found    %s\n  expected %s", s->what, which, found,
-                 expected);
-}
-
-static void assert_same(const sending *s, const char *which, const hf_dump *before,
-                        const hf_dump *after)
-{
-    char difference[1024];
-    if (!hf_dump_same(before, after, difference, sizeof difference))
-        fail_msg("%s, %s sending changed something: %s", s->what, which, difference);
+    (void)hf_fixture_command(&suite.redis, "ZPOPMIN %s", PREFIX "wake");
+    (void)hf_fixture_command(&suite.redis, "ZADD hf:workers 1 w0");
+    (void)hf_fixture_command(&suite.redis, "SET hf:worker:w0 {}");
+    (void)hf_fixture_command(&suite.redis, "ZADD hf:workers 1 gone");
+    (void)hf_fixture_command(&suite.redis, "HSET %s stray %s", PREFIX "jobs", RECORD);
+    (void)hf_fixture_command(&suite.redis, "HSET %s stray 1", PREFIX "crashes");
 }
 
 /* Takes the counter back by what the table says, so that the rest can be compared. */
@@ -510,63 +443,24 @@ static void uncount(const char *counted)
 {
     char field[16];
     int by;
-    if (counted == NULL)
-        return;
     assert_int_equal(sscanf(counted, "%15s %d", field, &by), 2);
-    if (hf_fixture_number(&redis, "HINCRBY %s %s -%d", PREFIX "meta", field, by) == 0)
-        (void)hf_fixture_command(&redis, "HDEL %s %s", PREFIX "meta", field);
+    if (hf_fixture_number(&suite.redis, "HINCRBY %s %s -%d", PREFIX "meta", field, by) ==
+        0)
+        (void)hf_fixture_command(&suite.redis, "HDEL %s %s", PREFIX "meta", field);
 }
 
-static void send_twice(const sending *s)
-{
-    char text[TEXT_SIZE], unused[TEXT_SIZE];
-    hf_dump before, between, after;
-    prepare();
-    hf_dump_take(&before, connection);
-    answer(s, false, text);
-    hf_dump_take(&between, connection);
-    assert_answer(s, "first", text, s->first);
-    if (s->reads)
-        assert_same(s, "first", &before, &between);
-    else if (hf_dump_same(&before, &between, unused, sizeof unused))
-        fail_msg("%s: the first sending changed nothing", s->what);
-    answer(s, false, text);
-    uncount(s->counted);
-    hf_dump_take(&after, connection);
-    assert_answer(s, "second", text, s->second);
-    if (!s->again)
-        assert_same(s, "second", &between, &after);
-    hf_dump_done(&before);
-    hf_dump_done(&between);
-    hf_dump_done(&after);
-}
+/* ---- the tests ---- */
 
 static void every_script_sent_twice_does_its_work_once(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < HF_COUNT(table); i++)
-        send_twice(&table[i]);
+    hf_twice_works_once(&suite);
 }
 
 static void after_its_time_no_script_changes_anything(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < HF_COUNT(table); i++) {
-        const sending *s = &table[i];
-        char text[TEXT_SIZE];
-        hf_dump before, after;
-        if (s->not_after == 0)
-            continue;
-        assert_string_equal(s->args[s->not_after - 1], "$T");
-        prepare();
-        hf_dump_take(&before, connection);
-        answer(s, true, text);
-        hf_dump_take(&after, connection);
-        assert_answer(s, "late", text, "-4 T");
-        assert_same(s, "late", &before, &after);
-        hf_dump_done(&before);
-        hf_dump_done(&after);
-    }
+    hf_twice_refuses_late(&suite);
 }
 
 static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
@@ -578,37 +472,29 @@ static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
     prepare();
     must(&hf_lua_queue_claim, claim);
     (void)snprintf(token, sizeof token, "%s",
-                   hf_fixture_command(&redis, "GET %slock:r1", PREFIX));
+                   hf_fixture_command(&suite.redis, "GET %slock:r1", PREFIX));
     must(&hf_lua_queue_claim, claim);
-    assert_string_equal(hf_fixture_command(&redis, "GET %slock:r1", PREFIX), token);
-    assert_string_not_equal(hf_fixture_command(&redis, "GET %slock:r3", PREFIX), token);
+    assert_string_equal(hf_fixture_command(&suite.redis, "GET %slock:r1", PREFIX), token);
+    assert_string_not_equal(hf_fixture_command(&suite.redis, "GET %slock:r3", PREFIX),
+                            token);
 }
 
 static void the_table_names_every_script(void **state)
 {
     (void)state;
-    for (const hf_script *const *script = hf_lua_queue_all; *script != NULL; script++) {
-        size_t i = 0;
-        while (i < HF_COUNT(table) && table[i].script != *script)
-            i++;
-        if (i == HF_COUNT(table))
-            fail_msg("%s is not in the table", (*script)->name);
-    }
+    hf_twice_names_all(&suite);
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_fixture_start(&redis, NULL);
-    connection = hf_fixture_connect(&redis);
-    return connection == NULL;
+    return hf_twice_up(&suite);
 }
 
 static int down(void **state)
 {
     (void)state;
-    redisFree(connection);
-    hf_fixture_stop(&redis);
+    hf_twice_down(&suite);
     return 0;
 }
 
