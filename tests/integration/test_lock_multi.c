@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <uv.h>
 
 #include "base/base.h"
 #include "tests/support/set_rig.h"
@@ -403,52 +402,13 @@ static void closing_gives_back_and_answers(void **state)
     released(one);
 }
 
-typedef struct told {
-    hf_lock_set *set;
-    int acquired, released, closed;
-    hf_err err;
-    hf_lock_release_result result;
-} told;
-
-static void on_acquired(hf_lock_set *set, hf_err err, const char *detail, void *arg)
-{
-    told *t = arg;
-    (void)detail;
-    t->set = set;
-    t->err = err;
-    t->acquired++;
-}
-
-static void on_released(hf_lock_set *set, hf_lock_release_result result,
-                        const hf_lock_release_result *each, size_t n, void *arg)
-{
-    told *t = arg;
-    (void)set;
-    (void)each;
-    assert_int_equal(n, N);
-    t->result = result;
-    t->released++;
-}
-
-static void on_closed(void *arg)
-{
-    told *t = arg;
-    t->closed++;
-}
-
-static bool turn(uv_loop_t *loop)
-{
-    (void)uv_run(loop, UV_RUN_NOWAIT);
-    return true;
-}
-
 static void a_loop_of_ones_own(void **state)
 {
     hf_multilock_member members[N];
     hf_lock_servers *c;
     hf_lock_set *waits;
     uv_loop_t loop;
-    told t = {0}, u = {0};
+    hf_set_told t = {0}, u = {0};
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N,
@@ -458,25 +418,27 @@ static void a_loop_of_ones_own(void **state)
         members[i] = member(i);
     const hf_multilock_opts opts = {.members = members, .n_members = N, .wait_ms = -1};
     assert_int_equal(hf_multilock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
-    assert_int_equal(hf_multilock_acquire(c, &opts, on_acquired, &t, NULL, rig.detail),
-                     HF_OK);
-    EVENTUALLY(30000, turn(&loop) && t.acquired == 1);
+    assert_int_equal(
+        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.acquired == 1);
     assert_int_equal(t.err, HF_OK);
-    assert_int_equal(hf_multilock_acquire(c, &opts, on_acquired, &u, &waits, rig.detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &u, &waits, rig.detail),
+        HF_OK);
     for (int i = 0; i < 50; i++)
-        assert_true(turn(&loop));
+        assert_true(hf_set_turn(&loop));
     hf_lock_set_cancel(waits);
-    EVENTUALLY(30000, turn(&loop) && u.acquired == 1);
+    EVENTUALLY(30000, hf_set_turn(&loop) && u.acquired == 1);
     assert_int_equal(u.err, HF_CANCEL);
-    hf_lock_set_release(t.set, on_released, &t);
-    EVENTUALLY(30000, turn(&loop) && t.released == 1);
+    hf_lock_set_release(t.set, hf_set_on_released, &t);
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.released == 1);
     assert_int_equal(t.result, HF_RELEASED);
-    assert_int_equal(hf_multilock_acquire(c, &opts, on_acquired, &t, NULL, rig.detail),
-                     HF_OK);
-    EVENTUALLY(30000, turn(&loop) && t.acquired == 2);
-    hf_lock_servers_close(c, on_closed, &t); /* gives it back */
-    EVENTUALLY(30000, turn(&loop) && t.closed == 1);
+    assert_int_equal(t.n, N);
+    assert_int_equal(
+        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.acquired == 2);
+    hf_lock_servers_close(c, hf_set_on_closed, &t); /* gives it back */
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.closed == 1);
     assert_int_equal(uv_loop_close(&loop), 0);
     EVENTUALLY(30000, left_behind() == 0);
 }

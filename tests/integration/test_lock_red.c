@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uv.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -489,49 +488,10 @@ static void closing_gives_it_back(void **state)
 
 /* ---- a loop of one's own ---- */
 
-typedef struct told {
-    hf_lock_set *set;
-    int acquired, released, closed;
-    hf_err err;
-    hf_lock_release_result result;
-} told;
-
-static void on_acquired(hf_lock_set *set, hf_err err, const char *detail, void *arg)
-{
-    told *t = arg;
-    (void)detail;
-    t->set = set;
-    t->err = err;
-    t->acquired++;
-}
-
-static void on_released(hf_lock_set *set, hf_lock_release_result result,
-                        const hf_lock_release_result *each, size_t n, void *arg)
-{
-    told *t = arg;
-    (void)set;
-    (void)each;
-    (void)n;
-    t->result = result;
-    t->released++;
-}
-
-static void on_closed(void *arg)
-{
-    told *t = arg;
-    t->closed++;
-}
-
-static bool turn(uv_loop_t *loop)
-{
-    (void)uv_run(loop, UV_RUN_NOWAIT);
-    return true;
-}
-
 static void a_loop_of_ones_own(void **state)
 {
     const hf_redlock_opts opts = {.name = "n", .wait_ms = -1, .lease_ms = LEASE_MS};
-    told t = {0}, u = {0};
+    hf_set_told t = {0}, u = {0};
     hf_lock_servers *c;
     hf_lock_set *waits;
     uv_loop_t loop;
@@ -540,21 +500,22 @@ static void a_loop_of_ones_own(void **state)
     const hf_locks_opts looped = {.loop = &loop};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &looped, rig.detail), HF_OK);
     assert_int_equal(hf_redlock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
-    assert_int_equal(hf_redlock_acquire(c, &opts, on_acquired, &t, NULL, rig.detail),
-                     HF_OK);
-    EVENTUALLY(30000, turn(&loop) && t.acquired == 1);
+    assert_int_equal(
+        hf_redlock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.acquired == 1);
     assert_int_equal(t.err, HF_OK);
-    assert_int_equal(hf_redlock_acquire(c, &opts, on_acquired, &u, &waits, rig.detail),
-                     HF_OK);
-    ALWAYS(100, turn(&loop) && u.acquired == 0);
+    assert_int_equal(
+        hf_redlock_acquire(c, &opts, hf_set_on_acquired, &u, &waits, rig.detail), HF_OK);
+    ALWAYS(100, hf_set_turn(&loop) && u.acquired == 0);
     hf_lock_set_cancel(waits);
-    EVENTUALLY(30000, turn(&loop) && u.acquired == 1);
+    EVENTUALLY(30000, hf_set_turn(&loop) && u.acquired == 1);
     assert_int_equal(u.err, HF_CANCEL);
-    hf_lock_set_release(t.set, on_released, &t);
-    EVENTUALLY(30000, turn(&loop) && t.released == 1);
+    hf_lock_set_release(t.set, hf_set_on_released, &t);
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.released == 1);
     assert_int_equal(t.result, HF_RELEASED);
-    hf_lock_servers_close(c, on_closed, &t);
-    EVENTUALLY(30000, turn(&loop) && t.closed == 1);
+    assert_int_equal(t.n, N);
+    hf_lock_servers_close(c, hf_set_on_closed, &t);
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.closed == 1);
     assert_int_equal(uv_loop_close(&loop), 0);
     EVENTUALLY(30000, left_behind() == 0);
 }

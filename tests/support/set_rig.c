@@ -61,6 +61,38 @@ void hf_set_rig_on_event(hf_lock_set *set, hf_lock_event event, size_t member, v
     atomic_fetch_add(counts[event], 1);
 }
 
+void hf_set_on_acquired(hf_lock_set *set, hf_err err, const char *detail, void *arg)
+{
+    hf_set_told *told = arg;
+    (void)detail;
+    told->set = set;
+    told->err = err;
+    told->acquired++;
+}
+
+void hf_set_on_released(hf_lock_set *set, hf_lock_release_result result,
+                        const hf_lock_release_result *each, size_t n, void *arg)
+{
+    hf_set_told *told = arg;
+    (void)set;
+    (void)each;
+    told->n = n;
+    told->result = result;
+    told->released++;
+}
+
+void hf_set_on_closed(void *arg)
+{
+    hf_set_told *told = arg;
+    told->closed++;
+}
+
+bool hf_set_turn(uv_loop_t *loop)
+{
+    (void)uv_run(loop, UV_RUN_NOWAIT);
+    return true;
+}
+
 bool hf_set_rig_has(hf_set_rig *rig, size_t i, const char *name)
 {
     return hf_fixture_number(&rig->redis[i],

@@ -5,6 +5,8 @@
 
 #include <stdatomic.h>
 
+#include <uv.h>
+
 #include "holdfast/lock_set.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
@@ -35,6 +37,23 @@ hf_lock_servers *hf_set_rig_open(hf_set_rig *rig, size_t n, bool proxied);
 
 /* Counts events; arg is the rig. */
 void hf_set_rig_on_event(hf_lock_set *set, hf_lock_event event, size_t member, void *arg);
+
+/* What the callbacks of a client on a loop of the test's have told; arg of each is one.
+ */
+typedef struct hf_set_told {
+    hf_lock_set *set;
+    int acquired, released, closed; /* how often */
+    hf_err err;                     /* of the last that was acquired */
+    size_t n;                       /* how many results the last release had */
+    hf_lock_release_result result;
+} hf_set_told;
+
+void hf_set_on_acquired(hf_lock_set *set, hf_err err, const char *detail, void *arg);
+void hf_set_on_released(hf_lock_set *set, hf_lock_release_result result,
+                        const hf_lock_release_result *each, size_t n, void *arg);
+void hf_set_on_closed(void *arg);
+/* Does what the loop has to do at once; true, so that it fits in EVENTUALLY(). */
+bool hf_set_turn(uv_loop_t *loop);
 
 /* What server i has as the cell or the line of a lock whose name is its tag. */
 bool hf_set_rig_has(hf_set_rig *rig, size_t i, const char *name);
