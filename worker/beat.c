@@ -131,8 +131,8 @@ static bool has_looked(const hf_worker *w)
 void hf_beat_turn(hf_worker *w)
 {
     atomic_store(&w->running_now, running(w));
-    if (w->phase != HF_STARTING && w->shown != NULL && w->shown != state_of(w))
-        hf_beat_send(w);
+    if (w->phase != HF_STARTING && w->shown != state_of(w))
+        hf_beat_send(w); /* the first one as soon as Redis's time is known */
     if (!w->heard || !hf_leases_watched(w))
         return;
     w->heard = false;
@@ -142,7 +142,7 @@ void hf_beat_turn(hf_worker *w)
 
 void hf_beat_start(hf_worker *w)
 {
-    uv_timer_start(&w->beat, on_beat_timer, 20, HF_BEAT_MS);
+    uv_timer_start(&w->beat, on_beat_timer, HF_BEAT_MS, HF_BEAT_MS);
     uv_timer_start(&w->look, on_look, hf_wake_check_ms(w), 0);
 }
 

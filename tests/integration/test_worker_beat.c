@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
 #include "tests/support/queue_rig.h"
 #include "tests/support/worker_rig.h"
 
@@ -116,6 +117,26 @@ static void what_changes_is_shown_at_once(void **state)
     atomic_store(&worker.gate, true);
     EVENTUALLY(15000, atomic_load(&worker.ended));
     assert_null(beat_of(worker.worker));
+}
+
+/* Redis's time is not known before its first answer; the next one in its time comes 10 s
+ * after the start. */
+static void the_first_does_not_wait_although_redis_is_slow(void **state)
+{
+    hf_proxy proxy;
+    (void)state;
+    hf_proxy_start(&proxy, queue.redis.socket);
+    hf_proxy_keep_answer(&proxy, "EVALSHA");
+    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    EVENTUALLY(30000, hf_proxy_kept(&proxy) == 1);
+    ALWAYS(200, hf_worker_pulse(worker.worker) == 0);
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(30000, hf_worker_pulse(worker.worker) >= 2); /* Redis has its scripts */
+    hf_rig_put(&queue, "a", "ok", 0);
+    EVENTUALLY(30000, atomic_load(&worker.returned) == 1);
+    assert_true(shows("state", "serving"));
+    hf_worker_rig_end(&worker);
+    hf_proxy_stop(&proxy);
 }
 
 static hf_verdict nothing(hf_run *run, void *arg)
@@ -236,6 +257,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(it_says_who_and_what),
+        CASE(the_first_does_not_wait_although_redis_is_slow),
         CASE(what_changes_is_shown_at_once),
         CASE(too_many_types_are_cut),
         CASE(it_rises_while_idle_full_quiet_and_stopping),
