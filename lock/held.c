@@ -26,6 +26,12 @@ static bool is_held(hf_err code)
     return code == HF_OK || code == HF_CANCEL || code == HF_IN_LINE;
 }
 
+/* The first of two times; 0: none. */
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 /* What the entries of one lease say together. */
 static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n, uint64_t *note)
 {
@@ -44,7 +50,9 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n, uint64_t 
         }
         if (one == HF_CANCEL && code == HF_OK)
             code = HF_CANCEL;
-        if (one == code || (one == HF_OK && code == HF_CANCEL))
+        if (one == HF_IN_LINE)
+            *note = sooner(*note, what);
+        else if (one == code || (one == HF_OK && code == HF_CANCEL))
             *note = what > *note ? what : *note;
     }
     return code;

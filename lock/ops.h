@@ -49,7 +49,7 @@ typedef struct hf_entered {
     uint64_t fence;   /* with HF_OK */
     size_t place;     /* with HF_IN_LINE: 1 is the head */
     uint64_t number;  /* the same: of that place; what grants it has a higher fence */
-    int64_t watch_ms; /* the same: when to ask again at the latest; 0: not the head */
+    int64_t watch_ms; /* the same: when to ask again at the latest; 0: at its third */
     int64_t until_ms; /* with HF_TAKEN: when a lease before it ends */
     uint32_t limit;   /* with HF_LIMIT */
 } hf_entered;

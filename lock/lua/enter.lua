@@ -12,8 +12,8 @@
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[10..] names      1 to 16, in order, each once
 --  returns   {OK, now, fence} | {WAITING, now, place, watch, number} (watch: when to ask again at
---            the latest, as the head of the line; 0: not the head; number: below the fence of its
---            grant) | {TAKEN, now, until, name} (until: when a lease before it ends) | {DEADLOCK,
+--            the latest, because a lease before it ends; 0: at its third; number: below the fence
+--            of its grant) | {TAKEN, now, until, name} (until: when a lease before it ends) | {DEADLOCK,
 --            now, name} (the owner has it already: it is not reentrant, an upgrade, or more
 --            permits) | {LATE, now} | {LIMIT, now, limit} (the lock has another number of permits,
 --            or its owner 256 holds) | {LOST, now} (of several that it has some are gone: give
@@ -166,7 +166,11 @@ if #names > 0 then
 end
 keep_changed()
 if waits then
-  return { WAITING, now, call('ZRANK', waits.q, owner) + 1, watch(waits, owner),
-    call('ZSCORE', waits.q, owner) }
+  local first = 0
+  for i = 10, #ARGV do
+    local ends = watch(line(ARGV[i]), owner)
+    first = (first == 0 or ends > 0 and ends < first) and ends or first
+  end
+  return { WAITING, now, call('ZRANK', waits.q, owner) + 1, first, call('ZSCORE', waits.q, owner) }
 end
 return { OK, now, fence }

@@ -9,9 +9,9 @@
 --  returns   {OK, now, n, place, code, what, ...} | {LATE, now}. n: as many as were asked for; place,
 --            from 0 on, code and what of each that is not simply held until now + lease, or that
 --            waited: OK (held; what: its fence), CANCEL (the same, and somebody asks for it to be
---            given back), WAITING (what: when to ask again at the latest, 0: not the head of its
---            line), LOST (what: 1 when it was taken away), FAULT (a key of it is of another type).
---            Sent twice: the same.
+--            given back), WAITING (what: when to ask again at the latest, because a lease before it
+--            ends; 0: at its third), LOST (what: 1 when it was taken away), FAULT (a key of it is of
+--            another type). Sent twice: the same.
 local FAULT = -40
 local byte, find, HOLDS = string.byte, string.find, 49 -- '1', the third letter of an entry
 if late(ARGV[1]) then

@@ -163,11 +163,16 @@ local function keep_changed()
   end
 end
 
--- When an entry that waits at the head could be granted by time alone, that is, when the next lease
--- before it ends; 0: it is not the head, and whoever is looks after that.
+-- When the lease ends that an entry waits behind: at the head the first one of those that hold it,
+-- else that of the entry before it, which may have been granted by then to one that is dead. It asks
+-- again then, if nothing came before; 0: there is none, or it does not wait.
 local function watch(l, owner)
-  if call('ZRANGE', l.q, 0, 0)[1] ~= owner then
+  local place = call('ZRANK', l.q, owner)
+  if not place then
     return 0
+  elseif place > 0 then
+    local before = call('ZRANGE', l.q, place - 1, place - 1)[1]
+    return floor(call('ZSCORE', l.x, before) or 0)
   end
   local cell = call('PTTL', l.cell)
   if cell > 0 then

@@ -440,6 +440,53 @@ static void f10_a_waiter_that_dies_in_the_middle_is_passed(void **state)
     hf_locker_kill(&w[2]);
 }
 
+/* The next in line, whose own third is minutes away, has the lock when the lease of the
+ * dead one before it is over. */
+static void has_it_soon(hf_lock_waiter *patient)
+{
+    hf_lock_wait_end(patient);
+    assert_int_equal(patient->err, HF_OK);
+    released(patient->lock);
+}
+
+static void wait_patiently(hf_lock_waiter *patient)
+{
+    enum { LEASE_MS = 600000 };
+    hf_lock_wait_begin(patient, &rig, rig.b, "n",
+                       (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = 2 * LONG_MS});
+}
+
+/* It is granted to the dead one first. */
+static void f10_a_head_that_dies_is_passed_when_its_lease_ends(void **state)
+{
+    hf_locker dies;
+    hf_lock_waiter patient;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "n", "lease=2000");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+    wait_patiently(&patient);
+    hf_locker_kill(&dies);
+    released(lock);
+    has_it_soon(&patient);
+}
+
+/* The second becomes the head, and looks after the holder. */
+static void f10_who_follows_two_dead_ones_looks_after_both(void **state)
+{
+    hf_locker holds, dies;
+    hf_lock_waiter patient;
+    (void)state;
+    hf_locker_start(&holds, rig.redis.dir, rig.redis.url, "n", "lease=3000");
+    EVENTUALLY(LONG_MS, hf_locker_said(&holds, "held", NULL));
+    hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "n", "lease=2000");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+    wait_patiently(&patient);
+    hf_locker_kill(&dies);
+    hf_locker_kill(&holds);
+    has_it_soon(&patient);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -459,6 +506,8 @@ int main(void)
         TEST(f7_a_late_write_is_refused_by_its_fence),
         TEST(f9_a_release_wakes_one_and_only_one),
         TEST(f10_a_waiter_that_dies_in_the_middle_is_passed),
+        TEST(f10_a_head_that_dies_is_passed_when_its_lease_ends),
+        TEST(f10_who_follows_two_dead_ones_looks_after_both),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
