@@ -36,12 +36,30 @@ static hf_err fail(parser *p, const char *format, ...)
 
 /* ---- options ---- */
 
+/* Is it one of the words in "a|b|c"? */
+static bool is_word_of(const char *words, const char *name, size_t len)
+{
+    for (;;) {
+        size_t here = strcspn(words, "|");
+        if (here == len && memcmp(words, name, len) == 0)
+            return true;
+        if (words[here] == '\0')
+            return false;
+        words += here + 1;
+    }
+}
+
+static bool is_called(const hf_opt *opt, const char *name, size_t len)
+{
+    return is_word_of(opt->name, name, len) ||
+           (opt->also != NULL && is_word_of(opt->also, name, len));
+}
+
 static const hf_opt *find_in(const hf_opt *opts, const char *name, size_t len,
                              char letter)
 {
     for (; opts != NULL && opts->name != NULL; opts++) {
-        if (letter != 0 ? opts->letter == letter
-                        : strlen(opts->name) == len && memcmp(opts->name, name, len) == 0)
+        if (letter != 0 ? opts->letter == letter : is_called(opts, name, len))
             return opts;
     }
     return NULL;

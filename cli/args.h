@@ -23,6 +23,7 @@ typedef enum hf_opt_kind {
 /* The last of a list has no name. */
 typedef struct hf_opt {
     const char *name; /* without "--" */
+    const char *also; /* other names for it, with '|' between; NULL: none */
     char letter;      /* 0: none */
     hf_opt_kind kind;
     const char *value; /* what the help calls its value */

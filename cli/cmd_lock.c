@@ -140,6 +140,16 @@ static int read_wait(const hf_cli *cli, wish *w)
     return HF_EXIT_OK;
 }
 
+/* Who tries, or waits for a while, does not wait longer for Redis than that; but it has
+ * the time of one request to answer. */
+static void set_reach(const hf_cli *cli, hf_lock_opts *o)
+{
+    int64_t request_ms = cli->config->request_timeout_ms;
+    if (o->wait_ms < 0 || o->wait_ms > UINT32_MAX)
+        return;
+    o->reach_ms = (uint32_t)(o->wait_ms > request_ms ? o->wait_ms : request_ms);
+}
+
 static int read_times(const hf_cli *cli, wish *w)
 {
     const hf_argv *a = cli->args;
@@ -163,7 +173,11 @@ static int read_wish(const hf_cli *cli, wish *w)
     int code = read_names(cli, w);
     if (code == HF_EXIT_OK)
         code = read_mode(cli, w);
-    return code == HF_EXIT_OK ? read_times(cli, w) : code;
+    if (code == HF_EXIT_OK)
+        code = read_times(cli, w);
+    if (code == HF_EXIT_OK)
+        set_reach(cli, &w->opts);
+    return code;
 }
 
 /* ---- asking for it ---- */

@@ -5,7 +5,7 @@
 
 #include "cli/out.h"
 
-enum { WIDTH = 80, NAME_COLUMN = 28, OPTION_COLUMN = 28 };
+enum { WIDTH = 80, NAME_COLUMN = 28, OPTION_COLUMN = 28, HELP_SIZE = 512 };
 
 /* Words of a paragraph, wrapped; the first line is already at `column`. */
 static void print_wrapped(FILE *file, const char *text, int indent, int column)
@@ -57,16 +57,28 @@ static void print_command_line(FILE *file, const hf_command *command)
     print_entry(file, name, NAME_COLUMN, command->help);
 }
 
+/* What it does, and its other names. */
+static const char *help_of(const hf_opt *opt, char *text, size_t size)
+{
+    if (opt->also == NULL)
+        return opt->help;
+    int len = snprintf(text, size, "%s; also --", opt->help);
+    for (const char *c = opt->also; *c != '\0' && len > 0 && (size_t)len < size; c++)
+        len += snprintf(text + len, size - (size_t)len, "%.*s", *c == '|' ? 4 : 1,
+                        *c == '|' ? ", --" : c);
+    return text;
+}
+
 static void print_options(FILE *file, const hf_opt *opts)
 {
     for (; opts != NULL && opts->name != NULL; opts++) {
-        char name[64], letter[8] = "    ";
+        char name[64], help[HELP_SIZE], letter[8] = "    ";
         if (opts->letter != 0)
             snprintf(letter, sizeof letter, "-%c, ", opts->letter);
         snprintf(name, sizeof name, "%s--%s%s%s", letter, opts->name,
                  opts->value != NULL ? " " : "", opts->value != NULL ? opts->value : "");
         if (!opts->hidden)
-            print_entry(file, name, OPTION_COLUMN, opts->help);
+            print_entry(file, name, OPTION_COLUMN, help_of(opts, help, sizeof help));
     }
 }
 
@@ -139,6 +151,7 @@ static void put_roff(FILE *file, const char *text)
 
 static void put_roff_options(FILE *file, const hf_opt *opts)
 {
+    char help[HELP_SIZE];
     for (; opts != NULL && opts->name != NULL; opts++) {
         if (opts->hidden)
             continue;
@@ -154,7 +167,7 @@ static void put_roff_options(FILE *file, const hf_opt *opts)
             fputs("\\fR", file);
         }
         fputc('\n', file);
-        put_roff(file, opts->help);
+        put_roff(file, help_of(opts, help, sizeof help));
         fputc('\n', file);
     }
 }

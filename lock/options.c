@@ -139,7 +139,10 @@ static void set_times(hf_lock *lock, const hf_lock_opts *o)
     uint64_t now_ns = hf_boot_ns();
     lock->until_ns =
         o->wait_ms < 0 ? UINT64_MAX : now_ns + (uint64_t)o->wait_ms * HF_MS_NS;
-    lock->reached_ns = now_ns + lock->locks->connect_timeout_ms * HF_MS_NS;
+    uint32_t reach_ms = lock->locks->connect_timeout_ms;
+    if (o->reach_ms != 0 && o->reach_ms < reach_ms)
+        reach_ms = o->reach_ms;
+    lock->reached_ns = now_ns + reach_ms * HF_MS_NS;
     lock->fixed = o->fixed;
     lock->max_hold_ms = o->max_hold_ms;
     lock->wait_replicas = o->wait_replicas;

@@ -153,6 +153,8 @@ typedef struct hf_lock_opts {
                                 HF_LOCK_SPIN two of one owner are taken for one that asks
                                 twice: both are let in, and one release ends both */
     int64_t wait_ms;         /* 0: try; < 0: for ever; at most 2^40 */
+    uint32_t reach_ms;       /* Redis must be reached so soon, where that is less than
+                                connect_timeout_ms; 0: within that */
     uint32_t lease_ms;       /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
     bool fixed;              /* never renewed: it ends with its lease */
     uint32_t max_hold_ms;    /* renewed for no longer than this; 0: as long as it takes */
@@ -191,8 +193,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_owner(char out[HF_LOCK_OWNER_SIZE]);
 /* Asks for a lock. HF_OK: cb will be called exactly once, and *out (may be NULL) is the
  * handle, good for hf_lock_cancel() until then. HF_INVALID (and `detail`, which may be
  * NULL, says what), HF_CLOSED, HF_FORKED, HF_NOMEM: it never will be. Redis
- * must be reached within connect_timeout_ms (also by who only tries); once in line, an
- * outage is waited out until wait_ms is over. */
+ * must be reached within connect_timeout_ms, or reach_ms (also by who only tries); once
+ * in line, an outage is waited out until wait_ms is over. */
 HF_API HF_MUSTCHECK hf_err hf_lock_acquire(hf_locks *locks, const hf_lock_opts *opts,
                                            hf_lock_acquired_cb cb, void *arg,
                                            hf_lock **out, char detail[HF_DETAIL_SIZE]);

@@ -9,15 +9,19 @@
 #include "holdfast/lock.h"
 #include "tests/support/cli_try.h"
 #include "tests/support/eventually.h"
+#include "tests/support/unix_socket.h"
 
 enum { LONG_MS = 30000, ROUNDS = 20 };
+
+/* For those that only try: on a busy machine Redis may need more than a second. */
+#define PATIENT "redis:\n  request_timeout: 5s\n"
 
 static hf_proc holder; /* another `holdfast lock` */
 
 static int up(void **state)
 {
     (void)state;
-    return hf_try_up(HF_TEST_COMMAND, NULL);
+    return hf_try_up(HF_TEST_COMMAND, PATIENT);
 }
 
 static void remove_marks(void)
@@ -148,24 +152,48 @@ static void without_redis_it_says_so(void **state)
     hf_try_run("lock -c away.yaml -w 0.1 a true", 69);
 }
 
+/* It is there, and does not answer. Who only tries hears of that soon, who waits for a
+ * while no later than he would wait. */
+static void who_does_not_wait_for_the_lock_does_not_wait_for_redis(void **state)
+{
+    static const char *const lines[] = {
+        "lock -c mute.yaml -n a true", "lock -c mute.yaml --nb a true",
+        "lock -c mute.yaml -w 1.5 a true", "lock -c mute.yaml --timeout=1.5 a true"};
+    char path[HF_CLI_PATH], config[HF_CLI_PATH + 64];
+    (void)state;
+    hf_cli_rig_path(&hf_try_rig, "mute", path);
+    int listener = hf_socket_listen(path);
+    assert_true(listener >= 0);
+    (void)snprintf(config, sizeof config,
+                   "redis:\n  url: unix://%s\n  connect_timeout: 1m\n", path);
+    hf_cli_rig_put(&hf_try_rig, "mute.yaml", config);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        uint64_t from_ms = hf_test_now_ms();
+        hf_try_run(lines[i], 69);
+        assert_in_range(hf_test_now_ms() - from_ms, i < 2 ? 900 : 1400, LONG_MS);
+    }
+    (void)close(listener);
+    (void)unlink(path);
+}
+
 /* ---- who gets it ---- */
 
 static void one_that_is_busy_is_not_had(void **state)
 {
     (void)state;
     hold("a");
-    hf_try_run("lock @ -n a true", 1);
+    hf_try_run("lock @ -c w.yaml -n a true", 1);
     assert_string_equal(hf_try_rig.err, "");
-    hf_try_run("lock @ -w 0 -E 9 a true", 9);
-    hf_try_run("lock @ -w 0.25 -E 0 a false", 0);
-    hf_try_run("lock @ --spin -w .1 a true", 1);
-    hf_try_run("lock @ -nv a true", 1);
+    hf_try_run("lock @ -c w.yaml -w 0 -E 9 a true", 9);
+    hf_try_run("lock @ -c w.yaml -w 0.25 -E 0 a false", 0);
+    hf_try_run("lock @ -c w.yaml --spin -w .1 a true", 1);
+    hf_try_run("lock @ -c w.yaml -nv a true", 1);
     hf_try_has(hf_try_rig.err, "somebody else has lock 'a'");
-    hf_try_run("lock @ -n -v a true", 1);
+    hf_try_run("lock @ -c w.yaml --nonblocking -v a true", 1);
     hf_try_has(hf_try_rig.err, "somebody else has lock 'a'");
-    hf_try_run("lock @ -n b true", 0);
+    hf_try_run("lock @ -c w.yaml -n b true", 0);
     let_go(3);
-    hf_try_run("lock @ -n a true", 0);
+    hf_try_run("lock @ -c w.yaml -n a true", 0);
 }
 
 static void who_waits_gets_it_next(void **state)
@@ -184,17 +212,17 @@ static void modes_go_beside_each_other_as_they_should(void **state)
 {
     (void)state;
     hold("-s t/a,t/b");
-    hf_try_run("lock @ -s -n t/a true", 0);
-    hf_try_run("lock @ -x -n t/a true", 1);
-    hf_try_run("lock @ -n t/c,t/b true", 1);
+    hf_try_run("lock @ -c w.yaml -s -n t/a true", 0);
+    hf_try_run("lock @ -c w.yaml -x -n t/a true", 1);
+    hf_try_run("lock @ -c w.yaml -n t/c,t/b true", 1);
     hf_try_run("locks show @ t/c", 1);
     let_go(3);
     (void)unlink("ready");
     remove_marks();
     hold("--permits 2/3 p");
-    hf_try_run("lock @ --permits 1/3 -n p true", 0);
-    hf_try_run("lock @ --permits 2/3 -n p true", 1);
-    hf_try_run("lock @ --permits 1/4 -n p true", 65); /* it has another limit */
+    hf_try_run("lock @ -c w.yaml --permits 1/3 -n p true", 0);
+    hf_try_run("lock @ -c w.yaml --permits 2/3 -n p true", 1);
+    hf_try_run("lock @ -c w.yaml --permits 1/4 -n p true", 65); /* it has another limit */
     let_go(3);
 }
 
@@ -251,7 +279,7 @@ static void no_descriptor_of_ours_leaks(void **state)
 static void options_of_the_command_are_its_own(void **state)
 {
     (void)state;
-    hf_try_run("lock @ a echo -n --json -- --help", 0);
+    hf_try_run("lock @ -c w.yaml a echo -n --json -- --help", 0);
     assert_string_equal(hf_try_rig.out, "--json -- --help");
 }
 
@@ -276,10 +304,10 @@ static void what_stays_in_the_background_keeps_the_lock(void **state)
     EVENTUALLY(LONG_MS, is_there("left"));
     EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log"),
                                "waiting for what is left") != NULL);
-    hf_try_run("lock @ -n a true", 1);
+    hf_try_run("lock @ -c w.yaml -n a true", 1);
     assert_false(hf_proc_wait(&holder, 50));
     let_go(4);
-    hf_try_run("lock @ -n a true", 0);
+    hf_try_run("lock @ -c w.yaml -n a true", 0);
 }
 
 /* Who goes on changes while it is looked for: each ends when it has made the next. */
@@ -353,6 +381,7 @@ int main(void)
         TEST(what_cannot_be_executed_is_told),
         TEST(bad_words_are_refused),
         TEST(without_redis_it_says_so),
+        TEST(who_does_not_wait_for_the_lock_does_not_wait_for_redis),
         TEST(one_that_is_busy_is_not_had),
         TEST(who_waits_gets_it_next),
         TEST(modes_go_beside_each_other_as_they_should),

@@ -20,7 +20,7 @@ static const hf_opt one_opts[] = {
     {.name = "in", .kind = HF_OPT_DURATION, .value = "D", .max = HF_DAY_MS},
     {.name = "at", .kind = HF_OPT_TIME, .value = "T"},
     {.name = "state", .kind = HF_OPT_CHOICE, .value = "S", .choices = "ready|dead"},
-    {.name = "fast", .letter = 'f'},
+    {.name = "fast", .also = "quick|quickly", .letter = 'f'},
     {.name = "exact", .letter = 'e'},
     {.name = NULL},
 };
@@ -104,6 +104,23 @@ static void letters_without_a_value_may_be_joined(void **state)
     assert_refused("one -fx a", "expected an option of 'one', found '-x'");
     assert_refused("one -ff a", "--fast: expected it once, found it again");
     assert_refused("one a -fn", "--count: expected N, found nothing");
+}
+
+static void an_option_may_have_other_names(void **state)
+{
+    static const char *const lines[] = {"one --fast a", "one --quick a",
+                                        "one --quickly a"};
+    (void)state;
+    line l;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        read_line(&l, lines[i]);
+        assert_int_equal(l.err, HF_OK);
+        assert_true(hf_argv_has(&l.args, "fast"));
+        hf_argv_done(&l.args);
+    }
+    assert_refused("one --quic a", "expected an option of 'one', found '--quic'");
+    assert_refused("one --quick| a", "expected an option of 'one', found '--quick|'");
+    assert_refused("one --quick -f a", "--fast: expected it once, found it again");
 }
 
 static void values_are_read_by_their_kind(void **state)
@@ -263,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_and_operands_may_stand_in_any_order),
         cmocka_unit_test(letters_without_a_value_may_be_joined),
+        cmocka_unit_test(an_option_may_have_other_names),
         cmocka_unit_test(values_are_read_by_their_kind),
         cmocka_unit_test(a_dash_alone_and_all_after_two_dashes_are_operands),
         cmocka_unit_test(
