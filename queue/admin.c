@@ -54,9 +54,11 @@ hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out)
 
 /* ---- the loop ---- */
 
+/* Ends the loop's wait; and when its time has come before the turn began, keeps the loop
+ * from waiting: it runs timers first, and then would wait for something else. */
 static void on_timer(uv_timer_t *timer)
 {
-    (void)timer; /* it only has to end the loop's wait */
+    uv_stop(timer->loop);
 }
 
 static uint32_t left_ms(uint64_t until_ns)
