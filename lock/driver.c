@@ -36,6 +36,13 @@ static void pass_on(hf_driver *d)
         uv_cond_signal(&d->work);
 }
 
+static void run(hf_driver *d, uv_run_mode mode)
+{
+    d->runs = true;
+    (void)uv_run(d->loop, mode); /* which forgets uv_stop() at its end */
+    d->runs = false;
+}
+
 /* Under lock, which is let go meanwhile. The loop may wait for long, so it is not run
  * after a turn, which may have been what was waited for. */
 static void drive_once(hf_driver *d)
@@ -43,7 +50,7 @@ static void drive_once(hf_driver *d)
     d->driven = true;
     uv_mutex_unlock(&d->lock);
     if (!take_turn(d))
-        (void)uv_run(d->loop, UV_RUN_ONCE);
+        run(d, UV_RUN_ONCE);
     uv_mutex_lock(&d->lock);
     d->driven = false;
     if (d->stopping)
@@ -110,6 +117,8 @@ void hf_driver_await(hf_driver *d, hf_driver_waiter *waiter)
 
 void hf_driver_done(hf_driver *d, hf_driver_waiter *waiter)
 {
+    if (d->runs)
+        uv_stop(d->loop); /* or a turn whose first timer was this would sleep now */
     uv_mutex_lock(&d->lock);
     waiter->done = true;
     uv_cond_signal(&waiter->turn);

@@ -36,6 +36,7 @@ typedef struct hf_driver {
     uv_cond_t work; /* for the thread */
     void (*on_turn)(void *arg);
     void *arg;
+    bool runs; /* the loop; whoever runs it */
 
     /* under lock */
     bool driven; /* somebody runs the loop */
