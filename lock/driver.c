@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 /* ---- turns ---- */
 
@@ -43,13 +44,30 @@ static void run(hf_driver *d, uv_run_mode mode)
     d->runs = false;
 }
 
+/* Looks for what is due until somebody has what it waits for. False: there is nothing to
+ * look for, or it has not come, and the loop may sleep. */
+static bool spin(hf_driver *d)
+{
+    uint64_t now_ns = hf_boot_ns(), before_ns = d->spin.read_ns;
+    uint64_t until_ns = d->is_due(d->arg) ? hf_spin_begin(&d->spin, now_ns) : 0;
+    if (until_ns == 0)
+        return false;
+    while (now_ns < until_ns && d->spin.read_ns == before_ns && d->is_due(d->arg)) {
+        run(d, UV_RUN_NOWAIT);
+        now_ns = hf_boot_ns();
+    }
+    bool in_vain = d->spin.read_ns == before_ns && d->is_due(d->arg);
+    hf_spin_end(&d->spin, in_vain);
+    return !in_vain;
+}
+
 /* Under lock, which is let go meanwhile. The loop may wait for long, so it is not run
  * after a turn, which may have been what was waited for. */
-static void drive_once(hf_driver *d)
+static void drive_once(hf_driver *d, bool for_itself)
 {
     d->driven = true;
     uv_mutex_unlock(&d->lock);
-    if (!take_turn(d))
+    if (!take_turn(d) && !(for_itself && d->is_due != NULL && spin(d)))
         run(d, UV_RUN_ONCE);
     uv_mutex_lock(&d->lock);
     d->driven = false;
@@ -107,7 +125,7 @@ void hf_driver_await(hf_driver *d, hf_driver_waiter *waiter)
         if (d->driven || d->stopping)
             uv_cond_wait(&waiter->turn, &d->lock);
         else
-            drive_once(d);
+            drive_once(d, true);
     }
     remove_waiter(d, waiter);
     if (!d->driven || d->stopping)
@@ -117,6 +135,7 @@ void hf_driver_await(hf_driver *d, hf_driver_waiter *waiter)
 
 void hf_driver_done(hf_driver *d, hf_driver_waiter *waiter)
 {
+    hf_spin_read(&d->spin, hf_boot_ns());
     if (d->runs)
         uv_stop(d->loop); /* or a turn whose first timer was this would sleep now */
     uv_mutex_lock(&d->lock);
@@ -135,7 +154,7 @@ static void run_thread(void *arg)
         if (d->driven || d->waiters != NULL || d->background == 0)
             uv_cond_wait(&d->work, &d->lock);
         else
-            drive_once(d);
+            drive_once(d, false);
         if (!d->driven && d->waiters != NULL)
             pass_on(d);
     }
@@ -174,9 +193,10 @@ static hf_err open_loop(hf_driver *d, uv_loop_t *loop)
 }
 
 hf_err hf_driver_open(hf_driver *d, uv_loop_t *loop, void (*on_turn)(void *arg),
-                      void *arg)
+                      bool (*is_due)(void *arg), void *arg)
 {
-    *d = (hf_driver){.threaded = loop == NULL, .on_turn = on_turn, .arg = arg};
+    *d = (hf_driver){
+        .threaded = loop == NULL, .on_turn = on_turn, .is_due = is_due, .arg = arg};
     if (uv_mutex_init(&d->lock) != 0)
         return HF_SYSTEM;
     if (uv_cond_init(&d->work) != 0)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "base/spin.h"
 #include "holdfast/error.h"
 
 typedef struct hf_driver_waiter {
@@ -35,8 +36,10 @@ typedef struct hf_driver {
     uv_thread_t thread;
     uv_cond_t work; /* for the thread */
     void (*on_turn)(void *arg);
+    bool (*is_due)(void *arg);
     void *arg;
-    bool runs; /* the loop; whoever runs it */
+    bool runs;    /* the loop; whoever runs it */
+    hf_spin spin; /* whoever runs the loop */
 
     /* under lock */
     bool driven; /* somebody runs the loop */
@@ -47,9 +50,12 @@ typedef struct hf_driver {
 } hf_driver;
 
 /* `loop` NULL: one of its own, and a thread. on_turn is called on the loop after
- * hf_driver_kick(). HF_SYSTEM: nothing is left of it. */
+ * hf_driver_kick(); is_due on the loop as well: is an answer expected that takes Redis no
+ * longer than any script? Then who waits may spin (base/spin.h). NULL: it never does.
+ * HF_SYSTEM: nothing is left of it. */
 HF_MUSTCHECK hf_err hf_driver_open(hf_driver *driver, uv_loop_t *loop,
-                                   void (*on_turn)(void *arg), void *arg);
+                                   void (*on_turn)(void *arg), bool (*is_due)(void *arg),
+                                   void *arg);
 
 /* There is something for on_turn to see. From any thread, not under the lock. */
 void hf_driver_kick(hf_driver *driver);

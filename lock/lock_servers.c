@@ -247,7 +247,7 @@ static hf_err start(hf_lock_servers *servers, uv_loop_t *loop)
 {
     hf_err err = hf_random_bytes(&servers->rng.state, sizeof servers->rng.state);
     if (err == HF_OK)
-        err = hf_driver_open(&servers->driver, loop, on_turn, servers);
+        err = hf_driver_open(&servers->driver, loop, on_turn, NULL, servers);
     if (err != HF_OK)
         return err;
     HF_ASSERT(uv_timer_init(servers->driver.loop, &servers->timer) == 0);

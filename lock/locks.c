@@ -235,6 +235,12 @@ static void on_turn(void *arg)
         hf_redis_flush(locks->client); /* now: a turn of the loop is saved */
 }
 
+static bool is_due(void *arg)
+{
+    const hf_locks *locks = arg;
+    return locks->handles == 0 && hf_client_in_flight(locks->client) > 0;
+}
+
 /* ---- the connection ---- */
 
 /* From the oldest on: who was handed in first stands first in line. */
@@ -345,7 +351,7 @@ static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
 {
     hf_err err = hf_held_start(locks, &locks->client_opts, detail);
     if (err == HF_OK)
-        err = hf_driver_open(&locks->driver, loop, on_turn, locks);
+        err = hf_driver_open(&locks->driver, loop, on_turn, is_due, locks);
     if (err != HF_OK) {
         hf_watchdog_stop(locks->watchdog);
         hf_guard_done(&locks->guard);

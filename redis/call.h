@@ -65,6 +65,9 @@ HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
 HF_MUSTCHECK hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked,
                                      hf_answer_cb cb, void *arg);
 
+/* How many requests wait for their answers. */
+size_t hf_client_in_flight(const hf_client *client);
+
 /* Its first try to connect has not ended. */
 bool hf_client_is_new(const hf_client *client);
 

@@ -232,6 +232,12 @@ bool hf_client_ready(const hf_client *client)
     return client->phase == CLIENT_READY;
 }
 
+size_t hf_client_in_flight(const hf_client *client)
+{
+    check(client);
+    return client->flight.n;
+}
+
 bool hf_client_is_new(const hf_client *client)
 {
     check(client);

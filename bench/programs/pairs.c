@@ -3,11 +3,11 @@
  * blocking connection; and with a plain loop, SET NX PX and a script that compares and
  * deletes.
  *
- *   pairs --url URL --enter SHA1 --leave SHA1 [--pairs N] [--blocks N]
+ *   pairs --url URL --enter SHA1 --leave SHA1 [--pairs N] [--blocks N] [--pause US]
  *
- * SHA1: of the scripts, which Redis has. The three take turns, in blocks. One line of
- * JSON comes of it: microseconds for each pair, and of processor time in this thread;
- * medians of the blocks. */
+ * SHA1: of the scripts, which Redis has. The three take turns, in blocks; a pause before
+ * each pair is not counted. One line of JSON comes of it: microseconds for each pair, and
+ * of processor time in this thread; medians of the blocks. */
 #include <getopt.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "bench/probe.h"
 #include "holdfast/lock.h"
 
-enum { BLOCKS_MAX = 1000, REQUEST_MAX = 4096, SIDES = 3 };
+enum { BLOCKS_MAX = 1000, REQUEST_MAX = 4096, SIDES = 3, PAUSE_MAX_US = 999999 };
 
 /* As long as those that the library makes. */
 static const char owner[] = "0123456789abcdef0123456789abcdef",
@@ -34,7 +34,7 @@ static const char compare_and_delete[] =
 
 typedef struct bench {
     const char *url, *enter_sha1, *leave_sha1;
-    uint32_t pairs, blocks;
+    uint32_t pairs, blocks, pause_us;
     hf_locks *locks;
     hf_probe probe;
     hf_buf enter, leave, set, del; /* requests */
@@ -134,23 +134,33 @@ static uint64_t thread_ran_ns(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+/* One block of one side. */
+static void run_block(bench *b, void (*side)(bench *b), double *us, double *cpu_us)
+{
+    const struct timespec pause = {.tv_nsec = (long)b->pause_us * 1000};
+    uint64_t took_ns = 0, ran_ns = 0;
+    for (uint32_t i = 0; i < b->pairs; i++) {
+        if (b->pause_us > 0)
+            (void)nanosleep(&pause, NULL);
+        uint64_t since_ns = hf_boot_ns(), before_ns = thread_ran_ns();
+        side(b);
+        took_ns += hf_boot_ns() - since_ns;
+        ran_ns += thread_ran_ns() - before_ns;
+    }
+    *us = (double)took_ns / 1000 / b->pairs;
+    *cpu_us = (double)ran_ns / 1000 / b->pairs;
+}
+
 static void compare(bench *b)
 {
     static const char *const names[SIDES] = {"our", "bare", "plain"};
     static void (*const sides[SIDES])(bench * b) = {ours, bare, plain};
     static double us[SIDES][BLOCKS_MAX], cpu_us[SIDES][BLOCKS_MAX];
-    for (size_t block = 0; block <= b->blocks; block++) { /* the first is not counted */
-        for (size_t side = 0; side < SIDES; side++) {
-            uint64_t since_ns = hf_boot_ns(), ran_ns = thread_ran_ns();
-            for (uint32_t i = 0; i < b->pairs; i++)
-                sides[side](b);
-            if (block == 0)
-                continue;
-            us[side][block - 1] = (double)(hf_boot_ns() - since_ns) / 1000 / b->pairs;
-            cpu_us[side][block - 1] =
-                (double)(thread_ran_ns() - ran_ns) / 1000 / b->pairs;
-        }
-    }
+    for (size_t side = 0; side < SIDES; side++) /* not counted: overwritten */
+        run_block(b, sides[side], &us[side][0], &cpu_us[side][0]);
+    for (size_t block = 0; block < b->blocks; block++)
+        for (size_t side = 0; side < SIDES; side++)
+            run_block(b, sides[side], &us[side][block], &cpu_us[side][block]);
     for (size_t side = 0; side < SIDES; side++)
         printf("%s\"%s_us\": %.3f, \"%s_cpu_us\": %.3f", side == 0 ? "{" : ", ",
                names[side], hf_bench_median(us[side], b->blocks), names[side],
@@ -162,10 +172,13 @@ static void compare(bench *b)
 
 static bool parse(int argc, char **argv, bench *b)
 {
-    static const struct option names[] = {
-        {"url", required_argument, NULL, 'u'},    {"enter", required_argument, NULL, 'e'},
-        {"leave", required_argument, NULL, 'l'},  {"pairs", required_argument, NULL, 'p'},
-        {"blocks", required_argument, NULL, 'b'}, {NULL, 0, NULL, 0}};
+    static const struct option names[] = {{"url", required_argument, NULL, 'u'},
+                                          {"enter", required_argument, NULL, 'e'},
+                                          {"leave", required_argument, NULL, 'l'},
+                                          {"pairs", required_argument, NULL, 'p'},
+                                          {"blocks", required_argument, NULL, 'b'},
+                                          {"pause", required_argument, NULL, 'w'},
+                                          {NULL, 0, NULL, 0}};
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         if (c == 'u')
             b->url = optarg;
@@ -177,11 +190,14 @@ static bool parse(int argc, char **argv, bench *b)
             b->pairs = (uint32_t)strtoul(optarg, NULL, 10);
         else if (c == 'b')
             b->blocks = (uint32_t)strtoul(optarg, NULL, 10);
+        else if (c == 'w')
+            b->pause_us = (uint32_t)strtoul(optarg, NULL, 10);
         else
             return false;
     }
     return b->url != NULL && b->enter_sha1 != NULL && b->leave_sha1 != NULL &&
-           b->pairs > 0 && b->blocks > 0 && b->blocks <= BLOCKS_MAX && optind == argc;
+           b->pairs > 0 && b->blocks > 0 && b->blocks <= BLOCKS_MAX &&
+           b->pause_us <= PAUSE_MAX_US && optind == argc;
 }
 
 int main(int argc, char **argv)

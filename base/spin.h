@@ -1,0 +1,43 @@
+/* spin.h - whether a thread that waits for an answer of Redis's looks for it again and
+ * again for a short while, instead of sleeping at once.
+ *
+ * While requests follow one another closely, to fall asleep and to be woken takes longer
+ * than Redis needs for a script, and as much processor time as looking for the answer
+ * does. After a pause that is not so: Redis sleeps by then, and comes up fastest on the
+ * processor that the asking thread leaves. Nor where Redis is far away, or has to share
+ * the processor. So a thread spins only a moment after the last answer was read, and
+ * leaves out twice as many times after each time in vain. (After A. Karlin et al.,
+ * Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor, SOSP
+ * 1991.)
+ *
+ * Not locked: it belongs to whoever waits. All zero is a new one. Times: CLOCK_BOOTTIME.
+ */
+#ifndef HF_BASE_SPIN_H
+#define HF_BASE_SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HF_SPIN_NS = 50000,         /* the longest */
+    HF_SPIN_RECENT_NS = 100000, /* how long after an answer it is begun */
+    HF_SPIN_GAP_MAX = 64        /* times left out */
+};
+
+typedef struct hf_spin {
+    uint64_t read_ns; /* when the last answer was read; 0: never */
+    uint32_t gap;     /* times left out after the last time in vain; 0: it was not */
+    uint32_t skip;    /* of those that are still to come */
+} hf_spin;
+
+/* The thread is about to wait for an answer that is due: until when it spins; 0: it
+ * sleeps. */
+uint64_t hf_spin_begin(hf_spin *spin, uint64_t now_ns);
+
+/* The end of what was begun. In vain: the time has passed, and nothing has come. */
+void hf_spin_end(hf_spin *spin, bool in_vain);
+
+/* An answer was read, by spinning or after sleep. */
+void hf_spin_read(hf_spin *spin, uint64_t now_ns);
+
+#endif
