@@ -28,7 +28,9 @@
     "--grace, KILL: before the lease can pass to another, where renewals fail, and "     \
     "also "                                                                              \
     "while holdfast itself is stopped. When holdfast is killed the group gets KILL. "    \
-    "Stopped, as by ^Z, it cannot renew: COMMAND is ended when the lease is over.\n"     \
+    "Stopped together with COMMAND, as by ^Z, it cannot renew, and says for how long "   \
+    "the lock lasts: when it does not go on before, COMMAND gets TERM and KILL, the "    \
+    "lock passes to others, and `fg` ends with 75.\n"                                    \
     "Exits with what COMMAND exits with (128 + N when signal N ended it), or: 1 or "     \
     "--conflict-exit-code when somebody else has the lock, 64 usage, 65 a name that is " \
     "none, 69 Redis was not reached, within "                                            \

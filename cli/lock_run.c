@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/lock_child.h"
 #include "cli/lock_env.h"
 #include "cli/lock_rest.h"
@@ -79,6 +80,19 @@ static void go_on(program *p, bool foreground)
     send_signal(p, SIGCONT);
 }
 
+/* Nobody renews while we are stopped: whoever stopped us hears for how long that goes. */
+static void say_stopping(const hf_lock_run *run)
+{
+    char text[HF_DURATION_SIZE];
+    int64_t left_ms = hf_lock_remaining_ms(run->lock) - run->grace_ms;
+    left_ms = left_ms > 0 ? left_ms : 0;
+    hf_format_duration(left_ms > 1000 ? left_ms / 1000 * 1000 : left_ms, text);
+    hf_lock_run_note(run,
+                     "stopped: lock '%s' is not renewed meanwhile, and the command is "
+                     "ended in %s unless it goes on before",
+                     run->names, text);
+}
+
 /* The program was stopped. Where it only wants the terminal, and we have it, it gets it;
  * else we stop as well, so that the shell sees it, and go on with it. */
 static void on_stopped(program *p, int number)
@@ -94,6 +108,7 @@ static void on_stopped(program *p, int number)
         return; /* somebody's doing who will let it go on */
     } else {
         hf_terminal_take_back(t, p->pid);
+        say_stopping(p->run);
         hf_signals_stop(&p->run->signals, wants ? number : SIGTSTP);
         go_on(p, had || wants);
     }

@@ -143,6 +143,33 @@ static void it_stops_and_goes_on_in_a_shell(void **state)
     end_shell();
 }
 
+/* Nobody renews while it is stopped: that is told, the command is ended before another
+ * has the lock, and who goes on with it hears of the loss. */
+static void who_stops_it_for_too_long_loses_the_lock(void **state)
+{
+    char line[4 * HF_CLI_PATH];
+    (void)state;
+    begin_shell();
+    words_of("--ttl 4s --grace 1s", "echo $$ >pid; echo beg''un; exec sleep 600", "",
+             line, sizeof line);
+    type(line);
+    shows("begun");
+    hf_terminal_type(&terminal, "\032");
+    shows("lock 'a' is not renewed meanwhile, and the command is ended in ");
+    shows("Stopped");
+    hf_cli_rig_put(&hf_try_rig, "next",
+                   "case $(ps -o stat= -p $(cat pid)) in Z*) echo it has en''ded;; esac");
+    (void)snprintf(line, sizeof line, "%s lock --redis %s a sh next", HF_TEST_COMMAND,
+                   hf_try_rig.redis.url);
+    type(line);
+    shows("it has ended");
+    type("fg");
+    type("echo status-$?-");
+    shows("lost");
+    shows("status-75-");
+    end_shell();
+}
+
 static void in_the_background_it_stops_when_it_wants_the_terminal(void **state)
 {
     char line[4 * HF_CLI_PATH];
@@ -214,6 +241,7 @@ int main(void)
         TEST(an_interrupt_ends_the_command),
         TEST(an_interrupt_ends_the_wait),
         TEST(it_stops_and_goes_on_in_a_shell),
+        TEST(who_stops_it_for_too_long_loses_the_lock),
         TEST(in_the_background_it_stops_when_it_wants_the_terminal),
         TEST(in_a_pipeline_it_gets_the_terminal_when_it_asks),
         TEST(an_interrupt_reaches_it_in_a_pipeline),
