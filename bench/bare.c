@@ -32,13 +32,12 @@ enum {
     REQUEST_MAX = 80 << 20,
     ENQUEUE_FIXED = 5,
     ENQUEUE_EACH = 3,
-    COMPLETE_FIXED = 3,
-    COMPLETE_EACH = 2,
+    COMPLETE_FIXED = 4,
     CLAIMED_AT = 8 /* in a claim's answer: where the jobs begin, id and record of each */
 };
 
-/* How each job of a request begins. */
-static const char id_header[] = "$14\r\n", fence_header[] = "\r\n$16\r\n";
+/* How each job of a request begins, and the fence of them all. */
+static const char id_header[] = "$14\r\n", fence_header[] = "$16\r\n";
 _Static_assert(HF_NEW_ID_LEN == 14 && FENCE_LEN == 16, "as the headers say");
 
 /* A request for n jobs, which lie in it at equal distances. */
@@ -155,17 +154,16 @@ static hf_err make_complete(hf_bare *bare, size_t n)
     request *r = &bare->complete;
     if (r->n == n)
         return HF_OK;
-    begin(bare, r, &hf_lua_queue_complete, COMPLETE_FIXED + COMPLETE_EACH * n);
+    begin(bare, r, &hf_lua_queue_complete, COMPLETE_FIXED + n);
     put_text(&r->text, worker);
     put_text(&r->text, "0");
     put_text(&r->text, "0");
+    r->fence_at = r->text.len + strlen(fence_header);
+    put(&r->text, worker, FENCE_LEN);
     size_t start = r->text.len;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         put_text(&r->text, bare->id);
-        put(&r->text, worker, FENCE_LEN);
-    }
     r->id_at = start + strlen(id_header);
-    r->fence_at = r->id_at + HF_NEW_ID_LEN + strlen(fence_header);
     r->each = (r->text.len - start) / n;
     return made(bare, r, n);
 }
@@ -307,8 +305,8 @@ static hf_err complete(hf_bare *bare, const redisReply *claimed, size_t *n)
         if (id->len != HF_NEW_ID_LEN)
             return fail(bare, HF_PROTO, "a job that is not ours");
         memcpy(r->text.data + r->id_at + i * r->each, id->str, HF_NEW_ID_LEN);
-        memcpy(r->text.data + r->fence_at + i * r->each, fence->str, FENCE_LEN);
     }
+    memcpy(r->text.data + r->fence_at, fence->str, FENCE_LEN);
     err = ask(bare, r, &reply);
     if (err == HF_OK && (!is_ok(reply) || at(reply, 2) != NULL)) /* a code for each */
         err = fail(bare, HF_PROTO, "jobs were not completed");

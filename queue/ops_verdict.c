@@ -2,6 +2,7 @@
 #include "queue/ops.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "queue/error_text.h"
@@ -14,24 +15,68 @@ typedef struct verdict_form {
 } verdict_form;
 
 static const verdict_form forms[] = {
-    [HF_OP_COMPLETE] = {&hf_lua_queue_complete, 3, 2},
+    [HF_OP_COMPLETE] = {&hf_lua_queue_complete, 4, 1},
     [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 4},
     [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 4},
     [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 5},
 };
 
-/* Room for those error texts that cannot be sent as they are. NULL in *out: there is
- * none. False: out of memory. */
+enum { RUN_COUNT_SIZE = 6 }; /* of the jobs of one fence, with two blanks */
+
+/* How many of the first of these have one fence. */
+static size_t run_of(const hf_verdict_item *items, size_t n)
+{
+    size_t run = 1;
+    while (run < n && (items[run].fence == items[0].fence ||
+                       strcmp(items[run].fence, items[0].fence) == 0))
+        run++;
+    return run;
+}
+
+/* Bytes for the fences of what is complete, where it has several. */
+static size_t fences_size(const hf_verdict_item *items, size_t n)
+{
+    size_t bytes = 0;
+    if (run_of(items, n) == n)
+        return 0;
+    for (size_t i = 0; i < n; i += run_of(items + i, n - i))
+        bytes += strlen(items[i].fence) + RUN_COUNT_SIZE;
+    return bytes;
+}
+
+/* Room for the fences, or for those error texts that cannot be sent as they are. NULL in
+ * *out: none is needed. False: out of memory. */
 static bool take_scratch(char **out, hf_verdict_op op, const hf_verdict_item *items,
                          size_t n)
 {
-    size_t bytes = 0;
+    size_t bytes = op == HF_OP_COMPLETE ? fences_size(items, n) : 0;
     for (size_t i = 0; op != HF_OP_COMPLETE && i < n; i++) {
         if (!hf_error_text_fits(items[i].error))
             bytes += items[i].error.len;
     }
     *out = bytes == 0 ? NULL : malloc(bytes);
     return bytes == 0 || *out != NULL;
+}
+
+/* The fence of them all, or `fence jobs fence jobs ...`. */
+static void add_fences(hf_args *a, const hf_verdict_item *items, size_t n, char *scratch)
+{
+    size_t len = 0;
+    if (scratch == NULL) {
+        hf_args_text(a, items[0].fence);
+        return;
+    }
+    for (size_t i = 0, run; i < n; i += run) {
+        size_t fence_len = strlen(items[i].fence);
+        run = run_of(items + i, n - i);
+        if (i > 0)
+            scratch[len++] = ' ';
+        memcpy(scratch + len, items[i].fence, fence_len);
+        len += fence_len;
+        scratch[len++] = ' ';
+        len += hf_decimal(scratch + len, (int64_t)run);
+    }
+    hf_args_bytes(a, (hf_bytes){scratch, len});
 }
 
 static void add_error(hf_args *a, hf_bytes error, char **scratch)
@@ -48,9 +93,9 @@ static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
                      char **scratch)
 {
     hf_args_text(a, item->id);
-    hf_args_text(a, item->fence);
     if (op == HF_OP_COMPLETE)
         return;
+    hf_args_text(a, item->fence);
     if (op == HF_OP_BURY) {
         hf_args_flag(a, item->counts);
         hf_args_text(a, item->reason);
@@ -88,6 +133,8 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     if (op == HF_OP_BURY) {
         hf_args_int(&a, args->dead_max);
         hf_args_int(&a, args->dead_age_ms);
+    } else if (op == HF_OP_COMPLETE) {
+        add_fences(&a, items, n, scratch);
     }
     for (size_t i = 0; i < n; i++)
         add_item(&a, op, &items[i], &at);

@@ -4,42 +4,50 @@
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
---  ARGV[4..] id, fence for each job, at most 1000
+--  ARGV[4]   fences      the fence of them all, or `fence jobs fence jobs ...`: of so many each
+--  ARGV[5..] id          of each job, 1 to 1000
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted anew.
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
-local args, worker, n, ids, locks = ARGV, ARGV[1], (#ARGV - 3) / 2, {}, {}
+local args, worker, n, locks = ARGV, ARGV[1], #ARGV - 4, {}
 for k = 1, n do
-  local id = args[2 + 2 * k]
-  ids[k], locks[k] = id, LOCK .. id
+  locks[k] = LOCK .. args[k + 4]
 end
-local holders = n > 0 and call('MGET', unpack(locks)) or {}
+local holders = call('MGET', unpack(locks))
 local m = call('HMGET', META, 'promised', 'max_running')
 local promised = m[1] and m[1] + 0
 
-local fence, token, codes -- one claim gives many jobs the same fence
-local held = 0
-for k = 1, n do
-  if args[3 + 2 * k] ~= fence then
-    fence = args[3 + 2 * k]
-    token = worker .. ':' .. fence
+-- How many, from the first on, this worker holds.
+local held, to, fence, codes = 0, n, ARGV[4], nil
+local runs = string.find(fence, ' ', 1, true) and string.gmatch(fence, '(%d+) (%d+)')
+repeat
+  if runs then
+    fence, to = runs()
+    to = held + to
   end
-  if holders[k] ~= token then
-    break
+  local token = worker .. ':' .. fence -- one claim gives many jobs the same
+  while held < to and holders[held + 1] == token do
+    held = held + 1
   end
-  held = k
-end
+until held < to or held == n
+local ids, from = args, 5 -- the ids are at `from` and behind it
 -- What `running` does not have was named before, or else is not as it should be.
-if held < n or n > 0 and call('ZREM', RUNNING, unpack(ids)) < n then
+if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
   -- prelude: owned, open_writes, count
-  local places, lost, unsure
-  places, codes, lost, unsure = owned(worker, 4, 2, ARGV[3] + 0)
-  n, ids, locks = #places, {}, {}
+  local jobs, places, lost, unsure = {}, nil, nil, nil
+  for of, many in string.gmatch(runs and ARGV[4] or fence .. ' ' .. n, '(%d+) (%d+)') do
+    for _ = 1, many do
+      local k = #jobs / 2 + 1
+      jobs[2 * k - 1], jobs[2 * k] = args[k + 4], of
+    end
+  end
+  places, codes, lost, unsure = owned(worker, 1, 2, ARGV[3] + 0, jobs)
+  n, ids, from, locks = #places, {}, 1, {}
   for k = 1, n do
-    ids[k] = ARGV[places[k]]
+    ids[k] = jobs[places[k]]
     locks[k] = LOCK .. ids[k]
   end
   if n > 0 then
@@ -53,11 +61,11 @@ end
 if n == 0 then
   return { OK, now, codes }
 end
-call('HDEL', JOBS, unpack(ids))
+call('HDEL', JOBS, unpack(ids, from))
 call('DEL', unpack(locks))
 if call('EXISTS', CRASHES, CANCELS) > 0 then
-  call('HDEL', CRASHES, unpack(ids))
-  call('HDEL', CANCELS, unpack(ids))
+  call('HDEL', CRASHES, unpack(ids, from))
+  call('HDEL', CANCELS, unpack(ids, from))
 end
 call('HINCRBY', META, 'done', n == 1 and '1' or n)
 -- Without max_running no job that ends lets another one start sooner. So all is well while somebody

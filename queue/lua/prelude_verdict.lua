@@ -1,23 +1,24 @@
 -- prelude_verdict.lua - whose jobs they are.
 
--- Whose jobs are these? ARGV from `first` in steps of `step`: id, fence, ... of `worker`.
--- Returns the places in ARGV of those it holds, and a code for each, none if it holds all; counts
--- the others, where the first `resent` were sent before: that their lock is gone probably means
--- that they did it.
-local function owned(worker, first, step, resent)
+-- Whose jobs are these? ARGV (or `args`) from `first` in steps of `step`: id, fence, ... of
+-- `worker`. Returns the places there of those it holds, and a code for each, none if it holds all;
+-- counts the others, where the first `resent` were sent before: that their lock is gone probably
+-- means that they did it.
+local function owned(worker, first, step, resent, args)
+  args = args or ARGV
   local keys, n = {}, 0
-  for i = first, #ARGV, step do
+  for i = first, #args, step do
     n = n + 1
-    keys[n] = LOCK .. ARGV[i]
+    keys[n] = LOCK .. args[i]
   end
   local places, codes, seen, lost, unsure = {}, {}, {}, 0, 0
   local fence, token -- one claim gives many jobs the same
   local holders = n > 0 and call('MGET', unpack(keys))
   for k = 1, n do
     local i = first + (k - 1) * step
-    local id = ARGV[i]
-    if ARGV[i + 1] ~= fence then
-      fence = ARGV[i + 1]
+    local id = args[i]
+    if args[i + 1] ~= fence then
+      fence = args[i + 1]
       token = worker .. ':' .. fence
     end
     if holders[k] == token and not seen[id] then

@@ -185,6 +185,56 @@ static void a_job_that_is_completed_twice_at_once_is_done_once(void **state)
     hf_rig_audit(&rig, true);
 }
 
+/* Nine jobs, the k-th of them claimed by w in claim k / 2: fences of one or two jobs. */
+static void hold_nine(char names[9][8], char fences[9][32], hf_verdict_item items[9])
+{
+    for (size_t i = 0; i < 9; i++) {
+        (void)snprintf(names[i], 8, "j%zu", i);
+        assert_int_equal(hf_rig_enqueue(&rig, names[i], 0), HF_OK);
+        if (i % 2 == 0 && i < 8)
+            continue;
+        size_t n = hf_rig_claim(&rig, "w", 10, 0);
+        assert_int_equal(n, i == 8 ? 1 : 2);
+        for (size_t k = i + 1 - n; k <= i; k++)
+            memcpy(fences[k], rig.fence, sizeof rig.fence);
+    }
+    for (size_t i = 0; i < 9; i++)
+        items[i] = (hf_verdict_item){.id = names[i], .fence = fences[i]};
+}
+
+static void jobs_of_many_claims_are_completed_at_once(void **state)
+{
+    const hf_verdict_args args = {.worker = "w"};
+    char names[9][8], fences[9][32];
+    hf_verdict_item items[9];
+    (void)state;
+    hold_nine(names, fences, items);
+    assert_int_equal(hf_rig_verdicts(&rig, HF_OP_COMPLETE, &args, items, 9), HF_OK);
+    assert_int_equal(rig.n_codes, 0); /* all are done */
+    assert_counted(9, 0);
+    hf_rig_audit(&rig, true);
+}
+
+static void each_job_is_completed_under_its_own_fence(void **state)
+{
+    const hf_verdict_args args = {.worker = "w"};
+    char names[9][8], fences[9][32];
+    hf_verdict_item items[9];
+    (void)state;
+    hold_nine(names, fences, items);
+    items[1].fence = fences[2]; /* of another claim */
+    items[8].fence = fences[0];
+    assert_int_equal(hf_rig_verdicts(&rig, HF_OP_COMPLETE, &args, items, 9), HF_OK);
+    assert_int_equal(rig.n_codes, 9);
+    for (size_t i = 0; i < 9; i++)
+        assert_int_equal(rig.codes[i], i == 1 || i == 8 ? HF_LOST : HF_OK);
+    assert_counted(7, 2);
+    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:{q}:running 0 0"),
+                        "j1\n");
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:running"), 2);
+    hf_rig_audit(&rig, false);
+}
+
 static void a_job_that_only_its_lock_knows_of_is_done_with_the_others(void **state)
 {
     static const char *const names[] = {"a", "b", "c"};
@@ -419,6 +469,8 @@ int main(void)
         TEST(so_does_a_job_among_others_that_are_held_elsewhere),
         TEST(ids_that_do_not_rise_are_held_against_each_other),
         TEST(a_job_that_is_completed_twice_at_once_is_done_once),
+        TEST(jobs_of_many_claims_are_completed_at_once),
+        TEST(each_job_is_completed_under_its_own_fence),
         TEST(a_job_that_only_its_lock_knows_of_is_done_with_the_others),
         TEST(a_job_that_is_lost_keeps_no_other_from_being_done),
         TEST(of_some_leases_only_the_shorter_ones_are_moved),
