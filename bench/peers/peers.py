@@ -16,6 +16,8 @@ from support import BUILD, HOLDFAST, Failure, eventually, require
 HERE = os.path.dirname(os.path.realpath(__file__))
 PLACE = os.path.join(BUILD, "bench/peers")  # of our programs, and of what npm installs
 INSTALL_S, STEP_S = 120, 60
+LOGGED = """With an append-only file each claim and each end is written there too, and the less time a
+    job takes otherwise, the more that weighs: rows below say how many bytes it is."""
 
 
 class Peer:
@@ -222,7 +224,7 @@ def find_node_peers():
     bullmq = Peer("BullMQ", [node, os.path.join(HERE, "bullmq.js")], 40000, 7.5, env=env, why=why,
                   crash="lockDuration and stalledInterval 1 s")
     bee = Peer("bee-queue", [node, os.path.join(HERE, "bee-queue.js")], 80000, 3.5, env=env,
-               why=why, crash="stallInterval 1 s")
+               why=f"{why} {LOGGED}", crash="stallInterval 1 s")
     check_node(bullmq, packages, ["bullmq", "ioredis"], problem)
     check_node(bee, packages, ["bee-queue"], problem)
     return [bullmq, bee]
@@ -232,7 +234,8 @@ def find_sidekiq():
     words = ["ruby", os.path.join(HERE, "sidekiq.rb")]
     peer = Peer("Sidekiq, with a driver in C", words, 40000, settle_s=6,
                 crash="it has no such setting")
-    plain = Peer("Sidekiq", words, 20000, 12, env={"PEER_PLAIN": "1"}, rates_only=True)
+    plain = Peer("Sidekiq", words, 20000, 12, env={"PEER_PLAIN": "1"}, rates_only=True,
+                 why=f"""{LOGGED} A job of Sidekiq's is gone from Redis as soon as it is taken.""")
     for each in (peer, plain):
         each.version = output(*words, "version").strip()
         each.missing = "" if each.version else "not installed: there is no sidekiq for ruby"
