@@ -5,6 +5,7 @@
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/callback.h"
 #include "lock/locks.h"
 #include "redis/send.h"
 
@@ -24,7 +25,10 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
         return;
     lock->told = true;
     hf_locks_background(lock, false);
+    hf_callback callback;
+    hf_callback_begin(&callback, &lock->locks->driver, HF_INSIDE_CALLBACK);
     lock->on_acquired(lock, err, detail, lock->acquired_arg);
+    hf_callback_end(&callback);
 }
 
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)

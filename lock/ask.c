@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/callback.h"
 
 enum { RETRY_MS = 100 };
 
@@ -132,10 +133,10 @@ hf_err hf_ask_begin(hf_lock_ask *ask, hf_locks *locks)
 hf_err hf_ask_wait(hf_lock_ask *ask, hf_locks *locks, char detail[HF_DETAIL_SIZE])
 {
     hf_driver_waiter waiter;
-    if (!locks->driver.threaded)
-        return hf_lock_say(detail, HF_INVALID,
-                           "this call waits: it needs a client with a thread of its own");
-    hf_err err = hf_driver_waiter_init(&waiter);
+    hf_err err = hf_callback_may_wait(&locks->driver, locks->driver.threaded, detail);
+    if (err != HF_OK)
+        return err;
+    err = hf_driver_waiter_init(&waiter);
     if (err != HF_OK)
         return hf_lock_say(detail, err, "%s", hf_err_text(err));
     ask->waiter = &waiter;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "lock/callback.h"
 #include "lock/locks.h"
 
 /* ---- downgrade ---- */
@@ -55,7 +56,11 @@ hf_err hf_lock_downgrade_wait(hf_lock *lock)
 static void on_downgraded(hf_lock_ask *ask)
 {
     downgrade *d = HF_CONTAINER(ask, downgrade, ask);
-    d->cb(d->lock, conclude(d->lock, ask->err), d->arg);
+    hf_err err = conclude(d->lock, ask->err);
+    hf_callback callback;
+    hf_callback_begin(&callback, &ask->locks->driver, HF_INSIDE_CALLBACK);
+    d->cb(d->lock, err, d->arg);
+    hf_callback_end(&callback);
     free(d);
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "lock/callback.h"
 #include "lock/locks.h"
 
 static void run_acquire(hf_order *order)
@@ -90,10 +91,10 @@ hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_opts *opts, hf_lock *
                             char detail[HF_DETAIL_SIZE])
 {
     awaited a = {.driver = &locks->driver};
-    if (!locks->driver.threaded)
-        return hf_lock_say(detail, HF_INVALID,
-                           "this call waits: it needs a client with a thread of its own");
-    hf_err err = hf_driver_waiter_init(&a.waiter);
+    hf_err err = hf_callback_may_wait(a.driver, a.driver->threaded, detail);
+    if (err != HF_OK)
+        return err;
+    err = hf_driver_waiter_init(&a.waiter);
     if (err != HF_OK)
         return hf_lock_say(detail, err, "%s", hf_err_text(err));
     err = hand_in(locks, opts, on_acquired, &a, false, NULL, detail);

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/callback.h"
 #include "lock/locks.h"
 
 enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX };
@@ -147,8 +148,12 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
 
 static void tell_user(hf_lock *lock, hf_lock_event event)
 {
-    if (lock->on_event != NULL)
-        lock->on_event(lock, event, lock->event_arg);
+    hf_callback callback;
+    if (lock->on_event == NULL)
+        return;
+    hf_callback_begin(&callback, &lock->locks->driver, HF_INSIDE_EVENT);
+    lock->on_event(lock, event, lock->event_arg);
+    hf_callback_end(&callback);
 }
 
 void hf_held_signal(hf_lock *lock)

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/id.h"
+#include "lock/callback.h"
 #include "lock/locks.h"
 #include "redis/send.h"
 
@@ -186,11 +187,14 @@ static hf_err read_scan(hf_lock_ask *ask, const hf_answer *answer)
     const hf_reply *keys = hf_reply_at(answer->reply, 1);
     (void)snprintf(l->cursor, sizeof l->cursor, "%s",
                    hf_reply_text(hf_reply_at(answer->reply, 0)));
+    hf_callback callback;
+    hf_callback_begin(&callback, &ask->locks->driver, HF_INSIDE_CALLBACK);
     for (size_t i = 0; i < hf_reply_len(keys) && !l->stopped; i++) {
         const char *name = name_in(hf_reply_text(hf_reply_at(keys, i)) + l->skip);
         if (name != NULL && hf_lock_name_check(name) == HF_OK)
             l->stopped = !l->each(name, l->arg);
     }
+    hf_callback_end(&callback);
     return HF_OK;
 }
 

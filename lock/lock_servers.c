@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/callback.h"
 #include "lock/lock_set.h"
 #include "redis/call.h"
 
@@ -188,6 +189,8 @@ void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void
     if (hf_servers_forked(servers))
         return;
     bool threaded = servers->driver.threaded;
+    /* Else it would wait for the callback that waits for it. */
+    HF_ASSERT(!threaded || hf_callback_inside(&servers->driver) == HF_OUTSIDE);
     servers->on_closed = cb;
     servers->closed_arg = arg;
     servers->close_order.run = run_close;

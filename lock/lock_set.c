@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/callback.h"
 #include "lock/lock_set.h"
 
 const char *hf_set_place(const hf_set_member *m)
@@ -73,8 +74,11 @@ void hf_set_over(hf_lock_set *set)
 
 static void tell(hf_lock_set *set, hf_err err, const char *detail)
 {
+    hf_callback callback;
     set->told = true;
+    hf_callback_begin(&callback, &set->servers->driver, HF_INSIDE_CALLBACK);
     set->on_acquired(set, err, detail, set->acquired_arg);
+    hf_callback_end(&callback);
 }
 
 void hf_set_fail(hf_lock_set *set)
@@ -252,8 +256,11 @@ static void end_release(hf_lock_set *set)
         each[set->members[i].place] = sorted[i];
     }
     qsort(sorted, set->n, sizeof sorted[0], by_result);
+    hf_callback callback;
+    hf_callback_begin(&callback, &set->servers->driver, HF_INSIDE_CALLBACK);
     if (set->on_released != NULL)
         set->on_released(set, sorted[set->needed - 1], each, set->n, set->released_arg);
+    hf_callback_end(&callback);
     hf_set_over(set);
 }
 

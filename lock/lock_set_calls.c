@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "lock/callback.h"
 #include "lock/lock_set.h"
 
 /* ---- taking ---- */
@@ -98,10 +99,8 @@ static void on_acquired(hf_lock_set *set, hf_err err, const char *detail, void *
 
 static hf_err may_wait(const hf_lock_servers *servers, char *detail)
 {
-    if (!servers->driver.threaded)
-        return hf_lock_say(detail, HF_INVALID,
-                           "this call waits: it needs a client with a thread of its own");
-    return forked(servers, detail);
+    hf_err err = hf_callback_may_wait(&servers->driver, servers->driver.threaded, detail);
+    return err == HF_OK ? forked(servers, detail) : err;
 }
 
 static hf_err await(hf_lock_set *set, hf_lock_set **out, char *detail)
@@ -189,9 +188,16 @@ hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,
                                                 hf_lock_release_result *each)
 {
     given g = {.driver = &set->servers->driver, .result = HF_UNKNOWN, .each = each};
-    if (hf_servers_forked(set->servers) || !set->servers->driver.threaded ||
-        hf_driver_waiter_init(&g.waiter) != HF_OK)
+    hf_inside inside = hf_callback_inside(g.driver);
+    for (size_t i = 0; each != NULL && i < set->n; i++)
+        each[i] = HF_UNKNOWN;
+    if (hf_servers_forked(set->servers) || inside == HF_INSIDE_EVENT)
         return HF_UNKNOWN;
+    if (!g.driver->threaded || inside != HF_OUTSIDE ||
+        hf_driver_waiter_init(&g.waiter) != HF_OK) {
+        hf_lock_set_release(set, NULL, NULL); /* without waiting */
+        return HF_UNKNOWN;
+    }
     hf_lock_set_release(set, on_released, &g);
     hf_driver_await(g.driver, &g.waiter);
     hf_driver_waiter_done(&g.waiter);

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/callback.h"
 #include "lock/lock_set.h"
 
 /* ---- all under set->lock ---- */
@@ -109,8 +110,11 @@ void hf_set_review(hf_set_member *m, const hf_lock *lost, bool revoked)
     bool news = choose(set, m, lost, revoked, &event);
     size_t member = event == HF_LOCK_EVENT_LOST ? set->lost_member : m->place;
     uv_mutex_unlock(&set->lock);
+    hf_callback callback;
+    hf_callback_begin(&callback, &set->servers->driver, HF_INSIDE_EVENT);
     if (news && set->on_event != NULL)
         set->on_event(set, event, member, set->event_arg);
+    hf_callback_end(&callback);
     uv_mutex_unlock(&set->tell_lock);
 }
 

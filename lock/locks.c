@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "lock/callback.h"
 #include "redis/url.h"
 
 enum { CONNECT_MS = 5000, REQUEST_MS = 1000, TIMEOUT_MAX_MS = 600000 };
@@ -483,6 +484,9 @@ void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
     }
     if (hf_locks_forked(locks))
         return;
+    /* Else it would wait for the callback that waits for it. */
+    HF_ASSERT(!locks->driver.threaded ||
+              hf_callback_inside(&locks->driver) == HF_OUTSIDE);
     hf_guard_kill(&locks->guard);
     locks->on_closed = cb;
     locks->closed_arg = arg;

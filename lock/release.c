@@ -7,6 +7,7 @@
  * would come too late. */
 #include "base/base.h"
 #include "base/clock.h"
+#include "lock/callback.h"
 #include "lock/locks.h"
 
 enum { RETRY_MS = 100 };
@@ -14,9 +15,13 @@ enum { RETRY_MS = 100 };
 static void tell(hf_lock *lock, hf_lock_release_result result, size_t left)
 {
     hf_lock_released_cb cb = lock->on_released;
+    hf_callback callback;
     lock->on_released = NULL;
-    if (cb != NULL)
-        cb(lock, result, left, lock->released_arg);
+    if (cb == NULL)
+        return;
+    hf_callback_begin(&callback, &lock->locks->driver, HF_INSIDE_CALLBACK);
+    cb(lock, result, left, lock->released_arg);
+    hf_callback_end(&callback);
 }
 
 /* Executed before, when nobody heard the answer: then there is nothing left of it. */
@@ -180,9 +185,11 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
 {
     awaited a = {.driver = &lock->locks->driver, .result = HF_UNKNOWN};
-    if (hf_locks_forked(lock->locks))
+    hf_inside inside = hf_callback_inside(a.driver);
+    if (hf_locks_forked(lock->locks) || inside == HF_INSIDE_EVENT)
         return HF_UNKNOWN;
-    if (!lock->locks->driver.threaded || hf_driver_waiter_init(&a.waiter) != HF_OK) {
+    if (!a.driver->threaded || inside != HF_OUTSIDE ||
+        hf_driver_waiter_init(&a.waiter) != HF_OK) {
         hf_lock_release(lock, NULL, NULL); /* without waiting */
         return HF_UNKNOWN;
     }

@@ -22,7 +22,8 @@
  *
  * Two ways, one engine, as in producer.h: opened with a loop, all calls and callbacks
  * belong to that loop's thread, and nothing here blocks; opened without one the client
- * has a thread of its own, is thread-safe, and the calls that end in _wait may be used. A
+ * has a thread of its own, is thread-safe, and the calls that end in _wait may be used,
+ * but not inside a callback of the same client: there they are HF_INVALID at once. A
  * callback is never called from inside the call that it belongs to. After fork() the
  * child must not use the parent's client: HF_FORKED. */
 #ifndef HOLDFAST_LOCK_H
@@ -182,7 +183,8 @@ HF_API HF_MUSTCHECK hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *op
 /* Gives every lock back (at most request_timeout_ms), answers what is under way with
  * HF_CLOSED, then frees the client; handles that were not ended before must not be used
  * after. With a loop: returns at once and calls cb (may be NULL) on the loop's thread.
- * Without: returns at the end. NULL is fine. */
+ * Without: returns at the end, and so must not be called inside a callback of this client
+ * (abort()). NULL is fine. */
 HF_API void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg);
 
 /* An owner of 128 random bits, 32 hexadecimal digits. HF_SYSTEM. */
@@ -204,7 +206,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_acquire(hf_locks *locks, const hf_lock_opts *
 HF_API void hf_lock_cancel(hf_lock *lock);
 
 /* The same, waiting for the answer: HF_OK and *out is held, or what a callback would be
- * told. Only for a client with a thread of its own, and not from inside a callback. */
+ * told. Only for a client with a thread of its own, and not inside a callback of it,
+ * where it is HF_INVALID. */
 HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_opts *opts,
                                                 hf_lock **out,
                                                 char detail[HF_DETAIL_SIZE]);
@@ -214,7 +217,9 @@ HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_o
 /* Gives a lock back that is held, or was lost; ends the handle. The lock counts as not
  * held from this call on. */
 HF_API void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg);
-/* At most request_timeout_ms. `left` may be NULL. */
+/* At most request_timeout_ms. `left` may be NULL. With a loop, and inside a callback of
+ * this client: HF_UNKNOWN, it is given back without waiting; in one of an event
+ * (hf_lock_event_cb) nothing is done, and the lock is still its holder's. */
 HF_API hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left);
 
 /* Exclusive to shared, without letting go; those that wait to share come in. HF_OK,
@@ -283,15 +288,16 @@ typedef struct hf_lock_look {
     hf_lock_entry *entries; /* end with hf_lock_look_done() */
 } hf_lock_look;
 
-/* These wait for the answer: only for a client with a thread of its own. HF_OK, a fault,
- * HF_UNSURE; `detail` may be NULL. */
+/* These wait for the answer: only for a client with a thread of its own, and not inside a
+ * callback of it. HF_OK, HF_INVALID, a fault, HF_UNSURE; `detail` may be NULL. */
 HF_API HF_MUSTCHECK hf_err hf_lock_look_at(hf_locks *locks, const char *name,
                                            size_t limit, hf_lock_look *out,
                                            char detail[HF_DETAIL_SIZE]);
 HF_API void hf_lock_look_done(hf_lock_look *look);
 
 /* Calls each(name, arg) for the locks there are, in no order, each at least once; false
- * ends it. It goes through all keys of Redis in slices. */
+ * ends it. That is a callback: not the place for a call that waits. It goes through all
+ * keys of Redis in slices. */
 HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_locks *locks,
                                         bool (*each)(const char *name, void *arg),
                                         void *arg, char detail[HF_DETAIL_SIZE]);

@@ -143,7 +143,7 @@ HF_API HF_MUSTCHECK hf_err hf_redlock_acquire(hf_lock_servers *servers,
                                               char detail[HF_DETAIL_SIZE]);
 
 /* The same, waiting for the answer: only for a client with a thread of its own, and not
- * from inside a callback. */
+ * inside a callback of it, where it is HF_INVALID. */
 HF_API HF_MUSTCHECK hf_err hf_multilock_acquire_wait(hf_lock_servers *servers,
                                                      const hf_multilock_opts *opts,
                                                      hf_lock_set **out,
@@ -162,7 +162,9 @@ HF_API void hf_lock_set_cancel(hf_lock_set *set);
 /* Gives all members back, in reverse, each of them whatever becomes of the others; ends
  * the handle. It counts as not held from this call on. At most request_timeout_ms. */
 HF_API void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg);
-/* `each` (may be NULL): room for hf_lock_set_size() of them. */
+/* `each` (may be NULL): room for hf_lock_set_size() of them. With a loop, and inside a
+ * callback of this client: HF_UNKNOWN, it is given back without waiting; in one of an
+ * event nothing is done, and the set is still its holder's. */
 HF_API hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,
                                                        hf_lock_release_result *each);
 

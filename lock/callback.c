@@ -1,0 +1,38 @@
+/* callback.c - see callback.h. */
+#include "lock/callback.h"
+
+#include <stdio.h>
+
+static _Thread_local hf_callback *innermost;
+
+void hf_callback_begin(hf_callback *callback, const void *of, hf_inside inside)
+{
+    *callback = (hf_callback){.of = of, .inside = inside, .outer = innermost};
+    innermost = callback;
+}
+
+void hf_callback_end(const hf_callback *callback)
+{
+    innermost = callback->outer;
+}
+
+hf_inside hf_callback_inside(const void *of)
+{
+    hf_inside inside = HF_OUTSIDE;
+    for (const hf_callback *c = innermost; c != NULL; c = c->outer)
+        if (c->of == of && c->inside > inside)
+            inside = c->inside;
+    return inside;
+}
+
+hf_err hf_callback_may_wait(const void *of, bool threaded, char detail[HF_DETAIL_SIZE])
+{
+    const char *why = "not inside a callback";
+    if (!threaded)
+        why = "it needs a client with a thread of its own";
+    else if (hf_callback_inside(of) == HF_OUTSIDE)
+        return HF_OK;
+    if (detail != NULL)
+        (void)snprintf(detail, HF_DETAIL_SIZE, "this call waits: %s", why);
+    return HF_INVALID;
+}

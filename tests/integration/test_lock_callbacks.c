@@ -1,0 +1,386 @@
+/* test_lock_callbacks.c - calls that wait, made inside a callback: of the same client
+ * they are refused at once, because they would wait for themselves; of another they are
+ * fine. What was found is kept, and looked at by the test's own thread. */
+#include <string.h>
+
+#include "base/base.h"
+#include "holdfast/lock_set.h"
+#include "tests/support/lock_rig.h"
+
+enum { LONG_MS = 30000, LEASE_MS = 3000 /* told of an event at a third of it */ };
+
+static const char refused[] = "this call waits: not inside a callback";
+
+static hf_lock_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+/* What the calls gave that were made inside a callback. */
+typedef struct seen {
+    hf_err acquire, look, fence, force, list, downgrade, extend, other;
+    char detail[HF_DETAIL_SIZE];
+    hf_lock_release_result release;
+    bool held;
+    atomic_bool done;
+} seen;
+
+static bool never(const char *name, void *arg)
+{
+    (void)name;
+    (void)arg;
+    return false;
+}
+
+static hf_err acquire_other(hf_locks *locks, hf_lock **out, char *detail)
+{
+    static const char *const name = "other";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = LONG_MS};
+    return hf_lock_acquire_wait(locks, &opts, out, detail);
+}
+
+static void ask_all(seen *s)
+{
+    hf_lock *lock = NULL;
+    hf_lock_look look;
+    s->acquire = acquire_other(rig.a, &lock, s->detail);
+    s->look = hf_lock_look_at(rig.a, "n", 1, &look, NULL);
+    s->fence = hf_fence_check(rig.a, "n", 1, "me", 0, NULL, NULL);
+    s->force = hf_lock_force(rig.a, "n", NULL, NULL, NULL);
+    s->list = hf_lock_list(rig.a, never, NULL, NULL);
+}
+
+static void all_were_refused(const seen *s)
+{
+    assert_int_equal(s->acquire, HF_INVALID);
+    assert_string_equal(s->detail, refused);
+    assert_int_equal(s->look, HF_INVALID);
+    assert_int_equal(s->fence, HF_INVALID);
+    assert_int_equal(s->force, HF_INVALID);
+    assert_int_equal(s->list, HF_INVALID);
+}
+
+static void begin_acquire(hf_lock_acquired_cb cb, seen *s)
+{
+    static const char *const name = "n";
+    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = LONG_MS};
+    assert_int_equal(hf_lock_acquire(rig.a, &opts, cb, s, NULL, rig.detail), HF_OK);
+}
+
+static hf_lock *must(hf_locks *locks, const char *name)
+{
+    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = LONG_MS});
+}
+
+static void is_free(const char *name)
+{
+    assert_int_equal(hf_lock_release_wait(must(rig.b, name), NULL), HF_RELEASED);
+}
+
+/* ---- when it was acquired ---- */
+
+static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    seen *s = arg;
+    (void)detail;
+    if (err == HF_OK) {
+        ask_all(s);
+        s->extend = hf_lock_extend_wait(lock, LONG_MS);
+        s->downgrade = hf_lock_downgrade_wait(lock);
+        s->held = hf_lock_held(lock);
+        s->release = hf_lock_release_wait(lock, NULL);
+    }
+    atomic_store(&s->done, true);
+}
+
+/* It can be given back there; who does it is not told what became of that. And once the
+ * callback is over the client waits as ever. */
+static void in_the_callback_of_a_grant_nothing_waits(void **state)
+{
+    seen s = {.release = HF_RELEASED};
+    (void)state;
+    begin_acquire(on_acquired, &s);
+    EVENTUALLY(LONG_MS, s.done);
+    all_were_refused(&s);
+    assert_int_equal(s.extend, HF_INVALID);
+    assert_int_equal(s.downgrade, HF_INVALID);
+    assert_true(s.held);
+    assert_int_equal(s.release, HF_UNKNOWN);
+    is_free("n");
+    is_free("other");
+    assert_int_equal(hf_lock_release_wait(must(rig.a, "n"), NULL), HF_RELEASED);
+}
+
+/* ---- when it was given back ---- */
+
+static void on_released(hf_lock *lock, hf_lock_release_result result, size_t left,
+                        void *arg)
+{
+    seen *s = arg;
+    (void)lock;
+    (void)left;
+    s->release = result;
+    ask_all(s);
+    atomic_store(&s->done, true);
+}
+
+static void in_the_callback_of_a_release_nothing_waits(void **state)
+{
+    seen s = {.release = HF_UNKNOWN};
+    (void)state;
+    hf_lock_release(must(rig.a, "n"), on_released, &s);
+    EVENTUALLY(LONG_MS, s.done);
+    assert_int_equal(s.release, HF_RELEASED);
+    all_were_refused(&s);
+    is_free("other");
+}
+
+/* ---- when it went from alone to shared ---- */
+
+static void on_downgraded(hf_lock *lock, hf_err err, void *arg)
+{
+    seen *s = arg;
+    s->downgrade = err;
+    ask_all(s);
+    s->extend = hf_lock_extend_wait(lock, LONG_MS);
+    atomic_store(&s->done, true);
+}
+
+static void in_the_callback_of_a_downgrade_nothing_waits(void **state)
+{
+    seen s = {.extend = HF_OK};
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    assert_int_equal(hf_lock_downgrade(lock, on_downgraded, &s), HF_OK);
+    EVENTUALLY(LONG_MS, s.done);
+    assert_int_equal(s.downgrade, HF_OK);
+    all_were_refused(&s);
+    assert_int_equal(s.extend, HF_INVALID);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
+/* ---- when something happens to it ---- */
+
+static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
+{
+    seen *s = arg;
+    if (event != HF_LOCK_EVENT_REVOKED)
+        return;
+    ask_all(s);
+    s->extend = hf_lock_extend_wait(lock, LONG_MS);
+    s->release = hf_lock_release_wait(lock, NULL);
+    s->held = hf_lock_held(lock);
+    atomic_store(&s->done, true);
+}
+
+/* There it cannot be given back at all. */
+static void in_the_callback_of_an_event_nothing_waits(void **state)
+{
+    seen s = {.release = HF_RELEASED};
+    (void)state;
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "n",
+        (hf_lock_opts){.lease_ms = LEASE_MS, .on_event = on_event, .event_arg = &s});
+    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    EVENTUALLY(LONG_MS, s.done);
+    all_were_refused(&s);
+    assert_int_equal(s.extend, HF_INVALID);
+    assert_int_equal(s.release, HF_UNKNOWN);
+    assert_true(s.held);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
+/* ---- for each lock ---- */
+
+static bool each(const char *name, void *arg)
+{
+    seen *s = arg;
+    (void)name;
+    ask_all(s);
+    atomic_store(&s->done, true);
+    return true;
+}
+
+static void for_each_lock_nothing_waits(void **state)
+{
+    seen s = {.extend = HF_OK};
+    (void)state;
+    hf_lock *lock = must(rig.a, "n");
+    assert_int_equal(hf_lock_list(rig.a, each, &s, rig.detail), HF_OK);
+    assert_true(s.done);
+    all_were_refused(&s);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+}
+
+/* ---- another client ---- */
+
+static void use_another(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    seen *s = arg;
+    hf_lock *second = NULL;
+    (void)detail;
+    s->acquire = err;
+    s->other = acquire_other(rig.b, &second, s->detail);
+    if (s->other == HF_OK)
+        s->release = hf_lock_release_wait(second, NULL);
+    if (err == HF_OK)
+        hf_lock_release(lock, NULL, NULL);
+    atomic_store(&s->done, true);
+}
+
+static void another_client_may_be_waited_for(void **state)
+{
+    seen s = {.release = HF_UNKNOWN};
+    (void)state;
+    begin_acquire(use_another, &s);
+    EVENTUALLY(LONG_MS, s.done);
+    assert_int_equal(s.acquire, HF_OK);
+    assert_int_equal(s.other, HF_OK);
+    assert_int_equal(s.release, HF_RELEASED);
+    is_free("n");
+    is_free("other");
+}
+
+/* ---- locks of several servers ---- */
+
+typedef struct set_seen {
+    hf_lock_servers *servers;
+    hf_err first, second;
+    char detail[HF_DETAIL_SIZE];
+    hf_lock_release_result release, each[1];
+    bool held;
+    atomic_bool done;
+} set_seen;
+
+static hf_multilock_member member(const char *const *name)
+{
+    return (hf_multilock_member){
+        .lock = {.names = name, .n_names = 1, .lease_ms = LEASE_MS}};
+}
+
+static void ask_set(set_seen *s, hf_lock_set *set)
+{
+    static const char *const name = "other";
+    const hf_multilock_member one = member(&name);
+    const hf_multilock_opts opts = {.members = &one, .n_members = 1, .wait_ms = LONG_MS};
+    hf_lock_set *second;
+    s->second = hf_multilock_acquire_wait(s->servers, &opts, &second, s->detail);
+    s->held = hf_lock_set_held(set);
+    s->release = hf_lock_set_release_wait(set, s->each);
+}
+
+static void on_set(hf_lock_set *set, hf_err err, const char *detail, void *arg)
+{
+    set_seen *s = arg;
+    (void)detail;
+    s->first = err;
+    if (err == HF_OK)
+        ask_set(s, set);
+    atomic_store(&s->done, true);
+}
+
+static void on_set_event(hf_lock_set *set, hf_lock_event event, size_t place, void *arg)
+{
+    set_seen *s = arg;
+    (void)place;
+    if (event != HF_LOCK_EVENT_REVOKED)
+        return;
+    ask_set(s, set);
+    atomic_store(&s->done, true);
+}
+
+static void open_servers(set_seen *s)
+{
+    const char *url = hf_fixture_url(&rig.redis);
+    *s = (set_seen){.release = HF_RELEASED};
+    assert_int_equal(hf_lock_servers_open(&s->servers, &url, 1, NULL, rig.detail), HF_OK);
+}
+
+static void was_refused(const set_seen *s)
+{
+    assert_int_equal(s->second, HF_INVALID);
+    assert_string_equal(s->detail, refused);
+    assert_true(s->held);
+    assert_int_equal(s->release, HF_UNKNOWN);
+    assert_int_equal(s->each[0], HF_UNKNOWN);
+}
+
+static void in_the_callback_of_a_set_nothing_waits(void **state)
+{
+    static const char *const name = "n";
+    const hf_multilock_member one = member(&name);
+    const hf_multilock_opts opts = {.members = &one, .n_members = 1, .wait_ms = LONG_MS};
+    set_seen s;
+    (void)state;
+    open_servers(&s);
+    assert_int_equal(hf_multilock_acquire(s.servers, &opts, on_set, &s, NULL, rig.detail),
+                     HF_OK);
+    EVENTUALLY(LONG_MS, s.done);
+    assert_int_equal(s.first, HF_OK);
+    was_refused(&s);
+    is_free("n");
+    hf_lock_servers_close(s.servers, NULL, NULL);
+}
+
+static void in_the_callback_of_a_sets_event_nothing_waits(void **state)
+{
+    static const char *const name = "n";
+    const hf_multilock_member one = member(&name);
+    set_seen s;
+    hf_lock_set *set;
+    (void)state;
+    open_servers(&s);
+    const hf_multilock_opts opts = {.members = &one,
+                                    .n_members = 1,
+                                    .wait_ms = LONG_MS,
+                                    .on_event = on_set_event,
+                                    .event_arg = &s};
+    assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, rig.detail),
+                     HF_OK);
+    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    EVENTUALLY(LONG_MS, s.done);
+    was_refused(&s);
+    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASED);
+    hf_lock_servers_close(s.servers, NULL, NULL);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(in_the_callback_of_a_grant_nothing_waits),
+        TEST(in_the_callback_of_a_release_nothing_waits),
+        TEST(in_the_callback_of_a_downgrade_nothing_waits),
+        TEST(in_the_callback_of_an_event_nothing_waits),
+        TEST(for_each_lock_nothing_waits),
+        TEST(another_client_may_be_waited_for),
+        TEST(in_the_callback_of_a_set_nothing_waits),
+        TEST(in_the_callback_of_a_sets_event_nothing_waits),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
