@@ -33,7 +33,8 @@ enum {
     ENQUEUE_FIXED = 5,
     ENQUEUE_EACH = 3,
     COMPLETE_FIXED = 4,
-    CLAIMED_AT = 8 /* in a claim's answer: where the jobs begin, id and record of each */
+    CLAIMED_AT = 8 /* in a claim's answer: where the jobs begin, id and record of each, or
+                      a list of the ids and one of the records */
 };
 
 /* How each job of a request begins, and the fence of them all. */
@@ -292,7 +293,9 @@ static hf_err complete(hf_bare *bare, const redisReply *claimed, size_t *n)
     const redisReply *fence = at(claimed, 2);
     redisReply *reply;
     request *r = &bare->complete;
-    *n = at(claimed, CLAIMED_AT) == NULL ? 0 : (claimed->elements - CLAIMED_AT) / 2;
+    const redisReply *ids = at(claimed, CLAIMED_AT);
+    bool listed = ids != NULL && ids->type == REDIS_REPLY_ARRAY;
+    *n = ids == NULL ? 0 : listed ? ids->elements : (claimed->elements - CLAIMED_AT) / 2;
     if (*n == 0)
         return HF_OK;
     hf_err err = make_complete(bare, *n);
@@ -301,7 +304,8 @@ static hf_err complete(hf_bare *bare, const redisReply *claimed, size_t *n)
     if (fence->len != FENCE_LEN)
         return fail(bare, HF_PROTO, "a fence of another length than expected");
     for (size_t i = 0; i < *n; i++) {
-        const redisReply *id = claimed->element[CLAIMED_AT + 2 * i];
+        const redisReply *id =
+            listed ? ids->element[i] : claimed->element[CLAIMED_AT + 2 * i];
         if (id->len != HF_NEW_ID_LEN)
             return fail(bare, HF_PROTO, "a job that is not ours");
         memcpy(r->text.data + r->id_at + i * r->each, id->str, HF_NEW_ID_LEN);

@@ -117,6 +117,7 @@ typedef struct hf_claimed {
     bool more;       /* at once, and even if every other worker claims before */
     size_t n_buried; /* jobs that it put into `dead` instead */
     const hf_reply *reply_, *due_, *crashes_, *buried_;
+    const hf_reply *ids_, *records_; /* NULL: they are in the reply itself */
 } hf_claimed;
 HF_MUSTCHECK hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out);
 

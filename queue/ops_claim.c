@@ -68,7 +68,16 @@ hf_err hf_claimed_read(const hf_answer *answer, hf_claimed *out)
         return HF_OK;
     out->reply_ = reply;
     out->due_ = hf_reply_at(reply, CLAIM_HEAD);
+    const hf_reply *ids = hf_reply_at(reply, CLAIM_HEAD + 1);
     size_t n = (len - CLAIM_HEAD - 1) / 2;
+    if (hf_reply_is_array(ids)) { /* and the records are another one */
+        out->ids_ = ids;
+        out->records_ = hf_reply_at(reply, CLAIM_HEAD + 2);
+        if (n != 1 || hf_reply_len(out->records_) != hf_reply_len(ids))
+            return HF_PROTO;
+        n = hf_reply_len(ids);
+        len = CLAIM_HEAD + 1 + 2 * n;
+    }
     if (n == 0 || len != CLAIM_HEAD + 1 + 2 * n ||
         (hf_reply_is_array(out->due_) && hf_reply_len(out->due_) != n))
         return HF_PROTO;
@@ -91,9 +100,11 @@ static uint32_t crashes_of(const hf_claimed *claimed, hf_bytes id)
 void hf_claimed_at(const hf_claimed *claimed, size_t i, hf_claimed_job *out)
 {
     const hf_reply *due = claimed->due_;
+    const hf_reply *ids = claimed->ids_, *all = claimed->reply_;
     size_t at = CLAIM_HEAD + 1 + 2 * i;
-    out->id = hf_reply_bytes(hf_reply_at(claimed->reply_, at));
-    out->record = hf_reply_bytes(hf_reply_at(claimed->reply_, at + 1));
+    out->id = hf_reply_bytes(ids != NULL ? hf_reply_at(ids, i) : hf_reply_at(all, at));
+    out->record = hf_reply_bytes(ids != NULL ? hf_reply_at(claimed->records_, i)
+                                             : hf_reply_at(all, at + 1));
     out->due_ms = hf_reply_int(hf_reply_is_array(due) ? hf_reply_at(due, i) : due);
     out->crashes = crashes_of(claimed, out->id);
 }

@@ -1,5 +1,4 @@
--- Take jobs: first those whose holder's lease is over (unless they are to be cancelled: then they
--- are removed), then those that are due.
+-- Take jobs: those whose holder's lease is over (a cancelled one is removed), then what is due.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id, unique for each life of a process
@@ -20,8 +19,8 @@
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
 --            would find something even if every other worker came before it. crashes: {id, how
 --            many, ...} of those jobs that have some; buried: {id, why, ...}; each 0 if there is
---            none. due: of all of them, or {due, ...} of each. Token: `worker:fence`. Sent twice,
---            the second takes other jobs.
+--            none. due: of all of them, or {due, ...} of each. Of more than 32 jobs: {id, ...},
+--            {record, ...}. Token: `worker:fence`. Sent twice, the second takes other jobs.
 if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
@@ -140,16 +139,20 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
 end
 
 local answer = { OK, now, fence, 0, 0, 0, 0, n > 0 and (dues or due) or nil, taken[1], records[1] }
-for k = 2, n do
+if n > 32 then -- two tables in the answer cost less than to copy so many into it
+  taken[n + 1], answer[9], answer[10] = nil, taken, records
+end
+for k = 2, n <= 32 and n or 0 do
   answer[2 * k + 7], answer[2 * k + 8] = taken[k], records[k]
 end
 if n > 0 then
-  local words = {}
-  for k = 1, dues and n or 0 do
-    words[k] = taken[k] .. ' ' .. dues[k]
+  local words = taken
+  if dues then
+    -- prelude: with_dues
+    words = with_dues(taken, dues, n)
   end
-  words = dues and concat(words, ' ') or concat(taken, ' ' .. due .. ' ', 1, n) .. ' ' .. due
-  call('SET', P .. 'last:' .. worker, ARGV[2] .. ' ' .. fence .. ' ' .. words, 'PX', lease)
+  words[0] = ARGV[2] .. ' ' .. fence .. (dues and '' or ' =' .. due)
+  call('SET', P .. 'last:' .. worker, concat(words, ' ', 0, n), 'PX', lease)
   call('HSET', META, 'fence', fence)
   if m and m.rate > 0 then
     m.tokens = m.tokens - (n - over)

@@ -116,6 +116,15 @@ local function dues_of(ids, n, due, k)
   return dues
 end
 
+-- What `last` says of jobs that are due at different times: `=due`, then the ids for which it is.
+local function with_dues(ids, dues, n)
+  local words = {}
+  for k = 1, n do
+    words[k] = dues[k] == dues[k - 1] and ids[k] or '=' .. dues[k] .. ' ' .. ids[k]
+  end
+  return words
+end
+
 -- The jobs whose lease is over go to the claim `c`, or else where they belong. Returns how many it
 -- took, and their bytes.
 local function take_over(c)

@@ -6,26 +6,25 @@
 --  ARGV[2]  number   of the claim
 --  returns  {OK, now, jobs released}. Sent twice, the second releases none.
 open_writes()
-local last = call('GET', P .. 'last:' .. ARGV[1])
-local words, released = {}, {}
-for word in string.gmatch(last or '', '%S+') do
-  words[#words + 1] = word
-end
-if words[1] ~= ARGV[2] then
+local number, fence, jobs = string.match(
+  call('GET', P .. 'last:' .. ARGV[1]) or '', '^(%S+) (%S+) (.*)$')
+if number ~= ARGV[2] then
   return { OK, now, 0 }
 end
-for i = 3, #words, 2 do
-  local id = words[i]
-  if call('GET', LOCK .. id) == ARGV[1] .. ':' .. words[2] then
-    if not cancelled(id, words[2]) then
-      call('ZREM', RUNNING, id)
-      call('ZADD', SCHEDULE, words[i + 1], id)
-      call('DEL', LOCK .. id)
+local due, released = nil, 0
+for word in string.gmatch(jobs, '%S+') do
+  if string.sub(word, 1, 1) == '=' then -- when those are due that follow
+    due = string.sub(word, 2)
+  elseif call('GET', LOCK .. word) == ARGV[1] .. ':' .. fence then
+    if not cancelled(word, fence) then
+      call('ZREM', RUNNING, word)
+      call('ZADD', SCHEDULE, due, word)
+      call('DEL', LOCK .. word)
     end
-    released[#released + 1] = id
+    released = released + 1
   end
 end
-if #released > 0 then
+if released > 0 then
   baton(read_meta(), true)
 end
-return { OK, now, #released }
+return { OK, now, released }
