@@ -1,20 +1,25 @@
 /* test_worker_lead.c - a worker that has nothing to do, and whose handlers are short: the
  * thread that hears of a job runs it itself. And when that handler is not short after
  * all: the loop goes on without it, to its end if that is asked for. */
+#define _GNU_SOURCE /* syscall() */
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "tests/support/eventually.h"
 #include "tests/support/queue_rig.h"
 #include "tests/support/worker_rig.h"
 
-enum { LONG_MS = 30000, TRIES = 20000, JOBS = 300 };
+enum { LONG_MS = 30000, TRIES = 20000, JOBS = 300, ROUNDS = 20 };
 
 static hf_rig queue;
 static hf_worker_rig worker;
 static atomic_int ran, led; /* jobs; those whose thread had heard of them */
 static atomic_int stuck;    /* a handler that was led waits for the gate */
 static atomic_bool gate, lost, stopping;
+static atomic_bool armed, held, let_go; /* see timerfd_settime() */
 
 static int up(void **state)
 {
@@ -26,6 +31,7 @@ static int up(void **state)
     atomic_store(&gate, false);
     atomic_store(&lost, false);
     atomic_store(&stopping, false);
+    atomic_store(&armed, false);
     return 0;
 }
 
@@ -33,9 +39,24 @@ static int down(void **state)
 {
     (void)state;
     atomic_store(&gate, true);
+    atomic_store(&let_go, true);
     hf_worker_rig_end(&worker);
     hf_rig_stop(&queue);
     return 0;
+}
+
+/* Instead of the C library's, in this program: when it is armed, who gives the loop back
+ * is held up while it sets the bell, which it has ring at once. */
+int timerfd_settime(int fd, int flags, const struct itimerspec *in,
+                    struct itimerspec *before)
+{
+    bool at_once = in->it_value.tv_sec == 0 && in->it_value.tv_nsec == 1;
+    if (at_once && atomic_exchange(&armed, false)) {
+        atomic_store(&held, true);
+        while (!atomic_load(&let_go))
+            hf_test_pause_ms(1);
+    }
+    return (int)syscall(SYS_timerfd_settime, fd, flags, in, before);
 }
 
 /* "stay" waits for the gate, if it is run by the thread that turns the loop. */
@@ -82,6 +103,21 @@ static void put_until(atomic_int *count, const char *payload)
     assert_true(atomic_load(count) > 0);
 }
 
+/* The leader leaves two that come at once to others, and gives the loop back. */
+static void put_two(void)
+{
+    static int n;
+    static const char record[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\nshort";
+    const hf_enqueue_args args = {.producer = ""};
+    char ids[2][32];
+    hf_enqueue_item items[2];
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "two-%06d", n++);
+        items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record - 1}};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&queue, &args, items, 2), HF_OK);
+}
+
 static void assert_all_done(void)
 {
     EVENTUALLY(LONG_MS, hf_fixture_number(&queue.redis, "HLEN hf:{q}:jobs") == 0);
@@ -112,6 +148,37 @@ static void each_job_is_run_once_whoever_turns_the_loop(void **state)
     assert_all_done();
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&ran), JOBS);
+}
+
+/* While its bell is being set, nobody else can have it, although the bell that was set
+ * for the job rings meanwhile. */
+static void a_loop_that_is_given_back_has_its_bell_set(void **state)
+{
+    (void)state;
+    start();
+    put_until(&led, "short");
+    for (int round = 0; round < ROUNDS; round++) {
+        int before = atomic_load(&ran);
+        atomic_store(&held, false);
+        atomic_store(&let_go, false);
+        atomic_store(&armed, true);
+        put_two();
+        EVENTUALLY(LONG_MS, atomic_load(&ran) == before + 2 || atomic_load(&held));
+        for (int ms = 0; ms < 100 && atomic_load(&ran) < before + 2; ms++)
+            hf_test_pause_ms(1);
+        if (atomic_exchange(&armed, false) || atomic_load(&ran) < before + 2) {
+            atomic_store(&let_go, true); /* it gave nothing back, or before they came */
+            EVENTUALLY(LONG_MS, atomic_load(&ran) == before + 2);
+            continue;
+        }
+        EVENTUALLY(LONG_MS, atomic_load(&held));
+        put("short");
+        ALWAYS(50, atomic_load(&ran) == before + 2);
+        atomic_store(&let_go, true);
+        EVENTUALLY(LONG_MS, atomic_load(&ran) == before + 3);
+    }
+    assert_all_done();
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
 }
 
 /* Longer than its lease: what it holds is renewed, others are run, and it ends well. */
@@ -155,6 +222,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_hears_of_a_job_runs_it, up, down),
         cmocka_unit_test_setup_teardown(each_job_is_run_once_whoever_turns_the_loop, up,
+                                        down),
+        cmocka_unit_test_setup_teardown(a_loop_that_is_given_back_has_its_bell_set, up,
                                         down),
         cmocka_unit_test_setup_teardown(a_handler_that_stays_away_holds_up_nothing, up,
                                         down),
