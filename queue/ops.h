@@ -219,7 +219,11 @@ typedef struct hf_checked {
     int64_t now_ms;
     bool empty; /* nothing is scheduled or running in any of them */
 } hf_checked;
-HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out);
+/* Into n times, in the order of the queues: from then on a lease is over and nobody may
+ * be about to come for its job, unless something changes until then; 0: no lease ends
+ * soon. */
+HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,
+                                    int64_t *doubts, size_t n);
 
 /* For n queues, at most HF_QUEUES_MAX: which of them could be claimed now? */
 HF_MUSTCHECK hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,

@@ -96,13 +96,23 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     return err;
 }
 
-hf_err hf_checked_read(const hf_answer *answer, hf_checked *out)
+hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, int64_t *doubts,
+                       size_t n)
 {
     *out = (hf_checked){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 3, &out->now_ms);
-    if (err == HF_OK)
-        out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
-    return err;
+    hf_err err = hf_script_status(answer, 4, &out->now_ms);
+    if (err != HF_OK)
+        return err;
+    const hf_reply *times = hf_reply_at(answer->reply, 3);
+    if (hf_reply_len(times) != n)
+        return HF_PROTO;
+    out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
+    for (size_t i = 0; i < n; i++) {
+        doubts[i] = hf_reply_int(hf_reply_at(times, i));
+        if (doubts[i] < 0)
+            return HF_PROTO;
+    }
+    return HF_OK;
 }
 
 hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,

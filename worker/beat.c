@@ -98,9 +98,9 @@ static void on_beat_timer(uv_timer_t *timer)
 static void on_look(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
-    uint64_t now = hf_boot_ns(), every_ns = hf_wake_check_ms(w) * HF_MS_NS;
+    uint64_t now = hf_boot_ns(), every_ns = hf_wake_longest_ms(w) * HF_MS_NS;
     if (now >= w->checked_ns + every_ns)
-        hf_wake_check(w);
+        hf_check_send(w);
     hf_life_turn(w);
     if (w->phase == HF_ENDED || uv_is_active((uv_handle_t *)timer))
         return;
@@ -143,7 +143,7 @@ void hf_beat_turn(hf_worker *w)
 void hf_beat_start(hf_worker *w)
 {
     uv_timer_start(&w->beat, on_beat_timer, HF_BEAT_MS, HF_BEAT_MS);
-    uv_timer_start(&w->look, on_look, hf_wake_check_ms(w), 0);
+    uv_timer_start(&w->look, on_look, hf_wake_longest_ms(w), 0);
 }
 
 uint64_t hf_worker_pulse(const hf_worker *w)

@@ -128,6 +128,7 @@ struct hf_served {
     bool sent_jumped;       /* told with the one under way */
     bool unsure;            /* the answer to claim_number was lost */
     bool peeking;           /* it is being looked at */
+    bool checking;          /* a check of it is under way */
     bool missed;            /* the last blocking call did not name it */
     uint32_t asked;         /* jobs, of the claim under way */
     uint32_t rest_ms;       /* how long it rested last; 0: it was answered since */
@@ -138,6 +139,7 @@ struct hf_served {
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
     int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one
                                     under way, is made; 0: none */
+    int64_t doubt_ms; /* when it is looked at once more; Redis's clock, 0: not */
     hf_run_list fresh[4], resent[4]; /* verdicts to send, by operation */
     bool sending[4];                 /* a batch of them is under way */
 };
@@ -215,6 +217,8 @@ struct hf_worker {
     hf_served *peeking_at[HF_QUEUES_MAX]; /* the look that is under way */
     size_t n_peeking;
     uint64_t peeked_ns;
+    hf_served *checking_at[HF_SLOTS_MAX]; /* the check that is under way */
+    size_t n_checking;
 
     /* what it shows of itself */
     bool beating, beat_again; /* a heartbeat is under way; another one shall follow */
@@ -335,11 +339,15 @@ void hf_rest_over(hf_worker *w);                   /* those whose time has come 
 /* -- wake.c -- */
 void hf_wake_pump(hf_worker *w);
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg);
-void hf_wake_give_back(hf_worker *w);
-void hf_wake_check(hf_worker *w);
-uint32_t hf_wake_check_ms(const hf_worker *w); /* from one check to the next, at most */
+uint32_t hf_wake_wait_ms(hf_worker *w);          /* of the next blocking call */
+uint32_t hf_wake_longest_ms(const hf_worker *w); /* and a check is sent as often */
 void hf_wake_timers(hf_worker *w);
 void hf_wake_on_timer(uv_timer_t *timer);
+
+/* -- check.c -- */
+void hf_check_send(hf_worker *w);
+void hf_check_give_back(hf_worker *w);
+void hf_check_look_again(hf_worker *w); /* where its time has come */
 
 /* -- beat.c: what it shows of itself -- */
 void hf_beat_start(hf_worker *w);

@@ -19,7 +19,7 @@ static void begin_stop(hf_worker *w)
     w->phase = HF_STOPPING;
     for (size_t i = 0; i < w->n_served; i++)
         w->served[i]->timer_ms = 0;
-    hf_wake_give_back(w);
+    hf_check_give_back(w);
     hf_dispatch_release_waiting(w);
     hf_dispatch_struck(w);
     hf_dispatch_ask_all(w);

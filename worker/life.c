@@ -83,7 +83,7 @@ void hf_life_turn(hf_worker *w)
     if (w->phase == HF_ENDED)
         return;
     if (w->phase == HF_SERVING && hf_clock_now(w) == 0)
-        hf_wake_check(w);
+        hf_check_send(w);
     hf_dispatch(w);
     if (w->lead.has_job)
         return; /* the rest comes when its handler was called */
@@ -117,7 +117,7 @@ static void be_quiet(hf_worker *w)
     hf_report_text(w, HF_LOG_INFO, "quiet: nothing more is claimed", NULL, NULL);
     for (size_t i = 0; i < w->n_served; i++)
         w->served[i]->timer_ms = 0;
-    hf_wake_give_back(w);
+    hf_check_give_back(w);
 }
 
 /* CONT comes after many a STOP and TERM as well. */

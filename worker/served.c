@@ -29,8 +29,8 @@ static bool is_referred_to(const hf_worker *w, const hf_served *served)
     for (size_t i = 0; w->blocked && i < w->n_waiting_on; i++)
         if (w->waiting_on[i] == served)
             return true;
-    return served->runs > 0 || served->claiming || served->peeking || served->unsure ||
-           served->telling > 0 || served->owes || served->giving;
+    return served->runs > 0 || served->claiming || served->peeking || served->checking ||
+           served->unsure || served->telling > 0 || served->owes || served->giving;
 }
 
 /* Numbers of claims rise for each queue of this worker, also of one that comes back. */
@@ -91,7 +91,7 @@ void hf_served_leave(hf_served *served)
     served->leaving = true;
     served->owes = served->looked;
     served->hot = served->again = served->baton = false;
-    served->timer_ms = served->due_ms = 0;
+    served->timer_ms = served->due_ms = served->doubt_ms = 0;
     served->asked = 0;
 }
 

@@ -139,7 +139,7 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
     }
     hf_claim_all(w, true);
     w->alive_at_ns = 0;
-    hf_wake_check(w);
+    hf_check_send(w);
     hf_beat_send(w); /* it may be a Redis that never heard of us */
     hf_life_turn(w);
 }

@@ -1,4 +1,4 @@
-/* wake.c - waiting without polling: the batons, their timers, the periodic check.
+/* wake.c - waiting without polling: the batons and their timers.
  *
  * `wake` of each queue holds at most one baton, whose score says when somebody should
  * claim. A worker that has a free slot and nothing to claim blocks on the batons of all
@@ -6,7 +6,8 @@
  * has come, else keeps a timer and blocks again. A baton that cannot be used (no free
  * slot, quiet, stopping) is given back. After the blocking connection was lost an answer
  * may have been lost with it, so every queue is claimed once before the block is trusted
- * again. A promise lost with a worker that died is found by every idle worker's check. */
+ * again. A promise lost with a worker that died is found by every idle worker's check
+ * (check.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,27 +22,17 @@ static uint32_t shortest_wait_ms(const hf_worker *w)
     return w->opts.lease_ms / 2 < HF_WAIT_MS ? w->opts.lease_ms / 2 : HF_WAIT_MS;
 }
 
-uint32_t hf_wake_check_ms(const hf_worker *w)
+uint32_t hf_wake_longest_ms(const hf_worker *w)
 {
     return shortest_wait_ms(w) * 11 / 10;
 }
 
-static uint32_t wait_ms(hf_worker *w)
+uint32_t hf_wake_wait_ms(hf_worker *w)
 {
     uint32_t ms = shortest_wait_ms(w);
     if (w->opts.burst && ms > BURST_WAIT_MS)
         ms = BURST_WAIT_MS;
     return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);
-}
-
-/* Those that are served, and those that it may have to give a baton back to. */
-static size_t all_queues(const hf_worker *w, const hf_queue *out[HF_SLOTS_MAX])
-{
-    size_t n = 0;
-    for (size_t i = 0; i < w->n_slots; i++)
-        if (w->slots[i].used && (!w->slots[i].leaving || w->slots[i].owes))
-            out[n++] = &w->slots[i].queue;
-    return n;
 }
 
 /* Each time another one is named first. One that cannot be claimed is not named: a
@@ -65,25 +56,6 @@ static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_M
     return w->n_waiting_on;
 }
 
-/* Batons of queues that are served no more: from now on what comes meanwhile is given
- * back by the next check. */
-static void give(const hf_worker *w)
-{
-    for (size_t i = 0; i < w->n_slots; i++) {
-        w->slots[i].giving = w->slots[i].leaving && w->slots[i].owes;
-        w->slots[i].owes = false;
-    }
-}
-
-static void given(const hf_worker *w, bool failed)
-{
-    for (size_t i = 0; i < w->n_slots; i++) {
-        hf_served *served = &w->slots[i];
-        served->owes = served->owes || (failed && served->giving && served->leaving);
-        served->giving = false;
-    }
-}
-
 /* ---- timers of batons ---- */
 
 static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
@@ -100,16 +72,19 @@ static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
     }
 }
 
-/* Sets the one timer to the earliest of the owned times, and of the ends of rests. */
+static int64_t sooner(int64_t a_ms, int64_t b_ms) /* 0: none */
+{
+    return a_ms == 0 || (b_ms != 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
+/* Sets the one timer to the earliest of the owned times, of the planned looks, and of the
+ * ends of rests. */
 void hf_wake_timers(hf_worker *w)
 {
     int64_t first = 0, now = hf_clock_now(w);
     uint64_t rest_ns = hf_rest_first_end_ns(w), boot_ns = hf_boot_ns();
-    for (size_t i = 0; i < w->n_served; i++) {
-        int64_t at = w->served[i]->timer_ms;
-        if (at != 0 && (first == 0 || at < first))
-            first = at;
-    }
+    for (size_t i = 0; i < w->n_served; i++)
+        first = sooner(first, sooner(w->served[i]->timer_ms, w->served[i]->doubt_ms));
     if (first == 0 && rest_ns == 0) {
         uv_timer_stop(&w->baton_timer);
         return;
@@ -128,6 +103,7 @@ void hf_wake_on_timer(uv_timer_t *timer)
     hf_worker *w = timer->data;
     bool back = false;
     hf_rest_over(w);
+    hf_check_look_again(w);
     for (size_t i = 0; i < w->n_served; i++) {
         hf_served *served = w->served[i];
         if (served->timer_ms == 0 || served->timer_ms > hf_clock_now(w))
@@ -141,64 +117,8 @@ void hf_wake_on_timer(uv_timer_t *timer)
     }
     hf_wake_timers(w);
     if (back)
-        hf_wake_give_back(w);
+        hf_check_give_back(w);
     hf_life_turn(w);
-}
-
-/* ---- the check ---- */
-
-static void on_checked(const hf_answer *answer, void *arg)
-{
-    hf_worker *w = arg;
-    hf_checked checked;
-    hf_err err = hf_checked_read(answer, &checked);
-    w->checking = false;
-    given(w, err != HF_OK);
-    if (w->phase == HF_ENDED)
-        return;
-    if (err != HF_OK) {
-        w->give_back = w->give_back || w->check_gives;
-        if (err != HF_UNSURE && err != HF_NOSCRIPT)
-            hf_life_refused(w, err, answer->detail);
-        return;
-    }
-    w->refused = HF_OK;
-    w->heard = true;
-    hf_clock_read(w, checked.now_ms, answer->sent_ns);
-    hf_server_tell(w);
-    if (w->opts.burst && checked.empty && w->held == 0 && hf_claim_quiet(w))
-        hf_worker_stop(w);
-}
-
-static void send_check(hf_worker *w, bool give_back)
-{
-    const hf_queue *queues[HF_SLOTS_MAX];
-    size_t n = all_queues(w, queues);
-    uint32_t alive = w->opts.lease_ms + HF_ALIVE_MS;
-    w->give_back = w->give_back || give_back;
-    if (!hf_client_ready(w->client) || w->checking || w->pause_until_ns != 0)
-        return;
-    if (hf_op_check(w->client, queues, n, w->id, alive, w->give_back, on_checked, w) !=
-        HF_OK)
-        return;
-    w->checking = true;
-    w->checked_ns = hf_boot_ns();
-    w->check_gives = w->give_back;
-    if (w->give_back)
-        give(w);
-    w->give_back = false;
-    /* A little less than a wait, so that each wait that ends without a baton checks. */
-    w->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS * 3 / 4;
-}
-
-void hf_wake_check(hf_worker *w)
-{
-    send_check(w, false);
-}
-
-void hf_wake_give_back(hf_worker *w)
-{
-    send_check(w, true);
 }
 
 /* ---- blocking ---- */
@@ -249,13 +169,13 @@ static void on_woken(const hf_answer *answer, void *arg)
         hf_report_woken(served, at_ms);
         served->owes = served->leaving;
         if (!hf_life_serving(w) || hf_dispatch_slots(w) == 0 || served->leaving)
-            hf_wake_give_back(w);
+            hf_check_give_back(w);
         else
             on_baton(w, served, at_ms);
         hf_wake_timers(w);
     }
     if (hf_boot_ns() >= w->check_at_ns)
-        hf_wake_check(w);
+        hf_check_send(w);
     hf_life_turn(w);
 }
 
@@ -286,7 +206,7 @@ void hf_wake_pump(hf_worker *w)
     const hf_queue *queues[HF_QUEUES_MAX];
     bool can = hf_life_serving(w) && hf_dispatch_slots(w) > 0;
     if (w->give_back && !w->checking)
-        hf_wake_give_back(w);
+        hf_check_give_back(w);
     if (!can) {
         unblock(w);
         return;
@@ -305,12 +225,12 @@ void hf_wake_pump(hf_worker *w)
     if (!hf_claim_quiet(w))
         return;
     if (w->opts.burst && w->held == 0)
-        hf_wake_check(w);
+        hf_check_send(w);
     choose_queues(w);
     size_t n = waiting_queues(w, queues);
     if (n == 0)
         return;
-    if (hf_op_wait(w->wake_client, queues, n, wait_ms(w), on_woken, w) == HF_OK)
+    if (hf_op_wait(w->wake_client, queues, n, hf_wake_wait_ms(w), on_woken, w) == HF_OK)
         w->blocked = w->waited = true;
 }
 

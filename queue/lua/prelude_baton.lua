@@ -29,17 +29,19 @@ end
 
 -- The earliest time at which a claim could succeed; nil: not by time alone, or only at the end of
 -- a lease that is so far away that a check comes before it. Leases are renewed, and most jobs are
--- done long before: nobody is woken to wait for that.
+-- done long before: nobody is woken to wait for that. And when the first lease that ends in this time
+-- is over; nil: there is none.
 local function next_claim(m)
   if m.paused then
     return nil
   end
   local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
-  local at = first[2] and math.max(tonumber(first[2]), m.calm)
-  at = at and at <= now + WATCHED_MS and at or nil
+  local over = first[2] and math.max(tonumber(first[2]), m.calm)
+  over = over and over <= now + WATCHED_MS and over or nil
   if m.max_running > 0 and first[2] and call('ZCARD', RUNNING) >= m.max_running then
-    return at
+    return over, over
   end
+  local at = over
   local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
   if head[2] then
     local due = math.max(tonumber(head[2]), next_token(m))
@@ -47,7 +49,7 @@ local function next_claim(m)
       at = due
     end
   end
-  return at
+  return at, over
 end
 
 -- The baton rule, at the end of every script that can change when a claim could succeed. `wake`
@@ -58,7 +60,7 @@ end
 -- is doubted. `earliest`: not before (a claim that got nothing must not leave a baton that is due).
 -- enqueue, claim and complete follow the rule by themselves where they know enough for that.
 local function baton(m, clear, earliest)
-  local at = next_claim(m)
+  local at, over = next_claim(m)
   if not at then
     if m.promised then
       call('DEL', WAKE)
@@ -76,6 +78,7 @@ local function baton(m, clear, earliest)
     local when = at <= now and stamp or string.format('%d', at)
     call('ZADD', WAKE, at <= now and '0' or when, 'baton')
     call('HSET', META, 'promised', when)
+    m.promised = at
   end
-  return at
+  return at, over
 end

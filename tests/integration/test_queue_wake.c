@@ -197,6 +197,107 @@ static void a_promise_that_nobody_keeps_is_made_anew_by_the_check(void **state)
     assert_false(rig.empty);
 }
 
+/* ---- when it is in doubt that somebody comes for a lease's end ---- */
+
+static int64_t doubt(void)
+{
+    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    return rig.doubts[0];
+}
+
+/* `held` runs and its lease ends soon; somebody has popped the baton for that. The answer
+ * is when it ends. */
+static int64_t hold(void)
+{
+    enqueue("held", 0);
+    hf_claim_args args = hf_rig_claim_args("dead", 1, NEAR_MS);
+    args.baton = true;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    int64_t end = rig.now_ms + NEAR_MS;
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == end);
+    return end;
+}
+
+static void a_check_says_when_nobody_may_come_for_a_leases_end(void **state)
+{
+    (void)state;
+    assert_true(doubt() == 0);
+    int64_t end = hold();
+    assert_true(doubt() == end + BROKEN_MS + 1);
+    assert_true(doubt() == end + BROKEN_MS + 1); /* the lease is over, so that counts */
+    hf_admin *admin = hf_rig_admin(&rig);
+    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
+    assert_true(doubt() == 0);
+    hf_admin_close(admin);
+}
+
+static void a_promise_before_the_leases_end_is_in_doubt_when_that_has_come(void **state)
+{
+    (void)state;
+    int64_t end = hold();
+    enqueue("soon", end - 1000);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == end - 1000);
+    assert_true(doubt() == end); /* by then it is broken */
+    enqueue("sooner", end - 2000);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(rig.at_ms == end - 2000);
+    assert_true(doubt() == end);
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:meta calm %lld",
+                             (long long)end + 500); /* nobody is taken over before */
+    assert_true(doubt() == end + 500);
+}
+
+static void what_is_not_a_leases_end_is_in_no_doubt(void **state)
+{
+    (void)state;
+    enqueue("later", -NEAR_MS);
+    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_true(doubt() == 0);
+    enqueue("now", 0);
+    assert_true(doubt() == 0);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 60000), 1);
+    assert_true(doubt() == 0); /* a check comes before it */
+}
+
+static void each_queues_doubt_is_its_own(void **state)
+{
+    (void)state;
+    hf_queue empty, bad;
+    assert_int_equal(hf_queue_init(&empty, "hf", "empty"), HF_OK);
+    assert_int_equal(hf_queue_init(&bad, "hf", "bad"), HF_OK);
+    const hf_queue *const queues[] = {&empty, &rig.queue, &bad};
+    hf_fixture_command(&rig.redis, "SET hf:{bad}:running text");
+    int64_t end = hold();
+    assert_int_equal(hf_rig_check_all(&rig, queues, 3, "w", false), HF_OK);
+    assert_true(rig.doubts[0] == 0);
+    assert_true(rig.doubts[1] == end + BROKEN_MS + 1);
+    assert_true(rig.doubts[2] == 0);
+}
+
+/* One time for each queue, or it is no answer. */
+static void a_checks_answer_of_another_shape_is_none(void **state)
+{
+    static const char *const shapes[] = {
+        "return {0, 1700000000000, 1}", "return {0, 1700000000000, 1, 7}",
+        "return {0, 1700000000000, 1, {}}", "return {0, 1700000000000, 1, {0, 0}}",
+        "return {0, 1700000000000, 1, {-1}}"};
+    (void)state;
+    int64_t doubts[1];
+    hf_checked checked;
+    for (size_t i = 0; i < HF_COUNT(shapes); i++) {
+        redisContext *c = hf_fixture_connect(&rig.redis);
+        redisReply *reply = redisCommand(c, "EVAL %s 0", shapes[i]);
+        assert_non_null(reply);
+        const hf_answer answer = {.err = HF_OK, .reply = reply};
+        if (hf_checked_read(&answer, &checked, doubts, 1) != HF_PROTO)
+            fail_msg("%s was taken", shapes[i]);
+        freeReplyObject(reply);
+        redisFree(c);
+    }
+}
+
 static void a_baton_is_given_back(void **state)
 {
     (void)state;
@@ -627,6 +728,11 @@ int main(void)
         TEST(a_promise_is_over_when_nothing_is_due),
         TEST(a_claim_says_that_there_is_more_than_all_others_take),
         TEST(a_promise_that_nobody_keeps_is_made_anew_by_the_check),
+        TEST(a_check_says_when_nobody_may_come_for_a_leases_end),
+        TEST(a_promise_before_the_leases_end_is_in_doubt_when_that_has_come),
+        TEST(what_is_not_a_leases_end_is_in_no_doubt),
+        TEST(each_queues_doubt_is_its_own),
+        TEST(a_checks_answer_of_another_shape_is_none),
         TEST(a_baton_is_given_back),
         TEST(the_check_tells_when_nothing_is_left),
         TEST(several_queues_are_waited_for_and_checked_at_once),

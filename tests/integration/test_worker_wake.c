@@ -4,6 +4,7 @@
  * The leases are long, so a worker that has forgotten a time finds it again only by its
  * check, seconds later; the tests do not wait so long. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "queue_scripts.h"
@@ -200,6 +201,85 @@ static void the_check_finds_a_promise_that_nobody_keeps(void **state)
     stop(&worker);
 }
 
+/* ---- who promised to look after a lease's end, and died ---- */
+
+enum { LEASE_MS = 1500, BLOCK_MS = 60000 };
+static const char second_look[] = "looks whether anybody comes";
+
+static struct {
+    bool popped;
+    int64_t at_ms;
+} dead;
+
+static void on_popped(const hf_answer *answer, void *arg)
+{
+    const hf_queue *q = &queue.queue;
+    size_t which;
+    (void)arg;
+    dead.popped = hf_wait_read(answer, &q, 1, &which, &dead.at_ms) == HF_OK && which == 0;
+}
+
+/* The job `a` is held, and whoever holds it waits for a baton as well: it gets the one
+ * that the worker's first claim puts for the lease's end. From then on it does nothing.
+ * The worker has sent its first check before that claim, and blocks: the next one comes
+ * when that is over. False: the lease was over before all that. */
+static bool only_the_dead_one_will_come(void)
+{
+    const hf_queue *q = &queue.queue;
+    hf_rig_put(&queue, "a", "ok", 0);
+    assert_int_equal(hf_rig_claim(&queue, "dead", 1, LEASE_MS), 1);
+    int64_t end = queue.now_ms + LEASE_MS;
+    assert_int_equal(hf_rig_wait(&queue, 2000), HF_OK);
+    assert_int_equal(hf_rig_check(&queue, "dead", false), HF_OK); /* it is known then */
+    dead.popped = false;
+    assert_int_equal(hf_op_wait(queue.client, &q, 1, BLOCK_MS, on_popped, NULL), HF_OK);
+    (void)uv_run(&queue.loop, UV_RUN_NOWAIT);
+    EVENTUALLY(15000, waiting(1));
+    start_idle(&worker, queue.redis.url, 0);
+    EVENTUALLY(15000, (uv_run(&queue.loop, UV_RUN_NOWAIT), dead.popped) ||
+                          atomic_load(&worker.returned) == 1);
+    return dead.popped && dead.at_ms == end;
+}
+
+/* Long before its next check. */
+static void a_worker_comes_for_a_lease_whose_holder_had_promised_to(void **state)
+{
+    (void)state;
+    bool in_time = only_the_dead_one_will_come();
+    EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
+    if (in_time) /* or it had nothing to look for */
+        assert_int_equal(hf_worker_rig_said(&worker, second_look), 1);
+    stop(&worker);
+}
+
+static long long refused_claims(void)
+{
+    const char *found =
+        strstr(hf_fixture_command(&queue.redis, "INFO commandstats"), "cmdstat_evalsha:");
+    const char *failed = found == NULL ? NULL : strstr(found, "failed_calls=");
+    return failed == NULL ? 0 : strtoll(failed + strlen("failed_calls="), NULL, 10);
+}
+
+/* Claims are refused where they take over, before they have changed anything. The promise
+ * that the look makes anew is broken again 100 ms later, and so on. */
+static void a_look_leads_to_no_other(void **state)
+{
+    enum { CLAIMS = 4, BETWEEN_CHECKS_MS = 3750 };
+    (void)state;
+    uint64_t from = hf_test_now_ms();
+    (void)only_the_dead_one_will_come();
+    hf_fixture_command(&queue.redis, "CONFIG RESETSTAT");
+    hf_fixture_command(&queue.redis, "ACL SETUSER default -zrangebyscore");
+    EVENTUALLY(15000, refused_claims() >= CLAIMS || atomic_load(&worker.returned) == 1);
+    size_t looks = hf_worker_rig_said(&worker, second_look);
+    size_t checks = 1 + (size_t)((hf_test_now_ms() - from) / BETWEEN_CHECKS_MS);
+    hf_fixture_command(&queue.redis, "ACL SETUSER default +zrangebyscore");
+    if (looks > checks)
+        fail_msg("%zu looks after %zu checks", looks, checks);
+    EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
+    stop(&worker);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -212,6 +292,8 @@ int main(void)
         CASE(a_worker_that_stops_gives_back_its_baton),
         CASE(after_its_waiting_connection_broke_a_worker_claims_once),
         CASE(the_check_finds_a_promise_that_nobody_keeps),
+        CASE(a_worker_comes_for_a_lease_whose_holder_had_promised_to),
+        CASE(a_look_leads_to_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

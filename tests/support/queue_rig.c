@@ -285,7 +285,7 @@ static void on_checked(const hf_answer *answer, void *arg)
 {
     hf_rig *rig = arg;
     hf_checked read;
-    keep(rig, answer, hf_checked_read(answer, &read));
+    keep(rig, answer, hf_checked_read(answer, &read, rig->doubts, rig->n_checked));
     rig->now_ms = read.now_ms;
     rig->empty = read.empty;
 }
@@ -294,6 +294,7 @@ hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,
                         const char *worker, bool give_back)
 {
     hf_err err = HF_NOSCRIPT;
+    rig->n_checked = n;
     for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
         hf_rig_begin(rig);
         err = hf_rig_end(rig, hf_op_check(rig->client, queues, n, worker, HF_RIG_LEASE_MS,

@@ -50,6 +50,8 @@ typedef struct hf_rig {
     bool more;
     hf_rig_job jobs[HF_RIG_JOBS];
     size_t n_jobs;
+    int64_t doubts[HF_SLOTS_MAX]; /* of the queues that were checked */
+    size_t n_checked;
     bool *ready;                    /* the caller's, for a peek */
     const hf_queue *const *waiting; /* for their batons */
     size_t n_waiting;
