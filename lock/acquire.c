@@ -291,19 +291,6 @@ static void on_entered(const hf_answer *answer, void *arg)
     hf_locks_settle(locks);
 }
 
-/* A lock that is evicted would be given to another while it is held. */
-static bool is_evicting(const hf_client *client, char detail[HF_DETAIL_SIZE])
-{
-    const char *policy = hf_client_server(client)->policy;
-    if (policy[0] == '\0' || strcmp(policy, "noeviction") == 0)
-        return false;
-    (void)snprintf(detail, HF_DETAIL_SIZE,
-                   "expected maxmemory-policy noeviction, found %s: locks would be "
-                   "evicted first",
-                   policy);
-    return true;
-}
-
 void hf_acquire_send(hf_lock *lock)
 {
     hf_locks *locks = lock->locks;
@@ -311,8 +298,7 @@ void hf_acquire_send(hf_lock *lock)
     lock->step = STEP_ENTER;
     if (lock->in_flight > 0 || !hf_locks_ready(locks))
         return;
-    if (is_evicting(locks->client, detail)) {
-        locks->unfit = true;
+    if (!hf_locks_fit(locks, detail)) {
         hf_acquire_fail(lock, HF_POLICY, detail);
         return;
     }

@@ -55,6 +55,11 @@ static void on_answer(const hf_answer *answer, void *arg)
 static void send_ask(hf_lock_ask *ask)
 {
     hf_locks *locks = ask->locks;
+    char detail[HF_DETAIL_SIZE];
+    if (ask->writes_what_must_stay && !hf_locks_fit(locks, detail)) {
+        end(ask, HF_POLICY, detail);
+        return;
+    }
     ask->sent_ns = hf_boot_ns();
     hf_err err = ask->send(ask, locks->client, on_answer, ask);
     if (err == HF_OK)

@@ -304,7 +304,8 @@ hf_err hf_fence_check(hf_locks *locks, const char *resource, uint64_t fence,
                   .owner = owner,
                   .fence = fence,
                   .remember_ms = remember_ms};
-    hf_lock_ask ask = {.send = send_check, .read = read_check, .arg = &c};
+    hf_lock_ask ask = {
+        .send = send_check, .read = read_check, .arg = &c, .writes_what_must_stay = true};
     hf_err err = check_name(resource, detail);
     if (err == HF_OK &&
         (!hf_name_ok(owner) || fence == 0 || fence > INT64_MAX || remember_ms < 0))

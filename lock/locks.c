@@ -1,5 +1,4 @@
-/* locks.c - the life of a client of locks; work that is handed in; its clock and its
- * timer. */
+/* locks.c - the life of a client of locks; work that is handed in; its timer. */
 #include "lock/locks.h"
 
 #include <stdio.h>
@@ -18,32 +17,6 @@ enum { CONNECT_MS = 5000, REQUEST_MS = 1000, TIMEOUT_MAX_MS = 600000 };
 bool hf_locks_forked(const hf_locks *locks)
 {
     return locks->pid != getpid();
-}
-
-/* ---- Redis's clock ---- */
-
-int64_t hf_locks_now(const hf_locks *locks)
-{
-    int64_t offset = atomic_load(&locks->redis_minus_boot_ms);
-    return offset == INT64_MIN ? 0 : (int64_t)(hf_boot_ns() / HF_MS_NS) + offset;
-}
-
-int64_t hf_locks_not_after(const hf_locks *locks)
-{
-    int64_t now = hf_locks_now(locks);
-    return now == 0 ? 0 : now + locks->request_timeout_ms;
-}
-
-uint64_t hf_locks_boot_ns(const hf_locks *locks, int64_t redis_ms)
-{
-    int64_t now = hf_locks_now(locks);
-    return hf_boot_ns() + (redis_ms > now ? (uint64_t)(redis_ms - now) * HF_MS_NS : 0);
-}
-
-void hf_locks_clock(hf_locks *locks, int64_t now_ms)
-{
-    atomic_store(&locks->redis_minus_boot_ms,
-                 now_ms - (int64_t)(hf_boot_ns() / HF_MS_NS));
 }
 
 bool hf_locks_ready(const hf_locks *locks)

@@ -1,8 +1,10 @@
 /* locks.h - the inside of a client of locks, shared by the files that it is spread over:
  *
- *   locks.c      its life; work that is handed in; its clock and its one timer
+ *   locks.c      its life; work that is handed in; its one timer
+ *   locks_clock.c  Redis's time
  *   acquire.c    from the request to HELD, or to its end
  *   options.c    what an acquisition may ask for
+ *   fit.c        what a Redis must be like
  *   grants.c     how a lock that waits hears that it was granted
  *   held.c       what the watchdog does with its lease, and tells of it
  *   release.c    giving it back, and leaving nothing behind
@@ -147,12 +149,6 @@ struct hf_locks {
 bool hf_locks_forked(const hf_locks *locks);
 /* From any thread. HF_CLOSED: it will not be run. */
 HF_MUSTCHECK hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order);
-/* Redis's time in ms; 0: not known. From any thread. */
-int64_t hf_locks_now(const hf_locks *locks);
-int64_t hf_locks_not_after(const hf_locks *locks);
-/* The moment on our clock. */
-uint64_t hf_locks_boot_ns(const hf_locks *locks, int64_t redis_ms);
-void hf_locks_clock(hf_locks *locks, int64_t now_ms);
 bool hf_locks_ready(const hf_locks *locks); /* connected, and the time is known */
 /* Sets the timer anew, and goes on with closing. At the end of everything on the loop. */
 void hf_locks_settle(hf_locks *locks);
@@ -161,6 +157,14 @@ void hf_locks_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
 void hf_locks_background(hf_lock *lock, bool on);
 /* Frees it now, or with its last answer. */
 void hf_locks_over(hf_lock *lock);
+
+/* ---- locks_clock.c ---- */
+/* Redis's time in ms; 0: not known. From any thread. */
+int64_t hf_locks_now(const hf_locks *locks);
+int64_t hf_locks_not_after(const hf_locks *locks);
+/* The moment on our clock. */
+uint64_t hf_locks_boot_ns(const hf_locks *locks, int64_t redis_ms);
+void hf_locks_clock(hf_locks *locks, int64_t now_ms);
 
 /* ---- options.c ---- */
 hf_err hf_lock_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
@@ -178,6 +182,11 @@ void hf_acquire_lost(hf_lock *lock); /* its place in the line */
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail);
 void hf_acquire_time(hf_lock *lock, uint64_t now_ns); /* what is due */
 uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
+
+/* ---- fit.c ---- */
+/* False, and `detail` says why: it gives out nothing; the next connection is asked again.
+ * There is a connection. */
+bool hf_locks_fit(hf_locks *locks, char detail[HF_DETAIL_SIZE]);
 
 /* ---- grants.c ---- */
 void hf_grants_listen(hf_locks *locks);
@@ -218,6 +227,7 @@ typedef struct hf_lock_ask {
     void *arg;
     uint64_t until_ns, due_ns, sent_ns;
     bool in_flight;
+    bool writes_what_must_stay; /* HF_POLICY where it may be evicted */
     hf_err err;
     char detail[HF_DETAIL_SIZE];
 } hf_lock_ask;

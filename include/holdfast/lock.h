@@ -316,7 +316,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_locks *locks, const char *name,
 /* May the holder of `fence` still write to `resource` (a name of a lock; its tag says
  * where the highest fence is kept)? HF_OK: yes, and no lower one may from now on.
  * HF_LOST: no, a higher one was here, or the same one of another owner. *highest (may be
- * NULL) is told in both cases. remember_ms: for how long Redis keeps it; 0: for ever. */
+ * NULL) is told in both cases. remember_ms: for how long Redis keeps it; 0: for ever.
+ * HF_POLICY: this Redis may evict keys, so it remembers no fences. */
 HF_API HF_MUSTCHECK hf_err hf_fence_check(hf_locks *locks, const char *resource,
                                           uint64_t fence, const char *owner,
                                           int64_t remember_ms, uint64_t *highest,

@@ -393,6 +393,24 @@ static void f7_a_late_write_is_refused_by_its_fence(void **state)
     released(lock);
 }
 
+/* A highest fence that Redis may evict is none to compare with. */
+static void f7_a_redis_that_evicts_keys_checks_no_fence(void **state)
+{
+    uint64_t highest = 0;
+    (void)state;
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy volatile-lru");
+    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    assert_int_equal(hf_fence_check(locks, "n", 7, "me", 0, &highest, rig.detail),
+                     HF_POLICY);
+    assert_non_null(strstr(rig.detail, "found volatile-lru"));
+    assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 0);
+    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy noeviction");
+    EVENTUALLY(LONG_MS,
+               hf_fence_check(locks, "n", 7, "me", 0, &highest, rig.detail) == HF_OK);
+    assert_true(highest == 7);
+    hf_locks_close(locks, NULL, NULL);
+}
+
 /* ---- F9 ---- */
 
 static void f9_a_release_wakes_one_and_only_one(void **state)
@@ -504,6 +522,7 @@ int main(void)
         TEST(f6_after_a_failover_the_older_is_told_and_refused),
         TEST(f6_with_the_link_cut_no_replica_confirms),
         TEST(f7_a_late_write_is_refused_by_its_fence),
+        TEST(f7_a_redis_that_evicts_keys_checks_no_fence),
         TEST(f9_a_release_wakes_one_and_only_one),
         TEST(f10_a_waiter_that_dies_in_the_middle_is_passed),
         TEST(f10_a_head_that_dies_is_passed_when_its_lease_ends),
