@@ -95,7 +95,7 @@ for i = 10, #ARGV do
     elseif not flag('r') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
       not e.granted and e.mode ~= mode or mode == 'p' and permits > e.permits then
       return { DEADLOCK, now, l.name }
-    elseif not find_hold(e, hold) and #e.holds >= HOLDS then
+    elseif #e.holds >= HOLDS then
       return { LIMIT, now, HOLDS }
     end
     mine[l.name] = e
