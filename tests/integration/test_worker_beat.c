@@ -93,8 +93,29 @@ static void it_says_who_and_what(void **state)
     json_decref(beat);
 }
 
-/* The next one in its time would come in 10 s. */
-static void what_changes_is_shown_at_once(void **state)
+static uint64_t left_ms(uint64_t until_ms)
+{
+    uint64_t now = hf_test_now_ms();
+    return now < until_ms ? until_ms - now : 0;
+}
+
+/* Heartbeats in their time would show these in a minute. */
+static void every_change_is_shown_at_once(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(15000, shows("state", "serving"));
+    uint64_t until = hf_test_now_ms() + 30000;
+    for (int i = 0; i < 3; i++) {
+        hf_worker_quiet(worker.worker);
+        EVENTUALLY(left_ms(until), shows("state", "quiet"));
+        hf_worker_resume(worker.worker);
+        EVENTUALLY(left_ms(until), shows("state", "serving"));
+    }
+    hf_worker_rig_end(&worker);
+}
+
+static void changes_are_shown_until_the_end(void **state)
 {
     static const hf_worker_queue other[] = {{.name = "other"}};
     hf_worker_opts opts = {.queues = other, .n_queues = 1};
@@ -258,7 +279,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(it_says_who_and_what),
         CASE(the_first_does_not_wait_although_redis_is_slow),
-        CASE(what_changes_is_shown_at_once),
+        CASE(every_change_is_shown_at_once),
+        CASE(changes_are_shown_until_the_end),
         CASE(too_many_types_are_cut),
         CASE(it_rises_while_idle_full_quiet_and_stopping),
         CASE(it_stands_still_while_redis_does_not_answer),
