@@ -41,31 +41,17 @@ static hf_lock *must(hf_locks *locks, const char *name)
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
 }
 
-static void refused(hf_locks *locks, const char *name, hf_lock_opts opts, hf_err expected)
-{
-    hf_lock *lock;
-    assert_int_equal(hf_lock_take(&rig, locks, name, opts, &lock), expected);
-    assert_null(lock);
-}
-
-static void released(hf_lock *lock)
-{
-    size_t left = 9;
-    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
-    assert_int_equal(left, 0);
-}
-
 /* ---- one holder ---- */
 
 static void p1_one_holder_at_a_time(void **state)
 {
     (void)state;
     hf_lock *lock = must(rig.a, "n");
-    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    refused(rig.b, "n", (hf_lock_opts){.form = HF_LOCK_SPIN}, HF_TAKEN);
-    refused(rig.b, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED}, HF_TAKEN);
-    released(lock);
-    released(must(rig.b, "n"));
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.form = HF_LOCK_SPIN}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED}, HF_TAKEN);
+    hf_lock_released(lock);
+    hf_lock_released(must(rig.b, "n"));
 }
 
 static void a_cell_and_a_line_exclude_each_other(void **state)
@@ -73,12 +59,12 @@ static void a_cell_and_a_line_exclude_each_other(void **state)
     (void)state;
     hf_lock_waiter w;
     hf_lock *cell = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.form = HF_LOCK_SPIN});
-    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
     hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
-    released(cell);
+    hf_lock_released(cell);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    released(w.lock);
+    hf_lock_released(w.lock);
 }
 
 static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
@@ -87,11 +73,11 @@ static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
     hf_lock *lock = must(rig.a, "n");
     for (int i = 0; i < 20; i++) {
         uint64_t start = hf_test_now_ms();
-        refused(rig.b, "n", (hf_lock_opts){.wait_ms = 30}, HF_TAKEN);
+        hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 30}, HF_TAKEN);
         assert_true(hf_test_now_ms() - start >= 29);
     }
     EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
-    released(lock);
+    hf_lock_released(lock);
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:e:n"), 0);
 }
 
@@ -120,7 +106,7 @@ static void f3_a_lease_that_ended_is_not_released_from_the_next_holder(void **st
     assert_true(hf_lock_fence(new) > hf_lock_fence(old));
     assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
     assert_true(hf_lock_held(new));
-    released(new);
+    hf_lock_released(new);
 }
 
 static void r4_a_fixed_lease_ends(void **state)
@@ -145,8 +131,8 @@ static void r3_a_lease_is_renewed_while_it_is_held(void **state)
         uint64_t deadline_ns = hf_lock_deadline_ns(lock);
         EVENTUALLY(20000, hf_lock_deadline_ns(lock) > deadline_ns);
     }
-    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    released(lock);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_released(lock);
 }
 
 static void a_lock_is_held_no_longer_than_max_hold(void **state)
@@ -158,7 +144,7 @@ static void a_lock_is_held_no_longer_than_max_hold(void **state)
     assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
     hf_lock *next = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 20000});
     (void)hf_lock_release_wait(lock, NULL);
-    released(next);
+    hf_lock_released(next);
 }
 
 /* ---- owners ---- */
@@ -173,9 +159,9 @@ static void r5_an_owner_holds_as_often_as_it_takes(void **state)
     assert_true(hf_lock_fence(one) == hf_lock_fence(two));
     assert_int_equal(hf_lock_release_wait(one, &left), HF_STILL_HELD);
     assert_int_equal(left, 1);
-    refused(rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    released(two);
-    released(must(rig.b, "n"));
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_released(two);
+    hf_lock_released(must(rig.b, "n"));
 }
 
 static void r14_without_reentrance_the_same_owner_is_refused_at_once(void **state)
@@ -183,8 +169,8 @@ static void r14_without_reentrance_the_same_owner_is_refused_at_once(void **stat
     const hf_lock_opts opts = {.owner = "me", .wait_ms = -1};
     (void)state;
     hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
-    refused(rig.b, "n", opts, HF_DEADLOCK);
-    released(lock);
+    hf_lock_refused(&rig, rig.b, "n", opts, HF_DEADLOCK);
+    hf_lock_released(lock);
 }
 
 /* Its answer was lost, say: the second request counts from its own time, so must Redis.
@@ -200,7 +186,7 @@ static void a_cell_that_is_entered_again_lasts_from_then_on(void **state)
     long long left_ms = hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n");
     assert_true(left_ms > 2000 && left_ms >= hf_lock_remaining_ms(two));
     opts.owner = "you";
-    refused(rig.b, "n", opts, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", opts, HF_TAKEN);
     assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASED);
     assert_int_equal(hf_lock_release_wait(two, NULL), HF_EXPIRED);
 }
@@ -215,11 +201,12 @@ static void r11_readers_share_and_a_writer_is_alone(void **state)
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", shared);
     hf_lock *two = hf_lock_must(&rig, rig.b, "n", shared);
     hf_lock_wait_begin(&writer, &rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
-    refused(rig.b, "n", shared, HF_TAKEN); /* not past a writer that waits */
+    hf_lock_refused(&rig, rig.b, "n", shared,
+                    HF_TAKEN); /* not past a writer that waits */
     hf_lock_wait_begin(&reader, &rig, rig.b, "n", shared);
-    released(one);
+    hf_lock_released(one);
     ALWAYS(50, !writer.done);
-    released(two);
+    hf_lock_released(two);
     hf_lock_wait_end(&writer);
     assert_int_equal(writer.err, HF_OK);
     ALWAYS(50, !reader.done);
@@ -227,8 +214,8 @@ static void r11_readers_share_and_a_writer_is_alone(void **state)
     hf_lock_wait_end(&reader); /* comes in beside it */
     assert_int_equal(reader.err, HF_OK);
     assert_true(hf_lock_held(writer.lock));
-    released(writer.lock);
-    released(reader.lock);
+    hf_lock_released(writer.lock);
+    hf_lock_released(reader.lock);
 }
 
 static void r15_an_upgrade_is_refused_at_once(void **state)
@@ -238,8 +225,8 @@ static void r15_an_upgrade_is_refused_at_once(void **state)
     hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
     opts.mode = HF_LOCK_EXCLUSIVE;
     opts.wait_ms = -1;
-    refused(rig.a, "n", opts, HF_DEADLOCK);
-    released(lock);
+    hf_lock_refused(&rig, rig.a, "n", opts, HF_DEADLOCK);
+    hf_lock_released(lock);
 }
 
 /* What it wrote is done, what it reads is not: who waits to read comes in. */
@@ -260,12 +247,12 @@ static void r15_a_writer_that_reads_too_goes_on_as_a_reader(void **state)
     assert_int_equal(reader.err, HF_OK);
     assert_true(hf_lock_held(reads));
     opts.mode = HF_LOCK_EXCLUSIVE;
-    refused(rig.a, "n", opts, HF_DEADLOCK); /* and not back */
+    hf_lock_refused(&rig, rig.a, "n", opts, HF_DEADLOCK); /* and not back */
     assert_false(writer.done);
-    released(reads);
-    released(reader.lock);
+    hf_lock_released(reads);
+    hf_lock_released(reader.lock);
     hf_lock_wait_end(&writer);
-    released(writer.lock);
+    hf_lock_released(writer.lock);
 }
 
 static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
@@ -277,9 +264,9 @@ static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
     hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
     hf_lock *inner = hf_lock_must(&rig, rig.a, "n", opts);
     assert_int_equal(hf_lock_release_wait(inner, NULL), HF_STILL_HELD);
-    released(outer);
+    hf_lock_released(outer);
     hf_lock_wait_end(&writer);
-    released(writer.lock);
+    hf_lock_released(writer.lock);
 }
 
 /* ---- permits ---- */
@@ -295,15 +282,15 @@ static void permits_are_never_exceeded_and_given_in_order(void **state)
     hf_lock_wait_begin(&big, &rig, rig.b, "n", two);
     hf_lock_wait_begin(&small, &rig, rig.a, "n", one); /* fits, but is not the head */
     ALWAYS(50, !small.done && !big.done);
-    refused(rig.b, "n", other, HF_LIMIT);
-    released(a);
+    hf_lock_refused(&rig, rig.b, "n", other, HF_LIMIT);
+    hf_lock_released(a);
     hf_lock_wait_end(&big);
     hf_lock_wait_end(&small);
     assert_int_equal(big.err, HF_OK);
     assert_int_equal(small.err, HF_OK);
-    refused(rig.b, "n", one, HF_TAKEN);
-    released(big.lock);
-    released(small.lock);
+    hf_lock_refused(&rig, rig.b, "n", one, HF_TAKEN);
+    hf_lock_released(big.lock);
+    hf_lock_released(small.lock);
 }
 
 /* ---- several at once ---- */
@@ -315,21 +302,22 @@ static void r9_several_locks_of_a_tag_all_or_none(void **state)
     hf_lock_waiter w;
     (void)state;
     hf_lock *a = must(rig.a, "t/a");
-    refused(rig.b, "t/a", opts, HF_TAKEN);
-    released(must(rig.a, "t/b")); /* nothing was taken of it */
+    hf_lock_refused(&rig, rig.b, "t/a", opts, HF_TAKEN);
+    hf_lock_released(must(rig.a, "t/b")); /* nothing was taken of it */
     hf_lock *b = must(rig.a, "t/b");
     hf_lock_wait_begin(&w, &rig, rig.b, "t/a", opts);
-    released(b);
+    hf_lock_released(b);
     ALWAYS(50, !w.done);
-    refused(rig.a, "t/b", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN); /* its turn */
-    released(a);
+    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){.wait_ms = 0},
+                    HF_TAKEN); /* its turn */
+    hf_lock_released(a);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    refused(rig.a, "t/a", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    refused(rig.a, "t/b", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    released(w.lock);
-    released(must(rig.a, "t/a"));
-    released(must(rig.a, "t/b"));
+    hf_lock_refused(&rig, rig.a, "t/a", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_released(w.lock);
+    hf_lock_released(must(rig.a, "t/a"));
+    hf_lock_released(must(rig.a, "t/b"));
 }
 
 /* ---- the line ---- */
@@ -342,13 +330,13 @@ static void o1_first_come_first_served(void **state)
     for (size_t i = 0; i < HF_COUNT(w); i++)
         hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
                            (hf_lock_opts){.wait_ms = 0});
-    released(lock);
+    hf_lock_released(lock);
     for (size_t i = 0; i < HF_COUNT(w); i++) {
         hf_lock_wait_end(&w[i]);
         assert_int_equal(w[i].err, HF_OK);
         for (size_t k = i + 1; k < HF_COUNT(w); k++)
             assert_false(w[k].done);
-        released(w[i].lock);
+        hf_lock_released(w[i].lock);
     }
 }
 
@@ -374,7 +362,7 @@ static void p10_a_wait_can_be_cancelled(void **state)
     hf_lock_cancel(waits);
     EVENTUALLY(15000, told == HF_CANCEL);
     EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
-    released(lock);
+    hf_lock_released(lock);
 }
 
 static void a_message_that_is_lost_only_delays(void **state)
@@ -386,10 +374,10 @@ static void a_message_that_is_lost_only_delays(void **state)
     /* Another client of that name would take its messages; so takes the test. */
     (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
     EVENTUALLY(15000, hf_lock_held(lock));
-    released(lock);
+    hf_lock_released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    released(w.lock);
+    hf_lock_released(w.lock);
 }
 
 int main(void)

@@ -55,12 +55,6 @@ static hf_lock *must(hf_locks *locks, hf_lock_opts opts)
     return hf_lock_must(&rig, locks, "n", opts);
 }
 
-static bool is_free(void)
-{
-    return hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:e:n hf:lock:{n}:cell:n") ==
-           0;
-}
-
 static int begin(void **state)
 {
     (void)state;
@@ -130,7 +124,7 @@ static void an_enter_that_is_cut_takes_the_lock_once(void **state)
             size_t left = 9;
             assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
             assert_int_equal(left, 0); /* it was one hold */
-            EVENTUALLY(PATIENCE_MS, is_free());
+            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
         }
 }
 
@@ -149,7 +143,7 @@ static void an_enter_of_what_is_taken_that_is_cut_stands_in_line_once(void **sta
         assert_int_equal(w.err, HF_OK);
         assert_int_equal(hf_lock_queue(&rig, "n"), 0);
         released(w.lock);
-        EVENTUALLY(PATIENCE_MS, is_free());
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
 }
 
@@ -166,7 +160,7 @@ static void a_second_enter_of_an_owner_that_is_cut_counts_once(void **state)
         assert_int_equal(hf_lock_release_wait(two, &left), HF_STILL_HELD);
         assert_int_equal(left, 1);
         released(one);
-        EVENTUALLY(PATIENCE_MS, is_free());
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
 }
 
@@ -184,7 +178,7 @@ static void a_leave_that_is_cut_gives_it_back(void **state)
             must_have_been_cut(&cuts[i]);
             /* UNKNOWN: the machine was slower than a request may be */
             assert_true(result == HF_RELEASED || result == HF_UNKNOWN);
-            EVENTUALLY(PATIENCE_MS, is_free());
+            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
         }
 }
 
@@ -203,7 +197,7 @@ static void a_leave_of_one_of_two_holds_that_is_cut_leaves_the_other(void **stat
                    ',') == NULL); /* one hold */
         assert_true(hf_lock_held(one));
         released(one);
-        EVENTUALLY(PATIENCE_MS, is_free());
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
 }
 
@@ -237,7 +231,7 @@ static void a_cancel_that_is_cut_leaves_the_line(void **state)
         EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
         EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == 0);
         released(lock);
-        EVENTUALLY(PATIENCE_MS, is_free());
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
 }
 
@@ -259,7 +253,7 @@ static void a_release_waits_for_redis_without_computing(void **state)
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_UNKNOWN); /* 1 s */
     assert_true(processor_ms() - before_ms < 500);
     hf_proxy_refuse(&proxy, false);
-    EVENTUALLY(PATIENCE_MS, is_free());
+    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
 }
 
 /* ---- keep ---- */
@@ -278,7 +272,7 @@ static void a_renewal_that_is_cut_is_made_again(void **state)
             EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > before_ns);
             assert_true(hf_lock_held(lock));
             released(lock);
-            EVENTUALLY(PATIENCE_MS, is_free());
+            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
         }
 }
 
@@ -318,7 +312,7 @@ static void a_question_that_is_cut_is_answered_or_unsure(void **state)
         assert_int_equal(hf_lock_force(far, "n", NULL, &n, rig.detail), HF_OK);
         assert_int_equal(n, cuts[i].way == PROXY_REQUESTS);
         (void)hf_lock_release_wait(lock, NULL);
-        EVENTUALLY(PATIENCE_MS, is_free());
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
 }
 
@@ -345,7 +339,7 @@ static void a_grant_that_races_the_end_of_a_wait_leaves_nothing(void **state)
         if (t.err == HF_OK)
             released(waits);
         granted += t.err == HF_OK;
-        EVENTUALLY(PATIENCE_MS, is_free());
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
     printf("granted %u of %d times\n", granted, TIMES);
 }

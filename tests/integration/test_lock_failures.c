@@ -44,21 +44,6 @@ static int end(void **state)
     return 0;
 }
 
-static void released(hf_lock *lock)
-{
-    size_t left = 9;
-    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
-    assert_int_equal(left, 0);
-}
-
-static long long calls(const char *command)
-{
-    char text[64];
-    (void)snprintf(text, sizeof text, "cmdstat_%s:calls=", command);
-    const char *found = strstr(hf_fixture_command(&rig.redis, "INFO commandstats"), text);
-    return found == NULL ? 0 : atoll(found + strlen(text));
-}
-
 /* ---- F1 ---- */
 
 static bool has_word(const char *path, const char *word)
@@ -91,10 +76,14 @@ static void f1_a_lock_and_its_end_are_one_command(void **state)
     assert_true(looked > 20);
     (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
     hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.form = HF_LOCK_SPIN});
-    assert_int_equal(calls("set"), 2); /* the fence, and the lock */
-    assert_int_equal(calls("expire") + calls("pexpire") + calls("pexpireat"), 0);
+    assert_int_equal(hf_fixture_calls(&rig.redis, "set"),
+                     2); /* the fence, and the lock */
+    assert_int_equal(hf_fixture_calls(&rig.redis, "expire") +
+                         hf_fixture_calls(&rig.redis, "pexpire") +
+                         hf_fixture_calls(&rig.redis, "pexpireat"),
+                     0);
     assert_true(hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n") > 0);
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* ---- F2 ---- */
@@ -135,7 +124,7 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
     assert_true(hf_locker_said(&stopped, "released", &note));
     assert_int_equal(note.value, HF_NOT_OWNER);
     assert_true(hf_lock_held(lock));
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* ---- F4 ---- */
@@ -159,7 +148,7 @@ static void f4_nothing_comes_between_comparing_and_deleting(void **state)
             assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
             assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:cell:n"),
                              1);
-            released(lock);
+            hf_lock_released(lock);
         } else {
             assert_int_equal(hf_fixture_number(&rig.redis, "DEL hf:lock:{n}:cell:n"), 1);
             (void)hf_lock_release_wait(old, NULL);
@@ -199,8 +188,8 @@ static void f5_work_may_outlast_the_lease(void **state)
             &rig, rig.a, "c", (hf_lock_opts){.lease_ms = LEASE, .form = HF_LOCK_SPIN});
         held = holds_for(line, LEASE) && hf_lock_held(cell);
         if (held) {
-            released(line);
-            released(cell);
+            hf_lock_released(line);
+            hf_lock_released(cell);
         } else {
             (void)hf_lock_release_wait(line, NULL);
             (void)hf_lock_release_wait(cell, NULL);
@@ -219,7 +208,7 @@ static void f5_nobody_renews_for_the_dead(void **state)
     long long lease_end = hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:x:n");
     assert_true(lease_end > 0);
     hf_locker_kill(&dead);
-    released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS}));
+    hf_lock_released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS}));
 }
 
 /* Nobody says so, since nobody can be asked: it is lost by the holder's own clock, and a
@@ -238,7 +227,7 @@ static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
     assert_true(hf_lock_fence(next) > hf_lock_fence(lock));
     assert_false(hf_lock_held(lock));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_NOT_OWNER);
-    released(next);
+    hf_lock_released(next);
 }
 
 /* What was lost is no reason not to renew what is taken afterwards. */
@@ -255,7 +244,7 @@ static void f5_after_a_loss_the_next_one_is_renewed(void **state)
         held = holds_for(next, LEASE);
         (void)hf_lock_release_wait(lock, NULL);
         if (held)
-            released(next);
+            hf_lock_released(next);
         else
             (void)hf_lock_release_wait(next, NULL);
     }
@@ -273,9 +262,9 @@ static void f5_a_full_redis_renews_and_releases(void **state)
     assert_int_equal(hf_lock_extend_wait(line, LONG_MS + 5000), HF_OK);
     assert_int_equal(hf_lock_extend_wait(cell, LONG_MS + 5000), HF_OK);
     assert_true(hf_lock_remaining_ms(line) > 0);
-    released(line);
-    released(cell);
-    released(hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.lease_ms = LONG_MS}));
+    hf_lock_released(line);
+    hf_lock_released(cell);
+    hf_lock_released(hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.lease_ms = LONG_MS}));
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0");
 }
 
@@ -292,7 +281,7 @@ static void f5_a_redis_that_evicts_keys_gives_no_lock(void **state)
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy noeviction");
     EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", (hf_lock_opts){.wait_ms = 0},
                                      &lock) == HF_OK);
-    released(lock);
+    hf_lock_released(lock);
     hf_locks_close(locks, NULL, NULL);
 }
 
@@ -332,7 +321,7 @@ static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
     assert_true(hf_boot_ns() >= deadline_ns);
     assert_int_equal(hf_lock_why(old), HF_LOCK_DEADLINE);
     assert_true(hf_lock_held(lock));
-    released(lock);
+    hf_lock_released(lock);
     hf_locks_close(before, NULL, NULL);
     hf_locks_close(after, NULL, NULL);
     hf_fixture_stop(&replica);
@@ -358,7 +347,7 @@ static void f6_with_the_link_cut_no_replica_confirms(void **state)
     /* Again, if the machine was too busy for the replica to answer in time. */
     EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", opts, &lock) == HF_OK);
     assert_int_equal(hf_fixture_number(&replica, "ZCARD hf:lock:{n}:x:n"), 1);
-    released(lock);
+    hf_lock_released(lock);
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
     assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), HF_MISCONF);
     hf_locks_close(locks, NULL, NULL);
@@ -390,7 +379,7 @@ static void f7_a_late_write_is_refused_by_its_fence(void **state)
         HF_LOST);
     assert_true(highest == hf_lock_fence(lock));
     assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* A highest fence that Redis may evict is none to compare with. */
@@ -423,16 +412,16 @@ static void f9_a_release_wakes_one_and_only_one(void **state)
         hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
                            (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = 4 * LONG_MS});
     for (size_t i = 0; i < WAITERS; i++) {
-        long long pushed = calls("rpush");
-        released(lock);
+        long long pushed = hf_fixture_calls(&rig.redis, "rpush");
+        hf_lock_released(lock);
         hf_lock_wait_end(&w[i]);
         assert_int_equal(w[i].err, HF_OK);
-        assert_int_equal(calls("rpush"), pushed + 1);
+        assert_int_equal(hf_fixture_calls(&rig.redis, "rpush"), pushed + 1);
         for (size_t k = i + 1; k < WAITERS; k++)
             assert_false(w[k].done);
         lock = w[i].lock;
     }
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* ---- F10 ---- */
@@ -448,7 +437,7 @@ static void f10_a_waiter_that_dies_in_the_middle_is_passed(void **state)
         EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == (long long)i + 1);
     }
     hf_locker_kill(&w[1]);
-    released(lock);
+    hf_lock_released(lock);
     EVENTUALLY(LONG_MS, hf_locker_said(&w[0], "held", &first));
     ALWAYS(900, !hf_locker_said(&w[2], "held", NULL)); /* not by the death before it */
     hf_proc_signal(&w[0].proc, SIGTERM);
@@ -464,7 +453,7 @@ static void has_it_soon(hf_lock_waiter *patient)
 {
     hf_lock_wait_end(patient);
     assert_int_equal(patient->err, HF_OK);
-    released(patient->lock);
+    hf_lock_released(patient->lock);
 }
 
 static void wait_patiently(hf_lock_waiter *patient)
@@ -485,7 +474,7 @@ static void f10_a_head_that_dies_is_passed_when_its_lease_ends(void **state)
     EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
     wait_patiently(&patient);
     hf_locker_kill(&dies);
-    released(lock);
+    hf_lock_released(lock);
     has_it_soon(&patient);
 }
 

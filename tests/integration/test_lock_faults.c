@@ -54,21 +54,6 @@ static int end(void **state)
     return 0;
 }
 
-static bool is_free(const char *name)
-{
-    return hf_fixture_number(&rig.redis, "EXISTS hf:lock:{%s}:e:%s hf:lock:{%s}:cell:%s",
-                             name, name, name, name) == 0;
-}
-
-static long long calls_of(const char *command)
-{
-    char name[40];
-    const char *stats = hf_fixture_command(&rig.redis, "INFO commandstats");
-    (void)snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
-    const char *at = strstr(stats, name);
-    return at == NULL ? 0 : strtoll(at + strlen(name), NULL, 10);
-}
-
 static void released(hf_lock *lock)
 {
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
@@ -113,7 +98,7 @@ static void an_enter_that_comes_after_the_leave_stays_for_no_lease(void **state)
         assert_true(hf_proxy_delayed(&proxy));
         released(lock);
         (void)hf_proxy_deliver(&proxy);
-        EVENTUALLY(PATIENCE_MS, is_free("n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
 }
 
@@ -128,11 +113,12 @@ static void an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease(void *
     EVENTUALLY(PATIENCE_MS, hf_proxy_delayed(&proxy));
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
-    long long before = calls_of("evalsha");
+    long long before = hf_fixture_calls(&rig.redis, "evalsha");
     hf_proxy_refuse(&proxy, false);
-    EVENTUALLY(PATIENCE_MS, calls_of("evalsha") > before); /* it has left */
+    EVENTUALLY(PATIENCE_MS,
+               hf_fixture_calls(&rig.redis, "evalsha") > before); /* it has left */
     (void)hf_proxy_deliver(&proxy);
-    EVENTUALLY(PATIENCE_MS, is_free("n"));
+    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
 }
 
 static void what_is_cancelled_on_its_way_is_left(void **state)
@@ -145,10 +131,11 @@ static void what_is_cancelled_on_its_way_is_left(void **state)
     EVENTUALLY(PATIENCE_MS, hf_proxy_bytes(&proxy, PROXY_REQUESTS) > before);
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
-    long long calls = calls_of("evalsha");
+    long long calls = hf_fixture_calls(&rig.redis, "evalsha");
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    EVENTUALLY(PATIENCE_MS, calls_of("evalsha") >= calls + 2); /* enter, leave */
-    EVENTUALLY(PATIENCE_MS, is_free("n"));
+    EVENTUALLY(PATIENCE_MS,
+               hf_fixture_calls(&rig.redis, "evalsha") >= calls + 2); /* enter, leave */
+    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0}));
 }
 
@@ -350,9 +337,9 @@ static void an_inbox_that_cannot_be_read_only_delays(void **state)
     (void)hf_fixture_command(&rig.redis, "SET hf:lock:{n}:in:%s text", client);
     (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
     (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
-    EVENTUALLY(PATIENCE_MS, calls_of("blpop") > 0);
+    EVENTUALLY(PATIENCE_MS, hf_fixture_calls(&rig.redis, "blpop") > 0);
     ALWAYS(1000, !w.done);
-    assert_true(calls_of("blpop") < 20);
+    assert_true(hf_fixture_calls(&rig.redis, "blpop") < 20);
     released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -384,7 +371,7 @@ static void a_line_without_some_of_its_keys_goes_on(void **state)
         released(last->lock);
         if (strcmp(keys[i], "q:n") != 0)
             (void)hf_lock_release_wait(lock, NULL);
-        EVENTUALLY(PATIENCE_MS, is_free("n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
     }
 }
 

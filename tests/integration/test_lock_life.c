@@ -46,12 +46,6 @@ static int end(void **state)
     return 0;
 }
 
-static bool is_free(const char *name)
-{
-    return hf_fixture_number(&rig.redis, "EXISTS hf:lock:{%s}:e:%s hf:lock:{%s}:cell:%s",
-                             name, name, name, name) == 0;
-}
-
 static hf_lock *must(hf_locks *locks, const char *name)
 {
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
@@ -174,7 +168,7 @@ static void all_calls_work_on_a_loop(void **state)
     hf_locks_close(on_loop, on_closed, NULL);
     assert_int_equal(closed, 0);
     loop_down();
-    assert_true(is_free("n"));
+    assert_true(hf_lock_is_free(&rig, "n"));
 }
 
 static void close_now(hf_lock *lock, hf_err err, const char *detail, void *arg)
@@ -200,7 +194,8 @@ static void it_can_be_closed_from_inside_a_callback(void **state)
         ended += answers[i] == HF_CLOSED;
     }
     assert_true(ok >= 2 && ok + ended == 4);
-    assert_true(is_free("n") && is_free("m") && is_free("l"));
+    assert_true(hf_lock_is_free(&rig, "n") && hf_lock_is_free(&rig, "m") &&
+                hf_lock_is_free(&rig, "l"));
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -272,7 +267,7 @@ static void threads_of_one_client_come_one_after_the_other(void **state)
     hf_locks_close(locks, NULL, NULL);
     assert_int_equal(guarded, THREADS * ROUNDS);
     assert_int_equal(worst, 0);
-    assert_true(is_free("n"));
+    assert_true(hf_lock_is_free(&rig, "n"));
 }
 
 static void *wait_for_the_end(void *arg)
@@ -305,7 +300,7 @@ static void closing_tells_all_that_wait_and_gives_all_back(void **state)
             assert_int_equal(pthread_join(threads[i], &why), 0);
             assert_null(why);
         }
-        assert_true(is_free("n") && is_free("m"));
+        assert_true(hf_lock_is_free(&rig, "n") && hf_lock_is_free(&rig, "m"));
     }
 }
 

@@ -50,22 +50,6 @@ static hf_lock *must(hf_locks *locks, const char *name)
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.lease_ms = LONG_MS});
 }
 
-static void released(hf_lock *lock)
-{
-    size_t left = 9;
-    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
-    assert_int_equal(left, 0);
-}
-
-/* How often Redis has executed a command, since its statistics began. */
-static long long calls(const char *command)
-{
-    char text[64];
-    (void)snprintf(text, sizeof text, "cmdstat_%s:calls=", command);
-    const char *found = strstr(hf_fixture_command(&rig.redis, "INFO commandstats"), text);
-    return found == NULL ? 0 : atoll(found + strlen(text));
-}
-
 /* Nothing of any lock is left, nor in line for it, but counters and inboxes. */
 static bool nothing_is_left(void)
 {
@@ -220,12 +204,12 @@ static void p3_who_dies_leaves_with_its_lease(void **state)
     hf_lock *one = hf_lock_must(&rig, rig.b, "held", (hf_lock_opts){.wait_ms = LONG_MS});
     hf_lock *two =
         hf_lock_must(&rig, rig.b, "unheard", (hf_lock_opts){.wait_ms = LONG_MS});
-    released(lock);
+    hf_lock_released(lock);
     hf_lock *three = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = LONG_MS});
     assert_int_equal(keys_without_end(), 0);
-    released(one);
-    released(two);
-    released(three);
+    hf_lock_released(one);
+    hf_lock_released(two);
+    hf_lock_released(three);
     hf_proxy_stop(&proxy);
 }
 
@@ -252,8 +236,8 @@ static void p3_no_step_leaves_a_key_without_an_end(void **state)
     assert_int_equal(hf_lock_downgrade_wait(w.lock), HF_OK);
     assert_int_equal(keys_without_end(), 0);
     (void)hf_lock_release_wait(lock, NULL);
-    released(w.lock);
-    released(cell);
+    hf_lock_released(w.lock);
+    hf_lock_released(cell);
     assert_int_equal(keys_without_end(), 0);
 }
 
@@ -263,16 +247,16 @@ static void p4_a_try_is_one_request(void **state)
 {
     hf_lock *other;
     (void)state;
-    released(must(rig.a, "n"));
-    released(must(rig.b, "n")); /* both know the scripts */
-    long long before = calls("evalsha");
+    hf_lock_released(must(rig.a, "n"));
+    hf_lock_released(must(rig.b, "n")); /* both know the scripts */
+    long long before = hf_fixture_calls(&rig.redis, "evalsha");
     hf_lock *lock = must(rig.a, "n");
-    assert_int_equal(calls("evalsha"), before + 1);
+    assert_int_equal(hf_fixture_calls(&rig.redis, "evalsha"), before + 1);
     assert_int_equal(hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, &other),
                      HF_TAKEN);
-    assert_int_equal(calls("evalsha"), before + 2);
+    assert_int_equal(hf_fixture_calls(&rig.redis, "evalsha"), before + 2);
     assert_int_equal(hf_lock_queue(&rig, "n"), 0);
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* Processor time of all threads of a process, in ns. */
@@ -303,19 +287,20 @@ static void p4_who_waits_neither_asks_nor_computes(void **state)
                hf_fixture_number(&rig.redis, "EVAL %s 0",
                                  "local _, n = redis.call('INFO', 'clients')"
                                  ":find('blocked_clients:1') return n or 0") > 0);
-    long long scripts = calls("evalsha"), blocks = calls("blpop");
+    long long scripts = hf_fixture_calls(&rig.redis, "evalsha"),
+              blocks = hf_fixture_calls(&rig.redis, "blpop");
     uint64_t cpu = cpu_ns(waits.proc.pid), start_ms = hf_test_now_ms();
     ALWAYS(1500, !hf_locker_said(&waits, "held", NULL));
     uint64_t cpu_after = cpu_ns(waits.proc.pid);
-    scripts = calls("evalsha") - scripts;
-    blocks = calls("blpop") - blocks;
+    scripts = hf_fixture_calls(&rig.redis, "evalsha") - scripts;
+    blocks = hf_fixture_calls(&rig.redis, "blpop") - blocks;
     long long took_ms = (long long)(hf_test_now_ms() - start_ms);
     printf("%lld scripts, %lld blocks, %.2f ms of processor time in %lld ms\n", scripts,
            blocks, (double)(cpu_after - cpu) / 1e6, took_ms);
     assert_in_range(scripts, 0, 2 + 2 * (took_ms / 9000)); /* holder and waiter */
     assert_in_range(blocks, 0, 1 + took_ms / 5000);
     assert_true(cpu_after - cpu < (uint64_t)took_ms * 100000); /* a tenth: no polling */
-    released(lock);
+    hf_lock_released(lock);
     EVENTUALLY(LONG_MS, hf_locker_said(&waits, "held", NULL));
     hf_locker_kill(&waits);
 }
@@ -336,11 +321,11 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
         hf_lock_wait_begin(&w, &rig, rig.b, "n",
                            (hf_lock_opts){.wait_ms = 1 + rand_r(&seed) % 4});
         hf_test_pause_ms((unsigned)rand_r(&seed) % 4);
-        released(lock);
+        hf_lock_released(lock);
         hf_lock_wait_end(&w);
         if (w.err == HF_OK) {
             had++;
-            released(w.lock);
+            hf_lock_released(w.lock);
         } else {
             assert_int_equal(w.err, HF_TAKEN);
             assert_true(hf_test_now_ms() - start_ms + 1 >= (uint64_t)w.opts.wait_ms);
@@ -372,8 +357,8 @@ static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
     assert_true(err != HF_OK && err != HF_TAKEN);
     hf_fixture_signal(&rig.redis, SIGCONT);
     EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 0);
-    released(must(rig.b, "m")); /* it was not granted after all */
-    released(lock);
+    hf_lock_released(must(rig.b, "m")); /* it was not granted after all */
+    hf_lock_released(lock);
     EVENTUALLY(LONG_MS, nothing_is_left());
     hf_locks_close(locks, NULL, NULL);
 }
@@ -388,11 +373,11 @@ static void p6_a_lock_outlives_its_connections(void **state)
     for (int i = 0; i < 5; i++) {
         (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
         assert_true(hf_lock_held(lock));
-        released(must(rig.b, "other"));
+        hf_lock_released(must(rig.b, "other"));
     }
     EVENTUALLY(LONG_MS, hf_lock_extend_wait(lock, LONG_MS + 1000) == HF_OK);
     assert_true(hf_lock_fence(lock) == fence);
-    released(lock);
+    hf_lock_released(lock);
 }
 
 static void p6_what_too_few_replicas_have_is_given_back(void **state)
@@ -404,7 +389,7 @@ static void p6_what_too_few_replicas_have_is_given_back(void **state)
         HF_MISCONF);
     assert_non_null(strstr(rig.detail, "0 of 1 replicas"));
     EVENTUALLY(LONG_MS, nothing_is_left());
-    released(must(rig.b, "n"));
+    hf_lock_released(must(rig.b, "n"));
 }
 
 /* ---- P7 ---- */
@@ -414,15 +399,15 @@ static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
     hf_lock *lock = must(rig.a, "n");
     for (size_t i = 0; i < n; i++)
         hf_lock_wait_begin(&w[i], &rig, rig.b, "n", (hf_lock_opts){.lease_ms = LONG_MS});
-    long long before = calls("evalsha");
+    long long before = hf_fixture_calls(&rig.redis, "evalsha");
     for (size_t i = 0; i < n; i++) {
-        released(lock);
+        hf_lock_released(lock);
         hf_lock_wait_end(&w[i]);
         assert_int_equal(w[i].err, HF_OK);
         lock = w[i].lock;
     }
-    long long sent = calls("evalsha") - before;
-    released(lock);
+    long long sent = hf_fixture_calls(&rig.redis, "evalsha") - before;
+    hf_lock_released(lock);
     return sent;
 }
 
@@ -430,7 +415,7 @@ static void p7_a_handover_costs_the_same_however_many_wait(void **state)
 {
     static hf_lock_waiter w[40];
     (void)state;
-    released(must(rig.a, "n"));
+    hf_lock_released(must(rig.a, "n"));
     assert_int_equal(scripts_of_handovers(w, 1), 1);
     uint64_t start_ms = hf_test_now_ms();
     long long sent = scripts_of_handovers(w, HF_COUNT(w));
@@ -470,7 +455,7 @@ static void p8_only_its_owner_gives_it_back(void **state)
     assert_int_equal(hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, &old),
                      HF_TAKEN);
     assert_true(hf_lock_held(lock));
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* ---- P9 ---- */
@@ -488,7 +473,7 @@ static void p9_a_lease_is_30_s_unless_it_is_said(void **state)
     assert_true(look.entries[0].ends_ms > look.now_ms);
     assert_true(look.entries[0].ends_ms <= look.now_ms + HF_LOCK_LEASE_MS);
     hf_lock_look_done(&look);
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* ---- P10 ---- */
@@ -527,7 +512,7 @@ static void p10_it_can_be_cancelled_before_it_is_answered(void **state)
     hf_lock_cancel(ask_for(locks, LONG_MS));
     EVENTUALLY(LONG_MS, told == HF_CANCEL);
     hf_proxy_refuse(&proxy, false);
-    released(must(locks, "other"));
+    hf_lock_released(must(locks, "other"));
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_HOLD);
     hf_lock *lock = ask_for(locks, 20 * LONG_MS); /* it would not end by itself */
     EVENTUALLY(LONG_MS, hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:x:n") == 1);

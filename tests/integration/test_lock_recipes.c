@@ -53,28 +53,6 @@ static hf_lock *must(hf_locks *locks, hf_lock_opts opts)
     return hf_lock_must(&rig, locks, "n", opts);
 }
 
-static void refused(hf_locks *locks, hf_lock_opts opts, hf_err expected)
-{
-    hf_lock *lock;
-    assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), expected);
-    assert_null(lock);
-}
-
-static void released(hf_lock *lock)
-{
-    size_t left = 9;
-    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
-    assert_int_equal(left, 0);
-}
-
-static long long calls(const char *command)
-{
-    char text[64];
-    (void)snprintf(text, sizeof text, "cmdstat_%s:calls=", command);
-    const char *found = strstr(hf_fixture_command(&rig.redis, "INFO commandstats"), text);
-    return found == NULL ? 0 : atoll(found + strlen(text));
-}
-
 /* When the lease of its holder ends, on Redis's clock; 0: nobody holds it. */
 static int64_t ends_ms(void)
 {
@@ -95,8 +73,8 @@ static void r1_it_is_what_others_set_by_set_nx_px(void **state)
     (void)state;
     assert_string_equal(hf_fixture_command(&rig.redis, "SET " CELL " them:1 NX PX 60000"),
                         "OK");
-    refused(rig.a, spin, HF_TAKEN);
-    refused(rig.a, (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.a, "n", spin, HF_TAKEN);
+    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
     assert_int_equal(hf_fixture_number(&rig.redis, "DEL " CELL), 1);
     hf_lock *lock = must(rig.a, spin);
     assert_string_equal(hf_fixture_command(&rig.redis, "SET " CELL " them:2 NX PX 60000"),
@@ -119,7 +97,7 @@ static void r1_the_owner_is_another_each_time(void **state)
         assert_string_not_equal(owner, before);
         assert_memory_equal(hf_fixture_command(&rig.redis, "GET " CELL), owner, 32);
         (void)snprintf(before, sizeof before, "%s", owner);
-        released(lock);
+        hf_lock_released(lock);
     }
 }
 
@@ -134,10 +112,10 @@ static void r2_it_is_released_although_the_scripts_were_flushed(void **state)
         (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
         assert_int_equal(hf_lock_extend_wait(lock, LONG_MS + 1000), HF_OK);
         (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
-        released(lock);
+        hf_lock_released(lock);
         (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
     }
-    released(must(rig.b, (hf_lock_opts){.wait_ms = 0}));
+    hf_lock_released(must(rig.b, (hf_lock_opts){.wait_ms = 0}));
 }
 
 /* ---- R3 ---- */
@@ -165,7 +143,7 @@ static void r3_the_guard_renews_through_disturbances(void **state)
     (void)hf_fixture_command(&rig.redis, "CLIENT PAUSE 300 ALL");
     EVENTUALLY(LONG_MS, first_end() > at);
     assert_true(hf_lock_held(lock));
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* Released while its renewal is under way, many times: no renewal brings it back. */
@@ -194,14 +172,14 @@ static void r4_a_try_has_a_time_to_wait_and_a_time_to_hold(void **state)
     (void)state;
     hf_lock *lock = must(rig.a, brief);
     int64_t at = ends_ms();
-    refused(rig.b, (hf_lock_opts){.wait_ms = 20}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 20}, HF_TAKEN);
     hf_lock *next = must(rig.b, (hf_lock_opts){.wait_ms = LONG_MS}); /* by time alone */
     assert_true(hf_fixture_number(&rig.redis, "EVAL %s 0",
                                   "local t = redis.call('TIME') return t[1] * 1000 + "
                                   "math.floor(t[2] / 1000)") >= at);
     assert_false(hf_lock_held(lock));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_NOT_OWNER);
-    released(next);
+    hf_lock_released(next);
     lock = must(rig.a, brief);
     EVENTUALLY(LONG_MS, ends_ms() == 0);
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_EXPIRED);
@@ -219,8 +197,8 @@ static void r5_a_lost_hold_is_not_counted(void **state)
     (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
     hf_lock *lock = must(rig.a, opts);
     assert_true(hf_lock_fence(lock) > hf_lock_fence(lost));
-    released(lock);
-    released(must(rig.b, (hf_lock_opts){.wait_ms = 0}));
+    hf_lock_released(lock);
+    hf_lock_released(must(rig.b, (hf_lock_opts){.wait_ms = 0}));
     assert_int_equal(hf_lock_release_wait(lost, NULL), HF_EXPIRED);
 }
 
@@ -236,7 +214,7 @@ static void r5_entering_again_does_not_shorten_the_lease(void **state)
     assert_int_equal(hf_lock_release_wait(inner, NULL), HF_STILL_HELD);
     assert_true(ends_ms() >= at);
     assert_true(ends_ms() <= at + LONG_MS); /* set, not added */
-    released(outer);
+    hf_lock_released(outer);
 }
 
 static int inner_calls;
@@ -257,8 +235,8 @@ static void r6_a_nested_call_does_not_wait_for_itself(void **state)
     hf_lock *lock = must(rig.a, (hf_lock_opts){.reentrant = true, .owner = owner});
     inner_function(owner);
     assert_int_equal(inner_calls, 1);
-    refused(rig.b, (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    released(lock);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_released(lock);
 }
 
 /* ---- R7 ---- */
@@ -268,21 +246,22 @@ static void r7_who_spins_asks_less_and_less(void **state)
     hf_lock_waiter w;
     (void)state;
     hf_lock *lock = must(rig.a, (hf_lock_opts){.form = HF_LOCK_SPIN});
-    refused(rig.b, (hf_lock_opts){.form = HF_LOCK_SPIN, .wait_ms = 30}, HF_TAKEN);
-    long long before = calls("evalsha");
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.form = HF_LOCK_SPIN, .wait_ms = 30},
+                    HF_TAKEN);
+    long long before = hf_fixture_calls(&rig.redis, "evalsha");
     uint64_t start_ms = hf_test_now_ms();
     hf_lock_wait_begin(&w, &rig, rig.b, "n",
                        (hf_lock_opts){.form = HF_LOCK_SPIN, .wait_ms = 2 * LONG_MS});
     ALWAYS(1000, !w.done);
-    long long asked = calls("evalsha") - before;
+    long long asked = hf_fixture_calls(&rig.redis, "evalsha") - before;
     uint64_t took_ms = hf_test_now_ms() - start_ms;
     printf("%lld requests in %d ms\n", asked, (int)took_ms);
     assert_in_range(asked, 2, 12 + took_ms / 40); /* 1, 2, ... 128 ms, at least half */
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:q:n"), 0);
-    released(lock);
+    hf_lock_released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    released(w.lock);
+    hf_lock_released(w.lock);
 }
 
 /* ---- R8 ---- */
@@ -315,7 +294,8 @@ static void r8_five_hundred_are_served_as_they_came(void **state)
         .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = 10 * LONG_MS};
     (void)state;
     atomic_store(&served, 0);
-    released(must(rig.b, (hf_lock_opts){.wait_ms = 0})); /* Redis knows the scripts */
+    hf_lock_released(
+        must(rig.b, (hf_lock_opts){.wait_ms = 0})); /* Redis knows the scripts */
     hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
     for (size_t i = 0; i < ALL; i++) {
         tickets[i].place = i;
@@ -325,7 +305,7 @@ static void r8_five_hundred_are_served_as_they_came(void **state)
         if (i % 10 == 9) /* the next ones come by the other client */
             EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == (long long)i + 1);
     }
-    released(lock);
+    hf_lock_released(lock);
     EVENTUALLY(LONG_MS, served == ALL);
     assert_false(out_of_order);
     EVENTUALLY(LONG_MS, ends_ms() == 0);
@@ -345,10 +325,10 @@ static void r8_a_head_that_goes_is_passed(void **state)
     hf_locker_kill(&dead);
     hf_lock_wait_end(&brief);
     assert_int_equal(brief.err, HF_TAKEN);
-    released(lock);
+    hf_lock_released(lock);
     hf_lock_wait_end(&last);
     assert_int_equal(last.err, HF_OK);
-    released(last.lock);
+    hf_lock_released(last.lock);
 }
 
 /* ---- R11, R15 ---- */
@@ -431,7 +411,7 @@ static void r11_readers_and_writers_do_as_a_model_of_them(void **state)
             downgrades++;
         } else if (p->inside) {
             p->here = p->inside = false;
-            released(p->lock);
+            hf_lock_released(p->lock);
         }
         model_lets_in();
         EVENTUALLY(LONG_MS, is_as_the_model_says());
@@ -441,7 +421,7 @@ static void r11_readers_and_writers_do_as_a_model_of_them(void **state)
         for (size_t i = 0; i < PEOPLE; i++)
             if (people[i].inside) {
                 people[i].here = people[i].inside = false;
-                released(people[i].lock);
+                hf_lock_released(people[i].lock);
                 model_lets_in();
                 EVENTUALLY(LONG_MS, is_as_the_model_says());
                 any = true;
@@ -467,11 +447,11 @@ static void r11_a_reader_that_dies_leaves_the_others(void **state)
     for (size_t i = 0; i < HF_COUNT(readers); i++) {
         assert_true(hf_lock_held(readers[i]));
         assert_false(writer.done);
-        released(readers[i]);
+        hf_lock_released(readers[i]);
     }
     hf_lock_wait_end(&writer); /* when the lease of the dead is over */
     assert_int_equal(writer.err, HF_OK);
-    released(writer.lock);
+    hf_lock_released(writer.lock);
 }
 
 static void r15_a_downgrade_lets_in_only_who_reads_next(void **state)
@@ -489,14 +469,14 @@ static void r15_a_downgrade_lets_in_only_who_reads_next(void **state)
     assert_int_equal(reader.err, HF_OK);
     ALWAYS(50, !writer.done && !late.done);
     assert_true(hf_lock_held(lock));
-    released(lock);
+    hf_lock_released(lock);
     ALWAYS(50, !writer.done);
-    released(reader.lock);
+    hf_lock_released(reader.lock);
     hf_lock_wait_end(&writer);
     assert_int_equal(writer.err, HF_OK);
-    released(writer.lock);
+    hf_lock_released(writer.lock);
     hf_lock_wait_end(&late);
-    released(late.lock);
+    hf_lock_released(late.lock);
 }
 
 /* ---- R12 ---- */
@@ -520,13 +500,13 @@ static void r12_places_and_fences_rise_in_order_of_arrival(void **state)
         assert_true(places[i] > (i == 0 ? (double)fence : places[i - 1]));
     }
     for (size_t i = 0; i < HF_COUNT(w); i++) {
-        released(lock);
+        hf_lock_released(lock);
         hf_lock_wait_end(&w[i]);
         lock = w[i].lock;
         assert_true(hf_lock_fence(lock) > fence);
         fence = hf_lock_fence(lock);
     }
-    released(lock);
+    hf_lock_released(lock);
 }
 
 /* ---- R13 ---- */
@@ -543,10 +523,10 @@ static void r13_a_holder_that_is_asked_gives_it_back(void **state)
     EVENTUALLY(LONG_MS, rig.revoked == 1);
     assert_true(hf_lock_held(lock)); /* it was asked, no more */
     assert_false(w.done);
-    released(lock);
+    hf_lock_released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    released(w.lock);
+    hf_lock_released(w.lock);
 }
 
 static void *take_and_give_back(void *arg)
@@ -599,7 +579,7 @@ static void r13_a_restart_of_redis_loses_the_lock_and_not_the_waiter(void **stat
     assert_true(hf_lock_fence(w.lock) > hf_lock_fence(lock));
     hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
     assert_true(result == HF_NOT_OWNER || result == HF_EXPIRED);
-    released(w.lock);
+    hf_lock_released(w.lock);
 }
 
 /* ---- R14 ---- */
@@ -615,11 +595,11 @@ static void r14_any_thread_may_release(void **state)
     void *answer;
     (void)state;
     hf_lock *lock = must(rig.a, (hf_lock_opts){.owner = "me"});
-    refused(rig.a, (hf_lock_opts){.owner = "me"}, HF_DEADLOCK);
+    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){.owner = "me"}, HF_DEADLOCK);
     assert_int_equal(pthread_create(&thread, NULL, give_back, lock), 0);
     assert_int_equal(pthread_join(thread, &answer), 0);
     assert_ptr_equal(answer, lock);
-    released(must(rig.b, (hf_lock_opts){.owner = "me"}));
+    hf_lock_released(must(rig.b, (hf_lock_opts){.owner = "me"}));
 }
 
 /* ---- R17 and R19: all or nothing ---- */
@@ -744,7 +724,7 @@ static void r20_a_stale_fence_may_not_write(void **state)
     (void)state;
     hf_lock *lock = must(rig.a, (hf_lock_opts){.owner = "one"});
     uint64_t first = hf_lock_fence(lock);
-    released(lock);
+    hf_lock_released(lock);
     lock = must(rig.b, (hf_lock_opts){.owner = "two"});
     uint64_t second = hf_lock_fence(lock);
     assert_int_equal(check(first, "one"), HF_OK);
@@ -752,7 +732,7 @@ static void r20_a_stale_fence_may_not_write(void **state)
     assert_int_equal(check(second, "two"), HF_OK);
     assert_int_equal(check(second, "two"), HF_OK);
     assert_int_equal(check(first, "one"), HF_LOST);
-    released(lock);
+    hf_lock_released(lock);
 }
 
 int main(void)

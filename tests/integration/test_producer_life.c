@@ -48,14 +48,6 @@ static hf_producer *open_with(hf_producer_opts opts)
     return producer;
 }
 
-/* How often the server was asked to run a script. */
-static long long requests(void)
-{
-    const char *at =
-        strstr(hf_fixture_command(&redis, "INFO commandstats"), "cmdstat_evalsha:calls=");
-    return at == NULL ? 0 : strtoll(strchr(at, '=') + 1, NULL, 10);
-}
-
 /* What the callbacks of MANY jobs said, by the jobs' places. */
 struct heard {
     atomic_uint times[MANY];
@@ -125,17 +117,17 @@ static void jobs_of_one_turn_leave_as_one_request(void **state)
     enqueue_many(producer, 1, true); /* the script is loaded, the connection made */
     while (heard.all == 0)
         (void)uv_run(&loop, UV_RUN_ONCE);
-    long long before = requests();
+    long long before = hf_fixture_calls(&redis, "evalsha");
     enqueue_many(producer, 500, true);
     while (heard.all < 500)
         (void)uv_run(&loop, UV_RUN_ONCE);
     assert_each_heard_once(500);
-    assert_int_equal(requests(), before + 1);
+    assert_int_equal(hf_fixture_calls(&redis, "evalsha"), before + 1);
     enqueue_many(producer, MANY, true);
     while (heard.all < MANY)
         (void)uv_run(&loop, UV_RUN_ONCE);
     assert_each_heard_once(MANY);
-    assert_int_equal(requests(), before + 3);
+    assert_int_equal(hf_fixture_calls(&redis, "evalsha"), before + 3);
     const hf_job job = {.type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_INVALID);
     hf_producer_close(producer, set_true, &closed);
@@ -314,7 +306,8 @@ static void calls_of_many_threads_share_requests(void **state)
     hf_producer_close(producer, NULL, NULL);
     assert_int_equal(ok, all);
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), all);
-    assert_true(requests() < total); /* so some have shared one */
+    assert_true(hf_fixture_calls(&redis, "evalsha") <
+                total); /* so some have shared one */
 }
 
 /* Nothing of the public face tells that another thread's call is under way. */

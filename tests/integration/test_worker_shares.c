@@ -181,16 +181,6 @@ static void in_order_nothing_of_the_next_queue_comes_first(void **state)
     assert_int_equal(atomic_load(&begun[0]), JOBS);
 }
 
-/* ---- a rate ---- */
-
-static long long scripts_run(void)
-{
-    static const char field[] = "cmdstat_evalsha:calls=";
-    const char *at = strstr(hf_fixture_command(&queue.redis, "INFO commandstats"), field);
-    assert_non_null(at);
-    return strtoll(at + strlen(field), NULL, 10);
-}
-
 /* One of them claims at each token's time; they are no herd. */
 static void workers_of_a_queue_with_a_rate_take_turns(void **state)
 {
@@ -205,10 +195,11 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
         snprintf(id, sizeof id, "j%d", i);
         put(id, "ok");
     }
-    long long before = scripts_run();
+    long long before = hf_fixture_calls(&queue.redis, "evalsha");
     EVENTUALLY(15000, done() == RATED);
     /* At least so many, if each found all that the bucket holds. */
-    assert_in_range(scripts_run() - before, RATED / BUCKET, 3 * RATED);
+    assert_in_range(hf_fixture_calls(&queue.redis, "evalsha") - before, RATED / BUCKET,
+                    3 * RATED);
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(hf_worker_rig_stop(&herd[i]), HF_OK);
     hf_rig_audit(&queue, true);

@@ -81,6 +81,27 @@ hf_lock *hf_lock_must(hf_lock_rig *rig, hf_locks *locks, const char *name,
     return lock;
 }
 
+void hf_lock_refused(hf_lock_rig *rig, hf_locks *locks, const char *name,
+                     hf_lock_opts opts, hf_err expected)
+{
+    hf_lock *lock;
+    assert_int_equal(hf_lock_take(rig, locks, name, opts, &lock), expected);
+    assert_null(lock);
+}
+
+void hf_lock_released(hf_lock *lock)
+{
+    size_t left = 9;
+    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
+    assert_int_equal(left, 0);
+}
+
+bool hf_lock_is_free(hf_lock_rig *rig, const char *name)
+{
+    return hf_fixture_number(&rig->redis, "EXISTS hf:lock:{%s}:e:%s hf:lock:{%s}:cell:%s",
+                             name, name, name, name) == 0;
+}
+
 static void *wait_for_it(void *arg)
 {
     hf_lock_waiter *w = arg;

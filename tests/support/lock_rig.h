@@ -31,6 +31,14 @@ hf_err hf_lock_take(hf_lock_rig *rig, hf_locks *locks, const char *name,
 hf_lock *hf_lock_must(hf_lock_rig *rig, hf_locks *locks, const char *name,
                       hf_lock_opts opts);
 
+/* Fails the test if it is had, or refused with another error. */
+void hf_lock_refused(hf_lock_rig *rig, hf_locks *locks, const char *name,
+                     hf_lock_opts opts, hf_err expected);
+/* Gives it back, and fails the test if it was not held to the end, or once more. */
+void hf_lock_released(hf_lock *lock);
+/* Nobody holds a lock whose name is its tag, nor stands in line for it. */
+bool hf_lock_is_free(hf_lock_rig *rig, const char *name);
+
 /* Somebody who waits in a thread of the test's own. */
 typedef struct hf_lock_waiter {
     hf_lock_rig *rig;

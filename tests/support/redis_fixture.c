@@ -287,3 +287,11 @@ long long hf_fixture_number(hf_fixture *f, const char *format, ...)
     long long number = strtoll(answer, &end, 10);
     return end != answer && *end == '\0' ? number : -1;
 }
+
+long long hf_fixture_calls(hf_fixture *f, const char *command)
+{
+    char field[64];
+    (void)snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
+    const char *at = strstr(hf_fixture_command(f, "INFO commandstats"), field);
+    return at == NULL ? 0 : strtoll(at + strlen(field), NULL, 10);
+}

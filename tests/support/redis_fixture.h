@@ -66,6 +66,8 @@ const char *hf_fixture_url(const hf_fixture *f);
 const char *hf_fixture_command(hf_fixture *f, const char *format, ...);
 /* The same, as a number; -1 when the answer is none. */
 long long hf_fixture_number(hf_fixture *f, const char *format, ...);
+/* How often it has executed a command, a name in small letters, since it was started. */
+long long hf_fixture_calls(hf_fixture *f, const char *command);
 
 /* A blocking connection of the test's own, authenticated; the test frees it. */
 redisContext *hf_fixture_connect(const hf_fixture *f);
