@@ -16,7 +16,8 @@
 
 enum {
     DEMO_MS = 90000,
-    DEMOS = 4, /* one that a busy machine made late is played again */
+    DEMOS = 4,      /* one that a busy machine made late is played again */
+    NO_ANSWER = 69, /* from its Redis, within the time of a request */
     END_MS = 10000,
     TEXT_SIZE = 16384,
     PICTURE_SIZE = 300000,
@@ -126,8 +127,9 @@ static void check_picture(const char *path)
     assert_int_equal(unlink(path), 0);
 }
 
-/* No promise was broken but for those that say what is done within 1 s: that leans on the
- * machine. `mark` is in each line that tells of a broken one. */
+/* No promise was broken but for those that lean on the machine: what is done within 1 s,
+ * and that jobs that run again do it once, which takes leases of 2 s that do not end by
+ * themselves. `mark` is in each line that tells of a broken one. */
 static bool only_late(const char *mark)
 {
     static char copy[TEXT_SIZE];
@@ -138,7 +140,7 @@ static bool only_late(const char *mark)
          line = strtok_r(NULL, "\n", &rest)) {
         if (strstr(line, mark) == NULL)
             continue;
-        if (strstr(line, " 1 s") == NULL)
+        if (strstr(line, " 1 s") == NULL && strstr(line, "ran again") == NULL)
             return false;
         n++;
     }
@@ -158,7 +160,7 @@ static void play(const char *const *args, const char *mark, char path[PATH_SIZE]
         (void)hf_read_file(out, text, sizeof text);
         if (demo.status == 0)
             return;
-        if (!only_late(mark))
+        if (demo.status != NO_ANSWER && !only_late(mark))
             break;
         (void)unlink(path);
     }
