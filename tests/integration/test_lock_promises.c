@@ -311,10 +311,11 @@ static void p4_who_waits_neither_asks_nor_computes(void **state)
  * the lock is had or it is not, and nothing stays behind. */
 static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
 {
+    enum { RACES = 1000 };
     unsigned seed = (unsigned)hf_test_now_ms(), had = 0;
     (void)state;
     printf("seed %u\n", seed);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < RACES; i++) {
         hf_lock *lock = must(rig.a, "n");
         hf_lock_waiter w;
         uint64_t start_ms = hf_test_now_ms();
@@ -332,7 +333,7 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
         }
         EVENTUALLY(LONG_MS, nothing_is_left());
     }
-    printf("%u of 200 were had\n", had);
+    printf("%u of %d were had\n", had, RACES);
 }
 
 /* Also when nobody answers: of who stands in line already, and of who is to come. */
