@@ -20,9 +20,10 @@ local holders = call('MGET', unpack(locks))
 local m = call('HMGET', META, 'promised', 'max_running')
 local promised = m[1] and m[1] + 0
 
--- How many, from the first on, this worker holds.
+-- How many, from the first on, this worker holds. Fences for fewer jobs than there are fail here.
+local FENCES = '(%S+) (%d+)'
 local held, to, fence, codes = 0, n, ARGV[4], nil
-local runs = string.find(fence, ' ', 1, true) and string.gmatch(fence, '(%d+) (%d+)')
+local runs = string.find(fence, ' ', 1, true) and string.gmatch(fence, FENCES)
 repeat
   if runs then
     fence, to = runs()
@@ -37,12 +38,16 @@ local ids, from = args, 5 -- the ids are at `from` and behind it
 -- What `running` does not have was named before, or else is not as it should be.
 if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
   -- prelude: owned, open_writes, count
-  local jobs, places, lost, unsure = {}, nil, nil, nil
-  for of, many in string.gmatch(runs and ARGV[4] or fence .. ' ' .. n, '(%d+) (%d+)') do
-    for _ = 1, many do
-      local k = #jobs / 2 + 1
-      jobs[2 * k - 1], jobs[2 * k] = args[k + 4], of
+  local jobs, of, left, places, lost, unsure = {}, fence, n, nil, nil, nil
+  if runs then -- from the first on again
+    runs, left = string.gmatch(ARGV[4], FENCES), 0
+  end
+  for k = 1, n do
+    while left == 0 do
+      of, left = runs()
+      left = left + 0
     end
+    jobs[2 * k - 1], jobs[2 * k], left = args[k + 4], of, left - 1
   end
   places, codes, lost, unsure = owned(worker, 1, 2, ARGV[3] + 0, jobs)
   n, ids, from, locks = #places, {}, 1, {}
