@@ -190,7 +190,7 @@ static uint32_t timeout_of(const hf_watchdog *w, hf_lease *const *leases, size_t
     uint32_t ms = w->opts.client.request_timeout_ms;
     ms = ms == 0 ? REQUEST_MS : ms;
     for (size_t i = 0; i < n; i++) {
-        uint32_t tenth = leases[i]->ttl_ms / 10;
+        uint32_t tenth = leases[i]->asked_ms / 10;
         tenth = tenth < REQUEST_LEAST_MS ? REQUEST_LEAST_MS : tenth;
         ms = tenth < ms ? tenth : ms;
     }
