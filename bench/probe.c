@@ -120,6 +120,20 @@ hf_err hf_probe_memory(hf_probe *probe, int64_t *bytes)
     return err;
 }
 
+hf_err hf_probe_scripts(hf_probe *probe, double *ms)
+{
+    static const char field[] = "cmdstat_evalsha:", usec[] = "usec=";
+    redisReply *reply = redisCommand(probe->redis, "INFO commandstats");
+    hf_err err = hf_probe_check(probe, &reply);
+    if (err != HF_OK)
+        return err;
+    const char *at = reply->str != NULL ? strstr(reply->str, field) : NULL;
+    at = at == NULL ? NULL : strstr(at, usec);
+    *ms = at == NULL ? 0 : strtod(at + sizeof usec - 1, NULL) / 1000; /* none yet */
+    freeReplyObject(reply);
+    return err;
+}
+
 int64_t hf_probe_wall_ns(void)
 {
     struct timespec now;

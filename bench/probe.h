@@ -30,6 +30,9 @@ HF_MUSTCHECK hf_err hf_probe_check(hf_probe *probe, struct redisReply **reply);
  */
 HF_MUSTCHECK hf_err hf_probe_memory(hf_probe *probe, int64_t *bytes);
 
+/* What Redis has spent in scripts since it was started. */
+HF_MUSTCHECK hf_err hf_probe_scripts(hf_probe *probe, double *ms);
+
 /* What has to be added to hf_probe_wall_ns() to have Redis's time. */
 HF_MUSTCHECK hf_err hf_probe_clock(hf_probe *probe, int64_t *offset_ns);
 int64_t hf_probe_wall_ns(void); /* Unix time of this machine, in ns */

@@ -163,16 +163,10 @@ typedef struct cost {
     double ms, redis_ms; /* from the first request to the last answer; in scripts */
 } cost;
 
-/* What Redis has spent in scripts. */
 static double in_scripts_ms(bench *b)
 {
-    static const char field[] = "cmdstat_evalsha:", usec[] = "usec=";
-    redisReply *reply = redisCommand(b->probe.redis, "INFO commandstats");
-    must(hf_probe_check(&b->probe, &reply), "INFO", b->probe.detail);
-    const char *at = strstr(reply->str, field);
-    at = at == NULL ? NULL : strstr(at, usec);
-    double ms = at == NULL ? 0 : strtod(at + sizeof usec - 1, NULL) / 1000;
-    freeReplyObject(reply);
+    double ms;
+    must(hf_probe_scripts(&b->probe, &ms), "INFO", b->probe.detail);
     return ms;
 }
 
