@@ -99,7 +99,7 @@ static hf_lock *must(hf_locks *locks, const char *name)
 
 static void is_free(const char *name)
 {
-    assert_int_equal(hf_lock_release_wait(must(rig.b, name), NULL), HF_RELEASED);
+    hf_lock_released(must(rig.b, name));
 }
 
 /* ---- when it was acquired ---- */
@@ -133,7 +133,7 @@ static void in_the_callback_of_a_grant_nothing_waits(void **state)
     assert_int_equal(s.release, HF_UNKNOWN);
     is_free("n");
     is_free("other");
-    assert_int_equal(hf_lock_release_wait(must(rig.a, "n"), NULL), HF_RELEASED);
+    hf_lock_released(must(rig.a, "n"));
 }
 
 /* ---- when it was given back ---- */
@@ -181,7 +181,7 @@ static void in_the_callback_of_a_downgrade_nothing_waits(void **state)
     assert_int_equal(s.downgrade, HF_OK);
     all_were_refused(&s);
     assert_int_equal(s.extend, HF_INVALID);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    hf_lock_released(lock);
 }
 
 /* ---- when something happens to it ---- */
@@ -212,7 +212,7 @@ static void in_the_callback_of_an_event_nothing_waits(void **state)
     assert_int_equal(s.extend, HF_INVALID);
     assert_int_equal(s.release, HF_UNKNOWN);
     assert_true(s.held);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    hf_lock_released(lock);
 }
 
 /* ---- for each lock ---- */
@@ -234,7 +234,7 @@ static void for_each_lock_nothing_waits(void **state)
     assert_int_equal(hf_lock_list(rig.a, each, &s, rig.detail), HF_OK);
     assert_true(s.done);
     all_were_refused(&s);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    hf_lock_released(lock);
 }
 
 /* ---- another client ---- */

@@ -12,7 +12,7 @@
 #include "tests/support/lock_rig.h"
 #include "tests/support/locker.h"
 
-enum { LONG_MS = 30000, FILE_SIZE = 256 << 10 };
+enum { LONG_MS = 30000, PATIENT_MS = 600000, FILE_SIZE = 256 << 10 };
 
 static hf_lock_rig rig;
 
@@ -458,9 +458,8 @@ static void has_it_soon(hf_lock_waiter *patient)
 
 static void wait_patiently(hf_lock_waiter *patient)
 {
-    enum { LEASE_MS = 600000 };
     hf_lock_wait_begin(patient, &rig, rig.b, "n",
-                       (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = 2 * LONG_MS});
+                       (hf_lock_opts){.lease_ms = PATIENT_MS, .wait_ms = 2 * LONG_MS});
 }
 
 /* It is granted to the dead one first. */
@@ -494,6 +493,28 @@ static void f10_who_follows_two_dead_ones_looks_after_both(void **state)
     has_it_soon(&patient);
 }
 
+/* One is given back soon, and the other one's holder is dead: the lease that ends first
+ * counts, although it is not the only one that is waited for. */
+static void f10_who_waits_in_two_lines_looks_after_both(void **state)
+{
+    static const char *const both[] = {"t/a", "t/b"};
+    hf_locker dies;
+    hf_lock_waiter patient;
+    (void)state;
+    hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "t/a", "lease=2000");
+    EVENTUALLY(LONG_MS, hf_locker_said(&dies, "held", NULL));
+    hf_lock *lock =
+        hf_lock_must(&rig, rig.a, "t/b", (hf_lock_opts){.lease_ms = PATIENT_MS});
+    hf_lock_wait_begin(&patient, &rig, rig.b, "t/a",
+                       (hf_lock_opts){.names = both,
+                                      .n_names = HF_COUNT(both),
+                                      .lease_ms = PATIENT_MS,
+                                      .wait_ms = 2 * LONG_MS});
+    hf_locker_kill(&dies);
+    hf_lock_released(lock);
+    has_it_soon(&patient);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -516,6 +537,7 @@ int main(void)
         TEST(f10_a_waiter_that_dies_in_the_middle_is_passed),
         TEST(f10_a_head_that_dies_is_passed_when_its_lease_ends),
         TEST(f10_who_follows_two_dead_ones_looks_after_both),
+        TEST(f10_who_waits_in_two_lines_looks_after_both),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
