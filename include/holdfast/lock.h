@@ -183,8 +183,8 @@ HF_API HF_MUSTCHECK hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *op
 /* Gives every lock back (at most request_timeout_ms), answers what is under way with
  * HF_CLOSED, then frees the client; handles that were not ended before must not be used
  * after. With a loop: returns at once and calls cb (may be NULL) on the loop's thread.
- * Without: returns at the end, and so must not be called inside a callback of this client
- * (abort()). NULL is fine. */
+ * Without: returns at the end, and so ends the program where it is called inside a
+ * callback of this client. NULL is fine. */
 HF_API void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg);
 
 /* An owner of 128 random bits, 32 hexadecimal digits. HF_SYSTEM. */
