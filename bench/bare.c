@@ -32,7 +32,7 @@ enum {
     REQUEST_MAX = 80 << 20,
     ENQUEUE_FIXED = 5,
     ENQUEUE_EACH = 3,
-    COMPLETE_FIXED = 4,
+    COMPLETE_FIXED = 6,
     CLAIMED_AT = 8 /* in a claim's answer: where the jobs begin, id and record of each, or
                       a list of the ids and one of the records */
 };
@@ -152,15 +152,19 @@ static hf_err make_enqueue(hf_bare *bare, size_t n)
 
 static hf_err make_complete(hf_bare *bare, size_t n)
 {
+    char jobs[24];
     request *r = &bare->complete;
     if (r->n == n)
         return HF_OK;
+    (void)snprintf(jobs, sizeof jobs, "%zu", n);
     begin(bare, r, &hf_lua_queue_complete, COMPLETE_FIXED + n);
     put_text(&r->text, worker);
     put_text(&r->text, "0");
     put_text(&r->text, "0");
+    put_text(&r->text, "1");
     r->fence_at = r->text.len + strlen(fence_header);
     put(&r->text, worker, FENCE_LEN);
+    put_text(&r->text, jobs);
     size_t start = r->text.len;
     for (size_t i = 0; i < n; i++)
         put_text(&r->text, bare->id);

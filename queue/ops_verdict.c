@@ -21,8 +21,6 @@ static const verdict_form forms[] = {
     [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 5},
 };
 
-enum { RUN_COUNT_SIZE = 6 }; /* of the jobs of one fence, with two blanks */
-
 /* How many of the first of these have one fence. */
 static size_t run_of(const hf_verdict_item *items, size_t n)
 {
@@ -33,50 +31,37 @@ static size_t run_of(const hf_verdict_item *items, size_t n)
     return run;
 }
 
-/* Bytes for the fences of what is complete, where it has several. */
-static size_t fences_size(const hf_verdict_item *items, size_t n)
+static size_t count_runs(const hf_verdict_item *items, size_t n)
 {
-    size_t bytes = 0;
-    if (run_of(items, n) == n)
-        return 0;
+    size_t runs = 0;
     for (size_t i = 0; i < n; i += run_of(items + i, n - i))
-        bytes += strlen(items[i].fence) + RUN_COUNT_SIZE;
-    return bytes;
+        runs++;
+    return runs;
 }
 
-/* Room for the fences, or for those error texts that cannot be sent as they are. NULL in
- * *out: none is needed. False: out of memory. */
+/* Each fence, and how many jobs have it: most have the one of the job before. */
+static void add_fences(hf_args *a, const hf_verdict_item *items, size_t n, size_t runs)
+{
+    hf_args_int(a, (int64_t)runs);
+    for (size_t i = 0, run; i < n; i += run) {
+        run = run_of(items + i, n - i);
+        hf_args_text(a, items[i].fence);
+        hf_args_int(a, (int64_t)run);
+    }
+}
+
+/* Room for those error texts that cannot be sent as they are. NULL in *out: there is
+ * none. False: out of memory. */
 static bool take_scratch(char **out, hf_verdict_op op, const hf_verdict_item *items,
                          size_t n)
 {
-    size_t bytes = op == HF_OP_COMPLETE ? fences_size(items, n) : 0;
+    size_t bytes = 0;
     for (size_t i = 0; op != HF_OP_COMPLETE && i < n; i++) {
         if (!hf_error_text_fits(items[i].error))
             bytes += items[i].error.len;
     }
     *out = bytes == 0 ? NULL : malloc(bytes);
     return bytes == 0 || *out != NULL;
-}
-
-/* The fence of them all, or `fence jobs fence jobs ...`. */
-static void add_fences(hf_args *a, const hf_verdict_item *items, size_t n, char *scratch)
-{
-    size_t len = 0;
-    if (scratch == NULL) {
-        hf_args_text(a, items[0].fence);
-        return;
-    }
-    for (size_t i = 0, run; i < n; i += run) {
-        size_t fence_len = strlen(items[i].fence);
-        run = run_of(items + i, n - i);
-        if (i > 0)
-            scratch[len++] = ' ';
-        memcpy(scratch + len, items[i].fence, fence_len);
-        len += fence_len;
-        scratch[len++] = ' ';
-        len += hf_decimal(scratch + len, (int64_t)run);
-    }
-    hf_args_bytes(a, (hf_bytes){scratch, len});
 }
 
 static void add_error(hf_args *a, hf_bytes error, char **scratch)
@@ -125,7 +110,8 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
         return HF_NOMEM;
     char *at = scratch;
     hf_err err = HF_NOMEM;
-    if (!hf_args_init(&a, form->fixed + form->each * n, form->fixed + n))
+    size_t runs = op == HF_OP_COMPLETE ? count_runs(items, n) : 0;
+    if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n, form->fixed + n))
         goto done;
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->not_after);
@@ -134,7 +120,7 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
         hf_args_int(&a, args->dead_max);
         hf_args_int(&a, args->dead_age_ms);
     } else if (op == HF_OP_COMPLETE) {
-        add_fences(&a, items, n, scratch);
+        add_fences(&a, items, n, runs);
     }
     for (size_t i = 0; i < n; i++)
         add_item(&a, op, &items[i], &at);

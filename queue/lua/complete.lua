@@ -4,53 +4,46 @@
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
---  ARGV[4]   fences      the fence of them all, or `fence jobs fence jobs ...`: of so many each
---  ARGV[5..] id          of each job, 1 to 1000
+--  ARGV[4]   fences      how many there are
+--  ARGV[5..] fence, jobs for each of them: so many have it; then the id of each job, in this order,
+--            1 to 1000
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted anew.
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
-local args, worker, n, locks = ARGV, ARGV[1], #ARGV - 4, {}
+local args, worker, from, locks = ARGV, ARGV[1], 5 + 2 * ARGV[4], {} -- where the ids begin
+local n = #args - from + 1
 for k = 1, n do
-  locks[k] = LOCK .. args[k + 4]
+  locks[k] = LOCK .. args[from + k - 1]
 end
 local holders = call('MGET', unpack(locks))
 local m = call('HMGET', META, 'promised', 'max_running')
 local promised = m[1] and m[1] + 0
 
--- How many, from the first on, this worker holds. Fences for fewer jobs than there are fail here.
-local FENCES = '(%S+) (%d+)'
-local held, to, fence, codes = 0, n, ARGV[4], nil
-local runs = string.find(fence, ' ', 1, true) and string.gmatch(fence, FENCES)
+-- How many, from the first on, this worker holds.
+local held, to, run, ids, codes = 0, 0, 5, args, nil
 repeat
-  if runs then
-    fence, to = runs()
-    to = held + to
-  end
-  local token = worker .. ':' .. fence -- one claim gives many jobs the same
+  local token = worker .. ':' .. args[run] -- one claim gives many jobs the same
+  to, run = to + args[run + 1], run + 2
   while held < to and holders[held + 1] == token do
     held = held + 1
   end
-until held < to or held == n
-local ids, from = args, 5 -- the ids are at `from` and behind it
+until held < to or run == from
 -- What `running` does not have was named before, or else is not as it should be.
 if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
   -- prelude: owned, open_writes, count
-  local jobs, of, left, places, lost, unsure = {}, fence, n, nil, nil, nil
-  if runs then -- from the first on again
-    runs, left = string.gmatch(ARGV[4], FENCES), 0
-  end
+  local jobs, i, left, places, lost, unsure = {}, 3, 0, nil, nil, nil
   for k = 1, n do
-    while left == 0 do
-      of, left = runs()
-      left = left + 0
+    while left <= 0 do
+      i = i + 2
+      left = assert(i < from and args[i + 1], 'fences for fewer jobs than there are') + 0
     end
-    jobs[2 * k - 1], jobs[2 * k], left = args[k + 4], of, left - 1
+    jobs[2 * k - 1], jobs[2 * k], left = args[from + k - 1], args[i], left - 1
   end
   places, codes, lost, unsure = owned(worker, 1, 2, ARGV[3] + 0, jobs)
-  n, ids, from, locks = #places, {}, 1, {}
+  n, from, ids, locks = #places, 1, {}, {}
   for k = 1, n do
     ids[k] = jobs[places[k]]
     locks[k] = LOCK .. ids[k]

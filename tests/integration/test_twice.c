@@ -24,7 +24,7 @@
 
 static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
 
-/* In the arguments $F is the fence, with what follows it, and $R a record. `counted`:
+/* In the arguments $F is the fence and $R a record. `counted`:
  * what the second sending added to a counter of meta, "lost 1". */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
@@ -79,34 +79,34 @@ static const hf_sending table[] = {
      .second = "0 T {0 0 -2}"},
     {.what = "complete",
      .script = &hf_lua_queue_complete,
-     .args = {"w1", "$T", "0", "$F", "a1", "a2"},
+     .args = {"w1", "$T", "0", "1", "$F", "2", "a1", "a2"},
      .not_after = 2,
      .first = "0 T",
      .second = "0 T {-3 -3}",
      .counted = "lost 2"},
     {.what = "complete, known to be sent again",
      .script = &hf_lua_queue_complete,
-     .args = {"w1", "$T", "2", "$F", "a1", "a2"},
+     .args = {"w1", "$T", "2", "1", "$F", "2", "a1", "a2"},
      .not_after = 2,
      .first = "0 T",
      .second = "0 T {-3 -3}"},
     {.what = "complete of what it does not hold",
      .script = &hf_lua_queue_complete,
-     .args = {"w1", "$T", "0", "$F 2 1 1", "r1", "none", "a1"},
+     .args = {"w1", "$T", "0", "2", "$F", "2", "1", "1", "r1", "none", "a1"},
      .not_after = 2,
      .first = "0 T {-2 -3 -2}",
      .second = "0 T {-2 -3 -2}",
      .counted = "lost 3"},
-    {.what = "complete with a fence that is none, as of `id fence`",
+    {.what = "complete with a fence that is none",
      .script = &hf_lua_queue_complete,
-     .args = {"w1", "$T", "0", "a1", "$F", "a2"},
+     .args = {"w1", "$T", "0", "1", "a1", "2", "none", "a2"},
      .not_after = 2,
      .first = "0 T {-3 -2}",
      .second = "0 T {-3 -2}",
      .counted = "lost 2"},
     {.what = "complete with a fence for more jobs than there are",
      .script = &hf_lua_queue_complete,
-     .args = {"w1", "$T", "0", "1 9000000000000", "a1", "a2"},
+     .args = {"w1", "$T", "0", "1", "1", "9000000000000", "a1", "a2"},
      .not_after = 2,
      .first = "0 T {-2 -2}",
      .second = "0 T {-2 -2}",
@@ -396,11 +396,7 @@ static const hf_sending table[] = {
 
 static const char *expand(const char *arg)
 {
-    static char runs[64];
-    if (strncmp(arg, "$F ", 3) != 0)
-        return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
-    (void)snprintf(runs, sizeof runs, "%s%s", fence, arg + 2);
-    return runs;
+    return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
 }
 
 static void prepare(void);
