@@ -355,7 +355,8 @@ void hf_watchdog_hurry(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
     if (lease->fixed || lease->lost) {
         /* nothing is left to renew */
     } else if (lease->in_flight) {
-        lease->hurry_ns = due_ns;
+        if (lease->hurry_ns == 0 || due_ns < lease->hurry_ns)
+            lease->hurry_ns = due_ns;
     } else if (lease->at != HF_NOT_IN_HEAP && due_ns < w->heap.slots[lease->at].due_ns) {
         hf_renewal_plan(w, lease, due_ns);
         arm(w);

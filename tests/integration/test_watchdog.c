@@ -98,11 +98,13 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
     atomic_fetch_add(event == HF_LEASE_RENEWED ? &h->renewed : &h->lost, 1);
 }
 
-static void start_watchdog(const char *url)
+static void start_watchdog(const char *url, uint32_t request_timeout_ms)
 {
     char detail[HF_DETAIL_SIZE];
     hf_watchdog_opts opts = {
-        .client = {.url = url}, .renew = renew, .on_event = on_event};
+        .client = {.url = url, .request_timeout_ms = request_timeout_ms},
+        .renew = renew,
+        .on_event = on_event};
     if (hf_watchdog_start(&watchdog, &opts, detail) != HF_OK)
         fail_msg("%s", detail);
 }
@@ -129,7 +131,7 @@ static int up(void **state)
 {
     (void)state;
     start_with(NULL);
-    start_watchdog(redis.url);
+    start_watchdog(redis.url, 0);
     return 0;
 }
 
@@ -309,7 +311,7 @@ static void a_server_that_comes_back_with_its_data_keeps_them(void **state)
     (void)state;
     holder h;
     start_with(&(hf_fixture_options){.persistent = true});
-    start_watchdog(redis.url);
+    start_watchdog(redis.url, 0);
     take(&h, "k", 30000);
     hf_fixture_kill(&redis, SIGKILL);
     hf_fixture_restart(&redis);
@@ -328,7 +330,7 @@ answers_that_never_come_cost_a_lease_only_when_none_comes_in_time(void **state)
     holder h;
     start_with(NULL);
     hf_proxy_start(&proxy, redis.socket);
-    start_watchdog(proxy.url);
+    start_watchdog(proxy.url, 0);
     take(&h, "k", 2 * TTL_MS);
     EVENTUALLY(SOON_MS, atomic_load(&h.renewed) >= 1);
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_DROP);
@@ -370,6 +372,29 @@ static void a_renewal_under_way_does_not_bring_back_what_was_released(void **sta
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "PTTL k") <= 4900);
 }
 
+/* Two that hurry while a renewal is under way: the one who wants it sooner gets it. */
+static void of_two_that_hurry_the_sooner_one_counts(void **state)
+{
+    enum { LONG_MS = 600000 };
+    (void)state;
+    holder h;
+    start_with(NULL);
+    start_watchdog(redis.url, 2 * SOON_MS);
+    take(&h, "k", LONG_MS);
+    hf_watchdog_hurry(watchdog, h.lease, hf_boot_ns());
+    EVENTUALLY(SOON_MS, atomic_load(&h.renewed) >= 1);
+    hf_fixture_signal(&redis, SIGSTOP);
+    int renewed = atomic_load(&h.renewed), sent = atomic_load(&batches);
+    hf_watchdog_hurry(watchdog, h.lease, hf_boot_ns());
+    EVENTUALLY(SOON_MS, atomic_load(&batches) > sent);
+    hf_watchdog_hurry(watchdog, h.lease, hf_boot_ns());
+    hf_watchdog_hurry(watchdog, h.lease, hf_boot_ns() + LONG_MS / 6 * HF_MS_NS);
+    hf_fixture_signal(&redis, SIGCONT);
+    EVENTUALLY(SOON_MS, atomic_load(&h.renewed) >= renewed + 2);
+    drop(&h);
+    down(state);
+}
+
 static void ten_thousand_leases_are_held_in_few_requests(void **state)
 {
     (void)state;
@@ -408,7 +433,7 @@ static int be_holder(char **argv)
 {
     static holder h = {.key = "k", .token = "first", .ttl_ms = TTL_MS};
     use_script(argv[3]);
-    start_watchdog(argv[2]);
+    start_watchdog(argv[2], 0);
     h.lease = hf_watchdog_add(watchdog, 0, TTL_MS, hf_boot_ns(), true, &h);
     int fd = open(argv[4], O_WRONLY | O_CREAT | O_APPEND, 0600);
     for (;;) {
@@ -496,6 +521,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(
             answers_that_never_come_cost_a_lease_only_when_none_comes_in_time),
         TEST(a_renewal_under_way_does_not_bring_back_what_was_released),
+        cmocka_unit_test(of_two_that_hurry_the_sooner_one_counts),
         TEST(ten_thousand_leases_are_held_in_few_requests),
         TEST(a_holder_that_was_stopped_knows_that_it_lost_before_anything_else),
     };
