@@ -176,6 +176,8 @@ static void serve(hf_helm *helm, hf_waiter *self, unsigned wanted)
     helm->taken = false;
     hf_waiters told = inbox->told;
     inbox->told = (hf_waiters){NULL, NULL};
+    if (told.first != NULL)
+        hf_spin_read(&helm->spin, hf_boot_ns());
     dismiss_told(helm, self);
     atomic_uint *next = appoint(helm, self);
     if (next == NULL && told.first == NULL)
@@ -195,10 +197,17 @@ static void look_out(hf_helm *helm, const hf_waiter *self, uint64_t until_ns)
     struct pollfd fds[] = {
         {.fd = uv_backend_fd(helm->engine->loop), .events = POLLIN},
         {.fd = self == &helm->keeper ? helm->bell : -1, .events = POLLIN}};
+    uint64_t spin_ns = is_call(helm, self) ? hf_spin_begin(&helm->spin, now_ns) : 0;
     helm->until_ns = wake_ns;
     unlock(helm);
-    (void)poll(fds, HF_COUNT(fds), ms < INT_MAX ? (int)ms : INT_MAX);
+    int found = 0;
+    for (; found == 0 && now_ns < earlier(spin_ns, wake_ns); now_ns = hf_boot_ns())
+        found = poll(fds, HF_COUNT(fds), 0);
+    if (found == 0)
+        (void)poll(fds, HF_COUNT(fds), ms < INT_MAX ? (int)ms : INT_MAX);
     lock(helm);
+    if (spin_ns != 0)
+        hf_spin_end(&helm->spin, found == 0);
     if (helm->lookout == self)
         helm->until_ns = 0;
 }

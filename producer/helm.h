@@ -28,6 +28,7 @@
 #ifndef HF_PRODUCER_HELM_H
 #define HF_PRODUCER_HELM_H
 
+#include "base/spin.h"
 #include "producer/engine.h"
 
 /* Guarded by the inbox's lock. */
@@ -40,6 +41,7 @@ typedef struct hf_helm {
     uint64_t due_ns;    /* when the loop's next timer is due; UINT64_MAX: never */
     uint64_t used_ns;   /* when a call looked out last */
     bool over;          /* nothing is left on the loop */
+    hf_spin spin;       /* of calls that look out */
 
     hf_waiter keeper; /* never told anything */
     int bell;         /* owned: an eventfd that wakes the keeper when it polls */

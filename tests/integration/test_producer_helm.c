@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/random.h"
 #include "holdfast/producer.h"
@@ -25,7 +26,8 @@ enum {
     NUMBERS = 100,
     DEADLINE_MS = 30000,
     PROMPT_MS = 15000,
-    SOON_MS = 30000
+    SOON_MS = 30000,
+    STILL_MS = 500
 };
 
 static hf_fixture redis;
@@ -76,6 +78,7 @@ typedef struct caller {
     unsigned called, new;
     atomic_bool *stop;
     heard *heard;
+    double ran_ms;              /* processor time of its last call */
     char wrong[HF_DETAIL_SIZE]; /* "": nothing */
 } caller;
 
@@ -334,6 +337,42 @@ static void *enqueue_often(void *arg)
     return NULL;
 }
 
+/* ---- sleep ---- */
+
+static double thread_ms(void)
+{
+    struct timespec ran;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    return (double)ran.tv_sec * 1e3 + (double)ran.tv_nsec / 1e6;
+}
+
+/* Without a pause in between, so that it looks for answers before it sleeps. */
+static void *call_until_none_comes(void *arg)
+{
+    caller *c = arg;
+    const hf_job job = {.queue = "q", .type = "t"};
+    hf_err err = HF_OK;
+    while (err == HF_OK) {
+        double before_ms = thread_ms();
+        err = hf_enqueue_wait(c->producer, &job, 1, NULL, STILL_MS, NULL);
+        c->ran_ms = thread_ms() - before_ms;
+    }
+    return NULL;
+}
+
+static void who_waits_for_a_redis_that_stands_still_sleeps(void **state)
+{
+    (void)state;
+    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    start(1, call_until_none_comes, &(caller){.producer = producer});
+    EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") > NUMBERS);
+    hf_fixture_signal(&redis, SIGSTOP);
+    (void)finish(1);
+    hf_fixture_signal(&redis, SIGCONT);
+    assert_true(callers[0].ran_ms < STILL_MS / 2.0);
+    hf_producer_close(producer, NULL, NULL);
+}
+
 static void *either(void *arg)
 {
     caller *c = arg;
@@ -375,6 +414,7 @@ int main(void)
         TEST(what_is_hopeless_is_told_to_every_call_at_once),
         TEST(a_connection_that_breaks_is_made_again_without_a_call),
         TEST(callbacks_stay_on_one_thread_beside_calls),
+        TEST(who_waits_for_a_redis_that_stands_still_sleeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
