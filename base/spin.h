@@ -4,11 +4,11 @@
  * While requests follow one another closely, to fall asleep and to be woken takes longer
  * than Redis needs for a script, and as much processor time as looking for the answer
  * does. After a pause that is not so: Redis sleeps by then, and comes up fastest on the
- * processor that the asking thread leaves. Nor where Redis is far away, or has to share
- * the processor. So a thread spins only a moment after the last answer was read, and
- * leaves out twice as many times after each time in vain. (After A. Karlin et al.,
- * Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor, SOSP
- * 1991.)
+ * processor that the asking thread leaves. Nor is it where Redis is far away, or has to
+ * share the processor, as it may while several threads ask. So a thread spins only when
+ * it is the only one that waits, and a moment after the last answer was read, and leaves
+ * out twice as many times after each time in vain. (After A. Karlin et al., Empirical
+ * Studies of Competitive Spinning for a Shared-Memory Multiprocessor, SOSP 1991.)
  *
  * Not locked: it belongs to whoever waits. All zero is a new one. Times: CLOCK_BOOTTIME.
  */

@@ -63,11 +63,12 @@ static bool spin(hf_driver *d)
 
 /* Under lock, which is let go meanwhile. The loop may wait for long, so it is not run
  * after a turn, which may have been what was waited for. */
-static void drive_once(hf_driver *d, bool for_itself)
+static void drive_once(hf_driver *d)
 {
+    bool alone = d->waiters != NULL && d->waiters->next == NULL;
     d->driven = true;
     uv_mutex_unlock(&d->lock);
-    if (!take_turn(d) && !(for_itself && d->is_due != NULL && spin(d)))
+    if (!take_turn(d) && !(alone && d->is_due != NULL && spin(d)))
         run(d, UV_RUN_ONCE);
     uv_mutex_lock(&d->lock);
     d->driven = false;
@@ -125,7 +126,7 @@ void hf_driver_await(hf_driver *d, hf_driver_waiter *waiter)
         if (d->driven || d->stopping)
             uv_cond_wait(&waiter->turn, &d->lock);
         else
-            drive_once(d, true);
+            drive_once(d);
     }
     remove_waiter(d, waiter);
     if (!d->driven || d->stopping)
@@ -154,7 +155,7 @@ static void run_thread(void *arg)
         if (d->driven || d->waiters != NULL || d->background == 0)
             uv_cond_wait(&d->work, &d->lock);
         else
-            drive_once(d, false);
+            drive_once(d);
         if (!d->driven && d->waiters != NULL)
             pass_on(d);
     }

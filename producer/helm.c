@@ -197,7 +197,9 @@ static void look_out(hf_helm *helm, const hf_waiter *self, uint64_t until_ns)
     struct pollfd fds[] = {
         {.fd = uv_backend_fd(helm->engine->loop), .events = POLLIN},
         {.fd = self == &helm->keeper ? helm->bell : -1, .events = POLLIN}};
-    uint64_t spin_ns = is_call(helm, self) ? hf_spin_begin(&helm->spin, now_ns) : 0;
+    const hf_waiters *waiting = &helm->engine->inbox.waiting;
+    bool alone = waiting->first == self && waiting->last == self;
+    uint64_t spin_ns = alone ? hf_spin_begin(&helm->spin, now_ns) : 0;
     helm->until_ns = wake_ns;
     unlock(helm);
     int found = 0;
