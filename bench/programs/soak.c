@@ -9,6 +9,7 @@
  * this process and Redis had in the middle of its samples. The last line is a list of
  * all. */
 #include <getopt.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -233,6 +234,9 @@ int main(int argc, char **argv)
                               "head\n");
         return 64;
     }
+#ifdef M_ARENA_MAX
+    (void)mallopt(M_ARENA_MAX, 1); /* as the command does */
+#endif
     const hf_worker_queue queue = {.name = "default"};
     const hf_worker_opts opts = {
         .url = url, .ns = ns, .queues = &queue, .n_queues = 1, .concurrency = 16};
