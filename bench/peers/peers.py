@@ -245,11 +245,8 @@ def find_sidekiq():
 def find_beanstalkd():
     client = os.path.join(PLACE, "beanstalkd")
     require(os.path.exists(client), f"{client} was not built")
-    peer = Peer("beanstalkd", [client], 100000, 2, crash="time to run 1 s", serve=Beanstalkd,
-                why="""With 32 requests in flight on one connection beanstalkd is much faster than
-                with a connection for each, as in the row below. It neither writes what it does,
-                unless told so, nor gives each job an owner and a fence.""")
-    spread = Peer("beanstalkd, 32 connections with one request each", [client], 100000,
+    peer = Peer("beanstalkd", [client], 100000, crash="time to run 1 s", serve=Beanstalkd)
+    spread = Peer("beanstalkd, 32 connections with one request each", [client], 100000, 2,
                   more=["32"], serve=Beanstalkd, rates_only=True)
     found = re.search(r"[\d.]+", output("beanstalkd", "-v"))
     for each in (peer, spread):
