@@ -33,11 +33,9 @@
     "lock passes to others, and `fg` ends with 75.\n"                                    \
     "Exits with what COMMAND exits with (128 + N when signal N ended it), or: 1 or "     \
     "--conflict-exit-code when somebody else has the lock, 64 usage, 65 a name that is " \
-    "none, 69 Redis was not reached, within "                                            \
-    "redis.connect_timeout, with --wait no longer than that, with --nonblock within "    \
-    "redis.request_timeout, 75 the lock was lost, 126 COMMAND cannot be executed, 127 "  \
-    "it "                                                                                \
-    "is "                                                                                \
+    "none, 69 Redis was not reached, within redis.connect_timeout, with --wait no "      \
+    "longer than that, with --nonblock within redis.request_timeout, 75 the lock was "   \
+    "lost, 126 COMMAND cannot be executed, 127 it is "                                   \
     "not found, 128 + N when signal N ended the wait."
 
 extern const hf_opt hf_opts_limit[];
