@@ -1,0 +1,248 @@
+/* remote_clock.c - base/remote_clock.h.
+ *
+ * The present bounds of the offset are narrowed by each sample that is narrow itself, and
+ * widened as time passes, faster than a clock is slewed in ordinary operation. A sample
+ * that contradicts them starts them anew: the clock was set, or is slewed fast. So no
+ * size of a step is too small to be noticed, but for the width of the samples; a holder's
+ * margin (lease.c) covers that.
+ *
+ * The past is kept as spans, a 32nd of the time that is judged each. Merging two of them
+ * keeps the wider bounds for the longer time, which only makes the answers more careful.
+ */
+#include "base/remote_clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+enum {
+    US_NS = 1000,
+    MS_US = 1000,
+    DRIFT = 1000, /* the offset moves by at most a thousandth of the time, unnoticed */
+    GAP_LEASE_MAX_MS = 10000,
+    NARROW_LEAST_US = 50000,
+    PARTS = 32
+};
+
+uint32_t hf_remote_gap_ms(uint32_t lease_ms)
+{
+    return (lease_ms < GAP_LEASE_MAX_MS ? lease_ms : GAP_LEASE_MAX_MS) * 3 / 4;
+}
+
+static uint64_t gap_ns(const hf_remote_clock *c)
+{
+    return hf_remote_gap_ms(c->lease_ms) * HF_MS_NS;
+}
+
+/* A lease that was given just before the first of its samples counts as well. */
+static uint64_t window_ns(const hf_remote_clock *c)
+{
+    return c->lease_ms * HF_MS_NS + gap_ns(c);
+}
+
+void hf_remote_clock_init(hf_remote_clock *c, uint32_t lease_ms)
+{
+    *c = (hf_remote_clock){.lease_ms = lease_ms};
+}
+
+void hf_remote_clock_judge(hf_remote_clock *c, uint32_t lease_ms)
+{
+    c->lease_ms = lease_ms;
+}
+
+bool hf_remote_clock_known(const hf_remote_clock *c)
+{
+    return c->n > 0;
+}
+
+/* ---- spans ---- */
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void widen(hf_remote_span *span, const hf_remote_span *by)
+{
+    span->last_ns = by->last_ns;
+    span->low_us = lesser(span->low_us, by->low_us);
+    span->high_us = greater(span->high_us, by->high_us);
+}
+
+static void drop_first(hf_remote_clock *c)
+{
+    c->n--;
+    memmove(c->spans, c->spans + 1, c->n * sizeof c->spans[0]);
+}
+
+static void add_span(hf_remote_clock *c, const hf_remote_span *span)
+{
+    uint64_t window = window_ns(c);
+    hf_remote_span *back = c->n > 0 ? &c->spans[c->n - 1] : NULL;
+    if (back != NULL && span->last_ns - back->first_ns < window / PARTS) {
+        widen(back, span);
+        return;
+    }
+    while (c->n > 1 && c->spans[0].last_ns + window < span->last_ns)
+        drop_first(c);
+    if (c->n == HF_REMOTE_SPANS) {
+        uint64_t first_ns = c->spans[0].first_ns;
+        widen(&c->spans[0], &c->spans[1]);
+        c->spans[1] = c->spans[0];
+        c->spans[1].first_ns = first_ns;
+        drop_first(c);
+    }
+    c->spans[c->n++] = *span;
+}
+
+/* ---- samples ---- */
+
+static bool too_old(const hf_remote_clock *c, uint64_t boot_ns)
+{
+    return c->n == 0 || boot_ns > c->last_ns + gap_ns(c);
+}
+
+/* What a sample says of the offset. The remote time comes in whole ms. */
+static hf_remote_span sample_of(uint64_t sent_ns, uint64_t read_ns, int64_t remote_ms)
+{
+    return (hf_remote_span){
+        .first_ns = read_ns,
+        .last_ns = read_ns,
+        .low_us = remote_ms * MS_US - (int64_t)((read_ns + US_NS - 1) / US_NS),
+        .high_us = (remote_ms + 1) * MS_US - (int64_t)(sent_ns / US_NS),
+    };
+}
+
+static void drift(hf_remote_clock *c, uint64_t to_ns)
+{
+    int64_t by_us = (int64_t)((to_ns - c->last_ns) / US_NS / DRIFT) + 1;
+    c->low_us -= by_us;
+    c->high_us += by_us;
+    c->last_ns = to_ns;
+}
+
+int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read_ns,
+                             int64_t remote_ms)
+{
+    hf_remote_span s = sample_of(sent_ns, read_ns, remote_ms);
+    if (too_old(c, read_ns)) {
+        c->n = 0;
+        c->since_ns = c->last_ns = read_ns;
+        c->low_us = s.low_us;
+        c->high_us = s.high_us;
+        add_span(c, &s);
+        return 0;
+    }
+    bool apart = s.low_us > c->high_us || s.high_us < c->low_us;
+    if (read_ns < c->last_ns || (apart && sent_ns < c->last_ns))
+        return 0; /* of two connections: another answer may be newer */
+    drift(c, read_ns);
+    int64_t stepped_us = 0, narrow_us = c->lease_ms * (int64_t)MS_US / 50;
+    apart = s.low_us > c->high_us || s.high_us < c->low_us;
+    if (apart) {
+        stepped_us =
+            s.low_us > c->high_us ? s.low_us - c->high_us : s.high_us - c->low_us;
+        c->low_us = s.low_us;
+        c->high_us = s.high_us;
+    } else if (s.high_us - s.low_us <= greater(narrow_us, NARROW_LEAST_US)) {
+        c->low_us = greater(c->low_us, s.low_us);
+        c->high_us = lesser(c->high_us, s.high_us);
+        s.low_us = c->low_us;
+        s.high_us = c->high_us;
+    } else { /* it may hide a step as wide as itself */
+        s.low_us = lesser(c->low_us, s.low_us);
+        s.high_us = greater(c->high_us, s.high_us);
+    }
+    add_span(c, &s);
+    return stepped_us / MS_US;
+}
+
+/* ---- questions ---- */
+
+int64_t hf_remote_clock_now(const hf_remote_clock *c, uint64_t boot_ns)
+{
+    int64_t past_us =
+        boot_ns > c->last_ns ? (int64_t)((boot_ns - c->last_ns) / US_NS) : 0;
+    return ((int64_t)(boot_ns / US_NS) + c->low_us - past_us / DRIFT) / MS_US;
+}
+
+int64_t hf_remote_clock_vouched(const hf_remote_clock *c, uint64_t boot_ns)
+{
+    uint64_t lease_ns = c->lease_ms * HF_MS_NS, known_ns;
+    if (too_old(c, boot_ns))
+        return -(int64_t)c->lease_ms;
+    known_ns = boot_ns > c->since_ns ? boot_ns - c->since_ns : 0;
+    if (known_ns < lease_ns)
+        return -(int64_t)((lease_ns - known_ns + HF_MS_NS - 1) / HF_MS_NS);
+    int64_t low_us = c->low_us;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->spans[i].last_ns + window_ns(c) >= boot_ns)
+            low_us = lesser(low_us, c->spans[i].low_us);
+    return ((int64_t)(boot_ns / US_NS) + low_us) / MS_US;
+}
+
+int64_t hf_remote_clock_at_least(const hf_remote_clock *c, uint64_t boot_ns)
+{
+    if (too_old(c, boot_ns) || boot_ns < c->since_ns + gap_ns(c))
+        return 0;
+    int64_t high_us = c->high_us;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->spans[i].last_ns + gap_ns(c) >= boot_ns)
+            high_us = greater(high_us, c->spans[i].high_us);
+    return ((int64_t)(boot_ns / US_NS) + high_us) / MS_US;
+}
+
+/* ---- between processes of one machine ---- */
+
+/* since, last: ns; the present bounds; the bounds of all spans: microseconds. */
+void hf_remote_clock_save(const hf_remote_clock *c, char out[HF_REMOTE_STATE_SIZE])
+{
+    int64_t low_us = c->low_us, high_us = c->high_us;
+    for (size_t i = 0; i < c->n; i++) {
+        low_us = lesser(low_us, c->spans[i].low_us);
+        high_us = greater(high_us, c->spans[i].high_us);
+    }
+    out[0] = '\0';
+    if (c->n > 0)
+        (void)snprintf(out, HF_REMOTE_STATE_SIZE,
+                       "%" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64, c->since_ns,
+                       c->last_ns, low_us, high_us);
+}
+
+void hf_remote_clock_adopt(hf_remote_clock *c, const char *text, size_t len)
+{
+    char copy[HF_REMOTE_STATE_SIZE];
+    hf_remote_span theirs;
+    int end = -1;
+    if (c->n == 0 || len == 0 || len >= sizeof copy)
+        return;
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    if (sscanf(copy, "%" SCNu64 " %" SCNu64 " %" SCNd64 " %" SCNd64 "%n",
+               &theirs.first_ns, &theirs.last_ns, &theirs.low_us, &theirs.high_us,
+               &end) != 4 ||
+        end != (int)len)
+        return;
+    uint64_t since_ns = theirs.first_ns;
+    if (since_ns >= c->since_ns || since_ns > theirs.last_ns ||
+        theirs.last_ns > c->last_ns || theirs.last_ns + gap_ns(c) < c->since_ns ||
+        theirs.low_us > theirs.high_us || theirs.low_us > c->high_us ||
+        theirs.high_us < c->low_us)
+        return;
+    /* Their bounds count as if they were from their last sample: longer than they need.
+     */
+    theirs.first_ns = theirs.last_ns;
+    if (c->n == HF_REMOTE_SPANS)
+        drop_first(c);
+    memmove(c->spans + 1, c->spans, c->n * sizeof c->spans[0]);
+    c->spans[0] = theirs;
+    c->n++;
+    c->since_ns = since_ns;
+}
