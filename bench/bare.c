@@ -180,8 +180,9 @@ static hf_err make_claim(hf_bare *bare, size_t n, const char *flags)
     if (r->n == n)
         return HF_OK;
     (void)snprintf(max, sizeof max, "%zu", n);
-    const char *const args[] = {worker, "1",     max,           "10000", "0", "0",
-                                "3",    "10000", "15552000000", flags,   max};
+    const char *const args[] = {worker,  "1",     max,           "10000", "0", "0",
+                                "3",     "10000", "15552000000", flags,   max, "0",
+                                "10000", "1"};
     begin(bare, r, &hf_lua_queue_claim, HF_COUNT(args));
     for (size_t i = 0; i < HF_COUNT(args); i++)
         put_text(&r->text, args[i]);

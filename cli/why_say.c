@@ -184,8 +184,10 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
                why->job.queue, why->job.queue);
         break;
     case HF_REASON_CLOCK:
-        printf("the clock of Redis jumped: nothing is taken over until %s\n",
-               when(t, why->calm_until_ms, moment));
+        printf(
+            "what its holder left is not taken over before %s: no worker has known the "
+            "clock of Redis for a whole lease\n",
+            when(t, why->calm_until_ms, moment));
         break;
     case HF_REASON_LOCKED:
         printf("an earlier run of it has its lock until %s\n",

@@ -87,6 +87,13 @@ HF_MUSTCHECK hf_err hf_op_forget(hf_client *client, const hf_queue *queue,
 
 /* ---- claim ---- */
 
+/* What the caller knows of Redis's clock (base/remote_clock.h). Zero: nothing, it is new
+ * to it. */
+typedef struct hf_clock_view {
+    int64_t vouched_ms;  /* leases that end until then are over; <= 0: none */
+    int64_t at_least_ms; /* no lease starts before; 0: not known */
+} hf_clock_view;
+
 typedef struct hf_claim_args {
     const char *worker;
     uint64_t number; /* of this claim, rising for each worker and queue */
@@ -102,7 +109,8 @@ typedef struct hf_claim_args {
     bool baton;   /* in doubt, after a reconnect: the promise is cleared */
     bool due;     /* a baton's time has come: a promise that has come is cleared */
     bool forgive; /* count no crash for what is taken over */
-    bool jumped;  /* Redis's clock jumped: no takeover for one lease */
+    hf_clock_view clock;
+    uint32_t judged_ms; /* the longest lease for which clock.vouched_ms holds */
 } hf_claim_args;
 
 HF_MUSTCHECK hf_err hf_op_claim(hf_client *client, const hf_queue *queue,
@@ -190,6 +198,7 @@ typedef struct hf_renew_args {
     uint32_t lease_ms;
     int64_t not_after;
     uint32_t alive_ms;
+    hf_clock_view clock;
 } hf_renew_args;
 
 HF_MUSTCHECK hf_err hf_op_renew(hf_client *client, const hf_queue *queue,
@@ -209,15 +218,27 @@ HF_MUSTCHECK hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues,
 HF_MUSTCHECK hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const *queues,
                                  size_t n, size_t *which, int64_t *at_ms);
 
-/* For n queues, at most HF_SLOTS_MAX: refreshes the worker's entry, and runs the baton
- * rule. `give_back`: a baton that this worker had is put back (the promise is cleared
- * first); otherwise only a promise that was broken is made anew. */
+typedef struct hf_check_args {
+    const char *worker;
+    uint32_t alive_ms; /* refreshes the worker's entry; 0: does not */
+    uint32_t lease_ms;
+    bool give_back;      /* a baton that this worker had is put back: the promise is
+                            cleared first; otherwise only one that was broken is made anew */
+    int64_t at_least_ms; /* no lease starts before; 0: not known */
+    const char *machine; /* whose processes share what they learned; "": none */
+    const char *learned; /* of Redis's clock; "": nothing */
+    uint32_t keep_ms;    /* that is of use for so long */
+} hf_check_args;
+
+/* For n queues, at most HF_SLOTS_MAX: runs the baton rule. */
 HF_MUSTCHECK hf_err hf_op_check(hf_client *client, const hf_queue *const *queues,
-                                size_t n, const char *worker, uint32_t alive_ms,
-                                bool give_back, hf_answer_cb cb, void *arg);
+                                size_t n, const hf_check_args *args, hf_answer_cb cb,
+                                void *arg);
 typedef struct hf_checked {
     int64_t now_ms;
-    bool empty; /* nothing is scheduled or running in any of them */
+    bool empty;                /* nothing is scheduled or running in any of them */
+    uint32_t longest_lease_ms; /* of any worker of any of them */
+    hf_bytes learned; /* by another worker of this machine; borrowed from the answer */
 } hf_checked;
 /* Into n times, in the order of the queues: from then on a lease is over and nobody may
  * be about to come for its job, unless something changes until then; 0: no lease ends

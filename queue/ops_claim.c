@@ -8,10 +8,10 @@
 #include "queue_scripts.h"
 
 enum {
-    CLAIM_ARGS = 11,
+    CLAIM_ARGS = 14,
     CLAIM_HEAD = 7, /* of its answer: what comes before the jobs */
     UNCLAIM_ARGS = 2,
-    RENEW_FIXED = 4,
+    RENEW_FIXED = 6,
     RENEW_EACH = 2
 };
 
@@ -21,7 +21,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
                    hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char flags[5];
+    char flags[3];
     size_t n = 0;
     HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
     if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
@@ -32,8 +32,6 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
         flags[n++] = 't';
     if (args->forgive)
         flags[n++] = 'f';
-    if (args->jumped)
-        flags[n++] = 'j';
     hf_args_text(&a, args->worker);
     hf_args_int(&a, (int64_t)args->number);
     hf_args_int(&a, args->max);
@@ -45,6 +43,9 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     hf_args_int(&a, args->dead_age_ms);
     hf_args_bytes(&a, (hf_bytes){flags, n});
     hf_args_int(&a, args->slots != 0 ? args->slots : args->max);
+    hf_args_int(&a, args->clock.vouched_ms);
+    hf_args_int(&a, args->judged_ms);
+    hf_args_int(&a, args->clock.at_least_ms);
     return hf_queue_send(client, queue, &hf_lua_queue_claim, &a, 0, cb, arg);
 }
 
@@ -140,6 +141,8 @@ hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
     hf_args_int(&a, args->alive_ms);
+    hf_args_int(&a, args->clock.at_least_ms);
+    hf_args_int(&a, args->clock.vouched_ms);
     for (size_t i = 0; i < n; i++) {
         hf_args_text(&a, items[i].id);
         hf_args_text(&a, items[i].fence);

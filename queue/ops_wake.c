@@ -11,7 +11,7 @@
 
 enum {
     WAIT_MARGIN_MS = 1000, /* for the answer to a wait that ended */
-    CHECK_ARGS = 3,
+    CHECK_ARGS = 8,
     BEAT_ARGS = 3,
     LIMITS_ARGS = 5
 };
@@ -72,8 +72,7 @@ hf_err hf_wait_read(const hf_answer *answer, const hf_queue *const *queues, size
 /* ---- the check, a look, and a file's limits ---- */
 
 hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
-                   const char *worker, uint32_t alive_ms, bool give_back, hf_answer_cb cb,
-                   void *arg)
+                   const hf_check_args *args, hf_answer_cb cb, void *arg)
 {
     hf_args a;
     hf_bytes keys[HF_SLOTS_MAX];
@@ -82,9 +81,14 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
     if (!hf_args_init(&a, CHECK_ARGS, CHECK_ARGS))
         return HF_NOMEM;
-    hf_args_text(&a, worker);
-    hf_args_int(&a, alive_ms);
-    hf_args_flag(&a, give_back);
+    hf_args_text(&a, args->worker);
+    hf_args_int(&a, args->alive_ms);
+    hf_args_flag(&a, args->give_back);
+    hf_args_int(&a, args->lease_ms);
+    hf_args_int(&a, args->at_least_ms);
+    hf_args_text(&a, args->machine);
+    hf_args_text(&a, args->learned);
+    hf_args_int(&a, args->keep_ms);
     hf_err err = hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_check,
                                                   .keys = keys,
                                                   .n_keys = n,
@@ -100,9 +104,14 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, int64_t *doubts
                        size_t n)
 {
     *out = (hf_checked){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 4, &out->now_ms);
+    hf_err err = hf_script_status(answer, 6, &out->now_ms);
     if (err != HF_OK)
         return err;
+    int64_t longest_ms = hf_reply_int(hf_reply_at(answer->reply, 4));
+    if (longest_ms < 0 || longest_ms > UINT32_MAX)
+        return HF_PROTO;
+    out->longest_lease_ms = (uint32_t)longest_ms;
+    out->learned = hf_reply_bytes(hf_reply_at(answer->reply, 5));
     const hf_reply *times = hf_reply_at(answer->reply, 3);
     if (hf_reply_len(times) != n)
         return HF_PROTO;

@@ -99,12 +99,17 @@ static void on_look(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     uint64_t now = hf_boot_ns(), every_ns = hf_wake_longest_ms(w) * HF_MS_NS;
-    if (now >= w->checked_ns + every_ns)
+    bool again = w->check_again_ns != 0 && now >= w->check_again_ns;
+    if (again)
+        w->check_again_ns = 0;
+    if (again || now >= w->checked_ns + every_ns)
         hf_check_send(w);
     hf_life_turn(w);
     if (w->phase == HF_ENDED || uv_is_active((uv_handle_t *)timer))
         return;
     uint64_t due = w->checked_ns + every_ns;
+    if (w->check_again_ns != 0 && w->check_again_ns < due)
+        due = w->check_again_ns;
     uint64_t wait = due > now ? (due - now) / HF_MS_NS + 1 : NOT_NOW_MS;
     uv_update_time(&w->loop);
     uv_timer_start(timer, on_look, wait, 0);

@@ -96,7 +96,10 @@ void hf_check_look_again(hf_worker *w)
     if (n == 0 || !hf_life_serving(w) || hf_dispatch_slots(w) == 0 ||
         !hf_client_ready(w->client) || w->pause_until_ns != 0)
         return;
-    if (hf_op_check(w->client, queues, n, w->id, 0, false, on_looked, w) == HF_OK)
+    hf_check_args args = {.worker = w->id};
+    char learned[HF_REMOTE_STATE_SIZE];
+    hf_clock_share(w, &args, learned);
+    if (hf_op_check(w->client, queues, n, &args, on_looked, w) == HF_OK)
         hf_report_text(w, HF_LOG_DEBUG, "looks whether anybody comes for a lease's end",
                        NULL, NULL);
 }
@@ -125,6 +128,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     w->refused = HF_OK;
     w->heard = true;
     hf_clock_read(w, checked.now_ms, answer->sent_ns);
+    hf_clock_adopt(w, &checked);
     hf_server_tell(w);
     if (w->opts.burst && checked.empty && w->held == 0 && hf_claim_quiet(w))
         hf_worker_stop(w);
@@ -133,13 +137,16 @@ static void on_checked(const hf_answer *answer, void *arg)
 static void send_check(hf_worker *w, bool give_back)
 {
     const hf_queue *queues[HF_SLOTS_MAX];
-    uint32_t alive = w->opts.lease_ms + HF_ALIVE_MS;
+    char learned[HF_REMOTE_STATE_SIZE];
     w->give_back = w->give_back || give_back;
     if (!hf_client_ready(w->client) || w->checking || w->pause_until_ns != 0)
         return;
     size_t n = choose_queues(w, queues);
-    if (hf_op_check(w->client, queues, n, w->id, alive, w->give_back, on_checked, w) !=
-        HF_OK)
+    hf_check_args args = {.worker = w->id,
+                          .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
+                          .give_back = w->give_back};
+    hf_clock_share(w, &args, learned);
+    if (hf_op_check(w->client, queues, n, &args, on_checked, w) != HF_OK)
         return;
     note_checking(w, n);
     w->checking = true;

@@ -95,7 +95,6 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
 {
     served->hot = served->baton = true;
     served->again = false;
-    served->jumped = served->jumped || served->sent_jumped;
     if (err == HF_UNSURE || err == HF_PROTO) {
         served->unsure = served->claiming = true;
         served->claim_sent_ns = 0;
@@ -162,8 +161,8 @@ void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
         .baton = served->baton,
         .due = served->due_ms != 0,
         .forgive = now < w->forgive_until_ns,
-        .jumped = served->jumped,
     };
+    args.clock = hf_clock_shown(w, &args.judged_ms);
     hf_err err = hf_op_claim(w->client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {
         hf_claim_refund(served, args.max);
@@ -179,8 +178,7 @@ void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
      * its timer has to stay: nobody else would come at its time. */
     if (args.baton)
         served->timer_ms = 0;
-    served->sent_jumped = served->jumped;
-    served->baton = served->jumped = false;
+    served->baton = false;
     served->sent_due_ms = served->due_ms;
     served->due_ms = 0;
     if (refresh && w->n_served == 1)

@@ -21,7 +21,9 @@
 #include <uv.h>
 
 #include "base/backoff.h"
+#include "base/machine.h"
 #include "base/random.h"
+#include "base/remote_clock.h"
 #include "holdfast/worker.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
@@ -124,8 +126,6 @@ struct hf_served {
     bool baton;             /* the next claim is made because of a doubt */
     bool claiming;          /* one claim is under way, or its fate is being asked for */
     bool again;             /* a due baton came meanwhile: claim once more after it */
-    bool jumped;            /* to be told with the next claim */
-    bool sent_jumped;       /* told with the one under way */
     bool unsure;            /* the answer to claim_number was lost */
     bool peeking;           /* it is being looked at */
     bool checking;          /* a check of it is under way */
@@ -195,9 +195,13 @@ struct hf_worker {
     hf_err result; /* of hf_worker_run() */
     char detail[HF_DETAIL_SIZE];
 
-    /* Redis's time, as last read */
-    _Atomic int64_t redis_minus_boot_us; /* any thread; INT64_MIN: not known */
-    uint64_t now_read_ns;
+    struct {
+        pthread_mutex_t
+            lock; /* of `redis`; held for a few instructions, nothing inside */
+        hf_remote_clock redis;
+        _Atomic int64_t stepped_ms; /* it was set by so much: to be told; 0: it was not */
+        char machine[HF_MACHINE_SIZE];
+    } clock;
     uint64_t forgive_until_ns; /* after a reconnect, no crash is counted */
     bool connected_before;
     char run_id[48], replid[48];
@@ -208,6 +212,7 @@ struct hf_worker {
     bool waited; /* it has blocked before: a baton may be lost with its connection */
     bool blocked, unblocking, checking, check_gives, give_back, wake_doubt;
     uint64_t check_at_ns, alive_at_ns;
+    uint64_t check_again_ns;              /* one more check at this time; 0: none */
     hf_served *waiting_on[HF_QUEUES_MAX]; /* what the blocking call under way names */
     size_t n_waiting_on;
     size_t wait_order;     /* which queue the blocking call names first */
@@ -365,16 +370,28 @@ bool hf_leases_watched(const hf_worker *w);
 void hf_leases_notes(hf_worker *w); /* events that came from the watchdog */
 void hf_leases_forget(hf_run *run); /* its notes, before it is freed */
 
-/* -- redis_clock.c: Redis's clock -- */
-void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns);
-int64_t hf_clock_now(const hf_worker *w);       /* 0: not known yet; never ahead */
-int64_t hf_clock_not_after(const hf_worker *w); /* any thread; 0: not known yet */
+/* -- redis_clock.c: Redis's clock. Any thread, unless said otherwise -- */
+void hf_clock_init(hf_worker *w);
+void hf_clock_done(hf_worker *w);
+/* An answer says now_ms. True: the clock was set, and the loop's thread is to tell it. */
+bool hf_clock_sample(hf_worker *w, int64_t now_ms, uint64_t sent_ns);
+void hf_clock_tell(hf_worker *w); /* the loop's thread */
+void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns); /* both; the same */
+int64_t hf_clock_now(hf_worker *w);       /* 0: not known yet; never ahead */
+int64_t hf_clock_not_after(hf_worker *w); /* 0: not known yet */
+/* What a script is told of it; *judged_ms: the longest lease for which that holds. */
+hf_clock_view hf_clock_shown(hf_worker *w, uint32_t *judged_ms);
+/* Fills in what a check carries of it. */
+void hf_clock_share(hf_worker *w, hf_check_args *args,
+                    char learned[HF_REMOTE_STATE_SIZE]);
+void hf_clock_adopt(hf_worker *w, const hf_checked *checked);
 
 /* -- life.c -- */
 bool hf_life_serving(const hf_worker *w); /* it may claim */
 void hf_life_check(hf_worker *w);         /* is the stop complete? */
 void hf_life_free(hf_worker *w);          /* waits for handlers that had not returned */
 void hf_life_pause(hf_worker *w, uint32_t ms); /* Redis said "not now" */
+void hf_life_forgive(hf_worker *w);            /* counts no crash for a while */
 /* Redis refused a claim or a check. Without permission from the start on the worker ends.
  */
 void hf_life_refused(hf_worker *w, hf_err err, const char *detail);

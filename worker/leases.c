@@ -20,6 +20,9 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_settled settled;
     hf_err codes[HF_VERDICTS_MAX];
     hf_err err = hf_settled_read(answer, &settled);
+    if (settled.now_ms != 0 &&
+        hf_clock_sample(r->worker, settled.now_ms, answer->sent_ns))
+        uv_async_send(&r->worker->async);
     if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
@@ -44,6 +47,8 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
                           .lease_ms = w->opts.lease_ms,
                           .not_after = hf_clock_not_after(w),
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS};
+    uint32_t judged_ms;
+    args.clock = hf_clock_shown(w, &judged_ms);
     renewal *r = malloc(sizeof *r);
     hf_err err = HF_NOMEM;
     if (r != NULL) {

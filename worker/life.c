@@ -53,6 +53,14 @@ void hf_life_refused(hf_worker *w, hf_err err, const char *detail)
     hf_life_pause(w, NOT_NOW_MS);
 }
 
+/* This worker was away, or Redis was, and not the holders: what is taken over soon was
+ * left by no crash. That takes a lease until this worker vouches for anything, and one
+ * more for what newcomers held. */
+void hf_life_forgive(hf_worker *w)
+{
+    w->forgive_until_ns = hf_boot_ns() + 3 * w->opts.lease_ms * HF_MS_NS;
+}
+
 /* While something is held this comes every HF_TICK_MS. A gap of a third of a lease means
  * that the process stood still: what it held may have passed on, and what it now takes
  * over, its own jobs among it, was left by no crash. */
@@ -64,7 +72,7 @@ static void notice_pause(hf_worker *w)
                               .number = (int64_t)((now - w->tick_ns) / HF_MS_NS)};
         hf_report(w, HF_LOG_WARN, "this process stood still: leases are verified", &field,
                   1);
-        w->forgive_until_ns = now + w->opts.lease_ms * HF_MS_NS;
+        hf_life_forgive(w);
         hf_watchdog_verify(w->watchdog);
     }
     w->tick_ns = now;
@@ -137,6 +145,7 @@ static void on_async(uv_async_t *async)
     if (w->phase == HF_ENDED)
         return;
     hf_dispatch_returned(w);
+    hf_clock_tell(w);
     hf_leases_notes(w);
     hf_reload_take(w);
     if (orders != w->orders_seen) {

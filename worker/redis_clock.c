@@ -1,68 +1,120 @@
-/* redis_clock.c - Redis's clock, as this worker knows it: the last TIME plus what has
- * passed since the answer was read.
+/* redis_clock.c - Redis's clock, as this worker knows it (base/remote_clock.h).
  *
- * It lags by the answer's way here and is never ahead, so a timer set by it does not fire
- * early, again and again, until the time has come. Each answer gives a lower bound of the
- * difference between the two clocks; the highest of them is kept, and falls by a
- * thousandth of the time that passes, faster than a clock is slewed. */
+ * Each answer with a TIME is a sample, on whichever connection. What was learned belongs
+ * to the machine: each check leaves it in Redis for the other workers here, and a worker
+ * that has just started goes on with it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { JUMP_MS = 1000, NOT_AFTER_MS = 1000, US_NS = 1000, MS_US = 1000, SLEW = 1000 };
+enum { STEP_TOLD_MS = 1000, NOT_AFTER_MS = 1000 };
 
-static int64_t offset(const hf_worker *w)
+void hf_clock_init(hf_worker *w)
 {
-    return atomic_load(&w->redis_minus_boot_us);
+    pthread_mutex_init(&w->clock.lock, NULL);
+    hf_remote_clock_init(&w->clock.redis, w->opts.lease_ms);
+    hf_machine_id(w->clock.machine);
 }
 
-static int64_t guess_at(const hf_worker *w, uint64_t boot_ns)
+void hf_clock_done(hf_worker *w)
 {
-    return ((int64_t)(boot_ns / US_NS) + offset(w)) / MS_US;
+    pthread_mutex_destroy(&w->clock.lock);
 }
 
-/* A clock that jumped makes every lease look ended, or endless: nothing is taken over for
- * one lease, and what is held is verified at once. */
-static void on_jump(hf_worker *w, int64_t by_ms)
+/* Smaller ones are seen in the samples, and nothing is to be done about them. */
+static bool is_told(const hf_worker *w, int64_t step_ms)
 {
-    for (size_t i = 0; i < w->n_served; i++)
-        w->served[i]->jumped = true;
+    int64_t least = w->opts.lease_ms / 10;
+    return llabs(step_ms) > (least < STEP_TOLD_MS ? least : STEP_TOLD_MS);
+}
+
+bool hf_clock_sample(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
+{
+    pthread_mutex_lock(&w->clock.lock);
+    int64_t step_ms =
+        hf_remote_clock_read(&w->clock.redis, sent_ns, hf_boot_ns(), now_ms);
+    pthread_mutex_unlock(&w->clock.lock);
+    if (!is_told(w, step_ms))
+        return false;
+    atomic_store(&w->clock.stepped_ms, step_ms);
+    return true;
+}
+
+/* Leases may have lost their locks by a step forward. After a step back leases may seem
+ * to last too long: a check shortens them, once all others have seen the step as well. */
+void hf_clock_tell(hf_worker *w)
+{
+    int64_t by_ms = atomic_exchange(&w->clock.stepped_ms, 0);
+    if (by_ms == 0)
+        return;
     hf_log_field field = {.key = "by_ms", .number = by_ms};
     hf_report(w, HF_LOG_ERROR, "the clock of Redis jumped", &field, 1);
     hf_watchdog_verify(w->watchdog);
+    if (by_ms < 0)
+        w->check_again_ns =
+            hf_boot_ns() + (hf_remote_gap_ms(w->opts.lease_ms) + 1) * HF_MS_NS;
 }
 
 void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
 {
-    uint64_t read_ns = hf_boot_ns();
-    bool jumped = false;
-    if (offset(w) != INT64_MIN) {
-        int64_t ahead = now_ms - guess_at(w, read_ns);
-        int64_t behind =
-            guess_at(w, sent_ns > w->now_read_ns ? sent_ns : w->now_read_ns) - now_ms;
-        jumped = ahead > JUMP_MS || behind > JUMP_MS;
-        if (jumped)
-            on_jump(w, ahead > JUMP_MS ? ahead : -behind);
-    }
-    /* TIME came in whole ms, so this is up to one more behind. */
-    int64_t bound = now_ms * MS_US - (int64_t)((read_ns + US_NS - 1) / US_NS);
-    if (offset(w) != INT64_MIN && !jumped) {
-        int64_t kept =
-            offset(w) - (int64_t)((read_ns - w->now_read_ns) / US_NS / SLEW) - 1;
-        bound = bound > kept ? bound : kept;
-    }
-    atomic_store(&w->redis_minus_boot_us, bound);
-    w->now_read_ns = read_ns;
+    if (hf_clock_sample(w, now_ms, sent_ns))
+        hf_clock_tell(w);
 }
 
-int64_t hf_clock_now(const hf_worker *w)
+int64_t hf_clock_now(hf_worker *w)
 {
-    return offset(w) == INT64_MIN ? 0 : guess_at(w, hf_boot_ns());
+    pthread_mutex_lock(&w->clock.lock);
+    int64_t now = hf_remote_clock_known(&w->clock.redis)
+                      ? hf_remote_clock_now(&w->clock.redis, hf_boot_ns())
+                      : 0;
+    pthread_mutex_unlock(&w->clock.lock);
+    return now;
 }
 
-int64_t hf_clock_not_after(const hf_worker *w)
+int64_t hf_clock_not_after(hf_worker *w)
 {
     uint32_t room = w->opts.request_timeout_ms;
-    if (offset(w) == INT64_MIN)
-        return 0;
-    return hf_clock_now(w) + (room < NOT_AFTER_MS ? room : NOT_AFTER_MS);
+    int64_t now = hf_clock_now(w);
+    return now == 0 ? 0 : now + (room < NOT_AFTER_MS ? room : NOT_AFTER_MS);
+}
+
+hf_clock_view hf_clock_shown(hf_worker *w, uint32_t *judged_ms)
+{
+    uint64_t boot_ns = hf_boot_ns();
+    pthread_mutex_lock(&w->clock.lock);
+    hf_clock_view view = {
+        .vouched_ms = hf_remote_clock_vouched(&w->clock.redis, boot_ns),
+        .at_least_ms = hf_remote_clock_at_least(&w->clock.redis, boot_ns),
+    };
+    *judged_ms = w->clock.redis.lease_ms;
+    pthread_mutex_unlock(&w->clock.lock);
+    return view;
+}
+
+void hf_clock_share(hf_worker *w, hf_check_args *args, char learned[HF_REMOTE_STATE_SIZE])
+{
+    uint32_t judged_ms;
+    args->at_least_ms = hf_clock_shown(w, &judged_ms).at_least_ms;
+    args->lease_ms = w->opts.lease_ms;
+    args->machine = w->clock.machine;
+    args->keep_ms = 2 * hf_remote_gap_ms(judged_ms);
+    pthread_mutex_lock(&w->clock.lock);
+    hf_remote_clock_save(&w->clock.redis, learned);
+    pthread_mutex_unlock(&w->clock.lock);
+    args->learned = learned;
+}
+
+void hf_clock_adopt(hf_worker *w, const hf_checked *checked)
+{
+    uint32_t longest = checked->longest_lease_ms;
+    pthread_mutex_lock(&w->clock.lock);
+    hf_remote_clock_judge(&w->clock.redis,
+                          longest > w->opts.lease_ms ? longest : w->opts.lease_ms);
+    if (checked->learned.len > 0)
+        hf_remote_clock_adopt(&w->clock.redis, checked->learned.ptr,
+                              checked->learned.len);
+    pthread_mutex_unlock(&w->clock.lock);
 }

@@ -72,7 +72,7 @@ static void note_server(hf_worker *w)
         hf_watchdog_verify(w->watchdog);
     }
     if (w->connected_before)
-        w->forgive_until_ns = hf_boot_ns() + w->opts.lease_ms * HF_MS_NS;
+        hf_life_forgive(w);
     snprintf(w->run_id, sizeof w->run_id, "%s", info->run_id);
     snprintf(w->replid, sizeof w->replid, "%s", info->replid);
 }

@@ -47,7 +47,7 @@ static void init_rest(hf_worker *w)
     pthread_mutex_init(&w->note_lock, NULL);
     pthread_mutex_init(&w->log_lock, NULL);
     pthread_mutex_init(&w->plan_lock, NULL);
-    atomic_store(&w->redis_minus_boot_us, INT64_MIN);
+    hf_clock_init(w);
     w->backoff = hf_backoff_of(&w->opts);
 }
 
@@ -184,6 +184,7 @@ void hf_worker_free(hf_worker *w)
     pthread_mutex_destroy(&w->note_lock);
     pthread_mutex_destroy(&w->log_lock);
     pthread_mutex_destroy(&w->plan_lock);
+    hf_clock_done(w);
     hf_plan_free(w->next_plan);
     free(w->slots);
     free(w->url);

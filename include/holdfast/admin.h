@@ -141,9 +141,8 @@ HF_API const char *hf_admin_list_rest(const hf_admin *admin);
 /* A job that waits is removed: HF_OK. One that runs is asked to end: HF_RUNNING, and
  * *info (may be NULL) has its id, queue, state, holder, fence and lease; its holder hears
  * of it with its next renewal, at most a third of the lease later, and it ends as
- * cancelled, also when that holder dies before (of a paused queue: when it goes on, or at
- * another cancel after the lease). HF_DEAD: it is dead, and stays so. HF_GONE: there is
- * no such job. */
+ * cancelled, also when that holder dies before (of a paused queue: when it goes on).
+ * HF_DEAD: it is dead, and stays so. HF_GONE: there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_cancel(hf_admin *admin, const char *queue,
                                            const char *id, hf_job_info *info);
 
@@ -212,7 +211,7 @@ typedef struct hf_job_why {
     int64_t rate_limit, rate_per_ms;
     int64_t next_token_ms;   /* out of rate: when the next may start; else 0 */
     int64_t locked_until_ms; /* it waits, but its lock is still held elsewhere; else 0 */
-    int64_t calm_until_ms;   /* Redis's clock jumped: no takeovers until then; else 0 */
+    int64_t calm_until_ms;   /* until then no worker vouches that a lease is over; or 0 */
     bool cancelling;         /* it was asked to end */
     int64_t workers; /* live ones that serve its queue, and are not quiet or stopping */
     int64_t workers_for_type; /* of those, how many take its type, or may */

@@ -33,13 +33,13 @@ local function to_dead(id, record, reason, text)
   bury(id, readable(record) and record or '\n' .. record, reason, text, false)
 end
 
--- It stays where somebody may have it; else where it runs again; else it is dead.
-local function check_sets(id, scores, lock)
+-- It stays where a worker may have it; else where it runs again; else it is dead.
+local function check_sets(id, scores)
   local names, keeps = {}, 'dead'
   for _, set in ipairs(SETS) do
     names[#names + 1] = scores[set] and '`' .. set .. '`'
   end
-  if scores.running and (lock or scores.running > now and anybody_lives()) then
+  if scores.running then
     keeps = 'running'
   elseif scores.schedule then
     keeps = 'schedule'
@@ -70,17 +70,13 @@ local function check_no_record(id, lock)
   end
 end
 
--- Its holder may not have noticed yet, so a live one keeps the time that the score gives it.
+-- Its holder may not have noticed yet, so it keeps the time that the score gives it.
 local function check_no_lock(id, ends)
   local text = string.format('runs until %.0f, but has no lock', ends)
   if call('EXISTS', LOCK .. id) == 1 then
     report('type', 5, id, 'its lock is no text', 'DEL ' .. LOCK .. id .. '; it is taken over then')
-  elseif anybody_lives() then
-    report('lock', 5, id, text, 'wait: a worker may have it until then; then it is taken over')
   else
-    report('lock', 5, id, text, 'its lease ends now, and it is taken over', function()
-      call('ZADD', RUNNING, 'XX', now, id)
-    end)
+    report('lock', 5, id, text, 'wait: a worker may have it until then; then it is taken over')
   end
 end
 
@@ -127,7 +123,7 @@ end
 local function check_member(id, scores, lock)
   local last = scores.dead and 'dead' or scores.running and 'running' or 'schedule'
   if phase ~= last and not (phase == 'running' and scores.schedule) then
-    return check_sets(id, scores, lock)
+    return check_sets(id, scores)
   end
   if call('HEXISTS', JOBS, id) == 0 then
     check_no_record(id, lock)

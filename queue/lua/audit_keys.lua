@@ -18,12 +18,15 @@ end
 local FOLLOWS = { crashes = 'cancel', cancel = 'keys', keys = 'rest' }
 local TYPES = {
   schedule = 'zset', running = 'zset', dead = 'zset', jobs = 'hash', crashes = 'hash',
-  cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset',
+  cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
 }
 local NUMBERS = {
-  'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'promised', 'fence', 'calm',
+  'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'promised', 'fence', 'calm', 'high',
 }
-local ENDS = { seen = 86400000, last = 3600000, ended = 60000, purged = 60000 } -- at most, ms
+local ENDS = {
+  seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000, -- at most, ms
+}
+local LISTS = { workers = true, leases = true }
 local LOCK_MS = 10000
 
 -- Any other script would break off at these.
@@ -77,7 +80,7 @@ end
 
 local function check_end(key, kind)
   local is = call('TYPE', key).ok
-  if kind ~= 'workers' and is ~= 'string' then
+  if not LISTS[kind] and is ~= 'string' then
     report('type', 9, key, 'is a ' .. is .. ', expected a string', 'see what it holds, then DEL it')
   elseif call('PTTL', key) == -1 then
     report('key', 9, key, 'has no end', 'it gets one', function()
@@ -93,7 +96,7 @@ local function check_key(key)
     if not call('ZSCORE', RUNNING, id) then
       check_lock(key, id)
     end
-  elseif ENDS[kind or rest] or rest == 'workers' then
+  elseif ENDS[kind or rest] or LISTS[rest] then
     check_end(key, kind or rest)
   elseif not TYPES[rest] then
     report('key', 9, key, 'is no key of a queue', 'see who wrote it, then DEL it')

@@ -1,19 +1,59 @@
--- For each of a worker's queues: it is alive, and a promise that nobody keeps is made anew.
+-- For each of a worker's queues: it is alive, a promise that nobody keeps is made anew, and what
+-- this worker's machine has learned of this clock is shared.
 --
 --  KEYS[1..] prefixes    hf:{queue}: of queues on one server
 --  ARGV[1]   worker      its id
 --  ARGV[2]   alive       ms for which it counts as alive; 0: no change
 --  ARGV[3]   give_back   1: it had the batons and cannot use them: they are put back
---  returns   {OK, now, empty, {doubt, ...}}; empty 1: nothing is scheduled or running in any of
---            them. doubt, of each: from then on a lease is over and the promise that somebody
---            comes for its job counts as broken; 0: no lease ends soon. A queue that cannot be
---            checked (a key of another type) is left out: its doubt is 0, and it is not empty; the
---            answer is its error only if that is so of all. Sent twice: the same.
-local empty, checked, fault, doubts = 1, 0, nil, {}
-local function check(i)
-  if ARGV[2] ~= '0' then
-    refresh_worker(ARGV[1], tonumber(ARGV[2]))
+--  ARGV[4]   lease       its length, ms
+--  ARGV[5]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
+--  ARGV[6]   machine     a name of this start of its machine; '': nothing is shared
+--  ARGV[7]   learned     what it has learned of this clock; '': nothing yet
+--  ARGV[8]   keep        ms for which that is of use
+--  returns   {OK, now, empty, {doubt, ...}, longest, learned}; empty 1: nothing is scheduled or
+--            running in any of them. doubt, of each: from then on a lease is over and the promise
+--            that somebody comes for its job counts as broken; 0: no lease ends soon. longest: ms,
+--            the longest lease of any of them; learned: what another worker of this machine has
+--            learned, '' if none has. A queue that cannot be checked (a key of another type) is left
+--            out: its doubt is 0, and it is not empty; the answer is its error only if that is so
+--            of all. Sent twice: the same.
+local empty, checked, fault, doubts, longest, learned = 1, 0, nil, {}, ARGV[4] + 0, ''
+
+-- A lease that ends later than any lease can last was given before this clock was set back. A worker
+-- that knows the clock well lets it end as if it had begun now; one that is renewed follows by itself.
+local function shorten_leases()
+  local ends_at, text = lease_ends(longest_lease(), ARGV[5])
+  local last = call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')[2]
+  if ARGV[5] == '0' or not last or last + 0 <= ends_at + 1 then
+    return
   end
+  open_writes()
+  for _, id in ipairs(call('ZREVRANGEBYSCORE', RUNNING, '+inf', '(' .. text, 'LIMIT', 0, 1000)) do
+    call('ZADD', RUNNING, 'XX', text, id)
+    call('PEXPIREAT', LOCK .. id, text)
+  end
+end
+
+local function share(prefix)
+  local key = prefix .. 'clock:' .. ARGV[6]
+  if learned == '' then
+    learned = call('GET', key) or ''
+  end
+  if ARGV[7] ~= '' then
+    call('SET', key, ARGV[7], 'PX', ARGV[8])
+  end
+end
+
+local function check(i)
+  open_writes()
+  if ARGV[6] ~= '' then
+    share(KEYS[i])
+  end
+  if ARGV[2] ~= '0' then
+    refresh_worker(ARGV[1], tonumber(ARGV[2]), ARGV[4])
+  end
+  longest = math.max(longest, longest_lease())
+  shorten_leases()
   local m = read_meta()
   local _, over = baton(m, ARGV[3] == '1')
   doubts[i] = over and math.max(over, m.promised + BROKEN_MS + 1) or 0
@@ -35,4 +75,4 @@ end
 if checked == 0 and fault then
   error(fault)
 end
-return { OK, now, empty, doubts }
+return { OK, now, empty, doubts, longest, learned }

@@ -12,9 +12,12 @@
 --  ARGV[9]   dead_age    and ms
 --  ARGV[10]  flags       letters: b (in doubt, after a reconnect: the promise is cleared), t (its
 --            baton's time has come: so is a promise that has come; a later one is kept by
---            somebody), f (forgive: count no crash), j (Redis's clock jumped: no takeover for
---            one lease, and none that ended before is counted)
+--            somebody), f (forgive: count no crash)
 --  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
+--  ARGV[12]  vouched     ms on Redis's clock: leases that end until then are over, whatever this
+--            clock did; 0 or below: the worker vouches for none, but will in so many ms, negated
+--  ARGV[13]  judged      ms: the longest lease for which it vouches
+--  ARGV[14]  at_least    ms on Redis's clock: no lease starts earlier; 0: not known
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
 --            would find something even if every other worker came before it. crashes: {id, how
@@ -25,7 +28,8 @@ if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
 local worker, max, lease, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[10]
-local meta = call('HMGET', META, 'promised', 'fence', 'paused', 'max_running', 'rate_limit', 'big')
+local meta = call('HMGET', META, 'promised', 'fence', 'paused', 'max_running', 'rate_limit', 'big',
+  'high')
 local first = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] -- when a lease ends first
 local marked = call('EXISTS', CRASHES) == 1
 local promised, paused = meta[1] and meta[1] + 0, meta[3] == '1'
@@ -36,29 +40,39 @@ end
 local token = worker .. ':' .. fence
 -- Not `PX`: that counts from when the command runs, and a script of large records takes its time;
 -- the lock would outlive its score.
-local ends_at = now + lease
-local lease_end = string.format('%d', ends_at)
+local ends_at, lease_end, lease_score = lease_ends(lease, ARGV[14])
 -- The jobs; `due` of all of them, or `dues` of each. m: what limits the queue; nil: nothing does.
 local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
 local come = promised and promised <= now -- the time of the baton that was put last
 local clear = flags == 't' and come or flags == 'b'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
+local wait = 10 -- ms until a claim that got nothing may be repeated
+local high = meta[7] and meta[7] + 0 or 0
 
-if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or flags == 'j' then
-  -- prelude: read_meta, open_writes, take_over, free_places
+if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or now < high then
+  -- prelude: read_meta, open_writes, take_over, free_places, longest_lease, heed_clock
   m = read_meta()
   clear = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
-  if string.find(flags, 'j', 1, true) then
-    m.calm = ends_at
-    open_writes()
-    call('HSET', META, 'calm', lease_end)
+  m.high = now < high and heed_clock(high) or m.high
+  local vouched = ARGV[12] + 0
+  if vouched > 0 and longest_lease() > ARGV[13] + 0 then
+    vouched = -lease -- it has yet to hear of so long a lease
   end
-  if first and first + 0 <= now and not paused and now >= m.calm then
+  if first and first + 0 <= now and first + 0 > vouched then
+    -- Another worker may vouch for more; meanwhile this one comes now and then.
+    local left = vouched > 0 and first - vouched or -vouched
+    wait = vouched > 0 and math.ceil(left) + 1 or math.max(wait, math.min(floor(left / 10), 200))
+    if left > 1000 then
+      open_writes()
+      call('HSET', META, 'calm', string.format('%d', now + left))
+    end
+  elseif first and first + 0 <= now and not paused then
     dues, buried, marked = {}, {}, true
     n, bytes = take_over({
-      worker = worker, token = token, max = max, lease = lease, lease_end = lease_end, m = m,
-      forgive = string.find(flags, 'f', 1, true), poison = ARGV[7] + 0, taken = taken,
-      records = records, dues = dues, buried = buried,
+      worker = worker, token = token, max = max, lease = lease, lease_end = lease_end,
+      score = lease_score, vouched = vouched, at_least = ARGV[14], poison = ARGV[7] + 0,
+      forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
+      buried = buried,
     })
     over = n
   end
@@ -116,12 +130,12 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
     end
   end
   if n == 1 and before == 0 then
-    call('ZADD', RUNNING, lease_end, taken[1])
+    call('ZADD', RUNNING, lease_score, taken[1])
   elseif n > before then -- the last one first: among equal scores a place is looked for from there
     local running = {}
     for k = n, before + 1, -1 do
       local i = 2 * (n - k) + 1
-      running[i], running[i + 1] = lease_end, taken[k]
+      running[i], running[i + 1] = lease_score, taken[k]
     end
     call('ZADD', RUNNING, unpack(running))
   end
@@ -153,7 +167,11 @@ if n > 0 then
   end
   words[0] = ARGV[2] .. ' ' .. fence .. (dues and '' or ' =' .. due)
   call('SET', P .. 'last:' .. worker, concat(words, ' ', 0, n), 'PX', lease)
-  call('HSET', META, 'fence', fence)
+  if not m and now > high + HIGH_MS then
+    call('HSET', META, 'fence', fence, 'high', stamp)
+  else
+    call('HSET', META, 'fence', fence)
+  end
   if m and m.rate > 0 then
     m.tokens = m.tokens - (n - over)
     call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
@@ -170,13 +188,13 @@ if buried and #buried > 0 then
 end
 if ARGV[6] ~= '0' then
   -- prelude: refresh_worker
-  refresh_worker(worker, ARGV[6] + 0)
+  refresh_worker(worker, ARGV[6] + 0, lease)
 end
 
 local at, head = 0, nil
 if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
   -- prelude: baton, read_meta
-  at = baton(m or read_meta(), clear, n == 0 and now + 10 or now)
+  at = baton(m or read_meta(), clear, n == 0 and now + wait or now)
 else -- the same rule, without limits and leases
   head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
   at = head and floor(head) or 0

@@ -6,12 +6,13 @@
 --            only what is dead, and died until then, ms
 --  ARGV[3..] id of each job, at most 1000, each once
 --  returns   {OK, now, {code, ...}, {token, until, ...}} | {LATE, now}; a code is OK, GONE, RUNS;
---            of each that runs: its token, and when its lease ends. Sent twice: GONE instead of OK.
+--            of each that runs: its token ('': its lock has ended), and when its lease ends. Sent
+--            twice: GONE instead of OK.
 if late(ARGV[1]) then
   return { LATE, now }
 end
 local died, ids, codes, holders, gone = tonumber(ARGV[2]), {}, {}, {}, {}
-local from = { [SCHEDULE] = {}, [RUNNING] = {}, [DEAD] = {} }
+local from = { [SCHEDULE] = {}, [DEAD] = {} }
 for i = 3, #ARGV do
   ids[i - 2] = ARGV[i]
 end
@@ -27,13 +28,12 @@ local function place(id, death)
     return nil, GONE
   end
   local runs = call('ZSCORE', RUNNING, id)
-  local token = runs and call('GET', LOCK .. id)
-  if token then
-    holders[#holders + 1] = token
-    holders[#holders + 1] = now + math.max(0, call('PTTL', LOCK .. id))
+  if runs then
+    holders[#holders + 1] = call('GET', LOCK .. id) or ''
+    holders[#holders + 1] = floor(tonumber(runs))
     return nil, RUNS
   end
-  return runs and RUNNING or call('ZSCORE', SCHEDULE, id) and SCHEDULE, GONE
+  return call('ZSCORE', SCHEDULE, id) and SCHEDULE, GONE
 end
 
 for k = 1, #ids do

@@ -21,11 +21,13 @@ local WAKE = P .. 'wake'
 local CRASHES = P .. 'crashes'
 local CANCELS = P .. 'cancel'
 local WORKERS = P .. 'workers'
+local LEASES = P .. 'leases'
 
 -- What looks at several queues: from now on at this one.
 local function use(prefix)
+  LOCK = prefix .. 'lock:'
   SCHEDULE, RUNNING, META = prefix .. 'schedule', prefix .. 'running', prefix .. 'meta'
-  WAKE, WORKERS = prefix .. 'wake', prefix .. 'workers'
+  WAKE, WORKERS, LEASES = prefix .. 'wake', prefix .. 'workers', prefix .. 'leases'
 end
 
 -- Redis and Lua are slow to make a text of a number (by printf), so now is there as both.
@@ -57,11 +59,33 @@ local function count(field, by)
   end
 end
 
--- The queue's list of workers: alive until. Those that went within the hour stay in it, so that
--- a crash can be laid at somebody's door.
-local function refresh_worker(worker, alive)
+-- The queue's lists of workers, and of the lengths of their leases: alive until. Those that went
+-- within the hour stay: a crash names the workers that are gone, and their leases may still count.
+local function refresh_worker(worker, alive, lease)
   open_writes()
-  call('ZADD', WORKERS, now + alive, worker)
-  call('ZREMRANGEBYSCORE', WORKERS, '-inf', now - 3600000)
-  call('PEXPIRE', WORKERS, 7200000 + alive)
+  for _, list in ipairs({ WORKERS, LEASES }) do
+    call('ZADD', list, now + alive, list == WORKERS and worker or lease)
+    call('ZREMRANGEBYSCORE', list, '-inf', now - 3600000)
+    call('PEXPIRE', list, 7200000 + alive)
+  end
+  call('ZREMRANGEBYRANK', LEASES, 0, -17) -- more lengths than 16 are a mistake
+end
+
+-- The longest lease that a job of this queue may have, ms.
+local function longest_lease()
+  local longest = 0
+  for _, lease in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+    longest = math.max(longest, lease + 0)
+  end
+  return longest
+end
+
+-- When a lease ends that starts now, as a number, as text, and as its score in `running`. It starts
+-- no sooner than at the time that its holder knows of: that is ahead of this clock while others may
+-- not have seen yet that it was set back. A holder that knows none (0) is new to this clock; half a
+-- ms marks that, and such a lease is over a lease later (docs/design.md, "Redis's clock").
+local function lease_ends(lease, at_least)
+  local ends_at = math.max(now, at_least + 0) + lease
+  local text = string.format('%d', ends_at)
+  return ends_at, text, at_least == '0' and text .. '.5' or text
 end

@@ -1,17 +1,40 @@
--- prelude_baton.lua - when somebody should claim, and how that is made known (docs/design.md).
+-- prelude_baton.lua - when somebody should claim, and how that is made known (docs/design.md); and
+-- what was ready before Redis's clock was set back stays ready.
 
 local BROKEN_MS = 100 -- a promise that is further past has been broken
 local WATCHED_MS = 6000 -- every worker checks its queues more often than that
 
 local function read_meta()
   local m = call('HMGET', META, 'paused', 'max_running', 'rate_limit', 'rate_per', 'tokens',
-    'tokens_at', 'promised', 'fence', 'big', 'calm')
+    'tokens_at', 'promised', 'fence', 'big', 'calm', 'high')
   return {
     paused = m[1] == '1', max_running = tonumber(m[2] or 0), rate = tonumber(m[3] or 0),
     per = tonumber(m[4] or 0), tokens = tonumber(m[5] or false), tokens_at = tonumber(m[6] or 0),
     promised = tonumber(m[7] or false), fence = tonumber(m[8] or 0), big = m[9],
-    calm = tonumber(m[10] or 0),
+    calm = tonumber(m[10] or 0), high = tonumber(m[11] or 0),
   }
+end
+
+-- `high` is the latest time that was seen here, to within HIGH_MS. If it is ahead, the clock was set
+-- back: jobs that were due by then stay due, in their order, a slice of them at a time. Jobs that
+-- were to come later wait for their time on the clock as it is now.
+local HIGH_MS, STEP_BACK_JOBS = 100, 1000
+local function heed_clock(high)
+  if now >= high and now <= high + HIGH_MS then
+    return high
+  end
+  local to = high + HIGH_MS
+  local jobs = now < high and call('ZRANGEBYSCORE', SCHEDULE, '(' .. stamp,
+    string.format('%d', to), 'WITHSCORES', 'LIMIT', 0, STEP_BACK_JOBS) or {}
+  open_writes()
+  for i = 1, #jobs, 2 do
+    call('ZADD', SCHEDULE, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+  end
+  if #jobs == 2 * STEP_BACK_JOBS then
+    return high -- there may be more
+  end
+  call('HSET', META, 'high', stamp)
+  return now
 end
 
 -- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that no
@@ -36,7 +59,7 @@ local function next_claim(m)
     return nil
   end
   local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
-  local over = first[2] and math.max(tonumber(first[2]), m.calm)
+  local over = tonumber(first[2] or false)
   over = over and over <= now + WATCHED_MS and over or nil
   if m.max_running > 0 and first[2] and call('ZCARD', RUNNING) >= m.max_running then
     return over, over
@@ -60,6 +83,7 @@ end
 -- is doubted. `earliest`: not before (a claim that got nothing must not leave a baton that is due).
 -- enqueue, claim and complete follow the rule by themselves where they know enough for that.
 local function baton(m, clear, earliest)
+  m.high = heed_clock(m.high)
   local at, over = next_claim(m)
   if not at then
     if m.promised then

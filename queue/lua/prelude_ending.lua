@@ -45,6 +45,18 @@ local function remove(ids, how, told)
   count(how, #ids)
 end
 
+-- Marks one that runs: this run is to be cancelled. A lock that has ended names no run, and does not
+-- tell that its holder is gone, for this clock may have been set forward: then the mark is `*`, any.
+-- Returns its token ('': none) and the end of its lease; nil: it does not run.
+local function ask_to_cancel(id)
+  local ends = call('ZSCORE', RUNNING, id)
+  local token = ends and (call('GET', LOCK .. id) or '')
+  if token then
+    call('HSET', CANCELS, id, token == '' and '*' or string.match(token, '(%d*)$'))
+  end
+  return token, floor(tonumber(ends or 0))
+end
+
 local cancelling = call('EXISTS', CANCELS) == 1
 
 -- True: somebody asked to cancel this run, and that is what ends it, whatever else was to become
@@ -55,7 +67,7 @@ local function cancelled(id, fence)
     return false
   end
   call('HDEL', CANCELS, id)
-  if fence and fence ~= asked then
+  if fence and fence ~= asked and asked ~= '*' then
     return false
   end
   call('ZREM', RUNNING, id)

@@ -125,12 +125,12 @@ local function with_dues(ids, dues, n)
   return words
 end
 
--- The jobs whose lease is over go to the claim `c`, or else where they belong. Returns how many it
--- took, and their bytes.
+-- The jobs whose lease is over, as the claim `c` vouches for, go to it, or else where they belong.
+-- Returns how many it took, and their bytes.
 local function take_over(c)
   local n, bytes, crashed = 0, 0, 0
-  local over = call('ZRANGEBYSCORE', RUNNING, '-inf', stamp, 'WITHSCORES', 'LIMIT', '0',
-    math.min(c.max, 200))
+  local over = call('ZRANGEBYSCORE', RUNNING, '-inf', string.format('%d', math.min(now, c.vouched)),
+    'WITHSCORES', 'LIMIT', '0', math.min(c.max, 200))
   open_writes()
   for i = 1, #over, 2 do
     local id, ended = over[i], over[i + 1] + 0
@@ -138,17 +138,19 @@ local function take_over(c)
       break
     end
     local record = call('HGET', JOBS, id)
-    if call('EXISTS', LOCK .. id) == 1 then
+    if ended % 1 ~= 0 then -- its holder was new to this clock
+      call('ZADD', RUNNING, (lease_ends(longest_lease(), c.at_least)), id)
+    elseif call('EXISTS', LOCK .. id) == 1 then
       wait_for_lock(RUNNING, id, c.lease)
     elseif not cancelled(id) then
       local dead = not record
       if dead then
         put_away(c.buried, RUNNING, id, '', 'record', 'its record was missing')
-      elseif not c.forgive and ended >= c.m.calm then
+      elseif not c.forgive then
         crashed, dead = crashed + 1, crash(id, ended, record, c.worker, c.poison, c.buried)
       end
       if not dead and call('SET', LOCK .. id, c.token, 'NX', 'PXAT', c.lease_end) then
-        call('ZADD', RUNNING, c.lease_end, id)
+        call('ZADD', RUNNING, c.score, id)
         n, bytes = n + 1, bytes + #record
         c.taken[n], c.dues[n], c.records[n] = id, over[i + 1], record
       end

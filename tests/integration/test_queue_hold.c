@@ -123,15 +123,14 @@ static void a_job_that_is_locked_elsewhere_never_blocks_the_head(void **state)
 
 /* ---- renew ---- */
 
-static void renewal_lengthens_and_never_shortens(void **state)
+static void a_renewed_lease_lasts_from_the_renewal_on(void **state)
 {
     (void)state;
     enqueue("one");
     claim_one("w", 20000, "one");
-    long long before = ends("one");
     assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 1000), HF_OK);
-    assert_true(ends("one") == before);
-    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one") > 15000);
+    assert_true(ends("one") == rig.now_ms + 1000); /* also after the clock was set back */
+    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one") <= 1000);
     assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_OK);
     assert_true(ends("one") == rig.now_ms + 60000);
     assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one") > 55000);
@@ -357,18 +356,187 @@ static void a_forgiven_takeover_counts_nothing(void **state)
     }
 }
 
-static void after_a_jump_of_the_clock_nobody_takes_over_for_one_lease(void **state)
+/* ---- Redis's clock cannot be trusted ---- */
+
+static int64_t score_of(const char *id)
+{
+    return hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", id);
+}
+
+static void a_lease_that_is_not_vouched_for_is_not_taken_over(void **state)
 {
     (void)state;
     enqueue("one");
     claim_one("dead", SHORT_MS, "one");
-    hf_claim_args args = hf_rig_claim_args("w", 1, 5 * SHORT_MS);
-    args.jumped = true;
+    int64_t ends = score_of("one");
+    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS);
+    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one") == 0);
+    args.clock.vouched_ms = ends - 1;
     assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    int64_t calm = rig.now_ms + 5 * SHORT_MS;
-    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
-    assert_true(rig.now_ms >= calm);
-    assert_int_equal(rig.jobs[0].crashes, 0);
+    assert_int_equal(rig.n_jobs, 0);
+    assert_true(rig.next_ms > rig.now_ms && rig.next_ms < rig.now_ms + 10);
+    args.clock.vouched_ms = -5000; /* it is new */
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 0);
+    assert_true(rig.next_ms > rig.now_ms + 50 && rig.next_ms <= rig.now_ms + 200);
+    args.clock.vouched_ms = ends;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 1);
+    assert_int_equal(rig.jobs[0].crashes, 1);
+}
+
+static void what_a_worker_vouches_for_holds_for_leases_that_it_judges(void **state)
+{
+    (void)state;
+    enqueue("one");
+    hf_claim_args args = hf_rig_claim_args("long", 1, 60000);
+    args.alive_ms = 60000;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running %lld one",
+                             (long long)rig.now_ms - 1);
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
+    args = hf_rig_claim_args("w", 1, SHORT_MS);
+    args.judged_ms = 59999;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 0);
+    args.judged_ms = 60000;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(rig.n_jobs, 1);
+}
+
+static void a_lease_of_a_newcomer_is_over_a_lease_later(void **state)
+{
+    (void)state;
+    enqueue("one");
+    hf_claim_args args = hf_rig_claim_args("new", 1, SHORT_MS);
+    args.alive_ms = SHORT_MS;
+    args.clock.at_least_ms = 0;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    int64_t claimed_ms = rig.now_ms;
+    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, SHORT_MS) == 1);
+    assert_in_range(rig.now_ms - claimed_ms, 2 * SHORT_MS, 15000);
+}
+
+static void no_lease_starts_before_the_time_that_its_holder_knows_of(void **state)
+{
+    (void)state;
+    enqueue("one");
+    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1); /* for the time */
+    enqueue("two");
+    int64_t ahead_ms = rig.now_ms + 30000;
+    args.clock.at_least_ms = ahead_ms;
+    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(score_of("two"), ahead_ms + SHORT_MS);
+    hf_renew_args renew = {.worker = "w", .lease_ms = 1000};
+    renew.clock.at_least_ms = ahead_ms + 1000;
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "two", NULL), HF_OK);
+    assert_int_equal(score_of("two"), ahead_ms + 2000);
+}
+
+static void a_lock_that_ended_too_early_is_made_again_for_its_holder(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("w", 60000, "one");
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
+    hf_renew_args renew = {.worker = "w", .lease_ms = 60000};
+    renew.clock = (hf_clock_view){.vouched_ms = score_of("one"), .at_least_ms = 1};
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
+    renew.clock.vouched_ms = score_of("one") - 1;
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_OK);
+    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one"), 1);
+    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one other:9 PX 60000");
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
+    (void)hf_fixture_command(&rig.redis, "ZREM hf:{q}:running one");
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running %lld one",
+                             (long long)rig.now_ms);
+}
+
+static hf_err check_at(int64_t at_least_ms)
+{
+    const hf_queue *queue = &rig.queue;
+    const hf_check_args args = {.worker = "w",
+                                .alive_ms = 60000,
+                                .lease_ms = SHORT_MS,
+                                .at_least_ms = at_least_ms,
+                                .machine = "",
+                                .learned = ""};
+    return hf_rig_check_with(&rig, &queue, 1, &args);
+}
+
+/* As after the clock was set back by ten minutes. */
+static void a_lease_longer_than_any_ends_as_if_it_had_begun_now(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("w", 600000, "one");
+    assert_int_equal(check_at(0), HF_OK);
+    assert_true(score_of("one") > rig.now_ms + 500000);
+    assert_int_equal(check_at(rig.now_ms + 700000), HF_OK); /* it knows of a later time */
+    assert_true(score_of("one") > rig.now_ms + 500000);
+    assert_int_equal(check_at(1), HF_OK);
+    assert_in_range(score_of("one"), rig.now_ms, rig.now_ms + SHORT_MS);
+    assert_in_range(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one"), 0, SHORT_MS);
+    EVENTUALLY(15000, hf_rig_claim(&rig, "x", 1, SHORT_MS) == 1);
+}
+
+static void what_was_ready_before_the_clock_was_set_back_stays_ready(void **state)
+{
+    (void)state;
+    enum { JOBS = 2500 };
+    const char *record = "{\"type\":\"T\"}\n";
+    assert_int_equal(check_at(1), HF_OK);
+    int64_t old_ms = rig.now_ms + 40000; /* what the clock said before */
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:meta high %lld", (long long)old_ms);
+    for (int i = 0; i < JOBS; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "j%05d", i);
+        (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %lld %s",
+                                 (long long)old_ms - JOBS + i, id);
+        (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:jobs %s %s", id, record);
+    }
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %lld later",
+                             (long long)old_ms + 60000);
+    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:jobs later %s", record);
+    hf_rig_put(&rig, "delayed", "T",
+               -20000); /* none of those, though it is between them */
+    for (int i = 0; i < JOBS;) {
+        if (hf_rig_claim(&rig, "w", 200, 60000) == 0)
+            assert_int_equal(check_at(1), HF_OK);
+        for (size_t k = 0; k < rig.n_jobs; k++, i++) {
+            char id[32];
+            (void)snprintf(id, sizeof id, "j%05d", i);
+            assert_string_equal(rig.jobs[k].id, id); /* in their order */
+        }
+    }
+    assert_int_equal(hf_rig_claim(&rig, "w", 200, 60000), 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), 2);
+    assert_true(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta high") <= rig.now_ms);
+}
+
+static void what_a_machine_learned_is_shared_among_its_workers(void **state)
+{
+    (void)state;
+    const hf_queue *queue = &rig.queue;
+    hf_check_args args = {.worker = "w",
+                          .lease_ms = 1000,
+                          .machine = "m1",
+                          .learned = "",
+                          .keep_ms = 15000};
+    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    assert_string_equal(rig.learned, "");
+    args.learned = "1 2 3 4";
+    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    args.learned = "";
+    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    assert_string_equal(rig.learned, "1 2 3 4");
+    args.machine = "m2";
+    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    assert_string_equal(rig.learned, "");
+    assert_in_range(hf_fixture_number(&rig.redis, "PTTL hf:{q}:clock:m1"), 1, 15000);
 }
 
 static void a_job_without_a_record_goes_to_the_dead_with_that_reason(void **state)
@@ -434,7 +602,7 @@ int main(void)
         TEST(i6_fences_of_one_job_strictly_grow),
         TEST(i5_every_lock_ends_exactly_when_its_score_says),
         TEST(a_job_that_is_locked_elsewhere_never_blocks_the_head),
-        TEST(renewal_lengthens_and_never_shortens),
+        TEST(a_renewed_lease_lasts_from_the_renewal_on),
         TEST(renewal_creates_nothing),
         TEST(renewal_carries_a_request_to_cancel),
         TEST(every_exit_clears_a_request_to_cancel),
@@ -448,7 +616,14 @@ int main(void)
         TEST(a_job_that_kills_its_holders_is_buried_as_poison),
         TEST(the_story_of_a_poisonous_job_names_its_holders),
         TEST(a_forgiven_takeover_counts_nothing),
-        TEST(after_a_jump_of_the_clock_nobody_takes_over_for_one_lease),
+        TEST(a_lease_that_is_not_vouched_for_is_not_taken_over),
+        TEST(what_a_worker_vouches_for_holds_for_leases_that_it_judges),
+        TEST(a_lease_of_a_newcomer_is_over_a_lease_later),
+        TEST(no_lease_starts_before_the_time_that_its_holder_knows_of),
+        TEST(a_lock_that_ended_too_early_is_made_again_for_its_holder),
+        TEST(a_lease_longer_than_any_ends_as_if_it_had_begun_now),
+        TEST(what_was_ready_before_the_clock_was_set_back_stays_ready),
+        TEST(what_a_machine_learned_is_shared_among_its_workers),
         TEST(a_job_without_a_record_goes_to_the_dead_with_that_reason),
         TEST(a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job),
     };

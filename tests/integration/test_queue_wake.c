@@ -244,9 +244,6 @@ static void a_promise_before_the_leases_end_is_in_doubt_when_that_has_come(void 
     assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
     assert_true(rig.at_ms == end - 2000);
     assert_true(doubt() == end);
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:meta calm %lld",
-                             (long long)end + 500); /* nobody is taken over before */
-    assert_true(doubt() == end + 500);
 }
 
 static void what_is_not_a_leases_end_is_in_no_doubt(void **state)

@@ -61,7 +61,8 @@ static const hf_sending table[] = {
      .second = "0 T 1 {}"},
     {.what = "claim",
      .script = &hf_lua_queue_claim,
-     .args = {"w2", "1", "2", "30000", "$T", "0", "3", "100", "1000000", "b", "2"},
+     .args = {"w2", "1", "2", "30000", "$T", "0", "3", "100", "1000000", "b", "2",
+              "9000000000000", "60000", "1"},
      .not_after = 5,
      .first = "0 T F T 1 0 0 T r1 " JOB_LINE "payload r2 " JOB_LINE "payload",
      .second = "0 T F T 0 0 0 T r3 " JOB_LINE "payload",
@@ -73,7 +74,7 @@ static const hf_sending table[] = {
      .second = "0 T 0"},
     {.what = "renew",
      .script = &hf_lua_queue_renew,
-     .args = {"w1", "40000", "$T", "20000", "a1", "$F", "a2", "$F", "r1", "$F"},
+     .args = {"w1", "40000", "$T", "20000", "1", "0", "a1", "$F", "a2", "$F", "r1", "$F"},
      .not_after = 3,
      .first = "0 T {0 0 -2}",
      .second = "0 T {0 0 -2}"},
@@ -149,14 +150,14 @@ static const hf_sending table[] = {
      .counted = "lost 1"},
     {.what = "check",
      .script = &hf_lua_queue_check,
-     .args = {"w1", "60000", "0"},
-     .first = "0 T 0 {0}",
-     .second = "0 T 0 {0}"},
+     .args = {"w1", "60000", "0", "30000", "1", "m", "learned", "15000"},
+     .first = "0 T 0 {0} 30000 ",
+     .second = "0 T 0 {0} 30000 learned"},
     {.what = "check that gives a baton back",
      .script = &hf_lua_queue_check,
-     .args = {"w1", "0", "1"},
-     .first = "0 T 0 {0}",
-     .second = "0 T 0 {0}"},
+     .args = {"w1", "0", "1", "30000", "0", "", "", "0"},
+     .first = "0 T 0 {0} 30000 ",
+     .second = "0 T 0 {0} 30000 "},
     {.what = "beat",
      .script = &hf_lua_queue_beat,
      .keys = {"hf:workers", "hf:worker:w1"},
@@ -422,14 +423,16 @@ static void must(const hf_script *script, const char *const *args)
 static void prepare(void)
 {
     static const char *const first[] = {"", "0", "0", "0", "0", "d1", "0", "$R", NULL};
-    static const char *const claim[] = {"w1", "0",   "1",       "30000", "0", "20000",
-                                        "3",  "100", "1000000", "",      "1", NULL};
+    static const char *const claim[] = {"w1",    "0", "1",   "30000",   "0",
+                                        "20000", "3", "100", "1000000", "",
+                                        "1",     "0", "0",   "1",       NULL};
     static const char *const bury[] = {"w1", "0", "0",       "100",     "1000000", "d1",
                                        "$F", "1", "handler", "no good", NULL};
     static const char *const two[] = {"",  "0",  "0",  "0", "0",  "a1",
                                       "0", "$R", "a2", "0", "$R", NULL};
-    static const char *const claim_two[] = {"w1", "1",   "2",       "30000", "0", "20000",
-                                            "3",  "100", "1000000", "",      "2", NULL};
+    static const char *const claim_two[] = {"w1",    "1", "2",   "30000",   "0",
+                                            "20000", "3", "100", "1000000", "",
+                                            "2",     "0", "0",   "1",       NULL};
     static const char *const rest[] = {"",  "0",  "0",  "0",       "0",  "r1",
                                        "0", "$R", "r2", "0",       "$R", "r3",
                                        "0", "$R", "l1", "-500000", "$R", NULL};
@@ -479,8 +482,9 @@ static void after_its_time_no_script_changes_anything(void **state)
 
 static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
 {
-    static const char *const claim[] = {"w2", "1",   "2",       "30000", "0", "0",
-                                        "3",  "100", "1000000", "",      "2", NULL};
+    static const char *const claim[] = {"w2", "1", "2",   "30000",   "0",
+                                        "0",  "3", "100", "1000000", "",
+                                        "2",  "0", "0",   "1",       NULL};
     char token[128];
     (void)state;
     prepare();

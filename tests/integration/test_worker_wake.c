@@ -55,6 +55,7 @@ static bool waiting(int n)
 
 static void start_idle(hf_worker_rig *rig, const char *url, int idle_before)
 {
+    hf_rig_know_clock(&queue);
     hf_worker_rig_start(rig, url, &patient, 0);
     EVENTUALLY(15000, waiting(idle_before + 1));
 }
@@ -230,7 +231,12 @@ static bool only_the_dead_one_will_come(void)
     assert_int_equal(hf_rig_claim(&queue, "dead", 1, LEASE_MS), 1);
     int64_t end = queue.now_ms + LEASE_MS;
     assert_int_equal(hf_rig_wait(&queue, 2000), HF_OK);
-    assert_int_equal(hf_rig_check(&queue, "dead", false), HF_OK); /* it is known then */
+    const hf_check_args args = {.worker = "dead",
+                                .alive_ms = LEASE_MS,
+                                .lease_ms = LEASE_MS,
+                                .machine = "",
+                                .learned = ""};
+    assert_int_equal(hf_rig_check_with(&queue, &q, 1, &args), HF_OK); /* known then */
     dead.popped = false;
     assert_int_equal(hf_op_wait(queue.client, &q, 1, BLOCK_MS, on_popped, NULL), HF_OK);
     (void)uv_run(&queue.loop, UV_RUN_NOWAIT);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/machine.h"
 #include "queue/record.h"
 #include "tests/support/eventually.h"
 
@@ -157,6 +159,19 @@ static void on_claimed(const hf_answer *answer, void *arg)
     }
 }
 
+void hf_rig_know_clock(hf_rig *rig)
+{
+    char machine[HF_MACHINE_SIZE], learned[128];
+    hf_machine_id(machine);
+    int64_t sent_us = (int64_t)(hf_boot_ns() / 1000);
+    int64_t now_us = 1000 * (int64_t)hf_rig_now(rig);
+    uint64_t read_ns = hf_boot_ns();
+    (void)snprintf(learned, sizeof learned, "1 %" PRIu64 " %" PRId64 " %" PRId64, read_ns,
+                   now_us - (int64_t)(read_ns / 1000), now_us + 1000 - sent_us);
+    (void)hf_fixture_command(&rig->redis, "SET %sclock:%s %s PX 60000", rig->queue.prefix,
+                             machine, learned);
+}
+
 hf_claim_args hf_rig_claim_args(const char *worker, uint32_t max, uint32_t lease_ms)
 {
     return (hf_claim_args){.worker = worker,
@@ -164,7 +179,9 @@ hf_claim_args hf_rig_claim_args(const char *worker, uint32_t max, uint32_t lease
                            .lease_ms = lease_ms != 0 ? lease_ms : HF_RIG_LEASE_MS,
                            .poison = 3,
                            .dead_max = 100,
-                           .dead_age_ms = 1000000};
+                           .dead_age_ms = 1000000,
+                           .clock = HF_RIG_CLOCK_TRUE,
+                           .judged_ms = UINT32_MAX};
 }
 
 hf_err hf_rig_claim_with(hf_rig *rig, const hf_claim_args *given)
@@ -275,7 +292,8 @@ hf_err hf_rig_renew_with(hf_rig *rig, const hf_renew_args *args, const char *id,
 hf_err hf_rig_renew(hf_rig *rig, const char *worker, const char *id, const char *fence,
                     uint32_t lease_ms)
 {
-    const hf_renew_args args = {.worker = worker, .lease_ms = lease_ms};
+    const hf_renew_args args = {
+        .worker = worker, .lease_ms = lease_ms, .clock = {.at_least_ms = 1}};
     return hf_rig_renew_with(rig, &args, id, fence);
 }
 
@@ -288,19 +306,32 @@ static void on_checked(const hf_answer *answer, void *arg)
     keep(rig, answer, hf_checked_read(answer, &read, rig->doubts, rig->n_checked));
     rig->now_ms = read.now_ms;
     rig->empty = read.empty;
+    (void)snprintf(rig->learned, sizeof rig->learned, "%.*s", (int)read.learned.len,
+                   read.learned.len > 0 ? (const char *)read.learned.ptr : "");
 }
 
-hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,
-                        const char *worker, bool give_back)
+hf_err hf_rig_check_with(hf_rig *rig, const hf_queue *const *queues, size_t n,
+                         const hf_check_args *args)
 {
     hf_err err = HF_NOSCRIPT;
     rig->n_checked = n;
     for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
         hf_rig_begin(rig);
-        err = hf_rig_end(rig, hf_op_check(rig->client, queues, n, worker, HF_RIG_LEASE_MS,
-                                          give_back, on_checked, rig));
+        err = hf_rig_end(rig, hf_op_check(rig->client, queues, n, args, on_checked, rig));
     }
     return err;
+}
+
+hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,
+                        const char *worker, bool give_back)
+{
+    const hf_check_args args = {.worker = worker,
+                                .alive_ms = HF_RIG_LEASE_MS,
+                                .lease_ms = HF_RIG_LEASE_MS,
+                                .give_back = give_back,
+                                .machine = "",
+                                .learned = ""};
+    return hf_rig_check_with(rig, queues, n, &args);
 }
 
 hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back)

@@ -51,6 +51,7 @@ typedef struct hf_rig {
     hf_rig_job jobs[HF_RIG_JOBS];
     size_t n_jobs;
     int64_t doubts[HF_SLOTS_MAX]; /* of the queues that were checked */
+    char learned[96];             /* by another worker of the machine that was named */
     size_t n_checked;
     bool *ready;                    /* the caller's, for a peek */
     const hf_queue *const *waiting; /* for their batons */
@@ -80,8 +81,15 @@ void hf_rig_put(hf_rig *rig, const char *id, const char *payload, int64_t due_ms
 hf_err hf_rig_enqueue_items(hf_rig *rig, const hf_enqueue_args *args,
                             const hf_enqueue_item *items, size_t n);
 
+/* A worker that starts now knows Redis's clock, as if another one had run on this machine
+ * for a day. */
+void hf_rig_know_clock(hf_rig *rig);
+
+/* Redis's clock runs true: whatever it says is vouched for. */
+#define HF_RIG_CLOCK_TRUE                                                                \
+    ((hf_clock_view){.vouched_ms = INT64_MAX / 1024, .at_least_ms = 1})
 /* The common case: HF_RIG_LEASE_MS when lease_ms is 0, poison 3, dead 100 jobs and 1000
- * s. */
+ * s, a clock that runs true. */
 hf_claim_args hf_rig_claim_args(const char *worker, uint32_t max, uint32_t lease_ms);
 hf_err hf_rig_claim_with(hf_rig *rig, const hf_claim_args *args);
 /* Answers how many jobs it got; fails the test when the claim did. */
@@ -107,6 +115,8 @@ hf_err hf_rig_renew_all(hf_rig *rig, const hf_renew_args *args,
                         const hf_renew_item *items, size_t n);
 
 hf_err hf_rig_check(hf_rig *rig, const char *worker, bool give_back);
+hf_err hf_rig_check_with(hf_rig *rig, const hf_queue *const *queues, size_t n,
+                         const hf_check_args *args);
 hf_err hf_rig_check_all(hf_rig *rig, const hf_queue *const *queues, size_t n,
                         const char *worker, bool give_back);
 hf_err hf_rig_peek(hf_rig *rig, const hf_queue *const *queues, bool *ready, size_t n);
