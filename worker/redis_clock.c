@@ -24,6 +24,17 @@ void hf_clock_done(hf_worker *w)
     pthread_mutex_destroy(&w->clock.lock);
 }
 
+/* Logically const: the lock is only for reading whole. */
+static void lock(const hf_worker *w)
+{
+    pthread_mutex_lock((pthread_mutex_t *)&w->clock.lock);
+}
+
+static void unlock(const hf_worker *w)
+{
+    pthread_mutex_unlock((pthread_mutex_t *)&w->clock.lock);
+}
+
 /* Smaller ones are seen in the samples, and nothing is to be done about them. */
 static bool is_told(const hf_worker *w, int64_t step_ms)
 {
@@ -33,10 +44,10 @@ static bool is_told(const hf_worker *w, int64_t step_ms)
 
 bool hf_clock_sample(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
 {
-    pthread_mutex_lock(&w->clock.lock);
+    lock(w);
     int64_t step_ms =
         hf_remote_clock_read(&w->clock.redis, sent_ns, hf_boot_ns(), now_ms);
-    pthread_mutex_unlock(&w->clock.lock);
+    unlock(w);
     if (!is_told(w, step_ms))
         return false;
     atomic_store(&w->clock.stepped_ms, step_ms);
@@ -64,57 +75,58 @@ void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
         hf_clock_tell(w);
 }
 
-int64_t hf_clock_now(hf_worker *w)
+int64_t hf_clock_now(const hf_worker *w)
 {
-    pthread_mutex_lock(&w->clock.lock);
+    lock(w);
     int64_t now = hf_remote_clock_known(&w->clock.redis)
                       ? hf_remote_clock_now(&w->clock.redis, hf_boot_ns())
                       : 0;
-    pthread_mutex_unlock(&w->clock.lock);
+    unlock(w);
     return now;
 }
 
-int64_t hf_clock_not_after(hf_worker *w)
+int64_t hf_clock_not_after(const hf_worker *w)
 {
     uint32_t room = w->opts.request_timeout_ms;
     int64_t now = hf_clock_now(w);
     return now == 0 ? 0 : now + (room < NOT_AFTER_MS ? room : NOT_AFTER_MS);
 }
 
-hf_clock_view hf_clock_shown(hf_worker *w, uint32_t *judged_ms)
+hf_clock_view hf_clock_shown(const hf_worker *w, uint32_t *judged_ms)
 {
     uint64_t boot_ns = hf_boot_ns();
-    pthread_mutex_lock(&w->clock.lock);
+    lock(w);
     hf_clock_view view = {
         .vouched_ms = hf_remote_clock_vouched(&w->clock.redis, boot_ns),
         .at_least_ms = hf_remote_clock_at_least(&w->clock.redis, boot_ns),
     };
     *judged_ms = w->clock.redis.lease_ms;
-    pthread_mutex_unlock(&w->clock.lock);
+    unlock(w);
     return view;
 }
 
-void hf_clock_share(hf_worker *w, hf_check_args *args, char learned[HF_REMOTE_STATE_SIZE])
+void hf_clock_share(const hf_worker *w, hf_check_args *args,
+                    char learned[HF_REMOTE_STATE_SIZE])
 {
     uint32_t judged_ms;
     args->at_least_ms = hf_clock_shown(w, &judged_ms).at_least_ms;
     args->lease_ms = w->opts.lease_ms;
     args->machine = w->clock.machine;
     args->keep_ms = 2 * hf_remote_gap_ms(judged_ms);
-    pthread_mutex_lock(&w->clock.lock);
+    lock(w);
     hf_remote_clock_save(&w->clock.redis, learned);
-    pthread_mutex_unlock(&w->clock.lock);
+    unlock(w);
     args->learned = learned;
 }
 
 void hf_clock_adopt(hf_worker *w, const hf_checked *checked)
 {
     uint32_t longest = checked->longest_lease_ms;
-    pthread_mutex_lock(&w->clock.lock);
+    lock(w);
     hf_remote_clock_judge(&w->clock.redis,
                           longest > w->opts.lease_ms ? longest : w->opts.lease_ms);
     if (checked->learned.len > 0)
         hf_remote_clock_adopt(&w->clock.redis, checked->learned.ptr,
                               checked->learned.len);
-    pthread_mutex_unlock(&w->clock.lock);
+    unlock(w);
 }

@@ -145,10 +145,10 @@ static void a_clock_that_was_set_back_plans_one_more_check(void **state)
 {
     (void)state;
     ask(MS, MS);
-    redis_minus_boot_ns += UINT64_C(3000) * MS;
+    redis_minus_boot_ns += INT64_C(3000) * MS;
     ask(MS, MS);
     assert_int_equal(w.check_again_ns, 0);
-    redis_minus_boot_ns -= UINT64_C(3000) * MS;
+    redis_minus_boot_ns -= INT64_C(3000) * MS;
     ask(MS, MS);
     assert_in_range(w.check_again_ns - boot_ns, UINT64_C(7500) * MS, UINT64_C(7510) * MS);
 }

@@ -245,17 +245,17 @@ NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
 NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
 NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
 
-int64_t hf_clock_now(hf_worker *worker)
+int64_t hf_clock_now(const hf_worker *worker)
 {
     return 1;
 }
 
-int64_t hf_clock_not_after(hf_worker *worker)
+int64_t hf_clock_not_after(const hf_worker *worker)
 {
     return 0;
 }
 
-hf_clock_view hf_clock_shown(hf_worker *worker, uint32_t *judged_ms)
+hf_clock_view hf_clock_shown(const hf_worker *worker, uint32_t *judged_ms)
 {
     *judged_ms = 0;
     return (hf_clock_view){.vouched_ms = 0};
