@@ -82,11 +82,11 @@ static void drop_first(hf_remote_clock *c)
     memmove(c->spans, c->spans + 1, c->n * sizeof c->spans[0]);
 }
 
-static void add_span(hf_remote_clock *c, const hf_remote_span *span)
+static void add_span(hf_remote_clock *c, const hf_remote_span *span, bool apart)
 {
     uint64_t window = window_ns(c);
     hf_remote_span *back = c->n > 0 ? &c->spans[c->n - 1] : NULL;
-    if (back != NULL && span->last_ns - back->first_ns < window / PARTS) {
+    if (back != NULL && !apart && span->last_ns - back->first_ns < window / PARTS) {
         widen(back, span);
         return;
     }
@@ -137,12 +137,14 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
         c->since_ns = c->last_ns = read_ns;
         c->low_us = s.low_us;
         c->high_us = s.high_us;
-        add_span(c, &s);
+        c->before_ns = 0;
+        add_span(c, &s, true);
         return 0;
     }
     bool apart = s.low_us > c->high_us || s.high_us < c->low_us;
     if (read_ns < c->last_ns || (apart && sent_ns < c->last_ns))
         return 0; /* of two connections: another answer may be newer */
+    uint64_t before_ns = c->last_ns;
     drift(c, read_ns);
     int64_t stepped_us = 0, narrow_us = c->lease_ms * (int64_t)MS_US / 50;
     apart = s.low_us > c->high_us || s.high_us < c->low_us;
@@ -151,6 +153,7 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
             s.low_us > c->high_us ? s.low_us - c->high_us : s.high_us - c->low_us;
         c->low_us = s.low_us;
         c->high_us = s.high_us;
+        c->before_ns = before_ns;
     } else if (s.high_us - s.low_us <= greater(narrow_us, NARROW_LEAST_US)) {
         c->low_us = greater(c->low_us, s.low_us);
         c->high_us = lesser(c->high_us, s.high_us);
@@ -160,7 +163,7 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
         s.low_us = lesser(c->low_us, s.low_us);
         s.high_us = greater(c->high_us, s.high_us);
     }
-    add_span(c, &s);
+    add_span(c, &s, apart);
     return stepped_us / MS_US;
 }
 
@@ -181,6 +184,13 @@ int64_t hf_remote_clock_vouched(const hf_remote_clock *c, uint64_t boot_ns)
     known_ns = boot_ns > c->since_ns ? boot_ns - c->since_ns : 0;
     if (known_ns < lease_ns)
         return -(int64_t)((lease_ns - known_ns + HF_MS_NS - 1) / HF_MS_NS);
+    return hf_remote_clock_least(c, boot_ns);
+}
+
+int64_t hf_remote_clock_least(const hf_remote_clock *c, uint64_t boot_ns)
+{
+    if (too_old(c, boot_ns))
+        return 0;
     int64_t low_us = c->low_us;
     for (size_t i = 0; i < c->n; i++)
         if (c->spans[i].last_ns + window_ns(c) >= boot_ns)

@@ -4,12 +4,14 @@
  * trust is our own CLOCK_BOOTTIME. Each answer that carries the remote time is a sample:
  * it bounds the offset (remote minus boot time) from below, by when the answer was read,
  * and from above, by when the request was sent. The samples of the last lease bound what
- * the remote clock can have said meanwhile, and three questions are answered by them:
+ * the remote clock can have said meanwhile, and four questions are answered by them:
  *
  *   now       the remote time, never ahead of what the last samples say
  *   vouched   a lease that a remote time before this one ends is over, whatever the
  *             remote clock did meanwhile: the boot time plus the least offset of the last
  *             lease. Only after a whole lease of samples is anything vouched for.
+ *   least     the same from however few samples: a lease of our own that ends later is
+ *             not over, for its beginning was a sample
  *   at_least  a lease that starts now is not judged by an offset above the one that gives
  *             this: the boot time plus the greatest offset since all others have taken a
  *             sample for certain.
@@ -35,10 +37,11 @@ typedef struct hf_remote_span {
 } hf_remote_span;
 
 typedef struct hf_remote_clock {
-    uint32_t lease_ms;                     /* the longest lease that is judged */
-    uint64_t since_ns;                     /* sampled without a gap since then */
-    uint64_t last_ns;                      /* the last sample */
-    int64_t low_us, high_us;               /* the offset as the last samples bound it */
+    uint32_t lease_ms;       /* the longest lease that is judged */
+    uint64_t since_ns;       /* sampled without a gap since then */
+    uint64_t last_ns;        /* the last sample */
+    uint64_t before_ns;      /* the last one before the clock was set; 0: it was not */
+    int64_t low_us, high_us; /* the offset as the last samples bound it */
     hf_remote_span spans[HF_REMOTE_SPANS]; /* the oldest first */
     size_t n;
 } hf_remote_clock;
@@ -52,7 +55,8 @@ void hf_remote_clock_judge(hf_remote_clock *clock, uint32_t lease_ms);
 uint32_t hf_remote_gap_ms(uint32_t lease_ms);
 
 /* The answer to a request of sent_ns was read at read_ns and said remote_ms. Returns by
- * how much the remote clock was set, in ms: 0 if the samples agree. */
+ * how much the remote clock was set, in ms: 0 if the samples agree. A gap after
+ * `before_ns` all others have seen that as well. */
 int64_t hf_remote_clock_read(hf_remote_clock *clock, uint64_t sent_ns, uint64_t read_ns,
                              int64_t remote_ms);
 
@@ -60,6 +64,8 @@ bool hf_remote_clock_known(const hf_remote_clock *clock); /* there was a sample 
 int64_t hf_remote_clock_now(const hf_remote_clock *clock, uint64_t boot_ns); /* ms */
 /* In ms. 0 or less: nothing is vouched for, but it will be in that many ms, negated. */
 int64_t hf_remote_clock_vouched(const hf_remote_clock *clock, uint64_t boot_ns);
+int64_t hf_remote_clock_least(const hf_remote_clock *clock,
+                              uint64_t boot_ns); /* 0: none */
 /* In ms; 0: it is not known well enough. */
 int64_t hf_remote_clock_at_least(const hf_remote_clock *clock, uint64_t boot_ns);
 

@@ -90,7 +90,9 @@ HF_MUSTCHECK hf_err hf_op_forget(hf_client *client, const hf_queue *queue,
 /* What the caller knows of Redis's clock (base/remote_clock.h). Zero: nothing, it is new
  * to it. */
 typedef struct hf_clock_view {
-    int64_t vouched_ms;  /* leases that end until then are over; <= 0: none */
+    int64_t vouched_ms; /* leases that end until then are over; <= 0: none */
+    int64_t least_ms;   /* a lease of the caller's own that ends later is not over; 0: not
+                           known */
     int64_t at_least_ms; /* no lease starts before; 0: not known */
 } hf_clock_view;
 

@@ -142,7 +142,7 @@ hf_err hf_op_renew(hf_client *client, const hf_queue *queue, const hf_renew_args
     hf_args_int(&a, args->not_after);
     hf_args_int(&a, args->alive_ms);
     hf_args_int(&a, args->clock.at_least_ms);
-    hf_args_int(&a, args->clock.vouched_ms);
+    hf_args_int(&a, args->clock.least_ms);
     for (size_t i = 0; i < n; i++) {
         hf_args_text(&a, items[i].id);
         hf_args_text(&a, items[i].fence);

@@ -3,9 +3,7 @@
  * Each answer with a TIME is a sample, on whichever connection. What was learned belongs
  * to the machine: each check leaves it in Redis for the other workers here, and a worker
  * that has just started goes on with it. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "worker/core.h"
@@ -64,9 +62,12 @@ void hf_clock_tell(hf_worker *w)
     hf_log_field field = {.key = "by_ms", .number = by_ms};
     hf_report(w, HF_LOG_ERROR, "the clock of Redis jumped", &field, 1);
     hf_watchdog_verify(w->watchdog);
+    lock(w);
     if (by_ms < 0)
-        w->check_again_ns =
-            hf_boot_ns() + (hf_remote_gap_ms(w->opts.lease_ms) + 1) * HF_MS_NS;
+        w->check_again_ns = w->clock.redis.before_ns +
+                            (hf_remote_gap_ms(w->clock.redis.lease_ms) + 1) * HF_MS_NS;
+    unlock(w);
+    hf_beat_look_in(w, 0); /* plans it */
 }
 
 void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
@@ -98,6 +99,7 @@ hf_clock_view hf_clock_shown(const hf_worker *w, uint32_t *judged_ms)
     lock(w);
     hf_clock_view view = {
         .vouched_ms = hf_remote_clock_vouched(&w->clock.redis, boot_ns),
+        .least_ms = hf_remote_clock_least(&w->clock.redis, boot_ns),
         .at_least_ms = hf_remote_clock_at_least(&w->clock.redis, boot_ns),
     };
     *judged_ms = w->clock.redis.lease_ms;

@@ -7,8 +7,8 @@
 --  ARGV[3]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[4]   alive       ms for which the worker counts as alive; 0: no change
 --  ARGV[5]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
---  ARGV[6]   vouched     ms on Redis's clock: a lease that ends later is not over, whatever this
---            clock says; 0 or below: this clock is right
+--  ARGV[6]   least       ms on Redis's clock: a lease of this worker's that ends later is not over,
+--            whatever this clock says; 0: not known
 --  ARGV[7..] id, fence for each job, at most 1000
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, and somebody asks to cancel it), LOST. Sent twice: the same.

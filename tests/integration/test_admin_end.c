@@ -200,7 +200,7 @@ static void a_holder_that_renews_without_a_lock_hears_of_the_cancel(void **state
     (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
     assert_int_equal(cancel("one"), HF_RUNNING);
     hf_renew_args args = {.worker = "host:1:aa", .lease_ms = 60000};
-    args.clock = (hf_clock_view){.vouched_ms = 1, .at_least_ms = 1};
+    args.clock = (hf_clock_view){.least_ms = 1, .at_least_ms = 1};
     assert_int_equal(hf_rig_renew_with(&rig, &args, "one", NULL), HF_CANCEL);
     assert_int_equal(verdict(HF_OP_RELEASE, "one"), HF_OK);
     assert_int_equal(meta("cancelled"), 1);

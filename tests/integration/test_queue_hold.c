@@ -441,9 +441,9 @@ static void a_lock_that_ended_too_early_is_made_again_for_its_holder(void **stat
     claim_one("w", 60000, "one");
     (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
     hf_renew_args renew = {.worker = "w", .lease_ms = 60000};
-    renew.clock = (hf_clock_view){.vouched_ms = score_of("one"), .at_least_ms = 1};
+    renew.clock = (hf_clock_view){.least_ms = score_of("one"), .at_least_ms = 1};
     assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
-    renew.clock.vouched_ms = score_of("one") - 1;
+    renew.clock.least_ms = score_of("one") - 1;
     assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_OK);
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one"), 1);
     (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one other:9 PX 60000");
