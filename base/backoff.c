@@ -2,6 +2,7 @@
 #include "base/backoff.h"
 
 #include "base/base.h"
+#include "holdfast/producer.h"
 
 /* base * times, never more than cap, without overflow on the way. */
 static int64_t times_capped(int64_t base, uint64_t times, int64_t cap)
@@ -32,10 +33,11 @@ int64_t hf_backoff_ms(const hf_backoff *backoff, uint32_t n, hf_rng *rng)
     case HF_SHAPE_CONSTANT:
         break;
     }
+    if (wait > HF_DELAY_MAX_MS)
+        wait = HF_DELAY_MAX_MS;
     if (backoff->jitter <= 0)
         return wait;
     double shift = backoff->jitter * (2 * hf_rng_unit(rng) - 1);
     double jittered = (double)wait * (1 + shift);
-    /* 2^62 ms is as good as never, and stays clear of what int64_t cannot hold. */
-    return jittered >= 0x1p62 ? INT64_C(1) << 62 : (int64_t)jittered;
+    return jittered >= (double)HF_DELAY_MAX_MS ? HF_DELAY_MAX_MS : (int64_t)jittered;
 }

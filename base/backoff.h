@@ -18,7 +18,8 @@ typedef struct hf_backoff {
     double jitter;           /* 0..1: the part that is put on or taken off at random */
 } hf_backoff;
 
-/* The wait after failure n (1 is the first), 0..cap*(1+jitter). */
+/* The wait after failure n (1 is the first), 0..cap*(1+jitter), and at most
+ * HF_DELAY_MAX_MS. */
 int64_t hf_backoff_ms(const hf_backoff *backoff, uint32_t n, hf_rng *rng);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "holdfast/producer.h"
 
 typedef struct unit {
     const char *name;
@@ -60,7 +61,12 @@ bool hf_parse_duration_ms(const char *text, int64_t *out)
         *out = 0;
         return true;
     }
-    return read_with_unit(text, durations, HF_COUNT(durations), out);
+    int64_t value = 0;
+    if (!read_with_unit(text, durations, HF_COUNT(durations), &value) ||
+        value > HF_DELAY_MAX_MS)
+        return false;
+    *out = value;
+    return true;
 }
 
 bool hf_parse_size(const char *text, int64_t *out)

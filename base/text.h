@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* A whole number and a unit: ms s m h d ("250ms", "10s", "5m", "1h", "180d"). "0" alone
- * is allowed, any other number without unit is not. False: it is none, or does not fit.
- */
+ * is allowed, any other number without unit is not. False: it is none, or longer than
+ * HF_DELAY_MAX_MS. */
 bool hf_parse_duration_ms(const char *text, int64_t *out);
 
 /* A whole number with B, KiB, MiB, GiB or without unit (bytes). */
@@ -19,7 +19,7 @@ bool hf_parse_size(const char *text, int64_t *out);
 bool hf_parse_int(const char *text, int64_t min, int64_t max, int64_t *out);
 
 /* RFC 3339 with a zone ("2026-11-21T10:00:00Z", "...00.250+01:00") or "@SECONDS[.fff]",
- * as Unix ms. A time without a zone is refused. */
+ * as Unix ms. A time without a zone is refused, and so is one after HF_TIME_MAX_MS. */
 bool hf_parse_time_ms(const char *text, int64_t *out);
 
 enum { HF_DURATION_SIZE = 24, HF_TIME_SIZE = 32 };

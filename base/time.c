@@ -1,6 +1,7 @@
 /* time.c - points in time of base/text.h, in the proleptic Gregorian calendar, without
  * the C library's time zone (that is state of the whole process). */
 #include "base/text.h"
+#include "holdfast/producer.h"
 
 enum { DAY_S = 86400, YEAR_MAX = 9999 };
 
@@ -85,6 +86,15 @@ static int64_t days_of_date(int year, int month, int day)
     return days - (719468 + 146097);
 }
 
+/* False: it is later than any time may be. */
+static bool set_time(int64_t seconds, int ms, int64_t *out)
+{
+    if (seconds > HF_TIME_MAX_MS / 1000)
+        return false;
+    *out = seconds * 1000 + ms;
+    return true;
+}
+
 static bool parse_seconds(const char *text, int64_t *out)
 {
     reader r = {text, true};
@@ -92,10 +102,7 @@ static bool parse_seconds(const char *text, int64_t *out)
     while (r.ok && *r.at >= '0' && *r.at <= '9' && seconds < INT64_MAX / 10000)
         seconds = seconds * 10 + take_number(&r, 1, 0, 9);
     int ms = take_fraction_ms(&r);
-    if (!r.ok || *r.at != '\0')
-        return false;
-    *out = seconds * 1000 + ms;
-    return true;
+    return r.ok && *r.at == '\0' && set_time(seconds, ms, out);
 }
 
 bool hf_parse_time_ms(const char *text, int64_t *out)
@@ -121,8 +128,7 @@ bool hf_parse_time_ms(const char *text, int64_t *out)
         return false;
     int64_t seconds = days_of_date(year, month, day) * DAY_S + hour * 3600 +
                       (minute - zone) * 60 + second;
-    *out = seconds * 1000 + ms;
-    return true;
+    return set_time(seconds, ms, out);
 }
 
 /* The last `digits` digits of value, then `end`; gives the place after it. */

@@ -224,7 +224,7 @@ const hf_opt hf_opts_fence_check[] = {
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .min = 1000,
-     .max = INT64_C(86400000) * 3650,
+     .max = HF_DELAY_MAX_MS,
      .help = "for how long the highest fence is remembered; for ever"},
     HF_OPT_END,
 };

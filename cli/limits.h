@@ -4,10 +4,11 @@
 
 #include <stdint.h>
 
+#include "holdfast/producer.h" /* HF_DELAY_MAX_MS */
+
 enum { HF_ATTEMPTS_MAX = 1000000 };
 
 #define HF_DAY_MS (INT64_C(24) * 3600 * 1000)
-#define HF_DELAY_MAX_MS (3650 * HF_DAY_MS)
 #define HF_TIMEOUT_MAX_MS (30 * HF_DAY_MS)
 
 #endif

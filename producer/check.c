@@ -12,8 +12,6 @@ enum {
     BUFFER_JOBS_DEFAULT = 10000,
     BUFFER_BYTES_DEFAULT = 64 << 20
 };
-/* The end of the year 9999. A score is a double, exact to 2^53; this is well below. */
-#define TIME_MAX_MS INT64_C(253402300799999)
 #define NAME_RULE "1 to 128 characters of A-Z a-z 0-9 . _ : -"
 
 hf_err hf_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
@@ -46,14 +44,14 @@ static hf_err check_when(const hf_job *job, size_t i, char *detail)
     if (job->delay_ms != 0 && job->at_ms != 0)
         return hf_say(detail, HF_INVALID,
                       "job %zu: expected delay_ms or at_ms, found both", i);
-    if (job->delay_ms < 0 || job->delay_ms > TIME_MAX_MS)
+    if (job->delay_ms < 0 || job->delay_ms > HF_DELAY_MAX_MS)
         return hf_say(detail, HF_INVALID,
                       "job %zu: expected a delay_ms of 0..%" PRId64 ", found %" PRId64, i,
-                      TIME_MAX_MS, job->delay_ms);
-    if (job->at_ms < 0 || job->at_ms > TIME_MAX_MS)
+                      HF_DELAY_MAX_MS, job->delay_ms);
+    if (job->at_ms < 0 || job->at_ms > HF_TIME_MAX_MS)
         return hf_say(detail, HF_INVALID,
                       "job %zu: expected an at_ms of 0..%" PRId64 ", found %" PRId64, i,
-                      TIME_MAX_MS, job->at_ms);
+                      HF_TIME_MAX_MS, job->at_ms);
     return HF_OK;
 }
 
@@ -128,10 +126,10 @@ static hf_err check_ranges(const hf_producer_opts *o, char *detail)
         return hf_say(detail, HF_INVALID,
                       "expected a payload_max of 1..%d, found %" PRIu32,
                       HF_PAYLOAD_CEILING, o->payload_max);
-    if (o->remember_ms < 0 || o->remember_ms > TIME_MAX_MS)
+    if (o->remember_ms < 0 || o->remember_ms > HF_DELAY_MAX_MS)
         return hf_say(detail, HF_INVALID,
                       "expected a remember_ms of 0..%" PRId64 ", found %" PRId64,
-                      TIME_MAX_MS, o->remember_ms);
+                      HF_DELAY_MAX_MS, o->remember_ms);
     return HF_OK;
 }
 

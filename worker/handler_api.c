@@ -114,5 +114,7 @@ void hf_run_set_error(hf_run *run, const char *text)
 void hf_run_set_retry_in(hf_run *run, int64_t delay_ms)
 {
     run->has_retry_in = true;
-    run->delay_ms = delay_ms < 0 ? 0 : delay_ms;
+    run->delay_ms = delay_ms < 0                 ? 0
+                    : delay_ms > HF_DELAY_MAX_MS ? HF_DELAY_MAX_MS
+                                                 : delay_ms;
 }

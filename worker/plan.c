@@ -37,6 +37,8 @@ static void fill_defaults(hf_worker_opts *o)
     o->poison = or_default(o->poison, 3);
     o->dead_max = or_default(o->dead_max, 10000);
     o->dead_age_ms = o->dead_age_ms <= 0 ? 180 * DAY_MS : o->dead_age_ms;
+    if (o->dead_age_ms > HF_DELAY_MAX_MS)
+        o->dead_age_ms = HF_DELAY_MAX_MS;
 }
 
 hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)

@@ -31,7 +31,9 @@ static const char *bad_in(hf_verdict_line *out, const json_t *value)
 {
     const char *text = json_string_value(value);
     out->has_retry_in = text != NULL && hf_parse_duration_ms(text, &out->retry_in_ms);
-    return out->has_retry_in ? NULL : "expected a duration such as \"30s\" as `in`";
+    return out->has_retry_in
+               ? NULL
+               : "expected a duration such as \"30s\", at most 36525d, as `in`";
 }
 
 static const char *bad_error(hf_verdict_line *out, const json_t *value)

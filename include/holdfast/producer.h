@@ -36,6 +36,13 @@ enum {
     HF_PAYLOAD_CEILING = 63 << 20 /* no limit can be set above this */
 };
 
+/* No delay and no other duration is longer than 100 years (36,525 days), and no time is
+ * later than the end of the year 9999. What is given to a call is refused beyond that;
+ * what a handler or a program asks for is cut. Their sum is far below 2^53 ms, up to
+ * which a score of Redis is exact. */
+#define HF_DELAY_MAX_MS INT64_C(3155760000000)
+#define HF_TIME_MAX_MS INT64_C(253402300799999)
+
 /* Zero means the default. All text and bytes are copied before the call returns. */
 typedef struct hf_job {
     const char *queue;     /* NULL: "default" */
@@ -43,8 +50,9 @@ typedef struct hf_job {
     const void *payload;   /* any bytes */
     size_t payload_len;    /* bytes */
     const char *id;        /* NULL: made here, 14 characters, rising in time */
-    int64_t delay_ms;      /* from when Redis gets it; 0: at once */
-    int64_t at_ms;         /* Unix time in ms on Redis's clock; not with delay_ms */
+    int64_t delay_ms;      /* from when Redis gets it; 0: at once; ..HF_DELAY_MAX_MS */
+    int64_t at_ms;         /* Unix time in ms on Redis's clock, ..HF_TIME_MAX_MS; not with
+                              delay_ms */
     uint32_t max_attempts; /* 0: as the worker is configured */
     uint32_t timeout_ms;   /* 0: as the worker is configured */
 } hf_job;

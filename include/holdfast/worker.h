@@ -218,7 +218,8 @@ HF_API bool hf_run_stopping(const hf_run *run);
 HF_API void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg);
 
 /* What goes with the verdict: the error text (copied, cut to 4096 bytes), and for RETRY
- * when it shall run again instead of the backoff. */
+ * when it runs again instead of after the backoff: a delay from 0 to HF_DELAY_MAX_MS, and
+ * what is beyond is cut. */
 HF_API void hf_run_set_error(hf_run *run, const char *text);
 HF_API void hf_run_set_retry_in(hf_run *run, int64_t delay_ms);
 

@@ -6,13 +6,14 @@
 --  ARGV[2]  alive    ms for which this heartbeat holds; 0: goodbye
 --  ARGV[3]  json     the heartbeat
 --  returns  {OK, now}. Sent twice: the same.
-if ARGV[2] == '0' then
+local alive = digits(ARGV[2], DELAY_MAX)
+if alive == 0 then
   call('DEL', KEYS[2])
   call('ZREM', KEYS[1], ARGV[1])
   return { OK, now }
 end
 -- Those that went silent more than a day ago are forgotten.
 call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 86400000)
-call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[1])
+call('ZADD', KEYS[1], now + alive, ARGV[1])
 call('SET', KEYS[2], ARGV[3], 'PX', ARGV[2])
 return { OK, now }

@@ -15,7 +15,8 @@
 if late(ARGV[2]) then
   return { LATE, now }
 end
-local places, codes, lost, unsure = owned(ARGV[1], 6, 5, tonumber(ARGV[3]))
+local places, codes, lost, unsure = owned(ARGV[1], 6, 5, digits(ARGV[3], 1000))
+local dead_max, dead_age = clamped(ARGV[4], math.huge), clamped(ARGV[5], DELAY_MAX)
 local failed = 0
 open_writes()
 for k = 1, #places do
@@ -32,7 +33,7 @@ count('failed', failed)
 count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then
-  trim_dead(tonumber(ARGV[4]), tonumber(ARGV[5]))
+  trim_dead(dead_max, dead_age)
   baton(read_meta(), false)
 end
 return { OK, now, codes }

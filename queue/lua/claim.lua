@@ -198,6 +198,9 @@ if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WAT
 else -- the same rule, without limits and leases
   head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
   at = head and floor(head) or 0
+  if at > TIME_MAX then
+    at, head = TIME_MAX, TIME_MAX
+  end
   local over = more and now - BROKEN_MS or now + 1 -- a promise before that is
   if head and (clear or not promised or promised < over or promised > at) then
     call('ZADD', WAKE, more and '0' or head, 'baton')

@@ -18,7 +18,7 @@ for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
     local record = call('HGET', JOBS, id) or ''
     local nl = string.find(record, '\n', 1, true) or 0
     return {
-      OK, now, name, tonumber(score), ARGV[2] == '1' and record or string.sub(record, 1, nl),
+      OK, now, name, time_of(score), ARGV[2] == '1' and record or string.sub(record, 1, nl),
       #record - nl, call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')) or 0,
     }
   end

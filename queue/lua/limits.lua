@@ -1,4 +1,5 @@
--- Set a queue's limits. '' leaves a limit as it is, 0 lifts it.
+-- Set a queue's limits. '' leaves a limit as it is, 0 lifts it. Each is below 2^32, and a rate comes
+-- with its time.
 --
 --  KEYS[1]  prefix       hf:{queue}:
 --  ARGV[1]  not_after    ms on Redis's clock; 0: no limit
@@ -14,6 +15,13 @@ end
 -- A file that never named limits says the same as one that lifts them: an order stays.
 if ARGV[5] ~= '' and (call('HGET', META, 'file') or '0 0 0') == ARGV[5] then
   return { OK, now }
+end
+for _, value in ipairs({ ARGV[2], ARGV[3], ARGV[4] }) do
+  assert(value == '' or digits(value, 4294967295))
+end
+local rate, per = tonumber(ARGV[3]), tonumber(ARGV[4]) -- nil: ''
+if not rate ~= not per or rate and rate > 0 and per == 0 then
+  error('holdfast: expected a rate together with its time', 0)
 end
 open_writes()
 if ARGV[5] ~= '' then

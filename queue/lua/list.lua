@@ -55,7 +55,7 @@ local found = call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES')
 local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
 local marks, bytes = call('EXISTS', CRASHES) == 1, 0
 for i = 1, #found, 2 do
-  local id, score = found[i], tonumber(found[i + 1])
+  local id, score = found[i], time_of(found[i + 1])
   if state == 'ready' and score > now then
     answer[3] = ''
     break

@@ -36,6 +36,32 @@ local micros = string.sub('00000' .. time[2], -6) -- six digits
 local stamp = time[1] .. string.sub(micros, 1, 3)
 local now = stamp + 0
 
+-- No time is later than the end of the year 9999, and no delay is longer than 100 years, in ms. The
+-- same two bounds are in include/holdfast/producer.h.
+local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
+
+-- An argument that is a number: digits, at most `most`. Anything else (nan, inf, 1e30, 0x10, 0.5) is
+-- refused; so a script reads its numbers before it writes anything.
+local function digits(text, most)
+  local value = string.find(text, '^%d+$') and tonumber(text)
+  if not value or value > most then
+    error('holdfast: expected a number from 0 to ' .. string.format('%.0f', most) .. ', found '
+      .. string.sub(text, 1, 32), 0)
+  end
+  return value
+end
+
+-- A number that a holder says of its job: `most` if it is more, 0 if it is below. A verdict that was
+-- refused for its delay would be sent again and again.
+local function clamped(text, most)
+  return math.min(most, digits(string.gsub(text, '^%-%d+$', '0'), math.huge))
+end
+
+-- A score as a time that can be answered; other hands may have written one that is none.
+local function time_of(score)
+  return math.max(-TIME_MAX, math.min(TIME_MAX, score))
+end
+
 local function late(not_after)
   not_after = tonumber(not_after)
   return not_after > 0 and now > not_after
@@ -62,6 +88,7 @@ end
 -- The queue's lists of workers, and of the lengths of their leases: alive until. Those that went
 -- within the hour stay: a crash names the workers that are gone, and their leases may still count.
 local function refresh_worker(worker, alive, lease)
+  alive = math.max(0, math.min(DELAY_MAX, alive))
   open_writes()
   for _, list in ipairs({ WORKERS, LEASES }) do
     call('ZADD', list, now + alive, list == WORKERS and worker or lease)
@@ -85,7 +112,7 @@ end
 -- not have seen yet that it was set back. A holder that knows none (0) is new to this clock; half a
 -- ms marks that, and such a lease is over a lease later (docs/design.md, "Redis's clock").
 local function lease_ends(lease, at_least)
-  local ends_at = math.max(now, at_least + 0) + lease
+  local ends_at = math.max(now, at_least + 0) + digits(lease, DELAY_MAX)
   local text = string.format('%d', ends_at)
   return ends_at, text, at_least == '0' and text .. '.5' or text
 end

@@ -81,6 +81,8 @@ end
 -- which somebody has the baton or keeps its timer; only an earlier one wakes somebody. One that has
 -- come while nothing is due is over: others took what it was for. `clear`: the promise was ours, or
 -- is doubted. `earliest`: not before (a claim that got nothing must not leave a baton that is due).
+-- A score that is beyond all time (inf, 1e300) is not due: without its bound it would be no number
+-- for Redis, and a worker would claim in vain for ever.
 -- enqueue, claim and complete follow the rule by themselves where they know enough for that.
 local function baton(m, clear, earliest)
   m.high = heed_clock(m.high)
@@ -92,7 +94,7 @@ local function baton(m, clear, earliest)
     end
     return 0
   end
-  at = math.max(floor(at), earliest or now)
+  at = math.min(TIME_MAX, math.max(floor(at), earliest or now))
   local promised = m.promised
   if clear or (promised and promised < (at > now and now + 1 or now - BROKEN_MS)) then
     promised = nil

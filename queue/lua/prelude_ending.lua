@@ -81,7 +81,7 @@ local function trim_dead(max, age)
   for pass = 1, 2 do
     local old
     if pass == 1 then
-      old = call('ZRANGEBYSCORE', DEAD, '-inf', now - age, 'LIMIT', 0, 100)
+      old = call('ZRANGEBYSCORE', DEAD, '-inf', now - math.min(DELAY_MAX, age), 'LIMIT', 0, 100)
     else
       local over = math.min(call('ZCARD', DEAD) - max, 100)
       old = over > 0 and call('ZRANGE', DEAD, 0, over - 1) or {}

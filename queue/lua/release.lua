@@ -8,18 +8,22 @@
 --  ARGV[4..] id, fence, due, error for each job, at most 1000. error '': due is the time at
 --            which it was due before the claim, so it is at the head again. Else the error is
 --            kept in the record, with the time of its first refusal, and due is a delay in ms
---            from now.
+--            from now, at most 100 years.
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing changes.
 if late(ARGV[2]) then
   return { LATE, now }
 end
-local places, codes, lost, unsure = owned(ARGV[1], 4, 4, tonumber(ARGV[3]))
+local dues = {}
+for i = 6, #ARGV, 4 do
+  dues[i - 2] = clamped(ARGV[i], ARGV[i + 1] == '' and TIME_MAX or DELAY_MAX)
+end
+local places, codes, lost, unsure = owned(ARGV[1], 4, 4, digits(ARGV[3], 1000))
 open_writes()
 for k = 1, #places do
   local i = places[k]
-  local id, due, text = ARGV[i], tonumber(ARGV[i + 2]), ARGV[i + 3]
+  local id, due, text = ARGV[i], dues[i], ARGV[i + 3]
   if not cancelled(id, ARGV[i + 1]) then
     call('ZREM', RUNNING, id)
     if text ~= '' then

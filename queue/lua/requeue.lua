@@ -14,7 +14,8 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
-local died, first, rate, place = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+local died, first = digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
+local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
 local codes, changed = {}, false
 
 local function revive(id, due)
@@ -31,7 +32,7 @@ for i = 6, #ARGV do
   local id, code, due = ARGV[i], GONE, first
   local score = call('ZSCORE', DEAD, id)
   if rate > 0 then
-    due = due + floor((place + i - 6) * 1000 / rate)
+    due = math.min(TIME_MAX, due + floor((place + i - 6) * 1000 / rate))
   end
   if score and (died == 0 or tonumber(score) <= died) then
     code, changed = OK, true

@@ -5,14 +5,19 @@
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
---  ARGV[4..] id, fence, delay, error for each job, at most 1000; delay in ms from now
+--  ARGV[4..] id, fence, delay, error for each job, at most 1000; delay in ms from now, at most 100
+--            years
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing is counted again.
 if late(ARGV[2]) then
   return { LATE, now }
 end
-local places, codes, lost, unsure = owned(ARGV[1], 4, 4, tonumber(ARGV[3]))
+local delays = {}
+for i = 6, #ARGV, 4 do
+  delays[i - 2] = clamped(ARGV[i], DELAY_MAX)
+end
+local places, codes, lost, unsure = owned(ARGV[1], 4, 4, digits(ARGV[3], 1000))
 open_writes()
 local failed = 0
 for k = 1, #places do
@@ -25,7 +30,7 @@ for k = 1, #places do
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)
-    call('ZADD', SCHEDULE, now + tonumber(ARGV[i + 2]), id)
+    call('ZADD', SCHEDULE, now + delays[i], id)
     call('DEL', LOCK .. id)
     failed = failed + 1
   end

@@ -15,6 +15,6 @@ end
 return {
   OK, now, number(m[1]), ready, call('ZCARD', SCHEDULE) - ready, call('ZCARD', RUNNING),
   call('ZCARD', DEAD), number(m[2]), number(m[3]), number(m[4]), number(m[5]), number(m[6]),
-  number(m[7]), ready > 0 and number(head[2]) or 0, number(after[2]), number(m[8]), number(m[9]),
+  number(m[7]), ready > 0 and time_of(head[2]) or 0, time_of(after[2] or 0), number(m[8]), number(m[9]),
   number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'), number(m[11]), number(m[12]),
 }

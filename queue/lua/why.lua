@@ -56,7 +56,7 @@ local function holders()
 end
 
 return {
-  OK, now, place, tonumber(score), string.sub(record, 1, nl), #record - nl, token, left,
+  OK, now, place, time_of(score), string.sub(record, 1, nl), #record - nl, token, left,
   tonumber(string.match(call('HGET', CRASHES, id) or '', '^%d+')) or 0, m.paused and 1 or 0, before,
   m.max_running, call('ZCARD', RUNNING), m.rate, m.per, next_token(m),
   place == 'schedule' and left > 0 and now + left or 0, m.calm > now and m.calm or 0,

@@ -88,7 +88,8 @@ static void a_verdict_line_goes_before_the_exit_status(void **state)
          "the verdict line is not valid: expected \"done\", \"retry\" or \"dead\" as "
          "`verdict`"},
         {"echo '{\"verdict\":\"retry\",\"in\":30}' >&3; exit 65", HF_VERDICT_DEAD, -1,
-         "the verdict line is not valid: expected a duration such as \"30s\" as `in`"},
+         "the verdict line is not valid: expected a duration such as \"30s\", at most "
+         "36525d, as `in`"},
         {"echo '{\"verdict\":\"done\"}' >&3; kill -9 $$", HF_VERDICT_RETRY, -1,
          "killed by signal 9"},
     };
