@@ -136,7 +136,7 @@ static hf_err make_enqueue(hf_bare *bare, size_t n)
     request *r = &bare->enqueue;
     if (r->n == n)
         return HF_OK;
-    begin(bare, r, &hf_lua_queue_enqueue, ENQUEUE_FIXED + ENQUEUE_EACH * n);
+    begin(bare, r, &hf_lua_queue_enqueue, ENQUEUE_FIXED + ENQUEUE_EACH * n + 1);
     for (size_t i = 0; i < ENQUEUE_FIXED; i++)
         put_text(&r->text, fixed[i]);
     size_t start = r->text.len;
@@ -147,6 +147,7 @@ static hf_err make_enqueue(hf_bare *bare, size_t n)
     }
     r->id_at = start + strlen(id_header);
     r->each = (r->text.len - start) / n;
+    put_text(&r->text, "N"); /* as the library does: made, and checked */
     return made(bare, r, n);
 }
 

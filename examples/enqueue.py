@@ -11,7 +11,8 @@ LUA = os.environ.get("HOLDFAST_LUA") or next(filter(os.path.isdir, PLACES), PLAC
 
 
 def enqueue(r, queue, job_type, payloads, delay_ms=0):
-    """Returns the ids of the new jobs. All of them are accepted, or none."""
+    """Returns the ids of the new jobs. All of them are accepted, or none: the script checks what it
+    is given, and redis.ResponseError says what it refuses (`ERR holdfast: job 1: expected ...`)."""
     with open(f"{LUA}/enqueue.lua", "rb") as file:
         script = r.register_script(file.read())  # EVALSHA; loaded where it is not known
     r.sadd("hf:queues", queue)  # so that tools find the queue

@@ -14,8 +14,8 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
 {
     hf_args a;
     HF_ASSERT(n >= 1 && n <= HF_BATCH_JOBS);
-    size_t n_made = args->made.len != 0 ? 1 : 0;
-    if (!hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n + n_made, ENQUEUE_FIXED + n))
+    static const char chosen[] = {HF_ID_CHOSEN};
+    if (!hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n + 1, ENQUEUE_FIXED + n))
         return HF_NOMEM;
     hf_args_text(&a, args->producer);
     hf_args_int(&a, (int64_t)args->number);
@@ -27,8 +27,7 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
         hf_args_int(&a, items[i].due_ms);
         hf_args_bytes(&a, items[i].record);
     }
-    if (n_made != 0)
-        hf_args_bytes(&a, args->made);
+    hf_args_bytes(&a, args->made.len != 0 ? args->made : (hf_bytes){chosen, 1});
     return hf_queue_send(client, queue, &hf_lua_queue_enqueue, &a, timeout_ms, cb, arg);
 }
 

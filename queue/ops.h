@@ -54,11 +54,12 @@ typedef struct hf_enqueue_args {
     int64_t remember_ms;
     int64_t waited_ms; /* since the call was made: taken off the delays */
     hf_bytes made;     /* a letter for each job, the last one for all that follow:
-                          HF_ID_MADE for an id that was made for it, and must be new.
-                          Empty: all were chosen */
+                          HF_ID_MADE for an id that was made for it, and must be new,
+                          or HF_ID_CHOSEN. Empty: all were chosen */
 } hf_enqueue_args;
 
-enum { HF_ID_MADE = 'n', HF_ID_CHOSEN = '-' };
+/* Capitals: the script need not check what was checked here. */
+enum { HF_ID_MADE = 'N', HF_ID_CHOSEN = 'C' };
 
 HF_MUSTCHECK hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
                                   const hf_enqueue_args *args,

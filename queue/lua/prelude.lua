@@ -45,8 +45,8 @@ local TIME_MAX, DELAY_MAX = 253402300799999, 3155760000000
 local function digits(text, most)
   local value = string.find(text, '^%d+$') and tonumber(text)
   if not value or value > most then
-    error('holdfast: expected a number from 0 to ' .. string.format('%.0f', most) .. ', found '
-      .. string.sub(text, 1, 32), 0)
+    error(string.format('holdfast: expected a number from 0 to %.0f, found %s', most,
+      string.gsub(string.sub(text, 1, 32), '%c', '?')), 0)
   end
   return value
 end

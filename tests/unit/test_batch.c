@@ -199,7 +199,7 @@ static void of_ids_of_one_kind_one_letter_is_said(void **state)
     static const struct {
         bool made;
         const char *letters;
-    } kinds[] = {{false, ""}, {true, "n"}};
+    } kinds[] = {{false, ""}, {true, "N"}};
     hf_lane *lane;
     const hf_job job = {.type = "t"};
     assert_int_equal(hf_inbox_lane(&inbox, "q", &lane), HF_OK);
@@ -244,7 +244,7 @@ static void jobs_that_are_taken_back_leave_no_trace(void **state)
     assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
     assert_string_equal(batch->items[1].id, "three");
     assert_int_equal(batch->made.len, 2);
-    assert_memory_equal(batch->made.ptr, "-n", 2);
+    assert_memory_equal(batch->made.ptr, "CN", 2);
     assert_memory_equal((const char *)batch->items[1].record.ptr +
                             batch->items[1].record.len - 4,
                         "\npay", 4);
