@@ -33,7 +33,7 @@ count('failed', failed)
 count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then
-  trim_dead(dead_max, dead_age)
+  trim_dead(dead_max, dead_age, #places)
   baton(read_meta(), false)
 end
 return { OK, now, codes }

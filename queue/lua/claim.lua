@@ -183,7 +183,7 @@ if marked and n > 0 then
 end
 if buried and #buried > 0 then
   -- prelude: trim_dead
-  trim_dead(ARGV[8] + 0, ARGV[9] + 0)
+  trim_dead(ARGV[8] + 0, ARGV[9] + 0, #buried / 2)
   answer[7] = buried
 end
 if ARGV[6] ~= '0' then

@@ -248,6 +248,77 @@ static void the_dead_are_bounded_by_count(void **state)
     assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 2);
 }
 
+static void enqueue_many(size_t n)
+{
+    const hf_enqueue_args args = {.producer = ""};
+    static char ids[HF_RIG_JOBS][8];
+    static hf_enqueue_item items[HF_RIG_JOBS];
+    static unsigned number;
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "%07u", number++);
+        items[i] = (hf_enqueue_item){ids[i], 0, record};
+    }
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, n), HF_OK);
+}
+
+/* So many jobs die by one verdict. */
+static void bury_many(size_t n, uint32_t dead_max)
+{
+    const hf_verdict_args args = {
+        .worker = "w", .dead_max = dead_max, .dead_age_ms = 1000000};
+    static hf_verdict_item items[HF_RIG_JOBS];
+    enqueue_many(n);
+    assert_int_equal(hf_rig_claim(&rig, "w", (uint32_t)n, 0), n);
+    for (size_t i = 0; i < n; i++)
+        items[i] = (hf_verdict_item){.id = rig.jobs[i].id,
+                                     .fence = rig.fence,
+                                     .counts = true,
+                                     .error = {"no good", 7},
+                                     .reason = "attempts"};
+    assert_int_equal(hf_rig_verdicts(&rig, HF_OP_BURY, &args, items, n), HF_OK);
+}
+
+static void the_dead_are_bounded_however_many_a_verdict_brings(void **state)
+{
+    static const size_t batches[] = {1, 250, 250, 1000, 99, 250};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(batches); i++) {
+        bury_many(batches[i], 50);
+        long long dead = hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead");
+        if (dead > 50)
+            fail_msg("%zu were buried, and %lld are dead", batches[i], dead);
+        assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), dead);
+    }
+}
+
+static void the_dead_are_bounded_however_many_holders_died_with(void **state)
+{
+    (void)state;
+    enqueue_many(600);
+    while (hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule") > 0)
+        assert_int_equal(hf_rig_claim(&rig, "gone", 200, 100), 200);
+    hf_claim_args args = hf_rig_claim_args("w", 1000, 0);
+    args.poison = 1;
+    args.dead_max = 50;
+    EVENTUALLY(15000, hf_rig_claim_with(&rig, &args) == HF_OK &&
+                          hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead") <= 50 &&
+                          hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs") <= 50);
+}
+
+/* A lowered bound is reached by and by: no script takes out many more than it brings. */
+static void a_lowered_bound_of_the_dead_is_reached_in_slices(void **state)
+{
+    (void)state;
+    bury_many(1000, 1000);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 1000);
+    for (long long expected = 900; expected > 50; expected -= 100) {
+        bury_many(10, 50);
+        assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), expected);
+    }
+    bury_many(10, 50);
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 50);
+}
+
 static void the_dead_are_bounded_by_age(void **state)
 {
     (void)state;
@@ -362,6 +433,9 @@ int main(void)
         TEST(a_released_job_keeps_its_place),
         TEST(a_job_without_a_handler_waits_with_that_error),
         TEST(the_dead_are_bounded_by_count),
+        TEST(the_dead_are_bounded_however_many_a_verdict_brings),
+        TEST(the_dead_are_bounded_however_many_holders_died_with),
+        TEST(a_lowered_bound_of_the_dead_is_reached_in_slices),
         TEST(the_dead_are_bounded_by_age),
         TEST(a_batch_of_verdicts_is_answered_one_by_one),
         TEST(of_one_job_twice_in_a_batch_only_the_first_counts),
