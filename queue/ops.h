@@ -160,11 +160,13 @@ typedef struct hf_verdict_item {
     const char *id;
     const char *fence; /* decimal digits */
     bool resent;       /* it was sent before, unanswered; such items come first */
-    bool counts;    /* BURY: counts a failed attempt; RETRY always does, RELEASE never */
-    int64_t due_ms; /* RELEASE: when it was due; with an error text: ms from now.
-                       RETRY: ms from now */
-    hf_bytes error; /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
-                       HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
+    bool counts;       /* BURY: counts a failed attempt; RETRY always does, RELEASE never.
+                          BURY without: it never started, and costs the rate nothing */
+    bool started;      /* RELEASE: it had started, so its start counts for the rate */
+    int64_t due_ms;    /* RELEASE: when it was due; with an error text: ms from now.
+                          RETRY: ms from now */
+    hf_bytes error;    /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
+                          HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
     const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
 } hf_verdict_item;
 

@@ -17,7 +17,7 @@ typedef struct verdict_form {
 static const verdict_form forms[] = {
     [HF_OP_COMPLETE] = {&hf_lua_queue_complete, 4, 1},
     [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 4},
-    [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 4},
+    [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 5},
     [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 5},
 };
 
@@ -87,6 +87,8 @@ static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
     } else {
         hf_args_int(a, item->due_ms);
     }
+    if (op == HF_OP_RELEASE)
+        hf_args_flag(a, item->started);
     add_error(a, item->error, scratch);
 }
 

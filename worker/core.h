@@ -84,6 +84,7 @@ struct hf_run {
     uint32_t timeout_ms;
     hf_run_state state;
     bool suspect, has_retry_in, resent, lost_told, released;
+    bool started;                  /* its program; of a C handler begun_ns says it */
     hf_verdict_op op;              /* SETTLING: what is sent */
     const char *reason;            /* BURY */
     hf_verdict verdict;            /* the handler's */

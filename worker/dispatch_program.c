@@ -65,6 +65,7 @@ static void on_program_done(const hf_program_result *result, void *arg)
     run->ended_ns = hf_boot_ns();
     hf_dispatch_learn(w, run->ended_ns - run->started_ns, 1);
     run->verdict = result->verdict;
+    run->started = !result->minder_failed;
     if (result->timed_out)
         atomic_store(&run->timed_out, true);
     if (result->error[0] != '\0')

@@ -125,6 +125,7 @@ hf_run *hf_run_shadow(const hf_run *run)
     shadow->served = run->served;
     shadow->served->runs++;
     shadow->shadow_of = run;
+    shadow->started = true;
     shadow->due_ms = run->due_ms;
     memcpy(shadow->fence, run->fence, sizeof shadow->fence);
     memcpy(shadow->id, run->id, strlen(run->id) + 1);

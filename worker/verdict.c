@@ -98,6 +98,7 @@ static void fill(batch *b, hf_verdict_item *items)
             .fence = run->fence,
             .resent = run->resent,
             .counts = run->reason != NULL && run->verdict != HF_VERDICT_DONE,
+            .started = run->started || atomic_load(&run->begun_ns) != 0,
             .due_ms = placed ? run->due_ms : run->delay_ms,
             .error = {run->error == NULL ? "" : run->error, 0},
             .reason = run->reason,

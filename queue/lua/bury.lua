@@ -8,7 +8,7 @@
 --  ARGV[4]   dead_max    bounds of `dead`: jobs
 --  ARGV[5]   dead_age    and ms
 --  ARGV[6..] id, fence, counts, reason, error for each job, at most 1000; counts 1: the attempt
---            is counted
+--            is counted; 0: it never started, and its token of the rate is given back
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST (GONE if `dead` was trimmed), and nothing changes.
@@ -17,7 +17,7 @@ if late(ARGV[2]) then
 end
 local places, codes, lost, unsure = owned(ARGV[1], 6, 5, digits(ARGV[3], 1000))
 local dead_max, dead_age = clamped(ARGV[4], math.huge), clamped(ARGV[5], DELAY_MAX)
-local failed = 0
+local failed, unstarted = 0, 0
 open_writes()
 for k = 1, #places do
   local i = places[k]
@@ -28,12 +28,13 @@ for k = 1, #places do
     call('DEL', LOCK .. id)
     failed = failed + (counts and 1 or 0)
   end
+  unstarted = unstarted + (counts and 0 or 1)
 end
 count('failed', failed)
 count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then
   trim_dead(dead_max, dead_age, #places)
-  baton(read_meta(), false)
+  baton(refund(read_meta(), unstarted), false)
 end
 return { OK, now, codes }

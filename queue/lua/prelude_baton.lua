@@ -39,9 +39,21 @@ end
 
 -- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that no
 -- second sees much more than its rate; and it is full when the clock was set back, by over 1 s.
-local function tokens(m)
+-- `back`: so many are put back now.
+local function tokens(m, back)
   local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at
-  return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per)
+  return math.min(burst, (ms > -1000 and m.tokens or burst) + math.max(0, ms) * m.rate / m.per
+    + (back or 0))
+end
+
+-- Jobs that were claimed and never started cost nothing: each gives its token back. (One that was
+-- taken over paid none; but its takeover was free, and so is its return.)
+local function refund(m, unstarted)
+  if m.rate > 0 and unstarted > 0 then
+    m.tokens, m.tokens_at = tokens(m, unstarted), now
+    call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
+  end
+  return m
 end
 
 -- When the rate lets the next job start; 0: now.

@@ -5,7 +5,9 @@
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
---  ARGV[4..] id, fence, due, error for each job, at most 1000. error '': due is the time at
+--  ARGV[4..] id, fence, due, started, error for each job, at most 1000. started 0: it never did,
+--            and its token of the rate is given back; 1: it did, and its start counts, for what
+--            it did cannot be taken back. error '': due is the time at
 --            which it was due before the claim, so it is at the head again. Else the error is
 --            kept in the record, with the time of its first refusal, and due is a delay in ms
 --            from now, at most 100 years.
@@ -16,14 +18,16 @@ if late(ARGV[2]) then
   return { LATE, now }
 end
 local dues = {}
-for i = 6, #ARGV, 4 do
-  dues[i - 2] = clamped(ARGV[i], ARGV[i + 1] == '' and TIME_MAX or DELAY_MAX)
+for i = 6, #ARGV, 5 do
+  dues[i - 2] = clamped(ARGV[i], ARGV[i + 2] == '' and TIME_MAX or DELAY_MAX)
 end
-local places, codes, lost, unsure = owned(ARGV[1], 4, 4, digits(ARGV[3], 1000))
+local places, codes, lost, unsure = owned(ARGV[1], 4, 5, digits(ARGV[3], 1000))
 open_writes()
+local unstarted = 0
 for k = 1, #places do
   local i = places[k]
-  local id, due, text = ARGV[i], dues[i], ARGV[i + 3]
+  local id, due, text = ARGV[i], dues[i], ARGV[i + 4]
+  unstarted = unstarted + (ARGV[i + 3] == '0' and 1 or 0)
   if not cancelled(id, ARGV[i + 1]) then
     call('ZREM', RUNNING, id)
     if text ~= '' then
@@ -39,6 +43,6 @@ end
 count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then
-  baton(read_meta(), false)
+  baton(refund(read_meta(), unstarted), false)
 end
 return { OK, now, codes }

@@ -1,5 +1,6 @@
 -- Give back what a claim took whose answer was lost. Sent after that claim's not_after, so that
--- it cannot be executed any more. What is to be cancelled is removed.
+-- it cannot be executed any more. What is to be cancelled is removed. None of these jobs has started,
+-- so each gives its token of the rate back.
 --
 --  KEYS[1]  prefix   hf:{queue}:
 --  ARGV[1]  worker   its id
@@ -25,6 +26,6 @@ for word in string.gmatch(jobs, '%S+') do
   end
 end
 if released > 0 then
-  baton(read_meta(), true)
+  baton(refund(read_meta(), released), true)
 end
 return { OK, now, released }

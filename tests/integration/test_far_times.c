@@ -165,8 +165,8 @@ typedef struct form {
 
 static const form forms[] = {
     {&hf_lua_queue_retry, {"w", "0", "#0", "one", "<fence>", "#0", "no"}},
-    {&hf_lua_queue_release, {"w", "0", "#0", "one", "<fence>", "#0", "no"}},
-    {&hf_lua_queue_release, {"w", "0", "0", "one", "<fence>", "#1", ""}},
+    {&hf_lua_queue_release, {"w", "0", "#0", "one", "<fence>", "#0", "0", "no"}},
+    {&hf_lua_queue_release, {"w", "0", "0", "one", "<fence>", "#1", "0", ""}},
     {&hf_lua_queue_bury,
      {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "1", "handler", "no"}},
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},

@@ -31,6 +31,7 @@ enum {
 typedef struct job {
     char id[16], fence[32];
     int64_t due_ms;
+    int64_t paid_ms; /* when a claim took a token for it; 0: it was taken over */
 } job;
 
 typedef struct worker {
@@ -153,11 +154,13 @@ static void claim(worker *w, bool due)
     check_limits(ran, fresh);
     m.started += (unsigned)fresh;
     m.takeovers += (unsigned)((long long)m.rig.n_jobs - fresh);
+    long long taken_over = (long long)m.rig.n_jobs - fresh; /* they come first */
     for (size_t i = 0; i < m.rig.n_jobs; i++) {
         job *j = &w->jobs[w->n++];
         (void)snprintf(j->id, sizeof j->id, "%s", m.rig.jobs[i].id);
         (void)snprintf(j->fence, sizeof j->fence, "%s", m.rig.fence);
         j->due_ms = m.rig.jobs[i].due_ms;
+        j->paid_ms = (long long)i < taken_over ? 0 : m.rig.now_ms;
     }
     w->hot = m.rig.n_jobs == args.max && w->n < SLOTS;
 }
@@ -203,6 +206,16 @@ static void turn(worker *w)
     }
 }
 
+/* Its token is back, so it counts for none. */
+static void never_started(int64_t paid_ms)
+{
+    for (size_t i = m.n_starts; i-- > 0;)
+        if (m.starts[i] == paid_ms) {
+            m.starts[i] = 0;
+            return;
+        }
+}
+
 static void finish(worker *w)
 {
     static const char *const names[] = {"complete", "retry", "release", "bury"};
@@ -214,8 +227,12 @@ static void finish(worker *w)
     const hf_verdict_item item = {.id = j.id,
                                   .fence = j.fence,
                                   .due_ms = op == HF_OP_RETRY ? draw(30) : j.due_ms,
+                                  .counts = true,
+                                  .started = j.paid_ms == 0 || draw(2) == 0,
                                   .reason = "handler"};
-    (void)hf_rig_verdict(&m.rig, op, &args, &item); /* its lease may have ended */
+    hf_err err = hf_rig_verdict(&m.rig, op, &args, &item); /* its lease may have ended */
+    if (op == HF_OP_RELEASE && err == HF_OK && !item.started)
+        never_started(j.paid_ms);
     m.last = names[op];
     w->hot = can_claim(w);
 }
