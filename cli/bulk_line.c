@@ -130,7 +130,7 @@ static hf_err take_in(reader *r, const value *v)
 {
     r->has_in = true;
     if (!duration_of(v, 0, HF_DELAY_MAX_MS, &r->out->job.delay_ms))
-        return expected(r, v, "a duration with its unit (\"10s\")");
+        return expected(r, v, "a duration with its unit (\"10s\") of at most 36525d");
     return HF_OK;
 }
 

@@ -61,6 +61,11 @@ static const bad bad_inputs[] = {
      "holdfast: enqueue: expected TYPE or --bulk FILE, found neither"},
     {"enqueue t x y @", NULL, 64, "found 'y'"},
     {"enqueue t @ --in 10", NULL, 64, "holdfast: --in: expected a duration"},
+    {"enqueue t @ --in 36526d", NULL, 64,
+     "--in: expected a duration with its unit (ms s m "
+     "h d) from 0ms to 36525d, found '36526d'"},
+    {"enqueue t @ --in 2562047788015h", NULL, 64, "holdfast: --in: expected a duration"},
+    {"enqueue t @ --at @253402300800", NULL, 64, "holdfast: --at: expected a time"},
     {"enqueue t @ --in 10s --at @5", NULL, 64, "expected --in or --at, found both"},
     {"enqueue t @ --at 2030-01-31T08:00:00", NULL, 64, "holdfast: --at: expected a time"},
     {"enqueue t @ --run r", NULL, 64,

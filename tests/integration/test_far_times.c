@@ -119,6 +119,7 @@ static void an_idle_worker_stays_idle_whatever_the_scores_are(void **state)
     (void)state;
     rig.broken = true;
     hf_rig_put(&rig, "far", "ok", -60000);
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running inf ghost 1e300 other");
     for (size_t i = 0; i < HF_COUNT(beyond); i++) {
         (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %s far", beyond[i]);
         (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta promised");

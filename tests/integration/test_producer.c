@@ -212,6 +212,10 @@ static void what_is_wrong_is_named_and_nothing_is_taken(void **state)
     refuse(HF_INVALID, "delay_ms or at_ms, found both", jobs, 3);
     jobs[1] = (hf_job){.type = "t", .delay_ms = -1};
     refuse(HF_INVALID, "found -1", jobs, 3);
+    jobs[1] = (hf_job){.type = "t", .delay_ms = HF_DELAY_MAX_MS + 1};
+    refuse(HF_INVALID, "a delay_ms of 0..3155760000000", jobs, 3);
+    jobs[1] = (hf_job){.type = "t", .at_ms = HF_TIME_MAX_MS + 1};
+    refuse(HF_INVALID, "an at_ms of 0..253402300799999", jobs, 3);
     jobs[1] = (hf_job){.type = "t", .at_ms = INT64_MAX};
     refuse(HF_INVALID, "an at_ms of 0..", jobs, 3);
     jobs[1] = (hf_job){.type = "t", .payload_len = 3};

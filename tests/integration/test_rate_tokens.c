@@ -151,6 +151,8 @@ static void the_bucket_holds_no_more_than_before(void **state)
     (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta tokens tokens_at"); /* full */
     const hf_verdict_item item = {.id = "one", .due_ms = 1};
     assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_OK);
+    assert_string_equal(hf_fixture_command(&rig.redis, "HGET hf:{q}:meta tokens"),
+                        "1.000000");
     assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_LOST);
     claim_one();
     no_token_is_left();

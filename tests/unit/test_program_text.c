@@ -162,6 +162,9 @@ static void a_verdict_line_is_read_or_refused_whole(void **state)
         {"done", false, false, false},
         {"{\"verdict\":\"done\"", false, false, false},
         {"{\"verdict\":\"retry\",\"in\":\"soon\"}", false, false, false},
+        {"{\"verdict\":\"retry\",\"in\":\"36525d\"}", true, true, true},
+        {"{\"verdict\":\"retry\",\"in\":\"36526d\"}", false, false, false},
+        {"{\"verdict\":\"retry\",\"in\":\"2562047788015h\"}", false, false, false},
         {"{\"verdict\":\"dead\",\"error\":7}", false, false, false},
         {"{\"verdict\":\"done\",\"verdict\":\"dead\"}", false, false, false},
     };
