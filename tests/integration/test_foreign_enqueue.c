@@ -14,6 +14,8 @@
 #define NAME_32 "abcdefghijklmnopqrstuvwxyz.:-_09"
 #define NAME_128 NAME_32 NAME_32 NAME_32 NAME_32
 
+static const char longest[] = NAME_128, too_long[] = NAME_128 "x";
+
 enum { ARGS = 16 };
 
 static hf_rig rig;
@@ -84,7 +86,7 @@ static void each_argument_is_looked_at_before_anything_is_written(void **state)
         const char *word, *why;
     } bad[] = {
         {PRODUCER, "a producer", "a producer"},
-        {PRODUCER, NAME_128 "x", "a producer"},
+        {PRODUCER, too_long, "a producer"},
         {NUMBER, "", "a number"},
         {NUMBER, "1e3", "a number"},
         {NUMBER, "-1", "a number"},
@@ -100,7 +102,7 @@ static void each_argument_is_looked_at_before_anything_is_written(void **state)
         {ID, "=5", "job 2: expected an id"},
         {ID, "a\nb", "job 2: expected an id"},
         {ID, "caf\xc3\xa9", "job 2: expected an id"},
-        {ID, NAME_128 "x", "job 2: expected an id"},
+        {ID, too_long, "job 2: expected an id"},
         {DUE, "", "job 2: expected to be due"},
         {DUE, "nan", "job 2: expected to be due"},
         {DUE, "inf", "job 2: expected to be due"},
@@ -139,7 +141,7 @@ static void the_bounds_themselves_are_accepted(void **state)
                                        "0",
                                        "0",
                                        "0",
-                                       NAME_128,
+                                       longest,
                                        "253402300799999",
                                        "{\"type\":\"t\"}\r\n",
                                        "far",
@@ -148,7 +150,7 @@ static void the_bounds_themselves_are_accepted(void **state)
                                        "-n"};
     (void)state;
     is_accepted(args, HF_COUNT(args));
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule " NAME_128),
+    assert_int_equal(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", longest),
                      253402300799999);
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
     assert_true(rig.next_ms > rig.now_ms);
