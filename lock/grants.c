@@ -85,7 +85,7 @@ static void on_heard(const hf_answer *answer, void *arg)
     locks->listening = locks->unblocking = false;
     if (answer->err != HF_OK)
         locks->ear_doubt = true;
-    if (answer->err != HF_OK && answer->err != HF_UNSURE)
+    if (answer->err != HF_OK && answer->err != HF_UNSURE && answer->err != HF_READONLY)
         locks->ear_rest_ns = hf_boot_ns() + REST_MS * HF_MS_NS;
     else if (hf_reply_len(answer->reply) == 2)
         on_message(locks, hf_reply_text(hf_reply_at(answer->reply, 1)));
@@ -105,8 +105,8 @@ static void on_unblocked(const hf_answer *answer, void *arg)
 static void on_ear(hf_client *ear, hf_err err, const char *detail, void *arg)
 {
     hf_locks *locks = arg;
-    (void)ear;
     (void)detail;
+    hf_client_follow(locks->client, ear);
     if (err == HF_OK)
         hf_grants_listen(locks);
     hf_locks_settle(locks);

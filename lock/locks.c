@@ -251,6 +251,8 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     hf_locks *locks = arg;
     (void)detail;
     atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
+    if (err == HF_OK && locks->ear != NULL && hf_client_is_behind(locks->ear, client))
+        hf_client_reset(locks->ear); /* it may wait there for minutes */
     if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)
         hf_client_reset(client);
     hf_locks_settle(locks);
@@ -338,6 +340,7 @@ static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
     locks->client_opts.loop = locks->driver.loop;
     hf_client_opts opts = locks->client_opts;
     opts.on_event = on_client;
+    opts.replica_ok = true; /* for those who only look */
     err = hf_client_open(&locks->client, &opts, detail);
     if (err != HF_OK)
         end_handles(locks);

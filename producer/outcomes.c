@@ -49,7 +49,8 @@ void hf_outcome_unsent(hf_engine *engine, hf_batch *batch)
     else
         (void)snprintf(text, sizeof text, "not sent in time: %s",
                        hf_client_detail(engine->client));
-    hf_outcome_end(engine, batch, HF_TIMEOUT, NULL, text);
+    bool replica = hf_client_status(engine->client) == HF_READONLY;
+    hf_outcome_end(engine, batch, replica ? HF_READONLY : HF_TIMEOUT, NULL, text);
 }
 
 static void end_all(hf_engine *engine, hf_batches *unsent, hf_err err, const char *detail)

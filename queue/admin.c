@@ -244,7 +244,8 @@ static hf_err start(hf_admin *admin, const hf_admin_opts *opts)
     const hf_client_opts client = {.loop = &admin->loop,
                                    .url = opts->url,
                                    .password_file = opts->password_file,
-                                   .connect_timeout_ms = connect_ms};
+                                   .connect_timeout_ms = connect_ms,
+                                   .replica_ok = true};
     hf_err err = hf_client_open(&admin->client, &client, admin->detail);
     if (err != HF_OK)
         return err;

@@ -207,8 +207,11 @@ void hf_call_on_reply(void *owner, const redisReply *reply)
         answer.detail = reply->str;
         if (answer.err == HF_NOSCRIPT && item.script != NULL)
             load_again(client, item.script);
+        if (answer.err == HF_READONLY) /* first: its callback may want to ask again */
+            hf_client_drain(client, HF_READONLY, reply->str);
     }
     item.cb(&answer, item.arg);
+    hf_client_drained(client);
 }
 
 void hf_call_fail_all(hf_client *client, const char *why)

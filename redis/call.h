@@ -65,6 +65,14 @@ HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
 HF_MUSTCHECK hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked,
                                      hf_answer_cb cb, void *arg);
 
+/* Two clients of one URL belong at one server. Whether the other one has learned, after
+ * this one became ready, that this one's server is a replica, or that the URL leads to
+ * another server. False where INFO does not tell which server it is. */
+bool hf_client_is_behind(const hf_client *client, const hf_client *other);
+/* Then this one takes nothing more, waits for the answers to what it has sent, and
+ * connects again. */
+void hf_client_follow(hf_client *client, const hf_client *other);
+
 /* How many requests wait for their answers. */
 size_t hf_client_in_flight(const hf_client *client);
 

@@ -3,15 +3,18 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 
 enum {
     MAGIC = 0x48664331,
     CONNECT_MS = 5000,
     REQUEST_MS = 1000,
     TIMEOUT_MAX_MS = 600000,
-    OUT_MAX = 256 << 20 /* bytes of requests that have not left yet */
+    OUT_MAX = 256 << 20, /* bytes of requests that have not left yet */
+    LASTED_MS = 2000     /* a connection that was of use */
 };
 
 static const char default_url[] = "redis://localhost:6379/0";
@@ -23,8 +26,15 @@ static void check(const hf_client *client)
 
 static void set_status(hf_client *client, hf_err err, const char *why)
 {
+    char text[HF_DETAIL_SIZE]; /* `why` may be the very text that is written over */
+    snprintf(text, sizeof text, "%.160s: %s", client->place, why);
     client->err = err;
-    snprintf(client->detail, sizeof client->detail, "%s", why);
+    snprintf(client->detail, sizeof client->detail, "%s", text);
+}
+
+static bool was_ready(const hf_client *client)
+{
+    return client->phase == CLIENT_READY || client->phase == CLIENT_DRAIN;
 }
 
 static void tell(hf_client *client)
@@ -113,7 +123,7 @@ void hf_client_drop_link(hf_client *client)
 {
     if (client->link == NULL)
         return;
-    if (client->phase == CLIENT_READY)
+    if (was_ready(client))
         remember_old_id(client);
     hf_link_drop(client->link);
     client->link = NULL;
@@ -125,17 +135,37 @@ void hf_client_drop_link(hf_client *client)
     client->overdue = false;
 }
 
-void hf_client_lose(hf_client *client, hf_err err, const char *why)
+/* For the reason that its status says. */
+static void lose(hf_client *client)
 {
-    char text[HF_DETAIL_SIZE]; /* `why` may be the very text that is written over */
-    snprintf(text, sizeof text, "%.160s: %s", client->place, why);
+    if (was_ready(client) && hf_boot_ns() - client->ready_ns >= LASTED_MS * HF_MS_NS)
+        client->failures = 0;
     hf_client_drop_link(client);
     client->phase = CLIENT_WAIT;
     uv_timer_stop(&client->timer);
     client->failures++;
-    set_status(client, err, text);
     client->lost = true;
     hf_client_soon(client);
+}
+
+void hf_client_lose(hf_client *client, hf_err err, const char *why)
+{
+    set_status(client, err, why);
+    lose(client);
+}
+
+void hf_client_drain(hf_client *client, hf_err err, const char *why)
+{
+    if (client->phase != CLIENT_READY)
+        return;
+    set_status(client, err, why);
+    client->phase = CLIENT_DRAIN;
+}
+
+void hf_client_drained(hf_client *client)
+{
+    if (client->phase == CLIENT_DRAIN && client->flight.n == 0)
+        lose(client);
 }
 
 static hf_err refuse(char *detail, hf_err err, const char *why)
@@ -172,6 +202,7 @@ static hf_err take_options(hf_client *client, const hf_client_opts *opts, char *
                       "the URL names a user, and there is no password");
     hf_url_place(&client->url, client->place);
     client->loop = opts->loop;
+    client->replica_ok = opts->replica_ok;
     client->on_event = opts->on_event;
     client->arg = opts->arg;
     return HF_OK;
@@ -204,7 +235,8 @@ hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
     }
     client->magic = MAGIC;
     hf_buf_init(&client->out, OUT_MAX);
-    set_status(client, HF_CONN, "not connected yet");
+    client->err = HF_CONN;
+    snprintf(client->detail, sizeof client->detail, "not connected yet");
     start_handles(client);
     /* Not here and now: an event must not come before the caller has *out. */
     uv_timer_start(&client->timer, hf_connect_on_timer, 0, 0);
@@ -241,8 +273,7 @@ size_t hf_client_in_flight(const hf_client *client)
 bool hf_client_is_new(const hf_client *client)
 {
     check(client);
-    return client->phase != CLIENT_READY && client->failures == 0 &&
-           client->server.client_id == 0;
+    return !was_ready(client) && client->failures == 0 && client->server.client_id == 0;
 }
 
 hf_err hf_client_status(const hf_client *client)
@@ -268,4 +299,32 @@ void hf_client_reset(hf_client *client)
     check(client);
     if (client->link != NULL)
         hf_client_lose(client, HF_CONN, "the connection was reset on request");
+}
+
+/* ---- two clients of one URL ---- */
+
+bool hf_client_is_behind(const hf_client *client, const hf_client *other)
+{
+    check(client);
+    check(other);
+    /* Of the greeting: it may have told that it is a replica's. */
+    const char *mine = client->server.run_id, *theirs = other->greeting.run_id;
+    bool known = mine[0] != '\0' && theirs[0] != '\0';
+    if (client->phase != CLIENT_READY || !known)
+        return false;
+    if (other->err == HF_READONLY)
+        return strcmp(mine, theirs) == 0;
+    return other->phase == CLIENT_READY && other->ready_ns > client->ready_ns &&
+           strcmp(mine, theirs) != 0;
+}
+
+void hf_client_follow(hf_client *client, const hf_client *other)
+{
+    if (!hf_client_is_behind(client, other))
+        return;
+    if (other->err == HF_READONLY)
+        hf_client_drain(client, HF_READONLY, "another connection found a replica here");
+    else
+        hf_client_drain(client, HF_CONN, "another connection was led to another server");
+    hf_client_drained(client);
 }

@@ -31,6 +31,7 @@ typedef enum hf_client_phase {
     CLIENT_CONNECT, /* for one of them to answer */
     CLIENT_GREET,   /* for the answers to our greeting */
     CLIENT_READY,
+    CLIENT_DRAIN, /* READONLY was answered: for the other answers, then it is lost */
     CLIENT_CLOSED
 } hf_client_phase;
 
@@ -41,6 +42,7 @@ struct hf_client {
     hf_url url;
     char place[HF_URL_PLACE_SIZE];
     uint32_t connect_timeout_ms, request_timeout_ms;
+    bool replica_ok;
     hf_client_event_cb on_event;
     void *arg;
 
@@ -52,7 +54,9 @@ struct hf_client {
 
     uv_timer_t timer;    /* the end of WAIT, RESOLVE, CONNECT or GREET */
     uint64_t try_end_ns; /* from the name to READY */
-    uint32_t failures;   /* tries since it was READY */
+    uint32_t failures;   /* tries since it was READY; in a READY that READONLY led to and
+                            that has not lasted: those before it */
+    uint64_t ready_ns;   /* when it became READY */
     hf_rng rng;          /* for jitter */
     hf_resolve *resolve; /* NULL while no look-up runs; one may outlive its try */
     hf_addresses addresses;
@@ -84,6 +88,9 @@ struct hf_client {
 void hf_client_soon(hf_client *client);
 /* The connection, or the try to get one, has come to its end. */
 void hf_client_lose(hf_client *client, hf_err err, const char *why);
+/* READY ends. hf_client_drained() ends the connection when nothing is in flight. */
+void hf_client_drain(hf_client *client, hf_err err, const char *why);
+void hf_client_drained(hf_client *client);
 void hf_client_drop_link(hf_client *client);
 void hf_client_handle_closed(void *client);
 

@@ -9,7 +9,7 @@
 #include "redis/client_state.h"
 
 static const hf_backoff waits = {
-    .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 50, .cap_ms = 2000, .jitter = 0.25};
+    .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 50, .cap_ms = 1200, .jitter = 0.25};
 
 static void on_open(void *owner, const char *why);
 static void on_room(void *owner);
@@ -150,6 +150,7 @@ void hf_connect_on_timer(uv_timer_t *timer)
         address_failed(client, "connected, but no answer within the time");
         break;
     case CLIENT_READY:
+    case CLIENT_DRAIN:
     case CLIENT_CLOSED:
         break;
     }

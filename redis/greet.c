@@ -10,6 +10,7 @@
 #include <hiredis/hiredis.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "redis/client_state.h"
 #include "redis/info.h"
 #include "redis/reply.h"
@@ -106,7 +107,9 @@ static void become_ready(hf_client *client)
         return;
     client->server = client->greeting;
     client->phase = CLIENT_READY;
-    client->failures = 0;
+    if (client->err != HF_READONLY)
+        client->failures = 0; /* else when it has lasted */
+    client->ready_ns = hf_boot_ns();
     client->err = HF_OK;
     snprintf(client->detail, sizeof client->detail, "%.160s: connected", client->place);
     uv_timer_stop(&client->timer);
@@ -137,6 +140,8 @@ static void on_info(const hf_answer *answer, void *arg)
         hf_client_lose(client, HF_OLD, why);
     } else if (info->loading) {
         hf_client_lose(client, HF_LOADING, "LOADING Redis is loading its data");
+    } else if (!client->replica_ok && strcmp(info->role, "slave") == 0) {
+        hf_client_lose(client, HF_READONLY, "expected a primary, found a replica");
     } else {
         become_ready(client);
     }

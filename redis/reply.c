@@ -19,6 +19,7 @@ static const error_class classes[] = {
     {"OOM", HF_OOM},
     {"READONLY", HF_READONLY},
     {"MASTERDOWN", HF_READONLY},
+    {"UNBLOCKED", HF_READONLY}, /* it became a replica while a client waited there */
     {"LOADING", HF_LOADING},
     {"BUSY", HF_SLOW},
     {"MISCONF", HF_MISCONF},

@@ -50,10 +50,6 @@ static hf_err fit(hf_worker *w)
                  info->policy);
         return HF_POLICY;
     }
-    if (strcmp(info->role, "slave") == 0) {
-        snprintf(w->detail, sizeof w->detail, "expected a primary, found a replica");
-        return HF_READONLY;
-    }
     return HF_OK;
 }
 
@@ -102,11 +98,11 @@ void hf_server_tell(hf_worker *w)
 void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_worker *w = arg;
-    (void)client;
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
-        if (w->phase == HF_STARTING && (err == HF_AUTH || err == HF_OLD)) {
+        if (w->phase == HF_STARTING &&
+            (err == HF_AUTH || err == HF_OLD || err == HF_READONLY)) {
             w->result = err;
             snprintf(w->detail, sizeof w->detail, "%s", detail);
             hf_end_take_down(w);
@@ -116,6 +112,8 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
         return;
     }
     w->outage = (hf_outage){HF_OK, 0};
+    if (hf_client_is_behind(w->wake_client, client))
+        hf_client_reset(w->wake_client); /* it may wait there for seconds */
     err = fit(w);
     if (err != HF_OK && w->phase == HF_STARTING) {
         w->result = err;

@@ -158,7 +158,7 @@ static void on_woken(const hf_answer *answer, void *arg)
         /* A baton may have been popped and lost with the answer. */
         w->wake_doubt = true;
         owe_what_it_waited_for(w);
-        if (err != HF_UNSURE)
+        if (err != HF_UNSURE && err != HF_READONLY)
             on_wait_refused(w, answer->detail);
         return;
     }
@@ -237,7 +237,7 @@ void hf_wake_pump(hf_worker *w)
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_worker *w = arg;
-    (void)client;
+    hf_client_follow(w->client, client);
     if (err == HF_OK) {
         w->wake_doubt = w->waited;
         w->wait_away = false;

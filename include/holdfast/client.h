@@ -6,10 +6,15 @@
  * when it was sent and the connection ended or stayed silent past the request's deadline;
  * a silent connection is torn down.
  *
+ * A server that turns out to be a replica counts as a lost connection, because behind a
+ * service address or a proxy the same URL may lead to the new primary. It is found out by
+ * the role that INFO tells, or by an answer READONLY. After such an answer the client
+ * takes nothing more, waits for the answers to what it has sent, and connects again.
+ *
  *        open            connected, AUTH, SELECT, INFO            close
  *   NEW ------> DOWN ---------------------------------> READY ------------> CLOSED
- *                ^  (50 ms .. 2 s, jitter)                |
- *                '------- lost, silent, refused ----------'
+ *                ^ (50 ms .. 1.5 s, jitter)               |
+ *                '--- lost, silent, refused, a replica ---'
  *
  * Not thread-safe: call from the loop's thread only. Names are resolved off the loop,
  * SIGPIPE is never raised, sockets are close-on-exec, and passwords are in no text this
@@ -59,6 +64,8 @@ typedef struct hf_client_opts {
     const char *password_file; /* its first line is the password, instead of the URL's */
     uint32_t connect_timeout_ms; /* 5000; name look-up to ready, 1..600000 */
     uint32_t request_timeout_ms; /* 1000; for each request that names none, 1..600000 */
+    bool replica_ok; /* a replica becomes ready as well, for reading; READONLY still ends
+                        the connection */
     hf_client_event_cb on_event; /* may be NULL */
     void *arg;
 } hf_client_opts;

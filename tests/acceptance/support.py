@@ -26,6 +26,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -265,6 +266,46 @@ class Server:
     def restart(self):
         self.kill()
         self.start()
+
+
+class Forwarder:
+    """A service address: a TCP port of 127.0.0.1 that leads to a server, and can be made to lead to
+    another one. Connections that exist stay with the server that they were made to."""
+
+    def __init__(self, server):
+        self.server, self.connections = server, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def lead_to(self, server):
+        self.server = server
+
+    def _accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            self.connections += 1
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(self.server.socket)
+            except OSError:  # nobody listens there
+                client.close()
+                continue
+            for ends in (client, server), (server, client):
+                threading.Thread(target=self._pass, args=ends, daemon=True).start()
+
+    @staticmethod
+    def _pass(source, sink):
+        try:
+            while data := source.recv(1 << 16):
+                sink.sendall(data)
+        except OSError:  # one side is gone, and the other one learns of it below
+            pass
+        for end in source, sink:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:  # it is shut already
+                pass
 
 
 def free_port():

@@ -223,6 +223,54 @@ static void it_comes_back_when_the_server_was_killed_and_started_again(void **st
     hf_client_rig_close(&rig);
 }
 
+static void a_replica_is_not_ready_until_it_is_a_primary(void **state)
+{
+    (void)state;
+    hf_client_rig rig, reader;
+    hf_asked asked = {.answers = 0};
+    hf_fixture_command(&redis, "REPLICAOF 127.0.0.1 1");
+    hf_client_rig_open(&rig, redis.url, NULL);
+    RUN_UNTIL(&rig, SOON_MS, rig.lost == 3);
+    assert_int_equal(rig.ready, 0);
+    assert_int_equal(rig.err, HF_READONLY);
+    assert_non_null(strstr(rig.detail, "expected a primary, found a replica"));
+    hf_client_rig_open(&reader, redis.url, &(hf_client_opts){.replica_ok = true});
+    RUN_UNTIL(&reader, SOON_MS, reader.ready == 1);
+    assert_string_equal(hf_client_server(reader.client)->role, "slave");
+    (void)hf_ask_now(&reader, &asked, "GET a");
+    assert_int_equal(asked.err, HF_OK);
+    hf_client_rig_close(&reader);
+    hf_fixture_command(&redis, "REPLICAOF NO ONE");
+    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
+    hf_client_rig_close(&rig);
+}
+
+/* A user without INFO is not told the role: each connection is ready, until it is
+ * refused.
+ */
+static void refused_as_a_replica_it_connects_less_and_less_often(void **state)
+{
+    (void)state;
+    enum { TIMES = 7, LEAST_MS = 1000 };
+    char url[160];
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    hf_fixture_command(&redis, "ACL SETUSER low on >pw ~* +get +set");
+    hf_fixture_command(&redis, "REPLICAOF 127.0.0.1 1");
+    (void)snprintf(url, sizeof url, "unix://low:pw@%s", redis.socket);
+    hf_client_rig_open(&rig, url, NULL);
+    uint64_t start = hf_test_now_ms();
+    for (unsigned i = 1; i <= TIMES; i++) {
+        RUN_UNTIL(&rig, SOON_MS, rig.ready == i);
+        (void)hf_ask_now(&rig, &asked, "SET a b");
+        assert_int_equal(asked.err, HF_READONLY);
+    }
+    uint64_t took = hf_test_now_ms() - start;
+    print_message("%d connections in %d ms\n", TIMES, (int)took);
+    assert_true(took >= LEAST_MS); /* 50, 100, 200, 400, 800, 1200 ms, less a quarter */
+    hf_client_rig_close(&rig);
+}
+
 static void it_comes_back_after_the_server_has_ended_its_connection(void **state)
 {
     (void)state;
@@ -522,6 +570,8 @@ int main(void)
         CASE(the_password_may_stand_in_a_file),
         CASE(a_user_who_may_not_ask_info_is_ready_without_it),
         CASE(it_comes_back_when_the_server_was_killed_and_started_again),
+        CASE(a_replica_is_not_ready_until_it_is_a_primary),
+        CASE(refused_as_a_replica_it_connects_less_and_less_often),
         CASE(it_comes_back_after_the_server_has_ended_its_connection),
         cmocka_unit_test(a_name_that_does_not_resolve_is_told_and_holds_up_nothing),
         CASE(a_server_that_says_nothing_is_given_up_in_time_and_tried_again),

@@ -140,13 +140,64 @@ static void an_error_has_its_class_and_redis_s_own_words(void **state)
     assert_memory_equal(hf_ask_now(&rig, &asked, "SET a b"), "OOM ", 4);
     assert_int_equal(asked.err, HF_OOM);
     hf_fixture_command(&redis, "CONFIG SET maxmemory 0");
-    hf_fixture_command(&redis, "REPLICAOF 127.0.0.1 1");
-    assert_memory_equal(hf_ask_now(&rig, &asked, "SET a b"), "READONLY ", 9);
-    assert_int_equal(asked.err, HF_READONLY);
-    hf_fixture_command(&redis, "REPLICAOF NO ONE");
     assert_string_equal(hf_ask_now(&rig, &asked, "SET a b"), "OK");
     assert_string_equal(asked.detail, "");
     assert_int_equal(rig.lost, 0); /* none of this ends the connection */
+    hf_client_rig_close(&rig);
+}
+
+static void ask_in_vain(hf_asked *asked)
+{
+    const hf_bytes words[] = {{"PING", 4}};
+    hf_client_rig *r = asked->data;
+    const hf_call call = {.args = words, .n_args = 1, .cb = hf_on_asked, .arg = asked};
+    assert_int_equal(hf_redis_call(r->client, &call), HF_CONN);
+}
+
+/* Nothing more is taken, and all that was sent is answered as it was. */
+static void readonly_ends_the_connection_behind_the_answers(void **state)
+{
+    (void)state;
+    enum { ASKED = 5 };
+    static const char *const words[ASKED] = {"GET a", "SET a c", "GET a", "SET a d",
+                                             "GET a"};
+    hf_client_rig rig;
+    hf_asked asked[ASKED] = {{.answers = 0}};
+    hf_client_rig_connect(&rig, redis.url);
+    assert_string_equal(hf_fixture_command(&redis, "SET a b"), "OK");
+    hf_fixture_command(&redis, "REPLICAOF 127.0.0.1 1");
+    asked[1].then = ask_in_vain;
+    asked[1].data = &rig;
+    for (size_t i = 0; i < ASKED; i++)
+        assert_int_equal(hf_ask(&rig, &asked[i], 0, words[i]), HF_OK);
+    RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
+    assert_int_equal(rig.err, HF_READONLY);
+    assert_non_null(strstr(rig.detail, "READONLY"));
+    for (size_t i = 0; i < ASKED; i++) {
+        assert_int_equal(asked[i].answers, 1);
+        assert_int_equal(asked[i].err, i % 2 == 0 ? HF_OK : HF_READONLY);
+    }
+    assert_string_equal(asked[4].text, "b");
+    hf_fixture_command(&redis, "REPLICAOF NO ONE");
+    RUN_UNTIL(&rig, SOON_MS, rig.ready == 2);
+    assert_string_equal(hf_ask_now(&rig, &asked[0], "SET a e"), "OK");
+    hf_client_rig_close(&rig);
+}
+
+/* Redis answers with an error, and hangs up. */
+static void waiting_ends_when_the_primary_becomes_a_replica(void **state)
+{
+    (void)state;
+    hf_client_rig rig;
+    hf_asked asked = {.answers = 0};
+    hf_client_rig_connect(&rig, redis.url);
+    assert_int_equal(hf_ask(&rig, &asked, SOON_MS, "BLPOP nothing 0"), HF_OK);
+    RUN_UNTIL(&rig, SOON_MS,
+              strstr(hf_fixture_command(&redis, "INFO clients"), "blocked_clients:1"));
+    hf_fixture_command(&redis, "REPLICAOF 127.0.0.1 1");
+    RUN_UNTIL(&rig, SOON_MS, asked.answers == 1 && rig.lost > 0);
+    assert_int_equal(asked.err, HF_READONLY);
+    assert_memory_equal(asked.detail, "UNBLOCKED ", 10);
     hf_client_rig_close(&rig);
 }
 
@@ -558,6 +609,8 @@ int main(void)
         CASE(any_bytes_go_there_and_back),
         CASE(an_unknown_script_is_loaded_by_the_time_this_is_told),
         CASE(an_error_has_its_class_and_redis_s_own_words),
+        CASE(readonly_ends_the_connection_behind_the_answers),
+        CASE(waiting_ends_when_the_primary_becomes_a_replica),
         CASE(a_large_request_and_a_large_answer_pass),
         CASE(what_cannot_be_taken_is_refused_and_the_rest_goes_on),
         CASE(a_server_that_stops_leaves_requests_unsure_in_time),

@@ -15,7 +15,8 @@
 
 #include "tests/support/unix_socket.h"
 
-enum { PAIRS = 32, PIECE = 1 << 16, TEXT = 128 };
+enum { PAIRS = 32, FIXED = 3 /* descriptors beside the pairs' */ };
+enum { PIECE = 1 << 16, TEXT = 128 };
 
 struct held {
     char *bytes; /* owned */
@@ -35,7 +36,7 @@ struct hf_proxy_state {
     pthread_mutex_t mutex;
     pthread_t thread;
     char server[108];
-    int listener;
+    int listeners[2]; /* the socket, the port */
     int wake[2];
     struct pair pairs[PAIRS];
     hf_proxy_mode mode[2];
@@ -162,9 +163,9 @@ static void release(struct hf_proxy_state *s, struct pair *p, int way)
     free(h.bytes);
 }
 
-static void admit(struct hf_proxy_state *s)
+static void admit(struct hf_proxy_state *s, int listener)
 {
-    int client = hf_socket_accept(s->listener);
+    int client = hf_socket_accept(listener);
     int server = s->refuse || client < 0 ? -1 : hf_socket_connect(s->server);
     s->connections++;
     for (int i = 0; server >= 0 && i < PAIRS; i++)
@@ -186,7 +187,7 @@ static void after_poll(struct hf_proxy_state *s, const struct pollfd *fds)
     for (int i = 0; i < PAIRS; i++)
         for (int way = 0; way < 2; way++) {
             struct pair *p = &s->pairs[i];
-            const struct pollfd *fd = &fds[2 + 2 * i + way];
+            const struct pollfd *fd = &fds[FIXED + 2 * i + way];
             /* What was held goes first, so that the order is kept. Another thread may
              * have ended the pair while this one waited. */
             if (p->end[way] >= 0)
@@ -194,8 +195,9 @@ static void after_poll(struct hf_proxy_state *s, const struct pollfd *fds)
             if (p->end[way] >= 0 && fd->fd == p->end[way] && fd->revents != 0)
                 move(s, p, way);
         }
-    if (fds[1].revents != 0)
-        admit(s);
+    for (int i = 0; i < 2; i++)
+        if (fds[1 + i].revents != 0)
+            admit(s, s->listeners[i]);
 }
 
 static void *serve(void *arg)
@@ -203,13 +205,15 @@ static void *serve(void *arg)
     struct hf_proxy_state *s = arg;
     (void)pthread_mutex_lock(&s->mutex);
     while (!s->stop) {
-        struct pollfd fds[2 + 2 * PAIRS] = {{.fd = s->wake[0], .events = POLLIN},
-                                            {.fd = s->listener, .events = POLLIN}};
+        struct pollfd fds[FIXED + 2 * PAIRS] = {
+            {.fd = s->wake[0], .events = POLLIN},
+            {.fd = s->listeners[0], .events = POLLIN},
+            {.fd = s->listeners[1], .events = POLLIN}};
         for (int i = 0; i < 2 * PAIRS; i++)
-            fds[2 + i] =
+            fds[FIXED + i] =
                 (struct pollfd){.fd = s->pairs[i / 2].end[i % 2], .events = POLLIN};
         (void)pthread_mutex_unlock(&s->mutex);
-        int ready = poll(fds, 2 + 2 * PAIRS, -1);
+        int ready = poll(fds, FIXED + 2 * PAIRS, -1);
         (void)pthread_mutex_lock(&s->mutex);
         if (ready > 0)
             after_poll(s, fds);
@@ -221,14 +225,17 @@ static void *serve(void *arg)
 void hf_proxy_start(hf_proxy *p, const char *server)
 {
     struct hf_proxy_state *s = calloc(1, sizeof *s);
+    uint16_t port = 0;
     hf_tempdir_make(p->dir);
     (void)snprintf(p->socket, sizeof p->socket, "%s/s", p->dir);
     (void)snprintf(p->url, sizeof p->url, "unix://%s", p->socket);
     if (s == NULL || pipe(s->wake) != 0 ||
-        (s->listener = hf_socket_listen(p->socket)) < 0) {
+        (s->listeners[0] = hf_socket_listen(p->socket)) < 0 ||
+        (s->listeners[1] = hf_socket_listen_tcp(&port)) < 0) {
         perror(p->socket);
         exit(1);
     }
+    (void)snprintf(p->tcp_url, sizeof p->tcp_url, "redis://localhost:%u", (unsigned)port);
     (void)snprintf(s->server, sizeof s->server, "%s", server);
     for (int i = 0; i < PAIRS; i++)
         s->pairs[i].end[0] = s->pairs[i].end[1] = -1;
@@ -261,7 +268,8 @@ void hf_proxy_stop(hf_proxy *p)
     for (int i = 0; i < PAIRS; i++)
         end_pair(&s->pairs[i]);
     free(s->late.bytes);
-    (void)close(s->listener);
+    (void)close(s->listeners[0]);
+    (void)close(s->listeners[1]);
     (void)close(s->wake[0]);
     (void)close(s->wake[1]);
     (void)pthread_mutex_destroy(&s->mutex);

@@ -1,8 +1,10 @@
 /* proxy.h - stands between the code under test and a real server, and loses things.
  *
- * It listens on a unix socket of its own and passes bytes to the server's. What it does
- * can be changed at any moment, from the test's thread. An answer that was lost after its
- * request was executed is the case that matters most: hf_proxy_lose_answer().
+ * It listens on a unix socket of its own and at a TCP port of 127.0.0.1, and passes bytes
+ * to the server's socket. hf_proxy_move() makes it a service address that leads to
+ * another server from then on, while the connections that exist stay where they are. What
+ * it does can be changed at any moment, from the test's thread. An answer that was lost
+ * after its request was executed is the case that matters most: hf_proxy_lose_answer().
  *
  *     hf_proxy_start(&proxy, redis.socket);
  *     ... the client connects to proxy.url ...
@@ -31,6 +33,7 @@ typedef struct hf_proxy {
     char dir[HF_TEMPDIR_SIZE];
     char socket[HF_TEMPDIR_SIZE + 8];
     char url[HF_TEMPDIR_SIZE + 32];
+    char tcp_url[48];             /* by the name localhost */
     struct hf_proxy_state *state; /* owned */
 } hf_proxy;
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -30,6 +31,25 @@ static int open_at(const char *path, bool listening)
 int hf_socket_listen(const char *path)
 {
     return open_at(path, true);
+}
+
+int hf_socket_listen_tcp(uint16_t *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0)
+        return -1;
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(fd, BACKLOG) == 0 &&
+        getsockname(fd, (struct sockaddr *)&address, &size) == 0) {
+        *port = ntohs(address.sin_port);
+        return fd;
+    }
+    (void)close(fd);
+    return -1;
 }
 
 int hf_socket_connect(const char *path)

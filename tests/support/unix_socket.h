@@ -4,9 +4,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Each gives a descriptor that is closed on exec, or -1. */
 int hf_socket_listen(const char *path);
+int hf_socket_listen_tcp(uint16_t *port); /* on 127.0.0.1, at a free port */
 int hf_socket_accept(int listener);
 int hf_socket_connect(const char *path);
 

@@ -30,6 +30,9 @@ static void an_error_has_the_class_of_its_code(void **state)
         {"OOM command not allowed. script: 1234, on @user_script:12.", HF_OOM},
         {"READONLY You can't write against a read only replica.", HF_READONLY},
         {"MASTERDOWN Link with MASTER is down.", HF_READONLY},
+        {"UNBLOCKED force unblock from blocking operation, instance state changed "
+         "(master -> replica?)",
+         HF_READONLY},
         {"LOADING Redis is loading the dataset in memory", HF_LOADING},
         {"BUSY Redis is busy running a script.", HF_SLOW},
         {"MISCONF Redis is configured to save RDB snapshots", HF_MISCONF},
