@@ -281,7 +281,8 @@ void hf_helm_keep(hf_helm *helm)
         } else {
             helm->lookout = keeper;
             serve(helm, keeper, SEND | READ);
-            if (!helm->over && helm->lookout == keeper)
+            /* It let the lock go to wake others: what came then rang nobody. */
+            if (!helm->over && helm->lookout == keeper && helm->wanted == 0)
                 keeper_looks_out(helm);
         }
     }

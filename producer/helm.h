@@ -17,7 +17,7 @@
  *
  * Invariants, whenever the inbox's lock is free:
  *   H1  what is wanted of the engine is wanted of somebody: of who is at the helm, or of
- *       the keeper, who was called.
+ *       the keeper, which was called, or looks once more before it sleeps.
  *   H2  while a call waits, somebody is at the helm, or looks out, or was told to, or the
  *       keeper was called.
  *   H3  a call that was told is woken by who told it, before that thread sleeps.

@@ -5,6 +5,7 @@
  * A call that is forgotten would come back after its deadline, which is longer than any
  * test here may take. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -340,6 +341,96 @@ static void *enqueue_often(void *arg)
     return NULL;
 }
 
+/* ---- a callback that comes while others are woken ---- */
+
+enum { ROUNDS = 4000, PAUSES_MAX = 300 };
+
+typedef struct rounds {
+    hf_producer *producer;
+    pthread_barrier_t gate;
+    atomic_bool put; /* one of those who were woken has put its job in */
+    sem_t told;      /* once for each callback */
+    atomic_int faults;
+} rounds;
+
+static void on_told(const hf_enqueue_result *result, const char *text, void *arg)
+{
+    rounds *r = arg;
+    (void)text;
+    if (result->err != HF_OK)
+        atomic_fetch_add(&r->faults, 1);
+    (void)sem_post(&r->told);
+}
+
+static void put_one(rounds *r)
+{
+    const hf_job job = {.queue = "q", .type = "t"};
+    if (hf_enqueue(r->producer, &job, on_told, r) != HF_OK)
+        atomic_fetch_add(&r->faults, 1);
+}
+
+/* The first of a round that has its answer puts one more job in, while the thread that
+ * read the answers still wakes the others. */
+static void *call_in_rounds(void *arg)
+{
+    rounds *r = arg;
+    const hf_job job = {.queue = "q", .type = "t"};
+    for (int i = 0; i < ROUNDS; i++) {
+        (void)pthread_barrier_wait(&r->gate);
+        if (hf_enqueue_wait(r->producer, &job, 1, NULL, 0, NULL) != HF_OK)
+            atomic_fetch_add(&r->faults, 1);
+        if (!atomic_exchange(&r->put, true))
+            put_one(r);
+        (void)pthread_barrier_wait(&r->gate);
+    }
+    return NULL;
+}
+
+/* How often this thread has slept for a millisecond until then. A machine that is too
+ * busy for the producer's thread is too busy for this one as well. */
+static unsigned pauses_until_told(rounds *r)
+{
+    unsigned pauses = 0;
+    for (;; pauses++) {
+        struct timespec until;
+        (void)clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 1000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (sem_timedwait(&r->told, &until) == 0)
+            return pauses;
+    }
+}
+
+static void a_job_put_in_while_calls_are_woken_is_sent_at_once(void **state)
+{
+    (void)state;
+    rounds r = {.producer = open_with((hf_producer_opts){.ns = NULL})};
+    pthread_t threads[THREADS];
+    unsigned late = 0, longest = 0;
+    assert_int_equal(pthread_barrier_init(&r.gate, NULL, THREADS + 1), 0);
+    assert_int_equal(sem_init(&r.told, 0, 0), 0);
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, call_in_rounds, &r), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        atomic_store(&r.put, false);
+        put_one(&r); /* while its callback is owed, the producer's own thread reads */
+        (void)pthread_barrier_wait(&r.gate);
+        (void)pthread_barrier_wait(&r.gate);
+        unsigned pauses = pauses_until_told(&r) + pauses_until_told(&r);
+        late += pauses > PAUSES_MAX ? 1 : 0;
+        longest = pauses > longest ? pauses : longest;
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    print_message("%u of %d rounds late, at most %u ms\n", late, ROUNDS, longest);
+    hf_producer_close(r.producer, NULL, NULL);
+    (void)sem_destroy(&r.told);
+    (void)pthread_barrier_destroy(&r.gate);
+    assert_int_equal(r.faults, 0);
+    assert_int_equal(late, 0);
+}
+
 /* ---- sleep ---- */
 
 static double thread_ms(void)
@@ -417,6 +508,7 @@ int main(void)
         TEST(what_is_hopeless_is_told_to_every_call_at_once),
         TEST(a_connection_that_breaks_is_made_again_without_a_call),
         TEST(callbacks_stay_on_one_thread_beside_calls),
+        TEST(a_job_put_in_while_calls_are_woken_is_sent_at_once),
         TEST(who_waits_for_a_redis_that_stands_still_sleeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
