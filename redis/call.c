@@ -3,6 +3,7 @@
  * Invariant: every request that hf_call_put() took is in `flight` until its callback is
  * called, and leaves it before that. Its bytes are behind those of all before it, in
  * `out` or in the link. */
+#include <stdio.h>
 #include <string.h>
 
 #include <hiredis/hiredis.h>
@@ -168,13 +169,17 @@ void hf_call_flush(hf_client *client)
 static void on_loaded(const hf_answer *answer, void *arg)
 {
     hf_client *client = arg;
-    /* An error comes again, and reaches somebody, when the script is asked for next. */
-    if (answer->err != HF_UNSURE)
-        client->repairing = NULL;
+    if (answer->err == HF_UNSURE)
+        return; /* the connection is gone, and what it was told */
+    client->repairing = NULL;
+    client->load_err = answer->err;
+    snprintf(client->load_why, sizeof client->load_why, "%s", answer->detail);
 }
 
 /* A request that meets NOSCRIPT is repaired by loading the script: whoever asks again
- * finds it. Many such answers come one after the other; one load is enough for them. */
+ * finds it. Many such answers come one after the other; one load is enough for them. An
+ * answer after a load that was refused gives that reason, and loads again: the permission
+ * may have come. */
 static void load_again(hf_client *client, const hf_script *script)
 {
     if (client->phase != CLIENT_READY || client->repairing == script)
@@ -205,8 +210,13 @@ void hf_call_on_reply(void *owner, const redisReply *reply)
         answer.err = hf_reply_class(reply->str);
         answer.reply = NULL;
         answer.detail = reply->str;
-        if (answer.err == HF_NOSCRIPT && item.script != NULL)
+        if (answer.err == HF_NOSCRIPT && item.script != NULL) {
             load_again(client, item.script);
+            if (client->load_err != HF_OK) {
+                answer.err = client->load_err;
+                answer.detail = client->load_why;
+            }
+        }
         if (answer.err == HF_READONLY) /* first: its callback may want to ask again */
             hf_client_drain(client, HF_READONLY, reply->str);
     }

@@ -6,7 +6,8 @@
  * inside the call.
  *
  * NOSCRIPT is a fault like any other (nothing happened), but by the time it is told the
- * script has been sent to Redis with SCRIPT LOAD: asking again works. */
+ * script has been sent to Redis with SCRIPT LOAD: asking again works. If Redis refuses to
+ * load it, asking again is answered with the reason (HF_AUTH: no permission). */
 #ifndef HF_REDIS_CALL_H
 #define HF_REDIS_CALL_H
 
@@ -72,6 +73,10 @@ bool hf_client_is_behind(const hf_client *client, const hf_client *other);
 /* Then this one takes nothing more, waits for the answers to what it has sent, and
  * connects again. */
 void hf_client_follow(hf_client *client, const hf_client *other);
+
+/* Commands that a client can do without, and that Redis does not permit to it: bits. */
+enum { HF_LACKS_ID = 1, HF_LACKS_INFO = 2, HF_LACKS_KILL = 4 };
+unsigned hf_client_lacks(const hf_client *client);
 
 /* How many requests wait for their answers. */
 size_t hf_client_in_flight(const hf_client *client);

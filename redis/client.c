@@ -264,6 +264,12 @@ bool hf_client_ready(const hf_client *client)
     return client->phase == CLIENT_READY;
 }
 
+unsigned hf_client_lacks(const hf_client *client)
+{
+    check(client);
+    return client->lacks;
+}
+
 size_t hf_client_in_flight(const hf_client *client)
 {
     check(client);

@@ -78,6 +78,9 @@ struct hf_client {
         deadline_ns; /* what that timer was started for; UINT64_MAX: it does not run */
     bool overdue;    /* a deadline has passed; one last look at the socket */
     const hf_script *repairing; /* being loaded after NOSCRIPT */
+    hf_err load_err;            /* why the last one could not be loaded */
+    char load_why[HF_DETAIL_SIZE];
+    unsigned lacks; /* HF_LACKS_... */
 
     unsigned handles; /* on the loop; the client is freed when the last has closed */
     void (*close_cb)(void *arg);

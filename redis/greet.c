@@ -63,9 +63,11 @@ static void on_select(const hf_answer *answer, void *arg)
 static void on_id(const hf_answer *answer, void *arg)
 {
     hf_client *client = arg;
-    if (is_over(client, answer) || is_noperm(answer))
+    if (is_over(client, answer))
         return;
-    if (answer->err != HF_OK)
+    if (is_noperm(answer))
+        client->lacks |= HF_LACKS_ID;
+    else if (answer->err != HF_OK)
         hf_client_lose(client, answer->err, answer->detail);
     else if (answer->reply->type != REDIS_REPLY_INTEGER)
         hf_client_lose(client, HF_PROTO, "CLIENT ID was not answered with a number");
@@ -78,6 +80,8 @@ static void on_kill(const hf_answer *answer, void *arg)
     hf_client *client = arg;
     if (answer->err == HF_UNSURE)
         return;
+    if (is_noperm(answer))
+        client->lacks |= HF_LACKS_KILL;
     /* Whatever the answer is: it is dead, was dead, or we may not. */
     for (size_t i = 1; i < client->n_old_ids; i++)
         client->old_ids[i - 1] = client->old_ids[i];
@@ -124,6 +128,7 @@ static void on_info(const hf_answer *answer, void *arg)
         return;
     hf_server_info *info = &client->greeting;
     if (is_noperm(answer)) {
+        client->lacks |= HF_LACKS_INFO;
         become_ready(client);
         return;
     }
@@ -169,6 +174,8 @@ static void send_select(hf_client *client)
 void hf_greet_begin(hf_client *client)
 {
     client->greeting = (hf_server_info){.client_id = 0};
+    client->lacks = 0;
+    client->load_err = HF_OK;
     const hf_bytes id[] = {text_bytes("CLIENT"), text_bytes("ID")};
     const hf_bytes info[] = {text_bytes("INFO")};
     if (client->url.password[0] != '\0')

@@ -130,6 +130,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     hf_clock_read(w, checked.now_ms, answer->sent_ns);
     hf_clock_adopt(w, &checked);
     hf_server_tell(w);
+    hf_server_tell_lacks(w); /* what was refused since */
     if (w->opts.burst && checked.empty && w->held == 0 && hf_claim_quiet(w))
         hf_worker_stop(w);
 }

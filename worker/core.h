@@ -208,7 +208,9 @@ struct hf_worker {
     char run_id[48], replid[48];
 
     /* waking up */
-    uint32_t unblock_ms; /* when unblocking is tried again */
+    uint32_t unblock_ms;    /* the pause before unblocking is tried again */
+    uint64_t unblock_at_ns; /* not before this */
+    unsigned lacks_told;    /* commands that it is not permitted: the log was told */
     bool wait_stale;     /* the blocking call names other queues than are served */
     bool waited; /* it has blocked before: a baton may be lost with its connection */
     bool blocked, unblocking, checking, check_gives, give_back, wake_doubt;
@@ -220,6 +222,7 @@ struct hf_worker {
     uint32_t wait_rest_ms; /* as of a queue, but for the blocking call */
     uint64_t wait_rest_until_ns;
     bool wait_refused, wait_away;         /* told */
+    bool cannot_unblock;                  /* no permission */
     hf_served *peeking_at[HF_QUEUES_MAX]; /* the look that is under way */
     size_t n_peeking;
     uint64_t peeked_ns;
@@ -409,6 +412,7 @@ hf_backoff hf_backoff_of(const hf_worker_opts *opts);
 void hf_server_tell(hf_worker *w); /* of queues and limits that Redis does not know of */
 void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg);
 void hf_server_start_over(uv_timer_t *timer);
+void hf_server_tell_lacks(hf_worker *w); /* commands that Redis does not permit */
 
 /* -- ending.c -- */
 void hf_end_stops(hf_worker *w, unsigned stops); /* so many calls of hf_worker_stop() */

@@ -95,6 +95,36 @@ void hf_server_tell(hf_worker *w)
             tell(w, w->served[i]);
 }
 
+/* What it does without them; each is told once. */
+void hf_server_tell_lacks(hf_worker *w)
+{
+    enum { LACKS_UNBLOCK = 8 };
+    static const struct {
+        unsigned bit;
+        const char *command, *without;
+    } all[] = {
+        {HF_LACKS_ID, "CLIENT ID",
+         "what a lost connection has sent may still run, and a wait for jobs is not "
+         "ended "
+         "early"},
+        {HF_LACKS_INFO, "INFO", "the role and the policy of this Redis are not checked"},
+        {HF_LACKS_KILL, "CLIENT KILL", "what a lost connection has sent may still run"},
+        {LACKS_UNBLOCK, "CLIENT UNBLOCK",
+         "a wait for jobs is not ended early: a full or quiet worker is woken in vain, "
+         "and a reload takes seconds"},
+    };
+    unsigned lacks = hf_client_lacks(w->client) | hf_client_lacks(w->wake_client) |
+                     (w->cannot_unblock ? LACKS_UNBLOCK : 0);
+    for (size_t i = 0; i < HF_COUNT(all); i++) {
+        const hf_log_field fields[] = {{.key = "command", .text = all[i].command},
+                                       {.key = "without", .text = all[i].without}};
+        if (lacks & ~w->lacks_told & all[i].bit)
+            hf_report(w, HF_LOG_WARN, "Redis does not permit a command", fields,
+                      HF_COUNT(fields));
+    }
+    w->lacks_told |= lacks;
+}
+
 void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_worker *w = arg;
@@ -126,6 +156,7 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
     if (w->connected_before)
         hf_report_text(w, HF_LOG_INFO, "Redis is back", NULL, NULL);
     w->connected_before = true;
+    hf_server_tell_lacks(w);
     for (size_t i = 0; i < w->n_served; i++)
         w->served[i]->told = false; /* it may be another Redis */
     hf_server_tell(w);

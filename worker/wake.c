@@ -188,14 +188,22 @@ static void on_unblocked(const hf_answer *answer, void *arg)
         (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
         return;
     w->unblocking = false;
+    if (answer->err == HF_AUTH) { /* the wait ends by itself within seconds */
+        w->unblock_at_ns = hf_boot_ns() + HF_REMIND_MS * HF_MS_NS;
+        w->cannot_unblock = true;
+        hf_server_tell_lacks(w);
+        return;
+    }
     w->unblock_ms = w->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->unblock_ms;
+    w->unblock_at_ns = hf_boot_ns() + w->unblock_ms * HF_MS_NS;
     hf_beat_look_in(w, w->unblock_ms);
 }
 
 /* A full worker would keep a baton from those who could use it. */
 static void unblock(hf_worker *w)
 {
-    if (!w->blocked || w->unblocking || !hf_client_ready(w->client))
+    if (!w->blocked || w->unblocking || !hf_client_ready(w->client) ||
+        hf_boot_ns() < w->unblock_at_ns)
         return;
     if (hf_redis_unblock(w->client, w->wake_client, on_unblocked, w) == HF_OK)
         w->unblocking = true;

@@ -1,0 +1,177 @@
+/* test_acl.c - a Redis that does not permit what is asked beside the data: the missing
+ * permission is named, and the same is not asked again and again. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "holdfast/producer.h"
+#include "tests/support/lock_rig.h"
+#include "tests/support/worker_rig.h"
+
+enum { LONG_MS = 30000, WATCHED_MS = 1000, REFUSALS_MAX = 10 };
+
+static hf_lock_rig rig; /* its clients come with the tests that need them */
+static hf_fixture *const redis = &rig.redis;
+static hf_worker_rig worker;
+static char detail[HF_DETAIL_SIZE];
+
+static int up(void **state)
+{
+    (void)state;
+    hf_fixture_start(redis, NULL);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_worker_rig_end(&worker);
+    hf_fixture_stop(redis);
+    return 0;
+}
+
+static void permit(const char *what)
+{
+    assert_string_equal(hf_fixture_command(redis, "ACL SETUSER default %s", what), "OK");
+}
+
+static long long counted(const char *field)
+{
+    const char *at = strstr(hf_fixture_command(redis, "INFO all"), field);
+    return at == NULL ? 0 : strtoll(at + strlen(field), NULL, 10);
+}
+
+/* How often Redis has refused a command, and has run a script or has not known it. */
+static long long refused(void)
+{
+    return counted("errorstat_NOPERM:count=");
+}
+
+static long long scripts(void)
+{
+    return counted("cmdstat_evalsha:calls=");
+}
+
+/* ---- SCRIPT ---- */
+
+static void without_script_a_producer_is_told_so(void **state)
+{
+    (void)state;
+    hf_producer *producer;
+    const hf_producer_opts opts = {.url = redis->url, .deadline_ms = LONG_MS};
+    const hf_job job = {.queue = "q", .type = "t"};
+    permit("-script");
+    assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_AUTH);
+    assert_memory_equal(detail, "NOPERM ", 7);
+    assert_non_null(strstr(detail, "script"));
+    assert_true(scripts() <= REFUSALS_MAX);
+    permit("+script"); /* on the same connection */
+    if (hf_enqueue_wait(producer, &job, 1, NULL, 0, detail) != HF_OK)
+        assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
+    hf_producer_close(producer, NULL, NULL);
+}
+
+static void without_script_a_lock_is_refused(void **state)
+{
+    (void)state;
+    permit("-script");
+    hf_locks *locks = hf_lock_rig_open(&rig, redis->url);
+    hf_lock_refused(&rig, locks, "n", (hf_lock_opts){.wait_ms = LONG_MS}, HF_AUTH);
+    assert_non_null(strstr(rig.detail, "script"));
+    assert_true(scripts() <= REFUSALS_MAX);
+    hf_locks_close(locks, NULL, NULL);
+}
+
+static void without_script_a_worker_ends(void **state)
+{
+    (void)state;
+    permit("-script");
+    hf_worker_rig_start(&worker, redis->url, NULL, 0);
+    EVENTUALLY(LONG_MS, atomic_load(&worker.ended));
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_AUTH);
+    assert_true(scripts() <= 2 * REFUSALS_MAX);
+}
+
+/* It serves, and only what it has not sent before is missing. */
+static void a_worker_that_loses_script_asks_less_often(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, redis->url, NULL, 0);
+    EVENTUALLY(LONG_MS, hf_worker_pulse(worker.worker) > 0);
+    permit("-script");
+    assert_string_equal(hf_fixture_command(redis, "SCRIPT FLUSH"),
+                        "(error) NOPERM this user has no permissions to run the "
+                        "'script|flush' command");
+    permit("+script|flush");
+    assert_string_equal(hf_fixture_command(redis, "SCRIPT FLUSH"), "OK");
+    long long before = scripts();
+    EVENTUALLY(LONG_MS, hf_worker_rig_said(&worker, "script") > 0);
+    ALWAYS(WATCHED_MS, scripts() - before < 200);
+    permit("+script");
+    uint64_t pulse = hf_worker_pulse(worker.worker);
+    EVENTUALLY(LONG_MS, hf_worker_pulse(worker.worker) > pulse);
+}
+
+/* ---- CLIENT ---- */
+
+static bool is_blocked(void)
+{
+    return strstr(hf_fixture_command(redis, "INFO clients"), "blocked_clients:1") != NULL;
+}
+
+/* A worker that is quiet ends its wait for jobs; one that may not waits to its end. */
+static void without_unblock_a_worker_does_not_try_again_and_again(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, redis->url, &(hf_worker_opts){.lease_ms = LONG_MS}, 0);
+    EVENTUALLY(LONG_MS, is_blocked());
+    permit("-client|unblock");
+    long long before = refused();
+    hf_worker_quiet(worker.worker);
+    EVENTUALLY(LONG_MS, refused() > before);
+    ALWAYS(WATCHED_MS, refused() - before <= REFUSALS_MAX);
+    assert_int_equal(
+        hf_worker_rig_said(&worker,
+                           "warn Redis does not permit a command command=CLIENT UNBLOCK"),
+        1);
+}
+
+static void what_a_worker_can_do_without_is_said_once(void **state)
+{
+    (void)state;
+    permit("-client|id");
+    permit("-info");
+    hf_worker_rig_start(&worker, redis->url, NULL, 0);
+    EVENTUALLY(LONG_MS, hf_worker_pulse(worker.worker) > 1);
+    assert_int_equal(hf_worker_rig_said(&worker, "permit a command command=CLIENT ID"),
+                     1);
+    assert_int_equal(hf_worker_rig_said(&worker, "permit a command command=INFO"), 1);
+    permit("+client|id");
+    permit("+info");
+    for (int i = 0; i < 2; i++) { /* the first has an id, and the second would kill it */
+        size_t back = hf_worker_rig_said(&worker, "Redis is back");
+        permit("+client|kill");
+        assert_true(hf_fixture_number(redis, "CLIENT KILL TYPE normal SKIPME yes") > 0);
+        permit("-client|kill");
+        EVENTUALLY(LONG_MS, hf_worker_rig_said(&worker, "Redis is back") > back);
+    }
+    EVENTUALLY(LONG_MS,
+               hf_worker_rig_said(&worker, "permit a command command=CLIENT KILL") == 1);
+    assert_int_equal(hf_worker_rig_said(&worker, "permit a command"), 3);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(without_script_a_producer_is_told_so),
+        CASE(without_script_a_lock_is_refused),
+        CASE(without_script_a_worker_ends),
+        CASE(a_worker_that_loses_script_asks_less_often),
+        CASE(without_unblock_a_worker_does_not_try_again_and_again),
+        CASE(what_a_worker_can_do_without_is_said_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
