@@ -72,7 +72,11 @@ for i = 1, #KEYS do
     empty = 0
   end
 end
+-- With its class in front. Redis 7 gives the text of what was caught, 6.2 puts `@user_script: 12: -`
+-- before it, and plain Lua would give the table.
 if checked == 0 and fault then
-  error(fault)
+  local text = type(fault) == 'table' and fault.err or fault
+  text = string.gsub(text, '^@user_script: %d+: %-', '')
+  return { err = string.find(text, '^%u+ ') and text or 'ERR ' .. text }
 end
 return { OK, now, empty, doubts, longest, learned }
