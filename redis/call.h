@@ -61,7 +61,8 @@ HF_MUSTCHECK hf_err hf_redis_time(hf_client *client, hf_answer_cb cb, void *arg)
 /* *now_ms: Unix ms, with HF_OK. */
 HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
 
-/* Ends the blocking of another client of this process. HF_CONN: that has no connection.
+/* Ends the blocking of another client of this process. HF_CONN: that has no connection,
+ * or it is not known to be at the same life of the same server, where its id is its own.
  */
 HF_MUSTCHECK hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked,
                                      hf_answer_cb cb, void *arg);

@@ -1,5 +1,7 @@
 /* plain.c - the two plain commands that queues and locks both send: the end of another
  * connection's wait, and the time. */
+#include <string.h>
+
 #include "redis/send.h"
 
 hf_err hf_redis_time(hf_client *client, hf_answer_cb cb, void *arg)
@@ -27,8 +29,11 @@ hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked, hf_answer_c
                         void *arg)
 {
     hf_args a;
-    int64_t id = hf_client_server(blocked)->client_id;
-    if (id <= 0)
+    const hf_server_info *here = hf_client_server(client);
+    const hf_server_info *there = hf_client_server(blocked);
+    int64_t id = there->client_id;
+    bool same = here->run_id[0] != '\0' && strcmp(here->run_id, there->run_id) == 0;
+    if (id <= 0 || !same)
         return HF_CONN;
     if (!hf_args_init(&a, 3, 1))
         return HF_NOMEM;

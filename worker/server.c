@@ -107,7 +107,9 @@ void hf_server_tell_lacks(hf_worker *w)
          "what a lost connection has sent may still run, and a wait for jobs is not "
          "ended "
          "early"},
-        {HF_LACKS_INFO, "INFO", "the role and the policy of this Redis are not checked"},
+        {HF_LACKS_INFO, "INFO",
+         "the role and the policy of this Redis are not checked, and a wait for jobs is "
+         "not ended early"},
         {HF_LACKS_KILL, "CLIENT KILL", "what a lost connection has sent may still run"},
         {LACKS_UNBLOCK, "CLIENT UNBLOCK",
          "a wait for jobs is not ended early: a full or quiet worker is woken in vain, "

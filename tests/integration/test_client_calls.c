@@ -201,6 +201,50 @@ static void waiting_ends_when_the_primary_becomes_a_replica(void **state)
     hf_client_rig_close(&rig);
 }
 
+static long long blocked_at(hf_fixture *server)
+{
+    const char *at =
+        strstr(hf_fixture_command(server, "INFO clients"), "blocked_clients:");
+    return at == NULL ? -1 : strtoll(strchr(at, ':') + 1, NULL, 10);
+}
+
+/* Another server, or the same one after a restart, counts its clients from 1 again. */
+static void a_stranger_with_the_id_of_one_that_waits_is_not_unblocked(void **state)
+{
+    enum { TRIES = 1000 };
+    (void)state;
+    hf_fixture after;
+    hf_client_rig rig, waits, stranger;
+    hf_asked asked = {.answers = 0}, waited = {.answers = 0}, other = {.answers = 0};
+    hf_fixture_start(&after, NULL);
+    hf_client_rig_connect(&waits, redis.url);
+    hf_client_rig_connect(&rig, after.url);
+    int64_t id = hf_client_server(waits.client)->client_id;
+    hf_client_rig_connect(&stranger, after.url);
+    for (int i = 0; hf_client_server(stranger.client)->client_id != id; i++) {
+        bool before = hf_client_server(stranger.client)->client_id < id;
+        hf_client_rig *late = before ? &stranger : &waits; /* its next id is higher */
+        const char *url = before ? after.url : redis.url;
+        assert_true(i < TRIES);
+        hf_client_rig_close(late);
+        hf_client_rig_connect(late, url);
+        id = hf_client_server(waits.client)->client_id;
+    }
+    assert_int_equal(hf_ask(&waits, &waited, SOON_MS, "BLPOP nothing 0"), HF_OK);
+    assert_int_equal(hf_ask(&stranger, &other, SOON_MS, "BLPOP nothing 0"), HF_OK);
+    RUN_UNTIL(&waits, SOON_MS, blocked_at(&redis) == 1);
+    RUN_UNTIL(&stranger, SOON_MS, blocked_at(&after) == 1);
+    hf_err err = hf_redis_unblock(rig.client, waits.client, hf_on_asked, &asked);
+    if (err == HF_OK)
+        RUN_UNTIL(&rig, SOON_MS, asked.answers == 1);
+    assert_int_equal(blocked_at(&after), 1);
+    assert_int_equal(err, HF_CONN);
+    hf_client_rig_close(&stranger);
+    hf_client_rig_close(&waits);
+    hf_client_rig_close(&rig);
+    hf_fixture_stop(&after);
+}
+
 static void a_large_request_and_a_large_answer_pass(void **state)
 {
     (void)state;
@@ -611,6 +655,7 @@ int main(void)
         CASE(an_error_has_its_class_and_redis_s_own_words),
         CASE(readonly_ends_the_connection_behind_the_answers),
         CASE(waiting_ends_when_the_primary_becomes_a_replica),
+        CASE(a_stranger_with_the_id_of_one_that_waits_is_not_unblocked),
         CASE(a_large_request_and_a_large_answer_pass),
         CASE(what_cannot_be_taken_is_refused_and_the_rest_goes_on),
         CASE(a_server_that_stops_leaves_requests_unsure_in_time),
