@@ -61,7 +61,8 @@ const char *hf_exit_hint(hf_err err)
     case HF_READONLY:
         return "this is a replica: use the address of its master";
     case HF_MISCONF:
-        return "Redis cannot write to its disk";
+        return "look at the disk of Redis, and at its replicas (min-replicas-to-write, "
+               "--wait-replicas)";
     case HF_LOADING:
     case HF_SLOW:
     case HF_FULL:

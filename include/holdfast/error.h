@@ -48,7 +48,7 @@
     X(HF_READONLY, -36, "Redis accepts no writes here")                                  \
     X(HF_LOADING, -37, "Redis is loading its data")                                      \
     X(HF_SLOW, -38, "Redis is busy with a script")                                       \
-    X(HF_MISCONF, -39, "Redis cannot persist and refuses writes")                        \
+    X(HF_MISCONF, -39, "Redis cannot persist what is written, or has too few replicas")  \
     X(HF_REDIS, -40, "Redis answered with an error")                                     \
     X(HF_PROTO, -41, "Redis answered in an unexpected shape")                            \
     X(HF_CONFIG, -50, "the configuration is not valid")                                  \

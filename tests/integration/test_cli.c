@@ -251,6 +251,23 @@ static bool shows(pid_t pid, const char *part)
     return strstr(seen, part) != NULL;
 }
 
+/* Its disk is well. */
+static void a_redis_without_its_replicas_is_not_said_to_have_a_bad_disk(void **state)
+{
+    (void)state;
+    hf_fixture_command(&rig->redis, "CONFIG SET min-replicas-to-write 1");
+    hf_try_run("queue pause q --json @", 75);
+    hf_fixture_command(&rig->redis, "CONFIG SET min-replicas-to-write 0");
+    json_t *fault = json_loads(rig->err, 0, NULL);
+    assert_non_null(fault);
+    assert_string_equal(json_string_value(json_object_get(fault, "name")), "HF_MISCONF");
+    hf_try_has(json_string_value(json_object_get(fault, "error")), "too few replicas");
+    hf_try_has(json_string_value(json_object_get(fault, "error")), "NOREPLICAS");
+    hf_try_has(json_string_value(json_object_get(fault, "hint")),
+               "min-replicas-to-write");
+    json_decref(fault);
+}
+
 static void a_password_does_not_stay_in_the_list_of_processes(void **state)
 {
     (void)state;
@@ -585,6 +602,7 @@ int main(void)
         TEST(a_bad_url_of_the_environment_is_usage_too),
         TEST(a_wrong_password_is_told_apart_from_a_redis_that_is_away),
         TEST(a_full_redis_says_try_later_and_nothing_is_half_done),
+        TEST(a_redis_without_its_replicas_is_not_said_to_have_a_bad_disk),
         TEST(a_password_does_not_stay_in_the_list_of_processes),
         TEST(an_enqueued_job_can_be_looked_at),
         TEST(an_id_that_exists_is_no_failure),
