@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/fdlock.h"
+#include "base/parent.h"
 #include "lock/minder.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -145,18 +146,22 @@ static bool place_fds(const int given[HF_SPAWN_FDS])
 
 typedef struct child {
     const hf_spawn *spawn;
+    pid_t parent;
     int scan_end;
     hf_spawn_fault fault;
 } child;
 
-static hf_spawn_step run_child(const hf_spawn *spawn, int scan_end)
+static hf_spawn_step run_child(const child *c)
 {
+    const hf_spawn *spawn = c->spawn;
     default_signals();
+    if (spawn->ends_with_us && !hf_end_with_parent(c->parent))
+        return HF_SPAWN_SETUP;
     setsid();
     int minder_fd = out_of_the_way(spawn->minder_fd);
     if (!place_fds(spawn->fds))
         return HF_SPAWN_SETUP;
-    close_on_exec(HF_SPAWN_FDS, scan_end);
+    close_on_exec(HF_SPAWN_FDS, c->scan_end);
     /* The child tells the minder itself: a worker that is killed right after the fork
      * leaves no program that nobody minds. */
     hf_minder_record record = {HF_MIND_HOLD, (int32_t)getpid(), spawn->deadline_ns, 0};
@@ -202,7 +207,7 @@ void hf_spawn_undo(pid_t pid, int minder_fd)
 static int child_main(void *arg)
 {
     child *c = arg;
-    hf_spawn_step step = run_child(c->spawn, c->scan_end);
+    hf_spawn_step step = run_child(c);
     c->fault = (hf_spawn_fault){(int32_t)step, errno};
     _exit(EXIT_NOT_EXECUTED);
 }
@@ -227,7 +232,7 @@ static pid_t start_child(child *c, int *pidfd)
     pid_t pid = fork();
     if (pid == 0) {
         int to = fcntl(fds[1], F_DUPFD_CLOEXEC, HF_SPAWN_FDS);
-        hf_spawn_step step = run_child(c->spawn, c->scan_end);
+        hf_spawn_step step = run_child(c);
         c->fault = (hf_spawn_fault){(int32_t)step, errno};
         (void)!write(to, &c->fault, sizeof c->fault);
         _exit(EXIT_NOT_EXECUTED);
@@ -249,7 +254,7 @@ static pid_t start_child(child *c, int *pidfd)
 
 hf_err hf_spawn_start(const hf_spawn *spawn, hf_spawned *out)
 {
-    child c = {.spawn = spawn, .scan_end = scan_end()};
+    child c = {.spawn = spawn, .parent = getpid(), .scan_end = scan_end()};
     int pidfd = -1;
     sigset_t all, before;
     sigfillset(&all);

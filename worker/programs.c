@@ -90,7 +90,8 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
                         .envp = env.vars,
                         .cwd = p->spec->cwd,
                         .minder_fd = minder_fd,
-                        .deadline_ns = job->deadline_ns};
+                        .deadline_ns = job->deadline_ns,
+                        .ends_with_us = true};
         for (size_t i = 0; i < HF_COUNT(how.fds); i++)
             how.fds[i] = far->fds[i];
         err = hf_spawn_start(&how, &spawned);

@@ -199,6 +199,14 @@ static int alive(void)
     return n;
 }
 
+static bool is_in_state(pid_t pid, char state)
+{
+    char path[40], text[512];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    const char *end = strrchr(hf_read_file(path, text, sizeof text), ')');
+    return end != NULL && end[1] == ' ' && end[2] == state;
+}
+
 static void start_worker(hf_proc *proc, const char *script, const char *deadline_ms,
                          const char *mode)
 {
@@ -240,6 +248,21 @@ static void a_pipe_that_somebody_else_holds_does_not_help_a_program(void **state
     hf_proc_kill(&proc);
     EVENTUALLY(15000, alive() == 0);
     EVENTUALLY(15000, !hf_pid_alive((pid_t)logged("minder", 0)));
+}
+
+/* Neither of the two comes to it. */
+static void a_program_does_not_outlive_its_worker_and_its_minder(void **state)
+{
+    (void)state;
+    hf_proc proc;
+    start_worker(&proc, "echo up $$; exec sleep 30", "60000", NULL);
+    pid_t minder = (pid_t)logged("minder", 0);
+    kill(minder, SIGSTOP);
+    EVENTUALLY(15000, is_in_state(minder, 'T'));
+    hf_proc_kill(&proc);
+    kill(minder, SIGKILL);
+    EVENTUALLY(15000, !hf_pid_alive(minder));
+    EVENTUALLY(15000, alive() == 0);
 }
 
 static void
@@ -438,14 +461,6 @@ static void end_group(group *g)
     waitpid(g->pid, NULL, 0);
 }
 
-static bool is_in_state(pid_t pid, char state)
-{
-    char path[40], text[512];
-    snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    const char *end = strrchr(hf_read_file(path, text, sizeof text), ')');
-    return end != NULL && end[1] == ' ' && end[2] == state;
-}
-
 static bool all_is_read(void)
 {
     int unread = -1;
@@ -570,6 +585,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(a_killed_worker_takes_its_programs_along_within_a_second),
         TEST(a_pipe_that_somebody_else_holds_does_not_help_a_program),
+        TEST(a_program_does_not_outlive_its_worker_and_its_minder),
         TEST(a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline),
         TEST(programs_live_on_while_their_deadline_is_extended),
         TEST(no_instant_of_a_workers_death_leaves_a_program),
