@@ -100,6 +100,7 @@ void hf_watchdog_deliver(hf_watchdog *w); /* tells the events in line, sets the 
 /* Something is to be done about it at due_ns, or at its deadline if that is earlier. */
 void hf_renewal_plan(hf_watchdog *w, hf_lease *lease, uint64_t due_ns); /* under lock */
 uint64_t hf_renewal_third_ns(uint32_t ttl_ms, double jitter);           /* jitter: 0..1 */
+void hf_renewal_lose(hf_watchdog *w, hf_lease *lease);                  /* under lock */
 void hf_renewal_send_due(hf_watchdog *w); /* not under lock */
 
 #endif

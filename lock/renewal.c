@@ -29,7 +29,7 @@ void hf_renewal_plan(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
 
 /* ---- answers ---- */
 
-static void lose(hf_watchdog *w, hf_lease *lease)
+void hf_renewal_lose(hf_watchdog *w, hf_lease *lease)
 {
     atomic_store(&lease->deadline_ns, 0);
     hf_lease_heap_take(&w->heap, lease);
@@ -98,10 +98,10 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
     if (v->err == HF_OK && code == HF_LOST) {
         atomic_store(&lease->code, code);
         atomic_store(&lease->note, note);
-        lose(w, lease);
+        hf_renewal_lose(w, lease);
     } else if (v->err == HF_OK && is_held(code)) {
         if (!hf_lease_raise(lease, hf_lease_deadline(v->sent_ns, lease->asked_ms))) {
-            lose(w, lease);
+            hf_renewal_lose(w, lease);
             return;
         }
         lease->failures = 0;
@@ -114,7 +114,7 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
         }
         hf_renewal_plan(w, lease, next_ns(lease, v, again));
     } else if (hf_lease_lost(lease)) {
-        lose(w, lease);
+        hf_renewal_lose(w, lease);
     } else {
         lease->failures++;
         if (w->opts.suspects && lease->failures <= 2 && !is_sent_again(lease, v->err))
@@ -161,7 +161,7 @@ static size_t collect(hf_watchdog *w, uint64_t now_ns)
         hf_lease_slot first = w->heap.slots[0];
         hf_lease *lease = first.lease;
         if (first.due_ns <= now_ns && hf_lease_lost(lease)) {
-            lose(w, lease);
+            hf_renewal_lose(w, lease);
             continue;
         }
         uint64_t soon_ns = n == 0 ? 0 : lease->ttl_ms * HF_MS_NS / 20;

@@ -373,6 +373,14 @@ void hf_watchdog_fix(hf_watchdog *w, hf_lease *lease)
     uv_mutex_unlock(&w->lock);
 }
 
+void hf_watchdog_end(hf_watchdog *w, hf_lease *lease)
+{
+    uv_mutex_lock(&w->lock);
+    hf_renewal_lose(w, lease);
+    set_timer(w, 0); /* the event is told on the thread */
+    uv_mutex_unlock(&w->lock);
+}
+
 bool hf_watchdog_extend(hf_watchdog *w, hf_lease *lease, uint32_t ttl_ms,
                         uint64_t sent_ns)
 {

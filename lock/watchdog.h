@@ -78,6 +78,9 @@ void hf_watchdog_add_many(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms,
 void hf_watchdog_hurry(hf_watchdog *watchdog, hf_lease *lease, uint64_t due_ns);
 /* Not renewed any more: it ends at its deadline. */
 void hf_watchdog_fix(hf_watchdog *watchdog, hf_lease *lease);
+/* LOST from now on, as the caller wants it: before it gives back what the lease stands
+ * for while somebody still uses it. The event comes as always. */
+void hf_watchdog_end(hf_watchdog *watchdog, hf_lease *lease);
 /* Somebody else asked for ttl_ms at sent_ns, and was told that it is held. False: it is
  * lost. */
 bool hf_watchdog_extend(hf_watchdog *watchdog, hf_lease *lease, uint32_t ttl_ms,

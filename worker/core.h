@@ -75,7 +75,7 @@ struct hf_run {
     hf_run *next, *prev; /* in one hf_run_list, or the pool's queue */
     hf_lease *lease;
     hf_handler *handler;     /* a reference; NULL: nobody here takes it */
-    const hf_run *shadow_of; /* whose handler has not returned; NULL: a run of its own */
+    hf_run *shadow_of;       /* whose handler has not returned; NULL: a run of its own */
     hf_record record;
     char fence[24];
     int64_t due_ms;  /* Redis's clock */
@@ -292,7 +292,7 @@ void hf_run_ask_to_stop(hf_run *run);          /* any thread */
 void hf_run_set_text(hf_run *run, const char *text, size_t len);
 /* To release a job whose C handler has not returned and still uses the run. NULL: no
  * memory */
-hf_run *hf_run_shadow(const hf_run *run);
+hf_run *hf_run_shadow(hf_run *run);
 
 /* -- dispatch.c: what starts when -- */
 void hf_dispatch(hf_worker *w);

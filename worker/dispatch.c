@@ -214,16 +214,20 @@ static void add_shadow(hf_run *run, void *arg)
         hf_run_push(arg, shadow);
 }
 
+/* The handler stops believing before its job can start elsewhere. */
 void hf_dispatch_abandon(hf_worker *w)
 {
     hf_run_list shadows = {.n = 0};
-    hf_run *run;
+    hf_run *shadow;
     hf_pool_running(w->pool, add_shadow, &shadows);
-    while ((run = hf_run_pop(&shadows)) != NULL) {
+    while ((shadow = hf_run_pop(&shadows)) != NULL) {
+        hf_run *run = shadow->shadow_of;
+        hf_watchdog_end(w->watchdog, run->lease);
+        if (!run->lost_told)
+            hf_report_run(w, run, "released");
+        run->lost_told = true; /* that is what was told of it */
         w->held++;
-        if (!run->shadow_of->lost_told)
-            hf_report_run(w, run->shadow_of, "released");
-        hf_run_release(w, run);
+        hf_run_release(w, shadow);
     }
 }
 

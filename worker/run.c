@@ -116,7 +116,7 @@ void hf_run_free(hf_run *run)
     free(run);
 }
 
-hf_run *hf_run_shadow(const hf_run *run)
+hf_run *hf_run_shadow(hf_run *run)
 {
     hf_run *shadow = calloc(1, sizeof *shadow + strlen(run->id) + 1);
     if (shadow == NULL)

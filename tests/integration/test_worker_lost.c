@@ -168,6 +168,48 @@ static void a_suspect_is_started_alone_and_nothing_beside_it(void **state)
     stop_when_done(4);
 }
 
+/* ---- at the end of its worker ---- */
+
+static _Atomic(hf_run *) left_behind;
+static atomic_bool may_return;
+
+static hf_verdict stay(hf_run *run, void *arg)
+{
+    (void)arg;
+    atomic_store(&left_behind, run);
+    while (!atomic_load(&may_return))
+        hf_test_pause_ms(1);
+    return HF_VERDICT_DONE;
+}
+
+/* Its job starts elsewhere as soon as Redis has executed the release. */
+static void a_handler_left_behind_stops_believing_before_its_job_goes_back(void **state)
+{
+    (void)state;
+    atomic_store(&left_behind, NULL);
+    atomic_store(&may_return, false);
+    hf_worker_rig_start_handler(&worker, queue.redis.url, 0, stay, NULL);
+    hf_rig_put(&queue, "a", "", 0);
+    EVENTUALLY(15000, atomic_load(&left_behind) != NULL);
+    hf_run *run = atomic_load(&left_behind);
+    assert_false(hf_run_lost(run));
+    hf_worker_stop(worker.worker);
+    hf_worker_stop(worker.worker); /* waits for no handler */
+    EVENTUALLY(15000,
+               hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1 ||
+                   hf_run_lost(run));
+    bool lost = hf_run_lost(run);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
+    EVENTUALLY(15000, atomic_load(&worker.ended));
+    atomic_store(&may_return, true);
+    assert_true(lost);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_rig_said(&worker, "outcome=released"), 1);
+    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    stop_when_done(1);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -177,6 +219,7 @@ int main(void)
         CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),
         CASE(a_worker_that_cannot_renew_claims_nothing),
         CASE(a_suspect_is_started_alone_and_nothing_beside_it),
+        CASE(a_handler_left_behind_stops_believing_before_its_job_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
