@@ -254,10 +254,16 @@ struct hf_worker {
     uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
     hf_err refused;          /* why it said so, as it was told last */
     hf_outage outage;        /* of the connection for claims and verdicts */
-    hf_outage watch_outage;  /* of the watchdog's; touched by its thread alone */
+    hf_outage watch_outage;  /* of the watchdog's */
 
     /* from any thread */
-    pthread_mutex_t stop_lock, note_lock, log_lock;
+    pthread_mutex_t stop_lock, log_lock; /* a handler's function, and the log, are called
+                                            with them: not for the watchdog's thread */
+    pthread_mutex_t note_lock;           /* under it nobody waits */
+    /* under note_lock: what the loop is to tell of the watchdog's connection */
+    hf_err watch_err; /* the last failure; HF_OK: none */
+    bool watch_is_back;
+    char watch_detail[HF_DETAIL_SIZE];
     pthread_mutex_t plan_lock; /* next_plan; and the handlers, for those who only read */
     hf_plan *next_plan;        /* to be taken by the loop; owned */
     _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
@@ -288,7 +294,7 @@ void hf_run_release(hf_worker *w, hf_run *run); /* back to its old place */
 void hf_run_put_back(hf_worker *w, hf_run *run, int64_t delay_ms);
 void hf_run_cancel(hf_worker *w, hf_run *run); /* given back, where Redis ends it */
 void hf_run_finish(hf_worker *w, hf_run *run); /* the handler has returned */
-void hf_run_ask_to_stop(hf_run *run);          /* any thread */
+void hf_run_ask_to_stop(hf_run *run);
 void hf_run_set_text(hf_run *run, const char *text, size_t len);
 /* To release a job whose C handler has not returned and still uses the run. NULL: no
  * memory */

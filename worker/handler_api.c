@@ -79,17 +79,17 @@ void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg)
         fn(arg);
 }
 
-/* Under the lock, so that it is never called after its handler returned: hf_work_one()
- * takes the lock before it forgets the function. */
+/* Under the lock, so that it is never called after its handler returned:
+ * hf_dispatch_work() takes the lock before it forgets the function. The watchdog's thread
+ * has set `stopping` already where the lease said so. */
 void hf_run_ask_to_stop(hf_run *run)
 {
     pthread_mutex_t *lock = &run->worker->stop_lock;
     pthread_mutex_lock(lock);
-    bool first = !atomic_exchange(&run->stopping, true);
-    if (first && run->stop_fn != NULL) {
+    atomic_store(&run->stopping, true);
+    if (run->stop_fn != NULL)
         run->stop_fn(run->stop_arg);
-        run->stop_fn = NULL;
-    }
+    run->stop_fn = NULL;
     pthread_mutex_unlock(lock);
 }
 

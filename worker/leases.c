@@ -1,8 +1,12 @@
 /* leases.c - what the worker gives the watchdog to do, and what it hears from it.
  *
  * The watchdog's thread renews by hf_op_renew(), tells programs' minder the new deadline,
- * and raises the flags of a run at once; everything else it only notes for the loop. */
+ * and raises the flags of a run at once; everything else it only notes for the loop. It
+ * waits for nothing: not for the log, which may be a full pipe, not for a function of a
+ * handler's, and for no lock but its own and `note_lock`, under which nobody waits. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -114,12 +118,9 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
         hf_process *process = atomic_load(&run->process);
         if (process != NULL)
             hf_program_extend(process, hf_lease_deadline_ns(lease));
-    } else if (event == HF_LEASE_LOST) {
-        atomic_store(&run->lost, true);
-        hf_run_ask_to_stop(run);
     } else {
-        atomic_store(&run->cancelled, true);
-        hf_run_ask_to_stop(run);
+        atomic_store(event == HF_LEASE_LOST ? &run->lost : &run->cancelled, true);
+        atomic_store(&run->stopping, true);
     }
     if (event != HF_LEASE_RENEWED || atomic_exchange(&run->await_renewal, false))
         note(run, event);
@@ -131,15 +132,18 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     hf_worker *w = arg;
     uint64_t connected = 0;
     (void)client;
-    if (err == HF_OK) {
-        w->watch_outage = (hf_outage){HF_OK, 0};
+    if (err == HF_OK)
         atomic_store(&w->unwatched_ns, 0);
-        uv_async_send(&w->async);
-        return;
+    else
+        atomic_compare_exchange_strong(&w->unwatched_ns, &connected, hf_boot_ns());
+    pthread_mutex_lock(&w->note_lock);
+    w->watch_is_back = err == HF_OK;
+    if (err != HF_OK) {
+        w->watch_err = err;
+        snprintf(w->watch_detail, sizeof w->watch_detail, "%s", detail);
     }
-    atomic_compare_exchange_strong(&w->unwatched_ns, &connected, hf_boot_ns());
-    hf_report_outage(w, &w->watch_outage, "the watchdog's connection is away", err,
-                     detail);
+    pthread_mutex_unlock(&w->note_lock);
+    uv_async_send(&w->async);
 }
 
 /* Who cannot renew must not claim: after half a lease it is more than a reconnect. */
@@ -166,11 +170,30 @@ hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 
 /* ---- on the loop ---- */
 
+/* Of tries that came faster than the loop only the last is told. */
+static void report_watch(hf_worker *w)
+{
+    char detail[HF_DETAIL_SIZE];
+    pthread_mutex_lock(&w->note_lock);
+    hf_err err = w->watch_err;
+    bool is_back = w->watch_is_back;
+    memcpy(detail, w->watch_detail, sizeof detail);
+    w->watch_err = HF_OK;
+    w->watch_is_back = false;
+    pthread_mutex_unlock(&w->note_lock);
+    if (err != HF_OK)
+        hf_report_outage(w, &w->watch_outage, "the watchdog's connection is away", err,
+                         detail);
+    if (is_back)
+        w->watch_outage = (hf_outage){HF_OK, 0};
+}
+
 static void on_lost(hf_worker *w, hf_run *run)
 {
     hf_process *process = atomic_load(&run->process);
     if (run->state == HF_SETTLING)
         return; /* the verdict's answer tells */
+    hf_run_ask_to_stop(run); /* before the log, which may keep the loop */
     if (!run->lost_told) {
         run->lost_told = true;
         if (process != NULL)
@@ -189,6 +212,7 @@ static void on_lost(hf_worker *w, hf_run *run)
 static void on_cancelled(hf_worker *w, hf_run *run)
 {
     hf_process *process = atomic_load(&run->process);
+    hf_run_ask_to_stop(run);
     if (run->state == HF_STARTED && process != NULL)
         hf_program_end(process, run->handler->program.grace_ms);
     if (run->state == HF_HELD_BACK || run->state == HF_WAITING) {
@@ -199,6 +223,7 @@ static void on_cancelled(hf_worker *w, hf_run *run)
 
 void hf_leases_notes(hf_worker *w)
 {
+    report_watch(w);
     for (;;) {
         pthread_mutex_lock(&w->note_lock);
         hf_run *run = w->notes.head;

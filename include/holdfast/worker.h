@@ -213,8 +213,10 @@ HF_API bool hf_run_timed_out(const hf_run *run);
 /* Any of the three, or the worker is being stopped: come back soon. */
 HF_API bool hf_run_stopping(const hf_run *run);
 
-/* Called once, from another thread, when hf_run_stopping() turns true for this run (at
- * once if it is already), and never after the handler returned. Must be quick. */
+/* Called once, by the thread that runs the worker's loop, when hf_run_stopping() has
+ * turned true for this run (at once if it is already), and never after the handler
+ * returned. Must be quick: the worker does nothing else meanwhile, but renew its leases.
+ * hf_run_stopping() itself waits for no thread. */
 HF_API void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg);
 
 /* What goes with the verdict: the error text (copied, cut to 4096 bytes), and for RETRY

@@ -13,6 +13,7 @@
 static hf_rig queue;
 static hf_proxy proxy;
 static hf_worker_rig worker; /* its leases are of 1 s */
+static atomic_bool let_go;   /* handlers of a test's own return */
 
 static int up(void **state)
 {
@@ -26,6 +27,7 @@ static int down(void **state)
 {
     (void)state;
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+    atomic_store(&let_go, true);
     hf_worker_rig_end(&worker);
     hf_proxy_stop(&proxy);
     hf_rig_audit(&queue, true);
@@ -168,16 +170,75 @@ static void a_suspect_is_started_alone_and_nothing_beside_it(void **state)
     stop_when_done(4);
 }
 
+/* ---- what the watchdog does not wait for ---- */
+
+/* As with standard error a full pipe: the loop waits in the log, with a job's line. */
+static void a_log_that_stands_still_ends_no_lease(void **state)
+{
+    (void)state;
+    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    hf_rig_put(&queue, "a", "deaf", 0);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
+    atomic_store(&worker.hold_loop, true);
+    hf_rig_put(&queue, "b", "ok", 0);
+    EVENTUALLY(15000, atomic_load(&worker.loop_held));
+    hf_proxy_close_all(&proxy); /* Redis answers, but the connections are made anew */
+    ALWAYS(1500, !atomic_load(&worker.asked_to_stop));
+    atomic_store(&worker.hold_loop, false);
+    atomic_store(&worker.gate, true);
+    stop_when_done(2);
+    assert_true(hf_worker_rig_said(&worker, "the watchdog's connection is away") > 0);
+}
+
+static _Atomic(hf_run *) runs[2];
+static atomic_bool in_callback;
+
+static void stand_still(void *arg)
+{
+    (void)arg;
+    atomic_store(&in_callback, true);
+    while (!atomic_load(&let_go))
+        hf_test_pause_ms(1);
+}
+
+static hf_verdict stay_until_let_go(hf_run *run, void *arg)
+{
+    bool first = strcmp(hf_run_id(run), "a") == 0;
+    (void)arg;
+    if (first)
+        hf_run_on_stop(run, stand_still, NULL);
+    atomic_store(&runs[first ? 0 : 1], run);
+    while (!atomic_load(&let_go))
+        hf_test_pause_ms(1);
+    return HF_VERDICT_DONE;
+}
+
+static void a_callback_that_stands_still_ends_no_other_lease(void **state)
+{
+    (void)state;
+    atomic_store(&in_callback, false);
+    atomic_store(&let_go, false);
+    hf_worker_rig_start_handler(&worker, queue.redis.url, 0, stay_until_let_go, NULL);
+    hf_rig_put(&queue, "a", "", 0);
+    hf_rig_put(&queue, "b", "", 0);
+    EVENTUALLY(15000, atomic_load(&runs[0]) != NULL && atomic_load(&runs[1]) != NULL);
+    hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 500");
+    EVENTUALLY(15000, atomic_load(&in_callback));
+    assert_true(hf_run_lost(atomic_load(&runs[0])));
+    ALWAYS(1500, !hf_run_lost(atomic_load(&runs[1])));
+    atomic_store(&let_go, true);
+    stop_when_done(2);
+}
+
 /* ---- at the end of its worker ---- */
 
 static _Atomic(hf_run *) left_behind;
-static atomic_bool may_return;
 
 static hf_verdict stay(hf_run *run, void *arg)
 {
     (void)arg;
     atomic_store(&left_behind, run);
-    while (!atomic_load(&may_return))
+    while (!atomic_load(&let_go))
         hf_test_pause_ms(1);
     return HF_VERDICT_DONE;
 }
@@ -187,7 +248,7 @@ static void a_handler_left_behind_stops_believing_before_its_job_goes_back(void 
 {
     (void)state;
     atomic_store(&left_behind, NULL);
-    atomic_store(&may_return, false);
+    atomic_store(&let_go, false);
     hf_worker_rig_start_handler(&worker, queue.redis.url, 0, stay, NULL);
     hf_rig_put(&queue, "a", "", 0);
     EVENTUALLY(15000, atomic_load(&left_behind) != NULL);
@@ -201,7 +262,7 @@ static void a_handler_left_behind_stops_believing_before_its_job_goes_back(void 
     bool lost = hf_run_lost(run);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
     EVENTUALLY(15000, atomic_load(&worker.ended));
-    atomic_store(&may_return, true);
+    atomic_store(&let_go, true);
     assert_true(lost);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(hf_worker_rig_said(&worker, "outcome=released"), 1);
@@ -219,6 +280,8 @@ int main(void)
         CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),
         CASE(a_worker_that_cannot_renew_claims_nothing),
         CASE(a_suspect_is_started_alone_and_nothing_beside_it),
+        CASE(a_log_that_stands_still_ends_no_lease),
+        CASE(a_callback_that_stands_still_ends_no_other_lease),
         CASE(a_handler_left_behind_stops_believing_before_its_job_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
