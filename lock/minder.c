@@ -4,6 +4,13 @@
  * and is told to each new life. `lock` guards the list and the pipe, because the
  * watchdog's thread extends deadlines; everything else belongs to the loop's thread.
  *
+ * The watchdog's thread waits neither for the lock nor for the pipe: it writes down what
+ * it wants. Whoever has the lock tells the minder before it goes on, and what the pipe
+ * had no room for is told by the next tick.
+ *
+ * In each tick a minder with groups is asked for a byte. One that is stopped does not
+ * answer: it is killed, and replaced.
+ *
  * Invariant: a life's pipe is closed only after its process was reaped, or with an empty
  * list, because a minder that reads the end of its pipe kills every group it knows. */
 #include "lock/minder.h"
@@ -12,6 +19,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +39,9 @@ enum {
     PIPE_FULL_MS = 50, /* how long a record waits for room */
     CLOSE_MS = 1000,   /* from the end of the pipe to KILL */
     SETTLED_MS = 2000, /* a life that was this long is no repeated failure */
+    TICK_MS = 500,
+    TICKS_MAX = 4, /* without an answer, until it is killed: the loop's own, so that a
+                      worker that stood still does not blame its minder */
     RESTART_BASE_MS = 50,
     RESTART_CAP_MS = 2000
 };
@@ -39,7 +50,7 @@ typedef struct life {
     hf_minder *minder;
     hf_minder_life process; /* pipe_fd: under lock */
     uv_poll_t watch;        /* on pidfd */
-    uv_poll_t hello;        /* on hello_fd, while that is open */
+    uv_poll_t words;        /* on words_fd, while that is open */
     int handles;            /* that are not closed yet */
 } life;
 
@@ -51,11 +62,17 @@ struct hf_minder {
     life *life;        /* under lock; NULL between two */
     bool told;         /* under lock: the life has the list, and gets what changes */
     bool broken;       /* under lock: it does not read, and was killed */
+    bool full;         /* under lock: the pipe had no room for a later deadline */
+    atomic_bool behind; /* somebody wanted the lock, and has gone on */
+    bool asked;         /* for a byte, and it has not come */
+    unsigned missed;    /* ticks without it */
     hf_minded *list;   /* under lock */
     size_t n;          /* under lock */
     uint32_t failures; /* in a row */
     hf_rng rng;
     uv_timer_t timer; /* for the next life, its hello, or the end of the last */
+    uv_timer_t tick;
+    int handles; /* of these two, that are not closed yet */
     bool closing;
     void (*closed_cb)(void *arg);
     void *closed_arg;
@@ -63,20 +80,26 @@ struct hf_minder {
 
 /* ---- telling the minder ---- */
 
+/* A record is shorter than PIPE_BUF, so it goes whole or not at all. False with errno;
+ * EAGAIN: the pipe is full. */
+static bool write_now(int fd, const hf_minder_record *record)
+{
+    ssize_t n;
+    do
+        n = write(fd, record, sizeof *record);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof *record;
+}
+
 bool hf_minder_write(int fd, const hf_minder_record *record)
 {
-    /* A record is shorter than PIPE_BUF, so it goes whole or not at all. */
-    for (bool waited = false;;) {
-        if (write(fd, record, sizeof *record) == (ssize_t)sizeof *record)
-            return true;
-        if (errno == EINTR)
-            continue;
-        if (errno != EAGAIN || waited)
-            return false;
-        struct pollfd room = {.fd = fd, .events = POLLOUT};
-        poll(&room, 1, PIPE_FULL_MS);
-        waited = true;
-    }
+    if (write_now(fd, record))
+        return true;
+    if (errno != EAGAIN)
+        return false;
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    poll(&room, 1, PIPE_FULL_MS);
+    return write_now(fd, record);
 }
 
 /* When a group is asked to end; 0: as the minder asks those that say nothing. */
@@ -88,31 +111,94 @@ static uint64_t ask_ns(const hf_minded *minded)
                                                   : 1;
 }
 
-/* Under lock. A minder that does not read is as good as dead: it is killed, and replaced
- * by one that is told everything. `watch` sees it end. */
-static void tell(hf_minder *minder, uint32_t op, const hf_minded *minded)
+/* Under lock. Is there one that gets what changes? Else the next life gets the list as it
+ * is then. */
+static bool listens(const hf_minder *minder)
 {
-    life *l = minder->life;
-    if (l == NULL || l->process.pipe_fd < 0 || minder->broken || !minder->told)
-        return; /* the next life gets the list as it is then */
-    hf_minder_record record = {op, (int32_t)minded->group, minded->deadline_ns,
-                               ask_ns(minded)};
+    const life *l = minder->life;
+    return l != NULL && l->process.pipe_fd >= 0 && !minder->broken && minder->told;
+}
+
+/* Under lock. `watch` sees it end. */
+static void give_up(hf_minder *minder)
+{
+    minder->broken = true;
+    hf_minder_life_kill(&minder->life->process);
+}
+
+/* Under lock, and it listens. False: the pipe is full, only if `wait` is false. A minder
+ * that does not read is as good as dead: it is killed, and replaced by one that is told
+ * everything. */
+static bool send_record(hf_minder *minder, const hf_minder_record *record, bool wait)
+{
+    int fd = minder->life->process.pipe_fd;
     hf_sigpipe state;
     hf_sigpipe_begin(&state);
-    if (!hf_minder_write(l->process.pipe_fd, &record)) {
-        minder->broken = true;
-        hf_minder_life_kill(&l->process);
-    }
+    bool sent = wait ? hf_minder_write(fd, record) : write_now(fd, record);
+    bool full = !sent && !wait && errno == EAGAIN;
     hf_sigpipe_end(&state);
+    if (!sent && !full)
+        give_up(minder);
+    return !full;
+}
+
+/* Under lock. */
+static bool tell(hf_minder *minder, uint32_t op, const hf_minded *minded, bool wait)
+{
+    hf_minder_record record = {op, (int32_t)minded->group, minded->deadline_ns,
+                               ask_ns(minded)};
+    return !listens(minder) || send_record(minder, &record, wait);
+}
+
+/* Under lock: the deadline that was wanted last. Never waits. */
+static void catch_up(hf_minder *minder, hf_minded *minded)
+{
+    uint64_t before_ns = minded->deadline_ns;
+    uint64_t wanted_ns = atomic_load(&minded->wanted_ns);
+    uint64_t grace_ns = minder->opts.kill_grace_ms * HF_MS_NS;
+    if (minded->group == 0 || wanted_ns <= before_ns)
+        return;
+    if (hf_boot_ns() + grace_ns >= before_ns)
+        minded->asked = true;
+    minded->deadline_ns = wanted_ns;
+    if (!tell(minder, HF_MIND_HOLD, minded, false)) {
+        minded->deadline_ns = before_ns;
+        minder->full = true;
+    }
+}
+
+/* Under lock. */
+static void catch_up_all(hf_minder *minder)
+{
+    for (hf_minded *m = minder->list; m != NULL; m = m->next)
+        catch_up(minder, m);
+}
+
+/* What was wanted while another thread had the lock is told by that one. */
+static void unlock(hf_minder *minder)
+{
+    uv_mutex_unlock(&minder->lock);
+    while (atomic_load(&minder->behind) && uv_mutex_trylock(&minder->lock) == 0) {
+        atomic_store(&minder->behind, false);
+        catch_up_all(minder);
+        uv_mutex_unlock(&minder->lock);
+    }
+}
+
+static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+{
+    return a_ns > b_ns ? a_ns : b_ns;
 }
 
 static void tell_all(hf_minder *minder)
 {
     uv_mutex_lock(&minder->lock);
     minder->told = true;
-    for (hf_minded *m = minder->list; m != NULL; m = m->next)
-        tell(minder, HF_MIND_HOLD, m);
-    uv_mutex_unlock(&minder->lock);
+    for (hf_minded *m = minder->list; m != NULL; m = m->next) {
+        m->deadline_ns = later(m->deadline_ns, atomic_load(&m->wanted_ns));
+        tell(minder, HF_MIND_HOLD, m, true);
+    }
+    unlock(minder);
 }
 
 /* Under lock. */
@@ -139,13 +225,16 @@ static void take_out(hf_minder *minder, hf_minded *minded)
     minder->n--;
 }
 
+static void start_ticking(hf_minder *minder);
+
 void hf_minder_add(hf_minder *minder, hf_minded *minded, pid_t group,
                    uint64_t deadline_ns)
 {
     uv_mutex_lock(&minder->lock);
     *minded = (hf_minded){.group = group, .deadline_ns = deadline_ns};
     put_in(minder, minded);
-    uv_mutex_unlock(&minder->lock);
+    unlock(minder);
+    start_ticking(minder);
 }
 
 hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
@@ -156,18 +245,20 @@ hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
     if (minded->group != 0) {
         err = HF_INVALID;
     } else if (minder->told && minder->n < HF_MINDER_GROUPS_MAX) {
-        *minded = (hf_minded){.group = group,
-                              .deadline_ns = deadline_ns,
-                              .own_grace = true,
-                              .grace_ns = grace_ns};
+        minded->group = group;
+        minded->deadline_ns = deadline_ns;
+        minded->asked = false;
+        minded->own_grace = true;
+        minded->grace_ns = grace_ns;
+        atomic_store(&minded->wanted_ns, 0); /* its owner extends it after this */
         put_in(minder, minded);
-        tell(minder, HF_MIND_HOLD, minded);
+        tell(minder, HF_MIND_HOLD, minded, true);
         if (minder->broken)
             take_out(minder, minded);
         else
             err = HF_OK;
     }
-    uv_mutex_unlock(&minder->lock);
+    unlock(minder);
     return err;
 }
 
@@ -176,33 +267,35 @@ void hf_minder_kill(hf_minder *minder)
     uv_mutex_lock(&minder->lock);
     while (minder->list != NULL) {
         kill(-minder->list->group, SIGKILL);
-        tell(minder, HF_MIND_GONE, minder->list);
+        tell(minder, HF_MIND_GONE, minder->list, true);
         take_out(minder, minder->list);
     }
-    uv_mutex_unlock(&minder->lock);
+    unlock(minder);
 }
 
 void hf_minder_remove(hf_minder *minder, hf_minded *minded)
 {
     uv_mutex_lock(&minder->lock);
     if (minded->group != 0) {
-        tell(minder, HF_MIND_GONE, minded);
+        tell(minder, HF_MIND_GONE, minded, true);
         take_out(minder, minded);
     }
-    uv_mutex_unlock(&minder->lock);
+    unlock(minder);
 }
 
 void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns)
 {
-    uv_mutex_lock(&minder->lock);
-    if (minded->group != 0 && deadline_ns > minded->deadline_ns) {
-        uint64_t grace_ns = minder->opts.kill_grace_ms * HF_MS_NS;
-        if (hf_boot_ns() + grace_ns >= minded->deadline_ns)
-            minded->asked = true;
-        minded->deadline_ns = deadline_ns;
-        tell(minder, HF_MIND_HOLD, minded);
+    uint64_t wanted_ns = atomic_load(&minded->wanted_ns);
+    while (wanted_ns < deadline_ns && !atomic_compare_exchange_weak(
+                                          &minded->wanted_ns, &wanted_ns, deadline_ns))
+        continue;
+    if (uv_mutex_trylock(&minder->lock) != 0) {
+        atomic_store(&minder->behind, true);
+        if (uv_mutex_trylock(&minder->lock) != 0)
+            return; /* whoever has it sees that */
     }
-    uv_mutex_unlock(&minder->lock);
+    catch_up(minder, minded);
+    unlock(minder);
 }
 
 int hf_minder_fd(hf_minder *minder)
@@ -212,7 +305,7 @@ int hf_minder_fd(hf_minder *minder)
     if (minder->life != NULL && minder->told && !minder->broken &&
         minder->n < HF_MINDER_GROUPS_MAX)
         fd = minder->life->process.pipe_fd;
-    uv_mutex_unlock(&minder->lock);
+    unlock(minder);
     return fd;
 }
 
@@ -224,6 +317,47 @@ bool hf_minder_ready(hf_minder *minder)
 pid_t hf_minder_pid(const hf_minder *minder)
 {
     return minder->life == NULL ? 0 : minder->life->process.pid;
+}
+
+/* ---- does it live? ---- */
+
+static bool read_words(life *l);
+
+/* Under lock. */
+static void ask(hf_minder *minder)
+{
+    hf_minder_record record = {.op = HF_MIND_ASK};
+    bool stuck = minder->asked || minder->full;
+    minder->missed = stuck ? minder->missed + 1 : 0;
+    if (minder->missed >= TICKS_MAX)
+        give_up(minder);
+    else if (!minder->asked && minder->life->process.answers)
+        minder->asked = send_record(minder, &record, false);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    hf_minder *minder = timer->data;
+    if (minder->life != NULL && minder->life->process.said_hello)
+        (void)read_words(minder->life); /* before it is judged; its end is seen later */
+    uv_mutex_lock(&minder->lock);
+    minder->full = false;
+    catch_up_all(minder);
+    if (minder->list != NULL && listens(minder))
+        ask(minder);
+    else if (!minder->opts.any_thread)
+        uv_timer_stop(timer);
+    unlock(minder);
+}
+
+/* Where there are groups. */
+static void start_ticking(hf_minder *minder)
+{
+    if (minder->closing || uv_is_active((uv_handle_t *)&minder->tick))
+        return;
+    minder->missed = 0;
+    uv_update_time(minder->opts.loop);
+    uv_timer_start(&minder->tick, on_tick, 0, TICK_MS);
 }
 
 /* ---- the lives, one after the other ---- */
@@ -261,15 +395,16 @@ static void on_life_closed(uv_handle_t *handle)
 static void on_timer_closed(uv_handle_t *handle)
 {
     hf_minder *minder = handle->data;
-    minder->closed_cb(minder->closed_arg);
+    if (--minder->handles == 0)
+        minder->closed_cb(minder->closed_arg);
 }
 
-static void close_hello(life *l)
+static void close_words(life *l)
 {
-    if (l->process.hello_fd < 0)
+    if (l->process.words_fd < 0)
         return;
-    uv_close((uv_handle_t *)&l->hello, on_life_closed);
-    hf_close_fd(&l->process.hello_fd);
+    uv_close((uv_handle_t *)&l->words, on_life_closed);
+    hf_close_fd(&l->process.words_fd);
 }
 
 static void on_watch(uv_poll_t *poll, int status, int events)
@@ -286,9 +421,9 @@ static void on_watch(uv_poll_t *poll, int status, int events)
     hf_minder_life_reap(&l->process); /* afterwards its number may be anybody's */
     hf_close_fd(&l->process.pipe_fd);
     minder->life = NULL;
-    minder->told = minder->broken = false;
-    uv_mutex_unlock(&minder->lock);
-    close_hello(l);
+    minder->told = minder->broken = minder->full = false;
+    unlock(minder);
+    close_words(l);
     uv_close((uv_handle_t *)&l->watch, on_life_closed);
     if (minder->closing) {
         uv_close((uv_handle_t *)&minder->timer, on_timer_closed);
@@ -300,34 +435,47 @@ static void on_watch(uv_poll_t *poll, int status, int events)
         minder->opts.on_ready(false, minder->opts.arg);
 }
 
-static void on_hello(uv_poll_t *poll, int status, int events)
+static void on_said_hello(life *l)
 {
-    (void)status, (void)events;
-    life *l = poll->data;
     hf_minder *minder = l->minder;
-    char byte;
-    ssize_t n = read(l->process.hello_fd, &byte, 1);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    close_hello(l);
-    if (n != 1) {
-        hf_minder_life_kill(
-            &l->process); /* no minder, or ended already: `watch` sees it */
-        return;
-    }
     if (minder->closing)
         return; /* the timer now waits for its end */
     uv_timer_stop(&minder->timer);
     tell_all(minder);
+    start_ticking(minder);
     if (hf_minder_ready(minder) && minder->opts.on_ready != NULL)
         minder->opts.on_ready(true, minder->opts.arg);
+}
+
+/* False: nothing more will come. */
+static bool read_words(life *l)
+{
+    bool said_hello = l->process.said_hello;
+    if (!hf_minder_life_read(&l->process))
+        return l->process.words_fd >= 0 && (errno == EAGAIN || errno == EINTR);
+    if (said_hello)
+        l->minder->asked = false;
+    else
+        on_said_hello(l);
+    return true;
+}
+
+static void on_words(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    life *l = poll->data;
+    if (read_words(l))
+        return;
+    close_words(l);
+    if (!l->process.said_hello) /* no minder, or ended already: `watch` sees it */
+        hf_minder_life_kill(&l->process);
 }
 
 /* Gives a life its handles, and makes it the minder's. False: it is gone. */
 static bool adopt(hf_minder *minder, life *l)
 {
     l->minder = minder;
-    l->watch.data = l->hello.data = l;
+    l->watch.data = l->words.data = l;
     if (uv_poll_init(minder->opts.loop, &l->watch, l->process.pidfd) != 0) {
         hf_minder_life_kill(&l->process);
         hf_minder_life_reap(&l->process);
@@ -336,19 +484,17 @@ static bool adopt(hf_minder *minder, life *l)
         return false;
     }
     l->handles = 1;
-    if (l->process.hello_fd < 0) {
-        /* It said hello already. */
-    } else if (uv_poll_init(minder->opts.loop, &l->hello, l->process.hello_fd) == 0) {
+    if (uv_poll_init(minder->opts.loop, &l->words, l->process.words_fd) == 0) {
         l->handles = 2;
-        uv_poll_start(&l->hello, UV_READABLE, on_hello);
+        uv_poll_start(&l->words, UV_READABLE, on_words);
     } else {
-        hf_close_fd(&l->process.hello_fd);
+        hf_close_fd(&l->process.words_fd);
         hf_minder_life_kill(&l->process); /* `watch` sees it */
     }
     uv_poll_start(&l->watch, UV_READABLE, on_watch);
     uv_mutex_lock(&minder->lock);
     minder->life = l;
-    uv_mutex_unlock(&minder->lock);
+    unlock(minder);
     return true;
 }
 
@@ -417,12 +563,15 @@ hf_err hf_minder_start(hf_minder **out, const hf_minder_opts *opts,
     minder->opts.path = NULL; /* not ours to keep */
     minder->rng.state = hf_boot_ns();
     minder->library_path = library_path == NULL ? NULL : strdup(library_path);
-    minder->timer.data = minder;
     hf_spawn_find(name, minder->path);
     hf_err err = first_life(minder, name, detail);
     if (err == HF_OK) {
         uv_timer_init(opts->loop, &minder->timer);
-        minder->timer.data = minder;
+        uv_timer_init(opts->loop, &minder->tick);
+        minder->timer.data = minder->tick.data = minder;
+        minder->handles = 2;
+        if (opts->any_thread)
+            start_ticking(minder);
         *out = minder;
         return HF_OK;
     }
@@ -443,12 +592,13 @@ void hf_minder_close(hf_minder *minder, void (*cb)(void *arg), void *arg)
     minder->closing = true;
     minder->closed_cb = cb;
     minder->closed_arg = arg;
+    uv_close((uv_handle_t *)&minder->tick, on_timer_closed);
     if (minder->life == NULL) {
         uv_close((uv_handle_t *)&minder->timer, on_timer_closed);
         return;
     }
     uv_mutex_lock(&minder->lock);
     hf_close_fd(&minder->life->process.pipe_fd);
-    uv_mutex_unlock(&minder->lock);
+    unlock(minder);
     start_timer(minder, CLOSE_MS);
 }

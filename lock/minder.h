@@ -11,11 +11,13 @@
  * signals ---> program, between fork and exec: its own first record, through the same
  * pipe
  *
- * This is the worker's side. If the minder ends, or stops reading until the pipe is full,
- * it is replaced (50 ms .. 2 s between tries), and the new one gets the whole list. */
+ * This is the worker's side. While there are groups it asks the minder each 500 ms for a
+ * byte. A minder that ends, or does not answer for 2 s (it was stopped, say), is killed
+ * and replaced (50 ms .. 2 s between tries), and the new one gets the whole list. */
 #ifndef HF_LOCK_MINDER_H
 #define HF_LOCK_MINDER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,8 +33,12 @@ enum { HF_MINDER_GROUPS_MAX = 2048 };
 typedef enum hf_minder_op {
     HF_MIND_HOLD =
         1, /* `group` may live until deadline_ns; a later deadline replaces an earlier */
-    HF_MIND_GONE = 2 /* `group` has ended: forget it */
+    HF_MIND_GONE = 2, /* `group` has ended: forget it */
+    HF_MIND_ASK = 3   /* write a byte, to show that you live; no group */
 } hf_minder_op;
+
+/* Its first byte, its hello; one of before HF_MIND_ASK says something else. */
+#define HF_MINDER_ANSWERS 'a'
 
 typedef struct hf_minder_record {
     uint32_t op;
@@ -45,6 +51,7 @@ typedef struct hf_minder_opts {
     struct uv_loop_s *loop;
     const char *path; /* NULL: `holdfast`, found by PATH. Copied */
     uint32_t kill_grace_ms;
+    bool any_thread; /* groups come by hf_minder_hold(), from threads not the loop's */
     void (*on_ready)(bool ready, void *arg); /* not for the first start */
     void *arg;
 } hf_minder_opts;
@@ -79,6 +86,7 @@ typedef struct hf_minded {
     bool asked; /* the minder may have asked it to end, before its deadline was moved */
     bool own_grace;    /* of this group; else the minder's kill_grace */
     uint64_t grace_ns; /* that is it */
+    _Atomic uint64_t wanted_ns; /* by hf_minder_extend(), and told when that can be */
 } hf_minded;
 
 /* Loop's thread, right after the fork of a program that tells the minder itself. */
@@ -93,7 +101,8 @@ HF_MUSTCHECK hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t g
 void hf_minder_remove(hf_minder *minder, hf_minded *minded);
 /* Any thread: kills all groups, and forgets them. */
 void hf_minder_kill(hf_minder *minder);
-/* Any thread. Never shortens; nothing happens when it is not on the list. */
+/* Any thread. Never shortens; nothing happens when it is not on the list. Waits neither
+ * for the minder nor for another thread; with a full pipe it is told within 500 ms. */
 void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lock/minder.h"
 #include "lock/spawn.h"
 
 enum { NUMBER_SIZE = 16, LIBRARIES_SIZE = 4096 };
@@ -58,23 +59,34 @@ hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
     }
     *life = (hf_minder_life){.pid = spawned.pid,
                              .pidfd = spawned.pidfd,
-                             .hello_fd = hello[0],
+                             .words_fd = hello[0],
                              .pipe_fd = control[1],
                              .fault = spawned.fault,
                              .since_ns = hf_boot_ns()};
     return HF_OK;
 }
 
-static bool hello_came(const hf_minder_life *life, uint32_t timeout_ms)
+bool hf_minder_life_read(hf_minder_life *life)
+{
+    char bytes[64];
+    errno = 0;
+    ssize_t n = read(life->words_fd, bytes, sizeof bytes);
+    if (n <= 0)
+        return false;
+    if (!life->said_hello)
+        life->answers = bytes[0] == HF_MINDER_ANSWERS;
+    life->said_hello = true;
+    return true;
+}
+
+static bool hello_came(hf_minder_life *life, uint32_t timeout_ms)
 {
     uint64_t end_ns = hf_boot_ns() + timeout_ms * HF_MS_NS;
     for (uint64_t now = hf_boot_ns(); now < end_ns; now = hf_boot_ns()) {
-        struct pollfd fd = {.fd = life->hello_fd, .events = POLLIN};
+        struct pollfd fd = {.fd = life->words_fd, .events = POLLIN};
         poll(&fd, 1, (int)((end_ns - now) / HF_MS_NS) + 1);
-        char byte;
-        ssize_t n = read(life->hello_fd, &byte, 1);
-        if (n >= 0)
-            return n == 1;
+        if (hf_minder_life_read(life))
+            return true;
         if (errno != EAGAIN && errno != EINTR)
             return false;
     }
@@ -84,11 +96,8 @@ static bool hello_came(const hf_minder_life *life, uint32_t timeout_ms)
 bool hf_minder_life_wait(hf_minder_life *life, const char *name, uint32_t timeout_ms,
                          char detail[HF_DETAIL_SIZE])
 {
-    bool came = hello_came(life, timeout_ms);
-    if (came) {
-        hf_close_fd(&life->hello_fd);
+    if (hello_came(life, timeout_ms))
         return true;
-    }
     if (life->fault.step != HF_SPAWN_NONE)
         snprintf(detail, HF_DETAIL_SIZE, "cannot run the minder '%.150s': %s", name,
                  strerror(life->fault.error));
@@ -111,6 +120,6 @@ void hf_minder_life_reap(const hf_minder_life *life)
 void hf_minder_life_close(hf_minder_life *life)
 {
     hf_close_fd(&life->pidfd);
-    hf_close_fd(&life->hello_fd);
+    hf_close_fd(&life->words_fd);
     hf_close_fd(&life->pipe_fd);
 }

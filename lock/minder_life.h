@@ -13,10 +13,12 @@
 typedef struct hf_minder_life {
     pid_t pid;
     int pidfd;
-    int hello_fd;         /* readable when it says hello, or ends; -1 afterwards */
+    int words_fd;         /* readable when it says hello, answers, or ends; -1: closed */
     int pipe_fd;          /* for records */
     hf_spawn_fault fault; /* why it could not be executed */
     uint64_t since_ns;
+    bool said_hello;
+    bool answers; /* when it is asked; an older one does not */
 } hf_minder_life;
 
 /* Starts `path` as a minder, which has not said hello yet. HF_SYSTEM with errno. */
@@ -27,6 +29,9 @@ HF_MUSTCHECK hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
 /* Waits for its hello, at most timeout_ms. False: `detail` says why it will not come. */
 bool hf_minder_life_wait(hf_minder_life *life, const char *name, uint32_t timeout_ms,
                          char detail[HF_DETAIL_SIZE]);
+
+/* What it has said. False with errno: nothing now (EAGAIN), or it has closed its end (0). */
+bool hf_minder_life_read(hf_minder_life *life);
 
 /* Kills it and reaps it. A process that was killed is gone at once; what remains is
  * closed with hf_minder_life_close(). */

@@ -125,6 +125,10 @@ static bool read_records(minder *m)
         if (n == 0 || (size_t)n % sizeof records[0] != 0)
             return false;
         for (size_t i = 0; i < (size_t)n / sizeof records[0]; i++) {
+            if (records[i].op == HF_MIND_ASK) {
+                (void)!write(STDOUT_FILENO, "", 1); /* full: it has not read the others */
+                continue;
+            }
             if (records[i].group <= 1) /* would be everybody, or the minder's own */
                 return false;
             if (records[i].op == HF_MIND_HOLD)
@@ -199,6 +203,7 @@ static int watch_worker(pid_t worker)
 
 int hf_minder_main(int argc, char **argv)
 {
+    static const char hello = HF_MINDER_ANSWERS;
     int64_t grace_ms, worker;
     struct stat in;
     if (argc != 4 || !hf_parse_int(argv[2], 0, UINT32_MAX, &grace_ms) ||
@@ -217,8 +222,8 @@ int hf_minder_main(int argc, char **argv)
     m->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (m->worker_fd >= 0 && m->timer_fd >= 0 && chdir("/") == 0 &&
         fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
-        write(STDOUT_FILENO, "m", 1) == 1) {
-        close(STDOUT_FILENO); /* the worker need not watch it any more */
+        fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
+        write(STDOUT_FILENO, &hello, 1) == 1) {
         run(m);
         status = 0;
     }

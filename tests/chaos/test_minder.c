@@ -509,29 +509,86 @@ static void a_deadline_never_moves_back(void **state)
     end_group(&g);
 }
 
-static void a_minder_that_reads_no_more_is_replaced_and_kills_nobody(void **state)
+static void on_guard(uv_timer_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+/* Until there is another minder, for at most 15 s. */
+static void turn_until_replaced(void)
+{
+    bool late = false;
+    uv_timer_t guard;
+    uv_timer_init(&loop, &guard);
+    guard.data = &late;
+    uv_timer_start(&guard, on_guard, 15000, 0);
+    while (ready_calls[1] == 0 && !late)
+        uv_run(&loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&guard, NULL);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    assert_int_equal(ready_calls[0], 1);
+    assert_int_equal(ready_calls[1], 1);
+    assert_true(hf_minder_ready(minder));
+}
+
+static void a_stopped_minder_is_replaced_before_its_pipe_is_full(void **state)
 {
     (void)state;
     group kept = {.pid = 0}, due = {.pid = 0};
     start_group(&kept, 60000);
-    start_group(&due, 3000);
+    start_group(&due, 10000);
     pid_t first = hf_minder_pid(minder);
     stop_minder();
-    uint64_t end_ns = hf_boot_ns() + 60000 * HF_MS_NS;
-    for (uint64_t i = 1; hf_minder_ready(minder) && i < 1000000; i++)
-        hf_minder_extend(minder, &kept.minded, end_ns + i); /* until the pipe is full */
-    assert_false(hf_minder_ready(minder));
-    hf_minder_extend(minder, &kept.minded, end_ns + 2000000);
-    while (ready_calls[1] == 0)
-        uv_run(&loop, UV_RUN_ONCE);
-    assert_true(hf_minder_ready(minder));
+    turn_until_replaced();
     assert_true(hf_minder_pid(minder) != first);
-    assert_int_equal(ready_calls[0], 1);
-    assert_true(hf_pid_alive(kept.pid));
+    assert_false(hf_pid_alive(first));
+    assert_true(hf_pid_alive(due.pid));
     EVENTUALLY(15000, !hf_pid_alive(due.pid)); /* the new one knows the list */
     assert_true(hf_pid_alive(kept.pid));
     end_group(&kept);
     end_group(&due);
+}
+
+static void a_minder_that_answers_stays(void **state)
+{
+    (void)state;
+    group kept = {.pid = 0};
+    uint64_t until_ms = hf_test_now_ms() + 4000; /* asked again and again */
+    uv_timer_t wake;
+    bool woken = false;
+    start_group(&kept, 60000);
+    pid_t first = hf_minder_pid(minder);
+    uv_timer_init(&loop, &wake);
+    wake.data = &woken;
+    uv_timer_start(&wake, on_guard, 10, 10);
+    while (hf_test_now_ms() < until_ms)
+        uv_run(&loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&wake, NULL);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    assert_int_equal(hf_minder_pid(minder), first);
+    assert_int_equal(ready_calls[0], 0);
+    end_group(&kept);
+}
+
+/* The watchdog's thread does that. */
+static void extending_waits_for_no_room_in_the_pipe(void **state)
+{
+    (void)state;
+    enum { MORE_THAN_FITS = 10000 };
+    group kept = {.pid = 0};
+    start_group(&kept, 60000);
+    pid_t first = hf_minder_pid(minder);
+    stop_minder();
+    uint64_t end_ns = hf_boot_ns() + 60000 * HF_MS_NS;
+    for (uint64_t i = 1; i <= MORE_THAN_FITS; i++)
+        hf_minder_extend(minder, &kept.minded, end_ns + i);
+    assert_true(hf_minder_ready(minder)); /* it has not even been given up */
+    assert_int_equal(hf_minder_pid(minder), first);
+    turn_until_replaced();
+    assert_true(hf_minder_pid(minder) != first);
+    assert_int_equal(kept.minded.deadline_ns, end_ns + MORE_THAN_FITS);
+    assert_true(hf_pid_alive(kept.pid));
+    end_group(&kept);
 }
 
 typedef struct extender {
@@ -595,7 +652,9 @@ int main(int argc, char **argv)
         TEST(ps_shows_what_it_is),
         MINDER_TEST(what_a_stopped_minder_was_told_meanwhile_counts),
         MINDER_TEST(a_deadline_never_moves_back),
-        MINDER_TEST(a_minder_that_reads_no_more_is_replaced_and_kills_nobody),
+        MINDER_TEST(a_stopped_minder_is_replaced_before_its_pipe_is_full),
+        MINDER_TEST(a_minder_that_answers_stays),
+        MINDER_TEST(extending_waits_for_no_room_in_the_pipe),
         MINDER_TEST(another_thread_may_extend_whatever_happens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
