@@ -58,12 +58,30 @@ static void write_json(const hf_worker *w, hf_buf *json)
     hf_buf_text(json, all ? "]}" : "],\"types_cut\":true}");
 }
 
+/* Without heartbeats `holdfast workers` takes this worker for one that went silent. A
+ * connection that is away is told elsewhere. */
+static void tell_refusal(hf_worker *w, const hf_answer *answer)
+{
+    hf_err err = answer->err;
+    if (err == HF_UNSURE || err == HF_NOSCRIPT || err == HF_CLOSED || err == HF_CONN ||
+        err == HF_TIMEOUT)
+        return;
+    if (err != HF_OK && err != w->beat_refused)
+        hf_report_text(w, HF_LOG_WARN, "Redis refuses the heartbeat", "error",
+                       answer->detail);
+    else if (err == HF_OK && w->beat_refused != HF_OK)
+        hf_report_text(w, HF_LOG_INFO, "Redis takes the heartbeat again", NULL, NULL);
+    w->beat_refused = err;
+}
+
 /* One that Redis did not know the script of is sent again: by now it has it. So is one
  * that was overtaken. */
 static void on_beat(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
     w->beating = false;
+    if (w->phase != HF_ENDED)
+        tell_refusal(w, answer);
     if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->beat_again))
         hf_beat_send(w);
 }

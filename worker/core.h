@@ -231,6 +231,7 @@ struct hf_worker {
 
     /* what it shows of itself */
     bool beating, beat_again; /* a heartbeat is under way; another one shall follow */
+    hf_err beat_refused;      /* why, as it was told last */
     const char *shown;        /* the state that was shown last; NULL: none */
     int64_t started_ms;       /* Redis's clock */
     uint64_t checked_ns;      /* when the last check was sent */
@@ -245,6 +246,10 @@ struct hf_worker {
     size_t programs_out; /* programs that run */
     size_t suspects_out; /* suspects among those */
     bool exclusive;      /* a suspect C job runs: nothing is started beside it */
+    int spawn_error;     /* why no program could be started, as it was told last; 0: none */
+    uint64_t spawn_told_ns;
+    uint32_t spawn_rest_ms;       /* how long it rested last; 0: one was started since */
+    uint64_t spawn_rest_until_ns; /* no program is started; 0: it does not rest */
     hf_run_list held_back, waiting, started;
     hf_run_list struck; /* programs that a signal of somebody else's has ended */
     double mean_run_ns; /* of what ran, smoothed */
@@ -347,6 +352,10 @@ bool hf_claim_cannot(const hf_served *served); /* it rests, or its claim is in d
 void hf_rest(hf_served *served, uint32_t ms);
 void hf_rest_refused(hf_served *served, hf_err err, const char *detail);
 void hf_rest_answered(hf_served *served);
+/* No program could be started, with errno: until the rest is over nothing is claimed, and
+ * what waits is left to others. */
+void hf_rest_programs(hf_worker *w, int error);
+void hf_rest_program_started(hf_worker *w);
 uint32_t hf_rest_longer(uint32_t ms);              /* than the last time */
 uint64_t hf_rest_first_end_ns(const hf_worker *w); /* 0: nothing rests */
 void hf_rest_over(hf_worker *w);                   /* those whose time has come */

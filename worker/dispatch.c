@@ -35,10 +35,11 @@ static bool suspect_waits(const hf_worker *w)
     return false;
 }
 
-/* Programs alone, and the minder is away. */
+/* Programs alone, and the minder is away; or the last program could not be started. */
 static bool cannot_start(const hf_worker *w)
 {
-    return w->only_programs && (w->programs == NULL || !hf_programs_ready(w->programs));
+    return w->spawn_rest_until_ns != 0 ||
+           (w->only_programs && (w->programs == NULL || !hf_programs_ready(w->programs)));
 }
 
 /* None beside a suspect, so that a baton goes to somebody who can claim. */
@@ -122,7 +123,7 @@ static void start_all(hf_worker *w)
         if (is_c(run)) {
             if (!program_waits)
                 hand_over(w, run, &batch);
-        } else if (hf_programs_ready(w->programs)) {
+        } else if (w->spawn_rest_until_ns == 0 && hf_programs_ready(w->programs)) {
             if (free_slots(w) == 0)
                 program_waits = true;
             else if (!hf_dispatch_program(w, run))

@@ -1,5 +1,6 @@
 /* dispatch_program.c - a job's program is started, and what its end means: a verdict, or
  * that somebody else ended it. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -102,12 +103,11 @@ bool hf_dispatch_program(hf_worker *w, hf_run *run)
     run->started_ns = hf_boot_ns();
     hf_err err = hf_programs_start(w->programs, &run->handler->program, &job,
                                    on_program_done, run, &process);
-    if (err != HF_OK) {
-        if (err != HF_BUSY)
-            hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
-                           hf_err_text(err));
+    if (err == HF_SYSTEM || err == HF_NOMEM)
+        hf_rest_programs(w, err == HF_NOMEM ? ENOMEM : errno);
+    if (err != HF_OK)
         return false;
-    }
+    hf_rest_program_started(w);
     hf_run_remove(&w->waiting, run);
     run->state = HF_STARTED;
     hf_run_push(&w->started, run);

@@ -290,8 +290,10 @@ hf_err hf_process_prepare(hf_process *p)
 hf_err hf_process_run(hf_process *p, const hf_program_job *job)
 {
     hf_programs *owner = p->owner;
-    if (uv_poll_init(owner->loop, &p->watch, p->pidfd) != 0) {
+    int failed = uv_poll_init(owner->loop, &p->watch, p->pidfd);
+    if (failed != 0) {
         hf_spawn_undo(p->pid, hf_minder_fd(owner->minder));
+        errno = -failed;
         return HF_SYSTEM;
     }
     p->watch.data = p;

@@ -101,8 +101,11 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 static bool poll_pipe(hf_process *p, int which)
 {
     hf_process_pipe *pipe = &p->pipes[which];
-    if (uv_poll_init(p->owner->loop, &pipe->poll, pipe->fd) != 0)
+    int failed = uv_poll_init(p->owner->loop, &pipe->poll, pipe->fd);
+    if (failed != 0) {
+        errno = -failed;
         return false;
+    }
     pipe->poll.data = pipe;
     pipe->polled = true;
     p->handles++;

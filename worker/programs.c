@@ -96,7 +96,9 @@ static hf_err spawn(hf_process *p, const far_ends *far, const hf_program_job *jo
             how.fds[i] = far->fds[i];
         err = hf_spawn_start(&how, &spawned);
     }
+    int error = errno;
     hf_program_env_done(&env);
+    errno = error;
     if (err != HF_OK)
         return err;
     p->pid = spawned.pid;

@@ -25,6 +25,7 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "lock/minder.h"
+#include "lock/spawn.h"
 #include "worker/process.h"
 #include "worker/programs.h"
 
@@ -497,6 +498,31 @@ static void what_a_stopped_minder_was_told_meanwhile_counts(void **state)
     end_group(&late);
 }
 
+/* Nobody else does in time: its worker may be killed right after the fork. */
+static void a_program_tells_the_minder_of_itself(void **state)
+{
+    (void)state;
+    char name[] = "sleep", seconds[] = "30";
+    char *argv[] = {name, seconds, NULL}, *envp[] = {NULL};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    hf_spawn spawn = {.path = "/bin/sleep",
+                      .argv = argv,
+                      .envp = envp,
+                      .fds = {null, null, null, -1},
+                      .minder_fd = hf_minder_fd(minder),
+                      .deadline_ns = hf_boot_ns() + 2000 * HF_MS_NS};
+    hf_spawned spawned;
+    assert_int_equal(hf_spawn_start(&spawn, &spawned), HF_OK);
+    assert_int_equal(spawned.fault.step, HF_SPAWN_NONE);
+    EVENTUALLY(15000, !hf_pid_alive(spawned.pid) ||
+                          hf_boot_ns() > spawn.deadline_ns + 5000 * HF_MS_NS);
+    bool ended = !hf_pid_alive(spawned.pid);
+    hf_spawn_undo(spawned.pid, hf_minder_fd(minder));
+    close(spawned.pidfd);
+    close(null);
+    assert_true(ended);
+}
+
 static void a_deadline_never_moves_back(void **state)
 {
     (void)state;
@@ -651,6 +677,7 @@ int main(int argc, char **argv)
         TEST(a_minder_is_not_ended_by_signals_that_ask),
         TEST(ps_shows_what_it_is),
         MINDER_TEST(what_a_stopped_minder_was_told_meanwhile_counts),
+        MINDER_TEST(a_program_tells_the_minder_of_itself),
         MINDER_TEST(a_deadline_never_moves_back),
         MINDER_TEST(a_stopped_minder_is_replaced_before_its_pipe_is_full),
         MINDER_TEST(a_minder_that_answers_stays),

@@ -3,9 +3,11 @@
  * C handlers.
  *
  * The leases are long, so nothing here is found by a check seconds later. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -386,6 +388,51 @@ static void a_program_has_its_turn_and_its_slot_among_c_handlers(void **state)
     hf_rig_audit(&queue, true);
 }
 
+/* ---- programs that cannot be started ---- */
+
+/* No descriptor more, until the limit is put back. */
+static struct rlimit take_descriptors(void)
+{
+    struct rlimit was, now;
+    int first_free = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(first_free >= 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    now = was;
+    now.rlim_cur = (rlim_t)first_free;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    close(first_free);
+    return was;
+}
+
+static void without_descriptors_a_worker_rests_and_says_why(void **state)
+{
+    enum { FOR_MS = 3000, SCRIPTS_MAX = 30 };
+    const char *const argv[] = {"true", NULL};
+    static const char record[] = "{\"v\":1,\"type\":\"p\",\"created\":1}\n";
+    const hf_enqueue_args args = {.producer = ""};
+    const hf_enqueue_item item = {"a", 0, {record, sizeof record - 1}};
+    const hf_program program = {.type = "p", .argv = argv};
+    const hf_worker_opts opts = {.minder = HF_TEST_COMMAND, .lease_ms = LONG_MS};
+    (void)state;
+    hf_worker_rig_start_programs(&worker, queue.redis.url, &opts, 0, &program, 1);
+    EVENTUALLY(SOON_MS, waiting());
+    long long before = hf_fixture_calls(&queue.redis, "evalsha");
+    struct rlimit was = take_descriptors();
+    assert_int_equal(hf_rig_enqueue_items(&queue, &args, &item, 1), HF_OK);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "a program cannot be started") > 0);
+    ALWAYS(FOR_MS, hf_worker_rig_said(&worker, "a program cannot be started") == 1);
+    long long scripts = hf_fixture_calls(&queue.redis, "evalsha") - before;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(
+        hf_worker_rig_said(&worker, "error a program cannot be started error=Too many"),
+        1);
+    assert_true(scripts <= SCRIPTS_MAX);
+    EVENTUALLY(15000, ask("HGET hf:{q}:meta done") == 1);
+    assert_int_equal(hf_worker_rig_said(&worker, "programs are started again"), 1);
+    assert_int_equal(ask("HGET hf:{q}:meta failed"), -1);
+    stop();
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -400,6 +447,7 @@ int main(void)
         CASE(a_suspect_that_cannot_run_alone_is_put_back_for_a_while),
         CASE(a_suspect_comes_to_run_however_long_the_others_take),
         CASE(a_program_has_its_turn_and_its_slot_among_c_handlers),
+        CASE(without_descriptors_a_worker_rests_and_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * pulse that rises only while Redis answers and the loop turns. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -273,6 +274,35 @@ static void it_stands_still_while_redis_refuses(void **state)
     rises();
 }
 
+static long long refusals(void)
+{
+    const char *name = "errorstat_NOPERM:count=";
+    const char *at = strstr(hf_fixture_command(&queue.redis, "INFO errorstats"), name);
+    return at == NULL ? 0 : strtoll(at + strlen(name), NULL, 10);
+}
+
+static void a_refused_heartbeat_is_told_once_and_so_is_its_end(void **state)
+{
+    (void)state;
+    hf_fixture_command(&queue.redis, "ACL SETUSER default resetkeys ~hf:{*");
+    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "warn Redis refuses the heartbeat "
+                                                  "error=NOPERM") == 1);
+    long long before = refusals();
+    hf_worker_quiet(worker.worker); /* what a heartbeat says changes: it goes at once */
+    EVENTUALLY(15000, refusals() > before);
+    hf_rig_put(&queue, "a", "ok", 0);
+    hf_worker_resume(worker.worker);
+    EVENTUALLY(15000, refusals() > before + 1);
+    EVENTUALLY(15000, atomic_load(&worker.returned) == 1); /* it works all the same */
+    assert_int_equal(hf_worker_rig_said(&worker, "the heartbeat"), 1);
+    hf_fixture_command(&queue.redis, "ACL SETUSER default ~*");
+    hf_worker_quiet(worker.worker);
+    EVENTUALLY(15000, hf_worker_rig_said(&worker, "info Redis takes the heartbeat") == 1);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_rig_said(&worker, "the heartbeat"), 2);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -286,6 +316,7 @@ int main(void)
         CASE(it_stands_still_while_redis_does_not_answer),
         CASE(it_stands_still_while_the_loop_hangs),
         CASE(it_stands_still_while_redis_refuses),
+        CASE(a_refused_heartbeat_is_told_once_and_so_is_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

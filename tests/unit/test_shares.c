@@ -232,7 +232,10 @@ NOTHING(hf_life_pause, hf_worker *worker, uint32_t ms)
 NOTHING(hf_lead_expect, hf_worker *worker)
 NOTHING(hf_life_turn, hf_worker *worker)
 NOTHING(hf_rest, hf_served *served, uint32_t ms)
+NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
 NOTHING(hf_rest_answered, hf_served *served)
+NOTHING(hf_rest_programs, hf_worker *worker, int error)
+NOTHING(hf_rest_program_started, hf_worker *worker)
 NOTHING(hf_rest_refused, hf_served *served, hf_err err, const char *detail)
 NOTHING(hf_clock_read, hf_worker *worker, int64_t now_ms, uint64_t sent_ns)
 NOTHING(hf_report_claimed, const hf_served *served, const hf_claimed *claimed)
@@ -264,10 +267,6 @@ hf_clock_view hf_clock_shown(const hf_worker *worker, uint32_t *judged_ms)
 hf_run *hf_run_shadow(hf_run *run)
 {
     return NULL;
-}
-
-void hf_watchdog_end(hf_watchdog *watchdog, hf_lease *lease)
-{
 }
 
 bool hf_programs_ready(const hf_programs *programs)
