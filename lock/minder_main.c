@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -35,6 +36,7 @@ enum {
 
 typedef struct group {
     pid_t id;
+    int pidfd; /* of its leader; -1: it could not be opened */
     bool asked; /* TERM was sent */
     uint64_t deadline_ns, ask_ns;
 } group;
@@ -50,11 +52,25 @@ typedef struct minder {
 
 /* ---- the groups ---- */
 
+/* When the worker has died nobody keeps the number of a leader that has ended. */
+static void send_signal(const group *g, int sig)
+{
+    if (g->pidfd < 0 || (!hf_spawn_signal_group(g->pidfd, sig) && errno == ENOTSUP))
+        kill(-g->id, sig);
+}
+
+static void drop(minder *m, group *g)
+{
+    hf_close_fd(&g->pidfd);
+    *g = m->groups[--m->n];
+}
+
 static void kill_all(minder *m)
 {
-    for (size_t i = 0; i < m->n; i++)
-        kill(-m->groups[i].id, SIGKILL);
-    m->n = 0;
+    while (m->n > 0) {
+        send_signal(&m->groups[0], SIGKILL);
+        drop(m, &m->groups[0]);
+    }
 }
 
 static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
@@ -67,7 +83,7 @@ static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
         return;
     }
     if (i == m->n)
-        m->groups[m->n++] = (group){.id = id};
+        m->groups[m->n++] = (group){.id = id, .pidfd = hf_spawn_pidfd(id)};
     /* A program's own first record may come after its worker's extension. */
     if (deadline_ns > m->groups[i].deadline_ns) {
         m->groups[i].deadline_ns = deadline_ns;
@@ -82,7 +98,7 @@ static void forget(minder *m, pid_t id)
 {
     for (size_t i = 0; i < m->n; i++) {
         if (m->groups[i].id == id) {
-            m->groups[i] = m->groups[--m->n];
+            drop(m, &m->groups[i]);
             return;
         }
     }
@@ -95,12 +111,12 @@ static uint64_t act(minder *m, uint64_t now_ns)
     for (size_t i = 0; i < m->n;) {
         group *g = &m->groups[i];
         if (now_ns >= g->deadline_ns) {
-            kill(-g->id, SIGKILL);
-            m->groups[i] = m->groups[--m->n];
+            send_signal(g, SIGKILL);
+            drop(m, g);
             continue;
         }
         if (!g->asked && now_ns >= g->ask_ns) {
-            kill(-g->id, SIGTERM);
+            send_signal(g, SIGTERM);
             g->asked = true;
         }
         uint64_t at_ns = g->asked ? g->deadline_ns : g->ask_ns;
@@ -190,6 +206,16 @@ static void ignore_signals(void)
         sigaction(ignored[i], &action, NULL);
 }
 
+/* One for each group; where there are none left, numbers do. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* The worker's descriptor; -1 with errno, also if it is not our parent any more. */
 static int watch_worker(pid_t worker)
 {
@@ -213,6 +239,7 @@ int hf_minder_main(int argc, char **argv)
         return EXIT_USAGE;
     }
     ignore_signals();
+    allow_descriptors();
     minder *m = calloc(1, sizeof *m);
     if (m == NULL)
         return EXIT_SYSTEM;

@@ -35,6 +35,12 @@
 #ifndef CLONE_PIDFD
 #define CLONE_PIDFD 0x1000
 #endif
+#ifndef PIDFD_SIGNAL_PROCESS_GROUP
+#define PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -68,6 +74,15 @@ void hf_close_fd(int *fd)
 int hf_spawn_pidfd(pid_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0U);
+}
+
+bool hf_spawn_signal_group(int pidfd, int sig)
+{
+    if (syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, PIDFD_SIGNAL_PROCESS_GROUP) == 0)
+        return true;
+    if (errno == EINVAL || errno == ENOSYS)
+        errno = ENOTSUP;
+    return false;
 }
 
 bool hf_spawn_find(const char *name, char out[PATH_MAX])

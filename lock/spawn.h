@@ -71,4 +71,9 @@ void hf_close_fd(int *fd);
 /* Readable when the process has ended. -1 with errno. */
 int hf_spawn_pidfd(pid_t pid);
 
+/* Signals the group whose leader `pidfd` was opened for, and no other that has taken its
+ * number meanwhile. False with errno: ESRCH (nobody is left), EPERM (none of those who
+ * are left), ENOTSUP (the system cannot: before Linux 6.9). */
+bool hf_spawn_signal_group(int pidfd, int sig);
+
 #endif

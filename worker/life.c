@@ -216,6 +216,15 @@ static void on_line(void *job_arg, int stream, const char *text, size_t len, voi
     hf_report(arg, ours ? HF_LOG_WARN : HF_LOG_INFO, "output", fields, HF_COUNT(fields));
 }
 
+static void on_denied(void *job_arg, void *arg)
+{
+    const hf_run *run = job_arg;
+    const hf_log_field fields[] = {
+        {.key = "job", .text = run->id},
+        {.key = "error", .text = "it runs as another user, and may outlive its lease"}};
+    hf_report(arg, HF_LOG_WARN, "a program may not be ended", fields, HF_COUNT(fields));
+}
+
 static void on_minder(bool ready, void *arg)
 {
     hf_worker *w = arg;
@@ -236,6 +245,7 @@ static hf_err open_all(hf_worker *w)
         hf_programs_opts opts = {.minder_path = w->minder,
                                  .kill_grace_ms = w->opts.kill_grace_ms,
                                  .on_line = on_line,
+                                 .on_denied = on_denied,
                                  .on_ready = on_minder,
                                  .arg = w};
         err = hf_programs_new(&w->programs, &w->loop, &opts, w->detail);

@@ -19,6 +19,10 @@
 #include "base/clock.h"
 #include "worker/program_verdict.h"
 
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
 enum { GRACE_MS = 5000 /* where the program's specification names none */ };
 
 /* ---- its end ---- */
@@ -153,9 +157,41 @@ static void schedule(hf_process *p)
     uv_timer_start(&p->timer, on_timer, wait_ms, 0);
 }
 
-static void send_signal(const hf_process *p, int sig)
+/* Has its number been given up? A host that ignores SIGCHLD, or waits for any child, has
+ * reaped it then. */
+static bool is_reaped(const hf_process *p)
 {
-    kill(-p->pid, sig);
+    siginfo_t info;
+    return waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOWAIT | WNOHANG) < 0 &&
+           errno == ECHILD;
+}
+
+/* To its group, never to another one that has taken its number. False with errno. */
+static bool signal_group(const hf_process *p, int sig)
+{
+    if (hf_spawn_signal_group(p->pidfd, sig))
+        return true;
+    if (errno != ENOTSUP)
+        return false;
+    if (!is_reaped(p))
+        return kill(-p->pid, sig) == 0;
+    errno = ESRCH; /* who is left cannot be told from others */
+    return false;
+}
+
+/* What became another user (sudo) outlives its lease. */
+static void tell_denied(hf_process *p)
+{
+    const hf_programs_opts *opts = &p->owner->opts;
+    if (!p->denied && opts->on_denied != NULL)
+        opts->on_denied(p->arg, opts->arg);
+    p->denied = true;
+}
+
+static void send_signal(hf_process *p, int sig)
+{
+    if (!signal_group(p, sig) && errno == EPERM)
+        tell_denied(p);
 }
 
 static void ask_to_end(hf_process *p, uint32_t grace_ms)
@@ -178,7 +214,7 @@ static bool has_ended(hf_process *p)
     siginfo_t info = {0};
     int got;
     do
-        got = waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOWAIT | WNOHANG);
+        got = waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOWAIT | WNOHANG);
     while (got < 0 && errno == EINTR);
     if (got == 0 && info.si_pid == 0)
         return false;
@@ -188,12 +224,25 @@ static bool has_ended(hf_process *p)
     return true;
 }
 
+/* Of what the leader left, once it is gone: before, its own end hides that others were
+ * not reached. By number nothing is signalled, only asked. */
+static bool is_left_denied(const hf_process *p)
+{
+    bool reached = hf_spawn_signal_group(p->pidfd, 0);
+    if (!reached && errno == ENOTSUP)
+        reached = kill(-p->pid, 0) == 0;
+    return !reached && errno == EPERM;
+}
+
 static void reap(hf_process *p)
 {
-    kill(-p->pid, SIGKILL);
+    send_signal(p, SIGKILL);
     hf_minder_remove(p->owner->minder, &p->minded);
-    while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+    siginfo_t info;
+    while (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED) < 0 && errno == EINTR)
         continue;
+    if (is_left_denied(p))
+        tell_denied(p);
     p->pid = 0;
     p->reaped = true;
     p->timeout_ns = p->kill_ns = 0;

@@ -50,6 +50,7 @@ struct hf_process {
     int handles; /* that are not closed yet */
     bool has_timer, watched, abandoned, reaped, closing, done;
     bool timed_out, ended, by_signal;
+    bool denied; /* it was told that a signal was not allowed */
     int status;
     hf_output output;
     hf_buf verdict; /* what came on descriptor 3 */

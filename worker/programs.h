@@ -40,6 +40,9 @@ typedef struct hf_programs_opts {
      * `arg` of hf_programs_start(). stream: 1 or 2; 0 for the one line, the last, that
      * says how much was left out. May be NULL. */
     void (*on_line)(void *job_arg, int stream, const char *text, size_t len, void *arg);
+    /* Some of a program's processes may not be signalled: they became another user. Once
+     * for each program, with the `arg` of hf_programs_start(). May be NULL. */
+    void (*on_denied)(void *job_arg, void *arg);
     /* The minder went, or came back. Never called from inside a call of the user's; not
      * for the first one, which is there when hf_programs_new() returns. May be NULL. */
     void (*on_ready)(bool ready, void *arg);

@@ -129,6 +129,8 @@ HF_API HF_MUSTCHECK hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *
 HF_API HF_MUSTCHECK hf_err hf_worker_handle(hf_worker *worker, const char *type,
                                             uint32_t timeout_ms, hf_handler_fn fn,
                                             void *arg);
+/* A host whose worker runs programs neither ignores SIGCHLD nor waits for any child: it
+ * would take their exit statuses, and a program whose status is lost has failed. */
 HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
                                                     const hf_program *program);
 

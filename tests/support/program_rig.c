@@ -43,6 +43,13 @@ static void on_ready(bool ready, void *arg)
         rig->when_down(rig);
 }
 
+static void on_denied(void *job_arg, void *arg)
+{
+    hf_outcome *o = job_arg;
+    (void)arg;
+    o->denied++;
+}
+
 static void on_done(const hf_program_result *result, void *arg)
 {
     hf_outcome *o = arg;
@@ -62,6 +69,7 @@ void hf_program_rig_start(hf_program_rig *rig)
     hf_programs_opts opts = {.minder_path = HF_PROGRAM_RIG_SELF,
                              .kill_grace_ms = 300,
                              .on_line = on_line,
+                             .on_denied = on_denied,
                              .on_ready = on_ready,
                              .arg = rig};
     char detail[HF_DETAIL_SIZE];

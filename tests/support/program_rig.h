@@ -24,7 +24,8 @@ enum { HF_PROGRAM_RIG_LINES = 2048 };
 #define HF_PROGRAM_RIG_SELF "/proc/self/exe"
 
 typedef struct hf_outcome {
-    int done; /* how often it was told that the program is done */
+    int done;   /* how often it was told that the program is done, */
+    int denied; /* and that it may not be signalled */
     hf_program_result result;
     char error[HF_PROGRAM_ERROR_MAX + 1];
     size_t n_lines, line_bytes;
