@@ -26,8 +26,7 @@ static void on_wake(uv_async_t *wake)
 static hf_err start_minder(hf_guard *guard)
 {
     hf_minder *minder;
-    hf_minder_opts opts = {
-        .loop = &guard->loop, .path = guard->path, .any_thread = true};
+    hf_minder_opts opts = {.loop = &guard->loop, .path = guard->path, .any_thread = true};
     if (uv_loop_init(&guard->loop) != 0)
         return HF_SYSTEM;
     hf_err err = HF_SYSTEM;

@@ -59,16 +59,16 @@ struct hf_minder {
     char path[PATH_MAX];
     char *library_path; /* owned; NULL if there was none */
     uv_mutex_t lock;
-    life *life;        /* under lock; NULL between two */
-    bool told;         /* under lock: the life has the list, and gets what changes */
-    bool broken;       /* under lock: it does not read, and was killed */
-    bool full;         /* under lock: the pipe had no room for a later deadline */
+    life *life;         /* under lock; NULL between two */
+    bool told;          /* under lock: the life has the list, and gets what changes */
+    bool broken;        /* under lock: it does not read, and was killed */
+    bool full;          /* under lock: the pipe had no room for a later deadline */
     atomic_bool behind; /* somebody wanted the lock, and has gone on */
     bool asked;         /* for a byte, and it has not come */
     unsigned missed;    /* ticks without it */
-    hf_minded *list;   /* under lock */
-    size_t n;          /* under lock */
-    uint32_t failures; /* in a row */
+    hf_minded *list;    /* under lock */
+    size_t n;           /* under lock */
+    uint32_t failures;  /* in a row */
     hf_rng rng;
     uv_timer_t timer; /* for the next life, its hello, or the end of the last */
     uv_timer_t tick;
@@ -286,8 +286,8 @@ void hf_minder_remove(hf_minder *minder, hf_minded *minded)
 void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns)
 {
     uint64_t wanted_ns = atomic_load(&minded->wanted_ns);
-    while (wanted_ns < deadline_ns && !atomic_compare_exchange_weak(
-                                          &minded->wanted_ns, &wanted_ns, deadline_ns))
+    while (wanted_ns < deadline_ns &&
+           !atomic_compare_exchange_weak(&minded->wanted_ns, &wanted_ns, deadline_ns))
         continue;
     if (uv_mutex_trylock(&minder->lock) != 0) {
         atomic_store(&minder->behind, true);

@@ -84,8 +84,8 @@ typedef struct hf_minded {
     pid_t group; /* 0: not on the list */
     uint64_t deadline_ns;
     bool asked; /* the minder may have asked it to end, before its deadline was moved */
-    bool own_grace;    /* of this group; else the minder's kill_grace */
-    uint64_t grace_ns; /* that is it */
+    bool own_grace;             /* of this group; else the minder's kill_grace */
+    uint64_t grace_ns;          /* that is it */
     _Atomic uint64_t wanted_ns; /* by hf_minder_extend(), and told when that can be */
 } hf_minded;
 

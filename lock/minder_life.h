@@ -30,7 +30,8 @@ HF_MUSTCHECK hf_err hf_minder_life_start(hf_minder_life *life, const char *path,
 bool hf_minder_life_wait(hf_minder_life *life, const char *name, uint32_t timeout_ms,
                          char detail[HF_DETAIL_SIZE]);
 
-/* What it has said. False with errno: nothing now (EAGAIN), or it has closed its end (0). */
+/* What it has said. False with errno: nothing now (EAGAIN), or it has closed its end (0).
+ */
 bool hf_minder_life_read(hf_minder_life *life);
 
 /* Kills it and reaps it. A process that was killed is gone at once; what remains is

@@ -36,7 +36,7 @@ enum {
 
 typedef struct group {
     pid_t id;
-    int pidfd; /* of its leader; -1: it could not be opened */
+    int pidfd;  /* of its leader; -1: it could not be opened */
     bool asked; /* TERM was sent */
     uint64_t deadline_ns, ask_ns;
 } group;

@@ -26,7 +26,7 @@ typedef struct hf_spawn {
     int fds[HF_SPAWN_FDS]; /* become 0, 1, 2, 3; fds[3] may be -1. Borrowed */
     int minder_fd;         /* -1: there is none to tell. Borrowed */
     uint64_t deadline_ns;  /* of the group, for the minder */
-    bool ends_with_us;     /* killed when the thread that starts it ends (base/parent.h) */
+    bool ends_with_us; /* killed when the thread that starts it ends (base/parent.h) */
 } hf_spawn;
 
 typedef enum hf_spawn_step {

@@ -74,8 +74,8 @@ struct hf_run {
     hf_served *served;
     hf_run *next, *prev; /* in one hf_run_list, or the pool's queue */
     hf_lease *lease;
-    hf_handler *handler;     /* a reference; NULL: nobody here takes it */
-    hf_run *shadow_of;       /* whose handler has not returned; NULL: a run of its own */
+    hf_handler *handler; /* a reference; NULL: nobody here takes it */
+    hf_run *shadow_of;   /* whose handler has not returned; NULL: a run of its own */
     hf_record record;
     char fence[24];
     int64_t due_ms;  /* Redis's clock */
@@ -246,7 +246,7 @@ struct hf_worker {
     size_t programs_out; /* programs that run */
     size_t suspects_out; /* suspects among those */
     bool exclusive;      /* a suspect C job runs: nothing is started beside it */
-    int spawn_error;     /* why no program could be started, as it was told last; 0: none */
+    int spawn_error; /* why no program could be started, as it was told last; 0: none */
     uint64_t spawn_told_ns;
     uint32_t spawn_rest_ms;       /* how long it rested last; 0: one was started since */
     uint64_t spawn_rest_until_ns; /* no program is started; 0: it does not rest */

@@ -192,7 +192,7 @@ static void on_lost(hf_worker *w, hf_run *run)
 {
     hf_process *process = atomic_load(&run->process);
     if (run->state == HF_SETTLING)
-        return; /* the verdict's answer tells */
+        return;              /* the verdict's answer tells */
     hf_run_ask_to_stop(run); /* before the log, which may keep the loop */
     if (!run->lost_told) {
         run->lost_told = true;

@@ -68,8 +68,7 @@ void hf_rest_programs(hf_worker *w, int error)
 {
     uint64_t now = hf_boot_ns();
     uint32_t ms = w->spawn_rest_ms == 0 ? FIRST_MS : 2 * w->spawn_rest_ms;
-    if (error != w->spawn_error ||
-        now - w->spawn_told_ns >= HF_REMIND_MS * HF_MS_NS) {
+    if (error != w->spawn_error || now - w->spawn_told_ns >= HF_REMIND_MS * HF_MS_NS) {
         hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
                        strerror(error));
         w->spawn_error = error;

@@ -50,8 +50,10 @@ static int down(void **state)
 {
     (void)state;
     for (int i = 0; logged("program", i) > 1; i++)
-        if (hf_pid_alive((pid_t)logged("program", i)))
+        if (hf_pid_alive((pid_t)logged("program", i))) {
             kill((pid_t)-logged("program", i), SIGKILL);
+            kill((pid_t)logged("program", i), SIGKILL);
+        }
     hf_tempdir_remove(dir);
     return 0;
 }
@@ -226,6 +228,8 @@ static long now_ms(void)
 #define QUIET "echo up $$; sleep 30; :"
 #define WAIT "for i in $(seq 600); do sleep 0.05; done"
 #define DEAF "trap '' TERM; echo up $$; " WAIT
+/* Not the leader, which the kernel kills when its worker dies. */
+#define CHILD "sh -c 'trap \"\" TERM; echo up $$; " WAIT "' & wait"
 
 /* ---- the worker goes ---- */
 
@@ -233,7 +237,7 @@ static void a_killed_worker_takes_its_programs_along_within_a_second(void **stat
 {
     (void)state;
     hf_proc proc;
-    start_worker(&proc, DEAF, "60000", NULL);
+    start_worker(&proc, CHILD, "60000", NULL);
     pid_t minder = (pid_t)logged("minder", 0);
     assert_int_equal(alive(), N_PROGRAMS);
     hf_proc_kill(&proc);
@@ -245,7 +249,7 @@ static void a_pipe_that_somebody_else_holds_does_not_help_a_program(void **state
 {
     (void)state;
     hf_proc proc;
-    start_worker(&proc, DEAF, "60000", "leak");
+    start_worker(&proc, CHILD, "60000", "leak");
     hf_proc_kill(&proc);
     EVENTUALLY(15000, alive() == 0);
     EVENTUALLY(15000, !hf_pid_alive((pid_t)logged("minder", 0)));
@@ -523,6 +527,31 @@ static void a_program_tells_the_minder_of_itself(void **state)
     assert_true(ended);
 }
 
+/* As with a host that waits for any child, and a worker that has not seen it yet. */
+static void a_number_that_leads_another_group_by_now_is_left_alone(void **state)
+{
+    (void)state;
+    group g = {.pid = 0};
+    int pidfd = hf_spawn_pidfd(getpid());
+    bool able = hf_spawn_signal_group(pidfd, 0) || errno != ENOTSUP;
+    close(pidfd);
+    start_group(&g, 1500);
+    uint64_t deadline_ms = hf_test_now_ms() + 1500;
+    EVENTUALLY(15000, all_is_read() && is_in_state(hf_minder_pid(minder), 'S'));
+    kill(g.pid, SIGKILL);
+    waitpid(g.pid, NULL, 0);
+    pid_t stranger = able ? hf_fork_as(g.pid) : 0;
+    if (stranger == 0) {
+        print_message("this system cannot: not tried\n");
+    } else {
+        EVENTUALLY(15000, hf_test_now_ms() > deadline_ms + 500);
+        assert_true(hf_pid_alive(stranger));
+        kill(stranger, SIGKILL);
+        waitpid(stranger, NULL, 0);
+    }
+    hf_minder_remove(minder, &g.minded);
+}
+
 static void a_deadline_never_moves_back(void **state)
 {
     (void)state;
@@ -678,6 +707,7 @@ int main(int argc, char **argv)
         TEST(ps_shows_what_it_is),
         MINDER_TEST(what_a_stopped_minder_was_told_meanwhile_counts),
         MINDER_TEST(a_program_tells_the_minder_of_itself),
+        MINDER_TEST(a_number_that_leads_another_group_by_now_is_left_alone),
         MINDER_TEST(a_deadline_never_moves_back),
         MINDER_TEST(a_stopped_minder_is_replaced_before_its_pipe_is_full),
         MINDER_TEST(a_minder_that_answers_stays),

@@ -306,32 +306,6 @@ static void a_minder_that_is_none_is_said_at_once(void **state)
 
 /* ---- a number that is somebody else's by now ---- */
 
-/* A child that gets that number and leads a group. 0: this system gives no number away. */
-static pid_t start_stranger(pid_t number)
-{
-    for (int tries = 0; tries < 100; tries++) {
-        FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
-        if (file == NULL)
-            return 0;
-        bool written = fprintf(file, "%ld", (long)number - 1) > 0;
-        if (fclose(file) != 0 || !written)
-            return 0;
-        pid_t pid = fork();
-        if (pid == 0) {
-            setpgid(0, 0);
-            for (int i = 0; i < 600; i++)
-                hf_test_pause_ms(50);
-            _exit(0);
-        }
-        if (pid == number) {
-            setpgid(pid, pid);
-            return pid;
-        }
-        kill(pid, SIGKILL);
-    }
-    return 0;
-}
-
 /* The kernel reaps what such a host starts, before the loop has seen that it ended. */
 static void a_host_that_ignores_its_children_has_no_stranger_killed(void **state)
 {
@@ -345,7 +319,7 @@ static void a_host_that_ignores_its_children_has_no_stranger_killed(void **state
     assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, job), HF_OK);
     pid_t number = o.process->pid;
     EVENTUALLY(15000, kill(number, 0) != 0);
-    pid_t stranger = start_stranger(number);
+    pid_t stranger = hf_fork_as(number);
     if (stranger != 0) {
         hf_program_end(o.process, 1);
         hf_program_end(o.process, 0);

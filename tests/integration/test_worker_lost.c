@@ -256,9 +256,8 @@ static void a_handler_left_behind_stops_believing_before_its_job_goes_back(void 
     assert_false(hf_run_lost(run));
     hf_worker_stop(worker.worker);
     hf_worker_stop(worker.worker); /* waits for no handler */
-    EVENTUALLY(15000,
-               hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1 ||
-                   hf_run_lost(run));
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1 ||
+                          hf_run_lost(run));
     bool lost = hf_run_lost(run);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
     EVENTUALLY(15000, atomic_load(&worker.ended));

@@ -14,7 +14,7 @@
 #define HANDLERS                                                                         \
     "retry: {max_attempts: 1}\n"                                                         \
     "handlers:\n"                                                                        \
-    "  - {type: long, exec: [sh, -c, 'echo $$ > pid; exec sleep 30']}\n"                 \
+    "  - {type: long, exec: [sh, -c, 'sleep 30 & echo $! > pid; wait']}\n"               \
     "  - {type: short, exec: ['true']}\n"                                                \
     "  - {type: three, exec: [sleep, '3.2']}\n"                                          \
     "  - {type: deaf, grace: 300ms, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "       \

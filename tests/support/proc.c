@@ -147,3 +147,30 @@ bool hf_pid_alive(pid_t pid)
     const char *state = strrchr(hf_read_file(path, text, sizeof text), ')');
     return state != NULL && strlen(state) > 2 && state[2] != 'Z' && state[2] != 'X';
 }
+
+pid_t hf_fork_as(pid_t number)
+{
+    for (int tries = 0; tries < 100; tries++) {
+        FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
+        if (file == NULL)
+            return 0;
+        bool written = fprintf(file, "%ld", (long)number - 1) > 0;
+        if (fclose(file) != 0 || !written)
+            return 0;
+        pid_t pid = fork();
+        if (pid == 0) {
+            setpgid(0, 0);
+            for (int i = 0; i < 600; i++)
+                hf_test_pause_ms(50);
+            _exit(0);
+        }
+        if (pid == number) {
+            setpgid(pid, pid);
+            return pid;
+        }
+        if (pid > 0)
+            kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    return 0;
+}
