@@ -11,15 +11,18 @@ endif()
 
 set(HOLDFAST_GENERATED "${PROJECT_BINARY_DIR}/generated")
 
-add_library(holdfast_flags INTERFACE)
-target_include_directories(holdfast_flags INTERFACE
+# Without a sanitizer, for what is loaded into programs that have none.
+add_library(holdfast_plain_flags INTERFACE)
+target_include_directories(holdfast_plain_flags INTERFACE
   "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${HOLDFAST_GENERATED}")
-target_compile_definitions(holdfast_flags INTERFACE
+target_compile_definitions(holdfast_plain_flags INTERFACE
   _POSIX_C_SOURCE=200809L HOLDFAST_VERSION="${PROJECT_VERSION}")
-target_compile_options(holdfast_flags INTERFACE
+target_compile_options(holdfast_plain_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wwrite-strings
   -Wconversion -Wpointer-arith -Wcast-align -Wformat=2 -Wundef -Wvla
   $<$<BOOL:${HOLDFAST_WERROR}>:-Werror>)
+add_library(holdfast_flags INTERFACE)
+target_link_libraries(holdfast_flags INTERFACE holdfast_plain_flags)
 if(HOLDFAST_SANITIZE)
   target_compile_definitions(holdfast_flags INTERFACE HF_SANITIZED)
   target_compile_options(holdfast_flags INTERFACE

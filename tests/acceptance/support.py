@@ -207,12 +207,43 @@ class Redis:
             raise
 
 
-class Server:
-    """A redis-server of the script's own: a unix socket, and a TCP port if it is asked for."""
+class Clock:
+    """The wall clock of one private server, by tests/preload/hf-clock-preload.c. It moves at once,
+    for that server alone, and outlives its restart."""
 
-    def __init__(self, rig, tcp=False, user=None, password=None, db=0, aof=False, args=()):
+    def __init__(self, path):
+        self.object = helper("hf-clock-preload.so")
+        self.environment = {"LD_PRELOAD": self.object, "HF_SERVER_CLOCK": path}
+        self.library = ctypes.CDLL(self.object)
+        for name, *args in (("open", ctypes.c_char_p), ("step", ctypes.c_void_p, ctypes.c_int64),
+                            ("slew", ctypes.c_void_p, ctypes.c_int), ("used", ctypes.c_void_p)):
+            getattr(self.library, f"hf_preload_{name}").argtypes = args
+        self.library.hf_preload_open.restype = ctypes.c_void_p
+        self.file = self.library.hf_preload_open(os.fsencode(path))
+        require(self.file, f"{path} cannot be made")
+
+    def used(self):
+        """A server reads it."""
+        return self.library.hf_preload_used(self.file) == 1
+
+    def step(self, ms):
+        """It jumps, forward or (below 0) back."""
+        self.library.hf_preload_step(self.file, int(ms))
+
+    def slew(self, permille):
+        """From now on it runs faster (below 0: slower) by so much; up to 100."""
+        self.library.hf_preload_slew(self.file, int(permille))
+
+
+class Server:
+    """A redis-server of the script's own: a unix socket, and a TCP port if it is asked for.
+    clock: its wall clock can be moved, see Clock."""
+
+    def __init__(self, rig, tcp=False, user=None, password=None, db=0, aof=False, args=(),
+                 clock=False):
         self.rig, self.aof, self.args, self.db = rig, aof, list(args), db
         self.directory = rig.make_directory("redis")
+        self.clock = Clock(os.path.join(self.directory, "clock")) if clock else None
         self.socket = os.path.join(self.directory, "s")
         self.user, self.password = user, password
         self.port = free_port() if tcp else 0
@@ -241,11 +272,13 @@ class Server:
         elif self.password:
             words += ["--requirepass", self.password]
         log = open(os.path.join(self.directory, "log"), "ab")
+        env = {**os.environ, **self.clock.environment} if self.clock else None
         self.child = self.rig.start(words + self.args, executable=program, stdout=log,
-                                    stderr=log)
+                                    stderr=log, env=env)
         self.pid = self.child.pid
         log.close()
         eventually(10, "redis-server answers", self.answers, every=0.002)
+        require(not self.clock or self.clock.used(), "the server runs by the real clock")
 
     def answers(self):
         require(self.child.poll() is None, "redis-server does not start:\n" +

@@ -21,7 +21,10 @@
 #include "tests/support/eventually.h"
 #include "tests/support/proc.h"
 
+#define PRELOAD "hf-clock-preload.so"
+
 enum { START_MS = 30000, ANSWER_S = 30, MISSING = 127, START_TRIES = 5 };
+enum { CLOCK_PATH_SIZE = HF_TEMPDIR_SIZE + 8 };
 
 static _Noreturn void give_up(const hf_fixture *f, const char *why)
 {
@@ -55,18 +58,27 @@ static uint16_t free_port(void)
     return found ? ntohs(address.sin_port) : 0;
 }
 
+static const char *clock_path(const hf_fixture *f, char *path)
+{
+    (void)snprintf(path, CLOCK_PATH_SIZE, "%s/clock", f->dir);
+    return path;
+}
+
 /* In the child. On Debian the server and redis-check-rdb are one program that looks at
  * the name it was called by, so the latter serves where only redis-tools is installed. */
-static _Noreturn void become_server(char *argv[], const char *dir, pid_t parent)
+static _Noreturn void become_server(char *argv[], const hf_fixture *f, pid_t parent)
 {
-    char log[HF_TEMPDIR_SIZE + 8];
-    (void)snprintf(log, sizeof log, "%s/log", dir);
+    char log[HF_TEMPDIR_SIZE + 8], clock[CLOCK_PATH_SIZE];
+    (void)snprintf(log, sizeof log, "%s/log", f->dir);
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
         _exit(1);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before the line above */
+        _exit(1);
+    if (f->clock != NULL && (setenv(HF_SERVER_CLOCK_ENV, clock_path(f, clock), 1) != 0 ||
+                             setenv("LD_PRELOAD", HF_TEST_HELPERS "/" PRELOAD, 1) != 0))
         _exit(1);
     (void)execvp("redis-server", argv);
     (void)execvp("redis-check-rdb", argv);
@@ -108,9 +120,11 @@ static void spawn(hf_fixture *f)
     argv[n] = NULL;
     pid_t parent = getpid();
     (void)unlink(f->socket);
+    if (f->clock != NULL)
+        atomic_store(&f->clock->used, 0);
     f->pid = fork();
     if (f->pid == 0)
-        become_server(argv, f->dir, parent);
+        become_server(argv, f, parent);
     if (f->pid < 0)
         give_up(f, "fork failed");
 }
@@ -157,7 +171,17 @@ static bool came_up(hf_fixture *f)
         }
         hf_test_pause_ms(1);
     }
+    if (f->clock != NULL && atomic_load(&f->clock->used) == 0)
+        give_up(f, "the server runs without " PRELOAD);
     return true;
+}
+
+static void give_clock(hf_fixture *f)
+{
+    char path[CLOCK_PATH_SIZE];
+    f->clock = hf_server_clock_open(clock_path(f, path), true);
+    if (f->clock == NULL)
+        give_up(f, "the file of its clock cannot be made");
 }
 
 void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
@@ -169,6 +193,8 @@ void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
     hf_tempdir_make(f->dir);
     (void)snprintf(f->socket, sizeof f->socket, "%s/s", f->dir);
     (void)snprintf(f->url, sizeof f->url, "unix://%s", f->socket);
+    if (f->options.clock)
+        give_clock(f);
     for (int i = 0; i < START_TRIES; i++) {
         if (f->options.tcp) {
             f->port = free_port();
@@ -212,8 +238,19 @@ void hf_fixture_stop(hf_fixture *f)
 {
     hf_fixture_kill(f, SIGKILL);
     hf_tempdir_remove(f->dir);
+    hf_server_clock_close(f->clock);
     free(f->answer);
     *f = (hf_fixture){.pid = 0};
+}
+
+void hf_fixture_clock_step(hf_fixture *f, int64_t ms)
+{
+    hf_server_clock_step(f->clock, ms);
+}
+
+void hf_fixture_clock_slew(hf_fixture *f, int permille)
+{
+    hf_server_clock_slew(f->clock, permille);
 }
 
 const char *hf_fixture_url(const hf_fixture *f)

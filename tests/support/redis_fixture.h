@@ -21,6 +21,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "tests/support/server_clock.h"
 #include "tests/support/tempdir.h"
 
 enum { HF_FIXTURE_ARGS = 16 };
@@ -29,6 +30,7 @@ enum { HF_FIXTURE_ARGS = 16 };
 typedef struct hf_fixture_options {
     bool tcp;             /* also on 127.0.0.1, at a free port */
     bool persistent;      /* append-only file, synced at each write */
+    bool clock;           /* its wall clock can be moved, see server_clock.h */
     const char *password; /* requirepass; the fixture's own commands use it */
     const char
         *args[HF_FIXTURE_ARGS]; /* more arguments, for example "--maxmemory", "2mb" */
@@ -41,7 +43,8 @@ typedef struct hf_fixture {
     char url[HF_TEMPDIR_SIZE + 32];
     char tcp_url[48]; /* "" without tcp */
     uint16_t port;
-    pid_t pid; /* 0 while no server runs */
+    pid_t pid;              /* 0 while no server runs */
+    hf_server_clock *clock; /* NULL: it runs by the real one */
     redisContext *connection;
     char *answer;
 } hf_fixture;
@@ -55,6 +58,12 @@ void hf_fixture_kill(hf_fixture *f, int signal);
 void hf_fixture_restart(hf_fixture *f);
 /* Sends a signal to the server: SIGSTOP, after which it does nothing more, or SIGCONT. */
 void hf_fixture_signal(hf_fixture *f, int signal);
+
+/* Moves the wall clock of a server with `clock`, at once: by a step of any size, forward
+ * or (below 0) back; or by a rate, from now on, of up to 100 permille faster or slower
+ * than the real one. The clock outlives the server's restart. One thread at a time. */
+void hf_fixture_clock_step(hf_fixture *f, int64_t ms);
+void hf_fixture_clock_slew(hf_fixture *f, int permille);
 
 /* "unix:///tmp/hf-.../s". The password is not in it. */
 const char *hf_fixture_url(const hf_fixture *f);
