@@ -25,6 +25,9 @@ class CWorker:
         with open(self.err, errors="replace") as file:
             return file.read()
 
+    def signal(self, number):
+        self.child.send_signal(number)
+
     def kill(self):
         self.child.kill()
         self.child.wait()

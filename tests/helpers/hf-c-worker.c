@@ -3,7 +3,8 @@
  * hf-handler.c to LOG. Without a QUEUE it serves "default".
  *
  * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
- * SIGKILL); "fail" (retry). One that is told of a cancel notes "cancelled". A job of the
+ * SIGKILL); "fail" (retry); "believe MS" (a "beat" for each moment at which it believed that it
+ * held the job, whatever asks it to stop; no "end" when it lost it). One that is told of a cancel notes "cancelled". A job of the
  * type "blocker" is done at once, and then the loop's thread is held for three leases: by
  * the log function, which that thread calls with the verdict. */
 #include <fcntl.h>
@@ -22,15 +23,20 @@ enum { FIXED_WORDS = 5, QUEUES_MAX = 64 };
 static hf_worker *worker;
 static int log_fd;
 
-static void write_line(const char *kind, const hf_run *run)
+static void write_at(const char *kind, const hf_run *run, uint64_t ns)
 {
     char line[512];
     int len =
         snprintf(line, sizeof line, "%s %ld %s %u %llu %llu\n", kind, (long)getpid(),
                  hf_run_id(run), hf_run_attempt(run),
-                 (unsigned long long)hf_run_fence(run), (unsigned long long)hf_boot_ns());
+                 (unsigned long long)hf_run_fence(run), (unsigned long long)ns);
     if (write(log_fd, line, (size_t)len) != len)
         _exit(3);
+}
+
+static void write_line(const char *kind, const hf_run *run)
+{
+    write_at(kind, run, hf_boot_ns());
 }
 
 static void pass(hf_run *run, long ms, bool spin)
@@ -41,6 +47,20 @@ static void pass(hf_run *run, long ms, bool spin)
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
+/* The moment is read before it is asked: a job that is not lost now was not lost then. */
+static hf_verdict believe(hf_run *run, long ms)
+{
+    uint64_t now = hf_boot_ns(), until = now + (uint64_t)ms * HF_MS_NS;
+    for (const char *kind = "start"; now < until; kind = "beat", now = hf_boot_ns()) {
+        if (hf_run_lost(run))
+            return HF_VERDICT_RETRY;
+        write_at(kind, run, now);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    write_line("end", run);
+    return HF_VERDICT_DONE;
+}
+
 static hf_verdict handle(hf_run *run, void *arg)
 {
     char what[64];
@@ -48,6 +68,8 @@ static hf_verdict handle(hf_run *run, void *arg)
     const char *payload = hf_run_payload(run, &len);
     (void)arg;
     snprintf(what, sizeof what, "%.*s", (int)len, payload);
+    if (strncmp(what, "believe ", 8) == 0)
+        return believe(run, strtol(what + 8, NULL, 10));
     write_line("start", run);
     if (strncmp(what, "sleep ", 6) == 0)
         pass(run, strtol(what + 6, NULL, 10), false);
