@@ -3,10 +3,11 @@
  * hf-handler.c to LOG. Without a QUEUE it serves "default".
  *
  * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
- * SIGKILL); "fail" (retry); "believe MS" (a "beat" for each moment at which it believed that it
- * held the job, whatever asks it to stop; no "end" when it lost it). One that is told of a cancel notes "cancelled". A job of the
- * type "blocker" is done at once, and then the loop's thread is held for three leases: by
- * the log function, which that thread calls with the verdict. */
+ * SIGKILL); "fail" (retry); "believe MS" (a "beat" for each moment at which it believed
+ * that it held the job, whatever asks it to stop; no "end" when it lost it). One that is
+ * told of a cancel notes "cancelled". A job of the type "blocker" is done at once, and
+ * then the loop's thread is held for three leases: by the log function, which that thread
+ * calls with the verdict. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,10 +27,9 @@ static int log_fd;
 static void write_at(const char *kind, const hf_run *run, uint64_t ns)
 {
     char line[512];
-    int len =
-        snprintf(line, sizeof line, "%s %ld %s %u %llu %llu\n", kind, (long)getpid(),
-                 hf_run_id(run), hf_run_attempt(run),
-                 (unsigned long long)hf_run_fence(run), (unsigned long long)ns);
+    int len = snprintf(line, sizeof line, "%s %ld %s %u %llu %llu\n", kind,
+                       (long)getpid(), hf_run_id(run), hf_run_attempt(run),
+                       (unsigned long long)hf_run_fence(run), (unsigned long long)ns);
     if (write(log_fd, line, (size_t)len) != len)
         _exit(3);
 }
