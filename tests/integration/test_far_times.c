@@ -13,7 +13,7 @@
 #include "tests/support/worker_rig.h"
 
 enum {
-    WORDS = 12,
+    WORDS = 14,
     LOOPING = 50 /* scripts: far more than an idle worker sends in 1 s */
 };
 
@@ -173,8 +173,8 @@ static const form forms[] = {
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},
     {&hf_lua_queue_limits, {"0", "#1", "#2", "#3", ""}},
     {&hf_lua_queue_claim,
-     {"w", "2", "1", "#1000", "0", "0", "3", "10", "1000", "b", "1"}},
-    {&hf_lua_queue_renew, {"w", "#1000", "0", "0", "one", "<fence>"}},
+     {"w", "2", "1", "#1000", "0", "0", "3", "10", "1000", "b", "1", "0", "0", "#0"}},
+    {&hf_lua_queue_renew, {"w", "#1000", "0", "0", "#0", "0", "one", "<fence>"}},
 };
 
 static const char *const no_numbers[] = {"nan", "inf", "1e30", "0x10", "1.5",
