@@ -112,7 +112,7 @@ end
 -- not have seen yet that it was set back. A holder that knows none (0) is new to this clock; half a
 -- ms marks that, and such a lease is over a lease later (docs/design.md, "Redis's clock").
 local function lease_ends(lease, at_least)
-  local ends_at = math.max(now, at_least + 0) + digits(lease, DELAY_MAX)
+  local ends_at = math.max(now, digits(at_least, TIME_MAX)) + digits(lease, DELAY_MAX)
   local text = string.format('%d', ends_at)
   return ends_at, text, at_least == '0' and text .. '.5' or text
 end

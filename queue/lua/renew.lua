@@ -12,7 +12,7 @@
 --  ARGV[7..] id, fence for each job, at most 1000
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, and somebody asks to cancel it), LOST. Sent twice: the same.
-if late(ARGV[3]) or ARGV[2] + 0 < 1 then
+if late(ARGV[3]) or ARGV[2] == '0' then
   return { LATE, now }
 end
 local args, worker, n, keys, ends = ARGV, ARGV[1], (#ARGV - 6) / 2, {}, {}
