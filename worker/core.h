@@ -211,7 +211,7 @@ struct hf_worker {
     uint32_t unblock_ms;    /* the pause before unblocking is tried again */
     uint64_t unblock_at_ns; /* not before this */
     unsigned lacks_told;    /* commands that it is not permitted: the log was told */
-    bool wait_stale;     /* the blocking call names other queues than are served */
+    bool wait_stale;        /* the blocking call names other queues than are served */
     bool waited; /* it has blocked before: a baton may be lost with its connection */
     bool blocked, unblocking, checking, check_gives, give_back, wake_doubt;
     uint64_t check_at_ns, alive_at_ns;

@@ -198,6 +198,7 @@ static void a_holder_that_renews_without_a_lock_hears_of_the_cancel(void **state
     enqueue("one", 0);
     claim_for("one", 0);
     (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
+    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running 2000 one");
     assert_int_equal(cancel("one"), HF_RUNNING);
     hf_renew_args args = {.worker = "host:1:aa", .lease_ms = 60000};
     args.clock = (hf_clock_view){.least_ms = 1, .at_least_ms = 1};

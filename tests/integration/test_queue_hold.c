@@ -439,13 +439,24 @@ static void a_lock_that_ended_too_early_is_made_again_for_its_holder(void **stat
     (void)state;
     enqueue("one");
     claim_one("w", 60000, "one");
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
     hf_renew_args renew = {.worker = "w", .lease_ms = 60000};
-    renew.clock = (hf_clock_view){.least_ms = score_of("one"), .at_least_ms = 1};
+    renew.clock = (hf_clock_view){.least_ms = 1000, .at_least_ms = 1};
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one"); /* by other hands */
     assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
-    renew.clock.least_ms = score_of("one") - 1;
+    (void)hf_fixture_command(&rig.redis,
+                             "ZADD hf:{q}:running 2000 one"); /* by the clock */
+    renew.clock.least_ms = 2000;
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
+    renew.clock.least_ms = 0;
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
+    renew.clock.least_ms = 1999;
     assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_OK);
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one"), 1);
+    assert_true(score_of("one") == rig.now_ms + 60000);
+    /* It was ahead for a moment, and ended the lock then. */
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
+    renew.clock.at_least_ms = rig.now_ms + 3600000;
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_OK);
     (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one other:9 PX 60000");
     assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
     (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
