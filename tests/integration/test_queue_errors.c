@@ -65,9 +65,10 @@ static void a_caught_error_of_each_redis_keeps_its_class(void **state)
         (void)snprintf(script, sizeof script,
                        "local pcall = function() return false, %s end %s", all[i].caught,
                        (const char *)hf_lua_queue_check.text);
-        assert_memory_equal(
-            hf_fixture_command(&rig.redis, "EVAL %s 1 hf:{q}: w 0 0", script),
-            all[i].words, strlen(all[i].words));
+        assert_memory_equal(hf_fixture_command(&rig.redis,
+                                               "EVAL %s 1 hf:{q}: w 0 0 1000 0 %s %s 0",
+                                               script, "", ""),
+                            all[i].words, strlen(all[i].words));
     }
 }
 
