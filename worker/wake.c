@@ -189,12 +189,12 @@ static void on_unblocked(const hf_answer *answer, void *arg)
         return;
     w->unblocking = false;
     if (answer->err == HF_AUTH) { /* the wait ends by itself within seconds */
-        w->unblock_at_ns = hf_boot_ns() + HF_REMIND_MS * HF_MS_NS;
+        w->unblock_ms = hf_rest_longer(w->unblock_ms);
         w->cannot_unblock = true;
         hf_server_tell_lacks(w);
-        return;
+    } else {
+        w->unblock_ms = w->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->unblock_ms;
     }
-    w->unblock_ms = w->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->unblock_ms;
     w->unblock_at_ns = hf_boot_ns() + w->unblock_ms * HF_MS_NS;
     hf_beat_look_in(w, w->unblock_ms);
 }
