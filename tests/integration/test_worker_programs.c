@@ -71,13 +71,13 @@ static void a_program_runs_on_while_its_lease_is_renewed(void **state)
 }
 
 /* Its worker sees to it at once. The minder would, at the end of the lease. */
-static void a_program_whose_lock_is_gone_is_killed(void **state)
+static void a_program_whose_lock_was_taken_is_killed(void **state)
 {
     (void)state;
     begin("worker: {lease: 12s}\n" HANDLERS);
     assert_int_equal(hf_cli_rig_run(&rig, "enqueue deaf @ --id one", NULL, NULL), 0);
     EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
-    hf_fixture_command(&rig.redis, "DEL hf:{default}:lock:one");
+    hf_fixture_command(&rig.redis, "SET hf:{default}:lock:one other:1 PX 60000");
     EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost") != NULL);
     EVENTUALLY(5000, !hf_pid_alive(program()));
 }
@@ -196,7 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_killed_worker_takes_its_program_along),
         CASE(a_program_runs_on_while_its_lease_is_renewed),
-        CASE(a_program_whose_lock_is_gone_is_killed),
+        CASE(a_program_whose_lock_was_taken_is_killed),
         CASE(a_slot_for_short_programs_waits_for_no_claim),
         CASE(a_cancelled_program_gets_term),
         CASE(one_that_does_not_heed_it_is_killed),
