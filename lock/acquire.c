@@ -247,6 +247,7 @@ static void stand_in_line(hf_lock *lock, const hf_entered *e)
         hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
                           hf_locks_boot_ns(locks, e->watch_ms));
     hf_grants_listen(locks);
+    hf_grants_heard(lock, lock->heard_fence);
 }
 
 /* Whether the enter that was answered with this did something, or may have. */

@@ -125,13 +125,13 @@ static void on_timer(uv_timer_t *timer)
     hf_locks_settle(locks);
 }
 
-static uint64_t first_due_ns(const hf_locks *locks)
+static uint64_t first_due_ns(hf_locks *locks)
 {
     uint64_t first_ns = hf_ask_due_ns(locks);
     if (locks->closing && locks->close_until_ns < first_ns)
         first_ns = locks->close_until_ns;
-    if (hf_grants_due_ns(locks) < first_ns)
-        first_ns = hf_grants_due_ns(locks);
+    uint64_t heard_ns = hf_grants_due_ns(locks);
+    first_ns = heard_ns < first_ns ? heard_ns : first_ns;
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
         uint64_t due_ns =
             lock->step == STEP_LEAVE ? hf_release_due_ns(lock) : hf_acquire_due_ns(lock);
@@ -251,8 +251,8 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     hf_locks *locks = arg;
     (void)detail;
     atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
-    if (err == HF_OK && locks->ear != NULL && hf_client_is_behind(locks->ear, client))
-        hf_client_reset(locks->ear); /* it may wait there for minutes */
+    if (err == HF_OK)
+        hf_ear_follow(&locks->ear, client);
     if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)
         hf_client_reset(client);
     hf_locks_settle(locks);
@@ -338,6 +338,7 @@ static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
     HF_ASSERT(made == 0);
     locks->timer.data = locks;
     locks->client_opts.loop = locks->driver.loop;
+    hf_grants_init(locks);
     hf_client_opts opts = locks->client_opts;
     opts.on_event = on_client;
     opts.replica_ok = true; /* for those who only look */
@@ -413,11 +414,11 @@ static void on_wake_closed(uv_handle_t *handle)
 
 static void close_handles(hf_locks *locks)
 {
-    locks->handles = 2U + (locks->client != NULL) + (locks->ear != NULL);
+    locks->handles = 2U + (locks->client != NULL) + (locks->ear.client != NULL);
     if (locks->client != NULL)
         hf_client_close(locks->client, on_client_closed, locks);
-    if (locks->ear != NULL)
-        hf_client_close(locks->ear, on_client_closed, locks);
+    if (locks->ear.client != NULL)
+        hf_client_close(locks->ear.client, on_client_closed, locks);
     uv_close((uv_handle_t *)&locks->timer, on_timer_closed);
     hf_driver_close_wake(&locks->driver, on_wake_closed);
 }

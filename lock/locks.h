@@ -5,7 +5,7 @@
  *   acquire.c    from the request to HELD, or to its end
  *   options.c    what an acquisition may ask for
  *   fit.c        what a Redis must be like
- *   grants.c     how a lock that waits hears that it was granted
+ *   grants.c     how a lock that waits hears that it was granted; ear.c: messages
  *   held.c       what the watchdog does with its lease, and tells of it
  *   release.c    giving it back, and leaving nothing behind
  *   change.c     downgrade, extend
@@ -29,11 +29,10 @@
 
 #include "base/random.h"
 #include "lock/driver.h"
+#include "lock/ear.h"
 #include "lock/guard.h"
 #include "lock/ops.h"
 #include "lock/watchdog.h"
-
-enum { HF_HEARD_MAX = 256 }; /* tags in one wait for messages */
 
 /* Work that is handed in from any thread, and run on the loop in its order. */
 typedef struct hf_order {
@@ -97,7 +96,8 @@ struct hf_lock {
     bool over;        /* to be freed when nothing refers to it any more */
     uint64_t sent_ns; /* of the last enter */
     uint64_t number;  /* of its place in the line: it is granted with a higher fence */
-    uint64_t due_ns;  /* the end of a pause */
+    uint64_t heard_fence; /* of a grant that was heard before the answer to an enter */
+    uint64_t due_ns;      /* the end of a pause */
     uint64_t leave_until_ns, tell_until_ns; /* of the release */
     uint32_t tries;
     hf_err last_err; /* why it was not let in so far */
@@ -111,8 +111,8 @@ struct hf_locks {
     pid_t pid;
     hf_driver driver;
     hf_client *client;          /* what is asked */
-    hf_client *ear;             /* blocks on the inboxes */
-    hf_client_opts client_opts; /* of both; their text is owned */
+    hf_ear ear;                 /* of what waits */
+    hf_client_opts client_opts; /* of all connections; their text is owned */
     hf_watchdog *watchdog;
     hf_guard guard;
     uv_timer_t timer;
@@ -133,11 +133,7 @@ struct hf_locks {
     struct hf_lock_ask *asks;
     bool closing;
     uint64_t close_until_ns;
-    bool listening, unblocking, ear_doubt;
     bool unfit; /* its Redis may evict keys: the next connection is asked again */
-    uint64_t ear_rest_ns; /* nothing is listened to before; 0: at once */
-    size_t n_heard;       /* prefixes in the wait that is under way */
-    char heard[HF_HEARD_MAX][HF_TAG_PREFIX_SIZE];
     hf_order close_order;
     hf_driver_waiter *closer;
     unsigned handles; /* that are being closed */
@@ -189,9 +185,11 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
 bool hf_locks_fit(hf_locks *locks, char detail[HF_DETAIL_SIZE]);
 
 /* ---- grants.c ---- */
+void hf_grants_init(hf_locks *locks); /* once its options are complete */
 void hf_grants_listen(hf_locks *locks);
-uint64_t hf_grants_due_ns(const hf_locks *locks); /* UINT64_MAX: nothing */
-void hf_grants_notes(hf_locks *locks);            /* what the watchdog has noted */
+void hf_grants_heard(hf_lock *lock, uint64_t fence); /* a message says: granted */
+uint64_t hf_grants_due_ns(hf_locks *locks);          /* UINT64_MAX: nothing */
+void hf_grants_notes(hf_locks *locks);               /* what the watchdog has noted */
 
 /* ---- held.c ---- */
 HF_MUSTCHECK hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,

@@ -1,4 +1,4 @@
-/* ops_listen.c - how a client that waits hears of its grants. */
+/* ops_listen.c - how a client hears what became of its locks. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -8,11 +8,11 @@
 enum {
     LISTEN_MARGIN_MS = 1000, /* for the answer to a wait that ended */
     LISTEN_MAX = 256,        /* tags at a time */
-    INBOX_SIZE = HF_TAG_PREFIX_SIZE + HF_LOCK_CLIENT_SIZE + 4
+    INBOX_SIZE = HF_TAG_PREFIX_SIZE + HF_LOCK_CLIENT_SIZE + 16
 };
 
 hf_err hf_op_listen(hf_client *client, const char *const *prefixes, size_t n,
-                    const char *self, uint32_t wait_ms, hf_answer_cb cb, void *arg)
+                    const char *inbox, uint32_t wait_ms, hf_answer_cb cb, void *arg)
 {
     hf_args a;
     char inboxes[LISTEN_MAX][INBOX_SIZE], seconds[24];
@@ -23,7 +23,7 @@ hf_err hf_op_listen(hf_client *client, const char *const *prefixes, size_t n,
     (void)snprintf(seconds, sizeof seconds, "%u.%03u", wait_ms / 1000u, wait_ms % 1000u);
     hf_args_text(&a, "BLPOP");
     for (size_t i = 0; i < n; i++) {
-        (void)snprintf(inboxes[i], INBOX_SIZE, "%sin:%s", prefixes[i], self);
+        (void)snprintf(inboxes[i], INBOX_SIZE, "%sin:%s", prefixes[i], inbox);
         hf_args_text(&a, inboxes[i]);
     }
     hf_args_text(&a, seconds);

@@ -31,7 +31,7 @@ struct hf_history {
 const char *hf_rule_name(hf_rule rule)
 {
     static const char *const names[] = {"S1",  "S2",  "S3", "S4", "S7",
-                                        "S11", "S12", "O1", "O2"};
+                                        "S11", "S12", "O1", "O2", "O3"};
     return names[rule];
 }
 
@@ -60,6 +60,8 @@ void hf_report_print(const hf_report *r, FILE *to)
         "players: %zu asked, %zu acquired, %zu refused, %zu lost, %zu released, "
         "%zu killed\n",
         r->asked, r->acquired, r->refused, r->lost, r->released, r->killed);
+    (void)fprintf(to, "heard: %zu grants undisturbed, the last after %" PRIu64 " us\n",
+                  r->heard, r->heard_last_us);
     (void)fprintf(
         to,
         "taken on purpose: %zu times; %zu overlaps after it, the longest %" PRIu64

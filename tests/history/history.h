@@ -6,7 +6,9 @@
  *   players   what each process asked and believed, in ns of CLOCK_BOOTTIME: acquire,
  *             acquired, until (its local deadline is later now), lost, downgrade,
  *             release, released; and what was done to them: killed, took (a lock was
- *             deleted, forced or failed over: the only thing that excuses two holders)
+ *             deleted, forced or failed over: the only thing that excuses two holders),
+ *             disturbed (from when to when Redis did not answer a player, or the player
+ *             did not run; player 0: all of them)
  *   server    what the scripts did, in the order in which Redis executed it
  *   file      the writes to a file that is guarded by a lock and its fence
  *
@@ -21,6 +23,7 @@
  *   S12  no shared grant past an exclusive one that waits; an upgrade never waits
  *   O1   the grants come in the order of arrival, of the entries that live
  *   O2   one message for each that waited and was granted, none for others
+ *   O3   a grant is heard within 200 ms, while Redis answers
  *
  * Everything is sorted and gone through once. */
 #ifndef HF_TESTS_HISTORY_HISTORY_H
@@ -41,6 +44,7 @@ typedef enum hf_rule {
     RULE_S12,
     RULE_O1,
     RULE_O2,
+    RULE_O3,
     HF_RULES
 } hf_rule;
 
@@ -49,7 +53,9 @@ typedef struct hf_report {
     char first[HF_RULES][320]; /* the first time, in words */
     /* players */
     size_t asked, acquired, refused, lost, released, killed, took;
-    size_t excused; /* overlaps after a lock was taken, within one lease */
+    size_t heard;           /* grants whose time to be heard was looked at */
+    uint64_t heard_last_us; /* the longest of them */
+    size_t excused;         /* overlaps after a lock was taken, within one lease */
     uint64_t excused_longest_ns;
     /* server */
     size_t grants, waited, messages, guards;

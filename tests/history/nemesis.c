@@ -13,7 +13,12 @@
 #include "tests/history/line.h"
 #include "tests/history/play.h"
 
-enum { BETWEEN_MS = 150, ENDS_MS = 60000, CLIENTS_MAX = 64 };
+enum {
+    BETWEEN_MS = 150,
+    ENDS_MS = 60000,
+    CLIENTS_MAX = 64,
+    AFTERMATH_MS = 2000 /* so long a deed may delay what is heard */
+};
 
 static unsigned below(hf_nemesis *n, unsigned limit)
 {
@@ -33,8 +38,15 @@ static void start(hf_nemesis *n, unsigned i)
     char number[16], seed[24], ms[24];
     uint64_t now_ns = hf_boot_ns();
     const char *url = i % 2 == 0 ? n->rig->proxy.url : hf_fixture_url(&n->rig->redis);
-    const char *const args[] = {hf_proc_self(), "play", url, n->rig->dir,
-                                number,         seed,   ms,  NULL};
+    const char *const args[] = {hf_proc_self(),
+                                "play",
+                                url,
+                                n->rig->dir,
+                                number,
+                                seed,
+                                ms,
+                                n->spares ? "long" : "short",
+                                NULL};
     n->numbers[i] = 2 + n->born++; /* 1 is the rig's own */
     (void)snprintf(number, sizeof number, "%u", n->numbers[i]);
     (void)snprintf(seed, sizeof seed, "%" PRIu64, hf_rng_next(&n->rng) >> 1);
@@ -176,22 +188,45 @@ static const struct {
 
 /* ---- all of it ---- */
 
-void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+static void do_one(hf_nemesis *n)
 {
-    *n =
-        (hf_nemesis){.rig = rig, .rng = {seed}, .until_ns = hf_boot_ns() + ms * HF_MS_NS};
+    unsigned i = below(n, 3) == 0 ? below(n, 2) : below(n, HF_DEEDS);
+    pause_below(n, 2 * BETWEEN_MS);
+    uint64_t from = hf_boot_ns();
+    deeds[i].deed(n);
+    n->done[i]++;
+    int fd = hf_lines_open(n->rig->players);
+    hf_line_write(
+        fd, "{\"ev\":\"disturbed\",\"player\":0,\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}",
+        from, hf_boot_ns() + AFTERMATH_MS * HF_MS_NS);
+    (void)close(fd);
+}
+
+static void play(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms,
+                 bool spares)
+{
+    *n = (hf_nemesis){.rig = rig,
+                      .rng = {seed},
+                      .spares = spares,
+                      .until_ns = hf_boot_ns() + ms * HF_MS_NS};
     for (unsigned i = 0; i < HF_PLAYERS; i++)
         start(n, i);
-    while (hf_boot_ns() < n->until_ns) {
-        unsigned i = below(n, 3) == 0 ? below(n, 2) : below(n, HF_DEEDS);
-        pause_below(n, 2 * BETWEEN_MS);
-        deeds[i].deed(n);
-        n->done[i]++;
-    }
+    while (!spares && hf_boot_ns() < n->until_ns)
+        do_one(n);
     for (unsigned i = 0; i < HF_PLAYERS; i++) {
-        EVENTUALLY(ENDS_MS, hf_proc_wait(&n->players[i], 0));
+        EVENTUALLY(ENDS_MS + ms, hf_proc_wait(&n->players[i], 0));
         assert_int_equal(n->players[i].status, 0);
     }
+}
+
+void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+{
+    play(n, rig, seed, ms, false);
+}
+
+void hf_nemesis_spare(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+{
+    play(n, rig, seed, ms, true);
 }
 
 void hf_nemesis_print(const hf_nemesis *n)

@@ -15,12 +15,15 @@ typedef struct hf_nemesis {
     hf_proc players[HF_PLAYERS];
     unsigned numbers[HF_PLAYERS]; /* of the histories: a new one for each life */
     unsigned born;
+    bool spares;
     uint64_t until_ns;
     unsigned done[HF_DEEDS]; /* how often each thing was done */
 } hf_nemesis;
 
 /* Starts the players, does harm for so long, and waits until they have ended. */
 void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms);
+/* The same, without harm, and with leases of which no renewal tells anything in time. */
+void hf_nemesis_spare(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms);
 void hf_nemesis_print(const hf_nemesis *n);
 
 #endif

@@ -22,7 +22,8 @@ typedef struct hf_hold {
     char owner[HF_LOCK_OWNER_SIZE];
     uint64_t asked, answered, until, lost, downgraded, release, released;
     uint64_t fence;
-    bool had; /* it was acquired */
+    uint64_t wall_us; /* Unix time of the answer, on the clock of fences; 0: not told */
+    bool had;         /* it was acquired */
     char err[24], why[24], result[24];
 } hf_hold;
 
@@ -31,11 +32,18 @@ typedef struct hf_took {
     uint64_t from, to;               /* it happened in between */
 } hf_took;
 
+typedef struct hf_disturbed {
+    unsigned player; /* 0: all */
+    uint64_t from, to;
+} hf_disturbed;
+
 typedef struct hf_players {
     hf_hold *holds; /* owned */
     size_t n_holds, holds_capacity;
     hf_took *took; /* owned */
     size_t n_took, took_capacity;
+    hf_disturbed *disturbed; /* owned */
+    size_t n_disturbed, disturbed_capacity;
     uint64_t *killed; /* owned; of each player, when it was surely dead */
     size_t killed_capacity;
     hf_table ids;
@@ -49,7 +57,7 @@ uint64_t hf_hold_end(const hf_players *p, const hf_hold *hold);
 const hf_took *hf_players_took(const hf_players *p, const char *name, uint64_t from,
                                uint64_t to);
 
-/* belief.c: S1; verdict.c: S3, S4, S12 by what players were told */
+/* belief.c: S1; verdict.c: S3, S4, S12, O3 by what players were told */
 void hf_check_belief(const hf_players *p, hf_report *r);
 void hf_check_verdicts(const hf_players *p, hf_report *r);
 

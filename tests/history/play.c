@@ -2,19 +2,32 @@
 #include "tests/history/play.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "tests/history/guarded.h"
+#include "tests/history/line.h"
 #include "tests/history/record.h"
 #include "tests/support/eventually.h"
+#include "tests/support/unix_socket.h"
 
-enum { THREADS = 3, LIMIT = 3, PATH_SIZE = 160, REMEMBER_MS = 600000 };
+enum {
+    THREADS = 4,
+    LIMIT = 3,
+    PATH_SIZE = 160,
+    REMEMBER_MS = 600000,
+    PULSE_MS = 5,
+    LATE_MS = 50,
+    ANSWER_MS = 1000
+};
 
 const char *const hf_play_names[HF_PLAY_NAMES] = {
     HF_PLAY_GUARD, "rw", "permits", "again", "t/a", "t/b", "cell"};
@@ -23,8 +36,11 @@ typedef struct play {
     hf_recorder *recorder;
     hf_locks *locks;
     const char *dir;
+    const char *url;
     unsigned player;
     uint64_t seed, until_ns;
+    bool long_leases;
+    atomic_bool over;
 } play;
 
 /* One thread of it. */
@@ -47,12 +63,15 @@ static bool one_in(hand *h, unsigned n)
 
 static hf_lock_opts any(hand *h, const char *const *names, size_t n)
 {
-    static const uint32_t leases[] = {200, 400, 800};
-    static const int64_t waits[] = {0, 50, 300, 2000, 2000};
+    static const uint32_t leases[] = {200, 400, 800}, long_leases[] = {20000, 40000};
+    static const int64_t waits[] = {0, 50, 300, 2000, 2000}, long_waits[] = {0, 60000};
+    bool is_long = h->play->long_leases;
     return (hf_lock_opts){.names = names,
                           .n_names = n,
-                          .lease_ms = leases[below(h, HF_COUNT(leases))],
-                          .wait_ms = waits[below(h, HF_COUNT(waits))],
+                          .lease_ms = is_long ? long_leases[below(h, 2)]
+                                              : leases[below(h, HF_COUNT(leases))],
+                          .wait_ms = is_long ? long_waits[below(h, 2)]
+                                             : waits[below(h, HF_COUNT(waits))],
                           .fixed = one_in(h, 8)};
 }
 
@@ -62,10 +81,11 @@ static hf_taken *take(hand *h, hf_lock_opts opts)
     return hf_record_acquire(h->play->recorder, h->play->locks, opts, cancel_ms, NULL);
 }
 
-/* Mostly short; now and then for longer than a lease. */
+/* Mostly short; now and then for longer than a lease, if that is short. */
 static void stay(hand *h, uint32_t lease_ms)
 {
-    hf_test_pause_ms(one_in(h, 25) ? lease_ms + below(h, lease_ms) : below(h, 12));
+    bool too_long = !h->play->long_leases && one_in(h, 25);
+    hf_test_pause_ms(too_long ? lease_ms + below(h, lease_ms) : below(h, 12));
 }
 
 /* ---- the games ---- */
@@ -173,6 +193,47 @@ static void play_cell(hand *h)
     (void)hf_record_release(t);
 }
 
+/* ---- what disturbs it ---- */
+
+/* False: there was no answer. */
+static bool ping(int fd)
+{
+    char answer[16];
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    return fd >= 0 && hf_socket_send(fd, "PING\r\n", 6) &&
+           poll(&one, 1, ANSWER_MS) == 1 && read(fd, answer, sizeof answer) > 0;
+}
+
+/* Asks Redis again and again, and notes when its answer was late, or this process was. */
+static void *pulse(void *arg)
+{
+    play *p = arg;
+    char path[PATH_SIZE];
+    (void)snprintf(path, sizeof path, "%s/players", p->dir);
+    int out = hf_lines_open(path), fd = -1;
+    uint64_t before_ns = hf_boot_ns(), now_ns;
+    for (; !atomic_load(&p->over); before_ns = now_ns) {
+        if (fd < 0)
+            fd = hf_socket_connect(p->url + strlen("unix://"));
+        bool answered = ping(fd);
+        if (!answered && fd >= 0) {
+            (void)close(fd);
+            fd = -1;
+        }
+        hf_test_pause_ms(PULSE_MS);
+        now_ns = hf_boot_ns();
+        if (!answered || now_ns - before_ns > LATE_MS * HF_MS_NS)
+            hf_line_write(out,
+                          "{\"ev\":\"disturbed\",\"player\":%u,\"from\":%" PRIu64
+                          ",\"to\":%" PRIu64 "}",
+                          p->player, before_ns, now_ns);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    (void)close(out);
+    return NULL;
+}
+
 /* ---- the process ---- */
 
 static void *play_on(void *arg)
@@ -185,11 +246,31 @@ static void *play_on(void *arg)
     return NULL;
 }
 
+/* What wakes a player by its messages is then only what the others let go. */
+static void *wait_all_the_time(void *arg)
+{
+    static const char *const name = HF_PLAY_HELD;
+    hand *h = arg;
+    uint64_t now_ns = hf_boot_ns();
+    hf_lock_opts opts = any(h, &name, 1);
+    if (now_ns >= h->play->until_ns)
+        return NULL;
+    opts.wait_ms = (int64_t)((h->play->until_ns - now_ns) / HF_MS_NS);
+    hf_taken *t = hf_record_acquire(h->play->recorder, h->play->locks, opts, -1, NULL);
+    if (t != NULL)
+        (void)hf_record_release(t);
+    return NULL;
+}
+
 int hf_play_main(char **argv)
 {
     char path[PATH_SIZE], detail[HF_DETAIL_SIZE];
-    hand hands[THREADS];
-    play p = {.dir = argv[2],
+    hand hands[THREADS + 1];
+    unsigned n_hands = 0;
+    pthread_t pulses;
+    play p = {.url = argv[1],
+              .dir = argv[2],
+              .long_leases = strcmp(argv[6], "long") == 0,
               .player = (unsigned)strtoul(argv[3], NULL, 10),
               .seed = strtoull(argv[4], NULL, 10),
               .until_ns = hf_boot_ns() + strtoull(argv[5], NULL, 10) * HF_MS_NS};
@@ -199,14 +280,19 @@ int hf_play_main(char **argv)
         return 1;
     }
     p.recorder = hf_recorder_open(path, p.player);
-    for (unsigned i = 0; i < THREADS; i++) {
+    HF_ASSERT(pthread_create(&pulses, NULL, pulse, &p) == 0);
+    for (unsigned i = 0; i < THREADS + (unsigned)p.long_leases; i++, n_hands++) {
         hands[i] = (hand){.play = &p, .rng = {p.seed * THREADS + i}};
         (void)snprintf(hands[i].owner, sizeof hands[i].owner, "player-%u-%u", p.player,
                        i);
-        HF_ASSERT(pthread_create(&hands[i].thread, NULL, play_on, &hands[i]) == 0);
+        HF_ASSERT(pthread_create(&hands[i].thread, NULL,
+                                 i == THREADS ? wait_all_the_time : play_on,
+                                 &hands[i]) == 0);
     }
-    for (unsigned i = 0; i < THREADS; i++)
+    for (unsigned i = 0; i < n_hands; i++)
         (void)pthread_join(hands[i].thread, NULL);
+    atomic_store(&p.over, true);
+    (void)pthread_join(pulses, NULL);
     hf_recorder_rest(p.recorder);
     hf_locks_close(p.locks, NULL, NULL);
     hf_recorder_close(p.recorder);

@@ -47,6 +47,7 @@ static void answered(hf_hold *h, const char *line)
         return;
     h->until = hf_line_number(line, "until");
     h->fence = hf_line_number(line, "fence");
+    h->wall_us = hf_line_number(line, "wall");
     (void)hf_line_text(line, "owner", h->owner, sizeof h->owner);
 }
 
@@ -89,6 +90,13 @@ void hf_players_line(const char *line, void *players)
         (void)hf_line_text(line, "name", took->name, sizeof took->name);
         took->from = hf_line_number(line, "from");
         took->to = hf_line_number(line, "to");
+    } else if (strcmp(ev, "disturbed") == 0) {
+        p->disturbed = hf_array_fit(p->disturbed, p->n_disturbed, &p->disturbed_capacity,
+                                    sizeof *p->disturbed);
+        p->disturbed[p->n_disturbed++] =
+            (hf_disturbed){.player = (unsigned)hf_line_number(line, "player"),
+                           .from = hf_line_number(line, "from"),
+                           .to = hf_line_number(line, "to")};
     } else {
         hf_hold *h = hold_of(p, line, false);
         if (h != NULL)
@@ -100,6 +108,7 @@ void hf_players_done(hf_players *p)
 {
     free(p->holds);
     free(p->took);
+    free(p->disturbed);
     free(p->killed);
     hf_table_done(&p->ids);
 }

@@ -190,6 +190,14 @@ static void wait_for_it(hf_taken *t, hf_lock *lock, int cancel_ms)
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
+/* The clock of fences, where Redis is on this machine. */
+static uint64_t wall_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 static hf_taken *make(hf_recorder *r)
 {
     hf_taken *t = calloc(1, sizeof *t);
@@ -223,8 +231,8 @@ hf_taken *hf_record_acquire(hf_recorder *r, hf_locks *locks, hf_lock_opts opts,
     t->until = hf_lock_deadline_ns(t->lock);
     WRITE(t,
           "\"ev\":\"acquired\",\"err\":\"HF_OK\",\"fence\":%" PRIu64 ",\"owner\":\"%s\","
-          "\"until\":%" PRIu64,
-          hf_lock_fence(t->lock), hf_lock_owner_of(t->lock), t->until);
+          "\"until\":%" PRIu64 ",\"wall\":%" PRIu64,
+          hf_lock_fence(t->lock), hf_lock_owner_of(t->lock), t->until, wall_us());
     (void)pthread_mutex_lock(&r->mutex);
     hold(t);
     (void)pthread_mutex_unlock(&r->mutex);

@@ -228,6 +228,34 @@ static void s12_an_upgrade_is_refused(void **state)
     sound(); /* it does not share it any more */
 }
 
+/* A fence is the time of its grant in us. Heard at `wall`, in us; answered at t, in ms.
+ */
+#define HEARD(p, id, t, fence, wall)                                                     \
+    "{'t':" #t MS ",'player':" #p ",'id':" #id                                           \
+    ",'ev':'acquired','err':'HF_OK','fence':" #fence ",'owner':'a','until':" #t "9" MS   \
+    ",'wall':" #wall "}\n"
+#define DISTURBED(p, from, to)                                                           \
+    "{'ev':'disturbed','player':" #p ",'from':" #from MS ",'to':" #to MS "}\n"
+
+static void o3_a_grant_is_heard_late(void **state)
+{
+    (void)state;
+    check(ASK(1, 1, 100, "n", "x", "") HEARD(1, 1, 1000, 5000000, 5200000), NULL, NULL);
+    sound();
+    check(ASK(1, 1, 100, "n", "x", "") HEARD(1, 1, 1000, 5000000, 5201000), NULL, NULL);
+    broken(RULE_O3, 1);
+    check(ASK(1, 1, 900, "n", "x", "") HEARD(1, 1, 1000, 5000000, 5900000), NULL, NULL);
+    sound(); /* it was granted to its owner before */
+    check(ASK(1, 1, 100, "n", "x", "") HEARD(1, 1, 1000, 5000000, 5300000)
+              DISTURBED(1, 500, 700),
+          NULL, NULL);
+    sound();
+    check(ASK(1, 1, 100, "n", "x", "") HEARD(1, 1, 1000, 5000000, 5300000)
+              DISTURBED(2, 500, 1700) DISTURBED(0, 500, 699),
+          NULL, NULL);
+    broken(RULE_O3, 1);
+}
+
 /* ---- what the server did ---- */
 
 #define SCRIPT(what, owner, hold)                                                        \
@@ -431,6 +459,7 @@ int main(void)
         cmocka_unit_test(s3_fences),
         cmocka_unit_test(s4_nobody_else_takes_it),
         cmocka_unit_test(s12_an_upgrade_is_refused),
+        cmocka_unit_test(o3_a_grant_is_heard_late),
         cmocka_unit_test(a_line_in_order_is_sound),
         cmocka_unit_test(s2_two_are_granted),
         cmocka_unit_test(s3_a_fence_is_granted_late),

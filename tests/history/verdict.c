@@ -1,5 +1,5 @@
-/* verdict.c - S3, S4 and S12, by what players were told. What is told in time, that is,
- * before the local deadline, cannot be due to a lease that was over. */
+/* verdict.c - S3, S4, S12 and O3, by what players were told. What is told in time, that
+ * is, before the local deadline, cannot be due to a lease that was over. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +180,41 @@ static void check_upgrades(const hf_players *p, hf_report *r)
     free((void *)list);
 }
 
+/* ---- O3: how soon a grant is heard ---- */
+
+enum { HEARD_US = 200000 };
+
+static bool was_disturbed(const hf_players *p, unsigned player, uint64_t from,
+                          uint64_t to)
+{
+    for (size_t i = 0; i < p->n_disturbed; i++) {
+        const hf_disturbed *d = &p->disturbed[i];
+        if ((d->player == 0 || d->player == player) && d->from <= to && d->to >= from)
+            return true;
+    }
+    return false;
+}
+
+/* A fence is the time of the grant in us, of the first one of its owner; a later one
+ * cannot have been heard of before it was asked for. */
+static void check_heard(const hf_players *p, const hf_hold *h, hf_report *r)
+{
+    uint64_t asked_us = (h->answered - h->asked) / 1000;
+    uint64_t heard_us = h->wall_us > h->fence ? h->wall_us - h->fence : 0;
+    heard_us = heard_us < asked_us ? heard_us : asked_us;
+    if (h->wall_us == 0 ||
+        was_disturbed(p, h->player, h->answered - heard_us * 1000, h->answered))
+        return;
+    r->heard++;
+    if (heard_us > r->heard_last_us)
+        r->heard_last_us = heard_us;
+    if (heard_us > HEARD_US)
+        hf_broken(r, RULE_O3,
+                  "%s: player %u (%" PRIu64 ") heard of fence %" PRIu64 " after %" PRIu64
+                  " us",
+                  h->names, h->player, h->id, h->fence, heard_us);
+}
+
 void hf_check_verdicts(const hf_players *p, hf_report *r)
 {
     grant *list;
@@ -192,8 +227,10 @@ void hf_check_verdicts(const hf_players *p, hf_report *r)
     }
     free(list);
     for (size_t i = 0; i < p->n_holds; i++)
-        if (p->holds[i].had)
+        if (p->holds[i].had) {
             check_owner(p, &p->holds[i], r);
+            check_heard(p, &p->holds[i], r);
+        }
     if (p->n_holds > 0)
         check_upgrades(p, r);
 }

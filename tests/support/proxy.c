@@ -28,8 +28,8 @@ struct held {
 struct pair {
     int end[2];
     struct held held[2];
-    bool losing;  /* its next answer is the one to lose */
-    bool keeping; /* its answers are kept */
+    bool losing;     /* its next answer is the one to lose */
+    bool keeping[2]; /* what goes that way is kept */
 };
 
 struct hf_proxy_state {
@@ -42,7 +42,7 @@ struct hf_proxy_state {
     hf_proxy_mode mode[2];
     bool cutting[2];
     size_t left[2]; /* bytes until the cut */
-    char lose[TEXT], keep[TEXT], delay[TEXT];
+    char lose[TEXT], keep[2][TEXT], delay[TEXT];
     struct held late;  /* a request that was delayed */
     char answer[TEXT]; /* to it */
     int64_t shift_ms;
@@ -134,10 +134,11 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
         s->lose[0] = '\0';
         p->losing = true;
     }
-    if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->keep)) {
-        s->keep[0] = '\0';
-        p->keeping = true;
-    }
+    for (int kept = 0; kept < 2; kept++)
+        if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->keep[kept])) {
+            s->keep[kept][0] = '\0';
+            p->keeping[kept] = true;
+        }
     if (way == PROXY_REQUESTS && contains(s->piece, (size_t)n, s->delay)) {
         s->delay[0] = '\0';
         put_away(&s->late, s->piece, (size_t)n);
@@ -145,7 +146,7 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
     } else if (way == PROXY_ANSWERS && p->losing) {
         s->cuts++;
         end_pair(p);
-    } else if (s->mode[way] == PROXY_HOLD || (way == PROXY_ANSWERS && p->keeping)) {
+    } else if (s->mode[way] == PROXY_HOLD || p->keeping[way]) {
         put_away(&p->held[way], s->piece, (size_t)n);
     } else if (s->mode[way] == PROXY_PASS && !pass(s, p, way, (size_t)n, s->piece)) {
         end_pair(p);
@@ -155,7 +156,7 @@ static void move(struct hf_proxy_state *s, struct pair *p, int way)
 static void release(struct hf_proxy_state *s, struct pair *p, int way)
 {
     struct held h = p->held[way];
-    if (h.len == 0 || s->mode[way] != PROXY_PASS || (way == PROXY_ANSWERS && p->keeping))
+    if (h.len == 0 || s->mode[way] != PROXY_PASS || p->keeping[way])
         return;
     p->held[way] = (struct held){.len = 0};
     if (!pass(s, p, way, h.len, h.bytes))
@@ -307,11 +308,21 @@ void hf_proxy_lose_answer(hf_proxy *p, const char *text)
     leave(s);
 }
 
-void hf_proxy_keep_answer(hf_proxy *p, const char *text)
+static void keep(hf_proxy *p, hf_proxy_way way, const char *text)
 {
     struct hf_proxy_state *s = enter(p);
-    (void)snprintf(s->keep, sizeof s->keep, "%s", text);
+    (void)snprintf(s->keep[way], sizeof s->keep[way], "%s", text);
     leave(s);
+}
+
+void hf_proxy_keep_answer(hf_proxy *p, const char *text)
+{
+    keep(p, PROXY_ANSWERS, text);
+}
+
+void hf_proxy_keep_request(hf_proxy *p, const char *text)
+{
+    keep(p, PROXY_REQUESTS, text);
 }
 
 void hf_proxy_delay(hf_proxy *p, const char *text)
@@ -350,18 +361,28 @@ void hf_proxy_let_go(hf_proxy *p)
 {
     struct hf_proxy_state *s = enter(p);
     for (int i = 0; i < PAIRS; i++)
-        s->pairs[i].keeping = false;
+        s->pairs[i].keeping[0] = s->pairs[i].keeping[1] = false;
     leave(s);
 }
 
-unsigned hf_proxy_kept(hf_proxy *p)
+static unsigned kept(hf_proxy *p, hf_proxy_way way)
 {
     unsigned n = 0;
     struct hf_proxy_state *s = enter(p);
     for (int i = 0; i < PAIRS; i++)
-        n += s->pairs[i].keeping && s->pairs[i].held[PROXY_ANSWERS].len > 0;
+        n += s->pairs[i].keeping[way] && s->pairs[i].held[way].len > 0;
     leave(s);
     return n;
+}
+
+unsigned hf_proxy_kept(hf_proxy *p)
+{
+    return kept(p, PROXY_ANSWERS);
+}
+
+bool hf_proxy_keeps_request(hf_proxy *p)
+{
+    return kept(p, PROXY_REQUESTS) > 0;
 }
 
 void hf_proxy_move(hf_proxy *p, const char *server)

@@ -56,7 +56,11 @@ void hf_proxy_lose_answer(hf_proxy *p, const char *text);
 /* The next request that contains the text is passed on; what its connection is answered
  * from then on is kept until hf_proxy_let_go(), while others are served. Once. */
 void hf_proxy_keep_answer(hf_proxy *p, const char *text);
+/* The same for requests: the next one that contains the text is kept, and what its
+ * connection asks after it. Once. */
+void hf_proxy_keep_request(hf_proxy *p, const char *text);
 void hf_proxy_let_go(hf_proxy *p);
+bool hf_proxy_keeps_request(hf_proxy *p);
 /* How many connections have answers that are kept. */
 unsigned hf_proxy_kept(hf_proxy *p);
 
