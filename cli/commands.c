@@ -329,7 +329,7 @@ static const hf_command commands[] = {
      .run = hf_cmd_locks_release,
      .section = "locks",
      .help = "take a lock away from who holds it",
-     .more = "Its holder hears of it with its next renewal, and may work on until then: "
+     .more = "Its holder hears of it at once, and may work on until then: "
              "the next "
              "one's fence is higher. Exits with 1 if nobody holds it."},
     {.name = "locks revoke",
@@ -340,9 +340,8 @@ static const hf_command commands[] = {
      .run = hf_cmd_locks_revoke,
      .section = "locks",
      .help = "ask who holds a lock to give it back",
-     .more =
-         "Its holder hears of it, at the latest with its next renewal; what it does is "
-         "its own. Exits with 1 if nobody holds it."},
+     .more = "Its holder hears of it at once; what it does is "
+             "its own. Exits with 1 if nobody holds it."},
     {.name = "locks fence-check",
      .operands = "RESOURCE FENCE",
      .min_operands = 2,

@@ -117,6 +117,7 @@ static void hold(hf_lock *lock)
         atomic_store(&lock->max_ns, max_ns);
         hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
     }
+    hf_hear_begin(lock);
     int entering = HF_LOCK_ENTERING, waiting = HF_LOCK_WAITING;
     if (!atomic_compare_exchange_strong(&lock->state, &entering, HF_LOCK_HELD))
         (void)atomic_compare_exchange_strong(&lock->state, &waiting, HF_LOCK_HELD);

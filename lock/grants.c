@@ -52,8 +52,7 @@ void hf_grants_heard(hf_lock *lock, uint64_t fence)
         hf_acquire_granted(lock, fence);
 }
 
-/* "granted FENCE HOLD ...", "revoked ..." or "forced ...": the latter two only mean that
- * a renewal has news. */
+/* "granted FENCE HOLD ..." */
 static void on_message(hf_ear *ear, const char *text)
 {
     hf_locks *locks = ear->arg;
@@ -67,11 +66,8 @@ static void on_message(hf_ear *ear, const char *text)
         const char *hold = end + 1;
         size_t len = strcspn(hold, " ");
         hf_lock *lock = find_hold(locks->active, hold, len);
-        hf_lock *held = lock == NULL ? find_hold(locks->resting, hold, len) : NULL;
         if (lock != NULL && granted)
             hf_grants_heard(lock, fence);
-        else if (held != NULL && !granted)
-            hf_watchdog_hurry(locks->watchdog, atomic_load(&held->lease), hf_boot_ns());
         end = (char *)hold + len;
     }
 }

@@ -247,6 +247,8 @@ hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
                                                  .batch_max = BATCH_LEASES,
                                                  .suspects = true,
                                                  .renew = renew,
+                                                 .on_call = hf_hear_called,
+                                                 .on_stop = hf_hear_stop,
                                                  .on_event = on_event,
                                                  .arg = locks},
                              detail);
@@ -254,6 +256,7 @@ hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
 
 void hf_held_drop(hf_lock *lock)
 {
+    hf_hear_end(lock);
     hf_lease *lease = atomic_exchange(&lock->lease, NULL);
     if (lease != NULL)
         hf_watchdog_drop(lock->locks->watchdog, lease);

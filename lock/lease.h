@@ -37,6 +37,7 @@ struct hf_lease {
     bool lost;      /* it was, or will be, told */
     bool cancelled; /* the same */
     bool fixed;     /* not renewed any more */
+    bool asked_for; /* but it is asked for, once */
 };
 
 /* False: it was too late, and the lease is lost. */
@@ -84,6 +85,7 @@ struct hf_watchdog {
     hf_lease_heap heap;
     size_t n_leases;
     uint64_t numbers;  /* of leases that were added ever */
+    uint64_t call_ns;  /* of on_call; UINT64_MAX: none */
     uint64_t armed_ns; /* what the timer is set to; UINT64_MAX: nothing */
     hf_lease *events, *last_event;
     hf_rng rng;

@@ -331,6 +331,7 @@ static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
     if (err != HF_OK) {
         hf_watchdog_stop(locks->watchdog);
         hf_guard_done(&locks->guard);
+        hf_hear_done(locks);
         free_locks(locks);
         return err;
     }
@@ -348,6 +349,17 @@ static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
     return err;
 }
 
+static hf_err init_parts(hf_locks *locks, const hf_locks_opts *o)
+{
+    hf_err err = hf_hear_init(locks);
+    if (err != HF_OK)
+        return err;
+    err = hf_guard_init(&locks->guard, o->minder);
+    if (err != HF_OK)
+        hf_hear_done(locks);
+    return err;
+}
+
 hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
                      char detail[HF_DETAIL_SIZE])
 {
@@ -360,7 +372,7 @@ hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
         return hf_lock_say(detail, HF_NOMEM, "out of memory");
     err = fill(locks, opts);
     if (err == HF_OK)
-        err = hf_guard_init(&locks->guard, opts->minder);
+        err = init_parts(locks, opts);
     if (err != HF_OK) {
         free_locks(locks);
         return hf_lock_say(detail, err, "%s", hf_err_text(err));
@@ -381,6 +393,7 @@ static void finish(hf_locks *locks)
     void *arg = locks->closed_arg;
     hf_watchdog_stop(locks->watchdog);
     hf_guard_done(&locks->guard);
+    hf_hear_done(locks);
     hf_driver_free(&locks->driver);
     free_locks(locks);
     if (cb != NULL)

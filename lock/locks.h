@@ -6,6 +6,7 @@
  *   options.c    what an acquisition may ask for
  *   fit.c        what a Redis must be like
  *   grants.c     how a lock that waits hears that it was granted; ear.c: messages
+ *   hear.c       how a holder hears that it is robbed, or asked
  *   held.c       what the watchdog does with its lease, and tells of it
  *   release.c    giving it back, and leaving nothing behind
  *   change.c     downgrade, extend
@@ -31,6 +32,7 @@
 #include "lock/driver.h"
 #include "lock/ear.h"
 #include "lock/guard.h"
+#include "lock/hear.h"
 #include "lock/ops.h"
 #include "lock/watchdog.h"
 
@@ -83,6 +85,11 @@ struct hf_lock {
     _Atomic int fd;   /* -1: none yet */
     hf_minded minded; /* the group that ends with it; the guard's lock */
 
+    hf_lock *hear_next,
+        *hear_prev;          /* in a list of the client's hear, and under its lock */
+    hf_hear_list *hear_list; /* NULL: in none */
+    uint64_t heard_ns;       /* from when on it is listened for */
+
     hf_order order, cancel_order;
     hf_lock_step step;
     unsigned in_flight; /* requests of its own */
@@ -115,6 +122,7 @@ struct hf_locks {
     hf_client_opts client_opts; /* of all connections; their text is owned */
     hf_watchdog *watchdog;
     hf_guard guard;
+    hf_hear hear; /* of what is held */
     uv_timer_t timer;
     char ns[HF_ID_SIZE];
     char id[HF_LOCK_CLIENT_SIZE];

@@ -71,15 +71,17 @@ typedef struct verdict {
 /* Under lock. When the next renewal is, after one that was answered well. */
 static uint64_t next_ns(hf_lease *lease, const verdict *v, bool again)
 {
-    uint64_t third_ns =
+    uint64_t next_ns =
         v->sent_ns + hf_renewal_third_ns(lease->ttl_ms, v->jitter) + v->place;
-    uint64_t hurry_ns = lease->hurry_ns;
-    lease->hurry_ns = 0;
     if (lease->fixed)
-        return UINT64_MAX;
+        next_ns = UINT64_MAX;
+    if (lease->hurry_ns != 0 && lease->hurry_ns < next_ns)
+        next_ns = lease->hurry_ns;
+    lease->hurry_ns = 0;
     if (again)
-        return v->now_ns + v->place;
-    return hurry_ns != 0 && hurry_ns < third_ns ? hurry_ns : third_ns;
+        next_ns = v->now_ns + v->place;
+    lease->asked_for = lease->fixed && next_ns != UINT64_MAX;
+    return next_ns;
 }
 
 static bool is_held(hf_err code)
@@ -117,6 +119,7 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
         hf_renewal_lose(w, lease);
     } else {
         lease->failures++;
+        lease->asked_for = lease->fixed;
         if (w->opts.suspects && lease->failures <= 2 && !is_sent_again(lease, v->err))
             hf_watchdog_note(w, lease, HF_LEASE_SUSPECT);
         hf_renewal_plan(w, lease,
@@ -165,10 +168,12 @@ static size_t collect(hf_watchdog *w, uint64_t now_ns)
             continue;
         }
         uint64_t soon_ns = n == 0 ? 0 : lease->ttl_ms * HF_MS_NS / 20;
-        if (lease->in_flight || lease->fixed || first.due_ns > now_ns + soon_ns)
+        if (lease->in_flight || (lease->fixed && !lease->asked_for) ||
+            first.due_ns > now_ns + soon_ns)
             break;
         lease->in_flight = true;
-        lease->asked_ms = lease->ttl_ms;
+        lease->asked_for = false;
+        lease->asked_ms = lease->fixed ? 1 : lease->ttl_ms;
         lease->refs++;
         lease->busy++;
         hf_renewal_plan(w, lease, UINT64_MAX); /* at its deadline */

@@ -51,8 +51,11 @@ static void set_timer(hf_watchdog *w, uint64_t at_ns)
 
 static void arm(hf_watchdog *w)
 {
-    if (w->heap.n > 0 && w->heap.slots[0].due_ns < w->armed_ns)
-        set_timer(w, w->heap.slots[0].due_ns);
+    uint64_t due_ns = w->call_ns;
+    if (w->heap.n > 0 && w->heap.slots[0].due_ns < due_ns)
+        due_ns = w->heap.slots[0].due_ns;
+    if (due_ns < w->armed_ns)
+        set_timer(w, due_ns);
 }
 
 void hf_watchdog_unref(hf_lease *lease)
@@ -141,13 +144,19 @@ static void on_timer(uv_poll_t *poll, int status, int events)
     ssize_t n = read(w->timer_fd, &times, sizeof times);
     (void)n; /* nothing there: it was set anew meanwhile, and what is due is done all the
                 same */
-    bool stopping = w->stopping;
+    bool stopping = w->stopping, call = w->call_ns <= hf_boot_ns();
+    if (call)
+        w->call_ns = UINT64_MAX;
     uv_mutex_unlock(&w->lock);
     if (stopping) {
+        if (w->opts.on_stop != NULL)
+            w->opts.on_stop(w->opts.arg);
         uv_poll_stop(&w->timer);
         hf_client_close(w->client, on_client_closed, w);
         return;
     }
+    if (call)
+        w->opts.on_call(w, w->client, &w->loop, w->opts.arg);
     hf_renewal_send_due(w);
     hf_watchdog_deliver(w);
 }
@@ -221,7 +230,7 @@ hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
     }
     w->opts = *opts;
     w->opts.batch_max = opts->batch_max == 0 ? BATCH_MAX : opts->batch_max;
-    w->armed_ns = UINT64_MAX;
+    w->armed_ns = w->call_ns = UINT64_MAX;
     w->rng.state = hf_boot_ns() ^ (uint64_t)getpid() << 32;
     hf_client_opts client = opts->client;
     client.loop = &w->loop;
@@ -339,11 +348,22 @@ void hf_watchdog_verify(hf_watchdog *w)
         hf_lease_slot *slot = &w->heap.slots[i];
         if (slot->lease->in_flight)
             slot->lease->again = true; /* what is under way may be too old */
-        else if (!slot->lease->fixed)
+        else
             slot->due_ns = slot->lease->number;
+        slot->lease->asked_for = slot->lease->fixed;
     }
     hf_lease_heap_order(&w->heap);
     arm(w);
+    uv_mutex_unlock(&w->lock);
+}
+
+void hf_watchdog_call(hf_watchdog *w, uint64_t at_ns)
+{
+    uv_mutex_lock(&w->lock);
+    if (at_ns < w->call_ns) {
+        w->call_ns = at_ns;
+        arm(w);
+    }
     uv_mutex_unlock(&w->lock);
 }
 
@@ -352,12 +372,13 @@ void hf_watchdog_verify(hf_watchdog *w)
 void hf_watchdog_hurry(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
 {
     uv_mutex_lock(&w->lock);
-    if (lease->fixed || lease->lost) {
+    if (lease->lost) {
         /* nothing is left to renew */
     } else if (lease->in_flight) {
         if (lease->hurry_ns == 0 || due_ns < lease->hurry_ns)
             lease->hurry_ns = due_ns;
     } else if (lease->at != HF_NOT_IN_HEAP && due_ns < w->heap.slots[lease->at].due_ns) {
+        lease->asked_for = lease->fixed;
         hf_renewal_plan(w, lease, due_ns);
         arm(w);
     }

@@ -54,6 +54,13 @@ typedef struct hf_watchdog_opts {
     void (*on_event)(void *user, hf_lease *lease, hf_lease_event event, void *arg);
     /* The watchdog's connection came or went; may be NULL. */
     void (*on_client)(hf_client *client, hf_err err, const char *detail, void *arg);
+    /* At the time that hf_watchdog_call() has set; may be NULL. `client` and `loop` are
+     * the watchdog's own: the user may open handles and connections on that loop. */
+    void (*on_call)(hf_watchdog *watchdog, hf_client *client, struct uv_loop_s *loop,
+                    void *arg);
+    /* Before the thread ends, which waits for handles that are closed here; may be NULL.
+     */
+    void (*on_stop)(void *arg);
     void *arg;
 } hf_watchdog_opts;
 
@@ -73,8 +80,11 @@ void hf_watchdog_add_many(hf_watchdog *watchdog, size_t group, uint32_t ttl_ms,
                           uint64_t sent_ns, bool renew_now, void *const *users,
                           hf_lease **leases, size_t n);
 
+/* Has on_call called at at_ns, or before, if it is called before anyway. */
+void hf_watchdog_call(hf_watchdog *watchdog, uint64_t at_ns);
+
 /* Renewed no later than due_ns, once; also one whose renewal is under way is, after it.
- */
+ * One that is not renewed any more is asked for, for 1 ms, which moves nothing. */
 void hf_watchdog_hurry(hf_watchdog *watchdog, hf_lease *lease, uint64_t due_ns);
 /* Not renewed any more: it ends at its deadline. */
 void hf_watchdog_fix(hf_watchdog *watchdog, hf_lease *lease);

@@ -302,13 +302,14 @@ HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_locks *locks,
                                         bool (*each)(const char *name, void *arg),
                                         void *arg, char detail[HF_DETAIL_SIZE]);
 
-/* Takes a lock away from who holds it (owner NULL: from all that do); they are told LOST.
- * *n: how many. The next fence is higher. */
+/* Takes a lock away from its holder (owner NULL: from all that hold it). They hear of it
+ * at once, within about 0.1 s while Redis answers, and are told LOST; the holder of an
+ * HF_LOCK_SPIN hears of it with its next renewal. Until then two may believe; the next
+ * fence is higher. *n: how many. */
 HF_API HF_MUSTCHECK hf_err hf_lock_force(hf_locks *locks, const char *name,
                                          const char *owner, size_t *n,
                                          char detail[HF_DETAIL_SIZE]);
-/* Asks holders to give it back: HF_LOCK_EVENT_REVOKED, at the latest with their next
- * renewal. */
+/* Asks holders to give it back: they are told HF_LOCK_EVENT_REVOKED at once, as above. */
 HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_locks *locks, const char *name,
                                           const char *owner, size_t *n,
                                           char detail[HF_DETAIL_SIZE]);

@@ -3,7 +3,7 @@
 --  KEYS[1]  prefix      hf:lock:{tag}:
 --  ARGV[1]  name
 --  ARGV[2]  owner       whose; '': of all that hold it
---  ARGV[3]  revoke      1: only ask: the holder hears of it with its next renewal; 0: take it away
+--  ARGV[3]  revoke      1: only ask; 0: take it away. The holder hears of either by a message
 --  ARGV[4]  not_after   ms on Redis's clock; 0: no limit
 --  returns  {OK, now, n} (how many it was taken from, or how many were asked; a cell cannot be
 --           asked) | {LATE, now}. What is granted afterwards has a higher fence. Sent twice: the

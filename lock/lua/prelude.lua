@@ -9,8 +9,8 @@
 --            place; e:n hash, owner: its entry, and '#': what is granted
 --
 -- An entry is a lease, also while it waits. It is granted by its place and its mode, by whichever
--- script finds that it can be; a message in the inbox `in:<client>` only says so sooner. Beside
--- them: `fence`, the one counter of the tag, and `guard:<resource>`.
+-- script finds that it can be; a message in the inbox `in:<client>` only says so sooner, and one
+-- in `in:<client>/held` that it is taken away, or asked back. Beside them: `fence`, the one counter of the tag, and `guard:<resource>`.
 -- Every script answers {status, now, ...}: status is a number of error.h; now is TIME in ms. It
 -- reads and refuses first and writes last, because scripts do not roll back.
 

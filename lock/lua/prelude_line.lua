@@ -84,9 +84,9 @@ local function grant(l, owner, e, fence)
 end
 
 -- A hint; if it cannot be left there, the next renewal finds out. It names the holds, so that none
--- is taken for a later one of the same owner.
+-- is taken for a later one of the same owner. Those that wait and those that hold listen apart.
 local function tell(e, what, fence)
-  local inbox, holds = P .. 'in:' .. e.client, {}
+  local inbox, holds = P .. 'in:' .. e.client .. (what == 'granted' and '' or '/held'), {}
   for i, hold in ipairs(e.holds) do
     holds[i] = hold[1]
   end

@@ -195,11 +195,7 @@ static void do_one(hf_nemesis *n)
     uint64_t from = hf_boot_ns();
     deeds[i].deed(n);
     n->done[i]++;
-    int fd = hf_lines_open(n->rig->players);
-    hf_line_write(
-        fd, "{\"ev\":\"disturbed\",\"player\":0,\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}",
-        from, hf_boot_ns() + AFTERMATH_MS * HF_MS_NS);
-    (void)close(fd);
+    hf_history_rig_disturbed(n->rig, from, hf_boot_ns() + AFTERMATH_MS * HF_MS_NS);
 }
 
 static void play(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms,

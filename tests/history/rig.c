@@ -63,6 +63,15 @@ void hf_history_rig_took(const hf_history_rig *rig, const char *name, uint64_t f
     (void)close(fd);
 }
 
+void hf_history_rig_disturbed(const hf_history_rig *rig, uint64_t from, uint64_t to)
+{
+    int fd = hf_lines_open(rig->players);
+    hf_line_write(
+        fd, "{\"ev\":\"disturbed\",\"player\":0,\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}",
+        from, to);
+    (void)close(fd);
+}
+
 void hf_history_rig_delete(hf_history_rig *rig, const char *name)
 {
     char p[HF_LOCK_NAME_MAX + 32];

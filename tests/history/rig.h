@@ -35,6 +35,8 @@ hf_locks *hf_history_rig_open(const char *url);
 /* What was deleted, or failed over, between two moments of CLOCK_BOOTTIME. */
 void hf_history_rig_took(const hf_history_rig *rig, const char *name, uint64_t from,
                          uint64_t to);
+/* From when to when answers did not come in time. */
+void hf_history_rig_disturbed(const hf_history_rig *rig, uint64_t from, uint64_t to);
 /* DEL of everything that there is of a lock, told to the history. */
 void hf_history_rig_delete(hf_history_rig *rig, const char *name);
 

@@ -48,6 +48,7 @@ static bool answered_late(void)
     enum { LEASE_MS = 1500 };
     const hf_lock_opts fixed = {.lease_ms = LEASE_MS, .fixed = true};
     hf_seeker late, next;
+    uint64_t from = hf_boot_ns();
     hf_proxy_keep_answer(&rig.proxy, "late");
     hf_seek_begin(&late, &rig, rig.a, "late", fixed);
     EVENTUALLY(LONG_MS, hf_proxy_kept(&rig.proxy) == 1);
@@ -55,6 +56,7 @@ static bool answered_late(void)
     hf_test_pause_ms(LEASE_MS * 2 / 3);
     hf_proxy_let_go(&rig.proxy);
     hf_seek_end(&late);
+    hf_history_rig_disturbed(&rig, from, hf_boot_ns());
     hf_seek_end(&next);
     assert_non_null(next.taken);
     bool had = late.taken != NULL;

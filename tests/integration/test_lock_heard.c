@@ -116,12 +116,161 @@ static void a_grant_that_is_heard_before_the_answer_counts(void **state)
     hf_lock_released(second.lock);
 }
 
+/* ---- what is held ---- */
+
+typedef struct way {
+    hf_lock_form form;
+    hf_lock_mode mode;
+    bool fixed, waited;
+} way;
+
+static const way ways[] = {{.mode = HF_LOCK_EXCLUSIVE},
+                           {.mode = HF_LOCK_SHARED},
+                           {.fixed = true},
+                           {.waited = true}};
+
+static hf_lock *hold(const way *how)
+{
+    hf_lock_waiter w;
+    const hf_lock_opts opts = {.lease_ms = LEASE_MS,
+                               .mode = how->mode,
+                               .fixed = how->fixed,
+                               .wait_ms = (int64_t)2 * LEASE_MS};
+    if (!how->waited)
+        return hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *before = must(rig.b, "n");
+    hf_lock_wait_begin(&w, &rig, rig.a, "n", opts);
+    hf_lock_released(before);
+    hf_lock_wait_end(&w);
+    assert_non_null(w.lock);
+    return w.lock;
+}
+
+/* At any moment of its hold: also when its holder does not listen yet. */
+static const unsigned moments_ms[] = {0, 50, 300};
+
+static void a_lock_that_is_taken_away_is_lost_at_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(ways) * HF_COUNT(moments_ms); i++) {
+        size_t n = 0;
+        hf_lock *lock = hold(&ways[i / HF_COUNT(moments_ms)]);
+        hf_test_pause_ms(moments_ms[i % HF_COUNT(moments_ms)]);
+        assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(n, 1);
+        EVENTUALLY(HEARD_MS, !hf_lock_held(lock));
+        EVENTUALLY(HEARD_MS, rig.lost == i + 1);
+        assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
+        assert_int_equal(hf_lock_release_wait(lock, NULL), HF_EXPIRED);
+    }
+}
+
+static void a_lock_that_is_asked_back_is_told_at_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(ways) * HF_COUNT(moments_ms); i++) {
+        size_t n = 0;
+        hf_lock *lock = hold(&ways[i / HF_COUNT(moments_ms)]);
+        hf_test_pause_ms(moments_ms[i % HF_COUNT(moments_ms)]);
+        assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(n, 1);
+        EVENTUALLY(HEARD_MS, rig.revoked == i + 1);
+        assert_true(hf_lock_held(lock));
+        hf_lock_released(lock);
+    }
+}
+
+/* Its lock is granted, and the answer that says so is kept. */
+static void begin_unheard(hf_lock_waiter *w, const char *name, hf_lock_opts opts)
+{
+    hf_lock_look look = {.n = 0};
+    size_t n = 0;
+    opts.form = HF_LOCK_LINE;
+    w->thread = 0;
+    hf_lock_begin(w, &rig, far, name, opts);
+    while (n == 0) {
+        assert_int_equal(hf_lock_look_at(rig.b, name, 1, &look, rig.detail), HF_OK);
+        n = look.n;
+        hf_lock_look_done(&look);
+        hf_test_pause_ms(2);
+    }
+}
+
+/* Its client does not know yet that it has the lock, and listens already. */
+static void a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon(void **state)
+{
+    hf_lock_waiter w;
+    size_t n = 0;
+    (void)state;
+    hf_lock *other = must(far, "t/other");
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1);
+    hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
+    const hf_lock_opts opts = {.lease_ms = LEASE_MS, .wait_ms = LONG_MS};
+    begin_unheard(&w, "t/one", opts);
+    assert_int_equal(hf_lock_force(rig.b, "t/one", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(n, 1);
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 2); /* it was heard */
+    hf_proxy_let_go(&proxy);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    EVENTUALLY(HEARD_MS, !hf_lock_held(w.lock));
+    assert_int_equal(hf_lock_why(w.lock), HF_LOCK_FORCED);
+    (void)hf_lock_release_wait(w.lock, NULL);
+    hf_lock_released(other);
+}
+
+/* The message was taken from the inbox, and lost with the connection that listens. */
+static void a_message_that_is_lost_is_found_out(void **state)
+{
+    size_t n = 0;
+    (void)state;
+    hf_proxy_lose_answer(&proxy, "BLPOP");
+    hf_lock *lock = must(far, "n");
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1);
+    unsigned cuts = hf_proxy_cuts(&proxy);
+    assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(n, 1);
+    EVENTUALLY(LONG_MS, hf_proxy_cuts(&proxy) > cuts);
+    EVENTUALLY(HEARD_MS, !hf_lock_held(lock));
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
+    (void)hf_lock_release_wait(lock, NULL);
+}
+
+/* However many it holds and for however long: one wait, and no request but renewals. And
+ * whoever gives back at once asks nothing more for it. */
+static void a_holder_listens_by_one_call_that_waits(void **state)
+{
+    enum { LOCKS = 50 };
+    hf_lock *locks[LOCKS];
+    char name[32];
+    (void)state;
+    for (size_t i = 0; i < LOCKS; i++)
+        hf_lock_released(must(rig.a, "brief"));
+    long long brief = hf_fixture_calls(&rig.redis, "blpop");
+    assert_true(brief <= LOCKS / 10);
+    for (size_t i = 0; i < LOCKS; i++) {
+        (void)snprintf(name, sizeof name, "t/%zu", i);
+        locks[i] = must(rig.a, name);
+    }
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") > brief);
+    (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
+    ALWAYS(1000, hf_fixture_calls(&rig.redis, "blpop") == 0 &&
+                     hf_fixture_calls(&rig.redis, "evalsha") == 0);
+    for (size_t i = 0; i < LOCKS; i++)
+        hf_lock_released(locks[i]);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(a_wait_that_was_ended_before_it_began_is_ended_again),
         TEST(a_grant_that_is_heard_before_the_answer_counts),
+        TEST(a_lock_that_is_taken_away_is_lost_at_once),
+        TEST(a_lock_that_is_asked_back_is_told_at_once),
+        TEST(a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon),
+        TEST(a_message_that_is_lost_is_found_out),
+        TEST(a_holder_listens_by_one_call_that_waits),
     };
     return cmocka_run_group_tests(tests, up, down);
 }

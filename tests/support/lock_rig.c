@@ -118,17 +118,23 @@ long long hf_lock_queue(hf_lock_rig *rig, const char *name)
     return hf_fixture_number(&rig->redis, "ZCARD hf:lock:{%s}:q:%s", tag, name);
 }
 
-void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks,
-                        const char *name, hf_lock_opts opts)
+void hf_lock_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks, const char *name,
+                   hf_lock_opts opts)
 {
     pthread_t thread;
-    long long before = hf_lock_queue(rig, name);
     *w = (hf_lock_waiter){.rig = rig, .locks = locks, .name = name, .opts = opts};
     complete(&w->opts, &w->name);
     if (w->opts.wait_ms == 0)
         w->opts.wait_ms = WAIT_MS;
     assert_int_equal(pthread_create(&thread, NULL, wait_for_it, w), 0);
     w->thread = (unsigned long)thread;
+}
+
+void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks,
+                        const char *name, hf_lock_opts opts)
+{
+    long long before = hf_lock_queue(rig, name);
+    hf_lock_begin(w, rig, locks, name, opts);
     if (w->opts.form == HF_LOCK_LINE)
         EVENTUALLY(5000, hf_lock_queue(rig, name) == before + 1 || w->done);
 }

@@ -51,6 +51,9 @@ typedef struct hf_lock_waiter {
     unsigned long thread;
 } hf_lock_waiter;
 
+/* Begins to ask for it. */
+void hf_lock_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks, const char *name,
+                   hf_lock_opts opts);
 /* Begins to wait (as long as opts.wait_ms says; 0: 20 s) and returns when it stands in
  * line. */
 void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks,
