@@ -26,7 +26,7 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
     lock->told = true;
     hf_locks_background(lock, false);
     hf_callback callback;
-    hf_callback_begin(&callback, &lock->locks->driver, HF_INSIDE_CALLBACK);
+    hf_callback_begin(&callback, &lock->locks->driver);
     lock->on_acquired(lock, err, detail, lock->acquired_arg);
     hf_callback_end(&callback);
 }
@@ -103,21 +103,23 @@ static void again(hf_lock *lock, hf_err err, const char *detail)
 static void hold(hf_lock *lock)
 {
     hf_lease *lease = atomic_load(&lock->lease);
-    /* From now on the watchdog tells the user of a loss, and until now the loop: one of
-     * the two takes it. */
-    if (hf_lease_lost(lease) || !atomic_exchange(&lock->waits, false)) {
-        hf_acquire_lost(lock);
-        return;
-    }
-    lock->step = STEP_HELD;
-    if (lock->fixed)
+    bool lost = hf_lease_lost(lease);
+    if (!lost && lock->fixed)
         hf_watchdog_fix(lock->locks->watchdog, lease);
-    if (lock->max_hold_ms != 0) {
+    if (!lost && lock->max_hold_ms != 0) {
         uint64_t max_ns = hf_boot_ns() + lock->max_hold_ms * HF_MS_NS;
         atomic_store(&lock->max_ns, max_ns);
         hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
     }
-    hf_hear_begin(lock);
+    if (!lost)
+        hf_hear_begin(lock);
+    /* From now on the watchdog tells the user of a loss, and until now the loop: one of
+     * the two takes it. The user may give it back at once, so the lease is not ours. */
+    if (lost || !atomic_exchange(&lock->waits, false)) {
+        hf_acquire_lost(lock);
+        return;
+    }
+    lock->step = STEP_HELD;
     int entering = HF_LOCK_ENTERING, waiting = HF_LOCK_WAITING;
     if (!atomic_compare_exchange_strong(&lock->state, &entering, HF_LOCK_HELD))
         (void)atomic_compare_exchange_strong(&lock->state, &waiting, HF_LOCK_HELD);
@@ -221,6 +223,7 @@ void hf_acquire_lost(hf_lock *lock)
     atomic_store(&lock->waits, false);
     atomic_store(&lock->lost, false);
     atomic_store(&lock->granted, false);
+    atomic_store(&lock->asked_early, false);
     atomic_store(&lock->fence, 0);
     if (hf_boot_ns() >= limit_ns(lock)) {
         hf_acquire_fail(lock, HF_TAKEN, "its place in the line was lost");

@@ -5,9 +5,9 @@
 
 static _Thread_local hf_callback *innermost;
 
-void hf_callback_begin(hf_callback *callback, const void *of, hf_inside inside)
+void hf_callback_begin(hf_callback *callback, const void *of)
 {
-    *callback = (hf_callback){.of = of, .inside = inside, .outer = innermost};
+    *callback = (hf_callback){.of = of, .outer = innermost};
     innermost = callback;
 }
 
@@ -16,13 +16,12 @@ void hf_callback_end(const hf_callback *callback)
     innermost = callback->outer;
 }
 
-hf_inside hf_callback_inside(const void *of)
+bool hf_callback_inside(const void *of)
 {
-    hf_inside inside = HF_OUTSIDE;
-    for (const hf_callback *c = innermost; c != NULL; c = c->outer)
-        if (c->of == of && c->inside > inside)
-            inside = c->inside;
-    return inside;
+    const hf_callback *c = innermost;
+    while (c != NULL && c->of != of)
+        c = c->outer;
+    return c != NULL;
 }
 
 hf_err hf_callback_may_wait(const void *of, bool threaded, char detail[HF_DETAIL_SIZE])
@@ -30,7 +29,7 @@ hf_err hf_callback_may_wait(const void *of, bool threaded, char detail[HF_DETAIL
     const char *why = "not inside a callback";
     if (!threaded)
         why = "it needs a client with a thread of its own";
-    else if (hf_callback_inside(of) == HF_OUTSIDE)
+    else if (!hf_callback_inside(of))
         return HF_OK;
     if (detail != NULL)
         (void)snprintf(detail, HF_DETAIL_SIZE, "this call waits: %s", why);

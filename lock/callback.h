@@ -10,25 +10,18 @@
 
 #include "holdfast/error.h"
 
-typedef enum hf_inside {
-    HF_OUTSIDE,
-    HF_INSIDE_CALLBACK, /* on the loop */
-    HF_INSIDE_EVENT     /* on the thread that renews: it cannot even give back */
-} hf_inside;
-
 /* One callback that runs, on the stack of who calls it. `of`: the driver of its client;
  * it may be gone at the end. */
 typedef struct hf_callback {
     const void *of;
-    hf_inside inside;
     struct hf_callback *outer;
 } hf_callback;
 
-void hf_callback_begin(hf_callback *callback, const void *of, hf_inside inside);
+void hf_callback_begin(hf_callback *callback, const void *of);
 void hf_callback_end(const hf_callback *callback);
 
-/* The strictest of those of this client that this thread is in. */
-hf_inside hf_callback_inside(const void *of);
+/* Is this thread in one of this client? */
+bool hf_callback_inside(const void *of);
 
 /* May a call that waits be made? HF_OK, or HF_INVALID, which is said. */
 HF_MUSTCHECK hf_err hf_callback_may_wait(const void *of, bool threaded,

@@ -58,7 +58,7 @@ static void on_downgraded(hf_lock_ask *ask)
     downgrade *d = HF_CONTAINER(ask, downgrade, ask);
     hf_err err = conclude(d->lock, ask->err);
     hf_callback callback;
-    hf_callback_begin(&callback, &ask->locks->driver, HF_INSIDE_CALLBACK);
+    hf_callback_begin(&callback, &ask->locks->driver);
     d->cb(d->lock, err, d->arg);
     hf_callback_end(&callback);
     free(d);

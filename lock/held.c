@@ -11,7 +11,7 @@
 #include "lock/callback.h"
 #include "lock/locks.h"
 
-enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX };
+enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 
 /* ---- renewing ---- */
 
@@ -151,7 +151,7 @@ static void tell_user(hf_lock *lock, hf_lock_event event)
     hf_callback callback;
     if (lock->on_event == NULL)
         return;
-    hf_callback_begin(&callback, &lock->locks->driver, HF_INSIDE_EVENT);
+    hf_callback_begin(&callback, &lock->locks->driver);
     lock->on_event(lock, event, lock->event_arg);
     hf_callback_end(&callback);
 }
@@ -201,6 +201,8 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, uint64_t not
         return;
     }
     atomic_store(&lock->fence, note);
+    if (code == HF_CANCEL) /* which is told when the loop has seen the grant */
+        hf_watchdog_hurry(locks->watchdog, lease, hf_boot_ns() + ASKED_MS * HF_MS_NS);
     atomic_store(&lock->granted, true);
     hf_driver_kick(&locks->driver);
 }
@@ -217,8 +219,29 @@ static void on_renewal(hf_lock *lock, hf_lease *lease)
     hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
     if (max_ns != 0)
         hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
-    if (atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD))
+    bool again = atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD);
+    if (atomic_exchange(&lock->asked_early, false))
+        tell_user(lock, HF_LOCK_EVENT_REVOKED);
+    else if (again)
         tell_user(lock, HF_LOCK_EVENT_HELD);
+}
+
+/* Before its grant was heard it is nobody's to give back: then it is told later. */
+static void on_asked(hf_lock *lock)
+{
+    bool early = atomic_load(&lock->waits);
+    atomic_store(&lock->asked_early, early);
+    if (!early ||
+        (!atomic_load(&lock->waits) && atomic_exchange(&lock->asked_early, false)))
+        tell_user(lock, HF_LOCK_EVENT_REVOKED);
+}
+
+/* The release may be told, and the handle freed, from now on. */
+static void on_left(hf_lock *lock)
+{
+    hf_locks *locks = lock->locks;
+    atomic_store(&lock->event_runs, false);
+    hf_driver_kick(&locks->driver);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
@@ -231,7 +254,9 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
     } else if (event == HF_LEASE_LOST) {
         on_lost(lock, lease);
     } else if (event == HF_LEASE_CANCELLED) {
-        tell_user(lock, HF_LOCK_EVENT_REVOKED);
+        on_asked(lock);
+    } else if (event == HF_LEASE_LEFT) {
+        on_left(lock);
     } else if (atomic_compare_exchange_strong(&lock->state, &held, HF_LOCK_SUSPECT)) {
         tell_user(lock, HF_LOCK_EVENT_SUSPECT);
     }
@@ -252,6 +277,15 @@ hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
                                                  .on_event = on_event,
                                                  .arg = locks},
                              detail);
+}
+
+void hf_held_leave(hf_lock *lock)
+{
+    hf_hear_end(lock);
+    atomic_store(&lock->event_runs, true);
+    hf_lease *lease = atomic_exchange(&lock->lease, NULL);
+    if (lease == NULL || !hf_watchdog_leave(lock->locks->watchdog, lease))
+        atomic_store(&lock->event_runs, false);
 }
 
 void hf_held_drop(hf_lock *lock)

@@ -32,6 +32,7 @@ struct hf_lease {
     unsigned events;       /* to be told: bits, 1 << hf_lease_event */
     hf_lease *next_event;
     bool dropped;   /* by its owner: freed with the last reference */
+    bool leaving;   /* the same, and LEFT is to be told when it is not busy any more */
     bool in_flight; /* a renewal was sent and not answered */
     bool again;     /* one more at once after the answer */
     bool lost;      /* it was, or will be, told */

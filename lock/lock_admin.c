@@ -188,7 +188,7 @@ static hf_err read_scan(hf_lock_ask *ask, const hf_answer *answer)
     (void)snprintf(l->cursor, sizeof l->cursor, "%s",
                    hf_reply_text(hf_reply_at(answer->reply, 0)));
     hf_callback callback;
-    hf_callback_begin(&callback, &ask->locks->driver, HF_INSIDE_CALLBACK);
+    hf_callback_begin(&callback, &ask->locks->driver);
     for (size_t i = 0; i < hf_reply_len(keys) && !l->stopped; i++) {
         const char *name = name_in(hf_reply_text(hf_reply_at(keys, i)) + l->skip);
         if (name != NULL && hf_lock_name_check(name) == HF_OK)

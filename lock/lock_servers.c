@@ -78,6 +78,7 @@ static void on_timer(uv_timer_t *timer)
         next = set->next;
         if (now_ns >= set->kind->due_ns(set))
             set->kind->time(set, now_ns);
+        hf_set_time(set, now_ns);
         hf_set_check(set);
     }
     hf_servers_settle(servers);
@@ -95,6 +96,8 @@ void hf_servers_settle(hf_lock_servers *servers)
     }
     for (const hf_lock_set *set = servers->sets; set != NULL; set = set->next) {
         uint64_t at_ns = set->kind->due_ns(set);
+        uint64_t tell_ns = hf_set_due_ns(set);
+        at_ns = tell_ns < at_ns ? tell_ns : at_ns;
         due_ns = at_ns < due_ns ? at_ns : due_ns;
     }
     if (due_ns == UINT64_MAX) {
@@ -190,7 +193,7 @@ void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void
         return;
     bool threaded = servers->driver.threaded;
     /* Else it would wait for the callback that waits for it. */
-    HF_ASSERT(!threaded || hf_callback_inside(&servers->driver) == HF_OUTSIDE);
+    HF_ASSERT(!threaded || !hf_callback_inside(&servers->driver));
     servers->on_closed = cb;
     servers->closed_arg = arg;
     servers->close_order.run = run_close;

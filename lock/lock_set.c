@@ -76,7 +76,7 @@ static void tell(hf_lock_set *set, hf_err err, const char *detail)
 {
     hf_callback callback;
     set->told = true;
-    hf_callback_begin(&callback, &set->servers->driver, HF_INSIDE_CALLBACK);
+    hf_callback_begin(&callback, &set->servers->driver);
     set->on_acquired(set, err, detail, set->acquired_arg);
     hf_callback_end(&callback);
 }
@@ -144,7 +144,9 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 void hf_set_give_back(hf_set_member *m, hf_lock *lock)
 {
     m->leaving = true;
+    m->result = HF_UNKNOWN; /* so far */
     m->set->open++;
+    lock->patient = true; /* its events look at the set */
     hf_lock_release(lock, on_released, m);
 }
 
@@ -237,6 +239,7 @@ void hf_set_leave(hf_lock_set *set)
     if (set->step == SET_LEAVE)
         return;
     set->step = SET_LEAVE;
+    set->tell_until_ns = hf_boot_ns() + set->servers->request_timeout_ms * HF_MS_NS;
     give_all_back(set);
 }
 
@@ -247,9 +250,10 @@ static int by_result(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* All of it was given back, or what could be. */
-static void end_release(hf_lock_set *set)
+/* All of it was given back, or what could be so far. */
+static void tell_released(hf_lock_set *set)
 {
+    hf_lock_set_released_cb cb = set->on_released;
     hf_lock_release_result each[HF_LOCK_MEMBERS_MAX], sorted[HF_LOCK_MEMBERS_MAX];
     for (size_t i = 0; i < set->n; i++) {
         sorted[i] = set->members[i].result;
@@ -257,21 +261,35 @@ static void end_release(hf_lock_set *set)
     }
     qsort(sorted, set->n, sizeof sorted[0], by_result);
     hf_callback callback;
-    hf_callback_begin(&callback, &set->servers->driver, HF_INSIDE_CALLBACK);
-    if (set->on_released != NULL)
-        set->on_released(set, sorted[set->needed - 1], each, set->n, set->released_arg);
+    set->on_released = NULL;
+    hf_callback_begin(&callback, &set->servers->driver);
+    if (cb != NULL)
+        cb(set, sorted[set->needed - 1], each, set->n, set->released_arg);
     hf_callback_end(&callback);
-    hf_set_over(set);
+}
+
+uint64_t hf_set_due_ns(const hf_lock_set *set)
+{
+    bool waits = set->step == SET_LEAVE && set->on_released != NULL;
+    return waits ? set->tell_until_ns : UINT64_MAX;
+}
+
+void hf_set_time(hf_lock_set *set, uint64_t now_ns)
+{
+    if (now_ns >= hf_set_due_ns(set))
+        tell_released(set);
 }
 
 void hf_set_check(hf_lock_set *set)
 {
     if (set->over || set->open > 0)
         return;
-    if (set->step == SET_UNDO)
+    if (set->step == SET_UNDO) {
         set->kind->undone(set);
-    else if (set->step == SET_LEAVE)
-        end_release(set);
+    } else if (set->step == SET_LEAVE) {
+        tell_released(set);
+        hf_set_over(set);
+    }
 }
 
 void hf_set_close(hf_lock_set *set)

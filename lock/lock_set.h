@@ -83,6 +83,7 @@ struct hf_lock_set {
     hf_lock_set_released_cb release_cb;  /* as the call gave it */
     hf_lock_set_released_cb on_released; /* still to be told */
     void *released_arg;
+    uint64_t tell_until_ns; /* of the release */
 
     /* MultiLock */
     size_t at; /* the member that is asked */
@@ -94,8 +95,8 @@ struct hf_lock_set {
     uint64_t max_ns;   /* the end of max_hold */
 
     uv_mutex_t tell_lock; /* held while its user is told; taken before `lock` */
-    bool silent;          /* under tell_lock: its user hears no more */
     uv_mutex_t lock;      /* and under this one: */
+    bool silent; /* its user hears no more; a call that runs may not have ended */
     hf_set_phase phase;
     bool lost, lost_told, suspect;
     hf_lock_reason reason;
@@ -158,6 +159,9 @@ HF_MUSTCHECK bool hf_set_become_held(hf_lock_set *set);
 void hf_set_fail(hf_lock_set *set); /* tells err and detail, and ends it */
 void hf_set_over(hf_lock_set *set); /* frees it now, or when its cancel has run */
 void hf_set_close(hf_lock_set *set);
+/* No later than then the release is told, whatever a callback of an event does. */
+uint64_t hf_set_due_ns(const hf_lock_set *set); /* UINT64_MAX: never */
+void hf_set_time(hf_lock_set *set, uint64_t now_ns);
 /* Goes on where nothing is under way any more; the set may be freed by it. */
 void hf_set_check(hf_lock_set *set);
 const char *hf_set_place(const hf_set_member *m);

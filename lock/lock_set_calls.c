@@ -188,12 +188,11 @@ hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,
                                                 hf_lock_release_result *each)
 {
     given g = {.driver = &set->servers->driver, .result = HF_UNKNOWN, .each = each};
-    hf_inside inside = hf_callback_inside(g.driver);
     for (size_t i = 0; each != NULL && i < set->n; i++)
         each[i] = HF_UNKNOWN;
-    if (hf_servers_forked(set->servers) || inside == HF_INSIDE_EVENT)
+    if (hf_servers_forked(set->servers))
         return HF_UNKNOWN;
-    if (!g.driver->threaded || inside != HF_OUTSIDE ||
+    if (!g.driver->threaded || hf_callback_inside(g.driver) ||
         hf_driver_waiter_init(&g.waiter) != HF_OK) {
         hf_lock_set_release(set, NULL, NULL); /* without waiting */
         return HF_UNKNOWN;

@@ -111,7 +111,7 @@ void hf_set_review(hf_set_member *m, const hf_lock *lost, bool revoked)
     size_t member = event == HF_LOCK_EVENT_LOST ? set->lost_member : m->place;
     uv_mutex_unlock(&set->lock);
     hf_callback callback;
-    hf_callback_begin(&callback, &set->servers->driver, HF_INSIDE_EVENT);
+    hf_callback_begin(&callback, &set->servers->driver);
     if (news && set->on_event != NULL)
         set->on_event(set, event, member, set->event_arg);
     hf_callback_end(&callback);
@@ -133,9 +133,8 @@ void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member)
 /* It is not held any more, because its holder or its client says so. */
 void hf_set_silence(hf_lock_set *set, hf_lock_reason reason)
 {
-    uv_mutex_lock(&set->tell_lock); /* a call that runs ends first */
-    set->silent = true;
     uv_mutex_lock(&set->lock);
+    set->silent = true;
     (void)settle(set);
     if (set->phase == PHASE_HELD)
         set->reason = reason;
@@ -143,7 +142,6 @@ void hf_set_silence(hf_lock_set *set, hf_lock_reason reason)
     if (reason == HF_LOCK_CLOSED)
         signal_fd(set);
     uv_mutex_unlock(&set->lock);
-    uv_mutex_unlock(&set->tell_lock);
 }
 
 /* ---- asking ---- */

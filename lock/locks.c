@@ -59,7 +59,8 @@ void hf_locks_over(hf_lock *lock)
     lock->over = true;
     lock->step = STEP_LEAVE;
     lock->due_ns = lock->leave_until_ns = lock->tell_until_ns = UINT64_MAX;
-    if (lock->in_flight > 0 || atomic_load(&lock->cancel_queued))
+    if (lock->in_flight > 0 || atomic_load(&lock->cancel_queued) ||
+        atomic_load(&lock->event_runs))
         return;
     hf_locks_background(lock, false);
     hf_locks_move(lock, NULL);
@@ -204,6 +205,7 @@ static void on_turn(void *arg)
         order = next;
     }
     hf_grants_notes(locks);
+    hf_release_notes(locks);
     hf_locks_settle(locks);
     if (locks->handles == 0)
         hf_redis_flush(locks->client); /* now: a turn of the loop is saved */
@@ -404,6 +406,8 @@ static void on_gone(hf_locks *locks)
 {
     if (--locks->handles > 0)
         return;
+    hf_watchdog_stop(locks->watchdog); /* after it no callback runs */
+    locks->watchdog = NULL;
     while (locks->active != NULL) /* its last answer came with the client's end */
         hf_release_drop(locks->active);
     if (!locks->driver.threaded)
@@ -475,8 +479,7 @@ void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
     if (hf_locks_forked(locks))
         return;
     /* Else it would wait for the callback that waits for it. */
-    HF_ASSERT(!locks->driver.threaded ||
-              hf_callback_inside(&locks->driver) == HF_OUTSIDE);
+    HF_ASSERT(!locks->driver.threaded || !hf_callback_inside(&locks->driver));
     hf_guard_kill(&locks->guard);
     locks->on_closed = cb;
     locks->closed_arg = arg;

@@ -81,6 +81,8 @@ struct hf_lock {
     _Atomic uint64_t max_ns;   /* the end of max_hold; 0: none yet */
     atomic_bool waits; /* not held yet: the watchdog tells the loop what it hears */
     atomic_bool granted, lost; /* that is it */
+    atomic_bool asked_early;   /* it was asked back before its grant was heard */
+    atomic_bool event_runs;    /* released, and a callback of an event has not ended */
     atomic_bool cancel_queued;
     _Atomic int fd;   /* -1: none yet */
     hf_minded minded; /* the group that ends with it; the guard's lock */
@@ -106,6 +108,11 @@ struct hf_lock {
     uint64_t heard_fence; /* of a grant that was heard before the answer to an enter */
     uint64_t due_ns;      /* the end of a pause */
     uint64_t leave_until_ns, tell_until_ns; /* of the release */
+    bool answered; /* the release; not told, because a callback of an event runs */
+    bool patient;  /* it is not told before that has ended, however long it takes */
+    hf_lock_release_result result; /* of the answer, with `left` and */
+    size_t left;
+    int64_t left_ms; /* Redis's time */
     uint32_t tries;
     hf_err last_err; /* why it was not let in so far */
     char detail[HF_DETAIL_SIZE];
@@ -202,8 +209,10 @@ void hf_grants_notes(hf_locks *locks);               /* what the watchdog has no
 /* ---- held.c ---- */
 HF_MUSTCHECK hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
                                   char detail[HF_DETAIL_SIZE]);
-/* From any thread: it is not looked after any more. */
+/* It is not looked after any more. From any thread; waits for a callback that runs. */
 void hf_held_drop(hf_lock *lock);
+/* The same without waiting: then `event_runs`, until the driver is kicked. */
+void hf_held_leave(hf_lock *lock);
 void hf_held_signal(hf_lock *lock); /* its descriptor becomes readable */
 
 /* ---- release.c ---- */
@@ -216,6 +225,7 @@ void hf_release_answered(hf_lock *lock);
 uint64_t hf_release_due_ns(const hf_lock *lock);
 void hf_release_send(hf_lock *lock);
 void hf_release_time(hf_lock *lock, uint64_t now_ns);
+void hf_release_notes(hf_locks *locks); /* a callback of an event may have ended */
 
 /* ---- ask.c ---- */
 

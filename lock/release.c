@@ -1,10 +1,13 @@
 /* release.c - giving a lock back, and leaving nothing behind of one that was not to be
  * had.
  *
- * The handle's owner gets an answer in request_timeout_ms at most; without one the
- * request is made again in the background until the lease must be over. An enter that
- * was not answered may still be on its way: then the request is made once more when that
- * would come too late. */
+ * The handle's owner gets an answer in request_timeout_ms at most, and once no callback
+ * of an event runs any more, which may use what the owner frees then. A release does not
+ * wait for such a callback: it may be what releases, or may wait for what the releaser
+ * holds. The handle is freed when it has ended. Without an answer the request is made
+ * again in the background until the lease must be over. An enter that was not answered
+ * may still be on its way: then the request is made once more when that would come too
+ * late. */
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/callback.h"
@@ -19,7 +22,7 @@ static void tell(hf_lock *lock, hf_lock_release_result result, size_t left)
     lock->on_released = NULL;
     if (cb == NULL)
         return;
-    hf_callback_begin(&callback, &lock->locks->driver, HF_INSIDE_CALLBACK);
+    hf_callback_begin(&callback, &lock->locks->driver);
     cb(lock, result, left, lock->released_arg);
     hf_callback_end(&callback);
 }
@@ -29,6 +32,30 @@ static hf_lock_release_result judge(const hf_lock *lock, hf_lock_release_result 
 {
     bool gone = result == HF_EXPIRED || result == HF_NOT_OWNER;
     return gone && lock->in_doubt && lock->was_ours ? HF_RELEASED : result;
+}
+
+/* It was answered. Told, and over, when no callback of an event runs any more. */
+static void conclude(hf_lock *lock)
+{
+    lock->answered = atomic_load(&lock->event_runs);
+    if (lock->answered)
+        return; /* hf_release_notes() goes on */
+    tell(lock, lock->result, lock->left);
+    if (lock->left_ms > lock->doubt_ms)
+        hf_locks_over(lock);
+    else
+        lock->due_ns = hf_locks_boot_ns(lock->locks, lock->doubt_ms + 1);
+}
+
+void hf_release_notes(hf_locks *locks)
+{
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->over)
+            hf_locks_over(lock);
+        else if (lock->answered)
+            conclude(lock);
+    }
 }
 
 static void on_left(const hf_answer *answer, void *arg)
@@ -43,11 +70,10 @@ static void on_left(const hf_answer *answer, void *arg)
     if (lock->over) {
         hf_locks_over(lock);
     } else if (err == HF_OK) {
-        tell(lock, judge(lock, left.result), left.left);
-        if (left.now_ms > lock->doubt_ms)
-            hf_locks_over(lock);
-        else
-            lock->due_ns = hf_locks_boot_ns(locks, lock->doubt_ms + 1);
+        lock->result = judge(lock, left.result);
+        lock->left = left.left;
+        lock->left_ms = left.now_ms;
+        conclude(lock);
     } else {
         lock->in_doubt = lock->in_doubt || err == HF_UNSURE;
         lock->due_ns = hf_boot_ns();
@@ -72,7 +98,7 @@ void hf_release_send(hf_lock *lock)
 
 void hf_release_drop(hf_lock *lock)
 {
-    tell(lock, HF_UNKNOWN, 0);
+    tell(lock, lock->answered ? lock->result : HF_UNKNOWN, lock->left);
     lock->in_flight = 0;
     atomic_store(&lock->cancel_queued, false);
     hf_locks_over(lock);
@@ -100,8 +126,10 @@ void hf_release_begin(hf_lock *lock)
 
 uint64_t hf_release_due_ns(const hf_lock *lock)
 {
-    uint64_t due_ns =
-        lock->on_released != NULL ? lock->tell_until_ns : lock->leave_until_ns;
+    bool waits = lock->patient && atomic_load(&lock->event_runs);
+    uint64_t due_ns = lock->on_released != NULL && !waits ? lock->tell_until_ns
+                      : lock->answered                    ? UINT64_MAX
+                                                          : lock->leave_until_ns;
     if (lock->in_flight == 0 && lock->due_ns < due_ns)
         due_ns = lock->due_ns;
     return due_ns;
@@ -109,8 +137,11 @@ uint64_t hf_release_due_ns(const hf_lock *lock)
 
 void hf_release_time(hf_lock *lock, uint64_t now_ns)
 {
-    if (now_ns >= lock->tell_until_ns)
-        tell(lock, HF_UNKNOWN, 0);
+    if (now_ns >= lock->tell_until_ns &&
+        !(lock->patient && atomic_load(&lock->event_runs)))
+        tell(lock, lock->answered ? lock->result : HF_UNKNOWN, lock->left);
+    if (lock->answered)
+        return;
     if (now_ns >= lock->leave_until_ns)
         hf_locks_over(lock);
     else if (now_ns >= lock->due_ns)
@@ -135,7 +166,7 @@ static void let_go(hf_lock *lock)
     int kept = HF_LOCK_NOT_LOST;
     lock->was_ours = lease != NULL && !hf_lease_lost(lease);
     (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_RELEASED);
-    hf_held_drop(lock);
+    hf_held_leave(lock);
     hf_guard_end(&lock->locks->guard, &lock->minded);
     atomic_store(&lock->state, HF_LOCK_GONE);
 }
@@ -185,10 +216,9 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
 {
     awaited a = {.driver = &lock->locks->driver, .result = HF_UNKNOWN};
-    hf_inside inside = hf_callback_inside(a.driver);
-    if (hf_locks_forked(lock->locks) || inside == HF_INSIDE_EVENT)
+    if (hf_locks_forked(lock->locks))
         return HF_UNKNOWN;
-    if (!a.driver->threaded || inside != HF_OUTSIDE ||
+    if (!a.driver->threaded || hf_callback_inside(a.driver) ||
         hf_driver_waiter_init(&a.waiter) != HF_OK) {
         hf_lock_release(lock, NULL, NULL); /* without waiting */
         return HF_UNKNOWN;

@@ -81,16 +81,43 @@ void hf_watchdog_note(hf_watchdog *w, hf_lease *lease, hf_lease_event event)
 
 void hf_watchdog_not_busy(hf_watchdog *w, hf_lease *lease)
 {
-    if (--lease->busy == 0 && w->waiters > 0)
+    if (--lease->busy > 0)
+        return;
+    if (w->waiters > 0)
         uv_cond_broadcast(&w->idle);
+    if (lease->leaving)
+        hf_watchdog_note(w, lease, HF_LEASE_LEFT);
+    lease->leaving = false;
+}
+
+/* Under lock, which is let go meanwhile. */
+static void tell(hf_watchdog *w, hf_lease *lease, hf_lease_event event)
+{
+    uv_mutex_unlock(&w->lock);
+    w->opts.on_event(lease->user, lease, event, w->opts.arg);
+    uv_mutex_lock(&w->lock);
+}
+
+/* The same. None of them once it is dropped, which each may do. */
+static void tell_all(hf_watchdog *w, hf_lease *lease, unsigned events)
+{
+    static const hf_lease_event order[] = {HF_LEASE_RENEWED, HF_LEASE_SUSPECT,
+                                           HF_LEASE_CANCELLED, HF_LEASE_LOST};
+    if (events & 1U << HF_LEASE_LEFT)
+        tell(w, lease, HF_LEASE_LEFT);
+    if (lease->dropped)
+        return;
+    lease->busy++;
+    for (size_t i = 0; i < HF_COUNT(order); i++)
+        if (events & 1U << order[i] && !lease->dropped)
+            tell(w, lease, order[i]);
+    hf_watchdog_not_busy(w, lease);
 }
 
 /* Not under lock: tells what is in line. A lease that was dropped meanwhile is not told
  * of. */
 void hf_watchdog_deliver(hf_watchdog *w)
 {
-    static const hf_lease_event order[] = {HF_LEASE_RENEWED, HF_LEASE_SUSPECT,
-                                           HF_LEASE_CANCELLED, HF_LEASE_LOST};
     uv_mutex_lock(&w->lock);
     while (w->events != NULL) {
         hf_lease *lease = w->events;
@@ -99,15 +126,7 @@ void hf_watchdog_deliver(hf_watchdog *w)
         if (w->events == NULL)
             w->last_event = NULL;
         lease->events = 0;
-        if (!lease->dropped) {
-            lease->busy++;
-            uv_mutex_unlock(&w->lock);
-            for (size_t i = 0; i < HF_COUNT(order); i++)
-                if (events & 1U << order[i])
-                    w->opts.on_event(lease->user, lease, order[i], w->opts.arg);
-            uv_mutex_lock(&w->lock);
-            hf_watchdog_not_busy(w, lease);
-        }
+        tell_all(w, lease, events);
         hf_watchdog_unref(lease);
     }
     arm(w);
@@ -310,6 +329,17 @@ hf_lease *hf_watchdog_add(hf_watchdog *w, size_t group, uint32_t ttl_ms, uint64_
 }
 
 /* Under lock. */
+static void end_one(hf_watchdog *w, hf_lease *lease)
+{
+    HF_ASSERT(!lease->dropped);
+    hf_lease_heap_take(&w->heap, lease);
+    w->n_leases--;
+    lease->dropped = true;
+    if (lease->refs == 0)
+        free(lease);
+}
+
+/* Under lock. */
 static void drop_one(hf_watchdog *w, hf_lease *lease)
 {
     while (lease->busy > 0) {
@@ -319,12 +349,7 @@ static void drop_one(hf_watchdog *w, hf_lease *lease)
         uv_cond_wait(&w->idle, &w->lock);
         w->waiters--;
     }
-    HF_ASSERT(!lease->dropped);
-    hf_lease_heap_take(&w->heap, lease);
-    w->n_leases--;
-    lease->dropped = true;
-    if (lease->refs == 0)
-        free(lease);
+    end_one(w, lease);
 }
 
 void hf_watchdog_drop_many(hf_watchdog *w, hf_lease *const *leases, size_t n)
@@ -339,6 +364,16 @@ void hf_watchdog_drop_many(hf_watchdog *w, hf_lease *const *leases, size_t n)
 void hf_watchdog_drop(hf_watchdog *w, hf_lease *lease)
 {
     hf_watchdog_drop_many(w, &lease, 1);
+}
+
+bool hf_watchdog_leave(hf_watchdog *w, hf_lease *lease)
+{
+    uv_mutex_lock(&w->lock);
+    bool busy = lease->busy > 0;
+    lease->leaving = busy;
+    end_one(w, lease);
+    uv_mutex_unlock(&w->lock);
+    return busy;
 }
 
 void hf_watchdog_verify(hf_watchdog *w)

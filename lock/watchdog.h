@@ -29,6 +29,8 @@ typedef enum hf_lease_event {
     HF_LEASE_LOST,      /* once for each lease */
     HF_LEASE_CANCELLED, /* Redis carries a request to cancel; told at most once; still
                            held */
+    HF_LEASE_LEFT,      /* after hf_watchdog_leave(): the callback that ran has ended; the
+                           last one */
     HF_LEASE_SUSPECT    /* a renewal failed, the first one in a row or the second, but
                            none that is sent again at once; still held. Only told
                            where opts.suspects says so */
@@ -102,6 +104,9 @@ bool hf_watchdog_extend(hf_watchdog *watchdog, hf_lease *lease, uint32_t ttl_ms,
  */
 void hf_watchdog_drop(hf_watchdog *watchdog, hf_lease *lease);
 void hf_watchdog_drop_many(hf_watchdog *watchdog, hf_lease *const *leases, size_t n);
+/* The same without waiting, also from inside a callback. True: one runs with this lease,
+ * and HF_LEASE_LEFT will be told when it has ended; until then its user is in use. */
+HF_MUSTCHECK bool hf_watchdog_leave(hf_watchdog *watchdog, hf_lease *lease);
 
 /* Renews everything at once (a failover, a clock that jumped). */
 void hf_watchdog_verify(hf_watchdog *watchdog);

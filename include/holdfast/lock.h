@@ -21,7 +21,8 @@
  * lets in.
  *
  * Two ways, one engine, as in producer.h: opened with a loop, all calls and callbacks
- * belong to that loop's thread, and nothing here blocks; opened without one the client
+ * but those of events (hf_lock_event_cb) belong to that loop's thread, and nothing here
+ * blocks; opened without one the client
  * has a thread of its own, is thread-safe, and the calls that end in _wait may be used,
  * but not inside a callback of the same client: there they are HF_INVALID at once. A
  * callback is never called from inside the call that it belongs to. After fork() the
@@ -106,9 +107,11 @@ typedef enum hf_lock_event {
     HF_LOCK_EVENT_LOST     /* once, the last one; hf_lock_why() says why */
 } hf_lock_event;
 
-/* Not called any more once hf_lock_release() was called. On the client's renewing thread,
- * so that a busy loop cannot delay it: be quick, and call nothing here but the functions
- * that say so. */
+/* On the client's renewing thread, also when the client was opened with a loop, so that a
+ * busy loop cannot delay it: be quick. Only these may be called here: the questions under
+ * "is it still mine?", and hf_lock_release() or hf_lock_release_wait() of this lock. None
+ * begins once the lock was released; one that runs at that moment has ended when the
+ * release is told. */
 typedef void (*hf_lock_event_cb)(hf_lock *lock, hf_lock_event event, void *arg);
 
 /* HF_OK: the lock is held. HF_TAKEN: somebody else has it, and the time to wait is over.
@@ -215,11 +218,14 @@ HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_o
 /* ---- giving it back ---- */
 
 /* Gives a lock back that is held, or was lost; ends the handle. The lock counts as not
- * held from this call on. */
+ * held from this call on. Also in a callback of an event, and while holding a mutex that
+ * such a callback takes: it does not wait for one. `cb` (may be NULL) is called when it
+ * was answered and no such callback runs any more, or after request_timeout_ms. */
 HF_API void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg);
-/* At most request_timeout_ms. `left` may be NULL. With a loop, and inside a callback of
- * this client: HF_UNKNOWN, it is given back without waiting; in one of an event
- * (hf_lock_event_cb) nothing is done, and the lock is still its holder's. */
+/* At most request_timeout_ms: a callback of an event that has not ended by then, because
+ * it waits for what the caller holds, may run on. `left` may be NULL. With a loop, and
+ * inside a callback of this client, also of an event: HF_UNKNOWN, it is given back
+ * without waiting. */
 HF_API hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left);
 
 /* Exclusive to shared, without letting go; those that wait to share come in. HF_OK,

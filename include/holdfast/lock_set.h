@@ -163,8 +163,9 @@ HF_API void hf_lock_set_cancel(hf_lock_set *set);
  * the handle. It counts as not held from this call on. At most request_timeout_ms. */
 HF_API void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg);
 /* `each` (may be NULL): room for hf_lock_set_size() of them. With a loop, and inside a
- * callback of this client: HF_UNKNOWN, it is given back without waiting; in one of an
- * event nothing is done, and the set is still its holder's. */
+ * callback of this client, also of an event: HF_UNKNOWN, it is given back without
+ * waiting.
+ */
 HF_API hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,
                                                        hf_lock_release_result *each);
 

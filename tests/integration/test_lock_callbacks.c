@@ -1,6 +1,7 @@
 /* test_lock_callbacks.c - calls that wait, made inside a callback: of the same client
  * they are refused at once, because they would wait for themselves; of another they are
  * fine. What was found is kept, and looked at by the test's own thread. */
+#include <pthread.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -186,6 +187,160 @@ static void in_the_callback_of_a_downgrade_nothing_waits(void **state)
 
 /* ---- when something happens to it ---- */
 
+enum { WAITING, NOT_WAITING, WAYS };
+
+/* What a callback of an event gives back, and how. */
+typedef struct giving {
+    hf_lock_event when;
+    int way;
+    atomic_bool back;   /* the callback is about to return */
+    atomic_bool called; /* the release was told */
+    atomic_bool early;  /* before its callback had ended */
+    atomic_uint events; /* after it was given back */
+    hf_lock_release_result result;
+} giving;
+
+static void on_given(hf_lock *lock, hf_lock_release_result result, size_t left, void *arg)
+{
+    giving *g = arg;
+    (void)lock;
+    (void)left;
+    g->result = result;
+    atomic_store(&g->early, !g->back); /* its callback has ended: all may be freed */
+    atomic_store(&g->called, true);
+}
+
+static void give_back_on_event(hf_lock *lock, hf_lock_event event, void *arg)
+{
+    giving *g = arg;
+    if (event != g->when) {
+        atomic_fetch_add(&g->events, 1);
+        return;
+    }
+    if (g->way == WAITING) {
+        g->result = hf_lock_release_wait(lock, NULL);
+    } else {
+        hf_lock_release(lock, on_given, g);
+        hf_test_pause_ms(50); /* the release has ended long before */
+    }
+    atomic_store(&g->back, true);
+}
+
+static hf_lock *take_to_give(giving *g, int way, hf_lock_event when)
+{
+    *g = (giving){.way = way, .when = when, .result = HF_STILL_HELD};
+    return hf_lock_must(&rig, rig.a, "n",
+                        (hf_lock_opts){.lease_ms = LEASE_MS,
+                                       .wait_ms = LONG_MS,
+                                       .on_event = give_back_on_event,
+                                       .event_arg = g});
+}
+
+static void was_given_back(giving *g, hf_lock_release_result expected)
+{
+    EVENTUALLY(LONG_MS, g->back);
+    if (g->way == NOT_WAITING) {
+        EVENTUALLY(LONG_MS, g->called);
+        assert_false(g->early);
+        assert_int_equal(g->result, expected);
+    } else {
+        assert_int_equal(g->result, HF_UNKNOWN);
+    }
+    is_free("n");
+    assert_int_equal(g->events, 0);
+}
+
+static void a_lock_that_is_asked_back_is_given_back_in_the_callback(void **state)
+{
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        giving g;
+        (void)take_to_give(&g, way, HF_LOCK_EVENT_REVOKED);
+        assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+        was_given_back(&g, HF_RELEASED);
+    }
+}
+
+static void a_lock_that_is_lost_is_given_back_in_the_callback(void **state)
+{
+    (void)state;
+    for (int way = 0; way < WAYS; way++) {
+        giving g;
+        (void)take_to_give(&g, way, HF_LOCK_EVENT_LOST);
+        assert_int_equal(hf_lock_force(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+        was_given_back(&g, HF_EXPIRED);
+    }
+}
+
+/* ---- a release beside a callback that runs ---- */
+
+typedef struct guarded {
+    pthread_mutex_t mutex;
+    atomic_bool inside, done, told, early;
+} guarded;
+
+static void on_guarded_event(hf_lock *lock, hf_lock_event event, void *arg)
+{
+    guarded *g = arg;
+    (void)lock;
+    if (event != HF_LOCK_EVENT_REVOKED)
+        return;
+    atomic_store(&g->inside, true);
+    (void)pthread_mutex_lock(&g->mutex);
+    (void)pthread_mutex_unlock(&g->mutex);
+    hf_test_pause_ms(20);
+    atomic_store(&g->done, true);
+}
+
+static void on_guarded_release(hf_lock *lock, hf_lock_release_result result, size_t left,
+                               void *arg)
+{
+    guarded *g = arg;
+    (void)lock;
+    (void)left;
+    atomic_store(&g->early, result != HF_RELEASED || !g->done);
+    atomic_store(&g->told, true);
+}
+
+/* The callback waits for what its releaser holds. */
+static hf_lock *enter_guarded(guarded *g)
+{
+    *g = (guarded){.mutex = PTHREAD_MUTEX_INITIALIZER};
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){.lease_ms = LONG_MS,
+                                                .wait_ms = LONG_MS,
+                                                .on_event = on_guarded_event,
+                                                .event_arg = g});
+    (void)pthread_mutex_lock(&g->mutex);
+    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    EVENTUALLY(LONG_MS, g->inside);
+    return lock;
+}
+
+static void a_release_does_not_wait_for_a_callback(void **state)
+{
+    guarded g;
+    (void)state;
+    hf_lock_release(enter_guarded(&g), on_guarded_release, &g);
+    is_free("n");
+    assert_false(g.told); /* its handle is still in use */
+    (void)pthread_mutex_unlock(&g.mutex);
+    EVENTUALLY(LONG_MS, g.told);
+    assert_false(g.early);
+}
+
+/* No longer than for an answer; then its result is known all the same. */
+static void a_release_that_waits_ends_although_a_callback_does_not(void **state)
+{
+    guarded g;
+    (void)state;
+    assert_int_equal(hf_lock_release_wait(enter_guarded(&g), NULL), HF_RELEASED);
+    assert_false(g.done);
+    is_free("n");
+    (void)pthread_mutex_unlock(&g.mutex);
+    EVENTUALLY(LONG_MS, g.done);
+}
+
 static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 {
     seen *s = arg;
@@ -198,12 +353,11 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
     atomic_store(&s->done, true);
 }
 
-/* There it cannot be given back at all. */
 static void in_the_callback_of_an_event_nothing_waits(void **state)
 {
     seen s = {.release = HF_RELEASED};
     (void)state;
-    hf_lock *lock = hf_lock_must(
+    (void)hf_lock_must(
         &rig, rig.a, "n",
         (hf_lock_opts){.lease_ms = LEASE_MS, .on_event = on_event, .event_arg = &s});
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
@@ -211,8 +365,8 @@ static void in_the_callback_of_an_event_nothing_waits(void **state)
     all_were_refused(&s);
     assert_int_equal(s.extend, HF_INVALID);
     assert_int_equal(s.release, HF_UNKNOWN);
-    assert_true(s.held);
-    hf_lock_released(lock);
+    assert_false(s.held);
+    is_free("n");
 }
 
 /* ---- for each lock ---- */
@@ -365,7 +519,52 @@ static void in_the_callback_of_a_sets_event_nothing_waits(void **state)
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
     EVENTUALLY(LONG_MS, s.done);
     was_refused(&s);
-    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASED);
+    is_free("n");
+    hf_lock_servers_close(s.servers, NULL, NULL);
+}
+
+typedef struct set_guarded {
+    pthread_mutex_t mutex;
+    atomic_bool inside, done;
+} set_guarded;
+
+static void on_guarded_set(hf_lock_set *set, hf_lock_event event, size_t place, void *arg)
+{
+    set_guarded *g = arg;
+    (void)set;
+    (void)place;
+    if (event != HF_LOCK_EVENT_REVOKED)
+        return;
+    atomic_store(&g->inside, true);
+    (void)pthread_mutex_lock(&g->mutex);
+    (void)pthread_mutex_unlock(&g->mutex);
+    atomic_store(&g->done, true);
+}
+
+static void a_release_of_a_set_ends_although_a_callback_does_not(void **state)
+{
+    static const char *const name = "n";
+    const hf_multilock_member one = member(&name);
+    set_guarded g = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    set_seen s;
+    hf_lock_set *set;
+    (void)state;
+    open_servers(&s);
+    const hf_multilock_opts opts = {.members = &one,
+                                    .n_members = 1,
+                                    .wait_ms = LONG_MS,
+                                    .on_event = on_guarded_set,
+                                    .event_arg = &g};
+    assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, rig.detail),
+                     HF_OK);
+    (void)pthread_mutex_lock(&g.mutex);
+    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    EVENTUALLY(LONG_MS, g.inside);
+    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_UNKNOWN);
+    assert_false(g.done);
+    (void)pthread_mutex_unlock(&g.mutex);
+    EVENTUALLY(LONG_MS, g.done);
+    is_free("n");
     hf_lock_servers_close(s.servers, NULL, NULL);
 }
 
@@ -377,10 +576,15 @@ int main(void)
         TEST(in_the_callback_of_a_release_nothing_waits),
         TEST(in_the_callback_of_a_downgrade_nothing_waits),
         TEST(in_the_callback_of_an_event_nothing_waits),
+        TEST(a_lock_that_is_asked_back_is_given_back_in_the_callback),
+        TEST(a_lock_that_is_lost_is_given_back_in_the_callback),
+        TEST(a_release_does_not_wait_for_a_callback),
+        TEST(a_release_that_waits_ends_although_a_callback_does_not),
         TEST(for_each_lock_nothing_waits),
         TEST(another_client_may_be_waited_for),
         TEST(in_the_callback_of_a_set_nothing_waits),
         TEST(in_the_callback_of_a_sets_event_nothing_waits),
+        TEST(a_release_of_a_set_ends_although_a_callback_does_not),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
