@@ -109,7 +109,7 @@ static void hold(hf_lock *lock)
     if (!lost && lock->max_hold_ms != 0) {
         uint64_t max_ns = hf_boot_ns() + lock->max_hold_ms * HF_MS_NS;
         atomic_store(&lock->max_ns, max_ns);
-        hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
+        hf_watchdog_limit(lock->locks->watchdog, lease, max_ns);
     }
     if (!lost)
         hf_hear_begin(lock);

@@ -24,12 +24,27 @@ static void end(hf_lock_ask *ask, hf_err err, const char *detail)
     (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
     unlink_ask(ask);
     hf_driver *driver = &ask->locks->driver;
+    hf_lock *lock = ask->lock;
     if (ask->waiter != NULL) {
         hf_driver_done(driver, ask->waiter);
-        return;
+    } else {
+        ask->on_end(ask);
+        hf_driver_background(driver, -1);
     }
-    ask->on_end(ask);
-    hf_driver_background(driver, -1);
+    if (lock == NULL)
+        return;
+    lock->in_flight--;
+    if (lock->step == STEP_LEAVE)
+        hf_release_answered(lock);
+}
+
+void hf_ask_released(const hf_lock *lock)
+{
+    for (hf_lock_ask *ask = lock->locks->asks, *next; ask != NULL; ask = next) {
+        next = ask->next;
+        if (ask->lock == lock && !ask->in_flight)
+            end(ask, HF_LOST, "it was released");
+    }
 }
 
 static bool did_nothing(hf_err err)
@@ -45,7 +60,9 @@ static void on_answer(const hf_answer *answer, void *arg)
     ask->in_flight = false;
     hf_err err = ask->read(ask, answer);
     uint64_t now_ns = hf_boot_ns();
-    if (did_nothing(err) && now_ns < ask->until_ns && !locks->closing)
+    if (did_nothing(err) && ask->lock != NULL && ask->lock->step == STEP_LEAVE)
+        end(ask, HF_LOST, "it was released");
+    else if (did_nothing(err) && now_ns < ask->until_ns && !locks->closing)
         ask->due_ns = err == HF_NOSCRIPT ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
     else
         end(ask, err, answer->detail);
@@ -112,6 +129,8 @@ static void run_ask(hf_order *order)
     hf_locks *locks = ask->locks;
     ask->next = locks->asks;
     locks->asks = ask;
+    if (ask->lock != NULL)
+        ask->lock->in_flight++;
     if (locks->closing)
         hf_ask_end_all(locks, HF_CLOSED);
     else

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "lock/callback.h"
 #include "lock/locks.h"
 
@@ -45,7 +46,8 @@ static hf_err conclude(hf_lock *lock, hf_err err)
 
 hf_err hf_lock_downgrade_wait(hf_lock *lock)
 {
-    hf_lock_ask ask = {.send = send_downgrade, .read = read_downgrade, .arg = lock};
+    hf_lock_ask ask = {
+        .lock = lock, .send = send_downgrade, .read = read_downgrade, .arg = lock};
     if (!may_downgrade(lock))
         return HF_INVALID;
     if (!hf_lock_held(lock))
@@ -75,7 +77,8 @@ hf_err hf_lock_downgrade(hf_lock *lock, void (*cb)(hf_lock *lock, hf_err err, vo
     if (d == NULL)
         return HF_NOMEM;
     *d = (downgrade){.lock = lock, .cb = cb, .arg = arg};
-    d->ask = (hf_lock_ask){.send = send_downgrade,
+    d->ask = (hf_lock_ask){.lock = lock,
+                           .send = send_downgrade,
                            .read = read_downgrade,
                            .on_end = on_downgraded,
                            .arg = lock};
@@ -132,13 +135,24 @@ static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
     return HF_OK;
 }
 
+/* No longer than it may be held. */
+static uint32_t cut(const hf_lock *lock, uint32_t lease_ms)
+{
+    uint64_t max_ns = atomic_load(&lock->max_ns), now_ns = hf_boot_ns();
+    if (max_ns == 0 || now_ns + lease_ms * HF_MS_NS <= max_ns)
+        return lease_ms;
+    return max_ns > now_ns ? (uint32_t)((max_ns - now_ns) / HF_MS_NS) + 1 : 1;
+}
+
 hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms)
 {
     extension e = {.lock = lock, .lease_ms = lease_ms};
-    hf_lock_ask ask = {.send = send_extension, .read = read_extension, .arg = &e};
+    hf_lock_ask ask = {
+        .lock = lock, .send = send_extension, .read = read_extension, .arg = &e};
     if (lease_ms < HF_LOCK_LEASE_MIN_MS || lease_ms > HF_LOCK_LEASE_MAX_MS)
         return HF_INVALID;
     if (!hf_lock_held(lock))
         return HF_LOST;
+    e.lease_ms = cut(lock, lease_ms);
     return hf_ask_wait(&ask, lock->locks, NULL);
 }

@@ -175,6 +175,14 @@ void hf_hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loop, v
         on_turn(&hear->ear);
 }
 
+void hf_hear_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_locks *locks = arg;
+    (void)detail;
+    if (err == HF_OK)
+        hf_ear_follow(&locks->hear.ear, client);
+}
+
 void hf_hear_stop(void *arg)
 {
     hf_locks *locks = arg;

@@ -35,6 +35,7 @@ void hf_hear_begin(hf_lock *lock);
 void hf_hear_end(hf_lock *lock); /* before its lease is dropped; any thread */
 /* By the watchdog, on its thread; arg: the client of locks. */
 void hf_hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loop, void *arg);
+void hf_hear_client(hf_client *client, hf_err err, const char *detail, void *arg);
 void hf_hear_stop(void *arg);
 
 #endif

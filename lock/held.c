@@ -18,7 +18,7 @@ enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 typedef struct renewal {
     hf_locks *locks;
     hf_batch *batch;
-    uint16_t entries[BATCH_LEASES]; /* how many each lease has; 0: it is not renewed */
+    uint16_t entries[BATCH_LEASES]; /* how many each lease has */
     bool held[BATCH_LEASES];        /* it was held when this was sent */
 } renewal;
 
@@ -71,8 +71,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     if (renewed.now_ms > 0)
         hf_locks_clock(r->locks, renewed.now_ms);
     for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
-        codes[i] =
-            r->entries[i] == 0 ? HF_LOST : sum_up(&renewed, at, r->entries[i], &notes[i]);
+        codes[i] = sum_up(&renewed, at, r->entries[i], &notes[i]);
         at += r->entries[i];
         if (codes[i] == HF_IN_LINE && r->held[i]) { /* it was never granted */
             codes[i] = HF_LOST;
@@ -101,20 +100,12 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
     return lock->n_names;
 }
 
-/* Was it held for as long as it may be? It is not renewed any more, and is lost. */
-static bool is_held_too_long(const hf_lock *lock)
-{
-    uint64_t max_ns = atomic_load(&lock->max_ns);
-    return max_ns != 0 && hf_boot_ns() >= max_ns;
-}
-
 static void renew(hf_client *client, hf_batch *batch, void *arg)
 {
     hf_locks *locks = arg;
     hf_lock_renewal items[HF_LOCK_ENTRIES_MAX];
     size_t n = 0;
     hf_err err = HF_NOMEM;
-    hf_err lost[BATCH_LEASES];
     renewal *r = malloc(sizeof *r);
     if (r != NULL) {
         r->locks = locks;
@@ -123,17 +114,9 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
             const hf_lock *lock = hf_lease_user(batch->leases[i]);
             bool waits = atomic_load(&lock->waits);
             size_t had = n;
-            if (!is_held_too_long(lock))
-                n += put_items(lock, hf_lease_asked_ms(batch->leases[i]), waits,
-                               items + n);
+            n += put_items(lock, hf_lease_asked_ms(batch->leases[i]), waits, items + n);
             r->entries[i] = (uint16_t)(n - had);
             r->held[i] = !waits;
-            lost[i] = HF_LOST;
-        }
-        if (n == 0) {
-            free(r);
-            hf_batch_answer(batch, HF_OK, hf_boot_ns(), lost, NULL);
-            return;
         }
         err = hf_op_lock_renew(client, items, n, hf_locks_not_after(locks),
                                batch->timeout_ms, on_renewed, r);
@@ -170,7 +153,8 @@ static hf_lock_reason reason_of(const hf_lock *lock, const hf_lease *lease)
 {
     uint64_t note;
     hf_err code = hf_lease_answer(lease, &note);
-    if (is_held_too_long(lock))
+    uint64_t max_ns = atomic_load(&lock->max_ns);
+    if (max_ns != 0 && hf_boot_ns() >= max_ns)
         return HF_LOCK_MAX_HOLD;
     if (code != HF_LOST)
         return HF_LOCK_DEADLINE;
@@ -209,7 +193,7 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, uint64_t not
 
 static void on_renewal(hf_lock *lock, hf_lease *lease)
 {
-    uint64_t note, max_ns = atomic_load(&lock->max_ns);
+    uint64_t note;
     hf_err code = hf_lease_answer(lease, &note);
     int suspect = HF_LOCK_SUSPECT;
     if (atomic_load(&lock->waits)) {
@@ -217,8 +201,6 @@ static void on_renewal(hf_lock *lock, hf_lease *lease)
         return;
     }
     hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
-    if (max_ns != 0)
-        hf_watchdog_hurry(lock->locks->watchdog, lease, max_ns);
     bool again = atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD);
     if (atomic_exchange(&lock->asked_early, false))
         tell_user(lock, HF_LOCK_EVENT_REVOKED);
@@ -272,6 +254,7 @@ hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
                                                  .batch_max = BATCH_LEASES,
                                                  .suspects = true,
                                                  .renew = renew,
+                                                 .on_client = hf_hear_client,
                                                  .on_call = hf_hear_called,
                                                  .on_stop = hf_hear_stop,
                                                  .on_event = on_event,

@@ -52,6 +52,8 @@ hf_err hf_lease_answer(const hf_lease *lease, uint64_t *note)
 bool hf_lease_raise(hf_lease *lease, uint64_t to_ns)
 {
     uint64_t at_ns = atomic_load(&lease->deadline_ns);
+    if (lease->latest_ns != 0 && to_ns > lease->latest_ns)
+        to_ns = lease->latest_ns;
     while (!hf_lease_lost(lease)) {
         if (to_ns <= at_ns ||
             atomic_compare_exchange_weak(&lease->deadline_ns, &at_ns, to_ns))

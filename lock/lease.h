@@ -24,6 +24,7 @@ struct hf_lease {
     /* under the watchdog's lock */
     size_t at;             /* in the heap, or HF_NOT_IN_HEAP */
     uint32_t failures;     /* renewals in a row */
+    uint64_t latest_ns;    /* its deadline is never later; 0: no limit */
     uint64_t hurry_ns;     /* renewed no later than this; 0: nobody hurries */
     _Atomic int code;      /* of the last renewal that was answered, */
     _Atomic uint64_t note; /* and its note */
@@ -41,7 +42,7 @@ struct hf_lease {
     bool asked_for; /* but it is asked for, once */
 };
 
-/* False: it was too late, and the lease is lost. */
+/* Under lock. No later than its limit. False: it was too late, and the lease is lost. */
 bool hf_lease_raise(hf_lease *lease, uint64_t to_ns);
 
 /* -- a heap; each lease knows its place, so any can be taken out -- */

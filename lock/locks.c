@@ -271,6 +271,8 @@ static void free_locks(hf_locks *locks)
 
 static hf_err check_opts(const hf_locks_opts *o, char *detail)
 {
+    if (o == NULL)
+        return hf_lock_say(detail, HF_INVALID, "expected options, with a url at least");
     if (o->ns != NULL && !hf_name_ok(o->ns))
         return hf_lock_say(detail, HF_INVALID,
                            "namespace: expected 1 to 128 characters of A-Z a-z 0-9 . _ : "

@@ -235,6 +235,8 @@ typedef struct hf_lock_ask {
     hf_order order;
     struct hf_lock_ask *next;
     hf_locks *locks;
+    hf_lock
+        *lock; /* it is about this one, which is not left, nor freed, before; or NULL */
     hf_driver_waiter *waiter; /* or */
     void (*on_end)(struct hf_lock_ask *ask);
     hf_err (*send)(struct hf_lock_ask *ask, hf_client *client, hf_answer_cb cb,
@@ -255,6 +257,8 @@ HF_MUSTCHECK hf_err hf_ask_wait(hf_lock_ask *ask, hf_locks *locks,
 HF_MUSTCHECK hf_err hf_ask_begin(hf_lock_ask *ask, hf_locks *locks);
 void hf_ask_pump(hf_locks *locks, uint64_t now_ns);
 uint64_t hf_ask_due_ns(const hf_locks *locks);
+/* It was released: what is asked about it, and is not under way, is not asked again. */
+void hf_ask_released(const hf_lock *lock);
 void hf_ask_end_all(hf_locks *locks, hf_err err);
 
 #endif

@@ -121,6 +121,9 @@ void hf_release_begin(hf_lock *lock)
     lock->due_ns = UINT64_MAX;
     hf_locks_move(lock, &lock->locks->active);
     hf_locks_background(lock, true);
+    lock->in_flight++; /* it is ours until all is done here */
+    hf_ask_released(lock);
+    lock->in_flight--;
     hf_release_send(lock);
 }
 

@@ -437,6 +437,21 @@ void hf_watchdog_end(hf_watchdog *w, hf_lease *lease)
     uv_mutex_unlock(&w->lock);
 }
 
+void hf_watchdog_limit(hf_watchdog *w, hf_lease *lease, uint64_t at_ns)
+{
+    uv_mutex_lock(&w->lock);
+    uint64_t deadline_ns = atomic_load(&lease->deadline_ns);
+    lease->latest_ns = at_ns;
+    while (deadline_ns > at_ns) /* which a lost one, of 0, is not */
+        if (atomic_compare_exchange_weak(&lease->deadline_ns, &deadline_ns, at_ns))
+            break;
+    if (lease->at != HF_NOT_IN_HEAP) {
+        hf_renewal_plan(w, lease, w->heap.slots[lease->at].due_ns);
+        arm(w);
+    }
+    uv_mutex_unlock(&w->lock);
+}
+
 bool hf_watchdog_extend(hf_watchdog *w, hf_lease *lease, uint32_t ttl_ms,
                         uint64_t sent_ns)
 {

@@ -161,7 +161,8 @@ typedef struct hf_lock_opts {
                                 connect_timeout_ms; 0: within that */
     uint32_t lease_ms;       /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
     bool fixed;              /* never renewed: it ends with its lease */
-    uint32_t max_hold_ms;    /* renewed for no longer than this; 0: as long as it takes */
+    uint32_t max_hold_ms;    /* held for no longer than this, whatever the lease, its
+                                renewals and extensions say; 0: as long as it takes */
     uint32_t wait_replicas; /* replicas that must have it within request_timeout_ms, or it
                                is given back and the answer is HF_MISCONF; narrows what a
                                failover can lose, and does not close it */
@@ -228,15 +229,18 @@ HF_API void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg);
  * without waiting. */
 HF_API hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left);
 
-/* Exclusive to shared, without letting go; those that wait to share come in. HF_OK,
- * HF_LOST, HF_INVALID (not an exclusive one of a line), HF_UNSURE: still one of the two.
+/* Exclusive to shared, without letting go; those that wait to share come in. Its callback
+ * comes before that of a release which is asked for after it. HF_OK, HF_LOST (also: it
+ * was released meanwhile), HF_INVALID (not an exclusive one of a line), HF_UNSURE: still
+ * one of the two.
  */
 HF_API HF_MUSTCHECK hf_err hf_lock_downgrade_wait(hf_lock *lock);
 HF_API HF_MUSTCHECK hf_err hf_lock_downgrade(
     hf_lock *lock, void (*cb)(hf_lock *lock, hf_err err, void *arg), void *arg);
 
 /* Sets the end of the lease to lease_ms from now, never earlier than it is; later
- * renewals use it as well. Sets, does not add. HF_OK, HF_LOST, HF_INVALID, HF_UNSURE. */
+ * renewals use it as well. Sets, does not add; what goes beyond max_hold_ms is cut off,
+ * and a fixed lock is still not renewed. HF_OK, HF_LOST, HF_INVALID, HF_UNSURE. */
 HF_API HF_MUSTCHECK hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms);
 
 /* ---- is it still mine? Lock-free, from any thread, no request ---- */

@@ -7,15 +7,19 @@
 --  ARGV[4]  remember    ms for which the highest fence is remembered; 0: for ever
 --  returns  {OK, now, highest} | {LOST, now, highest}: a higher fence was seen, or the same one of
 --           another owner. Sent twice: the same.
-local key, fence, owner = P .. 'guard:' .. ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local key, fence, owner = P .. 'guard:' .. ARGV[1], ARGV[2], ARGV[3]
 local highest, whose = match(call('GET', key) or '0 ', '^(%d+) (.*)$')
-highest = tonumber(highest)
-if fence < highest or fence == highest and whose ~= owner then
-  return { LOST, now, string.format('%.0f', highest) }
+
+-- As text, because a number of Lua is exact up to 2^53 only: none has a zero in front.
+local function is_lower(a, b)
+  return #a < #b or #a == #b and a < b
+end
+if is_lower(fence, highest) or fence == highest and whose ~= owner then
+  return { LOST, now, highest }
 end
 open_writes()
-call('SET', key, ARGV[2] .. ' ' .. owner)
+call('SET', key, fence .. ' ' .. owner)
 if ARGV[4] ~= '0' then
   call('PEXPIRE', key, ARGV[4])
 end
-return { OK, now, ARGV[2] }
+return { OK, now, fence }

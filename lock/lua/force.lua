@@ -14,7 +14,7 @@ end
 local l, whose, n = line(ARGV[1]), ARGV[2], 0
 local revoke = ARGV[3] == '1'
 local value = call('GET', l.cell)
-local holders = whose ~= '' and { whose } or call('ZRANGE', l.x, 0, SWEEP - 1)
+local holders = whose ~= '' and { whose, 0 } or holders_of(l)
 call('GET', P .. 'fence')
 call('ZCARD', l.x)
 open_writes()
@@ -23,8 +23,9 @@ if value and not revoke and (whose == '' or match(value, '^(.*):%d*$') == whose)
   call('DEL', l.cell)
   n = 1
 end
-for _, owner in ipairs(holders) do
-  local e = (whose == '' or owner == whose) and entry_of(l, owner)
+for i = 1, #holders, 2 do
+  local owner = holders[i]
+  local e = entry_of(l, owner)
   if e and e.granted then
     n = n + 1
     if revoke then
@@ -34,8 +35,8 @@ for _, owner in ipairs(holders) do
     else
       take_out(l, owner, e)
       local holds = {}
-      for i, hold in ipairs(e.holds) do
-        holds[i] = hold[1]
+      for k, hold in ipairs(e.holds) do
+        holds[k] = hold[1]
       end
       call('SET', P .. 'forced:' .. owner, concat(holds, ' '), 'PX', INBOX_MS)
       tell(e, 'forced', e.fence)

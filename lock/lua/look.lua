@@ -8,23 +8,19 @@
 --           permits fence client names holds`. Leases that are over are left out.
 local l, limit = line(ARGV[1]), tonumber(ARGV[2])
 local cell = call('GET', l.cell)
-local live = call('ZRANGEBYSCORE', l.x, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, SWEEP)
-local ends, holders, list = {}, {}, {}
-for i = 1, #live, 2 do
-  ends[live[i]] = live[i + 1]
-  if not call('ZSCORE', l.q, live[i]) then
-    holders[#holders + 1] = live[i]
+local list = {}
+local function show(owner, ends)
+  local text = #list < 3 * limit and ends and tonumber(ends) > now and call('HGET', l.e, owner)
+  if text then
+    list[#list + 1], list[#list + 2], list[#list + 3] = owner, ends, text
   end
 end
-local function show(owners)
-  for _, owner in ipairs(owners) do
-    local text = #list < 3 * limit and ends[owner] and call('HGET', l.e, owner)
-    if text then
-      list[#list + 1], list[#list + 2], list[#list + 3] = owner, ends[owner], text
-    end
-  end
+local holders = holders_of(l)
+for i = 1, #holders, 2 do
+  show(holders[i], holders[i + 1])
 end
-show(holders)
-show(call('ZRANGE', l.q, 0, limit - 1))
+for _, owner in ipairs(call('ZRANGE', l.q, 0, limit - 1)) do
+  show(owner, call('ZSCORE', l.x, owner))
+end
 local cell_end = cell and now + math.max(0, call('PTTL', l.cell)) or 0
 return { OK, now, cell or '', cell_end, call('ZCOUNT', l.x, '(' .. now, '+inf'), list }

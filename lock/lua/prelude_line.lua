@@ -76,6 +76,11 @@ local function sweep(l)
   end
 end
 
+-- All that hold it, and when their leases end: owner, end, ...; however many wait.
+local function holders_of(l)
+  return call('ZDIFF', 2, l.x, l.q, 'WITHSCORES')
+end
+
 local function grant(l, owner, e, fence)
   e.granted, e.fence = true, fence
   call('ZREM', l.q, owner)

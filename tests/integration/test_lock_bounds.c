@@ -1,0 +1,218 @@
+/* test_lock_bounds.c - the longest time to hold a lock, lines longer than a script looks
+ * at, fences larger than a number of Lua is exact, missing options, and a handle that
+ * ends while something is asked about it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/lock_rig.h"
+
+enum { LONG_MS = 30000, SOON_MS = 5000 };
+
+static hf_lock_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_lock_rig_up(&rig);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+/* ---- max_hold_ms ---- */
+
+static void is_lost_in_time(const hf_lock *lock)
+{
+    EVENTUALLY(SOON_MS, !hf_lock_held(lock));
+    EVENTUALLY(SOON_MS, rig.lost == 1);
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
+}
+
+static void an_extended_lock_is_held_no_longer_than_it_may_be(void **state)
+{
+    hf_lock_look look;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){.lease_ms = 3000, .max_hold_ms = 1500});
+    assert_int_equal(hf_lock_extend_wait(lock, 10 * LONG_MS), HF_OK);
+    assert_true(hf_lock_remaining_ms(lock) <= 1500);
+    assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
+    assert_int_equal(look.n, 1);
+    assert_true(look.entries[0].ends_ms - look.now_ms <= 3000);
+    hf_lock_look_done(&look);
+    is_lost_in_time(lock);
+    (void)hf_lock_release_wait(lock, NULL);
+}
+
+static void a_fixed_lock_is_held_no_longer_than_it_may_be(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "n",
+        (hf_lock_opts){.lease_ms = LONG_MS, .fixed = true, .max_hold_ms = 300});
+    is_lost_in_time(lock);
+    hf_lock_released(lock); /* Redis has it to the end of its lease, or so long */
+}
+
+/* ---- a long line ---- */
+
+/* Their leases end before those of the holders. */
+static void put_in_line(unsigned n)
+{
+    (void)hf_fixture_command(
+        &rig.redis, "EVAL %s 0 %u",
+        "local p, now = 'hf:lock:{n}:', redis.call('TIME')[1] * 1000 "
+        "for i = 1, ARGV[1] do local o = 'waits-' .. i "
+        "redis.call('ZADD', p .. 'x:n', now + 20000, o) "
+        "redis.call('ZADD', p .. 'q:n', now * 1000 + i, o) "
+        "redis.call('HSET', p .. 'e:n', o, 'x 0 1 0 nobody n hold-' .. i .. '=x') end",
+        n);
+}
+
+static void holders_of_a_long_line_are_seen_and_robbed(void **state)
+{
+    enum { WAITERS = 1500 };
+    hf_lock_look look;
+    size_t n = 0;
+    (void)state;
+    const hf_lock_opts shared = {.mode = HF_LOCK_SHARED, .lease_ms = 2 * LONG_MS};
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n", shared);
+    hf_lock *two = hf_lock_must(&rig, rig.b, "n", shared);
+    put_in_line(WAITERS);
+    assert_int_equal(hf_lock_look_at(rig.b, "n", 10, &look, rig.detail), HF_OK);
+    assert_int_equal(look.all, WAITERS + 2);
+    assert_int_equal(look.n, 10);
+    assert_true(look.entries[0].granted && look.entries[1].granted);
+    assert_false(look.entries[2].granted);
+    hf_lock_look_done(&look);
+    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(n, 2);
+    EVENTUALLY(SOON_MS, !hf_lock_held(one) && !hf_lock_held(two));
+    (void)hf_lock_release_wait(one, NULL);
+    (void)hf_lock_release_wait(two, NULL);
+}
+
+/* ---- fences ---- */
+
+static void fences_are_compared_to_the_last_digit(void **state)
+{
+    static const uint64_t rising[] = {9,
+                                      10,
+                                      UINT64_C(9007199254740992),
+                                      UINT64_C(9007199254740993),
+                                      UINT64_C(9007199254740994),
+                                      INT64_MAX - 1,
+                                      INT64_MAX};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(rising); i++) {
+        uint64_t highest = 0;
+        assert_int_equal(
+            hf_fence_check(rig.a, "r", rising[i], "me", 0, &highest, rig.detail), HF_OK);
+        assert_true(highest == rising[i]);
+        for (size_t k = 0; k < i; k++) {
+            assert_int_equal(
+                hf_fence_check(rig.a, "r", rising[k], "me", 0, &highest, rig.detail),
+                HF_LOST);
+            assert_true(highest == rising[i]);
+        }
+        assert_int_equal(hf_fence_check(rig.a, "r", rising[i], "me", 0, NULL, NULL),
+                         HF_OK);
+        assert_int_equal(hf_fence_check(rig.a, "r", rising[i], "other", 0, NULL, NULL),
+                         HF_LOST);
+    }
+}
+
+/* ---- options ---- */
+
+static void a_client_without_options_is_refused(void **state)
+{
+    hf_locks *locks = NULL;
+    (void)state;
+    assert_int_equal(hf_locks_open(&locks, NULL, rig.detail), HF_INVALID);
+    assert_null(locks);
+    assert_string_equal(rig.detail, "expected options, with a url at least");
+}
+
+/* ---- a release while something is asked about the lock ---- */
+
+typedef struct order {
+    atomic_int told; /* how many */
+    int downgraded, released;
+    hf_err err;
+    bool was_mine;
+} order;
+
+static void on_downgraded(hf_lock *lock, hf_err err, void *arg)
+{
+    order *o = arg;
+    o->err = err;
+    o->was_mine = strlen(hf_lock_owner_of(lock)) == 32;
+    o->downgraded = ++o->told;
+}
+
+static void on_released(hf_lock *lock, hf_lock_release_result result, size_t left,
+                        void *arg)
+{
+    order *o = arg;
+    (void)lock;
+    (void)left;
+    (void)result;
+    o->released = ++o->told;
+}
+
+/* Redis has forgotten the script: both are sent again. */
+static void a_downgrade_is_answered_before_its_lock_ends(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        order o = {.told = 0};
+        hf_lock *lock =
+            hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+        (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
+        assert_int_equal(hf_lock_downgrade(lock, on_downgraded, &o), HF_OK);
+        hf_lock_release(lock, on_released, &o);
+        EVENTUALLY(LONG_MS, o.told == 2);
+        assert_int_equal(o.downgraded, 1);
+        assert_int_equal(o.released, 2);
+        assert_true(o.err == HF_OK || o.err == HF_LOST);
+        assert_true(o.was_mine);
+        assert_true(hf_lock_is_free(&rig, "n"));
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(an_extended_lock_is_held_no_longer_than_it_may_be),
+        TEST(a_fixed_lock_is_held_no_longer_than_it_may_be),
+        TEST(holders_of_a_long_line_are_seen_and_robbed),
+        TEST(fences_are_compared_to_the_last_digit),
+        TEST(a_client_without_options_is_refused),
+        TEST(a_downgrade_is_answered_before_its_lock_ends),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
