@@ -299,15 +299,18 @@ static void a_question_that_is_cut_is_answered_or_unsure(void **state)
         must_have_been_cut(&cuts[i]);
         assert_int_equal(err, HF_UNSURE);
         hf_lock_look_done(&look);
+        EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
         assert_int_equal(hf_fence_check(far, "n", fence, "me", 0, &highest, rig.detail),
                          HF_UNSURE);
         assert_int_equal(hf_fence_check(far, "n", fence, "me", 0, &highest, rig.detail),
                          HF_OK);
+        EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
         assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS), HF_UNSURE);
         assert_true(hf_lock_held(lock));
         assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS), HF_OK);
+        EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
         assert_int_equal(hf_lock_downgrade_wait(lock), HF_UNSURE);
         assert_true(hf_lock_held(lock));
