@@ -269,16 +269,15 @@ static int not_had(const hf_lock_run *run, const wish *w)
 
 static int give_back(hf_lock_run *run, int code)
 {
-    bool lost = atomic_load(&run->lost);
     switch (hf_lock_release_wait(run->lock, NULL)) {
     case HF_EXPIRED:
     case HF_NOT_OWNER:
-        if (lost)
-            return code; /* as has been said */
+        if (run->told_lost)
+            return code;
         return hf_cli_say(run->cli, HF_EXIT_LATER, "",
                           "lock '%s' was lost before the command ended", run->names);
     case HF_UNKNOWN:
-        if (!lost)
+        if (!run->told_lost)
             hf_lock_run_note(run,
                              "lock '%s' could not be given back, and ends with its lease",
                              run->names);

@@ -3,8 +3,8 @@
  *   fork -> guard (the minder knows its group) -> go on -> ... -> the leader has ended
  *     -> the rest of its group has ended -> not guarded any more -> reaped
  *
- * The lock is given back afterwards. The minder ends the group before the deadline; what
- * is done here about a loss is for those that come early: a lock that was taken away. */
+ * The lock is given back afterwards. The minder asks the group to end and kills it; it is
+ * killed here as well, for a minder that is stopped. */
 #include "cli/lock_run.h"
 
 #include <errno.h>
@@ -37,8 +37,7 @@ typedef struct program {
     pid_t pid; /* and its group */
     bool ended, by_signal, had_terminal;
     int status;
-    bool ending;      /* the lock is lost: it was asked to end */
-    bool cut;         /* the minder had asked it, before that */
+    bool ending;      /* the lock is lost: the minder has asked it to end */
     uint64_t kill_ns; /* 0: it need not be killed */
     int rest_ms;      /* to the next look; 0: the leader lives */
 } program;
@@ -123,9 +122,6 @@ static void on_ended(program *p, const siginfo_t *info)
     p->status = info->si_status;
     p->had_terminal = hf_terminal_is_of(&p->run->terminal, p->pid);
     p->rest_ms = REST_MIN_MS;
-    /* While renewals succeed more than half of the lease is left, and so more than the
-     * grace. */
-    p->cut = !p->ending && hf_lock_remaining_ms(p->run->lock) <= p->run->grace_ms;
     hf_terminal_take_back(&p->run->terminal, p->pid);
 }
 
@@ -169,9 +165,8 @@ static void on_lost(program *p)
 {
     uint32_t grace_ms = p->run->grace_ms;
     say_lost(p->run);
-    p->ending = true;
+    p->ending = p->run->told_lost = true;
     p->kill_ns = hf_boot_ns() + grace_ms * HF_MS_NS;
-    send_signal(p, SIGTERM);
     send_signal(p, SIGCONT); /* or it could not end */
 }
 
@@ -275,6 +270,7 @@ static int begin(program *p)
         if (err != HF_LOST)
             return hf_cli_fail(run->cli, err, "the command's minder cannot be started");
         say_lost(run);
+        run->told_lost = true;
         return HF_EXIT_LATER;
     }
     p->pid = child.pid;
@@ -283,12 +279,15 @@ static int begin(program *p)
     return error == 0 ? 0 : not_executed(run, error);
 }
 
-static void reap(const program *p)
+/* True: its group was asked to end, because its lock was lost or about to be. */
+static bool reap(const program *p)
 {
+    bool asked = hf_lock_guard_asked(p->run->lock);
     hf_err err = hf_lock_guard(p->run->lock, 0, 0); /* while its number is its own */
     HF_ASSERT(err == HF_OK);
     while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
+    return asked;
 }
 
 hf_lock_end hf_lock_run_program(hf_lock_run *run)
@@ -305,12 +304,12 @@ hf_lock_end hf_lock_run_program(hf_lock_run *run)
     } else {
         hf_terminal_take_back(&run->terminal, p.pid);
     }
-    reap(&p);
+    bool asked = reap(&p);
     if (failed != 0)
         return (hf_lock_end){.code = failed};
     if (p.ending)
         return (hf_lock_end){.code = HF_EXIT_LATER};
-    if (p.cut)
+    if (asked)
         return (hf_lock_end){
             .code = hf_cli_say(run->cli, HF_EXIT_LATER, "",
                                "lock '%s' was being lost, no renewal was answered: the "

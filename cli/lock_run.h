@@ -24,6 +24,7 @@ typedef struct hf_lock_run {
     atomic_bool lost, revoked, suspect;
     int loss_fd;                 /* the program's: at its end when the lock is lost */
     _Atomic int loss_ours_fd;    /* keeps it from that; -1: closed */
+    bool told_lost;              /* on standard error */
     bool by_signal, by_terminal; /* what is to be done in the end */
 
     pthread_mutex_t mutex; /* for what follows, and for the handle before the answer */

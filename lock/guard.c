@@ -113,6 +113,19 @@ void hf_guard_extend(hf_guard *guard, hf_minded *minded, uint64_t deadline_ns)
         hf_minder_extend(minder, minded, deadline_ns);
 }
 
+void hf_guard_ask(hf_guard *guard, hf_minded *minded)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    if (minder != NULL)
+        hf_minder_end(minder, minded);
+}
+
+bool hf_guard_asked(hf_guard *guard, hf_minded *minded)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    return minder != NULL && hf_minder_asked(minder, minded);
+}
+
 void hf_guard_end(hf_guard *guard, hf_minded *minded)
 {
     hf_minder *minder = atomic_load(&guard->minder);
@@ -152,7 +165,18 @@ hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
     if (err == HF_OK)
         err = hf_minder_hold(atomic_load(&guard->minder), &lock->minded, group,
                              deadline_ns, grace_ms * HF_MS_NS);
-    if (err == HF_OK) /* a renewal may have come in between */
-        hf_guard_extend(guard, &lock->minded, hf_lock_deadline_ns(lock));
-    return err;
+    if (err != HF_OK)
+        return err;
+    /* A renewal may have come in between, or the loss. */
+    hf_guard_extend(guard, &lock->minded, hf_lock_deadline_ns(lock));
+    if (!hf_lock_held(lock))
+        hf_guard_ask(guard, &lock->minded);
+    return HF_OK;
+}
+
+bool hf_lock_guard_asked(hf_lock *lock)
+{
+    if (hf_locks_forked(lock->locks))
+        return false;
+    return hf_guard_asked(&lock->locks->guard, &lock->minded);
 }

@@ -30,6 +30,8 @@ void hf_guard_done(hf_guard *guard);
 
 /* Any thread. Nothing happens when `minded` is no guarded group. */
 void hf_guard_extend(hf_guard *guard, hf_minded *minded, uint64_t deadline_ns);
+void hf_guard_ask(hf_guard *guard, hf_minded *minded); /* its lock is lost */
+bool hf_guard_asked(hf_guard *guard, hf_minded *minded);
 void hf_guard_end(hf_guard *guard, hf_minded *minded);
 /* Kills all groups that are guarded. */
 void hf_guard_kill(hf_guard *guard);

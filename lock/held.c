@@ -170,6 +170,7 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
     }
     atomic_store(&lock->reason, reason_of(lock, lease));
     atomic_store(&lock->state, HF_LOCK_GONE);
+    hf_guard_ask(&lock->locks->guard, &lock->minded);
     hf_held_signal(lock);
     tell_user(lock, HF_LOCK_EVENT_LOST);
 }

@@ -102,13 +102,16 @@ bool hf_minder_write(int fd, const hf_minder_record *record)
     return write_now(fd, record);
 }
 
-/* When a group is asked to end; 0: as the minder asks those that say nothing. */
-static uint64_t ask_ns(const hf_minded *minded)
+static uint64_t grace_of(const hf_minder *minder, const hf_minded *minded)
 {
-    if (!minded->own_grace)
-        return 0;
-    return minded->deadline_ns > minded->grace_ns ? minded->deadline_ns - minded->grace_ns
-                                                  : 1;
+    return minded->own_grace ? minded->grace_ns : minder->opts.kill_grace_ms * HF_MS_NS;
+}
+
+/* When a group is asked to end. */
+static uint64_t ask_ns(const hf_minder *minder, const hf_minded *minded)
+{
+    uint64_t grace_ns = grace_of(minder, minded);
+    return minded->deadline_ns > grace_ns ? minded->deadline_ns - grace_ns : 1;
 }
 
 /* Under lock. Is there one that gets what changes? Else the next life gets the list as it
@@ -146,25 +149,39 @@ static bool send_record(hf_minder *minder, const hf_minder_record *record, bool 
 static bool tell(hf_minder *minder, uint32_t op, const hf_minded *minded, bool wait)
 {
     hf_minder_record record = {op, (int32_t)minded->group, minded->deadline_ns,
-                               ask_ns(minded)};
+                               ask_ns(minder, minded)};
     return !listens(minder) || send_record(minder, &record, wait);
 }
 
-/* Under lock: the deadline that was wanted last. Never waits. */
+/* Under lock: the deadline that is wanted. */
+static uint64_t wanted_of(const hf_minder *minder, const hf_minded *minded)
+{
+    uint64_t lost_ns = atomic_load(&minded->lost_ns);
+    uint64_t wanted_ns = atomic_load(&minded->wanted_ns);
+    uint64_t end_ns = lost_ns + grace_of(minder, minded);
+    if (lost_ns == 0)
+        return wanted_ns > minded->deadline_ns ? wanted_ns : minded->deadline_ns;
+    return end_ns < minded->deadline_ns ? end_ns : minded->deadline_ns;
+}
+
+/* Under lock: what was wanted last. Never waits. */
 static void catch_up(hf_minder *minder, hf_minded *minded)
 {
-    uint64_t before_ns = minded->deadline_ns;
-    uint64_t wanted_ns = atomic_load(&minded->wanted_ns);
-    uint64_t grace_ns = minder->opts.kill_grace_ms * HF_MS_NS;
-    if (minded->group == 0 || wanted_ns <= before_ns)
+    uint64_t before_ns = minded->deadline_ns, ask_before_ns = ask_ns(minder, minded);
+    bool lost = atomic_load(&minded->lost_ns) != 0;
+    uint64_t wanted_ns = wanted_of(minder, minded);
+    if (minded->group == 0 || minded->ends || (!lost && wanted_ns == before_ns))
         return;
-    if (hf_boot_ns() + grace_ns >= before_ns)
-        minded->asked = true;
     minded->deadline_ns = wanted_ns;
-    if (!tell(minder, HF_MIND_HOLD, minded, false)) {
+    if (!tell(minder, lost ? HF_MIND_END : HF_MIND_HOLD, minded, false)) {
         minded->deadline_ns = before_ns;
         minder->full = true;
+        return;
     }
+    minded->ends = lost;
+    /* Only now: the minder goes by the old deadline until it has read this. */
+    if (lost || hf_boot_ns() >= ask_before_ns)
+        minded->asked = true;
 }
 
 /* Under lock. */
@@ -185,9 +202,15 @@ static void unlock(hf_minder *minder)
     }
 }
 
-static uint64_t later(uint64_t a_ns, uint64_t b_ns)
+/* Under lock: the same, for a new life, which is told all the rest with it. */
+static void catch_up_unheard(hf_minder *minder, hf_minded *minded)
 {
-    return a_ns > b_ns ? a_ns : b_ns;
+    bool lost = atomic_load(&minded->lost_ns) != 0;
+    if (lost || hf_boot_ns() >= ask_ns(minder, minded))
+        minded->asked = true;
+    if (!minded->ends)
+        minded->deadline_ns = wanted_of(minder, minded);
+    minded->ends = lost;
 }
 
 static void tell_all(hf_minder *minder)
@@ -195,7 +218,7 @@ static void tell_all(hf_minder *minder)
     uv_mutex_lock(&minder->lock);
     minder->told = true;
     for (hf_minded *m = minder->list; m != NULL; m = m->next) {
-        m->deadline_ns = later(m->deadline_ns, atomic_load(&m->wanted_ns));
+        catch_up_unheard(minder, m);
         tell(minder, HF_MIND_HOLD, m, true);
     }
     unlock(minder);
@@ -250,7 +273,9 @@ hf_err hf_minder_hold(hf_minder *minder, hf_minded *minded, pid_t group,
         minded->asked = false;
         minded->own_grace = true;
         minded->grace_ns = grace_ns;
-        atomic_store(&minded->wanted_ns, 0); /* its owner extends it after this */
+        minded->ends = false;
+        atomic_store(&minded->wanted_ns, 0); /* its owner extends it after this, */
+        atomic_store(&minded->lost_ns, 0);   /* and looks whether it is lost */
         put_in(minder, minded);
         tell(minder, HF_MIND_HOLD, minded, true);
         if (minder->broken)
@@ -283,12 +308,9 @@ void hf_minder_remove(hf_minder *minder, hf_minded *minded)
     unlock(minder);
 }
 
-void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns)
+/* What was wanted is told by who has the lock. */
+static void catch_up_soon(hf_minder *minder, hf_minded *minded)
 {
-    uint64_t wanted_ns = atomic_load(&minded->wanted_ns);
-    while (wanted_ns < deadline_ns &&
-           !atomic_compare_exchange_weak(&minded->wanted_ns, &wanted_ns, deadline_ns))
-        continue;
     if (uv_mutex_trylock(&minder->lock) != 0) {
         atomic_store(&minder->behind, true);
         if (uv_mutex_trylock(&minder->lock) != 0)
@@ -296,6 +318,32 @@ void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns
     }
     catch_up(minder, minded);
     unlock(minder);
+}
+
+void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns)
+{
+    uint64_t wanted_ns = atomic_load(&minded->wanted_ns);
+    while (wanted_ns < deadline_ns &&
+           !atomic_compare_exchange_weak(&minded->wanted_ns, &wanted_ns, deadline_ns))
+        continue;
+    catch_up_soon(minder, minded);
+}
+
+void hf_minder_end(hf_minder *minder, hf_minded *minded)
+{
+    uint64_t none = 0;
+    (void)atomic_compare_exchange_strong(&minded->lost_ns, &none, hf_boot_ns());
+    catch_up_soon(minder, minded);
+}
+
+bool hf_minder_asked(hf_minder *minder, hf_minded *minded)
+{
+    uv_mutex_lock(&minder->lock);
+    if (minded->group != 0 && hf_boot_ns() >= ask_ns(minder, minded))
+        minded->asked = true;
+    bool asked = minded->asked;
+    unlock(minder);
+    return asked;
 }
 
 int hf_minder_fd(hf_minder *minder)

@@ -34,7 +34,9 @@ typedef enum hf_minder_op {
     HF_MIND_HOLD =
         1, /* `group` may live until deadline_ns; a later deadline replaces an earlier */
     HF_MIND_GONE = 2, /* `group` has ended: forget it */
-    HF_MIND_ASK = 3   /* write a byte, to show that you live; no group */
+    HF_MIND_ASK = 3,  /* write a byte, to show that you live; no group */
+    HF_MIND_END = 4   /* `group` is asked to end now, and may live until deadline_ns at
+                         most; nothing happens when it is not known */
 } hf_minder_op;
 
 /* Its first byte, its hello; one of before HF_MIND_ASK says something else. */
@@ -83,10 +85,13 @@ typedef struct hf_minded {
     struct hf_minded *prev, *next;
     pid_t group; /* 0: not on the list */
     uint64_t deadline_ns;
-    bool asked; /* the minder may have asked it to end, before its deadline was moved */
+    bool asked; /* the minder may have asked it to end: before its deadline was moved, or
+                   because its lease is lost */
+    bool ends;  /* that was told: the deadline is not moved any more */
     bool own_grace;             /* of this group; else the minder's kill_grace */
     uint64_t grace_ns;          /* that is it */
     _Atomic uint64_t wanted_ns; /* by hf_minder_extend(), and told when that can be */
+    _Atomic uint64_t lost_ns;   /* the same by hf_minder_end(): when; 0: it is not lost */
 } hf_minded;
 
 /* Loop's thread, right after the fork of a program that tells the minder itself. */
@@ -104,5 +109,12 @@ void hf_minder_kill(hf_minder *minder);
 /* Any thread. Never shortens; nothing happens when it is not on the list. Waits neither
  * for the minder nor for another thread; with a full pipe it is told within 500 ms. */
 void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns);
+/* Any thread, and waits as little: the lease of the group is lost. It is asked to end now
+ * and killed after its grace, or at its deadline if that is earlier. Nothing happens when
+ * it is not on the list. */
+void hf_minder_end(hf_minder *minder, hf_minded *minded);
+/* Any thread: was the group asked to end, or may it have been? To be called while it is
+ * on the list. */
+bool hf_minder_asked(hf_minder *minder, hf_minded *minded);
 
 #endif

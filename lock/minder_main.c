@@ -1,10 +1,11 @@
 /* minder_main.c - the minder process itself; lock/minder.h says what it is for.
  *
  * It holds its pipe (stdin), a timer on CLOCK_BOOTTIME, and a descriptor of its worker,
- * and sleeps in poll() on the three. Whatever happens, all records that have arrived are
- * read before any deadline is acted upon: after it was itself stopped for a while, a
- * group that has ended meanwhile must not be killed, because its number may belong to
- * somebody else. */
+ * and sleeps in poll() on the three. It looks at the clock, then reads all records that
+ * have arrived, then acts upon what was due at that look. So it never acts against a
+ * record that was written before the deadline that it replaces, and after it was itself
+ * stopped for a while it does not kill a group that has ended meanwhile, whose number may
+ * belong to another by now. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -94,6 +95,17 @@ static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
     }
 }
 
+static void end_soon(minder *m, pid_t id, uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->groups[i].id == id) {
+            m->groups[i].ask_ns = 0;
+            if (deadline_ns < m->groups[i].deadline_ns)
+                m->groups[i].deadline_ns = deadline_ns;
+        }
+    }
+}
+
 static void forget(minder *m, pid_t id)
 {
     for (size_t i = 0; i < m->n; i++) {
@@ -150,6 +162,8 @@ static bool read_records(minder *m)
             if (records[i].op == HF_MIND_HOLD)
                 hold(m, (pid_t)records[i].group, records[i].deadline_ns,
                      records[i].ask_ns);
+            else if (records[i].op == HF_MIND_END)
+                end_soon(m, (pid_t)records[i].group, records[i].deadline_ns);
             else if (records[i].op == HF_MIND_GONE)
                 forget(m, (pid_t)records[i].group);
             else
@@ -176,11 +190,11 @@ static void run(minder *m)
                                {.fd = m->orphaned ? -1 : m->worker_fd, .events = POLLIN}};
         poll(fds, HF_COUNT(fds), -1);
         bool worker_ended = fds[2].revents != 0;
+        uint64_t now_ns = hf_boot_ns();
         if (!read_records(m)) {
             kill_all(m);
             return;
         }
-        uint64_t now_ns = hf_boot_ns();
         if (worker_ended) {
             /* The pipe has not ended: somebody else has it as well. A program that is
              * between fork and exec still tells of itself, and is killed then. */

@@ -264,9 +264,10 @@ HF_API int hf_lock_fd(hf_lock *lock);
 /* Has a process group end with the lock: it gets TERM grace_ms before the local deadline
  * and KILL at the deadline, each counted anew from every renewal, by a small process that
  * does its work also while this one is stopped, and sends KILL at once when this one is
- * gone. That process (`holdfast minder`, one for each client) is started by the first
- * call, which waits for it, some milliseconds and at most 5 s. One group for each lock;
- * it may be the caller's own.
+ * gone. When the lock is lost earlier, whatever the reason, it gets TERM at once and KILL
+ * after grace_ms. That process (`holdfast minder`, one for each client) is started by the
+ * first call, which waits for it, some milliseconds and at most 5 s. One group for each
+ * lock; it may be the caller's own.
  *
  * group 0: it has ended, and is no longer guarded: to be told before its leader is
  * reaped, because the number may be somebody else's afterwards. The same is said by a
@@ -277,6 +278,12 @@ HF_API int hf_lock_fd(hf_lock *lock);
  * (`holdfast` cannot be run as a minder), HF_SYSTEM (the minder has just gone, and is
  * being replaced; or no process, no memory for one), HF_FORKED. */
 HF_API HF_MUSTCHECK hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms);
+
+/* Was the guarded group sent TERM or KILL because of this lock, or may it have been? True
+ * also when the lock was renewed after all: a program that obeyed and ended with 0 has
+ * perhaps not done its work. To be asked before hf_lock_guard(lock, 0, 0) and before the
+ * release. From any thread. */
+HF_API bool hf_lock_guard_asked(hf_lock *lock);
 
 /* ---- for operators ---- */
 

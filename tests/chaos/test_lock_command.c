@@ -50,7 +50,7 @@ static int beat(const char *file, bool deaf)
 
 static void remove_marks(void)
 {
-    static const char *const names[] = {"one", "two", "ready", "lost", "go"};
+    static const char *const names[] = {"one", "two", "ready", "lost", "go", "asked"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[HF_CLI_PATH];
         hf_cli_rig_path(&hf_try_rig, names[i], path);
@@ -204,6 +204,51 @@ static void a_command_that_heeds_term_may_tidy_up(void **state)
     logged("log1", "the command was asked to end");
 }
 
+static bool is_there(const char *name)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_rig_path(&hf_try_rig, name, path);
+    return access(path, F_OK) == 0;
+}
+
+static void start_script(const char *options, const char *script)
+{
+    char command[HF_CLI_PATH + 64], path[HF_CLI_PATH];
+    hf_cli_rig_put(&hf_try_rig, "script", script);
+    hf_cli_rig_path(&hf_try_rig, "script", path);
+    (void)snprintf(command, sizeof command, "sh %s", path);
+    start(&first, options, command, "log1");
+    EVENTUALLY(LONG_MS, is_there("ready"));
+}
+
+/* The lock is renewed after all, before its end: the command has obeyed all the same, and
+ * its 0 does not say that it did its work. */
+static void a_command_that_was_asked_to_end_is_no_success(void **state)
+{
+    (void)state;
+    start_script("--ttl 5s --grace 2500ms",
+                 "trap ': >asked' TERM; : >ready; "
+                 "while [ ! -e asked ] || [ ! -e go ]; do sleep 0.02; done; exit 0");
+    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    EVENTUALLY(LONG_MS, is_there("asked"));
+    hf_fixture_signal(&hf_try_rig.redis, SIGCONT);
+    ALWAYS(3500, !hf_proc_wait(&first, 0)); /* past the old deadline: it was renewed */
+    hf_cli_rig_put(&hf_try_rig, "go", "");
+    ended(&first, 75);
+    logged("log1", "the command was asked to end");
+}
+
+/* The command itself ended well, and what it left behind was asked. */
+static void what_a_command_left_and_was_asked_to_end_is_no_success(void **state)
+{
+    (void)state;
+    start_script("--ttl 3s --grace 1s",
+                 "(trap 'exit 0' TERM; : >ready; while :; do sleep 0.02; done) & exit 0");
+    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    ended(&first, 75);
+    logged("log1", "the command was asked to end");
+}
+
 static void a_lock_that_is_taken_away_ends_the_command(void **state)
 {
     (void)state;
@@ -237,19 +282,12 @@ static void one_that_is_held_for_too_long_is_lost(void **state)
 
 static void the_descriptor_tells_of_a_loss(void **state)
 {
-    char command[HF_CLI_PATH + 64], path[HF_CLI_PATH];
     (void)state;
-    hf_cli_rig_put(&hf_try_rig, "script",
-                   "trap '' TERM; : >ready; cat <&$HOLDFAST_LOCK_FD; : >lost; sleep 60");
-    hf_cli_rig_path(&hf_try_rig, "script", path);
-    (void)snprintf(command, sizeof command, "sh %s", path);
-    start(&first, "--ttl 20s --grace 500ms", command, "log1");
-    hf_cli_rig_path(&hf_try_rig, "ready", path);
-    EVENTUALLY(LONG_MS, access(path, F_OK) == 0);
+    start_script("--ttl 20s --grace 500ms",
+                 "trap '' TERM; : >ready; cat <&$HOLDFAST_LOCK_FD; : >lost; sleep 60");
     hf_try_run("locks release @ a --force --yes", 0);
     ended(&first, 75);
-    hf_cli_rig_path(&hf_try_rig, "lost", path);
-    assert_int_equal(access(path, F_OK), 0);
+    assert_true(is_there("lost"));
 }
 
 static void one_that_is_asked_back_says_so_and_goes_on(void **state)
@@ -275,6 +313,8 @@ int main(int argc, char **argv)
         TEST(a_long_command_is_not_disturbed),
         TEST(without_redis_the_command_is_ended_in_time),
         TEST(a_command_that_heeds_term_may_tidy_up),
+        TEST(a_command_that_was_asked_to_end_is_no_success),
+        TEST(what_a_command_left_and_was_asked_to_end_is_no_success),
         TEST(a_lock_that_is_taken_away_ends_the_command),
         TEST(a_lock_whose_keys_are_deleted_ends_the_command),
         TEST(one_that_is_held_for_too_long_is_lost),

@@ -42,9 +42,20 @@ static hf_locks *open_client(const char *minder)
     return client;
 }
 
+static void remove_marks(void)
+{
+    static const char *const names[] = {"ready", "asked"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[HF_TEMPDIR_SIZE + 64];
+        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        (void)unlink(path);
+    }
+}
+
 static int begin(void **state)
 {
     (void)state;
+    remove_marks();
     hf_lock_rig_begin(&rig);
     locks = open_client(HF_TEST_COMMAND);
     return 0;
@@ -140,6 +151,29 @@ static void a_group_is_asked_before_the_deadline_and_killed_at_it(void **state)
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_LOST);
 }
 
+/* Its lock is lost long before its deadline: it is asked at once, and has its grace. */
+static void a_group_is_asked_as_soon_as_its_lock_is_lost(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(
+        &rig, locks, "job", (hf_lock_opts){.lease_ms = LONG_MS, .max_hold_ms = 2000});
+    start_group("trap ': >asked' TERM; : >ready; while :; do sleep 0.02; done");
+    EVENTUALLY(LONG_MS, is_there("ready"));
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    assert_false(hf_lock_guard_asked(lock));
+    uint64_t deadline_ns = hf_lock_deadline_ns(lock);
+    EVENTUALLY(LONG_MS, !hf_lock_held(lock));
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
+    EVENTUALLY(LONG_MS, is_there("asked") || has_ended());
+    uint64_t asked_ns = hf_boot_ns();
+    EVENTUALLY(LONG_MS, has_ended());
+    assert_true(is_there("asked"));
+    assert_true(hf_boot_ns() >= asked_ns + (GRACE_MS / 2) * HF_MS_NS);
+    assert_true(hf_boot_ns() < deadline_ns - 10000 * HF_MS_NS);
+    assert_true(hf_lock_guard_asked(lock));
+    assert_int_equal(reap(), 128 + SIGKILL);
+}
+
 static void a_group_is_spared_when_it_is_not_guarded_any_more(void **state)
 {
     (void)state;
@@ -190,6 +224,8 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(
             a_group_is_asked_before_the_deadline_and_killed_at_it, begin, end),
+        cmocka_unit_test_setup_teardown(a_group_is_asked_as_soon_as_its_lock_is_lost,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(a_group_is_spared_when_it_is_not_guarded_any_more,
                                         begin, end),
         cmocka_unit_test_setup_teardown(closing_the_client_kills_what_is_guarded, begin,
