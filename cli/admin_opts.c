@@ -158,7 +158,7 @@ const hf_opt hf_opts_lock[] = {
     {.name = "ttl",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
-     .min = HF_LOCK_LEASE_MIN_MS,
+     .min = HF_LOCK_GUARD_LEASE_MIN_MS,
      .max = HF_LOCK_LEASE_MAX_MS,
      .help = "its lease, which is renewed at a third: how long others wait when this "
              "machine dies; 30s"},

@@ -155,16 +155,21 @@ static int read_times(const hf_cli *cli, wish *w)
     const hf_argv *a = cli->args;
     uint32_t lease_ms = (uint32_t)hf_argv_number(a, "ttl", HF_LOCK_LEASE_MS);
     uint32_t usual_ms = lease_ms / 4 < GRACE_MS ? lease_ms / 4 : GRACE_MS;
-    char most[HF_DURATION_SIZE];
+    uint32_t most_ms = hf_lock_grace_max(lease_ms);
+    char most[HF_DURATION_SIZE], lease[HF_DURATION_SIZE];
     w->opts.lease_ms = lease_ms;
     w->opts.max_hold_ms = (uint32_t)hf_argv_number(a, "max-hold", 0);
     w->opts.wait_replicas = (uint32_t)hf_argv_number(a, "wait-replicas", 0);
-    w->grace_ms = (uint32_t)hf_argv_number(a, "grace", usual_ms);
+    w->grace_ms =
+        (uint32_t)hf_argv_number(a, "grace", usual_ms < most_ms ? usual_ms : most_ms);
     w->busy = (int)hf_argv_number(a, "conflict-exit-code", HF_EXIT_NO);
-    hf_format_duration(lease_ms / 2, most);
-    if (w->grace_ms > lease_ms / 2)
+    hf_format_duration(most_ms, most);
+    hf_format_duration(lease_ms, lease);
+    if (w->grace_ms > most_ms)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
-                          "--grace: expected at most half of --ttl, %s", most);
+                          "--grace: expected at most %s with --ttl %s, which needs the "
+                          "rest for its renewals",
+                          most, lease);
     return read_wait(cli, w);
 }
 

@@ -151,6 +151,8 @@ hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms)
         .lock = lock, .send = send_extension, .read = read_extension, .arg = &e};
     if (lease_ms < HF_LOCK_LEASE_MIN_MS || lease_ms > HF_LOCK_LEASE_MAX_MS)
         return HF_INVALID;
+    if (!lock->fixed && !hf_guard_fits(&lock->locks->guard, &lock->minded, lease_ms))
+        return HF_INVALID;
     if (!hf_lock_held(lock))
         return HF_LOST;
     e.lease_ms = cut(lock, lease_ms);

@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "lock/locks.h"
 
+enum { ANSWER_MS = 100 }; /* for a renewal, before TERM */
+
 /* ---- the thread ---- */
 
 static void on_minder_closed(void *arg)
@@ -126,6 +128,19 @@ bool hf_guard_asked(hf_guard *guard, hf_minded *minded)
     return minder != NULL && hf_minder_asked(minder, minded);
 }
 
+static bool has_room(uint32_t lease_ms, uint32_t grace_ms)
+{
+    return lease_ms >= HF_LOCK_GUARD_LEASE_MIN_MS &&
+           grace_ms <= hf_lock_grace_max(lease_ms);
+}
+
+bool hf_guard_fits(hf_guard *guard, const hf_minded *minded, uint32_t lease_ms)
+{
+    hf_minder *minder = atomic_load(&guard->minder);
+    int64_t grace_ms = minder == NULL ? -1 : hf_minder_grace_ms(minder, minded);
+    return grace_ms < 0 || has_room(lease_ms, (uint32_t)grace_ms);
+}
+
 void hf_guard_end(hf_guard *guard, hf_minded *minded)
 {
     hf_minder *minder = atomic_load(&guard->minder);
@@ -140,7 +155,17 @@ void hf_guard_kill(hf_guard *guard)
         hf_minder_kill(minder);
 }
 
-/* ---- the call ---- */
+/* ---- the calls ---- */
+
+uint32_t hf_lock_grace_max(uint32_t lease_ms)
+{
+    uint64_t usable_ms = hf_lease_deadline(0, lease_ms) / HF_MS_NS;
+    uint64_t needed_ms = lease_ms / 3 + 1 + ANSWER_MS;
+    uint64_t room_ms = usable_ms > needed_ms ? usable_ms - needed_ms : 0;
+    if (lease_ms < HF_LOCK_GUARD_LEASE_MIN_MS)
+        return 0;
+    return room_ms < lease_ms / 2 ? (uint32_t)room_ms : lease_ms / 2;
+}
 
 hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
 {
@@ -152,7 +177,9 @@ hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
         hf_guard_end(guard, &lock->minded);
         return HF_OK;
     }
-    if (group <= 1 || grace_ms > atomic_load(&lock->lease_ms) / 2)
+    uint32_t lease_ms = atomic_load(&lock->lease_ms);
+    if (group <= 1 ||
+        !(lock->fixed ? grace_ms <= lease_ms / 2 : has_room(lease_ms, grace_ms)))
         return HF_INVALID;
     if (!hf_lock_held(lock))
         return HF_LOST;

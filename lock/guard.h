@@ -32,6 +32,8 @@ void hf_guard_done(hf_guard *guard);
 void hf_guard_extend(hf_guard *guard, hf_minded *minded, uint64_t deadline_ns);
 void hf_guard_ask(hf_guard *guard, hf_minded *minded); /* its lock is lost */
 bool hf_guard_asked(hf_guard *guard, hf_minded *minded);
+/* Has the guarded group, if there is one, a grace that a renewed lease has room for? */
+bool hf_guard_fits(hf_guard *guard, const hf_minded *minded, uint32_t lease_ms);
 void hf_guard_end(hf_guard *guard, hf_minded *minded);
 /* Kills all groups that are guarded. */
 void hf_guard_kill(hf_guard *guard);

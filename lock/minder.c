@@ -336,6 +336,14 @@ void hf_minder_end(hf_minder *minder, hf_minded *minded)
     catch_up_soon(minder, minded);
 }
 
+int64_t hf_minder_grace_ms(hf_minder *minder, const hf_minded *minded)
+{
+    uv_mutex_lock(&minder->lock);
+    int64_t ms = minded->group == 0 ? -1 : (int64_t)(minded->grace_ns / HF_MS_NS);
+    unlock(minder);
+    return ms;
+}
+
 bool hf_minder_asked(hf_minder *minder, hf_minded *minded)
 {
     uv_mutex_lock(&minder->lock);

@@ -113,6 +113,9 @@ void hf_minder_extend(hf_minder *minder, hf_minded *minded, uint64_t deadline_ns
  * and killed after its grace, or at its deadline if that is earlier. Nothing happens when
  * it is not on the list. */
 void hf_minder_end(hf_minder *minder, hf_minded *minded);
+/* Any thread: the grace of a group that hf_minder_hold() put on the list; -1: there is
+ * none. */
+int64_t hf_minder_grace_ms(hf_minder *minder, const hf_minded *minded);
 /* Any thread: was the group asked to end, or may it have been? To be called while it is
  * on the list. */
 bool hf_minder_asked(hf_minder *minder, hf_minded *minded);

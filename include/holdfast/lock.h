@@ -52,8 +52,9 @@ enum {
     HF_LOCK_OWNER_MAX = 64, /* bytes of an owner, of [A-Za-z0-9._:-] */
     HF_LOCK_OWNER_SIZE = HF_LOCK_OWNER_MAX + 1,
     HF_LOCK_LEASE_MIN_MS = 100,
-    HF_LOCK_LEASE_MAX_MS = 86400000, /* a day */
-    HF_LOCK_LEASE_MS = 30000,        /* the default */
+    HF_LOCK_LEASE_MAX_MS = 86400000,  /* a day */
+    HF_LOCK_LEASE_MS = 30000,         /* the default */
+    HF_LOCK_GUARD_LEASE_MIN_MS = 250, /* of one that is renewed, with hf_lock_guard() */
     HF_LOCK_PERMITS_MAX = 100000,
     HF_LOCK_HOLDS_MAX = 256 /* acquisitions of one owner in one lock */
 };
@@ -240,7 +241,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_downgrade(
 
 /* Sets the end of the lease to lease_ms from now, never earlier than it is; later
  * renewals use it as well. Sets, does not add; what goes beyond max_hold_ms is cut off,
- * and a fixed lock is still not renewed. HF_OK, HF_LOST, HF_INVALID, HF_UNSURE. */
+ * and a fixed lock is still not renewed. HF_OK, HF_LOST, HF_INVALID (also for one that has
+ * no room for the grace of the guarded group), HF_UNSURE. */
 HF_API HF_MUSTCHECK hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms);
 
 /* ---- is it still mine? Lock-free, from any thread, no request ---- */
@@ -274,10 +276,17 @@ HF_API int hf_lock_fd(hf_lock *lock);
  * release; hf_locks_close() kills the groups that are still guarded. From any thread.
  *
  * HF_OK; the group is not guarded: HF_LOST (the lock is not held), HF_INVALID (no group,
- * or a grace of more than half the lease, or another group is guarded), HF_CONFIG
+ * or a lease or a grace that has no room for a renewal, see hf_lock_grace_max(); for a
+ * fixed lease a grace of more than half of it; or another group is guarded), HF_CONFIG
  * (`holdfast` cannot be run as a minder), HF_SYSTEM (the minder has just gone, and is
  * being replaced; or no process, no memory for one), HF_FORKED. */
 HF_API HF_MUSTCHECK hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms);
+
+/* The longest grace_ms for a lease that is renewed: half of it. Below a second it is
+ * less, because a renewal, which is sent at a third of the lease, must have 100 ms to be
+ * answered before TERM; else a healthy group would be ended. 0 below
+ * HF_LOCK_GUARD_LEASE_MIN_MS, which hf_lock_guard() refuses. */
+HF_API uint32_t hf_lock_grace_max(uint32_t lease_ms);
 
 /* Was the guarded group sent TERM or KILL because of this lock, or may it have been? True
  * also when the lock was renewed after all: a program that obeyed and ended with 0 has

@@ -132,8 +132,11 @@ static void bad_words_are_refused(void **state)
         {"lock @ -w . a true", "--wait: expected seconds", 64},
         {"lock @ -w 1 -n a true", "--nonblock or --wait", 64},
         {"lock @ -E 256 a true", "--conflict-exit-code: expected", 64},
-        {"lock @ --ttl 10s --grace 6s a true", "--grace: expected at most half", 64},
+        {"lock @ --ttl 10s --grace 6s a true", "expected at most 5s with --ttl 10s", 64},
+        {"lock @ --ttl 300ms --grace 100ms a true", "at most 44ms with --ttl 300ms", 64},
         {"lock @ --ttl 1ms a true", "--ttl: expected", 64},
+        {"lock @ --ttl 100ms a true", "(ms s m h d) from 250ms to", 64},
+        {"lock @ --ttl 200ms --grace 100ms a true", "from 250ms to", 64},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

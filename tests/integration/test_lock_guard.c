@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "lock/watchdog.h"
 #include "tests/support/lock_rig.h"
 #include "tests/support/proc.h"
 
@@ -207,6 +208,11 @@ static void what_cannot_be_guarded_is_refused(void **state)
     assert_int_equal(hf_lock_guard(lock, -5, 0), HF_INVALID);
     assert_int_equal(hf_lock_guard(lock, 99, LEASE_MS / 2 + 1), HF_INVALID);
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    for (uint32_t lease_ms = 100; lease_ms < 300; lease_ms += 100) {
+        lock = hf_lock_must(&rig, locks, "job", (hf_lock_opts){.lease_ms = lease_ms});
+        assert_int_equal(hf_lock_guard(lock, 99, lease_ms / 2), HF_INVALID);
+        (void)hf_lock_release_wait(lock, NULL);
+    }
     hf_locks *none = open_client("/nonexistent/holdfast");
     lock = hf_lock_must(&rig, none, "job", (hf_lock_opts){.lease_ms = LEASE_MS});
     start_group("exec sleep 60");
@@ -215,6 +221,34 @@ static void what_cannot_be_guarded_is_refused(void **state)
     assert_false(has_ended());
     hf_locks_close(none, NULL, NULL);
     assert_false(has_ended());
+}
+
+/* A healthy holder renews at a third, and has 100 ms to hear the answer. */
+static void a_grace_leaves_room_for_a_renewal(void **state)
+{
+    (void)state;
+    for (uint32_t lease_ms = HF_LOCK_GUARD_LEASE_MIN_MS; lease_ms < 100000; lease_ms++) {
+        uint64_t asked_ns =
+            hf_lease_deadline(0, lease_ms) - hf_lock_grace_max(lease_ms) * HF_MS_NS;
+        assert_true(hf_lock_grace_max(lease_ms) <= lease_ms / 2);
+        assert_true(asked_ns >= (lease_ms / 3 + 100) * HF_MS_NS);
+    }
+    assert_int_equal(hf_lock_grace_max(HF_LOCK_LEASE_MS), HF_LOCK_LEASE_MS / 2);
+    assert_int_equal(hf_lock_grace_max(HF_LOCK_GUARD_LEASE_MIN_MS - 1), 0);
+}
+
+static void a_lease_is_not_set_below_the_grace_of_what_runs(void **state)
+{
+    (void)state;
+    hf_lock *lock = take();
+    start_group("exec sleep 60");
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, LEASE_MS / 3), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3), HF_INVALID);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3), HF_OK);
 }
 
 int main(void)
@@ -231,6 +265,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(closing_the_client_kills_what_is_guarded, begin,
                                         end),
         cmocka_unit_test_setup_teardown(what_cannot_be_guarded_is_refused, begin, end),
+        cmocka_unit_test(a_grace_leaves_room_for_a_renewal),
+        cmocka_unit_test_setup_teardown(a_lease_is_not_set_below_the_grace_of_what_runs,
+                                        begin, end),
     };
     return cmocka_run_group_tests_name("lock_guard", tests, up, down);
 }
