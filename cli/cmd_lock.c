@@ -241,7 +241,7 @@ static int read_signals(const hf_lock_run *run)
         if (hf_signal_ends(number))
             return number;
         if (number == SIGTSTP)
-            hf_signals_stop(&run->signals, number);
+            (void)hf_signals_stop(&run->signals, number); /* or goes on waiting */
     }
     return 0;
 }

@@ -37,6 +37,7 @@ typedef struct program {
     pid_t pid; /* and its group */
     bool ended, by_signal, had_terminal;
     int status;
+    bool refused;     /* the terminal, which it cannot have */
     bool ending;      /* the lock is lost: the minder has asked it to end */
     uint64_t kill_ns; /* 0: it need not be killed */
     int rest_ms;      /* to the next look; 0: the leader lives */
@@ -92,24 +93,53 @@ static void say_stopping(const hf_lock_run *run)
                      run->names, text);
 }
 
+/* No shell gives it the terminal, and without us it would get an error instead of being
+ * stopped. The kernel's way with stopped processes that no shell looks after is HUP and
+ * CONT; one that wants the terminal all the same stays stopped until it is killed. */
+static void refuse_terminal(program *p)
+{
+    if (p->refused) {
+        p->kill_ns = hf_boot_ns() + p->run->grace_ms * HF_MS_NS;
+        return;
+    }
+    p->refused = true;
+    hf_lock_run_note(p->run, "the command wants the terminal, which no shell can give it "
+                             "here: it is asked to end (HUP)");
+    send_signal(p, SIGHUP);
+    send_signal(p, SIGCONT);
+}
+
+/* Stops us as well, and goes on with the program when we do. */
+static void stop_too(program *p, int number, bool wants)
+{
+    hf_terminal_of *t = &p->run->terminal;
+    bool had = hf_terminal_is_of(t, p->pid);
+    hf_terminal_take_back(t, p->pid);
+    say_stopping(p->run);
+    if (hf_signals_stop(&p->run->signals, number)) {
+        go_on(p, had || wants);
+    } else if (wants) {
+        refuse_terminal(p);
+    } else {
+        hf_lock_run_note(p->run, "it goes on: no shell could continue it later");
+        go_on(p, had);
+    }
+}
+
 /* The program was stopped. Where it only wants the terminal, and we have it, it gets it;
  * else we stop as well, so that the shell sees it, and go on with it. */
 static void on_stopped(program *p, int number)
 {
     hf_terminal_of *t = &p->run->terminal;
     bool wants = number == SIGTTIN || number == SIGTTOU;
-    bool had = hf_terminal_is_of(t, p->pid);
     if (p->ending) {
         return; /* it was told to go on as well, and is killed soon */
     } else if (wants && hf_terminal_is_ours(t)) {
         go_on(p, true);
-    } else if (number == SIGSTOP && !had) {
+    } else if (number == SIGSTOP && !hf_terminal_is_of(t, p->pid)) {
         return; /* somebody's doing who will let it go on */
     } else {
-        hf_terminal_take_back(t, p->pid);
-        say_stopping(p->run);
-        hf_signals_stop(&p->run->signals, wants ? number : SIGTSTP);
-        go_on(p, had || wants);
+        stop_too(p, wants ? number : SIGTSTP, wants);
     }
 }
 

@@ -60,13 +60,20 @@ void hf_signals_unblock(const hf_signals *signals)
     (void)sigprocmask(SIG_SETMASK, &signals->before, NULL);
 }
 
-void hf_signals_stop(const hf_signals *signals, int number)
+/* A signal that stops takes away a CONT that is pending, and a blocked CONT is pending
+ * afterwards even where it is ignored: so it is there only after a stop. */
+bool hf_signals_stop(const hf_signals *signals, int number)
 {
-    sigset_t one, now;
+    sigset_t one, cont, before, pending;
     (void)signals;
     sigemptyset(&one);
     sigaddset(&one, number);
+    sigemptyset(&cont);
+    sigaddset(&cont, SIGCONT);
+    (void)sigprocmask(SIG_BLOCK, &cont, &before);
     (void)kill(0, number);
-    (void)sigprocmask(SIG_UNBLOCK, &one, &now); /* stops here */
-    (void)sigprocmask(SIG_SETMASK, &now, NULL);
+    (void)sigprocmask(SIG_UNBLOCK, &one, NULL); /* stops here */
+    bool stopped = sigpending(&pending) == 0 && sigismember(&pending, SIGCONT) == 1;
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return stopped;
 }

@@ -30,7 +30,8 @@ void hf_signals_give_back(const hf_signals *signals);
 void hf_signals_unblock(const hf_signals *signals);
 
 /* Stops our whole process group, as the terminal does with `number`, and returns when it
- * was continued; at once where nobody could continue it (an orphaned group). */
-void hf_signals_stop(const hf_signals *signals, int number);
+ * was continued. False, at once: it was not stopped, because its group is orphaned (no
+ * shell could continue it) or ignores the signal. */
+bool hf_signals_stop(const hf_signals *signals, int number);
 
 #endif

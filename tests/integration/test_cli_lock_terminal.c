@@ -232,6 +232,63 @@ static void an_interrupt_ends_a_loop_around_it(void **state)
     end_shell();
 }
 
+static int count_of(const char *part)
+{
+    int n = 0;
+    for (const char *at = terminal.text; (at = strstr(at, part)) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* In the background, and its shell has forgotten it: no job control can give it the
+ * terminal or let it go on. */
+static void begin_orphan(const char *options, const char *script)
+{
+    char line[4 * HF_CLI_PATH], whole[5 * HF_CLI_PATH];
+    begin_shell();
+    words_of(options, script, "", line, sizeof line);
+    (void)snprintf(whole, sizeof whole, "(sh -c '%s; echo status-$?-' &)", line);
+    type(whole);
+    shows("begun");
+}
+
+static void without_job_control_who_wants_the_terminal_is_ended(void **state)
+{
+    (void)state;
+    begin_orphan("", reads);
+    shows("the command wants the terminal");
+    shows("status-129-");
+    assert_int_equal(count_of("the command wants the terminal"), 1);
+    assert_in_range(count_of("stopped: lock"), 0, 1);
+    assert_null(strstr(terminal.text, "got-"));
+    hf_try_run("locks show @ a", 1);
+    end_shell();
+}
+
+static void without_job_control_who_wants_it_again_and_again_is_killed(void **state)
+{
+    (void)state;
+    begin_orphan("--grace 200ms",
+                 "trap '' HUP; echo beg''un; while :; do read x </dev/tty; done");
+    shows("status-137-");
+    assert_int_equal(count_of("the command wants the terminal"), 1);
+    assert_in_range(count_of("stopped: lock"), 0, 2);
+    end_shell();
+}
+
+/* It is alone at its terminal, so ^Z stops nothing, as without the lock. */
+static void without_job_control_it_is_not_stopped(void **state)
+{
+    (void)state;
+    run("", reads);
+    shows("begun");
+    hf_terminal_type(&terminal, "\032");
+    shows("it goes on: no shell could continue it later");
+    hf_terminal_type(&terminal, "hello\n");
+    assert_int_equal(hf_terminal_end(&terminal, LONG_MS), 6);
+    assert_non_null(strstr(terminal.text, "got-hello"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +303,9 @@ int main(void)
         TEST(in_a_pipeline_it_gets_the_terminal_when_it_asks),
         TEST(an_interrupt_reaches_it_in_a_pipeline),
         TEST(an_interrupt_ends_a_loop_around_it),
+        TEST(without_job_control_who_wants_the_terminal_is_ended),
+        TEST(without_job_control_who_wants_it_again_and_again_is_killed),
+        TEST(without_job_control_it_is_not_stopped),
     };
     return cmocka_run_group_tests_name("cli_lock_terminal", tests, up, hf_try_down);
 }
