@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +41,9 @@ static _Noreturn void be_child(const pipes *p, const hf_child_opts *opts)
     char word;
     ssize_t n;
     (void)setpgid(0, 0);
+    /* Bound to the thread that forked: ours is the one that ends last. If that died
+     * before this line the pipe has ended. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(p->go[1]); /* or the pipe never ends */
     do
         n = read(p->go[0], &word, 1);

@@ -1,7 +1,10 @@
 /* lock_child.h - the program that runs under a lock, from its fork to its exec.
  *
  * It is the leader of a process group of its own, and waits between the two until it is
- * told to go on: by then its group is guarded. If we die before, it ends. */
+ * told to go on: by then its group is guarded. If we die before, it ends. If we die later
+ * the minder kills its group, and the kernel kills it, so that it ends even when the
+ * minder is killed with us; what it has started does not then, and a program that gains
+ * privileges (setuid) loses the kernel's signal. */
 #ifndef HF_CLI_LOCK_CHILD_H
 #define HF_CLI_LOCK_CHILD_H
 

@@ -3,6 +3,7 @@
  *
  * The command is this program again: it notes the time (CLOCK_BOOTTIME) each millisecond,
  * and does not heed TERM if it is told so. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -157,6 +158,58 @@ static void one_that_is_killed_leaves_nothing_running(void **state)
     ended(&second, 0);
 }
 
+/* The child of a process whose command line has that word in it; 0: there is none. */
+static pid_t child_with(pid_t parent, const char *word)
+{
+    char path[64], text[512];
+    pid_t found = 0;
+    DIR *all = opendir("/proc");
+    assert_non_null(all);
+    for (const struct dirent *e; found == 0 && (e = readdir(all)) != NULL;) {
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+        long its_parent = 0;
+        (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+        const char *end = pid > 0 && hf_read_file(path, text, sizeof text)[0] != '\0'
+                              ? strrchr(text, ')')
+                              : NULL;
+        if (end == NULL || sscanf(end + 1, " %*c %ld", &its_parent) != 1 ||
+            its_parent != parent)
+            continue;
+        (void)snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)pid);
+        FILE *file = fopen(path, "r");
+        size_t n = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+        if (file != NULL)
+            (void)fclose(file);
+        text[n] = '\0';
+        for (size_t at = 0; at < n; at += strlen(text + at) + 1)
+            if (strcmp(text + at, word) == 0)
+                found = pid;
+    }
+    (void)closedir(all);
+    return found;
+}
+
+/* The minder cannot end it: it is stopped before, and killed with its holder. */
+static void a_command_ends_with_its_holder_and_the_minder(void **state)
+{
+    (void)state;
+    start_beats(&first, "one", "--ttl 60s", true);
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    pid_t minder = child_with(first.pid, "minder");
+    pid_t command = child_with(first.pid, "beat");
+    assert_true(minder > 0 && command > 0);
+    assert_int_equal(kill(minder, SIGSTOP), 0);
+    hf_proc_signal(&first, SIGKILL);
+    const uint64_t until_ms = hf_test_now_ms() + 5000;
+    while (hf_pid_alive(command) && hf_test_now_ms() < until_ms)
+        hf_test_pause_ms(2);
+    bool outlived = hf_pid_alive(command);
+    (void)kill(minder, SIGKILL);
+    if (outlived)
+        (void)kill(command, SIGKILL);
+    assert_false(outlived);
+}
+
 static void one_that_is_stopped_leaves_nothing_running(void **state)
 {
     (void)state;
@@ -309,6 +362,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         TEST(one_that_is_killed_leaves_nothing_running),
+        TEST(a_command_ends_with_its_holder_and_the_minder),
         TEST(one_that_is_stopped_leaves_nothing_running),
         TEST(a_long_command_is_not_disturbed),
         TEST(without_redis_the_command_is_ended_in_time),
