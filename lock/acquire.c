@@ -7,15 +7,8 @@
 #include "base/clock.h"
 #include "lock/callback.h"
 #include "lock/locks.h"
-#include "redis/send.h"
 
-enum {
-    SPIN_FIRST_MS = 1,
-    SPIN_LAST_MS = 128,
-    FAULT_FIRST_MS = 10,
-    FAULT_LAST_MS = 1000,
-    CONFIRM_MARGIN_MS = 500
-};
+enum { SPIN_FIRST_MS = 1, SPIN_LAST_MS = 128, FAULT_FIRST_MS = 10, FAULT_LAST_MS = 1000 };
 
 /* ---- its end ---- */
 
@@ -127,76 +120,18 @@ static void hold(hf_lock *lock)
     tell(lock, HF_OK, "");
 }
 
-static void on_confirmed(const hf_answer *answer, void *arg)
+void hf_acquire_confirmed(hf_lock *lock)
 {
-    hf_lock *lock = arg;
-    char detail[HF_DETAIL_SIZE];
-    int64_t have = answer->err == HF_OK ? hf_reply_int(answer->reply) : 0;
-    lock->in_flight--;
-    if (lock->step != STEP_CONFIRM) {
-        hf_release_answered(lock);
-    } else if (answer->err != HF_OK) {
-        hf_acquire_fail(lock, answer->err, answer->detail);
-    } else if (have < lock->wait_replicas) {
-        (void)snprintf(detail, sizeof detail, "%lld of %u replicas have it",
-                       (long long)have, lock->wait_replicas);
-        hf_acquire_fail(lock, HF_MISCONF, detail);
-    } else {
-        hold(lock);
-    }
-    hf_locks_settle(lock->locks);
-}
-
-static void on_kept(const hf_answer *answer, void *arg)
-{
-    hf_lock *lock = arg;
-    (void)answer; /* the watchdog's renewals say what became of it */
-    lock->in_flight--;
-    if (lock->step == STEP_LEAVE)
-        hf_release_answered(lock);
-}
-
-/* WAIT counts what its own connection has written: so the entry is renewed there first,
- * for longer than any renewal before, or nothing would be written. */
-static hf_err ask_replicas(hf_lock *lock)
-{
-    hf_locks *locks = lock->locks;
-    hf_args a;
-    const hf_lock_renewal item = {.prefix = {lock->prefix, lock->prefix_len},
-                                  .owner = lock->owner,
-                                  .hold = lock->hold,
-                                  .name = lock->names[0],
-                                  .lease_ms = atomic_load(&lock->lease_ms) + 1,
-                                  .cell = lock->cell};
-    hf_err err = hf_op_lock_renew(locks->client, &item, 1, hf_locks_not_after(locks), 0,
-                                  on_kept, lock);
-    if (err != HF_OK)
-        return err;
-    lock->in_flight++;
-    if (!hf_args_init(&a, 3, 2))
-        return HF_NOMEM;
-    hf_args_text(&a, "WAIT");
-    hf_args_int(&a, lock->wait_replicas);
-    hf_args_int(&a, locks->request_timeout_ms);
-    err =
-        hf_command_send(locks->client, &a, locks->request_timeout_ms + CONFIRM_MARGIN_MS,
-                        on_confirmed, lock);
-    if (err == HF_OK)
-        lock->in_flight++;
-    return err;
+    hold(lock);
 }
 
 static void become_held(hf_lock *lock, uint64_t fence)
 {
     atomic_store(&lock->fence, fence);
-    if (lock->wait_replicas == 0) {
+    if (lock->wait_replicas == 0)
         hold(lock);
-        return;
-    }
-    lock->step = STEP_CONFIRM;
-    hf_err err = ask_replicas(lock);
-    if (err != HF_OK)
-        hf_acquire_fail(lock, err, hf_client_detail(lock->locks->client));
+    else
+        hf_confirm_begin(lock);
 }
 
 /* False: it could not be looked after, and has ended. */
@@ -327,6 +262,8 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
         return lock->due_ns;
     if (lock->step == STEP_WAIT)
         return lock->until_ns;
+    if (lock->step == STEP_CONFIRM)
+        return lock->in_round ? UINT64_MAX : lock->due_ns;
     return lock->step == STEP_ENTER && lock->in_flight == 0 ? limit_ns(lock) : UINT64_MAX;
 }
 
@@ -348,6 +285,8 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else if (lock->step == STEP_ENTER)
         not_reached(lock);
+    else if (lock->step == STEP_CONFIRM)
+        hf_confirm_late(lock);
     else if (lock->cell && now_ns >= lock->until_ns && lock->last_err == HF_OK)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else

@@ -433,11 +433,14 @@ static void on_wake_closed(uv_handle_t *handle)
 
 static void close_handles(hf_locks *locks)
 {
-    locks->handles = 2U + (locks->client != NULL) + (locks->ear.client != NULL);
+    locks->handles = 2U + (locks->client != NULL) + (locks->ear.client != NULL) +
+                     (locks->confirmer != NULL);
     if (locks->client != NULL)
         hf_client_close(locks->client, on_client_closed, locks);
     if (locks->ear.client != NULL)
         hf_client_close(locks->ear.client, on_client_closed, locks);
+    if (locks->confirmer != NULL)
+        hf_client_close(locks->confirmer, on_client_closed, locks);
     uv_close((uv_handle_t *)&locks->timer, on_timer_closed);
     hf_driver_close_wake(&locks->driver, on_wake_closed);
 }

@@ -4,6 +4,7 @@
  *   locks_clock.c  Redis's time
  *   acquire.c    from the request to HELD, or to its end
  *   options.c    what an acquisition may ask for
+ *   confirm.c    how many replicas have it
  *   fit.c        what a Redis must be like
  *   grants.c     how a lock that waits hears that it was granted; ear.c: messages
  *   hear.c       how a holder hears that it is robbed, or asked
@@ -106,7 +107,9 @@ struct hf_lock {
     uint64_t sent_ns; /* of the last enter */
     uint64_t number;  /* of its place in the line: it is granted with a higher fence */
     uint64_t heard_fence; /* of a grant that was heard before the answer to an enter */
-    uint64_t due_ns;      /* the end of a pause */
+    uint64_t due_ns;  /* the end of a pause, or of the wait for a round of confirm.c */
+    bool in_round;    /* of that */
+    hf_err kept;      /* in a round: what became of its entry */
     uint64_t leave_until_ns, tell_until_ns; /* of the release */
     bool answered; /* the release; not told, because a callback of an event runs */
     bool patient;  /* it is not told before that has ended, however long it takes */
@@ -126,6 +129,7 @@ struct hf_locks {
     hf_driver driver;
     hf_client *client;          /* what is asked */
     hf_ear ear;                 /* of what waits */
+    hf_client *confirmer;       /* waits for replicas; NULL: none were wanted so far */
     hf_client_opts client_opts; /* of all connections; their text is owned */
     hf_watchdog *watchdog;
     hf_guard guard;
@@ -148,7 +152,8 @@ struct hf_locks {
     struct hf_lock_ask *asks;
     bool closing;
     uint64_t close_until_ns;
-    bool unfit; /* its Redis may evict keys: the next connection is asked again */
+    bool confirming; /* a round is under way */
+    bool unfit;      /* its Redis may evict keys: the next connection is asked again */
     hf_order close_order;
     hf_driver_waiter *closer;
     unsigned handles; /* that are being closed */
@@ -189,10 +194,16 @@ hf_lock_of hf_lock_of_lock(const hf_lock *lock);
 void hf_acquire_send(hf_lock *lock); /* if it can be */
 void hf_acquire_granted(hf_lock *lock, uint64_t fence);
 void hf_acquire_lost(hf_lock *lock); /* its place in the line */
+void hf_acquire_confirmed(hf_lock *lock);
 /* It ends without the lock. */
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail);
 void hf_acquire_time(hf_lock *lock, uint64_t now_ns); /* what is due */
 uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
+
+/* ---- confirm.c ---- */
+void hf_confirm_begin(hf_lock *lock);
+void hf_confirm_pump(hf_locks *locks); /* begins a round, if it can be */
+void hf_confirm_late(hf_lock *lock);   /* no round has begun in time */
 
 /* ---- fit.c ---- */
 /* False, and `detail` says why: it gives out nothing; the next connection is asked again.

@@ -166,7 +166,10 @@ typedef struct hf_lock_opts {
                                 renewals and extensions say; 0: as long as it takes */
     uint32_t wait_replicas; /* replicas that must have it within request_timeout_ms, or it
                                is given back and the answer is HF_MISCONF; narrows what a
-                               failover can lose, and does not close it */
+                               failover can lose, and does not close it. The first lock
+                               that asks for them opens one connection more, on which all
+                               that want as many are asked for together; one that comes
+                               meanwhile waits for that to end */
     hf_lock_event_cb on_event; /* NULL: the client's */
     void *event_arg;
 } hf_lock_opts;

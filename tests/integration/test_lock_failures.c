@@ -348,6 +348,10 @@ static void f6_with_the_link_cut_no_replica_confirms(void **state)
     EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", opts, &lock) == HF_OK);
     assert_int_equal(hf_fixture_number(&replica, "ZCARD hf:lock:{n}:x:n"), 1);
     hf_lock_released(lock);
+    hf_fixture_signal(&replica,
+                      SIGSTOP); /* it is connected, and has all but what follows */
+    assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), HF_MISCONF);
+    hf_fixture_signal(&replica, SIGCONT);
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
     assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), HF_MISCONF);
     hf_locks_close(locks, NULL, NULL);

@@ -393,6 +393,96 @@ static void p6_what_too_few_replicas_have_is_given_back(void **state)
     hf_lock_released(must(rig.b, "n"));
 }
 
+enum { REPLICAS_MS = 3000, N_WANT_REPLICAS = 3 };
+
+/* Connections that wait for replicas. */
+static size_t waits(void)
+{
+    size_t n = 0;
+    const char *at = hf_fixture_command(&rig.redis, "CLIENT LIST");
+    while ((at = strstr(at, " flags=b")) != NULL) {
+        const char *cmd = strstr(at, " cmd=");
+        n += cmd != NULL && strncmp(cmd, " cmd=wait ", 10) == 0;
+        at++;
+    }
+    return n;
+}
+
+static void on_no_replicas(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    atomic_uint *n = arg;
+    (void)lock;
+    if (err == HF_MISCONF && strstr(detail, "0 of 1 replicas") != NULL)
+        atomic_fetch_add(n, 1);
+}
+
+/* They wait for replicas that are not there; the same client has other things to do. */
+static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
+{
+    static const char *const names[] = {"r1", "r2", "r3"};
+    const hf_locks_opts opts = {.url = hf_fixture_url(&rig.redis),
+                                .request_timeout_ms = REPLICAS_MS};
+    atomic_uint refused = 0;
+    hf_locks *locks = NULL;
+    (void)state;
+    assert_int_equal(hf_locks_open(&locks, &opts, rig.detail), HF_OK);
+    hf_lock *kept = hf_lock_must(&rig, locks, "kept", (hf_lock_opts){.lease_ms = 3000});
+    for (size_t i = 0; i < N_WANT_REPLICAS; i++)
+        assert_int_equal(hf_lock_acquire(locks,
+                                         &(hf_lock_opts){.names = &names[i],
+                                                         .n_names = 1,
+                                                         .wait_replicas = 1,
+                                                         .lease_ms = LONG_MS},
+                                         on_no_replicas, &refused, NULL, rig.detail),
+                         HF_OK);
+    EVENTUALLY(LONG_MS, waits() > 0);
+    uint64_t longest_ms = 0, end_ms = hf_test_now_ms() + 2 * REPLICAS_MS;
+    while (hf_test_now_ms() < end_ms) {
+        uint64_t from_ms = hf_test_now_ms();
+        hf_lock_released(must(locks, "n"));
+        assert_true(waits() <= 1);
+        if (hf_test_now_ms() - from_ms > longest_ms)
+            longest_ms = hf_test_now_ms() - from_ms;
+    }
+    assert_in_range(longest_ms, 0, REPLICAS_MS / 2);
+    EVENTUALLY(LONG_MS, atomic_load(&refused) == N_WANT_REPLICAS);
+    assert_true(hf_lock_held(kept));
+    assert_int_equal(atomic_load(&rig.suspect) + atomic_load(&rig.lost), 0);
+    hf_lock_released(kept);
+    hf_locks_close(locks, NULL, NULL);
+}
+
+static void on_answer(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    atomic_int *answer = arg;
+    (void)lock;
+    (void)detail;
+    atomic_store(answer, (int)err);
+}
+
+static void p6_who_waits_for_replicas_can_be_cancelled_and_closed(void **state)
+{
+    const char *const name = "n";
+    const hf_lock_opts opts = {
+        .names = &name, .n_names = 1, .wait_replicas = 1, .lease_ms = LONG_MS};
+    hf_lock *lock;
+    (void)state;
+    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    for (int closes = 0; closes < 2; closes++) {
+        atomic_int answer = -1;
+        assert_int_equal(
+            hf_lock_acquire(locks, &opts, on_answer, &answer, &lock, rig.detail), HF_OK);
+        EVENTUALLY(LONG_MS, waits() > 0);
+        if (closes == 0)
+            hf_lock_cancel(lock);
+        else
+            hf_locks_close(locks, NULL, NULL);
+        EVENTUALLY(LONG_MS,
+                   atomic_load(&answer) == (closes == 0 ? HF_CANCEL : HF_CLOSED));
+        EVENTUALLY(LONG_MS, nothing_is_left() && waits() == 0);
+    }
+}
+
 /* ---- P7 ---- */
 
 static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
@@ -565,6 +655,8 @@ int main(void)
         TEST(p5_a_timed_try_ends_although_redis_stands_still),
         TEST(p6_a_lock_outlives_its_connections),
         TEST(p6_what_too_few_replicas_have_is_given_back),
+        TEST(p6_who_waits_for_replicas_keeps_nobody_waiting),
+        TEST(p6_who_waits_for_replicas_can_be_cancelled_and_closed),
         TEST(p7_a_handover_costs_the_same_however_many_wait),
         TEST(p8_only_its_owner_gives_it_back),
         TEST(p9_a_lease_is_30_s_unless_it_is_said),
