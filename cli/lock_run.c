@@ -26,6 +26,7 @@
 enum {
     REST_MIN_MS = 20, /* between two looks at what is left of the group */
     REST_MAX_MS = 1000,
+    KILLED_MS = 2000, /* from KILL to the end */
     NOTE_SIZE = 1024,
     EXIT_SIGNAL = 128,
     EXIT_NOT_FOUND = 127,
@@ -39,7 +40,9 @@ typedef struct program {
     int status;
     bool refused;     /* the terminal, which it cannot have */
     bool ending;      /* the lock is lost: the minder has asked it to end */
-    uint64_t kill_ns; /* 0: it need not be killed */
+    uint64_t kill_ns; /* 0: it need not be killed; after that it should be gone */
+    bool killed;      /* it was, */
+    bool told;        /* and runs on */
     int rest_ms;      /* to the next look; 0: the leader lives */
 } program;
 
@@ -63,6 +66,17 @@ void hf_lock_run_note(const hf_lock_run *run, const char *format, ...)
         hf_out_json(stderr, json_pack("{s:o}", "note", hf_out_text(text)));
     else
         (void)fprintf(stderr, "holdfast: %s\n", text);
+}
+
+/* A process that runs as another user cannot be signalled. kill() only says so when it
+ * reached none of the group. */
+static void say_it_runs_on(program *p, const char *why)
+{
+    if (!p->told)
+        hf_lock_run_note(
+            p->run, "the command cannot be ended, and runs on: %s (process group %ld)",
+            why, (long)p->pid);
+    p->told = true;
 }
 
 static void send_signal(const program *p, int number)
@@ -197,6 +211,9 @@ static void on_lost(program *p)
     say_lost(p->run);
     p->ending = p->run->told_lost = true;
     p->kill_ns = hf_boot_ns() + grace_ms * HF_MS_NS;
+    p->killed = false;
+    if (kill(-p->pid, 0) != 0 && errno == EPERM)
+        say_it_runs_on(p, strerror(EPERM));
     send_signal(p, SIGCONT); /* or it could not end */
 }
 
@@ -236,8 +253,14 @@ static void kill_in_time(program *p)
 {
     if (p->kill_ns == 0 || hf_boot_ns() < p->kill_ns)
         return;
+    if (p->killed) {
+        say_it_runs_on(p, "a part of it outlives KILL");
+        p->kill_ns = 0;
+        return;
+    }
     send_signal(p, SIGKILL);
-    p->kill_ns = 0;
+    p->killed = true;
+    p->kill_ns = hf_boot_ns() + KILLED_MS * HF_MS_NS;
 }
 
 /* Is it over? Asks less and less often, for what is left of the group may stay long. */

@@ -4,12 +4,18 @@
  * The command is this program again: it notes the time (CLOCK_BOOTTIME) each millisecond,
  * and does not heed TERM if it is told so. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +51,24 @@ static int beat(const char *file, bool deaf)
             return 1;
     }
     return 0;
+}
+
+/* Runs the rest of the words so that its signals are refused, as those to a command that
+ * has become another user's are. */
+static int run_refused(char **words)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof filter / sizeof filter[0],
+                                       .filter = filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
+        (void)execv(words[0], words);
+    return 127;
 }
 
 /* ---- the test ---- */
@@ -302,6 +326,31 @@ static void what_a_command_left_and_was_asked_to_end_is_no_success(void **state)
     logged("log1", "the command was asked to end");
 }
 
+static void a_command_that_cannot_be_ended_is_told(void **state)
+{
+    char log[HF_CLI_PATH];
+    const char *const args[] = {
+        self,    "refused", HF_TEST_COMMAND, "lock", "--redis", hf_try_rig.redis.url,
+        "--ttl", "3s",      "--grace",       "0s",   "a",       self,
+        "beat",  "one",     "deaf",          NULL};
+    (void)state;
+    hf_cli_rig_path(&hf_try_rig, "log1", log);
+    hf_proc_start(
+        &first,
+        &(hf_proc_options){.args = args, .out = log, .err = log, .dir = hf_try_rig.dir});
+    EVENTUALLY(LONG_MS, size_of("one") > 0);
+    pid_t command = child_with(first.pid, "beat");
+    assert_true(command > 0);
+    hf_try_run("locks release @ a --force --yes", 0);
+    EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log1"),
+                               "the command cannot be ended, and runs on: Operation not "
+                               "permitted") != NULL);
+    bool runs_on = hf_pid_alive(command);
+    (void)kill(command, SIGKILL);
+    assert_true(runs_on);
+    ended(&first, 75);
+}
+
 static void a_lock_that_is_taken_away_ends_the_command(void **state)
 {
     (void)state;
@@ -359,6 +408,8 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "beat") == 0)
         return beat(argv[2], argc > 3);
+    if (argc > 2 && strcmp(argv[1], "refused") == 0)
+        return run_refused(argv + 2);
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         TEST(one_that_is_killed_leaves_nothing_running),
@@ -369,6 +420,7 @@ int main(int argc, char **argv)
         TEST(a_command_that_heeds_term_may_tidy_up),
         TEST(a_command_that_was_asked_to_end_is_no_success),
         TEST(what_a_command_left_and_was_asked_to_end_is_no_success),
+        TEST(a_command_that_cannot_be_ended_is_told),
         TEST(a_lock_that_is_taken_away_ends_the_command),
         TEST(a_lock_whose_keys_are_deleted_ends_the_command),
         TEST(one_that_is_held_for_too_long_is_lost),
