@@ -18,7 +18,8 @@
  * made of (the recipe of ephemeral sequential nodes, from ZooKeeper's documentation, with
  * leases for sessions): alone, shared, with permits, counted or not. Waiting costs a
  * renewal every third of a lease and no polling; each release wakes exactly those that it
- * lets in.
+ * lets in. A client that waits for locks of more than 256 tags at a time hears of the
+ * others' grants by their renewals, up to a third of a lease late.
  *
  * Two ways, one engine, as in producer.h: opened with a loop, all calls and callbacks
  * but those of events (hf_lock_event_cb) belong to that loop's thread, and nothing here

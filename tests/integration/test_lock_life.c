@@ -390,6 +390,34 @@ static void hundreds_are_held_and_renewed(void **state)
     assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 2); /* the fences */
 }
 
+enum { N_TAGS = 300, TAG_LEASE_MS = 6000 };
+
+/* A client listens for 256 tags. Of the others it hears by renewals, each at a third of a
+ * lease, and it listens for them when those that it hears are granted. */
+static void more_tags_than_it_listens_for_are_granted_within_a_third(void **state)
+{
+    static hf_lock *held[N_TAGS], *waiting[N_TAGS];
+    (void)state;
+    atomic_store(&got, 0);
+    for (size_t i = 0; i < N_TAGS; i++) {
+        char text[32];
+        const char *const name = text;
+        const hf_lock_opts opts = {
+            .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = TAG_LEASE_MS};
+        (void)snprintf(text, sizeof text, "tag%zu", i);
+        held[i] = hf_lock_must(&rig, rig.b, text, (hf_lock_opts){.lease_ms = LONG_MS});
+        assert_int_equal(
+            hf_lock_acquire(rig.a, &opts, on_one_got, &many[i], &waiting[i], rig.detail),
+            HF_OK);
+        EVENTUALLY(PATIENCE_MS, hf_lock_get_state(waiting[i]) == HF_LOCK_WAITING);
+    }
+    uint64_t from_ms = hf_test_now_ms();
+    for (size_t i = 0; i < N_TAGS; i++)
+        hf_lock_release(held[i], NULL, NULL);
+    EVENTUALLY(PATIENCE_MS, got == N_TAGS);
+    assert_in_range(hf_test_now_ms() - from_ms, 0, TAG_LEASE_MS);
+}
+
 /* ---- a lock's time ---- */
 
 static void a_lease_can_be_set_anew(void **state)
@@ -579,6 +607,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(closing_ends_although_redis_stands_still, begin,
                                         end),
         cmocka_unit_test_setup_teardown(hundreds_are_held_and_renewed, begin, end),
+        cmocka_unit_test_setup_teardown(
+            more_tags_than_it_listens_for_are_granted_within_a_third, begin, end),
         cmocka_unit_test_setup_teardown(a_lease_can_be_set_anew, begin, end),
         cmocka_unit_test_setup_teardown(a_descriptor_tells_of_the_loss, begin, end),
         cmocka_unit_test_setup_teardown(a_full_redis_refuses_no_lock, begin, end),
