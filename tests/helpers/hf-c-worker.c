@@ -77,11 +77,14 @@ static hf_verdict handle(hf_run *run, void *arg)
         pass(run, strtol(what + 5, NULL, 10), true);
     else if (strcmp(what, "kill") == 0)
         kill(getpid(), SIGKILL);
+    else if (strncmp(what, "retry-in ", 9) == 0)
+        hf_run_set_retry_in(run, strtoll(what + 9, NULL, 10));
+    bool fails = strcmp(what, "fail") == 0 || strncmp(what, "retry-in ", 9) == 0;
     bool cancelled = hf_run_cancelled(run);
     if (cancelled)
         write_line("cancelled", run);
     write_line("end", run);
-    return cancelled || strcmp(what, "fail") == 0 ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
+    return cancelled || fails ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
 }
 
 static hf_verdict handle_block(hf_run *run, void *arg)
@@ -168,7 +171,8 @@ int main(int argc, char **argv)
     if (err == HF_OK)
         err = hf_worker_handle(worker, "*", 0, handle, NULL);
     if (err == HF_OK) {
-        signal(SIGTERM, on_signal);
+        /* For each one: stopped twice, a worker waits for no handler. */
+        sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);
         err = hf_worker_run(worker, detail);
     }
     if (err != HF_OK)

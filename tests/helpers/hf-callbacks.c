@@ -1,0 +1,101 @@
+/* hf-callbacks.c - hf-callbacks URL ROUNDS: several threads wait for answers at a time,
+ * and the first of them that has its own puts one more job in with a callback, while the
+ * others are still woken. Prints how many rounds there were, in how many a callback came
+ * later than 100 ms, and the longest it took in ms. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "holdfast/producer.h"
+
+enum { THREADS = 4, LATE_MS = 100 };
+
+static hf_producer *producer;
+static long rounds;
+static pthread_barrier_t gate;
+static atomic_bool put; /* one of this round's was woken and has put its job in */
+static sem_t told;      /* once for each callback */
+static _Atomic uint64_t longest_ns;
+
+static _Noreturn void fail(const char *why)
+{
+    (void)fprintf(stderr, "%s\n", why);
+    exit(1);
+}
+
+static void on_told(const hf_enqueue_result *result, const char *detail, void *arg)
+{
+    uint64_t *from_ns = arg, took = hf_boot_ns() - *from_ns;
+    free(from_ns);
+    if (result->err != HF_OK)
+        fail(detail == NULL ? hf_err_name(result->err) : detail);
+    if (took > atomic_load(&longest_ns)) /* callbacks come from one thread */
+        atomic_store(&longest_ns, took);
+    (void)sem_post(&told);
+}
+
+static void put_one(void)
+{
+    const hf_job job = {.queue = "q", .type = "t"};
+    uint64_t *from_ns = malloc(sizeof *from_ns);
+    if (from_ns == NULL)
+        fail("no memory");
+    *from_ns = hf_boot_ns();
+    if (hf_enqueue(producer, &job, on_told, from_ns) != HF_OK)
+        fail("a job was not taken");
+}
+
+static void *call_in_rounds(void *arg)
+{
+    const hf_job job = {.queue = "q", .type = "t"};
+    (void)arg;
+    for (long i = 0; i < rounds; i++) {
+        (void)pthread_barrier_wait(&gate);
+        if (hf_enqueue_wait(producer, &job, 1, NULL, 0, NULL) != HF_OK)
+            fail("a call failed");
+        if (!atomic_exchange(&put, true))
+            put_one();
+        (void)pthread_barrier_wait(&gate);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[THREADS];
+    long late = 0;
+    uint64_t longest_of_all = 0;
+    if (argc != 3)
+        return 64;
+    rounds = strtol(argv[2], NULL, 10);
+    hf_producer_opts opts = {.url = argv[1]};
+    if (hf_producer_open(&producer, &opts, NULL) != HF_OK ||
+        pthread_barrier_init(&gate, NULL, THREADS + 1) != 0 || sem_init(&told, 0, 0) != 0)
+        fail("it cannot begin");
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, call_in_rounds, NULL) != 0)
+            fail("no thread");
+    for (long i = 0; i < rounds; i++) {
+        atomic_store(&put, false);
+        atomic_store(&longest_ns, 0);
+        put_one(); /* while its callback is owed, the producer's own thread reads */
+        (void)pthread_barrier_wait(&gate);
+        (void)pthread_barrier_wait(&gate);
+        for (int n = 0; n < 2; n++)
+            while (sem_wait(&told) != 0)
+                continue;
+        uint64_t took = atomic_load(&longest_ns);
+        late += took > LATE_MS * HF_MS_NS ? 1 : 0;
+        longest_of_all = took > longest_of_all ? took : longest_of_all;
+    }
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+    (void)printf("%ld %ld %llu\n", rounds, late,
+                 (unsigned long long)(longest_of_all / HF_MS_NS));
+    hf_producer_close(producer, NULL, NULL);
+    return 0;
+}
