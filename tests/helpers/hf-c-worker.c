@@ -50,15 +50,16 @@ static void pass(hf_run *run, long ms, bool spin)
 /* The moment is read before it is asked: a job that is not lost now was not lost then. */
 static hf_verdict believe(hf_run *run, long ms)
 {
-    uint64_t now = hf_boot_ns(), until = now + (uint64_t)ms * HF_MS_NS;
-    for (const char *kind = "start"; now < until; kind = "beat", now = hf_boot_ns()) {
+    const uint64_t until = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+    for (const char *kind = "start";; kind = "beat") {
+        uint64_t now = hf_boot_ns();
         if (hf_run_lost(run))
             return HF_VERDICT_RETRY;
-        write_at(kind, run, now);
+        write_at(now < until ? kind : "end", run, now);
+        if (now >= until)
+            return HF_VERDICT_DONE;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    write_line("end", run);
-    return HF_VERDICT_DONE;
 }
 
 static hf_verdict handle(hf_run *run, void *arg)
