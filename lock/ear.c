@@ -52,8 +52,7 @@ static void on_heard(const hf_answer *answer, void *arg)
     ear->unblock_ns = ear->unblock_ms = 0;
     if (answer->err != HF_OK)
         ear->doubt = true;
-    if (answer->err != HF_OK && answer->err != HF_UNSURE &&
-        answer->err != HF_READONLY)
+    if (answer->err != HF_OK && answer->err != HF_UNSURE && answer->err != HF_READONLY)
         ear->rest_ns = hf_boot_ns() + REST_MS * HF_MS_NS;
     else if (hf_reply_len(answer->reply) == 2)
         ear->on_message(ear, hf_reply_text(hf_reply_at(answer->reply, 1)));

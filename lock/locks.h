@@ -107,9 +107,9 @@ struct hf_lock {
     uint64_t sent_ns; /* of the last enter */
     uint64_t number;  /* of its place in the line: it is granted with a higher fence */
     uint64_t heard_fence; /* of a grant that was heard before the answer to an enter */
-    uint64_t due_ns;  /* the end of a pause, or of the wait for a round of confirm.c */
-    bool in_round;    /* of that */
-    hf_err kept;      /* in a round: what became of its entry */
+    uint64_t due_ns; /* the end of a pause, or of the wait for a round of confirm.c */
+    bool in_round;   /* of that */
+    hf_err kept;     /* in a round: what became of its entry */
     uint64_t leave_until_ns, tell_until_ns; /* of the release */
     bool answered; /* the release; not told, because a callback of an event runs */
     bool patient;  /* it is not told before that has ended, however long it takes */

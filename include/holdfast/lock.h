@@ -245,8 +245,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_downgrade(
 
 /* Sets the end of the lease to lease_ms from now, never earlier than it is; later
  * renewals use it as well. Sets, does not add; what goes beyond max_hold_ms is cut off,
- * and a fixed lock is still not renewed. HF_OK, HF_LOST, HF_INVALID (also for one that has
- * no room for the grace of the guarded group), HF_UNSURE. */
+ * and a fixed lock is still not renewed. HF_OK, HF_LOST, HF_INVALID (also for one that
+ * has no room for the grace of the guarded group), HF_UNSURE. */
 HF_API HF_MUSTCHECK hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms);
 
 /* ---- is it still mine? Lock-free, from any thread, no request ---- */

@@ -156,15 +156,16 @@ static void a_group_is_asked_before_the_deadline_and_killed_at_it(void **state)
 static void a_group_is_asked_as_soon_as_its_lock_is_lost(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(
-        &rig, locks, "job", (hf_lock_opts){.lease_ms = LONG_MS, .max_hold_ms = 2000});
+    size_t n;
+    hf_lock *lock = hf_lock_must(&rig, locks, "job", (hf_lock_opts){.lease_ms = LONG_MS});
     start_group("trap ': >asked' TERM; : >ready; while :; do sleep 0.02; done");
     EVENTUALLY(LONG_MS, is_there("ready"));
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
     assert_false(hf_lock_guard_asked(lock));
     uint64_t deadline_ns = hf_lock_deadline_ns(lock);
+    assert_int_equal(hf_lock_force(locks, "job", NULL, &n, NULL), HF_OK);
     EVENTUALLY(LONG_MS, !hf_lock_held(lock));
-    assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
     EVENTUALLY(LONG_MS, is_there("asked") || has_ended());
     uint64_t asked_ns = hf_boot_ns();
     EVENTUALLY(LONG_MS, has_ended());
