@@ -63,22 +63,22 @@ static size_t count_holds(const char *text)
 /* "mode state permits fence client names holds"; a state of 2: asked back. */
 static bool read_entry(hf_lock_entry *e, const hf_reply *list, size_t i)
 {
-    char mode, names[8], holds[8192] = "";
+    char mode;
     int state;
     unsigned permits;
     unsigned long long fence;
-    (void)names;
+    const char *text = hf_reply_text(hf_reply_at(list, i + 2));
     (void)snprintf(e->owner, sizeof e->owner, "%s", hf_reply_text(hf_reply_at(list, i)));
     e->ends_ms = hf_reply_int(hf_reply_at(list, i + 1));
-    if (sscanf(hf_reply_text(hf_reply_at(list, i + 2)), "%c %d %u %llu %95s %*s %8191s",
-               &mode, &state, &permits, &fence, e->client, holds) != 6)
+    if (sscanf(text, "%c %d %u %llu %95s", &mode, &state, &permits, &fence, e->client) !=
+        5)
         return false;
     e->mode = mode_of(mode);
     e->granted = state != 0;
     e->revoked = state == 2;
     e->permits = permits;
     e->fence = fence;
-    e->holds = count_holds(holds);
+    e->holds = count_holds(text);
     return true;
 }
 

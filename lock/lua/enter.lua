@@ -115,7 +115,7 @@ for _, n in ipairs(names) do
   settle(line(n))
 end
 local wanted = { mode = mode, permits = permits, granted = false, fence = '0', client = ARGV[3],
-  names = names, holds = { { hold, mode } } }
+  names = names, holds = { { hold, mode, ARGV[3] } } }
 local blocked
 for _, n in ipairs(names) do
   local l = line(n)
@@ -136,7 +136,7 @@ for i = 10, #ARGV do
   local e = mine[l.name]
   if e then
     if not find_hold(e, hold) then
-      e.holds[#e.holds + 1] = { hold, mode }
+      e.holds[#e.holds + 1] = { hold, mode, ARGV[3] }
       put_entry(l, owner, e)
     end
     local ends = tonumber(call('ZSCORE', l.x, owner))

@@ -45,8 +45,8 @@ local function next_fence()
 end
 
 -- mode: x alone, s shared, p with permits; then 0 it waits, 1 it holds, 2 it holds and is asked to
--- give it back. holds: {{id, mode}, ...}, one for each acquisition of its owner. names: of all lines
--- in which it waits; it is granted in all of them or in none.
+-- give it back. holds: {{id, mode, client}, ...}, one for each acquisition of its owner. names: of all
+-- lines in which it waits; it is granted in all of them or in none.
 local ENTRY = '^(%a) (%d) (%d+) (%d+) (%S+) (%S+) (%S+)$'
 local function read_entry(text)
   local e, state, names, holds = { names = {}, holds = {} }, nil, nil, nil
@@ -58,16 +58,17 @@ local function read_entry(text)
   for name in string.gmatch(names, '[^,]+') do
     e.names[#e.names + 1] = name
   end
-  for id, mode in string.gmatch(holds, '([^,=]+)=(%a)') do
-    e.holds[#e.holds + 1] = { id, mode }
+  for id, mode, client in string.gmatch(holds, '([^,=]+)=(%a)@?([^,]*)') do
+    e.holds[#e.holds + 1] = { id, mode, client ~= '' and client or e.client }
   end
   return e
 end
 
 local function write_entry(e)
   local holds = {}
+  e.client = e.holds[1][3]
   for i, hold in ipairs(e.holds) do
-    holds[i] = hold[1] .. '=' .. hold[2]
+    holds[i] = hold[1] .. '=' .. hold[2] .. (hold[3] == e.client and '' or '@' .. hold[3])
   end
   local state = e.granted and (e.revoked and 2 or 1) or 0
   return concat({ e.mode, state, e.permits, e.fence, e.client, concat(e.names, ','),

@@ -89,14 +89,22 @@ local function grant(l, owner, e, fence)
 end
 
 -- A hint; if it cannot be left there, the next renewal finds out. It names the holds, so that none
--- is taken for a later one of the same owner. Those that wait and those that hold listen apart.
+-- is taken for a later one of the same owner. Those that wait and those that hold listen apart. Each
+-- client of its owner hears of its own holds.
 local function tell(e, what, fence)
-  local inbox, holds = P .. 'in:' .. e.client .. (what == 'granted' and '' or '/held'), {}
-  for i, hold in ipairs(e.holds) do
-    holds[i] = hold[1]
+  local clients, messages = {}, {}
+  for _, hold in ipairs(e.holds) do
+    local client = hold[3]
+    if not messages[client] then
+      clients[#clients + 1], messages[client] = client, what .. ' ' .. fence
+    end
+    messages[client] = messages[client] .. ' ' .. hold[1]
   end
-  redis.pcall('RPUSH', inbox, what .. ' ' .. fence .. ' ' .. concat(holds, ' '))
-  redis.pcall('PEXPIRE', inbox, INBOX_MS)
+  for _, client in ipairs(clients) do
+    local inbox = P .. 'in:' .. client .. (what == 'granted' and '' or '/held')
+    redis.pcall('RPUSH', inbox, messages[client])
+    redis.pcall('PEXPIRE', inbox, INBOX_MS)
+  end
 end
 
 -- Its head is granted if it is the head of all lines that it waits in, and fits into each.
@@ -130,8 +138,13 @@ local function promote(l)
       end
       local fence = next_fence()
       for _, n in ipairs(e.names) do
-        local other = line(n)
-        grant(other, owner, entry_of(other, owner), fence)
+        local other = entry_of(line(n), owner)
+        grant(line(n), owner, other, fence)
+        for _, hold in ipairs(other.holds) do -- a hold may wait in some of the lines only
+          if not find_hold(e, hold[1]) then
+            e.holds[#e.holds + 1] = hold
+          end
+        end
       end
       tell(e, 'granted', fence)
       for _, n in ipairs(e.names) do
