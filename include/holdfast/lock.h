@@ -153,8 +153,9 @@ typedef struct hf_lock_opts {
     hf_lock_mode mode;
     hf_lock_form form;
     uint32_t permits, limit; /* with HF_LOCK_PERMITS: how many of how many; 1..limit */
-    bool reentrant;          /* `owner` may hold it several times, also in several
-                                processes, which then share one fence; needs an owner */
+    bool reentrant;          /* `owner` may hold it several times; needs an owner. Its
+                                processes share one fence, also with a process that
+                                died, until the lease of that one is over */
     const char *owner;       /* whose it is, where several acquisitions belong together;
                                 NULL: this one alone, 128 random bits. With
                                 HF_LOCK_SPIN two of one owner are taken for one that asks

@@ -135,14 +135,19 @@ for i = 10, #ARGV do
   local l = line(ARGV[i])
   local e = mine[l.name]
   if e then
-    if not find_hold(e, hold) then
-      e.holds[#e.holds + 1] = { hold, mode, ARGV[3] }
-      put_entry(l, owner, e)
-    end
     local ends = tonumber(call('ZSCORE', l.x, owner))
+    for _, other in ipairs(e.holds) do
+      other[4] = other[4] or ends
+    end
+    local place = find_hold(e, hold) or #e.holds + 1
+    local before = e.holds[place] or { hold, mode, ARGV[3], 0 }
+    before[4] = math.max(before[4], now + lease)
+    e.holds[place] = before
+    put_entry(l, owner, e)
     if ends < now + lease then
       call('ZADD', l.x, lease_end, owner)
     end
+    end_holds(l, owner, e)
     l.changed = true
     fence = e.granted and e.fence or fence
     waits = waits or not e.granted and l or nil

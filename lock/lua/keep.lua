@@ -50,11 +50,16 @@ end
 
 local function renew_entry(l, owner, hold)
   local ends = call('ZSCORE', l.x, owner)
-  local e = ends and tonumber(ends) > now and entry_of(l, owner)
+  local e = ends and tonumber(ends) > now and live_entry(l, owner)
   if not e or hold and not find_hold(e, hold) or not e.granted and not call('ZSCORE', l.q, owner) then
     return answer(LOST, was_forced(owner, hold))
   end
-  if tonumber(ends) < now + lease then
+  -- An owner that was made for one hold has it first.
+  local mine = e.holds[hold and find_hold(e, hold) or 1]
+  if mine[4] then
+    mine[4] = math.max(mine[4], last)
+    change_holds(l, owner, e)
+  elseif tonumber(ends) < now + lease then
     call('ZADD', l.x, 'XX', lease_end, owner)
     for _, key in ipairs({ l.x, l.e, not e.granted and l.q or nil }) do
       if call('PTTL', key) < lease + CLEAN_MS then
@@ -89,13 +94,14 @@ local function renew_any(owner, hold, name)
   end
 end
 
--- Most are held, and need nothing else of their line: granted, not asked back, and of this hold. The
--- keys of a line end together. False: it is not so, and nothing was done.
+-- Most are held, and need nothing else of their line: granted, not asked back, of this hold, and of one
+-- client only. The keys of a line end together. False: it is not so, and nothing was done.
 local function renew_held(prefix, owner, hold, name)
   local x, e = prefix .. 'x:' .. name, prefix .. 'e:' .. name
   local ends = tonumber(call('ZSCORE', x, owner) or 0)
   local text = ends > now and call('HGET', e, owner)
-  if not text or byte(text, 3) ~= HOLDS or hold and not find(text, hold, 1, true) then
+  if not text or byte(text, 3) ~= HOLDS or hold and not find(text, hold, 1, true) or
+    find(text, '@', 1, true) then
     return false
   end
   if ends < last then

@@ -54,38 +54,21 @@ local function leave_cell(l)
   return RELEASED, 0
 end
 
--- The strongest of what its holds want.
-local function mode_of(e)
-  local mode = e.holds[1][2]
-  for _, h in ipairs(e.holds) do
-    mode = h[2] == 'x' and 'x' or mode
-  end
-  return mode
-end
-
 local function leave_line(l)
-  local e = entry_of(l, owner)
+  local e = live_entry(l, owner)
   local place = e and find_hold(e, hold)
   if not place then
     return not_ours(l)
   end
-  if e.granted then
-    counts(l, e, -1)
-  end
   if downgrade then
     e.holds[place][2] = 's'
+  elseif #e.holds == 1 then
+    take_out(l, owner, e)
+    return RELEASED, 0
   else
     table.remove(e.holds, place)
   end
-  if #e.holds == 0 then
-    take_out(l, owner, nil)
-    return RELEASED, 0
-  end
-  e.mode = mode_of(e)
-  if e.granted then
-    counts(l, e, 1)
-  end
-  put_entry(l, owner, e)
+  change_holds(l, owner, e)
   return STILL_HELD, #e.holds
 end
 

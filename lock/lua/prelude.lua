@@ -45,8 +45,9 @@ local function next_fence()
 end
 
 -- mode: x alone, s shared, p with permits; then 0 it waits, 1 it holds, 2 it holds and is asked to
--- give it back. holds: {{id, mode, client}, ...}, one for each acquisition of its owner. names: of all
--- lines in which it waits; it is granted in all of them or in none.
+-- give it back. holds: {{id, mode, client, end}, ...}, one for each acquisition of its owner; each has
+-- an end of its own where they belong to several clients, else nil. names: of all lines in which it
+-- waits; it is granted in all of them or in none.
 local ENTRY = '^(%a) (%d) (%d+) (%d+) (%S+) (%S+) (%S+)$'
 local function read_entry(text)
   local e, state, names, holds = { names = {}, holds = {} }, nil, nil, nil
@@ -58,17 +59,23 @@ local function read_entry(text)
   for name in string.gmatch(names, '[^,]+') do
     e.names[#e.names + 1] = name
   end
-  for id, mode, client in string.gmatch(holds, '([^,=]+)=(%a)@?([^,]*)') do
-    e.holds[#e.holds + 1] = { id, mode, client ~= '' and client or e.client }
+  for id, mode, client, ends in string.gmatch(holds, '([^,=]+)=(%a)@?([^,@]*)@?(%d*)') do
+    e.holds[#e.holds + 1] = { id, mode, client ~= '' and client or e.client, tonumber(ends) }
   end
   return e
 end
 
 local function write_entry(e)
-  local holds = {}
+  local holds, several = {}, false
   e.client = e.holds[1][3]
+  for _, hold in ipairs(e.holds) do
+    several = several or hold[3] ~= e.client
+  end
   for i, hold in ipairs(e.holds) do
-    holds[i] = hold[1] .. '=' .. hold[2] .. (hold[3] == e.client and '' or '@' .. hold[3])
+    holds[i] = hold[1] .. '=' .. hold[2]
+    if several then
+      holds[i] = holds[i] .. '@' .. hold[3] .. '@' .. string.format('%.0f', hold[4])
+    end
   end
   local state = e.granted and (e.revoked and 2 or 1) or 0
   return concat({ e.mode, state, e.permits, e.fence, e.client, concat(e.names, ','),

@@ -161,6 +161,61 @@ local function settle(l)
   promote(l)
 end
 
+-- The strongest of what its holds want.
+local function mode_of(e)
+  local mode = e.holds[1][2]
+  for _, h in ipairs(e.holds) do
+    mode = h[2] == 'x' and 'x' or mode
+  end
+  return mode
+end
+
+-- Its holds are others than before. The entry lasts as long as the last of them.
+local function change_holds(l, owner, e)
+  local last = 0
+  if e.granted then
+    counts(l, e, -1)
+  end
+  e.mode = mode_of(e)
+  if e.granted then
+    counts(l, e, 1)
+  end
+  for _, hold in ipairs(e.holds) do
+    last = math.max(last, hold[4] or 0)
+  end
+  if last > 0 then
+    call('ZADD', l.x, 'XX', string.format('%.0f', last), owner)
+  end
+  put_entry(l, owner, e)
+end
+
+-- Where several clients share an entry, one of them may be dead: the holds leave whose own lease is
+-- over. The renewals of the others keep the entry, not these holds.
+local function end_holds(l, owner, e)
+  local live = {}
+  for _, hold in ipairs(e.holds) do
+    if not hold[4] or hold[4] > now then
+      live[#live + 1] = hold
+    end
+  end
+  if #live == #e.holds or #live == 0 then
+    return
+  end
+  e.holds = live
+  change_holds(l, owner, e)
+  if e.granted then
+    promote(l)
+  end
+end
+
+local function live_entry(l, owner)
+  local e = entry_of(l, owner)
+  if e then
+    end_holds(l, owner, e)
+  end
+  return e
+end
+
 -- At the end of what changes a line: its keys never end before the last lease that is in it.
 local function keep(l)
   local last = call('ZRANGE', l.x, -1, -1, 'WITHSCORES')[2]

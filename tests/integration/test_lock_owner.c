@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/clock.h"
 #include "tests/support/lock_rig.h"
 
-enum { LEASE_MS = 120000, HEARD_MS = 1000, LONG_MS = 30000 };
+enum { LEASE_MS = 120000, SHORT_MS = 500, HEARD_MS = 1000, LONG_MS = 30000 };
 
 static hf_lock_rig rig;
 static hf_locks *other; /* a client of another owner */
@@ -153,6 +154,93 @@ static void a_process_that_waits_in_one_of_several_lines_hears_of_the_grant(void
     hf_lock_released(two.lock);
 }
 
+/* ---- the end of one process's holds: a hold that is never renewed is as one of a dead
+ * process, and the other process renews its own ---- */
+
+static hf_lock *of_the_dead(uint32_t lease_ms)
+{
+    hf_lock_opts opts = of_owner(lease_ms);
+    opts.fixed = true;
+    return hf_lock_must(&rig, rig.a, "n", opts);
+}
+
+static void holds_of_a_dead_process_end_with_their_lease(void **state)
+{
+    (void)state;
+    hf_lock *dead = of_the_dead(SHORT_MS);
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(SHORT_MS));
+    EVENTUALLY(LONG_MS, holds_of("n", "o") == 1);
+    ALWAYS(2 * SHORT_MS, hf_lock_held(live));
+    hf_lock_released(live);
+    assert_true(hf_lock_is_free(&rig, "n"));
+    (void)hf_lock_release_wait(dead, NULL);
+}
+
+/* The process that has left had a lease that is much longer. */
+static void a_dead_process_keeps_the_lock_for_its_own_lease_only(void **state)
+{
+    (void)state;
+    hf_lock *dead = of_the_dead(2 * SHORT_MS);
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    assert_int_equal(hf_lock_release_wait(live, NULL), HF_STILL_HELD);
+    hf_lock_refused(&rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS}, HF_TAKEN);
+    uint64_t from_ns = hf_boot_ns();
+    hf_lock_released(hf_lock_must(
+        &rig, other, "n", (hf_lock_opts){.lease_ms = SHORT_MS, .wait_ms = LONG_MS}));
+    assert_true(hf_boot_ns() - from_ns < 10 * SHORT_MS * HF_MS_NS);
+    (void)hf_lock_release_wait(dead, NULL);
+}
+
+/* What the dead process had alone, the live one has shared. */
+static void readers_come_in_after_a_dead_writer_of_a_live_owner(void **state)
+{
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *dead = of_the_dead(2 * SHORT_MS);
+    hf_lock_opts shared = of_owner(SHORT_MS);
+    shared.mode = HF_LOCK_SHARED;
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", shared);
+    hf_lock_wait_begin(
+        &w, &rig, other, "n",
+        (hf_lock_opts){.lease_ms = LEASE_MS, .mode = HF_LOCK_SHARED, .wait_ms = LONG_MS});
+    EVENTUALLY(10 * SHORT_MS, w.done);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    assert_true(hf_lock_held(live));
+    hf_lock_released(live);
+    hf_lock_released(w.lock);
+    (void)hf_lock_release_wait(dead, NULL);
+}
+
+static void the_fence_rises_after_the_last_hold_of_an_owner(void **state)
+{
+    (void)state;
+    hf_lock *dead = of_the_dead(SHORT_MS);
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    uint64_t fence = hf_lock_fence(live);
+    assert_int_equal(hf_lock_fence(dead), fence);
+    assert_int_equal(hf_lock_release_wait(live, NULL), HF_STILL_HELD);
+    EVENTUALLY(10 * SHORT_MS, holds_of("n", "o") == 0);
+    hf_lock *again = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    assert_true(hf_lock_fence(again) > fence);
+    hf_lock_released(again);
+    (void)hf_lock_release_wait(dead, NULL);
+}
+
+/* A renewal of such an owner does not name its hold. */
+static void a_second_process_may_join_the_random_owner_of_the_first(void **state)
+{
+    (void)state;
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = SHORT_MS});
+    hf_lock_opts joins = of_owner(LEASE_MS);
+    joins.owner = hf_lock_owner_of(one);
+    hf_lock *two = hf_lock_must(&rig, rig.b, "n", joins);
+    ALWAYS(3 * SHORT_MS, hf_lock_held(one));
+    assert_int_equal(holds_of("n", joins.owner), 2);
+    assert_int_equal(hf_lock_release_wait(one, NULL), HF_STILL_HELD);
+    hf_lock_released(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +252,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_process_hears_of_the_grant, begin, end),
         cmocka_unit_test_setup_teardown(
             a_process_that_waits_in_one_of_several_lines_hears_of_the_grant, begin, end),
+        cmocka_unit_test_setup_teardown(holds_of_a_dead_process_end_with_their_lease,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_dead_process_keeps_the_lock_for_its_own_lease_only, begin, end),
+        cmocka_unit_test_setup_teardown(
+            readers_come_in_after_a_dead_writer_of_a_live_owner, begin, end),
+        cmocka_unit_test_setup_teardown(the_fence_rises_after_the_last_hold_of_an_owner,
+                                        begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_second_process_may_join_the_random_owner_of_the_first, begin, end),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
