@@ -11,10 +11,15 @@
 
 /* ---- what is to be heard: the tags of all that wait ---- */
 
+/* The first tag that has a message is served, so the lock that has waited longest comes
+ * first: else those that come and go would keep it from being heard. */
 static void choose(hf_ear *ear)
 {
     const hf_locks *locks = ear->arg;
-    for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
+    const hf_lock *lock = locks->active;
+    while (lock != NULL && lock->next != NULL)
+        lock = lock->next;
+    for (; lock != NULL; lock = lock->prev)
         if (lock->step == STEP_WAIT)
             hf_ear_add(ear, lock->prefix, lock->prefix_len);
 }
