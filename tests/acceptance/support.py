@@ -666,6 +666,36 @@ def unordered_fences(runs):
             if other.fence <= one.fence]
 
 
+# ---- figures --------------------------------------------------------------------------
+
+
+class Figures:
+    """What was measured, and the most it may be. All points are tried before it is judged."""
+
+    def __init__(self):
+        self.told, self.bad = 0, []
+
+    def tell(self, point, what, value, most, unit="ms"):
+        holds = value is not None and value <= most
+        shown = "never" if value is None else f"{value:.0f}"
+        self.told += 1
+        say(f"  {point:>2}  {what:<72} {shown:>7} {unit}, at most {most:.0f}"
+            f"{'' if holds else '  BROKEN'}")
+        if not holds:
+            self.bad.append(f"{point} {what}: {shown} {unit}")
+
+
+def try_points(rig, points):
+    """Calls points[number](rig, figures) of the points that the arguments name, else of all."""
+    figures = Figures()
+    for point in [int(word) for word in sys.argv[1:]] or points:
+        started = time.monotonic()
+        points[point](rig, figures)
+        say(f"      point {point}: {time.monotonic() - started:.0f} s")
+    require(not figures.bad, f"{len(figures.bad)} of {figures.told}: {'; '.join(figures.bad)}")
+    return f"{figures.told} figures, all within their bounds"
+
+
 # ---- the script itself ----------------------------------------------------------------
 
 
