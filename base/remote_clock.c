@@ -137,14 +137,13 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
         c->since_ns = c->last_ns = read_ns;
         c->low_us = s.low_us;
         c->high_us = s.high_us;
-        c->before_ns = 0;
+        c->stepped_ns = 0;
         add_span(c, &s, true);
         return 0;
     }
     bool apart = s.low_us > c->high_us || s.high_us < c->low_us;
     if (read_ns < c->last_ns || (apart && sent_ns < c->last_ns))
         return 0; /* of two connections: another answer may be newer */
-    uint64_t before_ns = c->last_ns;
     drift(c, read_ns);
     int64_t stepped_us = 0, narrow_us = c->lease_ms * (int64_t)MS_US / 50;
     apart = s.low_us > c->high_us || s.high_us < c->low_us;
@@ -153,7 +152,7 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
             s.low_us > c->high_us ? s.low_us - c->high_us : s.high_us - c->low_us;
         c->low_us = s.low_us;
         c->high_us = s.high_us;
-        c->before_ns = before_ns;
+        c->stepped_ns = read_ns;
     } else if (s.high_us - s.low_us <= greater(narrow_us, NARROW_LEAST_US)) {
         c->low_us = greater(c->low_us, s.low_us);
         c->high_us = lesser(c->high_us, s.high_us);
@@ -203,9 +202,12 @@ int64_t hf_remote_clock_at_least(const hf_remote_clock *c, uint64_t boot_ns)
     if (too_old(c, boot_ns) || boot_ns < c->since_ns + gap_ns(c))
         return 0;
     int64_t high_us = c->high_us;
-    for (size_t i = 0; i < c->n; i++)
-        if (c->spans[i].last_ns + gap_ns(c) >= boot_ns)
+    for (size_t i = 0; i < c->n; i++) {
+        /* Its offset may have lasted until just before the next sample. */
+        uint64_t until_ns = i + 1 < c->n ? c->spans[i + 1].first_ns : boot_ns;
+        if (until_ns + gap_ns(c) >= boot_ns)
             high_us = greater(high_us, c->spans[i].high_us);
+    }
     return ((int64_t)(boot_ns / US_NS) + high_us) / MS_US;
 }
 

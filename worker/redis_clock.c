@@ -64,7 +64,7 @@ void hf_clock_tell(hf_worker *w)
     hf_watchdog_verify(w->watchdog);
     lock(w);
     if (by_ms < 0)
-        w->check_again_ns = w->clock.redis.before_ns +
+        w->check_again_ns = w->clock.redis.stepped_ns +
                             (hf_remote_gap_ms(w->clock.redis.lease_ms) + 1) * HF_MS_NS;
     unlock(w);
     hf_beat_look_in(w, 0); /* plans it */
