@@ -367,8 +367,8 @@ static int crowd(char **args)
     opts.wait_ms = -1;
     holders = open_client();
     waiters = open_client();
-    if (lock == NULL)
-        fail("no memory");
+    if (lock == NULL || tags == 0)
+        fail("no memory, or no tag");
     for (size_t i = 0; i < tags; i++) {
         (void)snprintf(text, sizeof text, "c-%zu", i);
         (void)take(holders, &opts);

@@ -67,12 +67,8 @@ void hf_staff_start(hf_staff *c, unsigned i, const char *url)
     (void)snprintf(slots, sizeof slots, "%d", HF_STAFF_SLOTS);
     (void)snprintf(lease, sizeof lease, "%d", HF_STAFF_LEASE_MS);
     const char *const command[] = {HF_TEST_COMMAND, "worker", "-c", config, NULL};
-    const char *const helper[] = {HF_TEST_BUILD "/tests/helpers/hf-c-worker",
-                                  url,
-                                  c->runs,
-                                  slots,
-                                  lease,
-                                  hf_staff_queues[1],
+    static const char program[] = HF_TEST_BUILD "/tests/helpers/hf-c-worker";
+    const char *const helper[] = {program, url, c->runs, slots, lease, hf_staff_queues[1],
                                   NULL};
     if (runs_programs(i))
         write_config(c, config, url);
