@@ -219,9 +219,11 @@ hf_taken *hf_record_acquire(hf_recorder *r, hf_locks *locks, hf_lock_opts opts,
     opts.on_event = on_event;
     opts.event_arg = t;
     write_asked(t, &opts);
-    t->err = hf_lock_acquire(locks, &opts, on_acquired, t, &lock, NULL);
-    if (t->err == HF_OK)
-        wait_for_it(t, lock, cancel_ms);
+    hf_err asked = hf_lock_acquire(locks, &opts, on_acquired, t, &lock, NULL);
+    if (asked == HF_OK)
+        wait_for_it(t, lock, cancel_ms); /* it may have been answered already */
+    else
+        t->err = asked;
     if (err != NULL)
         *err = t->err;
     if (t->err != HF_OK) {
