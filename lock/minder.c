@@ -59,11 +59,12 @@ struct hf_minder {
     char path[PATH_MAX];
     char *library_path; /* owned; NULL if there was none */
     uv_mutex_t lock;
+    atomic_bool behind; /* a thread wanted the lock, and has gone on. Apart from what the
+                           lock guards, which may be read several fields at a time */
     life *life;         /* under lock; NULL between two */
     bool told;          /* under lock: the life has the list, and gets what changes */
     bool broken;        /* under lock: it does not read, and was killed */
     bool full;          /* under lock: the pipe had no room for a later deadline */
-    atomic_bool behind; /* somebody wanted the lock, and has gone on */
     bool asked;         /* for a byte, and it has not come */
     unsigned missed;    /* ticks without it */
     hf_minded *list;    /* under lock */
