@@ -238,31 +238,62 @@ static pid_t start_child(child *c, int *pidfd)
 
 /* What the sanitizers know of a thread's memory and locks must not be changed by a child
  * that never comes back: it gets a copy of everything, and its fault comes by a pipe,
- * which ends when the program is executed. */
-static pid_t start_child(child *c, int *pidfd)
+ * which ends when the program is executed. It waits until its pidfd is open: a host that
+ * ignores SIGCHLD keeps no trace of a child that has ended. */
+static void run_copy(child *c, const int held[2], const int told[2])
 {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return -1;
-    pid_t pid = fork();
-    if (pid == 0) {
-        int to = fcntl(fds[1], F_DUPFD_CLOEXEC, HF_SPAWN_FDS);
-        hf_spawn_step step = run_child(c);
-        c->fault = (hf_spawn_fault){(int32_t)step, errno};
-        (void)!write(to, &c->fault, sizeof c->fault);
-        _exit(EXIT_NOT_EXECUTED);
-    }
-    close(fds[1]);
-    while (pid > 0 && read(fds[0], &c->fault, sizeof c->fault) < 0 && errno == EINTR)
+    char go;
+    close(held[1]);
+    while (read(held[0], &go, 1) < 0 && errno == EINTR)
         continue;
-    close(fds[0]);
-    *pidfd = pid < 0 ? -1 : hf_spawn_pidfd(pid);
-    if (pid < 0 || *pidfd >= 0)
+    int to = fcntl(told[1], F_DUPFD_CLOEXEC, HF_SPAWN_FDS);
+    hf_spawn_step step = run_child(c);
+    c->fault = (hf_spawn_fault){(int32_t)step, errno};
+    (void)!write(to, &c->fault, sizeof c->fault);
+    _exit(EXIT_NOT_EXECUTED);
+}
+
+static pid_t fork_child(child *c, int *pidfd, const int held[2], const int told[2])
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        run_copy(c, held, told);
+    if (pid < 0)
+        return -1;
+    *pidfd = hf_spawn_pidfd(pid);
+    if (*pidfd >= 0 && write(held[1], "", 1) == 1)
         return pid;
     int error = errno;
-    hf_spawn_undo(pid, c->spawn->minder_fd);
+    hf_close_fd(pidfd);
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
     errno = error;
     return -1;
+}
+
+static pid_t start_child(child *c, int *pidfd)
+{
+    int held[2], told[2];
+    if (pipe2(held, O_CLOEXEC) != 0)
+        return -1;
+    if (pipe2(told, O_CLOEXEC) != 0) {
+        int error = errno;
+        close(held[0]);
+        close(held[1]);
+        errno = error;
+        return -1;
+    }
+    pid_t pid = fork_child(c, pidfd, held, told);
+    int error = errno;
+    close(held[0]);
+    close(held[1]);
+    close(told[1]);
+    while (pid > 0 && read(told[0], &c->fault, sizeof c->fault) < 0 && errno == EINTR)
+        continue;
+    close(told[0]);
+    errno = error;
+    return pid;
 }
 
 #endif
