@@ -342,8 +342,10 @@ static void an_idle_worker_hears_of_a_retry(void **state)
     (void)state;
     enqueue("one", -60000);
     assert_int_equal(hf_rig_wait(&rig, 5000), HF_OK); /* somebody keeps its timer */
+    assert_int_equal(rig.which, 0);
     must(hf_admin_retry(admin, "q", "one"));
     assert_int_equal(hf_rig_wait(&rig, 5000), HF_OK);
+    assert_int_equal(rig.which, 0);
     assert_int_equal(rig.at_ms, 0);
 }
 
