@@ -154,7 +154,7 @@ static int be_worker(char **argv)
     say("deadline_ms", (long)(deadline_ns / HF_MS_NS));
     const char *mode = argv[5] == NULL ? "" : argv[5];
     if (strcmp(mode, "leak") == 0 && fork() == 0) {
-        say("leak", getpid()); /* holds the pipe until the test is over, and is no program */
+        say("leak", getpid()); /* it holds the pipe, and is no program */
         hf_test_pause_ms(60000);
         _exit(0);
     }
