@@ -21,8 +21,9 @@ local empty, checked, fault, doubts, longest, learned = 1, 0, nil, {}, ARGV[4] +
 
 -- A lease that ends later than any lease can last was given before this clock was set back. A worker
 -- that knows the clock well lets it end as if it had begun now; one that is renewed follows by itself.
+-- The list of leases may have ended: this worker's own lease counts in any case.
 local function shorten_leases()
-  local ends_at, text = lease_ends(longest_lease(), ARGV[5])
+  local ends_at, text = lease_ends(longest, ARGV[5])
   local last = call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')[2]
   if ARGV[5] == '0' or not last or last + 0 <= ends_at + 1 then
     return

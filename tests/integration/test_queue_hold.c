@@ -509,6 +509,26 @@ static void a_lease_longer_than_any_ends_as_if_it_had_begun_now(void **state)
     EVENTUALLY(15000, hf_rig_claim(&rig, "x", 1, SHORT_MS) == 1);
 }
 
+/* As after the clock was set forward by more than an hour: the list of leases has ended.
+ */
+static void a_check_shortens_no_lease_below_its_own(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("w", HF_RIG_LEASE_MS, "one");
+    long long end = ends("one");
+    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:leases");
+    const hf_queue *queue = &rig.queue;
+    const hf_check_args args = {.worker = "w",
+                                .lease_ms = HF_RIG_LEASE_MS,
+                                .at_least_ms = 1,
+                                .machine = "",
+                                .learned = ""};
+    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    assert_true(ends("one") == end);
+    assert_true(hf_fixture_number(&rig.redis, "PEXPIRETIME hf:{q}:lock:one") == end);
+}
+
 static void what_was_ready_before_the_clock_was_set_back_stays_ready(void **state)
 {
     (void)state;
@@ -651,6 +671,7 @@ int main(void)
         TEST(no_lease_starts_before_the_time_that_its_holder_knows_of),
         TEST(a_lock_that_ended_too_early_is_made_again_for_its_holder),
         TEST(a_lease_longer_than_any_ends_as_if_it_had_begun_now),
+        TEST(a_check_shortens_no_lease_below_its_own),
         TEST(what_was_ready_before_the_clock_was_set_back_stays_ready),
         TEST(what_a_machine_learned_is_shared_among_its_workers),
         TEST(a_job_without_a_record_goes_to_the_dead_with_that_reason),
