@@ -116,6 +116,39 @@ static void a_grant_that_is_heard_before_the_answer_counts(void **state)
     hf_lock_released(second.lock);
 }
 
+/* Both are granted while the client does not listen. Its next wait is for three tags, the
+ * one after that for the two that remain: that one is kept, by its number of words. */
+static void the_lock_that_has_waited_longest_is_heard_first(void **state)
+{
+    hf_lock_waiter zero, first, second;
+    (void)state;
+    hf_lock *none = must(rig.a, "zero"), *one = must(rig.a, "one"),
+            *two = must(rig.a, "two");
+    hf_proxy_keep_request(&proxy, "*3\r\n$5\r\nBLPOP");
+    wait_begin(&zero, far, "zero");
+    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+    wait_begin(&first, far, "one");
+    wait_begin(&second, far, "two");
+    come_and_go(far);
+    hf_lock_released(two);
+    hf_lock_released(one);
+    hf_proxy_keep_request(&proxy, "*4\r\n$5\r\nBLPOP");
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+    EVENTUALLY(HEARD_MS, first.done);
+    assert_false(second.done);
+    hf_proxy_let_go(&proxy);
+    EVENTUALLY(HEARD_MS, second.done);
+    hf_lock_released(none);
+    EVENTUALLY(HEARD_MS, zero.done);
+    hf_lock_wait_end(&zero);
+    hf_lock_wait_end(&first);
+    hf_lock_wait_end(&second);
+    hf_lock_released(zero.lock);
+    hf_lock_released(first.lock);
+    hf_lock_released(second.lock);
+}
+
 /* ---- what is held ---- */
 
 typedef struct way {
@@ -266,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_wait_that_was_ended_before_it_began_is_ended_again),
         TEST(a_grant_that_is_heard_before_the_answer_counts),
+        TEST(the_lock_that_has_waited_longest_is_heard_first),
         TEST(a_lock_that_is_taken_away_is_lost_at_once),
         TEST(a_lock_that_is_asked_back_is_told_at_once),
         TEST(a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon),
