@@ -2,7 +2,7 @@
  *
  *     hf-locker URL LOG NAME [WORD...]
  *
- *   lease=MS  owner=TEXT  shared  fixed   as hf_lock_opts has them
+ *   lease=MS  owner=TEXT  reentrant  shared  fixed   as hf_lock_opts has them
  *   rounds=N seed=N    take it N times, each time for a moment; else once, until it is
  *                      lost or TERM comes
  *   counter=FILE       with rounds: read a number and write it one higher, while it holds
@@ -152,6 +152,7 @@ int main(int argc, char **argv)
                                .n_names = 1,
                                .wait_ms = -1,
                                .owner = value_of(argc, argv, "owner="),
+                               .reentrant = value_of(argc, argv, "reentrant") != NULL,
                                .mode = value_of(argc, argv, "shared") ? HF_LOCK_SHARED
                                                                       : HF_LOCK_EXCLUSIVE,
                                .fixed = value_of(argc, argv, "fixed") != NULL,
