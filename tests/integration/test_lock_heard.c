@@ -9,7 +9,7 @@
 #include "tests/support/lock_rig.h"
 #include "tests/support/proxy.h"
 
-enum { LEASE_MS = 120000, HEARD_MS = 5000, LONG_MS = 30000 };
+enum { LEASE_MS = 120000, HEARD_MS = 15000, LONG_MS = 30000 };
 
 static hf_lock_rig rig;
 static hf_proxy proxy;

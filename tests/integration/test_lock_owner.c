@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "tests/support/lock_rig.h"
 
-enum { LEASE_MS = 120000, SHORT_MS = 500, HEARD_MS = 1000, LONG_MS = 30000 };
+enum { LEASE_MS = 120000, SHORT_MS = 500, HEARD_MS = 15000, LONG_MS = 30000 };
 
 static hf_lock_rig rig;
 static hf_locks *other; /* a client of another owner */

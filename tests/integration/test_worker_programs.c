@@ -17,7 +17,7 @@
     "  - {type: long, exec: [sh, -c, 'sleep 30 & echo $! > pid; wait']}\n"               \
     "  - {type: short, exec: ['true']}\n"                                                \
     "  - {type: three, exec: [sleep, '3.2']}\n"                                          \
-    "  - {type: deaf, grace: 300ms, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "       \
+    "  - {type: deaf, grace: 2s, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "          \
     "echo $$ > pid; for i in $(seq 300); do sleep 0.1; done']}\n"
 
 static hf_cli_rig rig;
