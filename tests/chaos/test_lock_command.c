@@ -275,7 +275,7 @@ static void without_redis_the_command_is_ended_in_time(void **state)
 static void a_command_that_heeds_term_may_tidy_up(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 3s --grace 1s", false);
+    start_beats(&first, "one", "--ttl 6s --grace 3s", false);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
     ended(&first, 75);
@@ -320,7 +320,7 @@ static void a_command_that_was_asked_to_end_is_no_success(void **state)
 static void what_a_command_left_and_was_asked_to_end_is_no_success(void **state)
 {
     (void)state;
-    start_script("--ttl 3s --grace 1s",
+    start_script("--ttl 6s --grace 3s",
                  "(trap 'exit 0' TERM; : >ready; while :; do sleep 0.02; done) & exit 0");
     hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
     ended(&first, 75);

@@ -99,13 +99,14 @@ static void a_grant_that_is_heard_before_the_answer_counts(void **state)
     hf_lock_waiter first, second;
     (void)state;
     hf_lock *one = must(rig.a, "t/one"), *two = must(rig.a, "t/two");
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1); /* their holder */
     wait_begin(&first, far, "t/one");
     come_and_go(far);
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1);
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 2);
     hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
     wait_begin(&second, far, "t/two");
     hf_lock_released(two);
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 2); /* it was heard */
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 3); /* it was heard */
     hf_proxy_let_go(&proxy);
     EVENTUALLY(HEARD_MS, second.done);
     hf_lock_released(one);
