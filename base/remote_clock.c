@@ -90,8 +90,10 @@ static void add_span(hf_remote_clock *c, const hf_remote_span *span, bool apart)
         widen(back, span);
         return;
     }
-    while (c->n > 1 && c->spans[0].last_ns + window < span->last_ns)
+    while (c->n > 1 && c->spans[0].last_ns + window < span->last_ns) {
         drop_first(c);
+        c->since_ns = c->spans[0].first_ns; /* of what was before nothing is known now */
+    }
     if (c->n == HF_REMOTE_SPANS) {
         uint64_t first_ns = c->spans[0].first_ns;
         widen(&c->spans[0], &c->spans[1]);

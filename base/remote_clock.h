@@ -38,7 +38,7 @@ typedef struct hf_remote_span {
 
 typedef struct hf_remote_clock {
     uint32_t lease_ms;       /* the longest lease that is judged */
-    uint64_t since_ns;       /* sampled without a gap since then */
+    uint64_t since_ns;       /* sampled without a gap since then, and kept in spans */
     uint64_t last_ns;        /* the last sample */
     uint64_t stepped_ns;     /* the first one after the clock was set; 0: it was not */
     int64_t low_us, high_us; /* the offset as the last samples bound it */

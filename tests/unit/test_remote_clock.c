@@ -163,6 +163,28 @@ static void after_a_gap_everything_is_learned_anew(void **state)
     assert_true(hf_remote_clock_vouched(&clock_, boot_ns) < 0);
 }
 
+/* It has forgotten what lies further back than the leases that it judged. */
+static void a_longer_lease_is_judged_once_its_length_was_sampled(void **state)
+{
+    (void)state;
+    enum { LONG_MS = 30 * LEASE_MS };
+    char text[HF_REMOTE_STATE_SIZE];
+    hf_remote_clock next;
+    ask_for(2 * LONG_MS);
+    int64_t lease_end = remote_ms() + LONG_MS;
+    offset_us += (int64_t)2 * LONG_MS * 1000;
+    ask_for(3 * LEASE_MS);
+    hf_remote_clock_save(&clock_, text);
+    hf_remote_clock_init(&next, LONG_MS);
+    (void)ask(&next, 100 * US, 100 * US);
+    hf_remote_clock_adopt(&next, text, strlen(text));
+    assert_true(hf_remote_clock_vouched(&next, boot_ns) < lease_end);
+    hf_remote_clock_judge(&clock_, LONG_MS);
+    assert_true(hf_remote_clock_vouched(&clock_, boot_ns) < lease_end);
+    (void)ask(&clock_, 100 * US, 100 * US);
+    assert_true(hf_remote_clock_vouched(&clock_, boot_ns) < lease_end);
+}
+
 static void an_answer_that_was_overtaken_changes_nothing(void **state)
 {
     (void)state;
@@ -330,6 +352,7 @@ int main(void)
         CASE(a_lease_that_is_given_in_an_excursion_ends_by_the_older_time),
         CASE(an_offset_counts_until_a_gap_after_the_next_sample),
         CASE(after_a_gap_everything_is_learned_anew),
+        CASE(a_longer_lease_is_judged_once_its_length_was_sampled),
         CASE(an_answer_that_was_overtaken_changes_nothing),
         CASE(a_process_goes_on_with_what_another_one_knew),
         CASE(what_is_too_old_or_another_machine_s_or_no_text_is_not_adopted),
