@@ -26,7 +26,7 @@ local NUMBERS = {
 local ENDS = {
   seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000, -- at most, ms
 }
-local LISTS = { workers = true, leases = true }
+local LISTS = { workers = true }
 local LOCK_MS = 10000
 
 -- Any other script would break off at these.

@@ -160,12 +160,9 @@ local promised, high = m[1] and m[1] + 0, m[5] and m[5] + 0 or 0
 if now > high + HIGH_MS then
   call('HSET', META, 'high', stamp)
 elseif now < high then
-  -- prelude: heed_clock, open_writes
-  local to = heed_clock(high) + HIGH_MS
-  for j = 1, to > now + HIGH_MS and 2 * new or 0, 2 do -- while there are more jobs to move
-    if times[j] + 0 > now and times[j] + 0 <= to then
-      times[j] = string.format('%d', to + 1) -- it is none of those
-    end
+  -- prelude: later, heed_clock, open_writes
+  for j = 1, 2 * new, 2 do
+    times[j] = times[j] ~= stamp and string.format('%d', later(times[j] + 0)) or stamp
   end
 end
 for i = 1, 2 * new, SLICE do

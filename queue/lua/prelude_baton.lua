@@ -16,25 +16,37 @@ local function read_meta()
 end
 
 -- `high` is the latest time that was seen here, to within HIGH_MS. If it is ahead, the clock was set
--- back: jobs that were due by then stay due, in their order, a slice of them at a time. Jobs that
--- were to come later wait for their time on the clock as it is now.
+-- back: jobs that were due by then stay due, in their order, a slice of them at a time, or so many
+-- slices. Jobs that were to come later wait for their time on the clock as it is now.
 local HIGH_MS, STEP_BACK_JOBS = 100, 1000
-local function heed_clock(high)
+local function heed_clock(high, slices)
   if now >= high and now <= high + HIGH_MS then
     return high
   end
   local to = high + HIGH_MS
-  local jobs = now < high and call('ZRANGEBYSCORE', SCHEDULE, '(' .. stamp,
-    string.format('%d', to), 'WITHSCORES', 'LIMIT', 0, STEP_BACK_JOBS) or {}
   open_writes()
-  for i = 1, #jobs, 2 do
-    call('ZADD', SCHEDULE, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+  for _ = 1, slices or 1 do
+    local jobs = now < high and call('ZRANGEBYSCORE', SCHEDULE, '(' .. stamp,
+      string.format('%d', to), 'WITHSCORES', 'LIMIT', 0, STEP_BACK_JOBS) or {}
+    for i = 1, #jobs, 2 do
+      call('ZADD', SCHEDULE, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+    end
+    if #jobs < 2 * STEP_BACK_JOBS then
+      call('HSET', META, 'high', stamp)
+      return now
+    end
   end
-  if #jobs == 2 * STEP_BACK_JOBS then
-    return high -- there may be more
-  end
-  call('HSET', META, 'high', stamp)
-  return now
+  return high -- there may be more
+end
+
+-- The time for a job whose delay begins now. It must not be taken for one that was due before the
+-- clock was set back. So those are moved first: 100,000 of them, in about 0.2 s. While there are more
+-- yet, it waits until the clock is where it was.
+local heeded
+local function later(due)
+  heeded = heeded or heed_clock(tonumber(call('HGET', META, 'high') or 0), 100)
+  local to = heeded + HIGH_MS
+  return now < heeded and due > now and due <= to and to + 1 or due
 end
 
 -- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that no

@@ -31,10 +31,12 @@ for k = 1, #places do
   if not cancelled(id, ARGV[i + 1]) then
     call('ZREM', RUNNING, id)
     if text ~= '' then
-      due = now + due
+      due = later(now + due)
       call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
         head.error, head.refused = text, head.refused or now
       end))
+    else
+      due = math.min(due, now) -- it was due, though this clock was set back
     end
     call('ZADD', SCHEDULE, due, id)
     call('DEL', LOCK .. id)

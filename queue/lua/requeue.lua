@@ -36,7 +36,7 @@ for i = 6, #ARGV do
   end
   if score and (died == 0 or tonumber(score) <= died) then
     code, changed = OK, true
-    revive(id, math.max(due, now))
+    revive(id, due > now and later(due) or now)
   elseif died == 0 and not score then
     score = call('ZSCORE', SCHEDULE, id)
     if score then

@@ -30,7 +30,7 @@ for k = 1, #places do
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)
-    call('ZADD', SCHEDULE, now + delays[i], id)
+    call('ZADD', SCHEDULE, later(now + delays[i]), id)
     call('DEL', LOCK .. id)
     failed = failed + 1
   end

@@ -15,7 +15,7 @@ end
 local due, released = nil, 0
 for word in string.gmatch(jobs, '%S+') do
   if string.sub(word, 1, 1) == '=' then -- when those are due that follow
-    due = string.sub(word, 2)
+    due = math.min(string.sub(word, 2) + 0, now) -- it was due, though this clock was set back
   elseif call('GET', LOCK .. word) == ARGV[1] .. ':' .. fence then
     if not cancelled(word, fence) then
       call('ZREM', RUNNING, word)

@@ -562,6 +562,8 @@ static void what_was_ready_before_the_clock_was_set_back_stays_ready(void **stat
     }
     assert_int_equal(hf_rig_claim(&rig, "w", 200, 60000), 0);
     assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), 2);
+    assert_true(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule later") ==
+                old_ms + 60000);
     assert_true(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta high") <= rig.now_ms);
 }
 

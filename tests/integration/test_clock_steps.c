@@ -1,0 +1,177 @@
+/* test_clock_steps.c - what steps of Redis's clock do to jobs that wait for their time,
+ * to the list of leases, and to workers and producers whose requests are under way. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/queue_rig.h"
+
+enum {
+    S_MS = 1000,
+    MINUTE_MS = 60 * S_MS,
+    HOUR_MS = 60 * MINUTE_MS,
+    LEASE_MS = 30 * S_MS
+};
+
+static hf_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_rig_start(&rig, &(hf_fixture_options){.clock = true});
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_rig_stop(&rig);
+    return 0;
+}
+
+static void check(void)
+{
+    const hf_queue *queue = &rig.queue;
+    const hf_check_args args = {.worker = "w",
+                                .alive_ms = MINUTE_MS,
+                                .lease_ms = LEASE_MS,
+                                .machine = "",
+                                .learned = ""};
+    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+}
+
+static void claim(const char *id)
+{
+    assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
+    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_string_equal(rig.jobs[0].id, id);
+}
+
+/* ms until it is due; at most 0: it is ready. */
+static int64_t wait_of(const char *id)
+{
+    int64_t due = hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", id);
+    return due - hf_rig_now(&rig);
+}
+
+static void assert_wait(const char *id, int64_t ms)
+{
+    int64_t wait = wait_of(id);
+    if (wait > ms || wait < ms - 10 * S_MS)
+        fail_msg("%s is due in %lld ms, expected %lld", id, (long long)wait,
+                 (long long)ms);
+}
+
+static void say(hf_verdict_op op, const char *id, int64_t due_ms, const char *error)
+{
+    const hf_verdict_args args = {.worker = "w"};
+    const hf_verdict_item item = {
+        .id = id, .fence = rig.fence, .due_ms = due_ms, .error = {error, strlen(error)}};
+    assert_int_equal(hf_rig_verdict(&rig, op, &args, &item), HF_OK);
+}
+
+/* ---- what waits for its time ---- */
+
+/* Also when that script is the first one to see the step. */
+static void a_delay_that_begins_after_a_step_back_is_kept(void **state)
+{
+    (void)state;
+    claim("retried");
+    check();
+    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    say(HF_OP_RETRY, "retried", MINUTE_MS, "x");
+    assert_wait("retried", MINUTE_MS);
+
+    claim("refused");
+    check();
+    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    say(HF_OP_RELEASE, "refused", MINUTE_MS, "nobody takes it");
+    assert_wait("refused", MINUTE_MS);
+}
+
+static void what_was_due_when_it_was_claimed_is_due_when_it_is_given_back(void **state)
+{
+    (void)state;
+    claim("released");
+    int64_t due_ms = rig.jobs[0].due_ms;
+    char fence[sizeof rig.fence];
+    memcpy(fence, rig.fence, sizeof fence);
+    claim("unclaimed");
+    uint64_t number = rig.number;
+    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    check(); /* others have seen the step meanwhile */
+    memcpy(rig.fence, fence, sizeof fence);
+    say(HF_OP_RELEASE, "released", due_ms, "");
+    assert_true(wait_of("released") <= 0);
+    assert_int_equal(hf_rig_unclaim(&rig, "w", number), HF_OK);
+    assert_true(wait_of("unclaimed") <= 0);
+}
+
+/* While there are more jobs to move than one script moves. */
+static void a_delay_that_begins_while_ready_jobs_are_moved_is_kept(void **state)
+{
+    (void)state;
+    enum { JOBS = 2500 };
+    claim("retried");
+    check();
+    for (int i = 0; i < JOBS; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "j%05d", i);
+        assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
+    }
+    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    assert_int_equal(hf_rig_enqueue(&rig, "delayed", -MINUTE_MS), HF_OK);
+    say(HF_OP_RETRY, "retried", MINUTE_MS, "x");
+    assert_wait("delayed", MINUTE_MS);
+    assert_wait("retried", MINUTE_MS);
+    for (int i = 0; i < 3; i++)
+        check();
+    assert_wait("delayed", MINUTE_MS);
+    assert_wait("retried", MINUTE_MS);
+    assert_true(wait_of("j00000") <= 0);
+    assert_true(wait_of("j02499") <= 0);
+}
+
+/* ---- the lengths of leases ---- */
+
+static void a_step_forward_forgets_no_length_of_a_lease(void **state)
+{
+    (void)state;
+    static const int64_t steps[] = {61 * MINUTE_MS, 30 * HOUR_MS};
+    for (size_t i = 0; i < 2; i++) {
+        char id[8];
+        (void)snprintf(id, sizeof id, "j%zu", i);
+        assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
+        hf_claim_args args = hf_rig_claim_args("long", 1, MINUTE_MS);
+        args.alive_ms = MINUTE_MS + 15 * S_MS;
+        args.max = 2; /* with the one before */
+        assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+        assert_int_equal(rig.n_jobs, i + 1);
+        hf_fixture_clock_step(&rig.redis, steps[i]);
+        const hf_queue *queue = &rig.queue;
+        const hf_check_args short_one = {.worker = "short",
+                                         .alive_ms = 17 * S_MS,
+                                         .lease_ms = 2 * S_MS,
+                                         .machine = "",
+                                         .learned = ""};
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &short_one), HF_OK);
+        args = hf_rig_claim_args("short", 1, 2 * S_MS);
+        args.judged_ms = 2 * S_MS;
+        assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+        assert_int_equal(rig.n_jobs, 0); /* its holder may live, and believe */
+    }
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        CASE(a_delay_that_begins_after_a_step_back_is_kept),
+        CASE(what_was_due_when_it_was_claimed_is_due_when_it_is_given_back),
+        CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
+        CASE(a_step_forward_forgets_no_length_of_a_lease),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
