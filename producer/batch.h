@@ -62,11 +62,12 @@ typedef struct hf_batch {
     uint64_t taken_ns;      /* of the first part */
     uint64_t deadline_ns;   /* of the first part, and so of all */
     uint64_t sealed_ns;
-    uint64_t number; /* 0: not given yet */
-    bool numbered;   /* the number is the caller's */
-    bool doubted;    /* it was sent, and no answer came */
-    bool told;       /* its parts have their answers */
-    hf_err refused;  /* how Redis last refused it, HF_OK if it never did */
+    uint64_t number;        /* 0: not given yet */
+    bool numbered;          /* the number is the caller's */
+    bool doubted;           /* it was sent, and no answer came */
+    int64_t known_until_ms; /* of its first sending, on Redis's clock; 0: not known */
+    bool told;              /* its parts have their answers */
+    hf_err refused;         /* how Redis last refused it, HF_OK if it never did */
 } hf_batch;
 
 /* How a request ended: one answer for all of its jobs, or with HF_OK one for each. */

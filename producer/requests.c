@@ -54,22 +54,38 @@ static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
     return to_ns > from_ns ? (int64_t)((to_ns - from_ns) / HF_MS_NS) : 0;
 }
 
-static hf_enqueue_args args_of(hf_engine *engine, const hf_batch *batch, uint64_t now_ns)
+/* What Redis remembers of a sending that was not answered ends by Redis's clock. If that
+ * was set forward, the request would be executed again; so it must not come after that.
+ */
+static int64_t not_after_of(const hf_engine *engine, hf_batch *batch, int64_t remember_ms,
+                            uint64_t now_ns)
+{
+    int64_t not_after = 0, now_ms = 0;
+    if (engine->clock_ms != 0) {
+        now_ms = engine->clock_ms + ms_between(engine->clock_ns, now_ns);
+        not_after = now_ms + ms_between(now_ns, batch->deadline_ns);
+    }
+    if (!batch->doubted)
+        batch->known_until_ms = now_ms == 0 ? 0 : now_ms + remember_ms;
+    else if (batch->known_until_ms != 0 &&
+             (not_after == 0 || not_after > batch->known_until_ms))
+        not_after = batch->known_until_ms;
+    return not_after;
+}
+
+static hf_enqueue_args args_of(hf_engine *engine, hf_batch *batch, uint64_t now_ns)
 {
     /* Longer than any request that is in flight beside it can be sent again. */
     if (batch->deadline_ns - batch->taken_ns > engine->longest_ns)
         engine->longest_ns = batch->deadline_ns - batch->taken_ns;
     int64_t remember_ms = 2 * (int64_t)(engine->longest_ns / HF_MS_NS);
-    int64_t not_after = 0;
-    if (engine->clock_ms != 0)
-        not_after = engine->clock_ms + ms_between(engine->clock_ns, now_ns) +
-                    ms_between(now_ns, batch->deadline_ns);
+    if (engine->remember_ms > remember_ms)
+        remember_ms = engine->remember_ms;
     return (hf_enqueue_args){.producer = engine->id,
                              .number = batch->number,
-                             .not_after = not_after,
-                             .remember_ms = engine->remember_ms > remember_ms
-                                                ? engine->remember_ms
-                                                : remember_ms,
+                             .not_after =
+                                 not_after_of(engine, batch, remember_ms, now_ns),
+                             .remember_ms = remember_ms,
                              .waited_ms = ms_between(batch->sealed_ns, now_ns),
                              .made = batch->made};
 }

@@ -71,7 +71,19 @@ static void on_unclaimed(const hf_answer *answer, void *arg)
     }
 }
 
-/* After not_after the request cannot be executed any more. */
+/* Until its not_after the request may still be executed. That is at most as long after
+ * its sending as any request has; if it seems longer, Redis's clock was set back. */
+static uint32_t unsure_left_ms(const hf_worker *w, const hf_served *served)
+{
+    int64_t left = served->claim_not_after - hf_clock_now(w) + 1;
+    uint64_t until_ns = served->unsure_ns + (HF_NOT_AFTER_MS + 1) * HF_MS_NS;
+    uint64_t boot_ns = hf_boot_ns();
+    if (served->claim_not_after == 0 || left <= 0 || boot_ns >= until_ns)
+        return 0;
+    int64_t most = (int64_t)((until_ns - boot_ns) / HF_MS_NS) + 1;
+    return (uint32_t)(left < most ? left : most);
+}
+
 void hf_claim_lost(hf_worker *w)
 {
     if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
@@ -80,9 +92,9 @@ void hf_claim_lost(hf_worker *w)
         hf_served *served = &w->slots[i];
         if (!served->unsure || served->claim_sent_ns != 0 || served->rest_until_ns != 0)
             continue;
-        int64_t left = served->claim_not_after - hf_clock_now(w);
-        if (served->claim_not_after != 0 && left >= 0) {
-            hf_rest(served, (uint32_t)left + 1);
+        uint32_t left = unsure_left_ms(w, served);
+        if (left > 0) {
+            hf_rest(served, left);
             continue;
         }
         if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number,
@@ -97,6 +109,7 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
     served->again = false;
     if (err == HF_UNSURE || err == HF_PROTO) {
         served->unsure = served->claiming = true;
+        served->unsure_ns = hf_boot_ns();
         served->claim_sent_ns = 0;
         return;
     }

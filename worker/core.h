@@ -45,6 +45,7 @@ enum {
     HF_NO_HANDLER_MS = 10000, /* a job that nobody here takes comes again after this */
     HF_NO_HANDLER_END_MS = 3600000, /* so long after it was due it is dead */
     HF_WAIT_MS = 5000,              /* a blocking call; half a lease if that is shorter */
+    HF_NOT_AFTER_MS = 1000,         /* a request is not executed later than that */
     HF_BEAT_MS = 10000,             /* heartbeats, which hold for three */
     HF_ALIVE_MS = 15000, /* a worker counts as alive for its lease and so long beyond */
     HF_START_MS = 5000,  /* how long the start waits for Redis */
@@ -127,7 +128,7 @@ struct hf_served {
     bool baton;             /* the next claim is made because of a doubt */
     bool claiming;          /* one claim is under way, or its fate is being asked for */
     bool again;             /* a due baton came meanwhile: claim once more after it */
-    bool unsure;            /* the answer to claim_number was lost */
+    bool unsure;            /* the answer to claim_number was lost, at unsure_ns */
     bool peeking;           /* it is being looked at */
     bool checking;          /* a check of it is under way */
     bool missed;            /* the last blocking call did not name it */
@@ -135,7 +136,7 @@ struct hf_served {
     uint32_t rest_ms;       /* how long it rested last; 0: it was answered since */
     uint64_t rest_until_ns; /* nothing is asked of it; 0: it does not rest */
     hf_err refused;         /* why, as it was told last */
-    uint64_t claim_number, claim_sent_ns;
+    uint64_t claim_number, claim_sent_ns, unsure_ns;
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
     int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one

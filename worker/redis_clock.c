@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { STEP_TOLD_MS = 1000, NOT_AFTER_MS = 1000 };
+enum { STEP_TOLD_MS = 1000 };
 
 void hf_clock_init(hf_worker *w)
 {
@@ -90,7 +90,7 @@ int64_t hf_clock_not_after(const hf_worker *w)
 {
     uint32_t room = w->opts.request_timeout_ms;
     int64_t now = hf_clock_now(w);
-    return now == 0 ? 0 : now + (room < NOT_AFTER_MS ? room : NOT_AFTER_MS);
+    return now == 0 ? 0 : now + (room < HF_NOT_AFTER_MS ? room : HF_NOT_AFTER_MS);
 }
 
 hf_clock_view hf_clock_shown(const hf_worker *w, uint32_t *judged_ms)

@@ -68,6 +68,44 @@ static void send_again(batch *b, bool unsure)
     }
 }
 
+static bool keep_locks(batch *b);
+
+/* Whatever it says, the verdicts' own answers tell. Only a server that did not know the
+ * script has not tried it. */
+static void on_locks_kept(const hf_answer *answer, void *arg)
+{
+    batch *b = arg;
+    if (answer->err == HF_NOSCRIPT && keep_locks(b))
+        return;
+    b->served->sending[b->op] = false;
+    send_again(b, false);
+    free(b);
+}
+
+/* Redis's clock may have been set forward, and have ended the locks of these jobs. A
+ * renewal makes them again; the watchdog's own may come after the verdicts, so they wait
+ * for this one. */
+static bool keep_locks(batch *b)
+{
+    hf_worker *w = b->worker;
+    hf_renew_item items[HF_VERDICTS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (!atomic_load(&b->runs[i]->lost))
+            items[n++] = (hf_renew_item){b->runs[i]->id, b->runs[i]->fence};
+    hf_renew_args args = {.worker = w->id,
+                          .lease_ms = w->opts.lease_ms,
+                          .not_after = hf_clock_not_after(w)};
+    uint32_t judged_ms;
+    args.clock = hf_clock_shown(w, &judged_ms);
+    if (n == 0 || !hf_client_ready(w->client) ||
+        hf_op_renew(w->client, &b->served->queue, &args, items, n, 0, on_locks_kept, b) !=
+            HF_OK)
+        return false;
+    b->served->sending[b->op] = true;
+    return true;
+}
+
 static void on_answer(const hf_answer *answer, void *arg)
 {
     batch *b = arg;
@@ -80,7 +118,10 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
         on_settled(b, &settled);
     } else {
-        /* HF_LATE: it lay somewhere for too long, and did nothing. */
+        /* HF_LATE: it did nothing. It lay somewhere for too long, or the clock was set.
+         */
+        if (err == HF_LATE && keep_locks(b))
+            return;
         send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
         if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_LATE)
             hf_rest_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail);

@@ -1,10 +1,15 @@
 /* test_clock_steps.c - what steps of Redis's clock do to jobs that wait for their time,
  * to the list of leases, and to workers and producers whose requests are under way. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "holdfast/producer.h"
+#include "queue_scripts.h"
 #include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
 #include "tests/support/queue_rig.h"
+#include "tests/support/worker_rig.h"
 
 enum {
     S_MS = 1000,
@@ -14,17 +19,22 @@ enum {
 };
 
 static hf_rig rig;
+static hf_proxy proxy;
+static hf_worker_rig worker;
 
 static int up(void **state)
 {
     (void)state;
     hf_rig_start(&rig, &(hf_fixture_options){.clock = true});
+    hf_proxy_start(&proxy, rig.redis.socket);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
+    hf_worker_rig_end(&worker);
+    hf_proxy_stop(&proxy);
     hf_rig_stop(&rig);
     return 0;
 }
@@ -163,6 +173,98 @@ static void a_step_forward_forgets_no_length_of_a_lease(void **state)
     }
 }
 
+/* ---- workers ---- */
+
+static long long meta(const char *field)
+{
+    return hf_fixture_number(&rig.redis, "HGET hf:{q}:meta %s", field);
+}
+
+static bool at_rest(void)
+{
+    return hf_fixture_number(&rig.redis, "ZCARD hf:workers") == 1 &&
+           strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:1") !=
+               NULL;
+}
+
+static void start(void)
+{
+    const hf_worker_opts opts = {.lease_ms = LEASE_MS};
+    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    EVENTUALLY(15000, at_rest());
+}
+
+/* Else its queue would not be asked for an hour. */
+static void a_lost_claim_is_given_back_though_the_clock_was_set_back(void **state)
+{
+    (void)state;
+    start();
+    hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
+    hf_rig_put(&rig, "a", "ok", 0);
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
+    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    EVENTUALLY(15000, meta("done") == 1);
+    hf_rig_put(&rig, "b", "ok", 0);
+    EVENTUALLY(5000, meta("done") == 2);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
+/* Its verdict is the first that the worker hears of the step. */
+static void a_job_that_ends_after_a_step_forward_is_done(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 5; i++) {
+        char id[8];
+        (void)snprintf(id, sizeof id, "j%d", i);
+        atomic_store(&worker.gate, false);
+        hf_rig_put(&rig, id, "gate", 0);
+        EVENTUALLY(15000, atomic_load(&worker.started) == i + 1 && at_rest());
+        hf_fixture_clock_step(&rig.redis, HOUR_MS);
+        atomic_store(&worker.gate, true);
+        EVENTUALLY(15000, atomic_load(&worker.returned) == i + 1);
+        EVENTUALLY(15000, meta("done") > i || meta("lost") > 0);
+    }
+    assert_int_equal(meta("lost"), -1);
+    assert_int_equal(meta("done"), 5);
+    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+}
+
+/* ---- producers ---- */
+
+static void *step_after_the_cut(void *arg)
+{
+    (void)arg;
+    EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
+    hf_fixture_clock_step(&rig.redis, HOUR_MS);
+    hf_proxy_refuse(&proxy, false);
+    return NULL;
+}
+
+/* The step ends what Redis remembers of the producer, so nobody can tell. */
+static void a_lost_request_is_not_executed_again_after_a_step_forward(void **state)
+{
+    (void)state;
+    hf_producer *producer;
+    char detail[HF_DETAIL_SIZE];
+    pthread_t thread;
+    const char *sha;
+    const hf_producer_opts opts = {.url = proxy.url, .deadline_ms = 5000};
+    const hf_job job = {.queue = "q", .type = "t"};
+    assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
+    (void)hf_enqueue_script(NULL, &sha);
+    hf_proxy_refuse(&proxy, true);
+    hf_proxy_lose_answer(&proxy, sha);
+    assert_int_equal(pthread_create(&thread, NULL, step_after_the_cut, NULL), 0);
+    hf_err err = hf_enqueue_wait(producer, &job, 1, NULL, 0, detail);
+    (void)pthread_join(thread, NULL);
+    assert_int_equal(meta("enqueued"), 2);
+    assert_int_equal(err, HF_UNSURE);
+    assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
+    hf_producer_close(producer, NULL, NULL);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
 
 int main(void)
@@ -172,6 +274,9 @@ int main(void)
         CASE(what_was_due_when_it_was_claimed_is_due_when_it_is_given_back),
         CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
         CASE(a_step_forward_forgets_no_length_of_a_lease),
+        CASE(a_lost_claim_is_given_back_though_the_clock_was_set_back),
+        CASE(a_job_that_ends_after_a_step_forward_is_done),
+        CASE(a_lost_request_is_not_executed_again_after_a_step_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
