@@ -104,6 +104,8 @@ static bool same_limits(const hf_worker_queue *a, const hf_worker_queue *b)
 hf_served *hf_served_put(hf_worker *w, const hf_plan_queue *queue)
 {
     hf_served *served = hf_served_find(w, queue->queue.name);
+    if (served == NULL || served->leaving)
+        w->alive_at_ns = 0; /* its first claim names this worker and its lease there */
     if (served == NULL) {
         served = take_slot(w);
         served->queue = queue->queue;

@@ -131,6 +131,21 @@ static void a_new_queue_is_claimed_at_once_and_heard_of_later(void **state)
     assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:queues new"), 1);
 }
 
+/* Others must know how long its leases last before it has one. */
+static void a_new_queue_lists_the_lease_with_the_first_claim(void **state)
+{
+    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new"}};
+    (void)state;
+    start(NULL, 0);
+    put_on("new", "n1", "gate", 0);
+    reload_queues(both, 2);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.started) == 1);
+    assert_true(hf_fixture_number(&queue.redis, "ZSCORE hf:{new}:leases %d", LONG_MS) >
+                0);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
+}
+
 /* While its blocking call cannot be ended, another reload must not hide the first one's
  * queue. */
 static void a_new_queue_is_heard_of_though_a_reload_follows(void **state)
@@ -733,6 +748,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(a_new_queue_is_claimed_at_once_and_heard_of_later),
+        CASE(a_new_queue_lists_the_lease_with_the_first_claim),
         CASE(a_new_queue_is_heard_of_though_a_reload_follows),
         CASE(the_baton_of_a_removed_queue_is_given_back),
         CASE(a_removed_queue_finishes_what_runs_and_starts_nothing),
