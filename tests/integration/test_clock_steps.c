@@ -199,10 +199,12 @@ static void a_lost_claim_is_given_back_though_the_clock_was_set_back(void **stat
 {
     (void)state;
     start();
+    hf_proxy_refuse(&proxy, true);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
     hf_rig_put(&rig, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
     hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    hf_proxy_refuse(&proxy, false);
     EVENTUALLY(15000, meta("done") == 1);
     hf_rig_put(&rig, "b", "ok", 0);
     EVENTUALLY(5000, meta("done") == 2);
