@@ -7,10 +7,12 @@ import importlib.util
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.dom.minidom
 
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
@@ -47,10 +49,10 @@ print(json.dumps({"name": "NAME", "question": "?", "settings": {"appendonly": ap
 """
 
 
-def load_all():
-    path = os.path.join(SOURCE, "bench/all")
-    loader = importlib.machinery.SourceFileLoader("bench_all", path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_all", loader))
+def load(path):
+    loader = importlib.machinery.SourceFileLoader(re.sub(r"\W", "_", path),
+                                                  os.path.join(SOURCE, path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
 
@@ -61,7 +63,7 @@ class All(unittest.TestCase):
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="hf-bench-")
         self.addCleanup(shutil.rmtree, self.directory)
-        self.all, self.load = load_all(), 0.1
+        self.all, self.load = load("bench/all"), 0.1
         self.all.HERE = self.all.SOURCE = self.directory
         self.all.DOCUMENT = os.path.join(self.directory, "performance.md")
         os.makedirs(os.path.join(self.directory, "questions"))
@@ -216,6 +218,32 @@ class Rows(unittest.TestCase):
     def test_a_reason_is_for_what_was_not_reached(self):
         self.assertEqual(self.row(1, 1, at_least=1, why="because")["why"], "")
         self.assertEqual(self.row(1, 2, at_least=1, why="because")["why"], "because")
+
+
+class Scripts(unittest.TestCase):
+    """Question 2 sends the scripts itself."""
+
+    def test_each_script_gets_all_of_its_arguments(self):
+        with unittest.mock.patch("measure.main"):
+            question = load("bench/questions/02-scripts")
+        sent = []
+
+        def call(*words):
+            sent.append(words)
+            return words[2] if words[0] == "SCRIPT" else [0, 0, "17", 0, 0, 0, 0, 0, "id", "record"]
+
+        side = question.Side(call, "today", {name: name for name in ("enqueue", "claim", "renew",
+                                                                     "complete")})
+        side.enqueue(1)
+        claimed = side.claim(1)
+        side.renew(claimed)
+        side.complete(claimed)
+        each = {"enqueue": 3 + 1, "claim": 0, "renew": 2, "complete": 2 + 1}
+        for _, script, _, _, *words in (words for words in sent if words[0] == "EVALSHA"):
+            with open(os.path.join(SOURCE, f"queue/lua/{script}.lua")) as file:
+                fixed = len(re.findall(r"^--  ARGV\[\d+\] ", file.read(), re.M))
+            self.assertEqual(len(words), fixed + each.pop(script), script)
+        self.assertEqual(each, {})
 
 
 class Plots(unittest.TestCase):
