@@ -33,7 +33,7 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
     for (size_t i = 0; i < claimed->n && n < HF_CLAIM_MAX; i++) {
         hf_claimed_job job;
         hf_claimed_at(claimed, i, &job);
-        runs[n] = hf_run_new(served, &job, claimed->fence);
+        runs[n] = hf_run_new(served, &job, claimed->fence, claimed->now_ms);
         if (runs[n] != NULL) {
             atomic_store(&runs[n]->await_renewal, renew_first);
             n++;

@@ -289,7 +289,8 @@ void hf_run_remove(hf_run_list *list, hf_run *run);
 hf_run *hf_run_pop(hf_run_list *list);
 
 /* -- run.c: the life of a held job -- */
-hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence);
+hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
+                   int64_t now_ms);
 void hf_run_choose(hf_run *run); /* its handler, of those that there are now */
 void hf_run_free(hf_run *run);   /* its lease was dropped, its process freed */
 void hf_run_take(hf_worker *w,

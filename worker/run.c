@@ -73,7 +73,8 @@ void hf_run_choose(hf_run *run)
 }
 
 /* NULL: out of memory; nobody renews the job's lock, and it ends. */
-hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
+hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
+                   int64_t now_ms)
 {
     size_t id_room = job->id.len + 1;
     hf_run *run = calloc(1, sizeof *run + id_room + job->record.len + 1);
@@ -90,7 +91,7 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
     run->due_ms = job->due_ms;
     run->suspect = w->opts.poison > 1 && job->crashes + 1 >= w->opts.poison;
     run->claimed_ns = hf_boot_ns();
-    int64_t waited = hf_clock_now(w) - job->due_ms;
+    int64_t waited = now_ms - job->due_ms;
     run->wait_ms = waited > 0 ? waited : 0;
     hf_err err = hf_record_read(&run->record, (hf_bytes){record, job->record.len});
     if (err == HF_NOMEM) {

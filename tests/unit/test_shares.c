@@ -95,7 +95,8 @@ static hf_verdict nothing(hf_run *run, void *arg)
 
 static hf_handler handler = {.type = "t", .fn = nothing, .refs = 1};
 
-hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence)
+hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
+                   int64_t now_ms)
 {
     (void)fence;
     hf_run *run = calloc(1, sizeof *run + 1);
