@@ -40,7 +40,7 @@ end
 local token = worker .. ':' .. fence
 -- Not `PX`: that counts from when the command runs, and a script of large records takes its time;
 -- the lock would outlive its score.
-local ends_at, lease_end, lease_score = lease_ends(lease, ARGV[14])
+local ends_at, lease_end = lease_ends(lease, ARGV[14])
 -- The jobs; `due` of all of them, or `dues` of each. m: what limits the queue; nil: nothing does.
 local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
 local come = promised and promised <= now -- the time of the baton that was put last
@@ -70,7 +70,7 @@ if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or n
     dues, buried, marked = {}, {}, true
     n, bytes = take_over({
       worker = worker, token = token, max = max, lease = lease, lease_end = lease_end,
-      score = lease_score, vouched = vouched, at_least = ARGV[14], poison = ARGV[7] + 0,
+      vouched = vouched, at_least = ARGV[14], poison = ARGV[7] + 0,
       forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
       buried = buried,
     })
@@ -130,12 +130,12 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
     end
   end
   if n == 1 and before == 0 then
-    call('ZADD', RUNNING, lease_score, taken[1])
+    call('ZADD', RUNNING, lease_end, taken[1])
   elseif n > before then -- the last one first: among equal scores a place is looked for from there
     local running = {}
     for k = n, before + 1, -1 do
       local i = 2 * (n - k) + 1
-      running[i], running[i + 1] = lease_score, taken[k]
+      running[i], running[i + 1] = lease_end, taken[k]
     end
     call('ZADD', RUNNING, unpack(running))
   end

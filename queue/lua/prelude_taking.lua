@@ -10,7 +10,8 @@ local function wait_for_lock(set, id, lease)
     call('PEXPIRE', LOCK .. id, lease)
     left = lease
   end
-  call('ZADD', set, now + left + 1, id)
+  local ends_at = now + left + 1
+  call('ZADD', set, ends_at + ends_at % 2, id) -- an odd one would be marked
 end
 
 -- To `dead`; `buried` is the list that the claim answers.
@@ -138,7 +139,7 @@ local function take_over(c)
       break
     end
     local record = call('HGET', JOBS, id)
-    if ended % 1 ~= 0 then -- its holder was new to this clock
+    if ended % 2 ~= 0 then -- its holder was new to this clock
       call('ZADD', RUNNING, (lease_ends(longest_lease(), c.at_least)), id)
     elseif call('EXISTS', LOCK .. id) == 1 then
       wait_for_lock(RUNNING, id, c.lease)
@@ -150,7 +151,7 @@ local function take_over(c)
         crashed, dead = crashed + 1, crash(id, ended, record, c.worker, c.poison, c.buried)
       end
       if not dead and call('SET', LOCK .. id, c.token, 'NX', 'PXAT', c.lease_end) then
-        call('ZADD', RUNNING, c.score, id)
+        call('ZADD', RUNNING, c.lease_end, id)
         n, bytes = n + 1, bytes + #record
         c.taken[n], c.dues[n], c.records[n] = id, over[i + 1], record
       end

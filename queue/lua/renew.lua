@@ -19,7 +19,7 @@ local args, worker, n, keys, ends = ARGV, ARGV[1], (#ARGV - 6) / 2, {}, {}
 if n == 0 then
   return { OK, now }
 end
-local _, lease_end, score = lease_ends(ARGV[2], ARGV[5])
+local _, lease_end = lease_ends(ARGV[2], ARGV[5])
 for k = 1, n do
   keys[k] = LOCK .. args[5 + 2 * k]
 end
@@ -30,7 +30,7 @@ if n > 128 then
 end
 for k = from, to, step do
   local last = #ends
-  ends[last + 1], ends[last + 2] = score, args[5 + 2 * k]
+  ends[last + 1], ends[last + 2] = lease_end, args[5 + 2 * k]
 end
 local holders = call('MGET', unpack(keys))
 local known = call('HGET', META, 'fence') or 0
@@ -70,7 +70,7 @@ if not plain or call('ZADD', RUNNING, 'XX', 'CH', unpack(ends)) < n then
     if mine then
       codes[k] = cancels[k] and (cancels[k] == fence or cancels[k] == '*') and CANCEL or OK
       highest = math.max(highest, fence + 0)
-      later[#later + 1], later[#later + 2] = score, ids[k]
+      later[#later + 1], later[#later + 2] = lease_end, ids[k]
       held[#held + 1] = keys[k]
     else
       codes[k] = LOST

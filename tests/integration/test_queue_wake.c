@@ -127,7 +127,7 @@ static void a_leases_end_is_a_reason_to_wake(void **state)
     hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS * 10);
     args.baton = true;
     assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    int64_t end = rig.now_ms + SHORT_MS * 10;
+    int64_t end = hf_rig_lease_end(&rig, SHORT_MS * 10);
     assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
     assert_true(rig.at_ms == end);
 }
@@ -213,7 +213,7 @@ static int64_t hold(void)
     hf_claim_args args = hf_rig_claim_args("dead", 1, NEAR_MS);
     args.baton = true;
     assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    int64_t end = rig.now_ms + NEAR_MS;
+    int64_t end = hf_rig_lease_end(&rig, NEAR_MS);
     assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
     assert_true(rig.at_ms == end);
     return end;

@@ -72,6 +72,12 @@ int64_t hf_rig_now(hf_rig *rig)
     return seconds * 1000 + micros / 1000;
 }
 
+int64_t hf_rig_lease_end(const hf_rig *rig, int64_t lease_ms)
+{
+    int64_t end_ms = rig->now_ms + lease_ms;
+    return end_ms + end_ms % 2; /* an odd one is a newcomer's */
+}
+
 /* ---- enqueue ---- */
 
 static void on_enqueued(const hf_answer *answer, void *arg)

@@ -73,6 +73,8 @@ void hf_rig_ready_client(hf_rig *rig, hf_client *client); /* another one, on its
 
 /* Redis's time now. */
 int64_t hf_rig_now(hf_rig *rig);
+/* When a lease ends that began at rig->now_ms. */
+int64_t hf_rig_lease_end(const hf_rig *rig, int64_t lease_ms);
 
 /* One job with the payload "payload"; due as in hf_enqueue_item. */
 hf_err hf_rig_enqueue(hf_rig *rig, const char *id, int64_t due_ms);
