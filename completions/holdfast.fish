@@ -208,7 +208,7 @@ complete -c holdfast -n '__holdfast_in queue purge' -l yes -d 'do it without ask
 complete -c holdfast -n '__holdfast_in lock' -l exclusive -s x -d 'nobody else at the same time'
 complete -c holdfast -n '__holdfast_in lock' -l shared -s s -d 'beside others that share it'
 complete -c holdfast -n '__holdfast_in lock' -l permits -x -d 'K of N permits: a semaphore'
-complete -c holdfast -n '__holdfast_in lock' -l nonblock -s n -d 'do not wait for it'
+complete -c holdfast -n '__holdfast_in lock' -l nonblock -s n -d 'do not wait for a holder'
 complete -c holdfast -n '__holdfast_in lock' -l wait -s w -x -d 'wait no longer than this: 10, 2.5, 0'
 complete -c holdfast -n '__holdfast_in lock' -l conflict-exit-code -s E -x -d 'what to exit with when it was not to be had'
 complete -c holdfast -n '__holdfast_in lock' -l ttl -x -d 'its lease, which is renewed at a third: how long others wait when this machine dies'

@@ -1,5 +1,6 @@
 /* acquire.c - from the request to HELD, or to its end. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/backoff.h"
@@ -8,7 +9,14 @@
 #include "lock/callback.h"
 #include "lock/locks.h"
 
-enum { SPIN_FIRST_MS = 1, SPIN_LAST_MS = 128, FAULT_FIRST_MS = 10, FAULT_LAST_MS = 1000 };
+enum {
+    SPIN_FIRST_MS = 1,
+    SPIN_LAST_MS = 128,
+    FAULT_FIRST_MS = 10,
+    FAULT_LAST_MS = 1000,
+    PROOF_ASK_MS = 500,
+    PROOF_SPARE_MS = 1000
+};
 
 /* ---- its end ---- */
 
@@ -59,6 +67,16 @@ static void pause_until(hf_lock *lock, const hf_backoff *backoff, uint64_t limit
     lock->due_ns = due_ns < limit ? due_ns : limit;
 }
 
+bool hf_acquire_seen(hf_lock *lock, uint64_t witness)
+{
+    if (lock->seen == NULL)
+        lock->seen = calloc(1, sizeof *lock->seen);
+    if (lock->seen == NULL)
+        return false;
+    hf_seen_of(lock->seen, witness, atomic_load(&lock->locks->epoch));
+    return true;
+}
+
 static void spin(hf_lock *lock)
 {
     static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, SPIN_FIRST_MS, SPIN_LAST_MS,
@@ -67,6 +85,38 @@ static void spin(hf_lock *lock)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else
         pause_until(lock, &backoff, lock->until_ns);
+}
+
+/* The lease before it seems to be over, by Redis's clock. Only our own clock can prove
+ * it, in as long as that lease lasts: so that a lock whose holder died is had at last,
+ * even if each only tries once. */
+static bool proves(hf_lock *lock, uint32_t after_ms)
+{
+    uint64_t now_ns = hf_boot_ns(), after_ns = after_ms * HF_MS_NS;
+    if (lock->prove_until_ns == 0)
+        lock->prove_until_ns =
+            now_ns + after_ns + after_ns / 4 + PROOF_SPARE_MS * HF_MS_NS;
+    if (now_ns >= lock->prove_until_ns)
+        return false;
+    lock->step = STEP_PAUSE;
+    lock->due_ns =
+        now_ns + (after_ms < PROOF_ASK_MS ? after_ms : PROOF_ASK_MS) * HF_MS_NS;
+    return true;
+}
+
+static void was_taken(hf_lock *lock, const hf_entered *e)
+{
+    if (e->after_ms > 0) {
+        if (!hf_acquire_seen(lock, e->number)) {
+            hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
+            return;
+        }
+        hf_seen_add(lock->seen, e->clock_ms, hf_boot_ns());
+    }
+    if (lock->cell && hf_boot_ns() < lock->until_ns)
+        spin(lock);
+    else if (e->after_ms == 0 || !proves(lock, e->after_ms))
+        hf_acquire_fail(lock, HF_TAKEN, "");
 }
 
 /* Whether it makes sense to wait for the end of this. */
@@ -180,11 +230,17 @@ static void stand_in_line(hf_lock *lock, const hf_entered *e)
     lock->reached_ns = lock->until_ns;
     lock->number = e->number;
     atomic_store(&lock->state, HF_LOCK_WAITING);
+    if (!hf_acquire_seen(lock, e->number)) {
+        hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
+        return;
+    }
+    uint64_t now_ns = hf_boot_ns();
+    hf_seen_add(lock->seen, e->clock_ms, now_ns);
     if (!look_after(lock))
         return;
-    if (e->watch_ms > 0)
+    if (e->after_ms > 0)
         hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
-                          hf_locks_boot_ns(locks, e->watch_ms));
+                          now_ns + e->after_ms * HF_MS_NS);
     hf_grants_listen(locks);
     hf_grants_heard(lock, lock->heard_fence);
 }
@@ -217,9 +273,9 @@ static void on_entered(const hf_answer *answer, void *arg)
             become_held(lock, e.fence);
     } else if (err == HF_IN_LINE) {
         stand_in_line(lock, &e);
-    } else if (err == HF_TAKEN && lock->cell) {
-        spin(lock);
-    } else if (err == HF_TAKEN || err == HF_DEADLOCK) {
+    } else if (err == HF_TAKEN) {
+        was_taken(lock, &e);
+    } else if (err == HF_DEADLOCK) {
         hf_acquire_fail(lock, err, "");
     } else if (err == HF_LIMIT) {
         char detail[HF_DETAIL_SIZE];
@@ -245,6 +301,11 @@ void hf_acquire_send(hf_lock *lock)
     const hf_lock_of of = hf_lock_of_lock(lock);
     lock->enter.not_after = hf_locks_not_after(locks);
     uint64_t sent_ns = hf_boot_ns();
+    lock->enter.readings = NULL;
+    if (lock->seen != NULL && hf_acquire_seen(lock, lock->seen->witness)) {
+        lock->enter.witness = lock->seen->witness;
+        lock->enter.readings = hf_seen_text(lock->seen, sent_ns);
+    }
     hf_err err = hf_op_enter(locks->client, &of, &lock->enter, 0, on_entered, lock);
     if (err == HF_OK) {
         lock->in_flight++;
@@ -287,7 +348,8 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         not_reached(lock);
     else if (lock->step == STEP_CONFIRM)
         hf_confirm_late(lock);
-    else if (lock->cell && now_ns >= lock->until_ns && lock->last_err == HF_OK)
+    else if (lock->cell && now_ns >= lock->until_ns && lock->last_err == HF_OK &&
+             lock->prove_until_ns == 0)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else
         hf_acquire_send(lock);

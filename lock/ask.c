@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/callback.h"
+#include "redis/send.h"
 
 enum { RETRY_MS = 100 };
 
@@ -59,6 +60,10 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_locks *locks = ask->locks;
     ask->in_flight = false;
     hf_err err = ask->read(ask, answer);
+    int64_t redis_ms = 0; /* also told with HF_LATE: it goes again with the new time */
+    hf_err status = hf_script_status(answer, 2, &redis_ms);
+    if (status != HF_PROTO && redis_ms > 0)
+        hf_locks_clock(locks, redis_ms);
     uint64_t now_ns = hf_boot_ns();
     if (did_nothing(err) && ask->lock != NULL && ask->lock->step == STEP_LEAVE)
         end(ask, HF_LOST, "it was released");

@@ -121,7 +121,7 @@ static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < lock->n_names; i++) {
-        uint64_t what;
+        hf_lease_note what;
         hf_err one = hf_lock_renewed_next(&renewed, i, &what);
         if (one != HF_OK && one != HF_CANCEL)
             return one == HF_IN_LINE ? HF_LOST : one;

@@ -62,7 +62,7 @@ static void on_kept(const hf_answer *answer, void *arg)
 {
     hf_lock *lock = arg;
     hf_lock_renewed renewed;
-    uint64_t what;
+    hf_lease_note what;
     lock->in_flight--;
     lock->kept = hf_lock_renewed_read(answer, &renewed);
     if (renewed.now_ms > 0)

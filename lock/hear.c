@@ -179,6 +179,7 @@ void hf_hear_client(hf_client *client, hf_err err, const char *detail, void *arg
 {
     hf_locks *locks = arg;
     (void)detail;
+    atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
     if (err == HF_OK)
         hf_ear_follow(&locks->hear.ear, client);
 }

@@ -27,19 +27,20 @@ static bool is_held(hf_err code)
     return code == HF_OK || code == HF_CANCEL || code == HF_IN_LINE;
 }
 
-/* The first of two times; 0: none. */
-static uint64_t sooner(uint64_t a, uint64_t b)
+/* 0: none. */
+static uint64_t lower(uint64_t a, uint64_t b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
 /* What the entries of one lease say together. */
-static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n, uint64_t *note)
+static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
+                     hf_lease_note *note)
 {
     hf_err code = HF_OK;
-    *note = 0;
+    *note = (hf_lease_note){0, 0};
     for (size_t i = first; i < first + n; i++) {
-        uint64_t what;
+        hf_lease_note what;
         hf_err one = hf_lock_renewed_next(renewed, i, &what);
         if (!is_held(one)) {
             *note = what;
@@ -47,14 +48,16 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n, uint64_t 
         }
         if (one == HF_IN_LINE && code != HF_IN_LINE) {
             code = HF_IN_LINE;
-            *note = 0;
+            *note = (hf_lease_note){0, 0};
         }
         if (one == HF_CANCEL && code == HF_OK)
             code = HF_CANCEL;
-        if (one == HF_IN_LINE)
-            *note = sooner(*note, what);
-        else if (one == code || (one == HF_OK && code == HF_CANCEL))
-            *note = what > *note ? what : *note;
+        if (one == HF_IN_LINE) {
+            note->value = lower(note->value, what.value);
+            note->after_ms = (uint32_t)lower(note->after_ms, what.after_ms);
+        } else if (one == code || (one == HF_OK && code == HF_CANCEL)) {
+            note->value = what.value > note->value ? what.value : note->value;
+        }
     }
     return code;
 }
@@ -64,7 +67,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     renewal *r = arg;
     hf_batch *batch = r->batch;
     hf_err codes[BATCH_LEASES];
-    uint64_t notes[BATCH_LEASES] = {0};
+    hf_lease_note notes[BATCH_LEASES] = {{0, 0}};
     hf_lock_renewed renewed;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     size_t at = 0;
@@ -75,7 +78,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
         at += r->entries[i];
         if (codes[i] == HF_IN_LINE && r->held[i]) { /* it was never granted */
             codes[i] = HF_LOST;
-            notes[i] = 0;
+            notes[i].value = 0;
         }
     }
     if (err == HF_OK && renewed.n != at)
@@ -89,6 +92,11 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
                         hf_lock_renewal *items)
 {
     bool may_leave_out = lock->alone && !waits && !lock->cell;
+    const char *readings = NULL;
+    if (waits && lock->seen != NULL) {
+        hf_seen_of(lock->seen, lock->number, atomic_load(&lock->locks->epoch));
+        readings = hf_seen_text(lock->seen, hf_boot_ns());
+    }
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
                                      .owner = lock->owner,
@@ -96,7 +104,9 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
                                      .name = lock->names[i],
                                      .lease_ms = lease_ms,
                                      .cell = lock->cell,
-                                     .waits = waits};
+                                     .waits = waits,
+                                     .witness = lock->number,
+                                     .readings = readings};
     return lock->n_names;
 }
 
@@ -151,14 +161,14 @@ void hf_held_signal(hf_lock *lock)
 
 static hf_lock_reason reason_of(const hf_lock *lock, const hf_lease *lease)
 {
-    uint64_t note;
+    hf_lease_note note;
     hf_err code = hf_lease_answer(lease, &note);
     uint64_t max_ns = atomic_load(&lock->max_ns);
     if (max_ns != 0 && hf_boot_ns() >= max_ns)
         return HF_LOCK_MAX_HOLD;
     if (code != HF_LOST)
         return HF_LOCK_DEADLINE;
-    return note != 0 ? HF_LOCK_FORCED : HF_LOCK_REFUSED;
+    return note.value != 0 ? HF_LOCK_FORCED : HF_LOCK_REFUSED;
 }
 
 static void on_lost(hf_lock *lock, const hf_lease *lease)
@@ -176,16 +186,18 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
 }
 
 /* In line: was it granted meanwhile, or when shall it ask again? */
-static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, uint64_t note)
+static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_note note)
 {
     hf_locks *locks = lock->locks;
     if (code == HF_IN_LINE) {
-        if (note > 0)
-            hf_watchdog_hurry(locks->watchdog, lease,
-                              hf_locks_boot_ns(locks, (int64_t)note));
+        uint64_t now_ns = hf_boot_ns();
+        hf_seen_of(lock->seen, lock->number, atomic_load(&locks->epoch));
+        hf_seen_add(lock->seen, note.value, now_ns);
+        if (note.after_ms > 0)
+            hf_watchdog_hurry(locks->watchdog, lease, now_ns + note.after_ms * HF_MS_NS);
         return;
     }
-    atomic_store(&lock->fence, note);
+    atomic_store(&lock->fence, note.value);
     if (code == HF_CANCEL) /* which is told when the loop has seen the grant */
         hf_watchdog_hurry(locks->watchdog, lease, hf_boot_ns() + ASKED_MS * HF_MS_NS);
     atomic_store(&lock->granted, true);
@@ -194,7 +206,7 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, uint64_t not
 
 static void on_renewal(hf_lock *lock, hf_lease *lease)
 {
-    uint64_t note;
+    hf_lease_note note;
     hf_err code = hf_lease_answer(lease, &note);
     int suspect = HF_LOCK_SUSPECT;
     if (atomic_load(&lock->waits)) {

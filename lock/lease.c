@@ -43,9 +43,10 @@ uint32_t hf_lease_asked_ms(const hf_lease *lease)
     return lease->asked_ms;
 }
 
-hf_err hf_lease_answer(const hf_lease *lease, uint64_t *note)
+hf_err hf_lease_answer(const hf_lease *lease, hf_lease_note *note)
 {
-    *note = atomic_load(&lease->note);
+    note->value = atomic_load(&lease->note);
+    note->after_ms = atomic_load(&lease->note_ms);
     return (hf_err)atomic_load(&lease->code);
 }
 

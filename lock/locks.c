@@ -253,6 +253,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     hf_locks *locks = arg;
     (void)detail;
     atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
+    atomic_fetch_add(&locks->epoch, 1);
     if (err == HF_OK)
         hf_ear_follow(&locks->ear, client);
     if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)

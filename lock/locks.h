@@ -6,6 +6,7 @@
  *   options.c    what an acquisition may ask for
  *   confirm.c    how many replicas have it
  *   fit.c        what a Redis must be like
+ *   seen.c       proof that the leases before one's own are over
  *   grants.c     how a lock that waits hears that it was granted; ear.c: messages
  *   hear.c       how a holder hears that it is robbed, or asked
  *   held.c       what the watchdog does with its lease, and tells of it
@@ -35,6 +36,7 @@
 #include "lock/guard.h"
 #include "lock/hear.h"
 #include "lock/ops.h"
+#include "lock/seen.h"
 #include "lock/watchdog.h"
 
 /* Work that is handed in from any thread, and run on the loop in its order. */
@@ -106,7 +108,9 @@ struct hf_lock {
     bool over;        /* to be freed when nothing refers to it any more */
     uint64_t sent_ns; /* of the last enter */
     uint64_t number;  /* of its place in the line: it is granted with a higher fence */
-    uint64_t heard_fence; /* of a grant that was heard before the answer to an enter */
+    hf_seen *seen; /* owned, NULL: nothing yet; while `waits` of the watchdog's thread */
+    uint64_t prove_until_ns; /* past the end of its wait, for a holder that seems dead */
+    uint64_t heard_fence;    /* of a grant that was heard before the answer to an enter */
     uint64_t due_ns; /* the end of a pause, or of the wait for a round of confirm.c */
     bool in_round;   /* of that */
     hf_err kept;     /* in a round: what became of its entry */
@@ -142,6 +146,7 @@ struct hf_locks {
     void *arg;
     hf_rng rng;
     _Atomic int64_t redis_minus_boot_ms; /* INT64_MIN: not known */
+    atomic_uint epoch;                   /* how often a connection came or went */
 
     /* under driver.lock */
     hf_order *orders, *last_order;
@@ -199,6 +204,9 @@ void hf_acquire_confirmed(hf_lock *lock);
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail);
 void hf_acquire_time(hf_lock *lock, uint64_t now_ns); /* what is due */
 uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
+
+/* What was read of its line's clock. False: out of memory. */
+HF_MUSTCHECK bool hf_acquire_seen(hf_lock *lock, uint64_t witness);
 
 /* ---- confirm.c ---- */
 void hf_confirm_begin(hf_lock *lock);

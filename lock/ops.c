@@ -6,11 +6,12 @@
 #include "redis/send.h"
 
 enum {
-    ENTER_FIXED = 9,
+    ENTER_FIXED = 11,
     RENEW_FIXED = 1,
-    RENEW_RUN = 3,     /* of those that follow each other and have one form */
+    RENEW_RUN = 3, /* of those that follow each other and have one form */
+    RENEW_EACH_MAX = 5,
     RENEWED_FIXED = 3, /* of the answer */
-    RENEWED_EACH = 3,
+    RENEWED_EACH = 4,
     LEAVE_FIXED = 4
 };
 
@@ -45,6 +46,8 @@ hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock, const hf_enter_arg
     hf_args_text(&a, flags);
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
+    hf_args_int(&a, (int64_t)args->witness);
+    hf_args_text(&a, args->readings == NULL ? "" : args->readings);
     put_names(&a, lock);
     return hf_script_send(client, &hf_lua_lock_enter, &lock->prefix, 1, &a, timeout_ms,
                           cb, arg);
@@ -62,10 +65,16 @@ hf_err hf_entered_read(const hf_answer *answer, hf_entered *out)
     }
     if (err == HF_IN_LINE) {
         out->place = (size_t)third;
-        out->watch_ms = hf_reply_int(hf_reply_at(answer->reply, 3));
+        out->clock_ms = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 3));
         out->number = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 4));
+        out->after_ms = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 5));
     } else if (err == HF_TAKEN) {
         out->until_ms = third;
+        if (hf_reply_len(answer->reply) > 6) {
+            out->clock_ms = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 4));
+            out->number = (uint64_t)hf_reply_int(hf_reply_at(answer->reply, 5));
+            out->after_ms = (uint32_t)hf_reply_int(hf_reply_at(answer->reply, 6));
+        }
     } else if (err == HF_LIMIT) {
         out->limit = (uint32_t)third;
     }
@@ -81,6 +90,12 @@ static const char *form_of(const hf_lock_renewal *item)
     if (item->waits)
         return "w";
     return item->hold == NULL ? "o" : "l";
+}
+
+/* How many arguments each of a form has. */
+static size_t args_of(const char *form)
+{
+    return form[0] == 'o' ? 2 : form[0] == 'w' ? RENEW_EACH_MAX : 3;
 }
 
 /* How many of them have the form and the lease of the first. */
@@ -103,6 +118,10 @@ static void put_run(hf_args *a, const hf_lock_renewal *items, size_t run)
         if (form_of(&items[i])[0] != 'o')
             hf_args_text(a, items[i].hold);
         hf_args_text(a, items[i].name);
+        if (form_of(&items[i])[0] != 'w')
+            continue;
+        hf_args_int(a, (int64_t)items[i].witness);
+        hf_args_text(a, items[i].readings == NULL ? "" : items[i].readings);
     }
 }
 
@@ -112,13 +131,14 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
 {
     hf_args a;
     hf_bytes keys[HF_LOCK_ENTRIES_MAX];
-    size_t n_args = RENEW_FIXED, runs = 0, i = 0, run;
+    size_t n_args = RENEW_FIXED, n_numbers = RENEW_FIXED, i = 0, run;
     HF_ASSERT(n >= 1 && n <= HF_LOCK_ENTRIES_MAX);
-    for (; i < n; i += run, runs++) {
+    for (; i < n; i += run) {
         run = run_of(items + i, n - i);
-        n_args += RENEW_RUN + run * (form_of(&items[i])[0] == 'o' ? 2 : 3);
+        n_args += RENEW_RUN + run * args_of(form_of(&items[i]));
+        n_numbers += 2 + run;
     }
-    if (!hf_args_init(&a, n_args, RENEW_FIXED + 2 * runs))
+    if (!hf_args_init(&a, n_args, n_numbers))
         return HF_NOMEM;
     hf_args_int(&a, not_after);
     for (i = 0; i < n; i += run) {
@@ -139,11 +159,11 @@ hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out)
     return err;
 }
 
-hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, uint64_t *what)
+hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what)
 {
     const hf_reply *reply = renewed->reply;
     size_t place = SIZE_MAX, at;
-    *what = 0;
+    *what = (hf_lease_note){0, 0};
     for (; (at = renewed->at) < hf_reply_len(reply); renewed->at += RENEWED_EACH) {
         place = (size_t)hf_reply_int(hf_reply_at(reply, at));
         if (place >= i)
@@ -151,7 +171,8 @@ hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, uint64_t *what)
     }
     if (place != i)
         return HF_OK;
-    *what = (uint64_t)hf_reply_int(hf_reply_at(reply, at + 2));
+    what->value = (uint64_t)hf_reply_int(hf_reply_at(reply, at + 2));
+    what->after_ms = (uint32_t)hf_reply_int(hf_reply_at(reply, at + 3));
     return (hf_err)hf_reply_int(hf_reply_at(reply, at + 1));
 }
 

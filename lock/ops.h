@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "lock/names.h"
+#include "lock/watchdog.h"
 #include "redis/call.h"
 
 enum {
@@ -38,6 +39,8 @@ typedef struct hf_enter_args {
     bool wait, reentrant;
     uint32_t lease_ms;
     int64_t not_after;
+    uint64_t witness;     /* of what was read of its line's clock */
+    const char *readings; /* NULL: nothing was (seen.h) */
 } hf_enter_args;
 
 HF_MUSTCHECK hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock,
@@ -46,12 +49,16 @@ HF_MUSTCHECK hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock,
 
 typedef struct hf_entered {
     int64_t now_ms;
-    uint64_t fence;   /* with HF_OK */
-    size_t place;     /* with HF_IN_LINE: 1 is the head */
-    uint64_t number;  /* the same: of that place; what grants it has a higher fence */
-    int64_t watch_ms; /* the same: when to ask again at the latest; 0: at its third */
-    int64_t until_ms; /* with HF_TAKEN: when a lease before it ends */
-    uint32_t limit;   /* with HF_LIMIT */
+    uint64_t fence;    /* with HF_OK */
+    size_t place;      /* with HF_IN_LINE: 1 is the head */
+    uint64_t number;   /* the same: of that place; what grants it has a higher fence */
+    uint64_t clock_ms; /* the same: a reading of its line's clock (seen.h) */
+    uint32_t after_ms; /* the same: when to ask again at the latest; 0: at its third */
+    /* With HF_TAKEN: when a lease before it ends. If each of them seems to be over there
+     * is a reading, whose witness is `number`, and in after_ms that can be proved; else
+     * after_ms is 0. */
+    int64_t until_ms;
+    uint32_t limit; /* with HF_LIMIT */
 } hf_entered;
 
 /* HF_OK, HF_IN_LINE, HF_TAKEN, HF_DEADLOCK, HF_LIMIT, HF_LATE, or a fault. */
@@ -66,7 +73,9 @@ typedef struct hf_lock_renewal {
         *hold; /* NULL: its owner was made for it; not of a cell, nor while it waits */
     uint32_t lease_ms;
     bool cell;
-    bool waits; /* it waits, as far as is known: a grant is told with its fence */
+    bool waits;       /* it waits, as far as is known: a grant is told with its fence */
+    uint64_t witness; /* while it waits: its number, */
+    const char *readings; /* and what was read of its line's clock */
 } hf_lock_renewal;
 
 HF_MUSTCHECK hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items,
@@ -81,9 +90,9 @@ typedef struct hf_lock_renewed {
 } hf_lock_renewed;
 HF_MUSTCHECK hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
 /* Of the i-th; i rises from call to call. HF_OK (*what: the fence of one that waited,
- * else 0), HF_CANCEL (its fence), HF_IN_LINE (when to ask again), HF_LOST, or a fault: it
- * is not known. */
-hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, uint64_t *what);
+ * else 0), HF_CANCEL (its fence), HF_IN_LINE (a reading of its line's
+ * clock, and when to ask again), HF_LOST, or a fault: it is not known. */
+hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what);
 
 /* ---- leave ---- */
 

@@ -210,6 +210,7 @@ void hf_lock_free(hf_lock *lock)
     if (fd >= 0)
         (void)close(fd);
     free(lock->names_text);
+    free(lock->seen);
     free(lock);
 }
 

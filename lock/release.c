@@ -27,10 +27,14 @@ static void tell(hf_lock *lock, hf_lock_release_result result, size_t left)
     hf_callback_end(&callback);
 }
 
-/* Executed before, when nobody heard the answer: then there is nothing left of it. */
+/* Executed before, when nobody heard the answer: then there is nothing left of it. And
+ * that a lease is over is only known here: its entry may still have been there. */
 static hf_lock_release_result judge(const hf_lock *lock, hf_lock_release_result result)
 {
     bool gone = result == HF_EXPIRED || result == HF_NOT_OWNER;
+    if (result == HF_RELEASED && !lock->was_ours &&
+        atomic_load(&lock->reason) != HF_LOCK_MAX_HOLD)
+        return HF_EXPIRED;
     return gone && lock->in_doubt && lock->was_ours ? HF_RELEASED : result;
 }
 

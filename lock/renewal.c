@@ -91,7 +91,7 @@ static bool is_held(hf_err code)
 
 /* Under lock. */
 static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err code,
-                   uint64_t note)
+                   hf_lease_note note)
 {
     bool again = lease->again;
     lease->in_flight = lease->again = false;
@@ -99,7 +99,7 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
         return;
     if (v->err == HF_OK && code == HF_LOST) {
         atomic_store(&lease->code, code);
-        atomic_store(&lease->note, note);
+        atomic_store(&lease->note, note.value);
         hf_renewal_lose(w, lease);
     } else if (v->err == HF_OK && is_held(code)) {
         if (!hf_lease_raise(lease, hf_lease_deadline(v->sent_ns, lease->asked_ms))) {
@@ -108,7 +108,8 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
         }
         lease->failures = 0;
         atomic_store(&lease->code, code);
-        atomic_store(&lease->note, note);
+        atomic_store(&lease->note, note.value);
+        atomic_store(&lease->note_ms, note.after_ms);
         hf_watchdog_note(w, lease, HF_LEASE_RENEWED);
         if (code == HF_CANCEL && !lease->cancelled) {
             lease->cancelled = true;
@@ -134,7 +135,7 @@ static void unref_batch(batch *b)
 }
 
 void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err *codes,
-                     const uint64_t *notes)
+                     const hf_lease_note *notes)
 {
     batch *b = HF_CONTAINER(shown, batch, shown);
     hf_watchdog *w = b->watchdog;
@@ -143,7 +144,7 @@ void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err
     for (size_t i = 0; i < shown->n; i++) {
         v.place = i;
         settle(w, shown->leases[i], &v, codes == NULL ? HF_OK : codes[i],
-               notes == NULL ? 0 : notes[i]);
+               notes == NULL ? (hf_lease_note){0, 0} : notes[i]);
         hf_watchdog_unref(shown->leases[i]);
     }
     uv_mutex_unlock(&w->lock);
@@ -220,7 +221,7 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
     for (size_t i = 0; i < n; i++) {
         hf_watchdog_not_busy(w, leases[i]);
         if (b == NULL) {
-            settle(w, leases[i], &v, HF_OK, 0);
+            settle(w, leases[i], &v, HF_OK, (hf_lease_note){0, 0});
             hf_watchdog_unref(leases[i]);
         }
     }

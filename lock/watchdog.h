@@ -36,6 +36,12 @@ typedef enum hf_lease_event {
                            where opts.suspects says so */
 } hf_lease_event;
 
+/* What an answer says besides of a lease: its meaning is the user's. */
+typedef struct hf_lease_note {
+    uint64_t value;
+    uint32_t after_ms;
+} hf_lease_note;
+
 /* A batch that is being renewed. The user's `renew` sends it, and calls hf_batch_answer()
  * once for it, with the answers; from the answer's callback, or before `renew` returns if
  * it could not be sent. */
@@ -129,10 +135,10 @@ uint32_t hf_lease_asked_ms(const hf_lease *lease);
  * was sent. On the watchdog's thread. The users of leases may be gone by then: what an
  * answer says besides is kept in notes[i] (may be NULL) for on_event. */
 void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes,
-                     const uint64_t *notes);
+                     const hf_lease_note *notes);
 
 /* In on_event, after HF_LEASE_RENEWED: what the last answer was, and its note. */
-hf_err hf_lease_answer(const hf_lease *lease, uint64_t *note);
+hf_err hf_lease_answer(const hf_lease *lease, hf_lease_note *note);
 
 /* The deadline of a lease of ttl_ms whose request was made at sent_ns. */
 uint64_t hf_lease_deadline(uint64_t sent_ns, uint32_t ttl_ms);

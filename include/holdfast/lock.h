@@ -160,13 +160,15 @@ typedef struct hf_lock_opts {
                                 NULL: this one alone, 128 random bits. With
                                 HF_LOCK_SPIN two of one owner are taken for one that asks
                                 twice: both are let in, and one release ends both */
-    int64_t wait_ms;         /* 0: try; < 0: for ever; at most 2^40 */
-    uint32_t reach_ms;       /* Redis must be reached so soon, where that is less than
-                                connect_timeout_ms; 0: within that */
-    uint32_t lease_ms;       /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
-    bool fixed;              /* never renewed: it ends with its lease */
-    uint32_t max_hold_ms;    /* held for no longer than this, whatever the lease, its
-                                renewals and extensions say; 0: as long as it takes */
+    int64_t wait_ms;   /* 0: try; < 0: for ever; at most 2^40. A lock whose leases are all
+                          over by Redis's clock, which may have been set, is tried for up
+                          to 1.25 of the longest of them and 1 s: docs/locks.md */
+    uint32_t reach_ms; /* Redis must be reached so soon, where that is less than
+                          connect_timeout_ms; 0: within that */
+    uint32_t lease_ms; /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
+    bool fixed;        /* never renewed: it ends with its lease */
+    uint32_t max_hold_ms;   /* held for no longer than this, whatever the lease, its
+                               renewals and extensions say; 0: as long as it takes */
     uint32_t wait_replicas; /* replicas that must have it within request_timeout_ms, or it
                                is given back and the answer is HF_MISCONF; narrows what a
                                failover can lose, and does not close it. The first lock
@@ -309,7 +311,8 @@ typedef struct hf_lock_entry {
     uint32_t permits;
     bool granted, revoked;
     uint64_t fence;  /* 0: it waits */
-    int64_t ends_ms; /* of its lease: Unix ms on Redis's clock */
+    int64_t ends_ms; /* of its lease: Unix ms on Redis's clock, which alone does not end
+                        it: it may be past */
     size_t holds;    /* acquisitions of this owner */
 } hf_lock_entry;
 

@@ -10,15 +10,20 @@
 --  ARGV[7]   flags       letters: w (wait), r (reentrant), c (a cell; with one name, mode x)
 --  ARGV[8]   lease       ms, at least 1
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[10..] names      1 to 16, in order, each once
---  returns   {OK, now, fence} | {WAITING, now, place, watch, number} (watch: when to ask again at
---            the latest, because a lease before it ends; 0: at its third; number: below the fence
---            of its grant) | {TAKEN, now, until, name} (until: when a lease before it ends) | {DEADLOCK,
---            now, name} (the owner has it already: it is not reentrant, an upgrade, or more
---            permits) | {LATE, now} | {LIMIT, now, limit} (the lock has another number of permits,
---            or its owner 256 holds) | {LOST, now} (of several that it has some are gone: give
---            them back first). Sent twice: the same.
-local LIMIT, HOLDS = -12, 256
+--  ARGV[10]  witness     of what was read of the line's clock; 0: nothing was
+--  ARGV[11]  readings    of it, `clock:age ...`, the newest first (prelude_line)
+--  ARGV[12..] names      1 to 16, in order, each once
+--  returns   {OK, now, fence} | {WAITING, now, place, clock, number, after} (clock: a reading; number:
+--            below the fence of its grant, and the witness of the reading; after: in how many ms to
+--            ask again at the latest, because a lease before it may be over; 0: at its third) |
+--            {TAKEN, now, until, name} (until: when a lease before it ends) | {TAKEN, now, until,
+--            name, clock, birth, after} (by Redis's clock all leases before it are over: a reading,
+--            its witness, and in how many ms that can be proved) | {DEADLOCK, now, name} (the owner
+--            has it already: it is not reentrant, an upgrade, or more permits) | {LATE, now} |
+--            {LIMIT, now, limit} (the lock has another number of permits, or its owner 256 holds) |
+--            {LOST, now} (of several that it has some are gone: give them back first). Sent twice:
+--            the same.
+local LIMIT, HOLDS, FIRST, LOOK = -12, 256, 12, 100
 local owner, hold, mode = ARGV[1], ARGV[2], ARGV[4]
 local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
 local flag = function(letter)
@@ -27,40 +32,53 @@ end
 if late(ARGV[9]) or lease < 1 then
   return { LATE, now }
 end
-local lease_end = string.format('%.0f', now + lease)
 
 -- Most of the time nobody is there: of one line no key exists. Nil: it is not so, or not asked for.
 local function take_free(n)
   local x, e = P .. 'x:' .. n, P .. 'e:' .. n
-  if ARGV[11] or mode == 'p' or flag('c') or
+  if ARGV[FIRST + 1] or mode == 'p' or flag('c') or
     call('EXISTS', x, e, P .. 'q:' .. n, P .. 'cell:' .. n) > 0 then
     return nil
   end
   open_writes()
-  local fence, keys_end = next_fence(), string.format('%.0f', now + lease + CLEAN_MS)
-  local entry = concat({ mode, 1, ARGV[5], fence, ARGV[3], n, hold .. '=' .. mode }, ' ')
-  call('ZADD', x, lease_end, owner)
-  call('HSET', e, owner, entry, '#', mode == 'x' and '1 0 0 0' or '0 1 0 0')
-  call('PEXPIREAT', x, keys_end)
-  call('PEXPIREAT', e, keys_end)
+  local fence, granted = next_fence(), mode == 'x' and '1 0 0 0' or '0 1 0 0'
+  call('ZADD', x, string.format('%.0f', now), owner)
+  call('HSET', e, owner,
+    concat({ mode, 1, ARGV[5], fence, ARGV[3], n, hold .. '=' .. mode, ARGV[8] }, ' '),
+    '#', concat({ granted, ARGV[8], fence, '0000000000000' }, ' '))
+  call('PEXPIRE', x, LINE_MS)
+  call('PEXPIRE', e, LINE_MS)
   return fence
 end
 
-local free = take_free(ARGV[10])
+local free = take_free(ARGV[FIRST])
 if free then
   return { OK, now, free }
 end
 
-local function first_end(l)
-  local cell = call('PTTL', l.cell)
+-- Leases that seem over may be those of the dead, which only the caller can prove.
+local function taken(l)
+  local cell, most = call('PTTL', l.cell), 0
   if cell > 0 then
-    return now + cell
+    return { TAKEN, now, now + cell, l.name }
   end
-  return floor(call('ZRANGE', l.x, 0, 0, 'WITHSCORES')[2] or now)
+  local all = call('ZRANGE', l.x, 0, LOOK - 1, 'WITHSCORES')
+  for i = 1, #all, 2 do
+    local e = entry_of(l, all[i])
+    local start = e and start_of(e, all[i + 1])
+    if e and not seems_over(l, start, e.lease) then
+      return { TAKEN, now, start + e.lease, l.name }
+    end
+    most = math.max(most, e and e.lease - age_of(l, start) + 1 or 1)
+  end
+  open_writes()
+  local clock = read_clock({ l.name })
+  keep_changed()
+  return { TAKEN, now, now, l.name, clock, l.birth, most }
 end
 
 local function take_cell(l)
-  local value = call('GET', l.cell)
+  local value, lease_end = call('GET', l.cell), string.format('%.0f', now + lease)
   if value and match(value, '^(.*):%d*$') == owner then
     if call('PTTL', l.cell) < lease then -- who asks again counts from this time
       call('PEXPIREAT', l.cell, lease_end)
@@ -71,27 +89,39 @@ local function take_cell(l)
   settle(l)
   keep_changed()
   if value or l.waits or l.X + l.S + l.permits > 0 then
-    return { TAKEN, now, first_end(l), l.name }
+    return taken(l)
   end
   local fence = next_fence()
   call('SET', l.cell, owner .. ':' .. fence, 'NX', 'PXAT', lease_end)
   return { OK, now, fence }
 end
 
+for i = FIRST, #ARGV do
+  heed(line(ARGV[i]), owner, ARGV[10], ARGV[11])
+end
+call('GET', P .. 'fence') -- one that is no string is refused before anything is written
 if flag('c') then
-  return take_cell(line(ARGV[10]))
+  return take_cell(line(ARGV[FIRST]))
 end
 
--- What of it the owner has already; nothing is written until all of them were looked at.
+open_writes()
+for i = FIRST, #ARGV do
+  settle(line(ARGV[i]))
+end
+keep_changed()
+
+-- What of it the owner has already. Where that seems to be over, it may be of a process that is dead: then
+-- this is another lock, with a fence of its own.
 local names, mine, known = {}, {}, 0
-call('GET', P .. 'fence') -- one that is no string is refused before anything is written
-for i = 10, #ARGV do
+for i = FIRST, #ARGV do
   local l = line(ARGV[i])
   local e = entry_of(l, owner)
-  local ends = e and (e.granted or call('ZSCORE', l.q, owner)) and call('ZSCORE', l.x, owner)
-  if ends and tonumber(ends) > now then
+  local score = e and (e.granted or call('ZSCORE', l.q, owner)) and call('ZSCORE', l.x, owner)
+  if score then
     if find_hold(e, hold) then
       known = known + 1
+    elseif seems_over(l, start_of(e, score), e.lease) then
+      return taken(l)
     elseif not flag('r') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
       not e.granted and e.mode ~= mode or mode == 'p' and permits > e.permits then
       return { DEADLOCK, now, l.name }
@@ -101,21 +131,17 @@ for i = 10, #ARGV do
     mine[l.name] = e
   else
     names[#names + 1] = l.name
-    if mode == 'p' and l.limit > 0 and l.limit ~= tonumber(ARGV[6]) and
-      call('ZRANGEBYSCORE', l.x, '(' .. now, '+inf', 'LIMIT', 0, 1)[1] then
-      return { LIMIT, now, l.limit }
+    if mode == 'p' and l.limit > 0 and l.limit ~= tonumber(ARGV[6]) and call('EXISTS', l.x) == 1 then
+      local answer = taken(l)
+      return answer[5] and answer or { LIMIT, now, l.limit }
     end
   end
 end
-if known > 0 and known < #ARGV - 9 then
+if known > 0 and known < #ARGV - FIRST + 1 then
   return { LOST, now }
 end
-open_writes()
-for _, n in ipairs(names) do
-  settle(line(n))
-end
 local wanted = { mode = mode, permits = permits, granted = false, fence = '0', client = ARGV[3],
-  names = names, holds = { { hold, mode, ARGV[3] } } }
+  names = names, holds = { { hold, mode, ARGV[3] } }, lease = lease }
 local blocked
 for _, n in ipairs(names) do
   local l = line(n)
@@ -126,29 +152,22 @@ for _, n in ipairs(names) do
   end
 end
 if blocked and not flag('w') then
-  keep_changed()
-  return { TAKEN, now, first_end(blocked), blocked.name }
+  return taken(blocked)
 end
 
 local fence, waits = nil, nil
-for i = 10, #ARGV do
+for i = FIRST, #ARGV do
   local l = line(ARGV[i])
   local e = mine[l.name]
   if e then
-    local ends = tonumber(call('ZSCORE', l.x, owner))
+    local start = tonumber(call('ZSCORE', l.x, owner))
     for _, other in ipairs(e.holds) do
-      other[4] = other[4] or ends
+      other[4], other[5] = other[4] or start, other[5] or e.lease
     end
     local place = find_hold(e, hold) or #e.holds + 1
-    local before = e.holds[place] or { hold, mode, ARGV[3], 0 }
-    before[4] = math.max(before[4], now + lease)
-    e.holds[place] = before
-    put_entry(l, owner, e)
-    if ends < now + lease then
-      call('ZADD', l.x, lease_end, owner)
-    end
-    end_holds(l, owner, e)
-    l.changed = true
+    e.holds[place] = e.holds[place] or { hold, mode, ARGV[3] }
+    e.holds[place][4], e.holds[place][5] = l.now, lease
+    change_holds(l, owner, e)
     fence = e.granted and e.fence or fence
     waits = waits or not e.granted and l or nil
   end
@@ -157,7 +176,7 @@ if #names > 0 then
   local place = next_fence()
   for _, n in ipairs(names) do
     local l = line(n)
-    call('ZADD', l.x, lease_end, owner)
+    renew(l, owner, wanted)
     if blocked then
       call('ZADD', l.q, place, owner)
       put_entry(l, owner, wanted)
@@ -172,10 +191,12 @@ end
 keep_changed()
 if waits then
   local first = 0
-  for i = 10, #ARGV do
-    local ends = watch(line(ARGV[i]), owner)
-    first = (first == 0 or ends > 0 and ends < first) and ends or first
+  for i = FIRST, #ARGV do
+    local after = watch(line(ARGV[i]), owner)
+    first = (first == 0 or after > 0 and after < first) and after or first
   end
-  return { WAITING, now, call('ZRANK', waits.q, owner) + 1, first, call('ZSCORE', waits.q, owner) }
+  local number = call('ZSCORE', waits.q, owner)
+  return { WAITING, now, call('ZRANK', waits.q, owner) + 1,
+    read_clock(entry_of(waits, owner).names), number, first }
 end
 return { OK, now, fence }

@@ -18,7 +18,6 @@ local holders = whose ~= '' and { whose, 0 } or holders_of(l)
 call('GET', P .. 'fence')
 call('ZCARD', l.x)
 open_writes()
-sweep(l)
 if value and not revoke and (whose == '' or match(value, '^(.*):%d*$') == whose) then
   call('DEL', l.cell)
   n = 1

@@ -8,7 +8,7 @@
 --  ARGV[5..] names
 --  returns   {OK, now, code, left, ...} | {LATE, now}, code and left for each name: RELEASED 0
 --            (also: it has left the line), STILL_HELD 1 (left: holds of its owner that remain),
---            EXPIRED 2 (its lease was over), NOT_OWNER 3 (and somebody else has it). Sent twice:
+--            EXPIRED 2 (it is gone), NOT_OWNER 3 (and another owner has it). Sent twice:
 --            EXPIRED or NOT_OWNER; a downgrade: the same.
 local RELEASED, STILL_HELD, EXPIRED, NOT_OWNER = 0, 1, 2, 3
 local owner, hold = ARGV[1], ARGV[2]
@@ -23,12 +23,13 @@ local reply = { OK, now }
 -- False: it is not so, and nothing was done.
 local function leave_alone(n)
   local x, e = P .. 'x:' .. n, P .. 'e:' .. n
-  local all = not ARGV[6] and call('ZRANGE', x, 0, 1, 'WITHSCORES') or {}
-  if #all ~= 2 or all[1] ~= owner or tonumber(all[2]) <= now then
+  local all = not ARGV[6] and call('ZRANGE', x, 0, 1) or {}
+  if #all ~= 1 or all[1] ~= owner then
     return false
   end
   local entry = call('HGET', e, owner)
-  if not entry or string.sub(entry, -#hold - 3, -3) ~= ' ' .. hold then
+  local at = entry and string.find(entry, ' ' .. hold .. '=', 1, true)
+  if not at or not match(string.sub(entry, at + #hold + 3), '^ %d+$') then
     return false
   end
   call('ZREM', x, owner)
@@ -55,7 +56,7 @@ local function leave_cell(l)
 end
 
 local function leave_line(l)
-  local e = live_entry(l, owner)
+  local e = entry_of(l, owner)
   local place = e and find_hold(e, hold)
   if not place then
     return not_ours(l)
@@ -79,7 +80,6 @@ call('GET', P .. 'fence')
 open_writes()
 for i = 5, #ARGV do
   local l = line(ARGV[i])
-  sweep(l)
   reply[#reply + 1], reply[#reply + 2] = (cell and leave_cell or leave_line)(l)
 end
 for i = 5, #ARGV do

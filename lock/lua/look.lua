@@ -5,14 +5,15 @@
 --  ARGV[2]  limit       entries, 1..1000
 --  returns  {OK, now, cell's value or '', its end, all, {owner, end, entry, ...}}: `all` are those in
 --           the line; the first by their place, holders before waiters. An entry is `mode state
---           permits fence client names holds`. Leases that are over are left out.
+--           permits fence client names holds lease`; its end is by Redis's clock.
 local l, limit = line(ARGV[1]), tonumber(ARGV[2])
 local cell = call('GET', l.cell)
 local list = {}
-local function show(owner, ends)
-  local text = #list < 3 * limit and ends and tonumber(ends) > now and call('HGET', l.e, owner)
-  if text then
-    list[#list + 1], list[#list + 2], list[#list + 3] = owner, ends, text
+local function show(owner, score)
+  local text = #list < 3 * limit and score and call('HGET', l.e, owner)
+  local e = text and read_entry(text)
+  if e then
+    list[#list + 1], list[#list + 2], list[#list + 3] = owner, start_of(e, score) + e.lease, text
   end
 end
 local holders = holders_of(l)
@@ -23,4 +24,4 @@ for _, owner in ipairs(call('ZRANGE', l.q, 0, limit - 1)) do
   show(owner, call('ZSCORE', l.x, owner))
 end
 local cell_end = cell and now + math.max(0, call('PTTL', l.cell)) or 0
-return { OK, now, cell or '', cell_end, call('ZCOUNT', l.x, '(' .. now, '+inf'), list }
+return { OK, now, cell or '', cell_end, call('ZCARD', l.x), list }

@@ -1,15 +1,26 @@
--- prelude_line.lua - the line of a lock: reading it, who leaves it, who is granted.
+-- prelude_line.lua - the line of a lock: reading it, what leaves it, what is granted.
+--
+-- Redis's clock may be set, forward and back, so it never decides that a lease is over. Each line has
+-- a clock of its own, in ms, that only counts on. A lease begins at Redis's time or at the line's
+-- clock, whichever is ahead. A client that wants the lock reads the line's clock; a reading moves the
+-- clock past all leases that began before. The client notes by its own clock when it had the answer,
+-- and shows with its later requests what it has read and how long ago. A lease that began before a
+-- reading is over when the reading is as old as the lease is long.
 
 local lines = {}
--- X, S, permits: what is granted; limit: of permits, as the oldest live entry said.
+-- X, S, permits: what is granted; limit: of permits, as the oldest live entry said; shortest: the
+-- shortest lease that was in it; birth: a number that no other line of its tag has.
 local function line(n)
   local l = lines[n]
   if not l then
     l = { name = n, x = P .. 'x:' .. n, q = P .. 'q:' .. n, e = P .. 'e:' .. n,
       cell = P .. 'cell:' .. n }
-    local X, S, permits, limit = match(call('HGET', l.e, '#') or '', '^(%d+) (%d+) (%d+) (%d+)$')
+    local X, S, permits, limit, shortest, birth, clock =
+      match(call('HGET', l.e, '#') or '', '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
     l.X, l.S = tonumber(X or 0), tonumber(S or 0)
     l.permits, l.limit = tonumber(permits or 0), tonumber(limit or 0)
+    l.shortest, l.birth, l.clock = tonumber(shortest or 0), birth, tonumber(clock or 0)
+    l.now = math.max(now, l.clock)
     local all, waiting = call('ZCARD', l.x), call('ZCARD', l.q)
     l.waits = waiting > 0 and all > 0
     if all <= waiting then -- nobody holds it, whatever was lost of its keys
@@ -32,7 +43,9 @@ end
 
 -- Written at once, so that what is granted is told truly wherever a script ends.
 local function save(l)
-  call('HSET', l.e, '#', concat({ l.X, l.S, l.permits, l.limit }, ' '))
+  l.birth = l.birth or next_fence()
+  call('HSET', l.e, '#', concat({ l.X, l.S, l.permits, l.limit, string.format('%.0f', l.shortest),
+    l.birth, string.format('%013.0f', l.clock) }, ' '))
   l.changed = true
 end
 
@@ -68,15 +81,107 @@ local function fits(l, e)
   return l.S == 0 and l.permits + e.permits <= l.limit
 end
 
--- Entries whose lease is over leave.
-local function sweep(l)
-  local over = call('ZRANGEBYSCORE', l.x, '-inf', now, 'LIMIT', 0, SWEEP)
-  for _, owner in ipairs(over) do
-    take_out(l, owner, entry_of(l, owner))
+-- The lease of an entry begins anew.
+local function renew(l, owner, e)
+  call('ZADD', l.x, string.format('%.0f', l.now), owner)
+  if l.shortest == 0 or e.lease < l.shortest then
+    l.shortest = e.lease
+    save(l)
   end
 end
 
--- All that hold it, and when their leases end: owner, end, ...; however many wait.
+-- What the caller has read: `clock:age ...`, the newest first. The witness tells of which line: its
+-- birth, or the place that the caller's entry still has in it.
+local function heed(l, owner, witness, text)
+  if text == '' or witness ~= l.birth and witness ~= call('ZSCORE', l.q, owner) then
+    return
+  end
+  l.readings = {}
+  for clock, age in string.gmatch(text, '(%d+):(%d+)') do
+    l.readings[#l.readings + 1] = { clock = tonumber(clock), age = tonumber(age) }
+  end
+end
+
+-- By Redis's clock a lease is over, or begins after now; and it was not renewed since the caller first
+-- read the line's clock. Its client may be dead, or Redis's clock was set.
+local function seems_over(l, start, lease)
+  local first = l.readings and l.readings[#l.readings]
+  return (start + lease <= now or start > now) and not (first and start >= first.clock)
+end
+
+-- How old the oldest reading is that came after this start; 0: there is none.
+local function age_of(l, start)
+  local age = 0
+  for _, r in ipairs(l.readings or {}) do
+    age = r.clock > start and r.clock <= l.clock and r.age or age
+  end
+  return age
+end
+
+-- The strongest of what its holds want.
+local function mode_of(e)
+  local mode = e.holds[1][2]
+  for _, h in ipairs(e.holds) do
+    mode = h[2] == 'x' and 'x' or mode
+  end
+  return mode
+end
+
+-- Its holds are others than before. While they belong to several clients, the entry begins with the
+-- oldest of them: one of those clients may be dead, and the renewals of the others are not for its hold.
+local function change_holds(l, owner, e)
+  local first, last, lease = math.huge, 0, 0
+  if e.granted then
+    counts(l, e, -1)
+  end
+  e.mode = mode_of(e)
+  if e.granted then
+    counts(l, e, 1)
+  end
+  for _, hold in ipairs(e.holds) do
+    first, last = math.min(first, hold[4] or 0), math.max(last, hold[4] or 0)
+    lease = math.max(lease, hold[5] or 0)
+  end
+  e.lease = last > 0 and lease or e.lease
+  put_entry(l, owner, e)
+  if last > 0 then
+    call('ZADD', l.x, 'XX', string.format('%.0f', e.several and first or last), owner)
+  end
+end
+
+-- When the lease of an entry began: with the newest of its holds.
+local function start_of(e, score)
+  local start = tonumber(score)
+  for _, hold in ipairs(e.holds) do
+    start = math.max(start, hold[4] or 0)
+  end
+  return start
+end
+
+-- What the caller has proved to be over leaves: entries, and holds of clients that share one.
+local function sweep(l)
+  local before
+  for _, r in ipairs(l.readings or {}) do
+    before = before or r.age >= l.shortest and string.format('(%.0f', r.clock)
+  end
+  for _, owner in ipairs(before and call('ZRANGEBYSCORE', l.x, '-inf', before, 'LIMIT', 0, SWEEP) or {}) do
+    local e, live = entry_of(l, owner), {}
+    local score = call('ZSCORE', l.x, owner)
+    for _, hold in ipairs(e and e.holds or {}) do
+      if age_of(l, hold[4] or tonumber(score)) < (hold[5] or e.lease) then
+        live[#live + 1] = hold
+      end
+    end
+    if #live == 0 then
+      take_out(l, owner, e)
+    elseif #live < #e.holds then
+      e.holds = live
+      change_holds(l, owner, e)
+    end
+  end
+end
+
+-- All that hold it, and when their leases began: owner, start, ...; however many wait.
 local function holders_of(l)
   return call('ZDIFF', 2, l.x, l.q, 'WITHSCORES')
 end
@@ -126,9 +231,12 @@ local function promote(l)
     if not owner then
       return
     end
-    local e = call('ZSCORE', l.x, owner) and entry_of(l, owner)
+    local start = call('ZSCORE', l.x, owner)
+    local e = start and entry_of(l, owner)
     if not e then
       take_out(l, owner, nil)
+    elseif start_of(e, start) + e.lease <= l.now then
+      return -- it may be dead; its next renewal comes by if it is not
     else
       for _, n in ipairs(e.names) do
         sweep(line(n))
@@ -161,70 +269,15 @@ local function settle(l)
   promote(l)
 end
 
--- The strongest of what its holds want.
-local function mode_of(e)
-  local mode = e.holds[1][2]
-  for _, h in ipairs(e.holds) do
-    mode = h[2] == 'x' and 'x' or mode
-  end
-  return mode
-end
-
--- Its holds are others than before. The entry lasts as long as the last of them.
-local function change_holds(l, owner, e)
-  local last = 0
-  if e.granted then
-    counts(l, e, -1)
-  end
-  e.mode = mode_of(e)
-  if e.granted then
-    counts(l, e, 1)
-  end
-  for _, hold in ipairs(e.holds) do
-    last = math.max(last, hold[4] or 0)
-  end
-  if last > 0 then
-    call('ZADD', l.x, 'XX', string.format('%.0f', last), owner)
-  end
-  put_entry(l, owner, e)
-end
-
--- Where several clients share an entry, one of them may be dead: the holds leave whose own lease is
--- over. The renewals of the others keep the entry, not these holds.
-local function end_holds(l, owner, e)
-  local live = {}
-  for _, hold in ipairs(e.holds) do
-    if not hold[4] or hold[4] > now then
-      live[#live + 1] = hold
-    end
-  end
-  if #live == #e.holds or #live == 0 then
-    return
-  end
-  e.holds = live
-  change_holds(l, owner, e)
-  if e.granted then
-    promote(l)
-  end
-end
-
-local function live_entry(l, owner)
-  local e = entry_of(l, owner)
-  if e then
-    end_holds(l, owner, e)
-  end
-  return e
-end
-
--- At the end of what changes a line: its keys never end before the last lease that is in it.
+-- At the end of what changes a line. Its keys end long after the last change, for that is by Redis's
+-- clock.
 local function keep(l)
-  local last = call('ZRANGE', l.x, -1, -1, 'WITHSCORES')[2]
-  if not last then
+  if call('EXISTS', l.x) == 0 then
     call('DEL', l.q, l.e)
     return
   end
   for _, key in ipairs({ l.x, l.q, l.e }) do
-    call('PEXPIREAT', key, string.format('%.0f', last + CLEAN_MS))
+    call('PEXPIRE', key, LINE_MS)
   end
 end
 
@@ -236,22 +289,37 @@ local function keep_changed()
   end
 end
 
--- When the lease ends that an entry waits behind: at the head the first one of those that hold it,
--- else that of the entry before it, which may have been granted by then to one that is dead. It asks
--- again then, if nothing came before; 0: there is none, or it does not wait.
+-- Reads the clock of these lines together.
+local function read_clock(names)
+  local at = now
+  for _, n in ipairs(names) do
+    local last = call('ZRANGE', line(n).x, -1, -1, 'WITHSCORES')[2]
+    at = math.max(at, line(n).clock + 1, last and last + 1 or 0)
+  end
+  for _, n in ipairs(names) do
+    local l = line(n)
+    l.clock, l.now = at, at
+    save(l)
+  end
+  return string.format('%.0f', at)
+end
+
+-- In how many ms the lease may be over that an entry waits behind: at the head that of one of the
+-- others, else that of the entry before it, which may be granted by then though its client is dead. The
+-- head asks a third of that lease later at the latest: a reading that comes late proves late. 0: at its
+-- own third.
 local function watch(l, owner)
   local place = call('ZRANK', l.q, owner)
-  if not place then
+  local cell = place == 0 and call('PTTL', l.cell) or 0
+  if not place or cell > 0 then
+    return math.max(cell, 0)
+  end
+  local before = place > 0 and call('ZRANGE', l.q, place - 1, place - 1) or call('ZRANGE', l.x, 0, 1)
+  local other = before[1] == owner and before[2] or before[1]
+  local e, start = other and entry_of(l, other), other and call('ZSCORE', l.x, other)
+  if not e or not start then
     return 0
-  elseif place > 0 then
-    local before = call('ZRANGE', l.q, place - 1, place - 1)[1]
-    return floor(call('ZSCORE', l.x, before) or 0)
   end
-  local cell = call('PTTL', l.cell)
-  if cell > 0 then
-    return now + cell
-  end
-  local ends = call('ZRANGE', l.x, 0, 1, 'WITHSCORES')
-  local i = ends[1] == owner and 4 or 2
-  return ends[i] and floor(ends[i]) or 0
+  local after = e.lease - age_of(l, tonumber(start)) + 1
+  return math.max(1, place == 0 and math.min(after, floor(e.lease / 3) + 1) or after)
 end

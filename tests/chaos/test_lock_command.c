@@ -386,7 +386,7 @@ static void one_that_is_held_for_too_long_is_lost(void **state)
 static void the_descriptor_tells_of_a_loss(void **state)
 {
     (void)state;
-    start_script("--ttl 20s --grace 500ms",
+    start_script("--ttl 20s --grace 2s",
                  "trap '' TERM; : >ready; cat <&$HOLDFAST_LOCK_FD; : >lost; sleep 60");
     hf_try_run("locks release @ a --force --yes", 0);
     ended(&first, 75);

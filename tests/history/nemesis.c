@@ -45,7 +45,9 @@ static void start(hf_nemesis *n, unsigned i)
                                 number,
                                 seed,
                                 ms,
-                                n->spares ? "long" : "short",
+                                n->spares        ? "long"
+                                : n->harms_clock ? "lines"
+                                                 : "short",
                                 NULL};
     n->numbers[i] = 2 + n->born++; /* 1 is the rig's own */
     (void)snprintf(number, sizeof number, "%u", n->numbers[i]);
@@ -173,6 +175,24 @@ static void cut_an_answer(hf_nemesis *n)
     hf_proxy_cut_after(&n->rig->proxy, PROXY_ANSWERS, 1 + below(n, 600));
 }
 
+/* ---- its clock ---- */
+
+/* Often while a player stands still, and hears nothing of it. */
+static void move_clock(hf_nemesis *n)
+{
+    char words[96];
+    unsigned which = below(n, HF_CLOCK_HARMS), i = below(n, HF_PLAYERS);
+    bool stopped = below(n, 2) == 0;
+    if (stopped)
+        hf_proc_signal(&n->players[i], SIGSTOP);
+    hf_clock_harm(&n->rig->redis, &n->rng, which, words, sizeof words);
+    n->clock[which]++;
+    if (stopped) {
+        pause_below(n, 900);
+        hf_proc_signal(&n->players[i], SIGCONT);
+    }
+}
+
 /* The first two are done most. */
 static const struct {
     const char *what;
@@ -192,6 +212,10 @@ static void do_one(hf_nemesis *n)
 {
     unsigned i = below(n, 3) == 0 ? below(n, 2) : below(n, HF_DEEDS);
     pause_below(n, 2 * BETWEEN_MS);
+    if (n->harms_clock && below(n, 2) == 0) {
+        move_clock(n);
+        return;
+    }
     uint64_t from = hf_boot_ns();
     deeds[i].deed(n);
     n->done[i]++;
@@ -199,11 +223,12 @@ static void do_one(hf_nemesis *n)
 }
 
 static void play(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms,
-                 bool spares)
+                 bool spares, bool harms_clock)
 {
     *n = (hf_nemesis){.rig = rig,
                       .rng = {seed},
                       .spares = spares,
+                      .harms_clock = harms_clock,
                       .until_ns = hf_boot_ns() + ms * HF_MS_NS};
     for (unsigned i = 0; i < HF_PLAYERS; i++)
         start(n, i);
@@ -217,17 +242,25 @@ static void play(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms,
 
 void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
 {
-    play(n, rig, seed, ms, false);
+    play(n, rig, seed, ms, false, false);
+}
+
+void hf_nemesis_clock(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+{
+    play(n, rig, seed, ms, false, true);
 }
 
 void hf_nemesis_spare(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
 {
-    play(n, rig, seed, ms, true);
+    play(n, rig, seed, ms, true, false);
 }
 
 void hf_nemesis_print(const hf_nemesis *n)
 {
     for (int i = 0; i < HF_DEEDS; i++)
         print_message("%s%u %s", i == 0 ? "done: " : ", ", n->done[i], deeds[i].what);
+    for (int i = 0; i < HF_CLOCK_HARMS; i++)
+        print_message("%s%u %s", i == 0 ? "\nclock: " : ", ", n->clock[i],
+                      hf_clock_harms[i]);
     print_message("\n");
 }

@@ -40,6 +40,7 @@ typedef struct play {
     unsigned player;
     uint64_t seed, until_ns;
     bool long_leases;
+    bool lines_only;
     atomic_bool over;
 } play;
 
@@ -241,8 +242,9 @@ static void *play_on(void *arg)
     static void (*const games[])(hand * h) = {play_guarded, play_shared,  play_permits,
                                               play_again,   play_several, play_cell};
     hand *h = arg;
+    const unsigned n = HF_COUNT(games) - h->play->lines_only; /* the cell is the last */
     while (hf_boot_ns() < h->play->until_ns)
-        games[below(h, HF_COUNT(games))](h);
+        games[below(h, n)](h);
     return NULL;
 }
 
@@ -271,6 +273,7 @@ int hf_play_main(char **argv)
     play p = {.url = argv[1],
               .dir = argv[2],
               .long_leases = strcmp(argv[6], "long") == 0,
+              .lines_only = strcmp(argv[6], "lines") == 0,
               .player = (unsigned)strtoul(argv[3], NULL, 10),
               .seed = strtoull(argv[4], NULL, 10),
               .until_ns = hf_boot_ns() + strtoull(argv[5], NULL, 10) * HF_MS_NS};

@@ -13,7 +13,8 @@ enum { HF_PLAY_NAMES = 7 };
 extern const char *const hf_play_names[HF_PLAY_NAMES]; /* all that are played with */
 
 /* argv: "play" URL DIRECTORY PLAYER SEED MS LEASES. LEASES: "short" ones end now and
- * then, of "long" ones no renewal tells anything in time. URL: of a unix socket. Writes
+ * then, of "long" ones no renewal tells anything in time; "lines": short, and no cells,
+ * which end by Redis's clock and so cannot withstand it. URL: of a unix socket. Writes
  * DIRECTORY/players and DIRECTORY/file; ends by itself. */
 int hf_play_main(char **argv);
 

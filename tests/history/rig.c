@@ -30,7 +30,7 @@ void hf_history_rig_begin(hf_history_rig *rig)
     (void)snprintf(rig->players, sizeof rig->players, "%s/players", rig->dir);
     (void)snprintf(rig->server, sizeof rig->server, "%s/server", rig->dir);
     (void)snprintf(rig->file, sizeof rig->file, "%s/file", rig->dir);
-    hf_fixture_start(&rig->redis, &(hf_fixture_options){.tcp = true});
+    hf_fixture_start(&rig->redis, &(hf_fixture_options){.tcp = true, .clock = true});
     hf_proxy_start(&rig->proxy, rig->redis.socket);
     hf_watch_start(&rig->watch, &rig->redis, rig->server);
     rig->recorder = hf_recorder_open(rig->players, 1);
@@ -84,7 +84,7 @@ void hf_history_rig_delete(hf_history_rig *rig, const char *name)
     hf_history_rig_took(rig, name, from, hf_boot_ns());
 }
 
-void hf_history_rig_judge(hf_history_rig *rig)
+void hf_history_rig_check(hf_history_rig *rig)
 {
     hf_history *h = hf_history_new();
     hf_watch_sync(&rig->watch);
@@ -96,6 +96,11 @@ void hf_history_rig_judge(hf_history_rig *rig)
         hf_history_file(h, rig->file);
     hf_history_check(h, &rig->report);
     hf_history_free(h);
+}
+
+void hf_history_rig_judge(hf_history_rig *rig)
+{
+    hf_history_rig_check(rig);
     if (hf_report_total(&rig->report) > 0) {
         hf_report_print(&rig->report, stderr);
         fail_msg("the history is not sound");

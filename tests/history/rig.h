@@ -40,7 +40,9 @@ void hf_history_rig_disturbed(const hf_history_rig *rig, uint64_t from, uint64_t
 /* DEL of everything that there is of a lock, told to the history. */
 void hf_history_rig_delete(hf_history_rig *rig, const char *name);
 
-/* Has what happened so far checked. Prints what is wrong, and fails the test. */
+/* Has what happened so far checked: rig->report says how sound it is. */
+void hf_history_rig_check(hf_history_rig *rig);
+/* The same. Prints what is wrong, and fails the test. */
 void hf_history_rig_judge(hf_history_rig *rig);
 
 /* Takes a lock of the rig's first player; what `opts` leaves open: one name, a lease of

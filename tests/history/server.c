@@ -11,14 +11,14 @@
 #include "tests/history/line.h"
 #include "tests/history/parts.h"
 
-enum { HOLDS_TEXT = 512, US_IN_MS = 1000, SLACK_MS = 1, KEYS_END_MS = 5000 };
+enum { HOLDS_TEXT = 512, US_IN_MS = 1000, SLACK_MS = 1 };
 
 typedef struct entry {
     bool there, granted, queued;
     char mode;
     unsigned life; /* which entry of this owner: the heap may know an earlier one */
     unsigned permits;
-    uint64_t fence, until_ms, place;
+    uint64_t fence, start_ms, lease_ms, place;
     size_t lock, owner;
     char holds[HOLDS_TEXT];
 } entry;
@@ -164,7 +164,8 @@ static const entry *first_in_line(hf_server *s, lock_state *l, uint64_t now_ms)
 {
     while (l->n > 0) {
         const entry *e = &s->entries[l->line[0].entry];
-        if (e->there && e->queued && e->life == l->line[0].life && e->until_ms > now_ms)
+        if (e->there && e->queued && e->life == l->line[0].life &&
+            e->start_ms + e->lease_ms > now_ms)
             return e;
         pop(l);
     }
@@ -184,7 +185,7 @@ static void take_out(hf_server *s, entry *e)
     if (e->there && e->granted)
         count(&s->locks[e->lock], e, -1);
     e->there = e->granted = e->queued = false;
-    e->until_ms = 0;
+    e->start_ms = e->lease_ms = 0;
 }
 
 static bool is_wrong(const lock_state *l, const entry *e, uint64_t now_ms)
@@ -194,22 +195,10 @@ static bool is_wrong(const lock_state *l, const entry *e, uint64_t now_ms)
            (e->mode == 'p' && l->permits > l->limit) || l->cell_until_ms > now_ms;
 }
 
-/* The keys of a line end by themselves, some time after its last lease. */
-static void forget_what_ended(hf_server *s, size_t lock, uint64_t now_ms)
-{
-    for (size_t i = 0; i < s->entry_names.n; i++) {
-        entry *e = &s->entries[i];
-        if (e->lock == lock && e->there && e->until_ms + KEYS_END_MS <= now_ms)
-            take_out(s, e);
-    }
-}
-
 static void check_exclusion(hf_server *s, const entry *e, uint64_t now_ms)
 {
     const lock_state *l = &s->locks[e->lock];
     bool cell = l->cell_until_ms > now_ms;
-    if (is_wrong(l, e, now_ms))
-        forget_what_ended(s, e->lock, now_ms);
     if (is_wrong(l, e, now_ms))
         hf_broken(&s->report, RULE_S2,
                   "%s: %u alone, %u shared, %u of %u permits%s are granted with fence "
@@ -222,10 +211,10 @@ static void check_order(hf_server *s, const entry *e, uint64_t now_ms)
 {
     lock_state *l = &s->locks[e->lock];
     const entry *first = first_in_line(s, l, now_ms + SLACK_MS);
-    if (e->until_ms + SLACK_MS < now_ms)
+    if (e->start_ms + e->lease_ms + SLACK_MS < now_ms)
         hf_broken(&s->report, RULE_O1,
                   "%s: granted to %s, whose lease had ended %" PRIu64 " ms before",
-                  name_of(s, e), owner_of(s, e), now_ms - e->until_ms);
+                  name_of(s, e), owner_of(s, e), now_ms - e->start_ms - e->lease_ms);
     if (first == NULL || first == e || (e->queued && e->place < first->place))
         return;
     hf_broken(&s->report, e->mode == 's' && first->mode == 'x' ? RULE_S12 : RULE_O1,
@@ -277,6 +266,7 @@ static void on_entry(hf_server *s, const char *line)
     e->mode = hf_line_text(line, "mode", mode, sizeof mode)[0];
     e->permits = (unsigned)hf_line_number(line, "permits");
     e->fence = hf_line_number(line, "fence");
+    e->lease_ms = hf_line_number(line, "lease");
     (void)hf_line_text(line, "holds", e->holds, sizeof e->holds);
     if (e->mode == 'p' && s->limit > 0)
         l->limit = s->limit;
@@ -291,19 +281,19 @@ static void on_entry(hf_server *s, const char *line)
 static void on_lease(hf_server *s, const char *line)
 {
     entry *e = entry_of(s, line);
-    uint64_t until_ms = hf_line_number(line, "until");
+    uint64_t start_ms = hf_line_number(line, "start");
     if (script_is(s, "keep") && !e->there)
         hf_broken(&s->report, RULE_S7, "%s: a renewal made the entry of %s",
                   name_of(s, e), owner_of(s, e));
-    if (script_is(s, "keep") && e->there && until_ms < e->until_ms)
+    if (script_is(s, "keep") && e->there && start_ms < e->start_ms)
         hf_broken(&s->report, RULE_S7, "%s: a renewal of %s took %" PRIu64 " ms away",
-                  name_of(s, e), owner_of(s, e), e->until_ms - until_ms);
+                  name_of(s, e), owner_of(s, e), e->start_ms - start_ms);
     if (!e->there) {
         e->life++;
         e->granted = e->queued = false;
         e->holds[0] = '\0';
     }
-    e->until_ms = until_ms;
+    e->start_ms = start_ms;
 }
 
 static void on_queued(hf_server *s, const char *line)
@@ -320,15 +310,15 @@ static void on_queued(hf_server *s, const char *line)
 /* Only its own acquisition, and what is over, may be taken out. */
 static void check_taken_out(hf_server *s, const entry *e, uint64_t at_ms)
 {
-    bool over = e->until_ms <= at_ms;
+    uint64_t until_ms = e->start_ms + e->lease_ms;
+    bool over = until_ms <= at_ms;
     bool own = script_is(s, "leave") && strcmp(s->owner, owner_of(s, e)) == 0;
     if (over || script_is(s, "force") || s->script[0] == '\0')
         return;
     if (!own)
         hf_broken(&s->report, RULE_S4,
                   "%s: %s of %s took out %s, which had %" PRIu64 " ms left",
-                  name_of(s, e), s->script, s->owner, owner_of(s, e),
-                  e->until_ms - at_ms);
+                  name_of(s, e), s->script, s->owner, owner_of(s, e), until_ms - at_ms);
     else if (strstr(e->holds, s->hold) == NULL)
         hf_broken(&s->report, RULE_S4,
                   "%s: %s gave back %s, which is not the one that it has (%s)",

@@ -10,7 +10,7 @@
 #include "tests/history/rig.h"
 #include "tests/support/proc.h"
 
-enum { LONG_MS = 30000 };
+enum { LONG_MS = 30000, DEAD_LEASE_MS = 400 };
 
 static hf_history_rig rig;
 
@@ -127,8 +127,11 @@ static int wait_until_killed(const char *url, const char *name)
 {
     hf_locks *locks;
     hf_lock *lock;
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .owner = "dead", .lease_ms = 400, .wait_ms = -1};
+    const hf_lock_opts opts = {.names = &name,
+                               .n_names = 1,
+                               .owner = "dead",
+                               .lease_ms = DEAD_LEASE_MS,
+                               .wait_ms = -1};
     if (hf_locks_open(&locks, &(hf_locks_opts){.url = url}, NULL) != HF_OK)
         return 1;
     return hf_lock_acquire_wait(locks, &opts, &lock, NULL) == HF_OK ? 0 : 1;
@@ -146,9 +149,9 @@ static void kill_while_waiting(const char *name)
 
 static bool dead_lease_is_over(const char *name)
 {
-    long long ends =
+    long long began =
         hf_fixture_number(&rig.redis, "ZSCORE hf:lock:{%s}:x:%s dead", name, name);
-    return ends < hf_wall_ms();
+    return began + DEAD_LEASE_MS < hf_wall_ms();
 }
 
 static bool dead_is_granted(const char *name)

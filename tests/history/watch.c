@@ -84,24 +84,25 @@ static bool parse_key(const char *text, key *k)
 
 static void see_entry(const hf_watch *w, const key *k, const command *c)
 {
-    char mode, fence[32], client[128], names[2400], holds[1500];
+    char mode, fence[32], client[128], names[2400], holds[1500], lease[32];
     int state;
     unsigned permits;
     if (c->n < 4 || strcmp(c->words[2], "#") == 0 ||
-        sscanf(c->words[3], "%c %d %u %31s %127s %2399s %1499s", &mode, &state, &permits,
-               fence, client, names, holds) != 7)
+        sscanf(c->words[3], "%c %d %u %31s %127s %2399s %1499s %31s", &mode, &state,
+               &permits, fence, client, names, holds, lease) != 8)
         return;
     hf_line_write(w->out,
                   "{\"ev\":\"entry\",\"name\":\"%s\",\"owner\":\"%s\",\"mode\":\"%c\","
                   "\"granted\":%d,\"permits\":%u,\"fence\":%s,\"client\":\"%s\","
-                  "\"holds\":\"%s\"}",
-                  k->rest, c->words[2], mode, state != 0, permits, fence, client, holds);
+                  "\"holds\":\"%s\",\"lease\":%s}",
+                  k->rest, c->words[2], mode, state != 0, permits, fence, client, holds,
+                  lease);
 }
 
 static void see_lease(const hf_watch *w, const key *k, const command *c)
 {
     hf_line_write(w->out,
-                  "{\"ev\":\"lease\",\"name\":\"%s\",\"owner\":\"%s\",\"until\":%s}",
+                  "{\"ev\":\"lease\",\"name\":\"%s\",\"owner\":\"%s\",\"start\":%s}",
                   k->rest, c->words[c->n - 1], c->words[c->n - 2]);
 }
 

@@ -77,16 +77,16 @@ static void a_fixed_lock_is_held_no_longer_than_it_may_be(void **state)
 
 /* ---- a long line ---- */
 
-/* Their leases end before those of the holders. */
 static void put_in_line(unsigned n)
 {
     (void)hf_fixture_command(
         &rig.redis, "EVAL %s 0 %u",
         "local p, now = 'hf:lock:{n}:', redis.call('TIME')[1] * 1000 "
         "for i = 1, ARGV[1] do local o = 'waits-' .. i "
-        "redis.call('ZADD', p .. 'x:n', now + 20000, o) "
+        "redis.call('ZADD', p .. 'x:n', now, o) "
         "redis.call('ZADD', p .. 'q:n', now * 1000 + i, o) "
-        "redis.call('HSET', p .. 'e:n', o, 'x 0 1 0 nobody n hold-' .. i .. '=x') end",
+        "redis.call('HSET', p .. 'e:n', o, 'x 0 1 0 nobody n hold-' .. i .. '=x 20000') "
+        "end",
         n);
 }
 

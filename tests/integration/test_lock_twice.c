@@ -19,70 +19,92 @@
 static const hf_sending table[] = {
     {.what = "enter a free lock",
      .script = &hf_lua_lock_enter,
-     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "t/d"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "0", "", "t/d"},
      .not_after = 9,
      .first = "0 T F",
      .second = "0 T F"},
     {.what = "enter several",
      .script = &hf_lua_lock_enter,
-     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "t/d", "t/e"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "0", "", "t/d", "t/e"},
      .not_after = 9,
      .first = "0 T F",
      .second = "0 T F"},
     {.what = "enter the line",
      .script = &hf_lua_lock_enter,
-     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "t/a"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "0", "", "t/a"},
      .not_after = 9,
-     .first = "-11 T 2 T F",
-     .second = "-11 T 2 T F"},
+     .first = "-11 T 2 T F 60001",
+     .second = "-11 T 2 T F 60001"},
+    {.what = "enter what is proved to be over",
+     .script = &hf_lua_lock_enter,
+     .args = {"D", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "$birth", "$clock",
+              "t/a"},
+     .not_after = 9,
+     .first = "0 T F",
+     .second = "0 T F"},
+    {.what = "enter a moment before it is proved",
+     .script = &hf_lua_lock_enter,
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "$birth", "$young",
+              "t/a"},
+     .not_after = 9,
+     .first = "-9 T T t/a",
+     .second = "-9 T T t/a",
+     .reads = true},
+    {.what = "enter with what was read of another line",
+     .script = &hf_lua_lock_enter,
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "7", "$clock", "t/a"},
+     .not_after = 9,
+     .first = "-9 T T t/a",
+     .second = "-9 T T t/a",
+     .reads = true},
     {.what = "enter several of which one is taken",
      .script = &hf_lua_lock_enter,
-     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "t/a", "t/d"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "-", "30000", "$T", "0", "", "t/a", "t/d"},
      .not_after = 9,
      .first = "-9 T T t/a",
      .second = "-9 T T t/a",
      .reads = true},
     {.what = "enter again without reentrance",
      .script = &hf_lua_lock_enter,
-     .args = {"A", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "t/a"},
+     .args = {"A", "hd", "c9", "x", "1", "0", "w", "30000", "$T", "0", "", "t/a"},
      .not_after = 9,
      .first = "-10 T t/a",
      .second = "-10 T t/a",
      .reads = true},
     {.what = "enter again with reentrance",
      .script = &hf_lua_lock_enter,
-     .args = {"A", "hd", "c9", "x", "1", "0", "r", "30000", "$T", "t/a"},
+     .args = {"A", "hd", "c9", "x", "1", "0", "r", "30000", "$T", "0", "", "t/a"},
      .not_after = 9,
      .first = "0 T F",
      .second = "0 T F"},
     {.what = "enter with another limit",
      .script = &hf_lua_lock_enter,
-     .args = {"D", "hd", "c9", "p", "1", "4", "w", "30000", "$T", "t/p"},
+     .args = {"D", "hd", "c9", "p", "1", "4", "w", "30000", "$T", "0", "", "t/p"},
      .not_after = 9,
      .first = "-12 T 3",
      .second = "-12 T 3",
      .reads = true},
     {.what = "enter a cell",
      .script = &hf_lua_lock_enter,
-     .args = {"D", "hd", "c9", "x", "1", "0", "c", "30000", "$T", "t/d"},
+     .args = {"D", "hd", "c9", "x", "1", "0", "c", "30000", "$T", "0", "", "t/d"},
      .not_after = 9,
      .first = "0 T F",
      .second = "0 T F"},
     {.what = "keep a holder, a waiter, a cell, and others that are none",
      .script = &hf_lua_lock_keep,
-     .args = {"$T",    "1", "l",  "90000", "A", "ha", "t/a",   "1", "w",
-              "90000", "B", "hb", "t/a",   "1", "c",  "90000", "C", "hc",
-              "t/c",   "1", "l",  "90000", "D", "hd", "t/a"},
+     .args = {"$T",    "1",  "l",   "90000", "A", "ha",    "t/a", "1",  "w",
+              "90000", "B",  "hb",  "t/a",   "0", "",      "1",   "c",  "90000",
+              "C",     "hc", "t/c", "1",     "l", "90000", "D",   "hd", "t/a"},
      .keys = {PREFIX, PREFIX, PREFIX, PREFIX},
      .not_after = 1,
-     .first = "0 T 4 1 -11 T 3 -2 0",
-     .second = "0 T 4 1 -11 T 3 -2 0"},
+     .first = "0 T 4 1 -11 T 30001 3 -2 0 0",
+     .second = "0 T 4 1 -11 T 30001 3 -2 0 0"},
     {.what = "keep a hold that its owner has not",
      .script = &hf_lua_lock_keep,
      .args = {"$T", "1", "l", "90000", "A", "h0", "t/a"},
      .not_after = 1,
-     .first = "0 T 1 0 -2 0",
-     .second = "0 T 1 0 -2 0",
+     .first = "0 T 1 0 -2 0 0",
+     .second = "0 T 1 0 -2 0 0",
      .reads = true},
     {.what = "keep what is not there",
      .script = &hf_lua_lock_keep,
@@ -90,8 +112,8 @@ static const hf_sending table[] = {
               "t/d", "1", "o", "90000", "D", "t/d"},
      .keys = {PREFIX, PREFIX, PREFIX},
      .not_after = 1,
-     .first = "0 T 3 0 -2 0 1 -2 0 2 -2 0",
-     .second = "0 T 3 0 -2 0 1 -2 0 2 -2 0",
+     .first = "0 T 3 0 -2 0 0 1 -2 0 0 2 -2 0 0",
+     .second = "0 T 3 0 -2 0 0 1 -2 0 0 2 -2 0 0",
      .reads = true},
     {.what = "leave as the holder",
      .script = &hf_lua_lock_leave,
@@ -154,8 +176,8 @@ static const hf_sending table[] = {
     {.what = "look",
      .script = &hf_lua_lock_look,
      .args = {"t/a", "2"},
-     .first = "0 T  0 2 {A T x 1 1 F c1 t/a ha=x B T x 0 1 0 c2 t/a hb=x}",
-     .second = "0 T  0 2 {A T x 1 1 F c1 t/a ha=x B T x 0 1 0 c2 t/a hb=x}",
+     .first = "0 T  0 2 {A T x 1 1 F c1 t/a ha=x 60000 B T x 0 1 0 c2 t/a hb=x 60000}",
+     .second = "0 T  0 2 {A T x 1 1 F c1 t/a ha=x 60000 B T x 0 1 0 c2 t/a hb=x 60000}",
      .reads = true},
     {.what = "fence_check of a higher fence",
      .script = &hf_lua_lock_fence_check,
@@ -179,18 +201,20 @@ static const hf_sending table[] = {
 /* ---- before each ---- */
 
 static void prepare(void);
+static const char *expand(const char *arg);
 static hf_twice suite = {.prefix = PREFIX,
                          .table = table,
                          .n = HF_COUNT(table),
                          .all = hf_lua_lock_all,
-                         .prepare = prepare};
+                         .prepare = prepare,
+                         .expand = expand};
 
 static void enter(const char *owner, const char *hold, const char *client,
                   const char *mode, const char *limit, const char *flags,
                   const char *name)
 {
-    const char *const args[] = {owner, hold,    client, mode, "1", limit,
-                                flags, "60000", "0",    name, NULL};
+    const char *const args[] = {owner,   hold, client, mode, "1",  limit, flags,
+                                "60000", "0",  "0",    "",   name, NULL};
     freeReplyObject(hf_twice_send(&suite, &hf_lua_lock_enter, NULL, args, false));
 }
 
@@ -204,6 +228,24 @@ static void prepare(void)
     enter("C", "hc", "c3", "x", "0", "c", "t/c");
     enter("P", "hp", "c4", "p", "3", "-", "t/p");
     (void)hf_fixture_command(&suite.redis, "SET " PREFIX "guard:t/g %s", "7 Z");
+}
+
+/* $birth: of the line of t/a; $clock: a reading of it that is older than all its leases;
+ * $young: one that is not. */
+static const char *expand(const char *arg)
+{
+    static char of_birth[32], of_clock[32], of_young[32];
+    unsigned long long birth, clock;
+    if (arg[0] != '$' || strcmp(arg, "$T") == 0)
+        return arg;
+    const char *of_line =
+        hf_fixture_command(&suite.redis, "HGET " PREFIX "e:t/a %s", "#");
+    if (sscanf(of_line, "%*u %*u %*u %*u %*u %llu %llu", &birth, &clock) != 2)
+        fail_msg("what is '%s'?", of_line);
+    (void)snprintf(of_birth, sizeof of_birth, "%llu", birth);
+    (void)snprintf(of_clock, sizeof of_clock, "%llu:90000", clock);
+    (void)snprintf(of_young, sizeof of_young, "%llu:59999", clock);
+    return arg[1] == 'b' ? of_birth : arg[1] == 'c' ? of_clock : of_young;
 }
 
 /* ---- the tests ---- */

@@ -98,7 +98,7 @@ static hf_handler handler = {.type = "t", .fn = nothing, .refs = 1};
 hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
                    int64_t now_ms)
 {
-    (void)fence;
+    (void)fence, (void)now_ms;
     hf_run *run = calloc(1, sizeof *run + 1);
     assert_non_null(run);
     run->worker = &w;

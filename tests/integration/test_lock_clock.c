@@ -1,0 +1,126 @@
+/* test_lock_clock.c - what steps of Redis's clock do to locks: no two believe, a holder
+ * that lives keeps its lock, and that of a dead one is had in the end. */
+#include "base/base.h"
+#include "tests/support/lock_rig.h"
+#include "tests/support/locker.h"
+
+enum { LEASE_MS = 1000, HOUR_MS = 3600000, PATIENCE_MS = 20000, NIGHT_MS = 3 * LEASE_MS };
+
+static hf_lock_rig rig;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_fixture_start(&rig.redis, &(hf_fixture_options){.clock = true});
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_lock_rig_down(&rig);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_lock_rig_begin(&rig);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_rig_end(&rig);
+    return 0;
+}
+
+/* Steps whose sum is none, with pauses between them. */
+static void disturb(void)
+{
+    static const int64_t steps[] = {HOUR_MS, -2 * HOUR_MS, HOUR_MS, -700, 1400, -700};
+    for (size_t i = 0; i < HF_COUNT(steps); i++) {
+        hf_fixture_clock_step(&rig.redis, steps[i]);
+        hf_test_pause_ms(LEASE_MS / 2);
+    }
+}
+
+static void a_holder_that_lives_keeps_its_lock(void **state)
+{
+    hf_lock_waiter w;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    disturb();
+    assert_true(hf_lock_held(lock));
+    assert_false(w.done);
+    hf_lock_released(lock);
+    hf_lock_wait_end(&w);
+    assert_int_equal(w.err, HF_OK);
+    hf_lock_released(w.lock);
+}
+
+/* Its lease is over by Redis's clock at once, but not by the holder's. */
+static void who_tries_after_a_step_forward_is_refused(void **state)
+{
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_fixture_clock_step(&rig.redis, 24 * HOUR_MS);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    assert_true(hf_lock_held(lock));
+    hf_fixture_clock_step(&rig.redis, -24 * HOUR_MS);
+    hf_lock_released(lock);
+}
+
+static void die_with(const char *name)
+{
+    hf_locker dead;
+    hf_locker_start(&dead, rig.redis.dir, rig.redis.url, name, "lease=1000");
+    EVENTUALLY(PATIENCE_MS, hf_locker_said(&dead, "held", NULL));
+    hf_locker_kill(&dead);
+}
+
+/* Whatever the end of the dead one's lease says: long ago, or in hours. */
+static void the_dead_leave_within_a_lease_of_who_waits(void **state)
+{
+    static const int64_t steps[] = {0, HOUR_MS, -HOUR_MS};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(steps); i++) {
+        die_with("n");
+        hf_fixture_clock_step(&rig.redis, steps[i]);
+        uint64_t from_ms = hf_test_now_ms();
+        hf_lock_released(
+            hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = PATIENCE_MS}));
+        assert_in_range(hf_test_now_ms() - from_ms, 0, NIGHT_MS);
+        hf_fixture_clock_step(&rig.redis, -steps[i]);
+    }
+}
+
+/* Each only tries once. */
+static void a_single_try_takes_over_what_is_over(void **state)
+{
+    static const int64_t steps[] = {2 * LEASE_MS, HOUR_MS, -HOUR_MS};
+    static const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(steps) * HF_COUNT(forms); i++) {
+        die_with("n");
+        hf_fixture_clock_step(&rig.redis, steps[i / 2]);
+        hf_lock_released(hf_lock_must(
+            &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0, .form = forms[i % 2]}));
+        hf_fixture_clock_step(&rig.redis, -steps[i / 2]);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_holder_that_lives_keeps_its_lock),
+        TEST(who_tries_after_a_step_forward_is_refused),
+        TEST(the_dead_leave_within_a_lease_of_who_waits),
+        TEST(a_single_try_takes_over_what_is_over),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
