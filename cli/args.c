@@ -65,11 +65,12 @@ static const hf_opt *find_in(const hf_opt *opts, const char *name, size_t len,
     return NULL;
 }
 
-static const hf_opt *find_opt(const parser *p, const char *name, size_t len, char letter)
+const hf_opt *hf_opt_find(const hf_command *command, const char *name, size_t len,
+                          char letter)
 {
     const hf_opt *found = NULL;
-    if (p->out->command != NULL)
-        found = find_in(p->out->command->opts, name, len, letter);
+    if (command != NULL)
+        found = find_in(command->opts, name, len, letter);
     return found != NULL ? found : find_in(hf_common_opts(), name, len, letter);
 }
 
@@ -170,7 +171,7 @@ static hf_err take_long(parser *p, const char *word)
 {
     const char *name = word + 2;
     size_t len = strcspn(name, "=");
-    const hf_opt *opt = find_opt(p, name, len, 0);
+    const hf_opt *opt = hf_opt_find(p->out->command, name, len, 0);
     if (opt == NULL)
         return unknown_option(p, word);
     return take_option(p, opt, name[len] == '=' ? name + len + 1 : NULL);
@@ -180,7 +181,7 @@ static hf_err take_long(parser *p, const char *word)
 static hf_err take_short(parser *p, const char *word)
 {
     for (const char *at = word + 1; *at != '\0'; at++) {
-        const hf_opt *opt = find_opt(p, NULL, 0, *at);
+        const hf_opt *opt = hf_opt_find(p->out->command, NULL, 0, *at);
         if (opt == NULL) {
             const char one[] = {'-', *at, '\0'};
             return unknown_option(p, at == word + 1 ? word : one);
@@ -196,7 +197,7 @@ static hf_err take_short(parser *p, const char *word)
 
 /* ---- the command and its operands ---- */
 
-static const hf_command *find_command(const hf_command *commands, const char *name)
+const hf_command *hf_command_find(const hf_command *commands, const char *name)
 {
     for (; commands->name != NULL; commands++) {
         if (strcmp(commands->name, name) == 0)
@@ -223,7 +224,7 @@ static hf_err take_command(parser *p, const char *word)
         snprintf(both, sizeof both, "%.20s %.40s", p->out->group, word);
         word = both;
     }
-    p->out->command = find_command(p->commands, word);
+    p->out->command = hf_command_find(p->commands, word);
     if (p->out->command != NULL)
         return HF_OK;
     if (p->out->group == NULL && is_group(p->commands, word)) {

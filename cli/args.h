@@ -73,6 +73,15 @@ typedef struct hf_argv {
 const hf_command *hf_commands(void);
 const hf_opt *hf_common_opts(void);
 
+/* The command of this whole name, or NULL. */
+const hf_command *hf_command_find(const hf_command *commands, const char *name);
+
+/* The option of the command (NULL: none is named yet) or of every command, by its letter,
+ * or by the first `len` characters of `name` where the letter is 0. NULL: there is none.
+ */
+const hf_opt *hf_opt_find(const hf_command *command, const char *name, size_t len,
+                          char letter);
+
 /* Reads argv[1..]. HF_OK; HF_INVALID, and `detail` says what is wrong; HF_NOMEM. In any
  * case end it with hf_argv_done(). */
 HF_MUSTCHECK hf_err hf_argv_parse(hf_argv *out, const hf_command *commands, int argc,

@@ -78,6 +78,7 @@ int hf_cmd_doctor(hf_cli *cli);
 int hf_cmd_demo(hf_cli *cli);
 int hf_cmd_bench(hf_cli *cli);
 int hf_cmd_bench_victim(hf_cli *cli);
+int hf_cmd_complete(hf_cli *cli);
 int hf_cmd_version(hf_cli *cli);
 int hf_cmd_help(hf_cli *cli);
 

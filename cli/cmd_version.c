@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/completion.h"
+#include "cli/complete.h"
 #include "cli/help.h"
 #include "cli/out.h"
 
@@ -27,7 +27,7 @@ int hf_cmd_help(hf_cli *cli)
         return HF_EXIT_OK;
     }
     if (hf_argv_has(cli->args, "completion")) {
-        hf_completion(stdout, hf_argv_number(cli->args, "completion", 0));
+        hf_complete_script(stdout, hf_argv_number(cli->args, "completion", 0));
         return HF_EXIT_OK;
     }
     if (first == NULL) {

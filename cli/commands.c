@@ -4,7 +4,7 @@
 #include "cli/admin_opts.h"
 #include "cli/args.h"
 #include "cli/cli.h"
-#include "cli/completion.h"
+#include "cli/complete.h"
 #include "cli/limits.h"
 
 static const hf_opt common[] = {
@@ -440,6 +440,14 @@ static const hf_command commands[] = {
      .hidden = true,
      .section = "other",
      .help = "a worker that the bench kills"},
+    {.name = "__complete",
+     .operands = "-- WORD...",
+     .max_operands = HF_ARGV_MAX,
+     .run = hf_cmd_complete,
+     .bare = true,
+     .hidden = true,
+     .section = "other",
+     .help = "print the words that a shell offers at the cursor"},
     {.name = "version",
      .operands = "",
      .run = hf_cmd_version,
