@@ -1,11 +1,11 @@
 /* commands.c - the table of all commands and their options (those of administration are
- * in admin_opts.c). --help, the manual page and the parser (args.c) know nothing else. To
+ * in options.c). --help, the manual page and the parser (args.c) know nothing else. To
  * add a command: a row here, its function in cli.h. */
-#include "cli/admin_opts.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/complete.h"
 #include "cli/limits.h"
+#include "cli/options.h"
 
 static const hf_opt common[] = {
     {.name = "config",

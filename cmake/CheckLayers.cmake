@@ -1,5 +1,7 @@
 cmake_minimum_required(VERSION 3.25) # Script mode starts with no policies; IN_LIST needs them.
 # cmake -P cmake/CheckLayers.cmake: fails when a folder includes one that it may not know.
+# The subfolders of cli/ know cli/ itself and cli/common, and none of each other; cli/ itself
+# knows none of them.
 # Project headers are included from the root ("queue/keys.h"), generated *_scripts.h and the
 # public <holdfast/...> headers aside, which every folder may include.
 get_filename_component(root "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
@@ -32,6 +34,10 @@ foreach(folder IN ITEMS base redis config lock queue producer worker cli bench e
     if(f MATCHES "/bench/programs/(leases|renewals)[.]c$") # They measure the watchdog alone.
       list(APPEND may lock)
     endif()
+    set(part "") # of cli/
+    if(f MATCHES "/cli/([a-z]+)/[^/]*$")
+      set(part "${CMAKE_MATCH_1}")
+    endif()
     file(STRINGS "${f}" lines REGEX "^#[ \t]*include")
     foreach(line IN LISTS lines)
       if(line MATCHES "^#[ \t]*include +[\"<]([a-z]+)/")
@@ -45,6 +51,15 @@ foreach(folder IN ITEMS base redis config lock queue producer worker cli bench e
           set(good FALSE)
           if(target IN_LIST may)
             set(good TRUE)
+          endif()
+          if(line MATCHES "include \"cli/([a-z]+)/")
+            set(known "${part}")
+            if(part)
+              list(APPEND known common)
+            endif()
+            if(NOT CMAKE_MATCH_1 IN_LIST known)
+              set(good FALSE)
+            endif()
           endif()
         else()
           set(good TRUE)

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/service.h"
+#include "cli/worker/service.h"
 #include "tests/support/cli_rig.h"
 #include "tests/support/eventually.h"
 #include "tests/support/worker_rig.h"

@@ -1,6 +1,6 @@
 /* Bulk files: each line is read to the letter, payloads are passed on byte for byte, and
  * the same file always makes the same blocks. */
-#include "cli/bulk.h"
+#include "cli/enqueue/bulk.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/base64.h"
-#include "cli/json_scan.h"
+#include "cli/enqueue/base64.h"
+#include "cli/enqueue/json_scan.h"
 #include "tests/support/eventually.h"
 #include "tests/support/tempdir.h"
 

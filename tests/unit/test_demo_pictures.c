@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/demo.h"
+#include "cli/demo/demo.h"
 #include "tests/support/eventually.h"
 #include "tests/support/xml.h"
 

@@ -279,9 +279,10 @@ static void every_message_of_the_worker_is_explained(void **state)
     static messages said, explained;
     glob_t found;
     assert_int_equal(glob(HF_TEST_SOURCE "/worker/*.c", 0, NULL, &found), 0);
-    assert_int_equal(glob(HF_TEST_SOURCE "/cli/cmd_worker.c", GLOB_APPEND, NULL, &found),
-                     0);
-    assert_int_equal(glob(HF_TEST_SOURCE "/cli/service.c", GLOB_APPEND, NULL, &found), 0);
+    assert_int_equal(
+        glob(HF_TEST_SOURCE "/cli/worker/worker.c", GLOB_APPEND, NULL, &found), 0);
+    assert_int_equal(
+        glob(HF_TEST_SOURCE "/cli/worker/service.c", GLOB_APPEND, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         char *text = hf_md_read(found.gl_pathv[i]);
         collect(&said, text);

@@ -8,8 +8,8 @@
 #include "base/base.h"
 #include "base/text.h"
 #include "cli/exit.h"
-#include "cli/log.h"
 #include "cli/out.h"
+#include "cli/worker/log.h"
 #include "tests/support/eventually.h"
 
 #define EACH_ERR(name, number, text) name,

@@ -1,6 +1,6 @@
 /* test_svg.c - a picture is well-formed whatever is written into it, nothing reaches over
  * its edge, and it grows to its maximum and not beyond. */
-#include "cli/svg.h"
+#include "cli/demo/svg.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/holder.h"
-#include "cli/rate.h"
-#include "cli/why.h"
+#include "cli/common/rate.h"
+#include "cli/jobs/holder.h"
+#include "cli/jobs/why.h"
 #include "tests/support/eventually.h"
 #include "tests/support/markdown.h"
 

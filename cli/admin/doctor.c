@@ -1,0 +1,87 @@
+/* doctor.c - `holdfast doctor`: does what is in Redis agree with itself, and is this
+ * Redis one that jobs can be trusted to. With --fix what is safe is put right first, and
+ * then everything is looked at once more. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/admin/doctor.h"
+
+/* One repair may bring another thing to light: an id in two sets, then its lock. */
+enum { REPAIRS_MAX = 5 };
+
+static hf_err repair(hf_doctor *d)
+{
+    hf_err err = HF_OK;
+    size_t before;
+    int pass = 0;
+    d->fix = true;
+    do {
+        before = d->repaired;
+        err = hf_doctor_queues(d);
+        if (err == HF_OK)
+            err = hf_doctor_workers(d);
+    } while (err == HF_OK && d->repaired > before && ++pass < REPAIRS_MAX);
+    d->fix = false;
+    return err;
+}
+
+static hf_err look(hf_doctor *d)
+{
+    hf_err err = hf_doctor_server(d);
+    if (err == HF_OK)
+        err = hf_doctor_queues(d);
+    if (err == HF_OK)
+        err = hf_doctor_workers(d);
+    return err;
+}
+
+static void sum_up(const hf_doctor *d, bool fixed)
+{
+    printf("%zu %s looked at, ", d->n_queues, d->n_queues == 1 ? "queue" : "queues");
+    if (fixed)
+        printf("%zu repaired, ", d->repaired);
+    printf("%zu %s%s", d->found, d->found == 1 ? "finding" : "findings",
+           fixed ? " left" : "");
+    if (d->repairable > 0)
+        printf(", %zu of which `holdfast doctor --fix` repairs", d->repairable);
+    putchar('\n');
+}
+
+/* A Redis that refuses writes is looked at all the same. */
+static bool refuses_writes(hf_err err)
+{
+    return err == HF_READONLY || err == HF_MISCONF || err == HF_OOM;
+}
+
+static int examine(hf_doctor *d)
+{
+    bool fix = hf_argv_has(d->cli->args, "fix");
+    hf_err err = fix ? repair(d) : HF_OK;
+    if (refuses_writes(err)) {
+        hf_doctor_note(d, "not all could be repaired: %s", hf_admin_detail(d->admin));
+        err = HF_OK;
+    }
+    if (err == HF_OK)
+        err = look(d);
+    if (err != HF_OK) {
+        hf_progress_end(&d->progress);
+        return hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));
+    }
+    if (!d->cli->json)
+        sum_up(d, fix);
+    return d->found > 0 ? HF_EXIT_NO : HF_EXIT_OK;
+}
+
+int hf_cmd_doctor(hf_cli *cli)
+{
+    hf_doctor d = {.cli = cli, .only = hf_argv_text(cli->args, "queue")};
+    int code =
+        d.only == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", d.only);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &d.admin);
+    if (code == HF_EXIT_OK)
+        code = examine(&d);
+    free(d.holders);
+    hf_admin_close(d.admin);
+    return code;
+}

@@ -1,0 +1,174 @@
+/* doctor_queues.c - the registry of queues, and each of them: its keys and jobs (the
+ * audit), and whether anybody serves it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+#include "cli/admin/doctor.h"
+
+/* ---- the audit ---- */
+
+static void on_finding(const hf_finding *finding, void *arg)
+{
+    hf_doctor_tell(arg, finding);
+}
+
+static void on_holder(const char *worker, size_t jobs, int64_t until_ms, void *arg)
+{
+    hf_doctor *d = arg;
+    size_t i = 0;
+    while (i < d->n_holders && strcmp(d->holders[i].worker, worker) != 0)
+        i++;
+    if (i == d->n_holders) {
+        hf_doctor_holder *more = realloc(d->holders, (i + 1) * sizeof *more);
+        if (more == NULL) {
+            d->no_memory = true;
+            return;
+        }
+        d->holders = more;
+        d->holders[d->n_holders++] = (hf_doctor_holder){.jobs = 0};
+        snprintf(d->holders[i].worker, sizeof d->holders[i].worker, "%s", worker);
+    }
+    d->holders[i].jobs += jobs;
+    if (until_ms > d->holders[i].until_ms)
+        d->holders[i].until_ms = until_ms;
+}
+
+static bool on_progress(size_t done, size_t total, void *arg)
+{
+    hf_doctor *d = arg;
+    d->progress.total = total;
+    hf_progress_show(&d->progress, done, done);
+    return true;
+}
+
+/* One that this Redis refuses for one queue must not end the look at the others. */
+static hf_err told(hf_doctor *d, const char *id, hf_err err)
+{
+    if (err != HF_REDIS && err != HF_PROTO)
+        return err;
+    hf_doctor_by_hand(d, "unreadable", id, hf_admin_detail(d->admin),
+                      "put right what else is found, then look again");
+    return HF_OK;
+}
+
+static const char *plural(int64_t n, const char *one, const char *many)
+{
+    return n == 1 ? one : many;
+}
+
+static void look_at_service(hf_doctor *d, const hf_queue_stats *s)
+{
+    char text[HF_DOCTOR_TEXT];
+    int64_t waiting = s->ready + s->delayed;
+    if (s->paused && waiting > 0) {
+        hf_doctor_note(
+            d, "%s is paused, and %" PRId64 " %s in it (holdfast queue resume %s)",
+            s->queue, waiting, plural(waiting, "job waits", "jobs wait"), s->queue);
+    } else if (s->workers == 0 && s->ready + s->running > 0) {
+        snprintf(text, sizeof text,
+                 "no live worker serves it, and %" PRId64 " %s due, %" PRId64
+                 " %s running",
+                 s->ready, plural(s->ready, "job is", "jobs are"), s->running,
+                 plural(s->running, "was", "were"));
+        hf_doctor_by_hand(d, "unserved", s->queue, text,
+                          "start a worker that names this queue: holdfast worker");
+    } else if (s->workers == 0 && s->delayed > 0) {
+        hf_doctor_note(d, "no live worker serves %s, and %" PRId64 " %s be due in it",
+                       s->queue, s->delayed, plural(s->delayed, "job will", "jobs will"));
+    }
+}
+
+static hf_err look_at_queue(hf_doctor *d, const char *name)
+{
+    size_t found = 0;
+    hf_queue_stats stats;
+    const hf_audit_opts opts = {.idle = hf_argv_has(d->cli->args, "idle"),
+                                .fix = d->fix,
+                                .cb = on_finding,
+                                .holder = on_holder,
+                                .progress = on_progress,
+                                .arg = d};
+    hf_progress_start(&d->progress, "ids looked at", 0);
+    hf_err err = told(d, name, hf_admin_audit(d->admin, name, &opts, &found));
+    hf_progress_end(&d->progress);
+    if (err != HF_OK || d->fix)
+        return err;
+    err = hf_admin_stats(d->admin, name, &stats);
+    if (err == HF_OK)
+        look_at_service(d, &stats);
+    return err == HF_REDIS ? HF_OK : err; /* then the audit has told why */
+}
+
+/* ---- which queues ---- */
+
+static hf_err look_at_each(hf_doctor *d, char *const *names, size_t n)
+{
+    hf_err err = HF_OK;
+    for (size_t i = 0; i < n && err == HF_OK; i++) {
+        if (!hf_name_ok(names[i]))
+            continue;
+        hf_doctor_begin(d, names[i]);
+        err = look_at_queue(d, names[i]);
+        hf_doctor_end(d);
+        d->n_queues++;
+    }
+    return err;
+}
+
+static void tell_unregistered(hf_doctor *d, const char *name)
+{
+    bool good = hf_name_ok(name);
+    hf_doctor_tell(
+        d, &(hf_finding){.check = "registry",
+                         .id = name,
+                         .text = good ? "has keys, and is not registered as a queue"
+                                      : "has keys, and is no name of a queue",
+                         .repair = good ? "it is registered"
+                                        : "see who wrote them, then DEL them",
+                         .by_hand = !good,
+                         .repaired = good && d->fix});
+}
+
+/* Those that are registered, and those that should be: all are looked at. */
+static hf_err look_at_registry(hf_doctor *d, char ***names, size_t *n, char ***more,
+                               size_t *n_more)
+{
+    char key[HF_DOCTOR_TEXT];
+    hf_err err = hf_admin_queues(d->admin, names, n);
+    bool broken = err == HF_REDIS;
+    snprintf(key, sizeof key, "%s:queues", d->cli->ns);
+    if (broken)
+        hf_doctor_by_hand(d, "type", key, hf_admin_detail(d->admin),
+                          "see what the registry of queues holds, then DEL it: "
+                          "--fix makes it anew");
+    else if (err != HF_OK)
+        return err;
+    err = hf_admin_unregistered(d->admin, d->fix, more, n_more);
+    for (size_t i = 0; err == HF_OK && !broken && i < *n_more; i++)
+        tell_unregistered(d, (*more)[i]);
+    return err;
+}
+
+hf_err hf_doctor_queues(hf_doctor *d)
+{
+    char *only[] = {(char *)(uintptr_t)d->only}; /* which is not changed */
+    char **names = NULL, **more = NULL;
+    size_t n = 0, n_more = 0;
+    d->n_queues = 0;
+    d->n_holders = 0;
+    if (d->only != NULL)
+        return look_at_each(d, only, 1);
+    hf_doctor_begin(d, NULL);
+    hf_err err = look_at_registry(d, &names, &n, &more, &n_more);
+    hf_doctor_end(d);
+    if (err == HF_OK)
+        err = look_at_each(d, names, n);
+    if (err == HF_OK)
+        err = look_at_each(d, more, n_more);
+    free(names);
+    free(more);
+    return err == HF_OK && d->no_memory ? HF_NOMEM : err;
+}

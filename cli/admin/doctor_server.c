@@ -1,0 +1,114 @@
+/* doctor_server.c - is this Redis one that jobs can be trusted to: what it says of itself
+ * by INFO (its configuration is never asked for, and never changed), how far away it is,
+ * and what its clock says. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/admin/doctor.h"
+
+enum { SKEW_US = 1000000, SLOW_US = 1000, NEARLY_FULL = 90, MIB = 1 << 20 };
+
+/* What a version lacks that others have, as far as it is felt here. */
+typedef struct lack {
+    int major, minor; /* older than this */
+    const char *what;
+} lack;
+
+static const lack lacks[] = {
+    {7, 0, "it tells of snapshots only once it has made one"},
+};
+
+static void look_at_version(hf_doctor *d, const hf_server_info *server)
+{
+    char *end = NULL;
+    long major = strtol(server->version, &end, 10);
+    long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+    if (server->version[0] == '\0') {
+        hf_doctor_note(d, "INFO is not permitted: version, memory, eviction policy, role "
+                          "and persistence are not known");
+        return;
+    }
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+        const lack *l = &lacks[i];
+        if (major < l->major || (major == l->major && minor < l->minor))
+            hf_doctor_note(d, "this is Redis %s; before %d.%d %s", server->version,
+                           l->major, l->minor, l->what);
+    }
+}
+
+static void look_at_memory(hf_doctor *d, const hf_server_info *server)
+{
+    char text[HF_DOCTOR_TEXT];
+    if (server->policy[0] != '\0' && strcmp(server->policy, "noeviction") != 0)
+        hf_doctor_by_hand(d, "eviction", server->policy,
+                          "is the eviction policy, so keys may be evicted",
+                          "set maxmemory-policy noeviction in Redis");
+    if (server->maxmemory <= 0 ||
+        server->used_memory / NEARLY_FULL < server->maxmemory / 100)
+        return;
+    bool full = server->used_memory >= server->maxmemory;
+    double part = (double)server->used_memory * 100 / (double)server->maxmemory;
+    snprintf(text, sizeof text, "is %s: %.1f of %.1f MiB are used (%.0f %%)",
+             full ? "reached" : "nearly reached", (double)server->used_memory / MIB,
+             (double)server->maxmemory / MIB, part);
+    hf_doctor_by_hand(d, "memory", "maxmemory", text,
+                      "raise maxmemory, let workers drain the queues, or remove dead "
+                      "jobs: holdfast dead purge");
+}
+
+static void look_at_persistence(hf_doctor *d, const hf_server_info *server)
+{
+    if (server->aof_failed)
+        hf_doctor_by_hand(d, "persistence", "aof",
+                          "the last write of the append-only file failed",
+                          "look at the disk and at Redis's log: is it full, or not "
+                          "writable?");
+    if (server->rdb_failed)
+        hf_doctor_by_hand(d, "persistence", "rdb", "the last snapshot failed",
+                          "look at the disk and at Redis's log: is it full, not "
+                          "writable, or has fork no memory?");
+    if (server->version[0] != '\0' && !server->aof && !server->rdb && !server->rdb_failed)
+        hf_doctor_note(d, "this Redis keeps neither an append-only file nor snapshots: "
+                          "when it ends, all jobs are gone");
+}
+
+static hf_err look_at_clock(hf_doctor *d)
+{
+    hf_round_trip trip;
+    char text[HF_DOCTOR_TEXT];
+    hf_err err = hf_admin_round_trip(d->admin, &trip);
+    if (err != HF_OK)
+        return err;
+    int64_t off_us = llabs(trip.ahead_us);
+    if (off_us - trip.unsure_us > SKEW_US) {
+        snprintf(text, sizeof text,
+                 "Redis's clock is %.3f s %s this host's (give or take %.3f ms)",
+                 (double)off_us / 1e6, trip.ahead_us > 0 ? "ahead of" : "behind",
+                 (double)trip.unsure_us / 1e3);
+        hf_doctor_by_hand(d, "clock", "TIME", text,
+                          "set the one that is wrong, slowly; let both follow NTP");
+    }
+    if (trip.took_us >= SLOW_US)
+        hf_doctor_note(d,
+                       "a round trip to this Redis takes %.1f ms (the shortest of five): "
+                       "each batch of jobs needs several",
+                       (double)trip.took_us / 1e3);
+    return HF_OK;
+}
+
+hf_err hf_doctor_server(hf_doctor *d)
+{
+    const hf_server_info *server = hf_admin_server(d->admin);
+    hf_doctor_begin(d, NULL);
+    look_at_version(d, server);
+    if (server->role[0] != '\0' && strcmp(server->role, "master") != 0)
+        hf_doctor_by_hand(d, "role", server->role, "this is a replica",
+                          "use the address of its master");
+    look_at_memory(d, server);
+    look_at_persistence(d, server);
+    hf_err err = look_at_clock(d);
+    hf_doctor_end(d);
+    return err;
+}

@@ -1,0 +1,153 @@
+/* doctor_tell.c - a finding as three lines, or as an object: what is wrong, what that
+ * means, and what is done about it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/admin/doctor.h"
+#include "cli/out.h"
+
+enum { SHOWN = 20 }; /* of one kind and queue, for people */
+
+typedef struct meaning {
+    const char *check, *text;
+} meaning;
+
+/* In the order of docs/operating.md. */
+static const meaning meanings[] = {
+    {"eviction", "locks have an end, and are evicted first: a job would run twice"},
+    {"memory", "when it is full, new jobs are refused; workers go on and make room"},
+    {"role", "a replica accepts no writes: no job can be enqueued or claimed here"},
+    {"persistence", "Redis may refuse all writes (MISCONF), and what it holds is lost "
+                    "when it ends"},
+    {"clock", "jobs are due by Redis's clock: a time that is typed here, or read in a "
+              "log, is another one there"},
+    {"registry", "no tool lists the queue, and a purge or an audit of all passes it by"},
+    {"type", "every script breaks off at such a key: nothing works on it"},
+    {"sets", "the set says what state a job is in; in two it could run again after its "
+             "end"},
+    {"record", "what the job was is lost, or cannot be read: it cannot run"},
+    {"orphan", "the job waits nowhere, so it never runs; whether it has run already, "
+               "nobody can tell from here"},
+    {"lock", "a lock and its job's lease must end together: else the job is taken over "
+             "too soon, too late or never"},
+    {"fence", "a later run must have a higher fence, or what it writes is refused"},
+    {"mark", "it is of a job that is gone; a new one of that id would inherit it"},
+    {"key", "it stays in Redis for ever"},
+    {"wake", "idle workers may not hear of a job that is due before their next check"},
+    {"left", "nothing is said to work on the queue, and it is not empty"},
+    {"unserved", "its jobs do not run"},
+    {"worker", "it was killed, has crashed, or cannot reach Redis"},
+    {"unreadable", "this part could not be looked at"},
+};
+
+static const meaning *meaning_of(const char *check)
+{
+    static const meaning unknown = {"other", ""};
+    for (size_t i = 0; i < HF_COUNT(meanings); i++) {
+        if (strcmp(meanings[i].check, check) == 0)
+            return &meanings[i];
+    }
+    return &unknown;
+}
+
+/* Counts one more of a kind, and answers how many there are now. */
+static size_t count(hf_doctor *d, const char *check)
+{
+    hf_doctor_kind *kind = d->kinds;
+    while (kind->check != NULL && strcmp(kind->check, check) != 0)
+        kind++;
+    HF_ASSERT(kind < d->kinds + HF_DOCTOR_KINDS - 1);
+    kind->check = check;
+    return ++kind->n;
+}
+
+void hf_doctor_begin(hf_doctor *d, const char *queue)
+{
+    d->queue = queue;
+    memset(d->kinds, 0, sizeof d->kinds);
+}
+
+void hf_doctor_end(hf_doctor *d)
+{
+    for (const hf_doctor_kind *kind = d->kinds; kind->check != NULL; kind++) {
+        if (kind->n > SHOWN && !d->cli->json)
+            printf("%s: and %zu more of `%s`\n", d->queue != NULL ? d->queue : "redis",
+                   kind->n - SHOWN, kind->check);
+    }
+    d->queue = NULL;
+}
+
+static void print_json(const hf_doctor *d, const hf_finding *f, const meaning *m)
+{
+    hf_out_json(stdout,
+                json_pack("{s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:b, s:b}", "queue",
+                          d->queue != NULL ? hf_out_text(d->queue) : json_null(), "check",
+                          m->check, "invariant",
+                          f->invariant > 0 ? json_integer(f->invariant) : json_null(),
+                          "id", hf_out_text(f->id), "text", hf_out_text(f->text), "means",
+                          m->text, "repair", hf_out_text(f->repair), "by_hand",
+                          (int)f->by_hand, "repaired", (int)f->repaired));
+}
+
+/* What somebody else wrote into Redis may have anything in it. */
+static void print_text(const hf_doctor *d, const hf_finding *f, const meaning *m,
+                       bool first)
+{
+    printf("%s: ", d->queue != NULL ? d->queue : "redis");
+    if (f->invariant > 0)
+        printf("I%d: ", f->invariant);
+    hf_out_plain(stdout, f->id);
+    printf(": ");
+    hf_out_plain(stdout, f->text);
+    putchar('\n');
+    if (first)
+        printf("    means: %s\n", m->text);
+    printf("    %s: ", f->by_hand    ? "by hand"
+                       : f->repaired ? "repaired"
+                                     : "would be repaired");
+    hf_out_plain(stdout, f->repair);
+    putchar('\n');
+}
+
+void hf_doctor_tell(hf_doctor *d, const hf_finding *f)
+{
+    if (d->fix && !f->repaired)
+        return; /* told afterwards, if it is still there */
+    const meaning *m = meaning_of(f->check);
+    size_t n = count(d, m->check);
+    if (f->repaired) {
+        d->repaired++;
+    } else {
+        d->found++;
+        d->repairable += !f->by_hand;
+    }
+    hf_progress_end(&d->progress);
+    if (d->cli->json)
+        print_json(d, f, m);
+    else if (n <= SHOWN)
+        print_text(d, f, m, n == 1);
+}
+
+void hf_doctor_by_hand(hf_doctor *d, const char *check, const char *id, const char *text,
+                       const char *what_to_do)
+{
+    hf_doctor_tell(d, &(hf_finding){.check = check,
+                                    .id = id,
+                                    .text = text,
+                                    .repair = what_to_do,
+                                    .by_hand = true});
+}
+
+void hf_doctor_note(const hf_doctor *d, const char *format, ...)
+{
+    va_list args;
+    if (d->cli->json || d->fix)
+        return;
+    va_start(args, format);
+    printf("note: ");
+    vprintf(format, args);
+    putchar('\n');
+    va_end(args);
+}

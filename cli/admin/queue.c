@@ -1,0 +1,307 @@
+/* queue.c - `holdfast queue ...`: what a queue holds, and its switches. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/common/rate.h"
+#include "cli/out.h"
+
+enum { LIMITS_SIZE = 96, PAGE = 50 };
+
+/* ---- showing ---- */
+
+static void print_json(const hf_queue_stats *s)
+{
+    hf_out_json(
+        stdout,
+        json_pack(
+            "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
+            "s:o, s:I, s:I, s:I, s:I, s:I}",
+            "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
+            "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
+            (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
+            (json_int_t)s->done, "failed", (json_int_t)s->failed, "lost",
+            (json_int_t)s->lost, "unsure", (json_int_t)s->unsure, "crashed",
+            (json_int_t)s->crashed, "cancelled", (json_int_t)s->cancelled, "deleted",
+            (json_int_t)s->deleted, "oldest_ready_ms", hf_out_time(s->oldest_ready_ms),
+            "next_due_ms", hf_out_time(s->next_due_ms), "max_running",
+            (json_int_t)s->max_running, "rate_limit", (json_int_t)s->rate_limit,
+            "rate_per_ms", (json_int_t)s->rate_per_ms, "workers", (json_int_t)s->workers,
+            "now_ms", (json_int_t)s->now_ms));
+}
+
+static void limits_text(const hf_queue_stats *s, char out[LIMITS_SIZE])
+{
+    char most[24] = "no limit", rate[48] = "no limit", per[HF_DURATION_SIZE];
+    if (s->max_running != 0)
+        snprintf(most, sizeof most, "%" PRId64, s->max_running);
+    hf_format_duration(s->rate_per_ms, per);
+    if (s->rate_limit != 0)
+        snprintf(rate, sizeof rate, "%" PRId64 "/%.20s", s->rate_limit, per);
+    snprintf(out, LIMITS_SIZE, "max_running %s  rate %s", most, rate);
+}
+
+static void print_whole(const hf_queue_stats *s)
+{
+    char oldest[HF_MOMENT_SIZE], next[HF_MOMENT_SIZE], limits[LIMITS_SIZE];
+    hf_out_moment(s->oldest_ready_ms, s->now_ms, oldest);
+    hf_out_moment(s->next_due_ms, s->now_ms, next);
+    limits_text(s, limits);
+    printf("%s%s\n", s->queue, s->paused ? " (paused)" : "");
+    printf("  now       ready %" PRId64 "  delayed %" PRId64 "  running %" PRId64
+           "  dead %" PRId64 "\n",
+           s->ready, s->delayed, s->running, s->dead);
+    printf("  ever      enqueued %" PRId64 "  done %" PRId64 "  failed %" PRId64
+           "  lost %" PRId64 "  unsure %" PRId64 "  crashed %" PRId64 "\n"
+           "            cancelled %" PRId64 "  deleted %" PRId64 "\n",
+           s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed, s->cancelled,
+           s->deleted);
+    printf("  oldest    %s\n  next due  %s\n", oldest, next);
+    printf("  limits    %s\n  workers   %" PRId64 "\n", limits, s->workers);
+}
+
+static void add_row(hf_table *table, const hf_queue_stats *s)
+{
+    char oldest[HF_WHEN_SIZE], next[HF_WHEN_SIZE];
+    hf_out_when(s->oldest_ready_ms, s->now_ms, oldest);
+    hf_out_when(s->next_due_ms, s->now_ms, next);
+    hf_table_text(table, s->queue);
+    hf_table_text(table, s->paused ? "paused" : "on");
+    hf_table_number(table, s->ready);
+    hf_table_number(table, s->delayed);
+    hf_table_number(table, s->running);
+    hf_table_number(table, s->dead);
+    hf_table_number(table, s->done);
+    hf_table_number(table, s->workers);
+    hf_table_text(table, oldest);
+    hf_table_text(table, next);
+}
+
+/* ---- list and show ---- */
+
+static const hf_column columns[] = {
+    {"QUEUE", false, 40},   {"STATE", false, 0},  {"READY", true, 0},
+    {"DELAYED", true, 0},   {"RUNNING", true, 0}, {"DEAD", true, 0},
+    {"DONE", true, 0},      {"WORKERS", true, 0}, {"OLDEST", false, 0},
+    {"NEXT DUE", false, 0},
+};
+
+typedef enum manner { MANNER_ROW, MANNER_WHOLE } manner;
+
+static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *names,
+                     size_t n, manner how)
+{
+    hf_table table;
+    hf_err err = HF_OK;
+    hf_table_init(&table, columns, HF_COUNT(columns));
+    for (size_t i = 0; i < n && err == HF_OK; i++) {
+        hf_queue_stats stats;
+        err = hf_admin_stats(admin, names[i], &stats);
+        if (err != HF_OK)
+            break;
+        if (cli->json)
+            print_json(&stats);
+        else if (how == MANNER_ROW)
+            add_row(&table, &stats);
+        else
+            print_whole(&stats);
+    }
+    bool whole = hf_table_print(&table, stdout);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    return whole ? HF_EXIT_OK : hf_cli_fail(cli, HF_NOMEM, NULL);
+}
+
+/* The part of the sorted names that was asked for. */
+static size_t page_of(const hf_cli *cli, char *const *names, size_t n, size_t *first)
+{
+    const char *after = hf_argv_text(cli->args, "after");
+    size_t limit = (size_t)hf_argv_number(cli->args, "limit", PAGE);
+    for (*first = 0; after != NULL && *first < n && strcmp(names[*first], after) <= 0;)
+        (*first)++;
+    return n - *first < limit ? n - *first : limit;
+}
+
+static int show_all(const hf_cli *cli, hf_admin *admin, manner how)
+{
+    char **names;
+    size_t n, first = 0;
+    hf_err err = hf_admin_queues(admin, &names, &n);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    if (n == 0 && !cli->json)
+        puts("there are no queues yet");
+    size_t wanted = how == MANNER_ROW ? page_of(cli, names, n, &first) : n;
+    int code = show_each(cli, admin, (const char *const *)names + first, wanted, how);
+    size_t more = n - first - wanted;
+    if (code == HF_EXIT_OK && more > 0 && wanted > 0 && !cli->json)
+        printf("%zu more: holdfast queue list --after %s\n", more,
+               names[first + wanted - 1]);
+    free(names);
+    return code;
+}
+
+int hf_cmd_queue_list(hf_cli *cli)
+{
+    hf_admin *admin = NULL;
+    const char *after = hf_argv_text(cli->args, "after");
+    int code =
+        after == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", after);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = show_all(cli, admin, MANNER_ROW);
+    hf_admin_close(admin);
+    return code;
+}
+
+/* The queue that is the operand, which is a name; else NULL with the exit code. */
+static const char *operand(const hf_cli *cli, int *code)
+{
+    const char *name = hf_argv_operand(cli->args, 0);
+    *code = name == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", name);
+    return *code == HF_EXIT_OK ? name : NULL;
+}
+
+/* Who uses a queue registers it first; the file may name one that nobody has used. */
+static bool is_known(const hf_cli *cli, char *const *registered, size_t n,
+                     const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(registered[i], name) == 0)
+            return true;
+    for (size_t i = 0; i < cli->config->n_queues; i++)
+        if (strcmp(cli->config->queues[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static int show_one(const hf_cli *cli, hf_admin *admin, const char *name)
+{
+    char **names;
+    size_t n;
+    hf_err err = hf_admin_queues(admin, &names, &n);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    bool known = is_known(cli, names, n, name);
+    free(names);
+    if (!known)
+        return hf_cli_say(cli, HF_EXIT_NO,
+                          "'holdfast queue list' names those that there are",
+                          "no queue '%s'", name);
+    return show_each(cli, admin, &name, 1, MANNER_WHOLE);
+}
+
+int hf_cmd_queue_show(hf_cli *cli)
+{
+    int code;
+    hf_admin *admin = NULL;
+    const char *name = operand(cli, &code);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = name == NULL ? show_all(cli, admin, MANNER_WHOLE)
+                            : show_one(cli, admin, name);
+    hf_admin_close(admin);
+    return code;
+}
+
+/* ---- switches ---- */
+
+/* A queue that nobody knows is no error, since it may be made ready before its first job;
+ * but it may be a slip of the pen. */
+static const char *unknown(const hf_queue_stats *s)
+{
+    return s->enqueued == 0 && s->workers == 0
+               ? " (nothing was ever put into it, and no worker serves it)"
+               : "";
+}
+
+static int say_done(const hf_cli *cli, hf_admin *admin, const char *queue,
+                    const char *what)
+{
+    hf_queue_stats stats;
+    char limits[LIMITS_SIZE];
+    hf_err err = hf_admin_stats(admin, queue, &stats);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    if (cli->json) {
+        print_json(&stats);
+        return HF_EXIT_OK;
+    }
+    if (what == NULL) {
+        limits_text(&stats, limits);
+        what = limits;
+    }
+    printf("%s: %s%s\n", queue, what, unknown(&stats));
+    return HF_EXIT_OK;
+}
+
+static int set_paused(const hf_cli *cli, bool paused)
+{
+    int code;
+    hf_admin *admin = NULL;
+    const char *queue = operand(cli, &code);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code != HF_EXIT_OK)
+        return code;
+    hf_err err = hf_admin_pause(admin, queue, paused);
+    code = err != HF_OK ? hf_cli_fail(cli, err, hf_admin_detail(admin))
+                        : say_done(cli, admin, queue, paused ? "paused" : "resumed");
+    hf_admin_close(admin);
+    return code;
+}
+
+int hf_cmd_queue_pause(hf_cli *cli)
+{
+    return set_paused(cli, true);
+}
+
+int hf_cmd_queue_resume(hf_cli *cli)
+{
+    return set_paused(cli, false);
+}
+
+typedef struct limits {
+    int64_t max_running, rate_limit, rate_per_ms; /* -1: as it is */
+} limits;
+
+static int read_limits(const hf_cli *cli, limits *out)
+{
+    const char *rate = hf_argv_text(cli->args, "rate");
+    *out = (limits){hf_argv_number(cli->args, "max-running", -1), -1, -1};
+    if (rate != NULL && !hf_parse_rate(rate, &out->rate_limit, &out->rate_per_ms))
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "--rate: expected JOBS/DURATION (100/1s, of 1ms to 1d) or 0, "
+                          "found '%.80s'",
+                          rate);
+    if (rate == NULL && out->max_running < 0)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "queue limit: expected --max-running or --rate, found neither");
+    return HF_EXIT_OK;
+}
+
+int hf_cmd_queue_limit(hf_cli *cli)
+{
+    int code;
+    limits to;
+    hf_admin *admin = NULL;
+    const char *queue = operand(cli, &code);
+    if (code == HF_EXIT_OK)
+        code = read_limits(cli, &to);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code != HF_EXIT_OK)
+        return code;
+    hf_err err =
+        hf_admin_limit(admin, queue, to.max_running, to.rate_limit, to.rate_per_ms);
+    code = err != HF_OK ? hf_cli_fail(cli, err, hf_admin_detail(admin))
+                        : say_done(cli, admin, queue, NULL);
+    hf_admin_close(admin);
+    return code;
+}

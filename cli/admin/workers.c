@@ -1,0 +1,146 @@
+/* workers.c - `holdfast workers`: those that live, and those that fell silent. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/out.h"
+
+enum { PAGE = 50, LIST_SIZE = 256, RECENT_MS = 3600 * 1000 };
+
+typedef struct lister {
+    hf_table table;
+    const char *after; /* NULL: from the start, or it has come already */
+    bool json, all;
+    size_t limit, shown, more, hidden;
+    char last[HF_HOLDER_SIZE]; /* that was shown */
+    bool goes_on;              /* after an earlier page */
+} lister;
+
+/* ---- one worker ---- */
+
+static json_t *names(const char *const *list, size_t n)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array != NULL && i < n; i++)
+        (void)json_array_append_new(array, hf_out_text(list[i]));
+    return array;
+}
+
+static const char *state_of(const hf_worker_info *w)
+{
+    return w->silent ? "silent" : w->state;
+}
+
+static void print_json(const hf_worker_info *w)
+{
+    hf_out_json(
+        stdout,
+        json_pack("{s:o, s:o, s:I, s:o, s:I, s:I, s:o, s:o, s:b, s:o, s:o, s:o}", "id",
+                  hf_out_text(w->id), "host", hf_out_text(w->host), "pid",
+                  (json_int_t)w->pid, "state", hf_out_text(state_of(w)), "running",
+                  (json_int_t)w->running, "concurrency", (json_int_t)w->concurrency,
+                  "queues", names(w->queues, w->n_queues), "types",
+                  names(w->types, w->n_types), "all_types", (int)w->all_types, "heard_ms",
+                  hf_out_time(w->heard_ms), "started_ms", hf_out_time(w->started_ms),
+                  "version", hf_out_text(w->version)));
+}
+
+static void add_row(lister *l, const hf_worker_info *w)
+{
+    char heard[HF_WHEN_SIZE], pid[24], busy[48] = "-", queues[LIST_SIZE] = "";
+    size_t len = 0;
+    for (size_t i = 0; i < w->n_queues && len < sizeof queues; i++)
+        len += (size_t)snprintf(queues + len, sizeof queues - len, "%s%s",
+                                i == 0 ? "" : ",", w->queues[i]);
+    (void)snprintf(pid, sizeof pid, "%" PRId64, w->pid);
+    if (!w->silent)
+        (void)snprintf(busy, sizeof busy, "%" PRIu32 "/%" PRIu32, w->running,
+                       w->concurrency);
+    hf_out_when(w->heard_ms, w->now_ms, heard);
+    hf_table_text(&l->table, w->host);
+    hf_table_text(&l->table, pid);
+    hf_table_text(&l->table, state_of(w));
+    hf_table_text(&l->table, busy);
+    hf_table_text(&l->table, queues[0] != '\0' ? queues : "-");
+    hf_table_text(&l->table, heard);
+    hf_table_text(&l->table, w->version[0] != '\0' ? w->version : "-");
+}
+
+/* ---- all of them ---- */
+
+static void on_worker(const hf_worker_info *w, void *arg)
+{
+    lister *l = arg;
+    if (w->silent && !l->all && w->heard_ms < w->now_ms - RECENT_MS) {
+        l->hidden++;
+        return;
+    }
+    if (l->after != NULL) {
+        if (strcmp(w->id, l->after) == 0)
+            l->after = NULL;
+        return;
+    }
+    if (l->shown == l->limit) {
+        l->more++;
+        return;
+    }
+    l->shown++;
+    memcpy(l->last, w->id, sizeof l->last);
+    if (l->json)
+        print_json(w);
+    else
+        add_row(l, w);
+}
+
+static void print_rest(const lister *l)
+{
+    if (l->shown == 0)
+        puts(l->goes_on ? "no more workers" : "no workers");
+    if (l->more > 0)
+        printf("%zu more: holdfast workers%s --after %s\n", l->more,
+               l->all ? " --all" : "", l->last);
+    if (l->hidden > 0)
+        printf("%zu went silent more than an hour ago: holdfast workers --all\n",
+               l->hidden);
+}
+
+static int list(const hf_cli *cli, hf_admin *admin)
+{
+    static const hf_column columns[] = {
+        {"HOST", false, 40},   {"PID", true, 0},      {"STATE", false, 0},
+        {"RUNNING", true, 0},  {"QUEUES", false, 40}, {"HEARD", false, 0},
+        {"VERSION", false, 0},
+    };
+    lister l = {.json = cli->json,
+                .all = hf_argv_has(cli->args, "all"),
+                .after = hf_argv_text(cli->args, "after"),
+                .goes_on = hf_argv_has(cli->args, "after"),
+                .limit = (size_t)hf_argv_number(cli->args, "limit", PAGE)};
+    hf_table_init(&l.table, columns, HF_COUNT(columns));
+    hf_err err = hf_admin_workers(admin, on_worker, &l);
+    if (!hf_table_print(&l.table, stdout) && err == HF_OK)
+        err = HF_NOMEM;
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    if (l.after != NULL)
+        return hf_cli_say(cli, HF_EXIT_NO, "", "no worker '%s' to go on after", l.after);
+    if (!cli->json)
+        print_rest(&l);
+    return HF_EXIT_OK;
+}
+
+int hf_cmd_workers(hf_cli *cli)
+{
+    hf_admin *admin = NULL;
+    const char *after = hf_argv_text(cli->args, "after");
+    int code =
+        after == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a worker's id", after);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = list(cli, admin);
+    hf_admin_close(admin);
+    return code;
+}

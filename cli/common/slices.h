@@ -1,0 +1,42 @@
+/* slices.h - work that is done slice by slice: a bar on a terminal, nothing in a pipe;
+ * and INT or TERM (^C) end it after the slice, so that what was done can be told. A
+ * second one ends the command at once. */
+#ifndef HF_CLI_COMMON_SLICES_H
+#define HF_CLI_COMMON_SLICES_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/cli.h"
+#include "cli/common/progress.h"
+
+typedef struct hf_slices {
+    hf_progress bar;
+    const char *what; /* "jobs" */
+    bool begun, cut;  /* cut: it was ended before it was complete */
+    struct sigaction before[2];
+} hf_slices;
+
+void hf_slices_start(hf_slices *slices, const char *what);
+
+/* An hf_progress_cb, with the hf_slices as its `arg`. */
+bool hf_slices_progress(size_t done, size_t total, void *slices);
+
+/* What was done, for a line ("q: 2 jobs removed") or an object ({"queue", "removed"}). */
+typedef struct hf_slices_words {
+    const char *queue, *key; /* "removed" */
+    const char *one, *many;  /* "job removed", "jobs removed" */
+    const char *pace;        /* said behind `many`; or NULL */
+} hf_slices_words;
+
+void hf_slices_tell(const hf_cli *cli, const hf_slices_words *words, size_t n,
+                    bool complete);
+
+/* Takes the bar away, and tells how many were done and what went wrong: `err` and `n` are
+ * the admin's. What the command ends with: because of a signal 128 + its number (main.c
+ * then ends by it). */
+int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_admin *admin,
+                  const hf_slices_words *words, hf_err err, size_t n);
+
+#endif

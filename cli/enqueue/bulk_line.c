@@ -1,0 +1,266 @@
+/* bulk_line.c - see bulk_line.h.
+ *
+ * jansson decides whether the line is JSON and reads the texts. A payload that is not a
+ * text is then found by its extent and passed on as it stands. Numbers are read as
+ * doubles, so that jansson takes those that fit no integer; the one that counts here is
+ * read from its text. */
+#include "cli/enqueue/bulk_line.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/id.h"
+#include "base/text.h"
+#include "cli/enqueue/base64.h"
+#include "cli/enqueue/json_scan.h"
+#include "cli/limits.h"
+
+enum { NUMBER_SIZE = 24 };
+
+typedef struct reader {
+    hf_bulk_line *out;
+    size_t payload_max;
+    char *detail;
+    bool has_payload, has_in, has_at;
+} reader;
+
+typedef struct value {
+    const char *name;
+    const json_t *json;
+    const char *raw; /* as it stands in the line */
+    size_t raw_len;
+} value;
+
+static hf_err fail(reader *r, hf_err err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static hf_err fail(reader *r, hf_err err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->detail, HF_BULK_DETAIL_SIZE, format, args);
+    va_end(args);
+    return err;
+}
+
+static hf_err expected(reader *r, const value *v, const char *what)
+{
+    int shown = v->raw_len < 60 ? (int)v->raw_len : 60;
+    return fail(r, HF_INVALID, "expected %s for '%s', found %.*s%s", what, v->name, shown,
+                v->raw, v->raw_len > 60 ? "..." : "");
+}
+
+/* A text without NUL in it, or NULL. */
+static const char *text_of(const value *v)
+{
+    const char *text = json_string_value(v->json);
+    return text != NULL && strlen(text) == json_string_length(v->json) ? text : NULL;
+}
+
+static hf_err take_name(reader *r, const value *v, const char **out)
+{
+    const char *text = text_of(v);
+    if (text == NULL || !hf_name_ok(text))
+        return expected(r, v, "1 to 128 characters of A-Z a-z 0-9 . _ : -");
+    *out = text;
+    return HF_OK;
+}
+
+static hf_err take_type(reader *r, const value *v)
+{
+    return take_name(r, v, &r->out->job.type);
+}
+
+static hf_err take_queue(reader *r, const value *v)
+{
+    return take_name(r, v, &r->out->job.queue);
+}
+
+static hf_err take_id(reader *r, const value *v)
+{
+    return take_name(r, v, &r->out->job.id);
+}
+
+static hf_err set_payload(reader *r, const void *bytes, size_t len)
+{
+    if (r->has_payload)
+        return fail(r, HF_INVALID, "expected 'payload' or 'payload_base64', found both");
+    if (len > r->payload_max)
+        return fail(r, HF_TOOBIG, "expected a payload of at most %zu bytes, found %zu",
+                    r->payload_max, len);
+    r->has_payload = true;
+    r->out->job.payload = bytes;
+    r->out->job.payload_len = len;
+    return HF_OK;
+}
+
+static hf_err take_payload(reader *r, const value *v)
+{
+    if (json_is_string(v->json))
+        return set_payload(r, json_string_value(v->json), json_string_length(v->json));
+    return set_payload(r, v->raw, v->raw_len);
+}
+
+static hf_err take_base64(reader *r, const value *v)
+{
+    const char *text = json_string_value(v->json);
+    size_t len = json_string_length(v->json), n = 0;
+    if (text == NULL)
+        return expected(r, v, "base64");
+    r->out->bytes_ = malloc(len / 4 * 3 + 1);
+    if (r->out->bytes_ == NULL)
+        return HF_NOMEM;
+    if (!hf_base64_decode(text, len, r->out->bytes_, &n))
+        return expected(r, v, "base64");
+    return set_payload(r, r->out->bytes_, n);
+}
+
+static bool duration_of(const value *v, int64_t min, int64_t max, int64_t *out)
+{
+    const char *text = text_of(v);
+    return text != NULL && hf_parse_duration_ms(text, out) && *out >= min && *out <= max;
+}
+
+static hf_err take_in(reader *r, const value *v)
+{
+    r->has_in = true;
+    if (!duration_of(v, 0, HF_DELAY_MAX_MS, &r->out->job.delay_ms))
+        return expected(r, v, "a duration with its unit (\"10s\") of at most 36525d");
+    return HF_OK;
+}
+
+static hf_err take_at(reader *r, const value *v)
+{
+    const char *text = text_of(v);
+    r->has_at = true;
+    if (text == NULL || !hf_parse_time_ms(text, &r->out->job.at_ms) ||
+        r->out->job.at_ms < 0)
+        return expected(
+            r, v, "a time with its zone (\"2030-01-31T08:00:00Z\") or \"@SECONDS\"");
+    return HF_OK;
+}
+
+static hf_err take_timeout(reader *r, const value *v)
+{
+    int64_t ms = 0;
+    if (!duration_of(v, 1, HF_TIMEOUT_MAX_MS, &ms))
+        return expected(r, v, "a duration from 1ms to 30d");
+    r->out->job.timeout_ms = (uint32_t)ms;
+    return HF_OK;
+}
+
+static hf_err take_max_attempts(reader *r, const value *v)
+{
+    char digits[NUMBER_SIZE];
+    int64_t n = 0;
+    snprintf(digits, sizeof digits, "%.*s",
+             v->raw_len < NUMBER_SIZE ? (int)v->raw_len : 0, v->raw);
+    if (!hf_parse_int(digits, 1, HF_ATTEMPTS_MAX, &n))
+        return expected(r, v, "an integer from 1 to 1000000");
+    r->out->job.max_attempts = (uint32_t)n;
+    return HF_OK;
+}
+
+/* ---- the whole line ---- */
+
+static const struct {
+    const char *name;
+    hf_err (*take)(reader *r, const value *v);
+} fields[] = {
+    {"type", take_type},
+    {"payload", take_payload},
+    {"payload_base64", take_base64},
+    {"queue", take_queue},
+    {"in", take_in},
+    {"at", take_at},
+    {"id", take_id},
+    {"max_attempts", take_max_attempts},
+    {"timeout", take_timeout},
+};
+
+static hf_err take_field(reader *r, const value *v)
+{
+    for (size_t i = 0; i < HF_COUNT(fields); i++) {
+        if (strcmp(fields[i].name, v->name) == 0)
+            return fields[i].take(r, v);
+    }
+    return fail(
+        r, HF_INVALID,
+        "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
+        "max_attempts, timeout), found '%.60s'",
+        v->name);
+}
+
+/* Both walk the members in the order of the line: jansson keeps it. */
+static hf_err take_members(reader *r, const char *line, size_t len)
+{
+    hf_json_scan scan;
+    hf_json_member member;
+    const char *name;
+    json_t *json, *root = r->out->json_;
+    hf_json_scan_start(&scan, line, len);
+    json_object_foreach(root, name, json)
+    {
+        if (!hf_json_scan_next(&scan, &member))
+            return fail(r, HF_INVALID, "expected a JSON object, found something else");
+        const value v = {name, json, member.value, member.value_len};
+        hf_err err = take_field(r, &v);
+        if (err != HF_OK)
+            return err;
+    }
+    if (r->out->job.type == NULL)
+        return fail(r, HF_INVALID, "expected 'type', found none");
+    if (r->has_in && r->has_at)
+        return fail(r, HF_INVALID, "expected 'in' or 'at', found both");
+    return HF_OK;
+}
+
+static hf_err not_json(reader *r, const json_error_t *error)
+{
+    enum json_error_code code = json_error_code(error);
+    if (code == json_error_out_of_memory)
+        return HF_NOMEM;
+    if (code == json_error_duplicate_key)
+        return fail(r, HF_INVALID, "expected each key once, found a %s", error->text);
+    if (code == json_error_invalid_utf8)
+        return fail(r, HF_INVALID,
+                    "expected a JSON object in UTF-8, found other bytes (%s)",
+                    error->text);
+    return fail(r, HF_INVALID,
+                "expected a JSON object, found broken JSON in column %d (%s)",
+                error->column, error->text);
+}
+
+hf_err hf_bulk_line_read(hf_bulk_line *out, const char *line, size_t len,
+                         size_t payload_max, char detail[HF_BULK_DETAIL_SIZE])
+{
+    json_error_t error;
+    *out = (hf_bulk_line){0};
+    reader r = {.out = out, .payload_max = payload_max, .detail = detail};
+    json_t *root = json_loadb(line, len,
+                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL |
+                                  JSON_DECODE_INT_AS_REAL,
+                              &error);
+    if (root == NULL)
+        return not_json(&r, &error);
+    out->json_ = root;
+    hf_err err = json_is_object(root)
+                     ? take_members(&r, line, len)
+                     : fail(&r, HF_INVALID, "expected a JSON object, found %s",
+                            json_is_array(root) ? "a list" : "a single value");
+    if (err != HF_OK)
+        hf_bulk_line_done(out);
+    return err;
+}
+
+void hf_bulk_line_done(hf_bulk_line *line)
+{
+    json_decref(line->json_);
+    free(line->bytes_);
+    *line = (hf_bulk_line){0};
+}

@@ -1,0 +1,50 @@
+/* script.c - `holdfast script enqueue`: what another language needs to put jobs into
+ * a queue. The script's own header is its manual, so this only cuts it up for --json. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/out.h"
+
+/* "KEYS[1]  prefix      hf:{queue}:" of the line `--  KEYS[1] ...`, or false. */
+static bool is_argument(const char *line, size_t len, const char *kind)
+{
+    size_t n = strlen(kind);
+    return len > 4 + n && strncmp(line, "--  ", 4) == 0 &&
+           strncmp(line + 4, kind, n) == 0;
+}
+
+/* The lines of the header that begin with `kind`, as a list of text. */
+static json_t *arguments(const char *text, size_t len, const char *kind)
+{
+    json_t *list = json_array();
+    const char *end = text + len;
+    while (list != NULL && text < end) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        size_t n = (size_t)((stop != NULL ? stop : end) - text);
+        if (is_argument(text, n, kind))
+            (void)json_array_append_new(list, json_stringn(text + 4, n - 4));
+        text += n + 1;
+    }
+    return list;
+}
+
+int hf_cmd_script_enqueue(hf_cli *cli)
+{
+    size_t len;
+    const char *sha1;
+    const char *text = hf_enqueue_script(&len, &sha1);
+    if (hf_argv_has(cli->args, "sha1"))
+        printf("%s\n", sha1);
+    else if (cli->json)
+        hf_out_json(stdout, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", "enqueue",
+                                      "sha1", sha1, "keys", arguments(text, len, "KEYS["),
+                                      "args", arguments(text, len, "ARGV["), "script",
+                                      json_stringn(text, len)));
+    else {
+        /* The script alone on standard output, so that it can be piped to SCRIPT LOAD. */
+        fprintf(stderr, "sha1 %s\n", sha1);
+        fwrite(text, 1, len, stdout);
+    }
+    return HF_EXIT_OK;
+}

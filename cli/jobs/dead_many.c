@@ -1,0 +1,227 @@
+/* dead_many.c - `holdfast dead retry` and `dead purge`: dead jobs back into the line,
+ * or away, one or all that a filter lets pass. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/common/confirm.h"
+#include "cli/common/rate.h"
+#include "cli/common/slices.h"
+#include "cli/jobs/dead_sift.h"
+
+enum { PER_SECOND_MAX = 1000000, MS_OF_SECOND = 1000 };
+
+/* ---- one of them ---- */
+
+/* It needs no filter. */
+static int check_id(const hf_cli *cli, const char *id)
+{
+    static const char *const filters[] = {"type", "since", "limit", "rate"};
+    if (id == NULL)
+        return HF_EXIT_OK;
+    for (size_t i = 0; i < HF_COUNT(filters); i++) {
+        if (hf_argv_has(cli->args, filters[i]))
+            return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                              "%s: expected an id or --%s, found both",
+                              cli->args->command->name, filters[i]);
+    }
+    return hf_cli_check_name(cli, "a job's id", id);
+}
+
+static int not_dead(const hf_cli *cli, const char *queue, const char *id)
+{
+    return hf_cli_say(cli, HF_EXIT_NO, "", "no dead job '%s' in queue '%s'", id, queue);
+}
+
+/* ---- retry ---- */
+
+/* "50/s": how many become due in each second. */
+static int read_rate(const hf_cli *cli, uint32_t *per_second)
+{
+    int64_t count = 0, per_ms = 1;
+    const char *rate = hf_argv_text(cli->args, "rate");
+    *per_second = 0;
+    if (rate == NULL)
+        return HF_EXIT_OK;
+    if (!hf_parse_rate(rate, &count, &per_ms) || count == 0 ||
+        count * MS_OF_SECOND % per_ms != 0 ||
+        count * MS_OF_SECOND / per_ms > PER_SECOND_MAX)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "--rate: expected JOBS/s, a whole number from 1 to %d (50/s), "
+                          "found '%.80s'",
+                          PER_SECOND_MAX, rate);
+    *per_second = (uint32_t)(count * MS_OF_SECOND / per_ms);
+    return HF_EXIT_OK;
+}
+
+static hf_slices_words retried(const char *queue)
+{
+    return (hf_slices_words){.queue = queue,
+                             .key = "retried",
+                             .one = "job is back in the line",
+                             .many = "jobs are back in the line"};
+}
+
+static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const char *id)
+{
+    size_t n = 0;
+    const hf_slices_words words = retried(queue);
+    const hf_dead_filter filter = {.id = id};
+    hf_err err = hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n);
+    if (err == HF_OK && n == 0)
+        return not_dead(cli, queue, id);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    hf_slices_tell(cli, &words, n, true);
+    return HF_EXIT_OK;
+}
+
+static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
+                      uint32_t per_second)
+{
+    char pace[64];
+    hf_slices_words words = retried(queue);
+    hf_queue_stats stats;
+    hf_slices slices;
+    size_t n = 0;
+    (void)snprintf(pace, sizeof pace, ", %" PRIu32 " of them due in each second",
+                   per_second);
+    if (per_second > 0)
+        words.pace = pace;
+    hf_err err = hf_admin_stats(admin, queue, &stats); /* for Redis's time */
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    hf_dead_filter filter = hf_dead_filter_of(cli, stats.now_ms, 0);
+    hf_slices_start(&slices, "jobs");
+    err = hf_admin_dead_retry(admin, queue, &filter, per_second, hf_slices_progress,
+                              &slices, &n);
+    return hf_slices_end(&slices, cli, admin, &words, err, n);
+}
+
+int hf_cmd_dead_retry(hf_cli *cli)
+{
+    uint32_t per_second;
+    hf_admin *admin = NULL;
+    const char *id = hf_argv_operand(cli->args, 0);
+    int code = hf_dead_check(cli);
+    if (code == HF_EXIT_OK)
+        code = check_id(cli, id);
+    if (code == HF_EXIT_OK)
+        code = read_rate(cli, &per_second);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = id != NULL ? retry_one(cli, admin, hf_cli_queue(cli), id)
+                          : retry_many(cli, admin, hf_cli_queue(cli), per_second);
+    hf_admin_close(admin);
+    return code;
+}
+
+/* ---- purge ---- */
+
+static bool is_filtered(const hf_dead_filter *filter)
+{
+    return filter->type != NULL || filter->since_ms != 0 || filter->limit != 0;
+}
+
+static hf_slices_words purged(const char *queue)
+{
+    return (hf_slices_words){.queue = queue,
+                             .key = "removed",
+                             .one = "dead job removed",
+                             .many = "dead jobs removed"};
+}
+
+static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const char *id)
+{
+    hf_job_info job;
+    size_t n = 0;
+    const hf_slices_words words = purged(queue);
+    const hf_dead_filter filter = {.id = id};
+    hf_err err = hf_admin_job(admin, queue, id, &job, NULL);
+    if (err == HF_GONE || (err == HF_OK && job.state != HF_STATE_DEAD))
+        return not_dead(cli, queue, id);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    int code = hf_confirm(cli, "Remove the dead job '%s' (%s) of queue '%s'?", id,
+                          job.type, queue);
+    if (code != HF_EXIT_OK)
+        return code;
+    err = hf_admin_dead_purge(admin, queue, &filter, NULL, NULL, &n);
+    if (err == HF_OK && n == 0) /* it was retried meanwhile */
+        return not_dead(cli, queue, id);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    hf_slices_tell(cli, &words, n, true);
+    return HF_EXIT_OK;
+}
+
+/* Asks with the number of those that will go, which takes a look at each if not all do;
+ * and no more go than was said. */
+static int ask(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats,
+               hf_dead_filter *filter, bool *nothing)
+{
+    size_t n = (size_t)stats->dead;
+    hf_err err = HF_OK;
+    if (is_filtered(filter))
+        err = hf_dead_sift(admin, stats->queue, filter, NULL, NULL, NULL, &n);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    if (n == 0) {
+        *nothing = true;
+        return HF_EXIT_OK;
+    }
+    filter->limit = n;
+    return hf_confirm(cli, "Remove %zu of the %" PRId64 " dead jobs of queue '%s'?", n,
+                      stats->dead, stats->queue);
+}
+
+static int purge_all(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const hf_dead_filter *filter)
+{
+    const hf_slices_words words = purged(queue);
+    hf_slices slices;
+    size_t n = 0;
+    hf_slices_start(&slices, "jobs");
+    hf_err err =
+        hf_admin_dead_purge(admin, queue, filter, hf_slices_progress, &slices, &n);
+    return hf_slices_end(&slices, cli, admin, &words, err, n);
+}
+
+static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue)
+{
+    hf_queue_stats stats;
+    hf_err err = hf_admin_stats(admin, queue, &stats);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+    hf_dead_filter filter = hf_dead_filter_of(cli, stats.now_ms, 0);
+    const hf_slices_words words = purged(queue);
+    int code = HF_EXIT_OK;
+    bool nothing = false;
+    if (hf_confirm_wanted(cli))
+        code = ask(cli, admin, &stats, &filter, &nothing);
+    if (nothing)
+        hf_slices_tell(cli, &words, 0, true);
+    return code != HF_EXIT_OK || nothing ? code : purge_all(cli, admin, queue, &filter);
+}
+
+int hf_cmd_dead_purge(hf_cli *cli)
+{
+    hf_admin *admin = NULL;
+    const char *id = hf_argv_operand(cli->args, 0);
+    int code = hf_dead_check(cli);
+    if (code == HF_EXIT_OK)
+        code = check_id(cli, id);
+    if (code == HF_EXIT_OK)
+        code = hf_confirm_possible(cli);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code == HF_EXIT_OK)
+        code = id != NULL ? purge_one(cli, admin, hf_cli_queue(cli), id)
+                          : purge_many(cli, admin, hf_cli_queue(cli));
+    hf_admin_close(admin);
+    return code;
+}

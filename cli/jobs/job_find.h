@@ -1,0 +1,26 @@
+/* job_find.h - which job is meant by an id, for the commands about one job. */
+#ifndef HF_CLI_JOBS_JOB_FIND_H
+#define HF_CLI_JOBS_JOB_FIND_H
+
+#include "cli/cli.h"
+#include "holdfast/admin.h"
+
+/* A command about one job: checks that ID, and --queue if there is one, are names,
+ * connects, and lets `act` do it. */
+int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *admin));
+
+/* The job of that id. Without --queue every queue is looked into, and an id that several
+ * of them have is refused (64), since nobody knows which is meant. HF_EXIT_OK, and
+ * out->queue is its queue; else it has been said. */
+int hf_job_find(const hf_cli *cli, hf_admin *admin, hf_job_info *out);
+
+/* " -q Q" if that was given, else "": for the commands that an answer names. */
+typedef struct hf_queue_words {
+    char text[HF_ID_SIZE + 8];
+} hf_queue_words;
+hf_queue_words hf_job_queue_words(const hf_cli *cli);
+
+/* Says that there is no such job (any more), and gives what the command ends with. */
+int hf_job_not_found(const hf_cli *cli, const char *queue);
+
+#endif

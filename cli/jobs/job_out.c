@@ -1,0 +1,138 @@
+/* job_out.c - see job_out.h. */
+#include "cli/jobs/job_out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/text.h"
+
+const char *hf_job_state_name(hf_job_state state)
+{
+    static const char *const names[] = {"ready", "delayed", "retry", "running", "dead"};
+    return (size_t)state < HF_COUNT(names) ? names[state] : "?";
+}
+
+json_t *hf_job_json(const hf_job_info *job)
+{
+    bool running = job->state == HF_STATE_RUNNING;
+    return json_pack(
+        "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
+        "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
+        hf_out_text(job->type), "state", hf_job_state_name(job->state), "attempts",
+        (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes, "max_attempts",
+        (json_int_t)job->max_attempts, "timeout_ms", (json_int_t)job->timeout_ms,
+        "created_ms", hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms),
+        "holder", running ? hf_out_text(job->holder) : json_null(), "fence",
+        running ? json_integer((json_int_t)job->fence) : json_null(),
+        "lease_remaining_ms",
+        running ? json_integer(job->lease_remaining_ms) : json_null(), "payload_bytes",
+        (json_int_t)job->payload_len, "error",
+        job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
+}
+
+void hf_job_print_json(const hf_job_info *job)
+{
+    hf_out_json(stdout, hf_job_json(job));
+}
+
+/* A text of several lines, each of them indented. */
+static void print_error(const char *text)
+{
+    fputs("error     ", stdout);
+    while (*text != '\0') {
+        size_t len = hf_control_len(text);
+        if (*text == '\n' && text[1] != '\0')
+            fputs("\n          ", stdout);
+        else
+            putchar(len == 0 ? *text : ' ');
+        text += len == 0 ? 1 : len;
+    }
+    putchar('\n');
+}
+
+static void print_due(const hf_job_info *job, int64_t now_ms)
+{
+    char moment[HF_MOMENT_SIZE];
+    hf_out_moment(job->due_ms, now_ms, moment);
+    if (job->state == HF_STATE_RUNNING) {
+        printf("lease     until %s\nholder    ", moment);
+        hf_out_plain(stdout, job->holder);
+        printf("\nfence     %" PRIu64 "\n", job->fence);
+    } else {
+        printf("%s      %s\n", job->state == HF_STATE_DEAD ? "died" : "due ", moment);
+    }
+}
+
+void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
+{
+    char moment[HF_MOMENT_SIZE], duration[HF_DURATION_SIZE];
+    printf("id        %s\nqueue     %s\ntype      %s\nstate     %s\n", job->id,
+           job->queue, job->type, hf_job_state_name(job->state));
+    hf_out_moment(job->created_ms, now_ms, moment);
+    printf("created   %s\n", job->created_ms == 0 ? "unknown" : moment);
+    print_due(job, now_ms);
+    printf("attempts  %" PRIu32 " failed", job->attempts);
+    if (job->max_attempts != 0)
+        printf(", at most %" PRIu32, job->max_attempts);
+    if (job->crashes != 0)
+        printf("; %" PRIu32 " of its holders died", job->crashes);
+    putchar('\n');
+    hf_format_duration(job->timeout_ms, duration);
+    if (job->timeout_ms != 0)
+        printf("timeout   %s\n", duration);
+    printf("payload   %zu byte%s\n", job->payload_len, job->payload_len == 1 ? "" : "s");
+    if (job->error[0] != '\0')
+        print_error(job->error);
+}
+
+#define COLUMNS(when)                                                                    \
+    {                                                                                    \
+        {"ID", false, 0}, {"TYPE", false, 32}, {"STATE", false, 0},                      \
+            {"ATTEMPTS", true, 0}, {when, false, 0}, {"ERROR", false, 60},               \
+    }
+
+void hf_job_table(hf_table *table, bool dead)
+{
+    static const hf_column any[] = COLUMNS("DUE"), died[] = COLUMNS("DIED");
+    hf_table_init(table, dead ? died : any, HF_COUNT(any));
+}
+
+/* The part of an error that fits into a row: its beginning; of a trace of Python, whose
+ * beginning is the same for all, its last line, which says what it was. */
+static const char *gist_of(const char *error)
+{
+    const char *trace = strstr(error, "Traceback (most recent call last):");
+    const char *gist = trace;
+    if (trace == NULL)
+        return error;
+    for (const char *at = trace; (at = strchr(at, '\n')) != NULL;) {
+        at++;
+        if (*at != '\0' && *at != ' ' && *at != '\n')
+            gist = at;
+    }
+    return gist == trace ? error : gist;
+}
+
+void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms)
+{
+    char when[HF_WHEN_SIZE];
+    hf_out_when(job->due_ms, now_ms, when);
+    hf_table_text(table, job->id);
+    hf_table_text(table, job->type);
+    hf_table_text(table, hf_job_state_name(job->state));
+    hf_table_number(table, job->attempts);
+    hf_table_text(table, when);
+    hf_table_text(table, gist_of(job->error));
+}
+
+void hf_job_tell_more(const char *queue, const char *state, size_t n, const char *last)
+{
+    (void)fflush(stdout); /* the page comes first */
+    (void)fprintf(stderr,
+                  "holdfast: %zu job%s listed, there may be more: go on with -q %s%s%s "
+                  "--after %s\n",
+                  n, n == 1 ? " is" : "s are", queue, state != NULL ? " --state " : "",
+                  state != NULL ? state : "", last);
+}

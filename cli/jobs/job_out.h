@@ -1,0 +1,21 @@
+/* job_out.h - a job as the command shows it, in each of its forms. */
+#ifndef HF_CLI_JOBS_JOB_OUT_H
+#define HF_CLI_JOBS_JOB_OUT_H
+
+#include "cli/out.h"
+#include "holdfast/admin.h"
+
+const char *hf_job_state_name(hf_job_state state);
+json_t *hf_job_json(const hf_job_info *job); /* NULL: out of memory */
+void hf_job_print_json(const hf_job_info *job);
+void hf_job_print_whole(const hf_job_info *job, int64_t now_ms);
+
+/* For lists: a table with one job in each row; `dead`: only dead ones are to come. */
+void hf_job_table(hf_table *table, bool dead);
+void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms);
+
+/* After a page that is full, for who reads it: how to see the next one. `state` may be
+ * NULL. */
+void hf_job_tell_more(const char *queue, const char *state, size_t n, const char *last);
+
+#endif

@@ -1,0 +1,97 @@
+/* why.c - see why.h. */
+#include "cli/jobs/why.h"
+
+enum { US_OF_MS = 1000 };
+
+typedef struct list {
+    hf_reason *at;
+    size_t n;
+} list;
+
+const char *hf_reason_word(hf_reason reason)
+{
+#define WORD(name, word) word,
+    static const char *const words[] = {HF_REASON_MAP(WORD)};
+#undef WORD
+    return words[reason];
+}
+
+static void add(list *l, bool holds, hf_reason reason)
+{
+    if (holds)
+        l->at[l->n++] = reason;
+}
+
+bool hf_why_is_lapsed(const hf_job_why *why)
+{
+    return why->job.state == HF_STATE_RUNNING && why->job.due_ms <= why->now_ms;
+}
+
+/* Whoever could take it, if it were let. */
+static void add_workers(list *l, const hf_job_why *why)
+{
+    add(l, why->workers == 0, HF_REASON_NO_WORKER);
+    add(l, why->workers > 0 && why->workers_for_type == 0, HF_REASON_NO_WORKER_FOR_TYPE);
+}
+
+static bool is_busy(const hf_job_why *why)
+{
+    return why->workers_for_type > 0 && why->busy >= why->slots;
+}
+
+/* Neither a limit nor a rate keeps a takeover. */
+static void add_running(list *l, const hf_job_why *why)
+{
+    add(l, why->cancelling, HF_REASON_CANCELLING);
+    add(l, true, HF_REASON_RUNNING);
+    if (!hf_why_is_lapsed(why))
+        return;
+    add(l, why->paused, HF_REASON_PAUSED);
+    add(l, why->calm_until_ms > why->now_ms, HF_REASON_CLOCK);
+    add_workers(l, why);
+    add(l, is_busy(why), HF_REASON_BUSY);
+}
+
+/* What fills up and empties by itself says nothing about a time to come. */
+static void add_waiting(list *l, const hf_job_why *why)
+{
+    bool due = why->job.due_ms <= why->now_ms;
+    add(l, !due && why->job.attempts > 0, HF_REASON_RETRY);
+    add(l, !due && why->job.attempts == 0, HF_REASON_DELAYED);
+    add(l, why->paused, HF_REASON_PAUSED);
+    add_workers(l, why);
+    add(l, why->locked_until_ms > why->now_ms, HF_REASON_LOCKED);
+    if (!due)
+        return;
+    add(l, why->max_running > 0 && why->running >= why->max_running,
+        HF_REASON_MAX_RUNNING);
+    add(l, why->next_token_ms > why->now_ms, HF_REASON_RATE);
+    add(l, is_busy(why), HF_REASON_BUSY);
+    add(l, why->before > 0, HF_REASON_BEHIND);
+}
+
+size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_REASONS])
+{
+    list l = {.at = out};
+    hf_job_state state = why->job.state;
+    if (state == HF_STATE_DEAD)
+        add(&l, true, HF_REASON_DEAD);
+    else if (state == HF_STATE_RUNNING)
+        add_running(&l, why);
+    else
+        add_waiting(&l, why);
+    add(&l, l.n == 0, HF_REASON_NONE);
+    add(&l,
+        state != HF_STATE_DEAD && why->job.crashes > 0 &&
+            (int64_t)why->job.crashes >= poison - 1,
+        HF_REASON_SUSPECT);
+    return l.n;
+}
+
+/* The fence is minted when a job is claimed, as the time then in microseconds; one that
+ * is ahead was pushed there by a clock that went back, and tells nothing. */
+int64_t hf_why_held_since(const hf_job_why *why)
+{
+    int64_t ms = (int64_t)(why->job.fence / US_OF_MS);
+    return why->job.state == HF_STATE_RUNNING && ms <= why->now_ms ? ms : 0;
+}

@@ -1,0 +1,239 @@
+/* why_say.c - see why_say.h. */
+#include "cli/jobs/why_say.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/jobs/holder.h"
+#include "cli/out.h"
+
+enum {
+    WORD_WIDTH = 20,
+    ERROR_SIZE = 161,
+    LIST_SIZE = 1024,
+    US_OF_MS = 1000,
+    SOON_MS = 2000
+};
+
+/* ---- pieces of sentences ---- */
+
+static const char *when(const hf_why_say *t, int64_t ms, char out[HF_MOMENT_SIZE])
+{
+    hf_out_moment(ms, t->why->now_ms, out);
+    return out;
+}
+
+/* One line of a text that may have many. */
+static const char *one_line(const char *text, char out[ERROR_SIZE])
+{
+    size_t n = 0;
+    if (*text == '\0')
+        text = "no error is told";
+    for (; *text != '\0' && n + 1 < ERROR_SIZE; text++)
+        out[n++] = *text;
+    out[n] = '\0';
+    hf_text_plain(out);
+    while (n > 0 && out[n - 1] == ' ')
+        n--;
+    out[n] = '\0';
+    if (*text != '\0')
+        memcpy(out + ERROR_SIZE - 4, "...", 4);
+    return out;
+}
+
+static void append(char *list, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void append(char *list, const char *format, ...)
+{
+    size_t len = strlen(list);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(list + len, LIST_SIZE - len, format, args);
+    va_end(args);
+}
+
+/* " (web1 pid 12: 3, web2 pid 9: 2)" */
+static const char *holders(const hf_job_why *why, char out[LIST_SIZE])
+{
+    char who[HF_HOLDER_TEXT];
+    int64_t told = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < why->n_holders; i++) {
+        hf_holder_text(why->holders[i], who);
+        append(out, "%s%s: %" PRId64, i == 0 ? " (" : ", ", who, why->held[i]);
+        told += why->held[i];
+    }
+    if (why->n_holders > 0)
+        append(out, "%s)", told < why->running ? " and others" : "");
+    return out;
+}
+
+/* ---- a sentence for each reason ---- */
+
+static void say_running(const hf_why_say *t)
+{
+    char who[HF_HOLDER_TEXT], since[HF_MOMENT_SIZE], end[HF_MOMENT_SIZE];
+    const hf_job_info *job = &t->why->job;
+    hf_holder_text(job->holder, who);
+    when(t, hf_why_held_since(t->why), since);
+    when(t, job->due_ms, end);
+    if (hf_why_is_lapsed(t->why))
+        printf(
+            "its holder%s%s is gone: its lease was over at %s, and the next claim takes "
+            "the job over\n",
+            who[0] != '\0' ? " " : "", who, end);
+    else
+        printf("%s has it since %s, by a lease until %s that is renewed: 'holdfast job "
+               "cancel %s%s' ends it\n",
+               who, since, end, job->id, t->with_queue);
+}
+
+static void say_waiting(const hf_why_say *t, bool failed)
+{
+    char due[HF_MOMENT_SIZE], error[ERROR_SIZE];
+    const hf_job_info *job = &t->why->job;
+    when(t, job->due_ms, due);
+    if (failed)
+        printf("attempt %" PRIu32 " failed (%s); ", job->attempts,
+               one_line(job->error, error));
+    else if (job->error[0] != '\0')
+        printf("it was put back (%s); ", one_line(job->error, error));
+    printf("%s due at %s: 'holdfast job retry %s%s' runs it now\n",
+           failed ? "the next is" : "it is", due, job->id, t->with_queue);
+}
+
+static void say_dead(const hf_why_say *t)
+{
+    char died[HF_MOMENT_SIZE], error[ERROR_SIZE];
+    const hf_job_info *job = &t->why->job;
+    printf("it died at %s: %s; 'holdfast job retry %s%s' runs it again\n",
+           when(t, job->due_ms, died), one_line(job->error, error), job->id,
+           t->with_queue);
+}
+
+static void say_limit(const hf_why_say *t, hf_reason reason)
+{
+    char text[LIST_SIZE], per[HF_DURATION_SIZE], next[HF_MOMENT_SIZE];
+    const hf_job_why *why = t->why;
+    if (reason == HF_REASON_MAX_RUNNING) {
+        printf("%" PRId64 " %s of queue '%s' run%s, of at most %" PRId64 "%s: 'holdfast "
+               "queue limit %s --max-running N' sets another limit\n",
+               why->running, why->running == 1 ? "job" : "jobs", why->job.queue,
+               why->running == 1 ? "s" : "", why->max_running, holders(why, text),
+               why->job.queue);
+        return;
+    }
+    hf_format_duration(why->rate_per_ms, per);
+    printf("queue '%s' may start %" PRId64 " job%s in %s, and the next one at %s: "
+           "'holdfast queue limit %s --rate N/s' sets another rate\n",
+           why->job.queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
+           when(t, why->next_token_ms, next), why->job.queue);
+}
+
+static void say_workers(const hf_why_say *t, hf_reason reason)
+{
+    const hf_job_why *why = t->why;
+    const char *queue = why->job.queue;
+    const char *s = why->workers == 1 ? "" : "s";
+    if (reason == HF_REASON_NO_WORKER)
+        printf("no live worker takes jobs of queue '%s': start one, or send CONT to one "
+               "that is quiet; 'holdfast workers' shows those that there are\n",
+               queue);
+    else if (reason == HF_REASON_BUSY)
+        printf("all %" PRId64 " slots of the workers that take it (%" PRId64
+               ") are in use: start another one, or raise worker.concurrency\n",
+               why->slots, why->workers_for_type);
+    else if (t->types[0] != '\0')
+        printf("no handler for type '%s' in the %" PRId64 " live worker%s of queue '%s', "
+               "which take%s %s\n",
+               why->job.type, why->workers, s, queue, why->workers == 1 ? "s" : "",
+               t->types);
+    else
+        printf("no handler for type '%s' in the %" PRId64
+               " live worker%s of queue '%s'\n",
+               why->job.type, why->workers, s, queue);
+}
+
+/* A worker that was killed counts as alive until its heartbeat is over. */
+static void say_none(const hf_why_say *t)
+{
+    char due[HF_WHEN_SIZE];
+    const hf_job_why *why = t->why;
+    hf_out_when(why->job.due_ms, why->now_ms, due);
+    if (why->now_ms - why->job.due_ms < SOON_MS)
+        puts("nothing keeps it: it starts at any moment");
+    else
+        printf("nothing keeps it, but it was due %s: whoever takes it may be "
+               "gone; 'holdfast workers' shows when each was heard of\n",
+               due);
+}
+
+static void say_rest(const hf_why_say *t, hf_reason reason)
+{
+    char moment[HF_MOMENT_SIZE];
+    const hf_job_why *why = t->why;
+    switch (reason) {
+    case HF_REASON_CANCELLING:
+        puts("it was asked to end: its holder hears of it when it next renews the lease");
+        break;
+    case HF_REASON_PAUSED:
+        printf("queue '%s' is paused: 'holdfast queue resume %s' starts its jobs again\n",
+               why->job.queue, why->job.queue);
+        break;
+    case HF_REASON_CLOCK:
+        printf(
+            "what its holder left is not taken over before %s: no worker has known the "
+            "clock of Redis for a whole lease\n",
+            when(t, why->calm_until_ms, moment));
+        break;
+    case HF_REASON_LOCKED:
+        printf("an earlier run of it has its lock until %s\n",
+               when(t, why->locked_until_ms, moment));
+        break;
+    case HF_REASON_BEHIND:
+        printf("%" PRId64 " %s due and come%s first\n", why->before,
+               why->before == 1 ? "job is" : "jobs are", why->before == 1 ? "s" : "");
+        break;
+    case HF_REASON_SUSPECT:
+        printf("%" PRIu32
+               " of its holders died with it: it runs alone, and is dead after "
+               "one more\n",
+               why->job.crashes);
+        break;
+    default:
+        say_none(t);
+    }
+}
+
+void hf_why_say_reason(const hf_why_say *t, hf_reason reason)
+{
+    bool bright = hf_out_is_bright(stdout);
+    printf("%s%-*s%s", bright ? "\033[1m" : "", WORD_WIDTH, hf_reason_word(reason),
+           bright ? "\033[0m" : "");
+    switch (reason) {
+    case HF_REASON_DEAD:
+        say_dead(t);
+        break;
+    case HF_REASON_RUNNING:
+        say_running(t);
+        break;
+    case HF_REASON_RETRY:
+    case HF_REASON_DELAYED:
+        say_waiting(t, reason == HF_REASON_RETRY);
+        break;
+    case HF_REASON_MAX_RUNNING:
+    case HF_REASON_RATE:
+        say_limit(t, reason);
+        break;
+    case HF_REASON_NO_WORKER:
+    case HF_REASON_NO_WORKER_FOR_TYPE:
+    case HF_REASON_BUSY:
+        say_workers(t, reason);
+        break;
+    default:
+        say_rest(t, reason);
+    }
+}

@@ -1,0 +1,35 @@
+/* child.h - the program that runs under a lock, from its fork to its exec.
+ *
+ * It is the leader of a process group of its own, and waits between the two until it is
+ * told to go on: by then its group is guarded. If we die before, it ends. If we die later
+ * the minder kills its group, and the kernel kills it, so that it ends even when the
+ * minder is killed with us; what it has started does not then, and a program that gains
+ * privileges (setuid) loses the kernel's signal. */
+#ifndef HF_CLI_LOCK_CHILD_H
+#define HF_CLI_LOCK_CHILD_H
+
+#include "cli/lock/signals.h"
+#include "cli/lock/terminal.h"
+
+typedef struct hf_child_opts {
+    char *const *argv; /* argv[0] is looked for in PATH */
+    char *const *envp;
+    int loss_fd; /* the one descriptor of ours that it inherits */
+    const hf_signals *signals;
+    hf_terminal_of *terminal;
+    bool foreground; /* it gets the terminal */
+} hf_child_opts;
+
+typedef struct hf_child {
+    pid_t pid; /* and its group */
+    int go_fd, fault_fd;
+} hf_child;
+
+/* False with errno. */
+bool hf_child_fork(hf_child *child, const hf_child_opts *opts);
+/* Lets it run. 0, or the errno of its exec: then it ends. */
+int hf_child_go(hf_child *child);
+/* Never lets it run: kills it, and reaps it. */
+void hf_child_undo(hf_child *child);
+
+#endif

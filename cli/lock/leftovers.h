@@ -1,0 +1,15 @@
+/* leftovers.h - what is left of a process group when its leader has ended. */
+#ifndef HF_CLI_LOCK_LEFTOVERS_H
+#define HF_CLI_LOCK_LEFTOVERS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Orphans of the program become our children, so that we hear of their ends. */
+bool hf_leftovers_adopt(void);
+
+/* Is anybody but the leader, who has ended and is not reaped, alive in its group? Reaps
+ * those of our orphans that have ended. */
+bool hf_leftovers_is_there(pid_t leader);
+
+#endif

@@ -1,0 +1,60 @@
+/* options.h - the options of the commands that look into queues and put them right,
+ * for the table of commands.c. Each list ends with an option that has no name. */
+#ifndef HF_CLI_OPTIONS_H
+#define HF_CLI_OPTIONS_H
+
+#include "cli/args.h"
+
+#define HF_OPT_QUEUE                                                                     \
+    {                                                                                    \
+        .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
+        .help = "the queue; \"default\" if it is not named"                              \
+    }
+#define HF_OPT_END                                                                       \
+    {                                                                                    \
+        .name = 0                                                                        \
+    }
+
+/* The help of `holdfast lock`, paragraph by paragraph. */
+#define HF_MORE_LOCK                                                                     \
+    "COMMAND gets a process group of its own, and the terminal while it runs in the "    \
+    "foreground; INT, TERM, HUP, QUIT, USR1, USR2, CONT, TSTP and WINCH are passed on "  \
+    "to the group. Its environment has HOLDFAST_LOCK_NAME, _FENCE, _OWNER, "             \
+    "_DEADLINE_UNIX_MS (of the first lease) and _FD, a descriptor that is readable, at " \
+    "its end, when the lock is lost. Several names are taken together, all or none; "    \
+    "they need a common tag: shop/a,shop/b.\n"                                           \
+    "The lock is held until the last process of the group has ended, also what COMMAND " \
+    "left in the background. When the lock is lost the group gets TERM and, after "      \
+    "--grace, KILL: before the lease can pass to another, where renewals fail, and "     \
+    "also "                                                                              \
+    "while holdfast itself is stopped. When holdfast is killed the group gets KILL. "    \
+    "Stopped together with COMMAND, as by ^Z, it cannot renew, and says for how long "   \
+    "the lock lasts: when it does not go on before, COMMAND gets TERM and KILL, the "    \
+    "lock passes to others, and `fg` ends with 75.\n"                                    \
+    "Exits with what COMMAND exits with (128 + N when signal N ended it), or: 1 or "     \
+    "--conflict-exit-code when somebody else has the lock, 64 usage, 65 a name that is " \
+    "none, 69 Redis was not reached, within redis.connect_timeout, with --wait no "      \
+    "longer than that, with --nonblock within redis.request_timeout, 75 the lock was "   \
+    "lost, 126 COMMAND cannot be executed, 127 it is "                                   \
+    "not found, 128 + N when signal N ended the wait."
+
+extern const hf_opt hf_opts_limit[];
+extern const hf_opt hf_opts_purge[];
+extern const hf_opt hf_opts_queue_list[];
+extern const hf_opt hf_opts_workers[];
+extern const hf_opt hf_opts_show[];
+extern const hf_opt hf_opts_find[];
+extern const hf_opt hf_opts_cancel[];
+extern const hf_opt hf_opts_delete[];
+extern const hf_opt hf_opts_list[];
+extern const hf_opt hf_opts_dead_list[];
+extern const hf_opt hf_opts_dead_retry[];
+extern const hf_opt hf_opts_dead_purge[];
+extern const hf_opt hf_opts_lock[];
+extern const hf_opt hf_opts_locks_list[];
+extern const hf_opt hf_opts_locks_show[];
+extern const hf_opt hf_opts_locks_release[];
+extern const hf_opt hf_opts_locks_revoke[];
+extern const hf_opt hf_opts_fence_check[];
+
+#endif

@@ -1,0 +1,159 @@
+/* log.c - see log.h. */
+#include "cli/worker/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/out.h"
+
+enum { LINE_MAX_BYTES = 256 << 10 };
+
+static const char *level_name(hf_log_level level)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error"};
+    return (size_t)level < HF_COUNT(names) ? names[level] : "?";
+}
+
+/* ---- logfmt ---- */
+
+static bool is_bare(const char *text)
+{
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text == ' ' || *text == '"' || *text == '=' || *text == '\\' ||
+            hf_control_len(text) > 0)
+            return false;
+    }
+    return true;
+}
+
+static void put_quoted(hf_buf *out, const char *text)
+{
+    hf_buf_text(out, "\"");
+    while (*text != '\0') {
+        size_t plain = 0;
+        while (text[plain] != '\0' && text[plain] != '"' && text[plain] != '\\' &&
+               hf_control_len(text + plain) == 0)
+            plain++;
+        hf_buf_add(out, text, plain);
+        text += plain;
+        if (*text == '\0')
+            break;
+        if (*text == '"' || *text == '\\')
+            hf_buf_printf(out, "\\%c", *text);
+        else if (*text == '\n')
+            hf_buf_text(out, "\\n");
+        else if (*text == '\t')
+            hf_buf_text(out, "\\t");
+        else if (hf_control_len(text) == 2)
+            hf_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*++text);
+        else
+            hf_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*text);
+        text++;
+    }
+    hf_buf_text(out, "\"");
+}
+
+static void put_pair(hf_buf *out, const char *key, const char *text)
+{
+    hf_buf_printf(out, " %s=", key);
+    if (is_bare(text))
+        hf_buf_text(out, text);
+    else
+        put_quoted(out, text);
+}
+
+static void format_logfmt(hf_buf *out, const char *time, hf_log_level level,
+                          const char *message, const hf_log_field *fields, size_t n)
+{
+    hf_buf_printf(out, "ts=%s level=%s", time, level_name(level));
+    put_pair(out, "msg", message);
+    for (size_t i = 0; i < n; i++) {
+        if (fields[i].text != NULL)
+            put_pair(out, fields[i].key, fields[i].text);
+        else
+            hf_buf_printf(out, " %s=%" PRId64, fields[i].key, fields[i].number);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void format_json(hf_buf *out, const char *time, hf_log_level level,
+                        const char *message, const hf_log_field *fields, size_t n)
+{
+    json_t *object = json_pack("{s:s, s:s, s:o}", "ts", time, "level", level_name(level),
+                               "msg", hf_out_text(message));
+    for (size_t i = 0; object != NULL && i < n; i++) {
+        json_t *value = fields[i].text != NULL
+                            ? hf_out_text(fields[i].text)
+                            : json_integer((json_int_t)fields[i].number);
+        (void)json_object_set_new(object, fields[i].key, value);
+    }
+    char *line = hf_out_line(object);
+    if (line != NULL)
+        hf_buf_text(out, line);
+    free(line);
+    json_decref(object);
+}
+
+void hf_log_format_line(hf_buf *out, hf_config_format format, int64_t unix_ms,
+                        hf_log_level level, const char *message,
+                        const hf_log_field *fields, size_t n)
+{
+    char time[HF_TIME_SIZE];
+    hf_format_time(unix_ms, time);
+    if (format == HF_FORMAT_JSON)
+        format_json(out, time, level, message, fields, n);
+    else
+        format_logfmt(out, time, level, message, fields, n);
+}
+
+/* ---- the log ---- */
+
+void hf_log_init(hf_log *log, FILE *file, const hf_config *config)
+{
+    *log = (hf_log){.file = file};
+    int made = pthread_mutex_init(&log->lock, NULL);
+    HF_ASSERT(made == 0);
+    hf_log_reload(log, config);
+}
+
+void hf_log_done(hf_log *log)
+{
+    pthread_mutex_destroy(&log->lock);
+}
+
+void hf_log_reload(hf_log *log, const hf_config *config)
+{
+    pthread_mutex_lock(&log->lock);
+    log->level = (hf_log_level)config->log_level;
+    log->format = (hf_config_format)config->log_format;
+    pthread_mutex_unlock(&log->lock);
+}
+
+void hf_log_write(hf_log_level level, const char *message, const hf_log_field *fields,
+                  size_t n, void *arg)
+{
+    hf_log *log = arg;
+    hf_buf line;
+    pthread_mutex_lock(&log->lock);
+    if (level >= log->level) {
+        hf_buf_init(&line, LINE_MAX_BYTES);
+        hf_log_format_line(&line, log->format, hf_wall_ms(), level, message, fields, n);
+        if (hf_buf_err(&line) !=
+            HF_OK) { /* without what was too long, rather than not at all */
+            hf_buf_clear(&line);
+            hf_log_format_line(&line, log->format, hf_wall_ms(), level, message, NULL, 0);
+        }
+        hf_buf_text(&line, "\n");
+        if (hf_buf_err(&line) == HF_OK)
+            fwrite(line.data, 1, line.len, log->file);
+        hf_buf_done(&line);
+    }
+    pthread_mutex_unlock(&log->lock);
+}

@@ -1,0 +1,129 @@
+/* setup.c - see setup.h. */
+#include "cli/worker/setup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id.h"
+
+/* ---- which queues ---- */
+
+static const hf_config_queue *find_queue(const hf_config *config, const char *name)
+{
+    for (size_t i = 0; i < config->n_queues; i++) {
+        if (strcmp(config->queues[i].name, name) == 0)
+            return &config->queues[i];
+    }
+    return NULL;
+}
+
+/* One that -q names, with what the file says of it. */
+static int add_named(hf_worker_setup *s, const hf_config *config, const char *name,
+                     char detail[HF_SETUP_DETAIL_SIZE])
+{
+    const hf_config_queue *known = find_queue(config, name);
+    if (!hf_name_ok(name)) {
+        snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                 "expected a queue's name (1 to 128 characters of A-Z a-z 0-9 . _ : -), "
+                 "found '%.140s'",
+                 name);
+        return HF_EXIT_DATA;
+    }
+    for (size_t i = 0; i < s->n_queues; i++) {
+        if (strcmp(s->queues[i].name, name) == 0) {
+            snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                     "-q: expected each queue once, found '%s' again", name);
+            return HF_EXIT_USAGE;
+        }
+    }
+    hf_worker_queue *queue = &s->queues[s->n_queues++];
+    *queue = (hf_worker_queue){.name = name};
+    if (known != NULL)
+        hf_config_fill_queue(known, queue);
+    return HF_EXIT_OK;
+}
+
+/* With -q those; else those of the file; else "default". */
+static int add_queues(hf_worker_setup *s, const hf_cli *cli,
+                      char detail[HF_SETUP_DETAIL_SIZE])
+{
+    const hf_config *config = cli->config;
+    size_t named = hf_argv_count(cli->args, "queue");
+    int code = HF_EXIT_OK;
+    if (named > HF_CONFIG_QUEUES_MAX) {
+        snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                 "-q: expected at most %d queues, found %zu", HF_CONFIG_QUEUES_MAX,
+                 named);
+        return HF_EXIT_USAGE;
+    }
+    for (size_t i = 0; code == HF_EXIT_OK && i < named; i++)
+        code = add_named(s, config, hf_argv_nth(cli->args, "queue", i), detail);
+    for (size_t i = 0; named == 0 && i < config->n_queues; i++)
+        hf_config_fill_queue(&config->queues[i], &s->queues[s->n_queues++]);
+    if (s->n_queues == 0)
+        s->queues[s->n_queues++] = (hf_worker_queue){.name = "default"};
+    return code;
+}
+
+/* ---- the rest ---- */
+
+static int add_programs(hf_worker_setup *s, const hf_config *config,
+                        char detail[HF_SETUP_DETAIL_SIZE])
+{
+    if (config->n_handlers == 0) {
+        if (config->file != NULL)
+            snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                     "%s:1:1: expected 'handlers', found none", config->file);
+        else
+            snprintf(detail, HF_SETUP_DETAIL_SIZE,
+                     "worker: expected a configuration file with 'handlers' (-c FILE), "
+                     "found none");
+        return HF_EXIT_CONFIG;
+    }
+    s->programs = calloc(config->n_handlers, sizeof *s->programs);
+    if (s->programs == NULL) {
+        snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
+        return (int)hf_exit_code(HF_NOMEM);
+    }
+    for (size_t i = 0; i < config->n_handlers; i++)
+        hf_config_fill_program(&config->handlers[i], &s->programs[i]);
+    s->n_programs = config->n_handlers;
+    return HF_EXIT_OK;
+}
+
+static void add_opts(hf_worker_setup *s, const hf_cli *cli)
+{
+    hf_config_fill_worker(cli->config, &s->opts);
+    s->opts.url = cli->url;
+    s->opts.password_file = cli->password_file;
+    s->opts.ns = cli->ns;
+    s->opts.queues = s->queues;
+    s->opts.n_queues = s->n_queues;
+    s->opts.concurrency =
+        (uint32_t)hf_argv_number(cli->args, "concurrency", s->opts.concurrency);
+    s->opts.burst = hf_argv_has(cli->args, "burst");
+    /* The command is its own minder; so named, it is found even after an upgrade has
+     * replaced the file. */
+    s->opts.minder = "/proc/self/exe";
+}
+
+int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
+                         char detail[HF_SETUP_DETAIL_SIZE])
+{
+    *out = (hf_worker_setup){.n_queues = 0};
+    int code = add_programs(out, cli->config, detail);
+    if (code == HF_EXIT_OK)
+        code = add_queues(out, cli, detail);
+    if (code == HF_EXIT_OK)
+        add_opts(out, cli);
+    else
+        hf_worker_setup_done(out);
+    return code;
+}
+
+void hf_worker_setup_done(hf_worker_setup *setup)
+{
+    free(setup->programs);
+    setup->programs = NULL;
+}

@@ -1,0 +1,268 @@
+/* worker.c - `holdfast worker`: the configuration becomes a worker, and signals
+ * become its calls. The library installs no signal handlers, and neither do we: a thread
+ * waits for the signals, which all others have blocked, so that what it does may take
+ * locks. The same thread tells systemd how the worker is (cli/worker/service.c). */
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/worker/log.h"
+#include "cli/worker/service.h"
+#include "cli/worker/setup.h"
+
+enum { SETTLE_MS = 20 };
+
+typedef struct runner {
+    const hf_cli *cli;
+    hf_worker *worker;
+    hf_log log;
+    hf_service service;
+    sigset_t signals;
+    pthread_t thread; /* of the signals */
+    hf_config *given; /* to the worker, which has not said what it does with it; owned */
+    atomic_bool over; /* hf_worker_run() has come back */
+} runner;
+
+/* ---- HUP ---- */
+
+static void say_error(runner *r, const char *text)
+{
+    hf_log_field field = {.key = "error", .text = text};
+    hf_log_write(HF_LOG_ERROR, "the configuration is not valid, nothing was changed",
+                 &field, 1, &r->log);
+}
+
+/* With what the command line and the environment say over it, as at the start. */
+static bool take_config(runner *r, hf_config *config)
+{
+    char detail[HF_SETUP_DETAIL_SIZE] = "", text[HF_SETUP_DETAIL_SIZE + 64];
+    hf_worker_setup setup;
+    hf_cli cli = *r->cli;
+    cli.config = config;
+    if (hf_cli_put_over(&cli) != HF_EXIT_OK) /* it has been said, and was not so before */
+        return false;
+    if (hf_worker_setup_make(&setup, &cli, detail) != HF_EXIT_OK) {
+        say_error(r, detail);
+        return false;
+    }
+    hf_err err = hf_worker_reload(r->worker, &setup.opts, setup.programs,
+                                  setup.n_programs, detail);
+    hf_worker_setup_done(&setup);
+    if (err != HF_OK) {
+        snprintf(text, sizeof text, "%.200s: %s", config->file,
+                 detail[0] == '\0' ? hf_err_text(err) : detail);
+        say_error(r, text);
+    }
+    return err == HF_OK;
+}
+
+static void tell_change(runner *r, const char *key, const char *was, const char *now)
+{
+    const hf_log_field fields[] = {{.key = "key", .text = key},
+                                   {.key = "was", .text = was},
+                                   {.key = "now", .text = now}};
+    if (strcmp(was, now) != 0)
+        hf_log_write(HF_LOG_INFO, "changed", fields, 3, &r->log);
+}
+
+static void take_log(runner *r, const hf_config *config)
+{
+    static const char *const levels[] = {"debug", "info", "warn", "error"};
+    static const char *const formats[] = {"logfmt", "json"};
+    tell_change(r, "log.level", levels[r->log.level], levels[config->log_level]);
+    tell_change(r, "log.format", formats[r->log.format], formats[config->log_format]);
+    hf_log_reload(&r->log, config);
+}
+
+/* What the log is to be is taken when the worker has taken the rest. */
+static void settle(runner *r)
+{
+    if (r->given == NULL || hf_worker_reloads(r->worker) < r->service.reloads)
+        return;
+    if (hf_worker_reload_taken(r->worker))
+        take_log(r, r->given);
+    hf_config_free(r->given);
+    r->given = NULL;
+}
+
+/* What is no file can make its reader wait, and then no signal would be heard. */
+static bool is_file(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) != 0 || S_ISREG(found.st_mode);
+}
+
+/* False: nothing will change. */
+static bool reload(runner *r)
+{
+    char detail[HF_CONFIG_DETAIL_SIZE];
+    hf_config *config = NULL;
+    const char *file = r->cli->config->file;
+    if (file == NULL) {
+        hf_log_write(HF_LOG_WARN, "there is no configuration file to read again", NULL, 0,
+                     &r->log);
+        return false;
+    }
+    if (!is_file(file)) {
+        snprintf(detail, sizeof detail, "%.200s: expected a file, found something else",
+                 file);
+        say_error(r, detail);
+        return false;
+    }
+    if (hf_config_load(&config, file, detail) != HF_OK) {
+        say_error(r, detail);
+        return false;
+    }
+    settle(r);
+    if (!take_config(r, config)) {
+        hf_config_free(config);
+        return false;
+    }
+    hf_config_free(r->given);
+    r->given = config;
+    return true;
+}
+
+/* ---- signals ---- */
+
+/* 0: none came in time. */
+static int next_signal(runner *r)
+{
+    int64_t ms = hf_service_wait_ms(&r->service);
+    if (r->given != NULL && (ms < 0 || ms > SETTLE_MS))
+        ms = SETTLE_MS;
+    const struct timespec wait = {.tv_sec = ms / 1000,
+                                  .tv_nsec = (long)(ms % 1000) * 1000000};
+    int number;
+    do
+        number = ms < 0 ? sigwaitinfo(&r->signals, NULL)
+                        : sigtimedwait(&r->signals, NULL, &wait);
+    while (number < 0 && errno == EINTR);
+    return number < 0 ? 0 : number;
+}
+
+static void on_signal(runner *r, int number)
+{
+    if (number == SIGTERM || number == SIGINT) {
+        hf_worker_stop(r->worker);
+        hf_service_stopping(&r->service);
+    } else if (number == SIGTSTP) {
+        r->service.quiet = true;
+        hf_worker_quiet(r->worker);
+    } else if (number == SIGCONT &&
+               r->service.quiet) { /* it comes for other reasons, too */
+        r->service.quiet = false;
+        hf_worker_resume(r->worker);
+    } else if (number == SIGHUP) {
+        hf_service_reloading(&r->service);
+        if (reload(r))
+            hf_service_reload_asked(&r->service);
+    }
+}
+
+static void *wait_for_signals(void *arg)
+{
+    runner *r = arg;
+    while (!atomic_load(&r->over)) {
+        int number = next_signal(r);
+        if (number != 0 && !atomic_load(&r->over))
+            on_signal(r, number);
+        settle(r);
+        hf_service_tick(&r->service);
+    }
+    return NULL;
+}
+
+/* Before any other thread is made: they inherit what is blocked. */
+static void block_signals(runner *r)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGTSTP, SIGCONT, SIGHUP};
+    sigemptyset(&r->signals);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaddset(&r->signals, numbers[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &r->signals,
+                          NULL); /* fails only for a bad first argument */
+}
+
+/* ---- the worker ---- */
+
+enum { LARGE_BYTES = 128 << 10 };
+
+/* Both are for the whole process, so a library must not do it.
+ *
+ * Any thread of a worker may be the one that talks to Redis. With a heap for each, as
+ * glibc has them, what one allocates and another frees is strewn over all of them, and a
+ * worker under load grows slowly for minutes. With one heap it does not, and is no
+ * slower.
+ *
+ * glibc gives a large piece of memory back to the system when it is freed, but each one
+ * raises the size from which it does so: after some payloads of 1 MiB it would keep 30
+ * MiB for ever. A size that was set stays. */
+static void set_up_memory(void)
+{
+#ifdef M_ARENA_MAX
+    (void)mallopt(M_ARENA_MAX, 1);
+#endif
+#ifdef M_MMAP_THRESHOLD
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
+}
+
+static hf_err make_worker(runner *r, hf_worker_setup *setup, char detail[HF_DETAIL_SIZE])
+{
+    setup->opts.log = hf_log_write;
+    setup->opts.log_arg = &r->log;
+    hf_err err = hf_worker_new(&r->worker, &setup->opts, detail);
+    for (size_t i = 0; err == HF_OK && i < setup->n_programs; i++) {
+        err = hf_worker_handle_program(r->worker, &setup->programs[i]);
+        if (err == HF_INVALID)
+            snprintf(detail, HF_DETAIL_SIZE, "handler '%.128s' is not acceptable",
+                     setup->programs[i].type);
+    }
+    /* What the worker refuses came from the configuration, whatever it is. */
+    return err == HF_INVALID ? HF_CONFIG : err;
+}
+
+static hf_err run(runner *r, char detail[HF_DETAIL_SIZE])
+{
+    if (pthread_create(&r->thread, NULL, wait_for_signals, r) != 0)
+        return HF_SYSTEM;
+    hf_err err = hf_worker_run(r->worker, detail);
+    atomic_store(&r->over, true);
+    (void)pthread_kill(r->thread, SIGHUP); /* it has not ended: only we end it */
+    (void)pthread_join(r->thread, NULL);
+    return err;
+}
+
+int hf_cmd_worker(hf_cli *cli)
+{
+    char detail[HF_SETUP_DETAIL_SIZE] = "";
+    runner r = {.cli = cli};
+    hf_worker_setup setup;
+    int code = hf_worker_setup_make(&setup, cli, detail);
+    if (code != HF_EXIT_OK)
+        return hf_cli_say(cli, (hf_exit)code,
+                          code == HF_EXIT_CONFIG ? "see docs/operating.md" : "", "%s",
+                          detail);
+    set_up_memory();
+    block_signals(&r);
+    hf_log_init(&r.log, stderr, cli->config);
+    hf_err err = make_worker(&r, &setup, detail);
+    hf_service_open(&r.service, r.worker, &r.log, setup.opts.concurrency);
+    hf_worker_setup_done(&setup);
+    if (err == HF_OK)
+        err = run(&r, detail);
+    hf_service_close(&r.service);
+    hf_config_free(r.given);
+    hf_worker_free(r.worker);
+    hf_log_done(&r.log);
+    return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
+}
