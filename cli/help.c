@@ -1,8 +1,10 @@
-/* help.c - see help.h. */
+/* help.c - see help.h; `holdfast help` and `holdfast version`. */
 #include "cli/help.h"
 
 #include <string.h>
 
+#include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/out.h"
 
 enum { WIDTH = 80, NAME_COLUMN = 28, OPTION_COLUMN = 28, HELP_SIZE = 512 };
@@ -220,4 +222,49 @@ void hf_help_manual(FILE *file)
         ".TP\n77\nwrong password, or no permission\n"
         ".TP\n78\nthe configuration, or the eviction policy of Redis\n",
         file);
+}
+
+/* ---- the commands ---- */
+
+int hf_cmd_version(hf_cli *cli)
+{
+    if (cli->json)
+        hf_out_json(stdout, json_pack("{s:s}", "version", HOLDFAST_VERSION));
+    else
+        puts("holdfast " HOLDFAST_VERSION);
+    return HF_EXIT_OK;
+}
+
+int hf_cmd_help(hf_cli *cli)
+{
+    const char *first = hf_argv_operand(cli->args, 0);
+    const char *second = hf_argv_operand(cli->args, 1);
+    char name[64];
+    if (hf_argv_has(cli->args, "man")) {
+        hf_help_manual(stdout);
+        return HF_EXIT_OK;
+    }
+    if (hf_argv_has(cli->args, "completion")) {
+        hf_complete_script(stdout, hf_argv_number(cli->args, "completion", 0));
+        return HF_EXIT_OK;
+    }
+    if (first == NULL) {
+        hf_help_all(stdout);
+        return HF_EXIT_OK;
+    }
+    snprintf(name, sizeof name, "%.30s%s%.30s", first, second != NULL ? " " : "",
+             second != NULL ? second : "");
+    bool group = false;
+    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
+        if (!c->hidden && strcmp(c->name, name) == 0) {
+            hf_help_command(stdout, c);
+            return HF_EXIT_OK;
+        }
+        group = group || (strncmp(c->name, name, strlen(name)) == 0 &&
+                          c->name[strlen(name)] == ' ');
+    }
+    if (!group)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "", "expected a command, found '%s'", name);
+    hf_help_group(stdout, name);
+    return HF_EXIT_OK;
 }
