@@ -206,11 +206,20 @@ const hf_command *hf_command_find(const hf_command *commands, const char *name)
     return NULL;
 }
 
-static bool is_group(const hf_command *commands, const char *word)
+const char *hf_command_after(const hf_command *command, const char *path)
 {
-    size_t len = strlen(word);
+    size_t len = strlen(path);
+    if (len == 0)
+        return command->name;
+    if (strncmp(command->name, path, len) != 0 || command->name[len] != ' ')
+        return NULL;
+    return command->name + len + 1;
+}
+
+bool hf_command_group(const hf_command *commands, const char *path)
+{
     for (; commands->name != NULL; commands++) {
-        if (strncmp(commands->name, word, len) == 0 && commands->name[len] == ' ')
+        if (!commands->hidden && hf_command_after(commands, path) != NULL)
             return true;
     }
     return false;
@@ -227,7 +236,7 @@ static hf_err take_command(parser *p, const char *word)
     p->out->command = hf_command_find(p->commands, word);
     if (p->out->command != NULL)
         return HF_OK;
-    if (p->out->group == NULL && is_group(p->commands, word)) {
+    if (p->out->group == NULL && *word != '\0' && hf_command_group(p->commands, word)) {
         p->out->group = word;
         return HF_OK;
     }

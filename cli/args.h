@@ -76,6 +76,13 @@ const hf_opt *hf_common_opts(void);
 /* The command of this whole name, or NULL. */
 const hf_command *hf_command_find(const hf_command *commands, const char *name);
 
+/* What comes in the command's name after the words `path` ("list" of "job list" after
+ * "job"; all of it after ""), or NULL: it does not begin with them, or ends there. */
+const char *hf_command_after(const hf_command *command, const char *path);
+
+/* Is there a command whose name goes on after these words? */
+bool hf_command_group(const hf_command *commands, const char *path);
+
 /* The option of the command (NULL: none is named yet) or of every command, by its letter,
  * or by the first `len` characters of `name` where the letter is 0. NULL: there is none.
  */

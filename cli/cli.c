@@ -64,7 +64,7 @@ int hf_cli_say(const hf_cli *cli, hf_exit code, const char *hint, const char *fo
 
 int hf_cli_check_name(const hf_cli *cli, const char *what, const char *name)
 {
-    if (hf_name_ok(name))
+    if (name == NULL || hf_name_ok(name))
         return HF_EXIT_OK;
     return hf_cli_say(
         cli, HF_EXIT_DATA, "",

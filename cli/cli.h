@@ -35,7 +35,8 @@ int hf_cli_fail(const hf_cli *cli, hf_err err, const char *detail);
 int hf_cli_say(const hf_cli *cli, hf_exit code, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* HF_EXIT_OK if it is a name; else it is said. `what`: "a queue's name". */
+/* HF_EXIT_OK if it is a name, or NULL (it was not given); else it is said. `what`: "a
+ * queue's name". */
 int hf_cli_check_name(const hf_cli *cli, const char *what, const char *name);
 
 /* --queue, or "default"; NULL when it is no name, and that has been said. */

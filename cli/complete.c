@@ -22,26 +22,6 @@ typedef struct before {
 
 /* ---- the table ---- */
 
-/* The word of the command that follows `path`, or NULL. */
-static const char *word_after(const hf_command *command, const char *path)
-{
-    size_t len = strlen(path);
-    if (command->hidden || strncmp(command->name, path, len) != 0)
-        return NULL;
-    if (len == 0)
-        return command->name;
-    return command->name[len] == ' ' ? command->name + len + 1 : NULL;
-}
-
-static bool goes_on(const char *path)
-{
-    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
-        if (word_after(c, path) != NULL)
-            return true;
-    }
-    return false;
-}
-
 /* Whether no command before this one begins with the same word. */
 static bool is_first(const hf_command *command, size_t len)
 {
@@ -98,7 +78,7 @@ static bool take_short(before *b, const char *word)
 static void take_word(before *b, const char *word)
 {
     size_t len = strlen(b->path);
-    if (!goes_on(b->path)) {
+    if (!hf_command_group(hf_commands(), b->path)) {
         b->n_operands++;
         b->foreign = b->command != NULL && b->command->program && b->n_operands > 1;
         return;
@@ -157,10 +137,10 @@ static void put_group(FILE *file, const char *word, size_t len)
 static void put_words(FILE *file, const char *path)
 {
     for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
-        const char *word = word_after(c, path);
-        size_t len = word != NULL ? strcspn(word, " ") : 0;
+        const char *word = c->hidden ? NULL : hf_command_after(c, path);
         if (word == NULL)
             continue;
+        size_t len = strcspn(word, " ");
         if (word[len] == '\0')
             put(file, word, len, c->help);
         else if (is_first(c, len))

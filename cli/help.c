@@ -105,10 +105,9 @@ void hf_help_all(FILE *file)
 
 void hf_help_group(FILE *file, const char *group)
 {
-    size_t len = strlen(group);
     fprintf(file, "usage: holdfast %s COMMAND [OPTIONS]\n\n", group);
     for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
-        if (!c->hidden && strncmp(c->name, group, len) == 0 && c->name[len] == ' ')
+        if (!c->hidden && hf_command_after(c, group) != NULL)
             print_command_line(file, c);
     }
 }
@@ -254,17 +253,12 @@ int hf_cmd_help(hf_cli *cli)
     }
     snprintf(name, sizeof name, "%.30s%s%.30s", first, second != NULL ? " " : "",
              second != NULL ? second : "");
-    bool group = false;
-    for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
-        if (!c->hidden && strcmp(c->name, name) == 0) {
-            hf_help_command(stdout, c);
-            return HF_EXIT_OK;
-        }
-        group = group || (strncmp(c->name, name, strlen(name)) == 0 &&
-                          c->name[strlen(name)] == ' ');
-    }
-    if (!group)
+    const hf_command *command = hf_command_find(hf_commands(), name);
+    if (command != NULL && !command->hidden)
+        hf_help_command(stdout, command);
+    else if (*name != '\0' && hf_command_group(hf_commands(), name))
+        hf_help_group(stdout, name);
+    else
         return hf_cli_say(cli, HF_EXIT_USAGE, "", "expected a command, found '%s'", name);
-    hf_help_group(stdout, name);
     return HF_EXIT_OK;
 }

@@ -75,8 +75,7 @@ static int examine(hf_doctor *d)
 int hf_cmd_doctor(hf_cli *cli)
 {
     hf_doctor d = {.cli = cli, .only = hf_argv_text(cli->args, "queue")};
-    int code =
-        d.only == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", d.only);
+    int code = hf_cli_check_name(cli, "a queue's name", d.only);
     if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &d.admin);
     if (code == HF_EXIT_OK)

@@ -151,8 +151,7 @@ int hf_cmd_queue_list(hf_cli *cli)
 {
     hf_admin *admin = NULL;
     const char *after = hf_argv_text(cli->args, "after");
-    int code =
-        after == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", after);
+    int code = hf_cli_check_name(cli, "a queue's name", after);
     if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &admin);
     if (code == HF_EXIT_OK)
@@ -165,7 +164,7 @@ int hf_cmd_queue_list(hf_cli *cli)
 static const char *operand(const hf_cli *cli, int *code)
 {
     const char *name = hf_argv_operand(cli->args, 0);
-    *code = name == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a queue's name", name);
+    *code = hf_cli_check_name(cli, "a queue's name", name);
     return *code == HF_EXIT_OK ? name : NULL;
 }
 

@@ -135,8 +135,7 @@ int hf_cmd_workers(hf_cli *cli)
 {
     hf_admin *admin = NULL;
     const char *after = hf_argv_text(cli->args, "after");
-    int code =
-        after == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a worker's id", after);
+    int code = hf_cli_check_name(cli, "a worker's id", after);
     if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &admin);
     if (code == HF_EXIT_OK)

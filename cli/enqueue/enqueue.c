@@ -77,7 +77,7 @@ static int take_options(const hf_cli *cli, hf_job *job)
     if (job->queue == NULL)
         return HF_EXIT_DATA;
     int code = hf_cli_check_name(cli, "a type", job->type);
-    if (code == HF_EXIT_OK && job->id != NULL)
+    if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a job's id", job->id);
     return code;
 }
@@ -215,7 +215,7 @@ static int check_bulk_usage(const hf_cli *cli)
     if (hf_cli_queue(cli) == NULL)
         return HF_EXIT_DATA;
     const char *run = hf_argv_text(cli->args, "run");
-    return run == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a run's id", run);
+    return hf_cli_check_name(cli, "a run's id", run);
 }
 
 static int open_input(const hf_cli *cli, int *fd, uint64_t *size)

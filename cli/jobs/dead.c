@@ -22,7 +22,7 @@ static int check_filter(const hf_cli *cli)
     const char *type = hf_argv_text(cli->args, "type");
     if (hf_cli_queue(cli) == NULL)
         return HF_EXIT_DATA;
-    return type == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a type", type);
+    return hf_cli_check_name(cli, "a type", type);
 }
 
 /* --type, --since and --limit (`limit` if it is not given; 0: none). --since counts back
@@ -129,7 +129,7 @@ int hf_cmd_dead_list(hf_cli *cli)
     hf_admin *admin = NULL;
     const char *after = hf_argv_text(cli->args, "after");
     int code = check_filter(cli);
-    if (code == HF_EXIT_OK && after != NULL)
+    if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a job's id", after);
     if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &admin);

@@ -141,6 +141,6 @@ int hf_cmd_job_list(hf_cli *cli)
     if (after != NULL && !hf_argv_has(cli->args, "state"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--after: expected --state with it, found none");
-    int code = after == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "a job's id", after);
+    int code = hf_cli_check_name(cli, "a job's id", after);
     return code == HF_EXIT_OK ? list(cli, queue) : code;
 }

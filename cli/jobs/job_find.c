@@ -12,7 +12,7 @@ int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *ad
     hf_admin *admin = NULL;
     const char *queue = hf_argv_text(cli->args, "queue");
     int code = hf_cli_check_name(cli, "a job's id", hf_argv_operand(cli->args, 0));
-    if (code == HF_EXIT_OK && queue != NULL)
+    if (code == HF_EXIT_OK)
         code = hf_cli_check_name(cli, "a queue's name", queue);
     if (code == HF_EXIT_OK)
         code = hf_cli_admin(cli, &admin);

@@ -271,7 +271,7 @@ static int take_from(const hf_cli *cli, hf_locks *locks, const char *name, taker
 static int check_owner(const hf_cli *cli)
 {
     const char *owner = hf_argv_text(cli->args, "owner");
-    return owner == NULL ? HF_EXIT_OK : hf_cli_check_name(cli, "an owner", owner);
+    return hf_cli_check_name(cli, "an owner", owner);
 }
 
 int hf_cmd_locks_release(hf_cli *cli)
