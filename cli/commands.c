@@ -16,13 +16,13 @@ static const hf_opt common[] = {
     {.name = "redis",
      .kind = HF_OPT_TEXT,
      .value = "URL",
-     .help = "where Redis is; goes before REDIS_URL and the file"},
+     .help = "the URL of Redis; overrides REDIS_URL and the file"},
     {.name = "namespace",
      .kind = HF_OPT_TEXT,
      .value = "NS",
-     .help = "what every key in Redis begins with; \"hf\""},
+     .help = "the prefix of every key in Redis; default \"hf\""},
     {.name = "json", .help = "print one JSON object per line"},
-    {.name = "help", .letter = 'h', .help = "print this"},
+    {.name = "help", .letter = 'h', .help = "print this help"},
     {.name = "version", .hidden = true, .help = "print the version"},
     HF_OPT_END,
 };
@@ -33,38 +33,39 @@ static const hf_opt enqueue_opts[] = {
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .max = HF_DELAY_MAX_MS,
-     .help = "not before so long from now: 10s, 5m, 2h, 1d"},
+     .help = "delay the job by this long: 10s, 5m, 2h, 1d"},
     {.name = "at",
      .kind = HF_OPT_TIME,
      .value = "TIME",
-     .help = "not before this time: 2030-01-31T08:00:00Z, or @SECONDS since 1970"},
+     .help =
+         "start it no earlier than this: 2030-01-31T08:00:00Z, or @SECONDS since 1970"},
     {.name = "id",
      .kind = HF_OPT_TEXT,
      .value = "ID",
-     .help = "the job's id: while a job of this id exists, another is not accepted"},
+     .help = "the job's id; while a job with this id exists, no second one is accepted"},
     {.name = "max-attempts",
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
      .max = HF_ATTEMPTS_MAX,
-     .help = "the job is dead after so many failed attempts"},
+     .help = "number of failed attempts after which the job is dead"},
     {.name = "timeout",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .min = 1,
      .max = HF_TIMEOUT_MAX_MS,
-     .help = "an attempt has failed after so long"},
-    {.name = "wait", .help = "until the job is done (exit 0) or dead (exit 1)"},
+     .help = "fail an attempt after this long"},
+    {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
     {.name = "bulk",
      .kind = HF_OPT_TEXT,
      .value = "FILE|-",
-     .help = "jobs from a file, one JSON object per line"},
+     .help = "enqueue the jobs of a file, one JSON object per line"},
     {.name = "run",
      .kind = HF_OPT_TEXT,
      .value = "R",
      .help = "with --bulk: send the file again as the run R"},
     {.name = "atomic",
-     .help = "with --bulk: all jobs or none; refuse more than one block"},
+     .help = "with --bulk: accept all jobs or none; refuse more than one block"},
     HF_OPT_END,
 };
 static const hf_opt worker_opts[] = {
@@ -73,20 +74,19 @@ static const hf_opt worker_opts[] = {
      .kind = HF_OPT_TEXT,
      .value = "Q",
      .many = true,
-     .help = "serve this queue instead of those in the file; may be given again"},
+     .help = "serve this queue instead of those in the file; may be repeated"},
     {.name = "concurrency",
      .letter = 'n',
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
      .max = 1024,
-     .help = "jobs at the same time"},
-    {.name = "burst", .help = "stop when nothing is left, not even delayed"},
+     .help = "number of jobs that run at the same time"},
+    {.name = "burst", .help = "stop when no job is left, not even a delayed one"},
     HF_OPT_END,
 };
 static const hf_opt script_opts[] = {
-    {.name = "sha1", .help = "print the SHA1 that EVALSHA wants, and nothing else"},
-    HF_OPT_END};
+    {.name = "sha1", .help = "print only the SHA1 for EVALSHA"}, HF_OPT_END};
 static const hf_opt check_opts[] = {
     {.name = "reference", .hidden = true, .help = "print the table of all keys"},
     HF_OPT_END};
@@ -95,10 +95,10 @@ static const hf_opt doctor_opts[] = {
      .letter = 'q',
      .kind = HF_OPT_TEXT,
      .value = "Q",
-     .help = "only this queue"},
+     .help = "check only this queue"},
     {.name = "idle",
-     .help = "nothing works on it now: look for what was left over as well"},
-    {.name = "fix", .help = "put right what is safe, then look once more"},
+     .help = "look for leftovers as well; only while nothing else is at work"},
+    {.name = "fix", .help = "repair what is safe to repair, then check again"},
     HF_OPT_END,
 };
 static const hf_opt demo_opts[] = {
@@ -107,7 +107,7 @@ static const hf_opt demo_opts[] = {
     {.name = "svg",
      .kind = HF_OPT_TEXT,
      .value = "FILE",
-     .help = "where the picture goes; holdfast-demo-PID.svg in $TMPDIR or /tmp"},
+     .help = "the file of the picture; default holdfast-demo-PID.svg in $TMPDIR or /tmp"},
     HF_OPT_END,
 };
 static const hf_opt bench_opts[] = {
@@ -116,19 +116,19 @@ static const hf_opt bench_opts[] = {
      .value = "N",
      .min = 1,
      .max = 10000000,
-     .help = "so many jobs are enqueued and processed; 100000"},
+     .help = "number of jobs to enqueue and process; default 100000"},
     {.name = "payload",
      .kind = HF_OPT_INT,
      .value = "B",
      .max = HF_PAYLOAD_DEFAULT,
-     .help = "bytes of each job's payload; 100"},
+     .help = "size of each job's payload in bytes; default 100"},
     {.name = "concurrency",
      .letter = 'n',
      .kind = HF_OPT_INT,
      .value = "C",
      .min = 1,
      .max = 1024,
-     .help = "jobs at the same time; 16"},
+     .help = "number of jobs that run at the same time; default 16"},
     HF_OPT_END,
 };
 static const hf_opt help_opts[] = {
@@ -138,7 +138,7 @@ static const hf_opt help_opts[] = {
      .value = "SHELL",
      .choices = HF_SHELLS,
      .hidden = true,
-     .help = "print what this shell needs to complete our words"},
+     .help = "print the completion script of this shell"},
     HF_OPT_END,
 };
 
@@ -151,18 +151,15 @@ static const hf_command commands[] = {
      .section = "jobs",
      .help = "put a job into a queue",
      .more =
-         "Prints the job's id. The payload is any text; with \"-\" it is what standard "
-         "input holds, any bytes. An id that exists already is no error, and changes "
-         "nothing.\n"
-         "With --bulk a file is read, one JSON object per line: type, payload (a text, "
-         "or "
-         "any JSON value, which is passed on byte for byte) or payload_base64, and if "
-         "need "
-         "be queue, in, at, id, max_attempts, timeout. It is sent in blocks of at most "
-         "10,000 lines of one queue, each all or none. After a failure --run R with the "
-         "run's id sends the file again: what was accepted is not accepted twice, even "
-         "if "
-         "the jobs have meanwhile been run. Redis remembers that for 24 hours."},
+         "Prints the job's id. The payload is any text; with \"-\" the command reads it "
+         "from standard input, and it may hold any bytes. If a job with this id exists, "
+         "the command succeeds and changes nothing.\nWith --bulk the command reads a "
+         "file with one JSON object per line: type, payload (a text, or any JSON value, "
+         "which is passed on byte for byte) or payload_base64, and optionally queue, in, "
+         "at, id, max_attempts, timeout. It sends blocks of at most 10,000 lines of one "
+         "queue, each all or none. After a failure, send the file again with --run R and "
+         "the id of the run. Jobs that were accepted are not accepted twice, even if "
+         "they have run since. Redis remembers them for 24 hours."},
     {.name = "job show",
      .operands = "ID",
      .min_operands = 1,
@@ -177,7 +174,8 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_list,
      .section = "jobs",
      .help = "list the jobs of a queue, page by page",
-     .more = "DUE of a running job is the end of its lease, of a dead one when it died."},
+     .more = "DUE is the end of the lease of a running job, and the time of death of a "
+             "dead one."},
     {.name = "job why",
      .operands = "ID",
      .min_operands = 1,
@@ -185,13 +183,12 @@ static const hf_command commands[] = {
      .opts = hf_opts_find,
      .run = hf_cmd_job_why,
      .section = "jobs",
-     .help = "say what keeps a job, and what can be done about it",
-     .more =
-         "A line for each reason, what weighs most first. With --json one object "
-         "with all figures, whose \"reasons\" are the words at the beginnings of the "
-         "lines: dead, cancelling, running, retry, delayed, paused, clock, no_worker, "
-         "no_worker_for_type, locked, max_running, rate, busy, behind, suspect; none: "
-         "it starts at any moment."},
+     .help = "explain what holds up a job, and what to do about it",
+     .more = "Prints a line for each reason, the most important one first. With --json "
+             "it prints one object with all figures, whose \"reasons\" are the words at "
+             "the beginnings of the lines: dead, cancelling, running, retry, delayed, "
+             "paused, clock, no_worker, no_worker_for_type, locked, max_running, rate, "
+             "busy, behind, suspect; none: it starts at any moment."},
     {.name = "job retry",
      .operands = "ID",
      .min_operands = 1,
@@ -200,8 +197,8 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_retry,
      .section = "jobs",
      .help = "run a dead or waiting job now",
-     .more = "A dead one as if it were new, with no attempt counted; one that waits for "
-             "its time or its next attempt, without waiting."},
+     .more = "A dead job runs as if it were new, with no attempt counted. A job that "
+             "waits for its time or for its next attempt stops waiting."},
     {.name = "job cancel",
      .operands = "ID",
      .min_operands = 1,
@@ -209,12 +206,11 @@ static const hf_command commands[] = {
      .opts = hf_opts_cancel,
      .run = hf_cmd_job_cancel,
      .section = "jobs",
-     .help = "take a waiting job away, or ask a running one to end",
-     .more =
-         "The holder of a running job hears of it when it next renews its lease. A "
-         "program gets TERM, and KILL after its handler's grace; a C handler is asked "
-         "to stop. The job ends as cancelled, also if its holder dies before, unless "
-         "it was done before it heard of it."},
+     .help = "remove a waiting job, or ask a running one to end",
+     .more = "The holder of a running job learns of it when it next renews its lease. A "
+             "program gets TERM, and KILL after its handler's grace; a C handler is "
+             "asked to stop. The job ends as cancelled, even if its holder dies first, "
+             "unless it was done before the holder learned of it."},
     {.name = "job delete",
      .operands = "ID",
      .min_operands = 1,
@@ -223,7 +219,7 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_delete,
      .section = "jobs",
      .help = "remove a waiting or dead job for ever",
-     .more = "A running job is not removed under its holder: job cancel ends it."},
+     .more = "A running job is not removed; job cancel ends it."},
     {.name = "dead list",
      .operands = "",
      .opts = hf_opts_dead_list,
@@ -236,18 +232,20 @@ static const hf_command commands[] = {
      .opts = hf_opts_dead_retry,
      .run = hf_cmd_dead_retry,
      .section = "jobs",
-     .help = "run a dead job again, or all that are dead now",
+     .help = "run a dead job again, or all dead jobs",
      .more = "Attempts and crashes are counted from zero again. Prints how many jobs "
-             "went back into the line. ^C stops it, and says how many did until then."},
+             "went back into the queue. ^C stops it, and it prints how many went back "
+             "until then."},
     {.name = "dead purge",
      .operands = "[ID]",
      .max_operands = 1,
      .opts = hf_opts_dead_purge,
      .run = hf_cmd_dead_purge,
      .section = "jobs",
-     .help = "remove a dead job for ever, or all that are dead now",
-     .more = "Or those that the options name. Prints how many were removed. ^C stops it, "
-             "and says how many were until then."},
+     .help = "remove a dead job for ever, or all dead jobs",
+     .more = "The options select which jobs. Prints how many were removed. ^C stops it, "
+             "and it "
+             "prints how many were removed until then."},
     {.name = "queue list",
      .operands = "",
      .opts = hf_opts_queue_list,
@@ -259,21 +257,21 @@ static const hf_command commands[] = {
      .max_operands = 1,
      .run = hf_cmd_queue_show,
      .section = "queues",
-     .help = "show all there is to know of a queue, or of each"},
+     .help = "show all figures of a queue, or of every queue"},
     {.name = "queue pause",
      .operands = "Q",
      .min_operands = 1,
      .max_operands = 1,
      .run = hf_cmd_queue_pause,
      .section = "queues",
-     .help = "start no more of its jobs; those that run go on"},
+     .help = "start no more jobs of a queue; running jobs go on"},
     {.name = "queue resume",
      .operands = "Q",
      .min_operands = 1,
      .max_operands = 1,
      .run = hf_cmd_queue_resume,
      .section = "queues",
-     .help = "start its jobs again"},
+     .help = "start the jobs of a queue again"},
     {.name = "queue limit",
      .operands = "Q",
      .min_operands = 1,
@@ -281,10 +279,9 @@ static const hf_command commands[] = {
      .opts = hf_opts_limit,
      .run = hf_cmd_queue_limit,
      .section = "queues",
-     .help = "limit how many of its jobs run, or how fast they are started",
-     .more = "A limit that is not named stays as it is. It holds across all workers, "
-             "until it "
-             "is changed here or in the configuration file of a worker."},
+     .help = "limit the running jobs of a queue, or its rate",
+     .more = "A limit that is not given stays as it is. Limits hold across all workers, "
+             "until they are changed here or in the configuration file of a worker."},
     {.name = "queue purge",
      .operands = "Q",
      .min_operands = 1,
@@ -292,9 +289,9 @@ static const hf_command commands[] = {
      .opts = hf_opts_purge,
      .run = hf_cmd_queue_purge,
      .section = "queues",
-     .help = "remove all its waiting and dead jobs for ever",
-     .more = "Those that run are left alone. Prints how many were removed. ^C stops it, "
-             "and says how many were until then."},
+     .help = "remove all waiting and dead jobs of a queue for ever",
+     .more = "Running jobs are left alone. Prints how many were removed. ^C stops it, "
+             "and it prints how many were removed until then."},
     {.name = "lock",
      .operands = "NAME[,NAME...] [--] COMMAND [ARGUMENT...]",
      .min_operands = 2,
@@ -311,7 +308,7 @@ static const hf_command commands[] = {
      .run = hf_cmd_locks_list,
      .section = "locks",
      .help = "list the locks that are held or waited for",
-     .more = "It goes through all keys of Redis, a thousand at a time."},
+     .more = "Scans all keys of Redis, a thousand at a time."},
     {.name = "locks show",
      .operands = "NAME",
      .min_operands = 1,
@@ -319,8 +316,8 @@ static const hf_command commands[] = {
      .opts = hf_opts_locks_show,
      .run = hf_cmd_locks_show,
      .section = "locks",
-     .help = "show who holds a lock until when, and who waits for it",
-     .more = "Exits with 1 if nobody holds it."},
+     .help = "show the holders, deadlines and waiters of a lock",
+     .more = "Exits with 1 if the lock is free."},
     {.name = "locks release",
      .operands = "NAME",
      .min_operands = 1,
@@ -328,10 +325,9 @@ static const hf_command commands[] = {
      .opts = hf_opts_locks_release,
      .run = hf_cmd_locks_release,
      .section = "locks",
-     .help = "take a lock away from who holds it",
-     .more = "Its holder hears of it at once, and may work on until then: "
-             "the next "
-             "one's fence is higher. Exits with 1 if nobody holds it."},
+     .help = "take a lock away from its holder",
+     .more = "The holder learns of it at once, and may work on until then: the fence of "
+             "the next holder is higher. Exits with 1 if the lock is free."},
     {.name = "locks revoke",
      .operands = "NAME",
      .min_operands = 1,
@@ -339,9 +335,9 @@ static const hf_command commands[] = {
      .opts = hf_opts_locks_revoke,
      .run = hf_cmd_locks_revoke,
      .section = "locks",
-     .help = "ask who holds a lock to give it back",
-     .more = "Its holder hears of it at once; what it does is "
-             "its own. Exits with 1 if nobody holds it."},
+     .help = "ask the holder of a lock to give it back",
+     .more = "The holder learns of it at once, and decides what to do. Exits with 1 if "
+             "the lock is free."},
     {.name = "locks fence-check",
      .operands = "RESOURCE FENCE",
      .min_operands = 2,
@@ -349,34 +345,31 @@ static const hf_command commands[] = {
      .opts = hf_opts_fence_check,
      .run = hf_cmd_locks_fence_check,
      .section = "locks",
-     .help = "may the holder of a fence still write? exit 0: yes, 1: no",
-     .more =
-         "Remembers the highest fence that was shown for the resource: a lower one is "
-         "refused from then on, and the same one of another owner."},
+     .help = "check a fence: exit 0 if it may still write, 1 if not",
+     .more = "Remembers the highest fence that was shown for the resource. From then on "
+             "it refuses a lower fence, and the same fence of another owner."},
     {.name = "workers",
      .operands = "",
      .opts = hf_opts_workers,
      .run = hf_cmd_workers,
      .section = "workers",
-     .help = "list the workers that live, and those that went silent",
-     .more =
-         "Silent: it was not heard of in time, and did not say that it ends. RUNNING, "
-         "slots in use of all, is as of when it was HEARD, every 10 s."},
+     .help = "list the live workers, and the silent ones",
+     .more = "A worker is silent when it was not heard of in time and did not say that "
+             "it ends. RUNNING shows the slots in use of all slots, at the time of "
+             "HEARD; a worker reports every 10 s."},
     {.name = "worker",
      .operands = "",
      .opts = worker_opts,
      .run = hf_cmd_worker,
      .section = "workers",
      .help = "run jobs with the programs of the configuration file",
-     .more = "TERM and INT: claim nothing more, wait for the jobs that run "
-             "(worker.shutdown_timeout), release the rest without counting an attempt, "
-             "exit 0; "
-             "a second one ends the waiting. TSTP: claim nothing more. CONT: claim "
-             "again. HUP: "
-             "take the configuration file as it is now, while jobs run; a bad file "
-             "changes nothing, and the log names what needs a restart. Under systemd "
-             "(Type=notify) it says when it is ready, and feeds the watchdog while Redis "
-             "answers it."},
+     .more =
+         "TERM and INT: claim nothing more, wait for the running jobs "
+         "(worker.shutdown_timeout), release the rest without counting an attempt, exit "
+         "0; a second signal ends the wait. TSTP: claim nothing more. CONT: claim again. "
+         "HUP: reload the configuration file while jobs run; a bad file changes nothing, "
+         "and the log names what needs a restart. Under systemd (Type=notify) the worker "
+         "reports when it is ready, and feeds the watchdog while Redis answers."},
     {.name = "check",
      .operands = "",
      .opts = check_opts,
@@ -388,51 +381,45 @@ static const hf_command commands[] = {
      .opts = doctor_opts,
      .run = hf_cmd_doctor,
      .section = "other",
-     .help = "check that what is in Redis agrees with itself, and put it right",
-     .more = "Looks at Redis itself, at every queue and at the workers, while all is "
-             "used. Says of each finding what is wrong, what it means, and what would be "
-             "repaired or has to be done by hand. Nothing is written without --fix; with "
-             "it, what is safe is put right, and what is left is told. Exits with 1 if "
-             "anything is found, or left."},
+     .help = "check the data in Redis, and repair it",
+     .more = "Checks Redis itself, every queue and the workers, while all of them are in "
+             "use. For each finding it prints what is wrong, what that means, and what "
+             "it would repair or what to do by hand. Writes nothing without --fix; with "
+             "it, repairs what is safe and reports the rest. Exits with 1 if anything is "
+             "found, or left."},
     {.name = "script enqueue",
      .operands = "",
      .opts = script_opts,
      .run = hf_cmd_script_enqueue,
      .bare = true,
      .section = "other",
-     .help = "print the script that puts jobs into a queue, for other languages",
-     .more =
-         "What is printed is exactly what Redis runs; its first lines say what KEYS and "
-         "ARGV hold. With --json: its SHA1 and its arguments beside it."},
+     .help = "print the script that enqueues, for other languages",
+     .more = "Prints exactly what Redis runs; the first lines explain KEYS and ARGV. "
+             "With --json it adds the SHA1 and the arguments."},
     {.name = "demo",
      .operands = "",
      .opts = demo_opts,
      .run = hf_cmd_demo,
      .bare = true,
      .section = "other",
-     .help = "see the promises kept: 300 jobs, and a worker that is killed",
-     .more =
-         "Starts a Redis of its own and three workers, kills one of them in the middle "
-         "of ten jobs, and holds what the jobs' programs noted against what was "
-         "promised. Draws when and where each run of a job was, as SVG, and says where "
-         "that is. Takes about 10 seconds, and leaves nothing behind but this picture. "
-         "Exits with 1 if a promise was not kept."},
+     .help = "watch the promises being kept: 300 jobs, and a worker that is killed",
+     .more = "Starts its own Redis and three workers, kills one of them in the middle of "
+             "ten jobs, and compares the notes of the jobs' programs with the promises. "
+             "Draws when and where each job ran, as SVG, and prints the name of that "
+             "file. Takes about 10 seconds, and leaves nothing behind but the picture. "
+             "Exits with 1 if a promise was not kept."},
     {.name = "bench",
      .operands = "",
      .opts = bench_opts,
      .run = hf_cmd_bench,
      .section = "other",
-     .help = "measure how fast it is here, beside a bare loop of the same scripts",
-     .more =
-         "Without --redis it starts a Redis of its own. On one that is named it works in "
-         "a "
-         "namespace of its own, and takes its keys away again. Measures, one after the "
-         "other: jobs enqueued and processed per second, how soon an idle worker picks a "
-         "job "
-         "up, how late delayed jobs start, how soon a job of a killed worker starts "
-         "elsewhere, and the memory of a job in Redis. Takes less than a minute; "
-         "whatever "
-         "else the machine does meanwhile is in the figures."},
+     .help = "measure the speed on this machine, beside a bare loop of the same scripts",
+     .more = "Without --redis it starts its own Redis. With --redis it works in its own "
+             "namespace, and removes its keys afterwards. Measures, one after the other: "
+             "jobs enqueued and processed per second, how soon an idle worker starts a "
+             "job, how late delayed jobs start, how soon a job of a killed worker starts "
+             "elsewhere, and the memory of a job in Redis. Takes less than a minute. "
+             "Other load on the machine shows in the figures."},
     {.name = "bench-victim",
      .operands = "",
      .run = hf_cmd_bench_victim,

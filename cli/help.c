@@ -192,11 +192,9 @@ void hf_help_manual(FILE *file)
           ".SH NAME\nholdfast \\- a work queue on Redis whose jobs are held by locks\n"
           ".SH SYNOPSIS\n.B holdfast\n.I COMMAND\n[OPTIONS]\n"
           ".SH DESCRIPTION\n"
-          "Puts jobs into queues, runs them by programs, and looks into the queues. A "
-          "job that "
-          "was accepted is run at least once, by one worker at a time; a worker that "
-          "lost its "
-          "lock cannot finish the job.\n"
+          "Puts jobs into queues, runs them with programs, and inspects the queues. An "
+          "accepted job runs at least once, on one worker at a time. A worker that lost "
+          "its lock cannot finish the job.\n"
           ".SH COMMANDS\n",
           file);
     for (const hf_command *c = hf_commands(); c->name != NULL; c++) {
@@ -206,7 +204,8 @@ void hf_help_manual(FILE *file)
     fputs(".SH OPTIONS OF EVERY COMMAND\n", file);
     put_roff_options(file, hf_common_opts());
     fputs(
-        ".SH ENVIRONMENT\n.TP\n.B REDIS_URL\nwhere Redis is, unless \\-\\-redis says so\n"
+        ".SH ENVIRONMENT\n.TP\n.B REDIS_URL\nthe URL of Redis, unless \\-\\-redis is "
+        "given\n"
         ".TP\n.B NO_COLOR\nno colours on a terminal\n"
         ".SH EXIT STATUS\n"
         ".TP\n0\ndone; also if the id exists already\n"

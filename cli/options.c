@@ -7,21 +7,22 @@
 #define LIMIT_OPT                                                                        \
     {                                                                                    \
         .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 1000,        \
-        .help = "at most so many jobs; 50"                                               \
+        .help = "maximum number of jobs; default 50"                                     \
     }
 #define AFTER_OPT                                                                        \
     {                                                                                    \
         .name = "after", .kind = HF_OPT_TEXT, .value = "ID",                             \
-        .help = "go on after this job: the last one of the page before"                  \
+        .help = "continue after this job, the last one of the previous page"             \
     }
 #define FIND_OPT                                                                         \
     {                                                                                    \
         .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
-        .help = "the queue it is in; needed only where several have a job of that id"    \
+        .help = "the queue of the job; needed only if several queues have a job with "   \
+                "this id"                                                                \
     }
 #define YES_OPT                                                                          \
     {                                                                                    \
-        .name = "yes", .help = "do it without asking; needed where there is no terminal" \
+        .name = "yes", .help = "do not ask for confirmation; needed without a terminal"  \
     }
 #define DEAD_FILTER_OPTS                                                                 \
     {.name = "type",                                                                     \
@@ -30,12 +31,12 @@
      .help = "only jobs of this type"},                                                  \
     {                                                                                    \
         .name = "since", .kind = HF_OPT_DURATION, .value = "DURATION",                   \
-        .max = HF_DELAY_MAX_MS, .help = "only jobs that died within so long"             \
+        .max = HF_DELAY_MAX_MS, .help = "only jobs that died within this time"           \
     }
 #define DEAD_MANY_OPT                                                                    \
     {                                                                                    \
         .name = "limit", .kind = HF_OPT_INT, .value = "N", .min = 1, .max = 10000000,    \
-        .help = "at most so many jobs, those that died first; all"                       \
+        .help = "maximum number of jobs, the oldest deaths first; default all"           \
     }
 
 const hf_opt hf_opts_limit[] = {
@@ -43,11 +44,13 @@ const hf_opt hf_opts_limit[] = {
      .kind = HF_OPT_INT,
      .value = "N",
      .max = 1000000,
-     .help = "jobs of it that run at the same time, across all workers; 0: no limit"},
+     .help = "maximum number of its jobs that run at the same time, across all workers; "
+             "0: no limit"},
     {.name = "rate",
      .kind = HF_OPT_TEXT,
      .value = "N/DURATION",
-     .help = "jobs of it that are started in a time, for example 100/1s; 0: no limit"},
+     .help = "maximum number of its jobs that start within a time, for example 100/1s; "
+             "0: no limit"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_purge[] = {YES_OPT, HF_OPT_END};
@@ -57,39 +60,39 @@ const hf_opt hf_opts_queue_list[] = {
      .value = "N",
      .min = 1,
      .max = 1000,
-     .help = "at most so many queues; 50"},
+     .help = "maximum number of queues; default 50"},
     {.name = "after",
      .kind = HF_OPT_TEXT,
      .value = "Q",
-     .help = "go on after this queue: the last one of the page before"},
+     .help = "continue after this queue, the last one of the previous page"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_workers[] = {
     {.name = "all",
-     .help = "also those that went silent more than an hour ago; after a day they are "
-             "forgotten"},
+     .help = "include workers that went silent more than an hour ago; after a day they "
+             "are forgotten"},
     {.name = "limit",
      .kind = HF_OPT_INT,
      .value = "N",
      .min = 1,
      .max = 1000,
-     .help = "at most so many workers; 50"},
+     .help = "maximum number of workers; default 50"},
     {.name = "after",
      .kind = HF_OPT_TEXT,
      .value = "ID",
-     .help = "go on after this worker: the last one of the page before"},
+     .help = "continue after this worker, the last one of the previous page"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_show[] = {
     FIND_OPT,
-    {.name = "payload", .help = "print the payload, as it is, and nothing else"},
+    {.name = "payload", .help = "print only the payload, as it is"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_find[] = {FIND_OPT, HF_OPT_END};
 const hf_opt hf_opts_cancel[] = {
     FIND_OPT,
     {.name = "wait",
-     .help = "until it has ended: cancelled or done (exit 0), or dead (exit 1)"},
+     .help = "wait until it has ended: cancelled or done (exit 0), or dead (exit 1)"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_delete[] = {FIND_OPT, YES_OPT, HF_OPT_END};
@@ -100,7 +103,7 @@ const hf_opt hf_opts_list[] = {
      .value = "STATE",
      .choices = "ready|delayed|retry|running|dead",
      .help = "ready, delayed, retry (delayed after a failed attempt), running or dead; "
-             "all of them if it is not named"},
+             "default all"},
     LIMIT_OPT,
     AFTER_OPT,
     HF_OPT_END,
@@ -115,7 +118,7 @@ const hf_opt hf_opts_dead_retry[] = {
     {.name = "rate",
      .kind = HF_OPT_TEXT,
      .value = "N/s",
-     .help = "they become due one after the other, so many in a second; all at once"},
+     .help = "make this many due per second, one after another; default all at once"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_dead_purge[] = {
@@ -127,18 +130,19 @@ const hf_opt hf_opts_dead_purge[] = {
 #define OWNER_OPT                                                                        \
     {                                                                                    \
         .name = "owner", .kind = HF_OPT_TEXT, .value = "OWNER",                          \
-        .help = "the owner whose it is"                                                  \
+        .help = "only the hold of this owner"                                            \
     }
 
 const hf_opt hf_opts_lock[] = {
-    {.name = "exclusive", .letter = 'x', .help = "nobody else at the same time; usual"},
+    {.name = "exclusive", .letter = 'x', .help = "hold it alone; the default"},
     {.name = "shared",
      .letter = 's',
-     .help = "beside others that share it; waits for an exclusive one before it"},
+     .help =
+         "share it with other shared holders; waits behind an earlier exclusive waiter"},
     {.name = "permits",
      .kind = HF_OPT_TEXT,
      .value = "K/N",
-     .help = "K of N permits: a semaphore"},
+     .help = "take K of N permits: a semaphore"},
     {.name = "nonblock",
      .also = "nb|nonblocking",
      .letter = 'n',
@@ -148,42 +152,42 @@ const hf_opt hf_opts_lock[] = {
      .letter = 'w',
      .kind = HF_OPT_TEXT,
      .value = "SECONDS",
-     .help = "wait no longer than this: 10, 2.5, 0; for ever if it is not given"},
+     .help = "wait at most this long: 10, 2.5, 0; default for ever"},
     {.name = "conflict-exit-code",
      .letter = 'E',
      .kind = HF_OPT_INT,
      .value = "CODE",
      .max = 255,
-     .help = "what to exit with when it was not to be had; 1"},
+     .help = "exit code if the lock is not free in time; default 1"},
     {.name = "ttl",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .min = HF_LOCK_GUARD_LEASE_MIN_MS,
      .max = HF_LOCK_LEASE_MAX_MS,
-     .help = "its lease, which is renewed at a third: how long others wait when this "
-             "machine dies; 30s"},
+     .help = "the lease, renewed after a third of it: how long others wait if this "
+             "machine dies; default 30s"},
     {.name = "grace",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .max = HF_LOCK_LEASE_MAX_MS / 2,
-     .help = "TERM comes so long before KILL when the lock is being lost; a quarter of "
+     .help = "time from TERM to KILL when the lock is being lost; default a quarter of "
              "--ttl, at most 5s"},
     {.name = "max-hold",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .min = 1,
      .max = HF_LOCK_LEASE_MAX_MS,
-     .help = "it is lost after so long"},
+     .help = "lose the lock after this long"},
     {.name = "wait-replicas",
      .kind = HF_OPT_INT,
      .value = "K",
      .max = 100,
-     .help = "K replicas must have it, or it is not taken (exit 75)"},
-    {.name = "fair", .help = "in order of arrival; usual"},
+     .help = "require K replicas to have the lock, or do not take it (exit 75)"},
+    {.name = "fair", .help = "serve waiters in order of arrival; the default"},
     {.name = "spin",
-     .help = "a plain SET NX PX, asked for again and again: no order; for locks that "
-             "others take like that"},
-    {.name = "verbose", .letter = 'v', .help = "say what happens to the lock"},
+     .help =
+         "retry a plain SET NX PX, in no order; for locks that others take in this way"},
+    {.name = "verbose", .letter = 'v', .help = "report what happens to the lock"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_locks_list[] = {
@@ -192,11 +196,11 @@ const hf_opt hf_opts_locks_list[] = {
      .value = "N",
      .min = 1,
      .max = 1000,
-     .help = "at most so many locks; 50"},
+     .help = "maximum number of locks; default 50"},
     {.name = "after",
      .kind = HF_OPT_TEXT,
      .value = "NAME",
-     .help = "go on after this name: the last one of the page before"},
+     .help = "continue after this name, the last one of the previous page"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_locks_show[] = {
@@ -205,11 +209,11 @@ const hf_opt hf_opts_locks_show[] = {
      .value = "N",
      .min = 1,
      .max = 1000,
-     .help = "at most so many holders and waiters; 50"},
+     .help = "maximum number of holders and waiters; default 50"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_locks_release[] = {
-    {.name = "force", .help = "take it away from who holds it"},
+    {.name = "force", .help = "take it away from its holder"},
     OWNER_OPT,
     YES_OPT,
     HF_OPT_END,
@@ -219,12 +223,12 @@ const hf_opt hf_opts_fence_check[] = {
     {.name = "owner",
      .kind = HF_OPT_TEXT,
      .value = "OWNER",
-     .help = "whose fence it is, as in $HOLDFAST_LOCK_OWNER; needed"},
+     .help = "the owner of the fence, as in $HOLDFAST_LOCK_OWNER; required"},
     {.name = "remember",
      .kind = HF_OPT_DURATION,
      .value = "DURATION",
      .min = 1000,
      .max = HF_DELAY_MAX_MS,
-     .help = "for how long the highest fence is remembered; for ever"},
+     .help = "how long to remember the highest fence; default for ever"},
     HF_OPT_END,
 };

@@ -8,7 +8,7 @@
 #define HF_OPT_QUEUE                                                                     \
     {                                                                                    \
         .name = "queue", .letter = 'q', .kind = HF_OPT_TEXT, .value = "Q",               \
-        .help = "the queue; \"default\" if it is not named"                              \
+        .help = "the queue; \"default\" if it is not given"                              \
     }
 #define HF_OPT_END                                                                       \
     {                                                                                    \
@@ -17,26 +17,25 @@
 
 /* The help of `holdfast lock`, paragraph by paragraph. */
 #define HF_MORE_LOCK                                                                     \
-    "COMMAND gets a process group of its own, and the terminal while it runs in the "    \
+    "COMMAND gets its own process group, and the terminal while it runs in the "         \
     "foreground; INT, TERM, HUP, QUIT, USR1, USR2, CONT, TSTP and WINCH are passed on "  \
     "to the group. Its environment has HOLDFAST_LOCK_NAME, _FENCE, _OWNER, "             \
-    "_DEADLINE_UNIX_MS (of the first lease) and _FD, a descriptor that is readable, at " \
-    "its end, when the lock is lost. Several names are taken together, all or none; "    \
-    "they need a common tag: shop/a,shop/b.\n"                                           \
-    "The lock is held until the last process of the group has ended, also what COMMAND " \
-    "left in the background. When the lock is lost the group gets TERM and, after "      \
-    "--grace, KILL: before the lease can pass to another, where renewals fail, and "     \
-    "also "                                                                              \
-    "while holdfast itself is stopped. When holdfast is killed the group gets KILL. "    \
-    "Stopped together with COMMAND, as by ^Z, it cannot renew, and says for how long "   \
-    "the lock lasts: when it does not go on before, COMMAND gets TERM and KILL, the "    \
-    "lock passes to others, and `fg` ends with 75.\n"                                    \
-    "Exits with what COMMAND exits with (128 + N when signal N ended it), or: 1 or "     \
-    "--conflict-exit-code when somebody else has the lock, 64 usage, 65 a name that is " \
-    "none, 69 Redis was not reached, within redis.connect_timeout, with --wait no "      \
+    "_DEADLINE_UNIX_MS (of the first lease) and _FD, a descriptor that becomes "         \
+    "readable, at its end, when the lock is lost. Several names are taken together, "    \
+    "all or none; they need a common tag: shop/a,shop/b.\nThe lock is held until the "   \
+    "last process of the group has ended, including the processes that COMMAND left in " \
+    "the background. When the lock is lost the group gets TERM and, after --grace, "     \
+    "KILL. If renewals fail, this happens before the lease can pass to another holder, " \
+    "even while holdfast itself is stopped. When holdfast is killed the group gets "     \
+    "KILL. If holdfast is stopped together with COMMAND, as by ^Z, it cannot renew, "    \
+    "and prints how long the lock lasts. If it does not continue in that time, COMMAND " \
+    "gets TERM and KILL, the lock passes to others, and `fg` ends with 75.\nExits with " \
+    "the exit code of COMMAND (128 + N when signal N ended it), or: 1 or "               \
+    "--conflict-exit-code when another holder has the lock, 64 usage, 65 an invalid "    \
+    "name, 69 Redis was not reached, within redis.connect_timeout, with --wait no "      \
     "longer than that, with --nonblock within redis.request_timeout, 75 the lock was "   \
-    "lost, 126 COMMAND cannot be executed, 127 it is "                                   \
-    "not found, 128 + N when signal N ended the wait."
+    "lost, 126 COMMAND cannot be executed, 127 COMMAND was not found, 128 + N when "     \
+    "signal N ended the wait."
 
 extern const hf_opt hf_opts_limit[];
 extern const hf_opt hf_opts_purge[];
