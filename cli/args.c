@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
-#include "cli/near.h"
+#include "cli/suggest.h"
 
 typedef struct parser {
     hf_argv *out;
@@ -142,10 +142,10 @@ static hf_err unknown_option(parser *p, const char *word)
     const char *of = p->out->command != NULL ? p->out->command->name : "holdfast";
     if (p->out->command == NULL)
         return fail(p, "expected a command before its options, found '%.80s'", word);
-    const char *near = hf_near_option(p->out->command->opts, hf_common_opts(), word);
+    const char *other = hf_suggest_option(p->out->command->opts, hf_common_opts(), word);
     return fail(p, "expected an option of '%s', found '%.*s'%s%s%s", of,
-                (int)strcspn(word, "="), word, near != NULL ? " (did you mean '--" : "",
-                near != NULL ? near : "", near != NULL ? "'?)" : "");
+                (int)strcspn(word, "="), word, other != NULL ? " (did you mean '--" : "",
+                other != NULL ? other : "", other != NULL ? "'?)" : "");
 }
 
 /* `value`: what follows in the same word, or NULL. Takes the next word if one is needed.
@@ -240,10 +240,10 @@ static hf_err take_command(parser *p, const char *word)
         p->out->group = word;
         return HF_OK;
     }
-    const char *near = hf_near_command(p->commands, word);
+    const char *other = hf_suggest_command(p->commands, word);
     return fail(p, "expected a command, found '%.80s'%s%s%s", word,
-                near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                near != NULL ? "'?)" : "");
+                other != NULL ? " (did you mean '" : "", other != NULL ? other : "",
+                other != NULL ? "'?)" : "");
 }
 
 static hf_err take_word(parser *p, const char *word)

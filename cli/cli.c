@@ -22,7 +22,7 @@ static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint
     if (!cli->json) {
         fprintf(stderr, "holdfast: %s\n", message);
         if (*hint != '\0' &&
-            isatty(STDERR_FILENO) == 1) /* for who sits there; not a log */
+            isatty(STDERR_FILENO) == 1) /* for a user at a terminal, not for a log */
             fprintf(stderr, "  %s\n", hint);
         return;
     }

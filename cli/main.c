@@ -12,7 +12,8 @@
 #include "cli/help.h"
 #include "holdfast/worker.h"
 
-/* What a shell says of a program that SIGPIPE ended; we ignore it, and end like that. */
+/* The code a shell reports for a program that SIGPIPE ended. We ignore SIGPIPE and exit
+ * so. */
 enum { EXIT_PIPE = 128 + SIGPIPE };
 
 /* Nothing is done, unless all of it could be written. */
@@ -65,8 +66,8 @@ static bool wants_json(int argc, char **argv)
     return false;
 }
 
-/* Who was stopped by a signal ends by it, so that a shell does not go on with its loop.
- */
+/* A command that a signal stopped ends by that signal, or a shell would go on with its
+ * loop. */
 static void end_by_signal(int code)
 {
     int number = code - 128;

@@ -46,7 +46,7 @@ void hf_doctor_tell(hf_doctor *d, const hf_finding *finding);
 /* A finding that nothing can be done about from here. */
 void hf_doctor_by_hand(hf_doctor *d, const char *check, const char *id, const char *text,
                        const char *what_to_do);
-/* Worth knowing, but a choice that somebody may have made: no finding. */
+/* Worth knowing, but possibly a deliberate choice: no finding. */
 void hf_doctor_note(const hf_doctor *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

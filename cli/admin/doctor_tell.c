@@ -91,7 +91,7 @@ static void print_json(const hf_doctor *d, const hf_finding *f, const meaning *m
                           (int)f->by_hand, "repaired", (int)f->repaired));
 }
 
-/* What somebody else wrote into Redis may have anything in it. */
+/* Text from Redis may contain any bytes. */
 static void print_text(const hf_doctor *d, const hf_finding *f, const meaning *m,
                        bool first)
 {

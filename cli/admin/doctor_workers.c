@@ -75,7 +75,7 @@ static hf_err forget(hf_doctor *d, const silent *s)
 hf_err hf_doctor_workers(hf_doctor *d)
 {
     list l = {.n = 0};
-    if (d->only != NULL) /* who holds jobs of other queues is not known */
+    if (d->only != NULL) /* the holders of other queues' jobs are not known */
         return HF_OK;
     hf_err err = hf_admin_workers(d->admin, on_worker, &l);
     if (err == HF_OK && l.no_memory)

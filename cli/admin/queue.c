@@ -168,7 +168,7 @@ static const char *operand(const hf_cli *cli, int *code)
     return *code == HF_EXIT_OK ? name : NULL;
 }
 
-/* Who uses a queue registers it first; the file may name one that nobody has used. */
+/* A queue is registered before its first use; the file may name an unused one. */
 static bool is_known(const hf_cli *cli, char *const *registered, size_t n,
                      const char *name)
 {
@@ -213,8 +213,8 @@ int hf_cmd_queue_show(hf_cli *cli)
 
 /* ---- switches ---- */
 
-/* A queue that nobody knows is no error, since it may be made ready before its first job;
- * but it may be a slip of the pen. */
+/* An unknown queue is no error: it may be prepared before its first job. But it may be a
+ * typing error. */
 static const char *unknown(const hf_queue_stats *s)
 {
     return s->enqueued == 0 && s->workers == 0

@@ -14,8 +14,8 @@ bool hf_confirm_wanted(const hf_cli *cli)
     return !hf_argv_has(cli->args, "yes");
 }
 
-/* Where the question goes: seen by whoever answers, wherever the outputs go. NULL: there
- * is no terminal. */
+/* Where the question goes: the user sees it even when the outputs are redirected. NULL:
+ * there is no terminal. */
 static FILE *open_terminal(void)
 {
     if (isatty(STDIN_FILENO) != 1)

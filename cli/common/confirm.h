@@ -1,8 +1,9 @@
 /* confirm.h - asking before something is destroyed.
  *
- * Who is asked sits at a terminal, which is standard input: the answer is read there, and
- * there the question goes, unless standard error is a terminal as well. Elsewhere --yes
- * is the answer. */
+ * The user sits at the terminal that is standard input. The answer is read there. The
+ * question goes there too, unless standard error is a terminal as well. Without a
+ * terminal
+ * --yes is the answer. */
 #ifndef HF_CLI_COMMON_CONFIRM_H
 #define HF_CLI_COMMON_CONFIRM_H
 
@@ -11,7 +12,7 @@
 #include "cli/cli.h"
 
 /* For the start of a command, before anything is asked of Redis: HF_EXIT_OK if there is
- * --yes or somebody to ask; else it has been said. */
+ * --yes or a terminal; else it has been said. */
 int hf_confirm_possible(const hf_cli *cli);
 
 /* Whether there is a question to put: no --yes was given. */

@@ -184,7 +184,7 @@ const hf_demo_run *hf_demo_rerun(const hf_demo *d, const hf_demo_job *job);
 
 /* Whether the kill ended this run. */
 bool hf_demo_was_killed(const hf_demo *d, const hf_demo_run *run);
-/* Whose run it is: 0 to HF_DEMO_WORKERS - 1, or HF_DEMO_WORKERS for nobody's. */
+/* The worker of a run: 0 to HF_DEMO_WORKERS - 1, or HF_DEMO_WORKERS for none. */
 size_t hf_demo_worker_of(const hf_demo *d, const hf_demo_run *run);
 /* So many of its runs are remembered. */
 size_t hf_demo_runs_of(const hf_demo_job *job);

@@ -62,7 +62,7 @@ static hf_demo_job *find_job(hf_demo *d, const char *id)
     return NULL;
 }
 
-/* False: nobody starts what this note ends, or no such job was made. */
+/* False: this note ends a run that never started, or no such job was made. */
 static bool take_note(hf_demo *d, const note *n)
 {
     hf_demo_job *job = find_job(d, n->id);

@@ -54,7 +54,7 @@ typedef enum look {
     LOOKS
 } look;
 
-/* Those who do not see all colours tell these apart, too. */
+/* Colour-blind readers can tell these apart, too. */
 static const struct {
     const char *fill, *name;
 } looks[LOOKS] = {

@@ -28,7 +28,7 @@ static int open_own(hf_demo_svg_file *file)
     return file->fd;
 }
 
-/* A pipe that nobody reads is refused, and not waited for. */
+/* A pipe without a reader is refused; opening does not wait for one. */
 static int open_named(hf_demo_svg_file *file)
 {
     const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;

@@ -217,7 +217,7 @@ int hf_demo_pause(hf_demo *d, int64_t ms)
     else if (number > 0)
         d->signal = number;
     else if (ferror(stdout))
-        d->signal = SIGPIPE; /* nobody looks any more; as if it were not ignored */
+        d->signal = SIGPIPE; /* the output has no reader; end as if it were not ignored */
     return d->signal == 0 ? HF_EXIT_OK : 128 + d->signal;
 }
 

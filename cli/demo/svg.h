@@ -21,7 +21,7 @@ typedef struct hf_svg_box {
     double x, y, width, height;
     const char *fill;   /* "#rrggbb" */
     const char *stroke; /* NULL: none */
-    const char *class;  /* NULL: none; for those who read the file */
+    const char *class;  /* NULL: none; for readers of the file */
     const char *tip;    /* shown when one points at it; NULL: none */
 } hf_svg_box;
 

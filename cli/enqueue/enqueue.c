@@ -153,7 +153,7 @@ static int wait_for(const hf_cli *cli, const char *queue, const char *id)
     int code = hf_cli_admin(cli, &admin);
     if (code != HF_EXIT_OK)
         return code;
-    fflush(stdout); /* the id, for whoever waits for it in a pipe */
+    fflush(stdout); /* the reader of a pipe may wait for the id */
     hf_err err = hf_admin_wait(admin, queue, id, 0);
     if (err == HF_DEAD)
         code = tell_death(cli, admin, queue, id);
@@ -247,7 +247,8 @@ static int open_producer(const hf_cli *cli, sender *s)
     hf_err err = hf_producer_open(&s->producer, &opts, detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
-    /* Before anything is sent: whoever ends this now can go on with it. */
+    /* Before anything is sent: the run can be continued even if this is interrupted now.
+     */
     if (cli->json)
         hf_out_json(stderr, json_pack("{s:s}", "run", hf_producer_id(s->producer)));
     else

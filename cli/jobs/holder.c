@@ -32,5 +32,5 @@ void hf_holder_text(const char *id, char out[HF_HOLDER_TEXT])
         (void)snprintf(out, HF_HOLDER_TEXT, "%s pid %" PRId64, holder.host, holder.pid);
     else
         (void)snprintf(out, HF_HOLDER_TEXT, "%s", holder.host);
-    hf_text_plain(out); /* it is what somebody wrote into a lock */
+    hf_text_plain(out); /* it is text from a lock */
 }

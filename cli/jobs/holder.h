@@ -1,4 +1,4 @@
-/* holder.h - who holds a job, for people: a worker's id is host-pid-random. */
+/* holder.h - the holder of a job, in readable form: a worker's id is host-pid-random. */
 #ifndef HF_CLI_JOBS_HOLDER_H
 #define HF_CLI_JOBS_HOLDER_H
 

@@ -59,7 +59,7 @@ static void tell_asked(const hf_cli *cli, const hf_job_info *job)
 /* Until it has ended, however long that takes; ^C ends the waiting, and nothing else. */
 static int wait_for_end(const hf_cli *cli, hf_admin *admin, const hf_job_info *job)
 {
-    (void)fflush(stdout); /* for whoever reads a pipe meanwhile */
+    (void)fflush(stdout); /* the reader of a pipe needs it now */
     hf_err err = hf_admin_wait(admin, job->queue, job->id, 0);
     if (err == HF_CANCEL)
         return tell(cli, job, "cancelled", "cancelled");

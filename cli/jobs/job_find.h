@@ -9,8 +9,8 @@
  * connects, and lets `act` do it. */
 int hf_job_command(const hf_cli *cli, int (*act)(const hf_cli *cli, hf_admin *admin));
 
-/* The job of that id. Without --queue every queue is looked into, and an id that several
- * of them have is refused (64), since nobody knows which is meant. HF_EXIT_OK, and
+/* The job of that id. Without --queue all queues are searched. An id that several of
+ * them have is refused (64), because it is ambiguous. HF_EXIT_OK, and
  * out->queue is its queue; else it has been said. */
 int hf_job_find(const hf_cli *cli, hf_admin *admin, hf_job_info *out);
 

@@ -99,8 +99,8 @@ void hf_job_table(hf_table *table, bool dead)
     hf_table_init(table, dead ? died : any, HF_COUNT(any));
 }
 
-/* The part of an error that fits into a row: its beginning; of a trace of Python, whose
- * beginning is the same for all, its last line, which says what it was. */
+/* The part of an error that fits into a row: its beginning. All Python traces begin
+ * alike, so of a trace it is the last line. */
 static const char *gist_of(const char *error)
 {
     const char *trace = strstr(error, "Traceback (most recent call last):");

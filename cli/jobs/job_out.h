@@ -14,7 +14,7 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms);
 void hf_job_table(hf_table *table, bool dead);
 void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms);
 
-/* After a page that is full, for who reads it: how to see the next one. `state` may be
+/* After a full page: tells the reader how to see the next one. `state` may be
  * NULL. */
 void hf_job_tell_more(const char *queue, const char *state, size_t n, const char *last);
 

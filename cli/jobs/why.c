@@ -27,7 +27,7 @@ bool hf_why_is_lapsed(const hf_job_why *why)
     return why->job.state == HF_STATE_RUNNING && why->job.due_ms <= why->now_ms;
 }
 
-/* Whoever could take it, if it were let. */
+/* The workers that could claim it. */
 static void add_workers(list *l, const hf_job_why *why)
 {
     add(l, why->workers == 0, HF_REASON_NO_WORKER);

@@ -39,8 +39,8 @@ bool hf_why_is_lapsed(const hf_job_why *why);
  * `poison`: after so many holders that died with it a job is dead. */
 size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_REASONS]);
 
-/* Since when a running job has been held, Unix ms; 0: it does not run, or nobody knows.
- */
+/* Since when a running job has been held, Unix ms; 0: it does not run, or this is
+ * not known. */
 int64_t hf_why_held_since(const hf_job_why *why);
 
 #endif

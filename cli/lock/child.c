@@ -73,7 +73,7 @@ bool hf_child_fork(hf_child *child, const hf_child_opts *opts)
         close_both(p.fault);
         return false;
     }
-    (void)setpgid(pid, pid); /* whoever of the two comes first */
+    (void)setpgid(pid, pid); /* parent and child both do it; one is first */
     (void)close(p.go[0]);
     (void)close(p.fault[1]);
     *child = (hf_child){.pid = pid, .go_fd = p.go[1], .fault_fd = p.fault[0]};

@@ -1,8 +1,8 @@
 /* leftovers.c - cli/lock/leftovers.h.
  *
  * We are the subreaper of the program: when its leader has ended, every living descendant
- * has one of our children above it. So where we have no other child there is nobody,
- * which is the usual case and costs one small file; else all processes are looked at. */
+ * has one of our children above it. If we have no other child, none is left. That
+ * is the usual case and costs one small file; otherwise we look at all processes. */
 #include "cli/lock/leftovers.h"
 
 #include <ctype.h>
@@ -36,8 +36,8 @@ static ssize_t read_start(const char *path, char *buf, size_t size)
 
 /* The children of our main thread, which forked the leader and gets the orphans; the
  * minder is another thread's. 0: only the leader; 1: more; -1: the kernel does not say.
- * Who ended after the list was read has left its own children to us behind that list: it
- * is read again. */
+ * A process that ended after the list was read has left its children to us, and the list
+ * lacks them: it is read again. */
 static int more_children(pid_t leader)
 {
     char path[PATH_SIZE], list[LIST_SIZE], *at, *end;
@@ -74,7 +74,7 @@ static void look_at(survey *s, const char *pid, pid_t group)
     (void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
     const char *end = read_start(path, stat, sizeof stat) > 0 ? strrchr(stat, ')') : NULL;
     if (end == NULL || sscanf(end + 1, " %c %ld %ld", &state, &parent, &pgrp) != 3)
-        return; /* ended and reaped, so not by us: who did that is looked at as well */
+        return; /* its parent reaped it, and is looked at as well */
     if (pgrp == group && (state == 'Z' || state == 'X'))
         s->ended += strtoul(pid, NULL, 10);
     else if (pgrp == group)
@@ -94,8 +94,9 @@ static survey look_at_all(pid_t group)
     return s;
 }
 
-/* Names are read many at a time: one that forks and ends after that is seen, ended, and
- * its child is not. So nobody is there only if nobody of the group ended meanwhile. */
+/* Names are read many at a time. A process that forks and ends after that is seen as
+ * ended, and its child is not seen. The group is empty only if no process of it ended
+ * meanwhile. */
 static bool is_anybody_in(pid_t group)
 {
     survey before = look_at_all(group), now = before;

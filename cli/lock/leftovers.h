@@ -8,8 +8,8 @@
 /* Orphans of the program become our children, so that we hear of their ends. */
 bool hf_leftovers_adopt(void);
 
-/* Is anybody but the leader, who has ended and is not reaped, alive in its group? Reaps
- * those of our orphans that have ended. */
+/* Is a process alive in the leader's group? The leader itself has ended and is not
+ * reaped. Reaps our orphans that have ended. */
 bool hf_leftovers_is_there(pid_t leader);
 
 #endif

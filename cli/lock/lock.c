@@ -25,7 +25,7 @@ typedef struct wish {
     const char *names[HF_LOCK_NAMES_MAX];
     char *text; /* owned: what the names are in */
     uint32_t grace_ms;
-    int busy; /* what to end with when somebody else has it */
+    int busy; /* the exit code when another holder has it */
 } wish;
 
 /* ---- what is asked for ---- */
@@ -140,8 +140,8 @@ static int read_wait(const hf_cli *cli, wish *w)
     return HF_EXIT_OK;
 }
 
-/* Who tries, or waits for a while, does not wait longer for Redis than that; but it has
- * the time of one request to answer. */
+/* A single try, or a limited wait, waits no longer than that for Redis; but Redis has the
+ * time of one request to answer. */
 static void set_reach(const hf_cli *cli, hf_lock_opts *o)
 {
     int64_t request_ms = cli->config->request_timeout_ms;

@@ -94,7 +94,7 @@ static void go_on(program *p, bool foreground)
     send_signal(p, SIGCONT);
 }
 
-/* Nobody renews while we are stopped: whoever stopped us hears for how long that goes. */
+/* No renewal is sent while we are stopped: tell the user how long the lock lasts. */
 static void say_stopping(const hf_lock_run *run)
 {
     char text[HF_DURATION_SIZE];
@@ -151,7 +151,7 @@ static void on_stopped(program *p, int number)
     } else if (wants && hf_terminal_is_ours(t)) {
         go_on(p, true);
     } else if (number == SIGSTOP && !hf_terminal_is_of(t, p->pid)) {
-        return; /* somebody's doing who will let it go on */
+        return; /* another process stopped it, and will let it go on */
     } else {
         stop_too(p, wants ? number : SIGTSTP, wants);
     }

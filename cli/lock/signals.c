@@ -16,7 +16,8 @@ bool hf_signals_take(hf_signals *signals)
     struct sigaction is, standard = {.sa_handler = SIG_DFL};
     sigset_t read, blocked;
     sigemptyset(&standard.sa_mask);
-    /* Ignored, the kernel would reap the program, and nobody could say how it ended. */
+    /* If it were ignored, the kernel would reap the program and its status would be lost.
+     */
     if (sigaction(SIGCHLD, &standard, &signals->child) != 0)
         return false;
     sigemptyset(&read);
@@ -24,7 +25,7 @@ bool hf_signals_take(hf_signals *signals)
         if (sigaction(taken[i], NULL, &is) == 0 && is.sa_handler != SIG_IGN)
             sigaddset(&read, taken[i]);
     blocked = read;
-    sigaddset(&blocked, SIGTTOU); /* who gives the terminal away must not be stopped */
+    sigaddset(&blocked, SIGTTOU); /* giving the terminal away must not stop us */
     if (sigprocmask(SIG_BLOCK, &blocked, &signals->before) != 0)
         return false;
     signals->fd = signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -9,7 +9,7 @@
 #include <sys/un.h>
 
 typedef struct hf_notify {
-    int fd; /* -1: nobody listens */
+    int fd; /* -1: there is no listener */
     struct sockaddr_un to;
     socklen_t to_len;
     uint64_t watchdog_ms; /* it wants to hear from us so often; 0: it does not */

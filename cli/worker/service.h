@@ -1,7 +1,7 @@
 /* service.h - what the command tells systemd of its worker: that it is ready, how it is,
  * that it reloads or stops, and that it is alive. Alive means that its pulse rises
  * (hf_worker_pulse()): Redis answers what it asks on behalf of claiming, and its loop
- * turns. A worker that hangs, or that nobody answers, is not told of as alive, and
+ * turns. A worker that hangs, or gets no answers, is not reported as alive, and
  * systemd starts another one. One thread at a time. */
 #ifndef HF_CLI_WORKER_SERVICE_H
 #define HF_CLI_WORKER_SERVICE_H

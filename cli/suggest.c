@@ -1,5 +1,5 @@
-/* near.c - see near.h. */
-#include "cli/near.h"
+/* suggest.c - see suggest.h. */
+#include "cli/suggest.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ static bool begins_better(const char *word, const char *name, const char *best)
     return best != NULL && word[i] != '\0' && word[i] == name[i];
 }
 
-const char *hf_near_command(const hf_command *commands, const char *word)
+const char *hf_suggest_command(const hf_command *commands, const char *word)
 {
     const char *best = NULL;
     size_t best_distance = limit(strlen(word));
@@ -68,7 +68,7 @@ const char *hf_near_command(const hf_command *commands, const char *word)
     return best;
 }
 
-const char *hf_near_option(const hf_opt *opts, const hf_opt *more, const char *word)
+const char *hf_suggest_option(const hf_opt *opts, const hf_opt *more, const char *word)
 {
     const char *best = NULL;
     word += strspn(word, "-");
