@@ -117,8 +117,8 @@ static void bare_enter(bench *b, hf_probe *probe)
     if (ask(probe,
             "EVALSHA %s 1 hf:lock:{bare}: 0123456789abcdef0123456789abcdef "
             "0123456789abcdef0123456789abcdef bench-host-12345-0123456789abcdef x 1 0 - "
-            "30000 0 bare",
-            b->enter_sha1) != 0)
+            "30000 0 0 %s bare",
+            b->enter_sha1, "") != 0)
         give_up("the bare lock", "it was not to be had");
 }
 

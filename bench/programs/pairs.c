@@ -69,9 +69,9 @@ static void make_all(bench *b)
     redisReply *loaded =
         redisCommand(b->probe.redis, "SCRIPT LOAD %s", compare_and_delete);
     must(hf_probe_check(&b->probe, &loaded), "the plain script", b->probe.detail);
-    const char *const enter[] = {"EVALSHA", b->enter_sha1, "1", prefix, owner,
-                                 owner,     client_id,     "x", "1",    "0",
-                                 "-",       "30000",       "0", "bare"};
+    const char *const enter[] = {"EVALSHA", b->enter_sha1, "1", prefix, owner, owner,
+                                 client_id, "x",           "1", "0",    "-",   "30000",
+                                 "0",       "0",           "",  "bare"};
     const char *const leave[] = {"EVALSHA", b->leave_sha1, "1", prefix, owner,
                                  owner,     "-",           "0", "bare"};
     const char *const set[] = {"SET", key, owner, "NX", "PX", "30000"};
