@@ -6,9 +6,9 @@
 
 #include <pthread.h>
 
+#include "admin/ask.h"
 #include "base/base.h"
 #include "base/clock.h"
-#include "queue/ask.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_rig.h"
 

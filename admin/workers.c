@@ -1,4 +1,4 @@
-/* admin_workers.c - the workers of a namespace, from the registry and their heartbeats.
+/* workers.c - the workers of a namespace, from the registry and their heartbeats.
  *
  * The registry (`hf:workers`) tells who there was within a day and until when its last
  * heartbeat holds; the heartbeat itself is a key that ends by then. So who is in the
@@ -13,9 +13,9 @@
 
 #include <jansson.h>
 
+#include "admin/ask.h"
 #include "base/base.h"
 #include "base/id.h"
-#include "queue/ask.h"
 #include "queue/keys.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* admin.c - the life of an hf_admin, and how it asks (queue/ask.h).
+/* admin.c - the life of an hf_admin, and how it asks (admin/ask.h).
  *
  * Nothing here is a second way to talk to Redis: it is the asynchronous client, on a loop
  * that only runs inside of a call. */
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/ask.h"
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
-#include "queue/ask.h"
 
 enum {
     CONNECT_MS = 5000,

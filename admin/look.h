@@ -1,8 +1,8 @@
 /* look.h - one job, as the synchronous calls of holdfast/admin.h see it. */
-#ifndef HF_QUEUE_LOOK_H
-#define HF_QUEUE_LOOK_H
+#ifndef HF_ADMIN_LOOK_H
+#define HF_ADMIN_LOOK_H
 
-#include "queue/ask.h"
+#include "admin/ask.h"
 
 typedef struct hf_look {
     hf_job_info *info;

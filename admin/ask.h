@@ -5,8 +5,8 @@
  * not know the script or was busy with one) is made again until the deadline. One that
  * may have been executed is made again only when doing it twice is the same as doing it
  * once. */
-#ifndef HF_QUEUE_ASK_H
-#define HF_QUEUE_ASK_H
+#ifndef HF_ADMIN_ASK_H
+#define HF_ADMIN_ASK_H
 
 #include <uv.h>
 

@@ -1,4 +1,4 @@
-/* admin_wait.c - waiting for the end of a job.
+/* wait.c - waiting for the end of a job.
  *
  * A job that is gone is done, unless something tells another end: `ended:<id>`, which a
  * cancelled or deleted job leaves for a minute, or, for one that was still waiting when
@@ -6,9 +6,9 @@
  * what is older than the last look at the living job does not count. */
 #include "holdfast/admin.h"
 
+#include "admin/look.h"
 #include "base/base.h"
 #include "base/clock.h"
-#include "queue/look.h"
 
 enum { POLL_FIRST_MS = 5, POLL_LAST_MS = 200 };
 

@@ -1,14 +1,14 @@
-/* admin_ops.c - queues as a whole: their names, figures and limits, and pause. */
+/* queues.c - queues as a whole: their names, figures and limits, and pause. */
 #include "holdfast/admin.h"
 
 #include <string.h>
 
+#include "admin/ask.h"
+#include "admin/names.h"
+#include "admin/order.h"
 #include "base/base.h"
 #include "base/id.h"
-#include "queue/ask.h"
 #include "queue/keys.h"
-#include "queue/names.h"
-#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 

@@ -1,4 +1,4 @@
-/* admin_purge.c - a queue is emptied of all that waits or is dead, slice by slice.
+/* purge.c - a queue is emptied of all that waits or is dead, slice by slice.
  *
  * How much of it, is settled at the start: those that were due then, those that had died
  * then, and of those with a time ahead as many as there were. So a queue that is fed
@@ -6,10 +6,10 @@
  * answer was lost is not taken twice, which would take what came in since. */
 #include "holdfast/admin.h"
 
+#include "admin/ask.h"
+#include "admin/order.h"
 #include "base/base.h"
 #include "base/id.h"
-#include "queue/ask.h"
-#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 

@@ -1,11 +1,11 @@
-/* admin_why.c - what keeps a job from running. One script tells how its queue stands; who
+/* why.c - what keeps a job from running. One script tells how its queue stands; who
  * serves it is in the workers' heartbeats. */
 #include "holdfast/admin.h"
 
 #include <string.h>
 
+#include "admin/look.h"
 #include "base/base.h"
-#include "queue/look.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 

@@ -1,4 +1,4 @@
-/* admin_audit.c - carries the scripts of the audit through a whole queue. Which phases
+/* audit.c - carries the scripts of the audit through a whole queue. Which phases
  * each has, and in which order, the script alone knows: an answer says what to ask for
  * next. */
 #include "holdfast/admin.h"
@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/ask.h"
+#include "admin/order.h"
 #include "base/base.h"
-#include "queue/ask.h"
-#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 

@@ -1,5 +1,5 @@
 /* names.c - see names.h. */
-#include "queue/names.h"
+#include "admin/names.h"
 
 #include <stdlib.h>
 #include <string.h>

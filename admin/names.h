@@ -1,7 +1,7 @@
 /* names.h - a list of names as it is given to whoever asked: sorted, each once, in one
  * allocation. */
-#ifndef HF_QUEUE_NAMES_H
-#define HF_QUEUE_NAMES_H
+#ifndef HF_ADMIN_NAMES_H
+#define HF_ADMIN_NAMES_H
 
 #include "base/buf.h"
 

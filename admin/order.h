@@ -9,10 +9,10 @@
  *     hf_args_text(&order.args, id);
  *     const hf_ask ask = {.script = ..., .queue = queue, .read = ...};
  *     return hf_order_send(&order, &ask); */
-#ifndef HF_QUEUE_ORDER_H
-#define HF_QUEUE_ORDER_H
+#ifndef HF_ADMIN_ORDER_H
+#define HF_ADMIN_ORDER_H
 
-#include "queue/ask.h"
+#include "admin/ask.h"
 
 typedef struct hf_order {
     hf_admin *admin;

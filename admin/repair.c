@@ -1,17 +1,17 @@
-/* admin_repair.c - what is outside of the queues: names that the registry lacks, workers
+/* repair.c - what is outside of the queues: names that the registry lacks, workers
  * that went without a word, and how far away Redis is. */
 #include "holdfast/admin.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "admin/ask.h"
+#include "admin/names.h"
+#include "admin/order.h"
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
-#include "queue/ask.h"
 #include "queue/keys.h"
-#include "queue/names.h"
-#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 

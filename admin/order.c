@@ -1,5 +1,5 @@
 /* order.c - see order.h. */
-#include "queue/order.h"
+#include "admin/order.h"
 
 hf_err hf_order_begin(hf_order *order, size_t n, size_t n_numbers)
 {

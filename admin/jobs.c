@@ -1,13 +1,13 @@
-/* admin_jobs.c - jobs as an administrator sees them: one of them, and a page of them. */
+/* jobs.c - jobs as an administrator sees them: one of them, and a page of them. */
 #include "holdfast/admin.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/ask.h"
+#include "admin/look.h"
 #include "base/base.h"
 #include "base/id.h"
-#include "queue/ask.h"
-#include "queue/look.h"
 #include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"

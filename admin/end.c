@@ -1,10 +1,10 @@
-/* admin_end.c - one job is cancelled, deleted, or runs now. Each is one script, which
+/* end.c - one job is cancelled, deleted, or runs now. Each is one script, which
  * decides in the queue whether there is such a job; no look goes before it. */
 #include "holdfast/admin.h"
 
+#include "admin/look.h"
+#include "admin/order.h"
 #include "base/base.h"
-#include "queue/look.h"
-#include "queue/order.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 

@@ -1,4 +1,4 @@
-/* admin_dead.c - the dead jobs that pass a filter: back into the line, or removed.
+/* dead.c - the dead jobs that pass a filter: back into the line, or removed.
  *
  * A page of them is read (dead.lua), those that pass are picked, and a script moves the
  * ones of these that are still dead and died before the call began. So nothing is decided
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/ask.h"
+#include "admin/order.h"
 #include "base/base.h"
 #include "base/id.h"
-#include "queue/ask.h"
-#include "queue/order.h"
 #include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
