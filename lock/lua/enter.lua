@@ -166,7 +166,7 @@ for i = FIRST, #ARGV do
     end
     local place = find_hold(e, hold) or #e.holds + 1
     e.holds[place] = e.holds[place] or { hold, mode, ARGV[3] }
-    e.holds[place][4], e.holds[place][5] = l.now, lease
+    e.holds[place][4], e.holds[place][5] = l.now, math.max(e.holds[place][5] or 0, lease)
     change_holds(l, owner, e)
     fence = e.granted and e.fence or fence
     waits = waits or not e.granted and l or nil

@@ -250,6 +250,18 @@ static const char *expand(const char *arg)
 
 /* ---- the tests ---- */
 
+/* Its first sending comes late, after the holder extended the lease. */
+static void an_enter_that_comes_again_shortens_no_lease(void **state)
+{
+    static const char *const extend[] = {"0", "1", "l", "90000", "A", "ha", "t/a", NULL};
+    (void)state;
+    prepare();
+    freeReplyObject(hf_twice_send(&suite, &hf_lua_lock_keep, NULL, extend, false));
+    enter("A", "ha", "c1", "x", "0", "-", "t/a");
+    const char *entry = hf_fixture_command(&suite.redis, "HGET " PREFIX "e:t/a %s", "A");
+    assert_string_equal(strrchr(entry, ' '), " 90000");
+}
+
 static void every_script_sent_twice_does_its_work_once(void **state)
 {
     (void)state;
@@ -285,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_names_every_script),
+        cmocka_unit_test(an_enter_that_comes_again_shortens_no_lease),
         cmocka_unit_test(every_script_sent_twice_does_its_work_once),
         cmocka_unit_test(after_its_time_no_script_changes_anything),
     };
