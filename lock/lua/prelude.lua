@@ -17,7 +17,7 @@
 
 local call, concat, floor, match = redis.call, table.concat, math.floor, string.match
 local OK, LOST, LATE, CANCEL, TAKEN, DEADLOCK, WAITING = 0, -2, -4, -5, -9, -10, -11
-local LINE_MS = 2592000000 -- the keys of a line end so long after the last change: 30 days
+local LINE_MS = 5184000000 -- the keys of a line end 60 days after the last change; renewals leave at least half
 local FENCE_MS = 3600000 -- the counter ends so long after its last use
 local INBOX_MS = 60000
 local SWEEP = 1000 -- entries that one script looks at, at most

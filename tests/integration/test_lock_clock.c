@@ -73,6 +73,20 @@ static void who_tries_after_a_step_forward_is_refused(void **state)
     hf_lock_released(lock);
 }
 
+/* The second step comes before a renewal would have given the keys a new end. */
+static void a_holder_keeps_its_lock_through_steps_of_weeks(void **state)
+{
+    static const int64_t day_ms = (int64_t)24 * HOUR_MS;
+    (void)state;
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_fixture_clock_step(&rig.redis, 14 * day_ms);
+    ALWAYS(LEASE_MS, hf_lock_held(lock));
+    hf_fixture_clock_step(&rig.redis, 29 * day_ms);
+    ALWAYS(LEASE_MS, hf_lock_held(lock));
+    hf_lock_released(lock);
+    hf_fixture_clock_step(&rig.redis, -43 * day_ms);
+}
+
 static void die_with(const char *name)
 {
     hf_locker dead;
@@ -119,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_holder_that_lives_keeps_its_lock),
         TEST(who_tries_after_a_step_forward_is_refused),
+        TEST(a_holder_keeps_its_lock_through_steps_of_weeks),
         TEST(the_dead_leave_within_a_lease_of_who_waits),
         TEST(a_single_try_takes_over_what_is_over),
     };
