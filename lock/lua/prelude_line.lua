@@ -81,13 +81,17 @@ local function fits(l, e)
   return l.S == 0 and l.permits + e.permits <= l.limit
 end
 
+local function note_lease(l, lease)
+  if l.shortest == 0 or lease < l.shortest then
+    l.shortest = lease
+    save(l)
+  end
+end
+
 -- The lease of an entry begins anew.
 local function renew(l, owner, e)
   call('ZADD', l.x, string.format('%.0f', l.now), owner)
-  if l.shortest == 0 or e.lease < l.shortest then
-    l.shortest = e.lease
-    save(l)
-  end
+  note_lease(l, e.lease)
 end
 
 -- What the caller has read: `clock:age ...`, the newest first. The witness tells of which line: its
@@ -141,6 +145,7 @@ local function change_holds(l, owner, e)
   for _, hold in ipairs(e.holds) do
     first, last = math.min(first, hold[4] or 0), math.max(last, hold[4] or 0)
     lease = math.max(lease, hold[5] or 0)
+    note_lease(l, hold[5] or e.lease)
   end
   e.lease = last > 0 and lease or e.lease
   put_entry(l, owner, e)

@@ -202,6 +202,20 @@ static void a_dead_process_keeps_the_lock_for_its_own_lease_only(void **state)
     (void)hf_lock_release_wait(dead, NULL);
 }
 
+/* The lease of the dead process is the shortest that was ever in the line. */
+static void a_dead_process_that_joined_leaves_with_its_own_lease(void **state)
+{
+    (void)state;
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    hf_lock *dead = of_the_dead(SHORT_MS);
+    assert_int_equal(hf_lock_release_wait(live, NULL), HF_STILL_HELD);
+    uint64_t from_ns = hf_boot_ns();
+    hf_lock_released(hf_lock_must(
+        &rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
+    assert_true(hf_boot_ns() - from_ns < 10 * SHORT_MS * HF_MS_NS);
+    (void)hf_lock_release_wait(dead, NULL);
+}
+
 /* What the dead process had alone, the live one has shared. */
 static void readers_come_in_after_a_dead_writer_of_a_live_owner(void **state)
 {
@@ -267,6 +281,8 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(
             a_dead_process_keeps_the_lock_for_its_own_lease_only, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_dead_process_that_joined_leaves_with_its_own_lease, begin, end),
         cmocka_unit_test_setup_teardown(
             readers_come_in_after_a_dead_writer_of_a_live_owner, begin, end),
         cmocka_unit_test_setup_teardown(the_fence_rises_after_the_last_hold_of_an_owner,
