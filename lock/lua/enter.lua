@@ -56,13 +56,15 @@ if free then
   return { OK, now, free }
 end
 
--- Leases that seem over may be those of the dead, which only the caller can prove.
-local function taken(l)
+-- Leases that seem over may be those of the dead, which only the caller can prove. With `whose` only
+-- the lease of that owner counts.
+local function taken(l, whose)
   local cell, most = call('PTTL', l.cell), 0
   if cell > 0 then
     return { TAKEN, now, now + cell, l.name }
   end
-  local all = call('ZRANGE', l.x, 0, LOOK - 1, 'WITHSCORES')
+  local all = whose and { whose, call('ZSCORE', l.x, whose) } or
+    call('ZRANGE', l.x, 0, LOOK - 1, 'WITHSCORES')
   for i = 1, #all, 2 do
     local e = entry_of(l, all[i])
     local start = e and start_of(e, all[i + 1])
@@ -121,7 +123,7 @@ for i = FIRST, #ARGV do
     if find_hold(e, hold) then
       known = known + 1
     elseif seems_over(l, start_of(e, score), e.lease) then
-      return taken(l)
+      return taken(l, owner)
     elseif not flag('r') or e.mode ~= mode and not (e.mode == 'x' and mode == 's') or
       not e.granted and e.mode ~= mode or mode == 'p' and permits > e.permits then
       return { DEADLOCK, now, l.name }

@@ -266,6 +266,28 @@ static void a_second_process_may_join_the_random_owner_of_the_first(void **state
     hf_lock_released(two);
 }
 
+/* Other holders do not keep it from the proof that its own old lease is over. */
+static void a_process_that_restarts_comes_in_beside_other_readers(void **state)
+{
+    static const uint32_t waits_ms[] = {0, LONG_MS};
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(waits_ms); i++) {
+        hf_lock_opts shared = of_owner(SHORT_MS);
+        shared.mode = HF_LOCK_SHARED;
+        shared.fixed = true;
+        hf_lock *dead = hf_lock_must(&rig, rig.a, "n", shared);
+        EVENTUALLY(10 * SHORT_MS, ends_ms("n") <= 0);
+        hf_lock *reader =
+            hf_lock_must(&rig, other, "n",
+                         (hf_lock_opts){.lease_ms = LEASE_MS, .mode = HF_LOCK_SHARED});
+        shared.fixed = false;
+        shared.wait_ms = waits_ms[i];
+        hf_lock_released(hf_lock_must(&rig, rig.b, "n", shared));
+        hf_lock_released(reader);
+        (void)hf_lock_release_wait(dead, NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +311,8 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(
             a_second_process_may_join_the_random_owner_of_the_first, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_process_that_restarts_comes_in_beside_other_readers, begin, end),
     };
     return cmocka_run_group_tests(tests, up, down);
 }
