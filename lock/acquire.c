@@ -229,6 +229,7 @@ static void stand_in_line(hf_lock *lock, const hf_entered *e)
     lock->tries = 0;
     lock->reached_ns = lock->until_ns;
     lock->number = e->number;
+    lock->prove_until_ns = 0;
     atomic_store(&lock->state, HF_LOCK_WAITING);
     if (!hf_acquire_seen(lock, e->number)) {
         hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));

@@ -152,6 +152,10 @@ local function change_holds(l, owner, e)
   if last > 0 then
     call('ZADD', l.x, 'XX', string.format('%.0f', e.several and first or last), owner)
   end
+  if e.several and last > l.clock then -- a reading must be past all holds, not only the oldest
+    l.clock, l.now = last, math.max(l.now, last)
+    save(l)
+  end
 end
 
 -- When the lease of an entry began: with the newest of its holds.
