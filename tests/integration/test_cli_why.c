@@ -186,6 +186,23 @@ static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
     hf_try_has(rig->out, "all 2 slots of the workers that take it (1) are in use");
 }
 
+static void a_job_is_shown_by_the_time_of_redis(void **state)
+{
+    (void)state;
+    static const char *const commands[] = {"enqueue good --id x", "job show x",
+                                           "job list"};
+    char line[512];
+    hf_fixture other;
+    hf_fixture_start(&other, &(hf_fixture_options){.clock = true});
+    hf_fixture_clock_step(&other, 7200000);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        snprintf(line, sizeof line, "%s --redis %s", commands[i], hf_fixture_url(&other));
+        hf_try_run(line, 0);
+        assert_null(strstr(rig->out, "in 1h"));
+    }
+    hf_fixture_stop(&other);
+}
+
 static void why_says_that_a_holder_is_gone(void **state)
 {
     (void)state;
@@ -350,6 +367,7 @@ int main(void)
         TEST(why_says_what_keeps_a_job_that_waits),
         TEST(why_names_the_types_that_are_taken_and_slots_in_use),
         TEST(why_says_who_runs_it_and_who_uses_up_the_limit),
+        TEST(a_job_is_shown_by_the_time_of_redis),
         TEST(why_says_that_a_holder_is_gone),
         TEST(why_has_every_figure_in_its_object),
         TEST(why_tells_a_failed_attempt_a_rate_and_a_death),
