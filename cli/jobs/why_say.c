@@ -78,7 +78,8 @@ static void say_running(const hf_why_say *t)
     char who[HF_HOLDER_TEXT], since[HF_MOMENT_SIZE], end[HF_MOMENT_SIZE];
     const hf_job_info *job = &t->why->job;
     hf_holder_text(job->holder, who);
-    when(t, hf_why_held_since(t->why), since);
+    int64_t since_ms = hf_why_held_since(t->why); /* 0: Redis's clock went back */
+    when(t, since_ms, since);
     when(t, job->due_ms, end);
     if (hf_why_is_lapsed(t->why))
         printf(
@@ -86,9 +87,10 @@ static void say_running(const hf_why_say *t)
             "the job over\n",
             who[0] != '\0' ? " " : "", who, end);
     else
-        printf("%s has it since %s, by a lease until %s that is renewed: 'holdfast job "
+        printf("%s has it%s%s, by a lease until %s that is renewed: 'holdfast job "
                "cancel %s%s' ends it\n",
-               who, since, end, job->id, t->with_queue);
+               who, since_ms != 0 ? " since " : "", since_ms != 0 ? since : "", end,
+               job->id, t->with_queue);
 }
 
 static void say_waiting(const hf_why_say *t, bool failed)

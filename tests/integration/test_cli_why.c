@@ -186,6 +186,18 @@ static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
     hf_try_has(rig->out, "all 2 slots of the workers that take it (1) are in use");
 }
 
+/* The fence is the time of the claim, unless the clock went back before it. */
+static void why_does_not_tell_since_when_where_that_is_unknown(void **state)
+{
+    (void)state;
+    char who[128];
+    hf_fixture_command(&rig->redis, "HSET hf:{default}:meta fence 4000000000000000");
+    start_running("r1");
+    assert_why("r1", "running");
+    snprintf(who, sizeof who, " pid %d has it, by a lease until 20", (int)worker->pid);
+    hf_try_has(rig->out, who);
+}
+
 static void a_job_is_shown_by_the_time_of_redis(void **state)
 {
     (void)state;
@@ -367,6 +379,7 @@ int main(void)
         TEST(why_says_what_keeps_a_job_that_waits),
         TEST(why_names_the_types_that_are_taken_and_slots_in_use),
         TEST(why_says_who_runs_it_and_who_uses_up_the_limit),
+        TEST(why_does_not_tell_since_when_where_that_is_unknown),
         TEST(a_job_is_shown_by_the_time_of_redis),
         TEST(why_says_that_a_holder_is_gone),
         TEST(why_has_every_figure_in_its_object),
