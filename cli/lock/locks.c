@@ -24,6 +24,7 @@ typedef struct lister {
     const hf_cli *cli;
     char **names; /* owned; each once */
     size_t n, cap;
+    const char *last; /* of the names, that was shown */
     bool failed;
 } lister;
 
@@ -103,7 +104,7 @@ static void list_one(const lister *l, hf_table *table, const char *name,
     hf_table_text(table, ends);
 }
 
-static hf_err list_page(const lister *l, hf_locks *locks, size_t limit, size_t *more,
+static hf_err list_page(lister *l, hf_locks *locks, size_t limit, size_t *more,
                         char *detail)
 {
     static const hf_column columns[] = {{"NAME", false, 60},
@@ -127,6 +128,7 @@ static hf_err list_page(const lister *l, hf_locks *locks, size_t limit, size_t *
         err = hf_lock_look_at(locks, l->names[i], ENTRIES, &look, detail);
         if (err == HF_OK && look.all > 0) {
             list_one(l, &table, l->names[i], &look);
+            l->last = l->names[i];
             shown++;
         }
         hf_lock_look_done(&look);
@@ -150,7 +152,7 @@ static int list(const hf_cli *cli, hf_locks *locks)
     if (err == HF_OK)
         err = list_page(&l, locks, limit, &more, detail);
     if (err == HF_OK && more > 0 && !cli->json)
-        printf("%zu more: --after or --limit\n", more);
+        printf("%zu more: holdfast locks list --after %s\n", more, l.last);
     for (size_t i = 0; i < l.n; i++)
         free(l.names[i]);
     free(l.names);
@@ -220,7 +222,7 @@ static int show(const hf_cli *cli, hf_locks *locks, const char *name)
     }
     bool printed = hf_table_print(&table, stdout);
     if (look.all > look.n && !cli->json)
-        printf("%zu more: --limit\n", look.all - look.n);
+        printf("%zu more: a higher --limit shows them\n", look.all - look.n);
     size_t all = look.all;
     hf_lock_look_done(&look);
     if (!printed)
@@ -283,7 +285,7 @@ int hf_cmd_locks_release(hf_cli *cli)
         code = check_owner(cli);
     if (code == HF_EXIT_OK && !hf_argv_has(cli->args, "force"))
         code = hf_cli_say(cli, HF_EXIT_USAGE,
-                          "locks revoke asks the holder; --force takes it away",
+                          "'holdfast locks revoke NAME' asks the holder instead",
                           "a lock is released by its holder; to take it away, say "
                           "--force");
     if (code == HF_EXIT_OK)
