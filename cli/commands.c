@@ -326,8 +326,8 @@ static const hf_command commands[] = {
      .run = hf_cmd_locks_release,
      .section = "locks",
      .help = "take a lock away from its holder",
-     .more = "The holder learns of it at once, and may work on until then: the fence of "
-             "the next holder is higher. Exits with 1 if the lock is free."},
+     .more = "The holder learns of it at once, but until then it may work on. The next "
+             "holder has a higher fence. Exits with 1 if the lock is free."},
     {.name = "locks revoke",
      .operands = "NAME",
      .min_operands = 1,

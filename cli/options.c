@@ -213,7 +213,7 @@ const hf_opt hf_opts_locks_show[] = {
     HF_OPT_END,
 };
 const hf_opt hf_opts_locks_release[] = {
-    {.name = "force", .help = "take it away from its holder"},
+    {.name = "force", .help = "take it away from its holder; required"},
     OWNER_OPT,
     YES_OPT,
     HF_OPT_END,
