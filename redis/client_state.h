@@ -19,7 +19,7 @@
 #include "holdfast/client.h"
 #include "redis/call.h"
 #include "redis/flight.h"
-#include "redis/loop.h"
+#include "redis/link.h"
 #include "redis/resolve.h"
 #include "redis/url.h"
 

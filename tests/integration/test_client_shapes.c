@@ -160,7 +160,7 @@ static void what_was_answered_before_the_end_counts(void **state)
     leave(&rig);
 }
 
-/* The size of one read of hiredis, which then looks for more and finds the end. */
+/* The size of one read, after which the link looks for more and finds the end. */
 static void an_answer_that_fills_a_read_counts_when_the_end_is_behind_it(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* loop.c - redis/loop.h. The only file that knows both hiredis and libuv. */
-#include "redis/loop.h"
+/* link.c - redis/link.h. The only file that knows both hiredis and libuv. */
+#include "redis/link.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,8 @@
 #include "base/base.h"
 
 enum {
-    READS_MAX = 16,       /* of 16 KiB each, before other handles get their turn */
+    READ_SIZE = 16 << 10,
+    READS_MAX = 16,       /* before other handles get their turn */
     IDLE_BUFFER = 1 << 20 /* kept by the parser between large answers */
 };
 
@@ -21,7 +22,8 @@ typedef enum link_state { CONNECTING, OPEN, LOST, DROPPED } link_state;
 
 struct hf_link {
     uv_poll_t poll;
-    redisContext *redis; /* owned */
+    redisReader *parser; /* owned */
+    int fd;              /* owned */
     const hf_link_hooks *hooks;
     void *owner;
     link_state state;
@@ -31,6 +33,12 @@ struct hf_link {
 };
 
 static void on_poll(uv_poll_t *poll, int status, int events);
+
+/* The socket has nothing, or takes nothing, for now. */
+static bool is_for_now(int code)
+{
+    return code == EAGAIN || code == EWOULDBLOCK;
+}
 
 static void watch(hf_link *link, int events)
 {
@@ -46,30 +54,33 @@ static void watch(hf_link *link, int events)
 static void write_failed(hf_link *link)
 {
     link->broken = true;
-    shutdown(link->redis->fd, SHUT_RDWR);
+    shutdown(link->fd, SHUT_RDWR);
     watch(link, UV_READABLE);
 }
 
-static void tell_lost(hf_link *link, const char *why)
+static void tell_lost(hf_link *link, hf_err err, const char *why)
 {
     link->state = LOST;
-    hf_err err = link->redis->err == REDIS_ERR_PROTOCOL ? HF_PROTO : HF_CONN;
     link->hooks->on_lost(link->owner, err, why);
 }
 
-/* Feeds the parser with what is there. A read that filled hiredis's buffer suggests more.
- */
-static bool read_all(redisContext *redis)
+/* Feeds the parser with what is there. A read that filled the buffer suggests more. The
+ * answer is NULL, or why nothing more will come. */
+static const char *read_all(hf_link *link)
 {
-    enum { HIREDIS_READ = 16 << 10 };
+    char bytes[READ_SIZE];
     for (int i = 0; i < READS_MAX; i++) {
-        size_t before = redis->reader->len;
-        if (redisBufferRead(redis) != REDIS_OK)
-            return false;
-        if (redis->reader->len - before < HIREDIS_READ)
-            return true;
+        ssize_t n = recv(link->fd, bytes, sizeof bytes, 0);
+        if (n == 0)
+            return "Server closed the connection";
+        if (n < 0)
+            return is_for_now(errno) || errno == EINTR ? NULL : uv_strerror(-errno);
+        if (redisReaderFeed(link->parser, bytes, (size_t)n) != REDIS_OK)
+            return link->parser->errstr;
+        if (n < READ_SIZE)
+            return NULL;
     }
-    return true;
+    return NULL;
 }
 
 /* Hands out every whole answer. False: the bytes are no answer. */
@@ -77,7 +88,7 @@ static bool deliver(hf_link *link)
 {
     while (link->state == OPEN) {
         void *reply = NULL;
-        if (redisReaderGetReply(link->redis->reader, &reply) != REDIS_OK)
+        if (redisReaderGetReply(link->parser, &reply) != REDIS_OK)
             return false;
         if (reply == NULL)
             return true;
@@ -89,22 +100,18 @@ static bool deliver(hf_link *link)
 
 static void on_readable(hf_link *link)
 {
-    redisContext *redis = link->redis;
-    /* What came before the end is still an answer. */
-    bool alive = read_all(redis);
-    if (!deliver(link)) {
-        redis->err = REDIS_ERR_PROTOCOL;
-        tell_lost(link, redis->reader->errstr);
-    } else if (!alive && link->state == OPEN) {
-        tell_lost(link, redis->errstr);
-    }
+    const char *why = read_all(link); /* what came before the end is still an answer */
+    if (!deliver(link))
+        tell_lost(link, HF_PROTO, link->parser->errstr);
+    else if (why != NULL && link->state == OPEN)
+        tell_lost(link, HF_CONN, why);
 }
 
 static void on_connected(hf_link *link)
 {
     int code = 0;
     socklen_t len = sizeof code;
-    if (getsockopt(link->redis->fd, SOL_SOCKET, SO_ERROR, &code, &len) != 0)
+    if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &code, &len) != 0)
         code = errno;
     if (code != 0) {
         link->state = LOST;
@@ -141,10 +148,10 @@ size_t hf_link_write(hf_link *link, const char *data, size_t len)
 {
     size_t taken = 0;
     while (taken < len && link->state == OPEN && !link->full && !link->broken) {
-        ssize_t n = send(link->redis->fd, data + taken, len - taken, MSG_NOSIGNAL);
+        ssize_t n = send(link->fd, data + taken, len - taken, MSG_NOSIGNAL);
         if (n >= 0) {
             taken += (size_t)n;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        } else if (is_for_now(errno)) {
             link->full = true;
             watch(link, UV_READABLE | UV_WRITABLE);
         } else if (errno != EINTR) {
@@ -197,6 +204,13 @@ static hf_err refuse(char *detail, hf_err err, const char *why)
     return err;
 }
 
+static void end(hf_link *link)
+{
+    redisReaderFree(link->parser);
+    close(link->fd);
+    free(link);
+}
+
 hf_err hf_link_open(hf_link **out, uv_loop_t *loop, const hf_address *address,
                     const hf_link_hooks *hooks, void *owner, char detail[HF_DETAIL_SIZE])
 {
@@ -204,20 +218,18 @@ hf_err hf_link_open(hf_link **out, uv_loop_t *loop, const hf_address *address,
     if (fd < 0)
         return refuse(detail, HF_CONN, uv_strerror(fd));
     hf_link *link = calloc(1, sizeof *link);
-    redisContext *redis = link == NULL ? NULL : redisConnectFd(fd);
-    if (redis == NULL) {
+    redisReader *parser = link == NULL ? NULL : redisReaderCreate();
+    if (parser == NULL) {
         free(link);
         close(fd);
         return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
     }
-    redis->flags &= ~REDIS_BLOCK; /* then an empty or full socket is no error to it */
-    redis->reader->maxbuf = IDLE_BUFFER;
-    *link =
-        (hf_link){.redis = redis, .hooks = hooks, .owner = owner, .state = CONNECTING};
+    parser->maxbuf = IDLE_BUFFER;
+    *link = (hf_link){
+        .parser = parser, .fd = fd, .hooks = hooks, .owner = owner, .state = CONNECTING};
     int code = uv_poll_init(loop, &link->poll, fd);
     if (code != 0) {
-        redisFree(redis);
-        free(link);
+        end(link);
         return refuse(detail, HF_SYSTEM, uv_strerror(code));
     }
     link->poll.data = link;
@@ -231,8 +243,7 @@ static void on_closed(uv_handle_t *handle)
     hf_link *link = handle->data;
     const hf_link_hooks *hooks = link->hooks;
     void *owner = link->owner;
-    redisFree(link->redis);
-    free(link);
+    end(link);
     hooks->on_closed(owner);
 }
 
@@ -240,6 +251,7 @@ void hf_link_drop(hf_link *link)
 {
     HF_ASSERT(link->state != DROPPED);
     link->state = DROPPED;
-    /* hiredis may be at work further up the stack: its memory goes when nothing runs. */
+    /* The parser may be at work further up the stack: its memory goes when nothing runs.
+     */
     uv_close((uv_handle_t *)&link->poll, on_closed);
 }

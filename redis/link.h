@@ -1,11 +1,10 @@
-/* loop.h - one connection, as hiredis speaks it, on a libuv loop.
+/* link.h - what lies between a socket and the parser of answers, on a libuv loop.
  *
- * hiredis is used below its asynchronous layer, for reading and parsing. That layer would
- * keep a list of callbacks beside our own; in 0.14 its libuv adapter loses errors, and an
- * answer that nobody asked for ends the whole process in an assertion. Nor does hiredis
- * connect or write: its sockets are not close-on-exec, while another thread may fork at
- * any moment, and its writes raise SIGPIPE. (TLS, from hiredis 1.0 on, would write
- * through redisBufferWrite.)
+ * Only hiredis's parser is used. Its asynchronous layer would keep a list of callbacks
+ * beside our own; in 0.14 its libuv adapter loses errors, and an answer without a request
+ * ends the whole process in an assertion. Its connections are not used either: their
+ * sockets are not close-on-exec, while another thread may fork at any moment, and their
+ * writes raise SIGPIPE.
  *
  *        open                    on_open(NULL)                    drop
  *   NEW ------> CONNECTING --------------------> OPEN ----------------------> CLOSED
@@ -14,8 +13,8 @@
  *
  * Hooks run on the loop's thread, never from inside a call. Any of them may drop the
  * link. */
-#ifndef HF_REDIS_LOOP_H
-#define HF_REDIS_LOOP_H
+#ifndef HF_REDIS_LINK_H
+#define HF_REDIS_LINK_H
 
 #include <stddef.h>
 
