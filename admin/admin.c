@@ -89,7 +89,7 @@ void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
 /* A reason that another try will not take away. */
 static bool is_final(hf_err err)
 {
-    return err == HF_AUTH || err == HF_OLD;
+    return err == HF_AUTH || err == HF_UNSUPPORTED;
 }
 
 static hf_err wait_ready(hf_admin *admin, uint64_t until_ns)
@@ -167,10 +167,10 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         hf_err err = ask_one(admin, ask, until_ns);
         if (err == HF_NOSCRIPT && ++unknown < NOSCRIPT_TRIES)
             continue;
-        if (err == HF_LATE)
+        if (err == HF_DEADLINE)
             return late(admin, unsure);
         unsure = unsure || err == HF_UNSURE;
-        bool nothing = err == HF_CONN || err == HF_LOADING || err == HF_SLOW;
+        bool nothing = err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT;
         bool again = nothing || (err == HF_UNSURE && !ask->once);
         if (!again || left_ms(until_ns) == 0)
             return unsure && ask->writes && (nothing || err == HF_TIMEOUT) ? HF_UNSURE

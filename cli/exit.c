@@ -20,15 +20,15 @@ hf_exit hf_exit_code(hf_err err)
         return HF_EXIT_DATA;
     case HF_CONN:
     case HF_TIMEOUT:
-    case HF_OLD:
+    case HF_UNSUPPORTED:
         return HF_EXIT_UNAVAILABLE;
     case HF_FULL:
-    case HF_LATE:
+    case HF_DEADLINE:
     case HF_LOST:
     case HF_OOM:
     case HF_READONLY:
     case HF_LOADING:
-    case HF_SLOW:
+    case HF_BUSY_SCRIPT:
     case HF_MISCONF:
     case HF_UNSURE:
         return HF_EXIT_LATER;
@@ -52,7 +52,7 @@ const char *hf_exit_hint(hf_err err)
     case HF_AUTH:
         return "look at the password (redis.password_file or the URL) and at the user's "
                "ACL";
-    case HF_OLD:
+    case HF_UNSUPPORTED:
         return "Redis 6.2 or later, or Valkey, is needed";
     case HF_POLICY:
         return "set maxmemory-policy noeviction in Redis";
@@ -64,9 +64,9 @@ const char *hf_exit_hint(hf_err err)
         return "look at the disk of Redis, and at its replicas (min-replicas-to-write, "
                "--wait-replicas)";
     case HF_LOADING:
-    case HF_SLOW:
+    case HF_BUSY_SCRIPT:
     case HF_FULL:
-    case HF_LATE:
+    case HF_DEADLINE:
         return "try again in a moment";
     case HF_UNSURE:
         return "it may have been done: look before it is done again";

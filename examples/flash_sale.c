@@ -68,7 +68,7 @@ typedef struct shop {
     redisContext *redis;
     pthread_mutex_t one_at_a_time; /* handlers run in several threads */
     char *buy;                     /* the whole script */
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_producer *producer;
 } shop;
 
@@ -324,7 +324,8 @@ static int work(void)
                                  .lease_ms = 2000,
                                  .backoff_base_ms = 200};
     shop_open(&s);
-    hf_err err = hf_locks_open(&s.locks, &(hf_locks_opts){.url = url}, detail);
+    hf_err err =
+        hf_lock_client_open(&s.locks, &(hf_lock_client_opts){.url = url}, detail);
     if (err == HF_OK)
         err = hf_producer_open(&s.producer, &(hf_producer_opts){.url = url}, detail);
     if (err == HF_OK)
@@ -340,7 +341,7 @@ static int work(void)
         fprintf(stderr, "flash_sale: %s: %s\n", hf_err_text(err), detail);
     hf_worker_free(worker);
     hf_producer_close(s.producer, NULL, NULL);
-    hf_locks_close(s.locks, NULL, NULL);
+    hf_lock_client_close(s.locks, NULL, NULL);
     shop_close(&s);
     return err == HF_OK ? 0 : 1;
 }

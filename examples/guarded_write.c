@@ -91,7 +91,7 @@ static sqlite3 *open_rows(const char *path)
 
 /* ---- two writers ---- */
 
-static hf_lock *take(hf_locks *locks)
+static hf_lock *take(hf_lock_client *locks)
 {
     char detail[HF_DETAIL_SIZE];
     const char *const name = "daily-report";
@@ -104,8 +104,8 @@ static hf_lock *take(hf_locks *locks)
 }
 
 /* True: written to both stores. */
-static bool write_both(const char *who, hf_locks *locks, uint64_t fence, const char *path,
-                       sqlite3 *db)
+static bool write_both(const char *who, hf_lock_client *locks, uint64_t fence,
+                       const char *path, sqlite3 *db)
 {
     char detail[HF_DETAIL_SIZE];
     bool file = write_file(path, fence, who), row = write_row(db, fence, who);
@@ -126,11 +126,11 @@ int main(int argc, char **argv)
     const char *url = argc > 1 ? argv[1] : getenv("REDIS_URL");
     const char *dir = argc > 2 ? argv[2] : ".";
     char detail[HF_DETAIL_SIZE], file[PATH_SIZE], rows[PATH_SIZE];
-    hf_locks *locks;
+    hf_lock_client *locks;
     size_t robbed;
     snprintf(file, sizeof file, "%s/report.txt", dir);
     snprintf(rows, sizeof rows, "%s/report.db", dir);
-    if (hf_locks_open(&locks, &(hf_locks_opts){.url = url}, detail) != HF_OK)
+    if (hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = url}, detail) != HF_OK)
         die("locks", detail);
     sqlite3 *db = open_rows(rows);
 
@@ -147,11 +147,12 @@ int main(int argc, char **argv)
     ok = !write_both("first", locks, fence, file, db) && ok;
     /* It would have been told, too: by hf_lock_held(), a callback, and a descriptor. */
     hf_lock_release_result given_back = hf_lock_release_wait(first, NULL);
-    printf("first: giving back answers %s\n",
-           given_back == HF_NOT_OWNER ? "that it is another's" : "something else");
-    ok = given_back == HF_NOT_OWNER && ok;
-    ok = hf_lock_release_wait(second, NULL) == HF_RELEASED && ok;
-    hf_locks_close(locks, NULL, NULL);
+    printf("first: giving back answers %s\n", given_back == HF_RELEASE_NOT_OWNER
+                                                  ? "that it is another's"
+                                                  : "something else");
+    ok = given_back == HF_RELEASE_NOT_OWNER && ok;
+    ok = hf_lock_release_wait(second, NULL) == HF_RELEASE_DONE && ok;
+    hf_lock_client_close(locks, NULL, NULL);
     sqlite3_close(db);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

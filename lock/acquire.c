@@ -25,7 +25,7 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
     if (lock->told)
         return;
     lock->told = true;
-    hf_locks_background(lock, false);
+    hf_lock_client_background(lock, false);
     hf_callback callback;
     hf_callback_begin(&callback, &lock->locks->driver);
     lock->on_acquired(lock, err, detail, lock->acquired_arg);
@@ -41,7 +41,7 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
     if (lock->may_be_there || lock->in_flight > 0)
         hf_release_begin(lock);
     else
-        hf_locks_over(lock);
+        hf_lock_client_over(lock);
 }
 
 /* ---- again ---- */
@@ -135,7 +135,7 @@ static void again(hf_lock *lock, hf_err err, const char *detail)
         hf_acquire_fail(lock, err, detail);
     else if (err == HF_UNSURE || err == HF_CONN)
         lock->step = STEP_ENTER; /* with the next connection */
-    else if (err == HF_NOSCRIPT || err == HF_LATE)
+    else if (err == HF_NOSCRIPT || err == HF_DEADLINE)
         hf_acquire_send(lock);
     else
         pause_until(lock, &backoff, limit_ns(lock));
@@ -166,7 +166,7 @@ static void hold(hf_lock *lock)
     int entering = HF_LOCK_ENTERING, waiting = HF_LOCK_WAITING;
     if (!atomic_compare_exchange_strong(&lock->state, &entering, HF_LOCK_HELD))
         (void)atomic_compare_exchange_strong(&lock->state, &waiting, HF_LOCK_HELD);
-    hf_locks_move(lock, &lock->locks->resting);
+    hf_lock_client_move(lock, &lock->locks->resting);
     tell(lock, HF_OK, "");
 }
 
@@ -224,7 +224,7 @@ void hf_acquire_lost(hf_lock *lock)
 
 static void stand_in_line(hf_lock *lock, const hf_entered *e)
 {
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     lock->step = STEP_WAIT;
     lock->tries = 0;
     lock->reached_ns = lock->until_ns;
@@ -256,12 +256,12 @@ static bool may_have_done(hf_err err)
 static void on_entered(const hf_answer *answer, void *arg)
 {
     hf_lock *lock = arg;
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     hf_entered e;
     hf_err err = hf_entered_read(answer, &e);
     lock->in_flight--;
     if (e.now_ms > 0) {
-        hf_locks_clock(locks, e.now_ms);
+        hf_lock_client_clock(locks, e.now_ms);
         was_reached(lock);
     }
     lock->may_be_there = lock->may_be_there || may_have_done(err);
@@ -285,22 +285,22 @@ static void on_entered(const hf_answer *answer, void *arg)
     } else {
         again(lock, err, answer->detail);
     }
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 void hf_acquire_send(hf_lock *lock)
 {
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     char detail[HF_DETAIL_SIZE];
     lock->step = STEP_ENTER;
-    if (lock->in_flight > 0 || !hf_locks_ready(locks))
+    if (lock->in_flight > 0 || !hf_lock_client_ready(locks))
         return;
-    if (!hf_locks_fit(locks, detail)) {
+    if (!hf_lock_client_fit(locks, detail)) {
         hf_acquire_fail(lock, HF_POLICY, detail);
         return;
     }
     const hf_lock_of of = hf_lock_of_lock(lock);
-    lock->enter.not_after = hf_locks_not_after(locks);
+    lock->enter.not_after = hf_lock_client_not_after(locks);
     uint64_t sent_ns = hf_boot_ns();
     lock->enter.readings = NULL;
     if (lock->seen != NULL && hf_acquire_seen(lock, lock->seen->witness)) {

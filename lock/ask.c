@@ -50,20 +50,21 @@ void hf_ask_released(const hf_lock *lock)
 
 static bool did_nothing(hf_err err)
 {
-    return err == HF_CONN || err == HF_NOSCRIPT || err == HF_LOADING || err == HF_SLOW ||
-           err == HF_LATE;
+    return err == HF_CONN || err == HF_NOSCRIPT || err == HF_LOADING ||
+           err == HF_BUSY_SCRIPT || err == HF_DEADLINE;
 }
 
 static void on_answer(const hf_answer *answer, void *arg)
 {
     hf_lock_ask *ask = arg;
-    hf_locks *locks = ask->locks;
+    hf_lock_client *locks = ask->locks;
     ask->in_flight = false;
     hf_err err = ask->read(ask, answer);
-    int64_t redis_ms = 0; /* also told with HF_LATE: it goes again with the new time */
+    int64_t redis_ms =
+        0; /* also told with HF_DEADLINE: it goes again with the new time */
     hf_err status = hf_script_status(answer, 2, &redis_ms);
     if (status != HF_PROTO && redis_ms > 0)
-        hf_locks_clock(locks, redis_ms);
+        hf_lock_client_clock(locks, redis_ms);
     uint64_t now_ns = hf_boot_ns();
     if (did_nothing(err) && ask->lock != NULL && ask->lock->step == STEP_LEAVE)
         end(ask, HF_LOST, "it was released");
@@ -71,14 +72,14 @@ static void on_answer(const hf_answer *answer, void *arg)
         ask->due_ns = err == HF_NOSCRIPT ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
     else
         end(ask, err, answer->detail);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 static void send_ask(hf_lock_ask *ask)
 {
-    hf_locks *locks = ask->locks;
+    hf_lock_client *locks = ask->locks;
     char detail[HF_DETAIL_SIZE];
-    if (ask->writes_what_must_stay && !hf_locks_fit(locks, detail)) {
+    if (ask->writes_what_must_stay && !hf_lock_client_fit(locks, detail)) {
         end(ask, HF_POLICY, detail);
         return;
     }
@@ -90,7 +91,7 @@ static void send_ask(hf_lock_ask *ask)
         end(ask, err, hf_err_text(err));
 }
 
-void hf_ask_pump(hf_locks *locks, uint64_t now_ns)
+void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns)
 {
     for (hf_lock_ask *ask = locks->asks, *next; ask != NULL; ask = next) {
         next = ask->next;
@@ -101,13 +102,13 @@ void hf_ask_pump(hf_locks *locks, uint64_t now_ns)
             end(ask, err == HF_OK ? HF_TIMEOUT : err, hf_client_detail(locks->client));
         } else if (now_ns >= ask->due_ns) {
             ask->due_ns = 0; /* if not now, with the next connection */
-            if (hf_locks_ready(locks))
+            if (hf_lock_client_ready(locks))
                 send_ask(ask);
         }
     }
 }
 
-uint64_t hf_ask_due_ns(const hf_locks *locks)
+uint64_t hf_ask_due_ns(const hf_lock_client *locks)
 {
     uint64_t due_ns = UINT64_MAX;
     for (const hf_lock_ask *ask = locks->asks; ask != NULL; ask = ask->next) {
@@ -119,7 +120,7 @@ uint64_t hf_ask_due_ns(const hf_locks *locks)
     return due_ns;
 }
 
-void hf_ask_end_all(hf_locks *locks, hf_err err)
+void hf_ask_end_all(hf_lock_client *locks, hf_err err)
 {
     for (hf_lock_ask *ask = locks->asks, *next; ask != NULL; ask = next) {
         next = ask->next;
@@ -131,7 +132,7 @@ void hf_ask_end_all(hf_locks *locks, hf_err err)
 static void run_ask(hf_order *order)
 {
     hf_lock_ask *ask = HF_CONTAINER(order, hf_lock_ask, order);
-    hf_locks *locks = ask->locks;
+    hf_lock_client *locks = ask->locks;
     ask->next = locks->asks;
     locks->asks = ask;
     if (ask->lock != NULL)
@@ -140,26 +141,26 @@ static void run_ask(hf_order *order)
         hf_ask_end_all(locks, HF_CLOSED);
     else
         hf_ask_pump(locks, hf_boot_ns());
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
-hf_err hf_ask_begin(hf_lock_ask *ask, hf_locks *locks)
+hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks)
 {
     uint32_t ms = locks->connect_timeout_ms + locks->request_timeout_ms;
     ask->locks = locks;
     ask->order.run = run_ask;
     ask->until_ns = hf_boot_ns() + ms * HF_MS_NS;
-    if (hf_locks_forked(locks))
+    if (hf_lock_client_forked(locks))
         return HF_FORKED;
     if (ask->waiter == NULL)
         hf_driver_background(&locks->driver, 1);
-    hf_err err = hf_locks_hand_in(locks, &ask->order);
+    hf_err err = hf_lock_client_hand_in(locks, &ask->order);
     if (err != HF_OK && ask->waiter == NULL)
         hf_driver_background(&locks->driver, -1);
     return err;
 }
 
-hf_err hf_ask_wait(hf_lock_ask *ask, hf_locks *locks, char detail[HF_DETAIL_SIZE])
+hf_err hf_ask_wait(hf_lock_ask *ask, hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 {
     hf_driver_waiter waiter;
     hf_err err = hf_callback_may_wait(&locks->driver, locks->driver.threaded, detail);

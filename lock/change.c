@@ -19,7 +19,8 @@ static hf_err send_downgrade(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                              void *arg)
 {
     const hf_lock_of of = hf_lock_of_lock(ask->arg);
-    return hf_op_leave(client, &of, true, hf_locks_not_after(ask->locks), 0, cb, arg);
+    return hf_op_leave(client, &of, true, hf_lock_client_not_after(ask->locks), 0, cb,
+                       arg);
 }
 
 static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
@@ -29,7 +30,7 @@ static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
     (void)ask;
     if (err != HF_OK)
         return err;
-    return left.result == HF_STILL_HELD ? HF_OK : HF_LOST;
+    return left.result == HF_RELEASE_STILL_HELD ? HF_OK : HF_LOST;
 }
 
 static bool may_downgrade(const hf_lock *lock)
@@ -108,8 +109,8 @@ static hf_err send_extension(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                                      .name = lock->names[i],
                                      .lease_ms = e->lease_ms,
                                      .cell = lock->cell};
-    return hf_op_lock_renew(client, items, lock->n_names, hf_locks_not_after(ask->locks),
-                            0, cb, arg);
+    return hf_op_lock_renew(client, items, lock->n_names,
+                            hf_lock_client_not_after(ask->locks), 0, cb, arg);
 }
 
 static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)

@@ -20,7 +20,7 @@ enum { MARGIN_MS = 500 /* for the answer to a WAIT that took all its time */ };
 /* Nothing was done, or nobody knows: the next round asks anew, until the limit. */
 static bool may_pass(hf_err err)
 {
-    return err == HF_NOSCRIPT || err == HF_LATE || err == HF_CONN || err == HF_UNSURE;
+    return err == HF_NOSCRIPT || err == HF_DEADLINE || err == HF_CONN || err == HF_UNSURE;
 }
 
 static void conclude(hf_lock *lock, const hf_answer *answer)
@@ -47,7 +47,7 @@ static void conclude(hf_lock *lock, const hf_answer *answer)
 
 static void on_confirmed(const hf_answer *answer, void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     locks->confirming = false;
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
@@ -55,7 +55,7 @@ static void on_confirmed(const hf_answer *answer, void *arg)
             conclude(lock, answer);
     }
     hf_confirm_pump(locks);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 static void on_kept(const hf_answer *answer, void *arg)
@@ -66,7 +66,7 @@ static void on_kept(const hf_answer *answer, void *arg)
     lock->in_flight--;
     lock->kept = hf_lock_renewed_read(answer, &renewed);
     if (renewed.now_ms > 0)
-        hf_locks_clock(lock->locks, renewed.now_ms);
+        hf_lock_client_clock(lock->locks, renewed.now_ms);
     if (lock->kept == HF_OK) {
         hf_err one = hf_lock_renewed_next(&renewed, 0, &what);
         lock->kept = one == HF_CANCEL ? HF_OK : one == HF_IN_LINE ? HF_LOST : one;
@@ -80,7 +80,7 @@ static void on_kept(const hf_answer *answer, void *arg)
 /* For longer than any renewal before, or nothing would be written. */
 static hf_err write_again(hf_lock *lock)
 {
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     const hf_lock_renewal item = {.prefix = {lock->prefix, lock->prefix_len},
                                   .owner = lock->owner,
                                   .hold = lock->hold,
@@ -88,11 +88,11 @@ static hf_err write_again(hf_lock *lock)
                                   .lease_ms =
                                       atomic_load(&lock->lease_ms) + ++lock->tries,
                                   .cell = lock->cell};
-    return hf_op_lock_renew(locks->confirmer, &item, 1, hf_locks_not_after(locks), 0,
-                            on_kept, lock);
+    return hf_op_lock_renew(locks->confirmer, &item, 1, hf_lock_client_not_after(locks),
+                            0, on_kept, lock);
 }
 
-static hf_err send_wait(hf_locks *locks, uint32_t replicas)
+static hf_err send_wait(hf_lock_client *locks, uint32_t replicas)
 {
     hf_args a;
     if (!hf_args_init(&a, 3, 2))
@@ -104,7 +104,7 @@ static hf_err send_wait(hf_locks *locks, uint32_t replicas)
                            on_confirmed, locks);
 }
 
-static void begin_round(hf_locks *locks, uint32_t replicas)
+static void begin_round(hf_lock_client *locks, uint32_t replicas)
 {
     size_t n = 0;
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
@@ -127,7 +127,7 @@ static void begin_round(hf_locks *locks, uint32_t replicas)
 }
 
 /* The one that has waited longest; NULL: none does. */
-static const hf_lock *find_first(const hf_locks *locks)
+static const hf_lock *find_first(const hf_lock_client *locks)
 {
     const hf_lock *first = NULL;
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
@@ -142,10 +142,10 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     (void)detail;
     if (err == HF_OK)
         hf_confirm_pump(arg);
-    hf_locks_settle(arg);
+    hf_lock_client_settle(arg);
 }
 
-void hf_confirm_pump(hf_locks *locks)
+void hf_confirm_pump(hf_lock_client *locks)
 {
     const hf_lock *first = find_first(locks);
     if (first == NULL || locks->confirming || locks->closing)

@@ -6,7 +6,7 @@
 
 /* A lock that is evicted would be given to another while it is held, and a fence that is
  * evicted would let in who lost it. */
-bool hf_locks_fit(hf_locks *locks, char detail[HF_DETAIL_SIZE])
+bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 {
     const char *policy = hf_client_server(locks->client)->policy;
     if (policy[0] == '\0' || strcmp(policy, "noeviction") == 0)

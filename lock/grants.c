@@ -15,7 +15,7 @@
  * first: else those that come and go would keep it from being heard. */
 static void choose(hf_ear *ear)
 {
-    const hf_locks *locks = ear->arg;
+    const hf_lock_client *locks = ear->arg;
     const hf_lock *lock = locks->active;
     while (lock != NULL && lock->next != NULL)
         lock = lock->next;
@@ -26,7 +26,7 @@ static void choose(hf_ear *ear)
 
 static bool is_deaf(hf_ear *ear)
 {
-    const hf_locks *locks = ear->arg;
+    const hf_lock_client *locks = ear->arg;
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
         if (lock->step == STEP_WAIT && !hf_ear_hears(ear, lock->prefix))
             return true;
@@ -60,7 +60,7 @@ void hf_grants_heard(hf_lock *lock, uint64_t fence)
 /* "granted FENCE HOLD ..." */
 static void on_message(hf_ear *ear, const char *text)
 {
-    hf_locks *locks = ear->arg;
+    hf_lock_client *locks = ear->arg;
     bool granted = strncmp(text, "granted ", 8) == 0;
     const char *at = strchr(text, ' ');
     char *end;
@@ -79,20 +79,20 @@ static void on_message(hf_ear *ear, const char *text)
 
 static void on_doubt(hf_ear *ear)
 {
-    const hf_locks *locks = ear->arg;
+    const hf_lock_client *locks = ear->arg;
     hf_watchdog_verify(locks->watchdog);
 }
 
 static void on_turn(hf_ear *ear)
 {
-    hf_locks *locks = ear->arg;
+    hf_lock_client *locks = ear->arg;
     hf_grants_listen(locks);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 /* ---- listening ---- */
 
-void hf_grants_init(hf_locks *locks)
+void hf_grants_init(hf_lock_client *locks)
 {
     locks->ear = (hf_ear){.opts = locks->client_opts,
                           .inbox = locks->id,
@@ -104,18 +104,18 @@ void hf_grants_init(hf_locks *locks)
                           .arg = locks};
 }
 
-void hf_grants_listen(hf_locks *locks)
+void hf_grants_listen(hf_lock_client *locks)
 {
     if (!locks->closing)
         hf_ear_listen(&locks->ear, locks->client);
 }
 
-uint64_t hf_grants_due_ns(hf_locks *locks)
+uint64_t hf_grants_due_ns(hf_lock_client *locks)
 {
     return locks->closing ? UINT64_MAX : hf_ear_due_ns(&locks->ear);
 }
 
-void hf_grants_notes(hf_locks *locks)
+void hf_grants_notes(hf_lock_client *locks)
 {
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;

@@ -169,9 +169,9 @@ uint32_t hf_lock_grace_max(uint32_t lease_ms)
 
 hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
 {
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     hf_guard *guard = &locks->guard;
-    if (hf_locks_forked(locks))
+    if (hf_lock_client_forked(locks))
         return HF_FORKED;
     if (group == 0) {
         hf_guard_end(guard, &lock->minded);
@@ -203,7 +203,7 @@ hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
 
 bool hf_lock_guard_asked(hf_lock *lock)
 {
-    if (hf_locks_forked(lock->locks))
+    if (hf_lock_client_forked(lock->locks))
         return false;
     return hf_guard_asked(&lock->locks->guard, &lock->minded);
 }

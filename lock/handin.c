@@ -8,32 +8,33 @@
 static void run_acquire(hf_order *order)
 {
     hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
-    hf_locks *locks = lock->locks;
-    hf_locks_move(lock, &locks->active);
+    hf_lock_client *locks = lock->locks;
+    hf_lock_client_move(lock, &locks->active);
     if (locks->closing)
         hf_acquire_fail(lock, HF_CLOSED, "the client is being closed");
     else
         hf_acquire_send(lock);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 static void run_cancel(hf_order *order)
 {
     hf_lock *lock = HF_CONTAINER(order, hf_lock, cancel_order);
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     atomic_store(&lock->cancel_queued, false);
     if (lock->over)
-        hf_locks_over(lock);
+        hf_lock_client_over(lock);
     else if (!lock->told)
         hf_acquire_fail(lock, HF_CANCEL, "cancelled");
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
-static hf_err hand_in(hf_locks *locks, const hf_lock_opts *opts, hf_lock_acquired_cb cb,
-                      void *arg, bool background, hf_lock **out, char *detail)
+static hf_err hand_in(hf_lock_client *locks, const hf_lock_opts *opts,
+                      hf_lock_acquired_cb cb, void *arg, bool background, hf_lock **out,
+                      char *detail)
 {
     hf_lock *lock;
-    if (hf_locks_forked(locks))
+    if (hf_lock_client_forked(locks))
         return hf_lock_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
     hf_err err = hf_lock_make(locks, opts, &lock, detail);
     if (err != HF_OK)
@@ -41,30 +42,31 @@ static hf_err hand_in(hf_locks *locks, const hf_lock_opts *opts, hf_lock_acquire
     lock->on_acquired = cb;
     lock->acquired_arg = arg;
     lock->order.run = run_acquire;
-    hf_locks_background(lock, background);
+    hf_lock_client_background(lock, background);
     if (out != NULL)
         *out = lock;
-    err = hf_locks_hand_in(locks, &lock->order);
+    err = hf_lock_client_hand_in(locks, &lock->order);
     if (err != HF_OK) {
-        hf_locks_background(lock, false);
+        hf_lock_client_background(lock, false);
         hf_lock_free(lock);
         return hf_lock_say(detail, err, "%s", hf_err_text(err));
     }
     return HF_OK;
 }
 
-hf_err hf_lock_acquire(hf_locks *locks, const hf_lock_opts *opts, hf_lock_acquired_cb cb,
-                       void *arg, hf_lock **out, char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_acquire(hf_lock_client *locks, const hf_lock_opts *opts,
+                       hf_lock_acquired_cb cb, void *arg, hf_lock **out,
+                       char detail[HF_DETAIL_SIZE])
 {
     return hand_in(locks, opts, cb, arg, true, out, detail);
 }
 
 void hf_lock_cancel(hf_lock *lock)
 {
-    if (hf_locks_forked(lock->locks) || atomic_exchange(&lock->cancel_queued, true))
+    if (hf_lock_client_forked(lock->locks) || atomic_exchange(&lock->cancel_queued, true))
         return;
     lock->cancel_order.run = run_cancel;
-    if (hf_locks_hand_in(lock->locks, &lock->cancel_order) != HF_OK)
+    if (hf_lock_client_hand_in(lock->locks, &lock->cancel_order) != HF_OK)
         atomic_store(&lock->cancel_queued, false); /* closing cancels it */
 }
 
@@ -87,8 +89,8 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     hf_driver_done(a->driver, &a->waiter);
 }
 
-hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_opts *opts, hf_lock **out,
-                            char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_acquire_wait(hf_lock_client *locks, const hf_lock_opts *opts,
+                            hf_lock **out, char detail[HF_DETAIL_SIZE])
 {
     awaited a = {.driver = &locks->driver};
     hf_err err = hf_callback_may_wait(a.driver, a.driver->threaded, detail);

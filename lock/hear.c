@@ -165,7 +165,7 @@ static void grow_old(hf_hear *hear, uint64_t now_ns)
 
 void hf_hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loop, void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     hf_hear *hear = &locks->hear;
     hear->watchdog = watchdog;
     hear->client = client;
@@ -177,7 +177,7 @@ void hf_hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loop, v
 
 void hf_hear_client(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     (void)detail;
     atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
     if (err == HF_OK)
@@ -186,7 +186,7 @@ void hf_hear_client(hf_client *client, hf_err err, const char *detail, void *arg
 
 void hf_hear_stop(void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     hf_hear *hear = &locks->hear;
     hear->stopped = true;
     hf_client_close(hear->ear.client, NULL, NULL);
@@ -194,7 +194,7 @@ void hf_hear_stop(void *arg)
 
 /* ---- life ---- */
 
-hf_err hf_hear_init(hf_locks *locks)
+hf_err hf_hear_init(hf_lock_client *locks)
 {
     hf_hear *hear = &locks->hear;
     (void)snprintf(hear->inbox, sizeof hear->inbox, "%s/held", locks->id);
@@ -209,7 +209,7 @@ hf_err hf_hear_init(hf_locks *locks)
     return uv_mutex_init(&hear->lock) == 0 ? HF_OK : HF_SYSTEM;
 }
 
-void hf_hear_done(hf_locks *locks)
+void hf_hear_done(hf_lock_client *locks)
 {
     uv_mutex_destroy(&locks->hear.lock);
 }

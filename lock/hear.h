@@ -28,8 +28,9 @@ typedef struct hf_hear {
     uint64_t unknown_ns; /* when a message named a hold that is not known; 0: none did */
 } hf_hear;
 
-HF_MUSTCHECK hf_err hf_hear_init(hf_locks *locks); /* HF_SYSTEM: nothing is left of it */
-void hf_hear_done(hf_locks *locks);
+HF_MUSTCHECK hf_err
+hf_hear_init(hf_lock_client *locks); /* HF_SYSTEM: nothing is left of it */
+void hf_hear_done(hf_lock_client *locks);
 /* It is held, and has a lease. Before it is told; any thread. */
 void hf_hear_begin(hf_lock *lock);
 void hf_hear_end(hf_lock *lock); /* before its lease is dropped; any thread */

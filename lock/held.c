@@ -16,7 +16,7 @@ enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 /* ---- renewing ---- */
 
 typedef struct renewal {
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_batch *batch;
     uint16_t entries[BATCH_LEASES]; /* how many each lease has */
     bool held[BATCH_LEASES];        /* it was held when this was sent */
@@ -72,7 +72,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     size_t at = 0;
     if (renewed.now_ms > 0)
-        hf_locks_clock(r->locks, renewed.now_ms);
+        hf_lock_client_clock(r->locks, renewed.now_ms);
     for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
         codes[i] = sum_up(&renewed, at, r->entries[i], &notes[i]);
         at += r->entries[i];
@@ -112,7 +112,7 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
 
 static void renew(hf_client *client, hf_batch *batch, void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     hf_lock_renewal items[HF_LOCK_ENTRIES_MAX];
     size_t n = 0;
     hf_err err = HF_NOMEM;
@@ -128,7 +128,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
             r->entries[i] = (uint16_t)(n - had);
             r->held[i] = !waits;
         }
-        err = hf_op_lock_renew(client, items, n, hf_locks_not_after(locks),
+        err = hf_op_lock_renew(client, items, n, hf_lock_client_not_after(locks),
                                batch->timeout_ms, on_renewed, r);
     }
     if (err != HF_OK) {
@@ -188,7 +188,7 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
 /* In line: was it granted meanwhile, or when shall it ask again? */
 static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_note note)
 {
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     if (code == HF_IN_LINE) {
         uint64_t now_ns = hf_boot_ns();
         hf_seen_of(lock->seen, lock->number, atomic_load(&locks->epoch));
@@ -234,7 +234,7 @@ static void on_asked(hf_lock *lock)
 /* The release may be told, and the handle freed, from now on. */
 static void on_left(hf_lock *lock)
 {
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     atomic_store(&lock->event_runs, false);
     hf_driver_kick(&locks->driver);
 }
@@ -259,7 +259,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 
 /* ---- life ---- */
 
-hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
+hf_err hf_held_start(hf_lock_client *locks, const hf_client_opts *client,
                      char detail[HF_DETAIL_SIZE])
 {
     return hf_watchdog_start(&locks->watchdog,

@@ -25,7 +25,7 @@ typedef struct place {
     hf_bytes bytes;
 } place;
 
-static void find(place *p, const hf_locks *locks, const char *name)
+static void find(place *p, const hf_lock_client *locks, const char *name)
 {
     p->bytes = (hf_bytes){p->prefix, hf_lock_prefix(p->prefix, locks->ns, name)};
 }
@@ -115,8 +115,8 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
     return HF_OK;
 }
 
-hf_err hf_lock_look_at(hf_locks *locks, const char *name, size_t limit, hf_lock_look *out,
-                       char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_look_at(hf_lock_client *locks, const char *name, size_t limit,
+                       hf_lock_look *out, char detail[HF_DETAIL_SIZE])
 {
     place at;
     *out = (hf_lock_look){.n = 0};
@@ -198,8 +198,8 @@ static hf_err read_scan(hf_lock_ask *ask, const hf_answer *answer)
     return HF_OK;
 }
 
-hf_err hf_lock_list(hf_locks *locks, bool (*each)(const char *name, void *arg), void *arg,
-                    char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_list(hf_lock_client *locks, bool (*each)(const char *name, void *arg),
+                    void *arg, char detail[HF_DETAIL_SIZE])
 {
     char pattern[HF_TAG_PREFIX_SIZE];
     listing l = {.pattern = pattern, .cursor = "0", .each = each, .arg = arg};
@@ -226,7 +226,7 @@ static hf_err send_force(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, v
 {
     const forcing *f = ask->arg;
     return hf_op_lock_force(client, f->at->bytes, f->name, f->owner, f->revoke,
-                            hf_locks_not_after(ask->locks), cb, arg);
+                            hf_lock_client_not_after(ask->locks), cb, arg);
 }
 
 static hf_err read_force(hf_lock_ask *ask, const hf_answer *answer)
@@ -239,8 +239,8 @@ static hf_err read_force(hf_lock_ask *ask, const hf_answer *answer)
     return err;
 }
 
-static hf_err force(hf_locks *locks, const char *name, const char *owner, bool revoke,
-                    size_t *n, char *detail)
+static hf_err force(hf_lock_client *locks, const char *name, const char *owner,
+                    bool revoke, size_t *n, char *detail)
 {
     place at;
     forcing f = {
@@ -256,14 +256,14 @@ static hf_err force(hf_locks *locks, const char *name, const char *owner, bool r
     return err;
 }
 
-hf_err hf_lock_force(hf_locks *locks, const char *name, const char *owner, size_t *n,
-                     char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_force(hf_lock_client *locks, const char *name, const char *owner,
+                     size_t *n, char detail[HF_DETAIL_SIZE])
 {
     return force(locks, name, owner, false, n, detail);
 }
 
-hf_err hf_lock_revoke(hf_locks *locks, const char *name, const char *owner, size_t *n,
-                      char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_revoke(hf_lock_client *locks, const char *name, const char *owner,
+                      size_t *n, char detail[HF_DETAIL_SIZE])
 {
     return force(locks, name, owner, true, n, detail);
 }
@@ -294,7 +294,7 @@ static hf_err read_check(hf_lock_ask *ask, const hf_answer *answer)
     return err;
 }
 
-hf_err hf_fence_check(hf_locks *locks, const char *resource, uint64_t fence,
+hf_err hf_fence_check(hf_lock_client *locks, const char *resource, uint64_t fence,
                       const char *owner, int64_t remember_ms, uint64_t *highest,
                       char detail[HF_DETAIL_SIZE])
 {

@@ -197,7 +197,7 @@ static void undone(hf_lock_set *set)
     size_t unknown = 0;
     const hf_set_member *first = NULL;
     for (size_t i = 0; i < set->n; i++)
-        if (set->members[i].result == HF_UNKNOWN) {
+        if (set->members[i].result == HF_RELEASE_UNKNOWN) {
             first = first == NULL ? &set->members[i] : first;
             unknown++;
         }

@@ -119,13 +119,13 @@ static void count(hf_lock_set *set)
 
 static void try_now(hf_lock_set *set)
 {
-    hf_err err = hf_lock_owner(set->owner);
+    hf_err err = hf_lock_owner_make(set->owner);
     set->step = SET_TAKE;
     set->tries++;
     set->check_ns = hf_boot_ns() + set->red.node_timeout_ms * HF_MS_NS;
     for (size_t i = 0; i < set->n; i++) {
         const hf_lock_opts opts = opts_of(set, &set->members[i]);
-        set->members[i].result = HF_EXPIRED;
+        set->members[i].result = HF_RELEASE_EXPIRED;
         set->members[i].may_leave = false;
         set->members[i].err =
             err == HF_OK ? hf_set_ask(&set->members[i], &opts, NULL) : err;

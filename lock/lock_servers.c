@@ -20,9 +20,9 @@ bool hf_servers_forked(const hf_lock_servers *servers)
 
 bool hf_servers_coming(const hf_lock_servers *servers, size_t server)
 {
-    const hf_locks *locks = servers->clients[server];
+    const hf_lock_client *locks = servers->clients[server];
     return hf_client_is_new(locks->client) ||
-           (hf_client_ready(locks->client) && !hf_locks_ready(locks));
+           (hf_client_ready(locks->client) && !hf_lock_client_ready(locks));
 }
 
 /* ---- work ---- */
@@ -168,7 +168,7 @@ static void close_clients(hf_lock_servers *servers)
     servers->clients_close = true;
     servers->open_clients = servers->n;
     for (size_t i = 0; i < servers->n; i++)
-        hf_locks_close(servers->clients[i], on_client_closed, servers);
+        hf_lock_client_close(servers->clients[i], on_client_closed, servers);
     if (servers->n == 0)
         on_clients_gone(servers);
 }
@@ -214,7 +214,7 @@ void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void
 
 /* ---- its beginning ---- */
 
-static hf_err check_opts(const hf_locks_opts *o, size_t n, char *detail)
+static hf_err check_opts(const hf_lock_client_opts *o, size_t n, char *detail)
 {
     if (n < 1 || n > HF_LOCK_SERVERS_MAX)
         return hf_lock_say(detail, HF_INVALID, "expected 1 to %d servers, found %zu",
@@ -263,16 +263,16 @@ static hf_err start(hf_lock_servers *servers, uv_loop_t *loop)
 
 /* Before the loop is run by anybody but us. */
 static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
-                           const hf_locks_opts *opts, char *detail)
+                           const hf_lock_client_opts *opts, char *detail)
 {
     char why[HF_DETAIL_SIZE] = "";
-    hf_locks_opts one = *opts;
+    hf_lock_client_opts one = *opts;
     size_t n = servers->n;
     hf_err err = HF_OK;
     one.loop = servers->driver.loop;
     for (servers->n = 0; servers->n < n && err == HF_OK; servers->n += err == HF_OK) {
         one.url = urls[servers->n];
-        err = hf_locks_open(&servers->clients[servers->n], &one, why);
+        err = hf_lock_client_open(&servers->clients[servers->n], &one, why);
     }
     if (err != HF_OK)
         return hf_lock_say(detail, err, "%.120s: %.120s", servers->places[servers->n],
@@ -281,9 +281,9 @@ static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
 }
 
 hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size_t n,
-                            const hf_locks_opts *opts, char detail[HF_DETAIL_SIZE])
+                            const hf_lock_client_opts *opts, char detail[HF_DETAIL_SIZE])
 {
-    static const hf_locks_opts defaults;
+    static const hf_lock_client_opts defaults;
     if (opts == NULL)
         opts = &defaults;
     hf_err err = check_opts(opts, n, detail);

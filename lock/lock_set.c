@@ -30,8 +30,8 @@ hf_lock_set *hf_set_new(hf_lock_servers *servers, const hf_set_kind *kind, size_
     set->wait_ms = wait_ms;
     set->fd = -1;
     for (size_t i = 0; i < n; i++)
-        set->members[i] =
-            (hf_set_member){.set = set, .server = i, .place = i, .result = HF_EXPIRED};
+        set->members[i] = (hf_set_member){
+            .set = set, .server = i, .place = i, .result = HF_RELEASE_EXPIRED};
     if (uv_mutex_init(&set->lock) != 0)
         goto free_set;
     if (uv_mutex_init(&set->tell_lock) == 0)
@@ -133,7 +133,7 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
     (void)left;
     m->leaving = false;
     m->result = result;
-    m->may_leave = result == HF_UNKNOWN || lock->last_err != HF_OK;
+    m->may_leave = result == HF_RELEASE_UNKNOWN || lock->last_err != HF_OK;
     set->open--;
     if (set->step == SET_HELD)
         set->kind->left(m);
@@ -144,7 +144,7 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 void hf_set_give_back(hf_set_member *m, hf_lock *lock)
 {
     m->leaving = true;
-    m->result = HF_UNKNOWN; /* so far */
+    m->result = HF_RELEASE_UNKNOWN; /* so far */
     m->set->open++;
     lock->patient = true; /* its events look at the set */
     hf_lock_release(lock, on_released, m);
@@ -163,7 +163,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
         set->kind->got(m, lock);
     } else {
         bool may_be_there = lock->may_be_there || lock->in_flight > 0;
-        m->result = may_be_there ? HF_UNKNOWN : HF_EXPIRED;
+        m->result = may_be_there ? HF_RELEASE_UNKNOWN : HF_RELEASE_EXPIRED;
         m->may_leave = may_be_there || lock->last_err != HF_OK;
         if (!is_ending(set)) {
             m->err = err;

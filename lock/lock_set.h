@@ -112,7 +112,7 @@ struct hf_lock_servers {
     hf_rng rng;
     uint32_t connect_timeout_ms, request_timeout_ms;
     size_t n;
-    hf_locks *clients[HF_LOCK_SERVERS_MAX];
+    hf_lock_client *clients[HF_LOCK_SERVERS_MAX];
     char places[HF_LOCK_SERVERS_MAX][HF_URL_PLACE_SIZE];
 
     /* under driver.lock */

@@ -162,9 +162,9 @@ void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg
     set->released_arg = arg;
     set->order.run = run_release;
     for (size_t i = 0; i < n; i++)
-        each[i] = HF_UNKNOWN;
+        each[i] = HF_RELEASE_UNKNOWN;
     if (hf_servers_hand_in(set->servers, &set->order, false) != HF_OK && cb != NULL)
-        cb(set, HF_UNKNOWN, each, n, arg); /* closing gives it back */
+        cb(set, HF_RELEASE_UNKNOWN, each, n, arg); /* closing gives it back */
 }
 
 typedef struct given {
@@ -187,15 +187,16 @@ static void on_released(hf_lock_set *set, hf_lock_release_result result,
 hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,
                                                 hf_lock_release_result *each)
 {
-    given g = {.driver = &set->servers->driver, .result = HF_UNKNOWN, .each = each};
+    given g = {
+        .driver = &set->servers->driver, .result = HF_RELEASE_UNKNOWN, .each = each};
     for (size_t i = 0; each != NULL && i < set->n; i++)
-        each[i] = HF_UNKNOWN;
+        each[i] = HF_RELEASE_UNKNOWN;
     if (hf_servers_forked(set->servers))
-        return HF_UNKNOWN;
+        return HF_RELEASE_UNKNOWN;
     if (!g.driver->threaded || hf_callback_inside(g.driver) ||
         hf_driver_waiter_init(&g.waiter) != HF_OK) {
         hf_lock_set_release(set, NULL, NULL); /* without waiting */
-        return HF_UNKNOWN;
+        return HF_RELEASE_UNKNOWN;
     }
     hf_lock_set_release(set, on_released, &g);
     hf_driver_await(g.driver, &g.waiter);

@@ -14,20 +14,20 @@
 
 enum { CONNECT_MS = 5000, REQUEST_MS = 1000, TIMEOUT_MAX_MS = 600000 };
 
-bool hf_locks_forked(const hf_locks *locks)
+bool hf_lock_client_forked(const hf_lock_client *locks)
 {
     return locks->pid != getpid();
 }
 
-bool hf_locks_ready(const hf_locks *locks)
+bool hf_lock_client_ready(const hf_lock_client *locks)
 {
     return locks->handles == 0 && hf_client_ready(locks->client) &&
-           hf_locks_now(locks) != 0;
+           hf_lock_client_now(locks) != 0;
 }
 
 /* ---- lists ---- */
 
-void hf_locks_move(hf_lock *lock, hf_lock **list)
+void hf_lock_client_move(hf_lock *lock, hf_lock **list)
 {
     if (lock->list != NULL) {
         if (lock->next != NULL)
@@ -47,14 +47,14 @@ void hf_locks_move(hf_lock *lock, hf_lock **list)
     *list = lock;
 }
 
-void hf_locks_background(hf_lock *lock, bool on)
+void hf_lock_client_background(hf_lock *lock, bool on)
 {
     if (lock->background != on)
         hf_driver_background(&lock->locks->driver, on ? 1 : -1);
     lock->background = on;
 }
 
-void hf_locks_over(hf_lock *lock)
+void hf_lock_client_over(hf_lock *lock)
 {
     lock->over = true;
     lock->step = STEP_LEAVE;
@@ -62,16 +62,16 @@ void hf_locks_over(hf_lock *lock)
     if (lock->in_flight > 0 || atomic_load(&lock->cancel_queued) ||
         atomic_load(&lock->event_runs))
         return;
-    hf_locks_background(lock, false);
-    hf_locks_move(lock, NULL);
+    hf_lock_client_background(lock, false);
+    hf_lock_client_move(lock, NULL);
     hf_lock_free(lock);
 }
 
 /* ---- closing ---- */
 
-static void on_drained(hf_locks *locks);
+static void on_drained(hf_lock_client *locks);
 
-static void begin_closing(hf_locks *locks)
+static void begin_closing(hf_lock_client *locks)
 {
     locks->closing = true;
     locks->close_until_ns = hf_boot_ns() + locks->request_timeout_ms * HF_MS_NS;
@@ -93,14 +93,14 @@ static void begin_closing(hf_locks *locks)
 
 static void run_close(hf_order *order)
 {
-    hf_locks *locks = HF_CONTAINER(order, hf_locks, close_order);
+    hf_lock_client *locks = HF_CONTAINER(order, hf_lock_client, close_order);
     begin_closing(locks);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 /* Leaves nothing that could still be answered: what is left is told by the clients' end.
  */
-static bool is_drained(const hf_locks *locks, uint64_t now_ns)
+static bool is_drained(const hf_lock_client *locks, uint64_t now_ns)
 {
     if (now_ns >= locks->close_until_ns)
         return true;
@@ -111,7 +111,7 @@ static bool is_drained(const hf_locks *locks, uint64_t now_ns)
 
 static void on_timer(uv_timer_t *timer)
 {
-    hf_locks *locks = timer->data;
+    hf_lock_client *locks = timer->data;
     uint64_t now_ns = hf_boot_ns();
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
@@ -123,10 +123,10 @@ static void on_timer(uv_timer_t *timer)
     hf_ask_pump(locks, now_ns);
     if (now_ns >= hf_grants_due_ns(locks))
         hf_grants_listen(locks);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
-static uint64_t first_due_ns(hf_locks *locks)
+static uint64_t first_due_ns(hf_lock_client *locks)
 {
     uint64_t first_ns = hf_ask_due_ns(locks);
     if (locks->closing && locks->close_until_ns < first_ns)
@@ -142,7 +142,7 @@ static uint64_t first_due_ns(hf_locks *locks)
     return first_ns;
 }
 
-void hf_locks_settle(hf_locks *locks)
+void hf_lock_client_settle(hf_lock_client *locks)
 {
     uint64_t now_ns = hf_boot_ns();
     if (locks->handles > 0)
@@ -167,7 +167,7 @@ void hf_locks_settle(hf_locks *locks)
 
 /* ---- work ---- */
 
-static hf_err hand_in(hf_locks *locks, hf_order *order, bool last)
+static hf_err hand_in(hf_lock_client *locks, hf_order *order, bool last)
 {
     uv_mutex_lock(&locks->driver.lock);
     bool closed = locks->closed;
@@ -187,14 +187,14 @@ static hf_err hand_in(hf_locks *locks, hf_order *order, bool last)
     return HF_OK;
 }
 
-hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order)
+hf_err hf_lock_client_hand_in(hf_lock_client *locks, hf_order *order)
 {
     return hand_in(locks, order, false);
 }
 
 static void on_turn(void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     uv_mutex_lock(&locks->driver.lock);
     hf_order *order = locks->orders;
     locks->orders = locks->last_order = NULL;
@@ -206,21 +206,21 @@ static void on_turn(void *arg)
     }
     hf_grants_notes(locks);
     hf_release_notes(locks);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
     if (locks->handles == 0)
         hf_redis_flush(locks->client); /* now: a turn of the loop is saved */
 }
 
 static bool is_due(void *arg)
 {
-    const hf_locks *locks = arg;
+    const hf_lock_client *locks = arg;
     return locks->handles == 0 && hf_client_in_flight(locks->client) > 0;
 }
 
 /* ---- the connection ---- */
 
 /* From the oldest on: who was handed in first stands first in line. */
-static void pump(hf_locks *locks)
+static void pump(hf_lock_client *locks)
 {
     hf_lock *lock = locks->active, *newer;
     while (lock != NULL && lock->next != NULL)
@@ -238,19 +238,19 @@ static void pump(hf_locks *locks)
 
 static void on_time(const hf_answer *answer, void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     int64_t now_ms;
     if (hf_time_read(answer, &now_ms) == HF_OK) {
-        hf_locks_clock(locks, now_ms);
+        hf_lock_client_clock(locks, now_ms);
         pump(locks);
     }
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 /* The next connection may lead to another server: its time is asked for first. */
 static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    hf_locks *locks = arg;
+    hf_lock_client *locks = arg;
     (void)detail;
     atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
     atomic_fetch_add(&locks->epoch, 1);
@@ -258,19 +258,19 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         hf_ear_follow(&locks->ear, client);
     if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)
         hf_client_reset(client);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 /* ---- life ---- */
 
-static void free_locks(hf_locks *locks)
+static void free_locks(hf_lock_client *locks)
 {
     free((void *)locks->client_opts.url);
     free((void *)locks->client_opts.password_file);
     free(locks);
 }
 
-static hf_err check_opts(const hf_locks_opts *o, char *detail)
+static hf_err check_opts(const hf_lock_client_opts *o, char *detail)
 {
     if (o == NULL)
         return hf_lock_say(detail, HF_INVALID, "expected options, with a url at least");
@@ -285,10 +285,10 @@ static hf_err check_opts(const hf_locks_opts *o, char *detail)
 }
 
 /* host-pid-random, as workers are called. */
-static hf_err set_id(hf_locks *locks)
+static hf_err set_id(hf_lock_client *locks)
 {
     char host[56] = "", random[HF_LOCK_OWNER_SIZE];
-    hf_err err = hf_lock_owner(random);
+    hf_err err = hf_lock_owner_make(random);
     (void)gethostname(host, sizeof host - 1);
     for (char *c = host; *c != '\0'; c++)
         if (!hf_name_ok_n(c, 1))
@@ -298,7 +298,7 @@ static hf_err set_id(hf_locks *locks)
     return err;
 }
 
-static hf_err fill(hf_locks *locks, const hf_locks_opts *o)
+static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o)
 {
     locks->pid = getpid();
     locks->connect_timeout_ms =
@@ -324,11 +324,11 @@ static hf_err fill(hf_locks *locks, const hf_locks_opts *o)
     return err;
 }
 
-static void end_handles(hf_locks *locks);
+static void end_handles(hf_lock_client *locks);
 
 /* The watchdog comes first: it needs nothing of the caller's loop, which cannot be run
  * here, and finds what is wrong with the options. If this fails it has freed `locks`. */
-static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
+static hf_err start(hf_lock_client *locks, uv_loop_t *loop, char *detail)
 {
     hf_err err = hf_held_start(locks, &locks->client_opts, detail);
     if (err == HF_OK)
@@ -354,7 +354,7 @@ static hf_err start(hf_locks *locks, uv_loop_t *loop, char *detail)
     return err;
 }
 
-static hf_err init_parts(hf_locks *locks, const hf_locks_opts *o)
+static hf_err init_parts(hf_lock_client *locks, const hf_lock_client_opts *o)
 {
     hf_err err = hf_hear_init(locks);
     if (err != HF_OK)
@@ -365,14 +365,14 @@ static hf_err init_parts(hf_locks *locks, const hf_locks_opts *o)
     return err;
 }
 
-hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
-                     char detail[HF_DETAIL_SIZE])
+hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *opts,
+                           char detail[HF_DETAIL_SIZE])
 {
     char why[HF_DETAIL_SIZE] = "";
     hf_err err = check_opts(opts, detail);
     if (err != HF_OK)
         return err;
-    hf_locks *locks = calloc(1, sizeof *locks);
+    hf_lock_client *locks = calloc(1, sizeof *locks);
     if (locks == NULL)
         return hf_lock_say(detail, HF_NOMEM, "out of memory");
     err = fill(locks, opts);
@@ -392,7 +392,7 @@ hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
 
 /* ---- the end ---- */
 
-static void finish(hf_locks *locks)
+static void finish(hf_lock_client *locks)
 {
     void (*cb)(void *arg) = locks->on_closed;
     void *arg = locks->closed_arg;
@@ -405,7 +405,7 @@ static void finish(hf_locks *locks)
         cb(arg);
 }
 
-static void on_gone(hf_locks *locks)
+static void on_gone(hf_lock_client *locks)
 {
     if (--locks->handles > 0)
         return;
@@ -429,10 +429,10 @@ static void on_timer_closed(uv_handle_t *handle)
 
 static void on_wake_closed(uv_handle_t *handle)
 {
-    on_gone(HF_CONTAINER(handle->data, hf_locks, driver));
+    on_gone(HF_CONTAINER(handle->data, hf_lock_client, driver));
 }
 
-static void close_handles(hf_locks *locks)
+static void close_handles(hf_lock_client *locks)
 {
     locks->handles = 2U + (locks->client != NULL) + (locks->ear.client != NULL) +
                      (locks->confirmer != NULL);
@@ -447,7 +447,7 @@ static void close_handles(hf_locks *locks)
 }
 
 /* In the end it is freed: here, or on the caller's loop. */
-static void end_handles(hf_locks *locks)
+static void end_handles(hf_lock_client *locks)
 {
     hf_driver_stop(&locks->driver);
     close_handles(locks);
@@ -457,7 +457,7 @@ static void end_handles(hf_locks *locks)
     finish(locks);
 }
 
-static void on_drained(hf_locks *locks)
+static void on_drained(hf_lock_client *locks)
 {
     hf_driver_waiter *closer = locks->closer;
     locks->closer = NULL;
@@ -467,14 +467,14 @@ static void on_drained(hf_locks *locks)
         hf_driver_done(&locks->driver, closer);
 }
 
-static void close_threaded(hf_locks *locks, hf_driver_waiter *closer)
+static void close_threaded(hf_lock_client *locks, hf_driver_waiter *closer)
 {
     hf_driver_await(&locks->driver, closer);
     hf_driver_waiter_done(closer);
     end_handles(locks);
 }
 
-void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
+void hf_lock_client_close(hf_lock_client *locks, void (*cb)(void *arg), void *arg)
 {
     hf_driver_waiter closer;
     if (locks == NULL) {
@@ -482,7 +482,7 @@ void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg)
             cb(arg);
         return;
     }
-    if (hf_locks_forked(locks))
+    if (hf_lock_client_forked(locks))
         return;
     /* Else it would wait for the callback that waits for it. */
     HF_ASSERT(!locks->driver.threaded || !hf_callback_inside(&locks->driver));

@@ -55,7 +55,7 @@ typedef enum hf_lock_step {
 } hf_lock_step;
 
 struct hf_lock {
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_lock *next, *prev; /* in locks->active, or locks->resting */
     hf_lock **list;
 
@@ -128,7 +128,7 @@ struct hf_lock {
     void *released_arg;
 };
 
-struct hf_locks {
+struct hf_lock_client {
     pid_t pid;
     hf_driver driver;
     hf_client *client;          /* what is asked */
@@ -167,31 +167,32 @@ struct hf_locks {
 };
 
 /* ---- locks.c ---- */
-bool hf_locks_forked(const hf_locks *locks);
+bool hf_lock_client_forked(const hf_lock_client *locks);
 /* From any thread. HF_CLOSED: it will not be run. */
-HF_MUSTCHECK hf_err hf_locks_hand_in(hf_locks *locks, hf_order *order);
-bool hf_locks_ready(const hf_locks *locks); /* connected, and the time is known */
+HF_MUSTCHECK hf_err hf_lock_client_hand_in(hf_lock_client *locks, hf_order *order);
+bool hf_lock_client_ready(
+    const hf_lock_client *locks); /* connected, and the time is known */
 /* Sets the timer anew, and goes on with closing. At the end of everything on the loop. */
-void hf_locks_settle(hf_locks *locks);
-void hf_locks_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
+void hf_lock_client_settle(hf_lock_client *locks);
+void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
 /* Its caller does not wait, or there is none any more: the loop must run all the same. */
-void hf_locks_background(hf_lock *lock, bool on);
+void hf_lock_client_background(hf_lock *lock, bool on);
 /* Frees it now, or with its last answer. */
-void hf_locks_over(hf_lock *lock);
+void hf_lock_client_over(hf_lock *lock);
 
 /* ---- locks_clock.c ---- */
 /* Redis's time in ms; 0: not known. From any thread. */
-int64_t hf_locks_now(const hf_locks *locks);
-int64_t hf_locks_not_after(const hf_locks *locks);
+int64_t hf_lock_client_now(const hf_lock_client *locks);
+int64_t hf_lock_client_not_after(const hf_lock_client *locks);
 /* The moment on our clock. */
-uint64_t hf_locks_boot_ns(const hf_locks *locks, int64_t redis_ms);
-void hf_locks_clock(hf_locks *locks, int64_t now_ms);
+uint64_t hf_lock_client_boot_ns(const hf_lock_client *locks, int64_t redis_ms);
+void hf_lock_client_clock(hf_lock_client *locks, int64_t now_ms);
 
 /* ---- options.c ---- */
 hf_err hf_lock_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-HF_MUSTCHECK hf_err hf_lock_make(hf_locks *locks, const hf_lock_opts *opts, hf_lock **out,
-                                 char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts,
+                                 hf_lock **out, char detail[HF_DETAIL_SIZE]);
 void hf_lock_free(hf_lock *lock);
 hf_lock_of hf_lock_of_lock(const hf_lock *lock);
 
@@ -210,23 +211,23 @@ HF_MUSTCHECK bool hf_acquire_seen(hf_lock *lock, uint64_t witness);
 
 /* ---- confirm.c ---- */
 void hf_confirm_begin(hf_lock *lock);
-void hf_confirm_pump(hf_locks *locks); /* begins a round, if it can be */
-void hf_confirm_late(hf_lock *lock);   /* no round has begun in time */
+void hf_confirm_pump(hf_lock_client *locks); /* begins a round, if it can be */
+void hf_confirm_late(hf_lock *lock);         /* no round has begun in time */
 
 /* ---- fit.c ---- */
 /* False, and `detail` says why: it gives out nothing; the next connection is asked again.
  * There is a connection. */
-bool hf_locks_fit(hf_locks *locks, char detail[HF_DETAIL_SIZE]);
+bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE]);
 
 /* ---- grants.c ---- */
-void hf_grants_init(hf_locks *locks); /* once its options are complete */
-void hf_grants_listen(hf_locks *locks);
+void hf_grants_init(hf_lock_client *locks); /* once its options are complete */
+void hf_grants_listen(hf_lock_client *locks);
 void hf_grants_heard(hf_lock *lock, uint64_t fence); /* a message says: granted */
-uint64_t hf_grants_due_ns(hf_locks *locks);          /* UINT64_MAX: nothing */
-void hf_grants_notes(hf_locks *locks);               /* what the watchdog has noted */
+uint64_t hf_grants_due_ns(hf_lock_client *locks);    /* UINT64_MAX: nothing */
+void hf_grants_notes(hf_lock_client *locks);         /* what the watchdog has noted */
 
 /* ---- held.c ---- */
-HF_MUSTCHECK hf_err hf_held_start(hf_locks *locks, const hf_client_opts *client,
+HF_MUSTCHECK hf_err hf_held_start(hf_lock_client *locks, const hf_client_opts *client,
                                   char detail[HF_DETAIL_SIZE]);
 /* It is not looked after any more. From any thread; waits for a callback that runs. */
 void hf_held_drop(hf_lock *lock);
@@ -244,7 +245,7 @@ void hf_release_answered(hf_lock *lock);
 uint64_t hf_release_due_ns(const hf_lock *lock);
 void hf_release_send(hf_lock *lock);
 void hf_release_time(hf_lock *lock, uint64_t now_ns);
-void hf_release_notes(hf_locks *locks); /* a callback of an event may have ended */
+void hf_release_notes(hf_lock_client *locks); /* a callback of an event may have ended */
 
 /* ---- ask.c ---- */
 
@@ -253,7 +254,7 @@ void hf_release_notes(hf_locks *locks); /* a callback of an event may have ended
 typedef struct hf_lock_ask {
     hf_order order;
     struct hf_lock_ask *next;
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_lock
         *lock; /* it is about this one, which is not left, nor freed, before; or NULL */
     hf_driver_waiter *waiter; /* or */
@@ -270,14 +271,14 @@ typedef struct hf_lock_ask {
 } hf_lock_ask;
 
 /* Waits for it; gives its err. */
-HF_MUSTCHECK hf_err hf_ask_wait(hf_lock_ask *ask, hf_locks *locks,
+HF_MUSTCHECK hf_err hf_ask_wait(hf_lock_ask *ask, hf_lock_client *locks,
                                 char detail[HF_DETAIL_SIZE]);
 /* on_end is called in any case if this gives HF_OK. */
-HF_MUSTCHECK hf_err hf_ask_begin(hf_lock_ask *ask, hf_locks *locks);
-void hf_ask_pump(hf_locks *locks, uint64_t now_ns);
-uint64_t hf_ask_due_ns(const hf_locks *locks);
+HF_MUSTCHECK hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks);
+void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns);
+uint64_t hf_ask_due_ns(const hf_lock_client *locks);
 /* It was released: what is asked about it, and is not under way, is not asked again. */
 void hf_ask_released(const hf_lock *lock);
-void hf_ask_end_all(hf_locks *locks, hf_err err);
+void hf_ask_end_all(hf_lock_client *locks, hf_err err);
 
 #endif

@@ -202,7 +202,7 @@ hf_err hf_left_read(const hf_answer *answer, hf_left *out)
     for (size_t i = 2; i + 1 < hf_reply_len(answer->reply); i += 2) {
         int64_t code = hf_reply_int(hf_reply_at(answer->reply, i));
         int64_t left = hf_reply_int(hf_reply_at(answer->reply, i + 1));
-        if (code < HF_RELEASED || code > HF_NOT_OWNER)
+        if (code < HF_RELEASE_DONE || code > HF_RELEASE_NOT_OWNER)
             return HF_PROTO;
         if (code > (int64_t)out->result)
             out->result = (hf_lock_release_result)code;

@@ -61,7 +61,7 @@ typedef struct hf_entered {
     uint32_t limit; /* with HF_LIMIT */
 } hf_entered;
 
-/* HF_OK, HF_IN_LINE, HF_TAKEN, HF_DEADLOCK, HF_LIMIT, HF_LATE, or a fault. */
+/* HF_OK, HF_IN_LINE, HF_TAKEN, HF_DEADLOCK, HF_LIMIT, HF_DEADLINE, or a fault. */
 HF_MUSTCHECK hf_err hf_entered_read(const hf_answer *answer, hf_entered *out);
 
 /* ---- renew ---- */

@@ -105,7 +105,7 @@ static hf_err random_hex(char *out, size_t bytes)
     return err;
 }
 
-hf_err hf_lock_owner(char out[HF_LOCK_OWNER_SIZE])
+hf_err hf_lock_owner_make(char out[HF_LOCK_OWNER_SIZE])
 {
     return random_hex(out, 16);
 }
@@ -151,10 +151,10 @@ static void set_times(hf_lock *lock, const hf_lock_opts *o)
 static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
 {
     static const char modes[] = "xsp";
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     hf_err err = random_hex(lock->hold, (HF_HOLD_SIZE - 1) / 2);
     if (err == HF_OK && o->owner == NULL)
-        err = hf_lock_owner(lock->owner);
+        err = hf_lock_owner_make(lock->owner);
     if (err != HF_OK)
         return err;
     lock->alone = o->owner == NULL;
@@ -180,7 +180,7 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
     return HF_OK;
 }
 
-hf_err hf_lock_make(hf_locks *locks, const hf_lock_opts *opts, hf_lock **out,
+hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts, hf_lock **out,
                     char detail[HF_DETAIL_SIZE])
 {
     hf_err err = check_names(opts, detail);

@@ -31,11 +31,11 @@ static void tell(hf_lock *lock, hf_lock_release_result result, size_t left)
  * that a lease is over is only known here: its entry may still have been there. */
 static hf_lock_release_result judge(const hf_lock *lock, hf_lock_release_result result)
 {
-    bool gone = result == HF_EXPIRED || result == HF_NOT_OWNER;
-    if (result == HF_RELEASED && !lock->was_ours &&
+    bool gone = result == HF_RELEASE_EXPIRED || result == HF_RELEASE_NOT_OWNER;
+    if (result == HF_RELEASE_DONE && !lock->was_ours &&
         atomic_load(&lock->reason) != HF_LOCK_MAX_HOLD)
-        return HF_EXPIRED;
-    return gone && lock->in_doubt && lock->was_ours ? HF_RELEASED : result;
+        return HF_RELEASE_EXPIRED;
+    return gone && lock->in_doubt && lock->was_ours ? HF_RELEASE_DONE : result;
 }
 
 /* It was answered. Told, and over, when no callback of an event runs any more. */
@@ -46,17 +46,17 @@ static void conclude(hf_lock *lock)
         return; /* hf_release_notes() goes on */
     tell(lock, lock->result, lock->left);
     if (lock->left_ms > lock->doubt_ms)
-        hf_locks_over(lock);
+        hf_lock_client_over(lock);
     else
-        lock->due_ns = hf_locks_boot_ns(lock->locks, lock->doubt_ms + 1);
+        lock->due_ns = hf_lock_client_boot_ns(lock->locks, lock->doubt_ms + 1);
 }
 
-void hf_release_notes(hf_locks *locks)
+void hf_release_notes(hf_lock_client *locks)
 {
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
         if (lock->over)
-            hf_locks_over(lock);
+            hf_lock_client_over(lock);
         else if (lock->answered)
             conclude(lock);
     }
@@ -65,14 +65,14 @@ void hf_release_notes(hf_locks *locks)
 static void on_left(const hf_answer *answer, void *arg)
 {
     hf_lock *lock = arg;
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     hf_left left;
     hf_err err = hf_left_read(answer, &left);
     lock->in_flight--;
     if (left.now_ms > 0)
-        hf_locks_clock(locks, left.now_ms);
+        hf_lock_client_clock(locks, left.now_ms);
     if (lock->over) {
-        hf_locks_over(lock);
+        hf_lock_client_over(lock);
     } else if (err == HF_OK) {
         lock->result = judge(lock, left.result);
         lock->left = left.left;
@@ -84,14 +84,14 @@ static void on_left(const hf_answer *answer, void *arg)
         if (err != HF_NOSCRIPT)
             lock->due_ns += RETRY_MS * HF_MS_NS;
     }
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 void hf_release_send(hf_lock *lock)
 {
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     lock->due_ns = UINT64_MAX; /* else with the answer, or with the next connection */
-    if (lock->in_flight > 0 || !hf_locks_ready(locks))
+    if (lock->in_flight > 0 || !hf_lock_client_ready(locks))
         return;
     const hf_lock_of of = hf_lock_of_lock(lock);
     /* Late is as good as in time: it only takes away what is its own. */
@@ -102,16 +102,16 @@ void hf_release_send(hf_lock *lock)
 
 void hf_release_drop(hf_lock *lock)
 {
-    tell(lock, lock->answered ? lock->result : HF_UNKNOWN, lock->left);
+    tell(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
     lock->in_flight = 0;
     atomic_store(&lock->cancel_queued, false);
-    hf_locks_over(lock);
+    hf_lock_client_over(lock);
 }
 
 void hf_release_answered(hf_lock *lock)
 {
     if (lock->over)
-        hf_locks_over(lock);
+        hf_lock_client_over(lock);
     else
         hf_release_send(lock);
 }
@@ -123,8 +123,8 @@ void hf_release_begin(hf_lock *lock)
     lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
     lock->leave_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
     lock->due_ns = UINT64_MAX;
-    hf_locks_move(lock, &lock->locks->active);
-    hf_locks_background(lock, true);
+    hf_lock_client_move(lock, &lock->locks->active);
+    hf_lock_client_background(lock, true);
     lock->in_flight++; /* it is ours until all is done here */
     hf_ask_released(lock);
     lock->in_flight--;
@@ -146,11 +146,11 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
 {
     if (now_ns >= lock->tell_until_ns &&
         !(lock->patient && atomic_load(&lock->event_runs)))
-        tell(lock, lock->answered ? lock->result : HF_UNKNOWN, lock->left);
+        tell(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
     if (lock->answered)
         return;
     if (now_ns >= lock->leave_until_ns)
-        hf_locks_over(lock);
+        hf_lock_client_over(lock);
     else if (now_ns >= lock->due_ns)
         hf_release_send(lock);
 }
@@ -160,10 +160,10 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
 static void run_release(hf_order *order)
 {
     hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
-    hf_locks *locks = lock->locks;
+    hf_lock_client *locks = lock->locks;
     lock->on_released = lock->release_cb;
     hf_release_begin(lock);
-    hf_locks_settle(locks);
+    hf_lock_client_settle(locks);
 }
 
 /* It counts as not held from here on, whatever becomes of the request. */
@@ -189,18 +189,18 @@ static void run_release_unwatched(hf_order *order)
 void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
     hf_driver *driver = &lock->locks->driver;
-    if (hf_locks_forked(lock->locks))
+    if (hf_lock_client_forked(lock->locks))
         return;
     let_go(lock);
     lock->release_cb = cb; /* told once: by the order, if it is run, or below */
     lock->released_arg = arg;
     lock->order.run = run_release_unwatched;
     hf_driver_background(driver, 1); /* nobody waits: somebody must run the loop */
-    if (hf_locks_hand_in(lock->locks, &lock->order) == HF_OK)
+    if (hf_lock_client_hand_in(lock->locks, &lock->order) == HF_OK)
         return;
     hf_driver_background(driver, -1);
     if (cb != NULL)
-        cb(lock, HF_UNKNOWN, 0, arg); /* closing gives it back */
+        cb(lock, HF_RELEASE_UNKNOWN, 0, arg); /* closing gives it back */
 }
 
 typedef struct awaited {
@@ -222,19 +222,19 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 
 hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
 {
-    awaited a = {.driver = &lock->locks->driver, .result = HF_UNKNOWN};
-    if (hf_locks_forked(lock->locks))
-        return HF_UNKNOWN;
+    awaited a = {.driver = &lock->locks->driver, .result = HF_RELEASE_UNKNOWN};
+    if (hf_lock_client_forked(lock->locks))
+        return HF_RELEASE_UNKNOWN;
     if (!a.driver->threaded || hf_callback_inside(a.driver) ||
         hf_driver_waiter_init(&a.waiter) != HF_OK) {
         hf_lock_release(lock, NULL, NULL); /* without waiting */
-        return HF_UNKNOWN;
+        return HF_RELEASE_UNKNOWN;
     }
     let_go(lock);
     lock->release_cb = on_released;
     lock->released_arg = &a;
     lock->order.run = run_release;
-    if (hf_locks_hand_in(lock->locks, &lock->order) == HF_OK)
+    if (hf_lock_client_hand_in(lock->locks, &lock->order) == HF_OK)
         hf_driver_await(a.driver, &a.waiter);
     hf_driver_waiter_done(&a.waiter);
     if (left != NULL)

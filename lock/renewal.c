@@ -48,7 +48,7 @@ uint64_t hf_renewal_third_ns(uint32_t ttl_ms, double jitter)
 /* Goes again at once: by now Redis has the script, and its time is known anew. */
 static bool is_sent_again(const hf_lease *lease, hf_err err)
 {
-    return (err == HF_NOSCRIPT || err == HF_LATE) && lease->failures == 1;
+    return (err == HF_NOSCRIPT || err == HF_DEADLINE) && lease->failures == 1;
 }
 
 static uint64_t retry_ns(const hf_lease *lease, hf_err err)

@@ -40,7 +40,7 @@ void hf_outcome_end(hf_engine *engine, hf_batch *batch, hf_err err, const hf_rep
 void hf_outcome_unsent(hf_engine *engine, hf_batch *batch)
 {
     char text[HF_DETAIL_SIZE];
-    if (batch->refused != HF_OK && batch->refused != HF_LATE) {
+    if (batch->refused != HF_OK && batch->refused != HF_DEADLINE) {
         hf_outcome_end(engine, batch, batch->refused, NULL, engine->why);
         return;
     }
@@ -111,7 +111,7 @@ void hf_outcome_expire(hf_engine *engine, uint64_t now_ns)
  */
 static void hold_off(hf_engine *engine, const hf_answer *answer, hf_err err)
 {
-    if (err != HF_LATE)
+    if (err != HF_DEADLINE)
         (void)snprintf(engine->why, sizeof engine->why, "%s", answer->detail);
     if (answer->sent_ns < engine->paused_ns)
         return;
@@ -123,13 +123,13 @@ static void hold_off(hf_engine *engine, const hf_answer *answer, hf_err err)
     engine->pause_until_ns = engine->paused_ns + (uint64_t)ms * HF_MS_NS;
 }
 
-/* What time may heal. HF_LATE is among it because a batch is ended here at its deadline:
- * if Redis found it late before, its clock is not where we thought, and now we know
- * better. */
+/* What time may heal. HF_DEADLINE is among it because a batch is ended here at its
+ * deadline: if Redis found it late before, its clock is not where we thought, and now we
+ * know better. */
 static bool may_pass(hf_err err)
 {
-    return err == HF_NOSCRIPT || err == HF_LOADING || err == HF_SLOW ||
-           err == HF_READONLY || err == HF_MISCONF || err == HF_LATE;
+    return err == HF_NOSCRIPT || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
+           err == HF_READONLY || err == HF_MISCONF || err == HF_DEADLINE;
 }
 
 static void unanswered(hf_engine *engine, hf_batch *batch)
@@ -164,7 +164,7 @@ static void ids_taken(hf_engine *engine, hf_batch *batch, const hf_reply *codes)
 static void was_refused(hf_engine *engine, hf_batch *batch, hf_err err,
                         const hf_answer *answer)
 {
-    if (batch->told || !may_pass(err) || (batch->doubted && err == HF_LATE)) {
+    if (batch->told || !may_pass(err) || (batch->doubted && err == HF_DEADLINE)) {
         /* An earlier sending may have done it, and this answer does not say. */
         hf_outcome_end(engine, batch, batch->doubted ? HF_UNSURE : err, NULL,
                        answer->detail);
@@ -172,7 +172,7 @@ static void was_refused(hf_engine *engine, hf_batch *batch, hf_err err,
     }
     hold_off(engine, answer, err);
     /* The last try may come too late: why the ones before it were refused says more. */
-    if (err != HF_LATE || batch->refused == HF_OK)
+    if (err != HF_DEADLINE || batch->refused == HF_OK)
         batch->refused = err;
     if (batch->doubted) {
         hf_batches_by_number(&engine->doubt, batch);
@@ -192,7 +192,7 @@ void hf_outcome_on_answer(const hf_answer *answer, void *arg)
 
     hf_enqueued got;
     hf_err err = hf_enqueued_read(answer, &got);
-    if (err == HF_OK || err == HF_LATE || err == HF_EXISTS) {
+    if (err == HF_OK || err == HF_DEADLINE || err == HF_EXISTS) {
         engine->clock_ms = got.now_ms;
         engine->clock_ns = hf_boot_ns();
     }

@@ -192,7 +192,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 /* Waiting would not put these right. */
 static bool is_hopeless(hf_err err)
 {
-    return err == HF_AUTH || err == HF_OLD || err == HF_CONFIG;
+    return err == HF_AUTH || err == HF_UNSUPPORTED || err == HF_CONFIG;
 }
 
 void hf_requests_pump(hf_engine *engine)

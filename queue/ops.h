@@ -3,8 +3,8 @@
  *
  * Sending: hf_op_x(client, ...) answers as hf_redis_call() does, and its arguments are
  * copied. Reading: in the callback, hf_x_read(answer, ...) fills a struct whose pointers
- * are borrowed from the answer. It gives the answer's own fault, the script's (HF_LATE),
- * or HF_PROTO.
+ * are borrowed from the answer. It gives the answer's own fault, the script's
+ * (HF_DEADLINE), or HF_PROTO.
  *
  * All times are Unix ms on Redis's clock. `not_after`: the request does nothing when it
  * is executed later than that (0: no limit). */

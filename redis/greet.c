@@ -142,7 +142,7 @@ static void on_info(const hf_answer *answer, void *arg)
     } else if (!hf_info_new_enough(info->version)) {
         char why[HF_DETAIL_SIZE];
         snprintf(why, sizeof why, "expected Redis 6.2 or newer, found %s", info->version);
-        hf_client_lose(client, HF_OLD, why);
+        hf_client_lose(client, HF_UNSUPPORTED, why);
     } else if (info->loading) {
         hf_client_lose(client, HF_LOADING, "LOADING Redis is loading its data");
     } else if (!client->replica_ok && strcmp(info->role, "slave") == 0) {

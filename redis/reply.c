@@ -21,7 +21,7 @@ static const error_class classes[] = {
     {"MASTERDOWN", HF_READONLY},
     {"UNBLOCKED", HF_READONLY}, /* it became a replica while a client waited there */
     {"LOADING", HF_LOADING},
-    {"BUSY", HF_SLOW},
+    {"BUSY", HF_BUSY_SCRIPT},
     {"MISCONF", HF_MISCONF},
     {"NOREPLICAS", HF_MISCONF},
     {"NOAUTH", HF_AUTH},

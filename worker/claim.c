@@ -113,7 +113,7 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
         served->claim_sent_ns = 0;
         return;
     }
-    if (err != HF_LATE && err != HF_NOSCRIPT)
+    if (err != HF_DEADLINE && err != HF_NOSCRIPT)
         hf_rest_refused(served, err, detail);
 }
 

@@ -47,7 +47,7 @@ void hf_life_refused(hf_worker *w, hf_err err, const char *detail)
         hf_end_take_down(w);
         return;
     }
-    if (err != w->refused && err != HF_LATE)
+    if (err != w->refused && err != HF_DEADLINE)
         hf_report_text(w, HF_LOG_ERROR, "Redis refuses to give jobs", "error", detail);
     w->refused = err;
     hf_life_pause(w, NOT_NOW_MS);

@@ -134,7 +134,7 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
         return;
     if (err != HF_OK) {
         if (w->phase == HF_STARTING &&
-            (err == HF_AUTH || err == HF_OLD || err == HF_READONLY)) {
+            (err == HF_AUTH || err == HF_UNSUPPORTED || err == HF_READONLY)) {
             w->result = err;
             snprintf(w->detail, sizeof w->detail, "%s", detail);
             hf_end_take_down(w);

@@ -118,12 +118,13 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
         on_settled(b, &settled);
     } else {
-        /* HF_LATE: it did nothing. It lay somewhere for too long, or the clock was set.
+        /* HF_DEADLINE: it did nothing. It lay somewhere for too long, or the clock was
+         * set.
          */
-        if (err == HF_LATE && keep_locks(b))
+        if (err == HF_DEADLINE && keep_locks(b))
             return;
         send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
-        if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_LATE)
+        if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE)
             hf_rest_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail);
     }
     free(b);

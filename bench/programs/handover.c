@@ -40,7 +40,7 @@ static const char *const name = "hand-over";
 typedef struct bench {
     const char *url, *enter_sha1, *leave_sha1;
     uint32_t blocks;
-    hf_locks *giver, *taker;
+    hf_lock_client *giver, *taker;
     hf_probe look, bare_giver, bare_taker;
     hf_rng rng;
     sem_t begin, taken;
@@ -78,7 +78,7 @@ static void await(sem_t *sem)
 
 /* ---- ours ---- */
 
-static hf_lock *acquire(hf_locks *locks)
+static hf_lock *acquire(hf_lock_client *locks)
 {
     const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = WAIT_MS};
     char detail[HF_DETAIL_SIZE] = "";
@@ -89,7 +89,7 @@ static hf_lock *acquire(hf_locks *locks)
 
 static void release(hf_lock *lock)
 {
-    if (hf_lock_release_wait(lock, NULL) != HF_RELEASED)
+    if (hf_lock_release_wait(lock, NULL) != HF_RELEASE_DONE)
         give_up("the lock", "it was lost");
 }
 
@@ -249,15 +249,16 @@ int main(int argc, char **argv)
         return 64;
     }
     hf_probe *const probes[] = {&b.look, &b.bare_giver, &b.bare_taker};
-    hf_locks **const clients[] = {&b.giver, &b.taker};
+    hf_lock_client **const clients[] = {&b.giver, &b.taker};
     (void)sem_init(&b.begin, 0, 0);
     (void)sem_init(&b.taken, 0, 0);
     b.rng.state = hf_boot_ns();
     for (size_t i = 0; i < HF_COUNT(probes); i++)
         must(hf_probe_open(probes[i], b.url, NULL), "the connection", probes[i]->detail);
     for (size_t i = 0; i < HF_COUNT(clients); i++)
-        must(hf_locks_open(clients[i], &(hf_locks_opts){.url = b.url}, detail),
-             "the client", detail);
+        must(
+            hf_lock_client_open(clients[i], &(hf_lock_client_opts){.url = b.url}, detail),
+            "the client", detail);
     if (pthread_create(&taker, NULL, taker_main, &b) != 0)
         give_up("the taker", "no thread can be started");
     compare(&b);
@@ -265,7 +266,7 @@ int main(int argc, char **argv)
     (void)sem_post(&b.begin);
     (void)pthread_join(taker, NULL);
     for (size_t i = 0; i < HF_COUNT(clients); i++)
-        hf_locks_close(*clients[i], NULL, NULL);
+        hf_lock_client_close(*clients[i], NULL, NULL);
     for (size_t i = 0; i < HF_COUNT(probes); i++)
         hf_probe_close(probes[i]);
     return 0;

@@ -40,7 +40,7 @@ typedef struct grant {
 } grant;
 
 static uv_loop_t loop;
-static hf_locks *locks;
+static hf_lock_client *locks;
 static uv_timer_t look; /* while an answer is owed */
 static const char *name;
 static uint32_t lease_ms = HF_LOCK_LEASE_MS;
@@ -117,7 +117,7 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 {
     waiter *w = arg;
     (void)lock, (void)left;
-    if (result != HF_RELEASED)
+    if (result != HF_RELEASE_DONE)
         give_up("a release", "the lock was not held any more");
     if (now_mode == TURN)
         ask(w);
@@ -278,12 +278,12 @@ int main(int argc, char **argv)
     if (uv_poll_init(&loop, &input, STDIN_FILENO) != 0)
         give_up("the standard input", "it is no pipe");
     (void)uv_poll_start(&input, UV_READABLE, on_input);
-    hf_err err =
-        hf_locks_open(&locks, &(hf_locks_opts){.loop = &loop, .url = url}, detail);
+    hf_err err = hf_lock_client_open(
+        &locks, &(hf_lock_client_opts){.loop = &loop, .url = url}, detail);
     if (err != HF_OK)
         give_up("the client", detail);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     uv_close((uv_handle_t *)&input, NULL);
     uv_close((uv_handle_t *)&look, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);

@@ -35,7 +35,7 @@ static const char compare_and_delete[] =
 typedef struct bench {
     const char *url, *enter_sha1, *leave_sha1;
     uint32_t pairs, blocks, pause_us;
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_probe probe;
     hf_buf enter, leave, set, del; /* requests */
 } bench;
@@ -108,7 +108,7 @@ static void ours(bench *b)
     char detail[HF_DETAIL_SIZE] = "";
     hf_lock *lock;
     must(hf_lock_acquire_wait(b->locks, &opts, &lock, detail), "the lock", detail);
-    if (hf_lock_release_wait(lock, NULL) != HF_RELEASED)
+    if (hf_lock_release_wait(lock, NULL) != HF_RELEASE_DONE)
         give_up("the lock", "it was lost");
 }
 
@@ -210,10 +210,10 @@ int main(int argc, char **argv)
     }
     must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
     make_all(&b);
-    must(hf_locks_open(&b.locks, &(hf_locks_opts){.url = b.url}, detail), "the client",
-         detail);
+    must(hf_lock_client_open(&b.locks, &(hf_lock_client_opts){.url = b.url}, detail),
+         "the client", detail);
     compare(&b);
-    hf_locks_close(b.locks, NULL, NULL);
+    hf_lock_client_close(b.locks, NULL, NULL);
     hf_probe_close(&b.probe);
     hf_buf_done(&b.enter);
     hf_buf_done(&b.leave);

@@ -50,7 +50,7 @@ static const char bare_script[] =
 typedef struct bench {
     const char *url;
     uint32_t n, rounds;
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_lock **all;
     atomic_size_t had;
     hf_probe probe;
@@ -268,12 +268,12 @@ int main(int argc, char **argv)
     if (b.all == NULL)
         give_up("the locks", hf_err_text(HF_NOMEM));
     must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
-    must(hf_locks_open(&b.locks, &(hf_locks_opts){.url = b.url}, detail), "the client",
-         detail);
+    must(hf_lock_client_open(&b.locks, &(hf_lock_client_opts){.url = b.url}, detail),
+         "the client", detail);
     hold_all(&b);
     load_bare(&b);
     compare(&b);
-    hf_locks_close(b.locks, NULL, NULL);
+    hf_lock_client_close(b.locks, NULL, NULL);
     hf_probe_close(&b.probe);
     for (size_t i = 0; i < b.n_bare; i++)
         hf_buf_done(&b.bare[i]);

@@ -275,13 +275,13 @@ static int not_had(const hf_lock_run *run, const wish *w)
 static int give_back(hf_lock_run *run, int code)
 {
     switch (hf_lock_release_wait(run->lock, NULL)) {
-    case HF_EXPIRED:
-    case HF_NOT_OWNER:
+    case HF_RELEASE_EXPIRED:
+    case HF_RELEASE_NOT_OWNER:
         if (run->told_lost)
             return code;
         return hf_cli_say(run->cli, HF_EXIT_LATER, "",
                           "lock '%s' was lost before the command ended", run->names);
-    case HF_UNKNOWN:
+    case HF_RELEASE_UNKNOWN:
         if (!run->told_lost)
             hf_lock_run_note(run,
                              "lock '%s' could not be given back, and ends with its lease",
@@ -303,7 +303,7 @@ static int run_under(hf_lock_run *run)
     return code;
 }
 
-static int with_client(hf_lock_run *run, hf_locks *locks, wish *w)
+static int with_client(hf_lock_run *run, hf_lock_client *locks, wish *w)
 {
     uint64_t from_ns = hf_boot_ns();
     w->opts.on_event = on_event;
@@ -367,7 +367,7 @@ int hf_cmd_lock(hf_cli *cli)
                        .terminal = {.fd = -1},
                        .news_fd = -1,
                        .loss_fd = -1};
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     atomic_init(&run.loss_ours_fd, -1);
     int code = read_wish(cli, &w);
     run.grace_ms = w.grace_ms;
@@ -378,7 +378,7 @@ int hf_cmd_lock(hf_cli *cli)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
         code = with_client(&run, locks, &w);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     close_fds(&run);
     free(w.text);
     if (run.by_signal)

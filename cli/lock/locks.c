@@ -104,7 +104,7 @@ static void list_one(const lister *l, hf_table *table, const char *name,
     hf_table_text(table, ends);
 }
 
-static hf_err list_page(lister *l, hf_locks *locks, size_t limit, size_t *more,
+static hf_err list_page(lister *l, hf_lock_client *locks, size_t limit, size_t *more,
                         char *detail)
 {
     static const hf_column columns[] = {{"NAME", false, 60},
@@ -140,7 +140,7 @@ static hf_err list_page(lister *l, hf_locks *locks, size_t limit, size_t *more,
     return err;
 }
 
-static int list(const hf_cli *cli, hf_locks *locks)
+static int list(const hf_cli *cli, hf_lock_client *locks)
 {
     char detail[HF_DETAIL_SIZE] = "";
     lister l = {.cli = cli};
@@ -161,11 +161,11 @@ static int list(const hf_cli *cli, hf_locks *locks)
 
 int hf_cmd_locks_list(hf_cli *cli)
 {
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     int code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
         code = list(cli, locks);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return code;
 }
 
@@ -199,7 +199,7 @@ static void show_row(hf_table *table, const hf_lock_entry *e, int64_t now_ms)
     hf_table_text(table, e->owner);
 }
 
-static int show(const hf_cli *cli, hf_locks *locks, const char *name)
+static int show(const hf_cli *cli, hf_lock_client *locks, const char *name)
 {
     static const hf_column columns[] = {
         {"STATE", false, 0},   {"MODE", false, 0},  {"PERMITS", true, 0},
@@ -233,25 +233,25 @@ static int show(const hf_cli *cli, hf_locks *locks, const char *name)
 
 int hf_cmd_locks_show(hf_cli *cli)
 {
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     const char *name = hf_argv_operand(cli->args, 0);
     int code = hf_cli_check_lock(cli, "a lock's name", name);
     if (code == HF_EXIT_OK)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
         code = show(cli, locks, name);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return code;
 }
 
 /* ---- release, revoke ---- */
 
-typedef hf_err (*taker)(hf_locks *locks, const char *name, const char *owner, size_t *n,
-                        char *detail);
+typedef hf_err (*taker)(hf_lock_client *locks, const char *name, const char *owner,
+                        size_t *n, char *detail);
 
 /* `key`: the holders' number in JSON; `done`: what became of the lock, in words. */
-static int take_from(const hf_cli *cli, hf_locks *locks, const char *name, taker take,
-                     const char *key, const char *done)
+static int take_from(const hf_cli *cli, hf_lock_client *locks, const char *name,
+                     taker take, const char *key, const char *done)
 {
     char detail[HF_DETAIL_SIZE] = "";
     size_t n = 0;
@@ -278,7 +278,7 @@ static int check_owner(const hf_cli *cli)
 
 int hf_cmd_locks_release(hf_cli *cli)
 {
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     const char *name = hf_argv_operand(cli->args, 0);
     int code = hf_cli_check_lock(cli, "a lock's name", name);
     if (code == HF_EXIT_OK)
@@ -296,13 +296,13 @@ int hf_cmd_locks_release(hf_cli *cli)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
         code = take_from(cli, locks, name, hf_lock_force, "lost", "taken from");
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return code;
 }
 
 int hf_cmd_locks_revoke(hf_cli *cli)
 {
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     const char *name = hf_argv_operand(cli->args, 0);
     int code = hf_cli_check_lock(cli, "a lock's name", name);
     if (code == HF_EXIT_OK)
@@ -312,13 +312,13 @@ int hf_cmd_locks_revoke(hf_cli *cli)
     if (code == HF_EXIT_OK)
         code =
             take_from(cli, locks, name, hf_lock_revoke, "asked_back", "asked back from");
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return code;
 }
 
 /* ---- fence-check ---- */
 
-static int fence_check(const hf_cli *cli, hf_locks *locks, const char *resource,
+static int fence_check(const hf_cli *cli, hf_lock_client *locks, const char *resource,
                        int64_t fence)
 {
     char detail[HF_DETAIL_SIZE] = "";
@@ -341,7 +341,7 @@ static int fence_check(const hf_cli *cli, hf_locks *locks, const char *resource,
 
 int hf_cmd_locks_fence_check(hf_cli *cli)
 {
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     int64_t fence;
     const char *resource = hf_argv_operand(cli->args, 0);
     const char *text = hf_argv_operand(cli->args, 1);
@@ -359,6 +359,6 @@ int hf_cmd_locks_fence_check(hf_cli *cli)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
         code = fence_check(cli, locks, resource, fence);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return code;
 }

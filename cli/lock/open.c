@@ -1,10 +1,10 @@
 /* open.c - see open.h. */
 #include "cli/lock/open.h"
 
-int hf_cli_locks(const hf_cli *cli, hf_locks **out)
+int hf_cli_locks(const hf_cli *cli, hf_lock_client **out)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    const hf_locks_opts opts = {
+    const hf_lock_client_opts opts = {
         .url = cli->url,
         .password_file = cli->password_file,
         .ns = cli->ns,
@@ -12,7 +12,7 @@ int hf_cli_locks(const hf_cli *cli, hf_locks **out)
         .request_timeout_ms = (uint32_t)cli->config->request_timeout_ms,
         .minder = "/proc/self/exe", /* the command is its own minder */
     };
-    hf_err err = hf_locks_open(out, &opts, detail);
+    hf_err err = hf_lock_client_open(out, &opts, detail);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
 }
 

@@ -35,8 +35,8 @@ extern "C" {
 
 /* Waits for Redis, at most connect_timeout_ms. The caller owns *out. HF_INVALID
  * (URL, namespace), HF_CONFIG (password file), HF_NOMEM, HF_SYSTEM, or why Redis was not
- * usable by then: HF_CONN, HF_AUTH, HF_OLD, HF_LOADING, HF_PROTO; then *out is untouched
- * and `detail` (may be NULL) says why. */
+ * usable by then: HF_CONN, HF_AUTH, HF_UNSUPPORTED, HF_LOADING, HF_PROTO; then *out is
+ * untouched and `detail` (may be NULL) says why. */
 HF_API HF_MUSTCHECK hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
                                          char detail[HF_DETAIL_SIZE]);
 HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
@@ -49,10 +49,11 @@ HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
 
 /* Each call below answers HF_OK, what is written with it, or a fault; then what it was to
  * fill is not to be read. HF_INVALID: a name, an id or a figure that is none. HF_TIMEOUT:
- * the deadline passed before it was executed. HF_CONN, HF_AUTH, HF_OLD, HF_LOADING,
- * HF_SLOW: why Redis could not be asked by then. HF_READONLY, HF_MISCONF, HF_REDIS: Redis
- * refused it (a key may be of another type). HF_PROTO, HF_TOOBIG, HF_NOMEM. HF_UNSURE: it
- * was asked, and not answered by then; what it was to change may be changed. */
+ * the deadline passed before it was executed. HF_CONN, HF_AUTH, HF_UNSUPPORTED,
+ * HF_LOADING, HF_BUSY_SCRIPT: why Redis could not be asked by then. HF_READONLY,
+ * HF_MISCONF, HF_REDIS: Redis refused it (a key may be of another type). HF_PROTO,
+ * HF_TOOBIG, HF_NOMEM. HF_UNSURE: it was asked, and not answered by then; what it was to
+ * change may be changed. */
 
 /* ---- queues ---- */
 

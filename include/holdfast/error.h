@@ -22,7 +22,7 @@
     X(HF_EXISTS, -1, "a job of that id exists already")                                  \
     X(HF_LOST, -2, "the lock is not held any more")                                      \
     X(HF_GONE, -3, "no job of that id")                                                  \
-    X(HF_LATE, -4, "the request arrived after its time")                                 \
+    X(HF_DEADLINE, -4, "the request arrived after its time")                             \
     X(HF_CANCEL, -5, "the job is to be cancelled")                                       \
     X(HF_RUNNING, -6, "the job is running")                                              \
     X(HF_DEAD, -7, "the job is dead")                                                    \
@@ -41,13 +41,13 @@
     X(HF_SYSTEM, -27, "the operating system refused")                                    \
     X(HF_CONN, -30, "Redis cannot be reached")                                           \
     X(HF_AUTH, -31, "Redis refused the user, the password or a permission")              \
-    X(HF_OLD, -32, "Redis is too old")                                                   \
+    X(HF_UNSUPPORTED, -32, "Redis is too old")                                           \
     X(HF_POLICY, -33, "Redis may evict keys")                                            \
     X(HF_NOSCRIPT, -34, "Redis did not know the script")                                 \
     X(HF_OOM, -35, "Redis is at its memory limit")                                       \
     X(HF_READONLY, -36, "Redis accepts no writes here")                                  \
     X(HF_LOADING, -37, "Redis is loading its data")                                      \
-    X(HF_SLOW, -38, "Redis is busy with a script")                                       \
+    X(HF_BUSY_SCRIPT, -38, "Redis is busy with a script")                                \
     X(HF_MISCONF, -39, "Redis cannot persist what is written, or has too few replicas")  \
     X(HF_REDIS, -40, "Redis answered with an error")                                     \
     X(HF_PROTO, -41, "Redis answered in an unexpected shape")                            \

@@ -40,8 +40,9 @@
 
 struct uv_loop_s;
 
-typedef struct hf_locks hf_locks; /* a client: connections and the thread that renews */
-typedef struct hf_lock hf_lock;   /* one acquisition, from hf_lock_acquire() to its end */
+/* A client: its connections and the thread that renews its locks. */
+typedef struct hf_lock_client hf_lock_client;
+typedef struct hf_lock hf_lock; /* one acquisition, from hf_lock_acquire() to its end */
 
 enum {
     /* Bytes of a lock's name, of [A-Za-z0-9._:-], with at most one '/' in it, not at an
@@ -95,11 +96,11 @@ typedef enum hf_lock_reason {
 
 /* What became of a release. */
 typedef enum hf_lock_release_result {
-    HF_RELEASED,   /* nobody of this owner holds it any more */
-    HF_STILL_HELD, /* other acquisitions of the same owner hold it */
-    HF_EXPIRED,    /* the lease had ended before, and nobody has the lock alone */
-    HF_NOT_OWNER,  /* the lease had ended before, and somebody else has the lock */
-    HF_UNKNOWN     /* not answered in time: it ends with its lease at the latest */
+    HF_RELEASE_DONE,       /* nobody of this owner holds it any more */
+    HF_RELEASE_STILL_HELD, /* other acquisitions of the same owner hold it */
+    HF_RELEASE_EXPIRED,    /* the lease had ended before, and nobody has the lock alone */
+    HF_RELEASE_NOT_OWNER, /* the lease had ended before, and somebody else has the lock */
+    HF_RELEASE_UNKNOWN    /* not answered in time: it ends with its lease at the latest */
 } hf_lock_release_result;
 
 typedef enum hf_lock_event {
@@ -132,7 +133,7 @@ typedef void (*hf_lock_released_cb)(hf_lock *lock, hf_lock_release_result result
                                     size_t left, void *arg);
 
 /* Zero means the default. All text is copied. */
-typedef struct hf_locks_opts {
+typedef struct hf_lock_client_opts {
     struct uv_loop_s *loop; /* borrowed; NULL: a thread of its own, thread-safe */
     const char *url;        /* as in client.h */
     const char *password_file;
@@ -143,7 +144,7 @@ typedef struct hf_locks_opts {
     void *arg;
     const char *minder; /* path of the `holdfast` command, for hf_lock_guard();
                            "holdfast", found by PATH */
-} hf_locks_opts;
+} hf_lock_client_opts;
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_lock_opts {
@@ -190,18 +191,19 @@ HF_API HF_MUSTCHECK hf_err hf_lock_name_check(const char *name);
 
 /* Starts to connect, does not wait for it. The caller owns *out. HF_INVALID, HF_CONFIG,
  * HF_NOMEM, HF_SYSTEM: *out is untouched and `detail` (may be NULL) says why. */
-HF_API HF_MUSTCHECK hf_err hf_locks_open(hf_locks **out, const hf_locks_opts *opts,
-                                         char detail[HF_DETAIL_SIZE]);
+HF_API HF_MUSTCHECK hf_err hf_lock_client_open(hf_lock_client **out,
+                                               const hf_lock_client_opts *opts,
+                                               char detail[HF_DETAIL_SIZE]);
 
 /* Gives every lock back (at most request_timeout_ms), answers what is under way with
  * HF_CLOSED, then frees the client; handles that were not ended before must not be used
  * after. With a loop: returns at once and calls cb (may be NULL) on the loop's thread.
  * Without: returns at the end, and so ends the program where it is called inside a
  * callback of this client. NULL is fine. */
-HF_API void hf_locks_close(hf_locks *locks, void (*cb)(void *arg), void *arg);
+HF_API void hf_lock_client_close(hf_lock_client *locks, void (*cb)(void *arg), void *arg);
 
 /* An owner of 128 random bits, 32 hexadecimal digits. HF_SYSTEM. */
-HF_API HF_MUSTCHECK hf_err hf_lock_owner(char out[HF_LOCK_OWNER_SIZE]);
+HF_API HF_MUSTCHECK hf_err hf_lock_owner_make(char out[HF_LOCK_OWNER_SIZE]);
 
 /* ---- taking a lock ---- */
 
@@ -210,7 +212,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_owner(char out[HF_LOCK_OWNER_SIZE]);
  * NULL, says what), HF_CLOSED, HF_FORKED, HF_NOMEM: it never will be. Redis
  * must be reached within connect_timeout_ms, or reach_ms (also by who only tries); once
  * in line, an outage is waited out until wait_ms is over. */
-HF_API HF_MUSTCHECK hf_err hf_lock_acquire(hf_locks *locks, const hf_lock_opts *opts,
+HF_API HF_MUSTCHECK hf_err hf_lock_acquire(hf_lock_client *locks,
+                                           const hf_lock_opts *opts,
                                            hf_lock_acquired_cb cb, void *arg,
                                            hf_lock **out, char detail[HF_DETAIL_SIZE]);
 
@@ -221,8 +224,8 @@ HF_API void hf_lock_cancel(hf_lock *lock);
 /* The same, waiting for the answer: HF_OK and *out is held, or what a callback would be
  * told. Only for a client with a thread of its own, and not inside a callback of it,
  * where it is HF_INVALID. */
-HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_opts *opts,
-                                                hf_lock **out,
+HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_lock_client *locks,
+                                                const hf_lock_opts *opts, hf_lock **out,
                                                 char detail[HF_DETAIL_SIZE]);
 
 /* ---- giving it back ---- */
@@ -234,8 +237,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_acquire_wait(hf_locks *locks, const hf_lock_o
 HF_API void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg);
 /* At most request_timeout_ms: a callback of an event that has not ended by then, because
  * it waits for what the caller holds, may run on. `left` may be NULL. With a loop, and
- * inside a callback of this client, also of an event: HF_UNKNOWN, it is given back
- * without waiting. */
+ * inside a callback of this client, also of an event: HF_RELEASE_UNKNOWN, it is given
+ * back without waiting. */
 HF_API hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left);
 
 /* Exclusive to shared, without letting go; those that wait to share come in. Its callback
@@ -281,7 +284,8 @@ HF_API int hf_lock_fd(hf_lock *lock);
  *
  * group 0: it has ended, and is no longer guarded: to be told before its leader is
  * reaped, because the number may be somebody else's afterwards. The same is said by a
- * release; hf_locks_close() kills the groups that are still guarded. From any thread.
+ * release; hf_lock_client_close() kills the groups that are still guarded. From any
+ * thread.
  *
  * HF_OK; the group is not guarded: HF_LOST (the lock is not held), HF_INVALID (no group,
  * or a lease or a grace that has no room for a renewal, see hf_lock_grace_max(); for a
@@ -325,7 +329,7 @@ typedef struct hf_lock_look {
 
 /* These wait for the answer: only for a client with a thread of its own, and not inside a
  * callback of it. HF_OK, HF_INVALID, a fault, HF_UNSURE; `detail` may be NULL. */
-HF_API HF_MUSTCHECK hf_err hf_lock_look_at(hf_locks *locks, const char *name,
+HF_API HF_MUSTCHECK hf_err hf_lock_look_at(hf_lock_client *locks, const char *name,
                                            size_t limit, hf_lock_look *out,
                                            char detail[HF_DETAIL_SIZE]);
 HF_API void hf_lock_look_done(hf_lock_look *look);
@@ -333,7 +337,7 @@ HF_API void hf_lock_look_done(hf_lock_look *look);
 /* Calls each(name, arg) for the locks there are, in no order, each at least once; false
  * ends it. That is a callback: not the place for a call that waits. It goes through all
  * keys of Redis in slices. */
-HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_locks *locks,
+HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_lock_client *locks,
                                         bool (*each)(const char *name, void *arg),
                                         void *arg, char detail[HF_DETAIL_SIZE]);
 
@@ -341,11 +345,11 @@ HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_locks *locks,
  * at once, within about 0.1 s while Redis answers, and are told LOST; the holder of an
  * HF_LOCK_SPIN hears of it with its next renewal. Until then two may believe; the next
  * fence is higher. *n: how many. */
-HF_API HF_MUSTCHECK hf_err hf_lock_force(hf_locks *locks, const char *name,
+HF_API HF_MUSTCHECK hf_err hf_lock_force(hf_lock_client *locks, const char *name,
                                          const char *owner, size_t *n,
                                          char detail[HF_DETAIL_SIZE]);
 /* Asks holders to give it back: they are told HF_LOCK_EVENT_REVOKED at once, as above. */
-HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_locks *locks, const char *name,
+HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_lock_client *locks, const char *name,
                                           const char *owner, size_t *n,
                                           char detail[HF_DETAIL_SIZE]);
 
@@ -354,7 +358,7 @@ HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_locks *locks, const char *name,
  * HF_LOST: no, a higher one was here, or the same one of another owner. *highest (may be
  * NULL) is told in both cases. remember_ms: for how long Redis keeps it; 0: for ever.
  * HF_POLICY: this Redis may evict keys, so it remembers no fences. */
-HF_API HF_MUSTCHECK hf_err hf_fence_check(hf_locks *locks, const char *resource,
+HF_API HF_MUSTCHECK hf_err hf_fence_check(hf_lock_client *locks, const char *resource,
                                           uint64_t fence, const char *owner,
                                           int64_t remember_ms, uint64_t *highest,
                                           char detail[HF_DETAIL_SIZE]);

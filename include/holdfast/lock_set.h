@@ -67,7 +67,8 @@ typedef void (*hf_lock_set_acquired_cb)(hf_lock_set *set, hf_err err, const char
 /* `each`: what became of each member, in the order of `members` or `urls`, n of them,
  * borrowed. `result`: of a MultiLock the worst of them (the last in
  * hf_lock_release_result); of a RedLock what a majority said, at the best. A server that
- * did not have the lock any more says HF_EXPIRED. The handle is freed when it returns. */
+ * did not have the lock any more says HF_RELEASE_EXPIRED. The handle is freed when it
+ * returns. */
 typedef void (*hf_lock_set_released_cb)(hf_lock_set *set, hf_lock_release_result result,
                                         const hf_lock_release_result *each, size_t n,
                                         void *arg);
@@ -114,7 +115,7 @@ extern "C" {
  * The caller owns *out. */
 HF_API HF_MUSTCHECK hf_err hf_lock_servers_open(hf_lock_servers **out,
                                                 const char *const *urls, size_t n,
-                                                const hf_locks_opts *opts,
+                                                const hf_lock_client_opts *opts,
                                                 char detail[HF_DETAIL_SIZE]);
 
 /* Gives every set back, answers what is under way with HF_CLOSED, then frees the client;
@@ -163,7 +164,7 @@ HF_API void hf_lock_set_cancel(hf_lock_set *set);
  * the handle. It counts as not held from this call on. At most request_timeout_ms. */
 HF_API void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg);
 /* `each` (may be NULL): room for hf_lock_set_size() of them. With a loop, and inside a
- * callback of this client, also of an event: HF_UNKNOWN, it is given back without
+ * callback of this client, also of an event: HF_RELEASE_UNKNOWN, it is given back without
  * waiting.
  */
 HF_API hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,

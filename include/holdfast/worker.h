@@ -135,11 +135,11 @@ HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
                                                     const hf_program *program);
 
 /* Serves its queues until it is stopped. Installs no signal handler. Once for each
- * worker. HF_OK after a stop, even if jobs had to be released. HF_CONN, HF_AUTH, HF_OLD,
- * HF_POLICY (it may evict locks), HF_READONLY, HF_LOADING, HF_PROTO when Redis could not
- * be used within 5 s of the start; later it tries for ever. HF_INVALID: no handler, or it
- * ran before. HF_CONFIG: no password file, no minder. HF_SYSTEM, HF_NOMEM. `detail` (may
- * be NULL) says more. */
+ * worker. HF_OK after a stop, even if jobs had to be released. HF_CONN, HF_AUTH,
+ * HF_UNSUPPORTED, HF_POLICY (it may evict locks), HF_READONLY, HF_LOADING, HF_PROTO when
+ * Redis could not be used within 5 s of the start; later it tries for ever. HF_INVALID:
+ * no handler, or it ran before. HF_CONFIG: no password file, no minder. HF_SYSTEM,
+ * HF_NOMEM. `detail` (may be NULL) says more. */
 HF_API HF_MUSTCHECK hf_err hf_worker_run(hf_worker *worker, char detail[HF_DETAIL_SIZE]);
 
 /* From any thread and from signal handlers. stop: claims nothing more, waits for what

@@ -78,11 +78,11 @@ static uint64_t ms_since(uint64_t from_ns)
     return (hf_boot_ns() - from_ns) / HF_MS_NS;
 }
 
-static hf_locks *open_client(void)
+static hf_lock_client *open_client(void)
 {
-    const hf_locks_opts opts = {.url = url};
-    hf_locks *locks;
-    must(hf_locks_open(&locks, &opts, detail), "no client");
+    const hf_lock_client_opts opts = {.url = url};
+    hf_lock_client *locks;
+    must(hf_lock_client_open(&locks, &opts, detail), "no client");
     return locks;
 }
 
@@ -92,7 +92,7 @@ static hf_lock_opts options(const char *const *name)
         .names = name, .n_names = 1, .wait_ms = WAIT_MS, .lease_ms = LEASE_MS};
 }
 
-static hf_lock *take(hf_locks *locks, const hf_lock_opts *opts)
+static hf_lock *take(hf_lock_client *locks, const hf_lock_opts *opts)
 {
     hf_lock *lock;
     must(hf_lock_acquire_wait(locks, opts, &lock, detail), "no lock");
@@ -101,7 +101,7 @@ static hf_lock *take(hf_locks *locks, const hf_lock_opts *opts)
 
 /* ---- grants ---- */
 
-static hf_locks *holders, *waiters;
+static hf_lock_client *holders, *waiters;
 static long rounds;
 static atomic_long done, late;
 static _Atomic uint64_t longest_ms, stalled_ns;
@@ -117,7 +117,7 @@ static void *count_stalls(void *arg)
 {
     static const char *const name = "other";
     const hf_lock_opts opts = options(&name);
-    hf_locks *locks = open_client();
+    hf_lock_client *locks = open_client();
     (void)arg;
     for (;;) {
         uint64_t from_ns = hf_boot_ns();
@@ -194,8 +194,8 @@ static int grants(char **args)
         (void)pthread_join(threads[i], NULL);
     (void)printf("%ld %ld %llu\n", atomic_load(&done), atomic_load(&late),
                  (unsigned long long)atomic_load(&longest_ms));
-    hf_locks_close(waiters, NULL, NULL);
-    hf_locks_close(holders, NULL, NULL);
+    hf_lock_client_close(waiters, NULL, NULL);
+    hf_lock_client_close(holders, NULL, NULL);
     return 0;
 }
 
@@ -270,7 +270,7 @@ static hf_lock_set *take_set(hf_lock_servers *servers)
     return set;
 }
 
-static void cause(hf_locks *other)
+static void cause(hf_lock_client *other)
 {
     size_t n = 0;
     if (wanted == HF_LOCK_EVENT_LOST)
@@ -282,7 +282,7 @@ static void cause(hf_locks *other)
 }
 
 typedef struct held {
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_lock *lock;
     hf_lock_servers *servers;
     hf_lock_set *set; /* NULL: it is a lock */
@@ -309,7 +309,7 @@ static void tell(uint64_t ms, const held *h)
 {
     (void)printf("%llu\n", (unsigned long long)ms);
     hf_lock_servers_close(h->servers, NULL, NULL);
-    hf_locks_close(h->locks, NULL, NULL);
+    hf_lock_client_close(h->locks, NULL, NULL);
 }
 
 static int event(char **args)
@@ -317,12 +317,12 @@ static int event(char **args)
     wanted = strcmp(args[1], "lost") == 0 ? HF_LOCK_EVENT_LOST : HF_LOCK_EVENT_REVOKED;
     releases = true;
     held h = hold(args[0]);
-    hf_locks *other = open_client();
+    hf_lock_client *other = open_client();
     uint64_t from_ns = hf_boot_ns();
     cause(other);
     await(&released);
     tell(ms_since(from_ns), &h);
-    hf_locks_close(other, NULL, NULL);
+    hf_lock_client_close(other, NULL, NULL);
     return 0;
 }
 
@@ -330,7 +330,7 @@ static int with_mutex(char **args)
 {
     wanted = HF_LOCK_EVENT_REVOKED;
     held h = hold(args[0]);
-    hf_locks *other = open_client();
+    hf_lock_client *other = open_client();
     (void)pthread_mutex_lock(&mutex);
     cause(other);
     await(&inside);
@@ -342,7 +342,7 @@ static int with_mutex(char **args)
     uint64_t took_ms = ms_since(from_ns);
     (void)pthread_mutex_unlock(&mutex);
     tell(took_ms, &h);
-    hf_locks_close(other, NULL, NULL);
+    hf_lock_client_close(other, NULL, NULL);
     return 0;
 }
 
@@ -394,7 +394,7 @@ static int bound(char **args)
     static const char *const name = "b";
     bool fixed = strcmp(args[0], "fixed") == 0;
     hf_lock_opts opts = options(&name);
-    hf_locks *locks = open_client();
+    hf_lock_client *locks = open_client();
     opts.max_hold_ms = (uint32_t)strtoul(args[1], NULL, 10);
     opts.fixed = fixed;
     hf_lock *lock = take(locks, &opts);
@@ -407,7 +407,7 @@ static int bound(char **args)
     }
     (void)printf("%llu\n", (unsigned long long)((last_ns - from_ns) / HF_MS_NS));
     (void)hf_lock_release_wait(lock, NULL);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return 0;
 }
 

@@ -94,7 +94,7 @@ static uint64_t believe(const hf_lock *lock, uint64_t until_ns)
     return last;
 }
 
-static hf_lock *take(hf_locks *locks, const hf_lock_opts *opts)
+static hf_lock *take(hf_lock_client *locks, const hf_lock_opts *opts)
 {
     char detail[HF_DETAIL_SIZE];
     hf_lock *lock = NULL;
@@ -108,7 +108,7 @@ static hf_lock *take(hf_locks *locks, const hf_lock_opts *opts)
     return lock;
 }
 
-static void hold_once(hf_locks *locks, const hf_lock_opts *opts)
+static void hold_once(hf_lock_client *locks, const hf_lock_opts *opts)
 {
     hf_lock *lock = take(locks, opts);
     say("believed", believe(lock, UINT64_MAX), 0);
@@ -117,7 +117,7 @@ static void hold_once(hf_locks *locks, const hf_lock_opts *opts)
     say("released", now_ns(), hf_lock_release_wait(lock, NULL));
 }
 
-static void hold_often(hf_locks *locks, hf_lock_opts opts, int argc, char **argv)
+static void hold_often(hf_lock_client *locks, hf_lock_opts opts, int argc, char **argv)
 {
     uint64_t rounds = number_of(argc, argv, "rounds="), counted = 0;
     unsigned seed = (unsigned)number_of(argc, argv, "seed=");
@@ -143,11 +143,11 @@ static void hold_often(hf_locks *locks, hf_lock_opts opts, int argc, char **argv
 int main(int argc, char **argv)
 {
     char detail[HF_DETAIL_SIZE];
-    hf_locks *locks;
+    hf_lock_client *locks;
     if (argc < 4)
         return 64;
     const char *const name = argv[3];
-    const hf_locks_opts client = {.url = argv[1]};
+    const hf_lock_client_opts client = {.url = argv[1]};
     const hf_lock_opts opts = {.names = &name,
                                .n_names = 1,
                                .wait_ms = -1,
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
     out = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (out < 0 || signal(SIGTERM, on_term) == SIG_ERR)
         return 1;
-    if (hf_locks_open(&locks, &client, detail) != HF_OK) {
+    if (hf_lock_client_open(&locks, &client, detail) != HF_OK) {
         (void)fprintf(stderr, "hf-locker: %s\n", detail);
         return 1;
     }
@@ -168,6 +168,6 @@ int main(int argc, char **argv)
         hold_often(locks, opts, argc, argv);
     else
         hold_once(locks, &opts);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return 0;
 }

@@ -34,7 +34,7 @@ const char *const hf_play_names[HF_PLAY_NAMES] = {
 
 typedef struct play {
     hf_recorder *recorder;
-    hf_locks *locks;
+    hf_lock_client *locks;
     const char *dir;
     const char *url;
     unsigned player;
@@ -278,7 +278,8 @@ int hf_play_main(char **argv)
               .seed = strtoull(argv[4], NULL, 10),
               .until_ns = hf_boot_ns() + strtoull(argv[5], NULL, 10) * HF_MS_NS};
     (void)snprintf(path, sizeof path, "%s/players", p.dir);
-    if (hf_locks_open(&p.locks, &(hf_locks_opts){.url = argv[1]}, detail) != HF_OK) {
+    if (hf_lock_client_open(&p.locks, &(hf_lock_client_opts){.url = argv[1]}, detail) !=
+        HF_OK) {
         (void)fprintf(stderr, "player %u: %s\n", p.player, detail);
         return 1;
     }
@@ -297,7 +298,7 @@ int hf_play_main(char **argv)
     atomic_store(&p.over, true);
     (void)pthread_join(pulses, NULL);
     hf_recorder_rest(p.recorder);
-    hf_locks_close(p.locks, NULL, NULL);
+    hf_lock_client_close(p.locks, NULL, NULL);
     hf_recorder_close(p.recorder);
     return 0;
 }

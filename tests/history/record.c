@@ -211,7 +211,7 @@ static hf_taken *make(hf_recorder *r)
     return t;
 }
 
-hf_taken *hf_record_acquire(hf_recorder *r, hf_locks *locks, hf_lock_opts opts,
+hf_taken *hf_record_acquire(hf_recorder *r, hf_lock_client *locks, hf_lock_opts opts,
                             int cancel_ms, hf_err *err)
 {
     hf_taken *t = make(r);

@@ -16,7 +16,7 @@ void hf_recorder_close(
 
 /* Takes a lock; NULL if it was not had, and *err (may be NULL) says why. `cancel_ms`:
  * gives up waiting then; < 0: does not. */
-hf_taken *hf_record_acquire(hf_recorder *r, hf_locks *locks, hf_lock_opts opts,
+hf_taken *hf_record_acquire(hf_recorder *r, hf_lock_client *locks, hf_lock_opts opts,
                             int cancel_ms, hf_err *err);
 hf_lock_release_result hf_record_release(hf_taken *t);
 hf_err hf_record_downgrade(hf_taken *t);

@@ -12,13 +12,13 @@
 
 enum { LEASE_MS = 20000, QUIET_MS = 30000 };
 
-hf_locks *hf_history_rig_open(const char *url)
+hf_lock_client *hf_history_rig_open(const char *url)
 {
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     char detail[HF_DETAIL_SIZE];
-    const hf_locks_opts opts = {
+    const hf_lock_client_opts opts = {
         .url = url, .connect_timeout_ms = QUIET_MS, .request_timeout_ms = QUIET_MS};
-    if (hf_locks_open(&locks, &opts, detail) != HF_OK)
+    if (hf_lock_client_open(&locks, &opts, detail) != HF_OK)
         fail_msg("no client: %s", detail);
     return locks;
 }
@@ -41,8 +41,8 @@ void hf_history_rig_begin(hf_history_rig *rig)
 void hf_history_rig_end(hf_history_rig *rig)
 {
     hf_recorder_rest(rig->recorder);
-    hf_locks_close(rig->a, NULL, NULL);
-    hf_locks_close(rig->b, NULL, NULL);
+    hf_lock_client_close(rig->a, NULL, NULL);
+    hf_lock_client_close(rig->b, NULL, NULL);
     hf_recorder_close(rig->recorder);
     hf_watch_stop(&rig->watch);
     hf_proxy_stop(&rig->proxy);
@@ -107,8 +107,8 @@ void hf_history_rig_judge(hf_history_rig *rig)
     }
 }
 
-hf_taken *hf_history_rig_take(hf_history_rig *rig, hf_locks *locks, const char *name,
-                              hf_lock_opts opts)
+hf_taken *hf_history_rig_take(hf_history_rig *rig, hf_lock_client *locks,
+                              const char *name, hf_lock_opts opts)
 {
     if (opts.n_names == 0) {
         opts.names = &name;
@@ -127,8 +127,8 @@ static void *seek(void *arg)
     return NULL;
 }
 
-void hf_seek_begin(hf_seeker *s, hf_history_rig *rig, hf_locks *locks, const char *name,
-                   hf_lock_opts opts)
+void hf_seek_begin(hf_seeker *s, hf_history_rig *rig, hf_lock_client *locks,
+                   const char *name, hf_lock_opts opts)
 {
     *s = (hf_seeker){.rig = rig, .locks = locks, .name = name, .opts = opts};
     assert_int_equal(pthread_create(&s->thread, NULL, seek, s), 0);

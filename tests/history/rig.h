@@ -23,14 +23,14 @@ typedef struct hf_history_rig {
     hf_proxy proxy;
     hf_watch watch;
     hf_recorder *recorder; /* of player 1 */
-    hf_locks *a, *b;       /* a is behind the proxy */
+    hf_lock_client *a, *b; /* a is behind the proxy */
     hf_report report;      /* after hf_history_rig_judge() */
 } hf_history_rig;
 
 void hf_history_rig_begin(hf_history_rig *rig); /* an empty server, and all of it */
 void hf_history_rig_end(hf_history_rig *rig);
 
-hf_locks *hf_history_rig_open(const char *url);
+hf_lock_client *hf_history_rig_open(const char *url);
 
 /* What was deleted, or failed over, between two moments of CLOCK_BOOTTIME. */
 void hf_history_rig_took(const hf_history_rig *rig, const char *name, uint64_t from,
@@ -47,13 +47,13 @@ void hf_history_rig_judge(hf_history_rig *rig);
 
 /* Takes a lock of the rig's first player; what `opts` leaves open: one name, a lease of
  * 20 s. NULL: it was not had. */
-hf_taken *hf_history_rig_take(hf_history_rig *rig, hf_locks *locks, const char *name,
-                              hf_lock_opts opts);
+hf_taken *hf_history_rig_take(hf_history_rig *rig, hf_lock_client *locks,
+                              const char *name, hf_lock_opts opts);
 
 /* The same, in a thread. */
 typedef struct hf_seeker {
     hf_history_rig *rig;
-    hf_locks *locks;
+    hf_lock_client *locks;
     const char *name;
     hf_lock_opts opts;
     hf_taken *taken; /* when it is done; NULL: not had */
@@ -61,8 +61,8 @@ typedef struct hf_seeker {
     pthread_t thread;
 } hf_seeker;
 
-void hf_seek_begin(hf_seeker *s, hf_history_rig *rig, hf_locks *locks, const char *name,
-                   hf_lock_opts opts);
+void hf_seek_begin(hf_seeker *s, hf_history_rig *rig, hf_lock_client *locks,
+                   const char *name, hf_lock_opts opts);
 void hf_seek_end(hf_seeker *s); /* joins the thread */
 
 /* How many stand in line. */

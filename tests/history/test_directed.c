@@ -28,7 +28,7 @@ static int end(void **state)
     return 0;
 }
 
-static hf_taken *must(hf_locks *locks, const char *name, hf_lock_opts opts)
+static hf_taken *must(hf_lock_client *locks, const char *name, hf_lock_opts opts)
 {
     hf_taken *t = hf_history_rig_take(&rig, locks, name, opts);
     assert_non_null(t);
@@ -80,7 +80,8 @@ static void s1_an_answer_that_comes_late(void **state)
 /* ---- S4: only its own ---- */
 
 /* Takes it until that is possible: the lease of another life ends first. */
-static hf_taken *take_when_over(hf_locks *locks, const char *name, hf_lock_opts opts)
+static hf_taken *take_when_over(hf_lock_client *locks, const char *name,
+                                hf_lock_opts opts)
 {
     hf_taken *t = NULL;
     EVENTUALLY(LONG_MS, (t = hf_history_rig_take(&rig, locks, name, opts)) != NULL);
@@ -103,7 +104,7 @@ static void released_by_an_earlier_one(const char *name, hf_lock_opts opts)
     if (third != NULL)
         (void)hf_record_release(third);
     hf_history_rig_judge(&rig);
-    assert_true(result == HF_EXPIRED || result == HF_NOT_OWNER);
+    assert_true(result == HF_RELEASE_EXPIRED || result == HF_RELEASE_NOT_OWNER);
     assert_true(held);
     assert_null(third);
 }
@@ -125,14 +126,14 @@ static void s4_a_cell_is_not_released_by_another(void **state)
 /* The program itself, as a process that waits and will be killed. */
 static int wait_until_killed(const char *url, const char *name)
 {
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_lock *lock;
     const hf_lock_opts opts = {.names = &name,
                                .n_names = 1,
                                .owner = "dead",
                                .lease_ms = DEAD_LEASE_MS,
                                .wait_ms = -1};
-    if (hf_locks_open(&locks, &(hf_locks_opts){.url = url}, NULL) != HF_OK)
+    if (hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = url}, NULL) != HF_OK)
         return 1;
     return hf_lock_acquire_wait(locks, &opts, &lock, NULL) == HF_OK ? 0 : 1;
 }

@@ -16,7 +16,7 @@ enum { LONG_MS = 30000, LEASE_MS = 3000 };
 static hf_history_rig rig; /* its server is the old primary; rig.a is behind the proxy */
 static hf_fixture replica;
 static hf_watch watch;
-static hf_locks *moved; /* of those that have moved to the new primary */
+static hf_lock_client *moved; /* of those that have moved to the new primary */
 
 static int begin(void **state)
 {
@@ -38,7 +38,7 @@ static int end(void **state)
 {
     (void)state;
     hf_recorder_rest(rig.recorder);
-    hf_locks_close(moved, NULL, NULL);
+    hf_lock_client_close(moved, NULL, NULL);
     hf_watch_stop(&watch);
     hf_history_rig_end(&rig);
     hf_fixture_stop(&replica);
@@ -60,7 +60,7 @@ static uint64_t fail_over(void)
     return from_ns;
 }
 
-static hf_taken *take(hf_locks *locks)
+static hf_taken *take(hf_lock_client *locks)
 {
     hf_taken *t =
         hf_history_rig_take(&rig, locks, "n", (hf_lock_opts){.lease_ms = LEASE_MS});

@@ -87,9 +87,9 @@ static void ignore(hf_lock *lock, hf_err err, const char *detail, void *arg)
 
 static int live_until_killed(const char *url)
 {
-    hf_locks *locks;
+    hf_lock_client *locks;
     char detail[HF_DETAIL_SIZE];
-    if (hf_locks_open(&locks, &(hf_locks_opts){.url = url}, detail) != HF_OK)
+    if (hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = url}, detail) != HF_OK)
         return 1;
     for (size_t i = 0; i < HF_COUNT(holds); i++) {
         hf_lock_opts opts = opts_of(&holds[i]);
@@ -168,7 +168,7 @@ static void show(const char *key)
                   hf_fixture_number(&redis, "PTTL %s", key));
 }
 
-static void take_what_is_waited_for(hf_locks *locks, hf_lock *taken[])
+static void take_what_is_waited_for(hf_lock_client *locks, hf_lock *taken[])
 {
     char detail[HF_DETAIL_SIZE];
     for (size_t i = 0; i < HF_COUNT(waits); i++) {
@@ -183,7 +183,7 @@ static void take_what_is_waited_for(hf_locks *locks, hf_lock *taken[])
 }
 
 /* Whatever it was, alone. */
-static void ask_for_all(hf_locks *locks, const one *all, size_t n)
+static void ask_for_all(hf_lock_client *locks, const one *all, size_t n)
 {
     char detail[HF_DETAIL_SIZE];
     for (size_t i = 0; i < n; i++) {
@@ -193,19 +193,20 @@ static void ask_for_all(hf_locks *locks, const one *all, size_t n)
         hf_lock *lock;
         if (hf_lock_acquire_wait(locks, &opts, &lock, detail) != HF_OK)
             fail_msg("%s: %s", opts.names[0], detail);
-        assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+        assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     }
 }
 
 static void l6_nothing_outlives_who_was_killed(void **state)
 {
     const char *const args[] = {hf_proc_self(), "live", hf_fixture_url(&redis), NULL};
-    hf_locks *locks;
+    hf_lock_client *locks;
     hf_lock *taken[HF_COUNT(waits)];
     hf_proc p;
     (void)state;
     assert_int_equal(
-        hf_locks_open(&locks, &(hf_locks_opts){.url = hf_fixture_url(&redis)}, NULL),
+        hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = hf_fixture_url(&redis)},
+                            NULL),
         HF_OK);
     take_what_is_waited_for(locks, taken);
     hf_proc_start(&p, &(hf_proc_options){.args = args});
@@ -216,7 +217,7 @@ static void l6_nothing_outlives_who_was_killed(void **state)
     assert_true(for_each_key(check_bound) > 10);
     /* Who is alive passes over the dead, and leaves nothing either. */
     for (size_t i = 0; i < HF_COUNT(waits); i++)
-        assert_int_equal(hf_lock_release_wait(taken[i], NULL), HF_RELEASED);
+        assert_int_equal(hf_lock_release_wait(taken[i], NULL), HF_RELEASE_DONE);
     assert_true(for_each_key(check_bound) > 10);
     ask_for_all(locks, holds, HF_COUNT(holds));
     ask_for_all(locks, waits, HF_COUNT(waits));
@@ -225,7 +226,7 @@ static void l6_nothing_outlives_who_was_killed(void **state)
                   LEASE_MS, (unsigned long long)(hf_test_now_ms() - killed_ms));
     (void)for_each_key(show);
     (void)for_each_key(check_bound);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 int main(int argc, char **argv)

@@ -76,11 +76,11 @@ static void without_script_a_lock_is_refused(void **state)
 {
     (void)state;
     permit("-script");
-    hf_locks *locks = hf_lock_rig_open(&rig, redis->url);
+    hf_lock_client *locks = hf_lock_rig_open(&rig, redis->url);
     hf_lock_refused(&rig, locks, "n", (hf_lock_opts){.wait_ms = LONG_MS}, HF_AUTH);
     assert_non_null(strstr(rig.detail, "script"));
     assert_true(scripts() <= REFUSALS_MAX);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 static void without_script_a_worker_ends(void **state)

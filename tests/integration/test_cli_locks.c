@@ -6,7 +6,7 @@
 #include "tests/support/cli_try.h"
 #include "tests/support/lock_rig.h"
 
-static hf_locks *locks;
+static hf_lock_client *locks;
 static atomic_uint lost, revoked;
 
 static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
@@ -21,19 +21,19 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 
 static int begin(void **state)
 {
-    const hf_locks_opts opts = {.url = hf_fixture_url(&hf_try_rig.redis),
-                                .on_event = on_event};
+    const hf_lock_client_opts opts = {.url = hf_fixture_url(&hf_try_rig.redis),
+                                      .on_event = on_event};
     atomic_store(&lost, 0);
     atomic_store(&revoked, 0);
     (void)hf_try_clean(state);
-    assert_int_equal(hf_locks_open(&locks, &opts, NULL), HF_OK);
+    assert_int_equal(hf_lock_client_open(&locks, &opts, NULL), HF_OK);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     return 0;
 }
 
@@ -63,8 +63,8 @@ static void locks_are_listed_and_shown(void **state)
     assert_string_equal(hf_try_text(shown, "owner"), "me");
     assert_int_equal(hf_try_number(shown, "fence"), (long long)hf_lock_fence(one));
     json_decref(shown);
-    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASED);
-    assert_int_equal(hf_lock_release_wait(two, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_DONE);
+    assert_int_equal(hf_lock_release_wait(two, NULL), HF_RELEASE_DONE);
     hf_try_run("locks show @ two", 1);
 }
 
@@ -78,7 +78,7 @@ static void a_lock_is_taken_away_only_by_force(void **state)
     EVENTUALLY(15000, lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
     hf_lock *next = take("n", 0);
-    assert_int_equal(hf_lock_release_wait(next, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(next, NULL), HF_RELEASE_DONE);
     (void)hf_lock_release_wait(lock, NULL);
     hf_try_run("locks release @ n --force --yes", 1);
 }
@@ -94,7 +94,7 @@ static void a_holder_is_asked_once(void **state)
     hf_try_run("locks show @ n", 0);
     hf_try_has(hf_try_rig.out, "asked back");
     ALWAYS(400, revoked == 1);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 }
 
 static void r20_a_stale_fence_is_refused(void **state)

@@ -48,10 +48,10 @@ static void an_old_server_is_refused_by_its_version(void **state)
     (void)state;
     hf_client_rig rig;
     static const hf_fake_auto old[] = ID_AND("$19\r\nredis_version:5.0.7\r\n");
-    assert_int_equal(greeted(old, &rig, ""), HF_OLD);
+    assert_int_equal(greeted(old, &rig, ""), HF_UNSUPPORTED);
     assert_non_null(strstr(rig.detail, "expected Redis 6.2 or newer, found 5.0.7"));
     static const hf_fake_auto older[] = ID_AND("$20\r\nredis_version:6.0.16\r\n");
-    assert_int_equal(greeted(older, &rig, ""), HF_OLD);
+    assert_int_equal(greeted(older, &rig, ""), HF_UNSUPPORTED);
 }
 
 static void a_server_that_loads_is_waited_for(void **state)
@@ -101,7 +101,7 @@ static void a_password_that_the_server_repeats_is_not_passed_on(void **state)
         assert_null(strstr(rig.detail, "hun"));
     }
     const hf_fake_auto busy[] = {{"AUTH", "-BUSY a script is running\r\n"}, {NULL, NULL}};
-    assert_int_equal(greeted(busy, &rig, ":hunter2@"), HF_SLOW);
+    assert_int_equal(greeted(busy, &rig, ":hunter2@"), HF_BUSY_SCRIPT);
     assert_non_null(strstr(rig.detail, "BUSY a script is running"));
 }
 

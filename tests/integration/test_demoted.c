@@ -187,7 +187,7 @@ static void a_job_that_ran_meanwhile_is_renewed_and_finished(void **state)
 static void a_client_of_locks_follows_the_address(void **state)
 {
     (void)state;
-    hf_locks *locks = hf_lock_rig_open(&rig, address.tcp_url);
+    hf_lock_client *locks = hf_lock_rig_open(&rig, address.tcp_url);
     hf_lock *held =
         hf_lock_must(&rig, locks, "kept", (hf_lock_opts){.lease_ms = LEASE_MS});
     fail_over();
@@ -197,15 +197,15 @@ static void a_client_of_locks_follows_the_address(void **state)
     ALWAYS(LEASE_MS * 3 / 2, hf_lock_held(held));
     hf_lock_released(lock);
     hf_lock_released(held);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 static void a_lock_that_waits_hears_of_its_grant_there(void **state)
 {
     (void)state;
     hf_lock_waiter waiter;
-    hf_locks *locks = hf_lock_rig_open(&rig, address.tcp_url);
-    hf_locks *others = hf_lock_rig_open(&rig, address.tcp_url);
+    hf_lock_client *locks = hf_lock_rig_open(&rig, address.tcp_url);
+    hf_lock_client *others = hf_lock_rig_open(&rig, address.tcp_url);
     hf_lock *lock = hf_lock_must(&rig, locks, "n", (hf_lock_opts){.lease_ms = WORKER_MS});
     hf_lock_wait_begin(&waiter, &rig, others, "n", (hf_lock_opts){.lease_ms = WORKER_MS});
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(old, "INFO clients"),
@@ -218,8 +218,8 @@ static void a_lock_that_waits_hears_of_its_grant_there(void **state)
     hf_lock_wait_end(&waiter);
     assert_int_equal(waiter.err, HF_OK);
     hf_lock_released(waiter.lock);
-    hf_locks_close(locks, NULL, NULL);
-    hf_locks_close(others, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
+    hf_lock_client_close(others, NULL, NULL);
 }
 
 /* ---- commands ---- */

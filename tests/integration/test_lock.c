@@ -36,7 +36,7 @@ static int end(void **state)
     return 0;
 }
 
-static hf_lock *must(hf_locks *locks, const char *name)
+static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
 }
@@ -104,7 +104,7 @@ static void f3_a_lease_that_ended_is_not_released_from_the_next_holder(void **st
     hf_lock *new = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 20000});
     assert_false(hf_lock_held(old));
     assert_true(hf_lock_fence(new) > hf_lock_fence(old));
-    assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+    assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
     assert_true(hf_lock_held(new));
     hf_lock_released(new);
 }
@@ -120,7 +120,7 @@ static void r4_a_fixed_lease_ends(void **state)
     EVENTUALLY(20000, rig.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
     hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
-    assert_true(result == HF_EXPIRED || result == HF_RELEASED);
+    assert_true(result == HF_RELEASE_EXPIRED || result == HF_RELEASE_DONE);
 }
 
 static void r3_a_lease_is_renewed_while_it_is_held(void **state)
@@ -157,7 +157,7 @@ static void r5_an_owner_holds_as_often_as_it_takes(void **state)
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
     hf_lock *two = hf_lock_must(&rig, rig.b, "n", opts);
     assert_true(hf_lock_fence(one) == hf_lock_fence(two));
-    assert_int_equal(hf_lock_release_wait(one, &left), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(one, &left), HF_RELEASE_STILL_HELD);
     assert_int_equal(left, 1);
     hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
     hf_lock_released(two);
@@ -187,8 +187,8 @@ static void a_cell_that_is_entered_again_lasts_from_then_on(void **state)
     assert_true(left_ms > 2000 && left_ms >= hf_lock_remaining_ms(two));
     opts.owner = "you";
     hf_lock_refused(&rig, rig.b, "n", opts, HF_TAKEN);
-    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASED);
-    assert_int_equal(hf_lock_release_wait(two, NULL), HF_EXPIRED);
+    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_DONE);
+    assert_int_equal(hf_lock_release_wait(two, NULL), HF_RELEASE_EXPIRED);
 }
 
 /* ---- shared ---- */
@@ -241,7 +241,7 @@ static void r15_a_writer_that_reads_too_goes_on_as_a_reader(void **state)
     hf_lock *reads = hf_lock_must(&rig, rig.a, "n", opts);
     hf_lock_wait_begin(&reader, &rig, rig.b, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED});
     hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
-    assert_int_equal(hf_lock_release_wait(writes, &left), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(writes, &left), HF_RELEASE_STILL_HELD);
     assert_int_equal(left, 1);
     hf_lock_wait_end(&reader);
     assert_int_equal(reader.err, HF_OK);
@@ -263,7 +263,7 @@ static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
     hf_lock *outer = hf_lock_must(&rig, rig.a, "n", opts);
     hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
     hf_lock *inner = hf_lock_must(&rig, rig.a, "n", opts);
-    assert_int_equal(hf_lock_release_wait(inner, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(inner, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(outer);
     hf_lock_wait_end(&writer);
     hf_lock_released(writer.lock);

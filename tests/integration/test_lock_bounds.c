@@ -149,9 +149,9 @@ static void fences_are_compared_to_the_last_digit(void **state)
 
 static void a_client_without_options_is_refused(void **state)
 {
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     (void)state;
-    assert_int_equal(hf_locks_open(&locks, NULL, rig.detail), HF_INVALID);
+    assert_int_equal(hf_lock_client_open(&locks, NULL, rig.detail), HF_INVALID);
     assert_null(locks);
     assert_string_equal(rig.detail, "expected options, with a url at least");
 }

@@ -58,7 +58,7 @@ static bool never(const char *name, void *arg)
     return false;
 }
 
-static hf_err acquire_other(hf_locks *locks, hf_lock **out, char *detail)
+static hf_err acquire_other(hf_lock_client *locks, hf_lock **out, char *detail)
 {
     static const char *const name = "other";
     const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = LONG_MS};
@@ -93,7 +93,7 @@ static void begin_acquire(hf_lock_acquired_cb cb, seen *s)
     assert_int_equal(hf_lock_acquire(rig.a, &opts, cb, s, NULL, rig.detail), HF_OK);
 }
 
-static hf_lock *must(hf_locks *locks, const char *name)
+static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = LONG_MS});
 }
@@ -123,7 +123,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
  * callback is over the client waits as ever. */
 static void in_the_callback_of_a_grant_nothing_waits(void **state)
 {
-    seen s = {.release = HF_RELEASED};
+    seen s = {.release = HF_RELEASE_DONE};
     (void)state;
     begin_acquire(on_acquired, &s);
     EVENTUALLY(LONG_MS, s.done);
@@ -131,7 +131,7 @@ static void in_the_callback_of_a_grant_nothing_waits(void **state)
     assert_int_equal(s.extend, HF_INVALID);
     assert_int_equal(s.downgrade, HF_INVALID);
     assert_true(s.held);
-    assert_int_equal(s.release, HF_UNKNOWN);
+    assert_int_equal(s.release, HF_RELEASE_UNKNOWN);
     is_free("n");
     is_free("other");
     hf_lock_released(must(rig.a, "n"));
@@ -152,11 +152,11 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
 
 static void in_the_callback_of_a_release_nothing_waits(void **state)
 {
-    seen s = {.release = HF_UNKNOWN};
+    seen s = {.release = HF_RELEASE_UNKNOWN};
     (void)state;
     hf_lock_release(must(rig.a, "n"), on_released, &s);
     EVENTUALLY(LONG_MS, s.done);
-    assert_int_equal(s.release, HF_RELEASED);
+    assert_int_equal(s.release, HF_RELEASE_DONE);
     all_were_refused(&s);
     is_free("other");
 }
@@ -228,7 +228,7 @@ static void give_back_on_event(hf_lock *lock, hf_lock_event event, void *arg)
 
 static hf_lock *take_to_give(giving *g, int way, hf_lock_event when)
 {
-    *g = (giving){.way = way, .when = when, .result = HF_STILL_HELD};
+    *g = (giving){.way = way, .when = when, .result = HF_RELEASE_STILL_HELD};
     return hf_lock_must(&rig, rig.a, "n",
                         (hf_lock_opts){.lease_ms = LEASE_MS,
                                        .wait_ms = LONG_MS,
@@ -244,7 +244,7 @@ static void was_given_back(giving *g, hf_lock_release_result expected)
         assert_false(g->early);
         assert_int_equal(g->result, expected);
     } else {
-        assert_int_equal(g->result, HF_UNKNOWN);
+        assert_int_equal(g->result, HF_RELEASE_UNKNOWN);
     }
     is_free("n");
     assert_int_equal(g->events, 0);
@@ -257,7 +257,7 @@ static void a_lock_that_is_asked_back_is_given_back_in_the_callback(void **state
         giving g;
         (void)take_to_give(&g, way, HF_LOCK_EVENT_REVOKED);
         assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
-        was_given_back(&g, HF_RELEASED);
+        was_given_back(&g, HF_RELEASE_DONE);
     }
 }
 
@@ -268,7 +268,7 @@ static void a_lock_that_is_lost_is_given_back_in_the_callback(void **state)
         giving g;
         (void)take_to_give(&g, way, HF_LOCK_EVENT_LOST);
         assert_int_equal(hf_lock_force(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
-        was_given_back(&g, HF_EXPIRED);
+        was_given_back(&g, HF_RELEASE_EXPIRED);
     }
 }
 
@@ -298,7 +298,7 @@ static void on_guarded_release(hf_lock *lock, hf_lock_release_result result, siz
     guarded *g = arg;
     (void)lock;
     (void)left;
-    atomic_store(&g->early, result != HF_RELEASED || !g->done);
+    atomic_store(&g->early, result != HF_RELEASE_DONE || !g->done);
     atomic_store(&g->told, true);
 }
 
@@ -334,7 +334,7 @@ static void a_release_that_waits_ends_although_a_callback_does_not(void **state)
 {
     guarded g;
     (void)state;
-    assert_int_equal(hf_lock_release_wait(enter_guarded(&g), NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(enter_guarded(&g), NULL), HF_RELEASE_DONE);
     assert_false(g.done);
     is_free("n");
     (void)pthread_mutex_unlock(&g.mutex);
@@ -355,7 +355,7 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 
 static void in_the_callback_of_an_event_nothing_waits(void **state)
 {
-    seen s = {.release = HF_RELEASED};
+    seen s = {.release = HF_RELEASE_DONE};
     (void)state;
     (void)hf_lock_must(
         &rig, rig.a, "n",
@@ -364,7 +364,7 @@ static void in_the_callback_of_an_event_nothing_waits(void **state)
     EVENTUALLY(LONG_MS, s.done);
     all_were_refused(&s);
     assert_int_equal(s.extend, HF_INVALID);
-    assert_int_equal(s.release, HF_UNKNOWN);
+    assert_int_equal(s.release, HF_RELEASE_UNKNOWN);
     assert_false(s.held);
     is_free("n");
 }
@@ -409,13 +409,13 @@ static void use_another(hf_lock *lock, hf_err err, const char *detail, void *arg
 
 static void another_client_may_be_waited_for(void **state)
 {
-    seen s = {.release = HF_UNKNOWN};
+    seen s = {.release = HF_RELEASE_UNKNOWN};
     (void)state;
     begin_acquire(use_another, &s);
     EVENTUALLY(LONG_MS, s.done);
     assert_int_equal(s.acquire, HF_OK);
     assert_int_equal(s.other, HF_OK);
-    assert_int_equal(s.release, HF_RELEASED);
+    assert_int_equal(s.release, HF_RELEASE_DONE);
     is_free("n");
     is_free("other");
 }
@@ -471,7 +471,7 @@ static void on_set_event(hf_lock_set *set, hf_lock_event event, size_t place, vo
 static void open_servers(set_seen *s)
 {
     const char *url = hf_fixture_url(&rig.redis);
-    *s = (set_seen){.release = HF_RELEASED};
+    *s = (set_seen){.release = HF_RELEASE_DONE};
     assert_int_equal(hf_lock_servers_open(&s->servers, &url, 1, NULL, rig.detail), HF_OK);
 }
 
@@ -480,8 +480,8 @@ static void was_refused(const set_seen *s)
     assert_int_equal(s->second, HF_INVALID);
     assert_string_equal(s->detail, refused);
     assert_true(s->held);
-    assert_int_equal(s->release, HF_UNKNOWN);
-    assert_int_equal(s->each[0], HF_UNKNOWN);
+    assert_int_equal(s->release, HF_RELEASE_UNKNOWN);
+    assert_int_equal(s->each[0], HF_RELEASE_UNKNOWN);
 }
 
 static void in_the_callback_of_a_set_nothing_waits(void **state)
@@ -560,7 +560,7 @@ static void a_release_of_a_set_ends_although_a_callback_does_not(void **state)
     (void)pthread_mutex_lock(&g.mutex);
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
     EVENTUALLY(LONG_MS, g.inside);
-    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_UNKNOWN);
+    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASE_UNKNOWN);
     assert_false(g.done);
     (void)pthread_mutex_unlock(&g.mutex);
     EVENTUALLY(LONG_MS, g.done);

@@ -15,7 +15,7 @@ enum { PATIENCE_MS = 30000, LONG_MS = 60000 };
 
 static hf_lock_rig rig;
 static hf_proxy proxy;
-static hf_locks *far; /* behind the proxy */
+static hf_lock_client *far; /* behind the proxy */
 
 /* Where the connection ends. */
 typedef struct cut {
@@ -49,7 +49,7 @@ static int down(void **state)
     return 0;
 }
 
-static hf_lock *must(hf_locks *locks, hf_lock_opts opts)
+static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 {
     opts.lease_ms = opts.lease_ms == 0 ? LONG_MS : opts.lease_ms;
     return hf_lock_must(&rig, locks, "n", opts);
@@ -74,7 +74,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    hf_locks_close(far, NULL, NULL);
+    hf_lock_client_close(far, NULL, NULL);
     hf_lock_rig_end(&rig);
     return 0;
 }
@@ -99,7 +99,7 @@ static void must_have_been_cut(const cut *c)
 
 static void released(hf_lock *lock)
 {
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 }
 
 /* ---- enter ---- */
@@ -123,7 +123,7 @@ static void an_enter_that_is_cut_takes_the_lock_once(void **state)
                 assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:lock:{n}:x:n"),
                                  1);
             size_t left = 9;
-            assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
+            assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASE_DONE);
             assert_int_equal(left, 0); /* it was one hold */
             EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
         }
@@ -158,7 +158,7 @@ static void a_second_enter_of_an_owner_that_is_cut_counts_once(void **state)
         set_up(&cuts[i]);
         hf_lock *two = must(far, opts);
         must_have_been_cut(&cuts[i]);
-        assert_int_equal(hf_lock_release_wait(two, &left), HF_STILL_HELD);
+        assert_int_equal(hf_lock_release_wait(two, &left), HF_RELEASE_STILL_HELD);
         assert_int_equal(left, 1);
         released(one);
         EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
@@ -178,7 +178,7 @@ static void a_leave_that_is_cut_gives_it_back(void **state)
             hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
             must_have_been_cut(&cuts[i]);
             /* UNKNOWN: the machine was slower than a request may be */
-            assert_true(result == HF_RELEASED || result == HF_UNKNOWN);
+            assert_true(result == HF_RELEASE_DONE || result == HF_RELEASE_UNKNOWN);
             EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
         }
 }
@@ -251,7 +251,7 @@ static void a_release_waits_for_redis_without_computing(void **state)
     set_up(&cuts[3]);
     hf_proxy_refuse(&proxy, true);
     long long before_ms = processor_ms();
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_UNKNOWN); /* 1 s */
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_UNKNOWN); /* 1 s */
     assert_true(processor_ms() - before_ms < 500);
     hf_proxy_refuse(&proxy, false);
     EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));

@@ -123,7 +123,7 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
     assert_true(note.ns < asked_ns + 1000 * HF_MS_NS);
     assert_true(hf_locker_said(&stopped, "lost", &note));
     assert_true(hf_locker_said(&stopped, "released", &note));
-    assert_int_equal(note.value, HF_NOT_OWNER);
+    assert_int_equal(note.value, HF_RELEASE_NOT_OWNER);
     assert_true(hf_lock_held(lock));
     hf_lock_released(lock);
 }
@@ -146,14 +146,14 @@ static void f4_nothing_comes_between_comparing_and_deleting(void **state)
         assert_memory_equal(mine, hf_lock_owner_of(old), 32); /* it is mine, so ... */
         hf_lock *lock = hf_lock_must(&rig, rig.b, "n", next);
         if (by_script) {
-            assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+            assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
             assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:cell:n"),
                              1);
             hf_lock_released(lock);
         } else {
             assert_int_equal(hf_fixture_number(&rig.redis, "DEL hf:lock:{n}:cell:n"), 1);
             (void)hf_lock_release_wait(old, NULL);
-            assert_int_equal(hf_lock_release_wait(lock, NULL), HF_EXPIRED);
+            assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
         }
     }
 }
@@ -225,7 +225,7 @@ static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
                                  (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = LONG_MS});
     assert_true(hf_lock_fence(next) > hf_lock_fence(lock));
     assert_false(hf_lock_held(lock));
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_NOT_OWNER);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_NOT_OWNER);
     hf_lock_released(next);
 }
 
@@ -273,7 +273,7 @@ static void f5_a_redis_that_evicts_keys_gives_no_lock(void **state)
     hf_lock *lock;
     (void)state;
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy volatile-lru");
-    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
     assert_int_equal(hf_lock_take(&rig, locks, "n", (hf_lock_opts){.wait_ms = -1}, &lock),
                      HF_POLICY);
     assert_non_null(strstr(rig.detail, "found volatile-lru"));
@@ -281,7 +281,7 @@ static void f5_a_redis_that_evicts_keys_gives_no_lock(void **state)
     EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", (hf_lock_opts){.wait_ms = 0},
                                      &lock) == HF_OK);
     hf_lock_released(lock);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 /* ---- F6 ---- */
@@ -302,8 +302,8 @@ static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
                                "master_link_status:up") != NULL);
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
-    hf_locks *before = hf_lock_rig_open(&rig, primary.url);
-    hf_locks *after = hf_lock_rig_open(&rig, replica.url);
+    hf_lock_client *before = hf_lock_rig_open(&rig, primary.url);
+    hf_lock_client *after = hf_lock_rig_open(&rig, replica.url);
     hf_lock *old = hf_lock_must(&rig, before, "n", (hf_lock_opts){.lease_ms = 2000});
     hf_lock *lock = hf_lock_must(&rig, after, "n", (hf_lock_opts){.lease_ms = LONG_MS});
     printf("%s hold it\n", hf_lock_held(old) ? "two" : "not two");
@@ -321,8 +321,8 @@ static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
     assert_int_equal(hf_lock_why(old), HF_LOCK_DEADLINE);
     assert_true(hf_lock_held(lock));
     hf_lock_released(lock);
-    hf_locks_close(before, NULL, NULL);
-    hf_locks_close(after, NULL, NULL);
+    hf_lock_client_close(before, NULL, NULL);
+    hf_lock_client_close(after, NULL, NULL);
     hf_fixture_stop(&replica);
     hf_fixture_stop(&primary);
 }
@@ -341,7 +341,7 @@ static void f6_with_the_link_cut_no_replica_confirms(void **state)
                      &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", port}});
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
                                "master_link_status:up") != NULL);
-    hf_locks *locks = hf_lock_rig_open(&rig, primary.url);
+    hf_lock_client *locks = hf_lock_rig_open(&rig, primary.url);
     const hf_lock_opts opts = {.wait_replicas = 1, .lease_ms = LONG_MS};
     /* Again, if the machine was too busy for the replica to answer in time. */
     EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", opts, &lock) == HF_OK);
@@ -353,7 +353,7 @@ static void f6_with_the_link_cut_no_replica_confirms(void **state)
     hf_fixture_signal(&replica, SIGCONT);
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
     assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), HF_MISCONF);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     hf_fixture_stop(&replica);
     hf_fixture_stop(&primary);
 }
@@ -381,7 +381,7 @@ static void f7_a_late_write_is_refused_by_its_fence(void **state)
         hf_fence_check(rig.a, "n", stale, hf_lock_owner_of(old), 0, &highest, rig.detail),
         HF_LOST);
     assert_true(highest == hf_lock_fence(lock));
-    assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+    assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
     hf_lock_released(lock);
 }
 
@@ -391,7 +391,7 @@ static void f7_a_redis_that_evicts_keys_checks_no_fence(void **state)
     uint64_t highest = 0;
     (void)state;
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy volatile-lru");
-    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
     assert_int_equal(hf_fence_check(locks, "n", 7, "me", 0, &highest, rig.detail),
                      HF_POLICY);
     assert_non_null(strstr(rig.detail, "found volatile-lru"));
@@ -400,7 +400,7 @@ static void f7_a_redis_that_evicts_keys_checks_no_fence(void **state)
     EVENTUALLY(LONG_MS,
                hf_fence_check(locks, "n", 7, "me", 0, &highest, rig.detail) == HF_OK);
     assert_true(highest == 7);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 /* ---- F9 ---- */

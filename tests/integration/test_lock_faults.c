@@ -12,7 +12,7 @@ enum { LONG_MS = 60000, PATIENCE_MS = 30000 };
 
 static hf_lock_rig rig;
 static hf_proxy proxy;
-static hf_locks *far; /* a client behind the proxy; requests may take 2 s */
+static hf_lock_client *far; /* a client behind the proxy; requests may take 2 s */
 
 static int up(void **state)
 {
@@ -35,11 +35,11 @@ static int begin(void **state)
     (void)state;
     hf_lock_rig_begin(&rig);
     far = NULL;
-    const hf_locks_opts opts = {.url = proxy.url, .request_timeout_ms = 2000};
-    assert_int_equal(hf_locks_open(&far, &opts, rig.detail), HF_OK);
+    const hf_lock_client_opts opts = {.url = proxy.url, .request_timeout_ms = 2000};
+    assert_int_equal(hf_lock_client_open(&far, &opts, rig.detail), HF_OK);
     /* Redis knows the scripts from now on. */
     hf_lock *lock = hf_lock_must(&rig, far, "warm", (hf_lock_opts){.wait_ms = 0});
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     return 0;
 }
 
@@ -49,14 +49,14 @@ static int end(void **state)
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
     hf_proxy_shift_clock(&proxy, 0);
-    hf_locks_close(far, NULL, NULL);
+    hf_lock_client_close(far, NULL, NULL);
     hf_lock_rig_end(&rig);
     return 0;
 }
 
 static void released(hf_lock *lock)
 {
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 }
 
 typedef struct told {
@@ -72,7 +72,8 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     atomic_store(&t->err, err);
 }
 
-static hf_lock *ask_for(hf_locks *locks, const char *name, hf_lock_opts opts, told *t)
+static hf_lock *ask_for(hf_lock_client *locks, const char *name, hf_lock_opts opts,
+                        told *t)
 {
     hf_lock *lock;
     atomic_store(&t->err, 1);
@@ -267,9 +268,9 @@ static void the_grant_of_one_of_several_is_not_believed(void **state)
     assert_int_equal(second.err, HF_OK);
     assert_true(hf_lock_held(second.lock));
     size_t left = 9;
-    assert_int_equal(hf_lock_release_wait(first.lock, &left), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(first.lock, &left), HF_RELEASE_STILL_HELD);
     assert_int_equal(left, 1);
-    assert_int_equal(hf_lock_release_wait(second.lock, &left), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(second.lock, &left), HF_RELEASE_DONE);
     assert_int_equal(left, 0);
 }
 

@@ -15,7 +15,7 @@
 enum { LEASE_MS = 4500, GRACE_MS = 1000, LONG_MS = 30000 };
 
 static hf_lock_rig rig;
-static hf_locks *locks;
+static hf_lock_client *locks;
 static char dir[HF_TEMPDIR_SIZE];
 static pid_t leader; /* of a group; 0: none */
 
@@ -35,11 +35,12 @@ static int down(void **state)
     return 0;
 }
 
-static hf_locks *open_client(const char *minder)
+static hf_lock_client *open_client(const char *minder)
 {
-    hf_locks *client = NULL;
-    const hf_locks_opts opts = {.url = hf_fixture_url(&rig.redis), .minder = minder};
-    assert_int_equal(hf_locks_open(&client, &opts, rig.detail), HF_OK);
+    hf_lock_client *client = NULL;
+    const hf_lock_client_opts opts = {.url = hf_fixture_url(&rig.redis),
+                                      .minder = minder};
+    assert_int_equal(hf_lock_client_open(&client, &opts, rig.detail), HF_OK);
     return client;
 }
 
@@ -66,7 +67,7 @@ static int end(void **state)
 {
     (void)state;
     hf_fixture_signal(&rig.redis, SIGCONT);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     if (leader != 0) {
         kill(-leader, SIGKILL);
         waitpid(leader, NULL, 0);
@@ -128,7 +129,7 @@ static void a_group_lives_while_the_lock_is_renewed(void **state)
     assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
     kill(leader, SIGKILL);
     assert_int_equal(reap(), 128 + SIGKILL);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 }
 
 static void a_group_is_asked_before_the_deadline_and_killed_at_it(void **state)
@@ -193,7 +194,7 @@ static void closing_the_client_kills_what_is_guarded(void **state)
     hf_lock *lock = take();
     start_group("trap '' TERM; while :; do sleep 0.02; done");
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     locks = NULL;
     assert_int_equal(reap(), 128 + SIGKILL);
 }
@@ -206,19 +207,19 @@ static void what_cannot_be_guarded_is_refused(void **state)
     assert_int_equal(hf_lock_guard(lock, 1, 0), HF_INVALID);
     assert_int_equal(hf_lock_guard(lock, -5, 0), HF_INVALID);
     assert_int_equal(hf_lock_guard(lock, 99, LEASE_MS / 2 + 1), HF_INVALID);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     for (uint32_t lease_ms = 100; lease_ms < 300; lease_ms += 100) {
         lock = hf_lock_must(&rig, locks, "job", (hf_lock_opts){.lease_ms = lease_ms});
         assert_int_equal(hf_lock_guard(lock, 99, lease_ms / 2), HF_INVALID);
         (void)hf_lock_release_wait(lock, NULL);
     }
-    hf_locks *none = open_client("/nonexistent/holdfast");
+    hf_lock_client *none = open_client("/nonexistent/holdfast");
     lock = hf_lock_must(&rig, none, "job", (hf_lock_opts){.lease_ms = LEASE_MS});
     start_group("exec sleep 60");
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);
     assert_false(has_ended());
-    hf_locks_close(none, NULL, NULL);
+    hf_lock_client_close(none, NULL, NULL);
     assert_false(has_ended());
 }
 

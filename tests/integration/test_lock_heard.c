@@ -13,7 +13,7 @@ enum { LEASE_MS = 120000, HEARD_MS = 15000, LONG_MS = 30000 };
 
 static hf_lock_rig rig;
 static hf_proxy proxy;
-static hf_locks *far; /* a client behind the proxy */
+static hf_lock_client *far; /* a client behind the proxy */
 
 static int up(void **state)
 {
@@ -44,17 +44,17 @@ static int end(void **state)
 {
     (void)state;
     hf_proxy_let_go(&proxy);
-    hf_locks_close(far, NULL, NULL);
+    hf_lock_client_close(far, NULL, NULL);
     hf_lock_rig_end(&rig);
     return 0;
 }
 
-static hf_lock *must(hf_locks *locks, const char *name)
+static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.lease_ms = LEASE_MS});
 }
 
-static void wait_begin(hf_lock_waiter *w, hf_locks *locks, const char *name)
+static void wait_begin(hf_lock_waiter *w, hf_lock_client *locks, const char *name)
 {
     hf_lock_wait_begin(
         w, &rig, locks, name,
@@ -62,7 +62,7 @@ static void wait_begin(hf_lock_waiter *w, hf_locks *locks, const char *name)
 }
 
 /* Two requests, one after the other: what was asked before is executed. */
-static void come_and_go(hf_locks *locks)
+static void come_and_go(hf_lock_client *locks)
 {
     for (int i = 0; i < 2; i++)
         hf_lock_released(must(locks, "other"));
@@ -195,7 +195,7 @@ static void a_lock_that_is_taken_away_is_lost_at_once(void **state)
         EVENTUALLY(HEARD_MS, !hf_lock_held(lock));
         EVENTUALLY(HEARD_MS, rig.lost == i + 1);
         assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
-        assert_int_equal(hf_lock_release_wait(lock, NULL), HF_EXPIRED);
+        assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
     }
 }
 

@@ -46,7 +46,7 @@ static int end(void **state)
     return 0;
 }
 
-static hf_lock *must(hf_locks *locks, const char *name)
+static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
 }
@@ -54,17 +54,17 @@ static hf_lock *must(hf_locks *locks, const char *name)
 /* ---- on a loop of the caller's ---- */
 
 static uv_loop_t loop;
-static hf_locks *on_loop;
+static hf_lock_client *on_loop;
 static int answers[8], n_answers, closed;
 static hf_lock *kept;
 
 static void loop_up(void)
 {
-    const hf_locks_opts opts = {.loop = &loop, .url = hf_fixture_url(&rig.redis)};
+    const hf_lock_client_opts opts = {.loop = &loop, .url = hf_fixture_url(&rig.redis)};
     assert_int_equal(uv_loop_init(&loop), 0);
     n_answers = closed = 0;
     kept = NULL;
-    assert_int_equal(hf_locks_open(&on_loop, &opts, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_client_open(&on_loop, &opts, rig.detail), HF_OK);
 }
 
 static void loop_until(const int *what, int n)
@@ -147,7 +147,7 @@ static void all_calls_work_on_a_loop(void **state)
     loop_until(&n_answers, 3);
     assert_int_equal(answers[0], HF_OK);
     assert_int_equal(answers[1], HF_OK);
-    assert_int_equal(answers[2], HF_RELEASED);
+    assert_int_equal(answers[2], HF_RELEASE_DONE);
     (void)ask_for("n", 0, on_got);
     loop_until(&n_answers, 4);
     hf_lock *lock = kept;
@@ -161,11 +161,11 @@ static void all_calls_work_on_a_loop(void **state)
     assert_int_equal(hf_lock_look_at(on_loop, "n", 9, &look, rig.detail), HF_INVALID);
     assert_int_equal(hf_lock_extend_wait(lock, 1000), HF_INVALID);
     assert_true(hf_lock_held(lock));
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_UNKNOWN);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_UNKNOWN);
     (void)ask_for("n", 5000, on_got);
     loop_until(&n_answers, 6);
     assert_int_equal(answers[5], HF_OK);
-    hf_locks_close(on_loop, on_closed, NULL);
+    hf_lock_client_close(on_loop, on_closed, NULL);
     assert_int_equal(closed, 0);
     loop_down();
     assert_true(hf_lock_is_free(&rig, "n"));
@@ -174,7 +174,7 @@ static void all_calls_work_on_a_loop(void **state)
 static void close_now(hf_lock *lock, hf_err err, const char *detail, void *arg)
 {
     on_got(lock, err, detail, arg);
-    hf_locks_close(on_loop, on_closed, NULL);
+    hf_lock_client_close(on_loop, on_closed, NULL);
 }
 
 static void it_can_be_closed_from_inside_a_callback(void **state)
@@ -205,14 +205,14 @@ static void on_tick(uv_timer_t *timer)
 
 static void a_client_that_cannot_be_had_leaves_the_loop_alone(void **state)
 {
-    const hf_locks_opts opts = {.loop = &loop, .url = "redis://[nowhere"};
+    const hf_lock_client_opts opts = {.loop = &loop, .url = "redis://[nowhere"};
     uv_timer_t other;
-    hf_locks *none = NULL;
+    hf_lock_client *none = NULL;
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(uv_timer_init(&loop, &other), 0);
     assert_int_equal(uv_timer_start(&other, on_tick, 1, 1), 0); /* for ever */
-    assert_int_not_equal(hf_locks_open(&none, &opts, rig.detail), HF_OK);
+    assert_int_not_equal(hf_lock_client_open(&none, &opts, rig.detail), HF_OK);
     assert_null(none);
     uv_close((uv_handle_t *)&other, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
@@ -240,7 +240,7 @@ static void *count(void *arg)
             atomic_store(&worst, inside);
         guarded++; /* under the lock alone */
         inside--;
-        if (hf_lock_release_wait(lock, NULL) != HF_RELEASED)
+        if (hf_lock_release_wait(lock, NULL) != HF_RELEASE_DONE)
             return strdup(detail);
     }
     return NULL;
@@ -249,12 +249,12 @@ static void *count(void *arg)
 static void threads_of_one_client_come_one_after_the_other(void **state)
 {
     pthread_t threads[THREADS];
-    hf_locks *locks;
-    const hf_locks_opts patient = {.url = hf_fixture_url(&rig.redis),
-                                   .connect_timeout_ms = PATIENCE_MS,
-                                   .request_timeout_ms = PATIENCE_MS};
+    hf_lock_client *locks;
+    const hf_lock_client_opts patient = {.url = hf_fixture_url(&rig.redis),
+                                         .connect_timeout_ms = PATIENCE_MS,
+                                         .request_timeout_ms = PATIENCE_MS};
     (void)state;
-    assert_int_equal(hf_locks_open(&locks, &patient, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_client_open(&locks, &patient, rig.detail), HF_OK);
     guarded = inside = 0;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, count, locks), 0);
@@ -264,7 +264,7 @@ static void threads_of_one_client_come_one_after_the_other(void **state)
         if (why != NULL)
             fail_msg("%s", (char *)why);
     }
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     assert_int_equal(guarded, THREADS * ROUNDS);
     assert_int_equal(worst, 0);
     assert_true(hf_lock_is_free(&rig, "n"));
@@ -287,14 +287,14 @@ static void closing_tells_all_that_wait_and_gives_all_back(void **state)
     (void)state;
     for (int k = 0; k < TIMES; k++) {
         pthread_t threads[WAITERS];
-        hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+        hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
         (void)must(locks, "n");
         (void)hf_lock_must(&rig, locks, "m", (hf_lock_opts){.form = HF_LOCK_SPIN});
         for (int i = 0; i < WAITERS; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, wait_for_the_end, locks),
                              0);
         EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == WAITERS);
-        hf_locks_close(locks, NULL, NULL);
+        hf_lock_client_close(locks, NULL, NULL);
         for (int i = 0; i < WAITERS; i++) {
             void *why;
             assert_int_equal(pthread_join(threads[i], &why), 0);
@@ -327,7 +327,7 @@ static void closing_ends_although_redis_stands_still(void **state)
     const char *const name = "m";
     const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = -1};
     (void)state;
-    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
     hf_lock *lock = must(locks, "n");
     atomic_store(&acquired_told, HF_OK);
     atomic_store(&shared_told, HF_OK);
@@ -335,7 +335,7 @@ static void closing_ends_although_redis_stands_still(void **state)
     assert_int_equal(
         hf_lock_acquire(locks, &opts, on_end_of_wait, NULL, NULL, rig.detail), HF_OK);
     assert_int_equal(hf_lock_downgrade(lock, on_end_of_change, NULL), HF_OK);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     hf_fixture_signal(&rig.redis, SIGCONT);
     assert_int_equal(acquired_told, HF_CLOSED);
     assert_true(shared_told == HF_UNSURE || shared_told == HF_CLOSED);
@@ -360,7 +360,7 @@ static void on_one_gone(hf_lock *lock, hf_lock_release_result result, size_t lef
     (void)lock;
     (void)left;
     (void)arg;
-    atomic_fetch_add(&gone, result == HF_RELEASED);
+    atomic_fetch_add(&gone, result == HF_RELEASE_DONE);
 }
 
 static void hundreds_are_held_and_renewed(void **state)
@@ -435,7 +435,7 @@ static void a_lease_can_be_set_anew(void **state)
     assert_int_equal(hf_lock_extend_wait(lock, 1000), HF_OK); /* never shortens */
     assert_true(hf_lock_remaining_ms(lock) > 40000);
     assert_true(hf_lock_held(lock));
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 
     lock =
         hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1000, .fixed = true});
@@ -491,11 +491,11 @@ static void a_full_redis_refuses_no_lock(void **state)
     ALWAYS(2500, hf_lock_held(line) && hf_lock_held(cell));
     hf_lock_waiter w;
     hf_lock_wait_begin(&w, &rig, rig.b, "n", opts);
-    assert_int_equal(hf_lock_release_wait(line, NULL), HF_RELEASED);
-    assert_int_equal(hf_lock_release_wait(cell, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(line, NULL), HF_RELEASE_DONE);
+    assert_int_equal(hf_lock_release_wait(cell, NULL), HF_RELEASE_DONE);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    assert_int_equal(hf_lock_release_wait(w.lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(w.lock, NULL), HF_RELEASE_DONE);
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0");
 }
 
@@ -516,11 +516,11 @@ static int as_the_child(hf_lock *lock)
         return 4;
     if (hf_lock_force(rig.a, "n", NULL, &n, detail) != HF_FORKED)
         return 5;
-    if (hf_lock_release_wait(lock, NULL) != HF_UNKNOWN)
+    if (hf_lock_release_wait(lock, NULL) != HF_RELEASE_UNKNOWN)
         return 6;
     hf_lock_release(lock, NULL, NULL);
     hf_lock_cancel(lock);
-    hf_locks_close(rig.a, NULL, NULL);
+    hf_lock_client_close(rig.a, NULL, NULL);
     return 0;
 }
 
@@ -535,7 +535,7 @@ static void a_child_has_no_part_in_it(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     ALWAYS(1500, hf_lock_held(lock)); /* renewed by the parent */
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 }
 
 /* ---- its order ---- */
@@ -566,7 +566,7 @@ static void who_asks_before_there_is_a_connection_comes_in_order_too(void **stat
     loop_until(&n_answers, HF_COUNT(numbers));
     for (size_t i = 0; i < HF_COUNT(numbers); i++)
         assert_int_equal(answers[i], numbers[i]);
-    hf_locks_close(on_loop, on_closed, NULL);
+    hf_lock_client_close(on_loop, on_closed, NULL);
     loop_down();
 }
 
@@ -584,7 +584,7 @@ static void a_line_ends_long_after_its_leases(void **state)
     for (size_t i = 0; i < HF_COUNT(keys); i++)
         EVENTUALLY(PATIENCE_MS,
                    hf_fixture_number(&rig.redis, "PTTL %s", keys[i]) > 29 * DAY_MS);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 1); /* the fence */
 }
 

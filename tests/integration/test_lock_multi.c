@@ -110,23 +110,24 @@ static long long in_line(size_t server)
 static void released(hf_lock_set *set)
 {
     hf_lock_release_result each[N];
-    assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASED);
+    assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASE_DONE);
 }
 
-typedef hf_err (*operation)(hf_locks *locks, const char *name, const char *owner,
+typedef hf_err (*operation)(hf_lock_client *locks, const char *name, const char *owner,
                             size_t *n, char detail[HF_DETAIL_SIZE]);
 
 /* Takes it away, or asks for it, on one server. */
 static void operate(operation what, size_t server)
 {
-    hf_locks *locks;
+    hf_lock_client *locks;
     size_t n;
-    assert_int_equal(
-        hf_locks_open(&locks, &(hf_locks_opts){.url = rig.urls[server]}, rig.detail),
-        HF_OK);
+    assert_int_equal(hf_lock_client_open(&locks,
+                                         &(hf_lock_client_opts){.url = rig.urls[server]},
+                                         rig.detail),
+                     HF_OK);
     assert_int_equal(what(locks, names[server], NULL, &n, rig.detail), HF_OK);
     assert_int_equal(n, 1);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 /* ---- all or none ---- */
@@ -184,7 +185,7 @@ static void f8_a_server_that_is_down_leaves_nothing_on_the_others(void **state)
     hf_lock_set *set;
     (void)state;
     hf_fixture_kill(&rig.redis[1], SIGKILL);
-    const hf_locks_opts opts = {.connect_timeout_ms = 500};
+    const hf_lock_client_opts opts = {.connect_timeout_ms = 500};
     hf_lock_servers *c;
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &opts, rig.detail), HF_OK);
     assert_int_equal(take(c, 0, false, &set, rig.detail), HF_CONN);
@@ -257,10 +258,10 @@ static void the_loss_of_one_is_the_loss_of_all(void **state)
     assert_true(hf_lock_set_deadline_ns(set) == 0);
     assert_int_equal(poll(&fd, 1, 0), 1);
     assert_int_equal(hf_lock_set_standing(set), N - 1); /* until they are released */
-    assert_int_equal(hf_lock_set_release_wait(set, each), HF_EXPIRED);
-    assert_int_equal(each[0], HF_RELEASED);
-    assert_int_equal(each[1], HF_EXPIRED);
-    assert_int_equal(each[2], HF_RELEASED);
+    assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASE_EXPIRED);
+    assert_int_equal(each[0], HF_RELEASE_DONE);
+    assert_int_equal(each[1], HF_RELEASE_EXPIRED);
+    assert_int_equal(each[2], HF_RELEASE_DONE);
     assert_int_equal(rig.lost, 1);
     EVENTUALLY(30000, left_behind() == 0);
 }
@@ -306,9 +307,9 @@ static void r16_some_releases_fail_and_all_are_tried(void **state)
     for (size_t dead = 0; dead < N; dead += 2) {
         hf_lock_set *set = must(a);
         hf_proxy_set(&rig.proxy[dead], PROXY_REQUESTS, PROXY_HOLD);
-        assert_int_equal(hf_lock_set_release_wait(set, each), HF_UNKNOWN);
+        assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASE_UNKNOWN);
         for (size_t i = 0; i < N; i++)
-            assert_int_equal(each[i], i == dead ? HF_UNKNOWN : HF_RELEASED);
+            assert_int_equal(each[i], i == dead ? HF_RELEASE_UNKNOWN : HF_RELEASE_DONE);
         EVENTUALLY(30000, left_behind() == 1);
         hf_proxy_set(&rig.proxy[dead], PROXY_REQUESTS, PROXY_PASS);
         EVENTUALLY(30000, left_behind() == 0);
@@ -362,16 +363,16 @@ static void bad_input_is_refused_in_one_line(void **state)
     assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
 
     const char *const twice[] = {rig.urls[0], rig.urls[1], rig.urls[0]};
-    const hf_locks_opts none = {.ns = "hf"};
+    const hf_lock_client_opts none = {.ns = "hf"};
     assert_int_equal(hf_lock_servers_open(&c, twice, 3, &none, rig.detail), HF_INVALID);
     assert_non_null(strstr(rig.detail, "twice"));
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, 0, &none, rig.detail),
                      HF_INVALID);
     const char *const bad[] = {rig.urls[0], "http://x"};
     assert_int_equal(hf_lock_servers_open(&c, bad, 2, &none, rig.detail), HF_INVALID);
-    const hf_locks_opts url = {.url = rig.urls[0]};
+    const hf_lock_client_opts url = {.url = rig.urls[0]};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &url, rig.detail), HF_INVALID);
-    const hf_locks_opts file = {.password_file = "/nowhere"};
+    const hf_lock_client_opts file = {.password_file = "/nowhere"};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &file, rig.detail), HF_CONFIG);
 }
 
@@ -412,7 +413,8 @@ static void a_loop_of_ones_own(void **state)
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N,
-                                          &(hf_locks_opts){.loop = &loop}, rig.detail),
+                                          &(hf_lock_client_opts){.loop = &loop},
+                                          rig.detail),
                      HF_OK);
     for (size_t i = 0; i < N; i++)
         members[i] = member(i);
@@ -432,7 +434,7 @@ static void a_loop_of_ones_own(void **state)
     assert_int_equal(u.err, HF_CANCEL);
     hf_lock_set_release(t.set, hf_set_on_released, &t);
     EVENTUALLY(30000, hf_set_turn(&loop) && t.released == 1);
-    assert_int_equal(t.result, HF_RELEASED);
+    assert_int_equal(t.result, HF_RELEASE_DONE);
     assert_int_equal(t.n, N);
     assert_int_equal(
         hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);

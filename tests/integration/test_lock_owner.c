@@ -10,7 +10,7 @@
 enum { LEASE_MS = 120000, SHORT_MS = 500, HEARD_MS = 15000, LONG_MS = 30000 };
 
 static hf_lock_rig rig;
-static hf_locks *other; /* a client of another owner */
+static hf_lock_client *other; /* a client of another owner */
 
 static int up(void **state)
 {
@@ -37,7 +37,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    hf_locks_close(other, NULL, NULL);
+    hf_lock_client_close(other, NULL, NULL);
     hf_lock_rig_end(&rig);
     return 0;
 }
@@ -101,7 +101,7 @@ static void each_process_hears_that_its_lock_is_asked_back(void **state)
         hf_test_pause_ms(moments_ms[i]);
         assert_int_equal(hf_lock_revoke(other, "n", NULL, &n, rig.detail), HF_OK);
         EVENTUALLY(HEARD_MS, rig.revoked == 2 * (i + 1));
-        assert_int_equal(hf_lock_release_wait(one, &left), HF_STILL_HELD);
+        assert_int_equal(hf_lock_release_wait(one, &left), HF_RELEASE_STILL_HELD);
         assert_int_equal(left, 1);
         hf_lock_released(two);
     }
@@ -114,7 +114,7 @@ static void the_process_that_remains_hears(void **state)
     (void)state;
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", of_owner(LEASE_MS));
     hf_lock *two = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
-    assert_int_equal(hf_lock_release_wait(one, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_STILL_HELD);
     assert_int_equal(hf_lock_force(other, "n", NULL, &n, rig.detail), HF_OK);
     assert_int_equal(n, 1);
     EVENTUALLY(HEARD_MS, !hf_lock_held(two));
@@ -137,7 +137,7 @@ static void each_process_hears_of_the_grant(void **state)
     assert_int_equal(one.err, HF_OK);
     assert_int_equal(two.err, HF_OK);
     assert_int_equal(hf_lock_fence(one.lock), hf_lock_fence(two.lock));
-    assert_int_equal(hf_lock_release_wait(one.lock, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(one.lock, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(two.lock);
 }
 
@@ -160,7 +160,7 @@ static void a_process_that_waits_in_one_of_several_lines_hears_of_the_grant(void
     EVENTUALLY(HEARD_MS, one.done && two.done);
     hf_lock_wait_end(&one);
     hf_lock_wait_end(&two);
-    assert_int_equal(hf_lock_release_wait(one.lock, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(one.lock, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(two.lock);
 }
 
@@ -180,7 +180,7 @@ static void holds_of_a_dead_process_end_with_their_lease(void **state)
     hf_lock *dead = of_the_dead(SHORT_MS);
     hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(SHORT_MS));
     ALWAYS(2 * SHORT_MS, hf_lock_held(live));
-    assert_int_equal(hf_lock_release_wait(live, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(hf_lock_must(
         &rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
     assert_true(hf_lock_is_free(&rig, "n"));
@@ -193,7 +193,7 @@ static void a_dead_process_keeps_the_lock_for_its_own_lease_only(void **state)
     (void)state;
     hf_lock *dead = of_the_dead(2 * SHORT_MS);
     hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
-    assert_int_equal(hf_lock_release_wait(live, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_refused(&rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS}, HF_TAKEN);
     uint64_t from_ns = hf_boot_ns();
     hf_lock_released(hf_lock_must(
@@ -208,7 +208,7 @@ static void a_dead_process_that_joined_leaves_with_its_own_lease(void **state)
     (void)state;
     hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
     hf_lock *dead = of_the_dead(SHORT_MS);
-    assert_int_equal(hf_lock_release_wait(live, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
     uint64_t from_ns = hf_boot_ns();
     hf_lock_released(hf_lock_must(
         &rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
@@ -244,7 +244,7 @@ static void the_fence_rises_after_the_last_hold_of_an_owner(void **state)
     hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
     uint64_t fence = hf_lock_fence(live);
     assert_int_equal(hf_lock_fence(dead), fence);
-    assert_int_equal(hf_lock_release_wait(live, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
     EVENTUALLY(10 * SHORT_MS, ends_ms("n") <= 0);
     hf_lock *again = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
     assert_true(hf_lock_fence(again) > fence);
@@ -262,7 +262,7 @@ static void a_second_process_may_join_the_random_owner_of_the_first(void **state
     hf_lock *two = hf_lock_must(&rig, rig.b, "n", joins);
     ALWAYS(3 * SHORT_MS, hf_lock_held(one));
     assert_int_equal(holds_of("n", joins.owner), 2);
-    assert_int_equal(hf_lock_release_wait(one, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(two);
 }
 

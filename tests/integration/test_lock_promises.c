@@ -45,7 +45,7 @@ static int end(void **state)
     return 0;
 }
 
-static hf_lock *must(hf_locks *locks, const char *name)
+static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&rig, locks, name, (hf_lock_opts){.lease_ms = LONG_MS});
 }
@@ -141,7 +141,7 @@ static void p2_every_process_sees_the_same(void **state)
     (void)state;
     hf_locker_start(&other, rig.redis.dir, rig.redis.url, "n", "owner=them");
     EVENTUALLY(LONG_MS, hf_locker_said(&other, "held", &held));
-    hf_locks *const seen_by[] = {rig.a, rig.b};
+    hf_lock_client *const seen_by[] = {rig.a, rig.b};
     for (size_t i = 0; i < HF_COUNT(seen_by); i++) {
         hf_lock *lock;
         assert_int_equal(hf_lock_look_at(seen_by[i], "n", 10, &look, rig.detail), HF_OK);
@@ -168,14 +168,14 @@ static void p2_a_replica_decides_nothing(void **state)
     (void)state;
     hf_fixture_start(&replica,
                      &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", "1"}});
-    hf_locks *locks;
-    const hf_locks_opts client = {.url = replica.url, .connect_timeout_ms = 300};
-    assert_int_equal(hf_locks_open(&locks, &client, NULL), HF_OK);
+    hf_lock_client *locks;
+    const hf_lock_client_opts client = {.url = replica.url, .connect_timeout_ms = 300};
+    assert_int_equal(hf_lock_client_open(&locks, &client, NULL), HF_OK);
     hf_err err = hf_lock_acquire_wait(locks, &opts, &lock, detail);
     assert_true(err != HF_OK && err != HF_TAKEN);
     printf("on a replica: %s, %s\n", hf_err_name(err), detail);
     assert_int_equal(hf_fixture_number(&replica, "DBSIZE"), 0);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     hf_fixture_stop(&replica);
 }
 
@@ -339,14 +339,14 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
 /* Also when nobody answers: of who stands in line already, and of who is to come. */
 static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
 {
-    const hf_locks_opts client = {.url = hf_fixture_url(&rig.redis),
-                                  .connect_timeout_ms = 400,
-                                  .request_timeout_ms = 200};
-    hf_locks *locks;
+    const hf_lock_client_opts client = {.url = hf_fixture_url(&rig.redis),
+                                        .connect_timeout_ms = 400,
+                                        .request_timeout_ms = 200};
+    hf_lock_client *locks;
     hf_lock_waiter w;
     hf_lock *none;
     (void)state;
-    assert_int_equal(hf_locks_open(&locks, &client, NULL), HF_OK);
+    assert_int_equal(hf_lock_client_open(&locks, &client, NULL), HF_OK);
     hf_lock *lock = must(rig.a, "n");
     hf_lock_wait_begin(&w, &rig, locks, "n", (hf_lock_opts){.wait_ms = 300});
     hf_fixture_signal(&rig.redis, SIGSTOP);
@@ -361,7 +361,7 @@ static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
     hf_lock_released(must(rig.b, "m")); /* it was not granted after all */
     hf_lock_released(lock);
     EVENTUALLY(LONG_MS, nothing_is_left());
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 /* ---- P6 ---- */
@@ -420,12 +420,12 @@ static void on_no_replicas(hf_lock *lock, hf_err err, const char *detail, void *
 static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
 {
     static const char *const names[] = {"r1", "r2", "r3"};
-    const hf_locks_opts opts = {.url = hf_fixture_url(&rig.redis),
-                                .request_timeout_ms = REPLICAS_MS};
+    const hf_lock_client_opts opts = {.url = hf_fixture_url(&rig.redis),
+                                      .request_timeout_ms = REPLICAS_MS};
     atomic_uint refused = 0;
-    hf_locks *locks = NULL;
+    hf_lock_client *locks = NULL;
     (void)state;
-    assert_int_equal(hf_locks_open(&locks, &opts, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_client_open(&locks, &opts, rig.detail), HF_OK);
     hf_lock *kept = hf_lock_must(&rig, locks, "kept", (hf_lock_opts){.lease_ms = 3000});
     for (size_t i = 0; i < N_WANT_REPLICAS; i++)
         assert_int_equal(hf_lock_acquire(locks,
@@ -449,7 +449,7 @@ static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
     assert_true(hf_lock_held(kept));
     assert_int_equal(atomic_load(&rig.suspect) + atomic_load(&rig.lost), 0);
     hf_lock_released(kept);
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
 }
 
 static void on_answer(hf_lock *lock, hf_err err, const char *detail, void *arg)
@@ -467,7 +467,7 @@ static void p6_who_waits_for_replicas_can_be_cancelled_and_closed(void **state)
         .names = &name, .n_names = 1, .wait_replicas = 1, .lease_ms = LONG_MS};
     hf_lock *lock;
     (void)state;
-    hf_locks *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
     for (int closes = 0; closes < 2; closes++) {
         atomic_int answer = -1;
         assert_int_equal(
@@ -476,7 +476,7 @@ static void p6_who_waits_for_replicas_can_be_cancelled_and_closed(void **state)
         if (closes == 0)
             hf_lock_cancel(lock);
         else
-            hf_locks_close(locks, NULL, NULL);
+            hf_lock_client_close(locks, NULL, NULL);
         EVENTUALLY(LONG_MS,
                    atomic_load(&answer) == (closes == 0 ? HF_CANCEL : HF_CLOSED));
         EVENTUALLY(LONG_MS, nothing_is_left() && waits() == 0);
@@ -540,7 +540,7 @@ static void p8_only_its_owner_gives_it_back(void **state)
             .owner = "me", .lease_ms = LONG_MS, .wait_ms = LONG_MS, .reentrant = true});
     assert_true(hf_lock_fence(lock) > hf_lock_fence(old));
     /* The same owner, by an acquisition whose lease was over. */
-    assert_int_equal(hf_lock_release_wait(old, NULL), HF_NOT_OWNER);
+    assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
     assert_int_equal(hf_lock_force(rig.b, "n", "another", &n, rig.detail), HF_OK);
     assert_int_equal(n, 0);
     assert_int_equal(hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, &old),
@@ -580,7 +580,7 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     atomic_store(&told, err);
 }
 
-static hf_lock *ask_for(hf_locks *locks, uint32_t lease_ms)
+static hf_lock *ask_for(hf_lock_client *locks, uint32_t lease_ms)
 {
     static const char *const name = "n";
     const hf_lock_opts opts = {
@@ -599,7 +599,7 @@ static void p10_it_can_be_cancelled_before_it_is_answered(void **state)
     (void)state;
     hf_proxy_start(&proxy, rig.redis.socket);
     hf_proxy_refuse(&proxy, true);
-    hf_locks *locks = hf_lock_rig_open(&rig, proxy.url);
+    hf_lock_client *locks = hf_lock_rig_open(&rig, proxy.url);
     hf_lock_cancel(ask_for(locks, LONG_MS));
     EVENTUALLY(LONG_MS, told == HF_CANCEL);
     hf_proxy_refuse(&proxy, false);
@@ -611,7 +611,7 @@ static void p10_it_can_be_cancelled_before_it_is_answered(void **state)
     EVENTUALLY(LONG_MS, told == HF_CANCEL);
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
     EVENTUALLY(LONG_MS, nothing_is_left());
-    hf_locks_close(locks, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
     hf_proxy_stop(&proxy);
 }
 

@@ -46,7 +46,7 @@ static int end(void **state)
     return 0;
 }
 
-static hf_lock *must(hf_locks *locks, hf_lock_opts opts)
+static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 {
     if (opts.lease_ms == 0)
         opts.lease_ms = LONG_MS;
@@ -82,7 +82,7 @@ static void r1_it_is_what_others_set_by_set_nx_px(void **state)
     assert_int_equal(hf_fixture_number(&rig.redis, "DEL " CELL), 1);
     EVENTUALLY(LONG_MS, rig.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_REFUSED);
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_EXPIRED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
 }
 
 static void r1_the_owner_is_another_each_time(void **state)
@@ -158,7 +158,7 @@ static void r3_nothing_is_renewed_once_it_was_released(void **state)
         assert_int_equal(hf_lock_take(&rig, rig.a, "n", opts, &lock), HF_OK);
         hf_test_pause_ms(85 + (unsigned)rand_r(&seed) % 20); /* a third of it */
         hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
-        assert_true(result == HF_RELEASED || result == HF_EXPIRED);
+        assert_true(result == HF_RELEASE_DONE || result == HF_RELEASE_EXPIRED);
         assert_int_equal(ends_ms(), 0);
     }
     ALWAYS(150, ends_ms() == 0);
@@ -178,11 +178,11 @@ static void r4_a_try_has_a_time_to_wait_and_a_time_to_hold(void **state)
                                   "local t = redis.call('TIME') return t[1] * 1000 + "
                                   "math.floor(t[2] / 1000)") >= at);
     assert_false(hf_lock_held(lock));
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_NOT_OWNER);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_NOT_OWNER);
     hf_lock_released(next);
     lock = must(rig.a, brief);
     EVENTUALLY(LONG_MS, !hf_lock_held(lock));
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_EXPIRED);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
     assert_int_equal(ends_ms(), 0);
 }
 
@@ -200,7 +200,7 @@ static void r5_a_lost_hold_is_not_counted(void **state)
     assert_true(hf_lock_fence(lock) > hf_lock_fence(lost));
     hf_lock_released(lock);
     hf_lock_released(must(rig.b, (hf_lock_opts){.wait_ms = 0}));
-    assert_int_equal(hf_lock_release_wait(lost, NULL), HF_EXPIRED);
+    assert_int_equal(hf_lock_release_wait(lost, NULL), HF_RELEASE_EXPIRED);
 }
 
 static void r5_entering_again_does_not_shorten_the_lease(void **state)
@@ -212,7 +212,7 @@ static void r5_entering_again_does_not_shorten_the_lease(void **state)
     opts.lease_ms = 2000;
     hf_lock *inner = must(rig.a, opts);
     assert_true(ends_ms() >= at);
-    assert_int_equal(hf_lock_release_wait(inner, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(inner, NULL), HF_RELEASE_STILL_HELD);
     assert_true(ends_ms() >= at);
     assert_true(ends_ms() <= at + LONG_MS); /* set, not added */
     hf_lock_released(outer);
@@ -225,14 +225,14 @@ static void inner_function(const char *owner)
     hf_lock *lock =
         must(rig.a, (hf_lock_opts){.reentrant = true, .owner = owner, .wait_ms = -1});
     inner_calls++;
-    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_STILL_HELD);
+    assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_STILL_HELD);
 }
 
 static void r6_a_nested_call_does_not_wait_for_itself(void **state)
 {
     char owner[HF_LOCK_OWNER_SIZE];
     (void)state;
-    assert_int_equal(hf_lock_owner(owner), HF_OK);
+    assert_int_equal(hf_lock_owner_make(owner), HF_OK);
     hf_lock *lock = must(rig.a, (hf_lock_opts){.reentrant = true, .owner = owner});
     inner_function(owner);
     assert_int_equal(inner_calls, 1);
@@ -376,7 +376,7 @@ static bool is_as_the_model_says(void)
     return true;
 }
 
-static void come(person *p, hf_locks *locks, bool writes, unsigned place)
+static void come(person *p, hf_lock_client *locks, bool writes, unsigned place)
 {
     static const char *const name = "n";
     const hf_lock_opts opts = {.names = &name,
@@ -542,7 +542,7 @@ static void *take_and_give_back(void *arg)
         o.names = &name;
         o.n_names = 1;
         if (hf_lock_acquire_wait(rig.a, &o, &lock, detail) != HF_OK ||
-            hf_lock_release_wait(lock, NULL) != HF_RELEASED)
+            hf_lock_release_wait(lock, NULL) != HF_RELEASE_DONE)
             return NULL;
     }
     return arg;
@@ -579,7 +579,7 @@ static void r13_a_restart_of_redis_loses_the_lock_and_not_the_waiter(void **stat
     assert_int_equal(w.err, HF_OK);
     assert_true(hf_lock_fence(w.lock) > hf_lock_fence(lock));
     hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
-    assert_true(result == HF_NOT_OWNER || result == HF_EXPIRED);
+    assert_true(result == HF_RELEASE_NOT_OWNER || result == HF_RELEASE_EXPIRED);
     hf_lock_released(w.lock);
 }
 
@@ -587,7 +587,7 @@ static void r13_a_restart_of_redis_loses_the_lock_and_not_the_waiter(void **stat
 
 static void *give_back(void *arg)
 {
-    return hf_lock_release_wait(arg, NULL) == HF_RELEASED ? arg : NULL;
+    return hf_lock_release_wait(arg, NULL) == HF_RELEASE_DONE ? arg : NULL;
 }
 
 static void r14_any_thread_may_release(void **state)

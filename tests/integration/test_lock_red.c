@@ -90,7 +90,7 @@ static hf_err refused(hf_lock_servers *servers, hf_redlock_opts opts)
 
 static void released(hf_lock_set *set)
 {
-    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASED);
+    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASE_DONE);
 }
 
 /* Waits until all servers can be asked, not only a majority. */
@@ -156,9 +156,9 @@ static void r10_two_of_five_may_be_dead(void **state)
     hf_lock_set *set = must(a);
     EVENTUALLY(30000, left_behind() == MAJORITY);
     ALWAYS(200, hf_lock_set_held(set));
-    assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASED);
-    assert_int_not_equal(each[0], HF_RELEASED);
-    assert_int_not_equal(each[3], HF_RELEASED);
+    assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASE_DONE);
+    assert_int_not_equal(each[0], HF_RELEASE_DONE);
+    assert_int_not_equal(each[3], HF_RELEASE_DONE);
     EVENTUALLY(30000, left_behind() == 0);
 }
 
@@ -315,7 +315,7 @@ static void l5_lost_by_the_deadline_when_no_server_can_be_reached(void **state)
     assert_true(rig.suspect >= 1);
     assert_int_equal(poll(&fd, 1, 0), 1);
     assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
-    assert_int_not_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASED);
+    assert_int_not_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASE_DONE);
     assert_int_equal(rig.lost, 1);
 }
 
@@ -497,7 +497,7 @@ static void a_loop_of_ones_own(void **state)
     uv_loop_t loop;
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
-    const hf_locks_opts looped = {.loop = &loop};
+    const hf_lock_client_opts looped = {.loop = &loop};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &looped, rig.detail), HF_OK);
     assert_int_equal(hf_redlock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
     assert_int_equal(
@@ -512,7 +512,7 @@ static void a_loop_of_ones_own(void **state)
     assert_int_equal(u.err, HF_CANCEL);
     hf_lock_set_release(t.set, hf_set_on_released, &t);
     EVENTUALLY(30000, hf_set_turn(&loop) && t.released == 1);
-    assert_int_equal(t.result, HF_RELEASED);
+    assert_int_equal(t.result, HF_RELEASE_DONE);
     assert_int_equal(t.n, N);
     hf_lock_servers_close(c, hf_set_on_closed, &t);
     EVENTUALLY(30000, hf_set_turn(&loop) && t.closed == 1);

@@ -386,17 +386,17 @@ static void a_late_request_of_each_kind_says_so(void **state)
         const hf_verdict_args args = {.worker = "w", .not_after = past, .dead_max = 1};
         const hf_verdict_item item = {
             .id = "one", .error = {"x", 1}, .reason = "handler"};
-        assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_LATE);
+        assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_DEADLINE);
         assert_true(rig.now_ms > past);
     }
     const hf_enqueue_args args = {.producer = "", .not_after = past};
     const hf_enqueue_item item = {"two", 0, record};
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_LATE);
+    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_DEADLINE);
     hf_claim_args claim = hf_rig_claim_args("w", 1, 0);
     claim.not_after = past;
-    assert_int_equal(hf_rig_claim_with(&rig, &claim), HF_LATE);
+    assert_int_equal(hf_rig_claim_with(&rig, &claim), HF_DEADLINE);
     const hf_renew_args renew = {.worker = "w", .lease_ms = 1000, .not_after = past};
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LATE);
+    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_DEADLINE);
     assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:running"), 1);
 }
 

@@ -15,12 +15,12 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
     atomic_fetch_add(counts[event], 1);
 }
 
-hf_locks *hf_lock_rig_open(hf_lock_rig *rig, const char *url)
+hf_lock_client *hf_lock_rig_open(hf_lock_rig *rig, const char *url)
 {
-    hf_locks *locks = NULL;
-    const hf_locks_opts opts = {
+    hf_lock_client *locks = NULL;
+    const hf_lock_client_opts opts = {
         .url = url, .request_timeout_ms = REQUEST_MS, .on_event = on_event, .arg = rig};
-    if (hf_locks_open(&locks, &opts, rig->detail) != HF_OK)
+    if (hf_lock_client_open(&locks, &opts, rig->detail) != HF_OK)
         fail_msg("no client: %s", rig->detail);
     return locks;
 }
@@ -48,8 +48,8 @@ void hf_lock_rig_begin(hf_lock_rig *rig)
 
 void hf_lock_rig_end(hf_lock_rig *rig)
 {
-    hf_locks_close(rig->a, NULL, NULL);
-    hf_locks_close(rig->b, NULL, NULL);
+    hf_lock_client_close(rig->a, NULL, NULL);
+    hf_lock_client_close(rig->b, NULL, NULL);
 }
 
 static void complete(hf_lock_opts *opts, const char *const *name)
@@ -62,7 +62,7 @@ static void complete(hf_lock_opts *opts, const char *const *name)
         opts->lease_ms = LEASE_MS;
 }
 
-hf_err hf_lock_take(hf_lock_rig *rig, hf_locks *locks, const char *name,
+hf_err hf_lock_take(hf_lock_rig *rig, hf_lock_client *locks, const char *name,
                     hf_lock_opts opts, hf_lock **out)
 {
     complete(&opts, &name);
@@ -70,7 +70,7 @@ hf_err hf_lock_take(hf_lock_rig *rig, hf_locks *locks, const char *name,
     return hf_lock_acquire_wait(locks, &opts, out, rig->detail);
 }
 
-hf_lock *hf_lock_must(hf_lock_rig *rig, hf_locks *locks, const char *name,
+hf_lock *hf_lock_must(hf_lock_rig *rig, hf_lock_client *locks, const char *name,
                       hf_lock_opts opts)
 {
     hf_lock *lock;
@@ -81,7 +81,7 @@ hf_lock *hf_lock_must(hf_lock_rig *rig, hf_locks *locks, const char *name,
     return lock;
 }
 
-void hf_lock_refused(hf_lock_rig *rig, hf_locks *locks, const char *name,
+void hf_lock_refused(hf_lock_rig *rig, hf_lock_client *locks, const char *name,
                      hf_lock_opts opts, hf_err expected)
 {
     hf_lock *lock;
@@ -92,7 +92,7 @@ void hf_lock_refused(hf_lock_rig *rig, hf_locks *locks, const char *name,
 void hf_lock_released(hf_lock *lock)
 {
     size_t left = 9;
-    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASED);
+    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASE_DONE);
     assert_int_equal(left, 0);
 }
 
@@ -118,8 +118,8 @@ long long hf_lock_queue(hf_lock_rig *rig, const char *name)
     return hf_fixture_number(&rig->redis, "ZCARD hf:lock:{%s}:q:%s", tag, name);
 }
 
-void hf_lock_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks, const char *name,
-                   hf_lock_opts opts)
+void hf_lock_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_lock_client *locks,
+                   const char *name, hf_lock_opts opts)
 {
     pthread_t thread;
     *w = (hf_lock_waiter){.rig = rig, .locks = locks, .name = name, .opts = opts};
@@ -130,7 +130,7 @@ void hf_lock_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks, const c
     w->thread = (unsigned long)thread;
 }
 
-void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks,
+void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_lock_client *locks,
                         const char *name, hf_lock_opts opts)
 {
     long long before = hf_lock_queue(rig, name);

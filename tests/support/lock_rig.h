@@ -10,7 +10,7 @@
 
 typedef struct hf_lock_rig {
     hf_fixture redis;
-    hf_locks *a, *b; /* two clients, with threads of their own */
+    hf_lock_client *a, *b; /* two clients, with threads of their own */
     char detail[HF_DETAIL_SIZE];
     atomic_uint suspect, held, revoked, lost; /* events of all locks */
 } hf_lock_rig;
@@ -22,17 +22,17 @@ void hf_lock_rig_begin(hf_lock_rig *rig);
 void hf_lock_rig_end(hf_lock_rig *rig);
 
 /* One more client. */
-hf_locks *hf_lock_rig_open(hf_lock_rig *rig, const char *url);
+hf_lock_client *hf_lock_rig_open(hf_lock_rig *rig, const char *url);
 
 /* Takes a lock; what `opts` leaves open: one name, no wait, a lease of 5 s. */
-hf_err hf_lock_take(hf_lock_rig *rig, hf_locks *locks, const char *name,
+hf_err hf_lock_take(hf_lock_rig *rig, hf_lock_client *locks, const char *name,
                     hf_lock_opts opts, hf_lock **out);
 /* The same, and fails the test if it is not had. */
-hf_lock *hf_lock_must(hf_lock_rig *rig, hf_locks *locks, const char *name,
+hf_lock *hf_lock_must(hf_lock_rig *rig, hf_lock_client *locks, const char *name,
                       hf_lock_opts opts);
 
 /* Fails the test if it is had, or refused with another error. */
-void hf_lock_refused(hf_lock_rig *rig, hf_locks *locks, const char *name,
+void hf_lock_refused(hf_lock_rig *rig, hf_lock_client *locks, const char *name,
                      hf_lock_opts opts, hf_err expected);
 /* Gives it back, and fails the test if it was not held to the end, or once more. */
 void hf_lock_released(hf_lock *lock);
@@ -42,7 +42,7 @@ bool hf_lock_is_free(hf_lock_rig *rig, const char *name);
 /* Somebody who waits in a thread of the test's own. */
 typedef struct hf_lock_waiter {
     hf_lock_rig *rig;
-    hf_locks *locks;
+    hf_lock_client *locks;
     const char *name;
     hf_lock_opts opts;
     hf_lock *lock; /* set when it is held */
@@ -52,11 +52,11 @@ typedef struct hf_lock_waiter {
 } hf_lock_waiter;
 
 /* Begins to ask for it. */
-void hf_lock_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks, const char *name,
-                   hf_lock_opts opts);
+void hf_lock_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_lock_client *locks,
+                   const char *name, hf_lock_opts opts);
 /* Begins to wait (as long as opts.wait_ms says; 0: 20 s) and returns when it stands in
  * line. */
-void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_locks *locks,
+void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_rig *rig, hf_lock_client *locks,
                         const char *name, hf_lock_opts opts);
 void hf_lock_wait_end(hf_lock_waiter *w); /* joins the thread */
 

@@ -34,7 +34,7 @@ static void an_error_has_the_class_of_its_code(void **state)
          "(master -> replica?)",
          HF_READONLY},
         {"LOADING Redis is loading the dataset in memory", HF_LOADING},
-        {"BUSY Redis is busy running a script.", HF_SLOW},
+        {"BUSY Redis is busy running a script.", HF_BUSY_SCRIPT},
         {"MISCONF Redis is configured to save RDB snapshots", HF_MISCONF},
         {"NOREPLICAS Not enough good replicas to write.", HF_MISCONF},
         {"NOAUTH Authentication required.", HF_AUTH},

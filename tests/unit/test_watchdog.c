@@ -406,7 +406,7 @@ static void a_script_that_redis_did_not_know_is_sent_again_at_once(void **state)
 static void what_is_sent_again_at_once_alarms_nobody(void **state)
 {
     (void)state;
-    static const hf_err quiet[] = {HF_NOSCRIPT, HF_LATE};
+    static const hf_err quiet[] = {HF_NOSCRIPT, HF_DEADLINE};
     for (size_t i = 0; i < HF_COUNT(quiet); i++) {
         owner o;
         size_t n = calls();
