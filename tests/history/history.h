@@ -23,7 +23,7 @@
  *   S12  no shared grant past an exclusive one that waits; an upgrade never waits
  *   O1   the grants come in the order of arrival, of the entries that live
  *   O2   one message for each that waited and was granted, none for others
- *   O3   a grant is heard within 200 ms, while Redis answers
+ *   O3   while Redis answers, 99 of 100 grants are heard within 200 ms, all within 2 s
  *
  * Everything is sorted and gone through once. */
 #ifndef HF_TESTS_HISTORY_HISTORY_H
@@ -54,6 +54,7 @@ typedef struct hf_report {
     /* players */
     size_t asked, acquired, refused, lost, released, killed, took;
     size_t heard;           /* grants whose time to be heard was looked at */
+    size_t heard_late;      /* those heard after more than 200 ms */
     uint64_t heard_last_us; /* the longest of them */
     size_t excused;         /* overlaps after a lock was taken, within one lease */
     uint64_t excused_longest_ns;

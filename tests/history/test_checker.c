@@ -1,6 +1,7 @@
 /* test_checker.c - the history checker fails for each rule that a history breaks, and for
  * nothing else. Each history here is made by hand. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -256,6 +257,39 @@ static void o3_a_grant_is_heard_late(void **state)
     broken(RULE_O3, 1);
 }
 
+/* So many grants that were heard at once, of names of their own, and then a late one. */
+static void check_late_among(unsigned n, const char *late)
+{
+    enum { LINE = 320 };
+    char *text = calloc(n + 4, LINE), *end = text;
+    assert_non_null(text);
+    for (unsigned i = 0; i < n; i++)
+        end +=
+            snprintf(end, LINE,
+                     "{'t':100" MS ",'player':2,'id':%u,'ev':'acquire','names':'m%u',"
+                     "'mode':'x','permits':0,'limit':0,'lease':100,'owner':''}\n"
+                     "{'t':1000" MS ",'player':2,'id':%u,'ev':'acquired','err':'HF_OK',"
+                     "'fence':5000000,'owner':'b','until':2000" MS ",'wall':5000100}\n",
+                     i, i, i);
+    (void)snprintf(end, 3 * LINE, "%s", late);
+    check(text, NULL, NULL);
+    free(text);
+}
+
+static void o3_one_late_grant_among_many_is_excused_for_two_seconds(void **state)
+{
+    (void)state;
+    check_late_among(99,
+                     ASK(1, 1, 100, "n", "x", "") HEARD(1, 1, 9000, 5000000, 7000000));
+    sound();
+    check_late_among(98,
+                     ASK(1, 1, 100, "n", "x", "") HEARD(1, 1, 9000, 5000000, 7000000));
+    broken(RULE_O3, 1);
+    check_late_among(99,
+                     ASK(1, 1, 100, "n", "x", "") HEARD(1, 1, 9000, 5000000, 7001000));
+    broken(RULE_O3, 1);
+}
+
 /* ---- what the server did ---- */
 
 #define SCRIPT(what, owner, hold)                                                        \
@@ -459,6 +493,7 @@ int main(void)
         cmocka_unit_test(s4_nobody_else_takes_it),
         cmocka_unit_test(s12_an_upgrade_is_refused),
         cmocka_unit_test(o3_a_grant_is_heard_late),
+        cmocka_unit_test(o3_one_late_grant_among_many_is_excused_for_two_seconds),
         cmocka_unit_test(a_line_in_order_is_sound),
         cmocka_unit_test(s2_two_are_granted),
         cmocka_unit_test(s3_a_fence_is_granted_late),

@@ -182,7 +182,9 @@ static void check_upgrades(const hf_players *p, hf_report *r)
 
 /* ---- O3: how soon a grant is heard ---- */
 
-enum { HEARD_US = 200000 };
+/* The scheduler of a busy machine makes single threads late. A lost message makes a grant
+ * late by a third of a lease: with long leases by seconds. */
+enum { HEARD_US = 200000, HEARD_EVER_US = 2000000, LATE_ONE_IN = 100 };
 
 static bool was_disturbed(const hf_players *p, unsigned player, uint64_t from,
                           uint64_t to)
@@ -208,7 +210,8 @@ static void check_heard(const hf_players *p, const hf_hold *h, hf_report *r)
     r->heard++;
     if (heard_us > r->heard_last_us)
         r->heard_last_us = heard_us;
-    if (heard_us > HEARD_US)
+    r->heard_late += heard_us > HEARD_US;
+    if (heard_us > HEARD_EVER_US)
         hf_broken(r, RULE_O3,
                   "%s: player %u (%" PRIu64 ") heard of fence %" PRIu64 " after %" PRIu64
                   " us",
@@ -231,6 +234,9 @@ void hf_check_verdicts(const hf_players *p, hf_report *r)
             check_owner(p, &p->holds[i], r);
             check_heard(p, &p->holds[i], r);
         }
+    if (r->heard_late * LATE_ONE_IN > r->heard)
+        hf_broken(r, RULE_O3, "%zu of %zu grants were heard after more than %d ms",
+                  r->heard_late, r->heard, HEARD_US / 1000);
     if (p->n_holds > 0)
         check_upgrades(p, r);
 }

@@ -1,5 +1,6 @@
 /* test_watchdog.c - the watchdog with a renewal that is played: when it renews, what it
  * believes, and whom it tells. No Redis is there; its client tries in vain. */
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -50,6 +51,7 @@ typedef struct owner {
 } owner;
 
 static hf_watchdog *watchdog;
+static atomic_bool deaf; /* a test has failed: what its owners were is gone */
 
 static void answer_all(hf_batch *batch, hf_err err, hf_err code, uint64_t sent_ns)
 {
@@ -102,6 +104,8 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 {
     owner *o = user;
     (void)lease, (void)arg;
+    if (atomic_load(&deaf))
+        return;
     HF_ASSERT(!atomic_load(&o->dropped));
     atomic_fetch_add(event == HF_LEASE_RENEWED   ? &o->renewed
                      : event == HF_LEASE_LOST    ? &o->lost
@@ -120,6 +124,7 @@ static int up(void **state)
     (void)state;
     char detail[HF_DETAIL_SIZE];
     memset(&fake, 0, sizeof fake);
+    atomic_store(&deaf, false);
     pthread_mutex_init(&fake.lock, NULL);
     hf_watchdog_opts opts = {.client = {.url = "unix:///nowhere/at/all"},
                              .renew = renew,
@@ -157,9 +162,24 @@ static void release_held(hf_err err, hf_err code)
     kick();
 }
 
+static bool has_leases(void)
+{
+    uv_mutex_lock(&watchdog->lock);
+    bool has = watchdog->n_leases > 0;
+    uv_mutex_unlock(&watchdog->lock);
+    return has;
+}
+
+/* A test that failed in the middle has left leases. Its watchdog stays, and does nothing.
+ */
 static int down(void **state)
 {
     (void)state;
+    if (has_leases()) {
+        print_message("the test left leases\n");
+        atomic_store(&deaf, true);
+        return -1;
+    }
     release_held(HF_UNSURE, HF_OK); /* as a client does when it is closed */
     hf_watchdog_stop(watchdog);
     pthread_mutex_destroy(&fake.lock);
@@ -257,7 +277,7 @@ static void a_lease_that_nobody_renews_is_lost_at_its_deadline_and_for_ever(void
     release_held(HF_OK, HF_OK); /* "held", says Redis, too late */
     ALWAYS(100, hf_lease_lost(o.lease) && atomic_load(&o.lost) == 1);
     assert_int_equal(atomic_load(&o.renewed), 0);
-    assert_int_equal(calls(), 1);
+    assert_in_range(calls(), 0, 1); /* none, if this thread came too late */
     drop(&o);
 }
 
@@ -328,8 +348,11 @@ static void a_cancel_is_told_once_and_the_lease_is_kept(void **state)
     (void)state;
     owner o;
     set(ANSWER, HF_OK, HF_CANCEL);
-    add(&o, 1500, true);
-    EVENTUALLY(15000, atomic_load(&o.renewed) >= 4);
+    add(&o, 60000, true);
+    for (int n = 1; n <= 4; n++) {
+        EVENTUALLY(15000, atomic_load(&o.renewed) >= n);
+        hf_watchdog_verify(watchdog);
+    }
     assert_int_equal(atomic_load(&o.cancelled), 1);
     assert_false(hf_lease_lost(o.lease));
     drop(&o);
@@ -337,22 +360,33 @@ static void a_cancel_is_told_once_and_the_lease_is_kept(void **state)
 
 /* ---- when it renews ---- */
 
+/* False: it was lost, or renewed too seldom, as on a machine that stood still. No renewal
+ * is ever early. */
+static bool is_renewed_at_each_third(void)
+{
+    owner o;
+    enum { THIRD_MS = 500, N = 9 };
+    size_t before = calls();
+    uint64_t from_ns = hf_boot_ns(), least_ms = UINT64_MAX;
+    add(&o, 3 * THIRD_MS, false);
+    EVENTUALLY(15000, calls() - before >= N || hf_lease_lost(o.lease));
+    bool lost = hf_lease_lost(o.lease);
+    drop(&o);
+    for (size_t i = before; i < calls(); i++) {
+        uint64_t since_ns = i == before ? from_ns : fake.calls[i - 1].at_ns;
+        uint64_t ms = (fake.calls[i].at_ns - since_ns) / HF_MS_NS;
+        assert_true(ms >= THIRD_MS * 9 / 10 - 5); /* thirds, up to a tenth shorter */
+        least_ms = ms < least_ms ? ms : least_ms;
+    }
+    return !lost && least_ms <= THIRD_MS * 6 / 5;
+}
+
 static void a_lease_is_renewed_at_each_third_of_its_time(void **state)
 {
     (void)state;
-    owner o;
-    enum { THIRD_MS = 500 };
-    add(&o, 3 * THIRD_MS, false);
-    uint64_t from_ns = hf_boot_ns(), least_ms = UINT64_MAX;
-    ALWAYS(9 * THIRD_MS, !hf_lease_lost(o.lease)); /* three times its own length */
-    size_t n = calls();
-    assert_in_range(n, 4, 10); /* thirds, up to a tenth of one shorter */
-    assert_true(fake.calls[0].at_ns - from_ns >= (THIRD_MS * 9 / 10 - 5) * HF_MS_NS);
-    for (size_t i = 1; i < n; i++)
-        least_ms = gap_ms(i) < least_ms ? gap_ms(i) : least_ms;
-    assert_in_range(least_ms, THIRD_MS * 9 / 10 - 5, THIRD_MS * 6 / 5);
-    assert_int_equal(atomic_load(&o.lost), 0);
-    drop(&o);
+    int tries = 5;
+    while (!is_renewed_at_each_third())
+        assert_true(--tries > 0);
 }
 
 static void what_failed_is_tried_again_sooner_then_later_until_the_deadline(void **state)
@@ -376,14 +410,23 @@ static void a_success_forgets_the_failures(void **state)
     owner o;
     set(ANSWER, HF_UNSURE, HF_OK);
     add(&o, 10000, true);
-    EVENTUALLY(15000, calls() == 5);
+    EVENTUALLY(15000, calls() >= 5);
     set(ANSWER, HF_OK, HF_OK);
-    EVENTUALLY(15000, atomic_load(&o.renewed) == 1);
-    set(ANSWER, HF_LOADING, HF_OK);
-    hf_watchdog_verify(watchdog);
-    size_t n = calls();
-    EVENTUALLY(15000, calls() >= n + 2);
-    assert_in_range(gap_ms(n + 1), 99, 1500); /* not 1600 */
+    EVENTUALLY(15000, atomic_load(&o.renewed) >= 1);
+    unsigned least_ms = UINT_MAX;
+    for (int i = 0; i < 5 && least_ms >= 1000;
+         i++) { /* a busy machine is slow at times */
+        int renewed = atomic_load(&o.renewed);
+        set(ANSWER, HF_LOADING, HF_OK);
+        size_t n = calls();
+        hf_watchdog_verify(watchdog);
+        EVENTUALLY(15000, calls() >= n + 2);
+        assert_true(gap_ms(n + 1) >= 99);
+        least_ms = gap_ms(n + 1) < least_ms ? gap_ms(n + 1) : least_ms;
+        set(ANSWER, HF_OK, HF_OK);
+        EVENTUALLY(15000, atomic_load(&o.renewed) > renewed);
+    }
+    assert_true(least_ms < 1000); /* which is the pause after many failures */
     drop(&o);
 }
 
@@ -445,7 +488,7 @@ static void a_request_may_take_a_tenth_of_the_shortest_lease(void **state)
         owner o;
         size_t n = calls();
         add(&o, cases[i].ttl_ms, true);
-        EVENTUALLY(15000, calls() == n + 1);
+        EVENTUALLY(15000, calls() >= n + 1);
         assert_int_equal(fake.calls[n].timeout_ms, cases[i].timeout_ms);
         drop(&o);
     }
@@ -487,9 +530,13 @@ static void leases_that_are_due_soon_go_with_those_that_are_due(void **state)
 {
     (void)state;
     enum { N = 20 };
-    owner owners[N];
-    for (size_t i = 0; i < N; i++)
-        add(&owners[i], 1200, false); /* due within 40 ms of each other; soon is 60 */
+    static owner owners[N];
+    uint64_t now_ns = hf_boot_ns();
+    memset(owners, 0, sizeof owners);
+    for (size_t i = 0; i < N; i++) { /* due within 100 ms of each other; soon is 150 */
+        owners[i].lease = hf_watchdog_add(watchdog, 0, 3000, now_ns, false, &owners[i]);
+        assert_non_null(owners[i].lease);
+    }
     EVENTUALLY(15000, calls() >= 1);
     assert_int_equal(fake.calls[0].n, N);
     for (size_t i = 0; i < N; i++)
