@@ -11,7 +11,7 @@
 #include "tests/support/proxy.h"
 #include "tests/support/queue_rig.h"
 
-enum { SHORT_MS = 40 };
+enum { SHORT_MS = 40, LATER_MS = 500 /* the waiter has looked by then */ };
 
 static hf_rig rig;
 static hf_admin *admin;
@@ -135,7 +135,7 @@ static void a_cancelled_run_ends_as_cancelled_whatever_its_holder_says(void **st
         assert_int_equal(cancel(id), HF_RUNNING);
         assert_int_equal(verdict(ops[i], id), HF_OK);
         assert_int_equal(meta("cancelled"), (long long)i + 1);
-        assert_int_equal(hf_admin_wait(admin, "q", id, 1000), HF_CANCEL);
+        assert_int_equal(hf_admin_wait(admin, "q", id, 15000), HF_CANCEL);
         assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:%s", id), 0);
         assert_int_equal(verdict(ops[i], id), HF_GONE); /* and told again: nothing */
         hf_rig_audit(&rig, true);
@@ -152,7 +152,7 @@ static void a_completion_that_was_faster_counts_as_done(void **state)
     assert_int_equal(hf_rig_complete(&rig, "host:1:aa", "one", NULL), HF_OK);
     assert_int_equal(meta("done"), 1);
     assert_int_equal(meta("cancelled"), -1);
-    must(hf_admin_wait(admin, "q", "one", 1000));
+    must(hf_admin_wait(admin, "q", "one", 15000));
     hf_rig_audit(&rig, true);
 }
 
@@ -168,7 +168,7 @@ static void what_a_dead_holder_was_to_end_is_not_run_again(void **state)
     EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 0 && meta("cancelled") == 1);
     assert_int_equal(meta("crashed"), -1);
     assert_int_equal(hf_rig_complete(&rig, "host:1:aa", "one", NULL), HF_GONE);
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 1000), HF_CANCEL);
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 15000), HF_CANCEL);
 }
 
 /* That its lock has ended does not tell that its holder has: the clock may be wrong. */
@@ -177,9 +177,8 @@ static void what_runs_without_a_lock_is_removed_when_it_is_taken_over(void **sta
     hf_job_info info;
     (void)state;
     enqueue("one", 0);
-    claim_for("one", SHORT_MS);
     enqueue("two", 0);
-    claim_for("two", SHORT_MS);
+    assert_int_equal(hf_rig_claim(&rig, "host:1:aa", 2, SHORT_MS), 2);
     EVENTUALLY(15000, hf_fixture_number(&rig.redis,
                                         "EXISTS hf:{q}:lock:one hf:{q}:lock:two") == 0);
     assert_int_equal(cancel("one"), HF_RUNNING);
@@ -467,7 +466,7 @@ typedef struct later {
 static void *do_later(void *arg)
 {
     const later *l = arg;
-    hf_test_pause_ms(60);
+    hf_test_pause_ms(LATER_MS);
     redisContext *c = hf_fixture_connect(&rig.redis);
     for (size_t i = 0; c != NULL && i < 4 && l->commands[i] != NULL; i++)
         freeReplyObject(redisCommand(c, l->commands[i]));
@@ -480,7 +479,7 @@ static void *cancel_later(void *arg)
     hf_admin *other;
     char detail[HF_DETAIL_SIZE];
     const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
-    hf_test_pause_ms(60);
+    hf_test_pause_ms(LATER_MS);
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
     *(hf_err *)arg = hf_admin_cancel(other, "q", "one", NULL);
@@ -494,7 +493,7 @@ static void *purge_later(void *arg)
     char detail[HF_DETAIL_SIZE];
     size_t n;
     const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
-    hf_test_pause_ms(60);
+    hf_test_pause_ms(LATER_MS);
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
     *(hf_err *)arg = hf_admin_purge(other, "q", NULL, NULL, &n);
@@ -507,7 +506,7 @@ static hf_err wait_while(void *(*fn)(void *), hf_err *said)
     pthread_t thread;
     *said = HF_INVALID;
     assert_int_equal(pthread_create(&thread, NULL, fn, said), 0);
-    hf_err err = hf_admin_wait(admin, "q", "one", 5000);
+    hf_err err = hf_admin_wait(admin, "q", "one", 15000);
     assert_int_equal(pthread_join(thread, NULL), 0);
     return err;
 }
@@ -519,7 +518,7 @@ static void waiting_tells_that_the_job_was_cancelled(void **state)
     enqueue("one", -60000);
     assert_int_equal(wait_while(cancel_later, &said), HF_CANCEL);
     assert_int_equal(said, HF_OK);
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 1000), HF_CANCEL);
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 15000), HF_CANCEL);
     long long left = hf_fixture_number(&rig.redis, "PTTL hf:{q}:ended:one");
     assert_true(left > 0 && left <= 60000);
 }
@@ -531,7 +530,7 @@ static void waiting_tells_that_the_queue_was_purged_meanwhile(void **state)
     enqueue("one", -60000);
     assert_int_equal(wait_while(purge_later, &said), HF_CANCEL);
     assert_int_equal(said, HF_OK);
-    must(hf_admin_wait(admin, "q", "one", 1000)); /* who comes now is not told */
+    must(hf_admin_wait(admin, "q", "one", 15000)); /* who comes now is not told */
 }
 
 /* It was accepted again after it had been cancelled, and is done before anybody looks:
@@ -546,8 +545,8 @@ static void an_id_that_is_used_again_begins_anew(void **state)
     enqueue("one", 0);
     claim_for("one", 0);
     assert_int_equal(verdict(HF_OP_COMPLETE, "one"), HF_OK);
-    must(hf_admin_wait(admin, "q", "one", 1000));
-    assert_int_equal(hf_admin_wait(admin, "q", "other", 1000), HF_CANCEL);
+    must(hf_admin_wait(admin, "q", "one", 15000));
+    assert_int_equal(hf_admin_wait(admin, "q", "other", 15000), HF_CANCEL);
 }
 
 /* An older word than the job that was seen. */

@@ -89,7 +89,7 @@ static void a_program_is_run_waited_for_and_killed(void **state)
     const char *const say[] = {"sh", "-c", "echo \"$WORD\"; exit 3", NULL};
     const char *const env[] = {"WORD=hello", NULL};
     assert_int_equal(
-        hf_proc_run(&(hf_proc_options){.args = say, .env = env, .out = out}, 5000), 3);
+        hf_proc_run(&(hf_proc_options){.args = say, .env = env, .out = out}, 15000), 3);
     assert_string_equal(hf_read_file(out, text, sizeof text), "hello\n");
 
     const char *const wait[] = {"sleep", "60", NULL};
@@ -99,7 +99,7 @@ static void a_program_is_run_waited_for_and_killed(void **state)
     assert_true(hf_pid_alive(pid));
     assert_false(hf_proc_wait(&p, 20));
     hf_proc_signal(&p, SIGTERM);
-    assert_true(hf_proc_wait(&p, 5000));
+    assert_true(hf_proc_wait(&p, 15000));
     assert_int_equal(p.status, 128 + SIGTERM);
     assert_false(hf_pid_alive(pid));
     hf_tempdir_remove(dir);
@@ -111,7 +111,7 @@ static void a_proxy_passes_holds_and_cuts(void **state)
     hf_proxy proxy;
     (void)hf_fixture_command(&redis, "SET k 5");
     hf_proxy_start(&proxy, redis.socket);
-    redisContext *c = through(proxy.socket, 5000);
+    redisContext *c = through(proxy.socket, 15000);
     assert_int_equal(get(c), 5);
 
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
@@ -120,13 +120,13 @@ static void a_proxy_passes_holds_and_cuts(void **state)
     int written = 0;
     while (!written)
         assert_int_equal(redisBufferWrite(c, &written), REDIS_OK);
-    EVENTUALLY(5000, hf_proxy_bytes(&proxy, PROXY_REQUESTS) > before);
+    EVENTUALLY(15000, hf_proxy_bytes(&proxy, PROXY_REQUESTS) > before);
     assert_int_equal(hf_fixture_number(&redis, "GET k"), 5);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    EVENTUALLY(5000, hf_fixture_number(&redis, "GET k") == 6);
+    EVENTUALLY(15000, hf_fixture_number(&redis, "GET k") == 6);
     redisFree(c);
 
-    c = through(proxy.socket, 5000);
+    c = through(proxy.socket, 15000);
     hf_proxy_cut_after(&proxy, PROXY_ANSWERS, 3);
     assert_int_equal(get(c), -1);
     assert_int_equal(hf_proxy_cuts(&proxy), 1);
@@ -140,18 +140,18 @@ static void a_proxy_loses_the_answer_of_what_was_executed(void **state)
     hf_proxy proxy;
     (void)hf_fixture_command(&redis, "SET k 5");
     hf_proxy_start(&proxy, redis.socket);
-    redisContext *c = through(proxy.socket, 5000);
+    redisContext *c = through(proxy.socket, 15000);
     hf_proxy_lose_answer(&proxy, "INCR");
     assert_null(redisCommand(c, "INCR k"));
     assert_int_equal(hf_fixture_number(&redis, "GET k"), 6);
     redisFree(c);
 
     hf_proxy_refuse(&proxy, true);
-    c = through(proxy.socket, 5000);
+    c = through(proxy.socket, 15000);
     assert_int_equal(get(c), -1);
     redisFree(c);
     hf_proxy_refuse(&proxy, false);
-    c = through(proxy.socket, 5000);
+    c = through(proxy.socket, 15000);
     assert_int_equal(get(c), 6);
     hf_proxy_close_all(&proxy);
     assert_int_equal(get(c), -1);
@@ -166,14 +166,14 @@ static void a_proxy_keeps_the_answer_of_one_and_serves_others(void **state)
     hf_proxy proxy;
     (void)hf_fixture_command(&redis, "SET k 5");
     hf_proxy_start(&proxy, redis.socket);
-    redisContext *kept = through(proxy.socket, 5000);
-    redisContext *other = through(proxy.socket, 5000);
+    redisContext *kept = through(proxy.socket, 15000);
+    redisContext *other = through(proxy.socket, 15000);
     hf_proxy_keep_answer(&proxy, "INCR");
     assert_int_equal(redisAppendCommand(kept, "INCR k"), REDIS_OK);
     int written = 0;
     while (!written)
         assert_int_equal(redisBufferWrite(kept, &written), REDIS_OK);
-    EVENTUALLY(5000, hf_proxy_kept(&proxy) == 1);
+    EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     assert_int_equal(get(other), 6);
     hf_proxy_let_go(&proxy);
     redisReply *reply = NULL;
@@ -199,12 +199,12 @@ static void a_fake_follows_its_script(void **state)
                                          HF_FAKE_END};
     hf_fake fake;
     hf_fake_start(&fake, autos, steps);
-    redisContext *c = through(fake.socket, 5000);
+    redisContext *c = through(fake.socket, 15000);
     freeReplyObject(redisCommand(c, "PING"));
     assert_int_equal(get(c), 42);
     assert_int_equal(get(c), -1);
     redisFree(c);
-    EVENTUALLY(5000, hf_fake_done(&fake));
+    EVENTUALLY(15000, hf_fake_done(&fake));
     assert_null(hf_fake_stop(&fake));
 }
 
@@ -214,7 +214,7 @@ static void a_fake_says_what_did_not_come(void **state)
     static const hf_fake_step steps[] = {HF_FAKE_EXPECT("GET other"), HF_FAKE_END};
     hf_fake fake;
     hf_fake_start(&fake, NULL, steps);
-    redisContext *c = through(fake.socket, 50);
+    redisContext *c = through(fake.socket, 15000);
     assert_int_equal(get(c), -1);
     redisFree(c);
     assert_string_equal(hf_fake_stop(&fake), "step 0 expects `GET other`, found `GET k`");

@@ -168,6 +168,7 @@ static bool advance(struct hf_fake_state *s)
             (void)snprintf(s->failure, sizeof s->failure,
                            "step %zu expects `%s`, found `%s`", s->step, step->text,
                            c.text);
+            end_link(s, c.from); /* its client need not wait for an answer */
             return false;
         }
         s->current = c.from;
