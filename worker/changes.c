@@ -164,8 +164,8 @@ static void compare_queues(teller *t)
     for (size_t i = 0; i < plan->n_queues; i++) {
         const hf_plan_queue *queue = &plan->queues[i];
         const char *name = queue->queue.name;
-        const hf_served *served = hf_served_find(t->w, name);
-        if (served == NULL || served->leaving) {
+        const hf_served *served = hf_queues_find(t->w, name);
+        if (served == NULL || hf_queue_is(served->state, HF_Q_GONE)) {
             tell(t, "queues", name, NULL, "added");
             continue;
         }

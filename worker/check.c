@@ -20,7 +20,9 @@ static size_t choose_queues(hf_worker *w, const hf_queue *out[HF_SLOTS_MAX])
 {
     size_t n = 0;
     for (size_t i = 0; i < w->n_slots; i++)
-        if (w->slots[i].used && (!w->slots[i].leaving || w->slots[i].owes)) {
+        if (w->slots[i].state != HF_Q_FREE &&
+            (!hf_queue_is(w->slots[i].state, HF_Q_GONE) ||
+             w->slots[i].debt == HF_DEBT_OWED)) {
             w->checking_at[n] = &w->slots[i];
             out[n++] = &w->slots[i].queue;
         }
@@ -31,33 +33,21 @@ static void note_checking(hf_worker *w, size_t n)
 {
     w->n_checking = n;
     for (size_t i = 0; i < n; i++)
-        w->checking_at[i]->checking = true;
+        w->checking_at[i]->requests++;
 }
 
 static void checked_all(hf_worker *w)
 {
     for (size_t i = 0; i < w->n_checking; i++)
-        w->checking_at[i]->checking = false;
+        w->checking_at[i]->requests--;
     w->n_checking = 0;
 }
 
-/* Batons of queues that are served no more: from now on what comes meanwhile is given
- * back by the next check. */
-static void give(const hf_worker *w)
+/* Batons of queues that are served no more. */
+static void on_debts(const hf_worker *w, hf_debt_event event)
 {
-    for (size_t i = 0; i < w->n_slots; i++) {
-        w->slots[i].giving = w->slots[i].leaving && w->slots[i].owes;
-        w->slots[i].owes = false;
-    }
-}
-
-static void given(const hf_worker *w, bool failed)
-{
-    for (size_t i = 0; i < w->n_slots; i++) {
-        hf_served *served = &w->slots[i];
-        served->owes = served->owes || (failed && served->giving && served->leaving);
-        served->giving = false;
-    }
+    for (size_t i = 0; i < w->n_slots; i++)
+        w->slots[i].debt = hf_debt_next(w->slots[i].debt, event);
 }
 
 /* ---- the second look ---- */
@@ -68,8 +58,8 @@ static void plan_looks(hf_worker *w, const int64_t *doubts)
     int64_t spread_ms = (int64_t)(hf_rng_unit(&w->rng) * SPREAD_MS);
     for (size_t i = 0; i < w->n_checking; i++) {
         hf_served *served = w->checking_at[i];
-        bool plan = doubts[i] != 0 && !served->leaving;
-        served->doubt_ms = plan ? doubts[i] + spread_ms : 0;
+        bool plan = doubts[i] != 0 && !hf_queue_is(served->state, HF_Q_GONE);
+        served->look_ms = plan ? doubts[i] + spread_ms : 0;
     }
 }
 
@@ -88,9 +78,9 @@ void hf_check_look_again(hf_worker *w)
     size_t n = 0;
     for (size_t i = 0; i < w->n_served; i++) {
         hf_served *served = w->served[i];
-        if (served->doubt_ms == 0 || served->doubt_ms > hf_clock_now(w))
+        if (served->look_ms == 0 || served->look_ms > hf_clock_now(w))
             continue;
-        served->doubt_ms = 0;
+        served->look_ms = 0;
         queues[n++] = &served->queue;
     }
     if (n == 0 || !hf_life_serving(w) || hf_dispatch_slots(w) == 0 ||
@@ -113,7 +103,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     int64_t doubts[HF_SLOTS_MAX];
     hf_err err = hf_checked_read(answer, &checked, doubts, w->n_checking);
     w->checking = false;
-    given(w, err != HF_OK);
+    on_debts(w, err == HF_OK ? HF_DEBT_PAID : HF_DEBT_FAILED);
     if (w->phase == HF_ENDED)
         return;
     if (err == HF_OK)
@@ -131,7 +121,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     hf_clock_adopt(w, &checked);
     hf_server_tell(w);
     hf_server_tell_lacks(w); /* what was refused since */
-    if (w->opts.burst && checked.empty && w->held == 0 && hf_claim_quiet(w))
+    if (w->opts.burst && checked.empty && w->held == 0 && hf_queues_quiet(w))
         hf_worker_stop(w);
 }
 
@@ -154,7 +144,7 @@ static void send_check(hf_worker *w, bool give_back)
     w->checked_ns = hf_boot_ns();
     w->check_gives = w->give_back;
     if (w->give_back)
-        give(w);
+        on_debts(w, HF_DEBT_SENT);
     w->give_back = false;
     /* A little less than a wait, so that each wait that ends without a baton checks. */
     w->check_at_ns = hf_boot_ns() + hf_wake_wait_ms(w) * HF_MS_NS * 3 / 4;

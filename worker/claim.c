@@ -1,24 +1,30 @@
-/* claim.c - asking a queue for jobs: when it may have some, the request, the answer.
+/* claim.c - claiming: whose turn it is, the request, the answer.
  *
- * A queue is `hot` while a claim may find something: at the start, after a claim that
- * left something, when its baton came due, and after a reconnect. If what was left is
- * less than the other workers may take meanwhile, it is contested: it is asked beside
- * others, but not for its own sake; its baton goes from one worker to the next, and none
- * comes in vain. One claim at a time is under way for each queue. The rules that keep
- * wake-ups from being lost:
+ * Whose turn: by weight each job that is asked for costs its queue 1/weight, and the
+ * queue that has spent least goes next; jobs that did not come, or were put back before
+ * they started, are refunded. In strict order a queue is asked only for what the queues
+ * before it did not give.
  *
- *   - its timer is dropped when the claim is sent, not when the answer comes: a baton
- *     popped meanwhile (the two connections answer in any order) sets a new one;
+ * While this worker does not block on the batons it hears of none. Those of its queues
+ * that were found empty are looked at now and then, all by one request; but not by a
+ * worker that has nothing to do and blocks in the same turn.
+ *
+ * One claim at a time is under way for each queue (worker/queue_state.h). The rules that
+ * keep wake-ups from being lost:
+ *
+ *   - the timer of a queue is dropped when the claim is sent, not when the answer comes:
+ *     a baton popped meanwhile (the two connections answer in any order) sets a new one;
  *   - a due baton popped meanwhile leads to one more claim after this one;
- *   - a claim whose answer was lost may have locked jobs that nobody here knows: past
- *     its not_after they are asked for and released, and only then is the queue
+ *   - a claim whose answer was lost may have locked jobs that this worker does not know:
+ *     past its not_after they are asked for and released, and only then is the queue
  *     claimed again. */
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "worker/core.h"
 
-enum { NOT_NOW_MS = 100 };
+enum { NOT_NOW_MS = 100, PEEK_MS = 10, SHARES_MAX = 256 };
 
 /* ---- the answer ---- */
 
@@ -59,24 +65,23 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
 static void on_unclaimed(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
-    if (answer->err == HF_OK) {
-        hf_rest_answered(served);
-        served->unsure = served->claiming = false;
-        served->hot = served->baton = true;
-    } else {
-        served->claiming = true; /* asked again by hf_claim_lost() */
-        if (answer->err != HF_UNSURE && answer->err != HF_NOSCRIPT)
-            hf_rest_refused(served, answer->err, answer->detail);
-        served->claim_sent_ns = 0;
-    }
+    hf_err err = answer->err;
+    hf_queue_event event = HF_E_NOT_RUN;
+    if (err == HF_OK)
+        event = HF_E_ACCOUNTED;
+    else if (err == HF_UNSURE)
+        event = HF_E_LOST;
+    else if (err != HF_NOSCRIPT && hf_queue_refused(served, err, answer->detail))
+        event = HF_E_REFUSED;
+    hf_queue_on(served, event);
 }
 
 /* Until its not_after the request may still be executed. That is at most as long after
  * its sending as any request has; if it seems longer, Redis's clock was set back. */
-static uint32_t unsure_left_ms(const hf_worker *w, const hf_served *served)
+static uint32_t doubt_left_ms(const hf_worker *w, const hf_served *served)
 {
     int64_t left = served->claim_not_after - hf_clock_now(w) + 1;
-    uint64_t until_ns = served->unsure_ns + (HF_NOT_AFTER_MS + 1) * HF_MS_NS;
+    uint64_t until_ns = served->lost_ns + (HF_NOT_AFTER_MS + 1) * HF_MS_NS;
     uint64_t boot_ns = hf_boot_ns();
     if (served->claim_not_after == 0 || left <= 0 || boot_ns >= until_ns)
         return 0;
@@ -90,36 +95,36 @@ void hf_claim_lost(hf_worker *w)
         return;
     for (size_t i = 0; i < w->n_slots; i++) {
         hf_served *served = &w->slots[i];
-        if (!served->unsure || served->claim_sent_ns != 0 || served->rest_until_ns != 0)
+        bool in_doubt =
+            served->state == HF_Q_IN_DOUBT || served->state == HF_Q_LEAVING_IN_DOUBT;
+        if (!in_doubt || served->hold_until_ns != 0)
             continue;
-        uint32_t left = unsure_left_ms(w, served);
-        if (left > 0) {
-            hf_rest(served, left);
-            continue;
-        }
-        if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number,
-                          on_unclaimed, served) == HF_OK)
-            served->claim_sent_ns = hf_boot_ns();
+        uint32_t left = doubt_left_ms(w, served);
+        if (left > 0)
+            hf_queue_hold(served, left);
+        else if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number,
+                               on_unclaimed, served) == HF_OK)
+            hf_queue_on(served, HF_E_ASKED);
     }
 }
 
+/* Without an answer, or with one that makes no sense, it may have been executed. */
 static void on_fault(hf_served *served, hf_err err, const char *detail)
 {
-    served->hot = served->baton = true;
-    served->again = false;
-    if (err == HF_UNSURE || err == HF_PROTO) {
-        served->unsure = served->claiming = true;
-        served->unsure_ns = hf_boot_ns();
-        served->claim_sent_ns = 0;
-        return;
-    }
-    if (err != HF_DEADLINE && err != HF_NOSCRIPT)
-        hf_rest_refused(served, err, detail);
+    hf_queue_event event = HF_E_NOT_RUN;
+    if (err == HF_UNSURE || err == HF_PROTO)
+        event = HF_E_LOST;
+    else if (err != HF_DEADLINE && err != HF_NOSCRIPT &&
+             hf_queue_refused(served, err, detail))
+        event = HF_E_REFUSED;
+    hf_queue_on(served, event);
 }
 
-static bool has_more(const hf_claimed *claimed)
+static hf_queue_event event_of(const hf_claimed *claimed)
 {
-    return claimed->next_ms != 0 && claimed->next_ms <= claimed->now_ms;
+    if (claimed->next_ms == 0 || claimed->next_ms > claimed->now_ms)
+        return HF_E_EMPTY;
+    return claimed->more ? HF_E_MORE : HF_E_SHARED;
 }
 
 static void on_claimed(const hf_answer *answer, void *arg)
@@ -128,7 +133,6 @@ static void on_claimed(const hf_answer *answer, void *arg)
     hf_worker *w = served->worker;
     hf_claimed claimed;
     hf_err err = hf_claimed_read(answer, &claimed);
-    served->claiming = false;
     if (claimed.now_ms != 0)
         hf_clock_read(w, claimed.now_ms, answer->sent_ns);
     if (err != HF_OK) {
@@ -137,7 +141,6 @@ static void on_claimed(const hf_answer *answer, void *arg)
         on_fault(served, err, answer->detail);
         return;
     }
-    hf_rest_answered(served);
     w->heard = served->looked = true;
     hf_report_claimed(served, &claimed);
     hf_report_buried(served, &claimed);
@@ -145,17 +148,15 @@ static void on_claimed(const hf_answer *answer, void *arg)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked)
         hf_claim_refund(served, served->asked - (uint32_t)claimed.n);
-    served->hot = served->again || has_more(&claimed);
-    served->contested = !served->again && !claimed.more;
-    served->again = false;
     if (served->sent_due_ms > claimed.now_ms && served->timer_ms == 0)
         served->timer_ms = served->sent_due_ms; /* it came too early */
     served->asked = 0;
+    hf_queue_on(served, event_of(&claimed));
 }
 
 /* ---- the request ---- */
 
-void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
+static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
 {
     uint64_t now = hf_boot_ns();
     uint32_t slots = hf_dispatch_slots(w);
@@ -171,8 +172,8 @@ void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
         .poison = w->opts.poison,
         .dead_max = w->opts.dead_max,
         .dead_age_ms = w->opts.dead_age_ms,
-        .baton = served->baton,
-        .due = served->due_ms != 0,
+        .baton = served->state == HF_Q_UNKNOWN,
+        .due = served->state == HF_Q_DUE,
         .forgive = now < w->forgive_until_ns,
     };
     args.clock = hf_clock_shown(w, &args.judged_ms);
@@ -184,16 +185,10 @@ void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
         return;
     }
     served->claim_number++;
-    served->claiming = true;
     served->asked = args.max;
     served->claim_not_after = args.not_after;
-    /* A claim that clears the promise puts a new baton; any other one leaves it, and then
-     * its timer has to stay: nobody else would come at its time. */
-    if (args.baton)
-        served->timer_ms = 0;
-    served->baton = false;
-    served->sent_due_ms = served->due_ms;
-    served->due_ms = 0;
+    served->sent_due_ms = args.due ? served->due_ms : 0;
+    hf_queue_on(served, HF_E_SENT);
     if (refresh && w->n_served == 1)
         w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
     if (args.due) {
@@ -202,30 +197,170 @@ void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n)
     }
 }
 
-void hf_claim_all(hf_worker *w, bool baton)
+/* ---- whose turn it is ---- */
+
+static bool may_be_claimed(const hf_served *served)
+{
+    return hf_queue_is(served->state, HF_Q_CLAIMABLE);
+}
+
+static bool is_busy(const hf_served *served)
+{
+    return hf_queue_is(served->state, HF_Q_BUSY);
+}
+
+static uint32_t under_way(const hf_worker *w)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < w->n_served; i++)
+        n += w->served[i]->asked;
+    return n;
+}
+
+/* ---- looking ---- */
+
+static void on_peeked(const hf_answer *answer, void *arg)
+{
+    hf_worker *w = arg;
+    bool ready[HF_QUEUES_MAX] = {false};
+    size_t n = w->n_peeking;
+    /* A fault tells nothing that the next claim does not tell. */
+    hf_err err = hf_peeked_read(answer, ready, n);
+    w->n_peeking = 0;
+    for (size_t i = 0; i < n; i++) {
+        w->peeking_at[i]->requests--;
+        if (err == HF_OK && ready[i])
+            hf_queue_on(w->peeking_at[i], HF_E_SEEN);
+    }
+    if (err == HF_NOSCRIPT)
+        w->peeked_ns = 0;
+}
+
+static void peek(hf_worker *w, uint64_t now)
+{
+    const hf_queue *queues[HF_QUEUES_MAX];
+    size_t n = 0;
+    bool blocks = hf_queues_quiet(w) && hf_dispatch_slots(w) > 0;
+    if (w->n_served < 2 || w->blocked || blocks || w->n_peeking > 0 ||
+        w->peeked_ns + PEEK_MS * HF_MS_NS > now)
+        return;
+    for (size_t i = 0; i < w->n_served; i++) {
+        hf_served *served = w->served[i];
+        if (served->state != HF_Q_IDLE)
+            continue;
+        queues[n] = &served->queue;
+        w->peeking_at[n++] = served;
+    }
+    if (n == 0 || hf_op_peek(w->client, queues, n, on_peeked, w) != HF_OK)
+        return;
+    w->n_peeking = n;
+    w->peeked_ns = now;
+    for (size_t i = 0; i < n; i++)
+        w->peeking_at[i]->requests++;
+}
+
+/* ---- in order ---- */
+
+static void pump_strict(hf_worker *w, uint32_t want)
 {
     for (size_t i = 0; i < w->n_served; i++) {
-        w->served[i]->hot = true;
-        w->served[i]->baton = w->served[i]->baton || baton;
+        hf_served *served = w->served[i];
+        if (is_busy(served))
+            return;
+        if (may_be_claimed(served)) {
+            send_claim(w, served, want);
+            return;
+        }
     }
 }
 
-bool hf_claim_quiet(const hf_worker *w)
+/* ---- by weight ---- */
+
+/* The least served of those that may be asked. Not for one that is far behind while its
+ * claim is under way: then the others wait for that answer, or they would get whatever is
+ * asked for meanwhile. */
+static hf_served *next_by_weight(const hf_worker *w, uint32_t step)
 {
+    hf_served *best = NULL;
+    double lead = -INFINITY;
     for (size_t i = 0; i < w->n_served; i++) {
-        const hf_served *served = w->served[i];
-        if (!hf_claim_cannot(served) && (hf_claim_sure(served) || served->claiming))
-            return false;
+        hf_served *served = w->served[i];
+        if (is_busy(served) && served->credit > lead)
+            lead = served->credit;
+        if (may_be_claimed(served) && (best == NULL || served->credit > best->credit))
+            best = served;
     }
-    return true;
+    return best != NULL && best->credit + 2.0 * step < lead ? NULL : best;
 }
 
-bool hf_claim_sure(const hf_served *served)
+/* A queue that has nothing to give saves up no more than the others have. */
+static void level_credits(hf_worker *w)
 {
-    return served->hot && (!served->contested || served->baton || served->due_ms != 0);
+    double most = -INFINITY;
+    for (size_t i = 0; i < w->n_served; i++)
+        if (w->served[i]->credit > most &&
+            hf_queue_is(w->served[i]->state, HF_Q_CLAIMABLE | HF_Q_BUSY))
+            most = w->served[i]->credit;
+    for (size_t i = 0; i < w->n_served; i++) {
+        double credit = w->served[i]->credit - most;
+        w->served[i]->credit = credit < 0 ? credit : 0;
+    }
 }
 
-bool hf_claim_cannot(const hf_served *served)
+void hf_claim_refund(hf_served *served, uint32_t n)
 {
-    return served->rest_until_ns != 0 || served->unsure;
+    served->credit += (double)n / served->weight;
+}
+
+static void pump_weighted(hf_worker *w, uint32_t want)
+{
+    uint32_t shares[HF_QUEUES_MAX] = {0};
+    uint32_t step = want / SHARES_MAX + 1;
+    level_credits(w);
+    for (hf_served *served; want > 0; want -= step) {
+        step = step < want ? step : want;
+        served = next_by_weight(w, step);
+        if (served == NULL || shares[served->index] + step > HF_CLAIM_BATCH)
+            break; /* full: what it cannot be asked for is not for the others */
+        shares[served->index] += step;
+        served->credit -= (double)step / served->weight;
+    }
+    for (size_t i = 0; i < w->n_served; i++)
+        if (shares[i] > 0)
+            send_claim(w, w->served[i], shares[i]);
+}
+
+/* ---- both ---- */
+
+static bool any_eager(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        if (hf_queue_is(w->served[i]->state, HF_Q_EAGER))
+            return true;
+    return false;
+}
+
+/* Redis reads what leaves together as one, answers all of it at the end, and would have
+ * nothing to do until we come back. While there is work for every slot the claim leaves a
+ * turn later, and so one of the two is always with Redis. */
+bool hf_claim_can_wait(const hf_worker *w)
+{
+    return w->c_out > w->opts.concurrency;
+}
+
+void hf_claim_pump(hf_worker *w)
+{
+    if (!hf_life_serving(w) || !hf_client_ready(w->client) || w->pause_until_ns != 0)
+        return;
+    uint32_t want = hf_dispatch_wanted(w), pending = under_way(w);
+    if (want == 0)
+        return;
+    peek(w, hf_boot_ns());
+    if (want <= pending || !any_eager(w))
+        return;
+    want -= pending;
+    if (w->opts.strict)
+        pump_strict(w, want);
+    else
+        pump_weighted(w, want);
 }

@@ -32,6 +32,7 @@
 #include "worker/lead.h"
 #include "worker/plan.h"
 #include "worker/programs.h"
+#include "worker/queue_state.h"
 
 enum {
     HF_CLAIM_BATCH = 200, /* jobs asked for at a time */
@@ -108,40 +109,28 @@ struct hf_run {
 struct hf_served {
     hf_worker *worker;
     hf_queue queue;
-    size_t slot;  /* its place in memory, and its group with the watchdog */
-    size_t index; /* its place among those that are served */
-    bool used;
-    bool leaving; /* a reload took it out: claimed no more, freed when nothing refers to
-                     it */
-    bool owes;    /* it is leaving, and this worker may have its baton */
-    bool giving;  /* that baton is being given back */
-    size_t runs;  /* jobs that are held */
+    hf_queue_state state;
+    hf_debt debt;
+    size_t slot;       /* its place in memory, and its group with the watchdog */
+    size_t index;      /* its place among those that are served */
+    size_t runs;       /* jobs that are held */
+    unsigned requests; /* looks, checks and registrations under way that name it */
     uint32_t weight;
     hf_worker_queue limits; /* name is not used */
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
-    bool told;              /* Redis knows of it and of its limits */
-    bool new_limits;        /* and its log shall be told */
-    unsigned telling;       /* requests under way that tell it so */
+    bool registered;        /* Redis knows of it and of its limits */
+    bool new_limits;        /* and its log has to be told */
     bool looked;            /* a claim was answered */
-    bool hot;               /* a claim may find something */
-    bool contested;         /* but others may find it first: its baton tells */
-    bool baton;             /* the next claim is made because of a doubt */
-    bool claiming;          /* one claim is under way, or its fate is being asked for */
-    bool again;             /* a due baton came meanwhile: claim once more after it */
-    bool unsure;            /* the answer to claim_number was lost, at unsure_ns */
-    bool peeking;           /* it is being looked at */
-    bool checking;          /* a check of it is under way */
-    bool missed;            /* the last blocking call did not name it */
     uint32_t asked;         /* jobs, of the claim under way */
-    uint32_t rest_ms;       /* how long it rested last; 0: it was answered since */
-    uint64_t rest_until_ns; /* nothing is asked of it; 0: it does not rest */
-    hf_err refused;         /* why, as it was told last */
-    uint64_t claim_number, claim_sent_ns, unsure_ns;
+    uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
-    int64_t due_ms, sent_due_ms; /* of the baton for which the next claim, and the one
-                                    under way, is made; 0: none */
-    int64_t doubt_ms; /* when it is looked at once more; Redis's clock, 0: not */
+    int64_t due_ms, sent_due_ms; /* of the baton for which the next claim (DUE), and the
+                                    one under way, is made */
+    int64_t look_ms;        /* when it is looked at once more; Redis's clock, 0: not */
+    uint64_t hold_until_ns; /* nothing is asked of it; 0: it may be */
+    uint32_t backoff_ms;    /* the last one; 0: it was answered since */
+    hf_err refused;         /* why, as it was logged last */
     hf_run_list fresh[4], resent[4]; /* verdicts to send, by operation */
     bool sending[4];                 /* a batch of them is under way */
 };
@@ -219,9 +208,9 @@ struct hf_worker {
     uint64_t check_again_ns;              /* one more check at this time; 0: none */
     hf_served *waiting_on[HF_QUEUES_MAX]; /* what the blocking call under way names */
     size_t n_waiting_on;
-    size_t wait_order;     /* which queue the blocking call names first */
-    uint32_t wait_rest_ms; /* as of a queue, but for the blocking call */
-    uint64_t wait_rest_until_ns;
+    size_t wait_order;        /* which queue the blocking call names first */
+    uint32_t wait_backoff_ms; /* as of a queue, but for the blocking call */
+    uint64_t wait_hold_until_ns;
     bool wait_refused, wait_away;         /* told */
     bool cannot_unblock;                  /* no permission */
     hf_served *peeking_at[HF_QUEUES_MAX]; /* the look that is under way */
@@ -249,8 +238,8 @@ struct hf_worker {
     bool exclusive;      /* a suspect C job runs: nothing is started beside it */
     int spawn_error; /* why no program could be started, as it was told last; 0: none */
     uint64_t spawn_told_ns;
-    uint32_t spawn_rest_ms;       /* how long it rested last; 0: one was started since */
-    uint64_t spawn_rest_until_ns; /* no program is started; 0: it does not rest */
+    uint32_t spawn_backoff_ms;    /* the last one; 0: one was started since */
+    uint64_t spawn_hold_until_ns; /* no program is started; 0: they are */
     hf_run_list held_back, waiting, started;
     hf_run_list struck; /* programs that a signal of somebody else's has ended */
     double mean_run_ns; /* of what ran, smoothed */
@@ -324,43 +313,31 @@ bool hf_dispatch_program(hf_worker *w, hf_run *run); /* false: not now */
 void hf_dispatch_struck(hf_worker *w); /* by a signal: whose fault was it? */
 void hf_dispatch_kill(hf_worker *w);   /* all, at once */
 
-/* -- served.c: the queues -- */
-HF_MUSTCHECK hf_err hf_served_open(hf_worker *w);
-hf_served *hf_served_find(const hf_worker *w,
+/* -- queues.c: the queues that are served -- */
+HF_MUSTCHECK hf_err hf_queues_open(hf_worker *w);
+hf_served *hf_queues_find(const hf_worker *w,
                           const char *name); /* a leaving one as well */
-size_t hf_served_free_slots(hf_worker *w);
+size_t hf_queues_room(hf_worker *w);         /* free slots */
 /* Takes its settings from the plan: a new one (a slot must be free), one that comes back,
  * or one that is served. */
-hf_served *hf_served_put(hf_worker *w, const hf_plan_queue *queue);
-void hf_served_leave(hf_served *served);
+hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue);
 /* Serves these, in this order, and no others. */
-void hf_served_order(hf_worker *w, hf_served *const *list, size_t n);
+void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n);
+void hf_queue_on(hf_served *served, hf_queue_event event);
+void hf_queue_hold(hf_served *served, uint32_t ms); /* asks nothing of it for so long */
+/* Redis refused a request. True: because of this queue; else all queues wait. */
+bool hf_queue_refused(hf_served *served, hf_err err, const char *detail);
+void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);
+void hf_queues_doubt(hf_worker *w);           /* each may have something */
+bool hf_queues_quiet(const hf_worker *w);     /* nothing to claim, nothing under way */
+bool hf_queues_under_way(const hf_worker *w); /* what some claim took is not known yet */
+uint32_t hf_backoff_longer(uint32_t ms);      /* than the last time */
 
-/* -- shares.c: whose turn it is -- */
+/* -- claim.c -- */
 void hf_claim_pump(hf_worker *w);
 bool hf_claim_can_wait(const hf_worker *w); /* for a turn, after verdicts have left */
 void hf_claim_refund(hf_served *served, uint32_t n); /* jobs of it that did not start */
-
-/* -- claim.c -- */
-void hf_claim_send(hf_worker *w, hf_served *served, uint32_t n); /* for so many jobs */
-void hf_claim_all(hf_worker *w, bool baton); /* every queue may have something */
 void hf_claim_lost(hf_worker *w); /* the connection came back: ask what was taken */
-bool hf_claim_quiet(const hf_worker *w); /* nothing to claim, nothing under way, but in
-                                            queues that cannot be claimed */
-bool hf_claim_sure(const hf_served *served);   /* hot, and not only by chance */
-bool hf_claim_cannot(const hf_served *served); /* it rests, or its claim is in doubt */
-
-/* -- rests.c: queues that cannot be asked just now -- */
-void hf_rest(hf_served *served, uint32_t ms);
-void hf_rest_refused(hf_served *served, hf_err err, const char *detail);
-void hf_rest_answered(hf_served *served);
-/* No program could be started, with errno: until the rest is over nothing is claimed, and
- * what waits is left to others. */
-void hf_rest_programs(hf_worker *w, int error);
-void hf_rest_program_started(hf_worker *w);
-uint32_t hf_rest_longer(uint32_t ms);              /* than the last time */
-uint64_t hf_rest_first_end_ns(const hf_worker *w); /* 0: nothing rests */
-void hf_rest_over(hf_worker *w);                   /* those whose time has come */
 
 /* -- wake.c -- */
 void hf_wake_pump(hf_worker *w);

@@ -38,7 +38,7 @@ static bool suspect_waits(const hf_worker *w)
 /* Programs alone, and the minder is away; or the last program could not be started. */
 static bool cannot_start(const hf_worker *w)
 {
-    return w->spawn_rest_until_ns != 0 ||
+    return w->spawn_hold_until_ns != 0 ||
            (w->only_programs && (w->programs == NULL || !hf_programs_ready(w->programs)));
 }
 
@@ -123,7 +123,7 @@ static void start_all(hf_worker *w)
         if (is_c(run)) {
             if (!program_waits)
                 hand_over(w, run, &batch);
-        } else if (w->spawn_rest_until_ns == 0 && hf_programs_ready(w->programs)) {
+        } else if (w->spawn_hold_until_ns == 0 && hf_programs_ready(w->programs)) {
             if (free_slots(w) == 0)
                 program_waits = true;
             else if (!hf_dispatch_program(w, run))

@@ -7,6 +7,8 @@
 #include "worker/core.h"
 #include "worker/pool.h"
 
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_LONGEST_MS = 5000 };
+
 /* Even before the loop has come to it. */
 static bool is_told_to_stop(const hf_worker *w)
 {
@@ -83,6 +85,31 @@ static void on_program_done(const hf_program_result *result, void *arg)
     hf_life_turn(w);
 }
 
+/* No program could be started, for want of descriptors or processes. Until the backoff is
+ * over this worker claims nothing, not for C handlers either: they would soon want the
+ * same; and what waits is left to others. */
+static void back_off(hf_worker *w, int error)
+{
+    uint64_t now = hf_boot_ns();
+    uint32_t ms = w->spawn_backoff_ms == 0 ? BACKOFF_FIRST_MS : 2 * w->spawn_backoff_ms;
+    if (error != w->spawn_error || now - w->spawn_told_ns >= HF_REMIND_MS * HF_MS_NS) {
+        hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
+                       strerror(error));
+        w->spawn_error = error;
+        w->spawn_told_ns = now;
+    }
+    w->spawn_backoff_ms = ms < BACKOFF_LONGEST_MS ? ms : BACKOFF_LONGEST_MS;
+    w->spawn_hold_until_ns = now + w->spawn_backoff_ms * HF_MS_NS;
+}
+
+static void note_started(hf_worker *w)
+{
+    if (w->spawn_error != 0)
+        hf_report_text(w, HF_LOG_INFO, "programs are started again", NULL, NULL);
+    w->spawn_error = 0;
+    w->spawn_backoff_ms = 0;
+}
+
 bool hf_dispatch_program(hf_worker *w, hf_run *run)
 {
     hf_process *process = NULL;
@@ -104,10 +131,10 @@ bool hf_dispatch_program(hf_worker *w, hf_run *run)
     hf_err err = hf_programs_start(w->programs, &run->handler->program, &job,
                                    on_program_done, run, &process);
     if (err == HF_SYSTEM || err == HF_NOMEM)
-        hf_rest_programs(w, err == HF_NOMEM ? ENOMEM : errno);
+        back_off(w, err == HF_NOMEM ? ENOMEM : errno);
     if (err != HF_OK)
         return false;
-    hf_rest_program_started(w);
+    note_started(w);
     hf_run_remove(&w->waiting, run);
     run->state = HF_STARTED;
     hf_run_push(&w->started, run);

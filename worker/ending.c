@@ -85,9 +85,8 @@ void hf_life_check(hf_worker *w)
         hf_dispatch_abandon(w);
         hf_verdict_flush(w);
     }
-    for (size_t i = 0; i < w->n_slots; i++)
-        if (w->slots[i].claiming)
-            return; /* what it took is to be released */
+    if (hf_queues_under_way(w))
+        return; /* what a claim takes is released */
     bool all = w->held == 0 || (w->phase == HF_ENDING && w->held == w->c_out);
     if (all && connections_idle(w))
         hf_end_take_down(w);

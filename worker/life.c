@@ -134,7 +134,7 @@ static void resume(hf_worker *w)
     if (w->quiet && w->phase == HF_SERVING)
         hf_report_text(w, HF_LOG_INFO, "claiming again", NULL, NULL);
     w->quiet = false;
-    hf_claim_all(w, true);
+    hf_queues_doubt(w);
 }
 
 static void on_async(uv_async_t *async)

@@ -89,9 +89,9 @@ static void call_back(hf_worker *w)
 static bool have_room(hf_worker *w, const hf_plan *plan)
 {
     char text[HF_DETAIL_SIZE];
-    size_t room = hf_served_free_slots(w), needed = 0;
+    size_t room = hf_queues_room(w), needed = 0;
     for (size_t i = 0; i < plan->n_queues; i++)
-        needed += hf_served_find(w, plan->queues[i].queue.name) == NULL ? 1 : 0;
+        needed += hf_queues_find(w, plan->queues[i].queue.name) == NULL ? 1 : 0;
     if (needed <= room)
         return true;
     snprintf(text, sizeof text,
@@ -109,13 +109,13 @@ static void take_queues(hf_worker *w, const hf_plan *plan)
     bool same = plan->n_queues == w->n_served;
     for (size_t i = 0; i < w->n_served; i++)
         if (hf_plan_find(plan, w->served[i]->queue.name) == NULL) {
-            hf_served_leave(w->served[i]);
+            hf_queue_on(w->served[i], HF_E_LEAVE);
             same = false;
             w->give_back = true;
         }
     for (size_t i = 0; i < plan->n_queues; i++)
-        list[i] = hf_served_put(w, &plan->queues[i]);
-    hf_served_order(w, list, plan->n_queues);
+        list[i] = hf_queues_put(w, &plan->queues[i]);
+    hf_queues_order(w, list, plan->n_queues);
     w->wait_stale = w->blocked && (w->wait_stale || !same);
 }
 

@@ -170,7 +170,7 @@ void hf_run_take(hf_worker *w, hf_run *run)
         hf_run_settle(w, run, HF_OP_BURY);
         hf_report_run(w, run, "dead");
     } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING ||
-               run->served->leaving) {
+               hf_queue_is(run->served->state, HF_Q_GONE)) {
         hf_run_release(w, run);
     } else if (atomic_load(&run->cancelled)) {
         hf_run_cancel(w, run);

@@ -15,9 +15,9 @@
 static void on_told(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
-    served->telling--;
+    served->requests--;
     if (answer->err != HF_OK)
-        served->told = false;
+        served->registered = false;
     if (answer->err == HF_NOSCRIPT)
         hf_server_tell(served->worker);
 }
@@ -27,7 +27,8 @@ static void on_limits(const hf_answer *answer, void *arg)
     hf_served *served = arg;
     char rate[HF_RATE_SIZE];
     on_told(answer, arg);
-    if (answer->err != HF_OK || !served->new_limits || served->leaving)
+    if (answer->err != HF_OK || !served->new_limits ||
+        hf_queue_is(served->state, HF_Q_GONE))
         return;
     served->new_limits = false;
     hf_report_rate(&served->limits, rate);
@@ -77,21 +78,21 @@ static void tell(hf_worker *w, hf_served *served)
 {
     if (hf_op_register(w->client, &served->queue, on_told, served) != HF_OK)
         return;
-    served->told = true;
-    served->telling++;
+    served->registered = true;
+    served->requests++;
     if (!served->limits.has_limits)
         return;
     hf_err err = hf_op_file_limits(w->client, &served->queue, served->limits.max_running,
                                    served->limits.rate_limit, served->limits.rate_per_ms,
                                    on_limits, served);
-    served->told = err == HF_OK;
-    served->telling += err == HF_OK ? 1 : 0;
+    served->registered = err == HF_OK;
+    served->requests += err == HF_OK ? 1 : 0;
 }
 
 void hf_server_tell(hf_worker *w)
 {
     for (size_t i = 0; i < w->n_served && hf_client_ready(w->client); i++)
-        if (!w->served[i]->told)
+        if (!w->served[i]->registered)
             tell(w, w->served[i]);
 }
 
@@ -160,7 +161,7 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
     w->connected_before = true;
     hf_server_tell_lacks(w);
     for (size_t i = 0; i < w->n_served; i++)
-        w->served[i]->told = false; /* it may be another Redis */
+        w->served[i]->registered = false; /* it may be another Redis */
     hf_server_tell(w);
     if (w->phase == HF_STARTING) {
         w->phase = HF_SERVING;
@@ -168,7 +169,7 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
         hf_beat_start(w);
         hf_report_text(w, HF_LOG_INFO, "serving", "worker", w->id);
     }
-    hf_claim_all(w, true);
+    hf_queues_doubt(w);
     w->alive_at_ns = 0;
     hf_check_send(w);
     hf_beat_send(w); /* it may be a Redis that never heard of us */

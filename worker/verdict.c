@@ -124,8 +124,9 @@ static void on_answer(const hf_answer *answer, void *arg)
         if (err == HF_DEADLINE && keep_locks(b))
             return;
         send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
-        if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE)
-            hf_rest_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail);
+        if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
+            hf_queue_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail))
+            hf_queue_on(b->served, HF_E_HELD);
     }
     free(b);
 }
@@ -209,7 +210,7 @@ bool hf_verdict_flush(hf_worker *w)
     for (size_t i = 0; i < w->n_slots; i++)
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
             hf_served *served = &w->slots[i];
-            if (served->rest_until_ns == 0 &&
+            if (served->hold_until_ns == 0 &&
                 served->fresh[op].n + served->resent[op].n > 0 && !served->sending[op])
                 sent = flush(w, served, op) || sent;
         }

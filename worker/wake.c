@@ -42,8 +42,7 @@ static void choose_queues(hf_worker *w)
     w->n_waiting_on = 0;
     for (size_t i = 0; i < w->n_served; i++) {
         hf_served *served = w->served[(i + w->wait_order) % w->n_served];
-        served->missed = hf_claim_cannot(served);
-        if (!served->missed)
+        if (!hf_queue_is(served->state, HF_Q_UNHEARD))
             w->waiting_on[w->n_waiting_on++] = served;
     }
     w->wait_order = w->wait_order + 1 < w->n_served ? w->wait_order + 1 : 0;
@@ -61,14 +60,12 @@ static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_M
 static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
 {
     if (at_ms <= hf_clock_now(w)) {
-        served->hot = true;
         served->due_ms = at_ms == 0 ? 1 : at_ms;
-        if (served->claiming)
-            served->again = true;
+        hf_queue_on(served, HF_E_BATON);
     } else if (served->timer_ms == 0 || at_ms < served->timer_ms) {
         served->timer_ms = at_ms;
     } else if (at_ms > served->timer_ms) {
-        served->baton = true; /* only the earlier time is kept: its claim promises anew */
+        hf_queue_on(served, HF_E_DOUBT); /* one of two times would be forgotten */
     }
 }
 
@@ -77,22 +74,45 @@ static int64_t sooner(int64_t a_ms, int64_t b_ms) /* 0: none */
     return a_ms == 0 || (b_ms != 0 && b_ms < a_ms) ? b_ms : a_ms;
 }
 
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns) /* 0: none */
+{
+    return a_ns == 0 || (b_ns != 0 && b_ns < a_ns) ? b_ns : a_ns;
+}
+
+static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
+{
+    uint64_t first = earlier(w->wait_hold_until_ns, w->spawn_hold_until_ns);
+    for (size_t i = 0; i < w->n_slots; i++)
+        first = earlier(first, w->slots[i].hold_until_ns);
+    return first;
+}
+
+static void end_backoffs(hf_worker *w)
+{
+    uint64_t now = hf_boot_ns();
+    if (w->wait_hold_until_ns <= now)
+        w->wait_hold_until_ns = 0;
+    if (w->spawn_hold_until_ns <= now)
+        w->spawn_hold_until_ns = 0;
+    hf_queues_hold_over(w, now);
+}
+
 /* Sets the one timer to the earliest of the owned times, of the planned looks, and of the
- * ends of rests. */
+ * ends of backoffs. */
 void hf_wake_timers(hf_worker *w)
 {
     int64_t first = 0, now = hf_clock_now(w);
-    uint64_t rest_ns = hf_rest_first_end_ns(w), boot_ns = hf_boot_ns();
+    uint64_t over_ns = backoff_over_ns(w), boot_ns = hf_boot_ns();
     for (size_t i = 0; i < w->n_served; i++)
-        first = sooner(first, sooner(w->served[i]->timer_ms, w->served[i]->doubt_ms));
-    if (first == 0 && rest_ns == 0) {
+        first = sooner(first, sooner(w->served[i]->timer_ms, w->served[i]->look_ms));
+    if (first == 0 && over_ns == 0) {
         uv_timer_stop(&w->baton_timer);
         return;
     }
     uint64_t wait = first > now ? (uint64_t)(first - now) : 0;
-    uint64_t rest = rest_ns > boot_ns ? (rest_ns - boot_ns) / HF_MS_NS + 1 : 0;
-    if (first == 0 || (rest_ns != 0 && rest < wait))
-        wait = rest;
+    uint64_t backoff = over_ns > boot_ns ? (over_ns - boot_ns) / HF_MS_NS + 1 : 0;
+    if (first == 0 || (over_ns != 0 && backoff < wait))
+        wait = backoff;
     uv_update_time(&w->loop);
     uv_timer_start(&w->baton_timer, hf_wake_on_timer, wait, 0);
 }
@@ -102,7 +122,7 @@ void hf_wake_on_timer(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     bool back = false;
-    hf_rest_over(w);
+    end_backoffs(w);
     hf_check_look_again(w);
     for (size_t i = 0; i < w->n_served; i++) {
         hf_served *served = w->served[i];
@@ -110,9 +130,7 @@ void hf_wake_on_timer(uv_timer_t *timer)
             continue;
         served->due_ms = served->timer_ms;
         served->timer_ms = 0;
-        served->hot = true;
-        if (served->claiming)
-            served->again = true;
+        hf_queue_on(served, HF_E_BATON);
         back = back || !hf_life_serving(w) || hf_dispatch_slots(w) == 0;
     }
     hf_wake_timers(w);
@@ -123,13 +141,13 @@ void hf_wake_on_timer(uv_timer_t *timer)
 
 /* ---- blocking ---- */
 
-static void owe_what_it_waited_for(hf_worker *w)
+/* True: this worker may have a baton that it has no use for. */
+static bool owes(hf_served *served)
 {
-    for (size_t i = 0; i < w->n_waiting_on; i++) {
-        hf_served *served = w->waiting_on[i];
-        served->owes = served->leaving;
-        w->give_back = w->give_back || served->leaving;
-    }
+    if (!hf_queue_is(served->state, HF_Q_GONE))
+        return false;
+    served->debt = hf_debt_next(served->debt, HF_DEBT_MADE);
+    return true;
 }
 
 /* Until it is let wait again it claims everything now and then. Told once. */
@@ -139,8 +157,8 @@ static void on_wait_refused(hf_worker *w, const char *detail)
         hf_report_text(w, HF_LOG_WARN, "Redis does not let this worker wait for jobs",
                        "error", detail);
     w->wait_refused = true;
-    w->wait_rest_ms = hf_rest_longer(w->wait_rest_ms);
-    w->wait_rest_until_ns = hf_boot_ns() + w->wait_rest_ms * HF_MS_NS;
+    w->wait_backoff_ms = hf_backoff_longer(w->wait_backoff_ms);
+    w->wait_hold_until_ns = hf_boot_ns() + w->wait_backoff_ms * HF_MS_NS;
 }
 
 static void on_woken(const hf_answer *answer, void *arg)
@@ -157,18 +175,18 @@ static void on_woken(const hf_answer *answer, void *arg)
     if (err != HF_OK) {
         /* A baton may have been popped and lost with the answer. */
         w->wake_doubt = true;
-        owe_what_it_waited_for(w);
+        for (size_t i = 0; i < w->n_waiting_on; i++)
+            w->give_back = owes(w->waiting_on[i]) || w->give_back;
         if (err != HF_UNSURE && err != HF_READONLY)
             on_wait_refused(w, answer->detail);
         return;
     }
     w->wait_refused = false;
-    w->wait_rest_ms = 0;
+    w->wait_backoff_ms = 0;
     if (which < n) {
         hf_served *served = w->waiting_on[which];
         hf_report_woken(served, at_ms);
-        served->owes = served->leaving;
-        if (!hf_life_serving(w) || hf_dispatch_slots(w) == 0 || served->leaving)
+        if (owes(served) || !hf_life_serving(w) || hf_dispatch_slots(w) == 0)
             hf_check_give_back(w);
         else
             on_baton(w, served, at_ms);
@@ -189,7 +207,7 @@ static void on_unblocked(const hf_answer *answer, void *arg)
         return;
     w->unblocking = false;
     if (answer->err == HF_AUTH) { /* the wait ends by itself within seconds */
-        w->unblock_ms = hf_rest_longer(w->unblock_ms);
+        w->unblock_ms = hf_backoff_longer(w->unblock_ms);
         w->cannot_unblock = true;
         hf_server_tell_lacks(w);
     } else {
@@ -221,16 +239,14 @@ void hf_wake_pump(hf_worker *w)
     }
     if (w->blocked && w->wait_stale)
         unblock(w);
-    if (w->blocked || w->pause_until_ns != 0 || w->wait_rest_until_ns != 0 ||
+    if (w->blocked || w->pause_until_ns != 0 || w->wait_hold_until_ns != 0 ||
         !hf_client_ready(w->client) || !hf_client_ready(w->wake_client))
         return;
     if (w->wake_doubt) {
         w->wake_doubt = false;
-        hf_claim_all(w, true);
-        for (size_t i = 0; i < w->n_served; i++)
-            w->served[i]->again = w->served[i]->claiming;
+        hf_queues_doubt(w);
     }
-    if (!hf_claim_quiet(w))
+    if (!hf_queues_quiet(w))
         return;
     if (w->opts.burst && w->held == 0)
         hf_check_send(w);
@@ -257,7 +273,7 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
         w->wait_away = true;
         /* It may stay away while the other serves (too many clients): without it nothing
          * is heard of, so each failed try to connect is a time to look. */
-        hf_claim_all(w, true);
+        hf_queues_doubt(w);
         hf_life_turn(w);
     }
 }

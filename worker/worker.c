@@ -73,8 +73,8 @@ static void take_plan(hf_worker *w, hf_plan *plan)
     w->minder = plan->minder;
     plan->url = plan->password_file = plan->minder = NULL;
     for (size_t i = 0; i < plan->n_queues; i++)
-        list[i] = hf_served_put(w, &plan->queues[i]);
-    hf_served_order(w, list, plan->n_queues);
+        list[i] = hf_queues_put(w, &plan->queues[i]);
+    hf_queues_order(w, list, plan->n_queues);
 }
 
 hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
@@ -85,7 +85,7 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
     if (err != HF_OK)
         return err;
     hf_worker *w = calloc(1, sizeof *w);
-    err = w == NULL ? HF_NOMEM : hf_served_open(w);
+    err = w == NULL ? HF_NOMEM : hf_queues_open(w);
     if (err == HF_OK)
         err = make_id(w);
     if (err != HF_OK) {

@@ -1,5 +1,5 @@
 /* test_shares.c - whose turn it is, to the last job: shares while claims are under way,
- * and what costs a queue nothing. claim.c, shares.c and dispatch.c as they are; Redis and
+ * and what costs a queue nothing. claim.c, queues.c and dispatch.c as they are; Redis and
  * the threads are played by the test, which answers when it likes. */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -44,7 +44,7 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
 {
     (void)client, (void)queue;
     hf_served *served = arg;
-    assert_false(served->claiming);
+    assert_true(hf_queue_is(served->state, HF_Q_CLAIMABLE));
     if ((int)served->index == unsent)
         return HF_NOMEM;
     asked[served->index] = *args;
@@ -232,12 +232,10 @@ NOTHING(hf_redis_flush, hf_client *client)
 NOTHING(hf_life_pause, hf_worker *worker, uint32_t ms)
 NOTHING(hf_lead_expect, hf_worker *worker)
 NOTHING(hf_life_turn, hf_worker *worker)
-NOTHING(hf_rest, hf_served *served, uint32_t ms)
 NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
-NOTHING(hf_rest_answered, hf_served *served)
-NOTHING(hf_rest_programs, hf_worker *worker, int error)
-NOTHING(hf_rest_program_started, hf_worker *worker)
-NOTHING(hf_rest_refused, hf_served *served, hf_err err, const char *detail)
+NOTHING(hf_life_refused, hf_worker *worker, hf_err err, const char *detail)
+NOTHING(hf_report, hf_worker *worker, hf_log_level level, const char *message,
+        const hf_log_field *fields, size_t n)
 NOTHING(hf_clock_read, hf_worker *worker, int64_t now_ms, uint64_t sent_ns)
 NOTHING(hf_report_claimed, const hf_served *served, const hf_claimed *claimed)
 NOTHING(hf_report_buried, const hf_served *served, const hf_claimed *claimed)
@@ -302,10 +300,15 @@ uint64_t hf_lease_deadline_ns(const hf_lease *lease)
 
 /* ---- what happens ---- */
 
+static bool is_claimed(int queue)
+{
+    return hf_queue_is(slots[queue].state, HF_Q_BUSY);
+}
+
 static void answer(int queue, size_t n)
 {
     coming = n;
-    assert_true(slots[queue].claiming && n <= asked[queue].max);
+    assert_true(is_claimed(queue) && n <= asked[queue].max);
     answer_cb(&(hf_answer){.err = HF_OK, .detail = "", .sent_ns = hf_boot_ns()},
               &slots[queue]);
     hf_dispatch(&w);
@@ -325,13 +328,13 @@ static void run_some(size_t n)
 
 static uint32_t under_way(int queue)
 {
-    return slots[queue].claiming ? asked[queue].max : 0;
+    return is_claimed(queue) ? asked[queue].max : 0;
 }
 
 static void answer_all(void)
 {
     for (int i = 0; i < QUEUES; i++)
-        if (slots[i].claiming)
+        if (is_claimed(i))
             answer(i, asked[i].max);
 }
 
@@ -376,7 +379,7 @@ static int up(void **state)
     w.phase = HF_SERVING;
     for (int i = 0; i < QUEUES; i++) {
         slots[i] = (hf_served){
-            .worker = &w, .index = (size_t)i, .weight = weights[i], .hot = true};
+            .worker = &w, .index = (size_t)i, .weight = weights[i], .state = HF_Q_READY};
         w.served[w.n_served++] = &slots[i];
     }
     pthread_mutex_init(&w.stop_lock, NULL);
@@ -423,7 +426,7 @@ static void a_share_is_kept_while_its_claim_is_under_way(void **state)
     (void)state;
     hf_claim_pump(&w);
     for (int i = 0; i < 100; i++) {
-        if (slots[C].claiming)
+        if (is_claimed(C))
             answer(C, asked[C].max);
         run_some(1);
         hf_claim_pump(&w);
@@ -445,7 +448,7 @@ static void shares_hold_in_whatever_order_answers_come(void **state)
     while (begun_all < 6000) {
         hf_claim_pump(&w);
         int queue = (int)(hf_rng_next(&rng) % QUEUES);
-        if (slots[queue].claiming && hf_rng_unit(&rng) < (queue == C ? 0.9 : 0.2))
+        if (is_claimed(queue) && hf_rng_unit(&rng) < (queue == C ? 0.9 : 0.2))
             answer(queue, asked[queue].max);
         run_some((size_t)(hf_rng_next(&rng) % 4));
     }
@@ -462,7 +465,7 @@ static void what_did_not_come_costs_nothing(void **state)
     (void)state;
     for (int i = 0; i < 200; i++) {
         hf_claim_pump(&w);
-        if (slots[A].claiming)
+        if (is_claimed(A))
             answer(A, asked[A].max < 3 ? asked[A].max : 3);
         answer_all();
         run_some(w.held);
@@ -475,11 +478,11 @@ static void what_did_not_come_costs_nothing(void **state)
 static void a_queue_that_had_nothing_has_saved_nothing(void **state)
 {
     (void)state;
-    slots[A].hot = false;
+    slots[A].state = HF_Q_IDLE;
     run_on(200);
     assert_int_equal(begun[A], 0);
     assert_in_range(begun[B], 145, 155);
-    slots[A].hot = true;
+    slots[A].state = HF_Q_READY;
     shares_are_even_now();
 }
 
@@ -491,11 +494,11 @@ static void what_others_may_take_first_is_left_to_the_baton(void **state)
     hf_claim_pump(&w);
     answer_all();
     run_some(w.held);
-    assert_true(hf_claim_quiet(&w)); /* so it blocks */
+    assert_true(hf_queues_quiet(&w)); /* so it blocks */
     hf_claim_pump(&w);
     assert_int_equal(under_way(A) + under_way(B) + under_way(C), 0);
-    slots[B].due_ms = 1;
-    assert_false(hf_claim_quiet(&w));
+    hf_queue_on(&slots[B], HF_E_BATON);
+    assert_false(hf_queues_quiet(&w));
     hf_claim_pump(&w);
     assert_true(under_way(A) > 0 && under_way(B) > 0);
     answer_all();
@@ -508,10 +511,10 @@ static void who_will_wait_for_the_batons_does_not_look(void **state)
 {
     (void)state;
     for (int i = 0; i < QUEUES; i++)
-        slots[i].hot = false;
+        slots[i].state = HF_Q_IDLE;
     hf_claim_pump(&w);
     assert_int_equal(looks, 0);
-    slots[A].hot = true;
+    slots[A].state = HF_Q_READY;
     hf_claim_pump(&w);
     assert_int_equal(looks, QUEUES - 1);
     assert_int_equal(under_way(A), SLOTS);

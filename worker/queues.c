@@ -1,0 +1,255 @@
+/* queues.c - the queues that a worker serves: their slots, their states, and when one of
+ * them is left alone.
+ *
+ * Jobs that are held, answers that are under way and the watchdog's groups name a queue
+ * by its slot. A queue that a reload takes out is claimed no more, but keeps its slot
+ * until nothing refers to it: its jobs have ended and their verdicts are answered, its
+ * claim is accounted for, and the baton that this worker may have had of it was given
+ * back.
+ *
+ * The worker backs off from a queue when Redis refuses a request because of that queue (a
+ * key of another type, no permission for its keys), longer each time until a request is
+ * answered; the other queues go on. An error that says that Redis itself cannot serve (it
+ * loads, it is full, it is a replica) lets all queues wait: hf_life_refused(). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "worker/core.h"
+
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_LONGEST_MS = 1000 };
+
+/* ---- backoff ---- */
+
+uint32_t hf_backoff_longer(uint32_t ms)
+{
+    ms = ms == 0 ? BACKOFF_FIRST_MS : 2 * ms;
+    return ms < BACKOFF_LONGEST_MS ? ms : BACKOFF_LONGEST_MS;
+}
+
+void hf_queue_hold(hf_served *served, uint32_t ms)
+{
+    uint64_t until_ns = hf_boot_ns() + ms * HF_MS_NS;
+    if (served->hold_until_ns < until_ns)
+        served->hold_until_ns = until_ns;
+}
+
+static void back_off(hf_served *served)
+{
+    if (served->hold_until_ns != 0)
+        return; /* several requests were under way */
+    served->backoff_ms = hf_backoff_longer(served->backoff_ms);
+    hf_queue_hold(served, served->backoff_ms);
+}
+
+bool hf_queue_refused(hf_served *served, hf_err err, const char *detail)
+{
+    hf_worker *w = served->worker;
+    bool because_of_it = err == HF_REDIS || err == HF_AUTH || err == HF_PROTO;
+    if (!because_of_it || hf_clock_now(w) == 0) {
+        hf_life_refused(w, err, detail);
+        return false;
+    }
+    if (err != served->refused && served->hold_until_ns == 0) {
+        hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
+                                 {.key = "error", .text = detail}};
+        hf_report(w, HF_LOG_WARN, "Redis refuses what is asked of a queue", fields,
+                  HF_COUNT(fields));
+        served->refused = err;
+    }
+    served->looked = true; /* that is an answer as well */
+    return true;
+}
+
+void hf_queues_hold_over(hf_worker *w, uint64_t now_ns)
+{
+    for (size_t i = 0; i < w->n_slots; i++) {
+        hf_served *served = &w->slots[i];
+        if (served->hold_until_ns == 0 || served->hold_until_ns > now_ns)
+            continue;
+        served->hold_until_ns = 0;
+        hf_queue_on(served, HF_E_BACKOFF_OVER);
+    }
+}
+
+/* ---- states ---- */
+
+static bool is_waited_for(const hf_served *served)
+{
+    const hf_worker *w = served->worker;
+    for (size_t i = 0; w->blocked && i < w->n_waiting_on; i++)
+        if (w->waiting_on[i] == served)
+            return true;
+    return false;
+}
+
+static void note_answer(hf_served *served)
+{
+    hf_worker *w = served->worker;
+    w->refused = served->refused = HF_OK;
+    served->backoff_ms = 0;
+    if (w->blocked && !hf_queue_is(served->state, HF_Q_GONE) && !is_waited_for(served))
+        w->wait_stale = true;
+}
+
+/* Another worker has to get the batons that this worker had of it. A queue that was never
+ * claimed from had none, and Redis may not know of it. */
+static void owe(hf_served *served)
+{
+    if (served->looked)
+        served->debt = hf_debt_next(served->debt, HF_DEBT_MADE);
+    served->look_ms = 0;
+    served->asked = 0;
+}
+
+void hf_queue_on(hf_served *served, hf_queue_event event)
+{
+    const hf_queue_cell cell = hf_queue_cell_of(served->state, event);
+    HF_ASSERT(cell.possible);
+    served->state = cell.next;
+    if (cell.actions == 0)
+        return;
+    if (cell.actions & HF_DO_DROP_TIMER)
+        served->timer_ms = 0;
+    if (cell.actions & HF_DO_NOTE_DOUBT)
+        served->lost_ns = hf_boot_ns();
+    if (cell.actions & HF_DO_NOTE_ANSWER)
+        note_answer(served);
+    if (cell.actions & HF_DO_BACK_OFF)
+        back_off(served);
+    if (cell.actions & HF_DO_END_BACKOFF)
+        served->hold_until_ns = 0;
+    if (cell.actions & HF_DO_OWE)
+        owe(served);
+    if (cell.actions & HF_DO_OWE_NOTHING)
+        served->debt = hf_debt_next(served->debt, HF_DEBT_DROPPED);
+}
+
+void hf_queues_doubt(hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        hf_queue_on(w->served[i], HF_E_DOUBT);
+}
+
+bool hf_queues_quiet(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_served; i++)
+        if (hf_queue_is(w->served[i]->state, HF_Q_EAGER | HF_Q_BUSY))
+            return false;
+    return true;
+}
+
+bool hf_queues_under_way(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (hf_queue_is(w->slots[i].state, HF_Q_UNDER_WAY))
+            return true;
+    return false;
+}
+
+/* ---- slots ---- */
+
+hf_err hf_queues_open(hf_worker *w)
+{
+    w->slots = calloc(HF_SLOTS_MAX, sizeof *w->slots);
+    return w->slots == NULL ? HF_NOMEM : HF_OK;
+}
+
+hf_served *hf_queues_find(const hf_worker *w, const char *name)
+{
+    for (size_t i = 0; i < w->n_slots; i++)
+        if (w->slots[i].state != HF_Q_FREE && strcmp(w->slots[i].queue.name, name) == 0)
+            return &w->slots[i];
+    return NULL;
+}
+
+static bool is_referred_to(const hf_served *served)
+{
+    return served->runs > 0 || served->requests > 0 || served->debt != HF_DEBT_NONE ||
+           is_waited_for(served);
+}
+
+/* Numbers of claims rise for each queue of this worker, also of one that comes back. */
+static void reap(hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_slots; i++) {
+        hf_served *served = &w->slots[i];
+        if (served->state != HF_Q_LEAVING || is_referred_to(served))
+            continue;
+        if (served->claim_number > w->first_number)
+            w->first_number = served->claim_number;
+        hf_queue_on(served, HF_E_FREED);
+        memset(served, 0, sizeof *served);
+    }
+    while (w->n_slots > 0 && w->slots[w->n_slots - 1].state == HF_Q_FREE)
+        w->n_slots--;
+}
+
+size_t hf_queues_room(hf_worker *w)
+{
+    reap(w);
+    size_t n = HF_SLOTS_MAX - w->n_slots;
+    for (size_t i = 0; i < w->n_slots; i++)
+        n += w->slots[i].state == HF_Q_FREE ? 1 : 0;
+    return n;
+}
+
+static hf_served *take_slot(hf_worker *w)
+{
+    size_t i = 0;
+    while (w->slots[i].state != HF_Q_FREE)
+        i++;
+    HF_ASSERT(i < HF_SLOTS_MAX);
+    if (i >= w->n_slots)
+        w->n_slots = i + 1;
+    w->slots[i] = (hf_served){.worker = w, .slot = i, .claim_number = w->first_number};
+    hf_queue_on(&w->slots[i], HF_E_TAKEN);
+    return &w->slots[i];
+}
+
+/* It may still have a claim under way, jobs that run and a baton to give back. */
+static void come_back(hf_served *served)
+{
+    hf_queue_on(served, HF_E_RETURN);
+    served->registered = false;
+    served->credit = 0;
+}
+
+static bool same_limits(const hf_worker_queue *a, const hf_worker_queue *b)
+{
+    return a->has_limits == b->has_limits && a->max_running == b->max_running &&
+           a->rate_limit == b->rate_limit && a->rate_per_ms == b->rate_per_ms;
+}
+
+hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
+{
+    hf_served *served = hf_queues_find(w, queue->queue.name);
+    bool comes_back = served != NULL && hf_queue_is(served->state, HF_Q_GONE);
+    if (served == NULL || comes_back)
+        w->alive_at_ns = 0; /* its first claim names this worker and its lease there */
+    if (served == NULL) {
+        served = take_slot(w);
+        served->queue = queue->queue;
+    } else if (comes_back) {
+        come_back(served);
+    }
+    served->weight = queue->settings.weight;
+    if (!same_limits(&served->limits, &queue->settings)) {
+        served->registered = false;
+        served->new_limits = queue->settings.has_limits;
+    }
+    served->limits = queue->settings;
+    served->limits.name = NULL;
+    return served;
+}
+
+void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        w->served[i] = list[i];
+        list[i]->index = i;
+    }
+    w->n_served = n;
+    w->wait_order = 0;
+}
