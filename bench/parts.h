@@ -38,32 +38,6 @@ HF_MUSTCHECK hf_err hf_bench_pickup(hf_bench *b);
 HF_MUSTCHECK hf_err hf_bench_lateness(hf_bench *b);
 HF_MUSTCHECK hf_err hf_bench_recovery(hf_bench *b);
 
-/* ---- lateness.c ---- */
-
-typedef enum hf_late_how {
-    HF_LATE_AT_RANDOM,
-    HF_LATE_EVENLY,
-    HF_LATE_BURSTS
-} hf_late_how;
-
-typedef struct hf_late_plan {
-    size_t waiting; /* jobs that are delayed for an hour, in the same queue */
-    size_t jobs;    /* that become due within span_ms; at least one */
-    uint32_t span_ms;
-    hf_late_how how;
-} hf_late_plan;
-
-typedef struct hf_late_seen {
-    hf_spread ms; /* from due to the handler's start, on Redis's clock */
-    double least_ms, most_ms;
-    size_t early; /* started before they were due */
-} hf_late_seen;
-
-/* One worker, and then a thread that sleeps until each of the same times; bare may be
- * NULL. The jobs that wait are left in the queue, and there once more after the next. */
-HF_MUSTCHECK hf_err hf_bench_late(hf_bench *b, const hf_late_plan *plan,
-                                  hf_late_seen *ours, hf_late_seen *bare);
-
 /* ---- run.c ---- */
 
 /* What hf_bench_run() does, with another measurement in it: b is connected and has a

@@ -6,7 +6,6 @@ import sys
 
 # plot -> file, x axis, whether x is on a logarithmic scale, y axis
 PLOTS = {"batch": ("performance-batch.svg", "jobs at a time", True, "jobs a second"),
-         "depth": ("performance-depth.svg", "jobs waiting", True, "jobs a second"),
          "workers": ("performance-workers.svg", "worker processes", False, "jobs a second"),
          "waiters": ("performance-waiters.svg", "who wait for one lock", True,
                      "hand-overs a second")}

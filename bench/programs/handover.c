@@ -1,7 +1,7 @@
 /* handover.c - how long after a lock is given back does the one who waits have it; and
  * the same for a bare hand-over, an RPUSH that wakes a BLPOP, and one script.
  *
- *   handover --url URL --enter SHA1 --leave SHA1 [--blocks N]
+ *   handover --url URL --acquire SHA1 --release SHA1 [--blocks N]
  *
  * Ours: two clients, one of which holds the lock, while a thread waits for it with the
  * other. Bare: two blocking connections, one of which pushes, while a thread waits for it
@@ -9,7 +9,6 @@
  * release, or the push, to when the thread has the lock. The two take turns, in short
  * blocks, and nobody is woken before the one who waits has fallen asleep. One line of
  * JSON comes of it. */
-#include <getopt.h>
 #include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,8 +21,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "bench/parts.h"
-#include "bench/probe.h"
+#include "bench/programs/tool.h"
 #include "holdfast/lock.h"
 
 enum {
@@ -38,7 +36,7 @@ enum {
 static const char *const name = "hand-over";
 
 typedef struct bench {
-    const char *url, *enter_sha1, *leave_sha1;
+    const char *url, *acquire_sha1, *release_sha1;
     uint32_t blocks;
     hf_lock_client *giver, *taker;
     hf_probe look, bare_giver, bare_taker;
@@ -48,18 +46,6 @@ typedef struct bench {
     bool end, bare; /* what the thread is to do next */
     double us[2][BLOCKS_MAX * BLOCK];
 } bench;
-
-static _Noreturn void give_up(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "handover: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void must(hf_err err, const char *what, const char *why)
-{
-    if (err != HF_OK)
-        give_up(what, why == NULL || why[0] == '\0' ? hf_err_text(err) : why);
-}
 
 static void pause_us(uint64_t us)
 {
@@ -112,22 +98,22 @@ static long long ask(hf_probe *probe, const char *format, ...)
     return found;
 }
 
-static void bare_enter(bench *b, hf_probe *probe)
+static void bare_acquire(bench *b, hf_probe *probe)
 {
     if (ask(probe,
             "EVALSHA %s 1 hf:lock:{bare}: 0123456789abcdef0123456789abcdef "
             "0123456789abcdef0123456789abcdef bench-host-12345-0123456789abcdef x 1 0 - "
             "30000 0 0 %s bare",
-            b->enter_sha1, "") != 0)
+            b->acquire_sha1, "") != 0)
         give_up("the bare lock", "it was not to be had");
 }
 
-static void bare_leave(bench *b, hf_probe *probe)
+static void bare_release(bench *b, hf_probe *probe)
 {
     if (ask(probe,
             "EVALSHA %s 1 hf:lock:{bare}: 0123456789abcdef0123456789abcdef "
             "0123456789abcdef0123456789abcdef - 0 bare",
-            b->leave_sha1) != 0)
+            b->release_sha1) != 0)
         give_up("the bare lock", "it could not be given back");
 }
 
@@ -149,9 +135,9 @@ static void *taker_main(void *arg)
         if (b->bare) {
             if (ask(&b->bare_taker, "BLPOP hand-over 20") != 0)
                 give_up("the bare hand-over", "it did not come");
-            bare_enter(b, &b->bare_taker);
+            bare_acquire(b, &b->bare_taker);
             has_taken(b);
-            bare_leave(b, &b->bare_taker);
+            bare_release(b, &b->bare_taker);
         } else {
             hf_lock *lock = acquire(b->taker);
             has_taken(b);
@@ -216,27 +202,17 @@ static void compare(bench *b)
 
 /* ---- all of it ---- */
 
-static bool parse(int argc, char **argv, bench *b)
+static void parse(int argc, char **argv, bench *b)
 {
-    static const struct option names[] = {{"url", required_argument, NULL, 'u'},
-                                          {"enter", required_argument, NULL, 'e'},
-                                          {"leave", required_argument, NULL, 'l'},
-                                          {"blocks", required_argument, NULL, 'b'},
-                                          {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == 'u')
-            b->url = optarg;
-        else if (c == 'e')
-            b->enter_sha1 = optarg;
-        else if (c == 'l')
-            b->leave_sha1 = optarg;
-        else if (c == 'b')
-            b->blocks = (uint32_t)strtoul(optarg, NULL, 10);
-        else
-            return false;
-    }
-    return b->url != NULL && b->enter_sha1 != NULL && b->leave_sha1 != NULL &&
-           b->blocks > 0 && b->blocks <= BLOCKS_MAX && optind == argc;
+    const option_spec specs[] = {{"url", &b->url, NULL},
+                                 {"acquire", &b->acquire_sha1, NULL},
+                                 {"release", &b->release_sha1, NULL},
+                                 {"blocks", NULL, &b->blocks},
+                                 {0}};
+    if (read_options(argc, argv, specs) != argc || b->url == NULL ||
+        b->acquire_sha1 == NULL || b->release_sha1 == NULL || b->blocks == 0 ||
+        b->blocks > BLOCKS_MAX)
+        misused("the options of the file's head");
 }
 
 int main(int argc, char **argv)
@@ -244,10 +220,7 @@ int main(int argc, char **argv)
     static bench b = {.blocks = 20};
     char detail[HF_DETAIL_SIZE] = "";
     pthread_t taker;
-    if (!parse(argc, argv, &b)) {
-        (void)fprintf(stderr, "handover: expected the options of the file's head\n");
-        return 64;
-    }
+    parse(argc, argv, &b);
     hf_probe *const probes[] = {&b.look, &b.bare_giver, &b.bare_taker};
     hf_lock_client **const clients[] = {&b.giver, &b.taker};
     (void)sem_init(&b.begin, 0, 0);

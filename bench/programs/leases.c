@@ -10,7 +10,6 @@
  * first answer. Then the watchdog is left to itself for some time, and another connection
  * asks Redis how much is left of leases chosen at random. One line of JSON comes of it.
  */
-#include <getopt.h>
 #include <hiredis/hiredis.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -21,17 +20,13 @@
 #include <uv.h>
 
 #include "base/base.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "bench/bare.h"
-#include "bench/parts.h"
-#include "bench/probe.h"
+#include "bench/programs/tool.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
 
 enum {
-    ROUNDS_MAX = 100,
     WAIT_S = 20,
     CLAIM = 500,
     ALIVE_MS = 25000,
@@ -97,18 +92,6 @@ typedef struct bench {
     hf_buf *bare; /* a request for each batch */
     size_t n_bare;
 } bench;
-
-static _Noreturn void give_up(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "leases: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void must(hf_err err, const char *what, const char *why)
-{
-    if (err != HF_OK)
-        give_up(what, why == NULL || why[0] == '\0' ? hf_err_text(err) : why);
-}
 
 /* ---- the watchdog, as a worker uses it ---- */
 
@@ -238,17 +221,11 @@ static void hold_all(bench *b)
 
 /* ---- the bare script ---- */
 
-static void put(hf_buf *out, const char *text, size_t len)
-{
-    hf_buf_printf(out, "$%zu\r\n", len);
-    hf_buf_add(out, text, len);
-    hf_buf_text(out, "\r\n");
-}
-
 static void put_number(hf_buf *out, uint32_t number)
 {
     char text[16];
-    put(out, text, (size_t)snprintf(text, sizeof text, "%u", (unsigned)number));
+    (void)snprintf(text, sizeof text, "%u", (unsigned)number);
+    put_word(out, text);
 }
 
 static void make_bare(bench *b, const char *sha1)
@@ -262,17 +239,17 @@ static void make_bare(bench *b, const char *sha1)
         size_t from = i * b->batch, to = from + b->batch < b->n ? from + b->batch : b->n;
         hf_buf_init(out, REQUEST_MAX);
         hf_buf_printf(out, "*%zu\r\n", 8 + 2 * (to - from));
-        put(out, "EVALSHA", 7);
-        put(out, sha1, strlen(sha1));
-        put(out, "1", 1);
-        put(out, b->queue.prefix, b->queue.prefix_len);
-        put(out, worker_id, sizeof worker_id - 1);
+        put_word(out, "EVALSHA");
+        put_word(out, sha1);
+        put_word(out, "1");
+        put_word(out, b->queue.prefix);
+        put_word(out, worker_id);
         put_number(out, b->lease_ms);
-        put(out, "0", 1);
+        put_word(out, "0");
         put_number(out, ALIVE_MS);
         for (size_t k = from; k < to; k++) {
-            put(out, b->all[k].id, strlen(b->all[k].id));
-            put(out, b->all[k].fence, strlen(b->all[k].fence));
+            put_word(out, b->all[k].id);
+            put_word(out, b->all[k].fence);
         }
         must(hf_buf_err(out), "the bare requests", NULL);
     }
@@ -280,28 +257,20 @@ static void make_bare(bench *b, const char *sha1)
 
 static void load_bare(bench *b)
 {
-    redisReply *reply = redisCommand(b->probe.redis, "SCRIPT LOAD %s", bare_script);
-    must(hf_probe_check(&b->probe, &reply), "the bare script", b->probe.detail);
-    make_bare(b, reply->str);
-    freeReplyObject(reply);
+    char sha1[SHA1_SIZE];
+    load_script(&b->probe, bare_script, sha1);
+    make_bare(b, sha1);
 }
 
 static void read_bare(bench *b, size_t n)
 {
-    void *got = NULL;
-    (void)redisGetReply(b->probe.redis, &got);
-    redisReply *reply = got;
-    must(hf_probe_check(&b->probe, &reply), "the bare script", b->probe.detail);
+    redisReply *reply = take_reply(&b->probe, "the bare script");
     if (reply->elements != 3 || (size_t)reply->element[2]->integer != n)
         give_up("the bare script", "a lease is not held");
     freeReplyObject(reply);
 }
 
 /* ---- rounds ---- */
-
-typedef struct cost {
-    double ms, redis_ms; /* from the first request to the last answer; in scripts */
-} cost;
 
 static double in_scripts_ms(bench *b)
 {
@@ -319,46 +288,30 @@ static void await_round(bench *b)
         give_up("a round", "not every lease was renewed in time");
 }
 
-static cost our_round(bench *b)
+static void our_round(void *arg)
 {
-    double before_ms = in_scripts_ms(b);
+    bench *b = arg;
     atomic_store(&b->renewed, 0);
-    uint64_t since_ns = hf_boot_ns();
     hf_watchdog_verify(b->watchdog);
     await_round(b);
-    double ms = (double)(hf_boot_ns() - since_ns) / 1e6;
-    return (cost){ms, in_scripts_ms(b) - before_ms};
 }
 
-static cost bare_round(bench *b)
+static void bare_round(void *arg)
 {
-    double before_ms = in_scripts_ms(b);
-    uint64_t since_ns = hf_boot_ns();
+    bench *b = arg;
     for (size_t i = 0; i < b->n_bare; i++)
         redisAppendFormattedCommand(b->probe.redis, b->bare[i].data, b->bare[i].len);
     for (size_t left = b->n; left > 0; left -= left < b->batch ? left : b->batch)
         read_bare(b, left < b->batch ? left : b->batch);
-    double ms = (double)(hf_boot_ns() - since_ns) / 1e6;
-    return (cost){ms, in_scripts_ms(b) - before_ms};
 }
 
 static void compare(bench *b)
 {
-    double ms[2][ROUNDS_MAX], redis_ms[2][ROUNDS_MAX];
-    (void)our_round(b); /* Redis and the allocator warm up */
-    (void)bare_round(b);
-    for (size_t i = 0; i < b->rounds; i++) {
-        for (size_t side = 0; side < 2; side++) {
-            cost found = side == 0 ? our_round(b) : bare_round(b);
-            ms[side][i] = found.ms;
-            redis_ms[side][i] = found.redis_ms;
-        }
-    }
+    cost found[2];
+    compare_rounds(&b->probe, b->rounds, our_round, bare_round, b, found);
     printf("{\"round_ms\": %.3f, \"bare_round_ms\": %.3f, \"round_redis_ms\": %.3f, "
            "\"bare_round_redis_ms\": %.3f",
-           hf_bench_median(ms[0], b->rounds), hf_bench_median(ms[1], b->rounds),
-           hf_bench_median(redis_ms[0], b->rounds),
-           hf_bench_median(redis_ms[1], b->rounds));
+           found[0].ms, found[1].ms, found[0].redis_ms, found[1].redis_ms);
 }
 
 /* ---- left to itself ---- */
@@ -371,10 +324,7 @@ static int64_t sample(bench *b)
         redisAppendCommand(b->probe.redis, "PTTL %slock:%s", b->queue.prefix,
                            b->all[hf_rng_next(&b->rng) % b->n].id);
     for (size_t i = 0; i < SAMPLES; i++) {
-        void *got = NULL;
-        (void)redisGetReply(b->probe.redis, &got);
-        redisReply *reply = got;
-        must(hf_probe_check(&b->probe, &reply), "PTTL", b->probe.detail);
+        redisReply *reply = take_reply(&b->probe, "PTTL");
         least = reply->integer < least ? reply->integer : least;
         freeReplyObject(reply);
     }
@@ -406,43 +356,25 @@ static void live(bench *b)
 
 /* ---- all of it ---- */
 
-static bool parse(int argc, char **argv, bench *b)
+static void parse(int argc, char **argv, bench *b)
 {
-    static const struct option names[] = {
-        {"url", required_argument, NULL, 'u'},
-        {"leases", required_argument, NULL, 'n'},
-        {"lease", required_argument, NULL, 'l'},
-        {"batch", required_argument, NULL, 'b'},
-        {"rounds", required_argument, NULL, 'r'},
-        {"live", required_argument, NULL, 's'},
-        {NULL, 0, NULL, 0},
-    };
-    uint32_t *const numbers[] = {['n'] = &b->n,
-                                 ['l'] = &b->lease_ms,
-                                 ['b'] = &b->batch,
-                                 ['r'] = &b->rounds,
-                                 ['s'] = &b->live_s};
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == '?')
-            return false;
-        if (c == 'u')
-            b->url = optarg;
-        else
-            *numbers[c] = (uint32_t)strtoul(optarg, NULL, 10);
-    }
-    return b->url != NULL && b->n > 0 && b->batch > 0 && b->batch <= HF_VERDICTS_MAX &&
-           b->lease_ms >= 1000 && b->rounds > 0 && b->rounds <= ROUNDS_MAX &&
-           optind == argc;
+    const option_spec specs[] = {{"url", &b->url, NULL},
+                                 {"leases", NULL, &b->n},
+                                 {"lease", NULL, &b->lease_ms},
+                                 {"batch", NULL, &b->batch},
+                                 {"rounds", NULL, &b->rounds},
+                                 {"live", NULL, &b->live_s},
+                                 {0}};
+    if (read_options(argc, argv, specs) != argc || b->url == NULL || b->n == 0 ||
+        b->batch == 0 || b->batch > HF_VERDICTS_MAX || b->lease_ms < 1000 ||
+        b->rounds == 0 || b->rounds > COMPARE_MAX)
+        misused("--url URL and the options of the file's head");
 }
 
 int main(int argc, char **argv)
 {
     bench b = {.n = 10000, .lease_ms = 10000, .batch = 500, .rounds = 9, .live_s = 10};
-    if (!parse(argc, argv, &b)) {
-        (void)fprintf(stderr, "leases: expected --url URL and the options of the file's "
-                              "head\n");
-        return 64;
-    }
+    parse(argc, argv, &b);
     (void)sem_init(&b.round_over, 0, 0);
     b.rng.state = hf_boot_ns();
     b.all = calloc(b.n, sizeof *b.all);

@@ -14,7 +14,6 @@
  *                   ...], in the order in which they were told}, since the last report
  *
  * It ends with its standard input. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "bench/programs/tool.h"
 #include "holdfast/lock.h"
 
 enum { LOOK_MS = 2, WORDS_MAX = 256 };
@@ -50,12 +50,6 @@ static waiter *waiters;
 static uint64_t enters, leaves;
 static grant *grants;
 static size_t n_grants, cap_grants;
-
-static _Noreturn void give_up(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "line: %s: %s\n", what, why);
-    exit(1);
-}
 
 static void say(const char *text)
 {
@@ -246,22 +240,12 @@ static void on_input(uv_poll_t *poll, int status, int events)
 
 static const char *parse(int argc, char **argv)
 {
-    static const struct option names[] = {{"url", required_argument, NULL, 'u'},
-                                          {"name", required_argument, NULL, 'n'},
-                                          {"lease", required_argument, NULL, 'l'},
-                                          {NULL, 0, NULL, 0}};
     const char *url = NULL;
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == 'u')
-            url = optarg;
-        else if (c == 'n')
-            name = optarg;
-        else if (c == 'l')
-            lease_ms = (uint32_t)strtoul(optarg, NULL, 10);
-        else
-            return NULL;
-    }
-    return name != NULL && optind == argc ? url : NULL;
+    const option_spec specs[] = {
+        {"url", &url, NULL}, {"name", &name, NULL}, {"lease", NULL, &lease_ms}, {0}};
+    if (read_options(argc, argv, specs) != argc || url == NULL || name == NULL)
+        misused("--url URL and --name NAME");
+    return url;
 }
 
 int main(int argc, char **argv)
@@ -269,10 +253,6 @@ int main(int argc, char **argv)
     char detail[HF_DETAIL_SIZE] = "";
     uv_poll_t input;
     const char *url = parse(argc, argv);
-    if (url == NULL) {
-        (void)fprintf(stderr, "line: expected --url URL and --name NAME\n");
-        return 64;
-    }
     (void)uv_loop_init(&loop);
     (void)uv_timer_init(&loop, &look);
     if (uv_poll_init(&loop, &input, STDIN_FILENO) != 0)

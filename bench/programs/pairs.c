@@ -3,12 +3,11 @@
  * blocking connection; and with a plain loop, SET NX PX and a script that compares and
  * deletes.
  *
- *   pairs --url URL --enter SHA1 --leave SHA1 [--pairs N] [--blocks N] [--pause US]
+ *   pairs --url URL --acquire SHA1 --release SHA1 [--pairs N] [--blocks N] [--pause US]
  *
  * SHA1: of the scripts, which Redis has. The three take turns, in blocks; a pause before
  * each pair is not counted. One line of JSON comes of it: microseconds for each pair, and
  * of processor time in this thread; medians of the blocks. */
-#include <getopt.h>
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,8 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "bench/parts.h"
-#include "bench/probe.h"
+#include "bench/programs/tool.h"
 #include "holdfast/lock.h"
 
 enum { BLOCKS_MAX = 1000, REQUEST_MAX = 4096, SIDES = 3, PAUSE_MAX_US = 999999 };
@@ -33,65 +30,38 @@ static const char compare_and_delete[] =
     "return 0";
 
 typedef struct bench {
-    const char *url, *enter_sha1, *leave_sha1;
+    const char *url, *acquire_sha1, *release_sha1;
     uint32_t pairs, blocks, pause_us;
     hf_lock_client *locks;
     hf_probe probe;
-    hf_buf enter, leave, set, del; /* requests */
+    hf_buf acquire, release, set, del; /* requests */
 } bench;
 
-static _Noreturn void give_up(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "pairs: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void must(hf_err err, const char *what, const char *why)
-{
-    if (err != HF_OK)
-        give_up(what, why == NULL || why[0] == '\0' ? hf_err_text(err) : why);
-}
-
 /* ---- ready-made requests ---- */
-
-static void make(hf_buf *out, const char *const *words, size_t n)
-{
-    hf_buf_init(out, REQUEST_MAX);
-    hf_buf_printf(out, "*%zu\r\n", n);
-    for (size_t i = 0; i < n; i++)
-        hf_buf_printf(out, "$%zu\r\n%s\r\n", strlen(words[i]), words[i]);
-    must(hf_buf_err(out), "a request", NULL);
-}
 
 static void make_all(bench *b)
 {
     static const char prefix[] = "hf:lock:{bare}:", key[] = "plain";
-    redisReply *loaded =
-        redisCommand(b->probe.redis, "SCRIPT LOAD %s", compare_and_delete);
-    must(hf_probe_check(&b->probe, &loaded), "the plain script", b->probe.detail);
-    const char *const enter[] = {"EVALSHA", b->enter_sha1, "1", prefix, owner, owner,
-                                 client_id, "x",           "1", "0",    "-",   "30000",
-                                 "0",       "0",           "",  "bare"};
-    const char *const leave[] = {"EVALSHA", b->leave_sha1, "1", prefix, owner,
-                                 owner,     "-",           "0", "bare"};
+    char sha1[SHA1_SIZE];
+    load_script(&b->probe, compare_and_delete, sha1);
+    const char *const acquire[] = {
+        "EVALSHA", b->acquire_sha1, "1", prefix, owner, owner, client_id, "x", "1", "0",
+        "-",       "30000",         "0", "0",    "",    "bare"};
+    const char *const release[] = {
+        "EVALSHA", b->release_sha1, "1", prefix, owner, owner, "-", "0", "bare"};
     const char *const set[] = {"SET", key, owner, "NX", "PX", "30000"};
-    const char *const del[] = {"EVALSHA", loaded->str, "1", key, owner};
-    make(&b->enter, enter, HF_COUNT(enter));
-    make(&b->leave, leave, HF_COUNT(leave));
-    make(&b->set, set, HF_COUNT(set));
-    make(&b->del, del, HF_COUNT(del));
-    freeReplyObject(loaded);
+    const char *const del[] = {"EVALSHA", sha1, "1", key, owner};
+    make_request(&b->acquire, REQUEST_MAX, acquire, HF_COUNT(acquire));
+    make_request(&b->release, REQUEST_MAX, release, HF_COUNT(release));
+    make_request(&b->set, REQUEST_MAX, set, HF_COUNT(set));
+    make_request(&b->del, REQUEST_MAX, del, HF_COUNT(del));
 }
 
 /* Sends it and waits for its answer, which must be a good one. */
 static void ask(bench *b, const hf_buf *request)
 {
-    void *got = NULL;
-    if (redisAppendFormattedCommand(b->probe.redis, request->data, request->len) ==
-        REDIS_OK)
-        (void)redisGetReply(b->probe.redis, &got);
-    redisReply *reply = got;
-    must(hf_probe_check(&b->probe, &reply), "the bare loop", b->probe.detail);
+    redisAppendFormattedCommand(b->probe.redis, request->data, request->len);
+    redisReply *reply = take_reply(&b->probe, "the bare loop");
     bool good = reply->type == REDIS_REPLY_ARRAY ? reply->element[0]->integer == 0
                                                  : reply->type != REDIS_REPLY_NIL;
     if (!good)
@@ -114,8 +84,8 @@ static void ours(bench *b)
 
 static void bare(bench *b)
 {
-    ask(b, &b->enter);
-    ask(b, &b->leave);
+    ask(b, &b->acquire);
+    ask(b, &b->release);
 }
 
 static void plain(bench *b)
@@ -170,44 +140,26 @@ static void compare(bench *b)
 
 /* ---- all of it ---- */
 
-static bool parse(int argc, char **argv, bench *b)
+static void parse(int argc, char **argv, bench *b)
 {
-    static const struct option names[] = {{"url", required_argument, NULL, 'u'},
-                                          {"enter", required_argument, NULL, 'e'},
-                                          {"leave", required_argument, NULL, 'l'},
-                                          {"pairs", required_argument, NULL, 'p'},
-                                          {"blocks", required_argument, NULL, 'b'},
-                                          {"pause", required_argument, NULL, 'w'},
-                                          {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == 'u')
-            b->url = optarg;
-        else if (c == 'e')
-            b->enter_sha1 = optarg;
-        else if (c == 'l')
-            b->leave_sha1 = optarg;
-        else if (c == 'p')
-            b->pairs = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (c == 'b')
-            b->blocks = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (c == 'w')
-            b->pause_us = (uint32_t)strtoul(optarg, NULL, 10);
-        else
-            return false;
-    }
-    return b->url != NULL && b->enter_sha1 != NULL && b->leave_sha1 != NULL &&
-           b->pairs > 0 && b->blocks > 0 && b->blocks <= BLOCKS_MAX &&
-           b->pause_us <= PAUSE_MAX_US && optind == argc;
+    const option_spec specs[] = {{"url", &b->url, NULL},
+                                 {"acquire", &b->acquire_sha1, NULL},
+                                 {"release", &b->release_sha1, NULL},
+                                 {"pairs", NULL, &b->pairs},
+                                 {"blocks", NULL, &b->blocks},
+                                 {"pause", NULL, &b->pause_us},
+                                 {0}};
+    if (read_options(argc, argv, specs) != argc || b->url == NULL ||
+        b->acquire_sha1 == NULL || b->release_sha1 == NULL || b->pairs == 0 ||
+        b->blocks == 0 || b->blocks > BLOCKS_MAX || b->pause_us > PAUSE_MAX_US)
+        misused("the options of the file's head");
 }
 
 int main(int argc, char **argv)
 {
     char detail[HF_DETAIL_SIZE] = "";
     bench b = {.pairs = 200, .blocks = 50};
-    if (!parse(argc, argv, &b)) {
-        (void)fprintf(stderr, "pairs: expected the options of the file's head\n");
-        return 64;
-    }
+    parse(argc, argv, &b);
     must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
     make_all(&b);
     must(hf_lock_client_open(&b.locks, &(hf_lock_client_opts){.url = b.url}, detail),
@@ -215,8 +167,8 @@ int main(int argc, char **argv)
     compare(&b);
     hf_lock_client_close(b.locks, NULL, NULL);
     hf_probe_close(&b.probe);
-    hf_buf_done(&b.enter);
-    hf_buf_done(&b.leave);
+    hf_buf_done(&b.acquire);
+    hf_buf_done(&b.release);
     hf_buf_done(&b.set);
     hf_buf_done(&b.del);
     return 0;

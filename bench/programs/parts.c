@@ -2,13 +2,12 @@
  *
  *     parts --url unix:///... [--parts rates,pickup,lateness,recovery] [--jobs N]
  *           [--payload BYTES] [--concurrency N] */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
-#include "bench/bench.h"
+#include "bench/programs/tool.h"
 
 static const struct {
     const char *name;
@@ -37,31 +36,21 @@ static unsigned parse_parts(const char *list)
     return parts;
 }
 
-static bool parse(int argc, char **argv, hf_bench_opts *opts)
+static void parse(int argc, char **argv, hf_bench_opts *opts)
 {
-    static const struct option names[] = {
-        {"url", required_argument, NULL, 'u'},
-        {"parts", required_argument, NULL, 'p'},
-        {"jobs", required_argument, NULL, 'j'},
-        {"payload", required_argument, NULL, 'b'},
-        {"concurrency", required_argument, NULL, 'n'},
-        {NULL, 0, NULL, 0},
-    };
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == 'u')
-            opts->url = optarg;
-        else if (c == 'p' && (opts->parts = parse_parts(optarg)) == 0)
-            return false;
-        else if (c == 'j')
-            opts->jobs = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (c == 'b')
-            opts->payload_bytes = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (c == 'n')
-            opts->concurrency = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (c == '?')
-            return false;
-    }
-    return opts->url != NULL && opts->jobs > 0 && opts->concurrency > 0 && optind == argc;
+    const char *parts = NULL;
+    const option_spec specs[] = {{"url", &opts->url, NULL},
+                                 {"parts", &parts, NULL},
+                                 {"jobs", NULL, &opts->jobs},
+                                 {"payload", NULL, &opts->payload_bytes},
+                                 {"concurrency", NULL, &opts->concurrency},
+                                 {0}};
+    bool all = read_options(argc, argv, specs) == argc;
+    if (parts != NULL)
+        opts->parts = parse_parts(parts);
+    if (!all || (parts != NULL && opts->parts == 0) || opts->url == NULL ||
+        opts->jobs == 0 || opts->concurrency == 0)
+        misused("--url URL and the options of the file's head");
 }
 
 static void print_spread(const char *name, hf_spread spread)
@@ -91,15 +80,9 @@ int main(int argc, char **argv)
     char detail[HF_DETAIL_SIZE] = "";
     hf_bench_opts opts = {.jobs = 100000, .payload_bytes = 100, .concurrency = 16};
     hf_bench_result result;
-    if (!parse(argc, argv, &opts)) {
-        fprintf(stderr, "parts: expected --url URL and the options of the file's head\n");
-        return 64;
-    }
+    parse(argc, argv, &opts);
     hf_err err = hf_bench_run(&opts, &result, detail);
-    if (err != HF_OK) {
-        fprintf(stderr, "parts: %s\n", detail);
-        return 1;
-    }
+    must(err, "the bench", detail);
     print(&result);
     return 0;
 }

@@ -10,14 +10,13 @@
  *
  * Ours begins when a paused queue goes on; the queue is paused again when N were started,
  * and it ends when Redis says that none runs. Those that were claimed ahead count. */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "bench/parts.h"
+#include "bench/programs/tool.h"
 
 enum { FILL_BATCH = 10000, MEASURES_MAX = 64 };
 
@@ -149,28 +148,17 @@ static bool parse_measure(const char *word, measure *m)
     return (m->bare || strcmp(how, "ours") == 0) && at_once >= 1;
 }
 
-static bool parse(int argc, char **argv, hf_bench_opts *opts, plan *p)
+static void parse(int argc, char **argv, hf_bench_opts *opts, plan *p)
 {
-    static const struct option names[] = {
-        {"url", required_argument, NULL, 'u'},
-        {"jobs", required_argument, NULL, 'j'},
-        {"payload", required_argument, NULL, 'b'},
-        {NULL, 0, NULL, 0},
-    };
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == 'u')
-            opts->url = optarg;
-        else if (c == 'j')
-            opts->jobs = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (c == 'b')
-            opts->payload_bytes = (uint32_t)strtoul(optarg, NULL, 10);
-        else
-            return false;
-    }
-    while (optind < argc && p->n < MEASURES_MAX)
-        if (!parse_measure(argv[optind++], &p->list[p->n++]))
-            return false;
-    return opts->url != NULL && opts->jobs > 0 && p->n > 0 && optind == argc;
+    const option_spec specs[] = {{"url", &opts->url, NULL},
+                                 {"jobs", NULL, &opts->jobs},
+                                 {"payload", NULL, &opts->payload_bytes},
+                                 {0}};
+    bool good = true;
+    for (int i = read_options(argc, argv, specs); i < argc; i++)
+        good = good && p->n < MEASURES_MAX && parse_measure(argv[i], &p->list[p->n++]);
+    if (!good || opts->url == NULL || opts->jobs == 0 || p->n == 0)
+        misused("--url URL and HOW:DEPTH:AT_ONCE..., as the file's head says");
 }
 
 int main(int argc, char **argv)
@@ -179,16 +167,9 @@ int main(int argc, char **argv)
     hf_bench_opts opts = {.jobs = 100000, .payload_bytes = 100};
     hf_bench_result result;
     plan p = {.n = 0};
-    if (!parse(argc, argv, &opts, &p)) {
-        fprintf(stderr, "process: expected --url URL and HOW:DEPTH:AT_ONCE..., as the "
-                        "file's head says\n");
-        return 64;
-    }
+    parse(argc, argv, &opts, &p);
     hf_err err = hf_bench_with(&opts, &result, measure_all, &p, detail);
-    if (err != HF_OK) {
-        fprintf(stderr, "process: %s\n", detail);
-        return 1;
-    }
+    must(err, "the bench", detail);
     for (size_t i = 0; i < p.n; i++)
         printf("%s%.0f", i == 0 ? "{\"rates\": [" : ", ", p.list[i].rate);
     printf("]}\n");

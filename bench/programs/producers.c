@@ -7,7 +7,6 @@
  *
  *   --ms     how long the threads of a round call
  *   --calls  calls of a round whose time is taken; 0: none */
-#include <getopt.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "bench/parts.h"
+#include "bench/programs/tool.h"
 
 enum {
     THREADS_MAX = 256,
@@ -34,7 +33,7 @@ static const char ns[] = "bench", our_queue[] = "ours", bare_queue[] = "bare";
 typedef struct opts {
     const char *url;
     size_t threads[LISTS_MAX], n_threads;
-    size_t rounds, ms, calls, payload_len;
+    uint32_t rounds, ms, calls, payload_len;
 } opts;
 
 /* One side of the comparison, in one thread: calls until `stop`. */
@@ -229,7 +228,7 @@ static hf_err compare(bench *b)
 {
     static const uint64_t pauses_us[] = {0, PAUSE_US};
     hf_err err = HF_OK;
-    printf("{\"payload_bytes\": %zu, \"rounds\": %zu, \"round_ms\": %zu, \"threads\": [",
+    printf("{\"payload_bytes\": %u, \"rounds\": %u, \"round_ms\": %u, \"threads\": [",
            b->o.payload_len, b->o.rounds, b->o.ms);
     for (size_t i = 0; i < b->o.n_threads && err == HF_OK; i++) {
         printf("%s", i == 0 ? "" : ", ");
@@ -293,34 +292,22 @@ static bool parse_threads(opts *o, const char *list)
     return true;
 }
 
-static bool parse(int argc, char **argv, opts *o)
+static void parse(int argc, char **argv, opts *o)
 {
-    static const struct option names[] = {{"url", required_argument, NULL, 'u'},
-                                          {"threads", required_argument, NULL, 't'},
-                                          {"rounds", required_argument, NULL, 'r'},
-                                          {"ms", required_argument, NULL, 'm'},
-                                          {"calls", required_argument, NULL, 'c'},
-                                          {"payload", required_argument, NULL, 'p'},
-                                          {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == 'u')
-            o->url = optarg;
-        else if (c == 't' && !parse_threads(o, optarg))
-            return false;
-        else if (c == 'r')
-            o->rounds = strtoul(optarg, NULL, 10);
-        else if (c == 'm')
-            o->ms = strtoul(optarg, NULL, 10);
-        else if (c == 'c')
-            o->calls = strtoul(optarg, NULL, 10);
-        else if (c == 'p')
-            o->payload_len = strtoul(optarg, NULL, 10);
-        else if (c == '?')
-            return false;
-    }
-    return o->url != NULL && o->rounds >= 1 && o->rounds <= ROUNDS_MAX && o->ms >= 1 &&
-           o->calls <= CALLS_MAX && o->payload_len <= HF_PAYLOAD_DEFAULT &&
-           optind == argc;
+    const char *threads = NULL;
+    const option_spec specs[] = {{"url", &o->url, NULL},
+                                 {"threads", &threads, NULL},
+                                 {"rounds", NULL, &o->rounds},
+                                 {"ms", NULL, &o->ms},
+                                 {"calls", NULL, &o->calls},
+                                 {"payload", NULL, &o->payload_len},
+                                 {0}};
+    bool good = read_options(argc, argv, specs) == argc;
+    if (threads != NULL)
+        good = parse_threads(o, threads) && good;
+    if (!good || o->url == NULL || o->rounds < 1 || o->rounds > ROUNDS_MAX || o->ms < 1 ||
+        o->calls > CALLS_MAX || o->payload_len > HF_PAYLOAD_DEFAULT)
+        misused("--url URL and the options of the file's head");
 }
 
 int main(int argc, char **argv)
@@ -331,11 +318,7 @@ int main(int argc, char **argv)
                             .ms = 1000,
                             .calls = 1000,
                             .payload_len = 100}};
-    if (!parse(argc, argv, &b.o)) {
-        fprintf(stderr,
-                "producers: expected --url URL and the options of the file's head\n");
-        return 64;
-    }
+    parse(argc, argv, &b.o);
     hf_err err = open_all(&b);
     if (err == HF_OK)
         err = compare(&b);

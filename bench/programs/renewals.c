@@ -7,7 +7,6 @@
  * verify, so that it renews every lock at once; and one blocking connection sends the
  * bare script, ready made, for the same locks in the same batches, all before it reads
  * the first answer. One line of JSON comes of it: the medians, in all and in scripts. */
-#include <getopt.h>
 #include <hiredis/hiredis.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,13 +15,11 @@
 #include <time.h>
 
 #include "base/base.h"
-#include "base/buf.h"
 #include "base/clock.h"
-#include "bench/parts.h"
-#include "bench/probe.h"
+#include "bench/programs/tool.h"
 #include "lock/locks.h"
 
-enum { ROUNDS_MAX = 100, BATCH = 128, WAIT_S = 30, REQUEST_MAX = 1 << 20 };
+enum { BATCH = 128, WAIT_S = 30, REQUEST_MAX = 1 << 20 };
 
 /* For each: is its lease still there, what does its entry say, until when are its keys;
  * then its lease and its keys last longer. */
@@ -57,18 +54,6 @@ typedef struct bench {
     hf_buf *bare; /* a request for each batch */
     size_t n_bare;
 } bench;
-
-static _Noreturn void give_up(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "renewals: %s: %s\n", what, why);
-    exit(1);
-}
-
-static void must(hf_err err, const char *what, const char *why)
-{
-    if (err != HF_OK)
-        give_up(what, why == NULL || why[0] == '\0' ? hf_err_text(err) : why);
-}
 
 static void nap(void)
 {
@@ -105,11 +90,6 @@ static void hold_all(bench *b)
 
 /* ---- the bare script ---- */
 
-static void put(hf_buf *out, const char *text)
-{
-    hf_buf_printf(out, "$%zu\r\n%s\r\n", strlen(text), text);
-}
-
 static void make_bare(bench *b, const char *sha1)
 {
     char number[16], lease[16];
@@ -123,16 +103,16 @@ static void make_bare(bench *b, const char *sha1)
         size_t from = i * BATCH, to = from + BATCH < b->n ? from + BATCH : b->n;
         hf_buf_init(out, REQUEST_MAX);
         hf_buf_printf(out, "*%zu\r\n", 4 + 3 * (to - from));
-        put(out, "EVALSHA");
-        put(out, sha1);
+        put_word(out, "EVALSHA");
+        put_word(out, sha1);
         (void)snprintf(number, sizeof number, "%zu", to - from);
-        put(out, number);
+        put_word(out, number);
         for (size_t k = from; k < to; k++)
-            put(out, b->all[k]->prefix);
-        put(out, lease);
+            put_word(out, b->all[k]->prefix);
+        put_word(out, lease);
         for (size_t k = from; k < to; k++) {
-            put(out, b->all[k]->owner);
-            put(out, b->all[k]->names[0]);
+            put_word(out, b->all[k]->owner);
+            put_word(out, b->all[k]->names[0]);
         }
         must(hf_buf_err(out), "the bare requests", NULL);
     }
@@ -140,35 +120,20 @@ static void make_bare(bench *b, const char *sha1)
 
 static void load_bare(bench *b)
 {
-    redisReply *reply = redisCommand(b->probe.redis, "SCRIPT LOAD %s", bare_script);
-    must(hf_probe_check(&b->probe, &reply), "the bare script", b->probe.detail);
-    make_bare(b, reply->str);
-    freeReplyObject(reply);
+    char sha1[SHA1_SIZE];
+    load_script(&b->probe, bare_script, sha1);
+    make_bare(b, sha1);
 }
 
 static size_t read_bare(bench *b)
 {
-    void *got = NULL;
-    (void)redisGetReply(b->probe.redis, &got);
-    redisReply *reply = got;
-    must(hf_probe_check(&b->probe, &reply), "the bare script", b->probe.detail);
+    redisReply *reply = take_reply(&b->probe, "the bare script");
     size_t held = (size_t)reply->element[2]->integer;
     freeReplyObject(reply);
     return held;
 }
 
 /* ---- rounds ---- */
-
-typedef struct cost {
-    double ms, redis_ms; /* from the first request to the last answer; in scripts */
-} cost;
-
-static double in_scripts_ms(bench *b)
-{
-    double ms;
-    must(hf_probe_scripts(&b->probe, &ms), "INFO", b->probe.detail);
-    return ms;
-}
 
 /* Whether all were renewed by a request that was sent after that time; *at: the first one
  * that was not seen to be. */
@@ -185,9 +150,9 @@ static bool all_renewed(const bench *b, uint64_t sent_ns, uint32_t *at)
     return true;
 }
 
-static cost our_round(bench *b)
+static void our_round(void *arg)
 {
-    double before_ms = in_scripts_ms(b);
+    bench *b = arg;
     uint32_t at = 0;
     uint64_t since_ns = hf_boot_ns(), until_ns = since_ns + WAIT_S * 1000 * HF_MS_NS;
     hf_watchdog_verify(b->locks->watchdog);
@@ -196,74 +161,47 @@ static cost our_round(bench *b)
             give_up("a round", "not every lock was renewed in time");
         nap();
     }
-    double ms = (double)(hf_boot_ns() - since_ns) / 1e6;
-    return (cost){ms, in_scripts_ms(b) - before_ms};
 }
 
-static cost bare_round(bench *b)
+static void bare_round(void *arg)
 {
-    double before_ms = in_scripts_ms(b);
+    bench *b = arg;
     size_t held = 0;
-    uint64_t since_ns = hf_boot_ns();
     for (size_t i = 0; i < b->n_bare; i++)
         redisAppendFormattedCommand(b->probe.redis, b->bare[i].data, b->bare[i].len);
     for (size_t i = 0; i < b->n_bare; i++)
         held += read_bare(b);
-    double ms = (double)(hf_boot_ns() - since_ns) / 1e6;
     if (held != b->n)
         give_up("the bare script", "a lock is not held");
-    return (cost){ms, in_scripts_ms(b) - before_ms};
 }
 
 static void compare(bench *b)
 {
-    double ms[2][ROUNDS_MAX], redis_ms[2][ROUNDS_MAX];
-    (void)our_round(b); /* Redis and the allocator warm up */
-    (void)bare_round(b);
-    for (size_t i = 0; i < b->rounds; i++) {
-        for (size_t side = 0; side < 2; side++) {
-            cost found = side == 0 ? our_round(b) : bare_round(b);
-            ms[side][i] = found.ms;
-            redis_ms[side][i] = found.redis_ms;
-        }
-    }
+    cost found[2];
+    compare_rounds(&b->probe, b->rounds, our_round, bare_round, b, found);
     printf("{\"ms\": %.3f, \"bare_ms\": %.3f, \"redis_ms\": %.3f, \"bare_redis_ms\": "
            "%.3f}\n",
-           hf_bench_median(ms[0], b->rounds), hf_bench_median(ms[1], b->rounds),
-           hf_bench_median(redis_ms[0], b->rounds),
-           hf_bench_median(redis_ms[1], b->rounds));
+           found[0].ms, found[1].ms, found[0].redis_ms, found[1].redis_ms);
 }
 
 /* ---- all of it ---- */
 
-static bool parse(int argc, char **argv, bench *b)
+static void parse(int argc, char **argv, bench *b)
 {
-    static const struct option names[] = {{"url", required_argument, NULL, 'u'},
-                                          {"locks", required_argument, NULL, 'n'},
-                                          {"rounds", required_argument, NULL, 'r'},
-                                          {NULL, 0, NULL, 0}};
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == 'u')
-            b->url = optarg;
-        else if (c == 'n')
-            b->n = (uint32_t)strtoul(optarg, NULL, 10);
-        else if (c == 'r')
-            b->rounds = (uint32_t)strtoul(optarg, NULL, 10);
-        else
-            return false;
-    }
-    return b->url != NULL && b->n > 0 && b->rounds > 0 && b->rounds <= ROUNDS_MAX &&
-           optind == argc;
+    const option_spec specs[] = {{"url", &b->url, NULL},
+                                 {"locks", NULL, &b->n},
+                                 {"rounds", NULL, &b->rounds},
+                                 {0}};
+    if (read_options(argc, argv, specs) != argc || b->url == NULL || b->n == 0 ||
+        b->rounds == 0 || b->rounds > COMPARE_MAX)
+        misused("the options of the file's head");
 }
 
 int main(int argc, char **argv)
 {
     bench b = {.n = 10000, .rounds = 15};
     char detail[HF_DETAIL_SIZE] = "";
-    if (!parse(argc, argv, &b)) {
-        (void)fprintf(stderr, "renewals: expected the options of the file's head\n");
-        return 64;
-    }
+    parse(argc, argv, &b);
     b.all = calloc(b.n, sizeof(hf_lock *));
     if (b.all == NULL)
         give_up("the locks", hf_err_text(HF_NOMEM));

@@ -8,7 +8,6 @@
  * came by which they are enqueued (which is the machine's doing), and how much memory
  * this process and Redis had in the middle of its samples. The last line is a list of
  * all. */
-#include <getopt.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,8 +19,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "bench/parts.h"
-#include "bench/probe.h"
+#include "bench/programs/tool.h"
 #include "holdfast/producer.h"
 #include "holdfast/worker.h"
 
@@ -48,12 +46,6 @@ static hf_worker *worker;
 static hf_producer *producer;
 static hf_probe probe;
 static uint64_t sent;
-
-static _Noreturn void give_up(const char *what, const char *why)
-{
-    (void)fprintf(stderr, "soak: %s: %s\n", what, why);
-    exit(1);
-}
 
 /* ---- samples ---- */
 
@@ -202,38 +194,27 @@ static void one_part(double rate, uint32_t seconds, bool first)
 
 /* ---- all of it ---- */
 
-static bool parse(int argc, char **argv, const char **url, uint32_t numbers[3])
+static const char *parse(int argc, char **argv, uint32_t numbers[3])
 {
-    static const struct option names[] = {
-        {"url", required_argument, NULL, 'u'},
-        {"parts", required_argument, NULL, '0'},
-        {"part", required_argument, NULL, '1'},
-        {"top", required_argument, NULL, '2'},
-        {NULL, 0, NULL, 0},
-    };
-    for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;) {
-        if (c == '?')
-            return false;
-        if (c == 'u')
-            *url = optarg;
-        else
-            numbers[c - '0'] = (uint32_t)strtoul(optarg, NULL, 10);
-    }
-    return *url != NULL && numbers[0] >= 1 && numbers[0] <= PARTS_MAX &&
-           numbers[1] >= 1 && numbers[1] <= PART_MAX && numbers[2] >= 1 && optind == argc;
+    const char *url = NULL;
+    const option_spec specs[] = {{"url", &url, NULL},
+                                 {"parts", NULL, &numbers[0]},
+                                 {"part", NULL, &numbers[1]},
+                                 {"top", NULL, &numbers[2]},
+                                 {0}};
+    if (read_options(argc, argv, specs) != argc || url == NULL || numbers[0] < 1 ||
+        numbers[0] > PARTS_MAX || numbers[1] < 1 || numbers[1] > PART_MAX ||
+        numbers[2] < 1)
+        misused("--url URL and the options of the file's head");
+    return url;
 }
 
 int main(int argc, char **argv)
 {
-    const char *url = NULL;
     uint32_t numbers[3] = {10, 60, 5};
+    const char *url = parse(argc, argv, numbers);
     char detail[HF_DETAIL_SIZE] = "";
     pthread_t thread;
-    if (!parse(argc, argv, &url, numbers)) {
-        (void)fprintf(stderr, "soak: expected --url URL and the options of the file's "
-                              "head\n");
-        return 64;
-    }
 #ifdef M_ARENA_MAX
     (void)mallopt(M_ARENA_MAX, 1); /* as the command does */
 #endif

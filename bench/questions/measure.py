@@ -97,9 +97,8 @@ class Measure(Rig):
         self.notes.append(" ".join(text.split()))
 
     def series(self, plot, name, points):
-        """A line of the plot `batch`, `depth` or `workers`: x is jobs at a time, jobs waiting or
-        worker processes; y is jobs a second. Or of `waiters`: hand-overs a second, over those
-        who wait."""
+        """A line of the plot `batch` or `workers`: x is jobs at a time or worker processes; y is
+        jobs a second. Or of `waiters`: hand-overs a second, over the waiters of one lock."""
         self.series_seen.append({"plot": plot, "name": name, "points": points})
 
 
