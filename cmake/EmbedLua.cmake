@@ -1,15 +1,14 @@
 cmake_minimum_required(VERSION 3.25)
-# Runs at build time. For each script: puts in front of it what it uses of the module's preludes
-# (LuaPrelude.cmake), holds its header comment against all that, takes the SHA1 that EVALSHA
-# wants, and writes C and the complete script. The preludes are prelude.lua, then prelude_*.lua;
-# scripts x_a and x_b may share an x_prelude, which comes after those.
+# Runs at build time. For each script: expands its includes (LuaInclude.cmake), checks its header
+# comment against the whole text, takes the SHA1 that EVALSHA wants, and writes C and the complete
+# script.
 #
 # A header documents KEYS[1], ARGV[1], ARGV[2] and so on, one per line, numbered without a
 # gap; a last line ARGV[3..] (or KEYS[2..]) says that any number may follow, and then the
 # body may use computed indexes. Each literal index below that must be both documented and
 # used. A `returns` line must exist.
 
-include("${CMAKE_CURRENT_LIST_DIR}/LuaPrelude.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/LuaInclude.cmake")
 
 # hf_indexes(out kind text): the literal indexes of KEYS or ARGV in the text.
 function(hf_indexes out kind text)
@@ -60,24 +59,12 @@ set(h "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"redis/script
 set(c "/* Generated from ${MODULE}/lua. Do not edit. */\n#include \"${MODULE}_scripts.h\"\n\n")
 string(APPEND c "#include <stddef.h>\n\n")
 set(all "")
-set(shared 0)
-file(GLOB preludes "${DIR}/prelude.lua" "${DIR}/prelude_*.lua") # sorted
-foreach(path IN LISTS preludes)
-  hf_prelude_add(shared "${path}")
-endforeach()
-set(n_shared "${shared}")
 file(MAKE_DIRECTORY "${LUA}")
 string(REPLACE "," ";" names "${NAMES}")
 foreach(name IN LISTS names)
   set(path "${DIR}/${name}.lua")
-  file(READ "${path}" body)
-  hf_guard(body "${body}")
-  string(REGEX MATCH "^[a-z]+" family "${name}")
-  set(shared "${n_shared}")
-  if(EXISTS "${DIR}/${family}_prelude.lua")
-    hf_prelude_add(shared "${DIR}/${family}_prelude.lua")
-  endif()
-  hf_prelude_join(complete shared "${body}")
+  set(hf_there "")
+  hf_include(complete "${DIR}" "${name}.lua" 0 "")
   # For hf_check, which looks for KEYS(1).
   string(REPLACE "${hf_open}" "(" text "${complete}")
   string(REPLACE "${hf_close}" ")" text "${text}")

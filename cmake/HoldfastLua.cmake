@@ -1,6 +1,6 @@
 # hf_embed_lua(MODULE queue): turns <folder>/lua/*.lua into the OBJECT library
 # holdfast_<module>_scripts and the header <module>_scripts.h, and writes the complete
-# scripts (each with what it uses of the preludes) to <build>/lua for other languages.
+# scripts (each with its includes) to <build>/lua for other languages.
 # The scripts have a library of their own because a rule only serves targets of the
 # folder that it is written in.
 function(hf_embed_lua)
@@ -9,7 +9,6 @@ function(hf_embed_lua)
   set(out "${HOLDFAST_GENERATED}/${arg_MODULE}_scripts")
   set(lua "${PROJECT_BINARY_DIR}/lua")
   file(GLOB scripts CONFIGURE_DEPENDS "${dir}/*.lua")
-  list(FILTER scripts EXCLUDE REGEX "/prelude[^/]*$|_prelude\\.lua$")
   set(names "")
   foreach(script IN LISTS scripts)
     get_filename_component(name "${script}" NAME_WE)
@@ -18,12 +17,12 @@ function(hf_embed_lua)
   endforeach()
   string(REPLACE ";" "," names "${names}")
   set(embed "${PROJECT_SOURCE_DIR}/cmake/EmbedLua.cmake")
-  file(GLOB preludes CONFIGURE_DEPENDS "${dir}/prelude*.lua" "${dir}/*_prelude.lua")
+  file(GLOB included CONFIGURE_DEPENDS "${dir}/lib/*.lua")
   add_custom_command(OUTPUT "${out}.c" "${out}.h"
     COMMAND "${CMAKE_COMMAND}" -D MODULE=${arg_MODULE} -D "DIR=${dir}" -D "NAMES=${names}"
       -D "OUT=${out}" -D "LUA=${lua}" -P "${embed}"
-    DEPENDS ${scripts} ${preludes} "${embed}"
-      "${PROJECT_SOURCE_DIR}/cmake/LuaPrelude.cmake"
+    DEPENDS ${scripts} ${included} "${embed}"
+      "${PROJECT_SOURCE_DIR}/cmake/LuaInclude.cmake"
     COMMENT "Checking and embedding the scripts of ${arg_MODULE}/lua" VERBATIM)
   add_library(holdfast_${arg_MODULE}_scripts OBJECT "${out}.c" "${out}.h")
   target_link_libraries(holdfast_${arg_MODULE}_scripts PRIVATE holdfast_flags)

@@ -1,4 +1,4 @@
-/* seen.h - what was read of the clock of a lock's line (lock/lua/prelude_line.lua), and
+/* seen.h - what was read of the clock of a lock's line (lock/lua/lib/line.lua), and
  * when. It proves that a lease is over, without Redis's clock: a lease that started
  * before a reading is over once its length has passed since, by our own CLOCK_BOOTTIME.
  *

@@ -1,6 +1,6 @@
 /* keys.h - the keys that plain commands use: those outside of every queue's tag (the
  * registry of queues, the workers' heartbeats), and two of a queue. All others are named
- * in queue/lua/prelude.lua alone; C gives the scripts no more than the queue's prefix. */
+ * in queue/lua/lib/ alone; C gives the scripts no more than the queue's prefix. */
 #ifndef HF_QUEUE_KEYS_H
 #define HF_QUEUE_KEYS_H
 

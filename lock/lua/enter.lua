@@ -11,7 +11,7 @@
 --  ARGV[8]   lease       ms, at least 1
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[10]  witness     of what was read of the line's clock; 0: nothing was
---  ARGV[11]  readings    of it, `clock:age ...`, the newest first (prelude_line)
+--  ARGV[11]  readings    of it, `clock:age ...`, the newest first (lib/line.lua)
 --  ARGV[12..] names      1 to 16, in order, each once
 --  returns   {OK, now, fence} | {WAITING, now, place, clock, number, after} (clock: a reading; number:
 --            below the fence of its grant, and the witness of the reading; after: in how many ms to
@@ -23,6 +23,11 @@
 --            {LIMIT, now, limit} (the lock has another number of permits, or its owner 256 holds) |
 --            {LOST, now} (of several that it has some are gone: give them back first). Sent twice:
 --            the same.
+--- @include "lib/base.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/ages.lua"
+--- @include "lib/next_fence.lua"
 local LIMIT, HOLDS, FIRST, LOOK = -12, 256, 12, 100
 local owner, hold, mode = ARGV[1], ARGV[2], ARGV[4]
 local permits, lease = tonumber(ARGV[5]), tonumber(ARGV[8])
@@ -55,6 +60,12 @@ local free = take_free(ARGV[FIRST])
 if free then
   return { OK, now, free }
 end
+
+--- @include "lib/entry.lua"
+--- @include "lib/line.lua"
+--- @include "lib/lease.lua"
+--- @include "lib/settle.lua"
+--- @include "lib/wait.lua"
 
 -- Leases that seem over may be those of the dead, which only the caller can prove. With `whose` only
 -- the lease of that owner counts.

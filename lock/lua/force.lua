@@ -8,6 +8,14 @@
 --  returns  {OK, now, n} (how many it was taken from, or how many were asked; a cell cannot be
 --           asked) | {LATE, now}. What is granted afterwards has a higher fence. Sent twice: the
 --           second may meet the next holder, so say whose.
+--- @include "lib/base.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/inbox_ms.lua"
+--- @include "lib/next_fence.lua"
+--- @include "lib/line.lua"
+--- @include "lib/holders.lua"
+--- @include "lib/settle.lua"
 if late(ARGV[4]) then
   return { LATE, now }
 end

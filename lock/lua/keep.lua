@@ -13,6 +13,15 @@
 --            give it back), WAITING (what: a reading of its line's clock; after: as enter answers),
 --            LOST (what: 1 when it was taken away), FAULT (a key of it is of another type). Sent
 --            twice: the same.
+--- @include "lib/base.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/ages.lua"
+--- @include "lib/entry.lua"
+--- @include "lib/line.lua"
+--- @include "lib/lease.lua"
+--- @include "lib/settle.lua"
+--- @include "lib/wait.lua"
 local FAULT = -40
 local byte, find, right, HOLDS = string.byte, string.find, string.sub, 49 -- '1', the third letter
 if late(ARGV[1]) then

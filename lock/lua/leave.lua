@@ -10,6 +10,8 @@
 --            (also: it has left the line), STILL_HELD 1 (left: holds of its owner that remain),
 --            EXPIRED 2 (it is gone), NOT_OWNER 3 (and another owner has it). Sent twice:
 --            EXPIRED or NOT_OWNER; a downgrade: the same.
+--- @include "lib/base.lua"
+--- @include "lib/late.lua"
 local RELEASED, STILL_HELD, EXPIRED, NOT_OWNER = 0, 1, 2, 3
 local owner, hold = ARGV[1], ARGV[2]
 if late(ARGV[4]) then
@@ -40,6 +42,11 @@ end
 if not cell and not downgrade and leave_alone(ARGV[5]) then
   return { OK, now, RELEASED, 0 }
 end
+
+--- @include "lib/open_writes.lua"
+--- @include "lib/line.lua"
+--- @include "lib/lease.lua"
+--- @include "lib/settle.lua"
 
 local function not_ours(l)
   local taken = l.X > 0 or call('EXISTS', l.cell) == 1

@@ -6,6 +6,11 @@
 --  returns  {OK, now, cell's value or '', its end, all, {owner, end, entry, ...}}: `all` are those in
 --           the line; the first by their place, holders before waiters. An entry is `mode state
 --           permits fence client names holds lease`; its end is by Redis's clock.
+--- @include "lib/base.lua"
+--- @include "lib/entry.lua"
+--- @include "lib/line.lua"
+--- @include "lib/lease.lua"
+--- @include "lib/holders.lua"
 local l, limit = line(ARGV[1]), tonumber(ARGV[2])
 local cell = call('GET', l.cell)
 local list = {}

@@ -1,4 +1,4 @@
--- Audit: every id in the three sets, its lock and its record. See audit_prelude.lua.
+-- Audit: every id in the three sets, its lock and its record. See lib/audit.lua.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  phase       '' at the start, then what the answer before said
@@ -11,6 +11,14 @@
 --           next, phase '' at the end. how: 0 by hand, 1 would be repaired, 2 repaired; holder,
 --           jobs, until: who has the locks of this slice, ms. Sent twice: what was put right is
 --           not found again.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/late.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/clear_marks.lua"
+--- @include "lib/bury.lua"
+--- @include "lib/audit.lua"
 if late(ARGV[5]) then
   return { LATE, now }
 end

@@ -1,5 +1,5 @@
 -- Audit: what a queue has beside its jobs: that its keys can be used at all, what was left
--- behind, the baton. See audit_prelude.lua. Comes before audit_jobs.
+-- behind, the baton. See lib/audit.lua. Comes before audit_jobs.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  phase       '' at the start, then what the answer before said
@@ -12,6 +12,15 @@
 --           `stop` when nothing else can be asked of this queue. The first looked at is how many
 --           ids there are. how: 0 by hand, 1 would be repaired, 2 repaired. Sent twice: what was
 --           put right is not found again.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/key_workers.lua"
+--- @include "lib/late.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/audit.lua"
 if late(ARGV[5]) then
   return { LATE, now }
 end

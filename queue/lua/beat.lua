@@ -6,6 +6,9 @@
 --  ARGV[2]  alive    ms for which this heartbeat holds; 0: goodbye
 --  ARGV[3]  json     the heartbeat
 --  returns  {OK, now}. Sent twice: the same.
+--- @include "lib/base.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/digits.lua"
 local alive = digits(ARGV[2], DELAY_MAX)
 if alive == 0 then
   call('DEL', KEYS[2])

@@ -12,6 +12,21 @@
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST (GONE if `dead` was trimmed), and nothing changes.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/digits.lua"
+--- @include "lib/clamped.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/count.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/limits.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/bury.lua"
+--- @include "lib/cancelled.lua"
+--- @include "lib/trim_dead.lua"
+--- @include "lib/owned.lua"
 if late(ARGV[2]) then
   return { LATE, now }
 end

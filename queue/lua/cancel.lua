@@ -8,6 +8,15 @@
 --           renewal; the end of its lease; token '': its lock has ended, and it is removed when it
 --           is taken over, unless its holder renews it) | {IS_DEAD, now} | {GONE, now} | {LATE, now}
 --           Sent twice: GONE if it was removed, else the same.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/remove.lua"
+--- @include "lib/ask_to_cancel.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end

@@ -17,6 +17,16 @@
 --            learned, '' if none has. A queue that cannot be checked (a key of another type) is left
 --            out: its doubt is 0, and it is not empty; the answer is its error only if that is so
 --            of all. Sent twice: the same.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/use.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/refresh_worker.lua"
+--- @include "lib/longest_lease.lua"
+--- @include "lib/lease_ends.lua"
+--- @include "lib/wake_times.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/wake_rule.lua"
 local empty, checked, fault, doubts, longest, learned = 1, 0, nil, {}, ARGV[4] + 0, ''
 
 -- A lease that ends later than any lease can last was given before this clock was set back. A worker

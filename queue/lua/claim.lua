@@ -24,6 +24,15 @@
 --            many, ...} of those jobs that have some; buried: {id, why, ...}; each 0 if there is
 --            none. due: of all of them, or {due, ...} of each. Of more than 32 jobs: {id, ...},
 --            {record, ...}. Token: `worker:fence`. Sent twice, the second takes other jobs.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/key_workers.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/lease_ends.lua"
+--- @include "lib/wake_times.lua"
+--- @include "lib/high.lua"
+--- @include "lib/max_bytes.lua"
 if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
@@ -50,7 +59,12 @@ local wait = 10 -- ms until a claim that got nothing may be repeated
 local high = meta[7] and meta[7] + 0 or 0
 
 if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or now < high then
-  -- prelude: read_meta, open_writes, take_over, free_places, longest_lease, heed_clock
+  --- @include "lib/read_meta.lua"
+  --- @include "lib/open_writes.lua"
+  --- @include "lib/take_over.lua"
+  --- @include "lib/limits.lua"
+  --- @include "lib/longest_lease.lua"
+  --- @include "lib/heed_clock.lua"
   m = read_meta()
   clear = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
   m.high = now < high and heed_clock(high) or m.high
@@ -88,7 +102,7 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
   local got = math.min(#ids, want)
   more = #ids > want
   if meta[6] then -- there are large records: no more than there is room for
-    -- prelude: that_fit
+    --- @include "lib/that_fit.lua"
     local fit = that_fit(ids, got, MAX_BYTES - bytes, n == 0)
     if fit < got then
       got, more, bytes = fit, true, MAX_BYTES + 1 -- no further round
@@ -102,7 +116,7 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
   local together = got > 1 and call('ZCOUNT', SCHEDULE, score, score) or 1
   local scores, odd, before = nil, nil, n
   if together < got then
-    -- prelude: dues_of
+    --- @include "lib/dues_of.lua"
     scores = dues_of(ids, got, score, together)
   end
   call('ZREMRANGEBYRANK', SCHEDULE, '0', got == 1 and '0' or got - 1)
@@ -140,7 +154,8 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
     call('ZADD', RUNNING, unpack(running))
   end
   if odd then
-    -- prelude: put_away, wait_for_lock
+    --- @include "lib/put_away.lua"
+    --- @include "lib/wait_for_lock.lua"
     buried = buried or {}
     for k in pairs(odd) do
       if found[k] then
@@ -162,7 +177,7 @@ end
 if n > 0 then
   local words = taken
   if dues then
-    -- prelude: with_dues
+    --- @include "lib/with_dues.lua"
     words = with_dues(taken, dues, n)
   end
   words[0] = ARGV[2] .. ' ' .. fence .. (dues and '' or ' =' .. due)
@@ -178,22 +193,23 @@ if n > 0 then
   end
 end
 if marked and n > 0 then
-  -- prelude: crashes_of_all
+  --- @include "lib/crashes.lua"
   answer[6] = crashes_of_all(taken, n)
 end
 if buried and #buried > 0 then
-  -- prelude: trim_dead
+  --- @include "lib/trim_dead.lua"
   trim_dead(ARGV[8] + 0, ARGV[9] + 0, #buried / 2)
   answer[7] = buried
 end
 if ARGV[6] ~= '0' then
-  -- prelude: refresh_worker
+  --- @include "lib/refresh_worker.lua"
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
 
 local at, head = 0, nil
 if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
-  -- prelude: baton, read_meta
+  --- @include "lib/wake_rule.lua"
+  --- @include "lib/read_meta.lua"
   at = baton(m or read_meta(), clear, n == 0 and now + wait or now)
 else -- the same rule, without limits and leases
   head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]

@@ -10,6 +10,10 @@
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted anew.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/wake_times.lua"
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
@@ -33,7 +37,9 @@ repeat
 until held < to or run == from
 -- What `running` does not have was named before, or else is not as it should be.
 if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
-  -- prelude: owned, open_writes, count
+  --- @include "lib/owned.lua"
+  --- @include "lib/open_writes.lua"
+  --- @include "lib/count.lua"
   local jobs, i, left, places, lost, unsure = {}, 3, 0, nil, nil, nil
   for k = 1, n do
     while left <= 0 do
@@ -70,7 +76,8 @@ call('HINCRBY', META, 'done', n == 1 and '1' or n)
 -- is to come for what waits, or nobody and nothing waits.
 local waits = call('EXISTS', SCHEDULE) == 1
 if m[2] or waits == not promised or promised and promised < now - BROKEN_MS then
-  -- prelude: baton, read_meta
+  --- @include "lib/wake_rule.lua"
+  --- @include "lib/read_meta.lua"
   baton(read_meta(), false)
 end
 return { OK, now, codes }

@@ -8,6 +8,15 @@
 --  returns   {OK, now, {code, ...}, {token, until, ...}} | {LATE, now}; a code is OK, GONE, RUNS;
 --            of each that runs: its token ('': its lock has ended), and when its lease ends. Sent
 --            twice: GONE instead of OK.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/each.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/remove.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end

@@ -19,6 +19,13 @@
 --            repeated 1: the number was executed before, nothing was changed, all are accepted;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
 --            DEAD. Of an id that is named twice the first counts.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/slice.lua"
+--- @include "lib/wake_times.lua"
+--- @include "lib/high.lua"
 local SPAN = 32
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
@@ -26,7 +33,7 @@ local made = args[6 + 3 * n] or ''
 
 -- To look at each character of each id costs a fifth of a large request.
 if made ~= 'N' and made ~= 'C' and not string.find(made, '^[NC]') then
-  -- prelude: digits
+  --- @include "lib/digits.lua"
   local function must(good, k, what)
     if not good then
       error(string.format('holdfast: %s: expected %s', k and 'job ' .. k or 'enqueue', what), 0)
@@ -160,7 +167,9 @@ local promised, high = m[1] and m[1] + 0, m[5] and m[5] + 0 or 0
 if now > high + HIGH_MS then
   call('HSET', META, 'high', stamp)
 elseif now < high then
-  -- prelude: later, heed_clock, open_writes
+  --- @include "lib/later.lua"
+  --- @include "lib/heed_clock.lua"
+  --- @include "lib/open_writes.lua"
   for j = 1, 2 * new, 2 do
     times[j] = times[j] ~= stamp and string.format('%d', later(times[j] + 0)) or stamp
   end
@@ -190,7 +199,8 @@ if new > 0 then
     call('ZADD', WAKE, '0', 'baton')
     call('HSET', META, 'promised', stamp)
   else
-    -- prelude: baton, read_meta
+    --- @include "lib/wake_rule.lua"
+    --- @include "lib/read_meta.lua"
     baton(read_meta(), false)
   end
 end

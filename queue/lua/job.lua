@@ -9,6 +9,10 @@
 --           else '' and 0; record '' if it is missing or has no first line.
 --           ended: when a job of this id was cancelled or deleted, purged: when a slice of the
 --           queue was, each within the last minute; else 0
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/time_of.lua"
 local id = ARGV[1]
 for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
   local score = call('ZSCORE', P .. name, id)

@@ -11,6 +11,10 @@
 --           was looked at, '' at the end of the set: of `retry` a page may have few jobs, or none,
 --           before it.
 --           line is the record's first line with its newline, '' if it has none.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/time_of.lua"
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
 local first = 0

@@ -4,6 +4,12 @@
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
 --  ARGV[2]  paused      1 or 0
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/wake_rule.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end

@@ -8,6 +8,14 @@
 --  ARGV[5]  slice       a word for this one, that no other has
 --  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second answers what the first
 --           removed, if no other slice came in between.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/remove.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end

@@ -8,6 +8,9 @@
 --  returns  {OK, now, cursor, {name, ...}} | {LATE, now}; cursor is the one to ask for next, '0'
 --           at the end. A name may be told by several slices, and need not be a good one: such
 --           a name is not registered. Sent twice: what was registered is not told again.
+--- @include "lib/base.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
 if late(ARGV[4]) then
   return { LATE, now }
 end

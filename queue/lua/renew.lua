@@ -12,6 +12,12 @@
 --  ARGV[7..] id, fence for each job, at most 1000
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, and somebody asks to cancel it), LOST. Sent twice: the same.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/lease_ends.lua"
 if late(ARGV[3]) or ARGV[2] == '0' then
   return { LATE, now }
 end
@@ -90,7 +96,7 @@ if highest > known + 0 then
   call('HSET', META, 'fence', string.format('%d', highest))
 end
 if ARGV[4] ~= '0' then
-  -- prelude: refresh_worker
+  --- @include "lib/refresh_worker.lua"
   refresh_worker(worker, ARGV[4] + 0, args[2])
 end
 return { OK, now, codes }

@@ -11,6 +11,17 @@
 --  ARGV[6..] id of each job, at most 200
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS. Sent twice: the same,
 --            or GONE where died is given.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/digits.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/later.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/rewrite.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end

@@ -10,6 +10,20 @@
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing is counted again.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/digits.lua"
+--- @include "lib/clamped.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/count.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/later.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/rewrite.lua"
+--- @include "lib/cancelled.lua"
+--- @include "lib/owned.lua"
 if late(ARGV[2]) then
   return { LATE, now }
 end

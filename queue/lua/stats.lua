@@ -4,6 +4,11 @@
 --  returns  {OK, now, paused, ready, delayed, running, dead, enqueued, done, failed, lost,
 --           unsure, crashed, oldest ready (ms, 0 none), next due (ms, 0 none), max_running,
 --           rate_limit, rate_per, workers alive, cancelled, deleted}
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/key_workers.lua"
+--- @include "lib/time_of.lua"
 local ready = call('ZCOUNT', SCHEDULE, '-inf', now)
 local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
 local after = call('ZRANGEBYSCORE', SCHEDULE, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)

@@ -6,6 +6,13 @@
 --  ARGV[1]  worker   its id
 --  ARGV[2]  number   of the claim
 --  returns  {OK, now, jobs released}. Sent twice, the second releases none.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/limits.lua"
+--- @include "lib/wake_rule.lua"
+--- @include "lib/cancelled.lua"
 open_writes()
 local number, fence, jobs = string.match(
   call('GET', P .. 'last:' .. ARGV[1]) or '', '^(%S+) (%S+) (.*)$')

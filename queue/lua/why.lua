@@ -10,6 +10,12 @@
 --           until: the end of a lock that somebody has on a job that waits; calm until: no
 --           takeover before it; each 0 if that keeps nothing. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/time_of.lua"
+--- @include "lib/read_meta.lua"
+--- @include "lib/limits.lua"
 local id, score, place = ARGV[1], nil, nil
 for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
   score = call('ZSCORE', P .. name, id)

@@ -1,17 +1,13 @@
--- audit_prelude.lua - what the scripts of the audit share; comes between the prelude and them.
+-- audit.lua - what the scripts of the audit share.
 --
 -- Each of them looks at a slice, and judges each id or key, and puts it right if that is asked
 -- for, at one instant: so a queue in use gives no false findings, and no job is taken out of the
--- hands of its holder. Their arguments and answers are the same, whichever it is:
---
---  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  phase       '' at the start, then what the answer before said
---  ARGV[2]  cursor      '0' at the start of a phase
---  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
---  ARGV[4]  fix         1: put right what is safe; 0: nothing is written
---  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
---  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
---           {holder, jobs, until, ...}} | {LATE, now}
+-- hands of its holder. Their arguments and answers are
+-- the same.
+--- @include "lib/keys.lua"
+--- @include "lib/key_workers.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/wake_rule.lua"
 
 local phase, cursor, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local found, holders, written = {}, {}, false

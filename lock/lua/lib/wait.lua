@@ -1,5 +1,6 @@
--- prelude_wait.lua - what a client that waits is told of its line: a reading of its clock, and when to
--- ask again.
+-- wait.lua - what a client that waits is told of its line.
+--- @include "lib/line.lua"
+--- @include "lib/lease.lua"
 
 -- Reads the clock of these lines together.
 local function read_clock(names)

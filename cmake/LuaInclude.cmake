@@ -1,0 +1,74 @@
+# Expands a script: a line `--- @include "lib/x.lua"` stands for that file of the same folder. Redis
+# runs a script's whole text for each EVALSHA, so a script includes what it uses and nothing else.
+# What only a rare branch uses is included in that branch. A file that is already there, at the top
+# or in a block around the line, is not repeated. Comments of included files are left out.
+
+string(ASCII 1 hf_open)
+string(ASCII 2 hf_close)
+string(ASCII 3 hf_semicolon)
+string(ASCII 4 hf_backslash)
+
+# hf_guard(out text) and hf_unguard(out text): without, and again with, the characters that split
+# CMake lists or are lost in them.
+function(hf_guard out text)
+  string(REPLACE "[" "${hf_open}" text "${text}")
+  string(REPLACE "]" "${hf_close}" text "${text}")
+  string(REPLACE ";" "${hf_semicolon}" text "${text}")
+  string(REPLACE "\\" "${hf_backslash}" text "${text}")
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+function(hf_unguard out text)
+  string(REPLACE "${hf_open}" "[" text "${text}")
+  string(REPLACE "${hf_close}" "]" text "${text}")
+  string(REPLACE "${hf_semicolon}" ";" text "${text}")
+  string(REPLACE "${hf_backslash}" "\\" text "${text}")
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+# hf_include(out dir path depth within): the guarded text of dir/path with its includes. It stands in
+# a block that is indented by `depth` spaces; `within` are the files that include it. Needs hf_there,
+# the list of `file@depth` that are visible here, and updates it.
+function(hf_include out dir path depth within)
+  file(READ "${dir}/${path}" text)
+  hf_guard(text "${text}")
+  string(REPLACE "\n" ".;" lines "${text}.") # no element is empty
+  list(APPEND within "${path}")
+  set(all "")
+  set(n 0)
+  foreach(line IN LISTS lines)
+    math(EXPR n "${n} + 1")
+    string(REGEX REPLACE "\\.$" "" line "${line}")
+    string(REGEX REPLACE "[^ ].*$" "" indent "${line}")
+    string(LENGTH "${indent}" indent)
+    math(EXPR indent "${indent} + ${depth}")
+    if(line MATCHES "^ *--- @include \"([a-z_/]+\\.lua)\"$")
+      set(file "${CMAKE_MATCH_1}")
+      if(file IN_LIST within)
+        message(FATAL_ERROR "${dir}/${path}:${n}: ${file} is included by itself: ${within}")
+      elseif(NOT EXISTS "${dir}/${file}")
+        message(FATAL_ERROR "${dir}/${path}:${n}: there is no ${file}")
+      elseif(NOT "@${hf_there}@" MATCHES "@${file}@")
+        list(APPEND hf_there "@${file}@ ${indent}")
+        hf_include(text "${dir}" "${file}" "${indent}" "${within}")
+        string(APPEND all "${text}")
+      endif()
+      continue()
+    elseif(line MATCHES "@include")
+      message(FATAL_ERROR "${dir}/${path}:${n}: expected --- @include \"lib/name.lua\": ${line}")
+    elseif(within MATCHES ";" AND line MATCHES "^ *--")
+      continue()
+    elseif(NOT line STREQUAL "") # ends the blocks that are indented more
+      foreach(one IN LISTS hf_there)
+        string(REGEX MATCH "[0-9]+$" at "${one}")
+        if(at GREATER indent)
+          list(REMOVE_ITEM hf_there "${one}")
+        endif()
+      endforeach()
+    endif()
+    string(APPEND all "${line}\n")
+  endforeach()
+  string(REGEX REPLACE "\n$" "" all "${all}") # what follows the last newline is no line
+  set(${out} "${all}" PARENT_SCOPE)
+  set(hf_there "${hf_there}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,21 @@
+-- base.lua - what every script needs: its answers, the prefix, the time.
+--
+-- KEYS[1] is the prefix of a tag, `hf:lock:{tag}:`; all keys of its locks begin with it, so that
+-- one script can take several of them. A lock `n` has two forms, which exclude each other:
+--
+--   cell:n   a string `owner:fence` that ends with its lease
+--   the line x:n sorted set, owner: when its lease began, by the line's clock; q:n sorted set of
+--            those that wait, owner: place; e:n hash, owner: its entry, and '#': what is granted, and
+--            the line's clock
+--
+-- An entry is a lease, also while it waits. It is granted by its place and its mode, by whichever
+-- script finds that it can be; a message in the inbox `in:<client>` only says so sooner, and one
+-- in `in:<client>/held` that it is taken away, or asked back. Beside them: `fence`, the one counter of the tag, and `guard:<resource>`.
+-- Every script answers {status, now, ...}: status is a number of error.h; now is TIME in ms. It
+-- reads and refuses first and writes last, because scripts do not roll back.
+
+local call, concat, floor, match = redis.call, table.concat, math.floor, string.match
+local OK, LOST, LATE, CANCEL, TAKEN, DEADLOCK, WAITING = 0, -2, -4, -5, -9, -10, -11
+local P = KEYS[1]
+local time = call('TIME')
+local now = time[1] * 1000 + floor(time[2] / 1000)

@@ -1,0 +1,15 @@
+-- ask_to_cancel.lua - marks a run that is to be cancelled.
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+
+-- Marks one that runs: this run is to be cancelled. A lock that has ended names no run, and does not
+-- tell that its holder is gone, for this clock may have been set forward: then the mark is `*`, any.
+-- Returns its token ('': none) and the end of its lease; nil: it does not run.
+local function ask_to_cancel(id)
+  local ends = call('ZSCORE', RUNNING, id)
+  local token = ends and (call('GET', LOCK .. id) or '')
+  if token then
+    call('HSET', CANCELS, id, token == '' and '*' or string.match(token, '(%d*)$'))
+  end
+  return token, floor(tonumber(ends or 0))
+end

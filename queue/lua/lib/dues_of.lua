@@ -1,0 +1,24 @@
+-- dues_of.lua - when each of many jobs is due.
+--- @include "lib/keys.lua"
+
+-- When each of the first n ids is due; they are in order, and the first k of them are due when the
+-- first one is. A score costs as much as a command, for Redis prints it with 17 digits: while many
+-- have the same, count those.
+local function dues_of(ids, n, due, k)
+  local dues, runs = {}, 1
+  for i = 1, k do
+    dues[i] = due
+  end
+  while k < n and k + n / 8 > 4 * runs do
+    due = call('ZSCORE', SCHEDULE, ids[k + 1])
+    local to = math.min(n, k + call('ZCOUNT', SCHEDULE, due, due))
+    for i = k + 1, to do
+      dues[i] = due
+    end
+    k, runs = to, runs + 1
+  end
+  for i, score in ipairs(k < n and call('ZMSCORE', SCHEDULE, unpack(ids, k + 1, n)) or {}) do
+    dues[k + i] = score
+  end
+  return dues
+end

@@ -1,0 +1,2 @@
+-- key_dead.lua - the key of the dead jobs.
+local DEAD = P .. 'dead'

@@ -1,0 +1,7 @@
+-- open_writes.lua - how writing begins.
+--- @include "lib/keys.lua"
+
+-- A full Redis accepts this, and then whatever else the script writes.
+local function open_writes()
+  call('ZREM', WAKE, '')
+end

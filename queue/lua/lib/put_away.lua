@@ -1,0 +1,9 @@
+-- put_away.lua - jobs that a claim buries.
+--- @include "lib/bury.lua"
+
+-- To `dead`; `buried` is the list that the claim answers.
+local function put_away(buried, set, id, record, reason, text)
+  call('ZREM', set, id)
+  bury(id, record, reason, text, false)
+  buried[#buried + 2], buried[#buried + 1] = text, id
+end

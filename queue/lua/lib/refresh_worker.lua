@@ -1,0 +1,25 @@
+-- refresh_worker.lua - the lists of live workers and of leases.
+--- @include "lib/key_workers.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/open_writes.lua"
+
+-- The queue's lists of workers, and of the lengths of their leases: alive until. Those that went
+-- within the hour stay: a crash names the workers that are gone, and their leases may still count.
+-- No step of this clock may forget a length. So that list has no end, and where nobody of it is alive
+-- any more, which may be the doing of a step, its hours begin now.
+local function refresh_worker(worker, alive, lease)
+  alive = math.max(0, math.min(DELAY_MAX, alive))
+  open_writes()
+  local latest = call('ZRANGE', LEASES, -1, -1, 'WITHSCORES')[2]
+  if latest and latest + 0 < now then
+    for _, length in ipairs(call('ZRANGE', LEASES, 0, -1)) do
+      call('ZINCRBY', LEASES, string.format('%d', now - latest), length)
+    end
+  end
+  for _, list in ipairs({ WORKERS, LEASES }) do
+    call('ZADD', list, now + alive, list == WORKERS and worker or lease)
+    call('ZREMRANGEBYSCORE', list, '-inf', now - 3600000)
+  end
+  call('PEXPIRE', WORKERS, 7200000 + alive)
+  call('ZREMRANGEBYRANK', LEASES, 0, -17) -- more lengths than 16 are a mistake
+end

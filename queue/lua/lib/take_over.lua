@@ -1,0 +1,85 @@
+-- take_over.lua - jobs that dead holders left.
+--- @include "lib/keys.lua"
+--- @include "lib/key_marks.lua"
+--- @include "lib/key_workers.lua"
+--- @include "lib/max_bytes.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/lease_ends.lua"
+--- @include "lib/longest_lease.lua"
+--- @include "lib/wait_for_lock.lua"
+--- @include "lib/put_away.lua"
+--- @include "lib/cancelled.lua"
+--- @include "lib/count.lua"
+
+-- The names of workers that had not been heard of since the lease that ended was given, the last
+-- ones, other than this one and those that a mark names already. One counts as alive for its
+-- lease and 15 s.
+local gone -- read once
+
+local function gone_workers(worker, mark, ended)
+  gone = gone or call('ZREVRANGEBYSCORE', WORKERS, now + 15000, 0, 'WITHSCORES', 'LIMIT', 0, 50)
+  local names = {}
+  for i = 1, #gone, 2 do
+    local id, in_time = gone[i], tonumber(gone[i + 1]) <= ended + 15000
+    if #names == 3 then
+      break
+    elseif in_time and id ~= worker and not string.find(mark, id, 1, true) then
+      names[#names + 1] = id
+    end
+  end
+  return #names > 0 and concat(names, ' or ') or 'a worker'
+end
+
+-- How many crashes a job has, and what was told of them.
+local function crashes_of(id)
+  local n, story = string.match(call('HGET', CRASHES, id) or '', '^(%d*)(.*)$')
+  return tonumber(n) or 0, story
+end
+
+-- One crash more for this id. True: it was the last one, and the job is dead.
+local function crash(id, ended, record, worker, poison, buried)
+  local n, story = crashes_of(id)
+  local who = gone_workers(worker, story, ended)
+  story = string.format('%s; %s, lease ended %.0f', story, who, ended)
+  if n + 1 < poison then
+    call('HSET', CRASHES, id, n + 1 .. story)
+    return false
+  end
+  put_away(buried, RUNNING, id, record, 'poison', 'its holder died ' .. n + 1 .. ' times' .. story)
+  return true
+end
+
+-- The jobs whose lease is over, as the claim `c` vouches for, go to it, or else where they belong.
+-- Returns how many it took, and their bytes.
+local function take_over(c)
+  local n, bytes, crashed = 0, 0, 0
+  local over = call('ZRANGEBYSCORE', RUNNING, '-inf', string.format('%d', math.min(now, c.vouched)),
+    'WITHSCORES', 'LIMIT', '0', math.min(c.max, 200))
+  open_writes()
+  for i = 1, #over, 2 do
+    local id, ended = over[i], over[i + 1] + 0
+    if bytes > MAX_BYTES then
+      break
+    end
+    local record = call('HGET', JOBS, id)
+    if ended % 2 ~= 0 then -- its holder was new to this clock
+      call('ZADD', RUNNING, (lease_ends(longest_lease(), c.at_least)), id)
+    elseif call('EXISTS', LOCK .. id) == 1 then
+      wait_for_lock(RUNNING, id, c.lease)
+    elseif not cancelled(id) then
+      local dead = not record
+      if dead then
+        put_away(c.buried, RUNNING, id, '', 'record', 'its record was missing')
+      elseif not c.forgive then
+        crashed, dead = crashed + 1, crash(id, ended, record, c.worker, c.poison, c.buried)
+      end
+      if not dead and call('SET', LOCK .. id, c.token, 'NX', 'PXAT', c.lease_end) then
+        call('ZADD', RUNNING, c.lease_end, id)
+        n, bytes = n + 1, bytes + #record
+        c.taken[n], c.dues[n], c.records[n] = id, over[i + 1], record
+      end
+    end
+  end
+  count('crashed', crashed)
+  return n, bytes
+end

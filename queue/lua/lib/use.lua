@@ -1,0 +1,10 @@
+-- use.lua - several queues in one script.
+--- @include "lib/keys.lua"
+--- @include "lib/key_workers.lua"
+
+-- What looks at several queues: from now on at this one.
+local function use(prefix)
+  LOCK = prefix .. 'lock:'
+  SCHEDULE, RUNNING, META = prefix .. 'schedule', prefix .. 'running', prefix .. 'meta'
+  WAKE, WORKERS, LEASES = prefix .. 'wake', prefix .. 'workers', prefix .. 'leases'
+end
