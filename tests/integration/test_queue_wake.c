@@ -412,6 +412,35 @@ static void one_client_ends_the_others_wait(void **state)
     hf_client_close(other, NULL, NULL);
 }
 
+/* Redis would crash: what waits then is not blocked by its own command. */
+static void in_a_pause_of_writes_no_wait_is_ended(void **state)
+{
+    char detail[HF_DETAIL_SIZE];
+    hf_client *other;
+    const hf_queue *queue = &rig.queue;
+    waiter w = {.answered = false};
+    (void)state;
+    const hf_client_opts opts = {.loop = &rig.loop, .url = hf_fixture_url(&rig.redis)};
+    assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
+    hf_rig_ready_client(&rig, other);
+    (void)hf_fixture_command(&rig.redis, "CLIENT PAUSE 60000 %s", "WRITE");
+    assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);
+    while (strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:1") ==
+           NULL)
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    hf_rig_begin(&rig);
+    hf_err err = hf_redis_unblock(rig.client, other, hf_rig_on_answer, &rig);
+    assert_int_equal(err, HF_OK);
+    while (strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:2") ==
+           NULL) {
+        assert_string_not_equal(hf_fixture_command(&rig.redis, "PING"), "(gone)");
+        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
+    }
+    assert_string_equal(hf_fixture_command(&rig.redis, "CLIENT %s", "UNPAUSE"), "OK");
+    assert_int_equal(hf_rig_end(&rig, err), HF_OK);
+    hf_client_close(other, NULL, NULL);
+}
+
 /* ---- limits and pause ---- */
 
 static hf_err file_limits(uint32_t max_running, uint32_t rate_limit, uint32_t rate_per_ms)
@@ -735,6 +764,7 @@ int main(void)
         TEST(several_queues_are_waited_for_and_checked_at_once),
         TEST(a_queue_that_cannot_be_checked_leaves_the_others_theirs),
         TEST(one_client_ends_the_others_wait),
+        TEST(in_a_pause_of_writes_no_wait_is_ended),
         TEST(max_running_bounds_all_workers_together),
         TEST(every_end_of_a_job_that_blocked_others_wakes_one),
         TEST(orders_that_make_work_wake_one),
