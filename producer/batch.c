@@ -204,23 +204,23 @@ static void tell_callback(const hf_batch *batch, const hf_part *part, size_t i,
 }
 
 static void tell_waiter(const hf_batch *batch, const hf_part *part, size_t first,
-                        const hf_outcome *outcome, hf_waiters *waiting, hf_waiters *told)
+                        const hf_outcome *outcome, hf_run_loop *run)
 {
     hf_waiter *waiter = part->waiter;
-    for (size_t i = first; i < first + part->n && waiter->results != NULL; i++) {
+    bool wanted = waiter->results != NULL && !waiter->run.left;
+    for (size_t i = first; i < first + part->n && wanted; i++) {
         const char *detail;
         waiter->results[batch->slots[i].place].err = one_answer(outcome, i, &detail);
     }
-    hf_waiter_told(waiter, outcome->err, outcome->detail, waiting, told);
+    hf_waiter_told(waiter, outcome->err, outcome->detail, run);
 }
 
-void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_waiters *waiting,
-                   hf_waiters *told)
+void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run)
 {
     size_t first = 0;
     for (size_t p = 0; p < batch->n_parts; first += batch->parts[p++].n)
         if (batch->parts[p].waiter != NULL)
-            tell_waiter(batch, &batch->parts[p], first, outcome, waiting, told);
+            tell_waiter(batch, &batch->parts[p], first, outcome, run);
 }
 
 void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome)

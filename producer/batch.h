@@ -111,10 +111,9 @@ HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
 void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
                      const hf_reply *codes);
 
-/* Gives every part its answer: those that wait, with the lock of the lines held (see
+/* Gives every part its answer: those that wait, with the run loop's lock held (see
  * hf_waiter_told), and without it those that have a callback. */
-void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_waiters *waiting,
-                   hf_waiters *told);
+void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run);
 void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome);
 
 /* ---- a line of batches ---- */

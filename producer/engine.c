@@ -2,7 +2,7 @@
  *
  *   RUNS --(closed, all answered)--> FORGETS --(if it may)--> CLOSES: client, timer, wake
  *
- * The end is only ever taken forward from on_wake(), never from inside a callback of the
+ * The end is only ever taken forward from submit(), never from inside a callback of the
  * client, so that nothing is torn down under the feet of somebody who still stands on it.
  */
 #include "producer/engine.h"
@@ -14,18 +14,6 @@
 #include "base/clock.h"
 
 enum { FORGETS_AT_ONCE = 64 };
-
-void hf_engine_wake(hf_engine *engine)
-{
-    /* It only fails for a handle that is no async one. */
-    (void)uv_async_send(&engine->wake);
-}
-
-void hf_engine_flush(hf_engine *engine)
-{
-    if (engine->stage == HF_ENGINE_RUNS)
-        hf_redis_flush(engine->client);
-}
 
 /* ---- the end ---- */
 
@@ -39,8 +27,7 @@ static void on_handle_closed(uv_handle_t *handle)
 static void on_client_closed(void *arg)
 {
     hf_engine *engine = arg;
-    if (engine->handles == 2) /* one is missing when it could not be made */
-        uv_close((uv_handle_t *)&engine->wake, on_handle_closed);
+    hf_run_loop_close_wakeup(engine->run, on_handle_closed);
     uv_close((uv_handle_t *)&engine->timer, on_handle_closed);
 }
 
@@ -55,7 +42,7 @@ static void on_forgotten(const hf_answer *answer, void *arg)
     hf_engine *engine = arg;
     (void)answer; /* what is not taken away ends by itself */
     engine->forgets--;
-    hf_engine_wake(engine);
+    hf_run_loop_wake(engine->run);
 }
 
 /* The next lane that was used, or NULL. A call that came too late may still add others.
@@ -63,7 +50,7 @@ static void on_forgotten(const hf_answer *answer, void *arg)
 static hf_lane *next_lane(hf_engine *engine)
 {
     hf_lane *found = NULL;
-    uv_mutex_lock(&engine->inbox.lock);
+    hf_run_loop_lock(engine->run);
     while (found == NULL && (engine->lane != NULL || engine->bucket < HF_LANE_BUCKETS)) {
         hf_lane *lane = engine->lane;
         if (lane != NULL && lane->used)
@@ -71,7 +58,7 @@ static hf_lane *next_lane(hf_engine *engine)
         engine->lane =
             lane != NULL ? lane->next : engine->inbox.buckets[engine->bucket++];
     }
-    uv_mutex_unlock(&engine->inbox.lock);
+    hf_run_loop_unlock(engine->run);
     return found;
 }
 
@@ -96,11 +83,11 @@ static void forget(hf_engine *engine)
         close_client(engine);
 }
 
-/* ---- what wakes it ---- */
+/* ---- what it is called for ---- */
 
-static void on_wake(uv_async_t *wake)
+static void submit(void *arg)
 {
-    hf_engine *engine = wake->data;
+    hf_engine *engine = arg;
     bool idle;
     if (engine->stage == HF_ENGINE_RUNS)
         hf_requests_pump(engine);
@@ -113,6 +100,22 @@ static void on_wake(uv_async_t *wake)
     if (engine->stage == HF_ENGINE_FORGETS)
         forget(engine);
 }
+
+static void flush(void *arg)
+{
+    hf_engine *engine = arg;
+    if (engine->stage == HF_ENGINE_RUNS)
+        hf_redis_flush(engine->client);
+}
+
+/* Every request is a script that does not wait. */
+static bool expects(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+const hf_run_hooks hf_engine_hooks = {submit, flush, expects};
 
 static void on_time(const hf_answer *answer, void *arg)
 {
@@ -145,7 +148,7 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
     (void)client;
     (void)detail;
     if (engine->stage != HF_ENGINE_RUNS) {
-        hf_engine_wake(engine);
+        hf_run_loop_wake(engine->run);
         return;
     }
     if (err == HF_OK)
@@ -153,10 +156,9 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
     hf_requests_pump(engine);
 }
 
-hf_err hf_engine_start(hf_engine *engine, uv_loop_t *loop, const hf_producer_opts *opts,
+hf_err hf_engine_start(hf_engine *engine, const hf_producer_opts *opts,
                        char detail[HF_DETAIL_SIZE])
 {
-    engine->loop = loop;
     engine->armed_ns = engine->next_deadline_ns = UINT64_MAX;
     engine->longest_ns = opts->deadline_ms * HF_MS_NS;
     engine->remember_ms = opts->remember_ms;
@@ -164,7 +166,7 @@ hf_err hf_engine_start(hf_engine *engine, uv_loop_t *loop, const hf_producer_opt
     if (err != HF_OK)
         return err;
     err = hf_client_open(&engine->client,
-                         &(hf_client_opts){.loop = loop,
+                         &(hf_client_opts){.loop = engine->run->uv,
                                            .url = opts->url,
                                            .password_file = opts->password_file,
                                            .connect_timeout_ms = opts->connect_timeout_ms,
@@ -173,14 +175,9 @@ hf_err hf_engine_start(hf_engine *engine, uv_loop_t *loop, const hf_producer_opt
                          detail);
     if (err != HF_OK)
         return err;
-    int made = uv_timer_init(loop, &engine->timer);
+    int made = uv_timer_init(engine->run->uv, &engine->timer);
     HF_ASSERT(made == 0);
-    engine->timer.data = engine->wake.data = engine;
-    engine->handles = 1;
-    if (uv_async_init(loop, &engine->wake, on_wake) != 0) {
-        close_client(engine);
-        return HF_SYSTEM;
-    }
+    engine->timer.data = engine;
     engine->handles = 2;
     return HF_OK;
 }

@@ -1,6 +1,6 @@
 /* engine.h - carries batches to Redis, each executed at most once, and tells how it went.
  *
- * Lives on one loop and is used from its thread only; what other threads hand in comes
+ * Lives on one run loop and is used by its owner only; what other threads put in comes
  * through the inbox. See requests.c for what happens to a request whose answer does not
  * come, and engine.c for its life. */
 #ifndef HF_PRODUCER_ENGINE_H
@@ -18,12 +18,11 @@ typedef enum hf_engine_stage {
 typedef struct hf_engine {
     hf_inbox inbox;
     const char *id;    /* the producer's; borrowed */
-    uv_loop_t *loop;   /* borrowed */
+    hf_run_loop *run;  /* borrowed */
     hf_client *client; /* owned, closed at the end; NULL before it is open */
-    uv_async_t wake;
     uv_timer_t timer;
     uint64_t armed_ns; /* when the timer shall fire; UINT64_MAX: never */
-    int handles;       /* of the two above, not closed yet */
+    int handles;       /* the timer and the wake-up of the loop, not closed yet */
 
     hf_batches flight; /* sent, and the client has not answered; in the order sent */
     size_t in_flight, jobs_in_flight, bytes_in_flight;
@@ -56,20 +55,17 @@ typedef struct hf_engine {
     void *arg;
 } hf_engine;
 
-/* Starts to connect. `opts` were checked and have their defaults; inbox, id, on_end and
- * arg are set, all else is zero. HF_INVALID, HF_CONFIG, HF_NOMEM, HF_SYSTEM: when the
- * client is not NULL then, on_end will be called. */
-HF_MUSTCHECK hf_err hf_engine_start(hf_engine *engine, uv_loop_t *loop,
-                                    const hf_producer_opts *opts,
+/* What the run loop calls; the argument is the engine. */
+extern const hf_run_hooks hf_engine_hooks;
+
+/* Starts to connect. `opts` were checked and have their defaults; run, inbox, id, on_end
+ * and arg are set, all else is zero. HF_INVALID, HF_CONFIG, HF_NOMEM, HF_SYSTEM: on_end
+ * will not be called. */
+HF_MUSTCHECK hf_err hf_engine_start(hf_engine *engine, const hf_producer_opts *opts,
                                     char detail[HF_DETAIL_SIZE]);
 
-/* From any thread: something was put in, or the inbox was closed. */
-void hf_engine_wake(hf_engine *engine);
-
-/* Between two turns of the loop, by the thread that would run it: sends what may be sent
- * now, and sets the timer for the rest; and writes it to the connection. */
+/* Sends what may be sent now, and sets the timer for the rest. */
 void hf_requests_pump(hf_engine *engine);
-void hf_engine_flush(hf_engine *engine);
 
 /* ---- the parts of the engine, for each other ---- */
 

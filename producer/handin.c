@@ -148,7 +148,8 @@ static hf_err hand_in_large(hf_handin *handin)
         hf_inbox_put(inbox, &m.made);
     } else {
         hf_inbox_unreserve(inbox, handin->in.n, handin->in.bytes);
-        hf_helm_call(&producer->helm); /* it may only wait for the last job to be gone */
+        hf_run_loop_wake(
+            &producer->run); /* it may only wait for the last job to be gone */
     }
     return err;
 }

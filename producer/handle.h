@@ -6,18 +6,14 @@
 
 #include "producer/check.h"
 #include "producer/engine.h"
-#include "producer/helm.h"
 
 struct hf_producer {
     hf_engine engine;
-    hf_helm helm; /* of one that has a thread of its own */
+    hf_run_loop run;
     hf_bounds bounds;
     uint32_t deadline_ms;
     pid_t pid;      /* of the process that opened it */
-    bool threaded;  /* with a loop and a thread of its own */
     bool run_given; /* a run is gone on with: its ids may be known */
-    uv_loop_t loop;
-    uv_thread_t thread;
     char id[HF_ID_SIZE];
     void (*on_closed)(void *arg);
     void *arg;

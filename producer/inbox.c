@@ -7,25 +7,20 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/futex.h"
 
 /* A request has one deadline, that of the call that began it. Another call shares it when
  * that is at most this part of its own time too early, or a moment too late: threads that
  * call at the same time come in any order. */
 enum { SHARED_DEADLINE_PART = 16, DISORDER_NS = 1000000 };
 
-#define CLOSING 0x80000000U /* in `callers`: somebody waits for them to leave */
-
-hf_err hf_inbox_init(hf_inbox *inbox, const hf_producer_opts *opts)
+hf_err hf_inbox_init(hf_inbox *inbox, hf_run_loop *run, const hf_producer_opts *opts)
 {
-    *inbox = (hf_inbox){.jobs_max = opts->buffer_jobs,
+    *inbox = (hf_inbox){.run = run,
+                        .jobs_max = opts->buffer_jobs,
                         .bytes_max = opts->buffer_bytes,
                         .next_deadline_ns = UINT64_MAX};
     (void)snprintf(inbox->ns, sizeof inbox->ns, "%s", opts->ns);
-    hf_err err = hf_id_maker_init(&inbox->ids);
-    if (err != HF_OK)
-        return err;
-    return uv_mutex_init(&inbox->lock) == 0 ? HF_OK : HF_SYSTEM;
+    return hf_id_maker_init(&inbox->ids);
 }
 
 void hf_inbox_done(hf_inbox *inbox)
@@ -42,28 +37,6 @@ void hf_inbox_done(hf_inbox *inbox)
             free(lane);
         }
     }
-    uv_mutex_destroy(&inbox->lock);
-}
-
-/* ---- callers ---- */
-
-void hf_inbox_enter(hf_inbox *inbox)
-{
-    (void)atomic_fetch_add(&inbox->callers, 1);
-}
-
-/* After the last one the inbox may be gone at once. */
-void hf_inbox_leave(hf_inbox *inbox)
-{
-    if (atomic_fetch_sub(&inbox->callers, 1) == CLOSING + 1)
-        hf_futex_wake(&inbox->callers);
-}
-
-void hf_inbox_await_callers(hf_inbox *inbox)
-{
-    unsigned n = atomic_fetch_add(&inbox->callers, CLOSING) + CLOSING;
-    for (; n != CLOSING; n = atomic_load(&inbox->callers))
-        hf_futex_wait(&inbox->callers, n, 1000 * HF_MS_NS);
 }
 
 /* ---- lanes; the lock is held ---- */
@@ -104,9 +77,9 @@ static hf_err lane_of(hf_inbox *inbox, const char *name, hf_lane **out)
 
 hf_err hf_inbox_lane(hf_inbox *inbox, const char *name, hf_lane **out)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     hf_err err = lane_of(inbox, name, out);
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
     return err;
 }
 
@@ -114,7 +87,7 @@ hf_err hf_inbox_lane(hf_inbox *inbox, const char *name, hf_lane **out)
 
 static hf_err reserve(hf_inbox *inbox, const hf_intake *in)
 {
-    if (inbox->closed)
+    if (inbox->run->retired)
         return HF_CLOSED;
     if (inbox->numbering != HF_NUMBERS_UNUSED && inbox->numbering != in->numbering)
         return HF_INVALID;
@@ -136,27 +109,27 @@ static void unreserve(hf_inbox *inbox, size_t jobs, size_t bytes)
 
 hf_err hf_inbox_reserve(hf_inbox *inbox, const hf_intake *in)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     hf_err err = reserve(inbox, in);
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
     return err;
 }
 
 void hf_inbox_unreserve(hf_inbox *inbox, size_t jobs, size_t bytes)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     unreserve(inbox, jobs, bytes);
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
 }
 
 bool hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n,
                   int64_t created_ms)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     for (size_t i = 0; i < n; i++)
         hf_id_next(&inbox->ids, out[i]);
     bool tell = hf_id_maker_tells(&inbox->ids, created_ms);
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
     return tell;
 }
 
@@ -176,13 +149,13 @@ static void put_last(hf_inbox *inbox, hf_batch *batch)
 
 void hf_inbox_put(hf_inbox *inbox, hf_batches *batches)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     while (batches->first != NULL) {
         hf_batch *batch = batches->first;
         hf_batches_remove(batches, batch);
         put_last(inbox, batch);
     }
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
 }
 
 static bool has_room(const hf_batch *batch, const hf_intake *in)
@@ -242,7 +215,7 @@ static hf_err join(hf_inbox *inbox, hf_lane *lane, const hf_intake *in,
         lane->open = batch;
     }
     bool enough = batch->n >= inbox->enough && batch->n - in->n < inbox->enough;
-    bool first_callback = part->waiter == NULL && inbox->callbacks++ == 0;
+    bool first_callback = part->waiter == NULL && inbox->run->callbacks++ == 0;
     *ready = begun || enough || first_callback;
     return HF_OK;
 }
@@ -252,7 +225,7 @@ hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in, const hf_part *part,
 {
     hf_lane *lane;
     const char *name = in->jobs[0].queue != NULL ? in->jobs[0].queue : HF_DEFAULT_QUEUE;
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     hf_err err = lane_of(inbox, name, &lane);
     if (err == HF_OK)
         err = reserve(inbox, in);
@@ -261,7 +234,7 @@ hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in, const hf_part *part,
         if (err != HF_OK)
             unreserve(inbox, in->n, in->bytes);
     }
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
     return err;
 }
 
@@ -270,26 +243,21 @@ hf_err hf_inbox_join(hf_inbox *inbox, const hf_intake *in, const hf_part *part,
 /* What they took is free before they learn it. */
 void hf_inbox_tell(hf_inbox *inbox, hf_batch *batch, const hf_outcome *outcome)
 {
-    hf_waiters told = {NULL, NULL};
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     unreserve(inbox, batch->n, batch->charge);
-    inbox->callbacks -= batch->callbacks;
-    hf_batch_tell(batch, outcome, &inbox->waiting, &inbox->told);
-    if (batch->callbacks > 0) {
-        told = inbox->told;
-        inbox->told = (hf_waiters){NULL, NULL};
-    }
-    uv_mutex_unlock(&inbox->lock);
+    inbox->run->callbacks -= batch->callbacks;
+    hf_batch_tell(batch, outcome, inbox->run);
+    hf_run_loop_unlock(inbox->run);
     if (batch->callbacks == 0)
         return;
-    hf_waiters_wake(&told, NULL); /* a callback may take its time */
+    hf_run_loop_tell(inbox->run); /* a callback may take its time */
     hf_batch_call_back(batch, outcome);
 }
 
-/* Those at the helm that must not run callbacks leave them to one that may. */
+/* A caller that owns the loop leaves callbacks to the service thread. */
 static bool may_take(const hf_inbox *inbox, const hf_batch *batch)
 {
-    return !inbox->no_callbacks || batch->callbacks == 0;
+    return !inbox->run->by_caller || batch->callbacks == 0;
 }
 
 static void take_out(hf_inbox *inbox, hf_batch *batch)
@@ -302,7 +270,7 @@ static void take_out(hf_inbox *inbox, hf_batch *batch)
 hf_batch *hf_inbox_take(hf_inbox *inbox, size_t enough, uint64_t gather_ns,
                         uint64_t now_ns, uint64_t *later_ns)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     hf_batch *batch = inbox->line.first;
     inbox->enough = enough;
     if (batch != NULL && batch->lane->open == batch && batch->n < enough &&
@@ -314,24 +282,24 @@ hf_batch *hf_inbox_take(hf_inbox *inbox, size_t enough, uint64_t gather_ns,
         batch = NULL;
     if (batch != NULL)
         take_out(inbox, batch);
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
     return batch;
 }
 
 void hf_inbox_put_back(hf_inbox *inbox, hf_batch *batch)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     hf_batch *before = inbox->line.first;
     while (before != NULL && before->number != 0 && before->number < batch->number)
         before = before->next;
     hf_batches_insert(&inbox->line, before, batch);
     note_deadline(inbox, batch);
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
 }
 
 void hf_inbox_expire(hf_inbox *inbox, uint64_t until_ns, hf_batches *out)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     inbox->next_deadline_ns = UINT64_MAX;
     hf_batch *next;
     for (hf_batch *batch = inbox->line.first; batch != NULL; batch = next) {
@@ -343,16 +311,16 @@ void hf_inbox_expire(hf_inbox *inbox, uint64_t until_ns, hf_batches *out)
             inbox->next_deadline_ns = batch->deadline_ns;
         }
     }
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
 }
 
 uint64_t hf_inbox_look(hf_inbox *inbox, bool *idle)
 {
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     if (inbox->line.first == NULL)
         inbox->next_deadline_ns = UINT64_MAX;
     uint64_t next_ns = inbox->next_deadline_ns;
-    *idle = inbox->closed && inbox->jobs == 0;
-    uv_mutex_unlock(&inbox->lock);
+    *idle = inbox->run->retired && inbox->jobs == 0;
+    hf_run_loop_unlock(inbox->run);
     return next_ns;
 }

@@ -2,15 +2,12 @@
  * bounded.
  *
  * The only part of a producer that several threads touch: everything in it is guarded by
- * its lock. Callers put jobs in; the engine takes batches out, in the order in which they
- * were begun. Jobs of small calls join the batch of their queue that is still open, until
- * the engine takes it or it is full: so batches grow while Redis is busy with others. */
+ * the lock of the run loop. Callers put jobs in; the engine takes batches out, in the
+ * order in which they were begun. Jobs of small calls join the batch of their queue that
+ * is still open, until the engine takes it or it is full: so batches grow while Redis is
+ * busy with others. */
 #ifndef HF_PRODUCER_INBOX_H
 #define HF_PRODUCER_INBOX_H
-
-#include <stdatomic.h>
-
-#include <uv.h>
 
 #include "producer/batch.h"
 
@@ -42,21 +39,14 @@ typedef enum hf_numbering {
 } hf_numbering;
 
 typedef struct hf_inbox {
-    uv_mutex_t lock;
+    hf_run_loop *run; /* borrowed; retired: nothing more is taken */
     hf_batches line;
     size_t jobs, bytes; /* taken and not answered yet */
     size_t jobs_max, bytes_max;
     uint64_t next_deadline_ns; /* no later than the first one in the line */
     hf_numbering numbering;
     bool numbered_busy; /* a numbered call waits */
-    bool closed;
-    atomic_uint callers; /* calls under way that wait; without the lock */
-    hf_waiters waiting;  /* in the order in which they came */
-    hf_waiters told;     /* and not woken yet */
-    size_t callbacks;    /* parts without an answer that have no waiter */
-    size_t enough;       /* jobs of an open batch that were too few at the last look */
-    bool no_callbacks;   /* who uses the engine must not run any: batches with callbacks
-                            stay in the line */
+    size_t enough;      /* jobs of an open batch that were too few at the last look */
     hf_id_maker ids;
     char ns[HF_ID_SIZE];
     hf_lane *buckets[HF_LANE_BUCKETS];
@@ -75,13 +65,9 @@ typedef struct hf_intake {
 } hf_intake;
 
 /* The opts give the namespace and the bounds, all checked and set. HF_SYSTEM. */
-HF_MUSTCHECK hf_err hf_inbox_init(hf_inbox *inbox, const hf_producer_opts *opts);
+HF_MUSTCHECK hf_err hf_inbox_init(hf_inbox *inbox, hf_run_loop *run,
+                                  const hf_producer_opts *opts);
 void hf_inbox_done(hf_inbox *inbox); /* also frees what is in the line */
-
-/* A call that waits begins, and has come to its end. Nothing frees the inbox between. */
-void hf_inbox_enter(hf_inbox *inbox);
-void hf_inbox_leave(hf_inbox *inbox);
-void hf_inbox_await_callers(hf_inbox *inbox); /* that all have left */
 
 /* Takes a small call whose jobs are of one queue: they join the open batch of the queue,
  * or begin one. *ready: somebody must look whether something can be sent now, because a
@@ -107,7 +93,7 @@ bool hf_inbox_ids(hf_inbox *inbox, char (*out)[HF_NEW_ID_SIZE], size_t n,
 /* ---- the engine's side ---- */
 
 /* Gives a batch's jobs their answers, and takes them off the count. Callbacks are run
- * here; those that wait are only woken by hf_waiters_wake() of `told`. */
+ * here; the run loop wakes those that wait. */
 void hf_inbox_tell(hf_inbox *inbox, hf_batch *batch, const hf_outcome *outcome);
 
 /* The first batch of the line. One that is open and has fewer jobs than `enough` is left

@@ -154,7 +154,7 @@ static void ids_taken(hf_engine *engine, hf_batch *batch, const hf_reply *codes)
         hf_outcome_end(engine, batch, HF_UNSURE, NULL, "");
         return;
     }
-    hf_batch_rename(batch, &engine->inbox.lock, &engine->inbox.ids, codes);
+    hf_batch_rename(batch, &engine->run->lock, &engine->inbox.ids, codes);
     if (batch->doubted)
         hf_batches_by_number(&engine->doubt, batch);
     else

@@ -216,11 +216,11 @@ void hf_requests_pump(hf_engine *engine)
     }
     uint64_t next_ns = hf_inbox_look(&engine->inbox, &idle);
     next_ns = earlier(next_ns, engine->next_deadline_ns);
-    if (!engine->inbox.no_callbacks) /* else the call that began the batch sees to it */
+    if (!engine->inbox.run->by_caller) /* else the call that began the batch sees to it */
         next_ns = earlier(next_ns, later_ns);
     if (now_ns < engine->pause_until_ns)
         next_ns = earlier(next_ns, engine->pause_until_ns);
     arm(engine, next_ns, now_ns);
     if (idle)
-        hf_engine_wake(engine);
+        hf_run_loop_wake(engine->run);
 }

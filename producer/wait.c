@@ -6,6 +6,7 @@
 
 enum {
     DEADLINE_MAX_MS = 600000,
+    AGAIN_MS = 1, /* how long a request may wait for company; see requests.c */
     LATE_MS = 250 /* how long after its deadline a call waits for its answer */
 };
 #define NUMBER_MAX (UINT64_C(1) << 53) /* what Redis's Lua counts exactly */
@@ -19,7 +20,9 @@ static hf_err wait_for_answers(hf_handin *c, char *detail)
 {
     hf_waiter *waiter = c->waiter;
     const uint64_t until_ns = c->in.deadline_ns + LATE_MS * HF_MS_NS;
-    if (!hf_helm_await(&c->producer->helm, waiter, c->ready, until_ns))
+    waiter->run.submits = c->ready;
+    waiter->run.again_ms = c->ready ? AGAIN_MS : 0;
+    if (!hf_run_loop_await(&c->producer->run, &waiter->run, until_ns))
         return hf_say(detail, HF_UNSURE,
                       "the producer's thread is held up by a callback");
     hf_err err = waiter->worst;
@@ -42,13 +45,13 @@ static hf_err say_refusal(hf_err err, char *detail)
  * freed. */
 static hf_err carry_out(hf_handin *c, hf_enqueue_result *results, char *detail)
 {
-    hf_inbox *inbox = &c->producer->engine.inbox;
+    hf_run_loop *run = &c->producer->run;
     c->waiter = hf_waiter_new(results);
     if (c->waiter == NULL)
         return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
     for (size_t i = 0; results != NULL && i < c->in.n; i++)
         results[i].err = HF_UNSURE; /* until it is known better */
-    hf_inbox_enter(inbox);
+    hf_run_loop_enter(run);
     hf_err err = hf_hand_in(c);
     if (err == HF_OK) {
         err = wait_for_answers(c, detail);
@@ -56,7 +59,7 @@ static hf_err carry_out(hf_handin *c, hf_enqueue_result *results, char *detail)
         hf_waiter_free(c->waiter);
         (void)say_refusal(err, detail);
     }
-    hf_inbox_leave(inbox);
+    hf_run_loop_leave(run);
     return err;
 }
 
@@ -68,7 +71,7 @@ static hf_err check_call(hf_handin *c, const hf_job *jobs, size_t n, uint32_t de
     if (hf_producer_forked(producer))
         return hf_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
     uv_thread_t self = uv_thread_self();
-    if (!producer->threaded || uv_thread_equal(&self, &producer->thread))
+    if (!producer->run.served || uv_thread_equal(&self, &producer->run.thread))
         return hf_say(detail, HF_INVALID,
                       "expected a producer with a thread of its own, and "
                       "not to be called from there");
@@ -105,7 +108,7 @@ static hf_err begin_numbered(hf_handin *c, hf_lane *lane, char *detail)
 {
     hf_inbox *inbox = &c->producer->engine.inbox;
     hf_err err = HF_OK;
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     if (inbox->numbered_busy)
         err = hf_say(detail, HF_BUSY, "another numbered call is under way");
     else if (lane->owed && c->number != lane->highest)
@@ -119,18 +122,18 @@ static hf_err begin_numbered(hf_handin *c, hf_lane *lane, char *detail)
                      lane->highest, c->number);
     else
         inbox->numbered_busy = true;
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
     return err;
 }
 
 static void end_numbered(hf_handin *c, hf_lane *lane, hf_err err)
 {
     hf_inbox *inbox = &c->producer->engine.inbox;
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     inbox->numbered_busy = false;
     lane->highest = c->number;
     lane->owed = err != HF_OK;
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
 }
 
 hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs, size_t n,

@@ -54,10 +54,10 @@ static const char *coming(uint64_t n)
 {
     static char id[HF_NEW_ID_SIZE];
     hf_id_maker *ids = &producer->engine.inbox.ids;
-    uv_mutex_lock(&producer->engine.inbox.lock);
+    hf_run_loop_lock(&producer->run);
     ids->ms = at_ms;
     ids->low = at_low;
-    uv_mutex_unlock(&producer->engine.inbox.lock);
+    hf_run_loop_unlock(&producer->run);
     hf_id_text(at_ms, at_low + n, id);
     return id;
 }

@@ -314,9 +314,9 @@ static void calls_of_many_threads_share_requests(void **state)
 static size_t jobs_in(hf_producer *producer)
 {
     hf_inbox *inbox = &producer->engine.inbox;
-    uv_mutex_lock(&inbox->lock);
+    hf_run_loop_lock(inbox->run);
     size_t jobs = inbox->jobs;
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(inbox->run);
     return jobs;
 }
 

@@ -14,6 +14,7 @@
 
 #define MS HF_MS_NS
 
+static hf_run_loop run;
 static hf_inbox inbox;
 
 static int up(void **state)
@@ -21,13 +22,16 @@ static int up(void **state)
     (void)state;
     const hf_producer_opts opts = {
         .ns = "hf", .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
-    return hf_inbox_init(&inbox, &opts) == HF_OK ? 0 : -1;
+    if (hf_run_loop_open(&run, NULL, NULL, NULL) != HF_OK)
+        return -1;
+    return hf_inbox_init(&inbox, &run, &opts) == HF_OK ? 0 : -1;
 }
 
 static int down(void **state)
 {
     (void)state;
     hf_inbox_done(&inbox);
+    hf_run_loop_close(&run);
     return 0;
 }
 
@@ -189,7 +193,7 @@ static void the_buffer_is_bounded_by_jobs_and_bytes(void **state)
     assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_OK);
     in.numbering = HF_NUMBERS_CALLERS;
     assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_INVALID);
-    inbox.closed = true;
+    run.retired = true;
     assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_CLOSED);
 }
 

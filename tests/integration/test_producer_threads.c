@@ -1,4 +1,4 @@
-/* test_producer_helm.c - calls of many threads that send, read and wake for each other:
+/* test_producer_threads.c - calls of many threads that send, read and wake for each other:
  * each gets its own answer, nobody is forgotten, and callbacks stay on the producer's
  * thread.
  *
@@ -235,12 +235,12 @@ static void *call_once(void *arg)
 /* Nothing of the public face tells that another thread's call is under way. */
 static size_t waiting_calls(hf_producer *producer)
 {
-    hf_inbox *inbox = &producer->engine.inbox;
+    hf_run_loop *run = &producer->run;
     size_t n = 0;
-    uv_mutex_lock(&inbox->lock);
-    for (const hf_waiter *w = inbox->waiting.first; w != NULL; w = w->next)
+    hf_run_loop_lock(run);
+    for (const hf_run_waiter *w = run->waiting.first; w != NULL; w = w->next)
         n++;
-    uv_mutex_unlock(&inbox->lock);
+    hf_run_loop_unlock(run);
     return n;
 }
 
