@@ -1,7 +1,7 @@
 /* admin.c - the life of an hf_admin, and how it asks (admin/ask.h).
  *
- * Nothing here is a second way to talk to Redis: it is the asynchronous client, on a loop
- * that only runs inside of a call. */
+ * Nothing here is a second way to talk to Redis: it is the asynchronous client, on a run
+ * loop that only turns inside of a call. */
 #include "holdfast/admin.h"
 
 #include <stdarg.h>
@@ -26,8 +26,8 @@ enum {
 typedef struct waiting {
     hf_admin *admin;
     const hf_ask *ask;
+    hf_run_waiter run;
     hf_err err;
-    bool done;
 } waiting;
 
 hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
@@ -54,13 +54,6 @@ hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out)
 
 /* ---- the loop ---- */
 
-/* Ends the loop's wait; and when its time has come before the turn began, keeps the loop
- * from waiting: it runs timers first, and then would wait for something else. */
-static void on_timer(uv_timer_t *timer)
-{
-    uv_stop(timer->loop);
-}
-
 static uint32_t left_ms(uint64_t until_ns)
 {
     uint64_t now = hf_boot_ns();
@@ -70,38 +63,43 @@ static uint32_t left_ms(uint64_t until_ns)
     return left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
 }
 
-/* One turn of the loop, which waits at most until then. */
-static void turn(hf_admin *admin, uint64_t until_ns)
-{
-    uv_update_time(&admin->loop);
-    int started = uv_timer_start(&admin->timer, on_timer, left_ms(until_ns), 0);
-    HF_ASSERT(started == 0);
-    (void)uv_run(&admin->loop, UV_RUN_ONCE);
-    (void)uv_timer_stop(&admin->timer);
-}
-
-void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
-{
-    while (left_ms(until_ns) != 0)
-        turn(admin, until_ns);
-}
-
 /* A reason that another try will not take away. */
 static bool is_final(hf_err err)
 {
     return err == HF_AUTH || err == HF_UNSUPPORTED;
 }
 
+static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_admin *admin = arg;
+    hf_run_waiter *waiter = admin->waits_ready;
+    (void)client;
+    (void)detail;
+    if (waiter == NULL || (err != HF_OK && !is_final(err)))
+        return;
+    admin->waits_ready = NULL;
+    hf_run_loop_done(&admin->run, waiter);
+}
+
+void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
+{
+    hf_run_waiter waiter = {.again_ms = 0};
+    (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
+}
+
 static hf_err wait_ready(hf_admin *admin, uint64_t until_ns)
 {
-    while (!hf_client_ready(admin->client)) {
-        hf_err err = hf_client_status(admin->client);
-        if (is_final(err) || left_ms(until_ns) == 0)
-            return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s",
-                                 hf_client_detail(admin->client));
-        turn(admin, until_ns);
+    hf_run_waiter waiter = {.again_ms = 0};
+    if (!hf_client_ready(admin->client) && !is_final(hf_client_status(admin->client))) {
+        admin->waits_ready = &waiter;
+        (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
+        admin->waits_ready = NULL;
     }
-    return HF_OK;
+    if (hf_client_ready(admin->client))
+        return HF_OK;
+    hf_err err = hf_client_status(admin->client);
+    return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s",
+                         hf_client_detail(admin->client));
 }
 
 /* ---- asking ---- */
@@ -114,12 +112,12 @@ uint64_t hf_admin_until(const hf_admin *admin)
 static void on_answer(const hf_answer *answer, void *arg)
 {
     waiting *w = arg;
-    w->done = true;
     w->err = answer->err == HF_OK ? w->ask->read(answer, w->ask->out) : answer->err;
     if (answer->err != HF_OK)
         (void)hf_admin_fail(w->admin, w->err, "%s", answer->detail);
     else if (w->err != HF_OK)
         (void)hf_admin_fail(w->admin, w->err, "%s", hf_err_text(w->err));
+    hf_run_loop_done(&w->admin->run, &w->run);
 }
 
 static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
@@ -130,7 +128,7 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
     uint32_t left = left_ms(until_ns);
     if (left == 0)
         return hf_admin_fail(admin, HF_TIMEOUT, "the deadline passed before it was sent");
-    waiting w = {.admin = admin, .ask = ask};
+    waiting w = {.admin = admin, .ask = ask, .run.submits = true};
     hf_bytes key = {NULL, 0};
     if (ask->queue != NULL)
         key = (hf_bytes){ask->queue->prefix, ask->queue->prefix_len};
@@ -148,8 +146,8 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
     err = hf_redis_call(admin->client, &call);
     if (err != HF_OK)
         return hf_admin_fail(admin, err, "%s", hf_err_text(err));
-    while (!w.done) /* the client answers each request by its time-out */
-        turn(admin, until_ns + REQUEST_MS * HF_MS_NS);
+    /* The client answers each request by its time-out. */
+    HF_ASSERT(hf_run_loop_await(&admin->run, &w.run, UINT64_MAX));
     return w.err;
 }
 
@@ -215,37 +213,39 @@ hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns, hf_admin_time *out)
 
 /* ---- life ---- */
 
-static void on_closed(void *arg)
-{
-    hf_admin *admin = arg;
-    admin->closed = true;
-}
-
 void hf_admin_close(hf_admin *admin)
 {
     if (admin == NULL)
         return;
-    if (admin->client != NULL) {
-        hf_client_close(admin->client, on_closed, admin);
-        while (!admin->closed)
-            (void)uv_run(&admin->loop, UV_RUN_ONCE);
-    }
-    uv_close((uv_handle_t *)&admin->timer, NULL);
-    (void)uv_run(&admin->loop, UV_RUN_DEFAULT);
-    int left_open = uv_loop_close(&admin->loop);
-    HF_ASSERT(left_open == 0);
+    hf_client_close(admin->client, NULL, NULL);
+    hf_run_loop_close(&admin->run);
     free(admin);
 }
+
+static void flush(void *arg)
+{
+    const hf_admin *admin = arg;
+    hf_redis_flush(admin->client);
+}
+
+static void submit(void *arg)
+{
+    (void)arg; /* a call sends its request itself, before it waits */
+}
+
+static const hf_run_hooks hooks = {submit, flush, NULL};
 
 static hf_err start(hf_admin *admin, const hf_admin_opts *opts)
 {
     uint32_t connect_ms =
         opts->connect_timeout_ms != 0 ? opts->connect_timeout_ms : CONNECT_MS;
-    const hf_client_opts client = {.loop = &admin->loop,
+    const hf_client_opts client = {.loop = admin->run.uv,
                                    .url = opts->url,
                                    .password_file = opts->password_file,
                                    .connect_timeout_ms = connect_ms,
-                                   .replica_ok = true};
+                                   .replica_ok = true,
+                                   .on_event = on_event,
+                                   .arg = admin};
     hf_err err = hf_client_open(&admin->client, &client, admin->detail);
     if (err != HF_OK)
         return err;
@@ -266,12 +266,10 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
     hf_admin *admin = calloc(1, sizeof *admin);
     if (admin == NULL)
         return HF_NOMEM;
-    if (uv_loop_init(&admin->loop) != 0) {
+    if (hf_run_loop_open(&admin->run, NULL, &hooks, admin) != HF_OK) {
         free(admin);
         return HF_SYSTEM;
     }
-    int made = uv_timer_init(&admin->loop, &admin->timer);
-    HF_ASSERT(made == 0);
     admin->deadline_ms = opts->deadline_ms != 0 ? opts->deadline_ms : DEADLINE_MS;
     memcpy(admin->ns, ns, strlen(ns));
     hf_err err = start(admin, opts);

@@ -1,5 +1,5 @@
-/* ask.h - how the synchronous calls of holdfast/admin.h ask Redis something: they run the
- * admin's own loop until the one answer is there or the deadline has passed.
+/* ask.h - how the synchronous calls of holdfast/admin.h ask Redis something: they wait on
+ * the admin's own run loop until the one answer is there or the deadline has passed.
  *
  * A request that certainly did nothing (the connection was down, Redis was loading, did
  * not know the script or was busy with one) is made again until the deadline. One that
@@ -8,15 +8,14 @@
 #ifndef HF_ADMIN_ASK_H
 #define HF_ADMIN_ASK_H
 
-#include <uv.h>
-
 #include "holdfast/admin.h"
 #include "queue/ops.h"
 #include "redis/args.h"
+#include "redis/run_loop.h"
 
 struct hf_admin {
-    uv_loop_t loop;
-    uv_timer_t timer;
+    hf_run_loop run;            /* never started */
+    hf_run_waiter *waits_ready; /* until the connection is ready or refused; or NULL */
     hf_client *client;
     uint32_t deadline_ms;
     char ns[HF_ID_SIZE];
@@ -26,7 +25,6 @@ struct hf_admin {
     int64_t listed_ms;       /* its score then, */
     char listed_queue[HF_ID_SIZE];
     hf_job_state listed_state; /* and in which list */
-    bool closed;               /* the client's close has ended */
 };
 
 typedef struct hf_ask {
@@ -53,7 +51,7 @@ typedef struct hf_admin_time {
 HF_MUSTCHECK hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns,
                                    hf_admin_time *out);
 
-/* Lets the loop run, at most until then. */
+/* Waits until then, and keeps the connection alive meanwhile. */
 void hf_admin_idle(hf_admin *admin, uint64_t until_ns);
 
 /* Keeps a sentence about what failed, and gives err back. */

@@ -151,8 +151,7 @@ void hf_run_loop_leave(hf_run_loop *loop);
 
 /* Waits until the waiter is done, and takes part in the work meanwhile. Not on the loop.
  * False: it was not done in time; it is `left`, which is seen under the lock. */
-HF_MUSTCHECK bool hf_run_loop_await(hf_run_loop *loop, hf_run_waiter *waiter,
-                                    uint64_t until_ns);
+bool hf_run_loop_await(hf_run_loop *loop, hf_run_waiter *waiter, uint64_t until_ns);
 
 /* On the loop: the waiter has its answer, and may be gone soon after. The second form is
  * for owners that hold the lock. */
