@@ -1,6 +1,6 @@
-/* test_producer_threads.c - calls of many threads that send, read and wake for each other:
- * each gets its own answer, nobody is forgotten, and callbacks stay on the producer's
- * thread.
+/* test_producer_threads.c - calls of many threads that send, read and wake for each
+ * other: each gets its own answer, nobody is forgotten, and callbacks stay on the
+ * producer's thread.
  *
  * A call that is forgotten would come back after its deadline, which is longer than any
  * test here may take. */

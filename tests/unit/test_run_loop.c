@@ -43,7 +43,7 @@ static request *slow_request;
 static pthread_t other_side;
 static pthread_t callback_thread;
 static atomic_uint callbacks_run, callbacks_elsewhere;
-static bool expected;
+static atomic_bool expected;
 static bool open_handles;
 
 /* ---- the other side ---- */
@@ -154,7 +154,7 @@ static void submit(void *arg)
 static bool expects(void *arg)
 {
     (void)arg;
-    return expected;
+    return atomic_load(&expected);
 }
 
 static const hf_run_hooks hooks = {submit, NULL, expects};
@@ -164,7 +164,7 @@ static const hf_run_hooks hooks = {submit, NULL, expects};
 static int up(void **state)
 {
     (void)state;
-    expected = true;
+    atomic_store(&expected, true);
     closing = false;
     put = NULL;
     atomic_store(&callbacks_run, 0);
@@ -358,7 +358,7 @@ static void it_does_not_spin_for_long(void **state)
 static void it_does_not_spin_for_what_is_not_expected(void **state)
 {
     (void)state;
-    expected = false;
+    atomic_store(&expected, false);
     for (int i = 0; i < 100; i++) {
         (void)wait_ms(0);
         (void)wait_ms(1);
