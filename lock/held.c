@@ -38,7 +38,7 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
                      hf_lease_note *note)
 {
     hf_err code = HF_OK;
-    *note = (hf_lease_note){0, 0};
+    *note = (hf_lease_note){.value = 0};
     for (size_t i = first; i < first + n; i++) {
         hf_lease_note what;
         hf_err one = hf_lock_renewed_next(renewed, i, &what);
@@ -46,18 +46,11 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
             *note = what;
             return one;
         }
-        if (one == HF_IN_LINE && code != HF_IN_LINE) {
-            code = HF_IN_LINE;
-            *note = (hf_lease_note){0, 0};
-        }
-        if (one == HF_CANCEL && code == HF_OK)
-            code = HF_CANCEL;
-        if (one == HF_IN_LINE) {
-            note->value = lower(note->value, what.value);
-            note->after_ms = (uint32_t)lower(note->after_ms, what.after_ms);
-        } else if (one == code || (one == HF_OK && code == HF_CANCEL)) {
-            note->value = what.value > note->value ? what.value : note->value;
-        }
+        if (one == HF_IN_LINE || (one == HF_CANCEL && code == HF_OK))
+            code = one;
+        note->value = what.value > note->value ? what.value : note->value;
+        note->clock_ms = lower(note->clock_ms, what.clock_ms);
+        note->after_ms = (uint32_t)lower(note->after_ms, what.after_ms);
     }
     return code;
 }
@@ -67,7 +60,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     renewal *r = arg;
     hf_batch *batch = r->batch;
     hf_err codes[BATCH_LEASES];
-    hf_lease_note notes[BATCH_LEASES] = {{0, 0}};
+    hf_lease_note notes[BATCH_LEASES] = {{.value = 0}};
     hf_lock_renewed renewed;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     size_t at = 0;
@@ -91,12 +84,14 @@ static void on_renewed(const hf_answer *answer, void *arg)
 static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
                         hf_lock_renewal *items)
 {
-    bool may_leave_out = lock->alone && !waits && !lock->cell;
+    uint64_t witness = waits ? lock->number : atomic_load(&lock->fence);
     const char *readings = NULL;
-    if (waits && lock->seen != NULL) {
-        hf_seen_of(lock->seen, lock->number, atomic_load(&lock->locks->epoch));
-        readings = hf_seen_text(lock->seen, hf_boot_ns());
+    if (lock->seen != NULL) {
+        hf_seen_of(lock->seen, witness, atomic_load(&lock->locks->epoch));
+        if (lock->seen->n > 0)
+            readings = hf_seen_text(lock->seen, hf_boot_ns());
     }
+    bool may_leave_out = lock->alone && !waits && !lock->cell && readings == NULL;
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
                                      .owner = lock->owner,
@@ -105,7 +100,7 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
                                      .lease_ms = lease_ms,
                                      .cell = lock->cell,
                                      .waits = waits,
-                                     .witness = lock->number,
+                                     .witness = witness,
                                      .readings = readings};
     return lock->n_names;
 }
@@ -159,10 +154,10 @@ void hf_held_signal(hf_lock *lock)
     }
 }
 
-static hf_lock_reason reason_of(const hf_lock *lock, const hf_lease *lease)
+hf_lock_reason hf_held_reason(const hf_lock *lock, const hf_lease *lease)
 {
-    hf_lease_note note;
-    hf_err code = hf_lease_answer(lease, &note);
+    hf_lease_note note = {.value = 0};
+    hf_err code = lease == NULL ? HF_OK : hf_lease_answer(lease, &note);
     uint64_t max_ns = atomic_load(&lock->max_ns);
     if (max_ns != 0 && hf_boot_ns() >= max_ns)
         return HF_LOCK_MAX_HOLD;
@@ -178,23 +173,31 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
         hf_driver_kick(&lock->locks->driver);
         return;
     }
-    atomic_store(&lock->reason, reason_of(lock, lease));
+    atomic_store(&lock->reason, hf_held_reason(lock, lease));
     atomic_store(&lock->state, HF_LOCK_GONE);
     hf_guard_ask(&lock->locks->guard, &lock->minded);
     hf_held_signal(lock);
     tell_user(lock, HF_LOCK_EVENT_LOST);
 }
 
-/* In line: was it granted meanwhile, or when shall it ask again? */
+/* Its line's clock was read. Without memory the next reading may be kept. */
+static void note_reading(hf_lock *lock, hf_lease *lease, uint64_t witness,
+                         hf_lease_note note)
+{
+    uint64_t now_ns = hf_boot_ns();
+    if (note.clock_ms > 0 && hf_acquire_seen(lock, witness))
+        hf_seen_add(lock->seen, note.clock_ms, now_ns);
+    if (note.after_ms > 0)
+        hf_watchdog_hurry(lock->locks->watchdog, lease,
+                          now_ns + note.after_ms * HF_MS_NS);
+}
+
+/* In line: was it granted meanwhile, or when does it ask again? */
 static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_note note)
 {
     hf_lock_client *locks = lock->locks;
     if (code == HF_IN_LINE) {
-        uint64_t now_ns = hf_boot_ns();
-        hf_seen_of(lock->seen, lock->number, atomic_load(&locks->epoch));
-        hf_seen_add(lock->seen, note.value, now_ns);
-        if (note.after_ms > 0)
-            hf_watchdog_hurry(locks->watchdog, lease, now_ns + note.after_ms * HF_MS_NS);
+        note_reading(lock, lease, lock->number, note);
         return;
     }
     atomic_store(&lock->fence, note.value);
@@ -213,6 +216,7 @@ static void on_renewal(hf_lock *lock, hf_lease *lease)
         on_waiting(lock, lease, code, note);
         return;
     }
+    note_reading(lock, lease, atomic_load(&lock->fence), note);
     hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
     bool again = atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD);
     if (atomic_exchange(&lock->asked_early, false))

@@ -22,13 +22,14 @@ struct hf_lease {
     _Atomic uint64_t deadline_ns;
 
     /* under the watchdog's lock */
-    size_t at;                /* in the heap, or HF_NOT_IN_HEAP */
-    uint32_t failures;        /* renewals in a row */
-    uint64_t latest_ns;       /* its deadline is never later; 0: no limit */
-    uint64_t hurry_ns;        /* renewed no later than this; 0: nobody hurries */
-    _Atomic int code;         /* of the last renewal that was answered, */
-    _Atomic uint64_t note;    /* and its note: the value, */
-    _Atomic uint32_t note_ms; /* and the time */
+    size_t at;                      /* in the heap, or HF_NOT_IN_HEAP */
+    uint32_t failures;              /* renewals in a row */
+    uint64_t latest_ns;             /* its deadline is never later; 0: no limit */
+    uint64_t hurry_ns;              /* renewed no later than this; 0: nobody hurries */
+    _Atomic int code;               /* of the last renewal that was answered, */
+    _Atomic uint64_t note;          /* and its note: the value, */
+    _Atomic uint32_t note_ms;       /* the time, */
+    _Atomic uint64_t note_clock_ms; /* and the clock */
     uint32_t refs;   /* batches that name it, and its place in the line of events */
     uint32_t busy;   /* calls of the user's that run with it */
     unsigned events; /* to be told: bits, 1 << hf_lease_event */

@@ -78,8 +78,9 @@ static void begin_closing(hf_lock_client *locks)
     hf_ask_end_all(locks, HF_CLOSED);
     while (locks->resting != NULL) {
         hf_lock *lock = locks->resting;
+        int kept = HF_LOCK_NOT_LOST;
+        (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_CLOSED);
         hf_held_drop(lock);
-        atomic_store(&lock->reason, HF_LOCK_CLOSED);
         atomic_store(&lock->state, HF_LOCK_GONE);
         hf_held_signal(lock);
         hf_release_begin(lock);

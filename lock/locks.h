@@ -234,6 +234,8 @@ void hf_held_drop(hf_lock *lock);
 /* The same without waiting: then `event_runs`, until the driver is kicked. */
 void hf_held_leave(hf_lock *lock);
 void hf_held_signal(hf_lock *lock); /* its descriptor becomes readable */
+/* Why it is lost. The lease may be NULL: it was dropped. */
+hf_lock_reason hf_held_reason(const hf_lock *lock, const hf_lease *lease);
 
 /* ---- release.c ---- */
 /* Leaves, until the lease must be over at most; in the end frees it. */

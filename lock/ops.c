@@ -11,7 +11,7 @@ enum {
     RENEW_RUN = 3, /* of those that follow each other and have one form */
     RENEW_EACH_MAX = 5,
     RENEWED_FIXED = 3, /* of the answer */
-    RENEWED_EACH = 4,
+    RENEWED_EACH = 5,
     LEAVE_FIXED = 4
 };
 
@@ -89,13 +89,21 @@ static const char *form_of(const hf_lock_renewal *item)
         return "c";
     if (item->waits)
         return "w";
+    if (item->readings != NULL)
+        return "r";
     return item->hold == NULL ? "o" : "l";
+}
+
+/* Whether each of a form has a witness and readings. */
+static bool has_readings(const char *form)
+{
+    return form[0] == 'w' || form[0] == 'r';
 }
 
 /* How many arguments each of a form has. */
 static size_t args_of(const char *form)
 {
-    return form[0] == 'o' ? 2 : form[0] == 'w' ? RENEW_EACH_MAX : 3;
+    return form[0] == 'o' ? 2 : has_readings(form) ? RENEW_EACH_MAX : 3;
 }
 
 /* How many of them have the form and the lease of the first. */
@@ -118,7 +126,7 @@ static void put_run(hf_args *a, const hf_lock_renewal *items, size_t run)
         if (form_of(&items[i])[0] != 'o')
             hf_args_text(a, items[i].hold);
         hf_args_text(a, items[i].name);
-        if (form_of(&items[i])[0] != 'w')
+        if (!has_readings(form_of(&items[i])))
             continue;
         hf_args_int(a, (int64_t)items[i].witness);
         hf_args_text(a, items[i].readings == NULL ? "" : items[i].readings);
@@ -163,7 +171,7 @@ hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *w
 {
     const hf_reply *reply = renewed->reply;
     size_t place = SIZE_MAX, at;
-    *what = (hf_lease_note){0, 0};
+    *what = (hf_lease_note){.value = 0};
     for (; (at = renewed->at) < hf_reply_len(reply); renewed->at += RENEWED_EACH) {
         place = (size_t)hf_reply_int(hf_reply_at(reply, at));
         if (place >= i)
@@ -173,6 +181,7 @@ hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *w
         return HF_OK;
     what->value = (uint64_t)hf_reply_int(hf_reply_at(reply, at + 2));
     what->after_ms = (uint32_t)hf_reply_int(hf_reply_at(reply, at + 3));
+    what->clock_ms = (uint64_t)hf_reply_int(hf_reply_at(reply, at + 4));
     return (hf_err)hf_reply_int(hf_reply_at(reply, at + 1));
 }
 

@@ -74,8 +74,8 @@ typedef struct hf_lock_renewal {
     uint32_t lease_ms;
     bool cell;
     bool waits;       /* it waits, as far as is known: a grant is told with its fence */
-    uint64_t witness; /* while it waits: its number, */
-    const char *readings; /* and what was read of its line's clock */
+    uint64_t witness; /* its number while it waits, then its fence, */
+    const char *readings; /* and what was read of its line's clock; NULL: nothing was */
 } hf_lock_renewal;
 
 HF_MUSTCHECK hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items,
@@ -89,9 +89,10 @@ typedef struct hf_lock_renewed {
     size_t at; /* in the reply: of the next one that is not simply held */
 } hf_lock_renewed;
 HF_MUSTCHECK hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out);
-/* Of the i-th; i rises from call to call. HF_OK (*what: the fence of one that waited,
- * else 0), HF_CANCEL (its fence), HF_IN_LINE (a reading of its line's
- * clock, and when to ask again), HF_LOST, or a fault: it is not known. */
+/* Of the i-th; i rises from call to call. HF_OK (value: its fence if it waited, or if
+ * other clients of its owner hold it too; else 0), HF_CANCEL (its fence), HF_IN_LINE,
+ * HF_LOST (1: it was taken away), or a fault: it is not known. Where there is a reading
+ * of its line's clock, clock_ms is not 0, and after_ms says when to ask again. */
 hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what);
 
 /* ---- leave ---- */

@@ -110,6 +110,7 @@ static void settle(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err cod
         atomic_store(&lease->code, code);
         atomic_store(&lease->note, note.value);
         atomic_store(&lease->note_ms, note.after_ms);
+        atomic_store(&lease->note_clock_ms, note.clock_ms);
         hf_watchdog_note(w, lease, HF_LEASE_RENEWED);
         if (code == HF_CANCEL && !lease->cancelled) {
             lease->cancelled = true;
@@ -144,7 +145,7 @@ void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err
     for (size_t i = 0; i < shown->n; i++) {
         v.place = i;
         settle(w, shown->leases[i], &v, codes == NULL ? HF_OK : codes[i],
-               notes == NULL ? (hf_lease_note){0, 0} : notes[i]);
+               notes == NULL ? (hf_lease_note){.value = 0} : notes[i]);
         hf_watchdog_unref(shown->leases[i]);
     }
     uv_mutex_unlock(&w->lock);
@@ -221,7 +222,7 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
     for (size_t i = 0; i < n; i++) {
         hf_watchdog_not_busy(w, leases[i]);
         if (b == NULL) {
-            settle(w, leases[i], &v, HF_OK, (hf_lease_note){0, 0});
+            settle(w, leases[i], &v, HF_OK, (hf_lease_note){.value = 0});
             hf_watchdog_unref(leases[i]);
         }
     }

@@ -42,11 +42,8 @@ hf_lock_reason hf_lock_why(const hf_lock *lock)
 {
     hf_lock_reason reason = (hf_lock_reason)atomic_load(&lock->reason);
     if (reason == HF_LOCK_NOT_LOST && atomic_load(&lock->fence) != 0 &&
-        hf_lock_get_state(lock) == HF_LOCK_GONE) {
-        uint64_t max_ns = atomic_load(&lock->max_ns);
-        return max_ns != 0 && hf_boot_ns() >= max_ns ? HF_LOCK_MAX_HOLD
-                                                     : HF_LOCK_DEADLINE;
-    }
+        hf_lock_get_state(lock) == HF_LOCK_GONE)
+        return hf_held_reason(lock, atomic_load(&lock->lease));
     return reason;
 }
 

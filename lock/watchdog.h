@@ -40,6 +40,7 @@ typedef enum hf_lease_event {
 typedef struct hf_lease_note {
     uint64_t value;
     uint32_t after_ms;
+    uint64_t clock_ms;
 } hf_lease_note;
 
 /* A batch that is being renewed. The user's `renew` sends it, and calls hf_batch_answer()

@@ -110,7 +110,7 @@ local function take_cell(l)
 end
 
 for i = FIRST, #ARGV do
-  heed(line(ARGV[i]), owner, ARGV[10], ARGV[11])
+  heed(line(ARGV[i]), owner, nil, ARGV[10], ARGV[11])
 end
 call('GET', P .. 'fence') -- one that is no string is refused before anything is written
 if flag('c') then

@@ -4,15 +4,17 @@
 --  KEYS[2..] prefixes    one for each of the others
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[2..] for some that follow each other: how many, form (l line, o line, by an owner that has this
---            hold only, w line in which it waits, c cell), lease (ms, at least 1; 1: nothing is moved);
---            and owner, hold (not with o), name of each; with w also the witness and the readings of
---            the line's clock (enter). Then for others. At most 2048
---  returns   {OK, now, n, place, code, what, after, ...} | {LATE, now}. n: as many as were asked for;
---            place, from 0 on, code, what and after of each that is not simply held for its lease, or
---            that waited: OK (held; what: its fence), CANCEL (the same, and its holders are asked to
---            give it back), WAITING (what: a reading of its line's clock; after: as enter answers),
---            LOST (what: 1 when it was taken away), FAULT (a key of it is of another type). Sent
---            twice: the same.
+--            hold only, w line in which it waits, r line that was read while it was held, c cell),
+--            lease (ms, at least 1; 1: nothing is moved); and owner, hold (not with o), name of each;
+--            with w and r also the witness and the readings of the line's clock (enter). Then for
+--            others. At most 2048
+--  returns   {OK, now, n, place, code, fence, after, clock, ...} | {LATE, now}. n: as many as were asked
+--            for; then five for each that waited, or is not simply held for its lease: place (from 0
+--            on), code, and more. OK: held, with its fence. CANCEL: the same, and its holders are asked
+--            to give it back. WAITING. LOST: fence is 1 when it was taken away, else 0. FAULT: a key of
+--            it is of another type. Clock: a reading, where it waits, or where its owner has holds of
+--            several clients (the fence is the witness); else 0. After: in how many ms to ask again at
+--            the latest (enter). Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
@@ -30,9 +32,9 @@ end
 local prefixes, args, all = KEYS, ARGV, #KEYS
 local reply, n = { OK, now, all }, 3
 local k, form = 0, nil -- which one it is about
-local function answer(code, what, after)
-  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4] = k - 1, code, what, after or 0
-  n = n + 4
+local function answer(code, fence, after, clock)
+  reply[n + 1], reply[n + 2], reply[n + 3], reply[n + 4], reply[n + 5] = k - 1, code, fence, after or 0, clock or 0
+  n = n + 5
 end
 
 -- Times as text, since Redis prints a number that it is given slowly.
@@ -76,18 +78,19 @@ local function renew_entry(l, owner, hold, witness, readings)
     end
     l.changed = l.changed or call('PTTL', l.x) < LINE_MS / 2
   end
-  if not e.granted then
-    heed(l, owner, witness, readings)
+  if not e.granted or e.several then
+    heed(l, owner, e, witness, readings)
     settle(l)
     e = entry_of(l, owner)
   end
-  if e.granted then
-    if e.revoked or form == 'w' then
-      answer(e.revoked and CANCEL or OK, e.fence)
-    end
-  else
+  if not e.granted then
     local after = watch(l, owner)
-    answer(WAITING, read_clock(e.names), after)
+    answer(WAITING, '0', after, read_clock(e.names))
+  elseif e.several and lease > 1 then
+    local after = watch_holds(l, e)
+    answer(e.revoked and CANCEL or OK, e.fence, after, read_clock({ l.name }))
+  elseif e.revoked or form == 'w' then
+    answer(e.revoked and CANCEL or OK, e.fence)
   end
 end
 
@@ -133,8 +136,9 @@ local function renew_all()
     end
     local alone = form == 'o'
     local owner, hold, name = args[at], not alone and args[at + 1], args[at + (alone and 1 or 2)]
-    local witness, readings = args[at + 3], args[at + 4] -- of one that waits
-    left, at = left - 1, at + (alone and 2 or form == 'w' and 5 or 3)
+    local reads = form == 'w' or form == 'r'
+    local witness, readings = reads and args[at + 3] or '', reads and args[at + 4] or ''
+    left, at = left - 1, at + (alone and 2 or reads and 5 or 3)
     if form == 'c' or form == 'w' or lease < 1 or not renew_held(prefixes[k], owner, hold, name) then
       renew_any(owner, hold, name, witness, readings)
     end

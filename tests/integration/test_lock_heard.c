@@ -199,6 +199,42 @@ static void a_lock_that_is_taken_away_is_lost_at_once(void **state)
     }
 }
 
+static atomic_bool is_told, may_go_on;
+
+static void tell_and_stop(hf_lock *lock, hf_lock_event event, void *arg)
+{
+    (void)lock;
+    (void)arg;
+    if (event == HF_LOCK_EVENT_LOST && !atomic_exchange(&is_told, true))
+        EVENTUALLY(LONG_MS, atomic_load(&may_go_on));
+}
+
+/* Two locks are lost with one renewal, and the event of the first one takes long. */
+static void the_reason_of_a_loss_is_known_before_its_event(void **state)
+{
+    static const char *const names[] = {"n/one", "n/two"};
+    hf_lock *locks[HF_COUNT(names)];
+    (void)state;
+    atomic_store(&is_told, false);
+    atomic_store(&may_go_on, false);
+    for (size_t i = 0; i < HF_COUNT(names); i++)
+        locks[i] =
+            hf_lock_must(&rig, rig.a, names[i],
+                         (hf_lock_opts){.lease_ms = LEASE_MS, .on_event = tell_and_stop});
+    for (size_t i = 0; i < HF_COUNT(names); i++)
+        (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:%s hf:lock:{n}:e:%s",
+                                 names[i], names[i]);
+    (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
+    EVENTUALLY(HEARD_MS, atomic_load(&is_told));
+    for (size_t i = 0; i < HF_COUNT(names); i++) {
+        assert_false(hf_lock_held(locks[i]));
+        assert_int_equal(hf_lock_why(locks[i]), HF_LOCK_REFUSED);
+    }
+    atomic_store(&may_go_on, true);
+    for (size_t i = 0; i < HF_COUNT(names); i++)
+        (void)hf_lock_release_wait(locks[i], NULL);
+}
+
 static void a_lock_that_is_asked_back_is_told_at_once(void **state)
 {
     (void)state;
@@ -302,6 +338,7 @@ int main(void)
         TEST(a_grant_that_is_heard_before_the_answer_counts),
         TEST(the_lock_that_has_waited_longest_is_heard_first),
         TEST(a_lock_that_is_taken_away_is_lost_at_once),
+        TEST(the_reason_of_a_loss_is_known_before_its_event),
         TEST(a_lock_that_is_asked_back_is_told_at_once),
         TEST(a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon),
         TEST(a_message_that_is_lost_is_found_out),

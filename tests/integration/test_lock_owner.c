@@ -184,13 +184,55 @@ static void holds_of_a_dead_process_end_with_their_lease(void **state)
 {
     (void)state;
     hf_lock *dead = of_the_dead(SHORT_MS);
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LIVE_MS));
-    ALWAYS(LIVE_MS + SHORT_MS, hf_lock_held(live));
-    assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    ALWAYS(2 * SHORT_MS, hf_lock_held(live));
+    (void)hf_lock_release_wait(live, NULL); /* its renewals may have found out already */
     hf_lock_released(hf_lock_must(
         &rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
     assert_true(hf_lock_is_free(&rig, "n"));
     (void)hf_lock_release_wait(dead, NULL);
+}
+
+/* No other client waits, so only the renewals of the live process can prove it. */
+static void a_dead_hold_leaves_while_its_owner_lives(void **state)
+{
+    (void)state;
+    hf_lock *dead = of_the_dead(SHORT_MS);
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LIVE_MS));
+    EVENTUALLY(LONG_MS, holds_of("n", "o") == 1);
+    ALWAYS(SHORT_MS, hf_lock_held(live) && holds_of("n", "o") == 1);
+    hf_lock_released(live);
+    (void)hf_lock_release_wait(dead, NULL);
+}
+
+/* Both are alive, and each renews its own hold only. */
+static void live_holds_of_one_owner_stay(void **state)
+{
+    (void)state;
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n", of_owner(LIVE_MS));
+    hf_lock *two = hf_lock_must(&rig, rig.b, "n", of_owner(2 * LIVE_MS));
+    ALWAYS(LIVE_MS + SHORT_MS,
+           hf_lock_held(one) && hf_lock_held(two) && holds_of("n", "o") == 2);
+    assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_STILL_HELD);
+    hf_lock_released(two);
+}
+
+static void dead_holds_give_their_places_free(void **state)
+{
+    enum { PLACES = 256 };
+    static hf_lock *dead[PLACES - 1];
+    hf_lock *next = NULL;
+    (void)state;
+    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LIVE_MS));
+    for (size_t i = 0; i < HF_COUNT(dead); i++)
+        dead[i] = of_the_dead(LIVE_MS);
+    EVENTUALLY(LONG_MS,
+               hf_lock_take(&rig, rig.b, "n", of_owner(LEASE_MS), &next) == HF_OK);
+    EVENTUALLY(LONG_MS, holds_of("n", "o") == 2);
+    assert_int_equal(hf_lock_release_wait(next, NULL), HF_RELEASE_STILL_HELD);
+    hf_lock_released(live);
+    for (size_t i = 0; i < HF_COUNT(dead); i++)
+        (void)hf_lock_release_wait(dead[i], NULL);
 }
 
 /* The process that has left had a lease that is much longer. */
@@ -308,6 +350,10 @@ int main(void)
             a_process_that_waits_in_one_of_several_lines_hears_of_the_grant, begin, end),
         cmocka_unit_test_setup_teardown(holds_of_a_dead_process_end_with_their_lease,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(a_dead_hold_leaves_while_its_owner_lives, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(live_holds_of_one_owner_stay, begin, end),
+        cmocka_unit_test_setup_teardown(dead_holds_give_their_places_free, begin, end),
         cmocka_unit_test_setup_teardown(
             a_dead_process_keeps_the_lock_for_its_own_lease_only, begin, end),
         cmocka_unit_test_setup_teardown(

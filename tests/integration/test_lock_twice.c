@@ -97,14 +97,34 @@ static const hf_sending table[] = {
               "C",     "hc", "t/c", "1",     "l", "90000", "D",   "hd", "t/a"},
      .keys = {PREFIX, PREFIX, PREFIX, PREFIX},
      .not_after = 1,
-     .first = "0 T 4 1 -11 T 30001 3 -2 0 0",
-     .second = "0 T 4 1 -11 T 30001 3 -2 0 0"},
+     .first = "0 T 4 1 -11 0 30001 T 3 -2 0 0 0",
+     .second = "0 T 4 1 -11 0 30001 T 3 -2 0 0 0"},
     {.what = "keep a hold that its owner has not",
      .script = &hf_lua_lock_keep,
      .args = {"$T", "1", "l", "90000", "A", "h0", "t/a"},
      .not_after = 1,
-     .first = "0 T 1 0 -2 0 0",
-     .second = "0 T 1 0 -2 0 0",
+     .first = "0 T 1 0 -2 0 0 0",
+     .second = "0 T 1 0 -2 0 0 0",
+     .reads = true},
+    {.what = "keep one of an owner's holds, and prove that the other one is over",
+     .script = &hf_lua_lock_keep,
+     .args = {"$T", "1", "r", "60000", "O", "ho1", "t/o", "$ofence", "$oclock"},
+     .not_after = 1,
+     .first = "0 T 1",
+     .second = "0 T 1"},
+    {.what = "keep one of an owner's holds a moment before the other one is over",
+     .script = &hf_lua_lock_keep,
+     .args = {"$T", "1", "r", "60000", "O", "ho1", "t/o", "$ofence", "$oyoung"},
+     .not_after = 1,
+     .first = "0 T 1 0 0 F 2 T",
+     .second = "0 T 1 0 0 F 2 T",
+     .reads = true},
+    {.what = "keep one of an owner's holds with what was read under another fence",
+     .script = &hf_lua_lock_keep,
+     .args = {"$T", "1", "r", "60000", "O", "ho1", "t/o", "7", "$oclock"},
+     .not_after = 1,
+     .first = "0 T 1 0 0 F 60001 T",
+     .second = "0 T 1 0 0 F 60001 T",
      .reads = true},
     {.what = "keep what is not there",
      .script = &hf_lua_lock_keep,
@@ -112,8 +132,8 @@ static const hf_sending table[] = {
               "t/d", "1", "o", "90000", "D", "t/d"},
      .keys = {PREFIX, PREFIX, PREFIX},
      .not_after = 1,
-     .first = "0 T 3 0 -2 0 0 1 -2 0 0 2 -2 0 0",
-     .second = "0 T 3 0 -2 0 0 1 -2 0 0 2 -2 0 0",
+     .first = "0 T 3 0 -2 0 0 0 1 -2 0 0 0 2 -2 0 0 0",
+     .second = "0 T 3 0 -2 0 0 0 1 -2 0 0 0 2 -2 0 0 0",
      .reads = true},
     {.what = "leave as the holder",
      .script = &hf_lua_lock_leave,
@@ -219,33 +239,49 @@ static void enter(const char *owner, const char *hold, const char *client,
 }
 
 /* A holds t/a alone and B waits for it; C has the cell t/c, P one of three permits of
- * t/p; Z has written to t/g with the fence 7. */
+ * t/p; two clients of O have t/o, and its clock was read; Z has written to t/g with the
+ * fence 7. */
 static void prepare(void)
 {
+    static const char *const keep[] = {"0", "1", "l", "60000", "O", "ho1", "t/o", NULL};
     assert_string_equal(hf_fixture_command(&suite.redis, "FLUSHALL"), "OK");
     enter("A", "ha", "c1", "x", "0", "-", "t/a");
     enter("B", "hb", "c2", "x", "0", "w", "t/a");
     enter("C", "hc", "c3", "x", "0", "c", "t/c");
     enter("P", "hp", "c4", "p", "3", "-", "t/p");
+    enter("O", "ho1", "c5", "x", "0", "r", "t/o");
+    enter("O", "ho2", "c6", "x", "0", "r", "t/o");
+    freeReplyObject(hf_twice_send(&suite, &hf_lua_lock_keep, NULL, keep, false));
     (void)hf_fixture_command(&suite.redis, "SET " PREFIX "guard:t/g %s", "7 Z");
 }
 
 /* $birth: of the line of t/a; $clock: a reading of it that is older than all its leases;
- * $young: one that is not. */
+ * $young: one that is not. With an `o` in front: of t/o, also the fence of O there. */
 static const char *expand(const char *arg)
 {
-    static char of_birth[32], of_clock[32], of_young[32];
-    unsigned long long birth, clock;
+    static char texts[HF_COUNT(table[0].args)][32];
+    static size_t n;
+    unsigned long long fence, birth, clock;
     if (arg[0] != '$' || strcmp(arg, "$T") == 0)
         return arg;
-    const char *of_line =
-        hf_fixture_command(&suite.redis, "HGET " PREFIX "e:t/a %s", "#");
+    char *text = texts[n++ % HF_COUNT(texts)];
+    bool of_owner = arg[1] == 'o';
+    const char *what = arg + 1 + of_owner;
+    if (sscanf(hf_fixture_command(&suite.redis, "HGET " PREFIX "e:t/o %s", "O"),
+               "%*s %*u %*u %llu", &fence) != 1)
+        fail_msg("O has no fence");
+    const char *of_line = hf_fixture_command(&suite.redis, "HGET " PREFIX "e:%s %s",
+                                             of_owner ? "t/o" : "t/a", "#");
     if (sscanf(of_line, "%*u %*u %*u %*u %*u %llu %llu", &birth, &clock) != 2)
         fail_msg("what is '%s'?", of_line);
-    (void)snprintf(of_birth, sizeof of_birth, "%llu", birth);
-    (void)snprintf(of_clock, sizeof of_clock, "%llu:90000", clock);
-    (void)snprintf(of_young, sizeof of_young, "%llu:59999", clock);
-    return arg[1] == 'b' ? of_birth : arg[1] == 'c' ? of_clock : of_young;
+    if (what[0] == 'f')
+        (void)snprintf(text, sizeof texts[0], "%llu", fence);
+    else if (what[0] == 'b')
+        (void)snprintf(text, sizeof texts[0], "%llu", birth);
+    else
+        (void)snprintf(text, sizeof texts[0], "%llu:%u", clock,
+                       what[0] == 'c' ? 90000u : 59999u);
+    return text;
 }
 
 /* ---- the tests ---- */

@@ -19,6 +19,7 @@ local function read_entry(text)
   end
   for id, mode, client, start, ms in string.gmatch(holds, '([^,=]+)=(%a)@?([^,@]*)@?(%d*)@?(%d*)') do
     e.holds[#e.holds + 1] = { id, mode, client ~= '' and client or e.client, tonumber(start), tonumber(ms) }
+    e.several = e.several or client ~= ''
   end
   return e
 end

@@ -26,9 +26,10 @@ local function renew(l, owner, e)
 end
 
 -- What the caller has read: `clock:age ...`, the newest first. The witness tells of which line: its
--- birth, or the place that the caller's entry still has in it.
-local function heed(l, owner, witness, text)
-  if text == '' or witness ~= l.birth and witness ~= call('ZSCORE', l.q, owner) then
+-- birth, the fence of the caller's entry, or the place that the entry still has in it.
+local function heed(l, owner, e, witness, text)
+  if text == '' or witness ~= l.birth and not (e and e.granted and witness == e.fence) and
+    witness ~= call('ZSCORE', l.q, owner) then
     return
   end
   l.readings = {}

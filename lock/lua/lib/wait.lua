@@ -1,4 +1,5 @@
--- wait.lua - what a client that waits is told of its line.
+-- wait.lua - what a client is told of its line, while it waits, or holds it together with other
+-- clients of its owner: a reading of its clock, and when to ask again.
 --- @include "lib/line.lua"
 --- @include "lib/lease.lua"
 
@@ -35,4 +36,13 @@ local function watch(l, owner)
   end
   local after = e.lease - age_of(l, tonumber(start)) + 1
   return math.max(1, place == 0 and math.min(after, floor(e.lease / 3) + 1) or after)
+end
+
+-- The same for one that holds it: in how many ms the lease of the first hold of its entry may be over.
+local function watch_holds(l, e)
+  local first = math.huge
+  for _, hold in ipairs(e.holds) do
+    first = math.min(first, hold[5] - age_of(l, hold[4]) + 1)
+  end
+  return math.max(1, first)
 end
