@@ -17,7 +17,6 @@ set(exceptions
   lock/watchdog>lock/lease
   queue/ops>queue/keys
   queue/ops>queue/send
-  worker/core>worker/lead
   worker/programs>worker/process
   worker/programs>worker/program_env
   cli/args>cli/suggest

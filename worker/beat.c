@@ -3,30 +3,44 @@
  *
  * The pulse rises when Redis has answered a claim or a check and the loop came round. An
  * idle worker claims nothing, but its waits end with a check; and whatever it does, a
- * timer sees to it that it checks. */
+ * timer leads to one (wake.c). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "worker/leases.h"
+#include "worker/life.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/shared.h"
 
 /* ---- the heartbeat ---- */
 
-enum { JSON_MAX = 32 << 10, END_ROOM = 32, NOT_NOW_MS = 100 };
+enum {
+    BEAT_MS = 10000, /* heartbeats, which hold for three */
+    JSON_MAX = 32 << 10,
+    END_ROOM = 32
+};
+
+typedef struct hf_beat {
+    uv_timer_t timer;
+    bool beating, beat_again; /* a heartbeat is under way; another one follows */
+    hf_err beat_refused;      /* why, as it was logged last */
+    const char *shown;        /* the state that was shown last; NULL: none */
+    int64_t started_ms;       /* Redis's clock */
+    _Atomic uint64_t pulse;
+    _Atomic uint32_t running_now;
+} hf_beat;
 
 static const char *state_of(const hf_worker *w)
 {
     if (w->phase != HF_SERVING)
         return "stopping";
     return w->quiet ? "quiet" : "serving";
-}
-
-/* C jobs that were claimed ahead wait in the pool while every slot is busy. */
-static uint32_t running(const hf_worker *w)
-{
-    size_t n = w->c_out + w->programs_out;
-    return n < w->opts.concurrency ? (uint32_t)n : w->opts.concurrency;
 }
 
 /* Names are [A-Za-z0-9._:-]: nothing needs escaping. False: some did not fit. */
@@ -50,9 +64,10 @@ static void write_json(const hf_worker *w, hf_buf *json)
                   "\"concurrency\":%u,\"running\":%u,\"started_ms\":%lld,"
                   "\"now_ms\":%lld,\"queues\":[",
                   w->id, w->host, (long)getpid(), state_of(w), w->opts.concurrency,
-                  running(w), (long long)w->started_ms, (long long)now_ms);
-    for (size_t i = 0; i < w->n_served; i++)
-        hf_buf_printf(json, "%s\"%s\"", i == 0 ? "" : ",", w->served[i]->queue.name);
+                  hf_running_now(w), (long long)w->beat->started_ms, (long long)now_ms);
+    for (size_t i = 0; i < hf_queues_count(w); i++)
+        hf_buf_printf(json, "%s\"%s\"", i == 0 ? "" : ",",
+                      hf_queues_at(w, i)->queue.name);
     hf_buf_text(json, "],\"types\":[");
     bool all = add_types(w, json);
     hf_buf_text(json, all ? "]}" : "],\"types_cut\":true}");
@@ -66,12 +81,12 @@ static void tell_refusal(hf_worker *w, const hf_answer *answer)
     if (err == HF_UNSURE || err == HF_NOSCRIPT || err == HF_CLOSED || err == HF_CONN ||
         err == HF_TIMEOUT)
         return;
-    if (err != HF_OK && err != w->beat_refused)
+    if (err != HF_OK && err != w->beat->beat_refused)
         hf_report_text(w, HF_LOG_WARN, "Redis refuses the heartbeat", "error",
                        answer->detail);
-    else if (err == HF_OK && w->beat_refused != HF_OK)
+    else if (err == HF_OK && w->beat->beat_refused != HF_OK)
         hf_report_text(w, HF_LOG_INFO, "Redis takes the heartbeat again", NULL, NULL);
-    w->beat_refused = err;
+    w->beat->beat_refused = err;
 }
 
 /* One that Redis did not know the script of is sent again: by now it has it. So is one
@@ -79,28 +94,27 @@ static void tell_refusal(hf_worker *w, const hf_answer *answer)
 static void on_beat(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
-    w->beating = false;
+    w->beat->beating = false;
     if (w->phase != HF_ENDED)
         tell_refusal(w, answer);
-    if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->beat_again))
+    if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->beat->beat_again))
         hf_beat_send(w);
 }
 
 void hf_beat_send(hf_worker *w)
 {
     hf_buf json;
-    w->beat_again = w->beating;
-    if (w->beating || !hf_client_ready(w->client) || hf_clock_now(w) == 0)
+    w->beat->beat_again = w->beat->beating;
+    if (w->beat->beating || !hf_client_ready(w->client) || hf_clock_now(w) == 0)
         return;
-    if (w->started_ms == 0)
-        w->started_ms = hf_clock_now(w);
-    w->shown = state_of(w);
+    if (w->beat->started_ms == 0)
+        w->beat->started_ms = hf_clock_now(w);
+    w->beat->shown = state_of(w);
     hf_buf_init(&json, JSON_MAX);
     write_json(w, &json);
-    if (hf_buf_err(&json) == HF_OK &&
-        hf_op_heartbeat(w->client, w->ns, w->id, json.data, 3 * HF_BEAT_MS, on_beat, w) ==
-            HF_OK)
-        w->beating = true;
+    if (hf_buf_err(&json) == HF_OK && hf_op_heartbeat(w->client, w->ns, w->id, json.data,
+                                                      3 * BEAT_MS, on_beat, w) == HF_OK)
+        w->beat->beating = true;
     hf_buf_done(&json);
 }
 
@@ -111,70 +125,61 @@ static void on_beat_timer(uv_timer_t *timer)
 
 /* ---- the pulse ---- */
 
-/* Who waits for batons checks when the wait is over; but a wait that a baton ended is
- * followed by a whole one. */
-static void on_look(uv_timer_t *timer)
-{
-    hf_worker *w = timer->data;
-    uint64_t now = hf_boot_ns(), every_ns = hf_wake_longest_ms(w) * HF_MS_NS;
-    bool again = w->check_again_ns != 0 && now >= w->check_again_ns;
-    if (again)
-        w->check_again_ns = 0;
-    if (again || now >= w->checked_ns + every_ns)
-        hf_check_send(w);
-    hf_life_turn(w);
-    if (w->phase == HF_ENDED || uv_is_active((uv_handle_t *)timer))
-        return;
-    uint64_t due = w->checked_ns + every_ns;
-    if (w->check_again_ns != 0 && w->check_again_ns < due)
-        due = w->check_again_ns;
-    uint64_t wait = due > now ? (due - now) / HF_MS_NS + 1 : NOT_NOW_MS;
-    uv_update_time(&w->loop);
-    uv_timer_start(timer, on_look, wait, 0);
-}
-
-void hf_beat_look_in(hf_worker *w, uint32_t ms)
-{
-    uv_update_time(&w->loop);
-    uv_timer_start(&w->look, on_look, ms, 0);
-}
-
 /* The first time it means that each queue was asked for jobs, unless this worker wants
  * none: it may be full with those of the first. */
 static bool has_looked(const hf_worker *w)
 {
-    if (w->phase != HF_SERVING || w->quiet || hf_dispatch_slots(w) == 0)
-        return true;
-    for (size_t i = 0; i < w->n_served; i++)
-        if (!w->served[i]->looked)
-            return false;
-    return true;
+    return w->phase != HF_SERVING || w->quiet || hf_running_slots(w) == 0 ||
+           hf_queues_looked(w);
 }
 
 void hf_beat_turn(hf_worker *w)
 {
-    atomic_store(&w->running_now, running(w));
-    if (w->phase != HF_STARTING && w->shown != state_of(w))
+    atomic_store(&w->beat->running_now, hf_running_now(w));
+    if (w->phase != HF_STARTING && w->beat->shown != state_of(w))
         hf_beat_send(w); /* the first one as soon as Redis's time is known */
     if (!w->heard || !hf_leases_watched(w))
         return;
     w->heard = false;
-    if (atomic_load(&w->pulse) > 0 || has_looked(w))
-        atomic_fetch_add(&w->pulse, 1);
+    if (atomic_load(&w->beat->pulse) > 0 || has_looked(w))
+        atomic_fetch_add(&w->beat->pulse, 1);
+}
+
+hf_err hf_beat_new(hf_worker *w)
+{
+    w->beat = calloc(1, sizeof *w->beat);
+    return w->beat == NULL ? HF_NOMEM : HF_OK;
+}
+
+void hf_beat_free(hf_worker *w)
+{
+    free(w->beat);
+    w->beat = NULL;
+}
+
+void hf_beat_open(hf_worker *w)
+{
+    uv_timer_init(&w->loop, &w->beat->timer);
+    w->beat->timer.data = w;
+}
+
+void hf_beat_close(hf_worker *w)
+{
+    if (!uv_is_closing((uv_handle_t *)&w->beat->timer))
+        uv_close((uv_handle_t *)&w->beat->timer, NULL);
 }
 
 void hf_beat_start(hf_worker *w)
 {
-    uv_timer_start(&w->beat, on_beat_timer, HF_BEAT_MS, HF_BEAT_MS);
-    uv_timer_start(&w->look, on_look, hf_wake_longest_ms(w), 0);
+    uv_timer_start(&w->beat->timer, on_beat_timer, BEAT_MS, BEAT_MS);
 }
 
 uint64_t hf_worker_pulse(const hf_worker *w)
 {
-    return atomic_load(&w->pulse);
+    return atomic_load(&w->beat->pulse);
 }
 
 uint32_t hf_worker_running(const hf_worker *w)
 {
-    return atomic_load(&w->running_now);
+    return atomic_load(&w->beat->running_now);
 }

@@ -5,6 +5,9 @@
 
 #include "base/text.h"
 #include "worker/changes.h"
+#include "worker/queues.h"
+#include "worker/report.h"
+#include "worker/shared.h"
 
 enum { VALUE_SIZE = 64 };
 
@@ -158,9 +161,9 @@ static void compare_queues(teller *t)
     const hf_plan *plan = t->plan;
     bool moved = false;
     size_t place = 0;
-    for (size_t i = 0; i < t->w->n_served; i++)
-        if (hf_plan_find(plan, t->w->served[i]->queue.name) == NULL)
-            tell(t, "queues", t->w->served[i]->queue.name, NULL, "removed");
+    for (size_t i = 0; i < hf_queues_count(t->w); i++)
+        if (hf_plan_find(plan, hf_queues_at(t->w, i)->queue.name) == NULL)
+            tell(t, "queues", hf_queues_at(t->w, i)->queue.name, NULL, "removed");
     for (size_t i = 0; i < plan->n_queues; i++) {
         const hf_plan_queue *queue = &plan->queues[i];
         const char *name = queue->queue.name;

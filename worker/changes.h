@@ -2,7 +2,7 @@
 #ifndef HF_WORKER_CHANGES_H
 #define HF_WORKER_CHANGES_H
 
-#include "worker/core.h"
+#include "worker/shared.h"
 
 typedef struct hf_changes {
     size_t changed; /* lines about what changes */

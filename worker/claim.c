@@ -19,14 +19,53 @@
  *     past its not_after they are asked for and released, and only then is the queue
  *     claimed again. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "holdfast/admin.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/shared.h"
+#include "worker/waking.h"
+#include "worker/waking_state.h"
 
-enum { NOT_NOW_MS = 100, PEEK_MS = 10, SHARES_MAX = 256 };
+enum {
+    BATCH_MAX = 200, /* jobs asked for at a time */
+    NOT_NOW_MS = 100,
+    PEEK_MS = 10,
+    SHARES_MAX = 256
+};
 
 /* ---- the answer ---- */
+
+static void report_claimed(const hf_served *served, const hf_claimed *claimed)
+{
+    const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
+                                   {.key = "asked", .number = served->asked},
+                                   {.key = "jobs", .number = (int64_t)claimed->n}};
+    hf_report(served->worker, HF_LOG_DEBUG, "claimed", fields, HF_COUNT(fields));
+}
+
+/* What the claim itself put into `dead`: poison, or without a record. */
+static void report_buried(const hf_served *served, const hf_claimed *claimed)
+{
+    char job[HF_ID_SIZE], text[HF_ERROR_MAX];
+    for (size_t i = 0; i < claimed->n_buried; i++) {
+        hf_bytes id, why;
+        hf_claimed_buried(claimed, i, &id, &why);
+        snprintf(job, sizeof job, "%.*s", (int)id.len, (const char *)id.ptr);
+        snprintf(text, sizeof text, "%.*s", (int)why.len, (const char *)why.ptr);
+        const hf_log_field fields[] = {{.key = "job", .text = job},
+                                       {.key = "queue", .text = served->queue.name},
+                                       {.key = "outcome", .text = "dead"},
+                                       {.key = "error", .text = text}};
+        hf_report(served->worker, HF_LOG_WARN, "job", fields, HF_COUNT(fields));
+    }
+}
 
 static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
                      uint64_t sent_ns)
@@ -54,11 +93,10 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
             continue;
         }
         w->held++;
-        runs[i]->state = HF_HELD_BACK;
         if (renew_first && runs[i]->reason == NULL)
-            hf_run_push(&w->held_back, runs[i]);
+            hf_running_await_renewal(runs[i]);
         else
-            hf_run_take(w, runs[i]);
+            hf_running_take(runs[i]);
     }
 }
 
@@ -93,8 +131,8 @@ void hf_claim_lost(hf_worker *w)
 {
     if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
         return;
-    for (size_t i = 0; i < w->n_slots; i++) {
-        hf_served *served = &w->slots[i];
+    for (size_t i = 0; i < w->wake->n_slots; i++) {
+        hf_served *served = &w->wake->slots[i];
         bool in_doubt =
             served->state == HF_Q_IN_DOUBT || served->state == HF_Q_LEAVING_IN_DOUBT;
         if (!in_doubt || served->hold_until_ns != 0)
@@ -136,18 +174,18 @@ static void on_claimed(const hf_answer *answer, void *arg)
     if (claimed.now_ms != 0)
         hf_clock_read(w, claimed.now_ms, answer->sent_ns);
     if (err != HF_OK) {
-        hf_claim_refund(served, served->asked);
+        hf_queue_refund(served, served->asked);
         served->asked = 0;
         on_fault(served, err, answer->detail);
         return;
     }
     w->heard = served->looked = true;
-    hf_report_claimed(served, &claimed);
-    hf_report_buried(served, &claimed);
+    report_claimed(served, &claimed);
+    report_buried(served, &claimed);
     if (claimed.n > 0)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked)
-        hf_claim_refund(served, served->asked - (uint32_t)claimed.n);
+        hf_queue_refund(served, served->asked - (uint32_t)claimed.n);
     if (served->sent_due_ms > claimed.now_ms && served->timer_ms == 0)
         served->timer_ms = served->sent_due_ms; /* it came too early */
     served->asked = 0;
@@ -159,12 +197,12 @@ static void on_claimed(const hf_answer *answer, void *arg)
 static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
 {
     uint64_t now = hf_boot_ns();
-    uint32_t slots = hf_dispatch_slots(w);
-    bool refresh = now >= w->alive_at_ns;
+    uint32_t slots = hf_running_slots(w);
+    bool refresh = now >= w->wake->alive_at_ns;
     hf_claim_args args = {
         .worker = w->id,
         .number = served->claim_number + 1,
-        .max = n > HF_CLAIM_BATCH ? HF_CLAIM_BATCH : n,
+        .max = n > BATCH_MAX ? BATCH_MAX : n,
         .slots = slots == 0 ? 1 : slots,
         .lease_ms = w->opts.lease_ms,
         .not_after = hf_clock_not_after(w),
@@ -179,7 +217,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     args.clock = hf_clock_shown(w, &args.judged_ms);
     hf_err err = hf_op_claim(w->client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {
-        hf_claim_refund(served, args.max);
+        hf_queue_refund(served, args.max);
         if (err != HF_CONN)
             hf_life_pause(w, NOT_NOW_MS);
         return;
@@ -189,12 +227,17 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     served->claim_not_after = args.not_after;
     served->sent_due_ms = args.due ? served->due_ms : 0;
     hf_queue_on(served, HF_E_SENT);
-    if (refresh && w->n_served == 1)
-        w->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
+    if (refresh && w->wake->n_served == 1)
+        w->wake->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
     if (args.due) {
         hf_redis_flush(w->client); /* a job waits for it; the rest of the turn can wait */
-        hf_lead_expect(w);
+        hf_running_expect(w);
     }
+}
+
+void hf_claim_introduce(hf_worker *w)
+{
+    w->wake->alive_at_ns = 0;
 }
 
 /* ---- whose turn it is ---- */
@@ -212,8 +255,8 @@ static bool is_busy(const hf_served *served)
 static uint32_t under_way(const hf_worker *w)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < w->n_served; i++)
-        n += w->served[i]->asked;
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        n += w->wake->served[i]->asked;
     return n;
 }
 
@@ -223,48 +266,48 @@ static void on_peeked(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
     bool ready[HF_QUEUES_MAX] = {false};
-    size_t n = w->n_peeking;
+    size_t n = w->wake->n_peeking;
     /* A fault tells nothing that the next claim does not tell. */
     hf_err err = hf_peeked_read(answer, ready, n);
-    w->n_peeking = 0;
+    w->wake->n_peeking = 0;
     for (size_t i = 0; i < n; i++) {
-        w->peeking_at[i]->requests--;
+        w->wake->peeking_at[i]->requests--;
         if (err == HF_OK && ready[i])
-            hf_queue_on(w->peeking_at[i], HF_E_SEEN);
+            hf_queue_on(w->wake->peeking_at[i], HF_E_SEEN);
     }
     if (err == HF_NOSCRIPT)
-        w->peeked_ns = 0;
+        w->wake->peeked_ns = 0;
 }
 
 static void peek(hf_worker *w, uint64_t now)
 {
     const hf_queue *queues[HF_QUEUES_MAX];
     size_t n = 0;
-    bool blocks = hf_queues_quiet(w) && hf_dispatch_slots(w) > 0;
-    if (w->n_served < 2 || w->blocked || blocks || w->n_peeking > 0 ||
-        w->peeked_ns + PEEK_MS * HF_MS_NS > now)
+    bool blocks = hf_queues_quiet(w) && hf_running_slots(w) > 0;
+    if (w->wake->n_served < 2 || w->wake->blocked || blocks || w->wake->n_peeking > 0 ||
+        w->wake->peeked_ns + PEEK_MS * HF_MS_NS > now)
         return;
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = w->served[i];
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        hf_served *served = w->wake->served[i];
         if (served->state != HF_Q_IDLE)
             continue;
         queues[n] = &served->queue;
-        w->peeking_at[n++] = served;
+        w->wake->peeking_at[n++] = served;
     }
     if (n == 0 || hf_op_peek(w->client, queues, n, on_peeked, w) != HF_OK)
         return;
-    w->n_peeking = n;
-    w->peeked_ns = now;
+    w->wake->n_peeking = n;
+    w->wake->peeked_ns = now;
     for (size_t i = 0; i < n; i++)
-        w->peeking_at[i]->requests++;
+        w->wake->peeking_at[i]->requests++;
 }
 
 /* ---- in order ---- */
 
 static void pump_strict(hf_worker *w, uint32_t want)
 {
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = w->served[i];
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        hf_served *served = w->wake->served[i];
         if (is_busy(served))
             return;
         if (may_be_claimed(served)) {
@@ -283,8 +326,8 @@ static hf_served *next_by_weight(const hf_worker *w, uint32_t step)
 {
     hf_served *best = NULL;
     double lead = -INFINITY;
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = w->served[i];
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        hf_served *served = w->wake->served[i];
         if (is_busy(served) && served->credit > lead)
             lead = served->credit;
         if (may_be_claimed(served) && (best == NULL || served->credit > best->credit))
@@ -297,19 +340,14 @@ static hf_served *next_by_weight(const hf_worker *w, uint32_t step)
 static void level_credits(hf_worker *w)
 {
     double most = -INFINITY;
-    for (size_t i = 0; i < w->n_served; i++)
-        if (w->served[i]->credit > most &&
-            hf_queue_is(w->served[i]->state, HF_Q_CLAIMABLE | HF_Q_BUSY))
-            most = w->served[i]->credit;
-    for (size_t i = 0; i < w->n_served; i++) {
-        double credit = w->served[i]->credit - most;
-        w->served[i]->credit = credit < 0 ? credit : 0;
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        if (w->wake->served[i]->credit > most &&
+            hf_queue_is(w->wake->served[i]->state, HF_Q_CLAIMABLE | HF_Q_BUSY))
+            most = w->wake->served[i]->credit;
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        double credit = w->wake->served[i]->credit - most;
+        w->wake->served[i]->credit = credit < 0 ? credit : 0;
     }
-}
-
-void hf_claim_refund(hf_served *served, uint32_t n)
-{
-    served->credit += (double)n / served->weight;
 }
 
 static void pump_weighted(hf_worker *w, uint32_t want)
@@ -320,22 +358,22 @@ static void pump_weighted(hf_worker *w, uint32_t want)
     for (hf_served *served; want > 0; want -= step) {
         step = step < want ? step : want;
         served = next_by_weight(w, step);
-        if (served == NULL || shares[served->index] + step > HF_CLAIM_BATCH)
+        if (served == NULL || shares[served->index] + step > BATCH_MAX)
             break; /* full: what it cannot be asked for is not for the others */
         shares[served->index] += step;
         served->credit -= (double)step / served->weight;
     }
-    for (size_t i = 0; i < w->n_served; i++)
+    for (size_t i = 0; i < w->wake->n_served; i++)
         if (shares[i] > 0)
-            send_claim(w, w->served[i], shares[i]);
+            send_claim(w, w->wake->served[i], shares[i]);
 }
 
 /* ---- both ---- */
 
 static bool any_eager(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_served; i++)
-        if (hf_queue_is(w->served[i]->state, HF_Q_EAGER))
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        if (hf_queue_is(w->wake->served[i]->state, HF_Q_EAGER))
             return true;
     return false;
 }
@@ -345,14 +383,14 @@ static bool any_eager(const hf_worker *w)
  * turn later, and so one of the two is always with Redis. */
 bool hf_claim_can_wait(const hf_worker *w)
 {
-    return w->c_out > w->opts.concurrency;
+    return hf_running_all_busy(w);
 }
 
 void hf_claim_pump(hf_worker *w)
 {
     if (!hf_life_serving(w) || !hf_client_ready(w->client) || w->pause_until_ns != 0)
         return;
-    uint32_t want = hf_dispatch_wanted(w), pending = under_way(w);
+    uint32_t want = hf_running_wanted(w), pending = under_way(w);
     if (want == 0)
         return;
     peek(w, hf_boot_ns());

@@ -11,9 +11,33 @@
  * for somebody who is less busy. Each time it may wait an eighth of the time since it was
  * put back first, and then stays away for four times as long: it takes at most a fifth of
  * somebody's time, and it comes to run however long the others take. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "worker/lead.h"
 #include "worker/pool.h"
+#include "worker/programs.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/running_state.h"
+#include "worker/shared.h"
+#include "worker/verdicts.h"
+
+enum {
+    AHEAD_MAX = 800,     /* jobs claimed ahead */
+    AHEAD_MS = 3,        /* so much work is claimed ahead for each slot */
+    AHEAD_KEEP_MS = 100, /* then a job claimed ahead that has not started is released */
+    SUSPECT_AWAY_MS = 1000, /* a suspect that could not run alone stays away */
+    SUSPECT_AWAY_MAX_MS = 3600000,
+    STRUCK_MS = 100, /* so long after a signal to a program its own may reach us */
+    BACKOFF_FIRST_MS = 100,
+    BACKOFF_LONGEST_MS = 5000
+};
 
 static bool is_c(const hf_run *run)
 {
@@ -23,13 +47,13 @@ static bool is_c(const hf_run *run)
 /* How many more could be started now. */
 static size_t free_slots(const hf_worker *w)
 {
-    size_t busy = w->c_out + w->programs_out;
+    size_t busy = w->running->c_out + w->running->programs_out;
     return busy < w->opts.concurrency ? w->opts.concurrency - busy : 0;
 }
 
 static bool suspect_waits(const hf_worker *w)
 {
-    for (const hf_run *run = w->waiting.head; run != NULL; run = run->next)
+    for (const hf_run *run = w->running->waiting.head; run != NULL; run = run->next)
         if (run->suspect && is_c(run))
             return true;
     return false;
@@ -38,15 +62,17 @@ static bool suspect_waits(const hf_worker *w)
 /* Programs alone, and the minder is away; or the last program could not be started. */
 static bool cannot_start(const hf_worker *w)
 {
-    return w->spawn_hold_until_ns != 0 ||
-           (w->only_programs && (w->programs == NULL || !hf_programs_ready(w->programs)));
+    return w->running->spawn_hold_until_ns != 0 ||
+           (w->only_programs &&
+            (w->running->programs == NULL || !hf_programs_ready(w->running->programs)));
 }
 
 /* None beside a suspect, so that a baton goes to somebody who can claim. */
-uint32_t hf_dispatch_slots(const hf_worker *w)
+uint32_t hf_running_slots(const hf_worker *w)
 {
-    size_t busy = w->c_out + w->programs_out + w->waiting.n + w->held_back.n;
-    if (w->exclusive || suspect_waits(w) || cannot_start(w))
+    size_t busy = w->running->c_out + w->running->programs_out + w->running->waiting.n +
+                  w->running->held_back.n;
+    if (w->running->exclusive || suspect_waits(w) || cannot_start(w))
         return 0;
     return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
 }
@@ -55,19 +81,19 @@ uint32_t hf_dispatch_slots(const hf_worker *w)
  * work. */
 static size_t ahead(const hf_worker *w)
 {
-    if (w->mean_run_ns <= 0)
+    if (w->running->mean_run_ns <= 0)
         return 0;
-    double n = w->opts.concurrency * (HF_AHEAD_MS * 1e6) / w->mean_run_ns;
-    return n > HF_AHEAD_MAX ? HF_AHEAD_MAX : (size_t)n;
+    double n = w->opts.concurrency * (AHEAD_MS * 1e6) / w->running->mean_run_ns;
+    return n > AHEAD_MAX ? AHEAD_MAX : (size_t)n;
 }
 
 /* Not one by one while many are held: a quarter of what would be held is worth a request.
  */
-uint32_t hf_dispatch_wanted(const hf_worker *w)
+uint32_t hf_running_wanted(const hf_worker *w)
 {
     size_t target = w->opts.concurrency + ahead(w);
-    size_t have = w->held - w->settling - w->struck.n;
-    if (w->exclusive || have >= target || suspect_waits(w) || cannot_start(w))
+    size_t have = w->held - w->settling - w->running->struck.n;
+    if (w->running->exclusive || have >= target || suspect_waits(w) || cannot_start(w))
         return 0;
     size_t want = target - have;
     if (have > w->opts.concurrency && want * 4 < target)
@@ -75,21 +101,181 @@ uint32_t hf_dispatch_wanted(const hf_worker *w)
     return (uint32_t)want;
 }
 
+/* ---- programs ---- */
+
+static void learn(hf_worker *w, uint64_t total_ns, size_t n)
+{
+    double mean = (double)total_ns / (double)n;
+    double share = n >= 16 ? 0.5 : (double)n / 32;
+    w->running->mean_run_ns = w->running->mean_run_ns <= 0
+                                  ? mean
+                                  : w->running->mean_run_ns * (1 - share) + mean * share;
+}
+
+/* Even before the loop has come to it. */
+static bool is_told_to_stop(const hf_worker *w)
+{
+    return w->phase != HF_SERVING || atomic_load(&w->stops) > 0;
+}
+
+/* The minder asks a program to end before its lease does: that Redis was away is not the
+ * program's fault, also when the renewal has come just then. While renewals come in time,
+ * no program is ever so near to its deadline. */
+static bool is_told_by_minder(const hf_worker *w, const hf_run *run,
+                              const hf_program_result *result)
+{
+    uint64_t deadline = hf_lease_deadline_ns(run->lease);
+    return result->asked || deadline <= run->ended_ns + w->opts.kill_grace_ms * HF_MS_NS;
+}
+
+/* systemd signals the whole control group: what fails after a stop was told to stop. And
+ * it may reach a program, and kill it, before it reaches us: nobody knows at once whether
+ * a signal that is not ours was meant for that program alone. */
+static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *result)
+{
+    bool failed = result->verdict != HF_VERDICT_DONE;
+    if (result->minder_failed ||
+        (failed && (is_told_to_stop(w) || is_told_by_minder(w, run, result))))
+        run->released = true;
+    if (failed && !run->released && result->by_signal && !result->ended &&
+        !result->timed_out)
+        hf_run_push(&w->running->struck, run);
+    else
+        hf_verdict_finish(run);
+}
+
+static void judge_struck(hf_worker *w)
+{
+    uint64_t now = hf_boot_ns();
+    bool stop = is_told_to_stop(w);
+    for (hf_run *run = w->running->struck.head, *next; run != NULL; run = next) {
+        next = run->next;
+        if (!stop && run->ended_ns + STRUCK_MS * HF_MS_NS > now)
+            continue;
+        run->released = run->released || stop;
+        hf_run_remove(&w->running->struck, run);
+        hf_verdict_finish(run);
+    }
+}
+
+/* What the programs leave. */
+static void allow_threads(hf_worker *w)
+{
+    hf_pool_allow(w->running->pool,
+                  w->opts.concurrency - (uint32_t)w->running->programs_out);
+}
+
+static void on_program_done(const hf_program_result *result, void *arg)
+{
+    hf_run *run = arg;
+    hf_worker *w = run->worker;
+    run->ended_ns = hf_boot_ns();
+    learn(w, run->ended_ns - run->started_ns, 1);
+    run->verdict = result->verdict;
+    run->started = !result->minder_failed;
+    if (result->timed_out)
+        atomic_store(&run->timed_out, true);
+    if (result->error[0] != '\0')
+        hf_run_set_text(run, result->error, strlen(result->error));
+    if (result->has_retry_in) {
+        run->has_retry_in = true;
+        run->delay_ms = result->retry_in_ms;
+    }
+    hf_run_remove(&w->running->started, run);
+    w->running->programs_out--;
+    allow_threads(w);
+    w->running->suspects_out -= run->suspect ? 1 : 0;
+    judge_program(w, run, result);
+    hf_life_turn(w);
+}
+
+/* No program could be started, for want of descriptors or processes. Until the backoff is
+ * over this worker claims nothing, not for C handlers either: they would soon want the
+ * same; and what waits is left to others. */
+static void back_off(hf_worker *w, int error)
+{
+    uint64_t now = hf_boot_ns();
+    uint32_t ms = w->running->spawn_backoff_ms == 0 ? BACKOFF_FIRST_MS
+                                                    : 2 * w->running->spawn_backoff_ms;
+    if (error != w->running->spawn_error ||
+        now - w->running->spawn_told_ns >= HF_REMIND_MS * HF_MS_NS) {
+        hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
+                       strerror(error));
+        w->running->spawn_error = error;
+        w->running->spawn_told_ns = now;
+    }
+    w->running->spawn_backoff_ms = ms < BACKOFF_LONGEST_MS ? ms : BACKOFF_LONGEST_MS;
+    w->running->spawn_hold_until_ns = now + w->running->spawn_backoff_ms * HF_MS_NS;
+}
+
+static void note_started(hf_worker *w)
+{
+    if (w->running->spawn_error != 0)
+        hf_report_text(w, HF_LOG_INFO, "programs are started again", NULL, NULL);
+    w->running->spawn_error = 0;
+    w->running->spawn_backoff_ms = 0;
+}
+
+static bool start_program(hf_worker *w, hf_run *run)
+{
+    hf_process *process = NULL;
+    if (hf_lease_lost(run->lease))
+        return false; /* its note is on the way */
+    hf_program_job job = {
+        .id = run->id,
+        .type = run->record.type,
+        .queue = run->served->queue.name,
+        .fence = run->fence,
+        .attempt = run->record.attempts + 1,
+        .payload = run->record.payload.ptr,
+        .payload_len = run->record.payload.len,
+        .deadline_ns = hf_lease_deadline_ns(run->lease),
+        .timeout_ms = run->timeout_ms,
+        .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
+    };
+    run->started_ns = hf_boot_ns();
+    hf_err err = hf_programs_start(w->running->programs, &run->handler->program, &job,
+                                   on_program_done, run, &process);
+    if (err == HF_SYSTEM || err == HF_NOMEM)
+        back_off(w, err == HF_NOMEM ? ENOMEM : errno);
+    if (err != HF_OK)
+        return false;
+    note_started(w);
+    hf_run_remove(&w->running->waiting, run);
+    run->state = HF_STARTED;
+    hf_run_push(&w->running->started, run);
+    w->running->programs_out++;
+    allow_threads(w);
+    w->running->suspects_out += run->suspect ? 1 : 0;
+    atomic_store(&run->process, process);
+    /* It may have been renewed between the two. */
+    hf_program_extend(process, hf_lease_deadline_ns(run->lease));
+    if (atomic_load(&run->lost))
+        hf_program_end(process, 0);
+    return true;
+}
+
+void hf_running_kill(hf_worker *w)
+{
+    for (hf_run *run = w->running->started.head; run != NULL; run = run->next)
+        hf_program_end(atomic_load(&run->process), 0);
+}
+
 /* ---- C handlers ---- */
 
 static void hand_over(hf_worker *w, hf_run *run, hf_run_list *batch)
 {
-    hf_run_remove(&w->waiting, run);
+    hf_run_remove(&w->running->waiting, run);
     run->state = HF_STARTED;
     hf_run_push(batch, run);
-    w->c_out++;
+    w->running->c_out++;
 }
 
 /* It was claimed for nothing. */
-static void release_unstarted(hf_worker *w, hf_run *run)
+static void release_unstarted(hf_run *run)
 {
-    hf_claim_refund(run->served, 1);
-    hf_run_release(w, run);
+    hf_queue_refund(run->served, 1);
+    hf_verdict_release(run);
 }
 
 /* Everything else that is held has to go first: what waits is released, so that a crash
@@ -97,19 +283,19 @@ static void release_unstarted(hf_worker *w, hf_run *run)
 static void try_suspect(hf_worker *w, hf_run *suspect)
 {
     hf_run_list batch = {.n = 0};
-    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
+    for (hf_run *run = w->running->waiting.head, *next; run != NULL; run = next) {
         next = run->next;
         if (run != suspect) {
-            hf_run_remove(&w->waiting, run);
-            release_unstarted(w, run);
+            hf_run_remove(&w->running->waiting, run);
+            release_unstarted(run);
         }
     }
-    if (w->c_out > 0 || w->suspects_out > 0 || w->held != w->programs_out + 1 ||
-        free_slots(w) == 0)
+    if (w->running->c_out > 0 || w->running->suspects_out > 0 ||
+        w->held != w->running->programs_out + 1 || free_slots(w) == 0)
         return;
-    w->exclusive = true;
+    w->running->exclusive = true;
     hand_over(w, suspect, &batch);
-    hf_pool_push(w->pool, &batch);
+    hf_pool_push(w->running->pool, &batch);
 }
 
 /* In their order. A program waits for a slot, and what is behind it waits as well, or C
@@ -118,29 +304,31 @@ static void start_all(hf_worker *w)
 {
     hf_run_list batch = {.n = 0};
     bool program_waits = false;
-    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
+    for (hf_run *run = w->running->waiting.head, *next; run != NULL; run = next) {
         next = run->next;
         if (is_c(run)) {
             if (!program_waits)
                 hand_over(w, run, &batch);
-        } else if (w->spawn_hold_until_ns == 0 && hf_programs_ready(w->programs)) {
+        } else if (w->running->spawn_hold_until_ns == 0 &&
+                   hf_programs_ready(w->running->programs)) {
             if (free_slots(w) == 0)
                 program_waits = true;
-            else if (!hf_dispatch_program(w, run))
+            else if (!start_program(w, run))
                 break;
         }
     }
     if (!hf_lead_take(w, &batch))
-        hf_pool_push(w->pool, &batch);
+        hf_pool_push(w->running->pool, &batch);
 }
 
-void hf_dispatch(hf_worker *w)
+void hf_running_dispatch(hf_worker *w)
 {
     hf_run *suspect = NULL;
-    for (hf_run *run = w->waiting.head; run != NULL && suspect == NULL; run = run->next)
+    for (hf_run *run = w->running->waiting.head; run != NULL && suspect == NULL;
+         run = run->next)
         if (run->suspect && is_c(run))
             suspect = run;
-    if (w->exclusive || w->phase != HF_SERVING)
+    if (w->running->exclusive || w->phase != HF_SERVING)
         return;
     if (suspect != NULL)
         try_suspect(w, suspect);
@@ -148,41 +336,33 @@ void hf_dispatch(hf_worker *w)
         start_all(w);
 }
 
-void hf_dispatch_learn(hf_worker *w, uint64_t total_ns, size_t n)
-{
-    double mean = (double)total_ns / (double)n;
-    double share = n >= 16 ? 0.5 : (double)n / 32;
-    w->mean_run_ns =
-        w->mean_run_ns <= 0 ? mean : w->mean_run_ns * (1 - share) + mean * share;
-}
-
-void hf_dispatch_returned(hf_worker *w)
+void hf_running_returned(hf_worker *w)
 {
     hf_run_list done;
     hf_run *run;
     uint64_t total_ns = 0;
-    hf_pool_collect(w->pool, &done);
+    hf_pool_collect(w->running->pool, &done);
     if (done.n == 0)
         return;
     size_t n = done.n;
     while ((run = hf_run_pop(&done)) != NULL) {
         total_ns += run->ended_ns - run->started_ns;
-        w->c_out--;
+        w->running->c_out--;
         if (run->suspect)
-            w->exclusive = false;
+            w->running->exclusive = false;
         if (atomic_load(&run->begun_ns) != 0)
-            hf_run_finish(w, run);
+            hf_verdict_finish(run);
         else if (atomic_load(&run->cancelled))
-            hf_run_cancel(w, run);
+            hf_verdict_cancel(run);
         else
-            hf_run_release(w, run);
+            hf_verdict_release(run);
     }
-    hf_dispatch_learn(w, total_ns, n);
+    learn(w, total_ns, n);
 }
 
 /* On a pool thread. What was lost or cancelled while it waited for a thread is never
  * started. */
-void hf_dispatch_work(hf_run *run)
+static void work_on(hf_run *run)
 {
     run->started_ns = run->ended_ns = hf_boot_ns();
     if (hf_lease_lost(run->lease) || atomic_load(&run->cancelled))
@@ -203,9 +383,9 @@ static void ask_one(hf_run *run, void *arg)
     hf_run_ask_to_stop(run);
 }
 
-void hf_dispatch_ask_all(hf_worker *w)
+static void ask_all(hf_worker *w)
 {
-    hf_pool_running(w->pool, ask_one, NULL);
+    hf_pool_running(w->running->pool, ask_one, NULL);
 }
 
 static void add_shadow(hf_run *run, void *arg)
@@ -216,11 +396,11 @@ static void add_shadow(hf_run *run, void *arg)
 }
 
 /* The handler stops believing before its job can start elsewhere. */
-void hf_dispatch_abandon(hf_worker *w)
+void hf_running_abandon(hf_worker *w)
 {
     hf_run_list shadows = {.n = 0};
     hf_run *shadow;
-    hf_pool_running(w->pool, add_shadow, &shadows);
+    hf_pool_running(w->running->pool, add_shadow, &shadows);
     while ((shadow = hf_run_pop(&shadows)) != NULL) {
         hf_run *run = shadow->shadow_of;
         hf_watchdog_end(w->watchdog, run->lease);
@@ -228,7 +408,7 @@ void hf_dispatch_abandon(hf_worker *w)
             hf_report_run(w, run, "released");
         run->lost_told = true; /* that is what was told of it */
         w->held++;
-        hf_run_release(w, shadow);
+        hf_verdict_release(shadow);
     }
 }
 
@@ -239,21 +419,21 @@ static int64_t patience_ms(const hf_run *run)
 {
     int64_t since = run->record.refused_ms;
     int64_t passed = since > 0 ? hf_clock_now(run->worker) - since : 0;
-    return HF_AHEAD_KEEP_MS + (passed > 0 ? passed / 8 : 0);
+    return AHEAD_KEEP_MS + (passed > 0 ? passed / 8 : 0);
 }
 
-void hf_dispatch_release_waiting(hf_worker *w)
+static void release_waiting(hf_worker *w)
 {
     hf_run_list back;
     hf_run *run;
-    while ((run = hf_run_pop(&w->waiting)) != NULL)
-        hf_run_release(w, run);
-    while ((run = hf_run_pop(&w->held_back)) != NULL)
-        hf_run_release(w, run);
-    hf_pool_take_back(w->pool, UINT64_MAX, &back);
-    w->c_out -= back.n;
+    while ((run = hf_run_pop(&w->running->waiting)) != NULL)
+        hf_verdict_release(run);
+    while ((run = hf_run_pop(&w->running->held_back)) != NULL)
+        hf_verdict_release(run);
+    hf_pool_take_back(w->running->pool, UINT64_MAX, &back);
+    w->running->c_out -= back.n;
     while ((run = hf_run_pop(&back)) != NULL)
-        hf_run_release(w, run);
+        hf_verdict_release(run);
 }
 
 static void on_running(hf_run *run, void *arg)
@@ -270,10 +450,10 @@ static void put_suspect_back(hf_worker *w, hf_run *run)
     static const char text[] = "it waits for a worker to run alone: one crash more and "
                                "it is dead";
     int64_t delay = 4 * patience_ms(run);
-    delay = delay > HF_SUSPECT_AWAY_MAX_MS ? HF_SUSPECT_AWAY_MAX_MS : delay;
+    delay = delay > SUSPECT_AWAY_MAX_MS ? SUSPECT_AWAY_MAX_MS : delay;
     hf_run_set_text(run, text, sizeof text - 1);
-    hf_claim_refund(run->served, 1);
-    hf_run_put_back(w, run, delay < HF_SUSPECT_AWAY_MS ? HF_SUSPECT_AWAY_MS : delay);
+    hf_queue_refund(run->served, 1);
+    hf_verdict_put_back(run, delay < SUSPECT_AWAY_MS ? SUSPECT_AWAY_MS : delay);
     hf_report_run(w, run, "put_back");
 }
 
@@ -282,37 +462,274 @@ static void put_suspect_back(hf_worker *w, hf_run *run)
  */
 static void release_stale(hf_worker *w, uint64_t now)
 {
-    for (hf_run *run = w->waiting.head, *next; run != NULL; run = next) {
+    for (hf_run *run = w->running->waiting.head, *next; run != NULL; run = next) {
         bool suspect = run->suspect && is_c(run);
-        uint64_t keep_ms = suspect ? (uint64_t)patience_ms(run) : HF_AHEAD_KEEP_MS;
+        uint64_t keep_ms = suspect ? (uint64_t)patience_ms(run) : AHEAD_KEEP_MS;
         next = run->next;
         if (run->claimed_ns + keep_ms * HF_MS_NS >= now)
             continue;
-        hf_run_remove(&w->waiting, run);
+        hf_run_remove(&w->running->waiting, run);
         if (!is_c(run))
-            w->mean_run_ns = HF_AHEAD_KEEP_MS * (double)HF_MS_NS; /* none ahead for now */
+            w->running->mean_run_ns =
+                AHEAD_KEEP_MS * (double)HF_MS_NS; /* none ahead for now */
         if (suspect)
             put_suspect_back(w, run);
         else
-            release_unstarted(w, run);
+            release_unstarted(run);
     }
 }
 
-void hf_dispatch_tick(hf_worker *w)
+void hf_running_tick(hf_worker *w)
 {
     hf_run_list back;
     hf_run *run;
-    uint64_t now = hf_boot_ns(), keep = HF_AHEAD_KEEP_MS * HF_MS_NS;
-    hf_pool_take_back(w->pool, now - keep, &back);
-    w->c_out -= back.n;
+    uint64_t now = hf_boot_ns(), keep = AHEAD_KEEP_MS * HF_MS_NS;
+    hf_pool_take_back(w->running->pool, now - keep, &back);
+    w->running->c_out -= back.n;
     if (back.n > 0)
-        w->mean_run_ns = (double)keep; /* they are not short: claim none ahead for now */
+        w->running->mean_run_ns =
+            (double)keep; /* they are not short: claim none ahead for now */
     while ((run = hf_run_pop(&back)) != NULL) {
         if (run->suspect)
-            w->exclusive = false;
-        release_unstarted(w, run);
+            w->running->exclusive = false;
+        release_unstarted(run);
     }
     release_stale(w, now);
-    hf_pool_running(w->pool, on_running, &now);
-    hf_dispatch_struck(w);
+    hf_pool_running(w->running->pool, on_running, &now);
+    judge_struck(w);
+}
+
+void hf_running_hold_over(hf_worker *w, uint64_t now_ns)
+{
+    if (w->running->spawn_hold_until_ns <= now_ns)
+        w->running->spawn_hold_until_ns = 0;
+}
+
+/* ---- what comes in ---- */
+
+void hf_running_take(hf_run *run)
+{
+    hf_worker *w = run->worker;
+    if (run->reason != NULL) {
+        hf_verdict_unreadable(run);
+    } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING ||
+               hf_queue_is(run->served->state, HF_Q_GONE)) {
+        hf_verdict_release(run);
+    } else if (atomic_load(&run->cancelled)) {
+        hf_verdict_cancel(run);
+    } else if (run->handler == NULL) {
+        hf_verdict_no_handler(run);
+    } else {
+        run->state = HF_WAITING;
+        hf_run_push(&w->running->waiting, run);
+    }
+}
+
+void hf_running_await_renewal(hf_run *run)
+{
+    run->state = HF_HELD_BACK;
+    hf_run_push(&run->worker->running->held_back, run);
+}
+
+bool hf_running_withdraw(hf_run *run)
+{
+    hf_running *r = run->worker->running;
+    if (run->state != HF_HELD_BACK && run->state != HF_WAITING)
+        return false;
+    hf_run_remove(run->state == HF_HELD_BACK ? &r->held_back : &r->waiting, run);
+    return true;
+}
+
+void hf_running_renewed(hf_run *run)
+{
+    if (run->state != HF_HELD_BACK)
+        return;
+    (void)hf_running_withdraw(run);
+    hf_running_take(run);
+}
+
+/* ---- a reload ---- */
+
+void hf_running_recall(hf_worker *w)
+{
+    hf_run_list back;
+    hf_run *run;
+    hf_pool_take_back(w->running->pool, UINT64_MAX, &back);
+    w->running->c_out -= back.n;
+    while ((run = hf_run_pop(&back)) != NULL) {
+        if (run->suspect)
+            w->running->exclusive = false;
+        run->state = HF_WAITING;
+        hf_run_push(&w->running->waiting, run);
+    }
+}
+
+/* In their order; those whose lease is being renewed first are taken when it is. */
+void hf_running_choose_anew(hf_worker *w)
+{
+    hf_run_list waiting = w->running->waiting;
+    hf_run *run;
+    w->running->waiting = (hf_run_list){.n = 0};
+    for (run = w->running->held_back.head; run != NULL; run = run->next)
+        hf_run_choose(run);
+    while ((run = hf_run_pop(&waiting)) != NULL) {
+        hf_run_choose(run);
+        hf_running_take(run);
+    }
+}
+
+/* ---- for the other parts ---- */
+
+bool hf_running_all_busy(const hf_worker *w)
+{
+    return w->running->c_out > w->opts.concurrency;
+}
+
+/* C jobs that were claimed ahead wait in the pool while every slot is busy. */
+uint32_t hf_running_now(const hf_worker *w)
+{
+    size_t n = w->running->c_out + w->running->programs_out;
+    return n < w->opts.concurrency ? (uint32_t)n : w->opts.concurrency;
+}
+
+size_t hf_running_out(const hf_worker *w)
+{
+    return w->running->c_out;
+}
+
+uint64_t hf_running_hold_until_ns(const hf_worker *w)
+{
+    return w->running->spawn_hold_until_ns;
+}
+
+bool hf_running_must_return(const hf_worker *w)
+{
+    return w->running->lead.has_job;
+}
+
+void hf_running_expect(hf_worker *w)
+{
+    hf_lead_expect(w);
+}
+
+void hf_running_turned(hf_worker *w)
+{
+    hf_lead_turned(w);
+}
+
+/* ---- the start and the end ---- */
+
+/* A line of a program's output, for the log. */
+static void on_line(void *job_arg, int stream, const char *text, size_t len, void *arg)
+{
+    hf_run *run = job_arg;
+    (void)len; /* followed by a NUL */
+    hf_log_field fields[] = {{.key = "job", .text = run->id},
+                             {.key = "stream",
+                              .text = stream == 1   ? "stdout"
+                                      : stream == 2 ? "stderr"
+                                                    : "holdfast"},
+                             {.key = "line", .text = text}};
+    /* What the worker logs about an output, for example a verdict it cannot parse. */
+    bool ours = stream != 1 && stream != 2;
+    hf_report(arg, ours ? HF_LOG_WARN : HF_LOG_INFO, "output", fields, HF_COUNT(fields));
+}
+
+static void on_denied(void *job_arg, void *arg)
+{
+    const hf_run *run = job_arg;
+    const hf_log_field fields[] = {
+        {.key = "job", .text = run->id},
+        {.key = "error", .text = "it runs as another user, and may outlive its lease"}};
+    hf_report(arg, HF_LOG_WARN, "a program may not be ended", fields, HF_COUNT(fields));
+}
+
+static void on_minder(bool ready, void *arg)
+{
+    hf_worker *w = arg;
+    hf_report_text(w, ready ? HF_LOG_INFO : HF_LOG_ERROR,
+                   ready ? "the minder is back"
+                         : "the minder is away: no program is started",
+                   NULL, NULL);
+    if (ready)
+        hf_life_turn(w);
+}
+
+hf_err hf_running_open(hf_worker *w)
+{
+    w->running = calloc(1, sizeof *w->running);
+    if (w->running == NULL)
+        return HF_NOMEM;
+    w->running->lead.bell = -1;
+    return HF_OK;
+}
+
+hf_err hf_running_start(hf_worker *w, void (*returned)(void *arg))
+{
+    hf_running *r = w->running;
+    hf_err err = HF_OK;
+    w->only_programs = hf_handlers_only_programs(w->handlers, w->n_handlers);
+    if (w->has_programs) {
+        hf_programs_opts opts = {.minder_path = w->minder,
+                                 .kill_grace_ms = w->opts.kill_grace_ms,
+                                 .on_line = on_line,
+                                 .on_denied = on_denied,
+                                 .on_ready = on_minder,
+                                 .arg = w};
+        err = hf_programs_new(&r->programs, &w->loop, &opts, w->detail);
+    }
+    if (err == HF_OK)
+        err = hf_pool_new(&r->pool, w->opts.concurrency, work_on, returned, w);
+    if (err == HF_OK)
+        err = hf_lead_open(w);
+    return err;
+}
+
+void hf_running_loop(hf_worker *w)
+{
+    hf_lead_run(w);
+}
+
+void hf_running_close(hf_worker *w)
+{
+    hf_programs *programs = w->running->programs;
+    w->running->programs = NULL;
+    hf_programs_close(programs, NULL, NULL);
+}
+
+void hf_running_join(hf_worker *w)
+{
+    hf_run_list left = {.n = 0};
+    if (w->running->pool != NULL) {
+        hf_pool_join(w->running->pool);
+        hf_pool_collect(w->running->pool, &left);
+    }
+    for (hf_run *run; (run = hf_run_pop(&left)) != NULL;)
+        hf_run_forget(run);
+}
+
+void hf_running_free(hf_worker *w)
+{
+    if (w->running == NULL)
+        return;
+    hf_pool_free(w->running->pool);
+    hf_lead_close(w);
+    free(w->running);
+    w->running = NULL;
+}
+
+void hf_running_stop(hf_worker *w)
+{
+    release_waiting(w);
+    judge_struck(w);
+    ask_all(w);
+}
+
+void hf_running_forget(hf_worker *w)
+{
+    hf_run_list *lists[] = {&w->running->held_back, &w->running->waiting,
+                            &w->running->struck};
+    for (size_t i = 0; i < HF_COUNT(lists); i++)
+        for (hf_run *run; (run = hf_run_pop(lists[i])) != NULL;)
+            hf_run_forget(run);
 }

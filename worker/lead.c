@@ -14,8 +14,11 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
 #include "worker/pool.h"
+#include "worker/running.h"
+#include "worker/running_state.h"
+#include "worker/shared.h"
+#include "worker/waking.h"
 
 enum { CALLERS, LEADERS, IN_HANDLER, OWNERS = 4 };
 
@@ -27,35 +30,35 @@ enum {
 
 hf_err hf_lead_open(hf_worker *w)
 {
-    w->lead.bell = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    if (w->lead.bell < 0)
+    w->running->lead.bell = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    if (w->running->lead.bell < 0)
         return HF_SYSTEM;
-    pthread_mutex_init(&w->lead.gate, NULL);
+    pthread_mutex_init(&w->running->lead.gate, NULL);
     return HF_OK;
 }
 
 void hf_lead_close(hf_worker *w)
 {
-    if (w->lead.bell < 0)
+    if (w->running->lead.bell < 0)
         return;
-    (void)close(w->lead.bell);
-    pthread_mutex_destroy(&w->lead.gate);
-    w->lead.bell = -1;
+    (void)close(w->running->lead.bell);
+    pthread_mutex_destroy(&w->running->lead.gate);
+    w->running->lead.bell = -1;
 }
 
 /* Rings so many ns from now; 0: not any more. */
 static void set_bell(hf_worker *w, uint32_t ns)
 {
     const struct itimerspec spec = {.it_value = {.tv_nsec = ns}};
-    w->lead.rings_ns = ns == 0 ? 0 : hf_boot_ns() + ns;
-    int failed = timerfd_settime(w->lead.bell, 0, &spec, NULL);
+    w->running->lead.rings_ns = ns == 0 ? 0 : hf_boot_ns() + ns;
+    int failed = timerfd_settime(w->running->lead.bell, 0, &spec, NULL);
     HF_ASSERT(failed == 0);
 }
 
 /* False: it is not `from` any more. */
 static bool pass(hf_worker *w, unsigned from, unsigned to)
 {
-    return atomic_compare_exchange_strong(&w->lead.at, &from, to);
+    return atomic_compare_exchange_strong(&w->running->lead.at, &from, to);
 }
 
 /* ---- the leader ---- */
@@ -63,18 +66,18 @@ static bool pass(hf_worker *w, unsigned from, unsigned to)
 /* False: the caller was quicker, and has the loop. */
 static bool run_one(hf_worker *w, unsigned term)
 {
-    pthread_mutex_lock(&w->lead.gate);
-    atomic_store(&w->lead.at, term + IN_HANDLER);
-    if (w->lead.rings_ns <= hf_boot_ns()) /* it has rung, or is not set */
+    pthread_mutex_lock(&w->running->lead.gate);
+    atomic_store(&w->running->lead.at, term + IN_HANDLER);
+    if (w->running->lead.rings_ns <= hf_boot_ns()) /* it has rung, or is not set */
         set_bell(w, BELL_US * US_NS);
-    pthread_mutex_unlock(&w->lead.gate);
-    hf_pool_run_here(w->pool);
+    pthread_mutex_unlock(&w->running->lead.gate);
+    hf_pool_run_here(w->running->pool);
     if (!pass(w, term + IN_HANDLER, term + LEADERS)) {
         uv_async_send(&w->async);
         return false;
     }
     uv_update_time(&w->loop);
-    hf_dispatch_returned(w);
+    hf_running_returned(w);
     hf_life_turn(w);
     set_bell(w, 0);
     return true;
@@ -83,40 +86,40 @@ static bool run_one(hf_worker *w, unsigned term)
 static void lead(void *arg)
 {
     hf_worker *w = arg;
-    unsigned term = atomic_load(&w->lead.at) - LEADERS;
+    unsigned term = atomic_load(&w->running->lead.at) - LEADERS;
     for (;;) {
         (void)uv_run(&w->loop, UV_RUN_DEFAULT);
-        if (!w->lead.has_job)
+        if (!w->running->lead.has_job)
             break;
-        w->lead.has_job = false;
+        w->running->lead.has_job = false;
         if (!run_one(w, term))
             return;
     }
-    pthread_mutex_lock(&w->lead.gate);
-    atomic_store(&w->lead.at, term + CALLERS);
+    pthread_mutex_lock(&w->running->lead.gate);
+    atomic_store(&w->running->lead.at, term + CALLERS);
     set_bell(w, 1);
-    pthread_mutex_unlock(&w->lead.gate);
+    pthread_mutex_unlock(&w->running->lead.gate);
 }
 
 /* ---- on the loop ---- */
 
 static bool are_short(const hf_worker *w)
 {
-    return w->mean_run_ns > 0 && w->mean_run_ns < SHORT_US * US_NS;
+    return w->running->mean_run_ns > 0 && w->running->mean_run_ns < SHORT_US * US_NS;
 }
 
 void hf_lead_expect(hf_worker *w)
 {
-    if (w->lead.on)
+    if (w->running->lead.on)
         set_bell(w, BELL_US * US_NS);
 }
 
 bool hf_lead_take(hf_worker *w, hf_run_list *list)
 {
-    if (!w->lead.on || list->n != 1 || w->c_out != 1)
+    if (!w->running->lead.on || list->n != 1 || w->running->c_out != 1)
         return false;
-    hf_pool_leave(w->pool, list);
-    w->lead.has_job = true;
+    hf_pool_leave(w->running->pool, list);
+    w->running->lead.has_job = true;
     uv_stop(&w->loop);
     return true;
 }
@@ -124,8 +127,8 @@ bool hf_lead_take(hf_worker *w, hf_run_list *list)
 void hf_lead_turned(hf_worker *w)
 {
     bool fit = w->phase == HF_SERVING && are_short(w) && !w->has_programs;
-    bool idle = w->held == 0 && w->blocked;
-    if (w->lead.on ? !fit || w->c_out > 0 : fit && idle)
+    bool idle = w->held == 0 && hf_wake_blocks(w);
+    if (w->running->lead.on ? !fit || w->running->c_out > 0 : fit && idle)
         uv_stop(&w->loop);
 }
 
@@ -137,27 +140,27 @@ static void await(hf_worker *w, unsigned term)
     uint64_t times;
     bool ours = false;
     while (!ours) {
-        ssize_t n = read(w->lead.bell, &times, sizeof times);
+        ssize_t n = read(w->running->lead.bell, &times, sizeof times);
         (void)n; /* whatever woke it, it looks */
-        pthread_mutex_lock(&w->lead.gate);
+        pthread_mutex_lock(&w->running->lead.gate);
         ours = pass(w, term + IN_HANDLER, term + CALLERS) ||
-               atomic_load(&w->lead.at) == term + CALLERS;
-        pthread_mutex_unlock(&w->lead.gate);
+               atomic_load(&w->running->lead.at) == term + CALLERS;
+        pthread_mutex_unlock(&w->running->lead.gate);
     }
 }
 
 void hf_lead_run(hf_worker *w)
 {
     while (uv_run(&w->loop, UV_RUN_DEFAULT) != 0) {
-        unsigned term = atomic_load(&w->lead.at) - CALLERS + OWNERS;
-        w->lead.on = true;
-        atomic_store(&w->lead.at, term + LEADERS);
-        bool led = hf_pool_offer(w->pool, lead, w);
+        unsigned term = atomic_load(&w->running->lead.at) - CALLERS + OWNERS;
+        w->running->lead.on = true;
+        atomic_store(&w->running->lead.at, term + LEADERS);
+        bool led = hf_pool_offer(w->running->pool, lead, w);
         if (led)
             await(w, term);
         else /* not now: no thread waits */
-            atomic_store(&w->lead.at, term + CALLERS);
-        w->lead.on = false;
+            atomic_store(&w->running->lead.at, term + CALLERS);
+        w->running->lead.on = false;
         uv_update_time(&w->loop);
         if (led)
             hf_life_turn(w);

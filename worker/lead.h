@@ -18,23 +18,9 @@
 #ifndef HF_WORKER_LEAD_H
 #define HF_WORKER_LEAD_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "holdfast/worker.h"
-
-typedef struct hf_run_list hf_run_list;
-
-typedef struct hf_lead {
-    int bell;             /* owned: a timer, on which the caller sleeps; -1: none */
-    uint64_t rings_ns;    /* the loop's: not before; 0: it is not set */
-    pthread_mutex_t gate; /* held by who gives the loop away, until the bell is set */
-    atomic_uint at;       /* whose the loop is, and in which leader's time */
-    bool on;              /* the loop's: a leader turns it */
-    bool has_job;         /* the loop's: and will run a job when its turn has ended */
-} hf_lead;
+#include "worker/shared.h"
 
 HF_MUSTCHECK hf_err hf_lead_open(hf_worker *w);
 void hf_lead_close(hf_worker *w); /* when no thread of the pool is left */

@@ -10,7 +10,23 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "worker/leases.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/shared.h"
+#include "worker/verdicts.h"
+
+typedef struct hf_leases {
+    _Atomic uint64_t
+        unwatched_ns; /* since then the watchdog has no connection; 0: it has */
+    hf_outage watch_outage;
+    /* under note_lock: what the loop has to log of the watchdog's connection */
+    hf_err watch_err; /* the last failure; HF_OK: none */
+    bool watch_is_back;
+    char watch_detail[HF_DETAIL_SIZE];
+} hf_leases;
 
 typedef struct renewal {
     hf_worker *worker;
@@ -57,56 +73,13 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     hf_err err = HF_NOMEM;
     if (r != NULL) {
         *r = (renewal){.worker = w, .batch = batch};
-        err = hf_op_renew(client, &w->slots[batch->group].queue, &args, items, batch->n,
-                          batch->timeout_ms, on_renewed, r);
+        err = hf_op_renew(client, &hf_queues_slot(w, batch->group)->queue, &args, items,
+                          batch->n, batch->timeout_ms, on_renewed, r);
     }
     if (err != HF_OK) {
         free(r);
         hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
     }
-}
-
-static void note(hf_run *run, hf_lease_event event)
-{
-    hf_worker *w = run->worker;
-    pthread_mutex_lock(&w->note_lock);
-    bool first = w->notes.head == NULL;
-    if (run->notes == 0) {
-        run->note_next = NULL;
-        run->note_prev = w->notes.tail;
-        if (w->notes.tail != NULL)
-            w->notes.tail->note_next = run;
-        else
-            w->notes.head = run;
-        w->notes.tail = run;
-    }
-    run->notes |= 1U << event;
-    pthread_mutex_unlock(&w->note_lock);
-    if (first)
-        uv_async_send(&w->async);
-}
-
-/* Under note_lock. */
-static void unlink_note(hf_worker *w, hf_run *run)
-{
-    if (run->note_prev != NULL)
-        run->note_prev->note_next = run->note_next;
-    else
-        w->notes.head = run->note_next;
-    if (run->note_next != NULL)
-        run->note_next->note_prev = run->note_prev;
-    else
-        w->notes.tail = run->note_prev;
-    run->note_next = run->note_prev = NULL;
-    run->notes = 0;
-}
-
-void hf_leases_forget(hf_run *run)
-{
-    pthread_mutex_lock(&run->worker->note_lock);
-    if (run->notes != 0)
-        unlink_note(run->worker, run);
-    pthread_mutex_unlock(&run->worker->note_lock);
 }
 
 /* On the watchdog's thread. */
@@ -123,7 +96,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
         atomic_store(&run->stopping, true);
     }
     if (event != HF_LEASE_RENEWED || atomic_exchange(&run->await_renewal, false))
-        note(run, event);
+        hf_run_note(run, event);
 }
 
 /* On the watchdog's thread. */
@@ -133,14 +106,15 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     uint64_t connected = 0;
     (void)client;
     if (err == HF_OK)
-        atomic_store(&w->unwatched_ns, 0);
+        atomic_store(&w->leases->unwatched_ns, 0);
     else
-        atomic_compare_exchange_strong(&w->unwatched_ns, &connected, hf_boot_ns());
+        atomic_compare_exchange_strong(&w->leases->unwatched_ns, &connected,
+                                       hf_boot_ns());
     pthread_mutex_lock(&w->note_lock);
-    w->watch_is_back = err == HF_OK;
+    w->leases->watch_is_back = err == HF_OK;
     if (err != HF_OK) {
-        w->watch_err = err;
-        snprintf(w->watch_detail, sizeof w->watch_detail, "%s", detail);
+        w->leases->watch_err = err;
+        snprintf(w->leases->watch_detail, sizeof w->leases->watch_detail, "%s", detail);
     }
     pthread_mutex_unlock(&w->note_lock);
     uv_async_send(&w->async);
@@ -149,8 +123,20 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 /* Who cannot renew must not claim: after half a lease it is more than a reconnect. */
 bool hf_leases_watched(const hf_worker *w)
 {
-    uint64_t since = atomic_load(&w->unwatched_ns);
+    uint64_t since = atomic_load(&w->leases->unwatched_ns);
     return since == 0 || hf_boot_ns() - since < w->opts.lease_ms * HF_MS_NS / 2;
+}
+
+hf_err hf_leases_new(hf_worker *w)
+{
+    w->leases = calloc(1, sizeof *w->leases);
+    return w->leases == NULL ? HF_NOMEM : HF_OK;
+}
+
+void hf_leases_free(hf_worker *w)
+{
+    free(w->leases);
+    w->leases = NULL;
 }
 
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
@@ -175,17 +161,17 @@ static void report_watch(hf_worker *w)
 {
     char detail[HF_DETAIL_SIZE];
     pthread_mutex_lock(&w->note_lock);
-    hf_err err = w->watch_err;
-    bool is_back = w->watch_is_back;
-    memcpy(detail, w->watch_detail, sizeof detail);
-    w->watch_err = HF_OK;
-    w->watch_is_back = false;
+    hf_err err = w->leases->watch_err;
+    bool is_back = w->leases->watch_is_back;
+    memcpy(detail, w->leases->watch_detail, sizeof detail);
+    w->leases->watch_err = HF_OK;
+    w->leases->watch_is_back = false;
     pthread_mutex_unlock(&w->note_lock);
     if (err != HF_OK)
-        hf_report_outage(w, &w->watch_outage, "the watchdog's connection is away", err,
-                         detail);
+        hf_report_outage(w, &w->leases->watch_outage, "the watchdog's connection is away",
+                         err, detail);
     if (is_back)
-        w->watch_outage = (hf_outage){HF_OK, 0};
+        w->leases->watch_outage = (hf_outage){HF_OK, 0};
 }
 
 static void on_lost(hf_worker *w, hf_run *run)
@@ -205,41 +191,31 @@ static void on_lost(hf_worker *w, hf_run *run)
             hf_program_end(process, 0);
         return;
     }
-    hf_run_remove(run->state == HF_HELD_BACK ? &w->held_back : &w->waiting, run);
-    hf_run_release(w, run);
+    if (hf_running_withdraw(run))
+        hf_verdict_release(run);
 }
 
-static void on_cancelled(hf_worker *w, hf_run *run)
+static void on_cancelled(hf_run *run)
 {
     hf_process *process = atomic_load(&run->process);
     hf_run_ask_to_stop(run);
     if (run->state == HF_STARTED && process != NULL)
         hf_program_end(process, run->handler->program.grace_ms);
-    if (run->state == HF_HELD_BACK || run->state == HF_WAITING) {
-        hf_run_remove(run->state == HF_HELD_BACK ? &w->held_back : &w->waiting, run);
-        hf_run_cancel(w, run);
-    }
+    if (hf_running_withdraw(run))
+        hf_verdict_cancel(run);
 }
 
 void hf_leases_notes(hf_worker *w)
 {
     report_watch(w);
-    for (;;) {
-        pthread_mutex_lock(&w->note_lock);
-        hf_run *run = w->notes.head;
-        unsigned notes = run == NULL ? 0 : run->notes;
-        if (run != NULL)
-            unlink_note(w, run);
-        pthread_mutex_unlock(&w->note_lock);
-        if (run == NULL)
-            return;
+    unsigned notes;
+    for (hf_run *run; (run = hf_run_next_note(w, &notes)) != NULL;) {
         if (notes & 1U << HF_LEASE_LOST) {
             on_lost(w, run);
         } else if (notes & 1U << HF_LEASE_CANCELLED) {
-            on_cancelled(w, run);
-        } else if (run->state == HF_HELD_BACK) {
-            hf_run_remove(&w->held_back, run);
-            hf_run_take(w, run);
+            on_cancelled(run);
+        } else {
+            hf_running_renewed(run);
         }
     }
 }

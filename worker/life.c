@@ -9,10 +9,17 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
-#include "worker/pool.h"
+#include "worker/leases.h"
+#include "worker/life.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/shared.h"
+#include "worker/verdicts.h"
+#include "worker/waking.h"
 
-enum { NOT_NOW_MS = 100 };
+enum { NOT_NOW_MS = 100, START_MS = 5000 /* for Redis */, TICK_MS = 50 };
 
 bool hf_life_serving(const hf_worker *w)
 {
@@ -61,13 +68,13 @@ void hf_life_forgive(hf_worker *w)
     w->forgive_until_ns = hf_boot_ns() + 3 * w->opts.lease_ms * HF_MS_NS;
 }
 
-/* While something is held this comes every HF_TICK_MS. A gap of a third of a lease means
+/* While something is held this comes every TICK_MS. A gap of a third of a lease means
  * that the process stood still: what it held may have passed on, and what it now takes
  * over, its own jobs among it, was left by no crash. */
 static void notice_pause(hf_worker *w)
 {
     uint64_t now = hf_boot_ns(), third_ns = w->opts.lease_ms * HF_MS_NS / 3;
-    if (w->tick_ns != 0 && now - w->tick_ns > third_ns + HF_TICK_MS * HF_MS_NS) {
+    if (w->tick_ns != 0 && now - w->tick_ns > third_ns + TICK_MS * HF_MS_NS) {
         hf_log_field field = {.key = "for_ms",
                               .number = (int64_t)((now - w->tick_ns) / HF_MS_NS)};
         hf_report(w, HF_LOG_WARN, "this process stood still: leases are verified", &field,
@@ -82,7 +89,7 @@ static void on_tick(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     notice_pause(w);
-    hf_dispatch_tick(w);
+    hf_running_tick(w);
     hf_life_turn(w);
 }
 
@@ -92,8 +99,8 @@ void hf_life_turn(hf_worker *w)
         return;
     if (w->phase == HF_SERVING && hf_clock_now(w) == 0)
         hf_check_send(w);
-    hf_dispatch(w);
-    if (w->lead.has_job)
+    hf_running_dispatch(w);
+    if (hf_running_must_return(w))
         return; /* the rest comes when its handler was called */
     bool sent = hf_verdict_flush(w);
     hf_claim_lost(w);
@@ -103,13 +110,13 @@ void hf_life_turn(hf_worker *w)
     hf_wake_timers(w);
     if (w->held > 0 && !uv_is_active((uv_handle_t *)&w->tick)) {
         w->tick_ns = 0;
-        uv_timer_start(&w->tick, on_tick, HF_TICK_MS, HF_TICK_MS);
+        uv_timer_start(&w->tick, on_tick, TICK_MS, TICK_MS);
     } else if (w->held == 0) {
         uv_timer_stop(&w->tick);
     }
     hf_beat_turn(w);
     hf_life_check(w);
-    hf_lead_turned(w);
+    hf_running_turned(w);
 }
 
 static void on_turn(uv_check_t *check)
@@ -123,8 +130,7 @@ static void be_quiet(hf_worker *w)
 {
     w->quiet = true;
     hf_report_text(w, HF_LOG_INFO, "quiet: nothing more is claimed", NULL, NULL);
-    for (size_t i = 0; i < w->n_served; i++)
-        w->served[i]->timer_ms = 0;
+    hf_queues_drop_timers(w);
     hf_check_give_back(w);
 }
 
@@ -144,7 +150,7 @@ static void on_async(uv_async_t *async)
     unsigned orders = atomic_load(&w->orders);
     if (w->phase == HF_ENDED)
         return;
-    hf_dispatch_returned(w);
+    hf_running_returned(w);
     hf_clock_tell(w);
     hf_leases_notes(w);
     hf_reload_take(w);
@@ -170,12 +176,13 @@ static void on_returned(void *arg)
 
 static hf_err open_handles(hf_worker *w)
 {
-    uv_timer_t *timers[] = {&w->baton_timer, &w->tick,        &w->beat,
-                            &w->look,        &w->phase_timer, &w->retry_timer};
+    uv_timer_t *timers[] = {&w->tick, &w->phase_timer, &w->retry_timer};
     for (size_t i = 0; i < HF_COUNT(timers); i++) {
         uv_timer_init(&w->loop, timers[i]);
         timers[i]->data = w;
     }
+    hf_wake_open(w);
+    hf_beat_open(w);
     uv_check_init(&w->loop, &w->turn);
     w->turn.data = w;
     w->async.data = w;
@@ -200,61 +207,12 @@ static hf_err open_clients(hf_worker *w)
     return hf_client_open(&w->wake_client, &opts, w->detail);
 }
 
-/* A line of a program's output, for the log. */
-static void on_line(void *job_arg, int stream, const char *text, size_t len, void *arg)
-{
-    hf_run *run = job_arg;
-    (void)len; /* followed by a NUL */
-    hf_log_field fields[] = {{.key = "job", .text = run->id},
-                             {.key = "stream",
-                              .text = stream == 1   ? "stdout"
-                                      : stream == 2 ? "stderr"
-                                                    : "holdfast"},
-                             {.key = "line", .text = text}};
-    /* What the worker itself says of an output, of a verdict it cannot read say. */
-    bool ours = stream != 1 && stream != 2;
-    hf_report(arg, ours ? HF_LOG_WARN : HF_LOG_INFO, "output", fields, HF_COUNT(fields));
-}
-
-static void on_denied(void *job_arg, void *arg)
-{
-    const hf_run *run = job_arg;
-    const hf_log_field fields[] = {
-        {.key = "job", .text = run->id},
-        {.key = "error", .text = "it runs as another user, and may outlive its lease"}};
-    hf_report(arg, HF_LOG_WARN, "a program may not be ended", fields, HF_COUNT(fields));
-}
-
-static void on_minder(bool ready, void *arg)
-{
-    hf_worker *w = arg;
-    hf_report_text(w, ready ? HF_LOG_INFO : HF_LOG_ERROR,
-                   ready ? "the minder is back"
-                         : "the minder is away: no program is started",
-                   NULL, NULL);
-    if (ready)
-        hf_life_turn(w);
-}
-
 /* The minder before any thread, then the threads, then the connections. */
 static hf_err open_all(hf_worker *w)
 {
-    w->only_programs = hf_handlers_only_programs(w->handlers, w->n_handlers);
     hf_err err = open_handles(w);
-    if (err == HF_OK && w->has_programs) {
-        hf_programs_opts opts = {.minder_path = w->minder,
-                                 .kill_grace_ms = w->opts.kill_grace_ms,
-                                 .on_line = on_line,
-                                 .on_denied = on_denied,
-                                 .on_ready = on_minder,
-                                 .arg = w};
-        err = hf_programs_new(&w->programs, &w->loop, &opts, w->detail);
-    }
     if (err == HF_OK)
-        err =
-            hf_pool_new(&w->pool, w->opts.concurrency, hf_dispatch_work, on_returned, w);
-    if (err == HF_OK)
-        err = hf_lead_open(w);
+        err = hf_running_start(w, on_returned);
     if (err == HF_OK)
         err = hf_leases_start(w, w->detail);
     if (err == HF_OK)
@@ -274,7 +232,6 @@ hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
     }
     w->ran = true;
     w->phase = HF_STARTING;
-    w->lead.bell = -1;
     w->result = open_all(w);
     atomic_store(&w->async_ready, w->result == HF_OK);
     if (w->result != HF_OK) {
@@ -282,10 +239,10 @@ hf_err hf_worker_run(hf_worker *w, char detail[HF_DETAIL_SIZE])
         hf_end_close_all(w);
     } else {
         uv_check_start(&w->turn, on_turn);
-        uv_timer_start(&w->phase_timer, hf_server_start_over, HF_START_MS, 0);
+        uv_timer_start(&w->phase_timer, hf_server_start_over, START_MS, 0);
         uv_async_send(&w->async); /* it may have been stopped before */
     }
-    hf_lead_run(w);
+    hf_running_loop(w);
     hf_end_forget_held(w);
     if (detail != NULL)
         snprintf(detail, HF_DETAIL_SIZE, "%s", w->detail);

@@ -7,7 +7,7 @@
 #ifndef HF_WORKER_POOL_H
 #define HF_WORKER_POOL_H
 
-#include "worker/core.h"
+#include "worker/run.h"
 
 typedef struct hf_pool hf_pool;
 

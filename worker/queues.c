@@ -16,7 +16,11 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/shared.h"
+#include "worker/waking_state.h"
 
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_LONGEST_MS = 1000 };
 
@@ -64,8 +68,8 @@ bool hf_queue_refused(hf_served *served, hf_err err, const char *detail)
 
 void hf_queues_hold_over(hf_worker *w, uint64_t now_ns)
 {
-    for (size_t i = 0; i < w->n_slots; i++) {
-        hf_served *served = &w->slots[i];
+    for (size_t i = 0; i < w->wake->n_slots; i++) {
+        hf_served *served = &w->wake->slots[i];
         if (served->hold_until_ns == 0 || served->hold_until_ns > now_ns)
             continue;
         served->hold_until_ns = 0;
@@ -78,8 +82,8 @@ void hf_queues_hold_over(hf_worker *w, uint64_t now_ns)
 static bool is_waited_for(const hf_served *served)
 {
     const hf_worker *w = served->worker;
-    for (size_t i = 0; w->blocked && i < w->n_waiting_on; i++)
-        if (w->waiting_on[i] == served)
+    for (size_t i = 0; w->wake->blocked && i < w->wake->n_waiting_on; i++)
+        if (w->wake->waiting_on[i] == served)
             return true;
     return false;
 }
@@ -89,8 +93,9 @@ static void note_answer(hf_served *served)
     hf_worker *w = served->worker;
     w->refused = served->refused = HF_OK;
     served->backoff_ms = 0;
-    if (w->blocked && !hf_queue_is(served->state, HF_Q_GONE) && !is_waited_for(served))
-        w->wait_stale = true;
+    if (w->wake->blocked && !hf_queue_is(served->state, HF_Q_GONE) &&
+        !is_waited_for(served))
+        w->wake->wait_stale = true;
 }
 
 /* Another worker has to get the batons that this worker had of it. A queue that was never
@@ -126,24 +131,43 @@ void hf_queue_on(hf_served *served, hf_queue_event event)
         served->debt = hf_debt_next(served->debt, HF_DEBT_DROPPED);
 }
 
+void hf_queue_refund(hf_served *served, uint32_t n)
+{
+    served->credit += (double)n / served->weight;
+}
+
+void hf_queues_drop_timers(hf_worker *w)
+{
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        w->wake->served[i]->timer_ms = 0;
+}
+
+bool hf_queues_looked(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        if (!w->wake->served[i]->looked)
+            return false;
+    return true;
+}
+
 void hf_queues_doubt(hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_served; i++)
-        hf_queue_on(w->served[i], HF_E_DOUBT);
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        hf_queue_on(w->wake->served[i], HF_E_DOUBT);
 }
 
 bool hf_queues_quiet(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_served; i++)
-        if (hf_queue_is(w->served[i]->state, HF_Q_EAGER | HF_Q_BUSY))
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        if (hf_queue_is(w->wake->served[i]->state, HF_Q_EAGER | HF_Q_BUSY))
             return false;
     return true;
 }
 
 bool hf_queues_under_way(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_slots; i++)
-        if (hf_queue_is(w->slots[i].state, HF_Q_UNDER_WAY))
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        if (hf_queue_is(w->wake->slots[i].state, HF_Q_UNDER_WAY))
             return true;
     return false;
 }
@@ -152,15 +176,47 @@ bool hf_queues_under_way(const hf_worker *w)
 
 hf_err hf_queues_open(hf_worker *w)
 {
-    w->slots = calloc(HF_SLOTS_MAX, sizeof *w->slots);
-    return w->slots == NULL ? HF_NOMEM : HF_OK;
+    w->wake = calloc(1, sizeof *w->wake);
+    if (w->wake == NULL)
+        return HF_NOMEM;
+    w->wake->slots = calloc(HF_SLOTS_MAX, sizeof *w->wake->slots);
+    return w->wake->slots == NULL ? HF_NOMEM : HF_OK;
+}
+
+void hf_queues_close(hf_worker *w)
+{
+    if (w->wake != NULL)
+        free(w->wake->slots);
+    free(w->wake);
+    w->wake = NULL;
+}
+
+size_t hf_queues_count(const hf_worker *w)
+{
+    return w->wake->n_served;
+}
+
+hf_served *hf_queues_at(const hf_worker *w, size_t i)
+{
+    return w->wake->served[i];
+}
+
+size_t hf_queues_slots(const hf_worker *w)
+{
+    return w->wake->n_slots;
+}
+
+hf_served *hf_queues_slot(const hf_worker *w, size_t slot)
+{
+    return &w->wake->slots[slot];
 }
 
 hf_served *hf_queues_find(const hf_worker *w, const char *name)
 {
-    for (size_t i = 0; i < w->n_slots; i++)
-        if (w->slots[i].state != HF_Q_FREE && strcmp(w->slots[i].queue.name, name) == 0)
-            return &w->slots[i];
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        if (w->wake->slots[i].state != HF_Q_FREE &&
+            strcmp(w->wake->slots[i].queue.name, name) == 0)
+            return &w->wake->slots[i];
     return NULL;
 }
 
@@ -173,39 +229,41 @@ static bool is_referred_to(const hf_served *served)
 /* Numbers of claims rise for each queue of this worker, also of one that comes back. */
 static void reap(hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_slots; i++) {
-        hf_served *served = &w->slots[i];
+    for (size_t i = 0; i < w->wake->n_slots; i++) {
+        hf_served *served = &w->wake->slots[i];
         if (served->state != HF_Q_LEAVING || is_referred_to(served))
             continue;
-        if (served->claim_number > w->first_number)
-            w->first_number = served->claim_number;
+        if (served->claim_number > w->wake->first_number)
+            w->wake->first_number = served->claim_number;
         hf_queue_on(served, HF_E_FREED);
         memset(served, 0, sizeof *served);
     }
-    while (w->n_slots > 0 && w->slots[w->n_slots - 1].state == HF_Q_FREE)
-        w->n_slots--;
+    while (w->wake->n_slots > 0 &&
+           w->wake->slots[w->wake->n_slots - 1].state == HF_Q_FREE)
+        w->wake->n_slots--;
 }
 
 size_t hf_queues_room(hf_worker *w)
 {
     reap(w);
-    size_t n = HF_SLOTS_MAX - w->n_slots;
-    for (size_t i = 0; i < w->n_slots; i++)
-        n += w->slots[i].state == HF_Q_FREE ? 1 : 0;
+    size_t n = HF_SLOTS_MAX - w->wake->n_slots;
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        n += w->wake->slots[i].state == HF_Q_FREE ? 1 : 0;
     return n;
 }
 
 static hf_served *take_slot(hf_worker *w)
 {
     size_t i = 0;
-    while (w->slots[i].state != HF_Q_FREE)
+    while (w->wake->slots[i].state != HF_Q_FREE)
         i++;
     HF_ASSERT(i < HF_SLOTS_MAX);
-    if (i >= w->n_slots)
-        w->n_slots = i + 1;
-    w->slots[i] = (hf_served){.worker = w, .slot = i, .claim_number = w->first_number};
-    hf_queue_on(&w->slots[i], HF_E_TAKEN);
-    return &w->slots[i];
+    if (i >= w->wake->n_slots)
+        w->wake->n_slots = i + 1;
+    w->wake->slots[i] =
+        (hf_served){.worker = w, .slot = i, .claim_number = w->wake->first_number};
+    hf_queue_on(&w->wake->slots[i], HF_E_TAKEN);
+    return &w->wake->slots[i];
 }
 
 /* It may still have a claim under way, jobs that run and a baton to give back. */
@@ -227,7 +285,8 @@ hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
     hf_served *served = hf_queues_find(w, queue->queue.name);
     bool comes_back = served != NULL && hf_queue_is(served->state, HF_Q_GONE);
     if (served == NULL || comes_back)
-        w->alive_at_ns = 0; /* its first claim names this worker and its lease there */
+        w->wake->alive_at_ns =
+            0; /* its first claim names this worker and its lease there */
     if (served == NULL) {
         served = take_slot(w);
         served->queue = queue->queue;
@@ -247,9 +306,9 @@ hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
 void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        w->served[i] = list[i];
+        w->wake->served[i] = list[i];
         list[i]->index = i;
     }
-    w->n_served = n;
-    w->wait_order = 0;
+    w->wake->n_served = n;
+    w->wake->wait_order = 0;
 }

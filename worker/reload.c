@@ -11,7 +11,11 @@
 #include <string.h>
 
 #include "worker/changes.h"
-#include "worker/pool.h"
+#include "worker/life.h"
+#include "worker/queues.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/waking.h"
 
 /* ---- from any thread ---- */
 
@@ -70,20 +74,6 @@ bool hf_worker_reload_taken(const hf_worker *w)
 
 /* ---- on the loop ---- */
 
-static void call_back(hf_worker *w)
-{
-    hf_run_list back;
-    hf_run *run;
-    hf_pool_take_back(w->pool, UINT64_MAX, &back);
-    w->c_out -= back.n;
-    while ((run = hf_run_pop(&back)) != NULL) {
-        if (run->suspect)
-            w->exclusive = false;
-        run->state = HF_WAITING;
-        hf_run_push(&w->waiting, run);
-    }
-}
-
 /* False: so many queues were taken out that still have jobs here, that the new ones find
  * no place. */
 static bool have_room(hf_worker *w, const hf_plan *plan)
@@ -106,17 +96,17 @@ static bool have_room(hf_worker *w, const hf_plan *plan)
 static void take_queues(hf_worker *w, const hf_plan *plan)
 {
     hf_served *list[HF_QUEUES_MAX];
-    bool same = plan->n_queues == w->n_served;
-    for (size_t i = 0; i < w->n_served; i++)
-        if (hf_plan_find(plan, w->served[i]->queue.name) == NULL) {
-            hf_queue_on(w->served[i], HF_E_LEAVE);
-            same = false;
-            w->give_back = true;
+    size_t n = hf_queues_count(w), left = 0;
+    for (size_t i = 0; i < n; i++)
+        if (hf_plan_find(plan, hf_queues_at(w, i)->queue.name) == NULL) {
+            hf_queue_on(hf_queues_at(w, i), HF_E_LEAVE);
+            left++;
         }
     for (size_t i = 0; i < plan->n_queues; i++)
         list[i] = hf_queues_put(w, &plan->queues[i]);
     hf_queues_order(w, list, plan->n_queues);
-    w->wait_stale = w->blocked && (w->wait_stale || !same);
+    if (left > 0 || plan->n_queues != n)
+        hf_wake_queues_changed(w, left > 0);
 }
 
 /* The table is read by other threads, under plan_lock, and changed here alone. */
@@ -155,20 +145,6 @@ static void take_opts(hf_worker *w, const hf_worker_opts *o)
     w->backoff = hf_backoff_of(&w->opts);
 }
 
-/* In their order; those whose lease is being renewed first are taken when it is. */
-static void take_waiting_anew(hf_worker *w)
-{
-    hf_run_list waiting = w->waiting;
-    hf_run *run;
-    w->waiting = (hf_run_list){.n = 0};
-    for (run = w->held_back.head; run != NULL; run = run->next)
-        hf_run_choose(run);
-    while ((run = hf_run_pop(&waiting)) != NULL) {
-        hf_run_choose(run);
-        hf_run_take(w, run);
-    }
-}
-
 /* False: nothing was changed. */
 static bool apply(hf_worker *w, hf_plan *plan)
 {
@@ -179,14 +155,14 @@ static bool apply(hf_worker *w, hf_plan *plan)
     }
     if (!have_room(w, plan))
         return false;
-    call_back(w);
+    hf_running_recall(w);
     hf_changes_tell(w, plan, &changes);
     take_queues(w, plan);
     take_programs(w, plan);
     take_opts(w, &plan->opts);
-    take_waiting_anew(w);
+    hf_running_choose_anew(w);
     const hf_log_field fields[] = {
-        {.key = "queues", .number = (int64_t)w->n_served},
+        {.key = "queues", .number = (int64_t)hf_queues_count(w)},
         {.key = "handlers", .number = (int64_t)w->n_handlers},
         {.key = "changed", .number = (int64_t)changes.changed},
         {.key = "needs_restart", .number = (int64_t)changes.fixed}};

@@ -1,11 +1,18 @@
-/* run.c - the life of one held job, from the claim to the answer to its verdict. */
+/* run.c - a job that is held: making and freeing it, lists, and what a C handler may ask
+ * and say of it (holdfast/worker.h). Handlers run on the pool's threads; what other
+ * threads change meanwhile is atomic. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "base/text.h"
+#include "holdfast/admin.h"
+#include "worker/queues.h"
+#include "worker/report.h"
+#include "worker/run.h"
+#include "worker/shared.h"
 
 /* ---- lists ---- */
 
@@ -55,6 +62,62 @@ hf_run *hf_run_pop(hf_run_list *list)
     return run;
 }
 
+/* ---- notes, which the watchdog leaves for the loop ---- */
+
+void hf_run_note(hf_run *run, hf_lease_event event)
+{
+    hf_worker *w = run->worker;
+    pthread_mutex_lock(&w->note_lock);
+    bool first = w->notes.head == NULL;
+    if (run->notes == 0) {
+        run->note_next = NULL;
+        run->note_prev = w->notes.tail;
+        if (w->notes.tail != NULL)
+            w->notes.tail->note_next = run;
+        else
+            w->notes.head = run;
+        w->notes.tail = run;
+    }
+    run->notes |= 1U << event;
+    pthread_mutex_unlock(&w->note_lock);
+    if (first)
+        uv_async_send(&w->async);
+}
+
+/* Under note_lock. */
+static void unlink_note(hf_worker *w, hf_run *run)
+{
+    if (run->note_prev != NULL)
+        run->note_prev->note_next = run->note_next;
+    else
+        w->notes.head = run->note_next;
+    if (run->note_next != NULL)
+        run->note_next->note_prev = run->note_prev;
+    else
+        w->notes.tail = run->note_prev;
+    run->note_next = run->note_prev = NULL;
+    run->notes = 0;
+}
+
+static void forget_notes(hf_run *run)
+{
+    pthread_mutex_lock(&run->worker->note_lock);
+    if (run->notes != 0)
+        unlink_note(run->worker, run);
+    pthread_mutex_unlock(&run->worker->note_lock);
+}
+
+hf_run *hf_run_next_note(hf_worker *w, unsigned *notes)
+{
+    pthread_mutex_lock(&w->note_lock);
+    hf_run *run = w->notes.head;
+    *notes = run == NULL ? 0 : run->notes;
+    if (run != NULL)
+        unlink_note(w, run);
+    pthread_mutex_unlock(&w->note_lock);
+    return run;
+}
+
 /* ---- making and freeing ---- */
 
 static hf_handler *find_handler(const hf_worker *w, const char *type)
@@ -72,7 +135,6 @@ void hf_run_choose(hf_run *run)
                                                       : run->handler->timeout_ms;
 }
 
-/* NULL: out of memory; nobody renews the job's lock, and it ends. */
 hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
                    int64_t now_ms)
 {
@@ -101,20 +163,27 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
     if (err == HF_OK)
         hf_run_choose(run);
     else
-        run->reason = "record"; /* nobody can run it */
+        run->reason = "record"; /* no worker can run it */
     served->runs++;
     return run;
 }
 
 void hf_run_free(hf_run *run)
 {
-    hf_leases_forget(run);
+    forget_notes(run);
     hf_program_free(atomic_load(&run->process));
     hf_record_done(&run->record);
     hf_handler_unref(run->handler);
     run->served->runs--;
     free(run->error);
     free(run);
+}
+
+void hf_run_forget(hf_run *run)
+{
+    if (run->lease != NULL)
+        hf_watchdog_drop(run->worker->watchdog, run->lease);
+    hf_run_free(run);
 }
 
 hf_run *hf_run_shadow(hf_run *run)
@@ -133,138 +202,159 @@ hf_run *hf_run_shadow(hf_run *run)
     return shadow;
 }
 
-void hf_run_put_back(hf_worker *w, hf_run *run, int64_t delay_ms)
+/* ---- the log: one line for each finished job ---- */
+
+/* A C handler that has not returned may be writing what goes with its verdict. */
+static bool handler_has_it(const hf_run *run)
 {
-    run->delay_ms = delay_ms;
-    hf_run_settle(w, run, HF_OP_RELEASE);
+    return run->state == HF_STARTED && run->handler->fn != NULL;
 }
 
-/* ---- claimed ---- */
-
-/* A rolling deploy must not bury jobs: one that nobody here takes goes back for a while,
- * until it is an hour old. */
-static void no_handler(hf_worker *w, hf_run *run)
+static int64_t ran_for_ms(const hf_run *run)
 {
-    char text[HF_ID_SIZE + HF_WORKER_ID_SIZE + 32];
-    snprintf(text, sizeof text, "no handler for type '%s' on %s", run->record.type,
-             w->id);
-    hf_run_set_text(run, text, strlen(text));
-    /* Each time it was put back it became due anew. */
-    int64_t waited_ms = run->record.refused_ms > 0
-                            ? hf_clock_now(w) - run->record.refused_ms
-                            : run->wait_ms;
-    if (waited_ms >= HF_NO_HANDLER_END_MS) {
-        run->reason = "type";
-        hf_run_settle(w, run, HF_OP_BURY);
-    } else {
-        hf_run_put_back(w, run, HF_NO_HANDLER_MS);
-    }
-    hf_report_run(w, run, run->op == HF_OP_BURY ? "dead" : "no_handler");
+    bool runs = handler_has_it(run);
+    uint64_t from = runs ? atomic_load(&run->begun_ns) : run->started_ns;
+    uint64_t to = runs ? hf_boot_ns() : run->ended_ns;
+    return from == 0 || to < from ? 0 : (int64_t)((to - from) / HF_MS_NS);
 }
 
-void hf_run_take(hf_worker *w, hf_run *run)
+void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
 {
-    if (run->reason != NULL) {
-        hf_run_set_text(run, "its record cannot be read",
-                        strlen("its record cannot be read"));
-        hf_run_settle(w, run, HF_OP_BURY);
-        hf_report_run(w, run, "dead");
-    } else if (hf_lease_lost(run->lease) || w->phase != HF_SERVING ||
-               hf_queue_is(run->served->state, HF_Q_GONE)) {
-        hf_run_release(w, run);
-    } else if (atomic_load(&run->cancelled)) {
-        hf_run_cancel(w, run);
-    } else if (run->handler == NULL) {
-        no_handler(w, run);
-    } else {
-        run->state = HF_WAITING;
-        hf_run_push(&w->waiting, run);
-    }
-}
-
-/* ---- verdicts ---- */
-
-void hf_run_settle(hf_worker *w, hf_run *run, hf_verdict_op op)
-{
-    HF_ASSERT(run->state != HF_SETTLING);
-    run->state = HF_SETTLING;
-    run->op = op;
-    w->settling++;
-    hf_verdict_add(w, run);
-}
-
-void hf_run_release(hf_worker *w, hf_run *run)
-{
-    run->released = true;
-    free(run->error);
-    run->error = NULL;
-    run->delay_ms = 0;
-    hf_run_settle(w, run, HF_OP_RELEASE);
-}
-
-/* There is no verdict for it: what is marked is removed by whatever gives it back. */
-void hf_run_cancel(hf_worker *w, hf_run *run)
-{
-    hf_run_release(w, run);
-    hf_report_run(w, run, "cancelled");
-}
-
-static uint32_t attempts_allowed(const hf_worker *w, const hf_run *run)
-{
-    if (run->record.max_attempts != 0)
-        return run->record.max_attempts;
-    if (run->handler->max_attempts != 0)
-        return run->handler->max_attempts;
-    return w->opts.max_attempts;
-}
-
-static void settle_failed(hf_worker *w, hf_run *run)
-{
-    if (run->error == NULL)
-        hf_run_set_text(run, "failed", strlen("failed"));
-    if (run->verdict == HF_VERDICT_DEAD) {
-        run->reason = "handler";
-        hf_run_settle(w, run, HF_OP_BURY);
-    } else if (run->record.attempts + 1 >= attempts_allowed(w, run)) {
-        run->reason = "attempts";
-        hf_run_settle(w, run, HF_OP_BURY);
-    } else {
-        if (!run->has_retry_in)
-            run->delay_ms = hf_backoff_ms(&w->backoff, run->record.attempts + 1, &w->rng);
-        hf_run_settle(w, run, HF_OP_RETRY);
-    }
-    hf_report_run(w, run, run->op == HF_OP_RETRY ? "retry" : "dead");
-}
-
-/* The handler has returned, or its program is gone. What is LOST is given back with the
- * token it had: refused if the job has passed on, and at once in the line again if it has
- * not. */
-void hf_run_finish(hf_worker *w, hf_run *run)
-{
-    if (atomic_load(&run->lost) || hf_lease_lost(run->lease)) {
-        hf_run_release(w, run);
-        if (!run->lost_told) {
-            run->lost_told = true;
-            hf_report_run(w, run, "lost");
-        }
+    hf_log_field fields[9];
+    char in[HF_DURATION_SIZE];
+    size_t n = 0;
+    if (w->opts.log == NULL)
         return;
+    int64_t run_ms = ran_for_ms(run);
+    fields[n++] = (hf_log_field){.key = "job", .text = run->id};
+    fields[n++] = (hf_log_field){.key = "queue", .text = run->served->queue.name};
+    fields[n++] = (hf_log_field){.key = "type", .text = run->record.type};
+    fields[n++] = (hf_log_field){.key = "attempt", .number = run->record.attempts + 1};
+    fields[n++] = (hf_log_field){.key = "wait_ms", .number = run->wait_ms};
+    fields[n++] = (hf_log_field){.key = "run_ms", .number = run_ms};
+    fields[n++] = (hf_log_field){.key = "outcome", .text = outcome};
+    if (run->op == HF_OP_RETRY) {
+        hf_format_duration(run->delay_ms, in);
+        fields[n++] = (hf_log_field){.key = "in", .text = in};
     }
-    if (atomic_load(&run->timed_out)) {
-        char text[64];
-        snprintf(text, sizeof text, "time-out after %u ms", run->timeout_ms);
-        if (run->verdict == HF_VERDICT_DONE || run->error == NULL)
-            hf_run_set_text(run, text, strlen(text));
-        run->verdict = HF_VERDICT_RETRY;
-    }
-    if (run->verdict == HF_VERDICT_DONE) {
-        hf_run_settle(w, run, HF_OP_COMPLETE);
-        hf_report_run(w, run, "done"); /* also if it was to be cancelled: it was faster */
-    } else if (atomic_load(&run->cancelled)) {
-        hf_run_cancel(w, run);
-    } else if (run->released) {
-        hf_run_release(w, run);
-        hf_report_run(w, run, "released");
-    } else {
-        settle_failed(w, run);
-    }
+    if (!handler_has_it(run) && run->error != NULL)
+        fields[n++] = (hf_log_field){.key = "error", .text = run->error};
+    HF_ASSERT(n <= HF_COUNT(fields));
+    bool ok = !run->lost_told && (run->op == HF_OP_COMPLETE ||
+                                  (run->op == HF_OP_RELEASE && run->error == NULL));
+    hf_report(w, ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
+}
+
+/* ---- for handlers ---- */
+
+const char *hf_run_id(const hf_run *run)
+{
+    return run->id;
+}
+
+const char *hf_run_type(const hf_run *run)
+{
+    return run->record.type;
+}
+
+const char *hf_run_queue(const hf_run *run)
+{
+    return run->served->queue.name;
+}
+
+const void *hf_run_payload(const hf_run *run, size_t *len)
+{
+    if (len != NULL)
+        *len = run->record.payload.len;
+    return run->record.payload.len == 0 ? "" : run->record.payload.ptr;
+}
+
+uint32_t hf_run_attempt(const hf_run *run)
+{
+    return run->record.attempts + 1;
+}
+
+uint64_t hf_run_fence(const hf_run *run)
+{
+    return strtoull(run->fence, NULL, 10);
+}
+
+int64_t hf_run_remaining_ms(const hf_run *run)
+{
+    if (hf_run_lost(run))
+        return 0;
+    uint64_t deadline = hf_lease_deadline_ns(run->lease), now = hf_boot_ns();
+    return deadline > now ? (int64_t)((deadline - now) / HF_MS_NS) : 0;
+}
+
+bool hf_run_lost(const hf_run *run)
+{
+    return atomic_load(&run->lost) || hf_lease_lost(run->lease);
+}
+
+bool hf_run_cancelled(const hf_run *run)
+{
+    return atomic_load(&run->cancelled);
+}
+
+bool hf_run_timed_out(const hf_run *run)
+{
+    return atomic_load(&run->timed_out);
+}
+
+bool hf_run_stopping(const hf_run *run)
+{
+    return atomic_load(&run->stopping) || hf_lease_lost(run->lease);
+}
+
+void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg)
+{
+    pthread_mutex_t *lock = &run->worker->stop_lock;
+    pthread_mutex_lock(lock);
+    bool now = atomic_load(&run->stopping);
+    run->stop_fn = now ? NULL : fn;
+    run->stop_arg = arg;
+    pthread_mutex_unlock(lock);
+    if (now && fn != NULL)
+        fn(arg);
+}
+
+/* Under the lock, so that it is never called after its handler returned:
+ * its thread takes the lock before it forgets the function. The watchdog's thread
+ * has set `stopping` already where the lease said so. */
+void hf_run_ask_to_stop(hf_run *run)
+{
+    pthread_mutex_t *lock = &run->worker->stop_lock;
+    pthread_mutex_lock(lock);
+    atomic_store(&run->stopping, true);
+    if (run->stop_fn != NULL)
+        run->stop_fn(run->stop_arg);
+    run->stop_fn = NULL;
+    pthread_mutex_unlock(lock);
+}
+
+void hf_run_set_text(hf_run *run, const char *text, size_t len)
+{
+    if (len > HF_ERROR_MAX)
+        len = HF_ERROR_MAX;
+    char *copy = malloc(len + 1);
+    if (copy == NULL)
+        return; /* the verdict counts, not its words */
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    free(run->error);
+    run->error = copy;
+}
+
+void hf_run_set_error(hf_run *run, const char *text)
+{
+    hf_run_set_text(run, text, strlen(text));
+}
+
+void hf_run_set_retry_in(hf_run *run, int64_t delay_ms)
+{
+    run->has_retry_in = true;
+    run->delay_ms = delay_ms < 0                 ? 0
+                    : delay_ms > HF_DELAY_MAX_MS ? HF_DELAY_MAX_MS
+                                                 : delay_ms;
 }

@@ -8,7 +8,11 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "worker/life.h"
+#include "worker/queues.h"
+#include "worker/report.h"
+#include "worker/shared.h"
+#include "worker/waking.h"
 
 /* What could not be written is written after the next check or reconnect; what only met
  * a Redis that did not know the script, at once. */
@@ -91,9 +95,9 @@ static void tell(hf_worker *w, hf_served *served)
 
 void hf_server_tell(hf_worker *w)
 {
-    for (size_t i = 0; i < w->n_served && hf_client_ready(w->client); i++)
-        if (!w->served[i]->registered)
-            tell(w, w->served[i]);
+    for (size_t i = 0; i < hf_queues_count(w) && hf_client_ready(w->client); i++)
+        if (!hf_queues_at(w, i)->registered)
+            tell(w, hf_queues_at(w, i));
 }
 
 /* What it does without them; each is told once. */
@@ -117,7 +121,7 @@ void hf_server_tell_lacks(hf_worker *w)
          "and a reload takes seconds"},
     };
     unsigned lacks = hf_client_lacks(w->client) | hf_client_lacks(w->wake_client) |
-                     (w->cannot_unblock ? LACKS_UNBLOCK : 0);
+                     (hf_wake_cannot_unblock(w) ? LACKS_UNBLOCK : 0);
     for (size_t i = 0; i < HF_COUNT(all); i++) {
         const hf_log_field fields[] = {{.key = "command", .text = all[i].command},
                                        {.key = "without", .text = all[i].without}};
@@ -160,17 +164,18 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
         hf_report_text(w, HF_LOG_INFO, "Redis is back", NULL, NULL);
     w->connected_before = true;
     hf_server_tell_lacks(w);
-    for (size_t i = 0; i < w->n_served; i++)
-        w->served[i]->registered = false; /* it may be another Redis */
+    for (size_t i = 0; i < hf_queues_count(w); i++)
+        hf_queues_at(w, i)->registered = false; /* it may be another Redis */
     hf_server_tell(w);
     if (w->phase == HF_STARTING) {
         w->phase = HF_SERVING;
         uv_timer_stop(&w->phase_timer);
         hf_beat_start(w);
+        hf_wake_start(w);
         hf_report_text(w, HF_LOG_INFO, "serving", "worker", w->id);
     }
     hf_queues_doubt(w);
-    w->alive_at_ns = 0;
+    hf_claim_introduce(w);
     hf_check_send(w);
     hf_beat_send(w); /* it may be a Redis that never heard of us */
     hf_life_turn(w);

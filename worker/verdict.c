@@ -6,12 +6,167 @@
  * executed. The watchdog renews a job until its verdict is answered; a renewal that says
  * `lost` after the verdict was sent is the verdict's own doing and is ignored (leases.c).
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
-#include "worker/core.h"
+#include "base/clock.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/shared.h"
+#include "worker/verdicts.h"
 
-enum { NOT_NOW_MS = 100, REWRITTEN_MAX = 1 << 20 /* bytes */ };
+enum {
+    NO_HANDLER_MS = 10000, /* a job that this worker cannot take comes again after this */
+    NO_HANDLER_END_MS = 3600000, /* so long after it was due it is dead */
+    NOT_NOW_MS = 100,
+    FEW = 200,              /* verdicts that leave without an allocation */
+    REWRITTEN_MAX = 1 << 20 /* bytes */
+};
+
+typedef struct outbox {
+    hf_run_list fresh[4], resent[4]; /* to send, by operation */
+    bool sending[4];                 /* a batch of them is under way */
+} outbox;
+
+typedef struct hf_verdicts {
+    outbox boxes[HF_SLOTS_MAX]; /* of the queues, by slot */
+} hf_verdicts;
+
+static outbox *outbox_of(const hf_served *served)
+{
+    return &served->worker->verdicts->boxes[served->slot];
+}
+
+/* ---- one door out: what becomes of a job ---- */
+
+static void settle(hf_run *run, hf_verdict_op op)
+{
+    outbox *box = outbox_of(run->served);
+    HF_ASSERT(run->state != HF_SETTLING);
+    run->state = HF_SETTLING;
+    run->op = op;
+    run->worker->settling++;
+    hf_run_push(run->resent ? &box->resent[op] : &box->fresh[op], run);
+}
+
+void hf_verdict_put_back(hf_run *run, int64_t delay_ms)
+{
+    run->delay_ms = delay_ms;
+    settle(run, HF_OP_RELEASE);
+}
+
+void hf_verdict_unreadable(hf_run *run)
+{
+    static const char text[] = "its record cannot be read";
+    hf_run_set_text(run, text, sizeof text - 1);
+    settle(run, HF_OP_BURY);
+    hf_report_run(run->worker, run, "dead");
+}
+
+/* A rolling deploy must not bury jobs: one that this worker cannot take goes back for a
+ * while, until it is an hour old. */
+void hf_verdict_no_handler(hf_run *run)
+{
+    hf_worker *w = run->worker;
+    char text[HF_ID_SIZE + HF_WORKER_ID_SIZE + 32];
+    snprintf(text, sizeof text, "no handler for type '%s' on %s", run->record.type,
+             w->id);
+    hf_run_set_text(run, text, strlen(text));
+    /* Each time it was put back it became due anew. */
+    int64_t waited_ms = run->record.refused_ms > 0
+                            ? hf_clock_now(w) - run->record.refused_ms
+                            : run->wait_ms;
+    if (waited_ms >= NO_HANDLER_END_MS) {
+        run->reason = "type";
+        settle(run, HF_OP_BURY);
+    } else {
+        hf_verdict_put_back(run, NO_HANDLER_MS);
+    }
+    hf_report_run(run->worker, run, run->op == HF_OP_BURY ? "dead" : "no_handler");
+}
+
+void hf_verdict_release(hf_run *run)
+{
+    run->released = true;
+    free(run->error);
+    run->error = NULL;
+    run->delay_ms = 0;
+    settle(run, HF_OP_RELEASE);
+}
+
+/* It has no verdict of its own: a job that is marked is removed when it is given back. */
+void hf_verdict_cancel(hf_run *run)
+{
+    hf_verdict_release(run);
+    hf_report_run(run->worker, run, "cancelled");
+}
+
+static uint32_t attempts_allowed(const hf_worker *w, const hf_run *run)
+{
+    if (run->record.max_attempts != 0)
+        return run->record.max_attempts;
+    if (run->handler->max_attempts != 0)
+        return run->handler->max_attempts;
+    return w->opts.max_attempts;
+}
+
+static void settle_failed(hf_run *run)
+{
+    hf_worker *w = run->worker;
+    if (run->error == NULL)
+        hf_run_set_text(run, "failed", strlen("failed"));
+    if (run->verdict == HF_VERDICT_DEAD) {
+        run->reason = "handler";
+        settle(run, HF_OP_BURY);
+    } else if (run->record.attempts + 1 >= attempts_allowed(w, run)) {
+        run->reason = "attempts";
+        settle(run, HF_OP_BURY);
+    } else {
+        if (!run->has_retry_in)
+            run->delay_ms = hf_backoff_ms(&w->backoff, run->record.attempts + 1, &w->rng);
+        settle(run, HF_OP_RETRY);
+    }
+    hf_report_run(run->worker, run, run->op == HF_OP_RETRY ? "retry" : "dead");
+}
+
+/* The handler has returned, or its program is gone. What is LOST is given back with the
+ * token it had: refused if the job has passed on, and at once in the line again if it has
+ * not. */
+void hf_verdict_finish(hf_run *run)
+{
+    if (atomic_load(&run->lost) || hf_lease_lost(run->lease)) {
+        hf_verdict_release(run);
+        if (!run->lost_told) {
+            run->lost_told = true;
+            hf_report_run(run->worker, run, "lost");
+        }
+        return;
+    }
+    if (atomic_load(&run->timed_out)) {
+        char text[64];
+        snprintf(text, sizeof text, "time-out after %u ms", run->timeout_ms);
+        if (run->verdict == HF_VERDICT_DONE || run->error == NULL)
+            hf_run_set_text(run, text, strlen(text));
+        run->verdict = HF_VERDICT_RETRY;
+    }
+    if (run->verdict == HF_VERDICT_DONE) {
+        settle(run, HF_OP_COMPLETE);
+        hf_report_run(run->worker, run,
+                      "done"); /* also if it was to be cancelled: it was faster */
+    } else if (atomic_load(&run->cancelled)) {
+        hf_verdict_cancel(run);
+    } else if (run->released) {
+        hf_verdict_release(run);
+        hf_report_run(run->worker, run, "released");
+    } else {
+        settle_failed(run);
+    }
+}
+
+/* ---- to Redis ---- */
 
 typedef struct batch {
     hf_worker *worker;
@@ -20,13 +175,6 @@ typedef struct batch {
     size_t n;
     hf_run *runs[];
 } batch;
-
-void hf_verdict_add(hf_worker *w, hf_run *run)
-{
-    hf_served *served = run->served;
-    (void)w;
-    hf_run_push(run->resent ? &served->resent[run->op] : &served->fresh[run->op], run);
-}
 
 /* A first sending that finds the lock gone: this worker lost the job and did not know. */
 static void on_lost(hf_worker *w, hf_run *run)
@@ -63,8 +211,9 @@ static void send_again(batch *b, bool unsure)
     for (size_t i = b->n; i-- > 0;) {
         hf_run *run = b->runs[i];
         run->resent = run->resent || unsure;
-        hf_run_push_front(
-            run->resent ? &b->served->resent[b->op] : &b->served->fresh[b->op], run);
+        hf_run_push_front(run->resent ? &outbox_of(b->served)->resent[b->op]
+                                      : &outbox_of(b->served)->fresh[b->op],
+                          run);
     }
 }
 
@@ -77,7 +226,7 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
     batch *b = arg;
     if (answer->err == HF_NOSCRIPT && keep_locks(b))
         return;
-    b->served->sending[b->op] = false;
+    outbox_of(b->served)->sending[b->op] = false;
     send_again(b, false);
     free(b);
 }
@@ -102,7 +251,7 @@ static bool keep_locks(batch *b)
         hf_op_renew(w->client, &b->served->queue, &args, items, n, 0, on_locks_kept, b) !=
             HF_OK)
         return false;
-    b->served->sending[b->op] = true;
+    outbox_of(b->served)->sending[b->op] = true;
     return true;
 }
 
@@ -112,7 +261,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_worker *w = b->worker;
     hf_settled settled;
     hf_err err = hf_settled_read(answer, &settled);
-    b->served->sending[b->op] = false;
+    outbox_of(b->served)->sending[b->op] = false;
     if (settled.now_ms != 0)
         hf_clock_read(w, settled.now_ms, answer->sent_ns);
     if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
@@ -154,7 +303,8 @@ static void fill(batch *b, hf_verdict_item *items)
 /* The resent ones first, as the script wants them. */
 static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
 {
-    size_t n = served->resent[op].n + served->fresh[op].n, bytes = 0;
+    size_t n = outbox_of(served)->resent[op].n + outbox_of(served)->fresh[op].n,
+           bytes = 0;
     size_t most = op == HF_OP_COMPLETE ? HF_VERDICTS_MAX : HF_REWRITES_MAX;
     if (n > most)
         n = most;
@@ -163,9 +313,9 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
         return NULL;
     *b = (batch){.worker = w, .served = served, .op = op};
     while (b->n < n && bytes < REWRITTEN_MAX) {
-        hf_run *run = hf_run_pop(&served->resent[op]);
+        hf_run *run = hf_run_pop(&outbox_of(served)->resent[op]);
         if (run == NULL)
-            run = hf_run_pop(&served->fresh[op]);
+            run = hf_run_pop(&outbox_of(served)->fresh[op]);
         bytes += op == HF_OP_COMPLETE ? 0 : run->record.payload.len;
         b->runs[b->n++] = run;
     }
@@ -174,7 +324,7 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
 
 static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
 {
-    hf_verdict_item few[HF_CLAIM_BATCH], *items = few;
+    hf_verdict_item few[FEW], *items = few;
     batch *b = gather(w, served, op);
     if (b == NULL)
         return false;
@@ -193,7 +343,7 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     if (items != few)
         free(items);
     if (err == HF_OK) {
-        served->sending[op] = true;
+        outbox_of(served)->sending[op] = true;
         return true;
     }
     send_again(b, false);
@@ -207,12 +357,39 @@ bool hf_verdict_flush(hf_worker *w)
     bool sent = false;
     if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
         return false;
-    for (size_t i = 0; i < w->n_slots; i++)
-        for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
-            hf_served *served = &w->slots[i];
-            if (served->hold_until_ns == 0 &&
-                served->fresh[op].n + served->resent[op].n > 0 && !served->sending[op])
+    for (size_t i = 0, n = hf_queues_slots(w); i < n; i++) {
+        hf_served *served = hf_queues_slot(w, i);
+        const outbox *box = &w->verdicts->boxes[i];
+        for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++)
+            if (box->fresh[op].n + box->resent[op].n > 0 && !box->sending[op] &&
+                served->hold_until_ns == 0)
                 sent = flush(w, served, op) || sent;
-        }
+    }
     return sent;
+}
+
+/* ---- for the other parts ---- */
+
+hf_err hf_verdict_open(hf_worker *w)
+{
+    w->verdicts = calloc(1, sizeof *w->verdicts);
+    return w->verdicts == NULL ? HF_NOMEM : HF_OK;
+}
+
+void hf_verdict_close(hf_worker *w)
+{
+    free(w->verdicts);
+    w->verdicts = NULL;
+}
+
+void hf_verdict_forget(hf_worker *w)
+{
+    for (size_t i = 0; i < HF_SLOTS_MAX; i++)
+        for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
+            outbox *box = &w->verdicts->boxes[i];
+            for (hf_run *run; (run = hf_run_pop(&box->fresh[op])) != NULL;)
+                hf_run_forget(run);
+            for (hf_run *run; (run = hf_run_pop(&box->resent[op])) != NULL;)
+                hf_run_forget(run);
+        }
 }

@@ -7,27 +7,50 @@
  * slot, quiet, stopping) is given back. After the blocking connection was lost an answer
  * may have been lost with it, so every queue is claimed once before the block is trusted
  * again. A promise lost with a worker that died is found by every idle worker's check
- * (check.c). */
+ *.
+ *
+ * The periodic check says that this worker is alive, gives back batons that it cannot
+ * use, and makes a next_wake anew that no worker keeps. A worker that was killed may
+ * itself have been the one to come for the end of its lease. Its next_wake counts as
+ * broken soon after its time, but half a lease may pass until the next check sees that.
+ * So a check answers for each queue from when on it will be so, if a lease is over by
+ * then; and at that time the worker looks at the queue once more, unless the next check
+ * comes before and answers anew. A lease that is renewed ends later than the next check
+ * comes, so it leads to no look. Nor does a look lead to another one: there is at most
+ * one for each queue and check, whatever Redis says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/clock.h"
-#include "worker/core.h"
+#include "worker/life.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/shared.h"
+#include "worker/waking.h"
+#include "worker/waking_state.h"
 
-enum { BURST_WAIT_MS = 500, UNBLOCK_MS = 5 };
+enum {
+    BURST_WAIT_MS = 500,
+    UNBLOCK_MS = 5,
+    SPREAD_MS = 40, /* of the second looks of many workers */
+    NOT_NOW_MS = 100
+};
 
 static uint32_t shortest_wait_ms(const hf_worker *w)
 {
     return w->opts.lease_ms / 2 < HF_WAIT_MS ? w->opts.lease_ms / 2 : HF_WAIT_MS;
 }
 
-uint32_t hf_wake_longest_ms(const hf_worker *w)
+static uint32_t longest_wait_ms(const hf_worker *w)
 {
     return shortest_wait_ms(w) * 11 / 10;
 }
 
-uint32_t hf_wake_wait_ms(hf_worker *w)
+static uint32_t wait_ms(hf_worker *w)
 {
     uint32_t ms = shortest_wait_ms(w);
     if (w->opts.burst && ms > BURST_WAIT_MS)
@@ -35,24 +58,187 @@ uint32_t hf_wake_wait_ms(hf_worker *w)
     return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);
 }
 
-/* Each time another one is named first. One that cannot be claimed is not named: a
- * refusal for its sake would be one for all. */
-static void choose_queues(hf_worker *w)
+/* ---- the check: which queues ---- */
+
+/* Those that are served, and those that it may have to give a baton back to. */
+static size_t choose_checked(hf_worker *w, const hf_queue *out[HF_SLOTS_MAX])
 {
-    w->n_waiting_on = 0;
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = w->served[(i + w->wait_order) % w->n_served];
-        if (!hf_queue_is(served->state, HF_Q_UNHEARD))
-            w->waiting_on[w->n_waiting_on++] = served;
-    }
-    w->wait_order = w->wait_order + 1 < w->n_served ? w->wait_order + 1 : 0;
+    size_t n = 0;
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        if (w->wake->slots[i].state != HF_Q_FREE &&
+            (!hf_queue_is(w->wake->slots[i].state, HF_Q_GONE) ||
+             w->wake->slots[i].debt == HF_DEBT_OWED)) {
+            w->wake->checking_at[n] = &w->wake->slots[i];
+            out[n++] = &w->wake->slots[i].queue;
+        }
+    return n;
 }
 
-static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_MAX])
+static void note_checking(hf_worker *w, size_t n)
 {
-    for (size_t i = 0; i < w->n_waiting_on; i++)
-        out[i] = &w->waiting_on[i]->queue;
-    return w->n_waiting_on;
+    w->wake->n_checking = n;
+    for (size_t i = 0; i < n; i++)
+        w->wake->checking_at[i]->requests++;
+}
+
+static void checked_all(hf_worker *w)
+{
+    for (size_t i = 0; i < w->wake->n_checking; i++)
+        w->wake->checking_at[i]->requests--;
+    w->wake->n_checking = 0;
+}
+
+/* Batons of queues that are served no more. */
+static void on_debts(const hf_worker *w, hf_debt_event event)
+{
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        w->wake->slots[i].debt = hf_debt_next(w->wake->slots[i].debt, event);
+}
+
+/* ---- the second look ---- */
+
+/* In place of those that the last check has planned, and that have not come yet. */
+static void plan_looks(hf_worker *w, const int64_t *doubts)
+{
+    int64_t spread_ms = (int64_t)(hf_rng_unit(&w->rng) * SPREAD_MS);
+    for (size_t i = 0; i < w->wake->n_checking; i++) {
+        hf_served *served = w->wake->checking_at[i];
+        bool plan = doubts[i] != 0 && !hf_queue_is(served->state, HF_Q_GONE);
+        served->look_ms = plan ? doubts[i] + spread_ms : 0;
+    }
+}
+
+/* It has put a baton where one was missing. If it could not, the next check will. */
+static void on_looked(const hf_answer *answer, void *arg)
+{
+    hf_worker *w = arg;
+    if (w->phase != HF_ENDED && answer->err != HF_OK)
+        hf_report_text(w, HF_LOG_DEBUG, "a second look failed", "error", answer->detail);
+}
+
+/* Who cannot claim leaves it to those who can: they have planned the same. */
+static void look_again(hf_worker *w)
+{
+    const hf_queue *queues[HF_QUEUES_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        hf_served *served = w->wake->served[i];
+        if (served->look_ms == 0 || served->look_ms > hf_clock_now(w))
+            continue;
+        served->look_ms = 0;
+        queues[n++] = &served->queue;
+    }
+    if (n == 0 || !hf_life_serving(w) || hf_running_slots(w) == 0 ||
+        !hf_client_ready(w->client) || w->pause_until_ns != 0)
+        return;
+    hf_check_args args = {.worker = w->id};
+    char learned[HF_REMOTE_STATE_SIZE];
+    hf_clock_share(w, &args, learned);
+    if (hf_op_check(w->client, queues, n, &args, on_looked, w) == HF_OK)
+        hf_report_text(w, HF_LOG_DEBUG, "looks whether anybody comes for a lease's end",
+                       NULL, NULL);
+}
+
+/* ---- the check itself ---- */
+
+static void on_checked(const hf_answer *answer, void *arg)
+{
+    hf_worker *w = arg;
+    hf_checked checked;
+    int64_t doubts[HF_SLOTS_MAX];
+    hf_err err = hf_checked_read(answer, &checked, doubts, w->wake->n_checking);
+    w->wake->checking = false;
+    on_debts(w, err == HF_OK ? HF_DEBT_PAID : HF_DEBT_FAILED);
+    if (w->phase == HF_ENDED)
+        return;
+    if (err == HF_OK)
+        plan_looks(w, doubts);
+    checked_all(w);
+    if (err != HF_OK) {
+        w->wake->give_back = w->wake->give_back || w->wake->check_gives;
+        if (err != HF_UNSURE && err != HF_NOSCRIPT)
+            hf_life_refused(w, err, answer->detail);
+        return;
+    }
+    w->refused = HF_OK;
+    w->heard = true;
+    hf_clock_read(w, checked.now_ms, answer->sent_ns);
+    hf_clock_adopt(w, &checked);
+    hf_server_tell(w);
+    hf_server_tell_lacks(w); /* what was refused since */
+    if (w->opts.burst && checked.empty && w->held == 0 && hf_queues_quiet(w))
+        hf_worker_stop(w);
+}
+
+static void send_check(hf_worker *w, bool give_back)
+{
+    const hf_queue *queues[HF_SLOTS_MAX];
+    char learned[HF_REMOTE_STATE_SIZE];
+    w->wake->give_back = w->wake->give_back || give_back;
+    if (!hf_client_ready(w->client) || w->wake->checking || w->pause_until_ns != 0)
+        return;
+    size_t n = choose_checked(w, queues);
+    hf_check_args args = {.worker = w->id,
+                          .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
+                          .give_back = w->wake->give_back};
+    hf_clock_share(w, &args, learned);
+    if (hf_op_check(w->client, queues, n, &args, on_checked, w) != HF_OK)
+        return;
+    note_checking(w, n);
+    w->wake->checking = true;
+    w->wake->checked_ns = hf_boot_ns();
+    w->wake->check_gives = w->wake->give_back;
+    if (w->wake->give_back)
+        on_debts(w, HF_DEBT_SENT);
+    w->wake->give_back = false;
+    /* A little less than a wait, so that each wait that ends without a baton checks. */
+    w->wake->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS * 3 / 4;
+}
+
+void hf_check_send(hf_worker *w)
+{
+    send_check(w, false);
+}
+
+void hf_check_give_back(hf_worker *w)
+{
+    send_check(w, true);
+}
+
+/* Whoever waits for batons checks when the wait is over; but a wait that a baton ended is
+ * followed by a whole one. */
+static void on_look(uv_timer_t *timer)
+{
+    hf_worker *w = timer->data;
+    hf_waking *k = w->wake;
+    uint64_t now = hf_boot_ns(), every_ns = longest_wait_ms(w) * HF_MS_NS;
+    bool again = k->check_again_ns != 0 && now >= k->check_again_ns;
+    if (again)
+        k->check_again_ns = 0;
+    if (again || now >= k->checked_ns + every_ns)
+        hf_check_send(w);
+    hf_life_turn(w);
+    if (w->phase == HF_ENDED || uv_is_active((uv_handle_t *)timer))
+        return;
+    uint64_t due = k->checked_ns + every_ns;
+    if (k->check_again_ns != 0 && k->check_again_ns < due)
+        due = k->check_again_ns;
+    uint64_t wait = due > now ? (due - now) / HF_MS_NS + 1 : NOT_NOW_MS;
+    uv_update_time(&w->loop);
+    uv_timer_start(timer, on_look, wait, 0);
+}
+
+static void look_in(hf_worker *w, uint32_t ms)
+{
+    uv_update_time(&w->loop);
+    uv_timer_start(&w->wake->look, on_look, ms, 0);
+}
+
+void hf_check_at(hf_worker *w, uint64_t at_ns)
+{
+    if (at_ns != 0)
+        w->wake->check_again_ns = at_ns;
+    look_in(w, 0); /* plans it */
 }
 
 /* ---- timers of batons ---- */
@@ -81,21 +267,22 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns) /* 0: none */
 
 static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
 {
-    uint64_t first = earlier(w->wait_hold_until_ns, w->spawn_hold_until_ns);
-    for (size_t i = 0; i < w->n_slots; i++)
-        first = earlier(first, w->slots[i].hold_until_ns);
+    uint64_t first = earlier(w->wake->wait_hold_until_ns, hf_running_hold_until_ns(w));
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        first = earlier(first, w->wake->slots[i].hold_until_ns);
     return first;
 }
 
 static void end_backoffs(hf_worker *w)
 {
     uint64_t now = hf_boot_ns();
-    if (w->wait_hold_until_ns <= now)
-        w->wait_hold_until_ns = 0;
-    if (w->spawn_hold_until_ns <= now)
-        w->spawn_hold_until_ns = 0;
+    if (w->wake->wait_hold_until_ns <= now)
+        w->wake->wait_hold_until_ns = 0;
+    hf_running_hold_over(w, now);
     hf_queues_hold_over(w, now);
 }
+
+static void on_baton_timer(uv_timer_t *timer);
 
 /* Sets the one timer to the earliest of the owned times, of the planned looks, and of the
  * ends of backoffs. */
@@ -103,10 +290,11 @@ void hf_wake_timers(hf_worker *w)
 {
     int64_t first = 0, now = hf_clock_now(w);
     uint64_t over_ns = backoff_over_ns(w), boot_ns = hf_boot_ns();
-    for (size_t i = 0; i < w->n_served; i++)
-        first = sooner(first, sooner(w->served[i]->timer_ms, w->served[i]->look_ms));
+    for (size_t i = 0; i < w->wake->n_served; i++)
+        first = sooner(first,
+                       sooner(w->wake->served[i]->timer_ms, w->wake->served[i]->look_ms));
     if (first == 0 && over_ns == 0) {
-        uv_timer_stop(&w->baton_timer);
+        uv_timer_stop(&w->wake->baton_timer);
         return;
     }
     uint64_t wait = first > now ? (uint64_t)(first - now) : 0;
@@ -114,24 +302,24 @@ void hf_wake_timers(hf_worker *w)
     if (first == 0 || (over_ns != 0 && backoff < wait))
         wait = backoff;
     uv_update_time(&w->loop);
-    uv_timer_start(&w->baton_timer, hf_wake_on_timer, wait, 0);
+    uv_timer_start(&w->wake->baton_timer, on_baton_timer, wait, 0);
 }
 
 /* With a free slot: claim. Without one, or quiet: somebody else shall. */
-void hf_wake_on_timer(uv_timer_t *timer)
+static void on_baton_timer(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
     bool back = false;
     end_backoffs(w);
-    hf_check_look_again(w);
-    for (size_t i = 0; i < w->n_served; i++) {
-        hf_served *served = w->served[i];
+    look_again(w);
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        hf_served *served = w->wake->served[i];
         if (served->timer_ms == 0 || served->timer_ms > hf_clock_now(w))
             continue;
         served->due_ms = served->timer_ms;
         served->timer_ms = 0;
         hf_queue_on(served, HF_E_BATON);
-        back = back || !hf_life_serving(w) || hf_dispatch_slots(w) == 0;
+        back = back || !hf_life_serving(w) || hf_running_slots(w) == 0;
     }
     hf_wake_timers(w);
     if (back)
@@ -140,6 +328,37 @@ void hf_wake_on_timer(uv_timer_t *timer)
 }
 
 /* ---- blocking ---- */
+
+/* Each time another one is named first. One that cannot be claimed is not named: a
+ * refusal for its sake would be one for all. */
+static void choose_waited(hf_worker *w)
+{
+    w->wake->n_waiting_on = 0;
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        hf_served *served =
+            w->wake->served[(i + w->wake->wait_order) % w->wake->n_served];
+        if (!hf_queue_is(served->state, HF_Q_UNHEARD))
+            w->wake->waiting_on[w->wake->n_waiting_on++] = served;
+    }
+    w->wake->wait_order =
+        w->wake->wait_order + 1 < w->wake->n_served ? w->wake->wait_order + 1 : 0;
+}
+
+static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_MAX])
+{
+    for (size_t i = 0; i < w->wake->n_waiting_on; i++)
+        out[i] = &w->wake->waiting_on[i]->queue;
+    return w->wake->n_waiting_on;
+}
+
+static void report_woken(const hf_served *served, int64_t at_ms)
+{
+    int64_t now_ms = hf_clock_now(served->worker);
+    const hf_log_field fields[] = {
+        {.key = "queue", .text = served->queue.name},
+        {.key = "in_ms", .number = at_ms > now_ms ? at_ms - now_ms : 0}};
+    hf_report(served->worker, HF_LOG_DEBUG, "woken", fields, HF_COUNT(fields));
+}
 
 /* True: this worker may have a baton that it has no use for. */
 static bool owes(hf_served *served)
@@ -153,12 +372,12 @@ static bool owes(hf_served *served)
 /* Until it is let wait again it claims everything now and then. Told once. */
 static void on_wait_refused(hf_worker *w, const char *detail)
 {
-    if (!w->wait_refused)
+    if (!w->wake->wait_refused)
         hf_report_text(w, HF_LOG_WARN, "Redis does not let this worker wait for jobs",
                        "error", detail);
-    w->wait_refused = true;
-    w->wait_backoff_ms = hf_backoff_longer(w->wait_backoff_ms);
-    w->wait_hold_until_ns = hf_boot_ns() + w->wait_backoff_ms * HF_MS_NS;
+    w->wake->wait_refused = true;
+    w->wake->wait_backoff_ms = hf_backoff_longer(w->wake->wait_backoff_ms);
+    w->wake->wait_hold_until_ns = hf_boot_ns() + w->wake->wait_backoff_ms * HF_MS_NS;
 }
 
 static void on_woken(const hf_answer *answer, void *arg)
@@ -168,31 +387,31 @@ static void on_woken(const hf_answer *answer, void *arg)
     size_t which, n = waiting_queues(w, queues);
     int64_t at_ms;
     hf_err err = hf_wait_read(answer, queues, n, &which, &at_ms);
-    w->blocked = w->unblocking = w->wait_stale = false;
-    w->unblock_ms = 0;
+    w->wake->blocked = w->wake->unblocking = w->wake->wait_stale = false;
+    w->wake->unblock_ms = 0;
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
         /* A baton may have been popped and lost with the answer. */
-        w->wake_doubt = true;
-        for (size_t i = 0; i < w->n_waiting_on; i++)
-            w->give_back = owes(w->waiting_on[i]) || w->give_back;
+        w->wake->wake_doubt = true;
+        for (size_t i = 0; i < w->wake->n_waiting_on; i++)
+            w->wake->give_back = owes(w->wake->waiting_on[i]) || w->wake->give_back;
         if (err != HF_UNSURE && err != HF_READONLY)
             on_wait_refused(w, answer->detail);
         return;
     }
-    w->wait_refused = false;
-    w->wait_backoff_ms = 0;
+    w->wake->wait_refused = false;
+    w->wake->wait_backoff_ms = 0;
     if (which < n) {
-        hf_served *served = w->waiting_on[which];
-        hf_report_woken(served, at_ms);
-        if (owes(served) || !hf_life_serving(w) || hf_dispatch_slots(w) == 0)
+        hf_served *served = w->wake->waiting_on[which];
+        report_woken(served, at_ms);
+        if (owes(served) || !hf_life_serving(w) || hf_running_slots(w) == 0)
             hf_check_give_back(w);
         else
             on_baton(w, served, at_ms);
         hf_wake_timers(w);
     }
-    if (hf_boot_ns() >= w->check_at_ns)
+    if (hf_boot_ns() >= w->wake->check_at_ns)
         hf_check_send(w);
     hf_life_turn(w);
 }
@@ -202,60 +421,61 @@ static void on_woken(const hf_answer *answer, void *arg)
 static void on_unblocked(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
-    if (w->phase == HF_ENDED || !w->blocked ||
+    if (w->phase == HF_ENDED || !w->wake->blocked ||
         (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
         return;
-    w->unblocking = false;
+    w->wake->unblocking = false;
     if (answer->err == HF_AUTH) { /* the wait ends by itself within seconds */
-        w->unblock_ms = hf_backoff_longer(w->unblock_ms);
-        w->cannot_unblock = true;
+        w->wake->unblock_ms = hf_backoff_longer(w->wake->unblock_ms);
+        w->wake->cannot_unblock = true;
         hf_server_tell_lacks(w);
     } else {
-        w->unblock_ms = w->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->unblock_ms;
+        w->wake->unblock_ms =
+            w->wake->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->wake->unblock_ms;
     }
-    w->unblock_at_ns = hf_boot_ns() + w->unblock_ms * HF_MS_NS;
-    hf_beat_look_in(w, w->unblock_ms);
+    w->wake->unblock_at_ns = hf_boot_ns() + w->wake->unblock_ms * HF_MS_NS;
+    look_in(w, w->wake->unblock_ms);
 }
 
 /* A full worker would keep a baton from those who could use it. */
 static void unblock(hf_worker *w)
 {
-    if (!w->blocked || w->unblocking || !hf_client_ready(w->client) ||
-        hf_boot_ns() < w->unblock_at_ns)
+    if (!w->wake->blocked || w->wake->unblocking || !hf_client_ready(w->client) ||
+        hf_boot_ns() < w->wake->unblock_at_ns)
         return;
     if (hf_redis_unblock(w->client, w->wake_client, on_unblocked, w) == HF_OK)
-        w->unblocking = true;
+        w->wake->unblocking = true;
 }
 
 void hf_wake_pump(hf_worker *w)
 {
     const hf_queue *queues[HF_QUEUES_MAX];
-    bool can = hf_life_serving(w) && hf_dispatch_slots(w) > 0;
-    if (w->give_back && !w->checking)
+    bool can = hf_life_serving(w) && hf_running_slots(w) > 0;
+    if (w->wake->give_back && !w->wake->checking)
         hf_check_give_back(w);
     if (!can) {
         unblock(w);
         return;
     }
-    if (w->blocked && w->wait_stale)
+    if (w->wake->blocked && w->wake->wait_stale)
         unblock(w);
-    if (w->blocked || w->pause_until_ns != 0 || w->wait_hold_until_ns != 0 ||
+    if (w->wake->blocked || w->pause_until_ns != 0 || w->wake->wait_hold_until_ns != 0 ||
         !hf_client_ready(w->client) || !hf_client_ready(w->wake_client))
         return;
-    if (w->wake_doubt) {
-        w->wake_doubt = false;
+    if (w->wake->wake_doubt) {
+        w->wake->wake_doubt = false;
         hf_queues_doubt(w);
     }
     if (!hf_queues_quiet(w))
         return;
     if (w->opts.burst && w->held == 0)
         hf_check_send(w);
-    choose_queues(w);
+    choose_waited(w);
     size_t n = waiting_queues(w, queues);
     if (n == 0)
         return;
-    if (hf_op_wait(w->wake_client, queues, n, hf_wake_wait_ms(w), on_woken, w) == HF_OK)
-        w->blocked = w->waited = true;
+    if (hf_op_wait(w->wake_client, queues, n, wait_ms(w), on_woken, w) == HF_OK)
+        w->wake->blocked = w->wake->waited = true;
 }
 
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg)
@@ -263,17 +483,64 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
     hf_worker *w = arg;
     hf_client_follow(w->client, client);
     if (err == HF_OK) {
-        w->wake_doubt = w->waited;
-        w->wait_away = false;
+        w->wake->wake_doubt = w->wake->waited;
+        w->wake->wait_away = false;
         hf_life_turn(w);
     } else if (w->phase == HF_SERVING) {
-        if (!w->wait_away)
+        if (!w->wake->wait_away)
             hf_report_text(w, HF_LOG_WARN, "the waiting connection is away", "error",
                            detail);
-        w->wait_away = true;
+        w->wake->wait_away = true;
         /* It may stay away while the other serves (too many clients): without it nothing
          * is heard of, so each failed try to connect is a time to look. */
         hf_queues_doubt(w);
         hf_life_turn(w);
     }
+}
+
+/* ---- for the other parts ---- */
+
+void hf_wake_open(hf_worker *w)
+{
+    uv_timer_t *timers[] = {&w->wake->baton_timer, &w->wake->look};
+    for (size_t i = 0; i < 2; i++) {
+        uv_timer_init(&w->loop, timers[i]);
+        timers[i]->data = w;
+    }
+}
+
+void hf_wake_start(hf_worker *w)
+{
+    uv_timer_start(&w->wake->look, on_look, longest_wait_ms(w), 0);
+}
+
+void hf_wake_close(hf_worker *w)
+{
+    uv_handle_t *timers[] = {(uv_handle_t *)&w->wake->baton_timer,
+                             (uv_handle_t *)&w->wake->look};
+    for (size_t i = 0; i < 2; i++)
+        if (!uv_is_closing(timers[i]))
+            uv_close(timers[i], NULL);
+}
+
+void hf_wake_queues_changed(hf_worker *w, bool some_left)
+{
+    w->wake->give_back = w->wake->give_back || some_left;
+    w->wake->wait_stale = w->wake->blocked;
+}
+
+bool hf_wake_blocks(const hf_worker *w)
+{
+    return w->wake->blocked;
+}
+
+bool hf_wake_cannot_unblock(const hf_worker *w)
+{
+    return w->wake->cannot_unblock;
+}
+
+bool hf_wake_idle(const hf_worker *w)
+{
+    return !w->wake->checking && !w->wake->give_back &&
+           (!w->wake->blocked || !hf_client_ready(w->wake_client));
 }

@@ -7,7 +7,14 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
-#include "worker/core.h"
+#include "worker/leases.h"
+#include "worker/life.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/shared.h"
+#include "worker/verdicts.h"
 
 enum { MAGIC = 0x686f6c64 };
 
@@ -47,7 +54,6 @@ static void init_rest(hf_worker *w)
     pthread_mutex_init(&w->note_lock, NULL);
     pthread_mutex_init(&w->log_lock, NULL);
     pthread_mutex_init(&w->plan_lock, NULL);
-    hf_clock_init(w);
     w->backoff = hf_backoff_of(&w->opts);
 }
 
@@ -63,10 +69,36 @@ static void bound_kill_grace(hf_worker *w, uint32_t asked_ms)
                        NULL, NULL);
 }
 
+static hf_err open_parts(hf_worker *w, const hf_plan *plan)
+{
+    w->opts = plan->opts;
+    hf_err err = hf_queues_open(w);
+    if (err == HF_OK)
+        err = hf_running_open(w);
+    if (err == HF_OK)
+        err = hf_verdict_open(w);
+    if (err == HF_OK)
+        err = hf_leases_new(w);
+    if (err == HF_OK)
+        err = hf_beat_new(w);
+    if (err == HF_OK)
+        err = hf_clock_init(w);
+    return err;
+}
+
+static void close_parts(hf_worker *w)
+{
+    hf_running_free(w);
+    hf_verdict_close(w);
+    hf_queues_close(w);
+    hf_leases_free(w);
+    hf_beat_free(w);
+    hf_clock_done(w);
+}
+
 static void take_plan(hf_worker *w, hf_plan *plan)
 {
     hf_served *list[HF_QUEUES_MAX];
-    w->opts = plan->opts;
     snprintf(w->ns, sizeof w->ns, "%s", plan->ns);
     w->url = plan->url;
     w->password_file = plan->password_file;
@@ -85,14 +117,14 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
     if (err != HF_OK)
         return err;
     hf_worker *w = calloc(1, sizeof *w);
-    err = w == NULL ? HF_NOMEM : hf_queues_open(w);
+    err = w == NULL ? HF_NOMEM : open_parts(w, plan);
     if (err == HF_OK)
         err = make_id(w);
     if (err != HF_OK) {
         if (detail != NULL)
             snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(err));
         if (w != NULL)
-            free(w->slots);
+            close_parts(w);
         free(w);
         hf_plan_free(plan);
         return err;
@@ -184,9 +216,8 @@ void hf_worker_free(hf_worker *w)
     pthread_mutex_destroy(&w->note_lock);
     pthread_mutex_destroy(&w->log_lock);
     pthread_mutex_destroy(&w->plan_lock);
-    hf_clock_done(w);
     hf_plan_free(w->next_plan);
-    free(w->slots);
+    close_parts(w);
     free(w->url);
     free(w->password_file);
     free(w->minder);

@@ -15,12 +15,23 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "worker/core.h"
+#include "worker/lead.h"
 #include "worker/pool.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/running.h"
+#include "worker/running_state.h"
+#include "worker/shared.h"
+#include "worker/verdicts.h"
+#include "worker/waking.h"
+#include "worker/waking_state.h"
 
 enum { A, B, C, QUEUES, SLOTS = 10, RUN_MS = 3 };
 
 static hf_worker w;
+static hf_waking waking;
+static hf_running running;
 static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
 static hf_answer_cb answer_cb;
@@ -152,36 +163,30 @@ hf_run *hf_run_pop(hf_run_list *list)
     return run;
 }
 
-void hf_run_take(hf_worker *worker, hf_run *run)
-{
-    run->state = HF_WAITING;
-    hf_run_push(&worker->waiting, run);
-}
-
-void hf_run_release(hf_worker *worker, hf_run *run)
+void hf_verdict_release(hf_run *run)
 {
     released[run->served->index]++;
-    worker->held--;
+    run->worker->held--;
     free(run);
 }
 
-void hf_run_finish(hf_worker *worker, hf_run *run)
+void hf_verdict_finish(hf_run *run)
 {
     begun[run->served->index]++;
     begun_all++;
-    worker->held--;
+    run->worker->held--;
     free(run);
 }
 
-void hf_run_cancel(hf_worker *worker, hf_run *run)
+void hf_verdict_cancel(hf_run *run)
 {
-    hf_run_release(worker, run);
+    hf_verdict_release(run);
 }
 
-void hf_run_put_back(hf_worker *worker, hf_run *run, int64_t delay_ms)
+void hf_verdict_put_back(hf_run *run, int64_t delay_ms)
 {
     assert_true(delay_ms > 0);
-    hf_run_release(worker, run);
+    hf_verdict_release(run);
 }
 
 /* ---- threads ---- */
@@ -226,6 +231,8 @@ bool hf_life_serving(const hf_worker *worker)
     {                                                                                    \
     }
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+NOTHING(hf_claimed_buried, const hf_claimed *claimed, size_t i, hf_bytes *id,
+        hf_bytes *why)
 NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
 NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_redis_flush, hf_client *client)
@@ -237,11 +244,19 @@ NOTHING(hf_life_refused, hf_worker *worker, hf_err err, const char *detail)
 NOTHING(hf_report, hf_worker *worker, hf_log_level level, const char *message,
         const hf_log_field *fields, size_t n)
 NOTHING(hf_clock_read, hf_worker *worker, int64_t now_ms, uint64_t sent_ns)
-NOTHING(hf_report_claimed, const hf_served *served, const hf_claimed *claimed)
-NOTHING(hf_report_buried, const hf_served *served, const hf_claimed *claimed)
 NOTHING(hf_report_run, hf_worker *worker, const hf_run *run, const char *outcome)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
         const char *key, const char *text)
+NOTHING(hf_verdict_unreadable, hf_run *run)
+NOTHING(hf_verdict_no_handler, hf_run *run)
+NOTHING(hf_run_choose, hf_run *run)
+NOTHING(hf_run_forget, hf_run *run)
+NOTHING(hf_lead_close, hf_worker *worker)
+NOTHING(hf_lead_run, hf_worker *worker)
+NOTHING(hf_lead_turned, hf_worker *worker)
+NOTHING(hf_pool_join, hf_pool *threads)
+NOTHING(hf_pool_free, hf_pool *threads)
+NOTHING(hf_programs_close, hf_programs *programs, void (*cb)(void *), void *arg)
 NOTHING(hf_run_ask_to_stop, hf_run *run)
 NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
 NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
@@ -261,6 +276,23 @@ hf_clock_view hf_clock_shown(const hf_worker *worker, uint32_t *judged_ms)
 {
     *judged_ms = 0;
     return (hf_clock_view){.vouched_ms = 0};
+}
+
+hf_err hf_lead_open(hf_worker *worker)
+{
+    return HF_OK;
+}
+
+hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
+                   void (*returned)(void *arg), void *arg)
+{
+    return HF_NOMEM;
+}
+
+hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
+                       const hf_programs_opts *opts, char detail[HF_DETAIL_SIZE])
+{
+    return HF_NOMEM;
 }
 
 hf_run *hf_run_shadow(hf_run *run)
@@ -311,7 +343,7 @@ static void answer(int queue, size_t n)
     assert_true(is_claimed(queue) && n <= asked[queue].max);
     answer_cb(&(hf_answer){.err = HF_OK, .detail = "", .sent_ns = hf_boot_ns()},
               &slots[queue]);
-    hf_dispatch(&w);
+    hf_running_dispatch(&w);
 }
 
 /* So many have run, in the order in which they came. */
@@ -323,7 +355,7 @@ static void run_some(size_t n)
         atomic_store(&run->begun_ns, 1);
         hf_run_push(&ended, run);
     }
-    hf_dispatch_returned(&w);
+    hf_running_returned(&w);
 }
 
 static uint32_t under_way(int queue)
@@ -368,6 +400,10 @@ static int up(void **state)
     (void)state;
     static const uint32_t weights[QUEUES] = {6, 3, 1};
     memset(&w, 0, sizeof w);
+    memset(&waking, 0, sizeof waking);
+    w.wake = &waking;
+    memset(&running, 0, sizeof running);
+    w.running = &running;
     memset(slots, 0, sizeof slots);
     memset(begun, 0, sizeof begun);
     memset(released, 0, sizeof released);
@@ -380,7 +416,7 @@ static int up(void **state)
     for (int i = 0; i < QUEUES; i++) {
         slots[i] = (hf_served){
             .worker = &w, .index = (size_t)i, .weight = weights[i], .state = HF_Q_READY};
-        w.served[w.n_served++] = &slots[i];
+        waking.served[waking.n_served++] = &slots[i];
     }
     pthread_mutex_init(&w.stop_lock, NULL);
     return 0;
@@ -526,15 +562,15 @@ static void who_will_wait_for_the_batons_does_not_look(void **state)
 static void a_claim_waits_for_verdicts_only_while_all_slots_have_work(void **state)
 {
     (void)state;
-    w.mean_run_ns = 1000;
+    running.mean_run_ns = 1000;
     assert_false(hf_claim_can_wait(&w));
     hf_claim_pump(&w);
     answer_all();
-    assert_true(w.c_out > SLOTS);
+    assert_true(running.c_out > SLOTS);
     assert_true(hf_claim_can_wait(&w));
-    run_some(w.c_out - SLOTS);
+    run_some(running.c_out - SLOTS);
     assert_false(hf_claim_can_wait(&w));
-    assert_true(hf_dispatch_wanted(&w) > 0); /* there is something to claim */
+    assert_true(hf_running_wanted(&w) > 0); /* there is something to claim */
     run_some(w.held);
 }
 
@@ -548,7 +584,7 @@ static void take_back(const hf_served *served)
             hf_run_push(&others, run);
         }
     }
-    hf_dispatch_tick(&w);
+    hf_running_tick(&w);
     assert_int_equal(pool.n, 0);
     pool = others;
 }
@@ -559,7 +595,7 @@ static void what_was_not_started_costs_nothing(void **state)
 {
     (void)state;
     for (int i = 0; i < 200; i++) {
-        w.mean_run_ns = RUN_MS * 1e6;
+        running.mean_run_ns = RUN_MS * 1e6;
         hf_claim_pump(&w);
         answer_all();
         if (i % 2 == 0)

@@ -1,0 +1,14 @@
+/* leases.h - the leases part: what the watchdog does for the worker, and what it says. */
+#ifndef HF_WORKER_LEASES_H
+#define HF_WORKER_LEASES_H
+
+#include "worker/run.h"
+
+HF_MUSTCHECK hf_err hf_leases_new(hf_worker *w);
+void hf_leases_free(hf_worker *w);
+HF_MUSTCHECK hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE]);
+bool hf_leases_watched(
+    const hf_worker *w);            /* false: it cannot renew, so it must not claim */
+void hf_leases_notes(hf_worker *w); /* events that came from the watchdog */
+
+#endif

@@ -1,0 +1,73 @@
+/* queues.h - the queues that a worker serves: their settings, their states, their slots.
+ *
+ * Belongs to the loop, but for `queue` and `slot`, which other threads may read while a
+ * job of the queue is held. */
+#ifndef HF_WORKER_QUEUES_H
+#define HF_WORKER_QUEUES_H
+
+#include "worker/queue_state.h"
+#include "worker/shared.h"
+
+/* A queue that is served, and what is known of it. */
+struct hf_served {
+    hf_worker *worker;
+    hf_queue queue;
+    hf_queue_state state;
+    hf_debt debt;
+    size_t slot;       /* its place in memory, and its group with the watchdog */
+    size_t index;      /* its place among those that are served */
+    size_t runs;       /* jobs that are held */
+    unsigned requests; /* looks, checks and registrations under way that name it */
+    uint32_t weight;
+    hf_worker_queue limits; /* name is not used */
+    double credit;          /* jobs by weight that the others had and it did not; <= 0 */
+    bool registered;        /* Redis knows of it and of its limits */
+    bool new_limits;        /* and its log has to be told */
+    bool looked;            /* a claim was answered */
+    uint32_t asked;         /* jobs, of the claim under way */
+    uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */
+    int64_t claim_not_after;
+    int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
+    int64_t due_ms, sent_due_ms; /* of the baton for which the next claim (DUE), and the
+                                    one under way, is made */
+    int64_t look_ms;        /* when it is looked at once more; Redis's clock, 0: not */
+    uint64_t hold_until_ns; /* nothing is asked of it; 0: it may be */
+    uint32_t backoff_ms;    /* the last one; 0: it was answered since */
+    hf_err refused;         /* why, as it was logged last */
+};
+
+HF_MUSTCHECK hf_err hf_queues_open(hf_worker *w);
+void hf_queues_close(hf_worker *w);
+
+size_t hf_queues_count(const hf_worker *w); /* those that are served, in their order */
+hf_served *hf_queues_at(const hf_worker *w, size_t i);
+hf_served *hf_queues_find(const hf_worker *w, const char *name); /* a leaving one, too */
+
+/* Of all slots, also those of queues that are leaving. The slots stay where they are;
+ * one at or beyond the count is free. */
+size_t hf_queues_slots(const hf_worker *w);
+hf_served *hf_queues_slot(const hf_worker *w, size_t slot);
+
+size_t hf_queues_room(hf_worker *w); /* free slots */
+/* Takes its settings from the plan: a new one (a slot must be free), one that comes back,
+ * or one that is served. */
+hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue);
+/* Serves these, in this order, and no others. */
+void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n);
+
+void hf_queue_on(hf_served *served, hf_queue_event event);
+void hf_queue_hold(hf_served *served, uint32_t ms); /* asks nothing of it for so long */
+/* Redis refused a request. True: because of this queue; else all queues wait. */
+bool hf_queue_refused(hf_served *served, hf_err err, const char *detail);
+/* So many jobs of it that were asked for did not come, or did not start. */
+void hf_queue_refund(hf_served *served, uint32_t n);
+
+void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);
+void hf_queues_doubt(hf_worker *w);           /* each may have something */
+void hf_queues_drop_timers(hf_worker *w);     /* their batons are given back */
+bool hf_queues_quiet(const hf_worker *w);     /* nothing to claim, nothing under way */
+bool hf_queues_looked(const hf_worker *w);    /* each was asked for jobs */
+bool hf_queues_under_way(const hf_worker *w); /* what some claim took is not known yet */
+uint32_t hf_backoff_longer(uint32_t ms);      /* than the last time */
+
+#endif

@@ -1,0 +1,84 @@
+/* run.h - a job that is held, from its claim to the answer to its verdict; and lists of
+ * such jobs.
+ *
+ * The life of a job that is held:
+ *
+ *   claimed -> HELD_BACK (renewed first) -> WAITING -> STARTED -> SETTLING -> freed
+ *                                              \______(released)____/    |
+ *                                                              its verdict is answered
+ */
+#ifndef HF_WORKER_RUN_H
+#define HF_WORKER_RUN_H
+
+#include "lock/watchdog.h"
+#include "queue/record.h"
+#include "worker/programs.h"
+#include "worker/shared.h"
+
+typedef enum hf_run_state {
+    HF_HELD_BACK,
+    HF_WAITING,
+    HF_STARTED,
+    HF_SETTLING
+} hf_run_state;
+
+/* One job that is held. */
+struct hf_run {
+    hf_worker *worker;
+    hf_served *served;
+    hf_run *next, *prev; /* in one hf_run_list, or the pool's queue */
+    hf_lease *lease;
+    hf_handler *handler; /* a reference; NULL: nobody here takes it */
+    hf_run *shadow_of;   /* whose handler has not returned; NULL: a run of its own */
+    hf_record record;
+    char fence[24];
+    int64_t due_ms;  /* Redis's clock */
+    int64_t wait_ms; /* from due to claimed */
+    uint64_t claimed_ns, started_ns, ended_ns;
+    uint32_t timeout_ms;
+    hf_run_state state;
+    bool suspect, has_retry_in, resent, lost_told, released;
+    bool started;                  /* its program; of a C handler begun_ns says it */
+    hf_verdict_op op;              /* SETTLING: what is sent */
+    const char *reason;            /* BURY */
+    hf_verdict verdict;            /* the handler's */
+    int64_t delay_ms;              /* RETRY, RELEASE with an error: from now */
+    char *error;                   /* owned, NULL: none */
+    _Atomic(hf_process *) process; /* of a program */
+    atomic_bool lost, cancelled, timed_out, stopping;
+    atomic_bool await_renewal; /* HELD_BACK: not told of yet */
+    _Atomic uint64_t begun_ns; /* a C handler was called; 0: it waits for a thread */
+    /* under worker->stop_lock */
+    void (*stop_fn)(void *arg);
+    void *stop_arg;
+    /* under worker->note_lock: events of the lease for the loop */
+    hf_run *note_next, *note_prev;
+    unsigned notes; /* bits: 1 << hf_lease_event */
+    char id[];      /* then NUL, then the record */
+};
+
+void hf_run_push(hf_run_list *list, hf_run *run);
+void hf_run_push_front(hf_run_list *list, hf_run *run);
+void hf_run_remove(hf_run_list *list, hf_run *run);
+hf_run *hf_run_pop(hf_run_list *list);
+
+/* NULL: out of memory; no worker renews the job's lock, and it ends. */
+hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
+                   int64_t now_ms);
+void hf_run_choose(hf_run *run); /* its handler, of those that there are now */
+void hf_run_free(hf_run *run);   /* its lease was dropped, its process freed */
+void hf_run_forget(hf_run *run); /* drops its lease, which ends, and frees it */
+void hf_run_ask_to_stop(hf_run *run);
+/* Any thread: the loop is woken, and calls the second, which gives one run at a time with
+ * the events that were noted (bits: 1 << event). NULL: there is none. */
+void hf_run_note(hf_run *run, hf_lease_event event);
+hf_run *hf_run_next_note(hf_worker *w, unsigned *notes);
+void hf_run_set_text(hf_run *run, const char *text, size_t len);
+/* To release a job whose C handler has not returned and still uses the run. NULL: no
+ * memory */
+hf_run *hf_run_shadow(hf_run *run);
+
+/* Logs how it ended. */
+void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);
+
+#endif

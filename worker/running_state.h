@@ -1,0 +1,34 @@
+/* running_state.h - what the running part knows; its own files alone include this. */
+#ifndef HF_WORKER_RUNNING_STATE_H
+#define HF_WORKER_RUNNING_STATE_H
+
+#include "worker/shared.h"
+
+/* Which thread turns the loop (worker/lead.h). */
+typedef struct hf_lead {
+    int bell;             /* owned: a timer, on which the caller sleeps; -1: none */
+    uint64_t rings_ns;    /* the loop's: not before; 0: it is not set */
+    pthread_mutex_t gate; /* held by who gives the loop away, until the bell is set */
+    atomic_uint at;       /* whose the loop is, and in which leader's time */
+    bool on;              /* the loop's: a leader turns it */
+    bool has_job;         /* the loop's: and will run a job when its turn has ended */
+} hf_lead;
+
+typedef struct hf_running {
+    struct hf_pool *pool;
+    hf_lead lead;
+    struct hf_programs *programs;
+    size_t c_out;        /* given to the pool and not returned */
+    size_t programs_out; /* programs that run */
+    size_t suspects_out; /* suspects among those */
+    bool exclusive;      /* a suspect C job runs: nothing is started beside it */
+    int spawn_error; /* why no program could be started, as it was logged last; 0: none */
+    uint64_t spawn_told_ns;
+    uint32_t spawn_backoff_ms;    /* the last one; 0: one was started since */
+    uint64_t spawn_hold_until_ns; /* no program is started; 0: they are */
+    hf_run_list held_back, waiting, started;
+    hf_run_list struck; /* programs that a signal from elsewhere has ended */
+    double mean_run_ns; /* of what ran, smoothed */
+} hf_running;
+
+#endif

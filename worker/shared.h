@@ -1,0 +1,137 @@
+/* shared.h - the worker as all of its parts see it.
+ *
+ *   life      worker.c, life.c, server.c, reload.c, beat.c: start, turns, end (life.h)
+ *   waking    queues.c, claim.c, wake.c: which queue is claimed, and when (waking.h)
+ *   running   dispatch.c, lead.c, pool.c, programs.c: what starts when (running.h)
+ *   verdicts  verdict.c: what becomes of a job, and its way to Redis (verdicts.h)
+ *   leases    leases.c: what the watchdog does and says (leases.h)
+ *
+ * A job goes one way: claimed (waking), started (running), ended (verdicts). What a part
+ * knows is its own; the others call its functions.
+ *
+ * One thread at a time, the one that turns the loop (lead.h), owns all of this. Other
+ * threads touch only what says so: handlers run on the pool's threads, lease events come
+ * on the watchdog's, stop and quiet from anywhere. */
+#ifndef HF_WORKER_SHARED_H
+#define HF_WORKER_SHARED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "base/backoff.h"
+#include "base/random.h"
+#include "holdfast/worker.h"
+#include "lock/watchdog.h"
+#include "queue/ops.h"
+#include "worker/handlers.h"
+#include "worker/plan.h"
+
+enum {
+    HF_NOT_AFTER_MS = 1000, /* a request is not executed later than that */
+    HF_ALIVE_MS = 15000,  /* a worker counts as alive for its lease and so long beyond */
+    HF_REMIND_MS = 60000, /* of an error that lasts */
+    HF_HOST_SIZE = 41     /* of its name in ids; cut */
+};
+
+typedef struct hf_run_list {
+    hf_run *head, *tail;
+    size_t n;
+} hf_run_list;
+
+typedef struct hf_served hf_served;
+
+typedef enum hf_phase {
+    HF_STARTING,
+    HF_SERVING,
+    HF_STOPPING,
+    HF_ENDING,
+    HF_ENDED
+} hf_phase;
+
+/* A connection that is away, as the log was told. Zero: it is there. */
+typedef struct hf_outage {
+    hf_err err;
+    uint64_t told_ns;
+} hf_outage;
+
+struct hf_worker {
+    unsigned magic;
+    /* as configured; text owned */
+    char *url, *password_file, *minder;
+    char ns[HF_ID_SIZE];
+    hf_worker_opts opts;
+    hf_backoff backoff;
+    hf_handler *handlers[HF_TYPES_MAX];
+    size_t n_handlers;
+    bool has_programs, only_programs;
+    uint32_t asked_kill_grace_ms; /* before it was bounded */
+    char host[HF_HOST_SIZE];
+    char id[HF_WORKER_ID_SIZE];
+    hf_rng rng;
+
+    /* its parts, each with a header of its own; owned */
+    struct hf_waking *wake;
+    struct hf_running *running;
+    struct hf_verdicts *verdicts;
+    struct hf_leases *leases;
+    struct hf_beat *beat;
+    struct hf_redis_clock *clock;
+
+    /* while it runs */
+    uv_loop_t loop;
+    hf_client *client, *wake_client; /* claims and verdicts; the blocking call */
+    hf_watchdog *watchdog;
+    uv_async_t async; /* handlers returned, notes, stop and quiet */
+    uv_check_t turn;  /* after what came in: verdicts and claims go out */
+    uv_timer_t tick, phase_timer, retry_timer;
+    hf_phase phase;
+    bool quiet, ran, shadows_sent;
+    hf_err result; /* of hf_worker_run() */
+    char detail[HF_DETAIL_SIZE];
+
+    uint64_t forgive_until_ns; /* after a reconnect, no crash is counted */
+    bool connected_before;
+    char run_id[48], replid[48];
+
+    unsigned lacks_told; /* commands that it is not permitted: the log was told */
+
+    /* what is held */
+    size_t held;             /* all, settling ones as well */
+    size_t settling;         /* their verdicts are on the way */
+    bool heard;              /* Redis has answered a claim or a check */
+    uint64_t tick_ns;        /* the last tick; 0: none yet */
+    uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
+    hf_err refused;          /* why it said so, as it was told last */
+    hf_outage outage;        /* of the connection for claims and verdicts */
+
+    /* from any thread */
+    pthread_mutex_t stop_lock, log_lock; /* a handler's function, and the log, are called
+                                            with them: not for the watchdog's thread */
+    pthread_mutex_t note_lock;           /* under it nobody waits */
+    pthread_mutex_t plan_lock; /* next_plan; and the handlers, for those who only read */
+    hf_plan *next_plan;        /* to be taken by the loop; owned */
+    _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
+    atomic_bool reload_taken;  /* the last one was taken */
+    hf_run_list notes;         /* chained by note_next */
+    atomic_uint stops, orders; /* calls of stop; of quiet and resume */
+    atomic_bool quiet_wanted;  /* by the last of those */
+    atomic_bool async_ready;
+    unsigned stops_seen, orders_seen;
+    size_t unreturned;
+};
+
+/* -- life.c, for all parts -- */
+bool hf_life_serving(const hf_worker *w);      /* it may claim */
+void hf_life_pause(hf_worker *w, uint32_t ms); /* Redis said "not now" */
+/* Redis refused a claim or a check. Without permission from the start on the worker ends.
+ */
+void hf_life_refused(hf_worker *w, hf_err err, const char *detail);
+/* Sends what can be sent, starts what can be started: after every event. A timer's
+ * callback calls it itself, because the loop blocks before it comes to the end of a turn.
+ */
+void hf_life_turn(hf_worker *w);
+
+#endif

@@ -1,0 +1,31 @@
+/* waking.h - the waking part of a worker, for its other parts: which queue is claimed,
+ * and when (claim.c, wake.c; queues.c behind worker/queues.h). Belongs to the loop. */
+#ifndef HF_WORKER_WAKING_H
+#define HF_WORKER_WAKING_H
+
+#include "worker/shared.h"
+
+/* -- claim.c -- */
+void hf_claim_pump(hf_worker *w);
+bool hf_claim_can_wait(const hf_worker *w); /* for a turn, after verdicts have left */
+void hf_claim_lost(hf_worker *w);           /* asks what lost claims took */
+void hf_claim_introduce(hf_worker *w); /* the next claim says that this worker lives */
+
+/* -- wake.c -- */
+void hf_wake_open(hf_worker *w); /* its timers */
+void hf_wake_start(hf_worker *w);
+void hf_wake_close(hf_worker *w);
+void hf_wake_pump(hf_worker *w);
+void hf_wake_timers(hf_worker *w);
+void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg);
+void hf_wake_queues_changed(hf_worker *w, bool some_left); /* a reload did it */
+bool hf_wake_blocks(const hf_worker *w);
+bool hf_wake_cannot_unblock(const hf_worker *w); /* it lacks the permission */
+/* Nothing of its own is under way, so no baton goes down with a connection. */
+bool hf_wake_idle(const hf_worker *w);
+
+void hf_check_send(hf_worker *w);
+void hf_check_give_back(hf_worker *w);
+void hf_check_at(hf_worker *w, uint64_t at_ns); /* one more check at this time */
+
+#endif

@@ -1,0 +1,51 @@
+/* waking_state.h - what the waking part knows; its own files alone include this. */
+#ifndef HF_WORKER_WAKING_STATE_H
+#define HF_WORKER_WAKING_STATE_H
+
+#include "worker/shared.h"
+
+enum { HF_WAIT_MS = 5000 }; /* a blocking call; half a lease if that is shorter */
+
+typedef struct hf_waking {
+    hf_served *slots; /* of queues, HF_SLOTS_MAX; they stay where they are */
+    size_t n_slots;   /* behind these none is used */
+    hf_served *served[HF_QUEUES_MAX]; /* those that are served, in their order */
+    size_t n_served;
+    uint64_t first_number; /* no claim of a queue that has left had a higher one */
+
+    /* the blocking call */
+    bool blocked;
+    bool waited;     /* it has blocked before: a baton may be lost with its connection */
+    bool wake_doubt; /* one may have been lost */
+    bool wait_stale; /* it names other queues than are served */
+    hf_served *waiting_on[HF_QUEUES_MAX]; /* what it names */
+    size_t n_waiting_on;
+    size_t wait_order;        /* which queue the next one names first */
+    uint32_t wait_backoff_ms; /* as of a queue, but for the blocking call */
+    uint64_t wait_hold_until_ns;
+    bool wait_refused, wait_away; /* the log was told */
+    bool unblocking;
+    bool cannot_unblock;    /* no permission */
+    uint32_t unblock_ms;    /* the pause before unblocking is tried again */
+    uint64_t unblock_at_ns; /* not before this */
+
+    /* timers */
+    uv_timer_t baton_timer, look;
+
+    /* the look at queues that were found empty */
+    hf_served *peeking_at[HF_QUEUES_MAX];
+    size_t n_peeking;
+    uint64_t peeked_ns;
+
+    /* the check */
+    bool checking, check_gives; /* one is under way; it gives batons back */
+    bool give_back;             /* the next one has to */
+    hf_served *checking_at[HF_SLOTS_MAX];
+    size_t n_checking;
+    uint64_t checked_ns;     /* when the last one was sent */
+    uint64_t check_at_ns;    /* not before this when a wait has ended */
+    uint64_t check_again_ns; /* one more at this time; 0: none */
+    uint64_t alive_at_ns;    /* then a claim says that this worker lives */
+} hf_waking;
+
+#endif
