@@ -12,10 +12,9 @@
 #include "admin/ask.h"
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/id.h"
+#include "base/server_opts.h"
 
 enum {
-    CONNECT_MS = 5000,
     DEADLINE_MS = 5000,
     REQUEST_MS =
         1000, /* after which a silent connection is given up and a new one asked */
@@ -235,34 +234,26 @@ static void submit(void *arg)
 
 static const hf_run_hooks hooks = {submit, flush, NULL};
 
-static hf_err start(hf_admin *admin, const hf_admin_opts *opts)
+static hf_err start(hf_admin *admin, const hf_server_opts *server)
 {
-    uint32_t connect_ms =
-        opts->connect_timeout_ms != 0 ? opts->connect_timeout_ms : CONNECT_MS;
     const hf_client_opts client = {.loop = admin->run.uv,
-                                   .url = opts->url,
-                                   .password_file = opts->password_file,
-                                   .connect_timeout_ms = connect_ms,
+                                   .server = *server,
                                    .replica_ok = true,
                                    .on_event = on_event,
                                    .arg = admin};
     hf_err err = hf_client_open(&admin->client, &client, admin->detail);
     if (err != HF_OK)
         return err;
-    return wait_ready(admin, hf_boot_ns() + connect_ms * HF_MS_NS);
+    return wait_ready(admin, hf_boot_ns() + server->connect_timeout_ms * HF_MS_NS);
 }
 
 hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
                      char detail[HF_DETAIL_SIZE])
 {
-    char unused[HF_DETAIL_SIZE];
-    char *why = detail != NULL ? detail : unused;
-    const char *ns = opts->ns != NULL ? opts->ns : "hf";
-    if (!hf_name_ok(ns)) {
-        (void)snprintf(why, HF_DETAIL_SIZE, "expected a namespace's name, found '%s'",
-                       ns);
-        return HF_INVALID;
-    }
+    hf_server_opts server;
+    hf_err err = hf_server_opts_in(&server, opts->server, detail);
+    if (err != HF_OK)
+        return err;
     hf_admin *admin = calloc(1, sizeof *admin);
     if (admin == NULL)
         return HF_NOMEM;
@@ -271,10 +262,11 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
         return HF_SYSTEM;
     }
     admin->deadline_ms = opts->deadline_ms != 0 ? opts->deadline_ms : DEADLINE_MS;
-    memcpy(admin->ns, ns, strlen(ns));
-    hf_err err = start(admin, opts);
+    memcpy(admin->ns, server.ns, strlen(server.ns));
+    err = start(admin, &server);
     if (err != HF_OK) {
-        (void)snprintf(why, HF_DETAIL_SIZE, "%s", admin->detail);
+        if (detail != NULL)
+            memcpy(detail, admin->detail, HF_DETAIL_SIZE);
         hf_admin_close(admin);
         return err;
     }

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#include "holdfast/client.h"
 #include "holdfast/error.h"
+#include "holdfast/server.h"
 
 /* Bytes of payloads in all, at most: they are in Redis's memory at one time. */
 #define HF_BENCH_BYTES_MAX (INT64_C(1) << 30)

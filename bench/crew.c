@@ -34,13 +34,13 @@ hf_err hf_crew_start(hf_bench *b, hf_crew *crew, const hf_crew_opts *opts)
     HF_ASSERT(opts->n_queues <= HF_COUNT(queues));
     for (size_t i = 0; i < opts->n_queues; i++)
         queues[i] = (hf_worker_queue){.name = opts->queues[i]};
-    const hf_worker_opts worker = {.url = b->url,
-                                   .password_file = b->password_file,
-                                   .ns = b->ns,
-                                   .queues = queues,
-                                   .n_queues = opts->n_queues,
-                                   .concurrency = opts->concurrency,
-                                   .lease_ms = opts->lease_ms};
+    const hf_worker_opts worker = {
+        .server =
+            HF_SERVER(.url = b->url, .password_file = b->password_file, .ns = b->ns),
+        .queues = queues,
+        .n_queues = opts->n_queues,
+        .concurrency = opts->concurrency,
+        .lease_ms = opts->lease_ms};
     *crew = (hf_crew){.worker = NULL};
     hf_err err = hf_worker_new(&crew->worker, &worker, b->detail);
     if (err != HF_OK)

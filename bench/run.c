@@ -125,10 +125,10 @@ double hf_bench_median(double *samples, size_t n)
 
 hf_err hf_bench_producer(hf_bench *b, hf_producer **out)
 {
-    const hf_producer_opts opts = {.url = b->url,
-                                   .password_file = b->password_file,
-                                   .ns = b->ns,
-                                   .deadline_ms = HF_BENCH_WAIT_MS};
+    const hf_producer_opts opts = {
+        .server =
+            HF_SERVER(.url = b->url, .password_file = b->password_file, .ns = b->ns),
+        .deadline_ms = HF_BENCH_WAIT_MS};
     const hf_job job = {.queue = "warm-up", .type = "bench"};
     hf_err err = hf_producer_open(out, &opts, b->detail);
     if (err != HF_OK)
@@ -181,10 +181,10 @@ static hf_err prepare(hf_bench *b)
 
 static hf_err connect_and_measure(hf_bench *b, hf_bench_fn measure, void *arg)
 {
-    const hf_admin_opts opts = {.url = b->url,
-                                .password_file = b->password_file,
-                                .ns = b->ns,
-                                .deadline_ms = HF_BENCH_WAIT_MS};
+    const hf_admin_opts opts = {
+        .server =
+            HF_SERVER(.url = b->url, .password_file = b->password_file, .ns = b->ns),
+        .deadline_ms = HF_BENCH_WAIT_MS};
     hf_err err = hf_admin_open(&b->admin, &opts, b->detail);
     if (err != HF_OK)
         return err;

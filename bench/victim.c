@@ -110,9 +110,11 @@ hf_err hf_bench_victim(char detail[HF_DETAIL_SIZE])
     }
     const hf_worker_queue queue = {.name = lines[QUEUE]};
     const hf_worker_opts opts = {
-        .url = lines[URL],
-        .password_file = *lines[PASSWORD_FILE] != '\0' ? lines[PASSWORD_FILE] : NULL,
-        .ns = lines[NAMESPACE],
+        .server =
+            HF_SERVER(.url = lines[URL],
+                      .password_file =
+                          *lines[PASSWORD_FILE] != '\0' ? lines[PASSWORD_FILE] : NULL,
+                      .ns = lines[NAMESPACE]),
         .queues = &queue,
         .n_queues = 1,
         .concurrency = 1,

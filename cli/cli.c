@@ -100,9 +100,9 @@ static int take_url(hf_cli *cli, const char *url, const char *where)
                           "%s: expected the URL of a Redis, found one "
                           "that cannot be used (%s)",
                           where, detail);
-    cli->url = url;
+    cli->server.url = url;
     if (has_password(url))
-        cli->password_file = NULL;
+        cli->server.password_file = NULL;
     return HF_EXIT_OK;
 }
 
@@ -123,15 +123,14 @@ static int put_options_over(hf_cli *cli)
                           "--namespace: expected 1 to 128 characters of "
                           "A-Z a-z 0-9 . _ : -, found '%.140s'",
                           ns);
-    cli->ns = ns;
+    cli->server.ns = ns;
     return HF_EXIT_OK;
 }
 
 int hf_cli_put_over(hf_cli *cli)
 {
-    cli->url = cli->config->redis_url;
-    cli->password_file = cli->config->password_file;
-    cli->ns = cli->config->ns;
+    cli->server = (hf_server_opts){HF_SERVER_OPTS_INIT};
+    hf_config_fill_server(cli->config, &cli->server);
     return put_options_over(cli);
 }
 
@@ -155,10 +154,8 @@ void hf_cli_done(hf_cli *cli)
 
 void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out)
 {
-    hf_config_fill_producer(cli->config, out);
-    out->url = cli->url;
-    out->password_file = cli->password_file;
-    out->ns = cli->ns;
+    out->server = &cli->server;
+    out->payload_max = (uint32_t)cli->config->payload_max;
     /* A command that cannot connect ends when the time for that is over. */
     int64_t connect_ms = cli->config->connect_timeout_ms;
     int64_t request_ms = cli->config->request_timeout_ms;
@@ -168,11 +165,7 @@ void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out)
 int hf_cli_admin(const hf_cli *cli, hf_admin **out)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    hf_admin_opts opts = {0};
-    hf_config_fill_admin(cli->config, &opts);
-    opts.url = cli->url;
-    opts.password_file = cli->password_file;
-    opts.ns = cli->ns;
+    const hf_admin_opts opts = {.server = &cli->server};
     hf_err err = hf_admin_open(out, &opts, detail);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
 }

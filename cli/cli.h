@@ -8,13 +8,15 @@
 #include "cli/args.h"
 #include "cli/exit.h"
 #include "config/config.h"
+#include "holdfast/admin.h"
+#include "holdfast/producer.h"
 
 typedef struct hf_cli {
-    const hf_argv *args;  /* borrowed */
-    hf_config *config;    /* owned; NULL for a command that is `bare` */
-    const char *url, *ns; /* flags > environment > file > default; borrowed */
-    const char
-        *password_file; /* borrowed; NULL: none, or the URL has a password of its own */
+    const hf_argv *args; /* borrowed */
+    hf_config *config;   /* owned; NULL for a command that is `bare` */
+    /* Flags > environment > file > default; its text is borrowed. Without a password_file
+     * where the URL has a password of its own. */
+    hf_server_opts server;
     bool json;
 } hf_cli;
 

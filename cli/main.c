@@ -10,7 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/help.h"
-#include "holdfast/worker.h"
+#include "holdfast/minder.h"
 
 /* The code a shell reports for a program that SIGPIPE ended. We ignore SIGPIPE and exit
  * so. */

@@ -86,30 +86,17 @@ void hf_config_free(hf_config *config)
 
 /* ---- what the rest gets; the ranges of the table make every cast below exact ---- */
 
-void hf_config_fill_producer(const hf_config *config, hf_producer_opts *out)
-{
-    out->url = config->redis_url;
-    out->password_file = config->password_file;
-    out->ns = config->ns;
-    out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
-    out->payload_max = (uint32_t)config->payload_max;
-}
-
-void hf_config_fill_admin(const hf_config *config, hf_admin_opts *out)
-{
-    out->url = config->redis_url;
-    out->password_file = config->password_file;
-    out->ns = config->ns;
-    out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
-}
-
-void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
+void hf_config_fill_server(const hf_config *config, hf_server_opts *out)
 {
     out->url = config->redis_url;
     out->password_file = config->password_file;
     out->ns = config->ns;
     out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
     out->request_timeout_ms = (uint32_t)config->request_timeout_ms;
+}
+
+void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
+{
     out->strict = config->strict != 0;
     out->concurrency = (uint32_t)config->concurrency;
     out->lease_ms = (uint32_t)config->lease_ms;

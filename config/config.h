@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "holdfast/admin.h"
 #include "holdfast/error.h"
 #include "holdfast/producer.h"
+#include "holdfast/server.h"
 #include "holdfast/worker.h"
 
 enum {
@@ -79,10 +79,9 @@ void hf_config_free(hf_config *config); /* NULL is fine */
 
 /* Put what the file says into options that are zero or filled otherwise; what they point
  * at is borrowed from the config. */
-void hf_config_fill_producer(const hf_config *config, hf_producer_opts *out);
-void hf_config_fill_admin(const hf_config *config, hf_admin_opts *out);
-void hf_config_fill_worker(const hf_config *config,
-                           hf_worker_opts *out); /* not its queues */
+void hf_config_fill_server(const hf_config *config, hf_server_opts *out);
+/* Not its server and its queues. */
+void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out);
 void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out);
 void hf_config_fill_program(const hf_config_handler *handler, hf_program *out);
 

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/id.h"
 #include "base/text.h"
-#include "holdfast/client.h"
+#include "holdfast/server.h"
 
 static const int64_t KIB = 1024, MIB = 1024 * 1024;
 

@@ -317,7 +317,8 @@ static int work(void)
     shop s;
     char detail[HF_DETAIL_SIZE] = "";
     const hf_worker_queue queue = {.name = "sale"};
-    const hf_worker_opts opts = {.url = url,
+    const hf_server_opts *server = HF_SERVER(.url = url);
+    const hf_worker_opts opts = {.server = server,
                                  .queues = &queue,
                                  .n_queues = 1,
                                  .concurrency = 8,
@@ -325,9 +326,10 @@ static int work(void)
                                  .backoff_base_ms = 200};
     shop_open(&s);
     hf_err err =
-        hf_lock_client_open(&s.locks, &(hf_lock_client_opts){.url = url}, detail);
+        hf_lock_client_open(&s.locks, &(hf_lock_client_opts){.server = server}, detail);
     if (err == HF_OK)
-        err = hf_producer_open(&s.producer, &(hf_producer_opts){.url = url}, detail);
+        err =
+            hf_producer_open(&s.producer, &(hf_producer_opts){.server = server}, detail);
     if (err == HF_OK)
         err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)

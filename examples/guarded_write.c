@@ -130,7 +130,8 @@ int main(int argc, char **argv)
     size_t robbed;
     snprintf(file, sizeof file, "%s/report.txt", dir);
     snprintf(rows, sizeof rows, "%s/report.db", dir);
-    if (hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = url}, detail) != HF_OK)
+    const hf_lock_client_opts opts = {.server = HF_SERVER(.url = url)};
+    if (hf_lock_client_open(&locks, &opts, detail) != HF_OK)
         die("locks", detail);
     sqlite3 *db = open_rows(rows);
 

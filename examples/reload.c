@@ -34,7 +34,8 @@ static hf_err take_file(char detail[HF_DETAIL_SIZE])
     }
     if (file != NULL)
         (void)fclose(file);
-    const hf_worker_opts opts = {.url = url, .queues = queues, .n_queues = n};
+    const hf_worker_opts opts = {
+        .server = HF_SERVER(.url = url), .queues = queues, .n_queues = n};
     return worker == NULL ? hf_worker_new(&worker, &opts, detail)
                           : hf_worker_reload(worker, &opts, NULL, 0, detail);
 }

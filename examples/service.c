@@ -43,7 +43,8 @@ int main(int argc, char **argv)
     hf_producer *producer;
     const char *url = argc > 1 ? argv[1] : getenv("REDIS_URL");
 
-    hf_err err = hf_producer_open(&producer, &(hf_producer_opts){.url = url}, detail);
+    const hf_producer_opts opts = {.server = HF_SERVER(.url = url)};
+    hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK) {
         fprintf(stderr, "service: %s\n", detail);
         return EXIT_FAILURE;

@@ -7,11 +7,10 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/server_opts.h"
 #include "lock/callback.h"
 #include "lock/lock_set.h"
 #include "redis/call.h"
-
-enum { CONNECT_MS = 5000, REQUEST_MS = 1000 };
 
 bool hf_servers_forked(const hf_lock_servers *servers)
 {
@@ -214,12 +213,16 @@ void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void
 
 /* ---- its beginning ---- */
 
-static hf_err check_opts(const hf_lock_client_opts *o, size_t n, char *detail)
+static hf_err check_opts(const hf_lock_client_opts *o, hf_server_opts *server, size_t n,
+                         char *detail)
 {
     if (n < 1 || n > HF_LOCK_SERVERS_MAX)
         return hf_lock_say(detail, HF_INVALID, "expected 1 to %d servers, found %zu",
                            HF_LOCK_SERVERS_MAX, n);
-    if (o->url != NULL || o->on_event != NULL || o->arg != NULL || o->minder != NULL)
+    hf_err err = hf_server_opts_in(server, o->server, detail);
+    if (err != HF_OK)
+        return err;
+    if (server->url != NULL || o->on_event != NULL || o->arg != NULL || o->minder != NULL)
         return hf_lock_say(detail, HF_INVALID,
                            "several servers have their URLs beside, and events belong to "
                            "a set: expected no url, on_event, arg and minder");
@@ -263,15 +266,18 @@ static hf_err start(hf_lock_servers *servers, uv_loop_t *loop)
 
 /* Before the loop is run by anybody but us. */
 static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
-                           const hf_lock_client_opts *opts, char *detail)
+                           const hf_lock_client_opts *opts, const hf_server_opts *server,
+                           char *detail)
 {
     char why[HF_DETAIL_SIZE] = "";
     hf_lock_client_opts one = *opts;
+    hf_server_opts here = *server;
+    one.server = &here;
     size_t n = servers->n;
     hf_err err = HF_OK;
     one.loop = servers->driver.loop;
     for (servers->n = 0; servers->n < n && err == HF_OK; servers->n += err == HF_OK) {
-        one.url = urls[servers->n];
+        here.url = urls[servers->n];
         err = hf_lock_client_open(&servers->clients[servers->n], &one, why);
     }
     if (err != HF_OK)
@@ -286,7 +292,8 @@ hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size
     static const hf_lock_client_opts defaults;
     if (opts == NULL)
         opts = &defaults;
-    hf_err err = check_opts(opts, n, detail);
+    hf_server_opts server;
+    hf_err err = check_opts(opts, &server, n, detail);
     if (err != HF_OK)
         return err;
     hf_lock_servers *servers = calloc(1, sizeof *servers);
@@ -294,10 +301,8 @@ hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size
         return hf_lock_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
     servers->pid = getpid();
     servers->n = n;
-    servers->connect_timeout_ms =
-        opts->connect_timeout_ms == 0 ? CONNECT_MS : opts->connect_timeout_ms;
-    servers->request_timeout_ms =
-        opts->request_timeout_ms == 0 ? REQUEST_MS : opts->request_timeout_ms;
+    servers->connect_timeout_ms = server.connect_timeout_ms;
+    servers->request_timeout_ms = server.request_timeout_ms;
     err = set_places(servers, urls, detail);
     if (err != HF_OK) {
         free(servers);
@@ -308,7 +313,7 @@ hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size
         free(servers);
         return hf_lock_say(detail, err, "%s", hf_err_text(err));
     }
-    err = open_clients(servers, urls, opts, detail);
+    err = open_clients(servers, urls, opts, &server, detail);
     hf_driver_background(&servers->driver, 1); /* its thread has the loop from now on */
     if (err == HF_OK)
         *out = servers;

@@ -9,10 +9,9 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/server_opts.h"
 #include "lock/callback.h"
 #include "redis/url.h"
-
-enum { CONNECT_MS = 5000, REQUEST_MS = 1000, TIMEOUT_MAX_MS = 600000 };
 
 bool hf_lock_client_forked(const hf_lock_client *locks)
 {
@@ -266,23 +265,8 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 
 static void free_locks(hf_lock_client *locks)
 {
-    free((void *)locks->client_opts.url);
-    free((void *)locks->client_opts.password_file);
+    hf_server_opts_free(&locks->client_opts.server);
     free(locks);
-}
-
-static hf_err check_opts(const hf_lock_client_opts *o, char *detail)
-{
-    if (o == NULL)
-        return hf_lock_say(detail, HF_INVALID, "expected options, with a url at least");
-    if (o->ns != NULL && !hf_name_ok(o->ns))
-        return hf_lock_say(detail, HF_INVALID,
-                           "namespace: expected 1 to 128 characters of A-Z a-z 0-9 . _ : "
-                           "-");
-    if (o->connect_timeout_ms > TIMEOUT_MAX_MS || o->request_timeout_ms > TIMEOUT_MAX_MS)
-        return hf_lock_say(detail, HF_INVALID, "expected time-outs of at most %d ms",
-                           TIMEOUT_MAX_MS);
-    return HF_OK;
 }
 
 /* host-pid-random, as workers are called. */
@@ -299,30 +283,21 @@ static hf_err set_id(hf_lock_client *locks)
     return err;
 }
 
-static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o)
+static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o,
+                   const hf_server_opts *server)
 {
     locks->pid = getpid();
-    locks->connect_timeout_ms =
-        o->connect_timeout_ms == 0 ? CONNECT_MS : o->connect_timeout_ms;
-    locks->request_timeout_ms =
-        o->request_timeout_ms == 0 ? REQUEST_MS : o->request_timeout_ms;
+    locks->connect_timeout_ms = server->connect_timeout_ms;
+    locks->request_timeout_ms = server->request_timeout_ms;
     locks->on_event = o->on_event;
     locks->arg = o->arg;
     atomic_init(&locks->redis_minus_boot_ms, INT64_MIN);
-    (void)snprintf(locks->ns, sizeof locks->ns, "%s", o->ns == NULL ? "hf" : o->ns);
-    hf_err err = hf_random_bytes(&locks->rng.state, sizeof locks->rng.state);
+    (void)snprintf(locks->ns, sizeof locks->ns, "%s", server->ns);
+    locks->client_opts = (hf_client_opts){.server = *server, .arg = locks};
+    hf_err err = hf_server_opts_own(&locks->client_opts.server);
     if (err == HF_OK)
-        err = set_id(locks);
-    locks->client_opts = (hf_client_opts){
-        .url = o->url == NULL ? NULL : strdup(o->url),
-        .password_file = o->password_file == NULL ? NULL : strdup(o->password_file),
-        .connect_timeout_ms = locks->connect_timeout_ms,
-        .request_timeout_ms = locks->request_timeout_ms,
-        .arg = locks};
-    if ((o->url != NULL && locks->client_opts.url == NULL) ||
-        (o->password_file != NULL && locks->client_opts.password_file == NULL))
-        return HF_NOMEM;
-    return err;
+        err = hf_random_bytes(&locks->rng.state, sizeof locks->rng.state);
+    return err == HF_OK ? set_id(locks) : err;
 }
 
 static void end_handles(hf_lock_client *locks);
@@ -370,13 +345,16 @@ hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *opts
                            char detail[HF_DETAIL_SIZE])
 {
     char why[HF_DETAIL_SIZE] = "";
-    hf_err err = check_opts(opts, detail);
+    hf_server_opts server;
+    if (opts == NULL)
+        return hf_lock_say(detail, HF_INVALID, "expected options, found none");
+    hf_err err = hf_server_opts_in(&server, opts->server, detail);
     if (err != HF_OK)
         return err;
     hf_lock_client *locks = calloc(1, sizeof *locks);
     if (locks == NULL)
         return hf_lock_say(detail, HF_NOMEM, "out of memory");
-    err = fill(locks, opts);
+    err = fill(locks, opts, &server);
     if (err == HF_OK)
         err = init_parts(locks, opts);
     if (err != HF_OK) {

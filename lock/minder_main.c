@@ -24,7 +24,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "holdfast/worker.h"
+#include "holdfast/minder.h"
 #include "lock/minder.h"
 #include "lock/spawn.h"
 

@@ -194,7 +194,7 @@ static int by_group(const void *a, const void *b)
 
 static uint32_t timeout_of(const hf_watchdog *w, hf_lease *const *leases, size_t n)
 {
-    uint32_t ms = w->opts.client.request_timeout_ms;
+    uint32_t ms = w->opts.client.server.request_timeout_ms;
     ms = ms == 0 ? REQUEST_MS : ms;
     for (size_t i = 0; i < n; i++) {
         uint32_t tenth = leases[i]->asked_ms / 10;

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "holdfast/client.h"
+#include "redis/connection.h"
 
 typedef struct hf_watchdog hf_watchdog;
 typedef struct hf_lease hf_lease;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/server_opts.h"
+
 enum {
     DEADLINE_DEFAULT_MS = 5000,
     DEADLINE_MAX_MS = 600000,
@@ -134,11 +136,9 @@ static hf_err check_ranges(const hf_producer_opts *o, char *detail)
 }
 
 hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
-                     char detail[HF_DETAIL_SIZE])
+                     hf_server_opts *server, char detail[HF_DETAIL_SIZE])
 {
     *out = in != NULL ? *in : (hf_producer_opts){.loop = NULL};
-    if (out->ns == NULL)
-        out->ns = "hf";
     if (out->deadline_ms == 0)
         out->deadline_ms = DEADLINE_DEFAULT_MS;
     if (out->payload_max == 0)
@@ -147,9 +147,10 @@ hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
         out->buffer_jobs = BUFFER_JOBS_DEFAULT;
     if (out->buffer_bytes == 0)
         out->buffer_bytes = BUFFER_BYTES_DEFAULT;
-    if (!hf_name_ok(out->ns))
-        return hf_say(detail, HF_INVALID,
-                      "expected as namespace " NAME_RULE ", found '%.64s'", out->ns);
+    hf_err err = hf_server_opts_in(server, out->server, detail);
+    if (err != HF_OK)
+        return err;
+    out->server = server;
     if (out->run != NULL && !hf_name_ok(out->run))
         return hf_say(detail, HF_INVALID, "expected as run " NAME_RULE ", found '%.64s'",
                       out->run);

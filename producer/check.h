@@ -19,9 +19,10 @@ HF_MUSTCHECK hf_err hf_check_jobs(const hf_bounds *bounds, const hf_job *jobs, s
                                   size_t *bytes, bool *one_queue,
                                   char detail[HF_DETAIL_SIZE]);
 
-/* Puts the defaults in and checks what the client does not check itself. */
+/* Puts the defaults in and checks what the client does not check itself. `out` borrows
+ * `server`. */
 HF_MUSTCHECK hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
-                                  char detail[HF_DETAIL_SIZE]);
+                                  hf_server_opts *server, char detail[HF_DETAIL_SIZE]);
 
 /* Writes a detail text, which may be NULL, and gives err back. */
 hf_err hf_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)

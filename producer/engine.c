@@ -167,9 +167,7 @@ hf_err hf_engine_start(hf_engine *engine, const hf_producer_opts *opts,
         return err;
     err = hf_client_open(&engine->client,
                          &(hf_client_opts){.loop = engine->run->uv,
-                                           .url = opts->url,
-                                           .password_file = opts->password_file,
-                                           .connect_timeout_ms = opts->connect_timeout_ms,
+                                           .server = *opts->server,
                                            .on_event = on_event,
                                            .arg = engine},
                          detail);

@@ -19,7 +19,7 @@ hf_err hf_inbox_init(hf_inbox *inbox, hf_run_loop *run, const hf_producer_opts *
                         .jobs_max = opts->buffer_jobs,
                         .bytes_max = opts->buffer_bytes,
                         .next_deadline_ns = UINT64_MAX};
-    (void)snprintf(inbox->ns, sizeof inbox->ns, "%s", opts->ns);
+    (void)snprintf(inbox->ns, sizeof inbox->ns, "%s", opts->server->ns);
     return hf_id_maker_init(&inbox->ids);
 }
 

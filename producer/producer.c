@@ -68,7 +68,8 @@ hf_err hf_producer_open(hf_producer **out, const hf_producer_opts *given,
                         char detail[HF_DETAIL_SIZE])
 {
     hf_producer_opts opts;
-    hf_err err = hf_check_opts(given, &opts, detail);
+    hf_server_opts server;
+    hf_err err = hf_check_opts(given, &opts, &server, detail);
     if (err != HF_OK)
         return err;
     hf_producer *producer = calloc(1, sizeof *producer);

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "holdfast/client.h"
+#include "redis/connection.h"
 #include "redis/script.h"
 
 typedef struct hf_bytes {

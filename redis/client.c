@@ -1,4 +1,4 @@
-/* client.c - the life of a client: holdfast/client.h. */
+/* client.c - the life of a client: redis/connection.h. */
 #include "redis/client_state.h"
 
 #include <stdio.h>
@@ -7,12 +7,10 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/server_opts.h"
 
 enum {
     MAGIC = 0x48664331,
-    CONNECT_MS = 5000,
-    REQUEST_MS = 1000,
-    TIMEOUT_MAX_MS = 600000,
     OUT_MAX = 256 << 20, /* bytes of requests that have not left yet */
     LASTED_MS = 2000     /* a connection that was of use */
 };
@@ -176,31 +174,27 @@ static hf_err refuse(char *detail, hf_err err, const char *why)
 }
 
 /* 0 becomes the default. */
-static bool timeout_ok(uint32_t given_ms, uint32_t default_ms, uint32_t *out)
-{
-    *out = given_ms == 0 ? default_ms : given_ms;
-    return *out <= TIMEOUT_MAX_MS;
-}
-
 /* Everything about the options that can be wrong. */
 static hf_err take_options(hf_client *client, const hf_client_opts *opts, char *detail)
 {
     if (opts->loop == NULL)
         return refuse(detail, HF_INVALID, "a client needs a loop");
-    if (!timeout_ok(opts->connect_timeout_ms, CONNECT_MS, &client->connect_timeout_ms) ||
-        !timeout_ok(opts->request_timeout_ms, REQUEST_MS, &client->request_timeout_ms))
-        return refuse(detail, HF_INVALID, "a time-out is longer than 600000 ms");
     char why[HF_DETAIL_SIZE];
-    hf_err err =
-        hf_url_parse(&client->url, opts->url == NULL ? default_url : opts->url, why);
-    if (err == HF_OK && opts->password_file != NULL)
-        err = hf_url_read_password(&client->url, opts->password_file, why);
+    hf_server_opts server = opts->server;
+    hf_err err = hf_server_opts_fill(&server, why);
+    if (err == HF_OK)
+        err = hf_url_parse(&client->url, server.url == NULL ? default_url : server.url,
+                           why);
+    if (err == HF_OK && server.password_file != NULL)
+        err = hf_url_read_password(&client->url, server.password_file, why);
     if (err != HF_OK)
         return refuse(detail, err, why);
     if (client->url.user[0] != '\0' && client->url.password[0] == '\0')
         return refuse(detail, HF_INVALID,
                       "the URL names a user, and there is no password");
     hf_url_place(&client->url, client->place);
+    client->connect_timeout_ms = server.connect_timeout_ms;
+    client->request_timeout_ms = server.request_timeout_ms;
     client->loop = opts->loop;
     client->replica_ok = opts->replica_ok;
     client->on_event = opts->on_event;

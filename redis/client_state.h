@@ -16,8 +16,8 @@
 
 #include "base/buf.h"
 #include "base/random.h"
-#include "holdfast/client.h"
 #include "redis/call.h"
+#include "redis/connection.h"
 #include "redis/flight.h"
 #include "redis/link.h"
 #include "redis/resolve.h"

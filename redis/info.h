@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "holdfast/client.h"
+#include "holdfast/server.h"
 
 /* Fills everything but client_id; what the text does not tell is "" or false. */
 void hf_info_parse(const char *text, hf_server_info *out);

@@ -1,4 +1,4 @@
-/* url.c - redis/url.h, and hf_url_check() of holdfast/client.h. */
+/* url.c - redis/url.h, and hf_url_check() of holdfast/server.h. */
 #include "redis/url.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
-#include "holdfast/client.h"
+#include "holdfast/server.h"
 
 enum { DEFAULT_PORT = 6379, DB_MAX = 1000000 };
 

@@ -91,13 +91,13 @@ static void compare_fixed(teller *t)
     const hf_worker *w = t->w;
     const hf_worker_opts *now = &w->opts, *file = &t->plan->opts;
     char texts[2][VALUE_SIZE];
-    compare_fixed_text(t, "redis.url", w->url, t->plan->url);
-    compare_fixed_text(t, "redis.password_file", w->password_file,
-                       t->plan->password_file);
-    compare_fixed_time(t, "redis.connect_timeout", now->connect_timeout_ms,
-                       file->connect_timeout_ms);
-    compare_fixed_time(t, "redis.request_timeout", now->request_timeout_ms,
-                       file->request_timeout_ms);
+    compare_fixed_text(t, "redis.url", w->server.url, t->plan->server.url);
+    compare_fixed_text(t, "redis.password_file", w->server.password_file,
+                       t->plan->server.password_file);
+    compare_fixed_time(t, "redis.connect_timeout", w->server.connect_timeout_ms,
+                       t->plan->server.connect_timeout_ms);
+    compare_fixed_time(t, "redis.request_timeout", w->server.request_timeout_ms,
+                       t->plan->server.request_timeout_ms);
     if (strcmp(w->ns, t->plan->ns) != 0)
         tell_fixed(t, "namespace", w->ns, t->plan->ns);
     snprintf(texts[0], VALUE_SIZE, "%u", now->concurrency);

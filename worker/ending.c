@@ -141,7 +141,7 @@ void hf_end_take_down(hf_worker *w)
     bool told = w->phase != HF_STARTING && hf_client_ready(w->client);
     w->phase = HF_ENDED;
     w->unreturned = hf_running_out(w);
-    uv_timer_start(&w->phase_timer, on_gone_late, w->opts.request_timeout_ms + 1, 0);
+    uv_timer_start(&w->phase_timer, on_gone_late, w->server.request_timeout_ms + 1, 0);
     if (!told || hf_op_heartbeat(w->client, w->ns, w->id, NULL, 0, on_gone, w) != HF_OK)
         hf_end_close_all(w);
 }

@@ -142,10 +142,7 @@ void hf_leases_free(hf_worker *w)
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
     hf_watchdog_opts opts = {
-        .client = {.url = w->url,
-                   .password_file = w->password_file,
-                   .connect_timeout_ms = w->opts.connect_timeout_ms,
-                   .request_timeout_ms = w->opts.request_timeout_ms},
+        .client = {.server = w->server},
         .renew = renew,
         .on_event = on_event,
         .on_client = on_client,

@@ -193,13 +193,8 @@ static hf_err open_handles(hf_worker *w)
 
 static hf_err open_clients(hf_worker *w)
 {
-    hf_client_opts opts = {.loop = &w->loop,
-                           .url = w->url,
-                           .password_file = w->password_file,
-                           .connect_timeout_ms = w->opts.connect_timeout_ms,
-                           .request_timeout_ms = w->opts.request_timeout_ms,
-                           .on_event = hf_server_event,
-                           .arg = w};
+    hf_client_opts opts = {
+        .loop = &w->loop, .server = w->server, .on_event = hf_server_event, .arg = w};
     hf_err err = hf_client_open(&w->client, &opts, w->detail);
     if (err != HF_OK)
         return err;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/id.h"
+#include "base/server_opts.h"
 
 enum { WEIGHT_MAX = 1000 };
 
@@ -18,8 +19,6 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
 
 static void fill_defaults(hf_worker_opts *o)
 {
-    o->connect_timeout_ms = or_default(o->connect_timeout_ms, 5000);
-    o->request_timeout_ms = or_default(o->request_timeout_ms, 1000);
     o->concurrency = or_default(o->concurrency, 16);
     o->lease_ms = or_default(o->lease_ms, 10000);
     o->kill_grace_ms = or_default(o->kill_grace_ms, HF_KILL_GRACE_MS);
@@ -64,11 +63,6 @@ static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
     snprintf(found, sizeof found, "%.3f", o->backoff_jitter);
     if (!(o->backoff_jitter <= 1)) /* it may be no number */
         return hf_plan_refuse(detail, "a jitter of at most 1", found);
-    if (o->ns != NULL && !hf_name_ok(o->ns))
-        return hf_plan_refuse(detail, "a namespace of 1 to 128 of [A-Za-z0-9._:-]",
-                              o->ns);
-    if (o->url != NULL)
-        return hf_url_check(o->url, detail);
     return HF_OK;
 }
 
@@ -131,12 +125,6 @@ static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
     return HF_OK;
 }
 
-static bool copy_text(char **out, const char *text)
-{
-    *out = text == NULL ? NULL : strdup(text);
-    return text == NULL || *out != NULL;
-}
-
 hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *programs,
                    size_t n, char detail[HF_DETAIL_SIZE])
 {
@@ -144,17 +132,24 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     if (detail != NULL)
         detail[0] = '\0';
     fill_defaults(&filled);
+    hf_server_opts server;
     hf_err err = check_opts(&filled, detail);
+    if (err == HF_OK)
+        err = hf_server_opts_in(&server, filled.server, detail);
+    if (err == HF_OK && server.url != NULL)
+        err = hf_url_check(server.url, detail);
     if (err != HF_OK)
         return err;
     hf_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
         return HF_NOMEM;
-    snprintf(plan->ns, sizeof plan->ns, "%s", filled.ns == NULL ? "hf" : filled.ns);
-    if (!copy_text(&plan->url, filled.url) ||
-        !copy_text(&plan->password_file, filled.password_file) ||
-        !copy_text(&plan->minder, filled.minder))
-        err = HF_NOMEM;
+    plan->server = server;
+    snprintf(plan->ns, sizeof plan->ns, "%s", server.ns);
+    err = hf_server_opts_own(&plan->server);
+    if (err == HF_OK && filled.minder != NULL) {
+        plan->minder = strdup(filled.minder);
+        err = plan->minder == NULL ? HF_NOMEM : HF_OK;
+    }
     if (err == HF_OK)
         err = add_queues(plan, &filled, detail);
     if (err == HF_OK)
@@ -167,7 +162,8 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     }
     plan->opts = filled;
     plan->opts.queues = NULL;
-    plan->opts.url = plan->opts.password_file = plan->opts.minder = plan->opts.ns = NULL;
+    plan->opts.server = NULL;
+    plan->opts.minder = NULL;
     *out = plan;
     return HF_OK;
 }
@@ -179,8 +175,7 @@ void hf_plan_free(hf_plan *plan)
     for (size_t i = 0; i < plan->n_programs; i++)
         hf_handler_unref(plan->programs[i]);
     free(plan->programs);
-    free(plan->url);
-    free(plan->password_file);
+    hf_server_opts_free(&plan->server);
     free(plan->minder);
     free(plan);
 }

@@ -14,7 +14,8 @@ typedef struct hf_plan_queue {
 
 typedef struct hf_plan {
     hf_worker_opts opts; /* without text and queues; kill_grace_ms as it was asked for */
-    char *url, *password_file, *minder; /* owned; NULL as in the options */
+    hf_server_opts server; /* with its defaults; its text is owned */
+    char *minder;          /* owned; NULL as in the options */
     char ns[HF_ID_SIZE];
     size_t n_queues;
     hf_plan_queue queues[HF_QUEUES_MAX];

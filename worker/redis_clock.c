@@ -104,7 +104,7 @@ int64_t hf_clock_now(const hf_worker *w)
 
 int64_t hf_clock_not_after(const hf_worker *w)
 {
-    uint32_t room = w->opts.request_timeout_ms;
+    uint32_t room = w->server.request_timeout_ms;
     int64_t now = hf_clock_now(w);
     return now == 0 ? 0 : now + (room < HF_NOT_AFTER_MS ? room : HF_NOT_AFTER_MS);
 }

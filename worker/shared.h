@@ -60,7 +60,8 @@ typedef struct hf_outage {
 struct hf_worker {
     unsigned magic;
     /* as configured; text owned */
-    char *url, *password_file, *minder;
+    hf_server_opts server;
+    char *minder;
     char ns[HF_ID_SIZE];
     hf_worker_opts opts;
     hf_backoff backoff;

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/server_opts.h"
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/queues.h"
@@ -100,10 +101,10 @@ static void take_plan(hf_worker *w, hf_plan *plan)
 {
     hf_served *list[HF_QUEUES_MAX];
     snprintf(w->ns, sizeof w->ns, "%s", plan->ns);
-    w->url = plan->url;
-    w->password_file = plan->password_file;
+    w->server = plan->server;
     w->minder = plan->minder;
-    plan->url = plan->password_file = plan->minder = NULL;
+    plan->server = (hf_server_opts){HF_SERVER_OPTS_INIT};
+    plan->minder = NULL;
     for (size_t i = 0; i < plan->n_queues; i++)
         list[i] = hf_queues_put(w, &plan->queues[i]);
     hf_queues_order(w, list, plan->n_queues);
@@ -218,8 +219,7 @@ void hf_worker_free(hf_worker *w)
     pthread_mutex_destroy(&w->plan_lock);
     hf_plan_free(w->next_plan);
     close_parts(w);
-    free(w->url);
-    free(w->password_file);
+    hf_server_opts_free(&w->server);
     free(w->minder);
     w->magic = 0;
     free(w);

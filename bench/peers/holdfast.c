@@ -49,7 +49,8 @@ static hf_producer *open_producer(const peer_args *args)
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_producer *producer = NULL;
-    const hf_producer_opts opts = {.url = url_of(args), .deadline_ms = DEADLINE_MS};
+    const hf_producer_opts opts = {.server = HF_SERVER(.url = url_of(args)),
+                                   .deadline_ms = DEADLINE_MS};
     check(hf_producer_open(&producer, &opts, detail), detail);
     return producer;
 }
@@ -158,7 +159,8 @@ static void *await_empty(void *arg)
     char detail[HF_DETAIL_SIZE] = "";
     hf_admin *admin = NULL;
     hf_queue_stats stats;
-    const hf_admin_opts opts = {.url = url_of(s->args), .deadline_ms = DEADLINE_MS};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = url_of(s->args)),
+                                .deadline_ms = DEADLINE_MS};
     check(hf_admin_open(&admin, &opts, detail), detail);
     while (sem_wait(&s->last_started) != 0)
         continue;
@@ -189,7 +191,7 @@ static void serve(const peer_args *args, uint32_t concurrency, uint32_t lease_ms
 {
     char detail[HF_DETAIL_SIZE] = "";
     const hf_worker_queue queue = {.name = queue_name};
-    const hf_worker_opts opts = {.url = url_of(args),
+    const hf_worker_opts opts = {.server = HF_SERVER(.url = url_of(args)),
                                  .queues = &queue,
                                  .n_queues = 1,
                                  .concurrency = concurrency,

@@ -229,9 +229,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < HF_COUNT(probes); i++)
         must(hf_probe_open(probes[i], b.url, NULL), "the connection", probes[i]->detail);
     for (size_t i = 0; i < HF_COUNT(clients); i++)
-        must(
-            hf_lock_client_open(clients[i], &(hf_lock_client_opts){.url = b.url}, detail),
-            "the client", detail);
+        must(hf_lock_client_open(
+                 clients[i], &(hf_lock_client_opts){.server = HF_SERVER(.url = b.url)},
+                 detail),
+             "the client", detail);
     if (pthread_create(&taker, NULL, taker_main, &b) != 0)
         give_up("the taker", "no thread can be started");
     compare(&b);

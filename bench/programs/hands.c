@@ -104,6 +104,7 @@ static bool word_number(const char *text, uint32_t *out)
 }
 
 static bool bad_number;
+static hf_server_opts server = {HF_SERVER_OPTS_INIT};
 
 /* False: it is no option. */
 static bool read_option(char **words, int n, int *i, hf_worker_opts *opts)
@@ -114,7 +115,7 @@ static bool read_option(char **words, int n, int *i, hf_worker_opts *opts)
         return true;
     }
     if (strcmp(word, "--url") == 0)
-        opts->url = value;
+        server.url = value;
     else if (strcmp(word, "--concurrency") == 0)
         bad_number = !word_number(value, &concurrency) || bad_number;
     else if (strcmp(word, "--sleep-ms") == 0)
@@ -129,7 +130,8 @@ int main(int argc, char **argv)
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_worker_queue queues[QUEUES_MAX] = {{.name = "default"}};
-    hf_worker_opts opts = {.queues = queues, .concurrency = concurrency};
+    hf_worker_opts opts = {
+        .server = &server, .queues = queues, .concurrency = concurrency};
     for (int i = 1; i < argc; i++)
         if (!read_option(argv, argc, &i, &opts) && opts.n_queues < QUEUES_MAX)
             queues[opts.n_queues++] = (hf_worker_queue){.name = argv[i]};

@@ -140,7 +140,7 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 static void start_watchdog(bench *b)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    const hf_watchdog_opts opts = {.client = {.url = b->url},
+    const hf_watchdog_opts opts = {.client = {.server = {.url = b->url}},
                                    .batch_max = b->batch,
                                    .renew = renew,
                                    .on_event = on_event,
@@ -208,7 +208,7 @@ static void hold_all(bench *b)
     must(hf_bare_enqueue(bare, b->n, CLAIM), "enqueueing", hf_bare_detail(bare));
     hf_bare_close(bare);
     uv_loop_init(&b->loop);
-    const hf_client_opts opts = {.loop = &b->loop, .url = b->url};
+    const hf_client_opts opts = {.loop = &b->loop, .server = {.url = b->url}};
     must(hf_client_open(&b->client, &opts, detail), "the connection", detail);
     while (!hf_client_ready(b->client))
         uv_run(&b->loop, UV_RUN_ONCE);

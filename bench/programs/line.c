@@ -259,7 +259,8 @@ int main(int argc, char **argv)
         give_up("the standard input", "it is no pipe");
     (void)uv_poll_start(&input, UV_READABLE, on_input);
     hf_err err = hf_lock_client_open(
-        &locks, &(hf_lock_client_opts){.loop = &loop, .url = url}, detail);
+        &locks, &(hf_lock_client_opts){.loop = &loop, .server = HF_SERVER(.url = url)},
+        detail);
     if (err != HF_OK)
         give_up("the client", detail);
     (void)uv_run(&loop, UV_RUN_DEFAULT);

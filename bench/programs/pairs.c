@@ -162,7 +162,8 @@ int main(int argc, char **argv)
     parse(argc, argv, &b);
     must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
     make_all(&b);
-    must(hf_lock_client_open(&b.locks, &(hf_lock_client_opts){.url = b.url}, detail),
+    must(hf_lock_client_open(
+             &b.locks, &(hf_lock_client_opts){.server = HF_SERVER(.url = b.url)}, detail),
          "the client", detail);
     compare(&b);
     hf_lock_client_close(b.locks, NULL, NULL);

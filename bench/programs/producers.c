@@ -247,7 +247,7 @@ static hf_err compare(bench *b)
 
 static hf_err open_all(bench *b)
 {
-    const hf_producer_opts producer = {.url = b->o.url, .ns = ns};
+    const hf_producer_opts producer = {.server = HF_SERVER(.url = b->o.url, .ns = ns)};
     size_t most = 1;
     for (size_t i = 0; i < b->o.n_threads; i++)
         most = b->o.threads[i] > most ? b->o.threads[i] : most;

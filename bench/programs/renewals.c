@@ -206,7 +206,8 @@ int main(int argc, char **argv)
     if (b.all == NULL)
         give_up("the locks", hf_err_text(HF_NOMEM));
     must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
-    must(hf_lock_client_open(&b.locks, &(hf_lock_client_opts){.url = b.url}, detail),
+    must(hf_lock_client_open(
+             &b.locks, &(hf_lock_client_opts){.server = HF_SERVER(.url = b.url)}, detail),
          "the client", detail);
     hold_all(&b);
     load_bare(&b);

@@ -219,9 +219,12 @@ int main(int argc, char **argv)
     (void)mallopt(M_ARENA_MAX, 1); /* as the command does */
 #endif
     const hf_worker_queue queue = {.name = "default"};
-    const hf_worker_opts opts = {
-        .url = url, .ns = ns, .queues = &queue, .n_queues = 1, .concurrency = 16};
-    const hf_producer_opts from = {.url = url, .ns = ns, .buffer_jobs = 200000};
+    const hf_worker_opts opts = {.server = HF_SERVER(.url = url, .ns = ns),
+                                 .queues = &queue,
+                                 .n_queues = 1,
+                                 .concurrency = 16};
+    const hf_producer_opts from = {.server = HF_SERVER(.url = url, .ns = ns),
+                                   .buffer_jobs = 200000};
     if (hf_probe_open(&probe, url, NULL) != HF_OK)
         give_up("the connection", probe.detail);
     if (hf_worker_new(&worker, &opts, detail) != HF_OK ||

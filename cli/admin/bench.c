@@ -116,8 +116,8 @@ int hf_cmd_bench(hf_cli *cli)
         .on_part = isatty(STDERR_FILENO) ? on_part : NULL,
     };
     if (hf_argv_has(cli->args, "redis")) {
-        opts.url = cli->url;
-        opts.password_file = cli->password_file;
+        opts.url = cli->server.url;
+        opts.password_file = cli->server.password_file;
     }
     if ((uint64_t)opts.jobs * opts.payload_bytes > HF_BENCH_BYTES_MAX)
         return hf_cli_say(

@@ -139,7 +139,7 @@ static hf_err look_at_registry(hf_doctor *d, char ***names, size_t *n, char ***m
     char key[HF_DOCTOR_TEXT];
     hf_err err = hf_admin_queues(d->admin, names, n);
     bool broken = err == HF_REDIS;
-    snprintf(key, sizeof key, "%s:queues", d->cli->ns);
+    snprintf(key, sizeof key, "%s:queues", d->cli->server.ns);
     if (broken)
         hf_doctor_by_hand(d, "type", key, hf_admin_detail(d->admin),
                           "see what the registry of queues holds, then DEL it: "

@@ -83,7 +83,7 @@ hf_err hf_doctor_workers(hf_doctor *d)
     hf_doctor_begin(d, NULL);
     if (err == HF_REDIS) {
         char key[HF_DOCTOR_TEXT];
-        snprintf(key, sizeof key, "%s:workers", d->cli->ns);
+        snprintf(key, sizeof key, "%s:workers", d->cli->server.ns);
         hf_doctor_by_hand(d, "type", key, hf_admin_detail(d->admin),
                           "see what the registry of workers holds, then DEL it: they "
                           "make it anew");

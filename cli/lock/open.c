@@ -5,11 +5,7 @@ int hf_cli_locks(const hf_cli *cli, hf_lock_client **out)
 {
     char detail[HF_DETAIL_SIZE] = "";
     const hf_lock_client_opts opts = {
-        .url = cli->url,
-        .password_file = cli->password_file,
-        .ns = cli->ns,
-        .connect_timeout_ms = (uint32_t)cli->config->connect_timeout_ms,
-        .request_timeout_ms = (uint32_t)cli->config->request_timeout_ms,
+        .server = &cli->server,
         .minder = "/proc/self/exe", /* the command is its own minder */
     };
     hf_err err = hf_lock_client_open(out, &opts, detail);

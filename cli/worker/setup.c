@@ -95,9 +95,7 @@ static int add_programs(hf_worker_setup *s, const hf_config *config,
 static void add_opts(hf_worker_setup *s, const hf_cli *cli)
 {
     hf_config_fill_worker(cli->config, &s->opts);
-    s->opts.url = cli->url;
-    s->opts.password_file = cli->password_file;
-    s->opts.ns = cli->ns;
+    s->opts.server = &cli->server;
     s->opts.queues = s->queues;
     s->opts.n_queues = s->n_queues;
     s->opts.concurrency =

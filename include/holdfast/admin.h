@@ -11,19 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "holdfast/client.h"
 #include "holdfast/error.h"
 #include "holdfast/producer.h"
+#include "holdfast/server.h"
 
 typedef struct hf_admin hf_admin;
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_admin_opts {
-    const char *url; /* as in client.h */
-    const char *password_file;
-    const char *ns;              /* "hf" */
-    uint32_t connect_timeout_ms; /* 5000: how long open waits for Redis */
-    uint32_t deadline_ms;        /* of each call: 5000 */
+    const hf_server_opts *server; /* which Redis; NULL: the defaults. connect_timeout_ms
+                                     is how long open waits for it */
+    uint32_t deadline_ms;         /* of each call: 5000 */
 } hf_admin_opts;
 
 /* Bytes of a job's error text; room for a worker's id and its NUL. */
@@ -44,7 +42,7 @@ HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
 /* A sentence about the last call that failed. Borrowed until the next call. */
 HF_API const char *hf_admin_detail(const hf_admin *admin);
 
-/* As in hf_client_server(). */
+/* What Redis reported at the last connection. Borrowed from the admin object. */
 HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
 
 /* Each call below answers HF_OK, what is written with it, or a fault; then what it was to

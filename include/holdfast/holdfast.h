@@ -4,11 +4,14 @@
 
 /* IWYU pragma: begin_exports */
 #include "holdfast/admin.h"
-#include "holdfast/client.h"
 #include "holdfast/error.h"
 #include "holdfast/lock.h"
 #include "holdfast/lock_set.h"
+#include "holdfast/minder.h"
 #include "holdfast/producer.h"
+#include "holdfast/server.h"
+#include "holdfast/struct.h"
+#include "holdfast/version.h"
 #include "holdfast/worker.h"
 /* IWYU pragma: end_exports */
 

@@ -37,6 +37,7 @@
 #include <sys/types.h>
 
 #include "holdfast/error.h"
+#include "holdfast/server.h"
 
 struct uv_loop_s;
 
@@ -134,13 +135,10 @@ typedef void (*hf_lock_released_cb)(hf_lock *lock, hf_lock_release_result result
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_lock_client_opts {
-    struct uv_loop_s *loop; /* borrowed; NULL: a thread of its own, thread-safe */
-    const char *url;        /* as in client.h */
-    const char *password_file;
-    const char *ns;              /* namespace: "hf"; the same rules as for a name */
-    uint32_t connect_timeout_ms; /* 5000 */
-    uint32_t request_timeout_ms; /* 1000; also how long a request may be late in Redis */
-    hf_lock_event_cb on_event;   /* of each lock that names none */
+    struct uv_loop_s *loop;       /* borrowed; NULL: a thread of its own, thread-safe */
+    const hf_server_opts *server; /* which Redis; NULL: the defaults. request_timeout_ms
+                                     is also how late a request may reach Redis */
+    hf_lock_event_cb on_event;    /* of each lock that names none */
     void *arg;
     const char *minder; /* path of the `holdfast` command, for hf_lock_guard();
                            "holdfast", found by PATH */

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "holdfast/error.h"
+#include "holdfast/server.h"
 
 struct uv_loop_s;
 
@@ -72,16 +73,13 @@ typedef void (*hf_enqueue_cb)(const hf_enqueue_result *result, const char *detai
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_producer_opts {
-    struct uv_loop_s *loop; /* borrowed; NULL: a thread of its own, thread-safe */
-    const char *url;        /* as in client.h */
-    const char *password_file;
-    const char *ns;              /* namespace: "hf"; the same rules as for a name */
-    uint32_t connect_timeout_ms; /* 5000 */
-    uint32_t deadline_ms;        /* of a call from start to answer: 5000, 1..600000; then
-                                    HF_TIMEOUT (nothing was sent) or HF_UNSURE */
-    uint32_t payload_max;        /* bytes: HF_PAYLOAD_DEFAULT */
-    uint32_t buffer_jobs;        /* jobs not yet answered: 10000 */
-    size_t buffer_bytes;         /* bytes of them: 64 MiB */
+    struct uv_loop_s *loop;       /* borrowed; NULL: a thread of its own, thread-safe */
+    const hf_server_opts *server; /* which Redis; NULL: the defaults */
+    uint32_t deadline_ms;         /* of a call from start to answer: 5000, 1..600000; then
+                                     HF_TIMEOUT (nothing was sent) or HF_UNSURE */
+    uint32_t payload_max;         /* bytes: HF_PAYLOAD_DEFAULT */
+    uint32_t buffer_jobs;         /* jobs not yet answered: 10000 */
+    size_t buffer_bytes;          /* bytes of them: 64 MiB */
     const char *run;     /* a producer id to go on with (a name), for numbered calls
                             only; NULL: a new one */
     int64_t remember_ms; /* how long Redis remembers what this producer has sent;

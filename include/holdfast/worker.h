@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "holdfast/error.h"
+#include "holdfast/server.h"
 
 typedef struct hf_worker hf_worker;
 typedef struct hf_run hf_run;
@@ -86,11 +87,7 @@ typedef void (*hf_log_fn)(hf_log_level level, const char *message,
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_worker_opts {
-    const char *url; /* as in client.h */
-    const char *password_file;
-    const char *ns;                /* "hf" */
-    uint32_t connect_timeout_ms;   /* 5000 */
-    uint32_t request_timeout_ms;   /* 1000 */
+    const hf_server_opts *server;  /* which Redis; NULL: the defaults */
     const hf_worker_queue *queues; /* at least one, at most 64 */
     size_t n_queues;
     bool strict;                  /* in the order named; else by weight */
@@ -188,11 +185,6 @@ HF_API const char *hf_worker_id(const hf_worker *worker);
 
 /* How many C handlers had not returned when hf_worker_run() came back. */
 HF_API size_t hf_worker_unreturned(const hf_worker *worker);
-
-/* The whole of the minder, the small process that ends programs whose worker cannot: what
- * a program that is named as hf_worker_opts.minder calls when its first argument is
- * `minder`. Returns the exit status. Not for a process that does anything else. */
-HF_API int hf_minder_main(int argc, char **argv);
 
 /* ---- in a handler, with its own run; all borrowed until it returns ---- */
 

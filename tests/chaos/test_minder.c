@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "holdfast/minder.h"
 #include "lock/minder.h"
 #include "lock/spawn.h"
 #include "worker/process.h"

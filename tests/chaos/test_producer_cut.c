@@ -314,7 +314,8 @@ static void start_lane(lane *l, unsigned index, unsigned rounds, uint64_t seed)
         (void)snprintf(l->queues[q], HF_ID_SIZE, "lane%u-%u", index, q);
     hf_proxy_start(&l->proxy, redis.socket);
     l->redis = hf_fixture_connect(&redis);
-    if (hf_producer_open(&l->producer, &(hf_producer_opts){.url = l->proxy.url},
+    if (hf_producer_open(&l->producer,
+                         &(hf_producer_opts){.server = HF_SERVER(.url = l->proxy.url)},
                          detail) != HF_OK)
         fail_msg("open: %s", detail);
     assert_int_equal(pthread_mutex_init(&l->mutex, NULL), 0);

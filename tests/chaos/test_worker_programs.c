@@ -43,7 +43,7 @@ static void start(const char *const *argv, uint32_t lease_ms, uint32_t grace_ms)
 {
     static const hf_worker_queue served = {.name = "q"};
     char detail[HF_DETAIL_SIZE];
-    hf_worker_opts opts = {.url = queue.redis.url,
+    hf_worker_opts opts = {.server = HF_SERVER(.url = queue.redis.url),
                            .queues = &served,
                            .n_queues = 1,
                            .lease_ms = lease_ms,

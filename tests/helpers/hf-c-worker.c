@@ -157,7 +157,7 @@ int main(int argc, char **argv)
         read_queues(argv + FIXED_WORDS, argc - FIXED_WORDS, queues, &strict);
     uint32_t lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    hf_worker_opts opts = {.url = argv[1],
+    hf_worker_opts opts = {.server = HF_SERVER(.url = argv[1]),
                            .queues = queues,
                            .n_queues = n_queues,
                            .strict = strict,

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 64;
     const long rounds = strtol(argv[2], NULL, 10);
-    hf_producer_opts opts = {.url = argv[1]};
+    hf_producer_opts opts = {.server = HF_SERVER(.url = argv[1])};
     if (hf_producer_open(&producer, &opts, NULL) != HF_OK ||
         pthread_barrier_init(&gate, NULL, THREADS + 1) != 0 || sem_init(&told, 0, 0) != 0)
         fail("it cannot begin");

@@ -80,7 +80,7 @@ static uint64_t ms_since(uint64_t from_ns)
 
 static hf_lock_client *open_client(void)
 {
-    const hf_lock_client_opts opts = {.url = url};
+    const hf_lock_client_opts opts = {.server = HF_SERVER(.url = url)};
     hf_lock_client *locks;
     must(hf_lock_client_open(&locks, &opts, detail), "no client");
     return locks;

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 64;
     const char *const name = argv[3];
-    const hf_lock_client_opts client = {.url = argv[1]};
+    const hf_lock_client_opts client = {.server = HF_SERVER(.url = argv[1])};
     const hf_lock_opts opts = {.names = &name,
                                .n_names = 1,
                                .wait_ms = -1,

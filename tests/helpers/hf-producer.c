@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         return 64;
     until = argv[3];
     /* Long enough for each of the disturbances: nothing ends as unsure. */
-    hf_producer_opts opts = {.url = argv[1], .deadline_ms = 60000};
+    hf_producer_opts opts = {.server = HF_SERVER(.url = argv[1]), .deadline_ms = 60000};
     if (hf_producer_open(&producer, &opts, detail) != HF_OK) {
         fprintf(stderr, "%s\n", detail);
         return 1;

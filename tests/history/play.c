@@ -278,8 +278,9 @@ int hf_play_main(char **argv)
               .seed = strtoull(argv[4], NULL, 10),
               .until_ns = hf_boot_ns() + strtoull(argv[5], NULL, 10) * HF_MS_NS};
     (void)snprintf(path, sizeof path, "%s/players", p.dir);
-    if (hf_lock_client_open(&p.locks, &(hf_lock_client_opts){.url = argv[1]}, detail) !=
-        HF_OK) {
+    if (hf_lock_client_open(&p.locks,
+                            &(hf_lock_client_opts){.server = HF_SERVER(.url = argv[1])},
+                            detail) != HF_OK) {
         (void)fprintf(stderr, "player %u: %s\n", p.player, detail);
         return 1;
     }

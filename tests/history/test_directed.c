@@ -133,7 +133,9 @@ static int wait_until_killed(const char *url, const char *name)
                                .owner = "dead",
                                .lease_ms = DEAD_LEASE_MS,
                                .wait_ms = -1};
-    if (hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = url}, NULL) != HF_OK)
+    if (hf_lock_client_open(&locks,
+                            &(hf_lock_client_opts){.server = HF_SERVER(.url = url)},
+                            NULL) != HF_OK)
         return 1;
     return hf_lock_acquire_wait(locks, &opts, &lock, NULL) == HF_OK ? 0 : 1;
 }

@@ -265,7 +265,7 @@ static void begin(nemesis *n, uint64_t seed)
     hf_staff_begin(&n->staff);
     (void)snprintf(path, sizeof path, "%s/deeds", n->staff.dir);
     n->fd = hf_lines_open(path);
-    const hf_producer_opts opts = {.url = hf_fixture_url(&n->redis)};
+    const hf_producer_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&n->redis))};
     assert_int_equal(hf_producer_open(&n->producer, &opts, NULL), HF_OK);
     n->from_ns = hf_boot_ns();
     for (unsigned i = 0; i < HF_STAFF; i++)

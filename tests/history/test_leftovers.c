@@ -89,7 +89,9 @@ static int live_until_killed(const char *url)
 {
     hf_lock_client *locks;
     char detail[HF_DETAIL_SIZE];
-    if (hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = url}, detail) != HF_OK)
+    if (hf_lock_client_open(&locks,
+                            &(hf_lock_client_opts){.server = HF_SERVER(.url = url)},
+                            detail) != HF_OK)
         return 1;
     for (size_t i = 0; i < HF_COUNT(holds); i++) {
         hf_lock_opts opts = opts_of(&holds[i]);
@@ -205,8 +207,10 @@ static void l6_nothing_outlives_who_was_killed(void **state)
     hf_proc p;
     (void)state;
     assert_int_equal(
-        hf_lock_client_open(&locks, &(hf_lock_client_opts){.url = hf_fixture_url(&redis)},
-                            NULL),
+        hf_lock_client_open(
+            &locks,
+            &(hf_lock_client_opts){.server = HF_SERVER(.url = hf_fixture_url(&redis))},
+            NULL),
         HF_OK);
     take_what_is_waited_for(locks, taken);
     hf_proc_start(&p, &(hf_proc_options){.args = args});

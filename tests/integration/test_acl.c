@@ -58,7 +58,8 @@ static void without_script_a_producer_is_told_so(void **state)
 {
     (void)state;
     hf_producer *producer;
-    const hf_producer_opts opts = {.url = redis->url, .deadline_ms = LONG_MS};
+    const hf_producer_opts opts = {.server = HF_SERVER(.url = redis->url),
+                                   .deadline_ms = LONG_MS};
     const hf_job job = {.queue = "q", .type = "t"};
     permit("-script");
     assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);

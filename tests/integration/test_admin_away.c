@@ -19,7 +19,8 @@ static hf_err open_with(hf_admin **out, const char *url, uint32_t connect_ms,
                         char detail[HF_DETAIL_SIZE])
 {
     const hf_admin_opts opts = {
-        .url = url, .connect_timeout_ms = connect_ms, .deadline_ms = SHORT_MS};
+        .server = HF_SERVER(.url = url, .connect_timeout_ms = connect_ms),
+        .deadline_ms = SHORT_MS};
     return hf_admin_open(out, &opts, detail);
 }
 
@@ -53,7 +54,8 @@ static void opening_refuses_what_cannot_be_right(void **state)
     (void)state;
     assert_int_equal(open_with(&admin, "http://x", SHORT_MS, detail), HF_INVALID);
     assert_true(detail[0] != '\0');
-    const hf_admin_opts opts = {.url = hf_fixture_url(&redis), .ns = "a b"};
+    const hf_admin_opts opts = {
+        .server = HF_SERVER(.url = hf_fixture_url(&redis), .ns = "a b")};
     assert_int_equal(hf_admin_open(&admin, &opts, NULL), HF_INVALID);
     hf_admin_close(NULL);
 }
@@ -146,7 +148,8 @@ static void a_busy_redis_is_asked_again_until_the_deadline(void **state)
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
     (void)state;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&redis), .deadline_ms = 5000};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&redis)),
+                                .deadline_ms = 5000};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     (void)hf_fixture_command(&redis, "CONFIG SET busy-reply-threshold 20");
     assert_int_equal(pthread_create(&holder, NULL, hold_redis, NULL), 0);

@@ -251,8 +251,10 @@ static void a_slice_whose_answer_was_lost_is_sent_again(void **state)
     fill_dead(450, 0);
     hf_proxy_start(&proxy, rig.redis.socket);
     hf_admin_close(admin);
-    assert_int_equal(hf_admin_open(&admin, &(hf_admin_opts){.url = proxy.url}, detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
+                      detail),
+        HF_OK);
     (void)hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", hf_lua_queue_requeue.text);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_requeue.sha1);
     must(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n));
@@ -404,7 +406,7 @@ static void *purge_it(void *arg)
 {
     hf_admin *other;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
     if (hf_admin_purge(other, "q", NULL, NULL, arg) != HF_OK)

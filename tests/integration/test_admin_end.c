@@ -382,8 +382,10 @@ static void an_answer_that_was_lost_is_asked_for_again(void **state)
     (void)state;
     hf_proxy_start(&proxy, rig.redis.socket);
     hf_admin_close(admin);
-    assert_int_equal(hf_admin_open(&admin, &(hf_admin_opts){.url = proxy.url}, detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
+                      detail),
+        HF_OK);
     for (int which = 0; which < 3; which++) {
         unsigned cuts = hf_proxy_cuts(&proxy);
         enqueue("one", -60000);
@@ -416,7 +418,7 @@ static void *end_them(void *arg)
     race *r = arg;
     hf_admin *other;
     char detail[HF_DETAIL_SIZE], id[16];
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
     for (unsigned i = RACERS; i-- > 0;) {
@@ -478,7 +480,7 @@ static void *cancel_later(void *arg)
 {
     hf_admin *other;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     hf_test_pause_ms(LATER_MS);
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
@@ -492,7 +494,7 @@ static void *purge_later(void *arg)
     hf_admin *other;
     char detail[HF_DETAIL_SIZE];
     size_t n;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     hf_test_pause_ms(LATER_MS);
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;

@@ -241,7 +241,8 @@ static void what_may_have_been_done_is_not_told_as_not_done(void **state)
     (void)state;
     bury_all("dead", 1);
     hf_admin_close(admin);
-    const hf_admin_opts opts = {.url = proxy.url, .deadline_ms = 300};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = proxy.url),
+                                .deadline_ms = 300};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         unsigned cuts = hf_proxy_cuts(&proxy);
@@ -262,7 +263,8 @@ static int up(void **state)
     (void)state;
     hf_rig_start(&rig, NULL);
     hf_proxy_start(&proxy, rig.redis.socket);
-    return hf_admin_open(&admin, &(hf_admin_opts){.url = proxy.url}, detail);
+    return hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
+                         detail);
 }
 
 static int down(void **state)

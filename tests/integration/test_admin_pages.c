@@ -103,7 +103,7 @@ static int up(void **state)
     char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&rig, NULL);
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     return hf_admin_open(&others, &opts, detail) != HF_OK ||
            hf_admin_open(&admin, &opts, detail) != HF_OK;
 }

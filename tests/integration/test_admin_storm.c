@@ -79,7 +79,7 @@ static void *operate(void *arg)
     operator_ *o = arg;
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK) {
         o->faults++;
         return NULL;
@@ -159,7 +159,7 @@ static void every_job_ends_once_and_is_counted_so(void **state)
     }
     hf_rig_audit(&rig, false);
     EVENTUALLY(20000, drained(&rng));
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     assert_int_equal(hf_admin_stats(admin, "q", &stats), HF_OK);
     hf_admin_close(admin);

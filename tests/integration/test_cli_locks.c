@@ -21,8 +21,9 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 
 static int begin(void **state)
 {
-    const hf_lock_client_opts opts = {.url = hf_fixture_url(&hf_try_rig.redis),
-                                      .on_event = on_event};
+    const hf_lock_client_opts opts = {
+        .server = HF_SERVER(.url = hf_fixture_url(&hf_try_rig.redis)),
+        .on_event = on_event};
     atomic_store(&lost, 0);
     atomic_store(&revoked, 0);
     (void)hf_try_clean(state);

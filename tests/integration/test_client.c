@@ -177,7 +177,8 @@ static void the_password_may_stand_in_a_file(void **state)
     hf_fixture_command(&redis, "CONFIG SET requirepass s3cret");
     (void)snprintf(file, sizeof file, "%s/pw", redis.dir);
     hf_write_file(file, "s3cret\n");
-    hf_client_rig_open(&rig, redis.url, &(hf_client_opts){.password_file = file});
+    hf_client_rig_open(&rig, redis.url,
+                       &(hf_client_opts){.server = {.password_file = file}});
     RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
     hf_client_rig_close(&rig);
 }
@@ -291,7 +292,7 @@ static void a_name_that_does_not_resolve_is_told_and_holds_up_nothing(void **sta
     (void)state;
     hf_client_rig rig;
     hf_client_rig_open(&rig, "redis://no-such-host.invalid:1",
-                       &(hf_client_opts){.connect_timeout_ms = 300});
+                       &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
     RUN_UNTIL(&rig, SOON_MS, rig.lost == 2);
     assert_int_equal(rig.err, HF_CONN);
     assert_non_null(strstr(rig.detail, "no-such-host.invalid:1: "));
@@ -321,7 +322,8 @@ static void a_server_that_says_nothing_is_given_up_in_time_and_tried_again(void 
     (void)snprintf(url, sizeof url, "unix://%s", path);
     int fd = silent_listener(path);
     hf_client_rig rig;
-    hf_client_rig_open(&rig, url, &(hf_client_opts){.connect_timeout_ms = 100});
+    hf_client_rig_open(&rig, url,
+                       &(hf_client_opts){.server = {.connect_timeout_ms = 100}});
     uint64_t start = hf_test_now_ms();
     RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
     assert_true(hf_test_now_ms() - start >= 99);
@@ -468,11 +470,17 @@ static void bad_options_are_refused_with_the_reason(void **state)
         const char *why;
     } cases[] = {
         {{.loop = NULL}, HF_INVALID, "loop"},
-        {{.loop = &loop, .url = "rediss://h"}, HF_INVALID, "not in this build"},
-        {{.loop = &loop, .url = "redis://joe@h"}, HF_INVALID, "no password"},
-        {{.loop = &loop, .connect_timeout_ms = 600001}, HF_INVALID, "time-out"},
-        {{.loop = &loop, .request_timeout_ms = 600001}, HF_INVALID, "time-out"},
-        {{.loop = &loop, .password_file = "/nonexistent/pw"},
+        {{.loop = &loop, .server = {.url = "rediss://h"}},
+         HF_INVALID,
+         "not in this build"},
+        {{.loop = &loop, .server = {.url = "redis://joe@h"}}, HF_INVALID, "no password"},
+        {{.loop = &loop, .server = {.connect_timeout_ms = 600001}},
+         HF_INVALID,
+         "time-out"},
+        {{.loop = &loop, .server = {.request_timeout_ms = 600001}},
+         HF_INVALID,
+         "time-out"},
+        {{.loop = &loop, .server = {.password_file = "/nonexistent/pw"}},
          HF_CONFIG,
          "/nonexistent/pw"},
     };

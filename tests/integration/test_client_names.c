@@ -168,7 +168,7 @@ static void an_address_that_is_silent_leaves_time_for_the_next(void **state)
     set_ports(port, redis.port);
     uint64_t from_ms = hf_test_now_ms();
     hf_client_rig_open(&rig, "redis://many.test",
-                       &(hf_client_opts){.connect_timeout_ms = 4000});
+                       &(hf_client_opts){.server = {.connect_timeout_ms = 4000}});
     RUN_UNTIL(&rig, SOON_MS, rig.ready + rig.lost > 0);
     assert_int_equal(rig.ready, 1);
     assert_true(hf_test_now_ms() < from_ms + 3900); /* not at the very end */
@@ -184,7 +184,7 @@ static void a_try_has_failed_when_its_last_address_has(void **state)
     int fd = silent_port(&port);
     set_ports(port, closed_port());
     hf_client_rig_open(&rig, "redis://many.test:7",
-                       &(hf_client_opts){.connect_timeout_ms = 2000});
+                       &(hf_client_opts){.server = {.connect_timeout_ms = 2000}});
     RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
     assert_int_equal(rig.err, HF_CONN);
     assert_non_null(strstr(rig.detail, "many.test:7: connection refused"));
@@ -225,7 +225,7 @@ static void a_look_up_that_is_stuck_is_told_and_not_doubled(void **state)
     set_ports(redis.port, 0);
     set_stuck(true);
     hf_client_rig_open(&rig, "redis://stuck.test",
-                       &(hf_client_opts){.connect_timeout_ms = 50});
+                       &(hf_client_opts){.server = {.connect_timeout_ms = 50}});
     RUN_UNTIL(&rig, SOON_MS, rig.lost == 3);
     assert_int_equal(rig.err, HF_CONN);
     assert_non_null(strstr(rig.detail, "takes too long"));

@@ -251,7 +251,8 @@ static void a_lost_request_is_not_executed_again_after_a_step_forward(void **sta
     char detail[HF_DETAIL_SIZE];
     pthread_t thread;
     const char *sha;
-    const hf_producer_opts opts = {.url = proxy.url, .deadline_ms = 5000};
+    const hf_producer_opts opts = {.server = HF_SERVER(.url = proxy.url),
+                                   .deadline_ms = 5000};
     const hf_job job = {.queue = "q", .type = "t"};
     assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);

@@ -67,7 +67,8 @@ static int down(void **state)
 
 static void open_producer(void)
 {
-    const hf_producer_opts opts = {.url = address.tcp_url, .deadline_ms = LONG_MS};
+    const hf_producer_opts opts = {.server = HF_SERVER(.url = address.tcp_url),
+                                   .deadline_ms = LONG_MS};
     if (hf_producer_open(&producer, &opts, detail) != HF_OK)
         fail_msg("%s", detail);
 }
@@ -230,7 +231,7 @@ static void an_administrator_reads_there_and_is_refused_once(void **state)
 {
     (void)state;
     hf_admin *admin;
-    const hf_admin_opts opts = {.url = address.tcp_url};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = address.tcp_url)};
     open_producer();
     put("a", "ok");
     EVENTUALLY(LONG_MS, atomic_load(&accepted) == 1);

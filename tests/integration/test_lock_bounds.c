@@ -153,7 +153,7 @@ static void a_client_without_options_is_refused(void **state)
     (void)state;
     assert_int_equal(hf_lock_client_open(&locks, NULL, rig.detail), HF_INVALID);
     assert_null(locks);
-    assert_string_equal(rig.detail, "expected options, with a url at least");
+    assert_string_equal(rig.detail, "expected options, found none");
 }
 
 /* ---- a release while something is asked about the lock ---- */

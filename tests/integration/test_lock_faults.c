@@ -35,7 +35,8 @@ static int begin(void **state)
     (void)state;
     hf_lock_rig_begin(&rig);
     far = NULL;
-    const hf_lock_client_opts opts = {.url = proxy.url, .request_timeout_ms = 2000};
+    const hf_lock_client_opts opts = {
+        .server = HF_SERVER(.url = proxy.url, .request_timeout_ms = 2000)};
     assert_int_equal(hf_lock_client_open(&far, &opts, rig.detail), HF_OK);
     /* Redis knows the scripts from now on. */
     hf_lock *lock = hf_lock_must(&rig, far, "warm", (hf_lock_opts){.wait_ms = 0});

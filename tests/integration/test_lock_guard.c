@@ -38,8 +38,8 @@ static int down(void **state)
 static hf_lock_client *open_client(const char *minder)
 {
     hf_lock_client *client = NULL;
-    const hf_lock_client_opts opts = {.url = hf_fixture_url(&rig.redis),
-                                      .minder = minder};
+    const hf_lock_client_opts opts = {
+        .server = HF_SERVER(.url = hf_fixture_url(&rig.redis)), .minder = minder};
     assert_int_equal(hf_lock_client_open(&client, &opts, rig.detail), HF_OK);
     return client;
 }

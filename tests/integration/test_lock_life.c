@@ -60,7 +60,8 @@ static hf_lock *kept;
 
 static void loop_up(void)
 {
-    const hf_lock_client_opts opts = {.loop = &loop, .url = hf_fixture_url(&rig.redis)};
+    const hf_lock_client_opts opts = {
+        .loop = &loop, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(uv_loop_init(&loop), 0);
     n_answers = closed = 0;
     kept = NULL;
@@ -205,7 +206,8 @@ static void on_tick(uv_timer_t *timer)
 
 static void a_client_that_cannot_be_had_leaves_the_loop_alone(void **state)
 {
-    const hf_lock_client_opts opts = {.loop = &loop, .url = "redis://[nowhere"};
+    const hf_lock_client_opts opts = {.loop = &loop,
+                                      .server = HF_SERVER(.url = "redis://[nowhere")};
     uv_timer_t other;
     hf_lock_client *none = NULL;
     (void)state;
@@ -250,9 +252,10 @@ static void threads_of_one_client_come_one_after_the_other(void **state)
 {
     pthread_t threads[THREADS];
     hf_lock_client *locks;
-    const hf_lock_client_opts patient = {.url = hf_fixture_url(&rig.redis),
-                                         .connect_timeout_ms = PATIENCE_MS,
-                                         .request_timeout_ms = PATIENCE_MS};
+    const hf_lock_client_opts patient = {
+        .server = HF_SERVER(.url = hf_fixture_url(&rig.redis),
+                            .connect_timeout_ms = PATIENCE_MS,
+                            .request_timeout_ms = PATIENCE_MS)};
     (void)state;
     assert_int_equal(hf_lock_client_open(&locks, &patient, rig.detail), HF_OK);
     guarded = inside = 0;

@@ -121,10 +121,11 @@ static void operate(operation what, size_t server)
 {
     hf_lock_client *locks;
     size_t n;
-    assert_int_equal(hf_lock_client_open(&locks,
-                                         &(hf_lock_client_opts){.url = rig.urls[server]},
-                                         rig.detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_lock_client_open(
+            &locks, &(hf_lock_client_opts){.server = HF_SERVER(.url = rig.urls[server])},
+            rig.detail),
+        HF_OK);
     assert_int_equal(what(locks, names[server], NULL, &n, rig.detail), HF_OK);
     assert_int_equal(n, 1);
     hf_lock_client_close(locks, NULL, NULL);
@@ -185,7 +186,7 @@ static void f8_a_server_that_is_down_leaves_nothing_on_the_others(void **state)
     hf_lock_set *set;
     (void)state;
     hf_fixture_kill(&rig.redis[1], SIGKILL);
-    const hf_lock_client_opts opts = {.connect_timeout_ms = 500};
+    const hf_lock_client_opts opts = {.server = HF_SERVER(.connect_timeout_ms = 500)};
     hf_lock_servers *c;
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &opts, rig.detail), HF_OK);
     assert_int_equal(take(c, 0, false, &set, rig.detail), HF_CONN);
@@ -363,16 +364,16 @@ static void bad_input_is_refused_in_one_line(void **state)
     assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
 
     const char *const twice[] = {rig.urls[0], rig.urls[1], rig.urls[0]};
-    const hf_lock_client_opts none = {.ns = "hf"};
+    const hf_lock_client_opts none = {.server = HF_SERVER(.ns = "hf")};
     assert_int_equal(hf_lock_servers_open(&c, twice, 3, &none, rig.detail), HF_INVALID);
     assert_non_null(strstr(rig.detail, "twice"));
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, 0, &none, rig.detail),
                      HF_INVALID);
     const char *const bad[] = {rig.urls[0], "http://x"};
     assert_int_equal(hf_lock_servers_open(&c, bad, 2, &none, rig.detail), HF_INVALID);
-    const hf_lock_client_opts url = {.url = rig.urls[0]};
+    const hf_lock_client_opts url = {.server = HF_SERVER(.url = rig.urls[0])};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &url, rig.detail), HF_INVALID);
-    const hf_lock_client_opts file = {.password_file = "/nowhere"};
+    const hf_lock_client_opts file = {.server = HF_SERVER(.password_file = "/nowhere")};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &file, rig.detail), HF_CONFIG);
 }
 

@@ -169,7 +169,8 @@ static void p2_a_replica_decides_nothing(void **state)
     hf_fixture_start(&replica,
                      &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", "1"}});
     hf_lock_client *locks;
-    const hf_lock_client_opts client = {.url = replica.url, .connect_timeout_ms = 300};
+    const hf_lock_client_opts client = {
+        .server = HF_SERVER(.url = replica.url, .connect_timeout_ms = 300)};
     assert_int_equal(hf_lock_client_open(&locks, &client, NULL), HF_OK);
     hf_err err = hf_lock_acquire_wait(locks, &opts, &lock, detail);
     assert_true(err != HF_OK && err != HF_TAKEN);
@@ -339,9 +340,9 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
 /* Also when nobody answers: of who stands in line already, and of who is to come. */
 static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
 {
-    const hf_lock_client_opts client = {.url = hf_fixture_url(&rig.redis),
-                                        .connect_timeout_ms = 400,
-                                        .request_timeout_ms = 200};
+    const hf_lock_client_opts client = {
+        .server = HF_SERVER(.url = hf_fixture_url(&rig.redis), .connect_timeout_ms = 400,
+                            .request_timeout_ms = 200)};
     hf_lock_client *locks;
     hf_lock_waiter w;
     hf_lock *none;
@@ -421,8 +422,9 @@ static void on_no_replicas(hf_lock *lock, hf_err err, const char *detail, void *
 static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
 {
     static const char *const names[] = {"r1", "r2", "r3"};
-    const hf_lock_client_opts opts = {.url = hf_fixture_url(&rig.redis),
-                                      .request_timeout_ms = REPLICAS_MS};
+    const hf_lock_client_opts opts = {.server =
+                                          HF_SERVER(.url = hf_fixture_url(&rig.redis),
+                                                    .request_timeout_ms = REPLICAS_MS)};
     atomic_uint refused = 0;
     hf_lock_client *locks = NULL;
     (void)state;

@@ -94,7 +94,7 @@ static void *run_client(void *arg)
 {
     client *c = arg;
     hf_lock_servers *servers;
-    const hf_lock_client_opts opts = {.request_timeout_ms = 300};
+    const hf_lock_client_opts opts = {.server = HF_SERVER(.request_timeout_ms = 300)};
     if (hf_lock_servers_open(&servers, rig.urls, N, &opts, NULL) != HF_OK)
         return (void *)"no client";
     while (!over) {

@@ -115,7 +115,7 @@ static void orders_and_signs_of_life_go_on(void **state)
     enqueue_all();
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
     assert_int_equal(verdict(HF_OP_BURY, ids[0]), HF_OK);
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     make_full();
     assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
@@ -145,7 +145,7 @@ static void jobs_are_ended_and_looked_into(void **state)
     assert_int_equal(hf_rig_claim(&rig, "w", 5, 0), 5);
     for (size_t i = 2; i < 5; i++)
         assert_int_equal(verdict(HF_OP_BURY, ids[i]), HF_OK);
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     make_full();
     assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT FLUSH"), "OK");

@@ -39,8 +39,12 @@ static int down(void **state)
 
 static void open_with(hf_producer_opts opts)
 {
-    if (opts.url == NULL)
-        opts.url = hf_fixture_url(&redis);
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    if (opts.server != NULL)
+        server = *opts.server;
+    if (server.url == NULL)
+        server.url = hf_fixture_url(&redis);
+    opts.server = &server;
     if (hf_producer_open(&producer, &opts, detail) != HF_OK)
         fail_msg("open: %s", detail);
 }
@@ -75,7 +79,7 @@ static void accepted_jobs_are_in_redis_as_they_were_given(void **state)
 {
     (void)state;
     hf_enqueue_result r[2];
-    open_with((hf_producer_opts){.ns = "n"});
+    open_with((hf_producer_opts){.server = HF_SERVER(.ns = "n")});
     const hf_job jobs[] = {
         {.type = "one", .payload = "a\0b", .payload_len = 3, .max_attempts = 7},
         {.queue = "q", .type = "two", .id = "given", .timeout_ms = 9}};
@@ -103,7 +107,7 @@ static void a_known_id_exists_and_changes_nothing(void **state)
 {
     (void)state;
     hf_enqueue_result r[4];
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     assert_int_equal(put("q", "x", r), HF_OK);
     assert_int_equal(put("q", "x", r), HF_OK);
     assert_int_equal(r[0].err, HF_EXISTS);
@@ -129,7 +133,7 @@ static void made_ids_rise_in_the_order_of_the_jobs(void **state)
     (void)state;
     static hf_job jobs[MANY];
     static hf_enqueue_result r[MANY];
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     for (size_t i = 0; i < MANY; i++)
         jobs[i] = (hf_job){.queue = i % 3 == 0 ? "a" : "b", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, jobs, MANY, r, 0, detail), HF_OK);
@@ -148,7 +152,7 @@ static void a_delay_counts_from_the_call(void **state)
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
     hf_proxy_refuse(&proxy, true);
-    open_with((hf_producer_opts){.url = proxy.url});
+    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
     const hf_job job = {
         .queue = "q", .type = "t", .id = "x", .payload = "p", .delay_ms = 60000};
     long long before = redis_ms();
@@ -169,7 +173,7 @@ static void a_delay_does_not_grow_when_the_request_is_sent_again(void **state)
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with((hf_producer_opts){.url = proxy.url});
+    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
     assert_int_equal(put("q", "first", NULL), HF_OK);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_DROP);
     const hf_job job = {.queue = "q", .type = "t", .id = "x", .delay_ms = 60000};
@@ -251,13 +255,14 @@ static void bad_options_are_named(void **state)
 {
     (void)state;
     hf_producer *p = NULL;
-    const hf_producer_opts bad[] = {{.ns = "a b"},
-                                    {.run = "{}"},
-                                    {.deadline_ms = 600001},
-                                    {.payload_max = HF_PAYLOAD_CEILING + 1},
-                                    {.remember_ms = -1},
-                                    {.url = "http://x"},
-                                    {.password_file = "/nowhere/at/all"}};
+    const hf_producer_opts bad[] = {
+        {.server = HF_SERVER(.ns = "a b")},
+        {.run = "{}"},
+        {.deadline_ms = 600001},
+        {.payload_max = HF_PAYLOAD_CEILING + 1},
+        {.remember_ms = -1},
+        {.server = HF_SERVER(.url = "http://x")},
+        {.server = HF_SERVER(.password_file = "/nowhere/at/all")}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         detail[0] = '\0';
         assert_int_not_equal(hf_producer_open(&p, &bad[i], detail), HF_OK);
@@ -311,7 +316,8 @@ static void without_a_server_a_call_times_out(void **state)
 {
     (void)state;
     hf_enqueue_result r;
-    open_with((hf_producer_opts){.url = "unix:///nowhere/at/all", .deadline_ms = 1500});
+    open_with((hf_producer_opts){.server = HF_SERVER(.url = "unix:///nowhere/at/all"),
+                                 .deadline_ms = 1500});
     uint64_t before = hf_test_now_ms();
     assert_int_equal(put("q", "x", &r), HF_TIMEOUT);
     assert_true(hf_test_now_ms() - before >= 1490);
@@ -330,7 +336,7 @@ static void a_wrong_password_is_told_at_once(void **state)
     hf_fixture_start(&locked, &(hf_fixture_options){.password = "right"});
     char url[256];
     (void)snprintf(url, sizeof url, "unix://:wrong@%s", locked.socket);
-    open_with((hf_producer_opts){.url = url, .deadline_ms = 20000});
+    open_with((hf_producer_opts){.server = HF_SERVER(.url = url), .deadline_ms = 20000});
     uint64_t before = hf_test_now_ms();
     assert_int_equal(put("q", "x", NULL), HF_AUTH);
     assert_int_equal(put("q", "x", NULL), HF_AUTH);
@@ -363,7 +369,7 @@ static void a_server_that_comes_back_in_time_executes_once(void **state)
     hf_enqueue_result r;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with((hf_producer_opts){.url = proxy.url});
+    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
     const char *sha;
     (void)hf_enqueue_script(NULL, &sha);
     for (int i = 0; i < 5; i++) {
@@ -387,7 +393,7 @@ static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **sta
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with((hf_producer_opts){.url = proxy.url});
+    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
     assert_int_equal(put("q", "zero", NULL), HF_OK);
     size_t len;
     const char *script = hf_enqueue_script(&len, NULL);
@@ -422,7 +428,7 @@ static void a_full_redis_refuses_all_jobs_of_a_call(void **state)
     static char payload[4096];
     static hf_job jobs[MANY];
     static hf_enqueue_result r[MANY];
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     for (size_t i = 0; i < MANY; i++)
         jobs[i] =
             (hf_job){.queue = "q", .type = "t", .payload = payload, .payload_len = 4096};
@@ -442,7 +448,7 @@ static void a_full_redis_refuses_all_jobs_of_a_call(void **state)
 static void a_flushed_script_is_sent_again(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     for (int i = 0; i < 20; i++) {
         (void)hf_fixture_command(&redis, "SCRIPT FLUSH");
         assert_int_equal(put("q", NULL, NULL), HF_OK);
@@ -453,7 +459,7 @@ static void a_flushed_script_is_sent_again(void **state)
 static void a_refusal_that_passes_is_waited_out(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     set_replica(true);
     const hf_job job = {.queue = "q", .type = "t"};
@@ -489,7 +495,8 @@ static void a_first_request_also_carries_its_end(void **state)
     size_t len;
     const char *script = hf_enqueue_script(&len, NULL);
     (void)hf_fixture_command(&redis, "SCRIPT LOAD %b", script, len);
-    open_with((hf_producer_opts){.url = proxy.url, .deadline_ms = 1500});
+    open_with(
+        (hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .deadline_ms = 1500});
     EVENTUALLY(SOON_MS, strstr(hf_fixture_command(&redis, "INFO commandstats"),
                                "cmdstat_time:") != NULL);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
@@ -505,7 +512,7 @@ static void a_first_request_also_carries_its_end(void **state)
 static void a_lost_registry_is_written_again_by_the_next_server(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     hf_fixture_kill(&redis, SIGKILL);
     hf_fixture_restart(&redis);
@@ -527,7 +534,7 @@ static long long memories(void)
 static void a_clean_close_is_forgotten(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     for (int i = 0; i < 200; i++) {
         char queue[8];
         (void)snprintf(queue, sizeof queue, "q%d", i);
@@ -545,7 +552,8 @@ static void a_close_after_a_lost_answer_is_not_forgotten(void **state)
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with((hf_producer_opts){.url = proxy.url, .deadline_ms = 10000});
+    open_with(
+        (hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .deadline_ms = 10000});
     const char *sha;
     (void)hf_enqueue_script(NULL, &sha);
     hf_proxy_lose_answer(&proxy, sha);
@@ -657,7 +665,7 @@ static void a_producer_keeps_to_one_kind_of_numbers(void **state)
 {
     (void)state;
     const hf_job job = {.queue = "q", .type = "t"};
-    open_with((hf_producer_opts){.ns = NULL});
+    open_with((hf_producer_opts){.server = NULL});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     assert_int_equal(hf_enqueue_numbered(producer, &job, 1, 1, 0, NULL, detail),
                      HF_INVALID);

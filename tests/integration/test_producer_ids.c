@@ -34,7 +34,9 @@ static int up(void **state)
     hf_fixture_start(&redis, NULL);
     hf_proxy_start(&proxy, redis.socket);
     assert_int_equal(
-        hf_producer_open(&producer, &(hf_producer_opts){.url = proxy.url}, detail),
+        hf_producer_open(&producer,
+                         &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url)},
+                         detail),
         HF_OK);
     return 0;
 }
@@ -217,10 +219,12 @@ static void a_run_that_is_gone_on_with_keeps_its_ids(void **state)
                             {.queue = "q", .type = "mine"}};
     hf_id_of_run(run, 0, taken);
     take(taken);
-    assert_int_equal(hf_producer_open(&other,
-                                      &(hf_producer_opts){.url = proxy.url, .run = run},
-                                      detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_producer_open(
+            &other,
+            &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .run = run},
+            detail),
+        HF_OK);
     assert_int_equal(hf_enqueue_numbered(other, jobs, 2, 1, 0, r, detail), HF_OK);
     assert_int_equal(r[0].err, HF_EXISTS);
     assert_string_equal(r[0].id, taken);
@@ -245,17 +249,21 @@ static void created_is_written_where_the_id_does_not_tell_it(void **state)
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
     assert_non_null(
         strstr(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id), "created"));
-    assert_int_equal(hf_producer_open(&other,
-                                      &(hf_producer_opts){.url = proxy.url, .run = run},
-                                      detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_producer_open(
+            &other,
+            &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .run = run},
+            detail),
+        HF_OK);
     assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
     assert_string_equal(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id),
                         "{\"type\":\"mine\"}\n");
     hf_producer_close(other, NULL, NULL);
     assert_int_equal(
-        hf_producer_open(&other, &(hf_producer_opts){.url = proxy.url, .run = "mine"},
-                         detail),
+        hf_producer_open(
+            &other,
+            &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .run = "mine"},
+            detail),
         HF_OK);
     assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
     assert_non_null(
@@ -272,8 +280,10 @@ static void an_administrator_reads_it_from_the_id(void **state)
     const hf_job job = {.queue = "q", .type = "mine"};
     int64_t before = hf_wall_ms();
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
-    assert_int_equal(hf_admin_open(&admin, &(hf_admin_opts){.url = proxy.url}, detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
+                      detail),
+        HF_OK);
     assert_int_equal(hf_admin_job(admin, "q", r.id, &info, NULL), HF_OK);
     assert_true(info.created_ms >= before && info.created_ms <= hf_wall_ms());
     /* An id of that form, but of a time to come; and one of another form. */

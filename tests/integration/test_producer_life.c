@@ -40,9 +40,13 @@ static int down(void **state)
 
 static hf_producer *open_with(hf_producer_opts opts)
 {
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    if (opts.server != NULL)
+        server = *opts.server;
+    if (server.url == NULL)
+        server.url = hf_fixture_url(&redis);
+    opts.server = &server;
     hf_producer *producer = NULL;
-    if (opts.url == NULL)
-        opts.url = hf_fixture_url(&redis);
     if (hf_producer_open(&producer, &opts, detail) != HF_OK)
         fail_msg("open: %s", detail);
     return producer;
@@ -173,7 +177,7 @@ static void close_answers_what_was_taken(void **state)
 {
     (void)state;
     bool closed = false;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     enqueue_many(producer, MANY, false);
     hf_producer_close(producer, set_true, &closed);
     assert_true(closed);
@@ -201,8 +205,8 @@ static void close_with_a_silent_server_answers_by_the_deadline(void **state)
 static void close_without_a_server_answers_by_the_deadline(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with(
-        (hf_producer_opts){.url = "unix:///nowhere/at/all", .deadline_ms = 200});
+    hf_producer *producer = open_with((hf_producer_opts){
+        .server = HF_SERVER(.url = "unix:///nowhere/at/all"), .deadline_ms = 200});
     enqueue_many(producer, 10, false);
     hf_producer_close(producer, NULL, NULL);
     assert_each_heard_once(10);
@@ -229,7 +233,7 @@ static void opening_and_closing_leaves_no_thread_and_no_descriptor(void **state)
     unsigned fds = count_entries("/proc/self/fd");
     unsigned threads = count_entries("/proc/self/task");
     for (int i = 0; i < OPENS; i++) {
-        hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+        hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
         hf_producer *other = open_with((hf_producer_opts){.loop = &loop});
         if (i % 4 == 0) {
             const hf_job job = {.queue = "q", .type = "t"};
@@ -283,7 +287,7 @@ static void calls_of_many_threads_share_requests(void **state)
     (void)state;
     static struct caller callers[THREADS];
     const char *calls = getenv("HF_CALLS");
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     unsigned all = 0;
     for (unsigned i = 0; i < THREADS; i++) {
         callers[i] = (struct caller){
@@ -420,7 +424,7 @@ static void a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever(void 
 static void after_a_fork_the_child_is_refused_and_the_parent_goes_on(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     const hf_job job = {.queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     pid_t pid = fork();
@@ -450,7 +454,7 @@ static void a_host_with_the_default_sigpipe_survives_broken_connections(void **s
     uv_loop_t loop;
     assert_int_equal(sigaction(SIGPIPE, &by_default, &before), 0);
     assert_int_equal(uv_loop_init(&loop), 0);
-    hf_producer *threaded = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *threaded = open_with((hf_producer_opts){.server = NULL});
     hf_producer *on_loop = open_with((hf_producer_opts){.loop = &loop});
     for (int i = 0; i < 20; i++) {
         const hf_job job = {.queue = "q", .type = "t"};
@@ -475,7 +479,7 @@ static void a_host_with_the_default_sigpipe_survives_broken_connections(void **s
 static void the_thread_of_a_producer_blocks_every_signal(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     const hf_job job = {.queue = "q", .type = "t"};
     /* While a thread is being made every signal is blocked: this one has done something.
      */

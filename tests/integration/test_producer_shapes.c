@@ -33,7 +33,8 @@ static hf_err put_through(const hf_fake_step *steps)
     hf_fake_start(&fake, autos, steps);
     assert_int_equal(
         hf_producer_open(&producer,
-                         &(hf_producer_opts){.url = fake.url, .deadline_ms = DEADLINE_MS},
+                         &(hf_producer_opts){.server = HF_SERVER(.url = fake.url),
+                                             .deadline_ms = DEADLINE_MS},
                          detail),
         HF_OK);
     hf_err err = hf_enqueue_wait(producer, &job, 1, NULL, 0, detail);
@@ -165,7 +166,8 @@ static void a_request_is_sent_even_if_redis_does_not_tell_its_time(void **state)
     hf_producer *producer;
     const hf_job job = {.queue = "q", .type = "t", .id = "x"};
     hf_fake_start(&fake, mute, steps);
-    const hf_producer_opts opts = {.url = fake.url, .deadline_ms = DEADLINE_MS};
+    const hf_producer_opts opts = {.server = HF_SERVER(.url = fake.url),
+                                   .deadline_ms = DEADLINE_MS};
     assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);

@@ -52,9 +52,13 @@ static int down(void **state)
 
 static hf_producer *open_with(hf_producer_opts opts)
 {
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    if (opts.server != NULL)
+        server = *opts.server;
+    if (server.url == NULL)
+        server.url = hf_fixture_url(&redis);
+    opts.server = &server;
     hf_producer *producer = NULL;
-    if (opts.url == NULL)
-        opts.url = hf_fixture_url(&redis);
     if (opts.deadline_ms == 0)
         opts.deadline_ms = DEADLINE_MS;
     if (hf_producer_open(&producer, &opts, detail) != HF_OK)
@@ -174,7 +178,7 @@ static unsigned enqueue_known(hf_producer *producer)
 static void each_call_gets_its_own_answers(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     unsigned known = enqueue_known(producer);
     uint64_t before = hf_test_now_ms();
     start(THREADS, call_often, &(caller){.producer = producer});
@@ -205,7 +209,7 @@ static void calls_go_on_while_connections_break(void **state)
 {
     (void)state;
     atomic_bool stop = false;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     uint64_t before = hf_test_now_ms();
     start(THREADS, call_until_told, &(caller){.producer = producer, .stop = &stop});
     for (int i = 0; i < 20; i++) {
@@ -248,7 +252,7 @@ static size_t waiting_calls(hf_producer *producer)
 static void a_call_that_gives_up_leaves_its_work_to_another(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     static caller first;
     const hf_job job = {.queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
@@ -277,7 +281,8 @@ static void what_is_hopeless_is_told_to_every_call_at_once(void **state)
     char url[256];
     hf_fixture_start(&locked, &(hf_fixture_options){.password = "right"});
     (void)snprintf(url, sizeof url, "unix://:wrong@%s", locked.socket);
-    hf_producer *producer = open_with((hf_producer_opts){.url = url});
+    hf_producer *producer =
+        open_with((hf_producer_opts){.server = HF_SERVER(.url = url)});
     uint64_t before = hf_test_now_ms();
     for (int i = 0; i < 20; i++) {
         start(THREADS, call_once, &(caller){.producer = producer, .expected = HF_AUTH});
@@ -301,7 +306,7 @@ static long long connections(void)
 static void a_connection_that_breaks_is_made_again_without_a_call(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     const hf_job job = {.queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     uint64_t began = hf_test_now_ms();
@@ -405,7 +410,7 @@ static unsigned pauses_until_told(rounds *r)
 static void a_job_put_in_while_calls_are_woken_is_sent_at_once(void **state)
 {
     (void)state;
-    rounds r = {.producer = open_with((hf_producer_opts){.ns = NULL})};
+    rounds r = {.producer = open_with((hf_producer_opts){.server = NULL})};
     pthread_t threads[THREADS];
     unsigned late = 0, longest = 0;
     assert_int_equal(pthread_barrier_init(&r.gate, NULL, THREADS + 1), 0);
@@ -457,7 +462,7 @@ static void *call_until_none_comes(void *arg)
 static void who_waits_for_a_redis_that_stands_still_sleeps(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.ns = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
     start(1, call_until_none_comes, &(caller){.producer = producer});
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") > NUMBERS);
     hf_fixture_signal(&redis, SIGSTOP);

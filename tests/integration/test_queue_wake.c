@@ -389,7 +389,8 @@ static void one_client_ends_the_others_wait(void **state)
     const hf_queue *queue = &rig.queue;
     waiter w = {.answered = false};
     (void)state;
-    const hf_client_opts opts = {.loop = &rig.loop, .url = hf_fixture_url(&rig.redis)};
+    const hf_client_opts opts = {.loop = &rig.loop,
+                                 .server = {.url = hf_fixture_url(&rig.redis)}};
     assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
     assert_int_equal(hf_redis_unblock(rig.client, other, hf_rig_on_answer, &rig),
                      HF_CONN);
@@ -420,7 +421,8 @@ static void in_a_pause_of_writes_no_wait_is_ended(void **state)
     const hf_queue *queue = &rig.queue;
     waiter w = {.answered = false};
     (void)state;
-    const hf_client_opts opts = {.loop = &rig.loop, .url = hf_fixture_url(&rig.redis)};
+    const hf_client_opts opts = {.loop = &rig.loop,
+                                 .server = {.url = hf_fixture_url(&rig.redis)}};
     assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
     hf_rig_ready_client(&rig, other);
     (void)hf_fixture_command(&rig.redis, "CLIENT PAUSE 60000 %s", "WRITE");
@@ -459,7 +461,7 @@ static hf_admin *admin_open(void)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig.redis)};
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK)
         fail_msg("admin: %s", detail);
     return admin;

@@ -102,7 +102,7 @@ static void start_watchdog(const char *url, uint32_t request_timeout_ms)
 {
     char detail[HF_DETAIL_SIZE];
     hf_watchdog_opts opts = {
-        .client = {.url = url, .request_timeout_ms = request_timeout_ms},
+        .client = {.server = {.url = url, .request_timeout_ms = request_timeout_ms}},
         .renew = renew,
         .on_event = on_event};
     if (hf_watchdog_start(&watchdog, &opts, detail) != HF_OK)

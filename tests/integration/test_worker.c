@@ -259,7 +259,8 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
 {
     (void)state;
     hf_proxy proxy;
-    hf_worker_opts opts = {.lease_ms = 30000, .request_timeout_ms = 300};
+    hf_worker_opts opts = {.lease_ms = 30000,
+                           .server = HF_SERVER(.request_timeout_ms = 300)};
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
     put("warm", "ok", 0);
@@ -350,7 +351,7 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
     (void)state;
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
-    hf_admin_opts opts = {.url = queue.redis.url};
+    hf_admin_opts opts = {.server = HF_SERVER(.url = queue.redis.url)};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000},
                         0);

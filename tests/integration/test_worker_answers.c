@@ -47,7 +47,8 @@ static bool at_rest(void)
 static void start(uint32_t lease_ms, uint32_t request_timeout_ms)
 {
     const hf_worker_opts opts = {.lease_ms = lease_ms,
-                                 .request_timeout_ms = request_timeout_ms};
+                                 .server =
+                                     HF_SERVER(.request_timeout_ms = request_timeout_ms)};
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
     EVENTUALLY(15000, at_rest());
 }

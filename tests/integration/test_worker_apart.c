@@ -335,7 +335,7 @@ static void *run_mixed(void *arg)
 /* Its program makes the file `runs` and waits for the file `go`, a minute at most. */
 static void start_mixed(mixed *m)
 {
-    const hf_worker_opts opts = {.url = queue.redis.url,
+    const hf_worker_opts opts = {.server = HF_SERVER(.url = queue.redis.url),
                                  .queues = both,
                                  .n_queues = 1,
                                  .concurrency = 2,

@@ -178,7 +178,8 @@ static void *run_many(void *arg)
 static void too_many_types_are_cut(void **state)
 {
     static const hf_worker_queue q = {.name = "q"};
-    const hf_worker_opts opts = {.url = queue.redis.url, .queues = &q, .n_queues = 1};
+    const hf_worker_opts opts = {
+        .server = HF_SERVER(.url = queue.redis.url), .queues = &q, .n_queues = 1};
     char type[HF_ID_SIZE];
     pthread_t thread;
     json_t *beat = NULL;

@@ -44,7 +44,8 @@ static long long meta(const char *field)
 
 static void start(uint32_t lease_ms)
 {
-    const hf_worker_opts opts = {.lease_ms = lease_ms, .request_timeout_ms = 3000};
+    const hf_worker_opts opts = {.lease_ms = lease_ms,
+                                 .server = HF_SERVER(.request_timeout_ms = 3000)};
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
 }
 

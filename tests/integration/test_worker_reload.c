@@ -454,9 +454,8 @@ static void what_needs_a_restart_is_named_and_keeps_its_value(void **state)
     start(NULL, 0);
     opts.lease_ms = 30000;
     opts.concurrency = 9;
-    opts.request_timeout_ms = 2000;
+    opts.server = HF_SERVER(.request_timeout_ms = 2000, .ns = "elsewhere");
     opts.kill_grace_ms = 2000;
-    opts.ns = "elsewhere";
     reload_now(opts, NULL, 0);
     assert_int_equal(said("needs a restart key=worker.lease now=1m file=30s"), 1);
     assert_int_equal(said("needs a restart key=worker.concurrency now=4 file=9"), 1);
@@ -549,7 +548,8 @@ static void a_reload_may_come_before_the_worker_runs(void **state)
 {
     static const hf_worker_queue q[] = {{.name = "q"}}, only[] = {{.name = "new"}};
     static atomic_int runs;
-    hf_worker_opts opts = {.url = queue.redis.url, .queues = q, .n_queues = 1};
+    hf_worker_opts opts = {
+        .server = HF_SERVER(.url = queue.redis.url), .queues = q, .n_queues = 1};
     hf_worker *early;
     pthread_t thread;
     (void)state;
@@ -681,7 +681,8 @@ static void queues_that_come_and_go_at_random_lose_nothing(void **state)
     char name[8], id[16];
     (void)state;
     print_message("seed %llu\n", (unsigned long long)rng.state);
-    hf_worker_opts opts = {.url = queue.redis.url, .queues = queues, .lease_ms = 5000};
+    hf_worker_opts opts = {
+        .server = HF_SERVER(.url = queue.redis.url), .queues = queues, .lease_ms = 5000};
     opts.n_queues = choose(&rng, queues, true);
     assert_int_equal(hf_worker_new(&busy, &opts, NULL), HF_OK);
     assert_int_equal(hf_worker_handle(busy, "t", 0, count_job, NULL), HF_OK);

@@ -65,7 +65,7 @@ static void *run_own(void *arg)
 
 static void start_own(own *o, hf_worker_opts opts, hf_handler_fn fn)
 {
-    opts.url = queue.redis.url;
+    opts.server = HF_SERVER(.url = queue.redis.url);
     assert_int_equal(hf_worker_new(&o->worker, &opts, NULL), HF_OK);
     assert_int_equal(hf_worker_handle(o->worker, "t", 0, fn, NULL), HF_OK);
     assert_int_equal(pthread_create(&o->thread, NULL, run_own, o), 0);

@@ -19,8 +19,9 @@ void hf_test_audit(hf_fixture *redis, bool idle)
     hf_admin *admin;
     char **names;
     size_t n, found, all = 0;
-    hf_err err =
-        hf_admin_open(&admin, &(hf_admin_opts){.url = hf_fixture_url(redis)}, detail);
+    hf_err err = hf_admin_open(
+        &admin, &(hf_admin_opts){.server = HF_SERVER(.url = hf_fixture_url(redis))},
+        detail);
     if (err != HF_OK)
         fail_msg("the audit cannot be made: %s", detail);
     assert_int_equal(hf_admin_queues(admin, &names, &n), HF_OK);

@@ -38,7 +38,7 @@ void hf_client_rig_open(hf_client_rig *rig, const char *url, const hf_client_opt
     assert_int_equal(uv_timer_init(&rig->loop, &rig->tick), 0);
     assert_int_equal(uv_timer_start(&rig->tick, on_tick, TICK_MS, TICK_MS), 0);
     rig->opts.loop = &rig->loop;
-    rig->opts.url = url;
+    rig->opts.server.url = url;
     rig->opts.on_event = on_event;
     rig->opts.arg = rig;
     if (hf_client_open(&rig->client, &rig->opts, detail) != HF_OK)

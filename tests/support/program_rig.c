@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "holdfast/worker.h"
+#include "holdfast/minder.h"
 
 enum { GUARD_MS = 30000 };
 

@@ -417,9 +417,9 @@ void hf_rig_start(hf_rig *rig, const hf_fixture_options *options)
     assert_int_equal(uv_loop_init(&rig->loop), 0);
     assert_int_equal(hf_queue_init(&rig->queue, "hf", "q"), HF_OK);
     const hf_client_opts opts = {.loop = &rig->loop,
-                                 .url = hf_fixture_url(&rig->redis),
-                                 .connect_timeout_ms = ANSWER_MS,
-                                 .request_timeout_ms = ANSWER_MS,
+                                 .server = {.url = hf_fixture_url(&rig->redis),
+                                            .connect_timeout_ms = ANSWER_MS,
+                                            .request_timeout_ms = ANSWER_MS},
                                  .on_event = on_event};
     if (hf_client_open(&rig->client, &opts, detail) != HF_OK)
         fail_msg("open: %s", detail);
@@ -436,8 +436,8 @@ hf_admin *hf_rig_admin(const hf_rig *rig)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin = NULL;
-    const hf_admin_opts opts = {.url = hf_fixture_url(&rig->redis),
-                                .connect_timeout_ms = ANSWER_MS,
+    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig->redis),
+                                                    .connect_timeout_ms = ANSWER_MS),
                                 .deadline_ms = ANSWER_MS};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK)
         fail_msg("no administrator: %s", detail);

@@ -44,7 +44,8 @@ void hf_set_rig_begin(hf_set_rig *rig)
 hf_lock_servers *hf_set_rig_open(hf_set_rig *rig, size_t n, bool proxied)
 {
     hf_lock_servers *servers = NULL;
-    const hf_lock_client_opts opts = {.request_timeout_ms = rig->request_timeout_ms};
+    const hf_lock_client_opts opts = {
+        .server = HF_SERVER(.request_timeout_ms = rig->request_timeout_ms)};
     hf_err err = hf_lock_servers_open(&servers, proxied ? rig->proxied : rig->urls, n,
                                       &opts, rig->detail);
     if (err != HF_OK)

@@ -108,7 +108,10 @@ static void *run_worker(void *arg)
 void hf_worker_rig_fill(hf_worker_rig *rig, const char *url, hf_worker_opts *opts)
 {
     static const hf_worker_queue queue = {.name = "q"};
-    opts->url = url;
+    rig->server =
+        opts->server != NULL ? *opts->server : (hf_server_opts){HF_SERVER_OPTS_INIT};
+    rig->server.url = url;
+    opts->server = &rig->server;
     if (opts->queues == NULL) {
         opts->queues = &queue;
         opts->n_queues = 1;
@@ -130,7 +133,7 @@ typedef struct cast {
 static void start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
                   uint32_t timeout_ms, const cast *who)
 {
-    hf_worker_opts filled = opts == NULL ? (hf_worker_opts){.url = NULL} : *opts;
+    hf_worker_opts filled = opts == NULL ? (hf_worker_opts){.server = NULL} : *opts;
     char detail[HF_DETAIL_SIZE];
     *rig = (hf_worker_rig){.result = HF_OK};
     pthread_mutex_init(&rig->lock, NULL);

@@ -29,6 +29,7 @@ typedef struct hf_worker_rig {
     pthread_mutex_t lock;
     char lines[HF_RIG_LINES][HF_RIG_LINE]; /* "message key=value ..." */
     size_t n_lines;
+    hf_server_opts server; /* of the options that were filled last */
 } hf_worker_rig;
 
 /* Zero options are the defaults, but a lease of 1 s, backoff of 50 ms, concurrency 4, the

@@ -21,7 +21,7 @@ static int up(void **state)
 {
     (void)state;
     const hf_producer_opts opts = {
-        .ns = "hf", .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
+        .server = HF_SERVER(.ns = "hf"), .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
     if (hf_run_loop_open(&run, NULL, NULL, NULL) != HF_OK)
         return -1;
     return hf_inbox_init(&inbox, &run, &opts) == HF_OK ? 0 : -1;

@@ -155,22 +155,19 @@ static void options_are_filled_from_the_file(void **state)
 {
     (void)state;
     hf_config *config = load_good("whole");
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
     hf_worker_opts worker = {0};
-    hf_producer_opts producer = {0};
-    hf_admin_opts admin = {0};
+    hf_config_fill_server(config, &server);
     hf_config_fill_worker(config, &worker);
-    hf_config_fill_producer(config, &producer);
-    hf_config_fill_admin(config, &admin);
-    assert_string_equal(worker.url, config->redis_url);
-    assert_string_equal(worker.ns, "shop");
+    assert_string_equal(server.url, config->redis_url);
+    assert_string_equal(server.ns, "shop");
+    assert_string_equal(server.password_file, "/etc/holdfast/password");
+    assert_int_equal(server.connect_timeout_ms, 2000);
+    assert_int_equal(server.request_timeout_ms, config->request_timeout_ms);
     assert_true(worker.strict);
     assert_int_equal(worker.shutdown_timeout_ms, 60000);
     assert_int_equal(worker.backoff, HF_BACKOFF_LINEAR);
     assert_int_equal(worker.dead_age_ms, config->dead_age_ms);
-    assert_string_equal(producer.ns, "shop");
-    assert_int_equal(producer.payload_max, 65536);
-    assert_string_equal(admin.password_file, "/etc/holdfast/password");
-    assert_int_equal(admin.connect_timeout_ms, 2000);
     hf_config_free(config);
 }
 

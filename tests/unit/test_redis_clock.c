@@ -69,7 +69,7 @@ static int up(void **state)
     (void)state;
     w = (hf_worker){.opts = {0}};
     check_at_ns = 0;
-    w.opts.request_timeout_ms = 5000;
+    w.server.request_timeout_ms = 5000;
     w.opts.lease_ms = 10000;
     assert_int_equal(hf_clock_init(&w), HF_OK);
     boot_ns = UINT64_C(5000000) * MS + 123456;

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "holdfast/client.h"
+#include "holdfast/server.h"
 #include "tests/support/tempdir.h"
 
 typedef struct url_case {

@@ -126,7 +126,7 @@ static int up(void **state)
     memset(&fake, 0, sizeof fake);
     atomic_store(&deaf, false);
     pthread_mutex_init(&fake.lock, NULL);
-    hf_watchdog_opts opts = {.client = {.url = "unix:///nowhere/at/all"},
+    hf_watchdog_opts opts = {.client = {.server = {.url = "unix:///nowhere/at/all"}},
                              .renew = renew,
                              .suspects = true,
                              .on_event = on_event};
@@ -701,7 +701,7 @@ static void its_thread_takes_no_signals_of_its_host(void **state)
     hf_watchdog *other;
     sigset_t mask;
     atomic_store(&blocked_signals, -1);
-    hf_watchdog_opts opts = {.client = {.url = "unix:///nowhere/at/all"},
+    hf_watchdog_opts opts = {.client = {.server = {.url = "unix:///nowhere/at/all"}},
                              .renew = renew,
                              .on_event = count_signals};
     assert_int_equal(hf_watchdog_start(&other, &opts, NULL), HF_OK);
@@ -719,8 +719,9 @@ static void a_bad_url_is_said_at_the_start(void **state)
     (void)state;
     hf_watchdog *none = NULL;
     char detail[HF_DETAIL_SIZE] = "";
-    hf_watchdog_opts opts = {
-        .client = {.url = "gopher://x"}, .renew = renew, .on_event = on_event};
+    hf_watchdog_opts opts = {.client = {.server = {.url = "gopher://x"}},
+                             .renew = renew,
+                             .on_event = on_event};
     assert_int_equal(hf_watchdog_start(&none, &opts, detail), HF_INVALID);
     assert_null(none);
     assert_true(detail[0] != '\0');

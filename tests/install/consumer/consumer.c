@@ -16,7 +16,7 @@ static hf_verdict greet(hf_run *run, void *arg)
 static int enqueue(const char *url, char detail[HF_DETAIL_SIZE])
 {
     hf_producer *producer;
-    hf_producer_opts opts = {.url = url};
+    hf_producer_opts opts = {.server = HF_SERVER(.url = url)};
     hf_job job = {
         .queue = "install", .type = "greet", .payload = "Ada", .payload_len = 3};
     hf_enqueue_result result;
@@ -32,7 +32,8 @@ static int work(const char *url, int *runs, char detail[HF_DETAIL_SIZE])
 {
     hf_worker *worker;
     hf_worker_queue queue = {.name = "install"};
-    hf_worker_opts opts = {.url = url, .queues = &queue, .n_queues = 1, .burst = true};
+    hf_worker_opts opts = {
+        .server = HF_SERVER(.url = url), .queues = &queue, .n_queues = 1, .burst = true};
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
         err = hf_worker_handle(worker, "greet", 1000, greet, runs);

@@ -29,8 +29,10 @@ extern "C" hf_verdict greet(hf_run *run, void *arg)
 void enqueue(const char *url)
 {
     char detail[HF_DETAIL_SIZE] = "";
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    server.url = url;
     hf_producer_opts opts = {};
-    opts.url = url;
+    opts.server = &server;
     hf_producer *producer;
     must(hf_producer_open(&producer, &opts, detail), detail);
     const std::string payload = "Grace";
@@ -51,8 +53,10 @@ int work(const char *url)
     int runs = 0;
     hf_worker_queue queue = {};
     queue.name = "install";
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    server.url = url;
     hf_worker_opts opts = {};
-    opts.url = url;
+    opts.server = &server;
     opts.queues = &queue;
     opts.n_queues = 1;
     opts.burst = true;

@@ -1,4 +1,4 @@
-/* client.h - one connection to one Redis, on a libuv loop.
+/* connection.h - one connection to one Redis, on a libuv loop.
  *
  * A client connects by itself, and again after every loss, with jitter, for ever, until
  * it is closed. It does not queue: a request can be made only while it is ready. Every
@@ -19,35 +19,18 @@
  * Not thread-safe: call from the loop's thread only. Names are resolved off the loop,
  * SIGPIPE is never raised, sockets are close-on-exec, and passwords are in no text this
  * file makes. */
-#ifndef HOLDFAST_CLIENT_H
-#define HOLDFAST_CLIENT_H
+#ifndef HF_REDIS_CONNECTION_H
+#define HF_REDIS_CONNECTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "holdfast/error.h"
+#include "holdfast/server.h"
 
 struct uv_loop_s;
 
 typedef struct hf_client hf_client;
-
-/* What Redis said of itself when the connection was made. Text that was not told is "".
- */
-typedef struct hf_server_info {
-    char version[24]; /* "7.0.15" */
-    char run_id[48];  /* of this life of the server */
-    char replid[48];  /* replication id: changes at a failover */
-    char role[12];    /* "master" or "slave" */
-    char policy[24];  /* maxmemory_policy; "" if INFO is not permitted */
-    bool aof, rdb; /* whether it persists by an append-only file; by snapshots, of which
-                      INFO shows only those that were made, loaded or begun */
-    bool loading;
-    bool aof_failed, rdb_failed;    /* the last write of the file failed: Redis may refuse
-                                       writes (MISCONF) */
-    int64_t used_memory, maxmemory; /* bytes; maxmemory 0: no limit, or not told */
-    int64_t client_id;              /* of this connection */
-} hf_server_info;
 
 /* The client became ready (err is HF_OK), or is not ready any more / could not become so,
  * for the reason err; it tries again by itself. Called on the loop's thread, never from
@@ -57,52 +40,35 @@ typedef void (*hf_client_event_cb)(hf_client *client, hf_err err, const char *de
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_client_opts {
-    struct uv_loop_s *loop;    /* borrowed, must outlive the client */
-    const char *url;           /* redis://[user[:password]@]host[:port][/db] or
-                                  unix://[user[:password]@]/path[?db=N];
-                                  default redis://localhost:6379/0 */
-    const char *password_file; /* its first line is the password, instead of the URL's */
-    uint32_t connect_timeout_ms; /* 5000; name look-up to ready, 1..600000 */
-    uint32_t request_timeout_ms; /* 1000; for each request that names none, 1..600000 */
+    struct uv_loop_s *loop; /* borrowed, must outlive the client */
+    hf_server_opts server;  /* in full size; hf_server_opts_in() makes it so */
     bool replica_ok; /* a replica becomes ready as well, for reading; READONLY still ends
                         the connection */
     hf_client_event_cb on_event; /* may be NULL */
     void *arg;
 } hf_client_opts;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* Checks a URL without connecting: HF_OK or HF_INVALID with the reason in `detail` (may
- * be NULL). */
-HF_API HF_MUSTCHECK hf_err hf_url_check(const char *url, char detail[HF_DETAIL_SIZE]);
-
 /* Starts to connect. The caller owns *out and ends it with hf_client_close(). HF_INVALID
  * (bad URL or option), HF_CONFIG (password file), HF_NOMEM, HF_SYSTEM; then *out is
  * untouched and `detail`, when not NULL, says why. */
-HF_API HF_MUSTCHECK hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
-                                          char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
+                                   char detail[HF_DETAIL_SIZE]);
 
 /* Answers what is in flight (HF_UNSURE), closes, then calls cb (may be NULL) on the
  * loop's thread. The client must not be used after this call. NULL: cb is not called. */
-HF_API void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg);
+void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg);
 
-HF_API bool hf_client_ready(const hf_client *client);
+bool hf_client_ready(const hf_client *client);
 
 /* The reason why the client is not ready (HF_OK while it is, HF_CONN before the first try
  * ended), and a sentence about it, borrowed until the next call on this client. */
-HF_API hf_err hf_client_status(const hf_client *client);
-HF_API const char *hf_client_detail(const hf_client *client);
+hf_err hf_client_status(const hf_client *client);
+const char *hf_client_detail(const hf_client *client);
 
 /* Borrowed from the client; what is in it is of the last connection that became ready. */
-HF_API const hf_server_info *hf_client_server(const hf_client *client);
+const hf_server_info *hf_client_server(const hf_client *client);
 
 /* Ends the connection, as if it had been lost, and connects again. */
-HF_API void hf_client_reset(hf_client *client);
-
-#ifdef __cplusplus
-}
-#endif
+void hf_client_reset(hf_client *client);
 
 #endif
