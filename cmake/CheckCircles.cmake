@@ -10,11 +10,6 @@ set(exceptions
   config/config>config/fault
   config/config>config/read
   config/config>config/value
-  lock/locks>lock/guard
-  lock/locks>lock/hear
-  lock/minder>lock/minder_life
-  lock/minder>lock/spawn
-  lock/watchdog>lock/lease
   queue/ops>queue/keys
   queue/ops>queue/send
   worker/programs>worker/process

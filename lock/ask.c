@@ -141,7 +141,6 @@ static void run_ask(hf_order *order)
         hf_ask_end_all(locks, HF_CLOSED);
     else
         hf_ask_pump(locks, hf_boot_ns());
-    hf_lock_client_settle(locks);
 }
 
 hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks)

@@ -1,4 +1,5 @@
-/* change.c - downgrade and extend. Both leave the lock held, whatever becomes of them. */
+/* change.c - downgrade, extend and guard. All leave the lock held, whatever becomes of
+ * them. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -158,4 +159,44 @@ hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms)
         return HF_LOST;
     e.lease_ms = cut(lock, lease_ms);
     return hf_ask_wait(&ask, lock->locks, NULL);
+}
+
+/* ---- guard ---- */
+
+hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
+{
+    hf_lock_client *locks = lock->locks;
+    hf_guard *guard = &locks->guard;
+    if (hf_lock_client_forked(locks))
+        return HF_FORKED;
+    if (group == 0) {
+        hf_guard_end(guard, &lock->minded);
+        return HF_OK;
+    }
+    uint32_t lease_ms = atomic_load(&lock->lease_ms);
+    if (group <= 1 ||
+        !(lock->fixed ? grace_ms <= lease_ms / 2 : hf_guard_has_room(lease_ms, grace_ms)))
+        return HF_INVALID;
+    if (!hf_lock_held(lock))
+        return HF_LOST;
+    hf_err err = hf_guard_start(guard);
+    uint64_t deadline_ns = hf_lock_deadline_ns(lock);
+    if (err == HF_OK && deadline_ns <= hf_boot_ns())
+        err = HF_LOST;
+    if (err == HF_OK)
+        err = hf_guard_hold(guard, &lock->minded, group, deadline_ns, grace_ms);
+    if (err != HF_OK)
+        return err;
+    /* A renewal may have come in between, or the loss. */
+    hf_guard_extend(guard, &lock->minded, hf_lock_deadline_ns(lock));
+    if (!hf_lock_held(lock))
+        hf_guard_ask(guard, &lock->minded);
+    return HF_OK;
+}
+
+bool hf_lock_guard_asked(hf_lock *lock)
+{
+    if (hf_lock_client_forked(lock->locks))
+        return false;
+    return hf_guard_asked(&lock->locks->guard, &lock->minded);
 }

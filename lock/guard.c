@@ -1,4 +1,4 @@
-/* guard.c - lock/guard.h, and hf_lock_guard(). */
+/* guard.c - see guard.h. */
 #include "lock/guard.h"
 
 #include <signal.h>
@@ -7,7 +7,8 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "lock/locks.h"
+#include "holdfast/lock.h"
+#include "lock/watchdog.h"
 
 enum { ANSWER_MS = 100 }; /* for a renewal, before TERM */
 
@@ -78,6 +79,21 @@ static hf_err start(hf_guard *guard)
     return err;
 }
 
+hf_err hf_guard_start(hf_guard *guard)
+{
+    uv_mutex_lock(&guard->lock);
+    hf_err err = start(guard);
+    uv_mutex_unlock(&guard->lock);
+    return err;
+}
+
+hf_err hf_guard_hold(hf_guard *guard, hf_minded *minded, pid_t group,
+                     uint64_t deadline_ns, uint32_t grace_ms)
+{
+    return hf_minder_hold(atomic_load(&guard->minder), minded, group, deadline_ns,
+                          grace_ms * HF_MS_NS);
+}
+
 /* ---- life ---- */
 
 hf_err hf_guard_init(hf_guard *guard, const char *path)
@@ -128,7 +144,17 @@ bool hf_guard_asked(hf_guard *guard, hf_minded *minded)
     return minder != NULL && hf_minder_asked(minder, minded);
 }
 
-static bool has_room(uint32_t lease_ms, uint32_t grace_ms)
+uint32_t hf_lock_grace_max(uint32_t lease_ms)
+{
+    uint64_t usable_ms = hf_lease_deadline(0, lease_ms) / HF_MS_NS;
+    uint64_t needed_ms = lease_ms / 3 + 1 + ANSWER_MS;
+    uint64_t room_ms = usable_ms > needed_ms ? usable_ms - needed_ms : 0;
+    if (lease_ms < HF_LOCK_GUARD_LEASE_MIN_MS)
+        return 0;
+    return room_ms < lease_ms / 2 ? (uint32_t)room_ms : lease_ms / 2;
+}
+
+bool hf_guard_has_room(uint32_t lease_ms, uint32_t grace_ms)
 {
     return lease_ms >= HF_LOCK_GUARD_LEASE_MIN_MS &&
            grace_ms <= hf_lock_grace_max(lease_ms);
@@ -138,7 +164,7 @@ bool hf_guard_fits(hf_guard *guard, const hf_minded *minded, uint32_t lease_ms)
 {
     hf_minder *minder = atomic_load(&guard->minder);
     int64_t grace_ms = minder == NULL ? -1 : hf_minder_grace_ms(minder, minded);
-    return grace_ms < 0 || has_room(lease_ms, (uint32_t)grace_ms);
+    return grace_ms < 0 || hf_guard_has_room(lease_ms, (uint32_t)grace_ms);
 }
 
 void hf_guard_end(hf_guard *guard, hf_minded *minded)
@@ -153,57 +179,4 @@ void hf_guard_kill(hf_guard *guard)
     hf_minder *minder = atomic_load(&guard->minder);
     if (minder != NULL)
         hf_minder_kill(minder);
-}
-
-/* ---- the calls ---- */
-
-uint32_t hf_lock_grace_max(uint32_t lease_ms)
-{
-    uint64_t usable_ms = hf_lease_deadline(0, lease_ms) / HF_MS_NS;
-    uint64_t needed_ms = lease_ms / 3 + 1 + ANSWER_MS;
-    uint64_t room_ms = usable_ms > needed_ms ? usable_ms - needed_ms : 0;
-    if (lease_ms < HF_LOCK_GUARD_LEASE_MIN_MS)
-        return 0;
-    return room_ms < lease_ms / 2 ? (uint32_t)room_ms : lease_ms / 2;
-}
-
-hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
-{
-    hf_lock_client *locks = lock->locks;
-    hf_guard *guard = &locks->guard;
-    if (hf_lock_client_forked(locks))
-        return HF_FORKED;
-    if (group == 0) {
-        hf_guard_end(guard, &lock->minded);
-        return HF_OK;
-    }
-    uint32_t lease_ms = atomic_load(&lock->lease_ms);
-    if (group <= 1 ||
-        !(lock->fixed ? grace_ms <= lease_ms / 2 : has_room(lease_ms, grace_ms)))
-        return HF_INVALID;
-    if (!hf_lock_held(lock))
-        return HF_LOST;
-    uv_mutex_lock(&guard->lock);
-    hf_err err = start(guard);
-    uv_mutex_unlock(&guard->lock);
-    uint64_t deadline_ns = hf_lock_deadline_ns(lock);
-    if (err == HF_OK && deadline_ns <= hf_boot_ns())
-        err = HF_LOST;
-    if (err == HF_OK)
-        err = hf_minder_hold(atomic_load(&guard->minder), &lock->minded, group,
-                             deadline_ns, grace_ms * HF_MS_NS);
-    if (err != HF_OK)
-        return err;
-    /* A renewal may have come in between, or the loss. */
-    hf_guard_extend(guard, &lock->minded, hf_lock_deadline_ns(lock));
-    if (!hf_lock_held(lock))
-        hf_guard_ask(guard, &lock->minded);
-    return HF_OK;
-}
-
-bool hf_lock_guard_asked(hf_lock *lock)
-{
-    if (hf_lock_client_forked(lock->locks))
-        return false;
-    return hf_guard_asked(&lock->locks->guard, &lock->minded);
 }

@@ -28,10 +28,18 @@ HF_MUSTCHECK hf_err hf_guard_init(hf_guard *guard, const char *path);
 /* Ends the minder, which has no groups any more. */
 void hf_guard_done(hf_guard *guard);
 
-/* Any thread. Nothing happens when `minded` is no guarded group. */
+/* Starts the minder, if there is none. Any thread, as what follows. */
+HF_MUSTCHECK hf_err hf_guard_start(hf_guard *guard);
+/* After hf_guard_start(): see hf_minder_hold(). */
+HF_MUSTCHECK hf_err hf_guard_hold(hf_guard *guard, hf_minded *minded, pid_t group,
+                                  uint64_t deadline_ns, uint32_t grace_ms);
+
+/* Nothing happens when `minded` is no guarded group. */
 void hf_guard_extend(hf_guard *guard, hf_minded *minded, uint64_t deadline_ns);
 void hf_guard_ask(hf_guard *guard, hf_minded *minded); /* its lock is lost */
 bool hf_guard_asked(hf_guard *guard, hf_minded *minded);
+/* Does a lease that is renewed have room for this grace? */
+bool hf_guard_has_room(uint32_t lease_ms, uint32_t grace_ms);
 /* Has the guarded group, if there is one, a grace that a renewed lease has room for? */
 bool hf_guard_fits(hf_guard *guard, const hf_minded *minded, uint32_t lease_ms);
 void hf_guard_end(hf_guard *guard, hf_minded *minded);

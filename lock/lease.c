@@ -2,6 +2,7 @@
 #include "lock/lease.h"
 
 #include "base/clock.h"
+#include "lock/lease_heap.h"
 
 enum {
     MARGIN_LEAST_MS = 50, /* what a holder needs to stop */

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lock/lease.h"
+#include "lock/lease_heap.h"
 
 enum { FIRST_CAP = 64, CHILDREN = 4 };
 

@@ -1,29 +1,19 @@
 /* locks.h - the inside of a client of locks, shared by the files that it is spread over:
  *
- *   locks.c      its life; work that is handed in; its one timer
- *   locks_clock.c  Redis's time
- *   acquire.c    from the request to HELD, or to its end
- *   options.c    what an acquisition may ask for
- *   confirm.c    how many replicas have it
- *   fit.c        what a Redis must be like
- *   seen.c       proof that the leases before one's own are over
- *   grants.c     how a lock that waits hears that it was granted; ear.c: messages
- *   hear.c       how a holder hears that it is robbed, or asked
- *   held.c       what the watchdog does with its lease, and tells of it
- *   release.c    giving it back, and leaving nothing behind
- *   change.c     downgrade, extend
- *   state.c      what a holder asks without a request
- *   guard.c      processes that may run only while it is held
- *   ask.c        one request whose caller waits; lock_admin.c what is asked that way
+ *   locks.c        its life; work that is handed in; its one timer; Redis's time
+ *   acquisition.c  from the call that asks for a lock to HELD, or to its end
+ *   hold.c         from HELD to the end of the release
+ *   options.c      what an acquisition may ask for
+ *   confirm.c      how many replicas have it
+ *   seen.c         proof that the leases before one's own are over
+ *   change.c       downgrade, extend, guard; guard.c: the minder of guarded groups
+ *   state.c        what a holder asks without a request
+ *   ask.c          one request whose caller waits; lock_admin.c what is asked that way
  *
- *   ENTER --OK------------> CONFIRM/HELD --(release, loss)--> LEAVE --> END
- *     |'--WAITING--> WAIT --granted--'                          ^
- *     '-- PAUSE       '-----(time over, cancelled, refused)-----'
- *
- * What has no remark belongs to the loop (driver.h). What was sent and not answered may
- * have happened: enter is sent again with the same hold, which changes nothing if it was
- * executed; and who gives up leaves, in the background, until Redis has answered that or
- * the lease must be over. */
+ * What has no remark belongs to the loop (driver.h). A request that was not answered may
+ * have been executed. The request to acquire is therefore sent again with the same hold,
+ * which changes nothing if it was executed. A lock that is given up is released in the
+ * background, until Redis has answered that or the lease must be over. */
 #ifndef HF_LOCK_LOCKS_H
 #define HF_LOCK_LOCKS_H
 
@@ -34,7 +24,6 @@
 #include "lock/driver.h"
 #include "lock/ear.h"
 #include "lock/guard.h"
-#include "lock/hear.h"
 #include "lock/ops.h"
 #include "lock/seen.h"
 #include "lock/watchdog.h"
@@ -44,6 +33,26 @@ typedef struct hf_order {
     struct hf_order *next;
     void (*run)(struct hf_order *order);
 } hf_order;
+
+/* How holders hear that a lock is taken away, or asked back (hold.c). */
+typedef struct hf_hear_list {
+    hf_lock *first, *last; /* in the order in which they were granted */
+} hf_hear_list;
+
+typedef struct hf_hear {
+    uv_mutex_t lock;
+    hf_hear_list young, old; /* under lock; the old ones are listened for */
+    bool called;             /* the same: a call is set, for the first young one */
+
+    /* the watchdog's thread */
+    hf_ear ear;
+    char inbox[HF_LOCK_CLIENT_SIZE + 8];
+    hf_watchdog *watchdog;
+    hf_client *client; /* the watchdog's */
+    bool wants;        /* an old one is not heard */
+    bool stopped;
+    uint64_t unknown_ns; /* when a message named a hold that is not known; 0: none did */
+} hf_hear;
 
 typedef enum hf_lock_step {
     STEP_ENTER,   /* to be sent, or sent */
@@ -180,7 +189,6 @@ void hf_lock_client_background(hf_lock *lock, bool on);
 /* Frees it now, or with its last answer. */
 void hf_lock_client_over(hf_lock *lock);
 
-/* ---- locks_clock.c ---- */
 /* Redis's time in ms; 0: not known. From any thread. */
 int64_t hf_lock_client_now(const hf_lock_client *locks);
 int64_t hf_lock_client_not_after(const hf_lock_client *locks);
@@ -196,9 +204,8 @@ HF_MUSTCHECK hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts
 void hf_lock_free(hf_lock *lock);
 hf_lock_of hf_lock_of_lock(const hf_lock *lock);
 
-/* ---- acquire.c ---- */
+/* ---- acquisition.c ---- */
 void hf_acquire_send(hf_lock *lock); /* if it can be */
-void hf_acquire_granted(hf_lock *lock, uint64_t fence);
 void hf_acquire_lost(hf_lock *lock); /* its place in the line */
 void hf_acquire_confirmed(hf_lock *lock);
 /* It ends without the lock. */
@@ -209,24 +216,26 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
 /* What was read of its line's clock. False: out of memory. */
 HF_MUSTCHECK bool hf_acquire_seen(hf_lock *lock, uint64_t witness);
 
+/* False, and `detail` says why: it gives out nothing; the next connection is asked again.
+ * There is a connection. */
+bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE]);
+
+void hf_grants_init(hf_lock_client *locks); /* once its options are complete */
+void hf_grants_listen(hf_lock_client *locks);
+uint64_t hf_grants_due_ns(hf_lock_client *locks); /* UINT64_MAX: nothing */
+void hf_grants_notes(hf_lock_client *locks);      /* what the watchdog has noted */
+
 /* ---- confirm.c ---- */
 void hf_confirm_begin(hf_lock *lock);
 void hf_confirm_pump(hf_lock_client *locks); /* begins a round, if it can be */
 void hf_confirm_late(hf_lock *lock);         /* no round has begun in time */
 
-/* ---- fit.c ---- */
-/* False, and `detail` says why: it gives out nothing; the next connection is asked again.
- * There is a connection. */
-bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE]);
-
-/* ---- grants.c ---- */
-void hf_grants_init(hf_lock_client *locks); /* once its options are complete */
-void hf_grants_listen(hf_lock_client *locks);
-void hf_grants_heard(hf_lock *lock, uint64_t fence); /* a message says: granted */
-uint64_t hf_grants_due_ns(hf_lock_client *locks);    /* UINT64_MAX: nothing */
-void hf_grants_notes(hf_lock_client *locks);         /* what the watchdog has noted */
-
-/* ---- held.c ---- */
+/* ---- hold.c ---- */
+/* It is held, and has a lease. Before it is told; any thread. */
+void hf_hear_begin(hf_lock *lock);
+HF_MUSTCHECK hf_err
+hf_hear_init(hf_lock_client *locks); /* HF_SYSTEM: nothing is left of it */
+void hf_hear_done(hf_lock_client *locks);
 HF_MUSTCHECK hf_err hf_held_start(hf_lock_client *locks, const hf_client_opts *client,
                                   char detail[HF_DETAIL_SIZE]);
 /* It is not looked after any more. From any thread; waits for a callback that runs. */
@@ -237,7 +246,7 @@ void hf_held_signal(hf_lock *lock); /* its descriptor becomes readable */
 /* Why it is lost. The lease may be NULL: it was dropped. */
 hf_lock_reason hf_held_reason(const hf_lock *lock, const hf_lease *lease);
 
-/* ---- release.c ---- */
+/* ---- hold.c: release ---- */
 /* Leaves, until the lease must be over at most; in the end frees it. */
 void hf_release_begin(hf_lock *lock);
 /* At once, with what is known: the client is gone. */

@@ -36,7 +36,6 @@
 
 enum {
     HELLO_MS = 5000,   /* from fork to the minder's word that it is there */
-    PIPE_FULL_MS = 50, /* how long a record waits for room */
     CLOSE_MS = 1000,   /* from the end of the pipe to KILL */
     SETTLED_MS = 2000, /* a life that was this long is no repeated failure */
     TICK_MS = 500,
@@ -81,28 +80,6 @@ struct hf_minder {
 
 /* ---- telling the minder ---- */
 
-/* A record is shorter than PIPE_BUF, so it goes whole or not at all. False with errno;
- * EAGAIN: the pipe is full. */
-static bool write_now(int fd, const hf_minder_record *record)
-{
-    ssize_t n;
-    do
-        n = write(fd, record, sizeof *record);
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof *record;
-}
-
-bool hf_minder_write(int fd, const hf_minder_record *record)
-{
-    if (write_now(fd, record))
-        return true;
-    if (errno != EAGAIN)
-        return false;
-    struct pollfd room = {.fd = fd, .events = POLLOUT};
-    poll(&room, 1, PIPE_FULL_MS);
-    return write_now(fd, record);
-}
-
 static uint64_t grace_of(const hf_minder *minder, const hf_minded *minded)
 {
     return minded->own_grace ? minded->grace_ns : minder->opts.kill_grace_ms * HF_MS_NS;
@@ -138,7 +115,7 @@ static bool send_record(hf_minder *minder, const hf_minder_record *record, bool 
     int fd = minder->life->process.pipe_fd;
     hf_sigpipe state;
     hf_sigpipe_begin(&state);
-    bool sent = wait ? hf_minder_write(fd, record) : write_now(fd, record);
+    bool sent = wait ? hf_minder_write(fd, record) : hf_minder_write_now(fd, record);
     bool full = !sent && !wait && errno == EAGAIN;
     hf_sigpipe_end(&state);
     if (!sent && !full)

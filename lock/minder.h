@@ -23,31 +23,13 @@
 #include <sys/types.h>
 
 #include "holdfast/error.h"
+#include "lock/minder_record.h"
 
 struct uv_loop_s;
 
 typedef struct hf_minder hf_minder;
 
 enum { HF_MINDER_GROUPS_MAX = 2048 };
-
-typedef enum hf_minder_op {
-    HF_MIND_HOLD =
-        1, /* `group` may live until deadline_ns; a later deadline replaces an earlier */
-    HF_MIND_GONE = 2, /* `group` has ended: forget it */
-    HF_MIND_ASK = 3,  /* write a byte, to show that you live; no group */
-    HF_MIND_END = 4   /* `group` is asked to end now, and may live until deadline_ns at
-                         most; nothing happens when it is not known */
-} hf_minder_op;
-
-/* Its first byte, its hello; one of before HF_MIND_ASK says something else. */
-#define HF_MINDER_ANSWERS 'a'
-
-typedef struct hf_minder_record {
-    uint32_t op;
-    int32_t group;
-    uint64_t deadline_ns; /* CLOCK_BOOTTIME */
-    uint64_t ask_ns;      /* when TERM is sent; 0: kill_grace before the deadline */
-} hf_minder_record;
 
 typedef struct hf_minder_opts {
     struct uv_loop_s *loop;
@@ -74,10 +56,6 @@ pid_t hf_minder_pid(const hf_minder *minder); /* 0: there is none now */
 /* The pipe that a program writes its own first record to, before it is executed; -1 when
  * the minder is not ready or has HF_MINDER_GROUPS_MAX groups. Loop's thread. */
 int hf_minder_fd(hf_minder *minder);
-
-/* Writes one record, and waits a moment for a full pipe. Async-signal-safe. False: the
- * minder is gone, or does not read. */
-bool hf_minder_write(int fd, const hf_minder_record *record);
 
 /* A group on the minder's list. Part of whoever started the group, zero at first. It must
  * stay where it is until nobody will call hf_minder_extend() with it. */

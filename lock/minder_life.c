@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "lock/minder.h"
+#include "lock/minder_record.h"
 #include "lock/spawn.h"
 
 enum { NUMBER_SIZE = 16, LIBRARIES_SIZE = 4096 };

@@ -27,7 +27,7 @@
 
 #include "base/fdlock.h"
 #include "base/parent.h"
-#include "lock/minder.h"
+#include "lock/minder_record.h"
 
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)

@@ -23,18 +23,56 @@
 #include "lock/watchdog.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "lock/lease.h"
+#include "base/random.h"
+#include "lock/lease_heap.h"
+#include "redis/call.h"
 
-enum { BATCH_MAX = 500 };
+enum {
+    BATCH_MAX = 500,
+    DUE_MAX = 4096, /* leases that are collected at a time */
+    REQUEST_MS = 1000,
+    REQUEST_LEAST_MS = 200,
+    RETRY_FIRST_MS = 100,
+    RETRY_LAST_MS = 1000
+};
+
+struct hf_watchdog {
+    hf_watchdog_opts opts;
+
+    /* its thread only, once that runs */
+    uv_loop_t loop;
+    hf_client *client;
+    uv_poll_t timer;
+    hf_lease *due[DUE_MAX];
+    bool delivering; /* the events that are in line will be told anyway */
+
+    uv_thread_t thread;
+    int timer_fd;
+    uv_mutex_t lock;
+    uv_cond_t idle; /* something is not `busy` any more */
+
+    /* under lock */
+    size_t waiters; /* for idle */
+    hf_lease_heap heap;
+    size_t n_leases;
+    uint64_t numbers;  /* of leases that were added ever */
+    uint64_t call_ns;  /* of on_call; UINT64_MAX: none */
+    uint64_t armed_ns; /* what the timer is set to; UINT64_MAX: nothing */
+    hf_lease *events, *last_event;
+    hf_rng rng;
+    bool stopping;
+};
 
 /* ---- the timer, the line of events, references; all under lock ---- */
 
@@ -58,14 +96,14 @@ static void arm(hf_watchdog *w)
         set_timer(w, due_ns);
 }
 
-void hf_watchdog_unref(hf_lease *lease)
+static void unref(hf_lease *lease)
 {
     HF_ASSERT(lease->refs > 0);
     if (--lease->refs == 0 && lease->dropped)
         free(lease);
 }
 
-void hf_watchdog_note(hf_watchdog *w, hf_lease *lease, hf_lease_event event)
+static void queue_event(hf_watchdog *w, hf_lease *lease, hf_lease_event event)
 {
     if (lease->events == 0) {
         lease->refs++;
@@ -79,14 +117,14 @@ void hf_watchdog_note(hf_watchdog *w, hf_lease *lease, hf_lease_event event)
     lease->events |= 1U << event;
 }
 
-void hf_watchdog_not_busy(hf_watchdog *w, hf_lease *lease)
+static void not_busy(hf_watchdog *w, hf_lease *lease)
 {
     if (--lease->busy > 0)
         return;
     if (w->waiters > 0)
         uv_cond_broadcast(&w->idle);
     if (lease->leaving)
-        hf_watchdog_note(w, lease, HF_LEASE_LEFT);
+        queue_event(w, lease, HF_LEASE_LEFT);
     lease->leaving = false;
 }
 
@@ -111,12 +149,12 @@ static void tell_all(hf_watchdog *w, hf_lease *lease, unsigned events)
     for (size_t i = 0; i < HF_COUNT(order); i++)
         if (events & 1U << order[i] && !lease->dropped)
             tell(w, lease, order[i]);
-    hf_watchdog_not_busy(w, lease);
+    not_busy(w, lease);
 }
 
 /* Not under lock: tells what is in line. A lease that was dropped meanwhile is not told
  * of. */
-void hf_watchdog_deliver(hf_watchdog *w)
+static void deliver(hf_watchdog *w)
 {
     uv_mutex_lock(&w->lock);
     while (w->events != NULL) {
@@ -127,10 +165,246 @@ void hf_watchdog_deliver(hf_watchdog *w)
             w->last_event = NULL;
         lease->events = 0;
         tell_all(w, lease, events);
-        hf_watchdog_unref(lease);
+        unref(lease);
     }
     arm(w);
     uv_mutex_unlock(&w->lock);
+}
+
+typedef struct batch {
+    hf_batch shown;
+    hf_watchdog *watchdog;
+    int refs; /* the one that sends, and the answer; the watchdog's thread only */
+    hf_lease *leases[];
+} batch;
+
+/* Something is to be done about it at due_ns, or at its deadline if that is earlier. */
+static void plan(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
+{
+    uint64_t deadline_ns = atomic_load(&lease->deadline_ns);
+    hf_lease_heap_put(&w->heap, lease, due_ns < deadline_ns ? due_ns : deadline_ns);
+}
+
+/* ---- renewals: answers ---- */
+
+static void lose(hf_watchdog *w, hf_lease *lease)
+{
+    atomic_store(&lease->deadline_ns, 0);
+    hf_lease_heap_take(&w->heap, lease);
+    if (!lease->lost)
+        queue_event(w, lease, HF_LEASE_LOST);
+    lease->lost = true;
+}
+
+/* A third of the lease, up to a tenth of it less, so that workers drift apart. */
+static uint64_t third_ns(uint32_t ttl_ms, double jitter)
+{
+    double third = (double)ttl_ms * (double)HF_MS_NS / 3;
+    return (uint64_t)(third - third * jitter / 10);
+}
+
+/* Goes again at once: by now Redis has the script, and its time is known anew. */
+static bool is_sent_again(const hf_lease *lease, hf_err err)
+{
+    return (err == HF_NOSCRIPT || err == HF_DEADLINE) && lease->failures == 1;
+}
+
+static uint64_t retry_ns(const hf_lease *lease, hf_err err)
+{
+    if (is_sent_again(lease, err))
+        return 0;
+    uint64_t ms = RETRY_FIRST_MS;
+    for (uint32_t i = 1; i < lease->failures && ms < RETRY_LAST_MS; i++)
+        ms *= 2;
+    return (ms < RETRY_LAST_MS ? ms : RETRY_LAST_MS) * HF_MS_NS;
+}
+
+typedef struct verdict {
+    hf_err err;
+    uint64_t sent_ns, now_ns;
+    double jitter;
+    uint64_t place; /* in the batch, which is kept */
+} verdict;
+
+/* Under lock. When the next renewal is, after one that was answered well. */
+static uint64_t next_ns(hf_lease *lease, const verdict *v, bool again)
+{
+    uint64_t next_ns = v->sent_ns + third_ns(lease->ttl_ms, v->jitter) + v->place;
+    if (lease->fixed)
+        next_ns = UINT64_MAX;
+    if (lease->hurry_ns != 0 && lease->hurry_ns < next_ns)
+        next_ns = lease->hurry_ns;
+    lease->hurry_ns = 0;
+    if (again)
+        next_ns = v->now_ns + v->place;
+    lease->asked_for = lease->fixed && next_ns != UINT64_MAX;
+    return next_ns;
+}
+
+/* Under lock. */
+static void conclude(hf_watchdog *w, hf_lease *lease, const verdict *v, hf_err code,
+                     hf_lease_note note)
+{
+    bool again = lease->again;
+    lease->in_flight = lease->again = false;
+    if (lease->dropped || lease->lost)
+        return;
+    if (v->err == HF_OK && code == HF_LOST) {
+        atomic_store(&lease->code, code);
+        atomic_store(&lease->note, note.value);
+        lose(w, lease);
+    } else if (v->err == HF_OK && hf_lease_is_held(code)) {
+        if (!hf_lease_raise(lease, hf_lease_deadline(v->sent_ns, lease->asked_ms))) {
+            lose(w, lease);
+            return;
+        }
+        lease->failures = 0;
+        atomic_store(&lease->code, code);
+        atomic_store(&lease->note, note.value);
+        atomic_store(&lease->note_ms, note.after_ms);
+        atomic_store(&lease->note_clock_ms, note.clock_ms);
+        queue_event(w, lease, HF_LEASE_RENEWED);
+        if (code == HF_CANCEL && !lease->cancelled) {
+            lease->cancelled = true;
+            queue_event(w, lease, HF_LEASE_CANCELLED);
+        }
+        plan(w, lease, next_ns(lease, v, again));
+    } else if (hf_lease_lost(lease)) {
+        lose(w, lease);
+    } else {
+        lease->failures++;
+        lease->asked_for = lease->fixed;
+        if (w->opts.suspects && lease->failures <= 2 && !is_sent_again(lease, v->err))
+            queue_event(w, lease, HF_LEASE_SUSPECT);
+        plan(w, lease, again ? v->now_ns : v->now_ns + retry_ns(lease, v->err));
+    }
+}
+
+static void unref_batch(batch *b)
+{
+    if (--b->refs == 0)
+        free(b);
+}
+
+void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err *codes,
+                     const hf_lease_note *notes)
+{
+    batch *b = HF_CONTAINER(shown, batch, shown);
+    hf_watchdog *w = b->watchdog;
+    uv_mutex_lock(&w->lock);
+    verdict v = {err, sent_ns, hf_boot_ns(), hf_rng_unit(&w->rng), 0};
+    for (size_t i = 0; i < shown->n; i++) {
+        v.place = i;
+        conclude(w, shown->leases[i], &v, codes == NULL ? HF_OK : codes[i],
+                 notes == NULL ? (hf_lease_note){.value = 0} : notes[i]);
+        unref(shown->leases[i]);
+    }
+    uv_mutex_unlock(&w->lock);
+    shown->n = 0; /* answered */
+    unref_batch(b);
+    if (!w->delivering)
+        deliver(w);
+}
+
+/* ---- renewals: what is due ---- */
+
+/* Under lock: finds what is lost, and what is due for a renewal. What will be due soon
+ * goes with it, so that leases taken one by one are renewed together. */
+static size_t collect(hf_watchdog *w, uint64_t now_ns)
+{
+    size_t n = 0;
+    while (w->heap.n > 0 && n < DUE_MAX) {
+        hf_lease_slot first = w->heap.slots[0];
+        hf_lease *lease = first.lease;
+        if (first.due_ns <= now_ns && hf_lease_lost(lease)) {
+            lose(w, lease);
+            continue;
+        }
+        uint64_t soon_ns = n == 0 ? 0 : lease->ttl_ms * HF_MS_NS / 20;
+        if (lease->in_flight || (lease->fixed && !lease->asked_for) ||
+            first.due_ns > now_ns + soon_ns)
+            break;
+        lease->in_flight = true;
+        lease->asked_for = false;
+        lease->asked_ms = lease->fixed ? 1 : lease->ttl_ms;
+        lease->refs++;
+        lease->busy++;
+        plan(w, lease, UINT64_MAX); /* at its deadline */
+        w->due[n++] = lease;
+    }
+    return n;
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const hf_lease *x = *(hf_lease *const *)a, *y = *(hf_lease *const *)b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static uint32_t timeout_of(const hf_watchdog *w, hf_lease *const *leases, size_t n)
+{
+    uint32_t ms = w->opts.client.server.request_timeout_ms;
+    ms = ms == 0 ? REQUEST_MS : ms;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t tenth = leases[i]->asked_ms / 10;
+        tenth = tenth < REQUEST_LEAST_MS ? REQUEST_LEAST_MS : tenth;
+        ms = tenth < ms ? tenth : ms;
+    }
+    return ms;
+}
+
+/* Sends one batch, of leases that are busy, and makes them not busy. */
+static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
+{
+    batch *b = malloc(sizeof *b + n * sizeof(hf_lease *));
+    if (b != NULL) {
+        b->watchdog = w;
+        b->refs = 2;
+        memcpy(b->leases, leases, n * sizeof(hf_lease *));
+        b->shown = (hf_batch){leases[0]->group, n, b->leases, timeout_of(w, leases, n)};
+        w->opts.renew(w->client, &b->shown, w->opts.arg);
+        if (n == w->opts.batch_max)
+            hf_redis_flush(w->client); /* there is more: not at the end of the turn */
+    }
+    uv_mutex_lock(&w->lock);
+    verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0, 0};
+    for (size_t i = 0; i < n; i++) {
+        not_busy(w, leases[i]);
+        if (b == NULL) {
+            conclude(w, leases[i], &v, HF_OK, (hf_lease_note){.value = 0});
+            unref(leases[i]);
+        }
+    }
+    uv_mutex_unlock(&w->lock);
+    if (b != NULL)
+        unref_batch(b);
+}
+
+static void send_all(hf_watchdog *w, size_t n)
+{
+    size_t max = w->opts.batch_max;
+    qsort(w->due, n, sizeof(hf_lease *), by_group);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from; to < n && to - from < max; to++)
+            if (w->due[to]->group != w->due[from]->group)
+                break;
+        send_batch(w, w->due + from, to - from);
+    }
+}
+
+static void send_due(hf_watchdog *w)
+{
+    size_t n;
+    w->delivering = true; /* not in between, but once at the end */
+    do {
+        uv_mutex_lock(&w->lock);
+        n = collect(w, hf_boot_ns());
+        uv_mutex_unlock(&w->lock);
+        send_all(w, n);
+    } while (n == DUE_MAX);
+    w->delivering = false;
 }
 
 /* ---- the thread ---- */
@@ -176,8 +450,8 @@ static void on_timer(uv_poll_t *poll, int status, int events)
     }
     if (call)
         w->opts.on_call(w, w->client, &w->loop, w->opts.arg);
-    hf_renewal_send_due(w);
-    hf_watchdog_deliver(w);
+    send_due(w);
+    deliver(w);
 }
 
 static void run_thread(void *arg)
@@ -298,7 +572,7 @@ static hf_lease *add_one(hf_watchdog *w, size_t group, uint32_t ttl_ms,
     *lease = (hf_lease){
         .group = group, .number = ++w->numbers, .ttl_ms = ttl_ms, .at = HF_NOT_IN_HEAP};
     atomic_init(&lease->deadline_ns, deadline_ns);
-    hf_renewal_plan(w, lease, due_ns);
+    plan(w, lease, due_ns);
     w->n_leases++;
     return lease;
 }
@@ -309,8 +583,7 @@ void hf_watchdog_add_many(hf_watchdog *w, size_t group, uint32_t ttl_ms, uint64_
     uint64_t deadline_ns = hf_lease_deadline(sent_ns, ttl_ms);
     uv_mutex_lock(&w->lock);
     bool room = hf_lease_heap_reserve(&w->heap, n);
-    uint64_t due_ns =
-        renew_now ? 0 : sent_ns + hf_renewal_third_ns(ttl_ms, hf_rng_unit(&w->rng));
+    uint64_t due_ns = renew_now ? 0 : sent_ns + third_ns(ttl_ms, hf_rng_unit(&w->rng));
     for (size_t i = 0; i < n; i++) {
         leases[i] = room ? add_one(w, group, ttl_ms, deadline_ns, due_ns + i) : NULL;
         if (leases[i] != NULL)
@@ -376,6 +649,14 @@ bool hf_watchdog_leave(hf_watchdog *w, hf_lease *lease)
     return busy;
 }
 
+bool hf_watchdog_has_leases(hf_watchdog *w)
+{
+    uv_mutex_lock(&w->lock);
+    bool has = w->n_leases > 0;
+    uv_mutex_unlock(&w->lock);
+    return has;
+}
+
 void hf_watchdog_verify(hf_watchdog *w)
 {
     uv_mutex_lock(&w->lock);
@@ -414,7 +695,7 @@ void hf_watchdog_hurry(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
             lease->hurry_ns = due_ns;
     } else if (lease->at != HF_NOT_IN_HEAP && due_ns < w->heap.slots[lease->at].due_ns) {
         lease->asked_for = lease->fixed;
-        hf_renewal_plan(w, lease, due_ns);
+        plan(w, lease, due_ns);
         arm(w);
     }
     uv_mutex_unlock(&w->lock);
@@ -425,14 +706,14 @@ void hf_watchdog_fix(hf_watchdog *w, hf_lease *lease)
     uv_mutex_lock(&w->lock);
     lease->fixed = true;
     if (lease->at != HF_NOT_IN_HEAP)
-        hf_renewal_plan(w, lease, UINT64_MAX);
+        plan(w, lease, UINT64_MAX);
     uv_mutex_unlock(&w->lock);
 }
 
 void hf_watchdog_end(hf_watchdog *w, hf_lease *lease)
 {
     uv_mutex_lock(&w->lock);
-    hf_renewal_lose(w, lease);
+    lose(w, lease);
     set_timer(w, 0); /* the event is told on the thread */
     uv_mutex_unlock(&w->lock);
 }
@@ -446,7 +727,7 @@ void hf_watchdog_limit(hf_watchdog *w, hf_lease *lease, uint64_t at_ns)
         if (atomic_compare_exchange_weak(&lease->deadline_ns, &deadline_ns, at_ns))
             break;
     if (lease->at != HF_NOT_IN_HEAP) {
-        hf_renewal_plan(w, lease, w->heap.slots[lease->at].due_ns);
+        plan(w, lease, w->heap.slots[lease->at].due_ns);
         arm(w);
     }
     uv_mutex_unlock(&w->lock);
@@ -459,9 +740,7 @@ bool hf_watchdog_extend(hf_watchdog *w, hf_lease *lease, uint32_t ttl_ms,
     bool held = hf_lease_raise(lease, hf_lease_deadline(sent_ns, ttl_ms));
     lease->ttl_ms = ttl_ms;
     if (held && !lease->lost && !lease->in_flight) {
-        hf_renewal_plan(w, lease,
-                        lease->fixed ? UINT64_MAX
-                                     : sent_ns + hf_renewal_third_ns(ttl_ms, 0));
+        plan(w, lease, lease->fixed ? UINT64_MAX : sent_ns + third_ns(ttl_ms, 0));
         arm(w);
     }
     uv_mutex_unlock(&w->lock);

@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock/lease.h"
 #include "redis/connection.h"
 
 typedef struct hf_watchdog hf_watchdog;
-typedef struct hf_lease hf_lease;
 
 typedef enum hf_lease_event {
     HF_LEASE_RENEWED,   /* hf_lease_deadline_ns() has moved */
@@ -35,13 +35,6 @@ typedef enum hf_lease_event {
                            none that is sent again at once; still held. Only told
                            where opts.suspects says so */
 } hf_lease_event;
-
-/* What an answer says besides of a lease: its meaning is the user's. */
-typedef struct hf_lease_note {
-    uint64_t value;
-    uint32_t after_ms;
-    uint64_t clock_ms;
-} hf_lease_note;
 
 /* A batch that is being renewed. The user's `renew` sends it, and calls hf_batch_answer()
  * once for it, with the answers; from the answer's callback, or before `renew` returns if
@@ -117,18 +110,10 @@ void hf_watchdog_drop_many(hf_watchdog *watchdog, hf_lease *const *leases, size_
  * and HF_LEASE_LEFT will be told when it has ended; until then its user is in use. */
 HF_MUSTCHECK bool hf_watchdog_leave(hf_watchdog *watchdog, hf_lease *lease);
 
+bool hf_watchdog_has_leases(hf_watchdog *watchdog);
+
 /* Renews everything at once (a failover, a clock that jumped). */
 void hf_watchdog_verify(hf_watchdog *watchdog);
-
-/* From any thread, lock-free. Lost: told so, or past its deadline by the clock; whoever
- * asks first settles it, so the answer never goes back to false. The deadline of a lost
- * one is 0. */
-bool hf_lease_lost(const hf_lease *lease);
-uint64_t hf_lease_deadline_ns(const hf_lease *lease);
-void *hf_lease_user(const hf_lease *lease);
-/* In `renew`: for how many ms this renewal is to ask, as hf_watchdog_extend() may have
- * changed it. The deadline is made of the same number. */
-uint32_t hf_lease_asked_ms(const hf_lease *lease);
 
 /* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST,
  * HF_CANCEL, HF_IN_LINE (as HF_OK), or a fault for leases[i]; any other err: nothing was
@@ -137,11 +122,5 @@ uint32_t hf_lease_asked_ms(const hf_lease *lease);
  * answer says besides is kept in notes[i] (may be NULL) for on_event. */
 void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes,
                      const hf_lease_note *notes);
-
-/* In on_event, after HF_LEASE_RENEWED: what the last answer was, and its note. */
-hf_err hf_lease_answer(const hf_lease *lease, hf_lease_note *note);
-
-/* The deadline of a lease of ttl_ms whose request was made at sent_ns. */
-uint64_t hf_lease_deadline(uint64_t sent_ns, uint32_t ttl_ms);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "lock/lease.h"
+#include "lock/lease_heap.h"
 #include "lock/watchdog.h"
 
 enum { CALLS_MAX = 256, HELD_MAX = 512, LEASES_MAX = 2000, KICK_GROUP = 999 };
@@ -162,20 +162,12 @@ static void release_held(hf_err err, hf_err code)
     kick();
 }
 
-static bool has_leases(void)
-{
-    uv_mutex_lock(&watchdog->lock);
-    bool has = watchdog->n_leases > 0;
-    uv_mutex_unlock(&watchdog->lock);
-    return has;
-}
-
 /* A test that failed in the middle has left leases. Its watchdog stays, and does nothing.
  */
 static int down(void **state)
 {
     (void)state;
-    if (has_leases()) {
+    if (hf_watchdog_has_leases(watchdog)) {
         print_message("the test left leases\n");
         atomic_store(&deaf, true);
         return -1;

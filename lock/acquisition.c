@@ -1,4 +1,21 @@
-/* acquire.c - from the request to HELD, or to its end. */
+/* acquisition.c - a lock from the call that asks for it to HELD, or to its end.
+ *
+ *   ACQUIRE --OK-----------> CONFIRM --> HELD --(release, loss)--> RELEASE --> freed
+ *     |  '--WAITING--> WAIT --granted--'                              ^
+ *     |                 '---(time over, cancelled, place lost)--------'
+ *     '-- PAUSE: before it is sent again
+ *
+ *   ACQUIRE   the request is to be sent, or was sent
+ *   PAUSE     a simple lock that was taken, a fault, or a proof that takes time
+ *   WAIT      it stands in the line of a fair lock
+ *   CONFIRM   granted; replicas are asked (confirm.c)
+ *   HELD      hold.c looks after it
+ *   RELEASE   hold.c gives it back
+ *
+ * A lock that waits hears of its grant by a message in the client's inbox, for which one
+ * connection blocks for all tags (listener.h); or by its next renewal, which says what is
+ * true in any case. After that connection was lost everything is renewed at once, because
+ * a message may have been lost with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,7 +213,7 @@ static bool look_after(hf_lock *lock)
     return lease != NULL;
 }
 
-void hf_acquire_granted(hf_lock *lock, uint64_t fence)
+static void granted(hf_lock *lock, uint64_t fence)
 {
     if (lock->step == STEP_WAIT)
         become_held(lock, fence);
@@ -218,6 +235,142 @@ void hf_acquire_lost(hf_lock *lock)
     lock->reached_ns = lock->until_ns;
     atomic_store(&lock->state, HF_LOCK_ENTERING);
     hf_acquire_send(lock);
+}
+
+/* ---- grants: the tags of all locks that wait ---- */
+
+/* The first tag that has a message is served, so the lock that has waited longest comes
+ * first: else those that come and go would keep it from being heard. */
+static void choose(hf_ear *ear)
+{
+    const hf_lock_client *locks = ear->arg;
+    const hf_lock *lock = locks->active;
+    while (lock != NULL && lock->next != NULL)
+        lock = lock->next;
+    for (; lock != NULL; lock = lock->prev)
+        if (lock->step == STEP_WAIT)
+            hf_ear_add(ear, lock->prefix, lock->prefix_len);
+}
+
+static bool is_deaf(hf_ear *ear)
+{
+    const hf_lock_client *locks = ear->arg;
+    for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
+        if (lock->step == STEP_WAIT && !hf_ear_hears(ear, lock->prefix))
+            return true;
+    return false;
+}
+
+/* ---- messages ---- */
+
+static hf_lock *find_hold(hf_lock *lock, const char *hold, size_t len)
+{
+    while (lock != NULL &&
+           (len != HF_HOLD_SIZE - 1 || memcmp(lock->hold, hold, len) != 0))
+        lock = lock->next;
+    return lock;
+}
+
+/* It may be an old one, of a place that was lost. And one line speaks only for itself:
+ * where it may not be alone, the next renewal asks them all. */
+static void heard_grant(hf_lock *lock, uint64_t fence)
+{
+    if (lock->step == STEP_ENTER) /* it has overtaken the answer that says: WAITING */
+        lock->heard_fence = fence;
+    if (lock->step != STEP_WAIT || fence <= lock->number)
+        return;
+    if (lock->enter.reentrant && lock->n_names > 1)
+        hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease), hf_boot_ns());
+    else
+        granted(lock, fence);
+}
+
+/* "granted FENCE HOLD ..." */
+static void on_message(hf_ear *ear, const char *text)
+{
+    hf_lock_client *locks = ear->arg;
+    bool granted = strncmp(text, "granted ", 8) == 0;
+    const char *at = strchr(text, ' ');
+    char *end;
+    if (at == NULL)
+        return;
+    uint64_t fence = strtoull(at, &end, 10);
+    while (*end == ' ') {
+        const char *hold = end + 1;
+        size_t len = strcspn(hold, " ");
+        hf_lock *lock = find_hold(locks->active, hold, len);
+        if (lock != NULL && granted)
+            heard_grant(lock, fence);
+        end = (char *)hold + len;
+    }
+}
+
+static void on_doubt(hf_ear *ear)
+{
+    const hf_lock_client *locks = ear->arg;
+    hf_watchdog_verify(locks->watchdog);
+}
+
+static void on_turn(hf_ear *ear)
+{
+    hf_lock_client *locks = ear->arg;
+    hf_grants_listen(locks);
+    hf_lock_client_settle(locks);
+}
+
+/* ---- listening ---- */
+
+void hf_grants_init(hf_lock_client *locks)
+{
+    locks->ear = (hf_ear){.opts = locks->client_opts,
+                          .inbox = locks->id,
+                          .choose = choose,
+                          .is_deaf = is_deaf,
+                          .on_message = on_message,
+                          .on_doubt = on_doubt,
+                          .on_turn = on_turn,
+                          .arg = locks};
+}
+
+void hf_grants_listen(hf_lock_client *locks)
+{
+    if (!locks->closing)
+        hf_ear_listen(&locks->ear, locks->client);
+}
+
+uint64_t hf_grants_due_ns(hf_lock_client *locks)
+{
+    return locks->closing ? UINT64_MAX : hf_ear_due_ns(&locks->ear);
+}
+
+void hf_grants_notes(hf_lock_client *locks)
+{
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->step != STEP_WAIT)
+            continue;
+        if (atomic_exchange(&lock->lost, false))
+            hf_acquire_lost(lock);
+        else if (atomic_exchange(&lock->granted, false))
+            granted(lock, atomic_load(&lock->fence));
+    }
+}
+
+/* ---- may the Redis that was reached give out locks, and remember fences? ---- */
+
+/* A lock that is evicted would be given to another while it is held, and a fence that is
+ * evicted would let in who lost it. */
+bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
+{
+    const char *policy = hf_client_server(locks->client)->policy;
+    if (policy[0] == '\0' || strcmp(policy, "noeviction") == 0)
+        return true;
+    locks->unfit = true;
+    (void)snprintf(detail, HF_DETAIL_SIZE,
+                   "expected maxmemory-policy noeviction, found %s: locks would be "
+                   "evicted first",
+                   policy);
+    return false;
 }
 
 /* ---- the request ---- */
@@ -243,7 +396,7 @@ static void stand_in_line(hf_lock *lock, const hf_entered *e)
         hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
                           now_ns + e->after_ms * HF_MS_NS);
     hf_grants_listen(locks);
-    hf_grants_heard(lock, lock->heard_fence);
+    heard_grant(lock, lock->heard_fence);
 }
 
 /* Whether the enter that was answered with this did something, or may have. */
@@ -354,4 +507,109 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else
         hf_acquire_send(lock);
+}
+
+/* ---- the calls ---- */
+
+static void run_acquire(hf_order *order)
+{
+    hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
+    hf_lock_client *locks = lock->locks;
+    hf_lock_client_move(lock, &locks->active);
+    if (locks->closing)
+        hf_acquire_fail(lock, HF_CLOSED, "the client is being closed");
+    else
+        hf_acquire_send(lock);
+}
+
+static void run_cancel(hf_order *order)
+{
+    hf_lock *lock = HF_CONTAINER(order, hf_lock, cancel_order);
+    atomic_store(&lock->cancel_queued, false);
+    if (lock->over)
+        hf_lock_client_over(lock);
+    else if (!lock->told)
+        hf_acquire_fail(lock, HF_CANCEL, "cancelled");
+}
+
+static hf_err hand_in(hf_lock_client *locks, const hf_lock_opts *opts,
+                      hf_lock_acquired_cb cb, void *arg, bool background, hf_lock **out,
+                      char *detail)
+{
+    hf_lock *lock;
+    if (hf_lock_client_forked(locks))
+        return hf_lock_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
+    hf_err err = hf_lock_make(locks, opts, &lock, detail);
+    if (err != HF_OK)
+        return err;
+    lock->on_acquired = cb;
+    lock->acquired_arg = arg;
+    lock->order.run = run_acquire;
+    hf_lock_client_background(lock, background);
+    if (out != NULL)
+        *out = lock;
+    err = hf_lock_client_hand_in(locks, &lock->order);
+    if (err != HF_OK) {
+        hf_lock_client_background(lock, false);
+        hf_lock_free(lock);
+        return hf_lock_say(detail, err, "%s", hf_err_text(err));
+    }
+    return HF_OK;
+}
+
+hf_err hf_lock_acquire(hf_lock_client *locks, const hf_lock_opts *opts,
+                       hf_lock_acquired_cb cb, void *arg, hf_lock **out,
+                       char detail[HF_DETAIL_SIZE])
+{
+    return hand_in(locks, opts, cb, arg, true, out, detail);
+}
+
+void hf_lock_cancel(hf_lock *lock)
+{
+    if (hf_lock_client_forked(lock->locks) || atomic_exchange(&lock->cancel_queued, true))
+        return;
+    lock->cancel_order.run = run_cancel;
+    if (hf_lock_client_hand_in(lock->locks, &lock->cancel_order) != HF_OK)
+        atomic_store(&lock->cancel_queued, false); /* closing cancels it */
+}
+
+/* ---- waiting for it ---- */
+
+typedef struct awaited {
+    hf_driver *driver;
+    hf_driver_waiter waiter;
+    hf_lock *lock;
+    hf_err err;
+    char detail[HF_DETAIL_SIZE];
+} awaited;
+
+static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    awaited *a = arg;
+    a->lock = lock;
+    a->err = err;
+    (void)snprintf(a->detail, sizeof a->detail, "%s", detail);
+    hf_driver_done(a->driver, &a->waiter);
+}
+
+hf_err hf_lock_acquire_wait(hf_lock_client *locks, const hf_lock_opts *opts,
+                            hf_lock **out, char detail[HF_DETAIL_SIZE])
+{
+    awaited a = {.driver = &locks->driver};
+    hf_err err = hf_callback_may_wait(a.driver, a.driver->threaded, detail);
+    if (err != HF_OK)
+        return err;
+    err = hf_driver_waiter_init(&a.waiter);
+    if (err != HF_OK)
+        return hf_lock_say(detail, err, "%s", hf_err_text(err));
+    err = hand_in(locks, opts, on_acquired, &a, false, NULL, detail);
+    if (err == HF_OK) {
+        hf_driver_await(a.driver, &a.waiter);
+        err = a.err;
+        (void)hf_lock_say(detail, err, "%s", a.detail);
+    }
+    hf_driver_waiter_done(&a.waiter);
+    if (err == HF_OK)
+        *out = a.lock;
+    return err;
 }

@@ -1,0 +1,739 @@
+/* hold.c - a lock from HELD to its release: what keeps its lease, who hears of its loss,
+ * and how it is given back.
+ *
+ * Renewals, events and messages run on the watchdog's thread, because the client's loop
+ * may be busy, or not run at all. The release belongs to the loop.
+ *
+ * Messages: a lock that is held for longer than a moment is listened for, by one more
+ * connection that blocks on inboxes of its own (listener.h). A lock that is given back
+ * within that moment costs nothing but its place in a list, and a message that comes
+ * meanwhile stays in its inbox. A message only says that a renewal has news, so the lock
+ * is renewed at once. The lists are under `lock`. A lock is in one of them from the grant
+ * until just before its lease is dropped, so a lease that is found there is a live one.
+ *
+ * Release: the handle's owner gets an answer in request_timeout_ms at most, and once no
+ * callback of an event runs any more, which may use what the owner frees then. A release
+ * does not wait for such a callback: it may be what releases, or may wait for what the
+ * releaser holds. The handle is freed when it has ended. Without an answer the request is
+ * made again in the background until the lease must be over. A request to acquire that
+ * was not answered may still be on its way: then the release is sent once more when that
+ * would come too late. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/callback.h"
+#include "lock/locks.h"
+
+enum {
+    MOMENT_MS = 100,
+    UNKNOWN_MS = 60000 /* so long a message may be of a grant that is not known yet */
+};
+
+/* ---- messages: the lists, under lock ---- */
+
+static void put_last(hf_hear *hear, hf_hear_list *list, hf_lock *lock)
+{
+    lock->hear_list = list;
+    lock->hear_next = NULL;
+    lock->hear_prev = list->last;
+    if (list->last != NULL)
+        list->last->hear_next = lock;
+    else
+        list->first = lock;
+    list->last = lock;
+    if (list == &hear->old &&
+        !(hear->ear.listening && hf_ear_hears(&hear->ear, lock->prefix)))
+        hear->wants = true;
+}
+
+static void unlist(hf_lock *lock)
+{
+    hf_hear_list *list = lock->hear_list;
+    if (list == NULL)
+        return;
+    if (lock->hear_next != NULL)
+        lock->hear_next->hear_prev = lock->hear_prev;
+    else
+        list->last = lock->hear_prev;
+    if (lock->hear_prev != NULL)
+        lock->hear_prev->hear_next = lock->hear_next;
+    else
+        list->first = lock->hear_next;
+    lock->hear_list = NULL;
+}
+
+static hf_lock *find_hold(const hf_hear_list *list, const char *hold, size_t len)
+{
+    hf_lock *lock = list->first;
+    while (lock != NULL &&
+           (len != HF_HOLD_SIZE - 1 || memcmp(lock->hold, hold, len) != 0))
+        lock = lock->hear_next;
+    return lock;
+}
+
+/* ---- messages: any thread ---- */
+
+void hf_hear_begin(hf_lock *lock)
+{
+    hf_hear *hear = &lock->locks->hear;
+    if (lock->cell) /* which does not say whose it is */
+        return;
+    lock->heard_ns = hf_boot_ns() + MOMENT_MS * HF_MS_NS;
+    uv_mutex_lock(&hear->lock);
+    put_last(hear, &hear->young, lock);
+    bool called = hear->called;
+    hear->called = true;
+    uv_mutex_unlock(&hear->lock);
+    if (!called)
+        hf_watchdog_call(lock->locks->watchdog, lock->heard_ns);
+}
+
+static void hear_end(hf_lock *lock)
+{
+    hf_hear *hear = &lock->locks->hear;
+    uv_mutex_lock(&hear->lock);
+    unlist(lock);
+    uv_mutex_unlock(&hear->lock);
+}
+
+/* ---- messages: the watchdog's thread ---- */
+
+static void choose(hf_ear *ear)
+{
+    hf_hear *hear = ear->arg;
+    uv_mutex_lock(&hear->lock);
+    for (const hf_lock *lock = hear->old.first; lock != NULL; lock = lock->hear_next)
+        hf_ear_add(ear, lock->prefix, lock->prefix_len);
+    hear->wants = false;
+    uv_mutex_unlock(&hear->lock);
+}
+
+static bool is_deaf(hf_ear *ear)
+{
+    const hf_hear *hear = ear->arg;
+    return hear->wants;
+}
+
+/* "revoked FENCE HOLD ..." or "forced FENCE HOLD ...". A hold that is not known was given
+ * back, or its grant was not answered yet: then it is renewed when it is listened for. */
+static void on_message(hf_ear *ear, const char *text)
+{
+    hf_hear *hear = ear->arg;
+    uint64_t now_ns = hf_boot_ns();
+    uv_mutex_lock(&hear->lock);
+    for (const char *at = text + strcspn(text, " "); *at == ' ';) {
+        const char *hold = at + 1;
+        size_t len = strcspn(hold, " ");
+        hf_lock *lock = find_hold(&hear->old, hold, len);
+        lock = lock != NULL ? lock : find_hold(&hear->young, hold, len);
+        if (lock != NULL)
+            hf_watchdog_hurry(hear->watchdog, atomic_load(&lock->lease), now_ns);
+        else
+            hear->unknown_ns = now_ns;
+        at = hold + len;
+    }
+    uv_mutex_unlock(&hear->lock);
+}
+
+static void on_doubt(hf_ear *ear)
+{
+    const hf_hear *hear = ear->arg;
+    hf_watchdog_verify(hear->watchdog);
+}
+
+static void on_turn(hf_ear *ear)
+{
+    hf_hear *hear = ear->arg;
+    if (hear->stopped)
+        return;
+    hf_ear_listen(ear, hear->client);
+    uint64_t due_ns = hf_ear_due_ns(ear);
+    if (due_ns != UINT64_MAX)
+        hf_watchdog_call(hear->watchdog, due_ns);
+}
+
+/* What has been held for long enough is listened for from now on. */
+static void grow_old(hf_hear *hear, uint64_t now_ns)
+{
+    hf_lock *lock;
+    bool doubt =
+        hear->unknown_ns != 0 && now_ns - hear->unknown_ns < UNKNOWN_MS * HF_MS_NS;
+    uv_mutex_lock(&hear->lock);
+    while ((lock = hear->young.first) != NULL && lock->heard_ns <= now_ns) {
+        unlist(lock);
+        put_last(hear, &hear->old, lock);
+        if (doubt)
+            hf_watchdog_hurry(hear->watchdog, atomic_load(&lock->lease), now_ns);
+    }
+    hear->called = lock != NULL;
+    uint64_t next_ns = lock != NULL ? lock->heard_ns : 0;
+    uv_mutex_unlock(&hear->lock);
+    if (next_ns != 0)
+        hf_watchdog_call(hear->watchdog, next_ns);
+}
+
+static void hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loop,
+                        void *arg)
+{
+    hf_lock_client *locks = arg;
+    hf_hear *hear = &locks->hear;
+    hear->watchdog = watchdog;
+    hear->client = client;
+    hear->ear.opts.loop = loop;
+    grow_old(hear, hf_boot_ns());
+    if (hear->wants || hear->ear.listening || hear->ear.client != NULL)
+        on_turn(&hear->ear);
+}
+
+static void hear_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_lock_client *locks = arg;
+    (void)detail;
+    atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
+    if (err == HF_OK)
+        hf_ear_follow(&locks->hear.ear, client);
+}
+
+static void hear_stop(void *arg)
+{
+    hf_lock_client *locks = arg;
+    hf_hear *hear = &locks->hear;
+    hear->stopped = true;
+    hf_client_close(hear->ear.client, NULL, NULL);
+}
+
+/* ---- messages: life ---- */
+
+hf_err hf_hear_init(hf_lock_client *locks)
+{
+    hf_hear *hear = &locks->hear;
+    (void)snprintf(hear->inbox, sizeof hear->inbox, "%s/held", locks->id);
+    hear->ear = (hf_ear){.opts = locks->client_opts,
+                         .inbox = hear->inbox,
+                         .choose = choose,
+                         .is_deaf = is_deaf,
+                         .on_message = on_message,
+                         .on_doubt = on_doubt,
+                         .on_turn = on_turn,
+                         .arg = hear};
+    return uv_mutex_init(&hear->lock) == 0 ? HF_OK : HF_SYSTEM;
+}
+
+void hf_hear_done(hf_lock_client *locks)
+{
+    uv_mutex_destroy(&locks->hear.lock);
+}
+
+enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
+
+/* ---- renewals ---- */
+
+typedef struct renewal {
+    hf_lock_client *locks;
+    hf_batch *batch;
+    uint16_t entries[BATCH_LEASES]; /* how many each lease has */
+    bool held[BATCH_LEASES];        /* it was held when this was sent */
+} renewal;
+
+/* 0: none. */
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* What the entries of one lease say together. */
+static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
+                     hf_lease_note *note)
+{
+    hf_err code = HF_OK;
+    *note = (hf_lease_note){.value = 0};
+    for (size_t i = first; i < first + n; i++) {
+        hf_lease_note what;
+        hf_err one = hf_lock_renewed_next(renewed, i, &what);
+        if (!hf_lease_is_held(one)) {
+            *note = what;
+            return one;
+        }
+        if (one == HF_IN_LINE || (one == HF_CANCEL && code == HF_OK))
+            code = one;
+        note->value = what.value > note->value ? what.value : note->value;
+        note->clock_ms = lower(note->clock_ms, what.clock_ms);
+        note->after_ms = (uint32_t)lower(note->after_ms, what.after_ms);
+    }
+    return code;
+}
+
+static void on_renewed(const hf_answer *answer, void *arg)
+{
+    renewal *r = arg;
+    hf_batch *batch = r->batch;
+    hf_err codes[BATCH_LEASES];
+    hf_lease_note notes[BATCH_LEASES] = {{.value = 0}};
+    hf_lock_renewed renewed;
+    hf_err err = hf_lock_renewed_read(answer, &renewed);
+    size_t at = 0;
+    if (renewed.now_ms > 0)
+        hf_lock_client_clock(r->locks, renewed.now_ms);
+    for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
+        codes[i] = sum_up(&renewed, at, r->entries[i], &notes[i]);
+        at += r->entries[i];
+        if (codes[i] == HF_IN_LINE && r->held[i]) { /* it was never granted */
+            codes[i] = HF_LOST;
+            notes[i].value = 0;
+        }
+    }
+    if (err == HF_OK && renewed.n != at)
+        err = HF_PROTO;
+    free(r);
+    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, notes);
+}
+
+/* Gives how many entries it has. */
+static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
+                        hf_lock_renewal *items)
+{
+    uint64_t witness = waits ? lock->number : atomic_load(&lock->fence);
+    const char *readings = NULL;
+    if (lock->seen != NULL) {
+        hf_seen_of(lock->seen, witness, atomic_load(&lock->locks->epoch));
+        if (lock->seen->n > 0)
+            readings = hf_seen_text(lock->seen, hf_boot_ns());
+    }
+    bool may_leave_out = lock->alone && !waits && !lock->cell && readings == NULL;
+    for (size_t i = 0; i < lock->n_names; i++)
+        items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
+                                     .owner = lock->owner,
+                                     .hold = may_leave_out ? NULL : lock->hold,
+                                     .name = lock->names[i],
+                                     .lease_ms = lease_ms,
+                                     .cell = lock->cell,
+                                     .waits = waits,
+                                     .witness = witness,
+                                     .readings = readings};
+    return lock->n_names;
+}
+
+static void renew(hf_client *client, hf_batch *batch, void *arg)
+{
+    hf_lock_client *locks = arg;
+    hf_lock_renewal items[HF_LOCK_ENTRIES_MAX];
+    size_t n = 0;
+    hf_err err = HF_NOMEM;
+    renewal *r = malloc(sizeof *r);
+    if (r != NULL) {
+        r->locks = locks;
+        r->batch = batch;
+        for (size_t i = 0; i < batch->n; i++) {
+            const hf_lock *lock = hf_lease_user(batch->leases[i]);
+            bool waits = atomic_load(&lock->waits);
+            size_t had = n;
+            n += put_items(lock, hf_lease_asked_ms(batch->leases[i]), waits, items + n);
+            r->entries[i] = (uint16_t)(n - had);
+            r->held[i] = !waits;
+        }
+        err = hf_op_lock_renew(client, items, n, hf_lock_client_not_after(locks),
+                               batch->timeout_ms, on_renewed, r);
+    }
+    if (err != HF_OK) {
+        free(r);
+        hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
+    }
+}
+
+/* ---- events ---- */
+
+static void tell_user(hf_lock *lock, hf_lock_event event)
+{
+    hf_callback callback;
+    if (lock->on_event == NULL)
+        return;
+    hf_callback_begin(&callback, &lock->locks->driver);
+    lock->on_event(lock, event, lock->event_arg);
+    hf_callback_end(&callback);
+}
+
+void hf_held_signal(hf_lock *lock)
+{
+    int fd = atomic_load(&lock->fd);
+    uint64_t one = 1;
+    if (fd >= 0) {
+        ssize_t n = write(fd, &one, sizeof one);
+        (void)n; /* it is readable already */
+    }
+}
+
+hf_lock_reason hf_held_reason(const hf_lock *lock, const hf_lease *lease)
+{
+    hf_lease_note note = {.value = 0};
+    hf_err code = lease == NULL ? HF_OK : hf_lease_answer(lease, &note);
+    uint64_t max_ns = atomic_load(&lock->max_ns);
+    if (max_ns != 0 && hf_boot_ns() >= max_ns)
+        return HF_LOCK_MAX_HOLD;
+    if (code != HF_LOST)
+        return HF_LOCK_DEADLINE;
+    return note.value != 0 ? HF_LOCK_FORCED : HF_LOCK_REFUSED;
+}
+
+static void on_lost(hf_lock *lock, const hf_lease *lease)
+{
+    if (atomic_exchange(&lock->waits, false)) {
+        atomic_store(&lock->lost, true);
+        hf_driver_kick(&lock->locks->driver);
+        return;
+    }
+    atomic_store(&lock->reason, hf_held_reason(lock, lease));
+    atomic_store(&lock->state, HF_LOCK_GONE);
+    hf_guard_ask(&lock->locks->guard, &lock->minded);
+    hf_held_signal(lock);
+    tell_user(lock, HF_LOCK_EVENT_LOST);
+}
+
+/* Its line's clock was read. Without memory the next reading may be kept. */
+static void note_reading(hf_lock *lock, hf_lease *lease, uint64_t witness,
+                         hf_lease_note note)
+{
+    uint64_t now_ns = hf_boot_ns();
+    if (note.clock_ms > 0 && hf_acquire_seen(lock, witness))
+        hf_seen_add(lock->seen, note.clock_ms, now_ns);
+    if (note.after_ms > 0)
+        hf_watchdog_hurry(lock->locks->watchdog, lease,
+                          now_ns + note.after_ms * HF_MS_NS);
+}
+
+/* In line: was it granted meanwhile, or when does it ask again? */
+static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_note note)
+{
+    hf_lock_client *locks = lock->locks;
+    if (code == HF_IN_LINE) {
+        note_reading(lock, lease, lock->number, note);
+        return;
+    }
+    atomic_store(&lock->fence, note.value);
+    if (code == HF_CANCEL) /* which is told when the loop has seen the grant */
+        hf_watchdog_hurry(locks->watchdog, lease, hf_boot_ns() + ASKED_MS * HF_MS_NS);
+    atomic_store(&lock->granted, true);
+    hf_driver_kick(&locks->driver);
+}
+
+static void on_renewal(hf_lock *lock, hf_lease *lease)
+{
+    hf_lease_note note;
+    hf_err code = hf_lease_answer(lease, &note);
+    int suspect = HF_LOCK_SUSPECT;
+    if (atomic_load(&lock->waits)) {
+        on_waiting(lock, lease, code, note);
+        return;
+    }
+    note_reading(lock, lease, atomic_load(&lock->fence), note);
+    hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
+    bool again = atomic_compare_exchange_strong(&lock->state, &suspect, HF_LOCK_HELD);
+    if (atomic_exchange(&lock->asked_early, false))
+        tell_user(lock, HF_LOCK_EVENT_REVOKED);
+    else if (again)
+        tell_user(lock, HF_LOCK_EVENT_HELD);
+}
+
+/* Before its grant was heard it is nobody's to give back: then it is told later. */
+static void on_asked(hf_lock *lock)
+{
+    bool early = atomic_load(&lock->waits);
+    atomic_store(&lock->asked_early, early);
+    if (!early ||
+        (!atomic_load(&lock->waits) && atomic_exchange(&lock->asked_early, false)))
+        tell_user(lock, HF_LOCK_EVENT_REVOKED);
+}
+
+/* The release may be told, and the handle freed, from now on. */
+static void on_callback_ended(hf_lock *lock)
+{
+    hf_lock_client *locks = lock->locks;
+    atomic_store(&lock->event_runs, false);
+    hf_driver_kick(&locks->driver);
+}
+
+static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
+{
+    hf_lock *lock = user;
+    int held = HF_LOCK_HELD;
+    (void)arg;
+    if (event == HF_LEASE_RENEWED) {
+        on_renewal(lock, lease);
+    } else if (event == HF_LEASE_LOST) {
+        on_lost(lock, lease);
+    } else if (event == HF_LEASE_CANCELLED) {
+        on_asked(lock);
+    } else if (event == HF_LEASE_LEFT) {
+        on_callback_ended(lock);
+    } else if (atomic_compare_exchange_strong(&lock->state, &held, HF_LOCK_SUSPECT)) {
+        tell_user(lock, HF_LOCK_EVENT_SUSPECT);
+    }
+}
+
+/* ---- the lease begins and ends ---- */
+
+hf_err hf_held_start(hf_lock_client *locks, const hf_client_opts *client,
+                     char detail[HF_DETAIL_SIZE])
+{
+    return hf_watchdog_start(&locks->watchdog,
+                             &(hf_watchdog_opts){.client = *client,
+                                                 .batch_max = BATCH_LEASES,
+                                                 .suspects = true,
+                                                 .renew = renew,
+                                                 .on_client = hear_client,
+                                                 .on_call = hear_called,
+                                                 .on_stop = hear_stop,
+                                                 .on_event = on_event,
+                                                 .arg = locks},
+                             detail);
+}
+
+void hf_held_leave(hf_lock *lock)
+{
+    hear_end(lock);
+    atomic_store(&lock->event_runs, true);
+    hf_lease *lease = atomic_exchange(&lock->lease, NULL);
+    if (lease == NULL || !hf_watchdog_leave(lock->locks->watchdog, lease))
+        atomic_store(&lock->event_runs, false);
+}
+
+void hf_held_drop(hf_lock *lock)
+{
+    hear_end(lock);
+    hf_lease *lease = atomic_exchange(&lock->lease, NULL);
+    if (lease != NULL)
+        hf_watchdog_drop(lock->locks->watchdog, lease);
+}
+
+/* ---- release ---- */
+
+enum { RETRY_MS = 100 };
+
+static void notify(hf_lock *lock, hf_lock_release_result result, size_t left)
+{
+    hf_lock_released_cb cb = lock->on_released;
+    hf_callback callback;
+    lock->on_released = NULL;
+    if (cb == NULL)
+        return;
+    hf_callback_begin(&callback, &lock->locks->driver);
+    cb(lock, result, left, lock->released_arg);
+    hf_callback_end(&callback);
+}
+
+/* Executed before, when nobody heard the answer: then there is nothing left of it. And
+ * that a lease is over is only known here: its entry may still have been there. */
+static hf_lock_release_result judge(const hf_lock *lock, hf_lock_release_result result)
+{
+    bool gone = result == HF_RELEASE_EXPIRED || result == HF_RELEASE_NOT_OWNER;
+    if (result == HF_RELEASE_DONE && !lock->was_ours &&
+        atomic_load(&lock->reason) != HF_LOCK_MAX_HOLD)
+        return HF_RELEASE_EXPIRED;
+    return gone && lock->in_doubt && lock->was_ours ? HF_RELEASE_DONE : result;
+}
+
+/* It was answered. Told, and over, when no callback of an event runs any more. */
+static void conclude(hf_lock *lock)
+{
+    lock->answered = atomic_load(&lock->event_runs);
+    if (lock->answered)
+        return; /* hf_release_notes() goes on */
+    notify(lock, lock->result, lock->left);
+    if (lock->left_ms > lock->doubt_ms)
+        hf_lock_client_over(lock);
+    else
+        lock->due_ns = hf_lock_client_boot_ns(lock->locks, lock->doubt_ms + 1);
+}
+
+void hf_release_notes(hf_lock_client *locks)
+{
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->over)
+            hf_lock_client_over(lock);
+        else if (lock->answered)
+            conclude(lock);
+    }
+}
+
+static void on_release_answered(const hf_answer *answer, void *arg)
+{
+    hf_lock *lock = arg;
+    hf_lock_client *locks = lock->locks;
+    hf_left left;
+    hf_err err = hf_left_read(answer, &left);
+    lock->in_flight--;
+    if (left.now_ms > 0)
+        hf_lock_client_clock(locks, left.now_ms);
+    if (lock->over) {
+        hf_lock_client_over(lock);
+    } else if (err == HF_OK) {
+        lock->result = judge(lock, left.result);
+        lock->left = left.left;
+        lock->left_ms = left.now_ms;
+        conclude(lock);
+    } else {
+        lock->in_doubt = lock->in_doubt || err == HF_UNSURE;
+        lock->due_ns = hf_boot_ns();
+        if (err != HF_NOSCRIPT)
+            lock->due_ns += RETRY_MS * HF_MS_NS;
+    }
+    hf_lock_client_settle(locks);
+}
+
+void hf_release_send(hf_lock *lock)
+{
+    hf_lock_client *locks = lock->locks;
+    lock->due_ns = UINT64_MAX; /* else with the answer, or with the next connection */
+    if (lock->in_flight > 0 || !hf_lock_client_ready(locks))
+        return;
+    const hf_lock_of of = hf_lock_of_lock(lock);
+    /* Late is as good as in time: it only takes away what is its own. */
+    hf_err err = hf_op_leave(locks->client, &of, false, 0, 0, on_release_answered, lock);
+    if (err == HF_OK)
+        lock->in_flight++;
+}
+
+void hf_release_drop(hf_lock *lock)
+{
+    notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
+    lock->in_flight = 0;
+    atomic_store(&lock->cancel_queued, false);
+    hf_lock_client_over(lock);
+}
+
+void hf_release_answered(hf_lock *lock)
+{
+    if (lock->over)
+        hf_lock_client_over(lock);
+    else
+        hf_release_send(lock);
+}
+
+void hf_release_begin(hf_lock *lock)
+{
+    uint64_t lease_ns = atomic_load(&lock->lease_ms) * HF_MS_NS;
+    lock->step = STEP_LEAVE;
+    lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
+    lock->leave_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
+    lock->due_ns = UINT64_MAX;
+    hf_lock_client_move(lock, &lock->locks->active);
+    hf_lock_client_background(lock, true);
+    lock->in_flight++; /* it is ours until all is done here */
+    hf_ask_released(lock);
+    lock->in_flight--;
+    hf_release_send(lock);
+}
+
+uint64_t hf_release_due_ns(const hf_lock *lock)
+{
+    bool waits = lock->patient && atomic_load(&lock->event_runs);
+    uint64_t due_ns = lock->on_released != NULL && !waits ? lock->tell_until_ns
+                      : lock->answered                    ? UINT64_MAX
+                                                          : lock->leave_until_ns;
+    if (lock->in_flight == 0 && lock->due_ns < due_ns)
+        due_ns = lock->due_ns;
+    return due_ns;
+}
+
+void hf_release_time(hf_lock *lock, uint64_t now_ns)
+{
+    if (now_ns >= lock->tell_until_ns &&
+        !(lock->patient && atomic_load(&lock->event_runs)))
+        notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
+    if (lock->answered)
+        return;
+    if (now_ns >= lock->leave_until_ns)
+        hf_lock_client_over(lock);
+    else if (now_ns >= lock->due_ns)
+        hf_release_send(lock);
+}
+
+/* ---- release: the calls ---- */
+
+static void run_release(hf_order *order)
+{
+    hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
+    lock->on_released = lock->release_cb;
+    hf_release_begin(lock);
+}
+
+/* It counts as not held from here on, whatever becomes of the request. */
+static void let_go(hf_lock *lock)
+{
+    hf_lease *lease = atomic_load(&lock->lease);
+    int kept = HF_LOCK_NOT_LOST;
+    lock->was_ours = lease != NULL && !hf_lease_lost(lease);
+    (void)atomic_compare_exchange_strong(&lock->reason, &kept, HF_LOCK_RELEASED);
+    hf_held_leave(lock);
+    hf_guard_end(&lock->locks->guard, &lock->minded);
+    atomic_store(&lock->state, HF_LOCK_GONE);
+}
+
+/* From here on the lock itself is background work. */
+static void run_release_unwatched(hf_order *order)
+{
+    hf_driver *driver = &HF_CONTAINER(order, hf_lock, order)->locks->driver;
+    run_release(order);
+    hf_driver_background(driver, -1);
+}
+
+void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
+{
+    hf_driver *driver = &lock->locks->driver;
+    if (hf_lock_client_forked(lock->locks))
+        return;
+    let_go(lock);
+    lock->release_cb = cb; /* told once: by the order, if it is run, or below */
+    lock->released_arg = arg;
+    lock->order.run = run_release_unwatched;
+    hf_driver_background(driver, 1); /* nobody waits: somebody must run the loop */
+    if (hf_lock_client_hand_in(lock->locks, &lock->order) == HF_OK)
+        return;
+    hf_driver_background(driver, -1);
+    if (cb != NULL)
+        cb(lock, HF_RELEASE_UNKNOWN, 0, arg); /* closing gives it back */
+}
+
+typedef struct awaited {
+    hf_driver *driver;
+    hf_driver_waiter waiter;
+    hf_lock_release_result result;
+    size_t left;
+} awaited;
+
+static void on_released(hf_lock *lock, hf_lock_release_result result, size_t left,
+                        void *arg)
+{
+    awaited *a = arg;
+    (void)lock;
+    a->result = result;
+    a->left = left;
+    hf_driver_done(a->driver, &a->waiter);
+}
+
+hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
+{
+    awaited a = {.driver = &lock->locks->driver, .result = HF_RELEASE_UNKNOWN};
+    if (hf_lock_client_forked(lock->locks))
+        return HF_RELEASE_UNKNOWN;
+    if (!a.driver->threaded || hf_callback_inside(a.driver) ||
+        hf_driver_waiter_init(&a.waiter) != HF_OK) {
+        hf_lock_release(lock, NULL, NULL); /* without waiting */
+        return HF_RELEASE_UNKNOWN;
+    }
+    let_go(lock);
+    lock->release_cb = on_released;
+    lock->released_arg = &a;
+    lock->order.run = run_release;
+    if (hf_lock_client_hand_in(lock->locks, &lock->order) == HF_OK)
+        hf_driver_await(a.driver, &a.waiter);
+    hf_driver_waiter_done(&a.waiter);
+    if (left != NULL)
+        *left = a.left;
+    return a.result;
+}
