@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/server_opts.h"
+#include "base/structs.h"
 
 enum {
     DEADLINE_MS = 5000,
@@ -247,11 +248,14 @@ static hf_err start(hf_admin *admin, const hf_server_opts *server)
     return wait_ready(admin, hf_boot_ns() + server->connect_timeout_ms * HF_MS_NS);
 }
 
-hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
+hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *theirs,
                      char detail[HF_DETAIL_SIZE])
 {
+    hf_admin_opts opts;
     hf_server_opts server;
-    hf_err err = hf_server_opts_in(&server, opts->server, detail);
+    hf_err err = hf_struct_in(&opts, sizeof opts, theirs, "hf_admin_opts", detail);
+    if (err == HF_OK)
+        err = hf_server_opts_in(&server, opts.server, detail);
     if (err != HF_OK)
         return err;
     hf_admin *admin = calloc(1, sizeof *admin);
@@ -261,7 +265,7 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
         free(admin);
         return HF_SYSTEM;
     }
-    admin->deadline_ms = opts->deadline_ms != 0 ? opts->deadline_ms : DEADLINE_MS;
+    admin->deadline_ms = opts.deadline_ms != 0 ? opts.deadline_ms : DEADLINE_MS;
     memcpy(admin->ns, server.ns, strlen(server.ns));
     err = start(admin, &server);
     if (err != HF_OK) {
@@ -272,6 +276,11 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
     }
     *out = admin;
     return HF_OK;
+}
+
+hf_err hf_admin_fits(hf_admin *admin, const void *theirs, const char *name)
+{
+    return hf_struct_can_fill(theirs, name, admin->detail);
 }
 
 const char *hf_admin_detail(const hf_admin *admin)

@@ -20,7 +20,6 @@ struct hf_admin {
     uint32_t deadline_ms;
     char ns[HF_ID_SIZE];
     char detail[HF_DETAIL_SIZE];
-    char rest[HF_ID_SIZE];   /* of the last list; "": it came to its end, or has enough */
     char listed[HF_ID_SIZE]; /* the last job that a list told, */
     int64_t listed_ms;       /* its score then, */
     char listed_queue[HF_ID_SIZE];
@@ -53,6 +52,9 @@ HF_MUSTCHECK hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns,
 
 /* Waits until then, and keeps the connection alive meanwhile. */
 void hf_admin_idle(hf_admin *admin, uint64_t until_ns);
+
+/* Whether a struct of the caller's can be filled: HF_INVALID when it has no size. */
+HF_MUSTCHECK hf_err hf_admin_fits(hf_admin *admin, const void *theirs, const char *name);
 
 /* Keeps a sentence about what failed, and gives err back. */
 hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)

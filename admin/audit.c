@@ -9,6 +9,7 @@
 #include "admin/ask.h"
 #include "admin/order.h"
 #include "base/base.h"
+#include "base/structs.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -25,7 +26,8 @@ typedef struct slice {
 static void tell_finding(const slice *s, const hf_reply *words, size_t at)
 {
     int64_t how = hf_reply_int(hf_reply_at(words, at + 5));
-    const hf_finding finding = {.check = hf_reply_text(hf_reply_at(words, at)),
+    const hf_finding finding = {.size = sizeof finding,
+                                .check = hf_reply_text(hf_reply_at(words, at)),
                                 .invariant =
                                     (int)hf_reply_int(hf_reply_at(words, at + 1)),
                                 .id = hf_reply_text(hf_reply_at(words, at + 2)),
@@ -79,18 +81,20 @@ static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script 
     return hf_order_send(&order, &ask);
 }
 
-hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *opts,
+hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *theirs,
                       size_t *found)
 {
-    static const hf_audit_opts none = {.idle = false};
+    hf_audit_opts opts;
     const hf_script *const scripts[] = {&hf_lua_queue_audit_keys,
                                         &hf_lua_queue_audit_jobs};
     hf_queue queue;
-    slice s = {.opts = opts != NULL ? opts : &none, .found = found};
+    slice s = {.opts = &opts, .found = found};
     size_t done = 0, total = 0;
     bool more = true, first = true;
     *found = 0;
-    hf_err err = hf_admin_queue(admin, name, &queue);
+    hf_err err = hf_struct_in(&opts, sizeof opts, theirs, "hf_audit_opts", admin->detail);
+    if (err == HF_OK)
+        err = hf_admin_queue(admin, name, &queue);
     for (size_t i = 0; err == HF_OK && more && i < HF_COUNT(scripts); i++) {
         (void)snprintf(s.phase, WORD_SIZE, "%s", "");
         (void)snprintf(s.cursor, WORD_SIZE, "%s", "0");

@@ -14,6 +14,7 @@
 #include "admin/order.h"
 #include "base/base.h"
 #include "base/id.h"
+#include "base/structs.h"
 #include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
@@ -154,7 +155,7 @@ static hf_err move(sweep *s)
  * any more, that was this call. */
 static hf_err run_one(sweep *s)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     hf_err err = hf_admin_job(s->admin, s->queue.name, s->filter.id, &info, NULL);
     if (err == HF_GONE || (err == HF_OK && info.state != HF_STATE_DEAD))
         return HF_OK;
@@ -168,7 +169,7 @@ static hf_err run_one(sweep *s)
 
 static hf_err run(sweep *s, hf_progress_cb progress, void *arg)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_err err = hf_admin_stats(s->admin, s->queue.name, &stats);
     if (err != HF_OK)
         return err;
@@ -206,10 +207,13 @@ static hf_err check(hf_admin *admin, const hf_dead_filter *filter)
 static hf_err sweep_all(hf_admin *admin, const char *queue, const task *what,
                         hf_progress_cb progress, void *arg, size_t *n)
 {
-    const hf_dead_filter all = {.type = NULL};
-    const hf_dead_filter *filter = what->filter != NULL ? what->filter : &all;
+    hf_dead_filter sized;
+    const hf_dead_filter *filter = &sized;
     *n = 0;
-    hf_err err = check(admin, filter);
+    hf_err err =
+        hf_struct_in(&sized, sizeof sized, what->filter, "hf_dead_filter", admin->detail);
+    if (err == HF_OK)
+        err = check(admin, filter);
     if (err != HF_OK)
         return err;
     sweep *s = calloc(1, sizeof *s);

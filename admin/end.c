@@ -5,6 +5,7 @@
 #include "admin/look.h"
 #include "admin/order.h"
 #include "base/base.h"
+#include "base/structs.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
@@ -55,7 +56,7 @@ static hf_err read_requeue(const hf_answer *answer, void *out)
 static hf_err was_ended(hf_admin *admin, const hf_queue *queue, const char *id,
                         int64_t since_ms)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     hf_look look = {.info = &info};
     hf_err err = hf_look_at(admin, queue, id, &look, hf_admin_until(admin));
     if (err != HF_OK && err != HF_GONE)
@@ -65,7 +66,6 @@ static hf_err was_ended(hf_admin *admin, const hf_queue *queue, const char *id,
 
 static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info *info)
 {
-    hf_job_info unused;
     bool doubt = false;
     bool list = ask->script != &hf_lua_queue_cancel;
     hf_order order = {.admin = admin};
@@ -77,7 +77,7 @@ static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info 
         hf_args_text(&order.args, "0"); /* whatever waits or is dead */
     hf_args_text(&order.args, id);
     ask->doubt = &doubt;
-    ask->out = info != NULL ? info : &unused;
+    ask->out = info;
     hf_look_begin(ask->out, ask->queue, id);
     err = hf_order_send(&order, ask);
     if (err == HF_GONE && doubt)
@@ -115,16 +115,31 @@ static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
     return hf_order_send(&order, &ask);
 }
 
+/* `theirs` may be NULL. */
+static hf_err end_in_queue(hf_admin *admin, const char *queue, const char *id,
+                           hf_in_queue_fn fn, hf_job_info *theirs)
+{
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    if (theirs == NULL)
+        return hf_admin_in_queue(admin, queue, id, fn, &info);
+    hf_err err = hf_admin_fits(admin, theirs, "hf_job_info");
+    if (err != HF_OK)
+        return err;
+    err = hf_admin_in_queue(admin, queue, id, fn, &info);
+    hf_struct_fill(theirs, &info, sizeof info);
+    return err;
+}
+
 hf_err hf_admin_cancel(hf_admin *admin, const char *queue, const char *id,
                        hf_job_info *info)
 {
-    return hf_admin_in_queue(admin, queue, id, cancel_in, info);
+    return end_in_queue(admin, queue, id, cancel_in, info);
 }
 
 hf_err hf_admin_delete(hf_admin *admin, const char *queue, const char *id,
                        hf_job_info *info)
 {
-    return hf_admin_in_queue(admin, queue, id, delete_in, info);
+    return end_in_queue(admin, queue, id, delete_in, info);
 }
 
 hf_err hf_admin_retry(hf_admin *admin, const char *queue, const char *id)

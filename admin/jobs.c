@@ -8,6 +8,7 @@
 #include "admin/look.h"
 #include "base/base.h"
 #include "base/id.h"
+#include "base/structs.h"
 #include "queue/record.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
@@ -129,7 +130,7 @@ static hf_err read_job(const hf_answer *answer, void *out)
 
 void hf_look_begin(hf_job_info *info, const hf_queue *queue, const char *id)
 {
-    *info = (hf_job_info){.state = HF_STATE_READY};
+    *info = (hf_job_info){HF_JOB_INFO_INIT};
     copy(info->id, sizeof info->id, (hf_bytes){id, strlen(id)});
     memcpy(info->queue, queue->name, sizeof info->queue);
 }
@@ -158,11 +159,17 @@ static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, vo
     return hf_look_at(admin, queue, id, arg, hf_admin_until(admin));
 }
 
-hf_err hf_admin_job(hf_admin *admin, const char *name, const char *id, hf_job_info *out,
-                    void **payload)
+hf_err hf_admin_job(hf_admin *admin, const char *name, const char *id,
+                    hf_job_info *theirs, void **payload)
 {
-    hf_look look = {.info = out, .payload = payload};
-    return hf_admin_in_queue(admin, name, id, look_in, &look);
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    hf_look look = {.info = &info, .payload = payload};
+    hf_err err = hf_admin_fits(admin, theirs, "hf_job_info");
+    if (err != HF_OK)
+        return err;
+    err = hf_admin_in_queue(admin, name, id, look_in, &look);
+    hf_struct_fill(theirs, &info, sizeof info);
+    return err;
 }
 
 /* ---- wherever it is ---- */
@@ -216,7 +223,7 @@ typedef struct page {
 static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
 {
     hf_job_info *info = p->info;
-    *info = (hf_job_info){.state = p->state};
+    *info = (hf_job_info){HF_JOB_INFO_INIT, .state = p->state};
     copy(info->id, sizeof info->id, hf_reply_bytes(hf_reply_at(entry, 0)));
     memcpy(info->queue, p->queue->name, sizeof info->queue);
     hf_err err = read_info(info, entry, 1);
@@ -272,10 +279,11 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
 }
 
 hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
-                     const char *after, size_t limit, hf_job_cb cb, void *arg)
+                     const char *after, size_t limit, hf_job_cb cb, void *arg,
+                     char next[HF_ID_SIZE])
 {
     hf_queue queue;
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     page p = {.admin = admin,
               .queue = &queue,
               .state = state,
@@ -284,7 +292,8 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
               .arg = arg,
               .info = &info};
     hf_err err = hf_admin_queue(admin, name, &queue);
-    admin->rest[0] = '\0';
+    if (next != NULL)
+        next[0] = '\0';
     if (err != HF_OK)
         return err;
     if (limit < 1 || limit > LIST_MAX || (size_t)state >= HF_COUNT(state_names))
@@ -300,12 +309,7 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
         err = ask_page(admin, &p, from);
         memcpy(from, p.next, sizeof from);
     } while (err == HF_OK && p.left > 0 && p.next[0] != '\0' && ++looks < LOOKS_MAX);
-    if (err == HF_OK && p.left > 0)
-        memcpy(admin->rest, p.next, sizeof admin->rest);
+    if (err == HF_OK && p.left > 0 && next != NULL)
+        memcpy(next, p.next, HF_ID_SIZE);
     return err;
-}
-
-const char *hf_admin_list_rest(const hf_admin *admin)
-{
-    return admin->rest;
 }

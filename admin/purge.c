@@ -90,7 +90,7 @@ static hf_err run(purge *p, hf_queue_stats *stats)
 hf_err hf_admin_purge(hf_admin *admin, const char *name, hf_progress_cb progress,
                       void *arg, size_t *n)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     purge p = {.admin = admin, .progress = progress, .arg = arg};
     *n = 0;
     hf_err err = hf_id_maker_init(&p.names);

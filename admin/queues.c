@@ -8,6 +8,7 @@
 #include "admin/order.h"
 #include "base/base.h"
 #include "base/id.h"
+#include "base/structs.h"
 #include "queue/keys.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
@@ -88,24 +89,27 @@ static hf_err read_stats(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *out)
+hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *theirs)
 {
     hf_args args;
     hf_queue queue;
-    hf_err err = hf_admin_queue(admin, name, &queue);
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    hf_err err = hf_admin_fits(admin, theirs, "hf_queue_stats");
+    if (err == HF_OK)
+        err = hf_admin_queue(admin, name, &queue);
     if (err != HF_OK)
         return err;
     if (!hf_args_init(&args, 0, 0))
         return hf_admin_no_memory(admin);
-    *out = (hf_queue_stats){.paused = false};
-    memcpy(out->queue, queue.name, sizeof out->queue);
+    memcpy(stats.queue, queue.name, sizeof stats.queue);
     const hf_ask ask = {.script = &hf_lua_queue_stats,
                         .queue = &queue,
                         .args = &args,
                         .read = read_stats,
-                        .out = out};
+                        .out = &stats};
     err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
     hf_args_done(&args);
+    hf_struct_fill(theirs, &stats, sizeof stats);
     return err;
 }
 

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/structs.h"
 #include "queue/keys.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
@@ -134,25 +135,29 @@ static hf_err read_trip(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out)
+hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *theirs)
 {
     hf_args args;
     trip t = {.sent_ns = 0};
+    hf_round_trip out = {HF_ROUND_TRIP_INIT};
+    hf_err err = hf_admin_fits(admin, theirs, "hf_round_trip");
+    if (err != HF_OK)
+        return err;
     if (!hf_args_init(&args, 1, 0))
         return hf_admin_no_memory(admin);
     hf_args_text(&args, "TIME");
     const hf_ask ask = {.args = &args, .read = read_trip, .out = &t};
-    hf_err err = HF_OK;
     for (int i = 0; i < ROUND_TRIPS && err == HF_OK; i++) {
         err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
         int64_t took_us = (int64_t)((t.read_ns - t.sent_ns) / 1000);
-        if (err != HF_OK || (i > 0 && took_us >= out->took_us))
+        if (err != HF_OK || (i > 0 && took_us >= out.took_us))
             continue;
         /* It said the time somewhere on the way; half-way is at most half of it wrong. */
-        *out = (hf_round_trip){.took_us = took_us,
-                               .ahead_us = t.redis_us - (t.wall_us - took_us / 2),
-                               .unsure_us = took_us / 2 + 1};
+        out = (hf_round_trip){HF_ROUND_TRIP_INIT, .took_us = took_us,
+                              .ahead_us = t.redis_us - (t.wall_us - took_us / 2),
+                              .unsure_us = took_us / 2 + 1};
     }
     hf_args_done(&args);
+    hf_struct_fill(theirs, &out, sizeof out);
     return err;
 }

@@ -35,7 +35,7 @@ static bool was_taken_away(const wait *w, const hf_look *gone)
 /* HF_RUNNING: it goes on. */
 static hf_err look_once(hf_admin *admin, wait *w, const char *id)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     hf_look look = {.info = &info};
     hf_err err = hf_look_at(admin, w->queue, id, &look,
                             sooner(w->until_ns, hf_admin_until(admin)));

@@ -6,10 +6,16 @@
 
 #include "admin/look.h"
 #include "base/base.h"
+#include "base/structs.h"
 #include "queue/send.h"
 #include "queue_scripts.h"
 
 enum { FIRST = 9 }; /* the place behind what tells of the job itself */
+
+typedef struct asking {
+    hf_job_why why;
+    hf_job_info job;
+} asking;
 
 static void read_holders(hf_job_why *why, const hf_reply *list)
 {
@@ -24,7 +30,8 @@ static void read_holders(hf_job_why *why, const hf_reply *list)
 
 static hf_err read_why(const hf_answer *answer, void *out)
 {
-    hf_job_why *why = out;
+    asking *asked = out;
+    hf_job_why *why = &asked->why;
     int64_t paused = 0, cancelling = 0;
     int64_t *const fields[] = {
         &paused,
@@ -40,7 +47,7 @@ static hf_err read_why(const hf_answer *answer, void *out)
     };
     hf_err err = hf_script_status(answer, FIRST + HF_COUNT(fields) + 1, &why->now_ms);
     if (err == HF_OK)
-        err = hf_look_read(&why->job, answer->reply, why->now_ms);
+        err = hf_look_read(&asked->job, answer->reply, why->now_ms);
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < HF_COUNT(fields); i++)
@@ -53,10 +60,10 @@ static hf_err read_why(const hf_answer *answer, void *out)
 
 static hf_err why_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
-    hf_job_why *why = arg;
+    asking *asked = arg;
     hf_args args;
-    *why = (hf_job_why){.paused = false};
-    hf_look_begin(&why->job, queue, id);
+    asked->why = (hf_job_why){HF_JOB_WHY_INIT};
+    hf_look_begin(&asked->job, queue, id);
     if (!hf_args_init(&args, 1, 0))
         return hf_admin_no_memory(admin);
     hf_args_text(&args, id);
@@ -64,7 +71,7 @@ static hf_err why_in(hf_admin *admin, const hf_queue *queue, const char *id, voi
                         .queue = queue,
                         .args = &args,
                         .read = read_why,
-                        .out = why};
+                        .out = asked};
     hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
     hf_args_done(&args);
     return err;
@@ -99,21 +106,35 @@ static int64_t busy_of(const hf_job_why *why, const hf_worker_info *worker)
 
 static void count_worker(const hf_worker_info *worker, void *arg)
 {
-    hf_job_why *why = arg;
+    asking *asked = arg;
+    hf_job_why *why = &asked->why;
     bool claims = worker->state[0] == '\0' || strcmp(worker->state, "serving") == 0;
     if (worker->silent || !claims ||
-        !names(worker->queues, worker->n_queues, why->job.queue))
+        !names(worker->queues, worker->n_queues, asked->job.queue))
         return;
     why->workers++;
-    if (!takes(worker, why->job.type))
+    if (!takes(worker, asked->job.type))
         return;
     why->workers_for_type++;
     why->slots += worker->concurrency;
     why->busy += busy_of(why, worker);
 }
 
-hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id, hf_job_why *out)
+hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id,
+                    hf_job_why *theirs)
 {
-    hf_err err = hf_admin_in_queue(admin, queue, id, why_in, out);
-    return err != HF_OK ? err : hf_admin_workers(admin, count_worker, out);
+    asking asked = {.why = {HF_JOB_WHY_INIT}};
+    hf_err err = hf_admin_fits(admin, theirs, "hf_job_why");
+    if (err == HF_OK && theirs->job != NULL)
+        err = hf_admin_fits(admin, theirs->job, "hf_job_info");
+    if (err != HF_OK)
+        return err;
+    err = hf_admin_in_queue(admin, queue, id, why_in, &asked);
+    if (err == HF_OK)
+        err = hf_admin_workers(admin, count_worker, &asked);
+    if (theirs->job != NULL)
+        hf_struct_fill(theirs->job, &asked.job, sizeof asked.job);
+    asked.why.job = theirs->job;
+    hf_struct_fill(theirs, &asked.why, sizeof asked.why);
+    return err;
 }

@@ -176,7 +176,8 @@ static void split_id(hf_worker_info *info)
 
 static void begin(hf_worker_info *info, const roster *r, const entry *e)
 {
-    *info = (hf_worker_info){.silent = e->silent,
+    *info = (hf_worker_info){.size = sizeof *info,
+                             .silent = e->silent,
                              .heard_ms = e->until_ms - BEAT_HOLDS_MS,
                              .now_ms = r->now_ms};
     memcpy(info->id, e->id, sizeof info->id);

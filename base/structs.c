@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* No struct of ours comes near it. A larger size is memory that was never set. */
-enum { SIZE_MAX_BYTES = 4096 };
+enum { SIZE_MAX_BYTES = 65536 };
 
 __attribute__((format(printf, 2, 3))) static hf_err refuse(char *detail,
                                                            const char *format, ...)

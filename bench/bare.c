@@ -209,7 +209,8 @@ static hf_err load_scripts(hf_bare *bare)
 static hf_err prepare(hf_bare *bare, const char *ns, const char *queue,
                       const void *payload, size_t payload_len)
 {
-    const hf_job job = {.type = "bench", .payload = payload, .payload_len = payload_len};
+    const hf_job job = {HF_JOB_INIT, .type = "bench", .payload = payload,
+                        .payload_len = payload_len};
     hf_id_maker ids;
     hf_err err = hf_id_maker_init(&ids);
     if (err == HF_OK)

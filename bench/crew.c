@@ -33,8 +33,9 @@ hf_err hf_crew_start(hf_bench *b, hf_crew *crew, const hf_crew_opts *opts)
     hf_worker_queue queues[QUEUES_MAX];
     HF_ASSERT(opts->n_queues <= HF_COUNT(queues));
     for (size_t i = 0; i < opts->n_queues; i++)
-        queues[i] = (hf_worker_queue){.name = opts->queues[i]};
+        queues[i] = (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = opts->queues[i]};
     const hf_worker_opts worker = {
+        HF_WORKER_OPTS_INIT,
         .server =
             HF_SERVER(.url = b->url, .password_file = b->password_file, .ns = b->ns),
         .queues = queues,

@@ -83,7 +83,8 @@ static hf_err enqueue_waiting(lateness *l, hf_producer *producer, hf_job *jobs)
     hf_err err = HF_OK;
     size_t len = l->b->opts->payload_bytes;
     for (size_t i = 0; i < CALL_JOBS; i++)
-        jobs[i] = (hf_job){.queue = queue_name,
+        jobs[i] = (hf_job){HF_JOB_INIT,
+                           .queue = queue_name,
                            .type = "bench",
                            .payload = l->b->payload,
                            .payload_len = len < PAYLOAD_MAX ? len : PAYLOAD_MAX,
@@ -104,7 +105,8 @@ static hf_err enqueue_due(lateness *l, hf_producer *producer, hf_job *jobs)
     for (size_t sent = 0, n; sent < JOBS && err == HF_OK; sent += n) {
         n = JOBS - sent < CALL_JOBS ? JOBS - sent : CALL_JOBS;
         for (size_t i = 0; i < n; i++)
-            jobs[i] = (hf_job){.queue = queue_name,
+            jobs[i] = (hf_job){HF_JOB_INIT,
+                               .queue = queue_name,
                                .type = "bench",
                                .payload = &l->due_ms[sent + i],
                                .payload_len = sizeof l->due_ms[0],

@@ -70,8 +70,7 @@ static hf_verdict on_job(hf_run *run, void *arg)
 
 static hf_err put_ours(pickup *p)
 {
-    const hf_job job = {.queue = our_queue,
-                        .type = "bench",
+    const hf_job job = {HF_JOB_INIT, .queue = our_queue, .type = "bench",
                         .payload = p->b->payload,
                         .payload_len = p->b->opts->payload_bytes};
     return hf_enqueue_wait(p->producer, &job, 1, NULL, 0, p->b->detail);

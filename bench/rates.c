@@ -205,10 +205,9 @@ hf_err hf_bench_rates(hf_bench *b)
     if (r.jobs == NULL)
         return hf_bench_fail(b, err, hf_err_text(err));
     for (size_t i = 0; i < r.per_call; i++)
-        r.jobs[i] = (hf_job){.queue = our_queue,
-                             .type = "bench",
-                             .payload = b->payload,
-                             .payload_len = b->opts->payload_bytes};
+        r.jobs[i] =
+            (hf_job){HF_JOB_INIT, .queue = our_queue, .type = "bench",
+                     .payload = b->payload, .payload_len = b->opts->payload_bytes};
     (void)sem_init(&r.started, 0, 0);
     err = hf_bare_open(&r.bare, b->url, b->password_file, b->ns, bare_queue, b->payload,
                        b->opts->payload_bytes, b->detail);

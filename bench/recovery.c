@@ -64,7 +64,7 @@ static hf_err enqueue_for(recovery *r, size_t first)
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < VICTIMS; i++)
-        jobs[i] = (hf_job){.queue = r->names[first + i], .type = "bench"};
+        jobs[i] = (hf_job){HF_JOB_INIT, .queue = r->names[first + i], .type = "bench"};
     err = hf_enqueue_wait(producer, jobs, VICTIMS, NULL, 0, r->b->detail);
     hf_producer_close(producer, NULL, NULL);
     return err;

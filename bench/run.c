@@ -54,7 +54,7 @@ hf_err hf_bench_await(hf_bench *b, const char *queue,
                       bool (*test)(const hf_queue_stats *stats))
 {
     const uint64_t until_ns = hf_boot_ns() + HF_BENCH_WAIT_MS * HF_MS_NS;
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     for (;;) {
         hf_err err = hf_admin_stats(b->admin, queue, &stats);
         if (err != HF_OK)
@@ -126,10 +126,11 @@ double hf_bench_median(double *samples, size_t n)
 hf_err hf_bench_producer(hf_bench *b, hf_producer **out)
 {
     const hf_producer_opts opts = {
+        HF_PRODUCER_OPTS_INIT,
         .server =
             HF_SERVER(.url = b->url, .password_file = b->password_file, .ns = b->ns),
         .deadline_ms = HF_BENCH_WAIT_MS};
-    const hf_job job = {.queue = "warm-up", .type = "bench"};
+    const hf_job job = {HF_JOB_INIT, .queue = "warm-up", .type = "bench"};
     hf_err err = hf_producer_open(out, &opts, b->detail);
     if (err != HF_OK)
         return err;
@@ -182,6 +183,7 @@ static hf_err prepare(hf_bench *b)
 static hf_err connect_and_measure(hf_bench *b, hf_bench_fn measure, void *arg)
 {
     const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT,
         .server =
             HF_SERVER(.url = b->url, .password_file = b->password_file, .ns = b->ns),
         .deadline_ms = HF_BENCH_WAIT_MS};

@@ -108,8 +108,9 @@ hf_err hf_bench_victim(char detail[HF_DETAIL_SIZE])
         (void)snprintf(detail, HF_DETAIL_SIZE, "only `holdfast bench` starts this");
         return HF_INVALID;
     }
-    const hf_worker_queue queue = {.name = lines[QUEUE]};
+    const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = lines[QUEUE]};
     const hf_worker_opts opts = {
+        HF_WORKER_OPTS_INIT,
         .server =
             HF_SERVER(.url = lines[URL],
                       .password_file =

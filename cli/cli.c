@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "base/id.h"
@@ -102,8 +101,6 @@ static int take_url(hf_cli *cli, const char *url, const char *where)
                           "that cannot be used (%s)",
                           where, detail);
     cli->server.url = url;
-    if (strncasecmp(url, "rediss:", 7) != 0)
-        cli->server.tls = NULL; /* it is the file's, for the file's URL */
     if (has_password(url))
         cli->server.password_file = NULL;
     return HF_EXIT_OK;
@@ -137,14 +134,6 @@ int hf_cli_put_over(hf_cli *cli)
     return put_options_over(cli);
 }
 
-static void warn(const hf_cli *cli, const char *text)
-{
-    if (cli->json)
-        hf_out_json(stderr, json_pack("{s:s}", "warning", text));
-    else
-        fprintf(stderr, "holdfast: warning: %s\n", text);
-}
-
 int hf_cli_setup(hf_cli *cli, const hf_argv *args)
 {
     char detail[HF_CONFIG_DETAIL_SIZE];
@@ -154,11 +143,7 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
     hf_err err = hf_config_load(&cli->config, hf_argv_text(args, "config"), detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
-    int code = hf_cli_put_over(cli);
-    if (code == HF_EXIT_OK && cli->server.tls != NULL && cli->server.tls->skip_verify &&
-        args->command->run != hf_cmd_worker) /* which says so in its log */
-        warn(cli, "the certificate of Redis is not verified (redis.tls.verify)");
-    return code;
+    return hf_cli_put_over(cli);
 }
 
 void hf_cli_done(hf_cli *cli)
@@ -180,7 +165,7 @@ void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out)
 int hf_cli_admin(const hf_cli *cli, hf_admin **out)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    const hf_admin_opts opts = {.server = &cli->server};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = &cli->server};
     hf_err err = hf_admin_open(out, &opts, detail);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
 }

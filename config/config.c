@@ -50,16 +50,6 @@ static hf_err load(hf_config *config, const char *path,
     return err;
 }
 
-static void take_tls(hf_config *config)
-{
-    config->tls = (hf_tls_opts){HF_TLS_INIT,
-                                .ca = config->tls_ca,
-                                .cert = config->tls_cert,
-                                .key = config->tls_key,
-                                .server_name = config->tls_server_name,
-                                .skip_verify = config->tls_verify == 0};
-}
-
 hf_err hf_config_load(hf_config **out, const char *path,
                       char detail[HF_CONFIG_DETAIL_SIZE])
 {
@@ -70,7 +60,6 @@ hf_err hf_config_load(hf_config **out, const char *path,
         err = config->file == NULL ? HF_NOMEM : load(config, path, detail);
     }
     if (err == HF_OK) {
-        take_tls(config);
         *out = config;
         return HF_OK;
     }
@@ -104,10 +93,6 @@ void hf_config_fill_server(const hf_config *config, hf_server_opts *out)
     out->ns = config->ns;
     out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
     out->request_timeout_ms = (uint32_t)config->request_timeout_ms;
-    const hf_tls_opts *tls = &config->tls;
-    bool said = tls->ca != NULL || tls->cert != NULL || tls->key != NULL ||
-                tls->server_name != NULL || tls->skip_verify;
-    out->tls = said ? tls : NULL;
 }
 
 void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
@@ -118,13 +103,14 @@ void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
     out->kill_grace_ms = (uint32_t)config->kill_grace_ms;
     /* Zero would mean the default there. */
     out->shutdown_timeout_ms = config->shutdown_timeout_ms == 0
-                                   ? UINT32_MAX
+                                   ? HF_SHUTDOWN_AT_ONCE
                                    : (uint32_t)config->shutdown_timeout_ms;
     out->max_attempts = (uint32_t)config->max_attempts;
     out->backoff = (hf_backoff_kind)config->backoff;
     out->backoff_base_ms = (uint32_t)config->backoff_base_ms;
     out->backoff_cap_ms = (uint32_t)config->backoff_cap_ms;
-    out->backoff_jitter = config->backoff_jitter > 0 ? config->backoff_jitter : -1;
+    out->backoff_jitter =
+        config->backoff_jitter > 0 ? config->backoff_jitter : HF_JITTER_NONE;
     out->poison = (uint32_t)config->poison;
     out->dead_max = (uint32_t)config->dead_max;
     out->dead_age_ms = config->dead_age_ms;
@@ -133,6 +119,7 @@ void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
 void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
 {
     *out = (hf_worker_queue){
+        HF_WORKER_QUEUE_INIT,
         .name = queue->name,
         .weight = (uint32_t)queue->weight,
         .has_limits = queue->has_limits,
@@ -145,6 +132,7 @@ void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
 void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
 {
     *out = (hf_program){
+        HF_PROGRAM_INIT,
         .type = handler->type,
         .argv = (const char *const *)handler->exec,
         .env = (const char *const *)handler->env,

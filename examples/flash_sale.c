@@ -194,7 +194,8 @@ static hf_lock *lock_account(shop *s, const char *account, const char *owner, bo
     const char *const names[] = {name};
     hf_lock *lock = NULL;
     snprintf(name, sizeof name, "account-%s", account);
-    const hf_lock_opts opts = {.names = names,
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT,
+                               .names = names,
                                .n_names = 1,
                                .reentrant = true,
                                .owner = owner,
@@ -247,13 +248,11 @@ static void wait_for_slow_bank(shop *s, hf_lock *lock, const char *account)
 {
     char id[32], detail[HF_DETAIL_SIZE];
     snprintf(id, sizeof id, "gift-%s", account);
-    hf_err err = hf_enqueue_wait(s->producer,
-                                 &(hf_job){.queue = "sale",
-                                           .type = "gift.send",
-                                           .id = id,
-                                           .payload = account,
-                                           .payload_len = strlen(account)},
-                                 1, NULL, 0, detail);
+    hf_err err = hf_enqueue_wait(
+        s->producer,
+        &(hf_job){HF_JOB_INIT, .queue = "sale", .type = "gift.send", .id = id,
+                  .payload = account, .payload_len = strlen(account)},
+        1, NULL, 0, detail);
     if (err != HF_OK)
         fprintf(stderr, "flash_sale: %s: %s\n", id, detail);
     while (hf_lock_held(lock) || fence_seen(s, account) <= hf_lock_fence(lock))
@@ -316,20 +315,19 @@ static int work(void)
 {
     shop s;
     char detail[HF_DETAIL_SIZE] = "";
-    const hf_worker_queue queue = {.name = "sale"};
+    const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = "sale"};
     const hf_server_opts *server = HF_SERVER(.url = url);
-    const hf_worker_opts opts = {.server = server,
-                                 .queues = &queue,
-                                 .n_queues = 1,
-                                 .concurrency = 8,
-                                 .lease_ms = 2000,
-                                 .backoff_base_ms = 200};
+    const hf_worker_opts opts = {
+        HF_WORKER_OPTS_INIT, .server = server, .queues = &queue,      .n_queues = 1,
+        .concurrency = 8,    .lease_ms = 2000, .backoff_base_ms = 200};
     shop_open(&s);
-    hf_err err =
-        hf_lock_client_open(&s.locks, &(hf_lock_client_opts){.server = server}, detail);
+    hf_err err = hf_lock_client_open(
+        &s.locks, &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT, .server = server},
+        detail);
     if (err == HF_OK)
-        err =
-            hf_producer_open(&s.producer, &(hf_producer_opts){.server = server}, detail);
+        err = hf_producer_open(
+            &s.producer, &(hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = server},
+            detail);
     if (err == HF_OK)
         err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)

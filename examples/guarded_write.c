@@ -95,7 +95,8 @@ static hf_lock *take(hf_lock_client *locks)
 {
     char detail[HF_DETAIL_SIZE];
     const char *const name = "daily-report";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = 10000};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = 10000};
     hf_lock *lock;
     hf_err err = hf_lock_acquire_wait(locks, &opts, &lock, detail);
     if (err != HF_OK)
@@ -130,7 +131,8 @@ int main(int argc, char **argv)
     size_t robbed;
     snprintf(file, sizeof file, "%s/report.txt", dir);
     snprintf(rows, sizeof rows, "%s/report.db", dir);
-    const hf_lock_client_opts opts = {.server = HF_SERVER(.url = url)};
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server = HF_SERVER(.url = url)};
     if (hf_lock_client_open(&locks, &opts, detail) != HF_OK)
         die("locks", detail);
     sqlite3 *db = open_rows(rows);

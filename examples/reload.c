@@ -29,13 +29,14 @@ static hf_err take_file(char detail[HF_DETAIL_SIZE])
     FILE *file = fopen(file_name, "r");
     while (file != NULL && n < QUEUES_MAX &&
            fscanf(file, "%128s %u", names[n], &weight) == 2) {
-        queues[n] = (hf_worker_queue){.name = names[n], .weight = weight};
+        queues[n] =
+            (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = names[n], .weight = weight};
         n++;
     }
     if (file != NULL)
         (void)fclose(file);
-    const hf_worker_opts opts = {
-        .server = HF_SERVER(.url = url), .queues = queues, .n_queues = n};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .server = HF_SERVER(.url = url),
+                                 .queues = queues, .n_queues = n};
     return worker == NULL ? hf_worker_new(&worker, &opts, detail)
                           : hf_worker_reload(worker, &opts, NULL, 0, detail);
 }

@@ -19,12 +19,15 @@ static hf_err welcome(hf_producer *producer, const char *user, const char *addre
     const hf_job jobs[] = {
         /* Its id is chosen here: while the job exists, the same request again changes
            nothing. */
-        {.type = "email.send", .id = first, .payload = address, .payload_len = n},
-        {.type = "email.send", .payload = address, .payload_len = n, .delay_ms = 300},
-        {.type = "report.make", .payload = report, .payload_len = sizeof report - 1},
+        {HF_JOB_INIT, .type = "email.send", .id = first, .payload = address,
+         .payload_len = n},
+        {HF_JOB_INIT, .type = "email.send", .payload = address, .payload_len = n,
+         .delay_ms = 300},
+        {HF_JOB_INIT, .type = "report.make", .payload = report,
+         .payload_len = sizeof report - 1},
     };
     enum { N = sizeof jobs / sizeof jobs[0] };
-    hf_enqueue_result results[N];
+    hf_enqueue_result results[N] = {{HF_ENQUEUE_RESULT_INIT}};
 
     hf_err err = hf_enqueue_wait(producer, jobs, N, results, 0, detail);
     if (err != HF_OK) {
@@ -43,7 +46,8 @@ int main(int argc, char **argv)
     hf_producer *producer;
     const char *url = argc > 1 ? argv[1] : getenv("REDIS_URL");
 
-    const hf_producer_opts opts = {.server = HF_SERVER(.url = url)};
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = url)};
     hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK) {
         fprintf(stderr, "service: %s\n", detail);

@@ -40,10 +40,10 @@ static hf_verdict make_report(hf_run *run, void *out)
 
 int main(int argc, char **argv)
 {
-    const hf_worker_queue queue = {.name = "default"};
+    const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = "default"};
     const char *url = argc > 1 ? argv[1] : getenv("REDIS_URL");
-    hf_worker_opts opts = {
-        .server = HF_SERVER(.url = url), .queues = &queue, .n_queues = 1};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .server = HF_SERVER(.url = url),
+                           .queues = &queue, .n_queues = 1};
     opts.burst = argc > 2;
     char detail[HF_DETAIL_SIZE] = "";
     hf_err err = hf_worker_new(&worker, &opts, detail);

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/id.h"
+#include "base/structs.h"
 #include "lock/callback.h"
 #include "lock/locks.h"
 #include "redis/send.h"
@@ -112,32 +113,46 @@ static hf_err read_look(hf_lock_ask *ask, const hf_answer *answer)
     for (size_t i = 0; i < n; i++)
         if (read_entry(&out->entries[out->n], list, 3 * i))
             out->n++;
+    for (size_t i = 0; i < out->n; i++)
+        out->entries[i].size = sizeof out->entries[i];
     return HF_OK;
 }
 
 hf_err hf_lock_look_at(hf_lock_client *locks, const char *name, size_t limit,
-                       hf_lock_look *out, char detail[HF_DETAIL_SIZE])
+                       hf_lock_look *theirs, char detail[HF_DETAIL_SIZE])
 {
     place at;
-    *out = (hf_lock_look){.n = 0};
+    hf_lock_look out = {HF_LOCK_LOOK_INIT};
     looking l = {.at = &at,
                  .name = name,
                  .limit = limit < 1          ? 1
                           : limit > LOOK_MAX ? LOOK_MAX
                                              : limit,
-                 .out = out};
+                 .out = &out};
     hf_lock_ask ask = {.send = send_look, .read = read_look, .arg = &l};
-    hf_err err = check_name(name, detail);
+    hf_err err = hf_struct_can_fill(theirs, "hf_lock_look", detail);
+    if (err != HF_OK)
+        return err;
+    hf_struct_fill(theirs, &out, sizeof out);
+    err = check_name(name, detail);
     if (err != HF_OK)
         return err;
     find(&at, locks, name);
-    return hf_ask_wait(&ask, locks, detail);
+    err = hf_ask_wait(&ask, locks, detail);
+    hf_struct_fill(theirs, &out, sizeof out);
+    return err;
+}
+
+const hf_lock_entry *hf_lock_look_entry(const hf_lock_look *look, size_t i)
+{
+    return i < look->n ? &look->entries[i] : NULL;
 }
 
 void hf_lock_look_done(hf_lock_look *look)
 {
     free(look->entries);
-    *look = (hf_lock_look){.n = 0};
+    look->entries = NULL;
+    look->n = look->all = 0;
 }
 
 /* ---- listing ---- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/structs.h"
 #include "lock/lock_set.h"
 
 #define WAIT_MAX_MS (INT64_C(1) << 40)
@@ -53,8 +54,13 @@ static const char *put_text(char **at, const char *text)
 }
 
 /* Also the pointers to the names are in `text`, so that members can be moved. */
-static bool copy_lock(hf_set_member *m, const hf_lock_opts *o)
+/* `theirs` was checked. */
+static bool copy_lock(hf_set_member *m, const hf_lock_opts *theirs)
 {
+    hf_lock_opts sized;
+    const hf_lock_opts *o = &sized;
+    if (hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_opts", NULL) != HF_OK)
+        return false;
     size_t size = o->n_names * sizeof(char *);
     size += o->owner == NULL ? 0 : strlen(o->owner) + 1;
     for (size_t i = 0; i < o->n_names; i++)
@@ -78,12 +84,15 @@ static hf_err check_member(const hf_lock_servers *servers, const hf_multilock_me
     if (one->server >= servers->n)
         return hf_lock_say(detail, HF_INVALID, "expected a server of 0 to %zu, found %zu",
                            servers->n - 1, one->server);
-    if (one->lock.wait_ms != 0 || one->lock.on_event != NULL ||
-        one->lock.event_arg != NULL)
+    hf_lock_opts opts;
+    hf_err err = hf_struct_in(&opts, sizeof opts, one->lock, "hf_lock_opts", detail);
+    if (err != HF_OK)
+        return err;
+    if (opts.wait_ms != 0 || opts.on_event != NULL || opts.event_arg != NULL)
         return hf_lock_say(detail, HF_INVALID,
                            "the wait and the events of a MultiLock are of all members "
                            "together: expected none in a member");
-    hf_err err = hf_lock_make(servers->clients[one->server], &one->lock, &lock, detail);
+    err = hf_lock_make(servers->clients[one->server], &opts, &lock, detail);
     if (err == HF_OK)
         hf_lock_free(lock); /* it was made to be checked */
     return err;
@@ -221,8 +230,8 @@ static void in_time(hf_lock_set *set, uint64_t now_ns)
         hf_lock_cancel(set->members[set->at].asked);
 }
 
-hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *o,
-                     hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+static hf_err make(hf_lock_servers *servers, const hf_multilock_opts *o,
+                   hf_lock_set **out, char *detail)
 {
     static const hf_set_kind kind = {begin,  got,  refused, left,
                                      undone, news, due_ns,  in_time};
@@ -236,7 +245,7 @@ hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *o,
     set->event_arg = o->event_arg;
     for (size_t i = 0; i < set->n; i++) {
         set->members[i].server = o->members[i].server;
-        if (!copy_lock(&set->members[i], &o->members[i].lock)) {
+        if (!copy_lock(&set->members[i], o->members[i].lock)) {
             hf_set_free(set);
             return hf_lock_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
         }
@@ -247,5 +256,23 @@ hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *o,
         hf_set_free(set);
     else
         *out = set;
+    return err;
+}
+
+hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *theirs,
+                     hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+{
+    hf_multilock_opts o;
+    void *copy = NULL;
+    hf_err err = hf_struct_in(&o, sizeof o, theirs, "hf_multilock_opts", detail);
+    if (err == HF_OK && o.members != NULL && o.n_members <= HF_LOCK_MEMBERS_MAX) {
+        const void *ours;
+        err = hf_structs_in(&ours, &copy, sizeof *o.members, o.members, o.n_members,
+                            "hf_multilock_member", detail);
+        o.members = ours;
+    }
+    if (err == HF_OK)
+        err = make(servers, &o, out, detail);
+    free(copy);
     return err;
 }

@@ -12,6 +12,7 @@
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/structs.h"
 #include "lock/lock_set.h"
 
 #define WAIT_MAX_MS (INT64_C(1) << 40)
@@ -55,7 +56,8 @@ static uint32_t default_timeout(uint32_t lease_ms)
 
 static hf_lock_opts opts_of(const hf_lock_set *set, const hf_set_member *m)
 {
-    return (hf_lock_opts){.names = (const char *const *)m->text,
+    return (hf_lock_opts){HF_LOCK_OPTS_INIT,
+                          .names = (const char *const *)m->text,
                           .n_names = 1,
                           .form = HF_LOCK_SPIN,
                           .owner = set->owner,
@@ -338,13 +340,18 @@ static hf_err fill(hf_lock_set *set, const hf_redlock_opts *o, uint32_t lease_ms
     return err;
 }
 
-hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *o, hf_lock_set **out,
-                   char detail[HF_DETAIL_SIZE])
+hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *theirs,
+                   hf_lock_set **out, char detail[HF_DETAIL_SIZE])
 {
+    hf_redlock_opts sized;
+    const hf_redlock_opts *o = &sized;
     static const hf_set_kind kind = {try_now, got,  refused, left,
                                      undone,  news, due_ns,  in_time};
+    hf_err err = hf_struct_in(&sized, sizeof sized, theirs, "hf_redlock_opts", detail);
+    if (err != HF_OK)
+        return err;
     uint32_t lease_ms = o->lease_ms == 0 ? HF_LOCK_LEASE_MS : o->lease_ms;
-    hf_err err = check(servers, o, lease_ms, detail);
+    err = check(servers, o, lease_ms, detail);
     if (err != HF_OK)
         return err;
     hf_lock_set *set =

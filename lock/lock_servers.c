@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/server_opts.h"
+#include "base/structs.h"
 #include "lock/callback.h"
 #include "lock/lock_set.h"
 #include "redis/call.h"
@@ -287,13 +288,16 @@ static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
 }
 
 hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size_t n,
-                            const hf_lock_client_opts *opts, char detail[HF_DETAIL_SIZE])
+                            const hf_lock_client_opts *theirs,
+                            char detail[HF_DETAIL_SIZE])
 {
-    static const hf_lock_client_opts defaults;
-    if (opts == NULL)
-        opts = &defaults;
+    hf_lock_client_opts sized;
+    const hf_lock_client_opts *opts = &sized;
     hf_server_opts server;
-    hf_err err = check_opts(opts, &server, n, detail);
+    hf_err err =
+        hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_client_opts", detail);
+    if (err == HF_OK)
+        err = check_opts(opts, &server, n, detail);
     if (err != HF_OK)
         return err;
     hf_lock_servers *servers = calloc(1, sizeof *servers);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/server_opts.h"
+#include "base/structs.h"
 #include "lock/callback.h"
 #include "redis/url.h"
 
@@ -366,14 +367,19 @@ static hf_err init_parts(hf_lock_client *locks, const hf_lock_client_opts *o)
     return err;
 }
 
-hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *opts,
+hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *theirs,
                            char detail[HF_DETAIL_SIZE])
 {
+    hf_lock_client_opts sized;
+    const hf_lock_client_opts *opts = &sized;
     char why[HF_DETAIL_SIZE] = "";
     hf_server_opts server;
-    if (opts == NULL)
+    if (theirs == NULL)
         return hf_lock_say(detail, HF_INVALID, "expected options, found none");
-    hf_err err = hf_server_opts_in(&server, opts->server, detail);
+    hf_err err =
+        hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_client_opts", detail);
+    if (err == HF_OK)
+        err = hf_server_opts_in(&server, opts->server, detail);
     if (err != HF_OK)
         return err;
     hf_lock_client *locks = calloc(1, sizeof *locks);

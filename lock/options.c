@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/structs.h"
 #include "lock/locks.h"
 
 #define WAIT_MAX_MS (INT64_C(1) << 40)
@@ -180,10 +181,14 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
     return HF_OK;
 }
 
-hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts, hf_lock **out,
+hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *theirs, hf_lock **out,
                     char detail[HF_DETAIL_SIZE])
 {
-    hf_err err = check_names(opts, detail);
+    hf_lock_opts sized;
+    const hf_lock_opts *opts = &sized;
+    hf_err err = hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_opts", detail);
+    if (err == HF_OK)
+        err = check_names(opts, detail);
     if (err == HF_OK)
         err = check_mode(opts, detail);
     if (err == HF_OK)

@@ -193,7 +193,7 @@ static hf_err one_answer(const hf_outcome *outcome, size_t i, const char **detai
 static void tell_callback(const hf_batch *batch, const hf_part *part, size_t i,
                           const hf_outcome *outcome)
 {
-    hf_enqueue_result result;
+    hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
     const char *detail;
     if (part->cb == NULL)
         return;

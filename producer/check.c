@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/server_opts.h"
+#include "base/structs.h"
 
 enum {
     DEADLINE_DEFAULT_MS = 5000,
@@ -138,7 +139,9 @@ static hf_err check_ranges(const hf_producer_opts *o, char *detail)
 hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
                      hf_server_opts *server, char detail[HF_DETAIL_SIZE])
 {
-    *out = in != NULL ? *in : (hf_producer_opts){.loop = NULL};
+    hf_err err = hf_struct_in(out, sizeof *out, in, "hf_producer_opts", detail);
+    if (err != HF_OK)
+        return err;
     if (out->deadline_ms == 0)
         out->deadline_ms = DEADLINE_DEFAULT_MS;
     if (out->payload_max == 0)
@@ -147,7 +150,7 @@ hf_err hf_check_opts(const hf_producer_opts *in, hf_producer_opts *out,
         out->buffer_jobs = BUFFER_JOBS_DEFAULT;
     if (out->buffer_bytes == 0)
         out->buffer_bytes = BUFFER_BYTES_DEFAULT;
-    hf_err err = hf_server_opts_in(server, out->server, detail);
+    err = hf_server_opts_in(server, out->server, detail);
     if (err != HF_OK)
         return err;
     out->server = server;

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/structs.h"
 #include "producer/handle.h"
 
 bool hf_producer_forked(const hf_producer *producer)
@@ -119,13 +120,18 @@ void hf_producer_close(hf_producer *producer, void (*cb)(void *arg), void *arg)
 
 /* ---- one job ---- */
 
-hf_err hf_enqueue(hf_producer *producer, const hf_job *job, hf_enqueue_cb cb, void *arg)
+hf_err hf_enqueue(hf_producer *producer, const hf_job *theirs, hf_enqueue_cb cb,
+                  void *arg)
 {
-    hf_intake in = {.jobs = job, .n = 1, .numbering = HF_NUMBERS_OURS};
+    hf_job job;
+    hf_intake in = {.jobs = &job, .n = 1, .numbering = HF_NUMBERS_OURS};
     bool one_queue, ready;
     if (hf_producer_forked(producer))
         return HF_FORKED;
-    hf_err err = hf_check_jobs(&producer->bounds, job, 1, &in.bytes, &one_queue, NULL);
+    hf_err err = hf_struct_in(&job, sizeof job, theirs, "hf_job", NULL);
+    if (err != HF_OK)
+        return err;
+    err = hf_check_jobs(&producer->bounds, &job, 1, &in.bytes, &one_queue, NULL);
     if (err != HF_OK)
         return err;
     in.now_ns = hf_boot_ns();

@@ -1,7 +1,10 @@
 /* wait.c - calls that wait for their answers, from any thread. */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/structs.h"
 #include "producer/handin.h"
 
 enum {
@@ -41,16 +44,69 @@ static hf_err say_refusal(hf_err err, char *detail)
     return hf_say(detail, err, "%s", hf_err_text(err));
 }
 
+/* The caller's arrays as ours: the same, or copies where a struct has another size. */
+typedef struct arrays {
+    const hf_job *jobs;
+    hf_enqueue_result *results; /* NULL: the caller wants none */
+    size_t n;
+    void *jobs_copy, *theirs; /* theirs: the caller's results, if ours are a copy */
+} arrays;
+
+static hf_err open_arrays(arrays *a, const hf_job *jobs, hf_enqueue_result *results,
+                          size_t n, char *detail)
+{
+    const void *ours = NULL;
+    *a = (arrays){.jobs = jobs, .results = results, .n = n};
+    if (jobs == NULL || n < 1 || n > HF_BATCH_JOBS)
+        return HF_OK; /* hf_check_jobs() refuses it */
+    hf_err err =
+        hf_structs_in(&ours, &a->jobs_copy, sizeof *jobs, jobs, n, "hf_job", detail);
+    a->jobs = ours;
+    if (err == HF_OK && results != NULL)
+        err = hf_struct_can_fill(results, "hf_enqueue_result", detail);
+    if (err == HF_OK && results != NULL && results->size != sizeof *results) {
+        a->theirs = results;
+        a->results = calloc(n, sizeof *results);
+        err = a->results == NULL ? HF_NOMEM : HF_OK;
+    }
+    if (err == HF_NOMEM)
+        (void)hf_say(detail, err, "%s", hf_err_text(err));
+    return err;
+}
+
+/* Until it is known better, nothing is known of any job. */
+static void begin_results(arrays *a)
+{
+    for (size_t i = 0; a->results != NULL && i < a->n; i++) {
+        a->results[i].size = sizeof *a->results;
+        a->results[i].err = HF_UNSURE;
+    }
+}
+
+static hf_err close_arrays(arrays *a, hf_err err)
+{
+    size_t stride = a->theirs == NULL ? 0 : *(size_t *)a->theirs;
+    bool begun = a->theirs != NULL && a->results != NULL && a->results->size != 0;
+    for (size_t i = 0; begun && i < a->n; i++) {
+        char *theirs = (char *)a->theirs + i * stride;
+        memcpy(theirs, &stride, sizeof stride);
+        hf_struct_fill(theirs, &a->results[i], sizeof *a->results);
+    }
+    free(a->jobs_copy);
+    if (a->theirs != NULL)
+        free(a->results);
+    return err;
+}
+
 /* The whole way of a call that was checked. While it is under way the producer cannot be
  * freed. */
-static hf_err carry_out(hf_handin *c, hf_enqueue_result *results, char *detail)
+static hf_err carry_out(hf_handin *c, arrays *a, char *detail)
 {
     hf_run_loop *run = &c->producer->run;
-    c->waiter = hf_waiter_new(results);
+    c->waiter = hf_waiter_new(a->results);
     if (c->waiter == NULL)
         return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
-    for (size_t i = 0; results != NULL && i < c->in.n; i++)
-        results[i].err = HF_UNSURE; /* until it is known better */
+    begin_results(a);
     hf_run_loop_enter(run);
     hf_err err = hf_hand_in(c);
     if (err == HF_OK) {
@@ -64,10 +120,8 @@ static hf_err carry_out(hf_handin *c, hf_enqueue_result *results, char *detail)
 }
 
 /* What both kinds of call have in common before they are taken. */
-static hf_err check_call(hf_handin *c, const hf_job *jobs, size_t n, uint32_t deadline_ms,
-                         char *detail)
+static hf_err may_wait(const hf_producer *producer, uint32_t deadline_ms, char *detail)
 {
-    hf_producer *producer = c->producer;
     if (hf_producer_forked(producer))
         return hf_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
     uv_thread_t self = uv_thread_self();
@@ -79,10 +133,17 @@ static hf_err check_call(hf_handin *c, const hf_job *jobs, size_t n, uint32_t de
         return hf_say(detail, HF_INVALID,
                       "expected a deadline_ms of 0..%d, found %" PRIu32, DEADLINE_MAX_MS,
                       deadline_ms);
-    c->in.jobs = jobs;
-    c->in.n = n;
-    hf_err err =
-        hf_check_jobs(&producer->bounds, jobs, n, &c->in.bytes, &c->one_queue, detail);
+    return HF_OK;
+}
+
+static hf_err check_call(hf_handin *c, const arrays *a, uint32_t deadline_ms,
+                         char *detail)
+{
+    hf_producer *producer = c->producer;
+    c->in.jobs = a->jobs;
+    c->in.n = a->n;
+    hf_err err = hf_check_jobs(&producer->bounds, a->jobs, a->n, &c->in.bytes,
+                               &c->one_queue, detail);
     c->in.now_ns = hf_boot_ns();
     c->in.deadline_ns =
         c->in.now_ns +
@@ -95,9 +156,17 @@ hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs, size_t n,
                        hf_enqueue_result *results, uint32_t deadline_ms,
                        char detail[HF_DETAIL_SIZE])
 {
+    arrays a;
     hf_handin c = {.producer = producer, .in = {.numbering = HF_NUMBERS_OURS}};
-    hf_err err = check_call(&c, jobs, n, deadline_ms, detail);
-    return err == HF_OK ? carry_out(&c, results, detail) : err;
+    hf_err err = may_wait(producer, deadline_ms, detail);
+    if (err != HF_OK)
+        return err;
+    err = open_arrays(&a, jobs, results, n, detail);
+    if (err == HF_OK)
+        err = check_call(&c, &a, deadline_ms, detail);
+    if (err == HF_OK)
+        err = carry_out(&c, &a, detail);
+    return close_arrays(&a, err);
 }
 
 /* ---- with numbers ---- */
@@ -136,6 +205,27 @@ static void end_numbered(hf_handin *c, hf_lane *lane, hf_err err)
     hf_run_loop_unlock(inbox->run);
 }
 
+static hf_err carry_out_numbered(hf_handin *c, arrays *a, char *detail)
+{
+    hf_lane *lane;
+    if (!c->one_queue)
+        return hf_say(detail, HF_INVALID, "expected jobs of one queue, found several");
+    if (c->number == 0 || c->number > NUMBER_MAX)
+        return hf_say(detail, HF_INVALID,
+                      "expected a number of 1..%" PRIu64 ", found %" PRIu64, NUMBER_MAX,
+                      c->number);
+    hf_err err =
+        hf_inbox_lane(&c->producer->engine.inbox, hf_job_queue(&a->jobs[0]), &lane);
+    if (err != HF_OK)
+        return say_refusal(err, detail);
+    err = begin_numbered(c, lane, detail);
+    if (err != HF_OK)
+        return err;
+    err = carry_out(c, a, detail);
+    end_numbered(c, lane, err);
+    return err;
+}
+
 hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs, size_t n,
                            uint64_t number, uint64_t first, hf_enqueue_result *results,
                            char detail[HF_DETAIL_SIZE])
@@ -144,23 +234,14 @@ hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs, size_t n,
                    .in = {.numbering = HF_NUMBERS_CALLERS},
                    .number = number,
                    .first = first};
-    hf_lane *lane;
-    hf_err err = check_call(&c, jobs, n, 0, detail);
+    arrays a;
+    hf_err err = may_wait(producer, 0, detail);
     if (err != HF_OK)
         return err;
-    if (!c.one_queue)
-        return hf_say(detail, HF_INVALID, "expected jobs of one queue, found several");
-    if (number == 0 || number > NUMBER_MAX)
-        return hf_say(detail, HF_INVALID,
-                      "expected a number of 1..%" PRIu64 ", found %" PRIu64, NUMBER_MAX,
-                      number);
-    err = hf_inbox_lane(&producer->engine.inbox, hf_job_queue(&jobs[0]), &lane);
-    if (err != HF_OK)
-        return say_refusal(err, detail);
-    err = begin_numbered(&c, lane, detail);
-    if (err != HF_OK)
-        return err;
-    err = carry_out(&c, results, detail);
-    end_numbered(&c, lane, err);
-    return err;
+    err = open_arrays(&a, jobs, results, n, detail);
+    if (err == HF_OK)
+        err = check_call(&c, &a, 0, detail);
+    if (err == HF_OK)
+        err = carry_out_numbered(&c, &a, detail);
+    return close_arrays(&a, err);
 }

@@ -173,7 +173,7 @@ static void send_select(hf_client *client)
 
 void hf_greet_begin(hf_client *client)
 {
-    client->greeting = (hf_server_info){.client_id = 0};
+    client->greeting = (hf_server_info){.size = sizeof client->greeting};
     client->lacks = 0;
     client->load_err = HF_OK;
     const hf_bytes id[] = {text_bytes("CLIENT"), text_bytes("ID")};

@@ -58,7 +58,7 @@ static bool makes_snapshots(const char *text)
 
 void hf_info_parse(const char *text, hf_server_info *out)
 {
-    *out = (hf_server_info){.client_id = out->client_id};
+    *out = (hf_server_info){.size = sizeof *out, .client_id = out->client_id};
     copy(text, "redis_version", out->version, sizeof out->version);
     copy(text, "run_id", out->run_id, sizeof out->run_id);
     copy(text, "master_replid", out->replid, sizeof out->replid);

@@ -86,19 +86,6 @@ static void compare_fixed_time(teller *t, const char *key, uint32_t now_ms,
 
 /* ---- what cannot change ---- */
 
-static void compare_tls(teller *t, const hf_tls_opts *now, const hf_tls_opts *file)
-{
-    static const hf_tls_opts none = {HF_TLS_INIT};
-    const hf_tls_opts *n = now == NULL ? &none : now, *f = file == NULL ? &none : file;
-    compare_fixed_text(t, "redis.tls.ca", n->ca, f->ca);
-    compare_fixed_text(t, "redis.tls.cert", n->cert, f->cert);
-    compare_fixed_text(t, "redis.tls.key", n->key, f->key);
-    compare_fixed_text(t, "redis.tls.server_name", n->server_name, f->server_name);
-    if (n->skip_verify != f->skip_verify)
-        tell_fixed(t, "redis.tls.verify", n->skip_verify ? "false" : "true",
-                   f->skip_verify ? "false" : "true");
-}
-
 static void compare_fixed(teller *t)
 {
     const hf_worker *w = t->w;
@@ -107,7 +94,6 @@ static void compare_fixed(teller *t)
     compare_fixed_text(t, "redis.url", w->server.url, t->plan->server.url);
     compare_fixed_text(t, "redis.password_file", w->server.password_file,
                        t->plan->server.password_file);
-    compare_tls(t, w->server.tls, t->plan->server.tls);
     compare_fixed_time(t, "redis.connect_timeout", w->server.connect_timeout_ms,
                        t->plan->server.connect_timeout_ms);
     compare_fixed_time(t, "redis.request_timeout", w->server.request_timeout_ms,

@@ -7,6 +7,7 @@
 
 #include "base/id.h"
 #include "base/server_opts.h"
+#include "base/structs.h"
 
 enum { WEIGHT_MAX = 1000 };
 
@@ -23,7 +24,7 @@ static void fill_defaults(hf_worker_opts *o)
     o->lease_ms = or_default(o->lease_ms, 10000);
     o->kill_grace_ms = or_default(o->kill_grace_ms, HF_KILL_GRACE_MS);
     o->shutdown_timeout_ms = or_default(o->shutdown_timeout_ms, 25000);
-    if (o->shutdown_timeout_ms == UINT32_MAX)
+    if (o->shutdown_timeout_ms == HF_SHUTDOWN_AT_ONCE)
         o->shutdown_timeout_ms = 0;
     o->max_attempts = or_default(o->max_attempts, 20);
     o->backoff_base_ms = or_default(o->backoff_base_ms, 2000);
@@ -77,39 +78,45 @@ static hf_err check_queue(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
     return HF_OK;
 }
 
-static hf_err add_queues(hf_plan *plan, const hf_worker_opts *o,
+static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
                          char detail[HF_DETAIL_SIZE])
 {
-    for (size_t i = 0; i < o->n_queues; i++) {
+    for (size_t i = 0; i < n; i++) {
         hf_plan_queue *queue = &plan->queues[i];
-        const char *name = o->queues[i].name;
+        const char *name = queues[i].name;
         if (hf_queue_init(&queue->queue, plan->ns, name) != HF_OK)
             return hf_plan_refuse(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]",
                                   name);
-        hf_err err = check_queue(&o->queues[i], detail);
+        hf_err err = check_queue(&queues[i], detail);
         if (err != HF_OK)
             return err;
         for (size_t k = 0; k < i; k++)
             if (strcmp(plan->queues[k].queue.name, name) == 0)
                 return hf_plan_refuse(detail, "each queue once", name);
-        queue->settings = o->queues[i];
+        queue->settings = queues[i];
         queue->settings.name = queue->queue.name;
-        queue->settings.weight = or_default(o->queues[i].weight, 1);
+        queue->settings.weight = or_default(queues[i].weight, 1);
         plan->n_queues = i + 1;
     }
     return HF_OK;
 }
 
-static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
+static hf_err add_queues(hf_plan *plan, const hf_worker_opts *o,
+                         char detail[HF_DETAIL_SIZE])
+{
+    const void *queues;
+    void *copy;
+    hf_err err = hf_structs_in(&queues, &copy, sizeof *o->queues, o->queues, o->n_queues,
+                               "hf_worker_queue", detail);
+    if (err == HF_OK)
+        err = put_queues(plan, queues, o->n_queues, detail);
+    free(copy);
+    return err;
+}
+
+static hf_err put_programs(hf_plan *plan, const hf_program *programs, size_t n,
                            char detail[HF_DETAIL_SIZE])
 {
-    char found[24];
-    snprintf(found, sizeof found, "%zu", n);
-    if (n > HF_TYPES_MAX)
-        return hf_plan_refuse(detail, "at most 1000 programs", found);
-    plan->programs = calloc(n + 1, sizeof *plan->programs);
-    if (plan->programs == NULL)
-        return HF_NOMEM;
     for (size_t i = 0; i < n; i++) {
         if (programs[i].type != NULL &&
             hf_handlers_find(plan->programs, i, programs[i].type) != NULL)
@@ -125,15 +132,38 @@ static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
     return HF_OK;
 }
 
+static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
+                           char detail[HF_DETAIL_SIZE])
+{
+    char found[24];
+    snprintf(found, sizeof found, "%zu", n);
+    if (n > HF_TYPES_MAX)
+        return hf_plan_refuse(detail, "at most 1000 programs", found);
+    plan->programs = calloc(n + 1, sizeof *plan->programs);
+    if (plan->programs == NULL)
+        return HF_NOMEM;
+    const void *ours;
+    void *copy;
+    hf_err err =
+        hf_structs_in(&ours, &copy, sizeof *programs, programs, n, "hf_program", detail);
+    if (err == HF_OK)
+        err = put_programs(plan, ours, n, detail);
+    free(copy);
+    return err;
+}
+
 hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *programs,
                    size_t n, char detail[HF_DETAIL_SIZE])
 {
-    hf_worker_opts filled = *opts;
+    hf_worker_opts filled;
+    hf_server_opts server;
     if (detail != NULL)
         detail[0] = '\0';
+    hf_err err = hf_struct_in(&filled, sizeof filled, opts, "hf_worker_opts", detail);
+    if (err != HF_OK)
+        return err;
     fill_defaults(&filled);
-    hf_server_opts server;
-    hf_err err = check_opts(&filled, detail);
+    err = check_opts(&filled, detail);
     if (err == HF_OK)
         err = hf_server_opts_in(&server, filled.server, detail);
     if (err == HF_OK && server.url != NULL)

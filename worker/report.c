@@ -2,18 +2,33 @@
  * errors; each claim and each wake-up are there for debugging. */
 #include <stdio.h>
 
+#include "base/base.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "worker/report.h"
 #include "worker/shared.h"
+
+/* No line has more. */
+enum { FIELDS_MAX = 16 };
+
+const hf_log_field *hf_log_field_at(const hf_log_field *fields, size_t i)
+{
+    return (const hf_log_field *)(const void *)((const char *)fields + i * fields->size);
+}
 
 void hf_report(hf_worker *w, hf_log_level level, const char *message,
                const hf_log_field *fields, size_t n)
 {
     if (w->opts.log == NULL)
         return;
+    hf_log_field sized[FIELDS_MAX];
+    HF_ASSERT(n <= HF_COUNT(sized));
+    for (size_t i = 0; i < n; i++) {
+        sized[i] = fields[i];
+        sized[i].size = sizeof sized[i];
+    }
     pthread_mutex_lock(&w->log_lock);
-    w->opts.log(level, message, fields, n, w->opts.log_arg);
+    w->opts.log(level, message, sized, n, w->opts.log_arg);
     pthread_mutex_unlock(&w->log_lock);
 }
 

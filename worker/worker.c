@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "base/server_opts.h"
+#include "base/structs.h"
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/queues.h"
@@ -59,13 +60,13 @@ static void init_rest(hf_worker *w)
 }
 
 /* The minder needs the rest of the lease for its work. */
-static void bound_kill_grace(hf_worker *w, uint32_t asked_ms)
+static void bound_kill_grace(hf_worker *w)
 {
     w->asked_kill_grace_ms = w->opts.kill_grace_ms;
     if (w->opts.kill_grace_ms <= w->opts.lease_ms / 4)
         return;
     w->opts.kill_grace_ms = w->opts.lease_ms / 4;
-    if (asked_ms != 0 && asked_ms != HF_KILL_GRACE_MS)
+    if (w->asked_kill_grace_ms != HF_KILL_GRACE_MS)
         hf_report_text(w, HF_LOG_WARN, "kill_grace was lowered to a quarter of the lease",
                        NULL, NULL);
 }
@@ -102,10 +103,6 @@ static void take_plan(hf_worker *w, hf_plan *plan)
     hf_served *list[HF_QUEUES_MAX];
     snprintf(w->ns, sizeof w->ns, "%s", plan->ns);
     w->server = plan->server;
-    if (w->server.tls != NULL && w->server.tls->skip_verify)
-        hf_report_text(w, HF_LOG_WARN,
-                       "the certificate of Redis is not verified (redis.tls.verify)",
-                       NULL, NULL);
     w->minder = plan->minder;
     plan->server = (hf_server_opts){HF_SERVER_OPTS_INIT};
     plan->minder = NULL;
@@ -138,7 +135,7 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
     take_plan(w, plan);
     hf_plan_free(plan);
     init_rest(w);
-    bound_kill_grace(w, opts->kill_grace_ms);
+    bound_kill_grace(w);
     *out = w;
     return HF_OK;
 }
@@ -167,11 +164,14 @@ hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms,
     return err;
 }
 
-hf_err hf_worker_handle_program(hf_worker *w, const hf_program *program)
+hf_err hf_worker_handle_program(hf_worker *w, const hf_program *theirs)
 {
-    hf_err err = may_add(w, program->type);
+    hf_program program;
+    hf_err err = hf_struct_in(&program, sizeof program, theirs, "hf_program", NULL);
     if (err == HF_OK)
-        err = hf_handler_of_program(&w->handlers[w->n_handlers], program);
+        err = may_add(w, program.type);
+    if (err == HF_OK)
+        err = hf_handler_of_program(&w->handlers[w->n_handlers], &program);
     if (err != HF_OK)
         return err;
     w->n_handlers++;

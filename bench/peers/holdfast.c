@@ -49,7 +49,8 @@ static hf_producer *open_producer(const peer_args *args)
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_producer *producer = NULL;
-    const hf_producer_opts opts = {.server = HF_SERVER(.url = url_of(args)),
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = url_of(args)),
                                    .deadline_ms = DEADLINE_MS};
     check(hf_producer_open(&producer, &opts, detail), detail);
     return producer;
@@ -63,9 +64,7 @@ static void enqueue(hf_producer *producer, const hf_job *jobs, uint64_t n)
 
 static hf_job job_of(const char *payload)
 {
-    return (hf_job){.queue = queue_name,
-                    .type = "peer",
-                    .payload = payload,
+    return (hf_job){HF_JOB_INIT, .queue = queue_name, .type = "peer", .payload = payload,
                     .payload_len = PEER_PAYLOAD};
 }
 
@@ -158,8 +157,9 @@ static void *await_empty(void *arg)
     session *s = arg;
     char detail[HF_DETAIL_SIZE] = "";
     hf_admin *admin = NULL;
-    hf_queue_stats stats;
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = url_of(s->args)),
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = url_of(s->args)),
                                 .deadline_ms = DEADLINE_MS};
     check(hf_admin_open(&admin, &opts, detail), detail);
     while (sem_wait(&s->last_started) != 0)
@@ -190,12 +190,11 @@ static void serve(const peer_args *args, uint32_t concurrency, uint32_t lease_ms
                   hf_handler_fn fn, void *(*beside)(void *arg))
 {
     char detail[HF_DETAIL_SIZE] = "";
-    const hf_worker_queue queue = {.name = queue_name};
-    const hf_worker_opts opts = {.server = HF_SERVER(.url = url_of(args)),
-                                 .queues = &queue,
-                                 .n_queues = 1,
-                                 .concurrency = concurrency,
-                                 .lease_ms = lease_ms};
+    const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = queue_name};
+    const hf_worker_opts opts = {
+        HF_WORKER_OPTS_INIT,        .server = HF_SERVER(.url = url_of(args)),
+        .queues = &queue,           .n_queues = 1,
+        .concurrency = concurrency, .lease_ms = lease_ms};
     pthread_t thread;
     session s = {.args = args, .left = args->n};
     (void)sem_init(&s.last_started, 0, 0);

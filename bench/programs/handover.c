@@ -66,7 +66,8 @@ static void await(sem_t *sem)
 
 static hf_lock *acquire(hf_lock_client *locks)
 {
-    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = WAIT_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = WAIT_MS};
     char detail[HF_DETAIL_SIZE] = "";
     hf_lock *lock;
     must(hf_lock_acquire_wait(locks, &opts, &lock, detail), "the lock", detail);
@@ -229,10 +230,12 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < HF_COUNT(probes); i++)
         must(hf_probe_open(probes[i], b.url, NULL), "the connection", probes[i]->detail);
     for (size_t i = 0; i < HF_COUNT(clients); i++)
-        must(hf_lock_client_open(
-                 clients[i], &(hf_lock_client_opts){.server = HF_SERVER(.url = b.url)},
-                 detail),
-             "the client", detail);
+        must(
+            hf_lock_client_open(clients[i],
+                                &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                                       .server = HF_SERVER(.url = b.url)},
+                                detail),
+            "the client", detail);
     if (pthread_create(&taker, NULL, taker_main, &b) != 0)
         give_up("the taker", "no thread can be started");
     compare(&b);

@@ -129,12 +129,13 @@ static bool read_option(char **words, int n, int *i, hf_worker_opts *opts)
 int main(int argc, char **argv)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    hf_worker_queue queues[QUEUES_MAX] = {{.name = "default"}};
-    hf_worker_opts opts = {
-        .server = &server, .queues = queues, .concurrency = concurrency};
+    hf_worker_queue queues[QUEUES_MAX] = {{HF_WORKER_QUEUE_INIT, .name = "default"}};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .server = &server, .queues = queues,
+                           .concurrency = concurrency};
     for (int i = 1; i < argc; i++)
         if (!read_option(argv, argc, &i, &opts) && opts.n_queues < QUEUES_MAX)
-            queues[opts.n_queues++] = (hf_worker_queue){.name = argv[i]};
+            queues[opts.n_queues++] =
+                (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = argv[i]};
     if (bad_number) {
         (void)fprintf(stderr, "hands: expected a number\n");
         return 64;

@@ -89,8 +89,8 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
 static void ask(waiter *w)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = lease_ms};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1, .lease_ms = lease_ms};
     hf_err err = hf_lock_acquire(locks, &opts, on_acquired, w, &w->lock, detail);
     if (err != HF_OK)
         give_up("an acquisition", detail);
@@ -259,7 +259,9 @@ int main(int argc, char **argv)
         give_up("the standard input", "it is no pipe");
     (void)uv_poll_start(&input, UV_READABLE, on_input);
     hf_err err = hf_lock_client_open(
-        &locks, &(hf_lock_client_opts){.loop = &loop, .server = HF_SERVER(.url = url)},
+        &locks,
+        &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop,
+                               .server = HF_SERVER(.url = url)},
         detail);
     if (err != HF_OK)
         give_up("the client", detail);

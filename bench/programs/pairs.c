@@ -74,7 +74,7 @@ static void ask(bench *b, const hf_buf *request)
 static void ours(bench *b)
 {
     static const char *const name = "ours";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
     char detail[HF_DETAIL_SIZE] = "";
     hf_lock *lock;
     must(hf_lock_acquire_wait(b->locks, &opts, &lock, detail), "the lock", detail);
@@ -162,8 +162,10 @@ int main(int argc, char **argv)
     parse(argc, argv, &b);
     must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
     make_all(&b);
-    must(hf_lock_client_open(
-             &b.locks, &(hf_lock_client_opts){.server = HF_SERVER(.url = b.url)}, detail),
+    must(hf_lock_client_open(&b.locks,
+                             &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                                    .server = HF_SERVER(.url = b.url)},
+                             detail),
          "the client", detail);
     compare(&b);
     hf_lock_client_close(b.locks, NULL, NULL);

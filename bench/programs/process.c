@@ -97,7 +97,7 @@ static hf_err measure_bare(hf_bench *b, const char *queue, hf_bare *bare, measur
 /* Paused, and with the jobs of this measurement above its depth. */
 static hf_err fill(hf_bench *b, const char *queue, hf_bare *bare, uint32_t depth)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_err err = set_paused(b, queue, true);
     if (err == HF_OK) {
         err = hf_admin_stats(b->admin, queue, &stats);

@@ -247,7 +247,8 @@ static hf_err compare(bench *b)
 
 static hf_err open_all(bench *b)
 {
-    const hf_producer_opts producer = {.server = HF_SERVER(.url = b->o.url, .ns = ns)};
+    const hf_producer_opts producer = {HF_PRODUCER_OPTS_INIT,
+                                       .server = HF_SERVER(.url = b->o.url, .ns = ns)};
     size_t most = 1;
     for (size_t i = 0; i < b->o.n_threads; i++)
         most = b->o.threads[i] > most ? b->o.threads[i] : most;
@@ -258,10 +259,8 @@ static hf_err open_all(bench *b)
     if (b->payload == NULL)
         return fail(b, HF_NOMEM, hf_err_text(HF_NOMEM));
     memset(b->payload, 'x', b->o.payload_len);
-    b->job = (hf_job){.queue = our_queue,
-                      .type = "bench",
-                      .payload = b->payload,
-                      .payload_len = b->o.payload_len};
+    b->job = (hf_job){HF_JOB_INIT, .queue = our_queue, .type = "bench",
+                      .payload = b->payload, .payload_len = b->o.payload_len};
     err = hf_producer_open(&b->producer, &producer, b->detail);
     if (err == HF_OK)
         err = hf_enqueue_wait(b->producer, &b->job, 1, NULL, 0, b->detail);

@@ -76,7 +76,7 @@ static void hold_all(bench *b)
     enum { AT_A_TIME = 500 };
     char text[32], detail[HF_DETAIL_SIZE] = "";
     const char *name = text;
-    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
     for (uint32_t i = 0; i < b->n; i++) {
         (void)snprintf(text, sizeof text, "lock-%u", (unsigned)i);
         must(hf_lock_acquire(b->locks, &opts, on_acquired, b, &b->all[i], detail),
@@ -206,8 +206,10 @@ int main(int argc, char **argv)
     if (b.all == NULL)
         give_up("the locks", hf_err_text(HF_NOMEM));
     must(hf_probe_open(&b.probe, b.url, NULL), "the connection", b.probe.detail);
-    must(hf_lock_client_open(
-             &b.locks, &(hf_lock_client_opts){.server = HF_SERVER(.url = b.url)}, detail),
+    must(hf_lock_client_open(&b.locks,
+                             &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                                    .server = HF_SERVER(.url = b.url)},
+                             detail),
          "the client", detail);
     hold_all(&b);
     load_bare(&b);

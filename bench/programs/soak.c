@@ -108,10 +108,8 @@ static void put(uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         uint64_t now_ns = hf_boot_ns();
         memcpy(payload, &now_ns, sizeof now_ns);
-        const hf_job job = {.queue = "default",
-                            .type = "bench",
-                            .payload = payload,
-                            .payload_len = PAYLOAD};
+        const hf_job job = {HF_JOB_INIT, .queue = "default", .type = "bench",
+                            .payload = payload, .payload_len = PAYLOAD};
         hf_err err = hf_enqueue(producer, &job, NULL, NULL);
         if (err != HF_OK)
             give_up("an enqueue", hf_err_text(err));
@@ -218,12 +216,12 @@ int main(int argc, char **argv)
 #ifdef M_ARENA_MAX
     (void)mallopt(M_ARENA_MAX, 1); /* as the command does */
 #endif
-    const hf_worker_queue queue = {.name = "default"};
-    const hf_worker_opts opts = {.server = HF_SERVER(.url = url, .ns = ns),
-                                 .queues = &queue,
-                                 .n_queues = 1,
-                                 .concurrency = 16};
-    const hf_producer_opts from = {.server = HF_SERVER(.url = url, .ns = ns),
+    const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = "default"};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT,
+                                 .server = HF_SERVER(.url = url, .ns = ns),
+                                 .queues = &queue, .n_queues = 1, .concurrency = 16};
+    const hf_producer_opts from = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = url, .ns = ns),
                                    .buffer_jobs = 200000};
     if (hf_probe_open(&probe, url, NULL) != HF_OK)
         give_up("the connection", probe.detail);

@@ -84,8 +84,9 @@ static void look_at_service(hf_doctor *d, const hf_queue_stats *s)
 static hf_err look_at_queue(hf_doctor *d, const char *name)
 {
     size_t found = 0;
-    hf_queue_stats stats;
-    const hf_audit_opts opts = {.idle = hf_argv_has(d->cli->args, "idle"),
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    const hf_audit_opts opts = {HF_AUDIT_OPTS_INIT,
+                                .idle = hf_argv_has(d->cli->args, "idle"),
                                 .fix = d->fix,
                                 .cb = on_finding,
                                 .holder = on_holder,

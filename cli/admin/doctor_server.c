@@ -76,7 +76,7 @@ static void look_at_persistence(hf_doctor *d, const hf_server_info *server)
 
 static hf_err look_at_clock(hf_doctor *d)
 {
-    hf_round_trip trip;
+    hf_round_trip trip = {HF_ROUND_TRIP_INIT};
     char text[HF_DOCTOR_TEXT];
     hf_err err = hf_admin_round_trip(d->admin, &trip);
     if (err != HF_OK)

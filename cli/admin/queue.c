@@ -101,7 +101,7 @@ static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *name
     hf_err err = HF_OK;
     hf_table_init(&table, columns, HF_COUNT(columns));
     for (size_t i = 0; i < n && err == HF_OK; i++) {
-        hf_queue_stats stats;
+        hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
         err = hf_admin_stats(admin, names[i], &stats);
         if (err != HF_OK)
             break;
@@ -225,7 +225,7 @@ static const char *unknown(const hf_queue_stats *s)
 static int say_done(const hf_cli *cli, hf_admin *admin, const char *queue,
                     const char *what)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     char limits[LIMITS_SIZE];
     hf_err err = hf_admin_stats(admin, queue, &stats);
     if (err != HF_OK)
@@ -312,7 +312,7 @@ int hf_cmd_queue_limit(hf_cli *cli)
 /* Exactly what will be lost, and what will not. */
 static int ask(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     if (!hf_confirm_wanted(cli))
         return HF_EXIT_OK;
     hf_err err = hf_admin_stats(admin, queue, &stats);

@@ -89,7 +89,7 @@ static int ask_for_ends(const hf_demo *d, ended *out)
     for (size_t i = 0; i < HF_DEMO_JOBS; i++) {
         const hf_demo_job *job = &d->jobs[i];
         char error[64];
-        hf_job_info info;
+        hf_job_info info = {HF_JOB_INFO_INIT};
         hf_err err = hf_admin_job(d->admin, hf_demo_queue_of(job), job->id, &info, NULL);
         if (err != HF_OK && err != HF_GONE)
             return hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));

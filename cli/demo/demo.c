@@ -42,14 +42,15 @@ static void type_of(const hf_demo_job *job, char out[HF_DEMO_ID_SIZE])
 static int enqueue(hf_demo *d, size_t first, size_t n, int64_t *took_ms)
 {
     char detail[HF_DETAIL_SIZE] = "", types[HF_DEMO_JOBS][HF_DEMO_ID_SIZE];
-    hf_job jobs[HF_DEMO_JOBS] = {{0}};
-    hf_enqueue_result results[HF_DEMO_JOBS];
+    hf_job jobs[HF_DEMO_JOBS] = {{HF_JOB_INIT}};
+    hf_enqueue_result results[HF_DEMO_JOBS] = {{HF_ENQUEUE_RESULT_INIT}};
     int64_t asked_ms = hf_demo_now_ms();
     for (size_t i = 0; i < n; i++) {
         hf_demo_job *job = &d->jobs[first + i];
         type_of(job, types[i]);
         job->asked_ms = asked_ms;
-        jobs[i] = (hf_job){.queue = hf_demo_queue_of(job),
+        jobs[i] = (hf_job){HF_JOB_INIT,
+                           .queue = hf_demo_queue_of(job),
                            .type = types[i],
                            .id = job->id,
                            .payload = job->id,
@@ -209,7 +210,7 @@ static int stop_workers(hf_demo *d)
 
 static int audit(hf_demo *d)
 {
-    const hf_audit_opts opts = {.idle = true};
+    const hf_audit_opts opts = {HF_AUDIT_OPTS_INIT, .idle = true};
     for (size_t i = 0; i < HF_DEMO_QUEUES; i++) {
         size_t found = 0;
         hf_err err = hf_admin_audit(d->admin, hf_demo_queue_names[i], &opts, &found);

@@ -298,6 +298,7 @@ int hf_demo_look(hf_demo *d)
     look_at_victims(d);
     /* What Redis calls done was noted before, so the notes are read after. */
     for (size_t i = 0; code == HF_EXIT_OK && i < HF_DEMO_QUEUES; i++) {
+        d->stats[i].size = sizeof d->stats[i];
         hf_err err = hf_admin_stats(d->admin, hf_demo_queue_names[i], &d->stats[i]);
         if (err != HF_OK)
             code = hf_demo_fail(d, err, hf_admin_detail(d->admin));

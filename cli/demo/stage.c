@@ -117,12 +117,15 @@ static void block_signals(hf_demo *d)
 static int connect_to(hf_demo *d)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    hf_err err = hf_producer_open(
-        &d->producer, &(hf_producer_opts){.server = HF_SERVER(.url = d->redis.url)},
-        detail);
+    hf_err err =
+        hf_producer_open(&d->producer,
+                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                             .server = HF_SERVER(.url = d->redis.url)},
+                         detail);
     if (err == HF_OK)
         err = hf_admin_open(&d->admin,
-                            &(hf_admin_opts){.server = HF_SERVER(.url = d->redis.url)},
+                            &(hf_admin_opts){HF_ADMIN_OPTS_INIT,
+                                             .server = HF_SERVER(.url = d->redis.url)},
                             detail);
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(d->cli, err, detail);
 }

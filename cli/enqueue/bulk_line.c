@@ -240,7 +240,7 @@ hf_err hf_bulk_line_read(hf_bulk_line *out, const char *line, size_t len,
                          size_t payload_max, char detail[HF_BULK_DETAIL_SIZE])
 {
     json_error_t error;
-    *out = (hf_bulk_line){0};
+    *out = (hf_bulk_line){.job = {HF_JOB_INIT}};
     reader r = {.out = out, .payload_max = payload_max, .detail = detail};
     json_t *root = json_loadb(line, len,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL |

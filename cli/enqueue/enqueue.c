@@ -120,7 +120,7 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_producer *producer = NULL;
-    hf_producer_opts opts = {0};
+    hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT};
     hf_cli_fill_producer(cli, &opts);
     hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK)
@@ -138,7 +138,7 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
 static int tell_death(const hf_cli *cli, hf_admin *admin, const char *queue,
                       const char *id)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     char hint[2 * HF_ID_SIZE + 64];
     hf_err err = hf_admin_job(admin, queue, id, &info, NULL);
     snprintf(hint, sizeof hint, "'holdfast job retry %s -q %s' runs it again", id, queue);
@@ -240,7 +240,7 @@ static int open_input(const hf_cli *cli, int *fd, uint64_t *size)
 static int open_producer(const hf_cli *cli, sender *s)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    hf_producer_opts opts = {0};
+    hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT};
     hf_cli_fill_producer(cli, &opts);
     opts.run = hf_argv_text(cli->args, "run");
     opts.remember_ms = HF_DAY_MS;
@@ -305,6 +305,8 @@ static int send_file(const hf_cli *cli)
     if (code != HF_EXIT_OK)
         return code;
     s.results = calloc(HF_BATCH_JOBS, sizeof *s.results);
+    if (s.results != NULL)
+        s.results->size = sizeof *s.results;
     code = s.results == NULL ? hf_cli_fail(cli, HF_NOMEM, NULL) : open_producer(cli, &s);
     if (code == HF_EXIT_OK) {
         hf_progress_start(&s.progress, "jobs", size);
@@ -325,8 +327,8 @@ int hf_cmd_enqueue(hf_cli *cli)
     if (hf_argv_has(cli->args, "bulk"))
         return send_file(cli);
     hf_buf input;
-    hf_job job = {0};
-    hf_enqueue_result result = {0};
+    hf_job job = {HF_JOB_INIT};
+    hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
     hf_buf_init(&input, (size_t)cli->config->payload_max);
     int code = check_usage(cli);
     if (code == HF_EXIT_OK)

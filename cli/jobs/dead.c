@@ -31,7 +31,7 @@ static hf_dead_filter filter_of(const hf_cli *cli, int64_t now_ms, size_t limit)
 {
     int64_t since = hf_argv_number(cli->args, "since", -1);
     return (hf_dead_filter){
-        .type = hf_argv_text(cli->args, "type"),
+        HF_DEAD_FILTER_INIT, .type = hf_argv_text(cli->args, "type"),
         .since_ms = since < 0 ? 0 : now_ms - since,
         .limit = (size_t)hf_argv_number(cli->args, "limit", (int64_t)limit)};
 }
@@ -74,7 +74,8 @@ static hf_err sift(hf_admin *admin, const char *queue, const hf_dead_filter *fil
     hf_err err;
     do {
         s.seen = 0;
-        err = hf_admin_list(admin, queue, HF_STATE_DEAD, after, SLICE, sift_job, &s);
+        err =
+            hf_admin_list(admin, queue, HF_STATE_DEAD, after, SLICE, sift_job, &s, NULL);
         memcpy(from, s.last, sizeof from);
         after = from;
     } while (err == HF_OK && s.seen == SLICE && !is_full(&s));
@@ -103,7 +104,7 @@ static void on_job(const hf_job_info *job, void *arg)
 
 static int list(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     size_t n = 0;
     hf_err err = hf_admin_stats(admin, queue, &stats); /* for Redis's time */
     if (err != HF_OK)
@@ -195,7 +196,7 @@ static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
 {
     size_t n = 0;
     const hf_slices_words words = retried(queue);
-    const hf_dead_filter filter = {.id = id};
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .id = id};
     hf_err err = hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n);
     if (err == HF_OK && n == 0)
         return not_dead(cli, queue, id);
@@ -210,7 +211,7 @@ static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
 {
     char pace[64];
     hf_slices_words words = retried(queue);
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_slices slices;
     size_t n = 0;
     (void)snprintf(pace, sizeof pace, ", %" PRIu32 " of them due in each second",
@@ -264,10 +265,10 @@ static hf_slices_words purged(const char *queue)
 static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
                      const char *id)
 {
-    hf_job_info job;
+    hf_job_info job = {HF_JOB_INFO_INIT};
     size_t n = 0;
     const hf_slices_words words = purged(queue);
-    const hf_dead_filter filter = {.id = id};
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .id = id};
     hf_err err = hf_admin_job(admin, queue, id, &job, NULL);
     if (err == HF_GONE || (err == HF_OK && job.state != HF_STATE_DEAD))
         return not_dead(cli, queue, id);
@@ -320,7 +321,7 @@ static int purge_all(const hf_cli *cli, hf_admin *admin, const char *queue,
 
 static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_err err = hf_admin_stats(admin, queue, &stats);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));

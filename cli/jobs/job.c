@@ -16,7 +16,7 @@ enum { PAGE = 50 };
  * machine's: a table is worth more than the words in one column of it. */
 static hf_err time_of(hf_admin *admin, const char *queue, int64_t *now_ms)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_err err = hf_admin_stats(admin, queue, &stats);
     *now_ms = err == HF_OK ? stats.now_ms : hf_wall_ms();
     return err == HF_REDIS ? HF_OK : err;
@@ -41,7 +41,7 @@ static int print_payload(const hf_cli *cli, hf_admin *admin, hf_job_info *job)
 
 static int show(const hf_cli *cli, hf_admin *admin)
 {
-    hf_job_info job;
+    hf_job_info job = {HF_JOB_INFO_INIT};
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;
@@ -89,13 +89,14 @@ static void on_job(const hf_job_info *job, void *arg)
 
 /* Without a state: all there are, those that run first. `delayed` has the retried ones.
  */
-static hf_err list_all(hf_admin *admin, const char *queue, size_t limit, lister *l)
+static hf_err list_all(hf_admin *admin, const char *queue, size_t limit, lister *l,
+                       char *next)
 {
     static const hf_job_state order[] = {HF_STATE_RUNNING, HF_STATE_READY,
                                          HF_STATE_DELAYED, HF_STATE_DEAD};
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(order) && err == HF_OK && l->n < limit; i++)
-        err = hf_admin_list(admin, queue, order[i], NULL, limit - l->n, on_job, l);
+        err = hf_admin_list(admin, queue, order[i], NULL, limit - l->n, on_job, l, next);
     return err;
 }
 
@@ -129,18 +130,19 @@ static int list(const hf_cli *cli, const char *queue)
     if (code != HF_EXIT_OK)
         return code;
     lister l = {.json = cli->json};
+    char next[HF_ID_SIZE] = "";
     hf_job_table(&l.table, state == HF_STATE_DEAD);
     hf_err err = cli->json ? HF_OK : time_of(admin, queue, &l.now_ms);
     if (err == HF_OK)
-        err = state < 0 ? list_all(admin, queue, limit, &l)
+        err = state < 0 ? list_all(admin, queue, limit, &l, next)
                         : hf_admin_list(admin, queue, (hf_job_state)state, after, limit,
-                                        on_job, &l);
+                                        on_job, &l, next);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)
         code = hf_cli_fail(cli, err, hf_admin_detail(admin));
-    else if (hf_admin_list_rest(admin)[0] != '\0')
-        tell_rest(cli, hf_admin_list_rest(admin));
+    else if (next[0] != '\0')
+        tell_rest(cli, next);
     else if (l.n == 0 && !cli->json)
         printf("%s: no %sjobs\n", queue, state < 0 ? "" : "such ");
     else if (l.n == limit && !cli->json)

@@ -74,7 +74,7 @@ static int wait_for_end(const hf_cli *cli, hf_admin *admin, const hf_job_info *j
 
 static int cancel(const hf_cli *cli, hf_admin *admin)
 {
-    hf_job_info job, holding;
+    hf_job_info job = {HF_JOB_INFO_INIT}, holding = {HF_JOB_INFO_INIT};
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;
@@ -112,7 +112,7 @@ static int refuse_running(const hf_cli *cli, const hf_job_info *job)
 
 static int delete (const hf_cli *cli, hf_admin *admin)
 {
-    hf_job_info job, holding;
+    hf_job_info job = {HF_JOB_INFO_INIT}, holding = {HF_JOB_INFO_INIT};
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;
@@ -135,7 +135,7 @@ static int delete (const hf_cli *cli, hf_admin *admin)
 
 static int retry(const hf_cli *cli, hf_admin *admin)
 {
-    hf_job_info job;
+    hf_job_info job = {HF_JOB_INFO_INIT};
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;

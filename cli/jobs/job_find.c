@@ -59,7 +59,7 @@ static void add_queue(finding *f, const char *name)
 
 static hf_err look_into(hf_admin *admin, const char *queue, finding *f)
 {
-    hf_job_info other; /* is never looked at */
+    hf_job_info other = {HF_JOB_INFO_INIT}; /* is never looked at */
     hf_err err = hf_admin_job(admin, queue, f->id, f->n == 0 ? f->job : &other, NULL);
     if (err == HF_OK)
         add_queue(f, queue);

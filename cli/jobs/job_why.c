@@ -97,7 +97,7 @@ static json_t *of_queue(const hf_job_why *why)
 
 static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n)
 {
-    json_t *object = hf_job_json(&why->job);
+    json_t *object = hf_job_json(why->job);
     json_t *rest =
         json_pack("{s:o, s:o, s:o, s:o, s:b, s:I}", "reasons", words(reasons, n),
                   "held_since_ms", hf_out_time(hf_why_held_since(why)), "locked_until_ms",
@@ -123,7 +123,7 @@ static void print_lines(const hf_cli *cli, hf_admin *admin, const hf_job_why *wh
                         const hf_reason *reasons, size_t n)
 {
     const hf_queue_words words = hf_job_queue_words(cli);
-    taken got = {.queue = why->job.queue};
+    taken got = {.queue = why->job->queue};
     for (size_t i = 0; i < n; i++)
         if (reasons[i] == HF_REASON_NO_WORKER_FOR_TYPE)
             find_types(admin, &got);
@@ -134,15 +134,18 @@ static void print_lines(const hf_cli *cli, hf_admin *admin, const hf_job_why *wh
 
 static int why(const hf_cli *cli, hf_admin *admin)
 {
-    hf_job_info job;
-    hf_job_why why;
+    hf_job_info job = {HF_JOB_INFO_INIT};
+    hf_job_why why = {HF_JOB_WHY_INIT, .job = &job};
     hf_reason reasons[HF_REASONS];
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;
-    hf_err err = hf_admin_why(admin, job.queue, job.id, &why);
+    char queue[HF_ID_SIZE], id[HF_ID_SIZE];
+    memcpy(queue, job.queue, sizeof queue);
+    memcpy(id, job.id, sizeof id);
+    hf_err err = hf_admin_why(admin, queue, id, &why);
     if (err == HF_GONE)
-        return hf_job_not_found(cli, job.queue);
+        return hf_job_not_found(cli, queue);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
     size_t n = hf_why_reasons(&why, cli->config->poison, reasons);

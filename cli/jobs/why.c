@@ -24,7 +24,7 @@ static void add(list *l, bool holds, hf_reason reason)
 
 bool hf_why_is_lapsed(const hf_job_why *why)
 {
-    return why->job.state == HF_STATE_RUNNING && why->job.due_ms <= why->now_ms;
+    return why->job->state == HF_STATE_RUNNING && why->job->due_ms <= why->now_ms;
 }
 
 /* The workers that could claim it. */
@@ -55,9 +55,9 @@ static void add_running(list *l, const hf_job_why *why)
 /* What fills up and empties by itself says nothing about a time to come. */
 static void add_waiting(list *l, const hf_job_why *why)
 {
-    bool due = why->job.due_ms <= why->now_ms;
-    add(l, !due && why->job.attempts > 0, HF_REASON_RETRY);
-    add(l, !due && why->job.attempts == 0, HF_REASON_DELAYED);
+    bool due = why->job->due_ms <= why->now_ms;
+    add(l, !due && why->job->attempts > 0, HF_REASON_RETRY);
+    add(l, !due && why->job->attempts == 0, HF_REASON_DELAYED);
     add(l, why->paused, HF_REASON_PAUSED);
     add_workers(l, why);
     add(l, why->locked_until_ms > why->now_ms, HF_REASON_LOCKED);
@@ -73,7 +73,7 @@ static void add_waiting(list *l, const hf_job_why *why)
 size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_REASONS])
 {
     list l = {.at = out};
-    hf_job_state state = why->job.state;
+    hf_job_state state = why->job->state;
     if (state == HF_STATE_DEAD)
         add(&l, true, HF_REASON_DEAD);
     else if (state == HF_STATE_RUNNING)
@@ -82,8 +82,8 @@ size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_RE
         add_waiting(&l, why);
     add(&l, l.n == 0, HF_REASON_NONE);
     add(&l,
-        state != HF_STATE_DEAD && why->job.crashes > 0 &&
-            (int64_t)why->job.crashes >= poison - 1,
+        state != HF_STATE_DEAD && why->job->crashes > 0 &&
+            (int64_t)why->job->crashes >= poison - 1,
         HF_REASON_SUSPECT);
     return l.n;
 }
@@ -92,6 +92,6 @@ size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_RE
  * is ahead was pushed there by a clock that went back, and tells nothing. */
 int64_t hf_why_held_since(const hf_job_why *why)
 {
-    int64_t ms = (int64_t)(why->job.fence / US_OF_MS);
-    return why->job.state == HF_STATE_RUNNING && ms <= why->now_ms ? ms : 0;
+    int64_t ms = (int64_t)(why->job->fence / US_OF_MS);
+    return why->job->state == HF_STATE_RUNNING && ms <= why->now_ms ? ms : 0;
 }

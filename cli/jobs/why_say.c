@@ -76,7 +76,7 @@ static const char *holders(const hf_job_why *why, char out[LIST_SIZE])
 static void say_running(const hf_why_say *t)
 {
     char who[HF_HOLDER_TEXT], since[HF_MOMENT_SIZE], end[HF_MOMENT_SIZE];
-    const hf_job_info *job = &t->why->job;
+    const hf_job_info *job = t->why->job;
     hf_holder_text(job->holder, who);
     int64_t since_ms = hf_why_held_since(t->why); /* 0: Redis's clock went back */
     when(t, since_ms, since);
@@ -96,7 +96,7 @@ static void say_running(const hf_why_say *t)
 static void say_waiting(const hf_why_say *t, bool failed)
 {
     char due[HF_MOMENT_SIZE], error[ERROR_SIZE];
-    const hf_job_info *job = &t->why->job;
+    const hf_job_info *job = t->why->job;
     when(t, job->due_ms, due);
     if (failed)
         printf("attempt %" PRIu32 " failed (%s); ", job->attempts,
@@ -110,7 +110,7 @@ static void say_waiting(const hf_why_say *t, bool failed)
 static void say_dead(const hf_why_say *t)
 {
     char died[HF_MOMENT_SIZE], error[ERROR_SIZE];
-    const hf_job_info *job = &t->why->job;
+    const hf_job_info *job = t->why->job;
     printf("it died at %s: %s; 'holdfast job retry %s%s' runs it again\n",
            when(t, job->due_ms, died), one_line(job->error, error), job->id,
            t->with_queue);
@@ -123,22 +123,22 @@ static void say_limit(const hf_why_say *t, hf_reason reason)
     if (reason == HF_REASON_MAX_RUNNING) {
         printf("%" PRId64 " %s of queue '%s' run%s, of at most %" PRId64 "%s: 'holdfast "
                "queue limit %s --max-running N' sets another limit\n",
-               why->running, why->running == 1 ? "job" : "jobs", why->job.queue,
+               why->running, why->running == 1 ? "job" : "jobs", why->job->queue,
                why->running == 1 ? "s" : "", why->max_running, holders(why, text),
-               why->job.queue);
+               why->job->queue);
         return;
     }
     hf_format_duration(why->rate_per_ms, per);
     printf("queue '%s' may start %" PRId64 " job%s in %s, and the next one at %s: "
            "'holdfast queue limit %s --rate N/s' sets another rate\n",
-           why->job.queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
-           when(t, why->next_token_ms, next), why->job.queue);
+           why->job->queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
+           when(t, why->next_token_ms, next), why->job->queue);
 }
 
 static void say_workers(const hf_why_say *t, hf_reason reason)
 {
     const hf_job_why *why = t->why;
-    const char *queue = why->job.queue;
+    const char *queue = why->job->queue;
     const char *s = why->workers == 1 ? "" : "s";
     if (reason == HF_REASON_NO_WORKER)
         printf("no live worker takes jobs of queue '%s': start one, or send CONT to one "
@@ -151,12 +151,12 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
     else if (t->types[0] != '\0')
         printf("no handler for type '%s' in the %" PRId64 " live worker%s of queue '%s', "
                "which take%s %s\n",
-               why->job.type, why->workers, s, queue, why->workers == 1 ? "s" : "",
+               why->job->type, why->workers, s, queue, why->workers == 1 ? "s" : "",
                t->types);
     else
         printf("no handler for type '%s' in the %" PRId64
                " live worker%s of queue '%s'\n",
-               why->job.type, why->workers, s, queue);
+               why->job->type, why->workers, s, queue);
 }
 
 /* A worker that was killed counts as alive until its heartbeat is over. */
@@ -164,8 +164,8 @@ static void say_none(const hf_why_say *t)
 {
     char due[HF_WHEN_SIZE];
     const hf_job_why *why = t->why;
-    hf_out_when(why->job.due_ms, why->now_ms, due);
-    if (why->now_ms - why->job.due_ms < SOON_MS)
+    hf_out_when(why->job->due_ms, why->now_ms, due);
+    if (why->now_ms - why->job->due_ms < SOON_MS)
         puts("nothing keeps it: it starts at any moment");
     else
         printf("nothing keeps it, but it was due %s: whoever takes it may be "
@@ -183,7 +183,7 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
         break;
     case HF_REASON_PAUSED:
         printf("queue '%s' is paused: 'holdfast queue resume %s' starts its jobs again\n",
-               why->job.queue, why->job.queue);
+               why->job->queue, why->job->queue);
         break;
     case HF_REASON_CLOCK:
         printf(
@@ -203,7 +203,7 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
         printf("%" PRIu32
                " of its holders died with it: it runs alone, and is dead after "
                "one more\n",
-               why->job.crashes);
+               why->job->crashes);
         break;
     default:
         say_none(t);

@@ -357,7 +357,7 @@ static void close_fds(hf_lock_run *run)
 
 int hf_cmd_lock(hf_cli *cli)
 {
-    wish w = {.grace_ms = 0};
+    wish w = {.opts = {HF_LOCK_OPTS_INIT}};
     hf_lock_run run = {.cli = cli,
                        .mutex = PTHREAD_MUTEX_INITIALIZER,
                        .names = hf_argv_operand(cli->args, 0),

@@ -118,7 +118,7 @@ static hf_err list_page(lister *l, hf_lock_client *locks, size_t limit, size_t *
     size_t shown = 0;
     hf_table_init(&table, columns, HF_COUNT(columns));
     for (size_t i = 0; i < l->n && err == HF_OK; i++) {
-        hf_lock_look look;
+        hf_lock_look look = {HF_LOCK_LOOK_INIT};
         if (after != NULL && strcmp(l->names[i], after) <= 0)
             continue;
         if (shown == limit) {
@@ -207,7 +207,7 @@ static int show(const hf_cli *cli, hf_lock_client *locks, const char *name)
         {"CLIENT", false, 40}, {"OWNER", false, 0},
     };
     char detail[HF_DETAIL_SIZE] = "";
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     hf_table table;
     size_t limit = (size_t)hf_argv_number(cli->args, "limit", PAGE);
     hf_err err = hf_lock_look_at(locks, name, limit, &look, detail);

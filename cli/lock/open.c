@@ -5,7 +5,7 @@ int hf_cli_locks(const hf_cli *cli, hf_lock_client **out)
 {
     char detail[HF_DETAIL_SIZE] = "";
     const hf_lock_client_opts opts = {
-        .server = &cli->server,
+        HF_LOCK_CLIENT_OPTS_INIT, .server = &cli->server,
         .minder = "/proc/self/exe", /* the command is its own minder */
     };
     hf_err err = hf_lock_client_open(out, &opts, detail);

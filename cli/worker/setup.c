@@ -38,7 +38,7 @@ static int add_named(hf_worker_setup *s, const hf_config *config, const char *na
         }
     }
     hf_worker_queue *queue = &s->queues[s->n_queues++];
-    *queue = (hf_worker_queue){.name = name};
+    *queue = (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = name};
     if (known != NULL)
         hf_config_fill_queue(known, queue);
     return HF_EXIT_OK;
@@ -62,7 +62,8 @@ static int add_queues(hf_worker_setup *s, const hf_cli *cli,
     for (size_t i = 0; named == 0 && i < config->n_queues; i++)
         hf_config_fill_queue(&config->queues[i], &s->queues[s->n_queues++]);
     if (s->n_queues == 0)
-        s->queues[s->n_queues++] = (hf_worker_queue){.name = "default"};
+        s->queues[s->n_queues++] =
+            (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = "default"};
     return code;
 }
 
@@ -109,7 +110,7 @@ static void add_opts(hf_worker_setup *s, const hf_cli *cli)
 int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
                          char detail[HF_SETUP_DETAIL_SIZE])
 {
-    *out = (hf_worker_setup){.n_queues = 0};
+    *out = (hf_worker_setup){.opts = {HF_WORKER_OPTS_INIT}};
     int code = add_programs(out, cli->config, detail);
     if (code == HF_EXIT_OK)
         code = add_queues(out, cli, detail);

@@ -14,15 +14,18 @@
 #include "holdfast/error.h"
 #include "holdfast/producer.h"
 #include "holdfast/server.h"
+#include "holdfast/struct.h"
 
 typedef struct hf_admin hf_admin;
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_admin_opts {
+    size_t size;                  /* HF_ADMIN_OPTS_INIT */
     const hf_server_opts *server; /* which Redis; NULL: the defaults. connect_timeout_ms
                                      is how long open waits for it */
     uint32_t deadline_ms;         /* of each call: 5000 */
 } hf_admin_opts;
+#define HF_ADMIN_OPTS_INIT HF_STRUCT_INIT(hf_admin_opts)
 
 /* Bytes of a job's error text; room for a worker's id and its NUL. */
 enum { HF_ERROR_MAX = 4096, HF_HOLDER_SIZE = 96 };
@@ -57,6 +60,7 @@ HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
 
 /* Times are Unix ms on Redis's clock; 0: there is none. */
 typedef struct hf_queue_stats {
+    size_t size; /* HF_QUEUE_STATS_INIT */
     char queue[HF_ID_SIZE];
     bool paused;
     int64_t ready, delayed, running, dead; /* jobs now */
@@ -70,6 +74,7 @@ typedef struct hf_queue_stats {
     int64_t workers; /* alive now */
     int64_t now_ms;  /* when this was so */
 } hf_queue_stats;
+#define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
 
 /* The names of all queues, sorted; *names is one allocation, owned: end it with free().
  */
@@ -83,8 +88,12 @@ HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
 HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
                                           bool paused);
 
+/* For hf_admin_limit(). */
+#define HF_LIMIT_KEEP INT64_C(-1) /* leave this limit as it is */
+#define HF_LIMIT_NONE INT64_C(0)  /* lift it */
+
 /* So many jobs at a time, and rate_limit jobs started in rate_per_ms (both or neither).
- * -1 leaves a limit as it is, 0 lifts it; at most UINT32_MAX. */
+ * Each of them HF_LIMIT_KEEP, HF_LIMIT_NONE, or at most UINT32_MAX. */
 HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           int64_t max_running, int64_t rate_limit,
                                           int64_t rate_per_ms);
@@ -100,6 +109,7 @@ typedef enum hf_job_state {
 } hf_job_state;
 
 typedef struct hf_job_info {
+    size_t size; /* HF_JOB_INFO_INIT */
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
     hf_job_state state;
     uint32_t attempts;            /* failed ones that count */
@@ -114,6 +124,7 @@ typedef struct hf_job_info {
     size_t payload_len;           /* bytes */
     char error[HF_ERROR_MAX + 1]; /* the last one, or "" */
 } hf_job_info;
+#define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
 /* Called for each job of a list; borrowed until it returns. */
 typedef void (*hf_job_cb)(const hf_job_info *info, void *arg);
@@ -124,16 +135,15 @@ HF_API HF_MUSTCHECK hf_err hf_admin_job(hf_admin *admin, const char *queue,
                                         const char *id, hf_job_info *out, void **payload);
 
 /* A page of the jobs in a state, in their order: at most `limit` (1..1000), after the
- * place that `after` (an id; NULL: from the start) has. HF_GONE: `after` is not there any
- * more. */
+ * place of `after` (an id; NULL: from the start). HF_GONE: `after` is not there any more.
+ *
+ * Jobs that wait for a retry may be few among many that wait, and one call looks at
+ * 50,000 jobs at most. `next` (may be NULL) is "" when the list has found `limit` jobs or
+ * came to the end of the set, else the id after which to go on. */
 HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
                                          hf_job_state state, const char *after,
-                                         size_t limit, hf_job_cb cb, void *arg);
-
-/* Those that wait for a retry may be few among many that wait: one call looks at 50,000
- * jobs at most. "" when the last list has found `limit` or came to the end of the set,
- * else the id after which to go on. Borrowed until the next call. */
-HF_API const char *hf_admin_list_rest(const hf_admin *admin);
+                                         size_t limit, hf_job_cb cb, void *arg,
+                                         char next[HF_ID_SIZE]);
 
 /* ---- single jobs: `queue` is the one it is in, NULL: whichever it is in ---- */
 
@@ -170,11 +180,13 @@ HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
 
 /* Which of the dead, the longest dead first; NULL or zero: all that are dead now. */
 typedef struct hf_dead_filter {
+    size_t size;      /* HF_DEAD_FILTER_INIT */
     const char *id;   /* that one alone, and no other filter; *n 0: it is not dead */
     const char *type; /* NULL: any */
     int64_t since_ms; /* died at this time or later; 0: whenever */
     size_t limit;     /* at most so many; 0: no limit */
 } hf_dead_filter;
+#define HF_DEAD_FILTER_INIT HF_STRUCT_INIT(hf_dead_filter)
 
 /* False: stop after this slice. `total`: how many there were at the start, which is an
  * upper bound where there is a filter. */
@@ -202,7 +214,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
 
 /* All that may keep a job, as it stood at one moment (workers: a moment later). */
 typedef struct hf_job_why {
-    hf_job_info job;
+    size_t size;      /* HF_JOB_WHY_INIT */
+    hf_job_info *job; /* the caller sets it, to get the job itself; NULL: not wanted */
     bool paused;
     int64_t before;      /* jobs that are due, or left by dead holders, and come first */
     int64_t max_running; /* 0: no limit */
@@ -221,13 +234,16 @@ typedef struct hf_job_why {
     size_t n_holders;
     int64_t now_ms;
 } hf_job_why;
+#define HF_JOB_WHY_INIT HF_STRUCT_INIT(hf_job_why)
 
+/* HF_GONE: there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_why(hf_admin *admin, const char *queue,
                                         const char *id, hf_job_why *out);
 
 /* ---- workers ---- */
 
 typedef struct hf_worker_info {
+    size_t size;             /* the library sets it */
     char id[HF_HOLDER_SIZE]; /* host-pid-random */
     char host[HF_HOLDER_SIZE];
     int64_t pid;
@@ -260,6 +276,7 @@ HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker);
 /* One thing that is not as it should be. All text is borrowed until the callback returns.
  */
 typedef struct hf_finding {
+    size_t size;        /* the library sets it */
     const char *check;  /* what kind of thing: a word of docs/operating.md */
     int invariant;      /* 1 to 10, see docs/design.md; 0: none of them */
     const char *id;     /* a job's, or a key */
@@ -276,6 +293,7 @@ typedef void (*hf_holder_cb)(const char *worker, size_t jobs, int64_t until_ms,
                              void *arg);
 
 typedef struct hf_audit_opts {
+    size_t size;    /* HF_AUDIT_OPTS_INIT */
     bool idle;      /* nothing works on it now, so what remains is checked as well (I9) */
     bool fix;       /* put right what is safe; else nothing at all is written */
     hf_audit_cb cb; /* the callbacks may be NULL */
@@ -283,6 +301,7 @@ typedef struct hf_audit_opts {
     hf_progress_cb progress; /* in ids looked at */
     void *arg;
 } hf_audit_opts;
+#define HF_AUDIT_OPTS_INIT HF_STRUCT_INIT(hf_audit_opts)
 
 /* Checks the invariants over one whole queue, in slices, while it is used: each id is
  * judged, and put right, at one instant, by one script. opts NULL: all zero. *found
@@ -302,10 +321,12 @@ HF_API HF_MUSTCHECK hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char
 /* Redis's clock against this host's, and how far away it is: the shortest of five round
  * trips. */
 typedef struct hf_round_trip {
+    size_t size; /* HF_ROUND_TRIP_INIT */
     int64_t took_us;
     int64_t ahead_us; /* Redis's clock is ahead by so much, give or take unsure_us */
     int64_t unsure_us;
 } hf_round_trip;
+#define HF_ROUND_TRIP_INIT HF_STRUCT_INIT(hf_round_trip)
 HF_API HF_MUSTCHECK hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out);
 
 /* ---- other languages ---- */

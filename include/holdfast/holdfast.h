@@ -11,7 +11,6 @@
 #include "holdfast/producer.h"
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
-#include "holdfast/tls.h"
 #include "holdfast/version.h"
 #include "holdfast/worker.h"
 /* IWYU pragma: end_exports */

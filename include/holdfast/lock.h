@@ -38,6 +38,7 @@
 
 #include "holdfast/error.h"
 #include "holdfast/server.h"
+#include "holdfast/struct.h"
 
 struct uv_loop_s;
 
@@ -54,13 +55,17 @@ enum {
     HF_LOCK_NAMES_MAX = 16, /* locks in one acquisition */
     HF_LOCK_OWNER_MAX = 64, /* bytes of an owner, of [A-Za-z0-9._:-] */
     HF_LOCK_OWNER_SIZE = HF_LOCK_OWNER_MAX + 1,
-    HF_LOCK_LEASE_MIN_MS = 100,
+    HF_LOCK_LEASE_MIN_MS = 100,       /* of every lease, in ms */
     HF_LOCK_LEASE_MAX_MS = 86400000,  /* a day */
     HF_LOCK_LEASE_MS = 30000,         /* the default */
     HF_LOCK_GUARD_LEASE_MIN_MS = 250, /* of one that is renewed, with hf_lock_guard() */
     HF_LOCK_PERMITS_MAX = 100000,
     HF_LOCK_HOLDS_MAX = 256 /* acquisitions of one owner in one lock */
 };
+
+/* Values of wait_ms beside a number of ms. */
+#define HF_WAIT_NONE INT64_C(0)     /* one try */
+#define HF_WAIT_FOREVER INT64_C(-1) /* until it is held or cancelled */
 
 typedef enum hf_lock_mode {
     HF_LOCK_EXCLUSIVE,
@@ -135,6 +140,7 @@ typedef void (*hf_lock_released_cb)(hf_lock *lock, hf_lock_release_result result
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_lock_client_opts {
+    size_t size;                  /* HF_LOCK_CLIENT_OPTS_INIT */
     struct uv_loop_s *loop;       /* borrowed; NULL: a thread of its own, thread-safe */
     const hf_server_opts *server; /* which Redis; NULL: the defaults. request_timeout_ms
                                      is also how late a request may reach Redis */
@@ -143,9 +149,11 @@ typedef struct hf_lock_client_opts {
     const char *minder; /* path of the `holdfast` command, for hf_lock_guard();
                            "holdfast", found by PATH */
 } hf_lock_client_opts;
+#define HF_LOCK_CLIENT_OPTS_INIT HF_STRUCT_INIT(hf_lock_client_opts)
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_lock_opts {
+    size_t size;              /* HF_LOCK_OPTS_INIT */
     const char *const *names; /* 1..HF_LOCK_NAMES_MAX of one tag, each once: all or none,
                                  in one step, also when it has to wait */
     size_t n_names;
@@ -159,13 +167,13 @@ typedef struct hf_lock_opts {
                                 NULL: this one alone, 128 random bits. With
                                 HF_LOCK_SPIN two of one owner are taken for one that asks
                                 twice: both are let in, and one release ends both */
-    int64_t wait_ms;   /* 0: try; < 0: for ever; at most 2^40. A lock whose leases are all
-                          over by Redis's clock, which may have been set, is tried for up
-                          to 1.25 of the longest of them and 1 s: docs/locks.md */
-    uint32_t reach_ms; /* Redis must be reached so soon, where that is less than
-                          connect_timeout_ms; 0: within that */
-    uint32_t lease_ms; /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
-    bool fixed;        /* never renewed: it ends with its lease */
+    int64_t wait_ms; /* HF_WAIT_NONE (0), HF_WAIT_FOREVER or 1..2^40. A lock whose leases
+                        are all over by Redis's clock, which may have been set, is tried
+                        for up to 1.25 of the longest of them and 1 s: docs/locks.md */
+    uint32_t reach_ms;      /* Redis must be reached so soon, where that is less than
+                               connect_timeout_ms; 0: within that */
+    uint32_t lease_ms;      /* HF_LOCK_LEASE_MS; HF_LOCK_LEASE_MIN_MS.._MAX_MS */
+    bool fixed;             /* never renewed: it ends with its lease */
     uint32_t max_hold_ms;   /* held for no longer than this, whatever the lease, its
                                renewals and extensions say; 0: as long as it takes */
     uint32_t wait_replicas; /* replicas that must have it within request_timeout_ms, or it
@@ -177,6 +185,7 @@ typedef struct hf_lock_opts {
     hf_lock_event_cb on_event; /* NULL: the client's */
     void *event_arg;
 } hf_lock_opts;
+#define HF_LOCK_OPTS_INIT HF_STRUCT_INIT(hf_lock_opts)
 
 #ifdef __cplusplus
 extern "C" {
@@ -307,6 +316,7 @@ HF_API bool hf_lock_guard_asked(hf_lock *lock);
 /* ---- for operators ---- */
 
 typedef struct hf_lock_entry {
+    size_t size; /* the library sets it */
     char owner[HF_LOCK_OWNER_SIZE];
     char client[96]; /* host-pid-random of who asked; "" for a plain SET */
     hf_lock_mode mode;
@@ -319,11 +329,14 @@ typedef struct hf_lock_entry {
 } hf_lock_entry;
 
 typedef struct hf_lock_look {
+    size_t size;            /* HF_LOCK_LOOK_INIT */
     int64_t now_ms;         /* Redis's */
     size_t all;             /* entries that there are */
     size_t n;               /* in `entries`: holders first, then who waits, in order */
-    hf_lock_entry *entries; /* end with hf_lock_look_done() */
+    hf_lock_entry *entries; /* hf_lock_look_entry() gives one; hf_lock_look_done() ends
+                               them */
 } hf_lock_look;
+#define HF_LOCK_LOOK_INIT HF_STRUCT_INIT(hf_lock_look)
 
 /* These wait for the answer: only for a client with a thread of its own, and not inside a
  * callback of it. HF_OK, HF_INVALID, a fault, HF_UNSURE; `detail` may be NULL. */
@@ -331,6 +344,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_look_at(hf_lock_client *locks, const char *na
                                            size_t limit, hf_lock_look *out,
                                            char detail[HF_DETAIL_SIZE]);
 HF_API void hf_lock_look_done(hf_lock_look *look);
+/* The i-th entry, borrowed from the look; NULL: there are fewer. */
+HF_API const hf_lock_entry *hf_lock_look_entry(const hf_lock_look *look, size_t i);
 
 /* Calls each(name, arg) for the locks there are, in no order, each at least once; false
  * ends it. That is a callback: not the place for a call that waits. It goes through all

@@ -38,6 +38,7 @@
 #define HOLDFAST_LOCK_SET_H
 
 #include "holdfast/lock.h"
+#include "holdfast/struct.h"
 
 typedef struct hf_lock_servers hf_lock_servers; /* a client of several servers */
 typedef struct hf_lock_set hf_lock_set;         /* one acquisition */
@@ -75,23 +76,28 @@ typedef void (*hf_lock_set_released_cb)(hf_lock_set *set, hf_lock_release_result
 
 /* Zero means the default. All is copied. */
 typedef struct hf_multilock_member {
-    size_t server; /* its place in `urls` */
-    hf_lock_opts
-        lock; /* as in lock.h; wait_ms and on_event are the set's: leave them 0 */
+    size_t size;              /* HF_MULTILOCK_MEMBER_INIT */
+    size_t server;            /* its place in `urls` */
+    const hf_lock_opts *lock; /* as in lock.h; wait_ms and on_event are the set's: leave
+                                 them 0 */
 } hf_multilock_member;
+#define HF_MULTILOCK_MEMBER_INIT HF_STRUCT_INIT(hf_multilock_member)
 
 typedef struct hf_multilock_opts {
+    size_t size;                        /* HF_MULTILOCK_OPTS_INIT */
     const hf_multilock_member *members; /* in any order; at most one for each server and
                                            tag, whose locks are its `names` */
     size_t n_members;                   /* 1..HF_LOCK_MEMBERS_MAX */
-    int64_t wait_ms; /* for all of them together. 0: try; < 0: for ever; at most 2^40 */
+    int64_t wait_ms;                    /* for all of them together; as in lock.h */
     hf_lock_set_event_cb on_event;
     void *event_arg;
 } hf_multilock_opts;
+#define HF_MULTILOCK_OPTS_INIT HF_STRUCT_INIT(hf_multilock_opts)
 
 typedef struct hf_redlock_opts {
+    size_t size; /* HF_REDLOCK_OPTS_INIT */
     const char *name;
-    int64_t wait_ms;          /* 0: one try; < 0: for ever; at most 2^40 */
+    int64_t wait_ms;          /* as in lock.h */
     uint32_t lease_ms;        /* HF_LOCK_LEASE_MS */
     uint32_t node_timeout_ms; /* a server that does not answer in this time is left out of
                                  a try: a hundredth of the lease, at least 50; 1 to a
@@ -101,6 +107,7 @@ typedef struct hf_redlock_opts {
     hf_lock_set_event_cb on_event;
     void *event_arg;
 } hf_redlock_opts;
+#define HF_REDLOCK_OPTS_INIT HF_STRUCT_INIT(hf_redlock_opts)
 
 #ifdef __cplusplus
 extern "C" {

@@ -22,6 +22,7 @@
 
 #include "holdfast/error.h"
 #include "holdfast/server.h"
+#include "holdfast/struct.h"
 
 struct uv_loop_s;
 
@@ -46,6 +47,7 @@ enum {
 
 /* Zero means the default. All text and bytes are copied before the call returns. */
 typedef struct hf_job {
+    size_t size;           /* HF_JOB_INIT */
     const char *queue;     /* NULL: "default" */
     const char *type;      /* required */
     const void *payload;   /* any bytes */
@@ -57,14 +59,17 @@ typedef struct hf_job {
     uint32_t max_attempts; /* 0: as the worker is configured */
     uint32_t timeout_ms;   /* 0: as the worker is configured */
 } hf_job;
+#define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 
 /* The answer for one job: HF_OK (accepted), HF_EXISTS (an id that is queued, running or
  * dead already: nothing was changed; never for one that was made here, unless it is of a
  * `run` that is gone on with), or why not. */
 typedef struct hf_enqueue_result {
+    size_t size; /* HF_ENQUEUE_RESULT_INIT */
     hf_err err;
     char id[HF_ID_SIZE];
 } hf_enqueue_result;
+#define HF_ENQUEUE_RESULT_INIT HF_STRUCT_INIT(hf_enqueue_result)
 
 /* Called once for each job that hf_enqueue() took, on the loop's thread, or on the
  * producer's own. `detail` is borrowed, "" if there is nothing to add. */
@@ -73,6 +78,7 @@ typedef void (*hf_enqueue_cb)(const hf_enqueue_result *result, const char *detai
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_producer_opts {
+    size_t size;                  /* HF_PRODUCER_OPTS_INIT */
     struct uv_loop_s *loop;       /* borrowed; NULL: a thread of its own, thread-safe */
     const hf_server_opts *server; /* which Redis; NULL: the defaults */
     uint32_t deadline_ms;         /* of a call from start to answer: 5000, 1..600000; then
@@ -85,6 +91,7 @@ typedef struct hf_producer_opts {
     int64_t remember_ms; /* how long Redis remembers what this producer has sent;
                             0: twice deadline_ms, and forgotten at a clean close */
 } hf_producer_opts;
+#define HF_PRODUCER_OPTS_INIT HF_STRUCT_INIT(hf_producer_opts)
 
 #ifdef __cplusplus
 extern "C" {

@@ -21,6 +21,7 @@
 
 #include "holdfast/error.h"
 #include "holdfast/server.h"
+#include "holdfast/struct.h"
 
 typedef struct hf_worker hf_worker;
 typedef struct hf_run hf_run;
@@ -42,9 +43,14 @@ typedef enum hf_backoff_kind {
     HF_BACKOFF_CONSTANT
 } hf_backoff_kind;
 
+/* Special values, where zero is the default already. */
+#define HF_SHUTDOWN_AT_ONCE UINT32_MAX /* shutdown_timeout_ms: do not wait */
+#define HF_JITTER_NONE (-1.0)          /* backoff_jitter */
+
 /* A queue that is served. `limits`: the values of a configuration file, written to Redis
  * when they differ from those that the file named before. */
 typedef struct hf_worker_queue {
+    size_t size; /* HF_WORKER_QUEUE_INIT */
     const char *name;
     uint32_t weight; /* 1..1000; 0: 1 */
     bool has_limits;
@@ -52,11 +58,13 @@ typedef struct hf_worker_queue {
     uint32_t rate_limit;  /* jobs started in rate_per_ms; 0: no limit */
     uint32_t rate_per_ms; /* not 0 with a rate_limit */
 } hf_worker_queue;
+#define HF_WORKER_QUEUE_INIT HF_STRUCT_INIT(hf_worker_queue)
 
 /* A program that takes one type of job. The payload is its stdin; HOLDFAST_JOB_ID, _TYPE,
  * _QUEUE, _ATTEMPT, _FENCE, _DEADLINE_UNIX_MS, _VERDICT_FD and HOLDFAST_CONTRACT=1 are in
  * its environment. Exit 0 is done, 65 is dead, anything else is retry. */
 typedef struct hf_program {
+    size_t size;             /* HF_PROGRAM_INIT */
     const char *type;        /* "*": every type that no other handler takes */
     const char *const *argv; /* argv[0] is found by PATH; ends with NULL; no shell */
     const char *const *env;  /* names of variables to pass on, ends with NULL; PATH, HOME,
@@ -66,6 +74,7 @@ typedef struct hf_program {
     uint32_t grace_ms;       /* from TERM to KILL at the time-out: 5000 */
     uint32_t max_attempts;   /* 0: as in the worker's options */
 } hf_program;
+#define HF_PROGRAM_INIT HF_STRUCT_INIT(hf_program)
 
 typedef enum hf_log_level {
     HF_LOG_DEBUG,
@@ -76,6 +85,7 @@ typedef enum hf_log_level {
 
 /* One field of a log line. `number` counts when `text` is NULL. */
 typedef struct hf_log_field {
+    size_t size; /* the library sets it */
     const char *key;
     const char *text;
     int64_t number;
@@ -87,6 +97,7 @@ typedef void (*hf_log_fn)(hf_log_level level, const char *message,
 
 /* Zero means the default. All text is copied. */
 typedef struct hf_worker_opts {
+    size_t size;                   /* HF_WORKER_OPTS_INIT */
     const hf_server_opts *server;  /* which Redis; NULL: the defaults */
     const hf_worker_queue *queues; /* at least one, at most 64 */
     size_t n_queues;
@@ -95,12 +106,12 @@ typedef struct hf_worker_opts {
     uint32_t lease_ms;            /* 10000; 1000..3600000 */
     uint32_t kill_grace_ms;       /* from TERM to KILL before the lease of a program ends:
                                      1000, at most a quarter of the lease */
-    uint32_t shutdown_timeout_ms; /* 25000; UINT32_MAX: end the waiting at once */
+    uint32_t shutdown_timeout_ms; /* 25000; HF_SHUTDOWN_AT_ONCE */
     uint32_t max_attempts;        /* 20 */
     hf_backoff_kind backoff;
     uint32_t backoff_base_ms; /* 2000 */
     uint32_t backoff_cap_ms;  /* 3600000 */
-    double backoff_jitter;    /* 0.2; negative: none */
+    double backoff_jitter;    /* 0.2; at most 1; HF_JITTER_NONE */
     uint32_t poison;          /* crashes of its holders until a job is dead: 3 */
     uint32_t dead_max;        /* 10000 */
     int64_t dead_age_ms;      /* 180 days */
@@ -110,6 +121,7 @@ typedef struct hf_worker_opts {
     hf_log_fn log;            /* may be NULL */
     void *log_arg;
 } hf_worker_opts;
+#define HF_WORKER_OPTS_INIT HF_STRUCT_INIT(hf_worker_opts)
 
 #ifdef __cplusplus
 extern "C" {
@@ -185,6 +197,10 @@ HF_API const char *hf_worker_id(const hf_worker *worker);
 
 /* How many C handlers had not returned when hf_worker_run() came back. */
 HF_API size_t hf_worker_unreturned(const hf_worker *worker);
+
+/* The i-th of the fields that hf_log_fn gets. A newer library may have larger fields than
+ * the program was compiled with, so an index would go wrong. */
+HF_API const hf_log_field *hf_log_field_at(const hf_log_field *fields, size_t i);
 
 /* ---- in a handler, with its own run; all borrowed until it returns ---- */
 

@@ -106,7 +106,7 @@ static bool start_one(worker *w, const char *script, uint64_t deadline_ns,
 {
     const char *argv[] = {"sh", "-c", script, NULL};
     static hf_program spec;
-    spec = (hf_program){.type = "t", .argv = argv};
+    spec = (hf_program){HF_PROGRAM_INIT, .type = "t", .argv = argv};
     static const char *const names[] = {"HFT_MARK", NULL};
     spec.env = names;
     hf_program_job job = {.id = "j",

@@ -145,9 +145,10 @@ static void call_once(caller *c, unsigned round)
     hf_job jobs[CALL_JOBS];
     for (unsigned k = 0; k < CALL_JOBS; k++) {
         (void)snprintf(ids[k], HF_ID_SIZE, "r%u-%u", round, c->index * CALL_JOBS + k);
-        jobs[k] =
-            (hf_job){.queue = c->lane->queues[k % QUEUES], .type = "t", .id = ids[k]};
+        jobs[k] = (hf_job){HF_JOB_INIT, .queue = c->lane->queues[k % QUEUES], .type = "t",
+                           .id = ids[k]};
     }
+    c->results[0].size = sizeof c->results[0];
     c->err = hf_enqueue_wait(c->lane->producer, jobs, CALL_JOBS, c->results,
                              2 * PATIENCE_MS, c->detail);
 }
@@ -315,7 +316,8 @@ static void start_lane(lane *l, unsigned index, unsigned rounds, uint64_t seed)
     hf_proxy_start(&l->proxy, redis.socket);
     l->redis = hf_fixture_connect(&redis);
     if (hf_producer_open(&l->producer,
-                         &(hf_producer_opts){.server = HF_SERVER(.url = l->proxy.url)},
+                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                             .server = HF_SERVER(.url = l->proxy.url)},
                          detail) != HF_OK)
         fail_msg("open: %s", detail);
     assert_int_equal(pthread_mutex_init(&l->mutex, NULL), 0);

@@ -45,7 +45,7 @@ static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
     hf_outcome o;
     job.timeout_ms = 200;
     hf_program_rig_script(&rig, &o, "trap 'echo asked; exit 0' TERM; sleep 8 & wait",
-                          (hf_program){.grace_ms = 5000}, job);
+                          (hf_program){HF_PROGRAM_INIT, .grace_ms = 5000}, job);
     assert_true(hf_outcome_has(&o, 1, "asked"));
     assert_true(o.result.timed_out);
     assert_int_equal(o.result.verdict, HF_VERDICT_RETRY);
@@ -55,7 +55,7 @@ static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
     uint64_t from_ms = hf_test_now_ms();
     hf_program_rig_script(&rig, &o,
                           "trap '' TERM; echo deaf >&2; while :; do sleep 0.05; done",
-                          (hf_program){.grace_ms = 300}, job);
+                          (hf_program){HF_PROGRAM_INIT, .grace_ms = 300}, job);
     assert_true(hf_test_now_ms() - from_ms >= 500);
     assert_true(o.result.timed_out && o.result.by_signal);
     assert_int_equal(o.result.status, SIGKILL);
@@ -67,7 +67,7 @@ static void a_program_that_ended_while_the_loop_was_slow_has_not_timed_out(void 
 {
     (void)state;
     const char *argv[] = {"true", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     job.timeout_ms = 150;
@@ -126,7 +126,7 @@ static void end_asks_and_kills_after_its_grace_or_at_once(void **state)
         int status;
     } cases[] = {{polite, 5000, 9}, {deaf, 200, SIGKILL}, {deaf, 0, SIGKILL}};
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
-        hf_program spec = {.argv = cases[i].argv};
+        hf_program spec = {HF_PROGRAM_INIT, .argv = cases[i].argv};
         hf_outcome o;
         assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
         int lines = 0;
@@ -139,7 +139,7 @@ static void end_asks_and_kills_after_its_grace_or_at_once(void **state)
         hf_outcome_free(&o);
     }
     hf_outcome o; /* before it can have made its group */
-    hf_program spec = {.argv = deaf};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = deaf};
     assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
     hf_program_end(o.process, 60000);
     hf_program_end(o.process, 0); /* sooner */
@@ -154,7 +154,7 @@ static void closing_kills_everything_and_answers_each_once(void **state)
     enum { N = 20 };
     static hf_outcome outcomes[N];
     const char *argv[] = {"sh", "-c", "trap '' TERM; sleep 60 & wait", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     for (size_t i = 0; i < N; i++)
         assert_int_equal(hf_program_rig_begin(&rig, &outcomes[i], &spec, hf_plain_job),
                          HF_OK);
@@ -180,7 +180,7 @@ static void without_descriptors_nothing_is_half_started(void **state)
 {
     (void)state;
     const char *argv[] = {"true", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     struct rlimit limit, low;
     hf_outcome o;
     hf_program_rig_sh(&rig, &o, "true"); /* what is made once is made now */
@@ -214,7 +214,7 @@ static void three_hundred_programs_leave_nothing_behind(void **state)
     enum { AT_ONCE = 30, ROUNDS = 10 };
     static hf_outcome outcomes[AT_ONCE];
     const char *argv[] = {HF_PROGRAM_RIG_SELF, "descriptors", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     int before = count_fds();
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < AT_ONCE; i++)
@@ -246,7 +246,7 @@ static void a_program_that_cannot_tell_the_minder_is_not_executed(void **state)
     char mark[HF_TEMPDIR_SIZE + 16];
     snprintf(mark, sizeof mark, "%s/mark", rig.dir);
     const char *argv[] = {"touch", mark, NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
     kill_minder_unseen();
     assert_true(hf_programs_ready(rig.programs));
@@ -263,7 +263,7 @@ static void a_program_that_cannot_tell_the_minder_is_not_executed(void **state)
 static void try_while_down(hf_program_rig *down)
 {
     const char *argv[] = {"true", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
     assert_false(hf_programs_ready(down->programs));
     assert_int_equal(hf_program_rig_begin(down, &o, &spec, hf_plain_job), HF_BUSY);
@@ -310,7 +310,7 @@ static void a_minder_that_is_none_is_said_at_once(void **state)
 static void a_host_that_ignores_its_children_has_no_stranger_killed(void **state)
 {
     const char *argv[] = {"true", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     (void)state;
@@ -365,7 +365,7 @@ static void what_became_another_user_is_told_of_once(void **state)
     }
     for (size_t i = 0; i < HF_COUNT(scripts); i++) {
         const char *argv[] = {"sh", "-c", scripts[i], NULL};
-        hf_program spec = {.argv = argv};
+        hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
         hf_outcome o;
         assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
         while (o.n_lines < 1)

@@ -161,7 +161,8 @@ static void stdin_is_the_payload_and_may_be_left_alone(void **state)
         hf_outcome o;
         job.payload = payload;
         job.payload_len = SIZE;
-        hf_program_rig_script(&rig, &o, cases[i].script, (hf_program){.cwd = NULL}, job);
+        hf_program_rig_script(&rig, &o, cases[i].script, (hf_program){HF_PROGRAM_INIT},
+                              job);
         assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
         if (cases[i].line != NULL)
             assert_true(hf_outcome_has(&o, 1, cases[i].line));
@@ -169,7 +170,7 @@ static void stdin_is_the_payload_and_may_be_left_alone(void **state)
     }
     hf_program_job job = hf_plain_job;
     hf_outcome o;
-    hf_program_rig_script(&rig, &o, "cat; echo .", (hf_program){.cwd = NULL}, job);
+    hf_program_rig_script(&rig, &o, "cat; echo .", (hf_program){HF_PROGRAM_INIT}, job);
     assert_true(hf_outcome_has(&o, 1, "."));
     hf_outcome_free(&o);
     free(payload);
@@ -181,7 +182,7 @@ static void a_program_that_never_reads_1_mib_blocks_nothing(void **state)
     enum { SIZE = 1 << 20 };
     char *payload = calloc(1, SIZE);
     const char *argv[] = {"sleep", "60", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_program_job job = hf_plain_job;
     hf_outcome sleeper, other;
     job.payload = payload;
@@ -212,7 +213,7 @@ static void its_environment_is_what_the_contract_says(void **state)
     job.attempt = 4;
     job.deadline_unix_ms = 1700000000123;
     const char *argv[] = {"env", NULL};
-    hf_program spec = {.argv = argv, .env = names};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv, .env = names};
     assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, job), HF_OK);
     hf_program_rig_finish(&rig, &o);
     static const char *const expected[] = {"HOLDFAST_CONTRACT=1",
@@ -245,7 +246,7 @@ static void it_has_no_descriptors_but_0_to_3(void **state)
     for (size_t i = 0; i < HF_COUNT(leaks); i++)
         leaks[i] = open("/dev/null", O_RDONLY); /* a host that does not mark them */
     const char *argv[] = {HF_PROGRAM_RIG_SELF, "descriptors", NULL};
-    hf_program spec = {.argv = argv};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
     assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
     hf_program_rig_finish(&rig, &o);
@@ -266,7 +267,7 @@ static void it_starts_with_default_signals_in_a_session_of_its_own(void **state)
     sigaction(SIGHUP, &ignore, &before);
     pthread_sigmask(SIG_BLOCK, &usr1, &mask);
     const char *argv[] = {HF_PROGRAM_RIG_SELF, "signals", NULL};
-    hf_program spec = {.argv = argv, .cwd = "/"};
+    hf_program spec = {HF_PROGRAM_INIT, .argv = argv, .cwd = "/"};
     hf_outcome o;
     assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
     hf_program_rig_finish(&rig, &o);

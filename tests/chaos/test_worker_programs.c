@@ -41,16 +41,15 @@ static void *run(void *arg)
 
 static void start(const char *const *argv, uint32_t lease_ms, uint32_t grace_ms)
 {
-    static const hf_worker_queue served = {.name = "q"};
+    static const hf_worker_queue served = {HF_WORKER_QUEUE_INIT, .name = "q"};
     char detail[HF_DETAIL_SIZE];
-    hf_worker_opts opts = {.server = HF_SERVER(.url = queue.redis.url),
-                           .queues = &served,
-                           .n_queues = 1,
-                           .lease_ms = lease_ms,
-                           .kill_grace_ms = grace_ms,
-                           .minder = HF_TEST_COMMAND,
-                           .log = on_line};
-    const hf_program program = {.type = "*", .argv = argv, .cwd = queue.redis.dir};
+    hf_worker_opts opts = {
+        HF_WORKER_OPTS_INIT,       .server = HF_SERVER(.url = queue.redis.url),
+        .queues = &served,         .n_queues = 1,
+        .lease_ms = lease_ms,      .kill_grace_ms = grace_ms,
+        .minder = HF_TEST_COMMAND, .log = on_line};
+    const hf_program program = {HF_PROGRAM_INIT, .type = "*", .argv = argv,
+                                .cwd = queue.redis.dir};
     if (hf_worker_new(&worker, &opts, detail) != HF_OK)
         fail_msg("%s", detail);
     assert_int_equal(hf_worker_handle_program(worker, &program), HF_OK);

@@ -138,11 +138,11 @@ static size_t read_queues(char **words, int n, hf_worker_queue *queues, bool *st
         if (weight != NULL)
             *weight++ = '\0';
         queues[found++] = (hf_worker_queue){
-            .name = words[i],
+            HF_WORKER_QUEUE_INIT, .name = words[i],
             .weight = weight == NULL ? 1 : (uint32_t)strtoul(weight, NULL, 10)};
     }
     if (found == 0)
-        queues[found++] = (hf_worker_queue){.name = "default"};
+        queues[found++] = (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = "default"};
     return found;
 }
 
@@ -157,15 +157,12 @@ int main(int argc, char **argv)
         read_queues(argv + FIXED_WORDS, argc - FIXED_WORDS, queues, &strict);
     uint32_t lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    hf_worker_opts opts = {.server = HF_SERVER(.url = argv[1]),
-                           .queues = queues,
-                           .n_queues = n_queues,
-                           .strict = strict,
-                           .concurrency = (uint32_t)strtoul(argv[3], NULL, 10),
-                           .lease_ms = lease_ms,
-                           .backoff_base_ms = 200,
-                           .log = on_log,
-                           .log_arg = &lease_ms};
+    hf_worker_opts opts = {
+        HF_WORKER_OPTS_INIT,  .server = HF_SERVER(.url = argv[1]),
+        .queues = queues,     .n_queues = n_queues,
+        .strict = strict,     .concurrency = (uint32_t)strtoul(argv[3], NULL, 10),
+        .lease_ms = lease_ms, .backoff_base_ms = 200,
+        .log = on_log,        .log_arg = &lease_ms};
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
         err = hf_worker_handle(worker, "blocker", 0, handle_block, NULL);

@@ -40,7 +40,7 @@ static void on_told(const hf_enqueue_result *result, const char *detail, void *a
 
 static void put_one(void)
 {
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     uint64_t *from_ns = malloc(sizeof *from_ns);
     if (from_ns == NULL)
         fail("no memory");
@@ -51,7 +51,7 @@ static void put_one(void)
 
 static void *call_in_rounds(void *arg)
 {
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     (void)arg;
     for (;;) {
         (void)pthread_barrier_wait(&gate);
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 64;
     const long rounds = strtol(argv[2], NULL, 10);
-    hf_producer_opts opts = {.server = HF_SERVER(.url = argv[1])};
+    hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = argv[1])};
     if (hf_producer_open(&producer, &opts, NULL) != HF_OK ||
         pthread_barrier_init(&gate, NULL, THREADS + 1) != 0 || sem_init(&told, 0, 0) != 0)
         fail("it cannot begin");

@@ -17,9 +17,11 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t i = 0; i < n; i++)
-        jobs[i] = (hf_job){.type = "work", .payload = "", .payload_len = 0};
+        jobs[i] = (hf_job){HF_JOB_INIT, .type = "work", .payload = "", .payload_len = 0};
     hf_err err = hf_producer_open(
-        &producer, &(hf_producer_opts){.server = HF_SERVER(.url = argv[1])}, detail);
+        &producer,
+        &(hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = argv[1])},
+        detail);
     if (err == HF_OK)
         err = hf_enqueue_wait(producer, jobs, n, NULL, 0, detail);
     hf_producer_close(producer, NULL, NULL);

@@ -80,7 +80,8 @@ static uint64_t ms_since(uint64_t from_ns)
 
 static hf_lock_client *open_client(void)
 {
-    const hf_lock_client_opts opts = {.server = HF_SERVER(.url = url)};
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server = HF_SERVER(.url = url)};
     hf_lock_client *locks;
     must(hf_lock_client_open(&locks, &opts, detail), "no client");
     return locks;
@@ -88,8 +89,8 @@ static hf_lock_client *open_client(void)
 
 static hf_lock_opts options(const char *const *name)
 {
-    return (hf_lock_opts){
-        .names = name, .n_names = 1, .wait_ms = WAIT_MS, .lease_ms = LEASE_MS};
+    return (hf_lock_opts){HF_LOCK_OPTS_INIT, .names = name, .n_names = 1,
+                          .wait_ms = WAIT_MS, .lease_ms = LEASE_MS};
 }
 
 static hf_lock *take(hf_lock_client *locks, const hf_lock_opts *opts)
@@ -261,10 +262,12 @@ static const char *const event_name = "e";
 
 static hf_lock_set *take_set(hf_lock_servers *servers)
 {
-    const hf_multilock_member one = {
-        .lock = {.names = &event_name, .n_names = 1, .lease_ms = LEASE_MS}};
-    const hf_multilock_opts opts = {
-        .members = &one, .n_members = 1, .wait_ms = WAIT_MS, .on_event = on_set_event};
+    const hf_lock_opts lock = {HF_LOCK_OPTS_INIT, .names = &event_name, .n_names = 1,
+                               .lease_ms = LEASE_MS};
+    const hf_multilock_member one = {HF_MULTILOCK_MEMBER_INIT, .lock = &lock};
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = &one,
+                                    .n_members = 1, .wait_ms = WAIT_MS,
+                                    .on_event = on_set_event};
     hf_lock_set *set;
     must(hf_multilock_acquire_wait(servers, &opts, &set, detail), "no set");
     return set;

@@ -147,8 +147,10 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 64;
     const char *const name = argv[3];
-    const hf_lock_client_opts client = {.server = HF_SERVER(.url = argv[1])};
-    const hf_lock_opts opts = {.names = &name,
+    const hf_lock_client_opts client = {HF_LOCK_CLIENT_OPTS_INIT,
+                                        .server = HF_SERVER(.url = argv[1])};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT,
+                               .names = &name,
                                .n_names = 1,
                                .wait_ms = -1,
                                .owner = value_of(argc, argv, "owner="),

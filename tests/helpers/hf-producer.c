@@ -22,8 +22,9 @@ static void *run(void *arg)
 {
     (void)arg;
     while (access(until, F_OK) != 0) {
-        hf_enqueue_result result;
-        const hf_job job = {.type = "t", .payload = "sleep 5", .payload_len = 7};
+        hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
+        const hf_job job = {HF_JOB_INIT, .type = "t", .payload = "sleep 5",
+                            .payload_len = 7};
         hf_err err = hf_enqueue_wait(producer, &job, 1, &result, 0, NULL);
         pthread_mutex_lock(&lock);
         if (err == HF_OK)
@@ -45,7 +46,8 @@ int main(int argc, char **argv)
         return 64;
     until = argv[3];
     /* Long enough for each of the disturbances: nothing ends as unsure. */
-    hf_producer_opts opts = {.server = HF_SERVER(.url = argv[1]), .deadline_ms = 60000};
+    hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = argv[1]),
+                             .deadline_ms = 60000};
     if (hf_producer_open(&producer, &opts, detail) != HF_OK) {
         fprintf(stderr, "%s\n", detail);
         return 1;

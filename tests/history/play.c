@@ -67,7 +67,8 @@ static hf_lock_opts any(hand *h, const char *const *names, size_t n)
     static const uint32_t leases[] = {200, 400, 800}, long_leases[] = {20000, 40000};
     static const int64_t waits[] = {0, 50, 300, 2000, 2000}, long_waits[] = {0, 60000};
     bool is_long = h->play->long_leases;
-    return (hf_lock_opts){.names = names,
+    return (hf_lock_opts){HF_LOCK_OPTS_INIT,
+                          .names = names,
                           .n_names = n,
                           .lease_ms = is_long ? long_leases[below(h, 2)]
                                               : leases[below(h, HF_COUNT(leases))],
@@ -279,7 +280,8 @@ int hf_play_main(char **argv)
               .until_ns = hf_boot_ns() + strtoull(argv[5], NULL, 10) * HF_MS_NS};
     (void)snprintf(path, sizeof path, "%s/players", p.dir);
     if (hf_lock_client_open(&p.locks,
-                            &(hf_lock_client_opts){.server = HF_SERVER(.url = argv[1])},
+                            &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                                   .server = HF_SERVER(.url = argv[1])},
                             detail) != HF_OK) {
         (void)fprintf(stderr, "player %u: %s\n", p.player, detail);
         return 1;

@@ -17,6 +17,7 @@ hf_lock_client *hf_history_rig_open(const char *url)
     hf_lock_client *locks = NULL;
     char detail[HF_DETAIL_SIZE];
     const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.url = url, .connect_timeout_ms = QUIET_MS,
                             .request_timeout_ms = QUIET_MS)};
     if (hf_lock_client_open(&locks, &opts, detail) != HF_OK)

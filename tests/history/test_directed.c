@@ -46,13 +46,14 @@ static bool is_held(const hf_taken *t)
 static bool answered_late(void)
 {
     enum { LEASE_MS = 1500 };
-    const hf_lock_opts fixed = {.lease_ms = LEASE_MS, .fixed = true};
+    const hf_lock_opts fixed = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .fixed = true};
     hf_seeker late, next;
     uint64_t from = hf_boot_ns();
     hf_proxy_keep_answer(&rig.proxy, "late");
     hf_seek_begin(&late, &rig, rig.a, "late", fixed);
     EVENTUALLY(LONG_MS, hf_proxy_kept(&rig.proxy) == 1);
-    hf_seek_begin(&next, &rig, rig.b, "late", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_seek_begin(&next, &rig, rig.b, "late",
+                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     hf_test_pause_ms(LEASE_MS * 2 / 3);
     hf_proxy_let_go(&rig.proxy);
     hf_seek_end(&late);
@@ -70,7 +71,7 @@ static void s1_an_answer_that_comes_late(void **state)
 {
     bool had = false;
     (void)state;
-    (void)hf_record_release(must(rig.a, "before", (hf_lock_opts){.wait_ms = 0}));
+    (void)hf_record_release(must(rig.a, "before", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
     for (int i = 0; i < 5 && !had; i++) /* a machine may be too busy for it */
         had = answered_late();
     hf_history_rig_judge(&rig);
@@ -112,13 +113,14 @@ static void released_by_an_earlier_one(const char *name, hf_lock_opts opts)
 static void s4_a_line_is_not_left_for_another_life(void **state)
 {
     (void)state;
-    released_by_an_earlier_one("line", (hf_lock_opts){.owner = "me"});
+    released_by_an_earlier_one("line", (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"});
 }
 
 static void s4_a_cell_is_not_released_by_another(void **state)
 {
     (void)state;
-    released_by_an_earlier_one("cell", (hf_lock_opts){.form = HF_LOCK_SPIN});
+    released_by_an_earlier_one("cell",
+                               (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
 }
 
 /* ---- O1: the dead are passed over ---- */
@@ -128,13 +130,12 @@ static int wait_until_killed(const char *url, const char *name)
 {
     hf_lock_client *locks;
     hf_lock *lock;
-    const hf_lock_opts opts = {.names = &name,
-                               .n_names = 1,
-                               .owner = "dead",
-                               .lease_ms = DEAD_LEASE_MS,
-                               .wait_ms = -1};
+    const hf_lock_opts opts = {
+        HF_LOCK_OPTS_INIT,         .names = &name, .n_names = 1, .owner = "dead",
+        .lease_ms = DEAD_LEASE_MS, .wait_ms = -1};
     if (hf_lock_client_open(&locks,
-                            &(hf_lock_client_opts){.server = HF_SERVER(.url = url)},
+                            &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                                   .server = HF_SERVER(.url = url)},
                             NULL) != HF_OK)
         return 1;
     return hf_lock_acquire_wait(locks, &opts, &lock, NULL) == HF_OK ? 0 : 1;
@@ -168,10 +169,11 @@ static void o1_who_died_in_line_is_passed_over(void **state)
 {
     hf_seeker next;
     (void)state;
-    hf_taken *first = must(rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_taken *first = must(rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     kill_while_waiting("n");
-    hf_seek_begin(&next, &rig, rig.b, "n",
-                  (hf_lock_opts){.wait_ms = LONG_MS, .lease_ms = 3000});
+    hf_seek_begin(
+        &next, &rig, rig.b, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS, .lease_ms = 3000});
     EVENTUALLY(LONG_MS, dead_lease_is_over("n") && hf_history_rig_queue(&rig, "n") > 0);
     (void)hf_record_release(first);
     EVENTUALLY(LONG_MS, next.done || dead_is_granted("n"));
@@ -187,8 +189,10 @@ static void l1_who_died_holding_it_is_followed(void **state)
 {
     hf_seeker next;
     (void)state;
-    hf_taken *first = must(rig.a, "n", (hf_lock_opts){.lease_ms = 300, .fixed = true});
-    hf_seek_begin(&next, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_taken *first = must(
+        rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 300, .fixed = true});
+    hf_seek_begin(&next, &rig, rig.b, "n",
+                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     hf_seek_end(&next);
     assert_non_null(next.taken);
     assert_false(is_held(first));
@@ -220,28 +224,30 @@ static void gone_is_told(const char *name, hf_lock_opts opts)
 static void s7_a_line_that_was_deleted_is_not_renewed(void **state)
 {
     (void)state;
-    gone_is_told("n", (hf_lock_opts){.wait_ms = 0});
+    gone_is_told("n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
 }
 
 static void s7_a_cell_that_was_deleted_is_not_renewed(void **state)
 {
     (void)state;
-    gone_is_told("n", (hf_lock_opts){.form = HF_LOCK_SPIN});
+    gone_is_told("n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
 }
 
 /* ---- S12: in order, whatever the mode ---- */
 
 static void s12_nobody_overtakes_who_waits_to_be_alone(void **state)
 {
-    const hf_lock_opts shared = {.mode = HF_LOCK_SHARED, .owner = "reader"};
+    const hf_lock_opts shared = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED,
+                                 .owner = "reader"};
     hf_lock_opts alone = shared;
     hf_seeker writer;
     (void)state;
     hf_taken *first = must(rig.a, "n", shared);
-    hf_seek_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_seek_begin(&writer, &rig, rig.b, "n",
+                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, "n") == 1);
-    hf_taken *second =
-        hf_history_rig_take(&rig, rig.a, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED});
+    hf_taken *second = hf_history_rig_take(
+        &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED});
     alone.mode = HF_LOCK_EXCLUSIVE;
     alone.reentrant = true;
     alone.wait_ms = LONG_MS;
@@ -268,10 +274,12 @@ static unsigned long hand_over_cost(const char *name, size_t n)
 {
     hf_seeker seekers[MANY];
     unsigned long least = (unsigned long)-1;
-    hf_taken *holder = must(rig.a, name, (hf_lock_opts){.lease_ms = 600000});
+    hf_taken *holder =
+        must(rig.a, name, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600000});
     for (size_t i = 0; i < n; i++) {
-        hf_seek_begin(&seekers[i], &rig, rig.b, name,
-                      (hf_lock_opts){.lease_ms = 600000, .wait_ms = -1});
+        hf_seek_begin(
+            &seekers[i], &rig, rig.b, name,
+            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600000, .wait_ms = -1});
         EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, name) == (long long)i + 1);
     }
     for (size_t i = 0; i < n; i++) {

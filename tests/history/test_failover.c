@@ -62,8 +62,8 @@ static uint64_t fail_over(void)
 
 static hf_taken *take(hf_lock_client *locks)
 {
-    hf_taken *t =
-        hf_history_rig_take(&rig, locks, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_taken *t = hf_history_rig_take(
+        &rig, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     assert_non_null(t);
     return t;
 }

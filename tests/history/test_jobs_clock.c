@@ -79,11 +79,9 @@ static void enqueue(nemesis *n, unsigned q, const char *id, unsigned ms)
 {
     char payload[32], detail[HF_DETAIL_SIZE] = "";
     int len = snprintf(payload, sizeof payload, q == 0 ? "sleep=%u" : "believe %u", ms);
-    const hf_job job = {.queue = hf_staff_queues[q],
-                        .type = "t",
-                        .id = id,
-                        .payload = payload,
-                        .payload_len = (size_t)len};
+    const hf_job job = {HF_JOB_INIT,        .queue = hf_staff_queues[q],
+                        .type = "t",        .id = id,
+                        .payload = payload, .payload_len = (size_t)len};
     if (hf_enqueue_wait(n->producer, &job, 1, NULL, ENQUEUE_MS, detail) != HF_OK)
         fail_msg("%s was not taken: %s", id, detail);
 }
@@ -265,7 +263,8 @@ static void begin(nemesis *n, uint64_t seed)
     hf_staff_begin(&n->staff);
     (void)snprintf(path, sizeof path, "%s/deeds", n->staff.dir);
     n->fd = hf_lines_open(path);
-    const hf_producer_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&n->redis))};
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = hf_fixture_url(&n->redis))};
     assert_int_equal(hf_producer_open(&n->producer, &opts, NULL), HF_OK);
     n->from_ns = hf_boot_ns();
     for (unsigned i = 0; i < HF_STAFF; i++)

@@ -90,7 +90,8 @@ static int live_until_killed(const char *url)
     hf_lock_client *locks;
     char detail[HF_DETAIL_SIZE];
     if (hf_lock_client_open(&locks,
-                            &(hf_lock_client_opts){.server = HF_SERVER(.url = url)},
+                            &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                                   .server = HF_SERVER(.url = url)},
                             detail) != HF_OK)
         return 1;
     for (size_t i = 0; i < HF_COUNT(holds); i++) {
@@ -189,7 +190,7 @@ static void ask_for_all(hf_lock_client *locks, const one *all, size_t n)
 {
     char detail[HF_DETAIL_SIZE];
     for (size_t i = 0; i < n; i++) {
-        hf_lock_opts opts = {.names = all[i].names,
+        hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = all[i].names,
                              .n_names = all[i].names[1] == NULL ? 1 : 2,
                              .wait_ms = LONG_MS};
         hf_lock *lock;
@@ -209,7 +210,8 @@ static void l6_nothing_outlives_who_was_killed(void **state)
     assert_int_equal(
         hf_lock_client_open(
             &locks,
-            &(hf_lock_client_opts){.server = HF_SERVER(.url = hf_fixture_url(&redis))},
+            &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                   .server = HF_SERVER(.url = hf_fixture_url(&redis))},
             NULL),
         HF_OK);
     take_what_is_waited_for(locks, taken);

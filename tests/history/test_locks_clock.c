@@ -38,7 +38,7 @@ static void finish(void)
     hf_fixture_clock_slew(&rig.redis, 0);
     uint64_t from = hf_test_now_ms();
     for (unsigned i = 0; i < HF_PLAY_NAMES; i++) {
-        hf_lock_opts opts = {.lease_ms = LEASE_MS, .wait_ms = SOON_MS};
+        hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .wait_ms = SOON_MS};
         hf_taken *t = hf_history_rig_take(&rig, rig.b, hf_play_names[i], opts);
         if (t == NULL)
             fail_msg("%s was not had", hf_play_names[i]);

@@ -67,7 +67,8 @@ static void o3_a_grant_is_heard_at_once(void **state)
 {
     hf_nemesis nemesis;
     (void)state;
-    hf_taken *held = hf_history_rig_take(&rig, rig.b, HF_PLAY_HELD, (hf_lock_opts){0});
+    hf_taken *held =
+        hf_history_rig_take(&rig, rig.b, HF_PLAY_HELD, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_non_null(held);
     hf_nemesis_spare(&nemesis, &rig, any_seed(), how_long());
     assert_int_equal(hf_record_release(held), HF_RELEASE_DONE);

@@ -58,9 +58,10 @@ static void without_script_a_producer_is_told_so(void **state)
 {
     (void)state;
     hf_producer *producer;
-    const hf_producer_opts opts = {.server = HF_SERVER(.url = redis->url),
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = redis->url),
                                    .deadline_ms = LONG_MS};
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     permit("-script");
     assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_AUTH);
@@ -78,7 +79,8 @@ static void without_script_a_lock_is_refused(void **state)
     (void)state;
     permit("-script");
     hf_lock_client *locks = hf_lock_rig_open(&rig, redis->url);
-    hf_lock_refused(&rig, locks, "n", (hf_lock_opts){.wait_ms = LONG_MS}, HF_AUTH);
+    hf_lock_refused(&rig, locks, "n",
+                    (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS}, HF_AUTH);
     assert_non_null(strstr(rig.detail, "script"));
     assert_true(scripts() <= REFUSALS_MAX);
     hf_lock_client_close(locks, NULL, NULL);
@@ -125,7 +127,8 @@ static bool is_blocked(void)
 static void without_unblock_a_worker_does_not_try_again_and_again(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, redis->url, &(hf_worker_opts){.lease_ms = LONG_MS}, 0);
+    hf_worker_rig_start(&worker, redis->url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS}, 0);
     EVENTUALLY(LONG_MS, is_blocked());
     permit("-client|unblock");
     long long before = refused();

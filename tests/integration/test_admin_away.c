@@ -19,6 +19,7 @@ static hf_err open_with(hf_admin **out, const char *url, uint32_t connect_ms,
                         char detail[HF_DETAIL_SIZE])
 {
     const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT,
         .server = HF_SERVER(.url = url, .connect_timeout_ms = connect_ms),
         .deadline_ms = SHORT_MS};
     return hf_admin_open(out, &opts, detail);
@@ -55,6 +56,7 @@ static void opening_refuses_what_cannot_be_right(void **state)
     assert_int_equal(open_with(&admin, "http://x", SHORT_MS, detail), HF_INVALID);
     assert_true(detail[0] != '\0');
     const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT,
         .server = HF_SERVER(.url = hf_fixture_url(&redis), .ns = "a b")};
     assert_int_equal(hf_admin_open(&admin, &opts, NULL), HF_INVALID);
     hf_admin_close(NULL);
@@ -83,7 +85,7 @@ static void a_wrong_password_is_told_at_once(void **state)
 
 static void a_call_waits_for_the_connection_and_then_gives_up(void **state)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
     hf_admin *admin = open_admin();
     hf_fixture_kill(&redis, SIGKILL);
@@ -99,7 +101,7 @@ static void a_call_waits_for_the_connection_and_then_gives_up(void **state)
 
 static void a_silent_redis_ends_in_a_fault_at_the_deadline(void **state)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
     hf_admin *admin = open_admin();
     hf_fixture_signal(&redis, SIGSTOP);
@@ -115,7 +117,7 @@ static void a_silent_redis_ends_in_a_fault_at_the_deadline(void **state)
 
 static void forgotten_scripts_are_loaded_again(void **state)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
     hf_admin *admin = open_admin();
     for (int i = 0; i < 3; i++) {
@@ -143,12 +145,13 @@ static void *hold_redis(void *arg)
 
 static void a_busy_redis_is_asked_again_until_the_deadline(void **state)
 {
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     pthread_t holder;
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
     (void)state;
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&redis)),
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&redis)),
                                 .deadline_ms = 5000};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     (void)hf_fixture_command(&redis, "CONFIG SET busy-reply-threshold 20");

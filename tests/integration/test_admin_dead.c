@@ -74,7 +74,7 @@ static void fill_dead(unsigned n, unsigned every)
 
 static hf_queue_stats stats(void)
 {
-    hf_queue_stats out;
+    hf_queue_stats out = {HF_QUEUE_STATS_INIT};
     must(hf_admin_stats(admin, "q", &out));
     return out;
 }
@@ -99,7 +99,7 @@ static bool on_progress(size_t done, size_t total, void *arg)
 
 static void all_the_dead_come_back_as_new(void **state)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     seen s = {.calls = 0};
     size_t n;
     (void)state;
@@ -118,8 +118,8 @@ static void all_the_dead_come_back_as_new(void **state)
 
 static void one_is_taken_by_its_id(void **state)
 {
-    hf_dead_filter filter = {.id = "id-00001"};
-    hf_job_info info;
+    hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .id = "id-00001"};
+    hf_job_info info = {HF_JOB_INFO_INIT};
     size_t n;
     (void)state;
     fill_dead(3, 0);
@@ -140,7 +140,7 @@ static void one_is_taken_by_its_id(void **state)
     filter.limit = 1;
     assert_int_equal(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n),
                      HF_INVALID);
-    filter = (hf_dead_filter){.id = "no id"};
+    filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .id = "no id"};
     assert_int_equal(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n),
                      HF_INVALID);
 }
@@ -149,7 +149,7 @@ static void one_is_taken_by_its_id(void **state)
  * page cannot begin at a time. */
 static void a_type_is_picked_from_among_others(void **state)
 {
-    const hf_dead_filter filter = {.type = "odd"};
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .type = "odd"};
     size_t n;
     (void)state;
     fill_dead(900, 3);
@@ -163,14 +163,14 @@ static void a_type_is_picked_from_among_others(void **state)
     assert_int_equal(stats().dead, 600);
     must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
     assert_int_equal(n, 0);
-    const hf_dead_filter bad = {.type = "no type"};
+    const hf_dead_filter bad = {HF_DEAD_FILTER_INIT, .type = "no type"};
     assert_int_equal(hf_admin_dead_purge(admin, "q", &bad, NULL, NULL, &n), HF_INVALID);
 }
 
 static void a_time_and_a_number_bound_what_is_taken(void **state)
 {
-    hf_dead_filter filter = {.limit = 3};
-    hf_job_info info;
+    hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .limit = 3};
+    hf_job_info info = {HF_JOB_INFO_INIT};
     size_t n;
     (void)state;
     fill_dead(10, 0);
@@ -182,11 +182,11 @@ static void a_time_and_a_number_bound_what_is_taken(void **state)
     assert_int_equal(n, 3); /* the longest dead first */
     assert_int_equal(hf_admin_job(admin, "q", "id-00002", &info, NULL), HF_GONE);
     must(hf_admin_job(admin, "q", "id-00003", &info, NULL));
-    filter = (hf_dead_filter){.since_ms = between};
+    filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .since_ms = between};
     must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
     assert_int_equal(n, 10);
     assert_int_equal(stats().dead, 7);
-    filter = (hf_dead_filter){.since_ms = between + 3600000};
+    filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .since_ms = between + 3600000};
     must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
     assert_int_equal(n, 0);
 }
@@ -252,8 +252,10 @@ static void a_slice_whose_answer_was_lost_is_sent_again(void **state)
     hf_proxy_start(&proxy, rig.redis.socket);
     hf_admin_close(admin);
     assert_int_equal(
-        hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
-                      detail),
+        hf_admin_open(
+            &admin,
+            &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
+            detail),
         HF_OK);
     (void)hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", hf_lua_queue_requeue.text);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_requeue.sha1);
@@ -271,7 +273,7 @@ static void large_records_make_smaller_pages(void **state)
 {
     enum { JOBS = 12, BYTES = 300000 };
     static char record[BYTES];
-    const hf_dead_filter filter = {.type = "big"};
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .type = "big"};
     const hf_enqueue_args args = {.producer = ""};
     seen s = {.calls = 0};
     size_t n;
@@ -406,7 +408,8 @@ static void *purge_it(void *arg)
 {
     hf_admin *other;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
     if (hf_admin_purge(other, "q", NULL, NULL, arg) != HF_OK)

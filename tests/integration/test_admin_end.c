@@ -86,8 +86,8 @@ static void assert_held(const hf_job_info *info, const char *id)
 static void what_waits_is_removed_by_a_cancel(void **state)
 {
     static const char *const ids[] = {"ready", "later", "again"};
-    hf_queue_stats stats;
-    hf_job_info info;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
@@ -110,7 +110,7 @@ static void what_waits_is_removed_by_a_cancel(void **state)
 
 static void the_holder_of_what_runs_is_asked_to_end_it(void **state)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
     for (int i = 0; i < 2; i++) {
@@ -174,7 +174,7 @@ static void what_a_dead_holder_was_to_end_is_not_run_again(void **state)
 /* That its lock has ended does not tell that its holder has: the clock may be wrong. */
 static void what_runs_without_a_lock_is_removed_when_it_is_taken_over(void **state)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     enqueue("one", 0);
     enqueue("two", 0);
@@ -278,8 +278,8 @@ static void a_cancelled_job_frees_its_slot(void **state)
 static void what_waits_or_is_dead_is_deleted(void **state)
 {
     static const char *const ids[] = {"ready", "later", "again", "dead"};
-    hf_queue_stats stats;
-    hf_job_info info;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
@@ -296,7 +296,7 @@ static void what_waits_or_is_dead_is_deleted(void **state)
 
 static void what_runs_is_not_deleted(void **state)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
     assert_int_equal(hf_admin_delete(admin, "q", "runs", &info), HF_RUNNING);
@@ -310,7 +310,7 @@ static void what_runs_is_not_deleted(void **state)
 static void what_waits_or_is_dead_runs_now(void **state)
 {
     static const char *const ids[] = {"dead", "again", "later", "ready"};
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
     (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes again 2");
@@ -352,7 +352,7 @@ static void an_idle_worker_hears_of_a_retry(void **state)
 
 static void a_job_is_found_in_whatever_queue_it_is(void **state)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
     (void)hf_fixture_command(&rig.redis, "SADD hf:queues a q z");
@@ -383,8 +383,10 @@ static void an_answer_that_was_lost_is_asked_for_again(void **state)
     hf_proxy_start(&proxy, rig.redis.socket);
     hf_admin_close(admin);
     assert_int_equal(
-        hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
-                      detail),
+        hf_admin_open(
+            &admin,
+            &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
+            detail),
         HF_OK);
     for (int which = 0; which < 3; which++) {
         unsigned cuts = hf_proxy_cuts(&proxy);
@@ -418,7 +420,8 @@ static void *end_them(void *arg)
     race *r = arg;
     hf_admin *other;
     char detail[HF_DETAIL_SIZE], id[16];
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
     for (unsigned i = RACERS; i-- > 0;) {
@@ -434,7 +437,7 @@ static void *end_them(void *arg)
 static void claims_and_cancels_race_and_each_job_ends_once(void **state)
 {
     race r = {.ended = {0, 0}};
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     char id[16];
     (void)state;
     for (unsigned i = 0; i < RACERS; i++) {
@@ -480,7 +483,8 @@ static void *cancel_later(void *arg)
 {
     hf_admin *other;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     hf_test_pause_ms(LATER_MS);
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;
@@ -494,7 +498,8 @@ static void *purge_later(void *arg)
     hf_admin *other;
     char detail[HF_DETAIL_SIZE];
     size_t n;
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     hf_test_pause_ms(LATER_MS);
     if (hf_admin_open(&other, &opts, detail) != HF_OK)
         return NULL;

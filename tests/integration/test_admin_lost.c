@@ -52,7 +52,7 @@ static void lose_answer_of(const hf_script *script)
 
 static hf_queue_stats stats(void)
 {
-    hf_queue_stats out;
+    hf_queue_stats out = {HF_QUEUE_STATS_INIT};
     must(hf_admin_stats(admin, "q", &out));
     return out;
 }
@@ -136,7 +136,7 @@ static void a_place_that_became_free_is_not_filled(void **state)
 
 static void no_more_dead_are_purged_than_the_limit_says(void **state)
 {
-    const hf_dead_filter filter = {.limit = 10};
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .limit = 10};
     size_t n;
     (void)state;
     bury_all("dead", 600);
@@ -148,7 +148,7 @@ static void no_more_dead_are_purged_than_the_limit_says(void **state)
 
 static void no_more_come_back_than_the_limit_says(void **state)
 {
-    const hf_dead_filter filter = {.limit = 10};
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .limit = 10};
     size_t n;
     (void)state;
     bury_all("dead", 600);
@@ -161,7 +161,7 @@ static void no_more_come_back_than_the_limit_says(void **state)
 
 static void one_that_went_with_a_lost_answer_is_counted(void **state)
 {
-    hf_dead_filter filter = {.id = "dead-00001"};
+    hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .id = "dead-00001"};
     size_t n;
     (void)state;
     bury_all("dead", 3);
@@ -216,7 +216,7 @@ static hf_err pause_it(void)
 
 static hf_err look(void)
 {
-    hf_queue_stats out;
+    hf_queue_stats out = {HF_QUEUE_STATS_INIT};
     return hf_admin_stats(admin, "q", &out);
 }
 
@@ -241,7 +241,7 @@ static void what_may_have_been_done_is_not_told_as_not_done(void **state)
     (void)state;
     bury_all("dead", 1);
     hf_admin_close(admin);
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = proxy.url),
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url),
                                 .deadline_ms = 300};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
@@ -263,8 +263,10 @@ static int up(void **state)
     (void)state;
     hf_rig_start(&rig, NULL);
     hf_proxy_start(&proxy, rig.redis.socket);
-    return hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
-                         detail);
+    return hf_admin_open(
+        &admin,
+        &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
+        detail);
 }
 
 static int down(void **state)

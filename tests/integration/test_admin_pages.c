@@ -55,8 +55,9 @@ static void each_is_told_once(size_t page)
     size_t before;
     do {
         before = s.n;
-        hf_err err = hf_admin_list(admin, "q", HF_STATE_READY,
-                                   after[0] == '\0' ? NULL : after, page, on_job, &s);
+        hf_err err =
+            hf_admin_list(admin, "q", HF_STATE_READY, after[0] == '\0' ? NULL : after,
+                          page, on_job, &s, NULL);
         if (err != HF_OK)
             fail_msg("%s: %s", hf_err_name(err), hf_admin_detail(admin));
         memcpy(after, s.last, sizeof after);
@@ -88,14 +89,14 @@ static void a_place_is_known_in_its_own_list_only(void **state)
     seen s = {.n = 0};
     (void)state;
     enqueue_all(0);
-    assert_int_equal(hf_admin_list(admin, "q", HF_STATE_READY, NULL, 1, on_job, &s),
+    assert_int_equal(hf_admin_list(admin, "q", HF_STATE_READY, NULL, 1, on_job, &s, NULL),
                      HF_OK);
-    assert_int_equal(hf_admin_list(admin, "q", HF_STATE_DEAD, s.last, 1, on_job, &s),
-                     HF_GONE);
-    assert_int_equal(hf_admin_list(admin, "r", HF_STATE_READY, s.last, 1, on_job, &s),
-                     HF_GONE);
-    assert_int_equal(hf_admin_list(others, "q", HF_STATE_READY, "none", 1, on_job, &s),
-                     HF_GONE);
+    assert_int_equal(
+        hf_admin_list(admin, "q", HF_STATE_DEAD, s.last, 1, on_job, &s, NULL), HF_GONE);
+    assert_int_equal(
+        hf_admin_list(admin, "r", HF_STATE_READY, s.last, 1, on_job, &s, NULL), HF_GONE);
+    assert_int_equal(
+        hf_admin_list(others, "q", HF_STATE_READY, "none", 1, on_job, &s, NULL), HF_GONE);
 }
 
 static int up(void **state)
@@ -103,7 +104,8 @@ static int up(void **state)
     char detail[HF_DETAIL_SIZE];
     (void)state;
     hf_rig_start(&rig, NULL);
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     return hf_admin_open(&others, &opts, detail) != HF_OK ||
            hf_admin_open(&admin, &opts, detail) != HF_OK;
 }

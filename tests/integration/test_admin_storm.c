@@ -42,9 +42,9 @@ static bool expected(hf_err err)
 
 static hf_err act(hf_admin *admin, hf_rng *rng)
 {
-    const hf_dead_filter few = {.limit = 1 + below(rng, 3)};
-    hf_job_info info;
-    hf_job_why why;
+    const hf_dead_filter few = {HF_DEAD_FILTER_INIT, .limit = 1 + below(rng, 3)};
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    hf_job_why why = {HF_JOB_WHY_INIT};
     char id[8];
     size_t n;
     name(id, below(rng, JOBS));
@@ -79,7 +79,8 @@ static void *operate(void *arg)
     operator_ *o = arg;
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK) {
         o->faults++;
         return NULL;
@@ -131,7 +132,7 @@ static void every_job_ends_once_and_is_counted_so(void **state)
 {
     operator_ operators[ADMINS];
     hf_rng rng;
-    hf_queue_stats stats;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
     int calls = 0;
@@ -159,7 +160,8 @@ static void every_job_ends_once_and_is_counted_so(void **state)
     }
     hf_rig_audit(&rig, false);
     EVENTUALLY(20000, drained(&rng));
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     assert_int_equal(hf_admin_stats(admin, "q", &stats), HF_OK);
     hf_admin_close(admin);

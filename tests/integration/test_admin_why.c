@@ -11,7 +11,8 @@ enum { TOLD = 16, TOKEN_MS = 2000 };
 
 static hf_rig rig;
 static hf_admin *admin;
-static hf_job_why why;
+static hf_job_info the_job = {HF_JOB_INFO_INIT};
+static hf_job_why why = {HF_JOB_WHY_INIT, .job = &the_job};
 
 typedef struct told {
     hf_worker_info info; /* its lists are not kept */
@@ -146,7 +147,7 @@ static void who_went_silent_comes_last_and_who_left_not_at_all(void **state)
     (void)hf_fixture_command(&rig.redis, "DEL hf:worker:a-2-0");
     (void)hf_fixture_command(&rig.redis, "ZADD hf:workers 1700000030000 a-2-0");
     (void)hf_fixture_command(&rig.redis, "ZADD hf:workers 1700000030000 a{2");
-    hf_queue_stats before, after;
+    hf_queue_stats before = {HF_QUEUE_STATS_INIT}, after = {HF_QUEUE_STATS_INIT};
     must(hf_admin_stats(admin, "q", &before));
     look();
     must(hf_admin_stats(admin, "q", &after));
@@ -182,8 +183,8 @@ static void many_workers_are_read_in_pages(void **state)
 static void ask(const char *id)
 {
     must(hf_admin_why(admin, "q", id, &why));
-    assert_string_equal(why.job.id, id);
-    assert_string_equal(why.job.queue, "q");
+    assert_string_equal(why.job->id, id);
+    assert_string_equal(why.job->queue, "q");
     assert_true(why.now_ms > 0);
 }
 
@@ -192,9 +193,9 @@ static void a_job_that_nothing_keeps_is_told_so(void **state)
     (void)state;
     enqueue("one", 0);
     ask("one");
-    assert_int_equal(why.job.state, HF_STATE_READY);
-    assert_string_equal(why.job.type, "t");
-    assert_int_equal(why.job.payload_len, 7);
+    assert_int_equal(why.job->state, HF_STATE_READY);
+    assert_string_equal(why.job->type, "t");
+    assert_int_equal(why.job->payload_len, 7);
     assert_false(why.paused);
     assert_false(why.cancelling);
     assert_int_equal(why.before + why.max_running + why.running + why.rate_limit, 0);
@@ -227,13 +228,13 @@ static void jobs_that_come_first_are_counted(void **state)
     assert_int_equal(why.before, 2);
     ask("last"); /* `later` is not due, so it is not before it yet */
     assert_int_equal(why.before, 3);
-    assert_int_equal(why.job.state, HF_STATE_DELAYED);
+    assert_int_equal(why.job->state, HF_STATE_DELAYED);
     end_lease("left");
     ask("a"); /* what a dead holder left comes first */
     assert_int_equal(why.before, 1);
     ask("left");
     assert_int_equal(why.before, 0);
-    assert_int_equal(why.job.state, HF_STATE_RUNNING);
+    assert_int_equal(why.job->state, HF_STATE_RUNNING);
 }
 
 static void a_pause_and_limits_are_told_with_those_who_reach_them(void **state)
@@ -308,14 +309,14 @@ a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told(void **state)
     (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one w:7 PX 30000");
     ask("one");
     assert_true(why.locked_until_ms > why.now_ms + 20000);
-    assert_string_equal(why.job.holder, ""); /* it does not run */
+    assert_string_equal(why.job->holder, ""); /* it does not run */
     (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
     (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes one %s", "2; somebody");
     ask("one");
     assert_int_equal(why.locked_until_ms, 0);
-    assert_string_equal(why.job.holder, "w");
-    assert_int_equal(why.job.crashes, 2);
+    assert_string_equal(why.job->holder, "w");
+    assert_int_equal(why.job->crashes, 2);
     assert_false(why.cancelling);
     assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL), HF_RUNNING);
     ask("one");

@@ -41,8 +41,9 @@ static size_t audit(bool idle)
     size_t found;
     n_findings = 0;
     long long writes = hf_rig_writes(&rig);
-    hf_err err = hf_admin_audit(admin, "q",
-                                &(hf_audit_opts){.idle = idle, .cb = on_finding}, &found);
+    hf_err err = hf_admin_audit(
+        admin, "q", &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle, .cb = on_finding},
+        &found);
     if (err != HF_OK)
         fail_msg("audit: %s", hf_admin_detail(admin));
     assert_int_equal(hf_rig_writes(&rig), writes);
@@ -79,7 +80,7 @@ static void a_queue_in_use_is_clean(void **state)
 {
     (void)state;
     fill();
-    const hf_audit_opts idle = {.idle = true};
+    const hf_audit_opts idle = {HF_AUDIT_OPTS_INIT, .idle = true};
     assert_int_equal(hf_admin_audit(admin, "q", NULL, &n_findings), HF_OK);
     assert_int_equal(n_findings, 0);
     assert_int_equal(hf_admin_audit(admin, "never used", NULL, &n_findings), HF_INVALID);

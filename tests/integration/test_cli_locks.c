@@ -22,6 +22,7 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
 static int begin(void **state)
 {
     const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.url = hf_fixture_url(&hf_try_rig.redis)),
         .on_event = on_event};
     atomic_store(&lost, 0);
@@ -41,8 +42,8 @@ static int end(void **state)
 static hf_lock *take(const char *name, uint32_t lease_ms)
 {
     hf_lock *lock = NULL;
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .lease_ms = lease_ms, .owner = "me"};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .lease_ms = lease_ms, .owner = "me"};
     assert_int_equal(hf_lock_acquire_wait(locks, &opts, &lock, NULL), HF_OK);
     return lock;
 }

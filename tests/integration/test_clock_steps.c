@@ -189,7 +189,7 @@ static bool at_rest(void)
 
 static void start(void)
 {
-    const hf_worker_opts opts = {.lease_ms = LEASE_MS};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LEASE_MS};
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
     EVENTUALLY(15000, at_rest());
 }
@@ -251,9 +251,10 @@ static void a_lost_request_is_not_executed_again_after_a_step_forward(void **sta
     char detail[HF_DETAIL_SIZE];
     pthread_t thread;
     const char *sha;
-    const hf_producer_opts opts = {.server = HF_SERVER(.url = proxy.url),
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = proxy.url),
                                    .deadline_ms = 5000};
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     (void)hf_enqueue_script(NULL, &sha);

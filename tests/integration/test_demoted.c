@@ -67,7 +67,8 @@ static int down(void **state)
 
 static void open_producer(void)
 {
-    const hf_producer_opts opts = {.server = HF_SERVER(.url = address.tcp_url),
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = address.tcp_url),
                                    .deadline_ms = LONG_MS};
     if (hf_producer_open(&producer, &opts, detail) != HF_OK)
         fail_msg("%s", detail);
@@ -75,8 +76,8 @@ static void open_producer(void)
 
 static void start_worker(uint32_t lease_ms)
 {
-    hf_worker_rig_start(&worker, address.tcp_url, &(hf_worker_opts){.lease_ms = lease_ms},
-                        0);
+    hf_worker_rig_start(&worker, address.tcp_url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = lease_ms}, 0);
 }
 
 static void on_accepted(const hf_enqueue_result *result, const char *why, void *arg)
@@ -88,11 +89,8 @@ static void on_accepted(const hf_enqueue_result *result, const char *why, void *
 
 static void put(const char *id, const char *payload)
 {
-    const hf_job job = {.queue = "q",
-                        .type = "t",
-                        .id = id,
-                        .payload = payload,
-                        .payload_len = strlen(payload)};
+    const hf_job job = {HF_JOB_INIT, .queue = "q",       .type = "t",
+                        .id = id,    .payload = payload, .payload_len = strlen(payload)};
     assert_int_equal(hf_enqueue(producer, &job, on_accepted, NULL), HF_OK);
 }
 
@@ -189,11 +187,12 @@ static void a_client_of_locks_follows_the_address(void **state)
 {
     (void)state;
     hf_lock_client *locks = hf_lock_rig_open(&rig, address.tcp_url);
-    hf_lock *held =
-        hf_lock_must(&rig, locks, "kept", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_lock *held = hf_lock_must(&rig, locks, "kept",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     fail_over();
     uint64_t moved_ms = move_address();
-    hf_lock *lock = hf_lock_must(&rig, locks, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_lock *lock = hf_lock_must(&rig, locks, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     tell_how_long("taken", moved_ms);
     ALWAYS(LEASE_MS * 3 / 2, hf_lock_held(held));
     hf_lock_released(lock);
@@ -207,8 +206,10 @@ static void a_lock_that_waits_hears_of_its_grant_there(void **state)
     hf_lock_waiter waiter;
     hf_lock_client *locks = hf_lock_rig_open(&rig, address.tcp_url);
     hf_lock_client *others = hf_lock_rig_open(&rig, address.tcp_url);
-    hf_lock *lock = hf_lock_must(&rig, locks, "n", (hf_lock_opts){.lease_ms = WORKER_MS});
-    hf_lock_wait_begin(&waiter, &rig, others, "n", (hf_lock_opts){.lease_ms = WORKER_MS});
+    hf_lock *lock = hf_lock_must(
+        &rig, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = WORKER_MS});
+    hf_lock_wait_begin(&waiter, &rig, others, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = WORKER_MS});
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(old, "INFO clients"),
                                "blocked_clients:1") != NULL);
     fail_over();
@@ -231,7 +232,8 @@ static void an_administrator_reads_there_and_is_refused_once(void **state)
 {
     (void)state;
     hf_admin *admin;
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = address.tcp_url)};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = address.tcp_url)};
     open_producer();
     put("a", "ok");
     EVENTUALLY(LONG_MS, atomic_load(&accepted) == 1);

@@ -126,7 +126,8 @@ static void an_idle_worker_stays_idle_whatever_the_scores_are(void **state)
         (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:wake");
         if (i == 0)
             hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),
-                                &(hf_worker_opts){.lease_ms = 1000}, 0);
+                                &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 1000},
+                                0);
         uint64_t pulse = hf_worker_pulse(worker.worker);
         long long before = hf_fixture_calls(&rig.redis, "evalsha");
         EVENTUALLY(15000, hf_worker_pulse(worker.worker) > pulse);
@@ -139,8 +140,8 @@ static void it_is_shown_as_a_time(void **state)
 {
     static const char *const scores[] = {"inf", "1e300", "-inf", "-1e300"};
     hf_admin *admin = hf_rig_admin(&rig);
-    hf_queue_stats stats;
-    hf_job_info info;
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     rig.broken = true;
     assert_int_equal(hf_rig_enqueue(&rig, "far", -60000), HF_OK);

@@ -38,7 +38,7 @@ static int end(void **state)
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
+    return hf_lock_must(&rig, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
 }
 
 /* ---- one holder ---- */
@@ -47,9 +47,11 @@ static void p1_one_holder_at_a_time(void **state)
 {
     (void)state;
     hf_lock *lock = must(rig.a, "n");
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.form = HF_LOCK_SPIN}, HF_TAKEN);
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n",
+                    (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n",
+                    (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED}, HF_TAKEN);
     hf_lock_released(lock);
     hf_lock_released(must(rig.b, "n"));
 }
@@ -58,9 +60,10 @@ static void a_cell_and_a_line_exclude_each_other(void **state)
 {
     (void)state;
     hf_lock_waiter w;
-    hf_lock *cell = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.form = HF_LOCK_SPIN});
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock *cell = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock_released(cell);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -73,7 +76,8 @@ static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
     hf_lock *lock = must(rig.a, "n");
     for (int i = 0; i < 20; i++) {
         uint64_t start = hf_test_now_ms();
-        hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 30}, HF_TAKEN);
+        hf_lock_refused(&rig, rig.b, "n",
+                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 30}, HF_TAKEN);
         assert_true(hf_test_now_ms() - start >= 29);
     }
     EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
@@ -100,8 +104,10 @@ static void f3_a_lease_that_ended_is_not_released_from_the_next_holder(void **st
 {
     (void)state;
     hf_lock *old =
-        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1500, .fixed = true});
-    hf_lock *new = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 20000});
+        hf_lock_must(&rig, rig.a, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500, .fixed = true});
+    hf_lock *new = hf_lock_must(&rig, rig.b, "n",
+                                (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 20000});
     assert_false(hf_lock_held(old));
     assert_true(hf_lock_fence(new) > hf_lock_fence(old));
     assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
@@ -113,7 +119,8 @@ static void r4_a_fixed_lease_ends(void **state)
 {
     (void)state;
     hf_lock *lock =
-        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1500, .fixed = true});
+        hf_lock_must(&rig, rig.a, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500, .fixed = true});
     int fd = hf_lock_fd(lock);
     assert_true(fd >= 0);
     EVENTUALLY(20000, !hf_lock_held(lock));
@@ -126,23 +133,26 @@ static void r4_a_fixed_lease_ends(void **state)
 static void r3_a_lease_is_renewed_while_it_is_held(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 4500});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 4500});
     for (int i = 0; i < 2; i++) {
         uint64_t deadline_ns = hf_lock_deadline_ns(lock);
         EVENTUALLY(20000, hf_lock_deadline_ns(lock) > deadline_ns);
     }
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
     hf_lock_released(lock);
 }
 
 static void a_lock_is_held_no_longer_than_max_hold(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
-                                 (hf_lock_opts){.lease_ms = 3000, .max_hold_ms = 500});
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000, .max_hold_ms = 500});
     EVENTUALLY(20000, rig.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
-    hf_lock *next = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 20000});
+    hf_lock *next = hf_lock_must(&rig, rig.b, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 20000});
     (void)hf_lock_release_wait(lock, NULL);
     hf_lock_released(next);
 }
@@ -151,7 +161,7 @@ static void a_lock_is_held_no_longer_than_max_hold(void **state)
 
 static void r5_an_owner_holds_as_often_as_it_takes(void **state)
 {
-    const hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
     size_t left = 9;
     (void)state;
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
@@ -159,14 +169,14 @@ static void r5_an_owner_holds_as_often_as_it_takes(void **state)
     assert_true(hf_lock_fence(one) == hf_lock_fence(two));
     assert_int_equal(hf_lock_release_wait(one, &left), HF_RELEASE_STILL_HELD);
     assert_int_equal(left, 1);
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
     hf_lock_released(two);
     hf_lock_released(must(rig.b, "n"));
 }
 
 static void r14_without_reentrance_the_same_owner_is_refused_at_once(void **state)
 {
-    const hf_lock_opts opts = {.owner = "me", .wait_ms = -1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .wait_ms = -1};
     (void)state;
     hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
     hf_lock_refused(&rig, rig.b, "n", opts, HF_DEADLOCK);
@@ -177,7 +187,8 @@ static void r14_without_reentrance_the_same_owner_is_refused_at_once(void **stat
  */
 static void a_cell_that_is_entered_again_lasts_from_then_on(void **state)
 {
-    hf_lock_opts opts = {.form = HF_LOCK_SPIN, .owner = "me", .fixed = true};
+    hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .owner = "me",
+                         .fixed = true};
     (void)state;
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
     (void)hf_fixture_command(&rig.redis, "PEXPIRE hf:lock:{n}:cell:n 2000");
@@ -195,12 +206,12 @@ static void a_cell_that_is_entered_again_lasts_from_then_on(void **state)
 
 static void r11_readers_share_and_a_writer_is_alone(void **state)
 {
-    const hf_lock_opts shared = {.mode = HF_LOCK_SHARED};
+    const hf_lock_opts shared = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED};
     hf_lock_waiter writer, reader;
     (void)state;
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", shared);
     hf_lock *two = hf_lock_must(&rig, rig.b, "n", shared);
-    hf_lock_wait_begin(&writer, &rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(&writer, &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock_refused(&rig, rig.b, "n", shared,
                     HF_TAKEN); /* not past a writer that waits */
     hf_lock_wait_begin(&reader, &rig, rig.b, "n", shared);
@@ -220,7 +231,8 @@ static void r11_readers_share_and_a_writer_is_alone(void **state)
 
 static void r15_an_upgrade_is_refused_at_once(void **state)
 {
-    hf_lock_opts opts = {.mode = HF_LOCK_SHARED, .reentrant = true, .owner = "me"};
+    hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED, .reentrant = true,
+                         .owner = "me"};
     (void)state;
     hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
     opts.mode = HF_LOCK_EXCLUSIVE;
@@ -232,15 +244,16 @@ static void r15_an_upgrade_is_refused_at_once(void **state)
 /* What it wrote is done, what it reads is not: who waits to read comes in. */
 static void r15_a_writer_that_reads_too_goes_on_as_a_reader(void **state)
 {
-    hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
     hf_lock_waiter reader, writer;
     size_t left = 9;
     (void)state;
     hf_lock *writes = hf_lock_must(&rig, rig.a, "n", opts);
     opts.mode = HF_LOCK_SHARED;
     hf_lock *reads = hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock_wait_begin(&reader, &rig, rig.b, "n", (hf_lock_opts){.mode = HF_LOCK_SHARED});
-    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(&reader, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED});
+    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_int_equal(hf_lock_release_wait(writes, &left), HF_RELEASE_STILL_HELD);
     assert_int_equal(left, 1);
     hf_lock_wait_end(&reader);
@@ -257,11 +270,12 @@ static void r15_a_writer_that_reads_too_goes_on_as_a_reader(void **state)
 
 static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
 {
-    const hf_lock_opts opts = {.mode = HF_LOCK_SHARED, .reentrant = true, .owner = "me"};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED,
+                               .reentrant = true, .owner = "me"};
     hf_lock_waiter writer;
     (void)state;
     hf_lock *outer = hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock *inner = hf_lock_must(&rig, rig.a, "n", opts);
     assert_int_equal(hf_lock_release_wait(inner, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(outer);
@@ -273,9 +287,12 @@ static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
 
 static void permits_are_never_exceeded_and_given_in_order(void **state)
 {
-    const hf_lock_opts two = {.mode = HF_LOCK_PERMITS, .permits = 2, .limit = 3};
-    const hf_lock_opts one = {.mode = HF_LOCK_PERMITS, .permits = 1, .limit = 3};
-    const hf_lock_opts other = {.mode = HF_LOCK_PERMITS, .permits = 1, .limit = 4};
+    const hf_lock_opts two = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_PERMITS, .permits = 2,
+                              .limit = 3};
+    const hf_lock_opts one = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_PERMITS, .permits = 1,
+                              .limit = 3};
+    const hf_lock_opts other = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_PERMITS, .permits = 1,
+                                .limit = 4};
     hf_lock_waiter big, small;
     (void)state;
     hf_lock *a = hf_lock_must(&rig, rig.a, "n", two);
@@ -298,7 +315,7 @@ static void permits_are_never_exceeded_and_given_in_order(void **state)
 static void r9_several_locks_of_a_tag_all_or_none(void **state)
 {
     static const char *const both[] = {"t/b", "t/a"};
-    hf_lock_opts opts = {.names = both, .n_names = 2};
+    hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = both, .n_names = 2};
     hf_lock_waiter w;
     (void)state;
     hf_lock *a = must(rig.a, "t/a");
@@ -308,13 +325,13 @@ static void r9_several_locks_of_a_tag_all_or_none(void **state)
     hf_lock_wait_begin(&w, &rig, rig.b, "t/a", opts);
     hf_lock_released(b);
     ALWAYS(50, !w.done);
-    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){.wait_ms = 0},
+    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT},
                     HF_TAKEN); /* its turn */
     hf_lock_released(a);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    hf_lock_refused(&rig, rig.a, "t/a", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
-    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.a, "t/a", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
     hf_lock_released(w.lock);
     hf_lock_released(must(rig.a, "t/a"));
     hf_lock_released(must(rig.a, "t/b"));
@@ -329,7 +346,7 @@ static void o1_first_come_first_served(void **state)
     hf_lock *lock = must(rig.a, "n");
     for (size_t i = 0; i < HF_COUNT(w); i++)
         hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
-                           (hf_lock_opts){.wait_ms = 0});
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock_released(lock);
     for (size_t i = 0; i < HF_COUNT(w); i++) {
         hf_lock_wait_end(&w[i]);
@@ -352,7 +369,8 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
 static void p10_a_wait_can_be_cancelled(void **state)
 {
     static const char *const name = "n";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = -1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1};
     hf_lock *waits;
     (void)state;
     hf_lock *lock = must(rig.a, "n");
@@ -370,7 +388,8 @@ static void a_message_that_is_lost_only_delays(void **state)
     hf_lock_waiter w;
     (void)state;
     hf_lock *lock = must(rig.a, "n");
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 900});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     /* Another client of that name would take its messages; so takes the test. */
     (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
     EVENTUALLY(15000, hf_lock_held(lock));

@@ -51,10 +51,11 @@ static void is_lost_in_time(const hf_lock *lock)
 
 static void an_extended_lock_is_held_no_longer_than_it_may_be(void **state)
 {
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
-                                 (hf_lock_opts){.lease_ms = 3000, .max_hold_ms = 1500});
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000, .max_hold_ms = 1500});
     assert_int_equal(hf_lock_extend_wait(lock, 10 * LONG_MS), HF_OK);
     assert_true(hf_lock_remaining_ms(lock) <= 1500);
     assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
@@ -68,9 +69,9 @@ static void an_extended_lock_is_held_no_longer_than_it_may_be(void **state)
 static void a_fixed_lock_is_held_no_longer_than_it_may_be(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(
-        &rig, rig.a, "n",
-        (hf_lock_opts){.lease_ms = LONG_MS, .fixed = true, .max_hold_ms = 300});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS,
+                                                .fixed = true, .max_hold_ms = 300});
     is_lost_in_time(lock);
     hf_lock_released(lock); /* Redis has it to the end of its lease, or so long */
 }
@@ -93,10 +94,11 @@ static void put_in_line(unsigned n)
 static void holders_of_a_long_line_are_seen_and_robbed(void **state)
 {
     enum { WAITERS = 1500 };
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     size_t n = 0;
     (void)state;
-    const hf_lock_opts shared = {.mode = HF_LOCK_SHARED, .lease_ms = 2 * LONG_MS};
+    const hf_lock_opts shared = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED,
+                                 .lease_ms = 2 * LONG_MS};
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", shared);
     hf_lock *two = hf_lock_must(&rig, rig.b, "n", shared);
     put_in_line(WAITERS);
@@ -191,8 +193,8 @@ static void a_downgrade_is_answered_before_its_lock_ends(void **state)
     (void)state;
     for (int i = 0; i < 50; i++) {
         order o = {.told = 0};
-        hf_lock *lock =
-            hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+        hf_lock *lock = hf_lock_must(
+            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
         (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
         assert_int_equal(hf_lock_downgrade(lock, on_downgraded, &o), HF_OK);
         hf_lock_release(lock, on_released, &o);

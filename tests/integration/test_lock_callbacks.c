@@ -61,14 +61,15 @@ static bool never(const char *name, void *arg)
 static hf_err acquire_other(hf_lock_client *locks, hf_lock **out, char *detail)
 {
     static const char *const name = "other";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = LONG_MS};
     return hf_lock_acquire_wait(locks, &opts, out, detail);
 }
 
 static void ask_all(seen *s)
 {
     hf_lock *lock = NULL;
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     s->acquire = acquire_other(rig.a, &lock, s->detail);
     s->look = hf_lock_look_at(rig.a, "n", 1, &look, NULL);
     s->fence = hf_fence_check(rig.a, "n", 1, "me", 0, NULL, NULL);
@@ -89,13 +90,15 @@ static void all_were_refused(const seen *s)
 static void begin_acquire(hf_lock_acquired_cb cb, seen *s)
 {
     static const char *const name = "n";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = LONG_MS};
     assert_int_equal(hf_lock_acquire(rig.a, &opts, cb, s, NULL, rig.detail), HF_OK);
 }
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = LONG_MS});
+    return hf_lock_must(&rig, locks, name,
+                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
 }
 
 static void is_free(const char *name)
@@ -230,9 +233,8 @@ static hf_lock *take_to_give(giving *g, int way, hf_lock_event when)
 {
     *g = (giving){.way = way, .when = when, .result = HF_RELEASE_STILL_HELD};
     return hf_lock_must(&rig, rig.a, "n",
-                        (hf_lock_opts){.lease_ms = LEASE_MS,
-                                       .wait_ms = LONG_MS,
-                                       .on_event = give_back_on_event,
+                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
+                                       .wait_ms = LONG_MS, .on_event = give_back_on_event,
                                        .event_arg = g});
 }
 
@@ -306,11 +308,10 @@ static void on_guarded_release(hf_lock *lock, hf_lock_release_result result, siz
 static hf_lock *enter_guarded(guarded *g)
 {
     *g = (guarded){.mutex = PTHREAD_MUTEX_INITIALIZER};
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
-                                 (hf_lock_opts){.lease_ms = LONG_MS,
-                                                .wait_ms = LONG_MS,
-                                                .on_event = on_guarded_event,
-                                                .event_arg = g});
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS,
+                       .on_event = on_guarded_event, .event_arg = g});
     (void)pthread_mutex_lock(&g->mutex);
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
     EVENTUALLY(LONG_MS, g->inside);
@@ -357,9 +358,9 @@ static void in_the_callback_of_an_event_nothing_waits(void **state)
 {
     seen s = {.release = HF_RELEASE_DONE};
     (void)state;
-    (void)hf_lock_must(
-        &rig, rig.a, "n",
-        (hf_lock_opts){.lease_ms = LEASE_MS, .on_event = on_event, .event_arg = &s});
+    (void)hf_lock_must(&rig, rig.a, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
+                                      .on_event = on_event, .event_arg = &s});
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
     EVENTUALLY(LONG_MS, s.done);
     all_were_refused(&s);
@@ -431,17 +432,19 @@ typedef struct set_seen {
     atomic_bool done;
 } set_seen;
 
-static hf_multilock_member member(const char *const *name)
+static hf_lock_opts lock_of(const char *const *name)
 {
-    return (hf_multilock_member){
-        .lock = {.names = name, .n_names = 1, .lease_ms = LEASE_MS}};
+    return (hf_lock_opts){HF_LOCK_OPTS_INIT, .names = name, .n_names = 1,
+                          .lease_ms = LEASE_MS};
 }
 
 static void ask_set(set_seen *s, hf_lock_set *set)
 {
     static const char *const name = "other";
-    const hf_multilock_member one = member(&name);
-    const hf_multilock_opts opts = {.members = &one, .n_members = 1, .wait_ms = LONG_MS};
+    const hf_lock_opts lock = lock_of(&name);
+    const hf_multilock_member one = {HF_MULTILOCK_MEMBER_INIT, .lock = &lock};
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = &one,
+                                    .n_members = 1, .wait_ms = LONG_MS};
     hf_lock_set *second;
     s->second = hf_multilock_acquire_wait(s->servers, &opts, &second, s->detail);
     s->held = hf_lock_set_held(set);
@@ -487,8 +490,10 @@ static void was_refused(const set_seen *s)
 static void in_the_callback_of_a_set_nothing_waits(void **state)
 {
     static const char *const name = "n";
-    const hf_multilock_member one = member(&name);
-    const hf_multilock_opts opts = {.members = &one, .n_members = 1, .wait_ms = LONG_MS};
+    const hf_lock_opts lock = lock_of(&name);
+    const hf_multilock_member one = {HF_MULTILOCK_MEMBER_INIT, .lock = &lock};
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = &one,
+                                    .n_members = 1, .wait_ms = LONG_MS};
     set_seen s;
     (void)state;
     open_servers(&s);
@@ -504,16 +509,15 @@ static void in_the_callback_of_a_set_nothing_waits(void **state)
 static void in_the_callback_of_a_sets_event_nothing_waits(void **state)
 {
     static const char *const name = "n";
-    const hf_multilock_member one = member(&name);
+    const hf_lock_opts lock = lock_of(&name);
+    const hf_multilock_member one = {HF_MULTILOCK_MEMBER_INIT, .lock = &lock};
     set_seen s;
     hf_lock_set *set;
     (void)state;
     open_servers(&s);
-    const hf_multilock_opts opts = {.members = &one,
-                                    .n_members = 1,
-                                    .wait_ms = LONG_MS,
-                                    .on_event = on_set_event,
-                                    .event_arg = &s};
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT,   .members = &one,
+                                    .n_members = 1,           .wait_ms = LONG_MS,
+                                    .on_event = on_set_event, .event_arg = &s};
     assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, rig.detail),
                      HF_OK);
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
@@ -544,17 +548,16 @@ static void on_guarded_set(hf_lock_set *set, hf_lock_event event, size_t place, 
 static void a_release_of_a_set_ends_although_a_callback_does_not(void **state)
 {
     static const char *const name = "n";
-    const hf_multilock_member one = member(&name);
+    const hf_lock_opts lock = lock_of(&name);
+    const hf_multilock_member one = {HF_MULTILOCK_MEMBER_INIT, .lock = &lock};
     set_guarded g = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     set_seen s;
     hf_lock_set *set;
     (void)state;
     open_servers(&s);
-    const hf_multilock_opts opts = {.members = &one,
-                                    .n_members = 1,
-                                    .wait_ms = LONG_MS,
-                                    .on_event = on_guarded_set,
-                                    .event_arg = &g};
+    const hf_multilock_opts opts = {
+        HF_MULTILOCK_OPTS_INIT,     .members = &one, .n_members = 1, .wait_ms = LONG_MS,
+        .on_event = on_guarded_set, .event_arg = &g};
     assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, rig.detail),
                      HF_OK);
     (void)pthread_mutex_lock(&g.mutex);

@@ -50,8 +50,10 @@ static void a_holder_that_lives_keeps_its_lock(void **state)
 {
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     disturb();
     assert_true(hf_lock_held(lock));
     assert_false(w.done);
@@ -65,9 +67,10 @@ static void a_holder_that_lives_keeps_its_lock(void **state)
 static void who_tries_after_a_step_forward_is_refused(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     hf_fixture_clock_step(&rig.redis, 24 * HOUR_MS);
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
     assert_true(hf_lock_held(lock));
     hf_fixture_clock_step(&rig.redis, -24 * HOUR_MS);
     hf_lock_released(lock);
@@ -78,7 +81,8 @@ static void a_holder_keeps_its_lock_through_steps_of_weeks(void **state)
 {
     static const int64_t day_ms = (int64_t)24 * HOUR_MS;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     hf_fixture_clock_step(&rig.redis, 14 * day_ms);
     ALWAYS(LEASE_MS, hf_lock_held(lock));
     hf_fixture_clock_step(&rig.redis, 29 * day_ms);
@@ -104,8 +108,8 @@ static void the_dead_leave_within_a_lease_of_who_waits(void **state)
         die_with("n");
         hf_fixture_clock_step(&rig.redis, steps[i]);
         uint64_t from_ms = hf_test_now_ms();
-        hf_lock_released(
-            hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = PATIENCE_MS}));
+        hf_lock_released(hf_lock_must(
+            &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = PATIENCE_MS}));
         assert_in_range(hf_test_now_ms() - from_ms, 0, NIGHT_MS);
         hf_fixture_clock_step(&rig.redis, -steps[i]);
     }
@@ -121,7 +125,8 @@ static void a_single_try_takes_over_what_is_over(void **state)
         die_with("n");
         hf_fixture_clock_step(&rig.redis, steps[i / 2]);
         hf_lock_released(hf_lock_must(
-            &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0, .form = forms[i % 2]}));
+            &rig, rig.b, "n",
+            (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 0, .form = forms[i % 2]}));
         hf_fixture_clock_step(&rig.redis, -steps[i / 2]);
     }
 }

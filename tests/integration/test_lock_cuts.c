@@ -63,7 +63,7 @@ static int begin(void **state)
     far = hf_lock_rig_open(&rig, proxy.url);
     /* Redis knows the scripts from now on, and all connections are there. No message of a
      * lock that was given back comes: it would cause a renewal of each lock to come. */
-    hf_lock *lock = must(far, (hf_lock_opts){.lease_ms = 1500});
+    hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
     uint64_t before_ns = hf_lock_deadline_ns(lock);
     EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > before_ns);
     assert_int_equal(hf_lock_force(far, "free", NULL, &n, rig.detail), HF_OK);
@@ -84,7 +84,7 @@ static unsigned cuts_before;
 /* The next request of `far`, or its answer, meets it: so it is connected before. */
 static void set_up(const cut *c)
 {
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     EVENTUALLY(PATIENCE_MS, hf_lock_look_at(far, "n", 1, &look, rig.detail) == HF_OK);
     hf_lock_look_done(&look);
     cuts_before = hf_proxy_cuts(&proxy);
@@ -107,11 +107,11 @@ static void released(hf_lock *lock)
 static void an_enter_that_is_cut_takes_the_lock_once(void **state)
 {
     const hf_lock_opts kinds[] = {
-        {.form = HF_LOCK_LINE},
-        {.form = HF_LOCK_SPIN},
-        {.mode = HF_LOCK_SHARED},
-        {.mode = HF_LOCK_PERMITS, .permits = 2, .limit = 3},
-        {.reentrant = true, .owner = "me"},
+        {HF_LOCK_OPTS_INIT, .form = HF_LOCK_LINE},
+        {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN},
+        {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED},
+        {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_PERMITS, .permits = 2, .limit = 3},
+        {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"},
     };
     (void)state;
     for (size_t k = 0; k < HF_COUNT(kinds); k++)
@@ -134,9 +134,10 @@ static void an_enter_of_what_is_taken_that_is_cut_stands_in_line_once(void **sta
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
         hf_lock_waiter w;
-        hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
         set_up(&cuts[i]);
-        hf_lock_wait_begin(&w, &rig, far, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+        hf_lock_wait_begin(&w, &rig, far, "n",
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
         EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
         assert_int_equal(hf_lock_queue(&rig, "n"), 1);
         released(lock);
@@ -150,7 +151,7 @@ static void an_enter_of_what_is_taken_that_is_cut_stands_in_line_once(void **sta
 
 static void a_second_enter_of_an_owner_that_is_cut_counts_once(void **state)
 {
-    const hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
         size_t left = 9;
@@ -173,7 +174,8 @@ static void a_leave_that_is_cut_gives_it_back(void **state)
     (void)state;
     for (size_t k = 0; k < HF_COUNT(forms); k++)
         for (size_t i = 0; i < HF_COUNT(cuts); i++) {
-            hf_lock *lock = must(far, (hf_lock_opts){.form = forms[k]});
+            hf_lock *lock =
+                must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[k]});
             set_up(&cuts[i]);
             hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
             must_have_been_cut(&cuts[i]);
@@ -185,7 +187,7 @@ static void a_leave_that_is_cut_gives_it_back(void **state)
 
 static void a_leave_of_one_of_two_holds_that_is_cut_leaves_the_other(void **state)
 {
-    const hf_lock_opts opts = {.reentrant = true, .owner = "me"};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
         hf_lock *one = must(far, opts), *two = must(far, opts);
@@ -216,13 +218,13 @@ static void on_told(hf_lock *lock, hf_err err, const char *detail, void *arg)
 static void a_cancel_that_is_cut_leaves_the_line(void **state)
 {
     const char *const name = "n";
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1, .lease_ms = LONG_MS};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
         told t = {.err = 1};
         hf_lock *waits;
-        hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
         assert_int_equal(hf_lock_acquire(far, &opts, on_told, &t, &waits, rig.detail),
                          HF_OK);
         EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == 1);
@@ -247,7 +249,7 @@ static long long processor_ms(void)
 static void a_release_waits_for_redis_without_computing(void **state)
 {
     (void)state;
-    hf_lock *lock = must(far, (hf_lock_opts){.wait_ms = 0});
+    hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     set_up(&cuts[3]);
     hf_proxy_refuse(&proxy, true);
     long long before_ms = processor_ms();
@@ -266,7 +268,8 @@ static void a_renewal_that_is_cut_is_made_again(void **state)
     (void)state;
     for (size_t k = 0; k < HF_COUNT(forms); k++)
         for (size_t i = 0; i < HF_COUNT(cuts); i++) {
-            hf_lock *lock = must(far, (hf_lock_opts){.form = forms[k], .lease_ms = 1500});
+            hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[k],
+                                                     .lease_ms = 1500});
             uint64_t before_ns = hf_lock_deadline_ns(lock);
             set_up(&cuts[i]);
             EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
@@ -291,8 +294,8 @@ static void a_question_that_is_cut_is_answered_or_unsure(void **state)
     uint64_t highest;
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
-        hf_lock_look look;
-        hf_lock *lock = must(far, (hf_lock_opts){.wait_ms = 0});
+        hf_lock_look look = {HF_LOCK_LOOK_INIT};
+        hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT});
         const uint64_t fence = hf_lock_fence(lock);
         EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
@@ -325,8 +328,9 @@ static void a_demand_that_is_cut_is_unsure(void **state)
     size_t n;
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
-        hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
-        hf_lock_released(hf_lock_must(&rig, far, "other", (hf_lock_opts){.wait_ms = 0}));
+        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+        hf_lock_released(
+            hf_lock_must(&rig, far, "other", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
         set_up(&cuts[i]);
         assert_int_equal(hf_lock_revoke(far, "n", NULL, &n, rig.detail), HF_UNSURE);
         set_up(&cuts[i]);
@@ -349,9 +353,9 @@ static void a_grant_that_races_the_end_of_a_wait_leaves_nothing(void **state)
         told t = {.err = 1};
         const char *const name = "n";
         hf_lock *waits;
-        const hf_lock_opts opts = {
-            .names = &name, .n_names = 1, .wait_ms = 2 + i % 5, .lease_ms = LONG_MS};
-        hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+        const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                                   .wait_ms = 2 + i % 5, .lease_ms = LONG_MS};
+        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
         assert_int_equal(hf_lock_acquire(rig.b, &opts, on_told, &t, &waits, rig.detail),
                          HF_OK);
         hf_test_pause_ms(1 + (unsigned)(i / 5) % 5);

@@ -76,7 +76,8 @@ static void f1_a_lock_and_its_end_are_one_command(void **state)
     }
     assert_true(looked > 20);
     (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.form = HF_LOCK_SPIN});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
     assert_int_equal(hf_fixture_calls(&rig.redis, "set"),
                      2); /* the fence, and the lock */
     assert_int_equal(hf_fixture_calls(&rig.redis, "expire") +
@@ -112,8 +113,9 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
     uint64_t fence = note.value;
     hf_proc_signal(&stopped.proc, SIGSTOP);
     uint64_t asked_ns = hf_boot_ns();
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
-                                 (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = LONG_MS});
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS});
     assert_true(hf_lock_fence(lock) > fence);
     hf_proc_signal(&stopped.proc, SIGCONT);
     assert_true(hf_proc_wait(&stopped.proc, LONG_MS));
@@ -134,9 +136,10 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
  * so this sees it if it happens. Here both are one script. */
 static void f4_nothing_comes_between_comparing_and_deleting(void **state)
 {
-    const hf_lock_opts brief = {.form = HF_LOCK_SPIN, .lease_ms = 1000, .fixed = true};
-    const hf_lock_opts next = {
-        .form = HF_LOCK_SPIN, .lease_ms = LONG_MS, .wait_ms = LONG_MS};
+    const hf_lock_opts brief = {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .lease_ms = 1000,
+                                .fixed = true};
+    const hf_lock_opts next = {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN,
+                               .lease_ms = LONG_MS, .wait_ms = LONG_MS};
     char mine[128];
     (void)state;
     for (int by_script = 0; by_script < 2; by_script++) {
@@ -184,9 +187,11 @@ static void f5_work_may_outlast_the_lease(void **state)
     bool held = false;
     (void)state;
     for (int i = 0; i < ROUNDS && !held; i++) {
-        hf_lock *line = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE});
+        hf_lock *line = hf_lock_must(
+            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
         hf_lock *cell = hf_lock_must(
-            &rig, rig.a, "c", (hf_lock_opts){.lease_ms = LEASE, .form = HF_LOCK_SPIN});
+            &rig, rig.a, "c",
+            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE, .form = HF_LOCK_SPIN});
         held = holds_for(line, LEASE) && hf_lock_held(cell);
         if (held) {
             hf_lock_released(line);
@@ -207,7 +212,8 @@ static void f5_nobody_renews_for_the_dead(void **state)
     hf_locker_start(&dead, rig.redis.dir, rig.redis.url, "n", "lease=400");
     EVENTUALLY(LONG_MS, hf_locker_said(&dead, "held", NULL));
     hf_locker_kill(&dead);
-    hf_lock_released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = LONG_MS}));
+    hf_lock_released(hf_lock_must(&rig, rig.a, "n",
+                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS}));
 }
 
 /* Nobody says so, since nobody can be asked: it is lost by the holder's own clock, and a
@@ -215,14 +221,16 @@ static void f5_nobody_renews_for_the_dead(void **state)
 static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1500});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
     hf_fixture_signal(&rig.redis, SIGSTOP);
     EVENTUALLY(LONG_MS, rig.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
     assert_false(hf_lock_held(lock));
     hf_fixture_signal(&rig.redis, SIGCONT);
-    hf_lock *next = hf_lock_must(&rig, rig.b, "n",
-                                 (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = LONG_MS});
+    hf_lock *next = hf_lock_must(
+        &rig, rig.b, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS});
     assert_true(hf_lock_fence(next) > hf_lock_fence(lock));
     assert_false(hf_lock_held(lock));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_NOT_OWNER);
@@ -236,10 +244,12 @@ static void f5_after_a_loss_the_next_one_is_renewed(void **state)
     bool held = false;
     (void)state;
     for (int i = 0; i < 10 && !held; i++) {
-        hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE});
+        hf_lock *lock = hf_lock_must(
+            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
         (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
         EVENTUALLY(LONG_MS, !hf_lock_held(lock));
-        hf_lock *next = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LEASE});
+        hf_lock *next = hf_lock_must(
+            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
         held = holds_for(next, LEASE);
         (void)hf_lock_release_wait(lock, NULL);
         if (held)
@@ -254,16 +264,19 @@ static void f5_after_a_loss_the_next_one_is_renewed(void **state)
 static void f5_a_full_redis_renews_and_releases(void **state)
 {
     (void)state;
-    hf_lock *line = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *line = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     hf_lock *cell = hf_lock_must(
-        &rig, rig.a, "c", (hf_lock_opts){.lease_ms = LONG_MS, .form = HF_LOCK_SPIN});
+        &rig, rig.a, "c",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .form = HF_LOCK_SPIN});
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1");
     assert_int_equal(hf_lock_extend_wait(line, LONG_MS + 5000), HF_OK);
     assert_int_equal(hf_lock_extend_wait(cell, LONG_MS + 5000), HF_OK);
     assert_true(hf_lock_remaining_ms(line) > 0);
     hf_lock_released(line);
     hf_lock_released(cell);
-    hf_lock_released(hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.lease_ms = LONG_MS}));
+    hf_lock_released(hf_lock_must(
+        &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS}));
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0");
 }
 
@@ -274,11 +287,13 @@ static void f5_a_redis_that_evicts_keys_gives_no_lock(void **state)
     (void)state;
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy volatile-lru");
     hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
-    assert_int_equal(hf_lock_take(&rig, locks, "n", (hf_lock_opts){.wait_ms = -1}, &lock),
+    assert_int_equal(hf_lock_take(&rig, locks, "n",
+                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1},
+                                  &lock),
                      HF_POLICY);
     assert_non_null(strstr(rig.detail, "found volatile-lru"));
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy noeviction");
-    EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", (hf_lock_opts){.wait_ms = 0},
+    EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
                                      &lock) == HF_OK);
     hf_lock_released(lock);
     hf_lock_client_close(locks, NULL, NULL);
@@ -304,8 +319,10 @@ static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
     hf_lock_client *before = hf_lock_rig_open(&rig, primary.url);
     hf_lock_client *after = hf_lock_rig_open(&rig, replica.url);
-    hf_lock *old = hf_lock_must(&rig, before, "n", (hf_lock_opts){.lease_ms = 2000});
-    hf_lock *lock = hf_lock_must(&rig, after, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *old = hf_lock_must(&rig, before, "n",
+                                (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
+    hf_lock *lock = hf_lock_must(&rig, after, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     printf("%s hold it\n", hf_lock_held(old) ? "two" : "not two");
     assert_true(hf_lock_fence(lock) > hf_lock_fence(old));
     assert_int_equal(
@@ -342,7 +359,8 @@ static void f6_with_the_link_cut_no_replica_confirms(void **state)
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
                                "master_link_status:up") != NULL);
     hf_lock_client *locks = hf_lock_rig_open(&rig, primary.url);
-    const hf_lock_opts opts = {.wait_replicas = 1, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .wait_replicas = 1,
+                               .lease_ms = LONG_MS};
     /* Again, if the machine was too busy for the replica to answer in time. */
     EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", opts, &lock) == HF_OK);
     assert_int_equal(hf_fixture_number(&replica, "ZCARD hf:lock:{n}:x:n"), 1);
@@ -367,13 +385,15 @@ static void f7_a_late_write_is_refused_by_its_fence(void **state)
     uint64_t highest;
     (void)state;
     hf_lock *old =
-        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1000, .fixed = true});
+        hf_lock_must(&rig, rig.a, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1000, .fixed = true});
     uint64_t stale = hf_lock_fence(old);
     assert_int_equal(
         hf_fence_check(rig.a, "n", stale, hf_lock_owner_of(old), 0, &highest, rig.detail),
         HF_OK);
-    hf_lock *lock = hf_lock_must(&rig, rig.b, "n",
-                                 (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = LONG_MS});
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.b, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS});
     assert_int_equal(hf_fence_check(rig.b, "n", hf_lock_fence(lock),
                                     hf_lock_owner_of(lock), 0, &highest, rig.detail),
                      HF_OK);
@@ -410,10 +430,12 @@ static void f9_a_release_wakes_one_and_only_one(void **state)
     enum { WAITERS = 20 };
     static hf_lock_waiter w[WAITERS];
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     for (size_t i = 0; i < WAITERS; i++)
         hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
-                           (hf_lock_opts){.lease_ms = LONG_MS, .wait_ms = 4 * LONG_MS});
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS,
+                                          .wait_ms = 4 * LONG_MS});
     for (size_t i = 0; i < WAITERS; i++) {
         long long pushed = hf_fixture_calls(&rig.redis, "rpush");
         hf_lock_released(lock);
@@ -434,7 +456,8 @@ static void f10_a_waiter_that_dies_in_the_middle_is_passed(void **state)
     hf_locker w[3];
     hf_locker_note first, last;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     for (size_t i = 0; i < HF_COUNT(w); i++) {
         hf_locker_start(&w[i], rig.redis.dir, rig.redis.url, "n", "lease=2000");
         EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == (long long)i + 1);
@@ -462,7 +485,8 @@ static void has_it_soon(hf_lock_waiter *patient)
 static void wait_patiently(hf_lock_waiter *patient)
 {
     hf_lock_wait_begin(patient, &rig, rig.b, "n",
-                       (hf_lock_opts){.lease_ms = PATIENT_MS, .wait_ms = 2 * LONG_MS});
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = PATIENT_MS,
+                                      .wait_ms = 2 * LONG_MS});
 }
 
 /* It is granted to the dead one first. */
@@ -471,7 +495,8 @@ static void f10_a_head_that_dies_is_passed_when_its_lease_ends(void **state)
     hf_locker dies;
     hf_lock_waiter patient;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "n", "lease=2000");
     EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
     wait_patiently(&patient);
@@ -506,12 +531,11 @@ static void f10_who_waits_in_two_lines_looks_after_both(void **state)
     (void)state;
     hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "t/a", "lease=2000");
     EVENTUALLY(LONG_MS, hf_locker_said(&dies, "held", NULL));
-    hf_lock *lock =
-        hf_lock_must(&rig, rig.a, "t/b", (hf_lock_opts){.lease_ms = PATIENT_MS});
+    hf_lock *lock = hf_lock_must(
+        &rig, rig.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = PATIENT_MS});
     hf_lock_wait_begin(&patient, &rig, rig.b, "t/a",
-                       (hf_lock_opts){.names = both,
-                                      .n_names = HF_COUNT(both),
-                                      .lease_ms = PATIENT_MS,
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .names = both,
+                                      .n_names = HF_COUNT(both), .lease_ms = PATIENT_MS,
                                       .wait_ms = 2 * LONG_MS});
     hf_locker_kill(&dies);
     hf_lock_released(lock);

@@ -36,10 +36,11 @@ static int begin(void **state)
     hf_lock_rig_begin(&rig);
     far = NULL;
     const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.url = proxy.url, .request_timeout_ms = 2000)};
     assert_int_equal(hf_lock_client_open(&far, &opts, rig.detail), HF_OK);
     /* Redis knows the scripts from now on. */
-    hf_lock *lock = hf_lock_must(&rig, far, "warm", (hf_lock_opts){.wait_ms = 0});
+    hf_lock *lock = hf_lock_must(&rig, far, "warm", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     return 0;
 }
@@ -96,7 +97,8 @@ static void an_enter_that_comes_after_the_leave_stays_for_no_lease(void **state)
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
         hf_proxy_delay(&proxy, hf_lua_lock_enter.sha1);
         hf_lock *lock = hf_lock_must(
-            &rig, far, "n", (hf_lock_opts){.form = forms[i], .lease_ms = LONG_MS});
+            &rig, far, "n",
+            (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i], .lease_ms = LONG_MS});
         assert_true(hf_proxy_delayed(&proxy));
         released(lock);
         (void)hf_proxy_deliver(&proxy);
@@ -111,7 +113,8 @@ static void an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease(void *
     (void)state;
     hf_proxy_delay(&proxy, hf_lua_lock_enter.sha1);
     hf_proxy_refuse(&proxy, true);
-    hf_lock *lock = ask_for(far, "n", (hf_lock_opts){.wait_ms = -1}, &t);
+    hf_lock *lock =
+        ask_for(far, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &t);
     EVENTUALLY(PATIENCE_MS, hf_proxy_delayed(&proxy));
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
@@ -129,7 +132,8 @@ static void what_is_cancelled_on_its_way_is_left(void **state)
     (void)state;
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
     uint64_t before = hf_proxy_bytes(&proxy, PROXY_REQUESTS);
-    hf_lock *lock = ask_for(far, "n", (hf_lock_opts){.wait_ms = -1}, &t);
+    hf_lock *lock =
+        ask_for(far, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &t);
     EVENTUALLY(PATIENCE_MS, hf_proxy_bytes(&proxy, PROXY_REQUESTS) > before);
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
@@ -138,7 +142,7 @@ static void what_is_cancelled_on_its_way_is_left(void **state)
     EVENTUALLY(PATIENCE_MS,
                hf_fixture_calls(&rig.redis, "evalsha") >= calls + 2); /* enter, leave */
     EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
-    released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0}));
+    released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
 }
 
 /* ---- deadlines ---- */
@@ -151,7 +155,9 @@ static void a_deadline_counts_from_before_the_request(void **state)
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
         told t;
         hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
-        (void)ask_for(far, "n", (hf_lock_opts){.form = forms[i], .lease_ms = 20000}, &t);
+        (void)ask_for(
+            far, "n",
+            (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i], .lease_ms = 20000}, &t);
         EVENTUALLY(PATIENCE_MS, hf_proxy_kept(&proxy) == 1);
         hf_test_pause_ms(1000); /* more than the margin */
         hf_proxy_let_go(&proxy);
@@ -175,10 +181,11 @@ static void a_grant_is_told_by_a_message(void **state)
     hf_lock_waiter w;
     (void)state;
     hf_lock *lock =
-        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = HF_LOCK_LEASE_MAX_MS});
-    hf_lock_wait_begin(
-        &w, &rig, rig.b, "n",
-        (hf_lock_opts){.lease_ms = HF_LOCK_LEASE_MAX_MS, .wait_ms = PATIENCE_MS});
+        hf_lock_must(&rig, rig.a, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = HF_LOCK_LEASE_MAX_MS});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = HF_LOCK_LEASE_MAX_MS,
+                                      .wait_ms = PATIENCE_MS});
     released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -195,7 +202,8 @@ static void fences_rise_also_when_the_clock_is_behind(void **state)
     for (int i = 0; i < 4; i++) {
         hf_lock *lock =
             hf_lock_must(&rig, rig.a, "n",
-                         (hf_lock_opts){.form = i % 2 ? HF_LOCK_SPIN : HF_LOCK_LINE});
+                         (hf_lock_opts){HF_LOCK_OPTS_INIT,
+                                        .form = i % 2 ? HF_LOCK_SPIN : HF_LOCK_LINE});
         assert_true(hf_lock_fence(lock) > last);
         last = hf_lock_fence(lock);
         assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
@@ -233,9 +241,9 @@ static void an_old_message_grants_nothing(void **state)
     char client[128], hold[32];
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     uint64_t old = hf_lock_fence(lock);
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     read_entry("n", client, hold);
     say_granted(client, old, hold);
     ALWAYS(300, !w.done);
@@ -251,13 +259,15 @@ static void an_old_message_grants_nothing(void **state)
 static void the_grant_of_one_of_several_is_not_believed(void **state)
 {
     static const char *const both[] = {"t/a", "t/b"};
-    const hf_lock_opts one = {.reentrant = true, .owner = "me"};
-    const hf_lock_opts two = {
-        .reentrant = true, .owner = "me", .names = both, .n_names = 2, .lease_ms = 1500};
+    const hf_lock_opts one = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
+    const hf_lock_opts two = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me",
+                              .names = both,     .n_names = 2,      .lease_ms = 1500};
     hf_lock_waiter first, second;
     (void)state;
-    hf_lock *a = hf_lock_must(&rig, rig.a, "t/a", (hf_lock_opts){.lease_ms = LONG_MS});
-    hf_lock *b = hf_lock_must(&rig, rig.a, "t/b", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *a = hf_lock_must(&rig, rig.a, "t/a",
+                              (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
+    hf_lock *b = hf_lock_must(&rig, rig.a, "t/b",
+                              (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     hf_lock_wait_begin(&first, &rig, rig.b, "t/a", one);
     hf_lock_wait_begin(&second, &rig, rig.b, "t/b", two);
     released(b);
@@ -281,8 +291,9 @@ static void a_grant_that_never_was_is_found_out(void **state)
     char client[128], hold[32];
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 1500});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
     read_entry("n", client, hold);
     say_granted(client, 2 * hf_lock_fence(lock), hold);
     hf_lock_wait_end(&w);
@@ -297,7 +308,7 @@ static void a_grant_that_never_was_is_found_out(void **state)
 
 static void a_broken_lock_is_not_the_end_of_the_others(void **state)
 {
-    const hf_lock_opts opts = {.lease_ms = 900};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = 900};
     (void)state;
     hf_lock *broken = hf_lock_must(&rig, rig.a, "broken", opts);
     hf_lock *good = hf_lock_must(&rig, rig.a, "good", opts);
@@ -321,7 +332,8 @@ static void a_key_of_another_type_is_told_at_once(void **state)
         (void)hf_fixture_command(&rig.redis, "%s hf:lock:{n}:%s %s",
                                  strcmp(keys[i], "fence") == 0 ? "LPUSH" : "SET", keys[i],
                                  "text");
-        hf_err err = hf_lock_take(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = -1}, &lock);
+        hf_err err = hf_lock_take(
+            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &lock);
         assert_int_equal(err, HF_REDIS);
         assert_non_null(strstr(rig.detail, "WRONGTYPE"));
         EVENTUALLY(PATIENCE_MS, hf_fixture_number(&rig.redis, "DBSIZE") == 1);
@@ -334,8 +346,9 @@ static void an_inbox_that_cannot_be_read_only_delays(void **state)
     char client[128], hold[32];
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 900});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     read_entry("n", client, hold);
     (void)hf_fixture_command(&rig.redis, "SET hf:lock:{n}:in:%s text", client);
     (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
@@ -356,9 +369,12 @@ static void a_line_without_some_of_its_keys_goes_on(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(keys); i++) {
         hf_lock_waiter one, two;
-        hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 600});
-        hf_lock_wait_begin(&one, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 600});
-        hf_lock_wait_begin(&two, &rig, rig.b, "n", (hf_lock_opts){.lease_ms = 600});
+        hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600});
+        hf_lock_wait_begin(&one, &rig, rig.b, "n",
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600});
+        hf_lock_wait_begin(&two, &rig, rig.b, "n",
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600});
         (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:%s", keys[i]);
         if (strcmp(keys[i], "q:n") == 0)
             released(lock);
@@ -382,7 +398,7 @@ static void a_line_without_some_of_its_keys_goes_on(void **state)
 
 static void only_what_was_taken_away_is_told_so(void **state)
 {
-    const hf_lock_opts opts = {.owner = "me", .lease_ms = 900};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = 900};
     size_t n;
     (void)state;
     hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
@@ -406,9 +422,11 @@ static void only_what_was_taken_away_is_told_so(void **state)
 static void a_clock_that_was_wrong_loses_no_lock(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, far, "n", (hf_lock_opts){.lease_ms = 1500});
+    hf_lock *lock =
+        hf_lock_must(&rig, far, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
     hf_proxy_shift_clock(&proxy, -5000);
-    hf_lock *other = hf_lock_must(&rig, far, "other", (hf_lock_opts){.fixed = true});
+    hf_lock *other = hf_lock_must(&rig, far, "other",
+                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .fixed = true});
     hf_proxy_shift_clock(&proxy, 0);
     ALWAYS(3000, hf_lock_held(lock));
     released(lock);

@@ -39,7 +39,8 @@ static hf_lock_client *open_client(const char *minder)
 {
     hf_lock_client *client = NULL;
     const hf_lock_client_opts opts = {
-        .server = HF_SERVER(.url = hf_fixture_url(&rig.redis)), .minder = minder};
+        HF_LOCK_CLIENT_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis)),
+        .minder = minder};
     assert_int_equal(hf_lock_client_open(&client, &opts, rig.detail), HF_OK);
     return client;
 }
@@ -79,7 +80,8 @@ static int end(void **state)
 
 static hf_lock *take(void)
 {
-    return hf_lock_must(&rig, locks, "job", (hf_lock_opts){.lease_ms = LEASE_MS});
+    return hf_lock_must(&rig, locks, "job",
+                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
 }
 
 /* A group of its own, whose leader is a shell. */
@@ -158,7 +160,8 @@ static void a_group_is_asked_as_soon_as_its_lock_is_lost(void **state)
 {
     (void)state;
     size_t n;
-    hf_lock *lock = hf_lock_must(&rig, locks, "job", (hf_lock_opts){.lease_ms = LONG_MS});
+    hf_lock *lock = hf_lock_must(&rig, locks, "job",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     start_group("trap ': >asked' TERM; : >ready; while :; do sleep 0.02; done");
     EVENTUALLY(LONG_MS, is_there("ready"));
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
@@ -209,12 +212,14 @@ static void what_cannot_be_guarded_is_refused(void **state)
     assert_int_equal(hf_lock_guard(lock, 99, LEASE_MS / 2 + 1), HF_INVALID);
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     for (uint32_t lease_ms = 100; lease_ms < 300; lease_ms += 100) {
-        lock = hf_lock_must(&rig, locks, "job", (hf_lock_opts){.lease_ms = lease_ms});
+        lock = hf_lock_must(&rig, locks, "job",
+                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = lease_ms});
         assert_int_equal(hf_lock_guard(lock, 99, lease_ms / 2), HF_INVALID);
         (void)hf_lock_release_wait(lock, NULL);
     }
     hf_lock_client *none = open_client("/nonexistent/holdfast");
-    lock = hf_lock_must(&rig, none, "job", (hf_lock_opts){.lease_ms = LEASE_MS});
+    lock = hf_lock_must(&rig, none, "job",
+                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     start_group("exec sleep 60");
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);
     assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);

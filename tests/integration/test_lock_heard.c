@@ -51,14 +51,15 @@ static int end(void **state)
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.lease_ms = LEASE_MS});
+    return hf_lock_must(&rig, locks, name,
+                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
 }
 
 static void wait_begin(hf_lock_waiter *w, hf_lock_client *locks, const char *name)
 {
-    hf_lock_wait_begin(
-        w, &rig, locks, name,
-        (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = (int64_t)2 * LEASE_MS});
+    hf_lock_wait_begin(w, &rig, locks, name,
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
+                                      .wait_ms = (int64_t)2 * LEASE_MS});
 }
 
 /* Two requests, one after the other: what was asked before is executed. */
@@ -166,10 +167,8 @@ static const way ways[] = {{.mode = HF_LOCK_EXCLUSIVE},
 static hf_lock *hold(const way *how)
 {
     hf_lock_waiter w;
-    const hf_lock_opts opts = {.lease_ms = LEASE_MS,
-                               .mode = how->mode,
-                               .fixed = how->fixed,
-                               .wait_ms = (int64_t)2 * LEASE_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .mode = how->mode,
+                               .fixed = how->fixed, .wait_ms = (int64_t)2 * LEASE_MS};
     if (!how->waited)
         return hf_lock_must(&rig, rig.a, "n", opts);
     hf_lock *before = must(rig.b, "n");
@@ -218,9 +217,9 @@ static void the_reason_of_a_loss_is_known_before_its_event(void **state)
     atomic_store(&is_told, false);
     atomic_store(&may_go_on, false);
     for (size_t i = 0; i < HF_COUNT(names); i++)
-        locks[i] =
-            hf_lock_must(&rig, rig.a, names[i],
-                         (hf_lock_opts){.lease_ms = LEASE_MS, .on_event = tell_and_stop});
+        locks[i] = hf_lock_must(&rig, rig.a, names[i],
+                                (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
+                                               .on_event = tell_and_stop});
     for (size_t i = 0; i < HF_COUNT(names); i++)
         (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:%s hf:lock:{n}:e:%s",
                                  names[i], names[i]);
@@ -253,7 +252,7 @@ static void a_lock_that_is_asked_back_is_told_at_once(void **state)
 /* Its lock is granted, and the answer that says so is kept. */
 static void begin_unheard(hf_lock_waiter *w, const char *name, hf_lock_opts opts)
 {
-    hf_lock_look look = {.n = 0};
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     size_t n = 0;
     opts.form = HF_LOCK_LINE;
     w->thread = 0;
@@ -275,7 +274,8 @@ static void a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon(void 
     hf_lock *other = must(far, "t/other");
     EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1);
     hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
-    const hf_lock_opts opts = {.lease_ms = LEASE_MS, .wait_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
+                               .wait_ms = LONG_MS};
     begin_unheard(&w, "t/one", opts);
     assert_int_equal(hf_lock_force(rig.b, "t/one", NULL, &n, rig.detail), HF_OK);
     assert_int_equal(n, 1);

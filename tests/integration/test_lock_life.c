@@ -48,7 +48,7 @@ static int end(void **state)
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.wait_ms = 0});
+    return hf_lock_must(&rig, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
 }
 
 /* ---- on a loop of the caller's ---- */
@@ -60,8 +60,9 @@ static hf_lock *kept;
 
 static void loop_up(void)
 {
-    const hf_lock_client_opts opts = {
-        .loop = &loop, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop,
+                                      .server =
+                                          HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(uv_loop_init(&loop), 0);
     n_answers = closed = 0;
     kept = NULL;
@@ -114,8 +115,8 @@ static void on_given(hf_lock *lock, hf_lock_release_result result, size_t left, 
 static hf_lock *ask_for(const char *name, int64_t wait_ms, hf_lock_acquired_cb cb)
 {
     hf_lock *lock;
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = wait_ms, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = wait_ms, .lease_ms = LONG_MS};
     int before = n_answers;
     assert_int_equal(hf_lock_acquire(on_loop, &opts, cb, NULL, &lock, rig.detail), HF_OK);
     assert_int_equal(n_answers, before); /* nothing is called from inside the call */
@@ -139,9 +140,9 @@ static void on_got_then_downgrade(hf_lock *lock, hf_err err, const char *detail,
 static void all_calls_work_on_a_loop(void **state)
 {
     hf_lock *waited;
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     const char *const name = "n";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
     (void)state;
     loop_up();
     (void)ask_for("n", 0, on_got_then_downgrade);
@@ -206,7 +207,7 @@ static void on_tick(uv_timer_t *timer)
 
 static void a_client_that_cannot_be_had_leaves_the_loop_alone(void **state)
 {
-    const hf_lock_client_opts opts = {.loop = &loop,
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop,
                                       .server = HF_SERVER(.url = "redis://[nowhere")};
     uv_timer_t other;
     hf_lock_client *none = NULL;
@@ -232,8 +233,8 @@ static void *count(void *arg)
 {
     char detail[HF_DETAIL_SIZE] = "not released";
     const char *const name = "n";
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1, .lease_ms = LONG_MS};
     for (int i = 0; i < ROUNDS; i++) {
         hf_lock *lock;
         if (hf_lock_acquire_wait(arg, &opts, &lock, detail) != HF_OK)
@@ -253,9 +254,9 @@ static void threads_of_one_client_come_one_after_the_other(void **state)
     pthread_t threads[THREADS];
     hf_lock_client *locks;
     const hf_lock_client_opts patient = {
-        .server = HF_SERVER(.url = hf_fixture_url(&rig.redis),
-                            .connect_timeout_ms = PATIENCE_MS,
-                            .request_timeout_ms = PATIENCE_MS)};
+        HF_LOCK_CLIENT_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis),
+                                                      .connect_timeout_ms = PATIENCE_MS,
+                                                      .request_timeout_ms = PATIENCE_MS)};
     (void)state;
     assert_int_equal(hf_lock_client_open(&locks, &patient, rig.detail), HF_OK);
     guarded = inside = 0;
@@ -277,8 +278,8 @@ static void *wait_for_the_end(void *arg)
 {
     char detail[HF_DETAIL_SIZE];
     const char *const name = "n";
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1, .lease_ms = LONG_MS};
     hf_lock *lock;
     return hf_lock_acquire_wait(arg, &opts, &lock, detail) == HF_CLOSED ? NULL : &failed;
 }
@@ -292,7 +293,8 @@ static void closing_tells_all_that_wait_and_gives_all_back(void **state)
         pthread_t threads[WAITERS];
         hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
         (void)must(locks, "n");
-        (void)hf_lock_must(&rig, locks, "m", (hf_lock_opts){.form = HF_LOCK_SPIN});
+        (void)hf_lock_must(&rig, locks, "m",
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
         for (int i = 0; i < WAITERS; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, wait_for_the_end, locks),
                              0);
@@ -328,7 +330,8 @@ static void on_end_of_change(hf_lock *lock, hf_err err, void *arg)
 static void closing_ends_although_redis_stands_still(void **state)
 {
     const char *const name = "m";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1, .wait_ms = -1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1};
     (void)state;
     hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
     hf_lock *lock = must(locks, "n");
@@ -374,11 +377,10 @@ static void hundreds_are_held_and_renewed(void **state)
     for (size_t i = 0; i < HF_COUNT(many); i++) {
         char text[32];
         const char *const name = text;
-        const hf_lock_opts opts = {.names = &name,
-                                   .n_names = 1,
-                                   .form = i % 2 ? HF_LOCK_SPIN : HF_LOCK_LINE,
-                                   .wait_ms = 5000,
-                                   .lease_ms = 3000};
+        const hf_lock_opts opts = {
+            HF_LOCK_OPTS_INIT, .names = &name,
+            .n_names = 1,      .form = i % 2 ? HF_LOCK_SPIN : HF_LOCK_LINE,
+            .wait_ms = 5000,   .lease_ms = 3000};
         (void)snprintf(text, sizeof text, "%s/%zu", i % 3 ? "t" : "u", i);
         assert_int_equal(
             hf_lock_acquire(rig.a, &opts, on_one_got, &many[i], NULL, rig.detail), HF_OK);
@@ -405,10 +407,11 @@ static void more_tags_than_it_listens_for_are_granted_within_a_third(void **stat
     for (size_t i = 0; i < N_TAGS; i++) {
         char text[32];
         const char *const name = text;
-        const hf_lock_opts opts = {
-            .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = TAG_LEASE_MS};
+        const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                                   .wait_ms = -1, .lease_ms = TAG_LEASE_MS};
         (void)snprintf(text, sizeof text, "tag%zu", i);
-        held[i] = hf_lock_must(&rig, rig.b, text, (hf_lock_opts){.lease_ms = LONG_MS});
+        held[i] = hf_lock_must(&rig, rig.b, text,
+                               (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
         assert_int_equal(
             hf_lock_acquire(rig.a, &opts, on_one_got, &many[i], &waiting[i], rig.detail),
             HF_OK);
@@ -426,12 +429,13 @@ static void more_tags_than_it_listens_for_are_granted_within_a_third(void **stat
 static void a_lease_can_be_set_anew(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 2000});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
     assert_int_equal(hf_lock_extend_wait(lock, 99), HF_INVALID);
     assert_int_equal(hf_lock_extend_wait(lock, HF_LOCK_LEASE_MAX_MS + 1), HF_INVALID);
     assert_int_equal(hf_lock_extend_wait(lock, LONG_MS), HF_OK);
     assert_true(hf_lock_remaining_ms(lock) > 40000);
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
     assert_true(look.entries[0].ends_ms - look.now_ms > 40000);
     hf_lock_look_done(&look);
@@ -441,7 +445,8 @@ static void a_lease_can_be_set_anew(void **state)
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 
     lock =
-        hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 1000, .fixed = true});
+        hf_lock_must(&rig, rig.a, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1000, .fixed = true});
     assert_int_equal(hf_lock_extend_wait(lock, 3000), HF_OK);
     assert_true(hf_lock_remaining_ms(lock) > 1000);
     EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock)); /* it is not renewed all the same */
@@ -464,7 +469,8 @@ static void a_descriptor_tells_of_the_loss(void **state)
 {
     size_t n;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 900});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     int fd = hf_lock_fd(lock);
     assert_true(fd >= 0 && hf_lock_fd(lock) == fd);
     assert_false(is_readable(fd));
@@ -474,7 +480,9 @@ static void a_descriptor_tells_of_the_loss(void **state)
     assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
     (void)hf_lock_release_wait(lock, NULL);
 
-    lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 300, .fixed = true});
+    lock =
+        hf_lock_must(&rig, rig.a, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 300, .fixed = true});
     EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock));
     assert_true(is_readable(hf_lock_fd(lock))); /* also one that is made after it */
     (void)hf_lock_release_wait(lock, NULL);
@@ -484,11 +492,12 @@ static void a_descriptor_tells_of_the_loss(void **state)
 
 static void a_full_redis_refuses_no_lock(void **state)
 {
-    const hf_lock_opts opts = {.lease_ms = 1200};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = 1200};
     (void)state;
     hf_lock *line = hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock *cell = hf_lock_must(&rig, rig.a, "m",
-                                 (hf_lock_opts){.lease_ms = 1200, .form = HF_LOCK_SPIN});
+    hf_lock *cell = hf_lock_must(
+        &rig, rig.a, "m",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1200, .form = HF_LOCK_SPIN});
     (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1");
     assert_non_null(strstr(hf_fixture_command(&rig.redis, "SET other value"), "OOM"));
     ALWAYS(2500, hf_lock_held(line) && hf_lock_held(cell));
@@ -506,7 +515,7 @@ static int as_the_child(hf_lock *lock)
 {
     char detail[HF_DETAIL_SIZE];
     const char *const name = "m";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
     hf_lock *other;
     size_t n;
     if (hf_lock_acquire_wait(rig.a, &opts, &other, detail) != HF_FORKED)
@@ -531,7 +540,8 @@ static void a_child_has_no_part_in_it(void **state)
 {
     int status = -1;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 900});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     pid_t child = fork();
     if (child == 0)
         _exit(as_the_child(lock));
@@ -558,8 +568,8 @@ static void on_turn_come(hf_lock *lock, hf_err err, const char *detail, void *ar
 static void who_asks_before_there_is_a_connection_comes_in_order_too(void **state)
 {
     const char *const name = "n";
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1, .lease_ms = LONG_MS};
     (void)state;
     loop_up();
     for (size_t i = 0; i < HF_COUNT(numbers); i++)
@@ -581,7 +591,8 @@ static void a_line_ends_long_after_its_leases(void **state)
     static const long long DAY_MS = 86400000;
     static const char *const keys[] = {"hf:lock:{n}:x:n", "hf:lock:{n}:e:n"};
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 2000});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
     for (size_t i = 0; i < HF_COUNT(keys); i++) /* as if it had been held for long */
         assert_int_equal(hf_fixture_number(&rig.redis, "PEXPIRE %s 3600000", keys[i]), 1);
     for (size_t i = 0; i < HF_COUNT(keys); i++)

@@ -49,23 +49,42 @@ static int end(void **state)
 
 static const char *const names[N] = {"n0", "n1", "n2"};
 
-static hf_multilock_member member(size_t server)
+static hf_lock_opts lock_of(size_t server)
 {
-    return (hf_multilock_member){
-        .server = server,
-        .lock = {.names = &names[server], .n_names = 1, .lease_ms = LEASE_MS}};
+    return (hf_lock_opts){HF_LOCK_OPTS_INIT, .names = &names[server], .n_names = 1,
+                          .lease_ms = LEASE_MS};
+}
+
+static hf_multilock_member member(size_t server, const hf_lock_opts *lock)
+{
+    return (hf_multilock_member){HF_MULTILOCK_MEMBER_INIT, .server = server,
+                                 .lock = lock};
 }
 
 /* Lock "n<i>" on server i, of each server. */
+static void fill_members(hf_multilock_member members[N], hf_lock_opts locks[N])
+{
+    for (size_t i = 0; i < N; i++) {
+        locks[i] = lock_of(i);
+        members[i] = member(i, &locks[i]);
+    }
+}
+
 static hf_err take(hf_lock_servers *servers, int64_t wait_ms, bool backwards,
                    hf_lock_set **out, char detail[HF_DETAIL_SIZE])
 {
     hf_multilock_member members[N];
-    for (size_t i = 0; i < N; i++)
-        members[i] = member(backwards ? N - 1 - i : i);
+    hf_lock_opts locks[N];
+    fill_members(members, locks);
+    for (size_t i = 0; i < N / 2 && backwards; i++) {
+        const hf_multilock_member last = members[N - 1 - i];
+        members[N - 1 - i] = members[i];
+        members[i] = last;
+    }
     for (size_t i = 0; i < N && servers == reversed; i++)
         members[i].server = N - 1 - members[i].server;
-    const hf_multilock_opts opts = {.members = members,
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT,
+                                    .members = members,
                                     .n_members = N,
                                     .wait_ms = wait_ms,
                                     .on_event = hf_set_rig_on_event,
@@ -87,8 +106,10 @@ static hf_lock_set *must(hf_lock_servers *servers)
 static hf_lock_set *must_one(hf_lock_servers *servers, size_t server)
 {
     hf_lock_set *set;
-    const hf_multilock_member one = member(server);
-    const hf_multilock_opts opts = {.members = &one, .n_members = 1, .wait_ms = WAIT_MS};
+    const hf_lock_opts lock = lock_of(server);
+    const hf_multilock_member one = member(server, &lock);
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = &one,
+                                    .n_members = 1, .wait_ms = WAIT_MS};
     assert_int_equal(hf_multilock_acquire_wait(servers, &opts, &set, rig.detail), HF_OK);
     return set;
 }
@@ -123,7 +144,9 @@ static void operate(operation what, size_t server)
     size_t n;
     assert_int_equal(
         hf_lock_client_open(
-            &locks, &(hf_lock_client_opts){.server = HF_SERVER(.url = rig.urls[server])},
+            &locks,
+            &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
+                                   .server = HF_SERVER(.url = rig.urls[server])},
             rig.detail),
         HF_OK);
     assert_int_equal(what(locks, names[server], NULL, &n, rig.detail), HF_OK);
@@ -186,7 +209,8 @@ static void f8_a_server_that_is_down_leaves_nothing_on_the_others(void **state)
     hf_lock_set *set;
     (void)state;
     hf_fixture_kill(&rig.redis[1], SIGKILL);
-    const hf_lock_client_opts opts = {.server = HF_SERVER(.connect_timeout_ms = 500)};
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server = HF_SERVER(.connect_timeout_ms = 500)};
     hf_lock_servers *c;
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &opts, rig.detail), HF_OK);
     assert_int_equal(take(c, 0, false, &set, rig.detail), HF_CONN);
@@ -319,13 +343,15 @@ static void r16_some_releases_fail_and_all_are_tried(void **state)
 
 static void the_deadline_is_the_first_of_all(void **state)
 {
-    hf_multilock_member two[2] = {member(0), member(1)};
+    hf_lock_opts locks[2] = {lock_of(0), lock_of(1)};
+    const hf_multilock_member two[2] = {member(0, &locks[0]), member(1, &locks[1])};
     hf_lock_set *set;
     (void)state;
-    two[1].lock.lease_ms = 60000;
-    two[0].lock.lease_ms = 300;
-    two[0].lock.fixed = true;
-    const hf_multilock_opts opts = {.members = two,
+    locks[1].lease_ms = 60000;
+    locks[0].lease_ms = 300;
+    locks[0].fixed = true;
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT,
+                                    .members = two,
                                     .n_members = 2,
                                     .wait_ms = WAIT_MS,
                                     .on_event = hf_set_rig_on_event,
@@ -345,35 +371,39 @@ static void bad_input_is_refused_in_one_line(void **state)
     hf_lock_set *set;
     hf_lock_servers *c;
     (void)state;
-    hf_multilock_member two[2] = {member(0), member(0)};
-    two[0].lock.names = &tagged[0];
-    two[1].lock.names = &tagged[1];
-    hf_multilock_opts opts = {.members = two, .n_members = 2};
+    hf_lock_opts locks[2] = {lock_of(0), lock_of(0)};
+    hf_multilock_member two[2] = {member(0, &locks[0]), member(0, &locks[1])};
+    locks[0].names = &tagged[0];
+    locks[1].names = &tagged[1];
+    hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = two, .n_members = 2};
     assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
     assert_non_null(strstr(rig.detail, "one tag in one member"));
-    two[1] = member(N);
+    two[1] = member(N, &locks[1]);
     assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
     assert_non_null(strstr(rig.detail, "expected a server of 0 to 2, found 3"));
-    two[1] = member(1);
-    two[1].lock.wait_ms = 5;
+    two[1] = member(1, &locks[1]);
+    locks[1].wait_ms = 5;
     assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
-    two[1] = member(1);
-    two[1].lock.lease_ms = 1;
+    locks[1] = lock_of(1);
+    locks[1].lease_ms = 1;
     assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
     opts.n_members = 0;
     assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
 
     const char *const twice[] = {rig.urls[0], rig.urls[1], rig.urls[0]};
-    const hf_lock_client_opts none = {.server = HF_SERVER(.ns = "hf")};
+    const hf_lock_client_opts none = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server = HF_SERVER(.ns = "hf")};
     assert_int_equal(hf_lock_servers_open(&c, twice, 3, &none, rig.detail), HF_INVALID);
     assert_non_null(strstr(rig.detail, "twice"));
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, 0, &none, rig.detail),
                      HF_INVALID);
     const char *const bad[] = {rig.urls[0], "http://x"};
     assert_int_equal(hf_lock_servers_open(&c, bad, 2, &none, rig.detail), HF_INVALID);
-    const hf_lock_client_opts url = {.server = HF_SERVER(.url = rig.urls[0])};
+    const hf_lock_client_opts url = {HF_LOCK_CLIENT_OPTS_INIT,
+                                     .server = HF_SERVER(.url = rig.urls[0])};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &url, rig.detail), HF_INVALID);
-    const hf_lock_client_opts file = {.server = HF_SERVER(.password_file = "/nowhere")};
+    const hf_lock_client_opts file = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server = HF_SERVER(.password_file = "/nowhere")};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &file, rig.detail), HF_CONFIG);
 }
 
@@ -391,9 +421,11 @@ static void closing_gives_back_and_answers(void **state)
     w.servers = c;
     assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
     EVENTUALLY(30000, in_line(1) == 1);
-    hf_multilock_member other = member(0);
-    other.lock.names = &name;
-    const hf_multilock_opts opts = {.members = &other, .n_members = 1};
+    hf_lock_opts lock = lock_of(0);
+    const hf_multilock_member other = member(0, &lock);
+    lock.names = &name;
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = &other,
+                                    .n_members = 1};
     assert_int_equal(hf_multilock_acquire_wait(c, &opts, &set, rig.detail), HF_OK);
     assert_true(hf_set_rig_has(&rig, 0, name));
     hf_lock_servers_close(c, NULL, NULL);
@@ -407,19 +439,21 @@ static void closing_gives_back_and_answers(void **state)
 static void a_loop_of_ones_own(void **state)
 {
     hf_multilock_member members[N];
+    hf_lock_opts locks[N];
     hf_lock_servers *c;
     hf_lock_set *waits;
     uv_loop_t loop;
     hf_set_told t = {0}, u = {0};
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N,
-                                          &(hf_lock_client_opts){.loop = &loop},
-                                          rig.detail),
+    assert_int_equal(hf_lock_servers_open(
+                         &c, rig.urls, N,
+                         &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop},
+                         rig.detail),
                      HF_OK);
-    for (size_t i = 0; i < N; i++)
-        members[i] = member(i);
-    const hf_multilock_opts opts = {.members = members, .n_members = N, .wait_ms = -1};
+    fill_members(members, locks);
+    const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = members,
+                                    .n_members = N, .wait_ms = -1};
     assert_int_equal(hf_multilock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
     assert_int_equal(
         hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);

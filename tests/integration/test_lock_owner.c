@@ -50,13 +50,13 @@ static int end(void **state)
 
 static hf_lock_opts of_owner(uint32_t lease_ms)
 {
-    return (hf_lock_opts){
-        .lease_ms = lease_ms, .owner = "o", .reentrant = true, .wait_ms = LONG_MS};
+    return (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = lease_ms, .owner = "o",
+                          .reentrant = true, .wait_ms = LONG_MS};
 }
 
 static size_t holds_of(const char *name, const char *owner)
 {
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     size_t holds = 0;
     assert_int_equal(hf_lock_look_at(other, name, 10, &look, rig.detail), HF_OK);
     for (size_t i = 0; i < look.n; i++)
@@ -69,7 +69,7 @@ static size_t holds_of(const char *name, const char *owner)
 /* From now on, by Redis's clock. */
 static int64_t ends_ms(const char *name)
 {
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     assert_int_equal(hf_lock_look_at(other, name, 1, &look, rig.detail), HF_OK);
     int64_t ends_ms = look.n == 0 ? 0 : look.entries[0].ends_ms - look.now_ms;
     hf_lock_look_done(&look);
@@ -131,8 +131,8 @@ static void each_process_hears_of_the_grant(void **state)
 {
     hf_lock_waiter one, two;
     (void)state;
-    hf_lock *before =
-        hf_lock_must(&rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_lock *before = hf_lock_must(
+        &rig, other, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     hf_lock_wait_begin(&one, &rig, rig.a, "n", of_owner(LEASE_MS));
     hf_lock_begin(&two, &rig, rig.b, "n", of_owner(LEASE_MS));
     EVENTUALLY(LONG_MS, holds_of("n", "o") == 2);
@@ -156,8 +156,8 @@ static void a_process_that_waits_in_one_of_several_lines_hears_of_the_grant(void
     hf_lock_opts both = of_owner(LEASE_MS);
     both.names = names;
     both.n_names = 2;
-    hf_lock *before =
-        hf_lock_must(&rig, other, "t/b", (hf_lock_opts){.lease_ms = LEASE_MS});
+    hf_lock *before = hf_lock_must(
+        &rig, other, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     hf_lock_begin(&one, &rig, rig.a, "t/b", both);
     EVENTUALLY(LONG_MS, holds_of("t/a", "o") == 1);
     hf_lock_begin(&two, &rig, rig.b, "t/a", of_owner(LEASE_MS));
@@ -188,7 +188,8 @@ static void holds_of_a_dead_process_end_with_their_lease(void **state)
     ALWAYS(2 * SHORT_MS, hf_lock_held(live));
     (void)hf_lock_release_wait(live, NULL); /* its renewals may have found out already */
     hf_lock_released(hf_lock_must(
-        &rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
+        &rig, other, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
     assert_true(hf_lock_is_free(&rig, "n"));
     (void)hf_lock_release_wait(dead, NULL);
 }
@@ -242,10 +243,12 @@ static void a_dead_process_keeps_the_lock_for_its_own_lease_only(void **state)
     hf_lock *dead = of_the_dead(2 * SHORT_MS);
     hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
     assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
-    hf_lock_refused(&rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS}, HF_TAKEN);
+    hf_lock_refused(&rig, other, "n",
+                    (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS}, HF_TAKEN);
     uint64_t from_ns = hf_boot_ns();
     hf_lock_released(hf_lock_must(
-        &rig, other, "n", (hf_lock_opts){.lease_ms = SHORT_MS, .wait_ms = LONG_MS}));
+        &rig, other, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = SHORT_MS, .wait_ms = LONG_MS}));
     assert_true(hf_boot_ns() - from_ns < HEARD_MS * HF_MS_NS);
     (void)hf_lock_release_wait(dead, NULL);
 }
@@ -259,7 +262,8 @@ static void a_dead_process_that_joined_leaves_with_its_own_lease(void **state)
     assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
     uint64_t from_ns = hf_boot_ns();
     hf_lock_released(hf_lock_must(
-        &rig, other, "n", (hf_lock_opts){.lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
+        &rig, other, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
     assert_true(hf_boot_ns() - from_ns < HEARD_MS * HF_MS_NS);
     (void)hf_lock_release_wait(dead, NULL);
 }
@@ -273,9 +277,9 @@ static void readers_come_in_after_a_dead_writer_of_a_live_owner(void **state)
     hf_lock_opts shared = of_owner(LIVE_MS);
     shared.mode = HF_LOCK_SHARED;
     hf_lock *live = hf_lock_must(&rig, rig.b, "n", shared);
-    hf_lock_wait_begin(
-        &w, &rig, other, "n",
-        (hf_lock_opts){.lease_ms = LEASE_MS, .mode = HF_LOCK_SHARED, .wait_ms = LONG_MS});
+    hf_lock_wait_begin(&w, &rig, other, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
+                                      .mode = HF_LOCK_SHARED, .wait_ms = LONG_MS});
     EVENTUALLY(HEARD_MS, w.done);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -304,7 +308,8 @@ static void the_fence_rises_after_the_last_hold_of_an_owner(void **state)
 static void a_second_process_may_join_the_random_owner_of_the_first(void **state)
 {
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = LIVE_MS});
+    hf_lock *one = hf_lock_must(&rig, rig.a, "n",
+                                (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LIVE_MS});
     hf_lock_opts joins = of_owner(LEASE_MS);
     joins.owner = hf_lock_owner_of(one);
     hf_lock *two = hf_lock_must(&rig, rig.b, "n", joins);
@@ -327,7 +332,8 @@ static void a_process_that_restarts_comes_in_beside_other_readers(void **state)
         EVENTUALLY(HEARD_MS, ends_ms("n") <= 0);
         hf_lock *reader =
             hf_lock_must(&rig, other, "n",
-                         (hf_lock_opts){.lease_ms = LEASE_MS, .mode = HF_LOCK_SHARED});
+                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
+                                        .mode = HF_LOCK_SHARED});
         shared.fixed = false;
         shared.lease_ms = LIVE_MS;
         shared.wait_ms = waits_ms[i];

@@ -47,7 +47,8 @@ static int end(void **state)
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name, (hf_lock_opts){.lease_ms = LONG_MS});
+    return hf_lock_must(&rig, locks, name,
+                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
 }
 
 /* Nothing of any lock is left, nor in line for it, but counters and inboxes. */
@@ -135,7 +136,7 @@ static void p1_nobody_believes_to_hold_what_another_holds(void **state)
 
 static void p2_every_process_sees_the_same(void **state)
 {
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     hf_locker other;
     hf_locker_note held;
     (void)state;
@@ -151,7 +152,7 @@ static void p2_every_process_sees_the_same(void **state)
         assert_true(look.entries[0].fence == held.value);
         hf_lock_look_done(&look);
         assert_int_equal(
-            hf_lock_take(&rig, seen_by[i], "n", (hf_lock_opts){.wait_ms = 0}, &lock),
+            hf_lock_take(&rig, seen_by[i], "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &lock),
             HF_TAKEN);
     }
     hf_locker_kill(&other);
@@ -164,12 +165,13 @@ static void p2_a_replica_decides_nothing(void **state)
     hf_lock *lock;
     char detail[HF_DETAIL_SIZE];
     static const char *const name = "n";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
     (void)state;
     hf_fixture_start(&replica,
                      &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", "1"}});
     hf_lock_client *locks;
     const hf_lock_client_opts client = {
+        HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.url = replica.url, .connect_timeout_ms = 300)};
     assert_int_equal(hf_lock_client_open(&locks, &client, NULL), HF_OK);
     hf_err err = hf_lock_acquire_wait(locks, &opts, &lock, detail);
@@ -202,11 +204,13 @@ static void p3_who_dies_leaves_with_its_lease(void **state)
     hf_locker_kill(&waits);
     hf_locker_kill(&holds);
     hf_locker_kill(&unheard);
-    hf_lock *one = hf_lock_must(&rig, rig.b, "held", (hf_lock_opts){.wait_ms = LONG_MS});
-    hf_lock *two =
-        hf_lock_must(&rig, rig.b, "unheard", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_lock *one = hf_lock_must(&rig, rig.b, "held",
+                                (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
+    hf_lock *two = hf_lock_must(&rig, rig.b, "unheard",
+                                (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     hf_lock_released(lock);
-    hf_lock *three = hf_lock_must(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = LONG_MS});
+    hf_lock *three = hf_lock_must(&rig, rig.b, "n",
+                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     assert_int_equal(keys_without_end(), 0);
     hf_lock_released(one);
     hf_lock_released(two);
@@ -217,12 +221,14 @@ static void p3_who_dies_leaves_with_its_lease(void **state)
 static void p3_no_step_leaves_a_key_without_an_end(void **state)
 {
     hf_lock_waiter w;
-    hf_lock *cell = hf_lock_must(&rig, rig.a, "c", (hf_lock_opts){.form = HF_LOCK_SPIN});
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){.lease_ms = 3000});
+    hf_lock *cell = hf_lock_must(&rig, rig.a, "c",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
+    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000});
     size_t n;
     (void)state;
     assert_int_equal(keys_without_end(), 0);
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_int_equal(keys_without_end(), 0);
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
     EVENTUALLY(LONG_MS, rig.revoked == 1); /* renewed meanwhile */
@@ -253,8 +259,9 @@ static void p4_a_try_is_one_request(void **state)
     long long before = hf_fixture_calls(&rig.redis, "evalsha");
     hf_lock *lock = must(rig.a, "n");
     assert_int_equal(hf_fixture_calls(&rig.redis, "evalsha"), before + 1);
-    assert_int_equal(hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, &other),
-                     HF_TAKEN);
+    assert_int_equal(
+        hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &other),
+        HF_TAKEN);
     assert_int_equal(hf_fixture_calls(&rig.redis, "evalsha"), before + 2);
     assert_int_equal(hf_lock_queue(&rig, "n"), 0);
     hf_lock_released(lock);
@@ -320,8 +327,9 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
         hf_lock *lock = must(rig.a, "n");
         hf_lock_waiter w;
         uint64_t start_ms = hf_test_now_ms();
-        hf_lock_wait_begin(&w, &rig, rig.b, "n",
-                           (hf_lock_opts){.wait_ms = 1 + rand_r(&seed) % 4});
+        hf_lock_wait_begin(
+            &w, &rig, rig.b, "n",
+            (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 1 + rand_r(&seed) % 4});
         hf_test_pause_ms((unsigned)rand_r(&seed) % 4);
         hf_lock_released(lock);
         hf_lock_wait_end(&w);
@@ -341,6 +349,7 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
 static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
 {
     const hf_lock_client_opts client = {
+        HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.url = hf_fixture_url(&rig.redis), .connect_timeout_ms = 400,
                             .request_timeout_ms = 200)};
     hf_lock_client *locks;
@@ -349,18 +358,21 @@ static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
     (void)state;
     assert_int_equal(hf_lock_client_open(&locks, &client, NULL), HF_OK);
     hf_lock *lock = must(rig.a, "n");
-    hf_lock_wait_begin(&w, &rig, locks, "n", (hf_lock_opts){.wait_ms = 300});
+    hf_lock_wait_begin(&w, &rig, locks, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 300});
     hf_fixture_signal(&rig.redis, SIGSTOP);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_TAKEN);
-    hf_err err = hf_lock_take(&rig, locks, "m",
-                              (hf_lock_opts){.wait_ms = 100, .lease_ms = LONG_MS}, &none);
+    hf_err err = hf_lock_take(
+        &rig, locks, "m",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 100, .lease_ms = LONG_MS}, &none);
     printf("of who came while it stood still: %s, %s\n", hf_err_name(err), rig.detail);
     assert_true(err != HF_OK && err != HF_TAKEN);
     hf_fixture_signal(&rig.redis, SIGCONT);
     EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 0);
-    hf_lock_released(hf_lock_must(&rig, rig.b, "m", /* it is not granted for its lease */
-                                  (hf_lock_opts){.wait_ms = LONG_MS / 2}));
+    hf_lock_released(
+        hf_lock_must(&rig, rig.b, "m", /* it is not granted for its lease */
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS / 2}));
     hf_lock_released(lock);
     EVENTUALLY(LONG_MS, nothing_is_left());
     hf_lock_client_close(locks, NULL, NULL);
@@ -387,9 +399,10 @@ static void p6_what_too_few_replicas_have_is_given_back(void **state)
 {
     hf_lock *lock;
     (void)state;
-    assert_int_equal(
-        hf_lock_take(&rig, rig.a, "n", (hf_lock_opts){.wait_replicas = 1}, &lock),
-        HF_MISCONF);
+    assert_int_equal(hf_lock_take(&rig, rig.a, "n",
+                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_replicas = 1},
+                                  &lock),
+                     HF_MISCONF);
     assert_non_null(strstr(rig.detail, "0 of 1 replicas"));
     EVENTUALLY(LONG_MS, nothing_is_left());
     hf_lock_released(must(rig.b, "n"));
@@ -422,23 +435,24 @@ static void on_no_replicas(hf_lock *lock, hf_err err, const char *detail, void *
 static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
 {
     static const char *const names[] = {"r1", "r2", "r3"};
-    const hf_lock_client_opts opts = {.server =
-                                          HF_SERVER(.url = hf_fixture_url(&rig.redis),
-                                                    .request_timeout_ms = REPLICAS_MS)};
+    const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis),
+                                                      .request_timeout_ms = REPLICAS_MS)};
     atomic_uint refused = 0;
     hf_lock_client *locks = NULL;
     (void)state;
     assert_int_equal(hf_lock_client_open(&locks, &opts, rig.detail), HF_OK);
     hf_lock *kept =
-        hf_lock_must(&rig, locks, "kept", (hf_lock_opts){.lease_ms = 2 * REPLICAS_MS});
+        hf_lock_must(&rig, locks, "kept",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2 * REPLICAS_MS});
     for (size_t i = 0; i < N_WANT_REPLICAS; i++)
-        assert_int_equal(hf_lock_acquire(locks,
-                                         &(hf_lock_opts){.names = &names[i],
-                                                         .n_names = 1,
-                                                         .wait_replicas = 1,
-                                                         .lease_ms = LONG_MS},
-                                         on_no_replicas, &refused, NULL, rig.detail),
-                         HF_OK);
+        assert_int_equal(
+            hf_lock_acquire(locks,
+                            &(hf_lock_opts){HF_LOCK_OPTS_INIT, .names = &names[i],
+                                            .n_names = 1, .wait_replicas = 1,
+                                            .lease_ms = LONG_MS},
+                            on_no_replicas, &refused, NULL, rig.detail),
+            HF_OK);
     EVENTUALLY(LONG_MS, waits() > 0);
     uint64_t end_ms = hf_test_now_ms() + 2 * REPLICAS_MS;
     size_t taken = 0;
@@ -465,8 +479,8 @@ static void on_answer(hf_lock *lock, hf_err err, const char *detail, void *arg)
 static void p6_who_waits_for_replicas_can_be_cancelled_and_closed(void **state)
 {
     const char *const name = "n";
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_replicas = 1, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_replicas = 1, .lease_ms = LONG_MS};
     hf_lock *lock;
     (void)state;
     hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
@@ -491,7 +505,8 @@ static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
 {
     hf_lock *lock = must(rig.a, "n");
     for (size_t i = 0; i < n; i++)
-        hf_lock_wait_begin(&w[i], &rig, rig.b, "n", (hf_lock_opts){.lease_ms = LONG_MS});
+        hf_lock_wait_begin(&w[i], &rig, rig.b, "n",
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     long long before = hf_fixture_calls(&rig.redis, "evalsha");
     for (size_t i = 0; i < n; i++) {
         hf_lock_released(lock);
@@ -522,7 +537,7 @@ static void p7_a_handover_costs_the_same_however_many_wait(void **state)
 
 static bool seems_over(void)
 {
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
     bool over = look.n == 1 && look.entries[0].ends_ms <= look.now_ms;
     hf_lock_look_done(&look);
@@ -531,22 +546,24 @@ static bool seems_over(void)
 
 static void p8_only_its_owner_gives_it_back(void **state)
 {
-    const hf_lock_opts opts = {.owner = "me", .lease_ms = 1000, .fixed = true};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = 1000,
+                               .fixed = true};
     size_t n = 9;
     (void)state;
     hf_lock *old = hf_lock_must(&rig, rig.a, "n", opts);
     EVENTUALLY(LONG_MS, seems_over());
-    hf_lock *lock = hf_lock_must(
-        &rig, rig.a, "n",
-        (hf_lock_opts){
-            .owner = "me", .lease_ms = LONG_MS, .wait_ms = LONG_MS, .reentrant = true});
+    hf_lock *lock =
+        hf_lock_must(&rig, rig.a, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = LONG_MS,
+                                    .wait_ms = LONG_MS, .reentrant = true});
     assert_true(hf_lock_fence(lock) > hf_lock_fence(old));
     /* The same owner, by an acquisition whose lease was over. */
     assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
     assert_int_equal(hf_lock_force(rig.b, "n", "another", &n, rig.detail), HF_OK);
     assert_int_equal(n, 0);
-    assert_int_equal(hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, &old),
-                     HF_TAKEN);
+    assert_int_equal(
+        hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &old),
+        HF_TAKEN);
     assert_true(hf_lock_held(lock));
     hf_lock_released(lock);
 }
@@ -556,8 +573,8 @@ static void p8_only_its_owner_gives_it_back(void **state)
 static void p9_a_lease_is_30_s_unless_it_is_said(void **state)
 {
     static const char *const name = "n";
-    const hf_lock_opts opts = {.names = &name, .n_names = 1};
-    hf_lock_look look;
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     hf_lock *lock;
     (void)state;
     assert_int_equal(hf_lock_acquire_wait(rig.a, &opts, &lock, rig.detail), HF_OK);
@@ -585,8 +602,8 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
 static hf_lock *ask_for(hf_lock_client *locks, uint32_t lease_ms)
 {
     static const char *const name = "n";
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = lease_ms};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1, .lease_ms = lease_ms};
     hf_lock *lock;
     atomic_store(&told, 1);
     assert_int_equal(hf_lock_acquire(locks, &opts, on_acquired, NULL, &lock, rig.detail),

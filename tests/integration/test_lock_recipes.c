@@ -56,7 +56,7 @@ static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 /* When the lease of its holder ends, on Redis's clock; 0: nobody holds it. */
 static int64_t ends_ms(void)
 {
-    hf_lock_look look;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
     assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
     int64_t at = look.n > 0 && look.entries[0].granted ? look.entries[0].ends_ms : 0;
     hf_lock_look_done(&look);
@@ -69,12 +69,12 @@ static int64_t ends_ms(void)
 
 static void r1_it_is_what_others_set_by_set_nx_px(void **state)
 {
-    const hf_lock_opts spin = {.form = HF_LOCK_SPIN, .lease_ms = 3000};
+    const hf_lock_opts spin = {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .lease_ms = 3000};
     (void)state;
     assert_string_equal(hf_fixture_command(&rig.redis, "SET " CELL " them:1 NX PX 60000"),
                         "OK");
     hf_lock_refused(&rig, rig.a, "n", spin, HF_TAKEN);
-    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
     assert_int_equal(hf_fixture_number(&rig.redis, "DEL " CELL), 1);
     hf_lock *lock = must(rig.a, spin);
     assert_string_equal(hf_fixture_command(&rig.redis, "SET " CELL " them:2 NX PX 60000"),
@@ -90,7 +90,8 @@ static void r1_the_owner_is_another_each_time(void **state)
     char before[HF_LOCK_OWNER_SIZE] = "";
     (void)state;
     for (int i = 0; i < 20; i++) {
-        hf_lock *lock = must(rig.a, (hf_lock_opts){.form = HF_LOCK_SPIN});
+        hf_lock *lock =
+            must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
         const char *owner = hf_lock_owner_of(lock);
         assert_int_equal(strlen(owner), 32); /* 128 bits */
         assert_int_equal(strspn(owner, "0123456789abcdef"), 32);
@@ -108,14 +109,14 @@ static void r2_it_is_released_although_the_scripts_were_flushed(void **state)
     static const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
-        hf_lock *lock = must(rig.a, (hf_lock_opts){.form = forms[i]});
+        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i]});
         (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
         assert_int_equal(hf_lock_extend_wait(lock, LONG_MS + 1000), HF_OK);
         (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
         hf_lock_released(lock);
         (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
     }
-    hf_lock_released(must(rig.b, (hf_lock_opts){.wait_ms = 0}));
+    hf_lock_released(must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT}));
 }
 
 /* ---- R3 ---- */
@@ -135,7 +136,7 @@ static double first_end(void)
 static void r3_the_guard_renews_through_disturbances(void **state)
 {
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.lease_ms = 6000});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 6000});
     double at = first_end();
     assert_true(at > 0);
     (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
@@ -154,7 +155,8 @@ static void r3_nothing_is_renewed_once_it_was_released(void **state)
     printf("seed %u\n", seed);
     for (int i = 0; i < 30; i++) {
         hf_lock *lock;
-        const hf_lock_opts opts = {.lease_ms = 300, .wait_ms = LONG_MS};
+        const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = 300,
+                                   .wait_ms = LONG_MS};
         assert_int_equal(hf_lock_take(&rig, rig.a, "n", opts, &lock), HF_OK);
         hf_test_pause_ms(85 + (unsigned)rand_r(&seed) % 20); /* a third of it */
         hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
@@ -168,12 +170,14 @@ static void r3_nothing_is_renewed_once_it_was_released(void **state)
 
 static void r4_a_try_has_a_time_to_wait_and_a_time_to_hold(void **state)
 {
-    const hf_lock_opts brief = {.lease_ms = 1000, .fixed = true};
+    const hf_lock_opts brief = {HF_LOCK_OPTS_INIT, .lease_ms = 1000, .fixed = true};
     (void)state;
     hf_lock *lock = must(rig.a, brief);
     int64_t at = ends_ms();
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 20}, HF_TAKEN);
-    hf_lock *next = must(rig.b, (hf_lock_opts){.wait_ms = LONG_MS}); /* by time alone */
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 20},
+                    HF_TAKEN);
+    hf_lock *next = must(
+        rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS}); /* by time alone */
     assert_true(hf_fixture_number(&rig.redis, "EVAL %s 0",
                                   "local t = redis.call('TIME') return t[1] * 1000 + "
                                   "math.floor(t[2] / 1000)") >= at);
@@ -192,20 +196,22 @@ static void r4_a_try_has_a_time_to_wait_and_a_time_to_hold(void **state)
  * hold, the first one of it, under a fence of its own. */
 static void r5_a_lost_hold_is_not_counted(void **state)
 {
-    const hf_lock_opts opts = {.reentrant = true, .owner = "me", .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me",
+                               .lease_ms = LONG_MS};
     (void)state;
     hf_lock *lost = must(rig.a, opts);
     (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
     hf_lock *lock = must(rig.a, opts);
     assert_true(hf_lock_fence(lock) > hf_lock_fence(lost));
     hf_lock_released(lock);
-    hf_lock_released(must(rig.b, (hf_lock_opts){.wait_ms = 0}));
+    hf_lock_released(must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT}));
     assert_int_equal(hf_lock_release_wait(lost, NULL), HF_RELEASE_EXPIRED);
 }
 
 static void r5_entering_again_does_not_shorten_the_lease(void **state)
 {
-    hf_lock_opts opts = {.reentrant = true, .owner = "me", .lease_ms = LONG_MS};
+    hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me",
+                         .lease_ms = LONG_MS};
     (void)state;
     hf_lock *outer = must(rig.a, opts);
     int64_t at = ends_ms();
@@ -222,8 +228,8 @@ static int inner_calls;
 
 static void inner_function(const char *owner)
 {
-    hf_lock *lock =
-        must(rig.a, (hf_lock_opts){.reentrant = true, .owner = owner, .wait_ms = -1});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .reentrant = true,
+                                               .owner = owner, .wait_ms = -1});
     inner_calls++;
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_STILL_HELD);
 }
@@ -233,10 +239,11 @@ static void r6_a_nested_call_does_not_wait_for_itself(void **state)
     char owner[HF_LOCK_OWNER_SIZE];
     (void)state;
     assert_int_equal(hf_lock_owner_make(owner), HF_OK);
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.reentrant = true, .owner = owner});
+    hf_lock *lock =
+        must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .reentrant = true, .owner = owner});
     inner_function(owner);
     assert_int_equal(inner_calls, 1);
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.wait_ms = 0}, HF_TAKEN);
+    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
     hf_lock_released(lock);
 }
 
@@ -246,13 +253,15 @@ static void r7_who_spins_asks_less_and_less(void **state)
 {
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.form = HF_LOCK_SPIN});
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){.form = HF_LOCK_SPIN, .wait_ms = 30},
-                    HF_TAKEN);
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
+    hf_lock_refused(
+        &rig, rig.b, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .wait_ms = 30}, HF_TAKEN);
     long long before = hf_fixture_calls(&rig.redis, "evalsha");
     uint64_t start_ms = hf_test_now_ms();
-    hf_lock_wait_begin(&w, &rig, rig.b, "n",
-                       (hf_lock_opts){.form = HF_LOCK_SPIN, .wait_ms = 2 * LONG_MS});
+    hf_lock_wait_begin(
+        &w, &rig, rig.b, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .wait_ms = 2 * LONG_MS});
     ALWAYS(1000, !w.done);
     long long asked = hf_fixture_calls(&rig.redis, "evalsha") - before;
     uint64_t took_ms = hf_test_now_ms() - start_ms;
@@ -291,13 +300,13 @@ static void r8_five_hundred_are_served_as_they_came(void **state)
     enum { ALL = 500 };
     static const char *const name = "n";
     static ticket tickets[ALL];
-    const hf_lock_opts opts = {
-        .names = &name, .n_names = 1, .wait_ms = -1, .lease_ms = 10 * LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
+                               .wait_ms = -1, .lease_ms = 10 * LONG_MS};
     (void)state;
     atomic_store(&served, 0);
     hf_lock_released(
-        must(rig.b, (hf_lock_opts){.wait_ms = 0})); /* Redis knows the scripts */
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+        must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT})); /* Redis knows the scripts */
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     for (size_t i = 0; i < ALL; i++) {
         tickets[i].place = i;
         assert_int_equal(hf_lock_acquire(i / 10 % 2 ? rig.a : rig.b, &opts, on_served,
@@ -318,11 +327,13 @@ static void r8_a_head_that_goes_is_passed(void **state)
     hf_locker dead;
     hf_lock_waiter brief, last;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_locker_start(&dead, rig.redis.dir, rig.redis.url, "n", "lease=500");
     EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
-    hf_lock_wait_begin(&brief, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 300});
-    hf_lock_wait_begin(&last, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 2 * LONG_MS});
+    hf_lock_wait_begin(&brief, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 300});
+    hf_lock_wait_begin(&last, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
     hf_locker_kill(&dead);
     hf_lock_wait_end(&brief);
     assert_int_equal(brief.err, HF_TAKEN);
@@ -379,7 +390,8 @@ static bool is_as_the_model_says(void)
 static void come(person *p, hf_lock_client *locks, bool writes, unsigned place)
 {
     static const char *const name = "n";
-    const hf_lock_opts opts = {.names = &name,
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT,
+                               .names = &name,
                                .n_names = 1,
                                .wait_ms = -1,
                                .lease_ms = 10 * LONG_MS,
@@ -442,8 +454,10 @@ static void r11_a_reader_that_dies_leaves_the_others(void **state)
     hf_locker_start(&dead, rig.redis.dir, rig.redis.url, "n", "lease=500 shared");
     EVENTUALLY(LONG_MS, hf_locker_said(&dead, "held", NULL));
     for (size_t i = 0; i < HF_COUNT(readers); i++)
-        readers[i] = must(i % 2 ? rig.a : rig.b, (hf_lock_opts){.mode = HF_LOCK_SHARED});
-    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 2 * LONG_MS});
+        readers[i] = must(i % 2 ? rig.a : rig.b,
+                          (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED});
+    hf_lock_wait_begin(&writer, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
     hf_locker_kill(&dead);
     for (size_t i = 0; i < HF_COUNT(readers); i++) {
         assert_true(hf_lock_held(readers[i]));
@@ -457,11 +471,12 @@ static void r11_a_reader_that_dies_leaves_the_others(void **state)
 
 static void r15_a_downgrade_lets_in_only_who_reads_next(void **state)
 {
-    const hf_lock_opts shared = {.mode = HF_LOCK_SHARED, .wait_ms = 2 * LONG_MS};
-    const hf_lock_opts alone = {.wait_ms = 2 * LONG_MS};
+    const hf_lock_opts shared = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED,
+                                 .wait_ms = 2 * LONG_MS};
+    const hf_lock_opts alone = {HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS};
     hf_lock_waiter reader, writer, late;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock_wait_begin(&reader, &rig, rig.b, "n", shared);
     hf_lock_wait_begin(&writer, &rig, rig.a, "n", alone);
     hf_lock_wait_begin(&late, &rig, rig.b, "n", shared);
@@ -488,11 +503,11 @@ static void r12_places_and_fences_rise_in_order_of_arrival(void **state)
     double places[HF_COUNT(w)];
     uint64_t fence;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.wait_ms = 0});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     fence = hf_lock_fence(lock);
     for (size_t i = 0; i < HF_COUNT(w); i++) {
         hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
-                           (hf_lock_opts){.wait_ms = 2 * LONG_MS});
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
         const char *last =
             hf_fixture_command(&rig.redis, "EVAL %s 0",
                                "return redis.call('ZRANGE', "
@@ -517,8 +532,9 @@ static void r13_a_holder_that_is_asked_gives_it_back(void **state)
     hf_lock_waiter w;
     size_t n = 9;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.lease_ms = 3000});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){.wait_ms = 2 * LONG_MS});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000});
+    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
     assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
     assert_int_equal(n, 1);
     EVENTUALLY(LONG_MS, rig.revoked == 1);
@@ -533,8 +549,8 @@ static void r13_a_holder_that_is_asked_gives_it_back(void **state)
 static void *take_and_give_back(void *arg)
 {
     hf_lock *lock;
-    const hf_lock_opts opts = {
-        .reentrant = true, .owner = arg, .wait_ms = 2 * LONG_MS, .lease_ms = LONG_MS};
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = arg,
+                               .wait_ms = 2 * LONG_MS, .lease_ms = LONG_MS};
     for (int i = 0; i < 20; i++) {
         char detail[HF_DETAIL_SIZE];
         static const char *const name = "n";
@@ -569,9 +585,10 @@ static void r13_a_restart_of_redis_loses_the_lock_and_not_the_waiter(void **stat
 {
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.lease_ms = 2000});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n",
-                       (hf_lock_opts){.wait_ms = 2 * LONG_MS, .lease_ms = 2000});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
+    hf_lock_wait_begin(
+        &w, &rig, rig.b, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS, .lease_ms = 2000});
     hf_fixture_kill(&rig.redis, SIGKILL);
     hf_fixture_restart(&rig.redis);
     EVENTUALLY(LONG_MS, !hf_lock_held(lock));
@@ -595,12 +612,13 @@ static void r14_any_thread_may_release(void **state)
     pthread_t thread;
     void *answer;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.owner = "me"});
-    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){.owner = "me"}, HF_DEADLOCK);
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"});
+    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"},
+                    HF_DEADLOCK);
     assert_int_equal(pthread_create(&thread, NULL, give_back, lock), 0);
     assert_int_equal(pthread_join(thread, &answer), 0);
     assert_ptr_equal(answer, lock);
-    hf_lock_released(must(rig.b, (hf_lock_opts){.owner = "me"}));
+    hf_lock_released(must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"}));
 }
 
 /* ---- R17 and R19: all or nothing ---- */
@@ -723,10 +741,10 @@ static hf_err check(uint64_t fence, const char *owner)
 static void r20_a_stale_fence_may_not_write(void **state)
 {
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){.owner = "one"});
+    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "one"});
     uint64_t first = hf_lock_fence(lock);
     hf_lock_released(lock);
-    lock = must(rig.b, (hf_lock_opts){.owner = "two"});
+    lock = must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "two"});
     uint64_t second = hf_lock_fence(lock);
     assert_int_equal(check(first, "one"), HF_OK);
     assert_int_equal(check(first, "two"), HF_LOST); /* the same one of another */

@@ -76,7 +76,8 @@ static hf_lock_set *must_with(hf_lock_servers *servers, hf_redlock_opts opts)
 
 static hf_lock_set *must(hf_lock_servers *servers)
 {
-    return must_with(servers, (hf_redlock_opts){.wait_ms = WAIT_MS});
+    return must_with(servers,
+                     (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .wait_ms = WAIT_MS});
 }
 
 static hf_err refused(hf_lock_servers *servers, hf_redlock_opts opts)
@@ -117,9 +118,10 @@ static void r10_one_holder_at_a_time(void **state)
     EVENTUALLY(30000, hf_lock_set_standing(set) == N && left_behind() == N);
     assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
     assert_true(hf_lock_set_fence(set, 0) == 0);
-    assert_int_equal(refused(b, (hf_redlock_opts){.wait_ms = 0}), HF_TAKEN);
+    assert_int_equal(refused(b, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT}), HF_TAKEN);
     assert_non_null(strstr(rig.detail, "0 of 5 servers granted it, 3 are needed"));
-    assert_int_equal(refused(b, (hf_redlock_opts){.wait_ms = 200}), HF_TAKEN);
+    assert_int_equal(refused(b, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .wait_ms = 200}),
+                     HF_TAKEN);
     assert_int_equal(left_behind(), N);
     released(set);
     EVENTUALLY(30000, left_behind() == 0); /* what was cancelled leaves when it can */
@@ -132,17 +134,20 @@ static void r10_even_or_too_few_servers_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(counts); i++) {
         hf_lock_servers *few = hf_set_rig_open(&rig, counts[i], false);
-        assert_int_equal(refused(few, (hf_redlock_opts){.wait_ms = 0}), HF_INVALID);
+        assert_int_equal(refused(few, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT}),
+                         HF_INVALID);
         assert_non_null(
             strstr(rig.detail, "an odd number of servers, at least 3: found"));
         hf_lock_servers_close(few, NULL, NULL);
     }
     a = hf_set_rig_open(&rig, N, false);
-    assert_int_equal(refused(a, (hf_redlock_opts){.name = "a/b/c"}), HF_INVALID);
-    assert_int_equal(
-        refused(a, (hf_redlock_opts){.lease_ms = 400, .node_timeout_ms = 101}),
-        HF_INVALID);
-    assert_int_equal(refused(a, (hf_redlock_opts){.lease_ms = 99, .node_timeout_ms = 1}),
+    assert_int_equal(refused(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .name = "a/b/c"}),
+                     HF_INVALID);
+    assert_int_equal(refused(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 400,
+                                                  .node_timeout_ms = 101}),
+                     HF_INVALID);
+    assert_int_equal(refused(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 99,
+                                                  .node_timeout_ms = 1}),
                      HF_INVALID);
 }
 
@@ -169,7 +174,8 @@ static void r10_with_three_of_five_dead_nothing_stays_on_the_others(void **state
         hf_fixture_kill(&rig.redis[i], SIGKILL);
     a = hf_set_rig_open(&rig, N, false);
     for (int i = 0; i < 3; i++) {
-        hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 500};
+        hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .lease_ms = 60000,
+                                .node_timeout_ms = 500};
         opts.wait_ms = i == 2 ? 600 : 0;
         assert_int_equal(refused(a, opts), HF_CONN);
         EVENTUALLY(30000, left_behind() == 0);
@@ -185,7 +191,8 @@ static void r10_what_was_not_answered_is_given_back_too(void **state)
     connected(a);
     for (size_t i = 0; i < MAJORITY; i++)
         hf_proxy_set(&rig.proxy[i], PROXY_ANSWERS, PROXY_HOLD);
-    const hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 300};
+    const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .lease_ms = 60000,
+                                  .node_timeout_ms = 300};
     assert_int_equal(refused(a, opts), HF_CONN);
     EVENTUALLY(30000, left_behind() == MAJORITY); /* executed, and not known to be */
     for (size_t i = 0; i < MAJORITY; i++)
@@ -201,7 +208,8 @@ static void r10_servers_that_stand_still_are_no_majority(void **state)
     connected(a);
     for (size_t i = 0; i < MAJORITY; i++)
         hf_fixture_signal(&rig.redis[i], SIGSTOP);
-    const hf_redlock_opts opts = {.lease_ms = 60000, .node_timeout_ms = 300};
+    const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .lease_ms = 60000,
+                                  .node_timeout_ms = 300};
     assert_int_equal(refused(a, opts), HF_CONN);
     for (size_t i = 0; i < MAJORITY; i++)
         hf_fixture_signal(&rig.redis[i], SIGCONT);
@@ -250,8 +258,9 @@ static void r10_the_validity_counts_from_before_the_request(void **state)
     connected(a);
     for (size_t i = 0; i < N; i++)
         hf_proxy_keep_answer(&rig.proxy[i], "late-one");
-    taker_begin(
-        &t, a, (hf_redlock_opts){.name = "late-one", .lease_ms = LONG_MS, .fixed = true});
+    taker_begin(&t, a,
+                (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .name = "late-one",
+                                  .lease_ms = LONG_MS, .fixed = true});
     for (size_t i = 0; i < N; i++)
         EVENTUALLY(30000, hf_proxy_kept(&rig.proxy[i]) == 1);
     uint64_t seen_ns = hf_boot_ns();
@@ -273,7 +282,8 @@ static void r10_a_slow_server_makes_no_false_success(void **state)
     hf_fixture_kill(&rig.redis[2], SIGKILL);
     hf_proxy_set(&rig.proxy[1], PROXY_REQUESTS, PROXY_HOLD);
     a = hf_set_rig_open(&rig, 3, true);
-    taker_begin(&t, a, (hf_redlock_opts){.lease_ms = 600, .fixed = true});
+    taker_begin(&t, a,
+                (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 600, .fixed = true});
     EVENTUALLY(30000, hf_set_rig_has(&rig, 0, "n") || t.done);
     EVENTUALLY(30000, !hf_set_rig_has(&rig, 0, "n"));
     hf_proxy_set(&rig.proxy[1], PROXY_REQUESTS, PROXY_PASS);
@@ -297,7 +307,8 @@ static void l5_lost_by_the_deadline_when_no_server_can_be_reached(void **state)
     (void)state;
     rig.request_timeout_ms = 500;
     a = hf_set_rig_open(&rig, N, true);
-    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 1500});
+    hf_lock_set *set =
+        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 1500});
     struct pollfd fd = {.fd = hf_lock_set_fd(set), .events = POLLIN};
     assert_int_equal(poll(&fd, 1, 0), 0);
     ALWAYS(1800, hf_lock_set_held(set)); /* it is renewed */
@@ -324,7 +335,8 @@ static void a_majority_that_is_away_for_a_while_is_suspect(void **state)
 {
     (void)state;
     a = hf_set_rig_open(&rig, N, true);
-    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 9000});
+    hf_lock_set *set =
+        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 9000});
     cut(0, MAJORITY);
     EVENTUALLY(30000, rig.suspect == 1);
     assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_SUSPECT);
@@ -341,11 +353,13 @@ static void a_fixed_one_ends_and_a_longest_hold_too(void **state)
 {
     (void)state;
     a = hf_set_rig_open(&rig, N, false);
-    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 600, .fixed = true});
+    hf_lock_set *set = must_with(
+        a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 600, .fixed = true});
     EVENTUALLY(30000, rig.lost == 1);
     assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
     (void)hf_lock_set_release_wait(set, NULL);
-    set = must_with(a, (hf_redlock_opts){.lease_ms = 2000, .max_hold_ms = 700});
+    set = must_with(
+        a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 2000, .max_hold_ms = 700});
     EVENTUALLY(30000, rig.lost == 2);
     assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_MAX_HOLD);
     (void)hf_lock_set_release_wait(set, NULL);
@@ -386,7 +400,8 @@ static void without_a_majority_none_is_entered_again(void **state)
     (void)state;
     rig.request_timeout_ms = 500;
     a = hf_set_rig_open(&rig, N, true);
-    hf_lock_set *set = must_with(a, (hf_redlock_opts){.lease_ms = 1500});
+    hf_lock_set *set =
+        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 1500});
     EVENTUALLY(30000, hf_lock_set_standing(set) == N);
     cut(0, MAJORITY);
     EVENTUALLY(30000, rig.lost == 1);
@@ -411,7 +426,8 @@ static void counterexample_a_server_without_persistence_votes_twice(void **state
     cut(2, 3); /* A never reaches the third */
     rig.request_timeout_ms = 500;
     a = hf_set_rig_open(&rig, 3, true);
-    hf_lock_set *first = must_with(a, (hf_redlock_opts){.lease_ms = 5000});
+    hf_lock_set *first =
+        must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 5000});
     assert_int_equal(hf_lock_set_standing(first), 2);
     cut(0, 2);
     hf_fixture_kill(&rig.redis[1], SIGKILL);
@@ -436,7 +452,7 @@ static void *work(void *arg)
     for (int i = 0; i < 10; i++) {
         hf_lock_set *set;
         char detail[HF_DETAIL_SIZE];
-        const hf_redlock_opts opts = {.wait_ms = WAIT_MS * 2};
+        const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .wait_ms = WAIT_MS * 2};
         hf_err err = take_with(arg, opts, &set, detail);
         if (err != HF_OK)
             return strdup(detail);
@@ -475,7 +491,7 @@ static void closing_gives_it_back(void **state)
     a = hf_set_rig_open(&rig, N, false);
     b = hf_set_rig_open(&rig, N, false);
     (void)must(a);
-    taker_begin(&t, b, (hf_redlock_opts){.wait_ms = -1});
+    taker_begin(&t, b, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .wait_ms = -1});
     ALWAYS(100, !t.done);
     hf_lock_servers_close(b, NULL, NULL);
     b = NULL;
@@ -490,14 +506,15 @@ static void closing_gives_it_back(void **state)
 
 static void a_loop_of_ones_own(void **state)
 {
-    const hf_redlock_opts opts = {.name = "n", .wait_ms = -1, .lease_ms = LEASE_MS};
+    const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .name = "n", .wait_ms = -1,
+                                  .lease_ms = LEASE_MS};
     hf_set_told t = {0}, u = {0};
     hf_lock_servers *c;
     hf_lock_set *waits;
     uv_loop_t loop;
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
-    const hf_lock_client_opts looped = {.loop = &loop};
+    const hf_lock_client_opts looped = {HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop};
     assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &looped, rig.detail), HF_OK);
     assert_int_equal(hf_redlock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
     assert_int_equal(

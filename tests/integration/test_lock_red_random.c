@@ -57,10 +57,8 @@ static int down(void **state)
 static hf_err take(hf_lock_servers *servers, int64_t wait_ms, hf_lock_set **out)
 {
     char detail[HF_DETAIL_SIZE];
-    const hf_redlock_opts opts = {.name = "n",
-                                  .wait_ms = wait_ms,
-                                  .lease_ms = LEASE_MS,
-                                  .node_timeout_ms = LEASE_MS / 4};
+    const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .name = "n", .wait_ms = wait_ms,
+                                  .lease_ms = LEASE_MS, .node_timeout_ms = LEASE_MS / 4};
     return hf_redlock_acquire_wait(servers, &opts, out, detail);
 }
 
@@ -94,7 +92,8 @@ static void *run_client(void *arg)
 {
     client *c = arg;
     hf_lock_servers *servers;
-    const hf_lock_client_opts opts = {.server = HF_SERVER(.request_timeout_ms = 300)};
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server = HF_SERVER(.request_timeout_ms = 300)};
     if (hf_lock_servers_open(&servers, rig.urls, N, &opts, NULL) != HF_OK)
         return (void *)"no client";
     while (!over) {

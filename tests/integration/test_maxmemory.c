@@ -115,7 +115,8 @@ static void orders_and_signs_of_life_go_on(void **state)
     enqueue_all();
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
     assert_int_equal(verdict(HF_OP_BURY, ids[0]), HF_OK);
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     make_full();
     assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
@@ -138,14 +139,15 @@ static void jobs_are_ended_and_looked_into(void **state)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
-    hf_job_why why;
+    hf_job_why why = {HF_JOB_WHY_INIT};
     size_t n;
     (void)state;
     enqueue_all();
     assert_int_equal(hf_rig_claim(&rig, "w", 5, 0), 5);
     for (size_t i = 2; i < 5; i++)
         assert_int_equal(verdict(HF_OP_BURY, ids[i]), HF_OK);
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     make_full();
     assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT FLUSH"), "OK");
@@ -155,7 +157,7 @@ static void jobs_are_ended_and_looked_into(void **state)
     assert_int_equal(hf_admin_cancel(admin, "q", ids[5], NULL), HF_OK);
     assert_int_equal(hf_admin_delete(admin, "q", ids[6], NULL), HF_OK);
     assert_int_equal(hf_admin_retry(admin, "q", ids[2]), HF_OK);
-    const hf_dead_filter one = {.limit = 1, .type = "t"};
+    const hf_dead_filter one = {HF_DEAD_FILTER_INIT, .limit = 1, .type = "t"};
     assert_int_equal(hf_admin_dead_retry(admin, "q", &one, 10, NULL, NULL, &n), HF_OK);
     assert_int_equal(n, 1);
     assert_int_equal(hf_admin_dead_purge(admin, "q", NULL, NULL, NULL, &n), HF_OK);

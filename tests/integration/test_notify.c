@@ -273,7 +273,7 @@ static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
 {
     char path[HF_CLI_PATH];
     hf_worker_rig held = {.worker = NULL};
-    hf_worker_opts opts = {.concurrency = 1};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .concurrency = 1};
     hf_service service;
     (void)state;
     hf_cli_rig_path(&rig, "notify", path);

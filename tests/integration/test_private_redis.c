@@ -75,6 +75,7 @@ static void test_it_answers_when_it_was_started(void **state)
     hf_admin *admin;
     start(&redis, false);
     const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT,
         .server = HF_SERVER(.url = redis.url, .connect_timeout_ms = 1000)};
     assert_int_equal(hf_admin_open(&admin, &opts, NULL), HF_OK);
     assert_false(hf_admin_server(admin)->aof);
@@ -103,7 +104,8 @@ static void test_an_append_only_file_is_kept_and_taken_away(void **state)
     hf_private_redis redis;
     hf_admin *admin;
     start(&redis, true);
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = redis.url)};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = redis.url)};
     assert_int_equal(hf_admin_open(&admin, &opts, NULL), HF_OK);
     assert_true(hf_admin_server(admin)->aof);
     hf_admin_close(admin);

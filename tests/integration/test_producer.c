@@ -51,11 +51,10 @@ static void open_with(hf_producer_opts opts)
 
 static hf_err put(const char *queue, const char *id, hf_enqueue_result *result)
 {
-    return hf_enqueue_wait(
-        producer,
-        &(hf_job){
-            .queue = queue, .type = "t", .id = id, .payload = "p", .payload_len = 1},
-        1, result, 0, detail);
+    return hf_enqueue_wait(producer,
+                           &(hf_job){HF_JOB_INIT, .queue = queue, .type = "t", .id = id,
+                                     .payload = "p", .payload_len = 1},
+                           1, result, 0, detail);
 }
 
 static long long redis_ms(void)
@@ -78,11 +77,12 @@ static void set_replica(bool replica)
 static void accepted_jobs_are_in_redis_as_they_were_given(void **state)
 {
     (void)state;
-    hf_enqueue_result r[2];
-    open_with((hf_producer_opts){.server = HF_SERVER(.ns = "n")});
+    hf_enqueue_result r[2] = {{HF_ENQUEUE_RESULT_INIT}};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.ns = "n")});
     const hf_job jobs[] = {
-        {.type = "one", .payload = "a\0b", .payload_len = 3, .max_attempts = 7},
-        {.queue = "q", .type = "two", .id = "given", .timeout_ms = 9}};
+        {HF_JOB_INIT, .type = "one", .payload = "a\0b", .payload_len = 3,
+         .max_attempts = 7},
+        {HF_JOB_INIT, .queue = "q", .type = "two", .id = "given", .timeout_ms = 9}};
     assert_int_equal(hf_enqueue_wait(producer, jobs, 2, r, 0, detail), HF_OK);
     assert_int_equal(r[0].err, HF_OK);
     assert_int_equal(r[1].err, HF_OK);
@@ -106,15 +106,16 @@ static void accepted_jobs_are_in_redis_as_they_were_given(void **state)
 static void a_known_id_exists_and_changes_nothing(void **state)
 {
     (void)state;
-    hf_enqueue_result r[4];
-    open_with((hf_producer_opts){.server = NULL});
+    hf_enqueue_result r[4] = {{HF_ENQUEUE_RESULT_INIT}};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     assert_int_equal(put("q", "x", r), HF_OK);
     assert_int_equal(put("q", "x", r), HF_OK);
     assert_int_equal(r[0].err, HF_EXISTS);
-    const hf_job jobs[] = {{.queue = "q", .type = "t", .id = "y", .at_ms = 5},
-                           {.queue = "q", .type = "t", .id = "x"},
-                           {.queue = "q", .type = "t", .id = "y", .at_ms = 6},
-                           {.queue = "q", .type = "t", .id = "z"}};
+    const hf_job jobs[] = {
+        {HF_JOB_INIT, .queue = "q", .type = "t", .id = "y", .at_ms = 5},
+        {HF_JOB_INIT, .queue = "q", .type = "t", .id = "x"},
+        {HF_JOB_INIT, .queue = "q", .type = "t", .id = "y", .at_ms = 6},
+        {HF_JOB_INIT, .queue = "q", .type = "t", .id = "z"}};
     assert_int_equal(hf_enqueue_wait(producer, jobs, 4, r, 0, detail), HF_OK);
     assert_int_equal(r[0].err, HF_OK);
     assert_int_equal(r[1].err, HF_EXISTS);
@@ -132,10 +133,10 @@ static void made_ids_rise_in_the_order_of_the_jobs(void **state)
 {
     (void)state;
     static hf_job jobs[MANY];
-    static hf_enqueue_result r[MANY];
-    open_with((hf_producer_opts){.server = NULL});
+    static hf_enqueue_result r[MANY] = {{HF_ENQUEUE_RESULT_INIT}};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     for (size_t i = 0; i < MANY; i++)
-        jobs[i] = (hf_job){.queue = i % 3 == 0 ? "a" : "b", .type = "t"};
+        jobs[i] = (hf_job){HF_JOB_INIT, .queue = i % 3 == 0 ? "a" : "b", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, jobs, MANY, r, 0, detail), HF_OK);
     for (size_t i = 3; i < MANY; i++) /* of one queue; each queue is a batch of its own */
         assert_true(strcmp(r[i - 3].id, r[i].id) < 0);
@@ -152,9 +153,10 @@ static void a_delay_counts_from_the_call(void **state)
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
     hf_proxy_refuse(&proxy, true);
-    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
-    const hf_job job = {
-        .queue = "q", .type = "t", .id = "x", .payload = "p", .delay_ms = 60000};
+    open_with(
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
+    const hf_job job = {HF_JOB_INIT, .queue = "q",   .type = "t",
+                        .id = "x",   .payload = "p", .delay_ms = 60000};
     long long before = redis_ms();
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
     long long asked = redis_ms();
@@ -173,10 +175,12 @@ static void a_delay_does_not_grow_when_the_request_is_sent_again(void **state)
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
+    open_with(
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
     assert_int_equal(put("q", "first", NULL), HF_OK);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_DROP);
-    const hf_job job = {.queue = "q", .type = "t", .id = "x", .delay_ms = 60000};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .id = "x",
+                        .delay_ms = 60000};
     long long asked = redis_ms();
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, redis_ms() > asked + 300);
@@ -203,29 +207,35 @@ static void refuse(hf_err expected, const char *says, const hf_job *jobs, size_t
 static void what_is_wrong_is_named_and_nothing_is_taken(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.payload_max = 10, .buffer_jobs = 20});
-    hf_job jobs[21] = {{.type = "t"}, {.type = "t"}, {.type = "t"}};
+    open_with(
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .payload_max = 10, .buffer_jobs = 20});
+    hf_job jobs[21] = {{HF_JOB_INIT, .type = "t"},
+                       {HF_JOB_INIT, .type = "t"},
+                       {HF_JOB_INIT, .type = "t"}};
+    for (size_t i = 3; i < 21; i++)
+        jobs[i] = jobs[0];
     jobs[1].type = NULL;
     refuse(HF_INVALID, "job 1: expected a type, found none", jobs, 3);
     jobs[1].type = "no good";
     refuse(HF_INVALID, "job 1: expected as its type", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .queue = "{x}"};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .queue = "{x}"};
     refuse(HF_INVALID, "found '{x}'", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .id = ""};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .id = ""};
     refuse(HF_INVALID, "job 1: expected as its id", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .delay_ms = 1, .at_ms = 1};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .delay_ms = 1, .at_ms = 1};
     refuse(HF_INVALID, "delay_ms or at_ms, found both", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .delay_ms = -1};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .delay_ms = -1};
     refuse(HF_INVALID, "found -1", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .delay_ms = HF_DELAY_MAX_MS + 1};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .delay_ms = HF_DELAY_MAX_MS + 1};
     refuse(HF_INVALID, "a delay_ms of 0..3155760000000", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .at_ms = HF_TIME_MAX_MS + 1};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .at_ms = HF_TIME_MAX_MS + 1};
     refuse(HF_INVALID, "an at_ms of 0..253402300799999", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .at_ms = INT64_MAX};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .at_ms = INT64_MAX};
     refuse(HF_INVALID, "an at_ms of 0..", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .payload_len = 3};
+    jobs[1] = (hf_job){HF_JOB_INIT, .type = "t", .payload_len = 3};
     refuse(HF_INVALID, "3 bytes of payload, found NULL", jobs, 3);
-    jobs[1] = (hf_job){.type = "t", .payload = "01234567890", .payload_len = 11};
+    jobs[1] =
+        (hf_job){HF_JOB_INIT, .type = "t", .payload = "01234567890", .payload_len = 11};
     refuse(HF_TOOBIG, "job 1: expected at most 10 bytes of payload, found 11", jobs, 3);
     refuse(HF_INVALID, "found none", jobs, 0);
     refuse(HF_TOOBIG, "at most 10000 jobs, found 10001", jobs, 10001);
@@ -241,10 +251,10 @@ static void a_call_over_the_bytes_of_a_batch_is_refused_whole(void **state)
     enum { BIG = 1 << 20 };
     static hf_job jobs[65];
     char *payload = calloc(1, BIG);
-    open_with((hf_producer_opts){.buffer_bytes = 256 << 20});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .buffer_bytes = 256 << 20});
     for (size_t i = 0; i < 65; i++)
-        jobs[i] =
-            (hf_job){.queue = "q", .type = "t", .payload = payload, .payload_len = BIG};
+        jobs[i] = (hf_job){HF_JOB_INIT, .queue = "q", .type = "t", .payload = payload,
+                           .payload_len = BIG};
     refuse(HF_TOOBIG, "bytes of jobs in one call", jobs, 65);
     assert_int_equal(hf_enqueue_wait(producer, jobs, 63, NULL, 60000, detail), HF_OK);
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), 63);
@@ -256,13 +266,13 @@ static void bad_options_are_named(void **state)
     (void)state;
     hf_producer *p = NULL;
     const hf_producer_opts bad[] = {
-        {.server = HF_SERVER(.ns = "a b")},
-        {.run = "{}"},
-        {.deadline_ms = 600001},
-        {.payload_max = HF_PAYLOAD_CEILING + 1},
-        {.remember_ms = -1},
-        {.server = HF_SERVER(.url = "http://x")},
-        {.server = HF_SERVER(.password_file = "/nowhere/at/all")}};
+        {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.ns = "a b")},
+        {HF_PRODUCER_OPTS_INIT, .run = "{}"},
+        {HF_PRODUCER_OPTS_INIT, .deadline_ms = 600001},
+        {HF_PRODUCER_OPTS_INIT, .payload_max = HF_PAYLOAD_CEILING + 1},
+        {HF_PRODUCER_OPTS_INIT, .remember_ms = -1},
+        {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = "http://x")},
+        {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.password_file = "/nowhere/at/all")}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         detail[0] = '\0';
         assert_int_not_equal(hf_producer_open(&p, &bad[i], detail), HF_OK);
@@ -276,11 +286,12 @@ static void bad_options_are_named(void **state)
 static void a_full_buffer_says_so_at_once(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.buffer_jobs = 10, .deadline_ms = 20000});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .buffer_jobs = 10,
+                                 .deadline_ms = 20000});
     assert_int_equal(put("q", "first", NULL), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
-    const hf_job job = {.queue = "q", .type = "t"};
-    const hf_job many[4] = {job, job, job, {.queue = "other", .type = "t"}};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
+    const hf_job many[4] = {job, job, job, {HF_JOB_INIT, .queue = "other", .type = "t"}};
     for (int i = 0; i < 7; i++)
         assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
     uint64_t before = hf_test_now_ms();
@@ -298,8 +309,10 @@ static void a_buffer_is_also_full_by_bytes(void **state)
 {
     (void)state;
     static char payload[6000];
-    open_with((hf_producer_opts){.buffer_bytes = 10000, .deadline_ms = 20000});
-    hf_job job = {.queue = "q", .type = "t", .payload = payload, .payload_len = 6000};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .buffer_bytes = 10000,
+                                 .deadline_ms = 20000});
+    hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .payload = payload,
+                  .payload_len = 6000};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
@@ -315,8 +328,9 @@ static void a_buffer_is_also_full_by_bytes(void **state)
 static void without_a_server_a_call_times_out(void **state)
 {
     (void)state;
-    hf_enqueue_result r;
-    open_with((hf_producer_opts){.server = HF_SERVER(.url = "unix:///nowhere/at/all"),
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                 .server = HF_SERVER(.url = "unix:///nowhere/at/all"),
                                  .deadline_ms = 1500});
     uint64_t before = hf_test_now_ms();
     assert_int_equal(put("q", "x", &r), HF_TIMEOUT);
@@ -324,7 +338,7 @@ static void without_a_server_a_call_times_out(void **state)
     assert_int_equal(r.err, HF_TIMEOUT);
     assert_non_null(strstr(detail, "not sent in time: "));
     before = hf_test_now_ms();
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 20, detail), HF_TIMEOUT);
     assert_true(hf_test_now_ms() - before < 1480);
 }
@@ -336,7 +350,8 @@ static void a_wrong_password_is_told_at_once(void **state)
     hf_fixture_start(&locked, &(hf_fixture_options){.password = "right"});
     char url[256];
     (void)snprintf(url, sizeof url, "unix://:wrong@%s", locked.socket);
-    open_with((hf_producer_opts){.server = HF_SERVER(.url = url), .deadline_ms = 20000});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = url),
+                                 .deadline_ms = 20000});
     uint64_t before = hf_test_now_ms();
     assert_int_equal(put("q", "x", NULL), HF_AUTH);
     assert_int_equal(put("q", "x", NULL), HF_AUTH);
@@ -350,8 +365,8 @@ static void a_wrong_password_is_told_at_once(void **state)
 static void a_silent_server_leaves_a_call_unsure(void **state)
 {
     (void)state;
-    hf_enqueue_result r;
-    open_with((hf_producer_opts){.deadline_ms = 2000});
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000});
     assert_int_equal(put("q", "a", &r), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
     assert_int_equal(put("q", "b", &r), HF_UNSURE);
@@ -366,10 +381,11 @@ static void a_silent_server_leaves_a_call_unsure(void **state)
 static void a_server_that_comes_back_in_time_executes_once(void **state)
 {
     (void)state;
-    hf_enqueue_result r;
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
+    open_with(
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
     const char *sha;
     (void)hf_enqueue_script(NULL, &sha);
     for (int i = 0; i < 5; i++) {
@@ -393,14 +409,15 @@ static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **sta
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with((hf_producer_opts){.server = HF_SERVER(.url = proxy.url)});
+    open_with(
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
     assert_int_equal(put("q", "zero", NULL), HF_OK);
     size_t len;
     const char *script = hf_enqueue_script(&len, NULL);
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_HOLD);
 
     (void)hf_fixture_command(&redis, "SCRIPT FLUSH");
-    hf_job job = {.queue = "q", .type = "t", .id = "refused"};
+    hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .id = "refused"};
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "EXISTS hf:{q}:schedule") == 1 &&
                             strstr(hf_fixture_command(&redis, "INFO errorstats"),
@@ -427,11 +444,11 @@ static void a_full_redis_refuses_all_jobs_of_a_call(void **state)
     (void)state;
     static char payload[4096];
     static hf_job jobs[MANY];
-    static hf_enqueue_result r[MANY];
-    open_with((hf_producer_opts){.server = NULL});
+    static hf_enqueue_result r[MANY] = {{HF_ENQUEUE_RESULT_INIT}};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     for (size_t i = 0; i < MANY; i++)
-        jobs[i] =
-            (hf_job){.queue = "q", .type = "t", .payload = payload, .payload_len = 4096};
+        jobs[i] = (hf_job){HF_JOB_INIT, .queue = "q", .type = "t", .payload = payload,
+                           .payload_len = 4096};
     assert_int_equal(put("q", "x", NULL), HF_OK);
     (void)hf_fixture_command(&redis, "CONFIG SET maxmemory 1mb");
     uint64_t before = hf_test_now_ms();
@@ -448,7 +465,7 @@ static void a_full_redis_refuses_all_jobs_of_a_call(void **state)
 static void a_flushed_script_is_sent_again(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.server = NULL});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     for (int i = 0; i < 20; i++) {
         (void)hf_fixture_command(&redis, "SCRIPT FLUSH");
         assert_int_equal(put("q", NULL, NULL), HF_OK);
@@ -459,10 +476,10 @@ static void a_flushed_script_is_sent_again(void **state)
 static void a_refusal_that_passes_is_waited_out(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.server = NULL});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     set_replica(true);
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, strstr(hf_fixture_command(&redis, "INFO errorstats"),
                                "errorstat_READONLY") != NULL);
@@ -473,8 +490,8 @@ static void a_refusal_that_passes_is_waited_out(void **state)
 static void a_refusal_that_stays_is_the_answer(void **state)
 {
     (void)state;
-    hf_enqueue_result r;
-    open_with((hf_producer_opts){.deadline_ms = 2000});
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     set_replica(true);
     uint64_t before = hf_test_now_ms();
@@ -495,8 +512,9 @@ static void a_first_request_also_carries_its_end(void **state)
     size_t len;
     const char *script = hf_enqueue_script(&len, NULL);
     (void)hf_fixture_command(&redis, "SCRIPT LOAD %b", script, len);
-    open_with(
-        (hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .deadline_ms = 1500});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                 .server = HF_SERVER(.url = proxy.url),
+                                 .deadline_ms = 1500});
     EVENTUALLY(SOON_MS, strstr(hf_fixture_command(&redis, "INFO commandstats"),
                                "cmdstat_time:") != NULL);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
@@ -512,7 +530,7 @@ static void a_first_request_also_carries_its_end(void **state)
 static void a_lost_registry_is_written_again_by_the_next_server(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.server = NULL});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     hf_fixture_kill(&redis, SIGKILL);
     hf_fixture_restart(&redis);
@@ -534,7 +552,7 @@ static long long memories(void)
 static void a_clean_close_is_forgotten(void **state)
 {
     (void)state;
-    open_with((hf_producer_opts){.server = NULL});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     for (int i = 0; i < 200; i++) {
         char queue[8];
         (void)snprintf(queue, sizeof queue, "q%d", i);
@@ -552,8 +570,9 @@ static void a_close_after_a_lost_answer_is_not_forgotten(void **state)
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, redis.socket);
-    open_with(
-        (hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .deadline_ms = 10000});
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                 .server = HF_SERVER(.url = proxy.url),
+                                 .deadline_ms = 10000});
     const char *sha;
     (void)hf_enqueue_script(NULL, &sha);
     hf_proxy_lose_answer(&proxy, sha);
@@ -605,13 +624,15 @@ static void a_number_below_the_highest_is_executed_once(void **state)
 static void a_numbered_request_is_executed_once_in_the_life_of_a_run(void **state)
 {
     (void)state;
-    hf_enqueue_result first[3], again[3];
-    const hf_job jobs[3] = {{.queue = "q", .type = "t"},
-                            {.queue = "q", .type = "t", .id = "own"},
-                            {.queue = "q", .type = "t"}};
+    hf_enqueue_result first[3] = {{HF_ENQUEUE_RESULT_INIT}},
+                      again[3] = {{HF_ENQUEUE_RESULT_INIT}};
+    const hf_job jobs[3] = {{HF_JOB_INIT, .queue = "q", .type = "t"},
+                            {HF_JOB_INIT, .queue = "q", .type = "t", .id = "own"},
+                            {HF_JOB_INIT, .queue = "q", .type = "t"}};
     for (int life = 0; life < 2; life++) {
         hf_enqueue_result *r = life == 0 ? first : again;
-        open_with((hf_producer_opts){.run = "nightly", .remember_ms = 3600000});
+        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .run = "nightly",
+                                     .remember_ms = 3600000});
         assert_string_equal(hf_producer_id(producer), "nightly");
         for (uint64_t n = 1; n <= 40; n++)
             assert_int_equal(hf_enqueue_numbered(producer, jobs, 3, n, 10 * n, r, detail),
@@ -636,8 +657,10 @@ static void a_numbered_request_is_executed_once_in_the_life_of_a_run(void **stat
 static void numbers_must_not_fall_nor_pass_one_that_failed(void **state)
 {
     (void)state;
-    const hf_job jobs[2] = {{.queue = "q", .type = "t"}, {.queue = "r", .type = "t"}};
-    open_with((hf_producer_opts){.run = "r1", .deadline_ms = 2000});
+    const hf_job jobs[2] = {{HF_JOB_INIT, .queue = "q", .type = "t"},
+                            {HF_JOB_INIT, .queue = "r", .type = "t"}};
+    open_with(
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .run = "r1", .deadline_ms = 2000});
     assert_int_equal(hf_enqueue_numbered(producer, jobs, 2, 1, 0, NULL, detail),
                      HF_INVALID);
     assert_int_equal(hf_enqueue_numbered(producer, jobs, 1, 0, 0, NULL, detail),
@@ -664,8 +687,8 @@ static void numbers_must_not_fall_nor_pass_one_that_failed(void **state)
 static void a_producer_keeps_to_one_kind_of_numbers(void **state)
 {
     (void)state;
-    const hf_job job = {.queue = "q", .type = "t"};
-    open_with((hf_producer_opts){.server = NULL});
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     assert_int_equal(hf_enqueue_numbered(producer, &job, 1, 1, 0, NULL, detail),
                      HF_INVALID);

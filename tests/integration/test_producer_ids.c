@@ -35,7 +35,8 @@ static int up(void **state)
     hf_proxy_start(&proxy, redis.socket);
     assert_int_equal(
         hf_producer_open(&producer,
-                         &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url)},
+                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                             .server = HF_SERVER(.url = proxy.url)},
                          detail),
         HF_OK);
     return 0;
@@ -93,11 +94,12 @@ static void a_made_id_that_is_taken_is_made_anew(void **state)
 {
     (void)state;
     char taken[HF_NEW_ID_SIZE];
-    hf_enqueue_result r;
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
     memcpy(taken, coming(1), sizeof taken);
     take(taken);
-    assert_int_equal(hf_enqueue_wait(producer, &(hf_job){.queue = "q", .type = "mine"}, 1,
-                                     &r, 0, detail),
+    assert_int_equal(hf_enqueue_wait(producer,
+                                     &(hf_job){HF_JOB_INIT, .queue = "q", .type = "mine"},
+                                     1, &r, 0, detail),
                      HF_OK);
     assert_int_equal(r.err, HF_OK);
     assert_true(strcmp(taken, r.id) < 0);
@@ -109,12 +111,12 @@ static void a_made_id_that_is_taken_is_made_anew(void **state)
 static void among_chosen_ids_only_the_made_ones_must_be_new(void **state)
 {
     (void)state;
-    hf_enqueue_result r[5];
-    const hf_job jobs[5] = {{.queue = "q", .type = "mine"},
-                            {.queue = "q", .type = "mine", .id = "known"},
-                            {.queue = "q", .type = "mine"},
-                            {.queue = "q", .type = "mine", .id = "new"},
-                            {.queue = "q", .type = "mine", .id = "new"}};
+    hf_enqueue_result r[5] = {{HF_ENQUEUE_RESULT_INIT}};
+    const hf_job jobs[5] = {{HF_JOB_INIT, .queue = "q", .type = "mine"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine", .id = "known"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine", .id = "new"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine", .id = "new"}};
     static const hf_err expected[5] = {HF_OK, HF_EXISTS, HF_OK, HF_OK, HF_EXISTS};
     take("known");
     take(coming(1));
@@ -155,9 +157,10 @@ static void a_callback_learns_the_new_id(void **state)
     (void)state;
     static told t;
     take(coming(1));
-    assert_int_equal(
-        hf_enqueue(producer, &(hf_job){.queue = "q", .type = "mine"}, on_told, &t),
-        HF_OK);
+    assert_int_equal(hf_enqueue(producer,
+                                &(hf_job){HF_JOB_INIT, .queue = "q", .type = "mine"},
+                                on_told, &t),
+                     HF_OK);
     EVENTUALLY(SOON_MS, t.done);
     assert_int_equal(t.err, HF_OK);
     assert_is(t.id, "mine");
@@ -169,10 +172,10 @@ static void a_taken_id_is_noticed_after_a_lost_answer(void **state)
 {
     (void)state;
     const char *sha;
-    hf_enqueue_result r[3];
-    const hf_job jobs[3] = {{.queue = "q", .type = "mine"},
-                            {.queue = "q", .type = "mine"},
-                            {.queue = "q", .type = "mine"}};
+    hf_enqueue_result r[3] = {{HF_ENQUEUE_RESULT_INIT}};
+    const hf_job jobs[3] = {{HF_JOB_INIT, .queue = "q", .type = "mine"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine"}};
     (void)hf_enqueue_script(NULL, &sha);
     take(coming(2));
     (void)coming(1);
@@ -190,10 +193,10 @@ static void a_run_of_a_made_name_loses_no_line(void **state)
 {
     (void)state;
     char taken[HF_RUN_ID_SIZE];
-    hf_enqueue_result r[3];
-    const hf_job jobs[3] = {{.queue = "q", .type = "mine"},
-                            {.queue = "q", .type = "mine"},
-                            {.queue = "q", .type = "mine"}};
+    hf_enqueue_result r[3] = {{HF_ENQUEUE_RESULT_INIT}};
+    const hf_job jobs[3] = {{HF_JOB_INIT, .queue = "q", .type = "mine"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine"}};
     hf_id_of_run(hf_producer_id(producer), 101, taken);
     take(taken);
     assert_int_equal(hf_enqueue_numbered(producer, jobs, 3, 1, 100, r, detail), HF_OK);
@@ -214,16 +217,17 @@ static void a_run_that_is_gone_on_with_keeps_its_ids(void **state)
     static const char run[] = "01M7Y0GNDW8KZGSWPCGM0CSBQW";
     hf_producer *other;
     char taken[HF_RUN_ID_SIZE];
-    hf_enqueue_result r[2];
-    const hf_job jobs[2] = {{.queue = "q", .type = "mine"},
-                            {.queue = "q", .type = "mine"}};
+    hf_enqueue_result r[2] = {{HF_ENQUEUE_RESULT_INIT}};
+    const hf_job jobs[2] = {{HF_JOB_INIT, .queue = "q", .type = "mine"},
+                            {HF_JOB_INIT, .queue = "q", .type = "mine"}};
     hf_id_of_run(run, 0, taken);
     take(taken);
     assert_int_equal(
-        hf_producer_open(
-            &other,
-            &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .run = run},
-            detail),
+        hf_producer_open(&other,
+                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                             .server = HF_SERVER(.url = proxy.url),
+                                             .run = run},
+                         detail),
         HF_OK);
     assert_int_equal(hf_enqueue_numbered(other, jobs, 2, 1, 0, r, detail), HF_OK);
     assert_int_equal(r[0].err, HF_EXISTS);
@@ -240,8 +244,8 @@ static void created_is_written_where_the_id_does_not_tell_it(void **state)
     (void)state;
     static const char run[] = "01M7Y0GNDW8KZGSWPCGM0CSBQW"; /* of 2026 */
     hf_producer *other;
-    hf_enqueue_result r;
-    const hf_job job = {.queue = "q", .type = "mine"};
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "mine"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
     assert_string_equal(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id),
                         "{\"type\":\"mine\"}\n");
@@ -250,20 +254,22 @@ static void created_is_written_where_the_id_does_not_tell_it(void **state)
     assert_non_null(
         strstr(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id), "created"));
     assert_int_equal(
-        hf_producer_open(
-            &other,
-            &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .run = run},
-            detail),
+        hf_producer_open(&other,
+                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                             .server = HF_SERVER(.url = proxy.url),
+                                             .run = run},
+                         detail),
         HF_OK);
     assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
     assert_string_equal(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id),
                         "{\"type\":\"mine\"}\n");
     hf_producer_close(other, NULL, NULL);
     assert_int_equal(
-        hf_producer_open(
-            &other,
-            &(hf_producer_opts){.server = HF_SERVER(.url = proxy.url), .run = "mine"},
-            detail),
+        hf_producer_open(&other,
+                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                             .server = HF_SERVER(.url = proxy.url),
+                                             .run = "mine"},
+                         detail),
         HF_OK);
     assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
     assert_non_null(
@@ -275,14 +281,16 @@ static void an_administrator_reads_it_from_the_id(void **state)
 {
     (void)state;
     hf_admin *admin;
-    hf_job_info info;
-    hf_enqueue_result r;
-    const hf_job job = {.queue = "q", .type = "mine"};
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "mine"};
     int64_t before = hf_wall_ms();
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
     assert_int_equal(
-        hf_admin_open(&admin, &(hf_admin_opts){.server = HF_SERVER(.url = proxy.url)},
-                      detail),
+        hf_admin_open(
+            &admin,
+            &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
+            detail),
         HF_OK);
     assert_int_equal(hf_admin_job(admin, "q", r.id, &info, NULL), HF_OK);
     assert_true(info.created_ms >= before && info.created_ms <= hf_wall_ms());

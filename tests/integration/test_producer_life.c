@@ -87,7 +87,8 @@ static void enqueue_many(hf_producer *producer, size_t n, bool own_loop)
 {
     memset(&heard, 0, sizeof heard);
     for (size_t i = 0; i < n; i++) {
-        const hf_job job = {.queue = "q", .type = "t", .payload = "p", .payload_len = 1};
+        const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .payload = "p",
+                            .payload_len = 1};
         places[i] = (struct place){&heard, i};
         if (own_loop) /* on another thread the callback may well come now */
             heard.inside = true;
@@ -117,7 +118,8 @@ static void jobs_of_one_turn_leave_as_one_request(void **state)
     uv_loop_t loop;
     bool closed = false;
     assert_int_equal(uv_loop_init(&loop), 0);
-    hf_producer *producer = open_with((hf_producer_opts){.loop = &loop});
+    hf_producer *producer =
+        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
     enqueue_many(producer, 1, true); /* the script is loaded, the connection made */
     while (heard.all == 0)
         (void)uv_run(&loop, UV_RUN_ONCE);
@@ -132,7 +134,7 @@ static void jobs_of_one_turn_leave_as_one_request(void **state)
         (void)uv_run(&loop, UV_RUN_ONCE);
     assert_each_heard_once(MANY);
     assert_int_equal(hf_fixture_calls(&redis, "evalsha"), before + 3);
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_INVALID);
     hf_producer_close(producer, set_true, &closed);
     assert_false(closed);
@@ -152,7 +154,7 @@ static void close_now(const hf_enqueue_result *result, const char *text, void *a
     (void)text;
     closer->told = result->err == HF_OK;
     hf_producer_close(closer->producer, set_true, &closer->closed);
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     if (hf_enqueue(closer->producer, &job, NULL, NULL) != HF_CLOSED)
         abort();
 }
@@ -162,8 +164,9 @@ static void a_producer_may_be_closed_in_its_own_callback(void **state)
     (void)state;
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
-    struct closer closer = {.producer = open_with((hf_producer_opts){.loop = &loop})};
-    const hf_job job = {.queue = "q", .type = "t"};
+    struct closer closer = {
+        .producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop})};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue(closer.producer, &job, close_now, &closer), HF_OK);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_true(closer.told);
@@ -177,7 +180,7 @@ static void close_answers_what_was_taken(void **state)
 {
     (void)state;
     bool closed = false;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     enqueue_many(producer, MANY, false);
     hf_producer_close(producer, set_true, &closed);
     assert_true(closed);
@@ -189,8 +192,8 @@ static void close_answers_what_was_taken(void **state)
 static void close_with_a_silent_server_answers_by_the_deadline(void **state)
 {
     (void)state;
-    hf_producer *producer =
-        open_with((hf_producer_opts){.deadline_ms = 2000, .buffer_jobs = MANY});
+    hf_producer *producer = open_with((hf_producer_opts){
+        HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000, .buffer_jobs = MANY});
     enqueue_many(producer, 1, false);
     EVENTUALLY(SOON_MS, heard.ok == 1);
     hf_fixture_signal(&redis, SIGSTOP);
@@ -206,7 +209,8 @@ static void close_without_a_server_answers_by_the_deadline(void **state)
 {
     (void)state;
     hf_producer *producer = open_with((hf_producer_opts){
-        .server = HF_SERVER(.url = "unix:///nowhere/at/all"), .deadline_ms = 200});
+        HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = "unix:///nowhere/at/all"),
+        .deadline_ms = 200});
     enqueue_many(producer, 10, false);
     hf_producer_close(producer, NULL, NULL);
     assert_each_heard_once(10);
@@ -233,10 +237,11 @@ static void opening_and_closing_leaves_no_thread_and_no_descriptor(void **state)
     unsigned fds = count_entries("/proc/self/fd");
     unsigned threads = count_entries("/proc/self/task");
     for (int i = 0; i < OPENS; i++) {
-        hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
-        hf_producer *other = open_with((hf_producer_opts){.loop = &loop});
+        hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+        hf_producer *other =
+            open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
         if (i % 4 == 0) {
-            const hf_job job = {.queue = "q", .type = "t"};
+            const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
             assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
             assert_int_equal(hf_enqueue(other, &job, NULL, NULL), HF_OK);
         }
@@ -264,13 +269,13 @@ struct caller {
 static void *call_often(void *arg)
 {
     struct caller *caller = arg;
-    hf_enqueue_result results[8];
+    hf_enqueue_result results[8] = {{HF_ENQUEUE_RESULT_INIT}};
     for (unsigned i = 0; i < caller->calls; i++) {
         char ids[8][HF_ID_SIZE];
         hf_job jobs[8];
         for (unsigned k = 0; k < caller->per_call; k++) {
             (void)snprintf(ids[k], HF_ID_SIZE, "%u-%u-%u", caller->index, i, k);
-            jobs[k] = (hf_job){.queue = "q", .type = "t", .id = ids[k]};
+            jobs[k] = (hf_job){HF_JOB_INIT, .queue = "q", .type = "t", .id = ids[k]};
         }
         caller->last =
             hf_enqueue_wait(caller->producer, jobs, caller->per_call, results, 0, NULL);
@@ -287,7 +292,7 @@ static void calls_of_many_threads_share_requests(void **state)
     (void)state;
     static struct caller callers[THREADS];
     const char *calls = getenv("HF_CALLS");
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     unsigned all = 0;
     for (unsigned i = 0; i < THREADS; i++) {
         callers[i] = (struct caller){
@@ -330,8 +335,9 @@ static void waiting_threads_are_answered_before_close_returns(void **state)
 {
     (void)state;
     static struct caller callers[THREADS];
-    hf_producer *producer = open_with((hf_producer_opts){.deadline_ms = 3000});
-    const hf_job job = {.queue = "q", .type = "t"};
+    hf_producer *producer =
+        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 3000});
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
     for (unsigned i = 0; i < THREADS; i++) {
@@ -352,7 +358,7 @@ static void waiting_threads_are_answered_before_close_returns(void **state)
 static void *call_numbered(void *arg)
 {
     struct caller *caller = arg;
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     caller->last = hf_enqueue_numbered(caller->producer, &job, 1, 1, 0, NULL, NULL);
     return NULL;
 }
@@ -360,15 +366,15 @@ static void *call_numbered(void *arg)
 static void numbered_calls_come_one_at_a_time(void **state)
 {
     (void)state;
-    const hf_job job = {.queue = "q", .type = "t"};
-    struct caller caller = {.producer =
-                                open_with((hf_producer_opts){.deadline_ms = 20000})};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
+    struct caller caller = {.producer = open_with((hf_producer_opts){
+                                HF_PRODUCER_OPTS_INIT, .deadline_ms = 20000})};
     assert_int_equal(hf_enqueue_numbered(caller.producer, &job, 1, 1, 0, NULL, detail),
                      HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
     assert_int_equal(pthread_create(&caller.thread, NULL, call_numbered, &caller), 0);
     EVENTUALLY(SOON_MS, jobs_in(caller.producer) == 1);
-    const hf_job other = {.queue = "other", .type = "t"};
+    const hf_job other = {HF_JOB_INIT, .queue = "other", .type = "t"};
     assert_int_equal(hf_enqueue_numbered(caller.producer, &other, 1, 1, 0, NULL, detail),
                      HF_BUSY);
     hf_fixture_signal(&redis, SIGCONT);
@@ -386,7 +392,7 @@ struct held_up {
 static void hold_up(const hf_enqueue_result *result, const char *text, void *arg)
 {
     struct held_up *held_up = arg;
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     (void)result;
     (void)text;
     held_up->inside = hf_enqueue_wait(held_up->producer, &job, 1, NULL, 0, NULL);
@@ -399,11 +405,12 @@ static void a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever(void 
 {
     (void)state;
     static struct held_up held_up;
-    hf_enqueue_result results[40];
+    hf_enqueue_result results[40] = {{HF_ENQUEUE_RESULT_INIT}};
     hf_job jobs[40];
-    held_up.producer = open_with((hf_producer_opts){.deadline_ms = 2000});
+    held_up.producer =
+        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000});
     for (size_t i = 0; i < 40; i++)
-        jobs[i] = (hf_job){.queue = i % 2 == 0 ? "a" : "b", .type = "t"};
+        jobs[i] = (hf_job){HF_JOB_INIT, .queue = i % 2 == 0 ? "a" : "b", .type = "t"};
     assert_int_equal(hf_enqueue(held_up.producer, jobs, hold_up, &held_up), HF_OK);
     EVENTUALLY(SOON_MS, atomic_load(&held_up.entered));
     uint64_t before = hf_test_now_ms();
@@ -424,8 +431,8 @@ static void a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever(void 
 static void after_a_fork_the_child_is_refused_and_the_parent_goes_on(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
-    const hf_job job = {.queue = "q", .type = "t"};
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     pid_t pid = fork();
     assert_int_not_equal(pid, -1);
@@ -454,10 +461,11 @@ static void a_host_with_the_default_sigpipe_survives_broken_connections(void **s
     uv_loop_t loop;
     assert_int_equal(sigaction(SIGPIPE, &by_default, &before), 0);
     assert_int_equal(uv_loop_init(&loop), 0);
-    hf_producer *threaded = open_with((hf_producer_opts){.server = NULL});
-    hf_producer *on_loop = open_with((hf_producer_opts){.loop = &loop});
+    hf_producer *threaded = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    hf_producer *on_loop =
+        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
     for (int i = 0; i < 20; i++) {
-        const hf_job job = {.queue = "q", .type = "t"};
+        const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
         enqueue_many(on_loop, 50, true);
         (void)uv_run(&loop, UV_RUN_NOWAIT);
         (void)hf_fixture_command(&redis, "CLIENT KILL TYPE normal SKIPME yes");
@@ -479,8 +487,8 @@ static void a_host_with_the_default_sigpipe_survives_broken_connections(void **s
 static void the_thread_of_a_producer_blocks_every_signal(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
-    const hf_job job = {.queue = "q", .type = "t"};
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     /* While a thread is being made every signal is blocked: this one has done something.
      */
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);

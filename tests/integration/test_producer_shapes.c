@@ -28,12 +28,13 @@ static hf_err put_through(const hf_fake_step *steps)
 {
     hf_fake fake;
     hf_producer *producer;
-    const hf_job job = {.queue = "q", .type = "t", .id = "x"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .id = "x"};
     detail[0] = '\0';
     hf_fake_start(&fake, autos, steps);
     assert_int_equal(
         hf_producer_open(&producer,
-                         &(hf_producer_opts){.server = HF_SERVER(.url = fake.url),
+                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                             .server = HF_SERVER(.url = fake.url),
                                              .deadline_ms = DEADLINE_MS},
                          detail),
         HF_OK);
@@ -164,9 +165,10 @@ static void a_request_is_sent_even_if_redis_does_not_tell_its_time(void **state)
         HF_FAKE_END};
     hf_fake fake;
     hf_producer *producer;
-    const hf_job job = {.queue = "q", .type = "t", .id = "x"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .id = "x"};
     hf_fake_start(&fake, mute, steps);
-    const hf_producer_opts opts = {.server = HF_SERVER(.url = fake.url),
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = fake.url),
                                    .deadline_ms = DEADLINE_MS};
     assert_int_equal(hf_producer_open(&producer, &opts, detail), HF_OK);
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);

@@ -125,7 +125,7 @@ static bool is_known(unsigned number)
 static void call_with_known_and_new(caller *c)
 {
     char ids[JOBS][HF_ID_SIZE];
-    hf_enqueue_result results[JOBS];
+    hf_enqueue_result results[JOBS] = {{HF_ENQUEUE_RESULT_INIT}};
     hf_job jobs[JOBS];
     bool known[JOBS];
     size_t n = 1 + hf_rng_next(&c->rng) % JOBS;
@@ -136,9 +136,10 @@ static void call_with_known_and_new(caller *c)
             (void)snprintf(ids[k], HF_ID_SIZE, "known-%u", number);
         else
             (void)snprintf(ids[k], HF_ID_SIZE, "new-%u-%u-%zu", c->index, c->called, k);
-        jobs[k] = (hf_job){.queue = "q", .type = "t", .id = ids[k]};
+        jobs[k] = (hf_job){HF_JOB_INIT, .queue = "q", .type = "t", .id = ids[k]};
     }
     memset(results, 0, sizeof results);
+    results[0].size = sizeof results[0];
     hf_err err = hf_enqueue_wait(c->producer, jobs, n, results, 0, c->wrong);
     if (err == HF_OK)
         c->wrong[0] = '\0';
@@ -166,7 +167,7 @@ static unsigned enqueue_known(hf_producer *producer)
     for (unsigned number = 0; number < NUMBERS; number++) {
         char id[HF_ID_SIZE];
         (void)snprintf(id, sizeof id, "known-%u", number);
-        const hf_job job = {.queue = "q", .type = "t", .id = id};
+        const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .id = id};
         if (!is_known(number))
             continue;
         assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
@@ -178,7 +179,7 @@ static unsigned enqueue_known(hf_producer *producer)
 static void each_call_gets_its_own_answers(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     unsigned known = enqueue_known(producer);
     uint64_t before = hf_test_now_ms();
     start(THREADS, call_often, &(caller){.producer = producer});
@@ -193,7 +194,7 @@ static void each_call_gets_its_own_answers(void **state)
 static void *call_until_told(void *arg)
 {
     caller *c = arg;
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     while (!atomic_load(c->stop) && c->wrong[0] == '\0') {
         hf_err err = hf_enqueue_wait(c->producer, &job, 1, NULL, 0, NULL);
         if (err != HF_OK)
@@ -209,7 +210,7 @@ static void calls_go_on_while_connections_break(void **state)
 {
     (void)state;
     atomic_bool stop = false;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     uint64_t before = hf_test_now_ms();
     start(THREADS, call_until_told, &(caller){.producer = producer, .stop = &stop});
     for (int i = 0; i < 20; i++) {
@@ -228,7 +229,7 @@ static void calls_go_on_while_connections_break(void **state)
 static void *call_once(void *arg)
 {
     caller *c = arg;
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     hf_err err = hf_enqueue_wait(c->producer, &job, 1, NULL, c->deadline_ms, NULL);
     c->new = err == HF_OK;
     if (err != c->expected)
@@ -252,9 +253,9 @@ static size_t waiting_calls(hf_producer *producer)
 static void a_call_that_gives_up_leaves_its_work_to_another(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     static caller first;
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
     uint64_t before = hf_test_now_ms();
@@ -281,8 +282,8 @@ static void what_is_hopeless_is_told_to_every_call_at_once(void **state)
     char url[256];
     hf_fixture_start(&locked, &(hf_fixture_options){.password = "right"});
     (void)snprintf(url, sizeof url, "unix://:wrong@%s", locked.socket);
-    hf_producer *producer =
-        open_with((hf_producer_opts){.server = HF_SERVER(.url = url)});
+    hf_producer *producer = open_with(
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = url)});
     uint64_t before = hf_test_now_ms();
     for (int i = 0; i < 20; i++) {
         start(THREADS, call_once, &(caller){.producer = producer, .expected = HF_AUTH});
@@ -306,8 +307,8 @@ static long long connections(void)
 static void a_connection_that_breaks_is_made_again_without_a_call(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
-    const hf_job job = {.queue = "q", .type = "t"};
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     uint64_t began = hf_test_now_ms();
     for (int i = 0; i < 8; i++) {
@@ -335,7 +336,7 @@ static void on_result(const hf_enqueue_result *result, const char *text, void *a
 static void *enqueue_often(void *arg)
 {
     caller *c = arg;
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     for (; c->called < CALLS && c->wrong[0] == '\0'; c->called++) {
         hf_err err = hf_enqueue(c->producer, &job, on_result, c->heard);
         if (err != HF_OK)
@@ -369,7 +370,7 @@ static void on_told(const hf_enqueue_result *result, const char *text, void *arg
 
 static void put_one(rounds *r)
 {
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     if (hf_enqueue(r->producer, &job, on_told, r) != HF_OK)
         atomic_fetch_add(&r->faults, 1);
 }
@@ -379,7 +380,7 @@ static void put_one(rounds *r)
 static void *call_in_rounds(void *arg)
 {
     rounds *r = arg;
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     for (int i = 0; i < ROUNDS; i++) {
         (void)pthread_barrier_wait(&r->gate);
         if (hf_enqueue_wait(r->producer, &job, 1, NULL, 0, NULL) != HF_OK)
@@ -410,7 +411,7 @@ static unsigned pauses_until_told(rounds *r)
 static void a_job_put_in_while_calls_are_woken_is_sent_at_once(void **state)
 {
     (void)state;
-    rounds r = {.producer = open_with((hf_producer_opts){.server = NULL})};
+    rounds r = {.producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT})};
     pthread_t threads[THREADS];
     unsigned late = 0, longest = 0;
     assert_int_equal(pthread_barrier_init(&r.gate, NULL, THREADS + 1), 0);
@@ -449,7 +450,7 @@ static double thread_ms(void)
 static void *call_until_none_comes(void *arg)
 {
     caller *c = arg;
-    const hf_job job = {.queue = "q", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     hf_err err = HF_OK;
     while (err == HF_OK) {
         double before_ms = thread_ms();
@@ -462,7 +463,7 @@ static void *call_until_none_comes(void *arg)
 static void who_waits_for_a_redis_that_stands_still_sleeps(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){.server = NULL});
+    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     start(1, call_until_none_comes, &(caller){.producer = producer});
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") > NUMBERS);
     hf_fixture_signal(&redis, SIGSTOP);
@@ -482,7 +483,8 @@ static void callbacks_stay_on_one_thread_beside_calls(void **state)
 {
     (void)state;
     static heard all_heard;
-    hf_producer *producer = open_with((hf_producer_opts){.buffer_jobs = 100000});
+    hf_producer *producer =
+        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .buffer_jobs = 100000});
     memset(&all_heard, 0, sizeof all_heard);
     unsigned known = enqueue_known(producer);
     uint64_t before = hf_test_now_ms();

@@ -420,8 +420,8 @@ static void on_listed(const hf_job_info *info, void *arg)
 static void a_mark_that_tells_no_number_counts_as_none(void **state)
 {
     hf_admin *admin = hf_rig_admin(&rig);
-    hf_job_info info;
-    hf_job_why why;
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    hf_job_why why = {HF_JOB_WHY_INIT, .job = &info};
     uint32_t listed = 7;
     (void)state;
     assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
@@ -430,10 +430,11 @@ static void a_mark_that_tells_no_number_counts_as_none(void **state)
     assert_int_equal(info.crashes, 0);
     assert_int_equal(info.payload_len, 7);
     assert_int_equal(hf_admin_why(admin, "q", "one", &why), HF_OK);
-    assert_int_equal(why.job.crashes, 0);
-    assert_int_equal(why.job.payload_len, 7);
+    assert_int_equal(why.job->crashes, 0);
+    assert_int_equal(why.job->payload_len, 7);
     assert_int_equal(
-        hf_admin_list(admin, "q", HF_STATE_READY, NULL, 10, on_listed, &listed), HF_OK);
+        hf_admin_list(admin, "q", HF_STATE_READY, NULL, 10, on_listed, &listed, NULL),
+        HF_OK);
     assert_int_equal(listed, 0);
     hf_admin_close(admin);
     assert_int_equal(hf_rig_claim(&rig, "w", 1, 1000), 1);

@@ -461,7 +461,8 @@ static hf_admin *admin_open(void)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK)
         fail_msg("admin: %s", detail);
     return admin;

@@ -172,7 +172,8 @@ static void a_type_that_nobody_takes_burns_no_tokens(void **state)
     const hf_enqueue_item item = {"stranger", 0, {stranger, sizeof stranger - 1}};
     (void)state;
     assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
-    hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis), &(hf_worker_opts){0}, 0);
+    hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT}, 0);
     EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=no_handler") == 1);
     hf_rig_put(&rig, "mine", "ok", 0);
     EVENTUALLY(15000, done() == 1);
@@ -183,8 +184,9 @@ static void a_handler_that_a_stop_interrupts_has_had_its_token(void **state)
 {
     (void)state;
     hf_rig_put(&rig, "one", "heed", 0);
-    hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),
-                        &(hf_worker_opts){.shutdown_timeout_ms = UINT32_MAX}, 0);
+    hf_worker_rig_start(
+        &worker, hf_fixture_url(&rig.redis),
+        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .shutdown_timeout_ms = UINT32_MAX}, 0);
     EVENTUALLY(15000, atomic_load(&worker.inside) == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     no_token_is_left();

@@ -264,7 +264,8 @@ static told look(const breakage *of, bool fix)
 {
     told t = {.of = of};
     size_t found;
-    const hf_audit_opts opts = {.fix = fix, .cb = on_finding, .arg = &t};
+    const hf_audit_opts opts = {HF_AUDIT_OPTS_INIT, .fix = fix, .cb = on_finding,
+                                .arg = &t};
     hf_err err = hf_admin_audit(admin, "q", &opts, &found);
     if (err != HF_OK)
         fail_msg("%s: %s", of == NULL ? "" : of->what, hf_admin_detail(admin));
@@ -484,7 +485,7 @@ static void only_a_silent_worker_is_forgotten(void **state)
 
 static void a_round_trip_is_measured(void **state)
 {
-    hf_round_trip trip;
+    hf_round_trip trip = {HF_ROUND_TRIP_INIT};
     (void)state;
     assert_int_equal(hf_admin_round_trip(admin, &trip), HF_OK);
     assert_true(trip.took_us > 0 && trip.took_us < 1000000);
@@ -504,8 +505,9 @@ static void beside_a_busy_worker_nothing_is_found_and_nothing_touched(void **sta
         (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
         hf_rig_put(&rig, ids[i], payloads[i % 4], i % 5 == 0 ? -200 : 0);
     }
-    hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),
-                        &(hf_worker_opts){.concurrency = 4, .max_attempts = 3}, 0);
+    hf_worker_rig_start(
+        &worker, hf_fixture_url(&rig.redis),
+        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 4, .max_attempts = 3}, 0);
     hf_rig_put(&rig, "last", "gate", 0); /* it runs until enough was seen */
     while (hf_fixture_number(&rig.redis, "EXISTS hf:{q}:schedule hf:{q}:running") > 0) {
         told t = look(NULL, looks++ % 2 == 1);

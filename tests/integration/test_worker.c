@@ -75,8 +75,8 @@ static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
     enum { LARGE = 600 << 10, JOBS = 7, FIXED = 7, EACH = 4, AT_A_TIME = 2 };
     static const char line[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\nfail";
     static char record[LARGE];
-    const hf_worker_opts opts = {
-        .lease_ms = 30000, .concurrency = JOBS, .backoff_base_ms = 60000};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 30000,
+                                 .concurrency = JOBS, .backoff_base_ms = 60000};
     (void)state;
     memset(record, 'x', sizeof record);
     memcpy(record, line, sizeof line - 1);
@@ -122,7 +122,8 @@ static void as_many_run_at_once_as_there_are_slots(void **state)
         snprintf(id, sizeof id, "j%03d", i);
         put(id, i < 300 ? "ok" : "gate", 0);
     }
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.concurrency = 6}, 0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 6}, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 306);
     ALWAYS(200, atomic_load(&worker.started) == 306);
     atomic_store(&worker.gate, true);
@@ -136,8 +137,8 @@ static void a_failing_job_is_retried_after_its_backoff_and_dies(void **state)
 {
     (void)state;
     put("a", "fail", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 3},
-                        0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .max_attempts = 3}, 0);
     EVENTUALLY(15000, card("dead") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 3);
@@ -178,8 +179,8 @@ static void a_handler_that_overruns_is_asked_to_stop_and_its_job_retried(void **
 {
     (void)state;
     put("a", "gate", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.max_attempts = 1},
-                        200);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .max_attempts = 1}, 200);
     EVENTUALLY(15000, card("dead") == 1);
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
@@ -239,7 +240,8 @@ static void a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing(void *
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, queue.redis.socket);
-    hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.lease_ms = 30000}, 0);
+    hf_worker_rig_start(&worker, proxy.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     put("a", "ok", 0);
     EVENTUALLY(15000, meta("done") == 1);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
@@ -259,7 +261,7 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
 {
     (void)state;
     hf_proxy proxy;
-    hf_worker_opts opts = {.lease_ms = 30000,
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 30000,
                            .server = HF_SERVER(.request_timeout_ms = 300)};
     hf_proxy_start(&proxy, queue.redis.socket);
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
@@ -290,8 +292,8 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
 static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000},
-                        0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 60000}, 0);
     int64_t due = hf_rig_now(&queue) + 300;
     put("a", "ok", due);
     ALWAYS(200, atomic_load(&worker.started) == 0);
@@ -303,7 +305,7 @@ static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **sta
 static void a_full_worker_leaves_a_due_job_to_another(void **state)
 {
     (void)state;
-    hf_worker_opts one = {.concurrency = 1, .lease_ms = 60000};
+    hf_worker_opts one = {HF_WORKER_OPTS_INIT, .concurrency = 1, .lease_ms = 60000};
     put("a", "gate", 0);
     hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
@@ -326,11 +328,13 @@ static void a_full_worker_leaves_a_due_job_to_another(void **state)
 static void work_in_one_queue_does_not_delay_what_is_due_in_another(void **state)
 {
     (void)state;
-    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
     const hf_queue q = queue.queue;
     hf_queue elsewhere;
     assert_int_equal(hf_queue_init(&elsewhere, q.ns, both[1].name), HF_OK);
-    hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = 60000};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                           .lease_ms = 60000};
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     put("late", "ok", hf_rig_now(&queue) + 700); /* its baton is popped, a timer kept */
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
@@ -351,10 +355,11 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
     (void)state;
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
-    hf_admin_opts opts = {.server = HF_SERVER(.url = queue.redis.url)};
+    hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                          .server = HF_SERVER(.url = queue.redis.url)};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 60000},
-                        0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 60000}, 0);
     assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
     put("a", "gate", 0);
     put("b", "gate", 0);
@@ -376,7 +381,7 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
 /* By the claim itself, so nobody here ever holds it. */
 static void what_a_claim_buries_is_told(void **state)
 {
-    const hf_worker_opts opts = {.poison = 1};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .poison = 1};
     (void)state;
     put("bad", "ok", 0);
     assert_int_equal(hf_rig_claim(&queue, "its-holder", 1, 100), 1);
@@ -399,7 +404,8 @@ static void a_stop_releases_what_has_not_returned_and_counts_nothing(void **stat
     put("a", "deaf", 0);
     put("b", "ok", hf_rig_now(&queue) + 60000);
     double due = (double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
-    hf_worker_opts opts = {.shutdown_timeout_ms = 100, .lease_ms = 30000};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .shutdown_timeout_ms = 100,
+                           .lease_ms = 30000};
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_worker_stop(worker.worker);
@@ -420,7 +426,8 @@ static void a_burst_ends_when_nothing_is_left(void **state)
     (void)state;
     put("a", "ok", 0);
     put("b", "ok", -300);
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.burst = true}, 0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .burst = true}, 0);
     EVENTUALLY(15000, atomic_load(&worker.ended));
     assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 2);
@@ -469,8 +476,8 @@ static void a_suspect_runs_alone(void **state)
     }
     put("s", "gate", hf_rig_now(&queue) + 300);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000},
-                        0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     EVENTUALLY(15000, meta("done") == 8);
     EVENTUALLY(15000, atomic_load(&worker.inside) == 1);
     for (int i = 0; i < 8; i++) {

@@ -46,7 +46,7 @@ static bool at_rest(void)
 
 static void start(uint32_t lease_ms, uint32_t request_timeout_ms)
 {
-    const hf_worker_opts opts = {.lease_ms = lease_ms,
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = lease_ms,
                                  .server =
                                      HF_SERVER(.request_timeout_ms = request_timeout_ms)};
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
@@ -119,8 +119,10 @@ static void a_jump_of_the_clock_is_told_and_holds_nothing_up(void **state)
 static void a_claim_without_an_answer_holds_up_no_other_queue(void **state)
 {
     (void)state;
-    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
-    const hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = 30000};
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                 .lease_ms = 30000};
     const hf_queue q = queue.queue;
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
     EVENTUALLY(15000, at_rest());

@@ -21,7 +21,8 @@
 enum { LONG_MS = 60000, SOON_MS = 3000, QUICK_MS = 1500, PROGRAM_MS = 10000 };
 enum { SEVERAL = 30, ROUNDS = 5 };
 
-static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
+static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                       {HF_WORKER_QUEUE_INIT, .name = "other"}};
 
 static hf_rig queue;
 static hf_worker_rig worker;
@@ -87,7 +88,8 @@ static void several_run_soon(const char *name)
 static void a_queue_that_is_refused_holds_up_no_other(void **state)
 {
     (void)state;
-    const hf_worker_opts opts = {.queues = both, .n_queues = 2, .lease_ms = LONG_MS};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                 .lease_ms = LONG_MS};
     hf_fixture_command(&queue.redis, "SET hf:{other}:wake text");
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     EVENTUALLY(15000, waiting());
@@ -107,8 +109,8 @@ static void a_queue_that_is_refused_holds_up_no_other(void **state)
 static void a_verdict_that_is_refused_holds_up_no_other_queue(void **state)
 {
     (void)state;
-    const hf_worker_opts opts = {
-        .queues = both, .n_queues = 2, .lease_ms = LONG_MS, .concurrency = 2};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                 .lease_ms = LONG_MS, .concurrency = 2};
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     put_into("other", "a", "gate");
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
@@ -124,8 +126,8 @@ static void a_verdict_that_is_refused_holds_up_no_other_queue(void **state)
 
 static void limited(bool strict, const char *limit, int start_at_first)
 {
-    const hf_worker_opts opts = {
-        .queues = both, .n_queues = 2, .lease_ms = LONG_MS, .strict = strict};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                 .lease_ms = LONG_MS, .strict = strict};
     hf_fixture_command(&queue.redis, "HSET hf:{q}:meta %s 1 rate_per 60000", limit);
     for (int i = 0; i < 5; i++) {
         char id[16];
@@ -156,11 +158,9 @@ static void a_busy_worker_sees_what_comes_to_a_queue_that_was_empty(void **state
     enum { BACKLOG = 600 };
     char id[16];
     for (int strict = 0; strict < 2; strict++) {
-        const hf_worker_opts opts = {.queues = both,
-                                     .n_queues = 2,
-                                     .lease_ms = LONG_MS,
-                                     .concurrency = 1,
-                                     .strict = strict == 1};
+        const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both,
+                                     .n_queues = 2,       .lease_ms = LONG_MS,
+                                     .concurrency = 1,    .strict = strict == 1};
         for (int i = 0; i < BACKLOG; i++) {
             (void)snprintf(id, sizeof id, "j%d", i);
             put_into("other", id, "short");
@@ -181,7 +181,8 @@ static void a_limited_queue_is_served_like_any_other(void **state)
 {
     (void)state;
     enum { JOBS = 400 };
-    const hf_worker_opts opts = {.lease_ms = LONG_MS, .concurrency = 1};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
+                                 .concurrency = 1};
     char id[16];
     hf_fixture_command(&queue.redis, "HSET hf:{q}:meta max_running 1000");
     for (int i = 0; i < JOBS; i++) {
@@ -199,7 +200,7 @@ static void a_limited_queue_is_served_like_any_other(void **state)
 static void a_worker_that_may_not_wait_says_so_once_and_works(void **state)
 {
     (void)state;
-    const hf_worker_opts opts = {.lease_ms = LONG_MS};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS};
     hf_fixture_command(&queue.redis, "ACL SETUSER default -bzpopmin");
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     for (int i = 0; i < 3; i++) {
@@ -245,7 +246,8 @@ static void put_suspect(int64_t refused_ms)
 static void a_suspect_that_cannot_run_alone_is_put_back_for_a_while(void **state)
 {
     (void)state;
-    const hf_worker_opts opts = {.lease_ms = LONG_MS, .concurrency = 3};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
+                                 .concurrency = 3};
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     hf_rig_put(&queue, "long", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
@@ -269,7 +271,8 @@ static void a_suspect_that_cannot_run_alone_is_put_back_for_a_while(void **state
 static void a_suspect_comes_to_run_however_long_the_others_take(void **state)
 {
     (void)state;
-    const hf_worker_opts opts = {.lease_ms = LONG_MS, .concurrency = 3};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
+                                 .concurrency = 3};
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     hf_rig_put(&queue, "long", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
@@ -335,12 +338,11 @@ static void *run_mixed(void *arg)
 /* Its program makes the file `runs` and waits for the file `go`, a minute at most. */
 static void start_mixed(mixed *m)
 {
-    const hf_worker_opts opts = {.server = HF_SERVER(.url = queue.redis.url),
-                                 .queues = both,
-                                 .n_queues = 1,
-                                 .concurrency = 2,
-                                 .lease_ms = LONG_MS,
-                                 .minder = HF_TEST_COMMAND};
+    const hf_worker_opts opts = {
+        HF_WORKER_OPTS_INIT,      .server = HF_SERVER(.url = queue.redis.url),
+        .queues = both,           .n_queues = 1,
+        .concurrency = 2,         .lease_ms = LONG_MS,
+        .minder = HF_TEST_COMMAND};
     hf_tempdir_make(m->dir);
     (void)snprintf(m->script, sizeof m->script,
                    "touch %s/runs; for i in $(seq 6000); do [ -e %s/go ] && exit 0; "
@@ -349,7 +351,7 @@ static void start_mixed(mixed *m)
     m->argv[0] = "/bin/sh";
     m->argv[1] = "-c";
     m->argv[2] = m->script;
-    const hf_program program = {.type = "program", .argv = m->argv};
+    const hf_program program = {HF_PROGRAM_INIT, .type = "program", .argv = m->argv};
     assert_int_equal(hf_worker_new(&m->worker, &opts, NULL), HF_OK);
     assert_int_equal(hf_worker_handle(m->worker, "t", 0, short_one, m), HF_OK);
     assert_int_equal(hf_worker_handle_program(m->worker, &program), HF_OK);
@@ -424,8 +426,9 @@ static void without_descriptors_a_worker_rests_and_says_why(void **state)
     static const char record[] = "{\"v\":1,\"type\":\"p\",\"created\":1}\n";
     const hf_enqueue_args args = {.producer = ""};
     const hf_enqueue_item item = {"a", 0, {record, sizeof record - 1}};
-    const hf_program program = {.type = "p", .argv = argv};
-    const hf_worker_opts opts = {.minder = HF_TEST_COMMAND, .lease_ms = LONG_MS};
+    const hf_program program = {HF_PROGRAM_INIT, .type = "p", .argv = argv};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .minder = HF_TEST_COMMAND,
+                                 .lease_ms = LONG_MS};
     (void)state;
     hf_worker_rig_start_programs(&worker, queue.redis.url, &opts, 0, &program, 1);
     EVENTUALLY(SOON_MS, waiting());

@@ -118,8 +118,8 @@ static void every_change_is_shown_at_once(void **state)
 
 static void changes_are_shown_until_the_end(void **state)
 {
-    static const hf_worker_queue other[] = {{.name = "other"}};
-    hf_worker_opts opts = {.queues = other, .n_queues = 1};
+    static const hf_worker_queue other[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = other, .n_queues = 1};
     (void)state;
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, shows("state", "serving"));
@@ -177,9 +177,10 @@ static void *run_many(void *arg)
 
 static void too_many_types_are_cut(void **state)
 {
-    static const hf_worker_queue q = {.name = "q"};
-    const hf_worker_opts opts = {
-        .server = HF_SERVER(.url = queue.redis.url), .queues = &q, .n_queues = 1};
+    static const hf_worker_queue q = {HF_WORKER_QUEUE_INIT, .name = "q"};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT,
+                                 .server = HF_SERVER(.url = queue.redis.url),
+                                 .queues = &q, .n_queues = 1};
     char type[HF_ID_SIZE];
     pthread_t thread;
     json_t *beat = NULL;
@@ -218,7 +219,7 @@ static void rises(void)
 
 static void it_rises_while_idle_full_quiet_and_stopping(void **state)
 {
-    const hf_worker_opts one = {.concurrency = 1};
+    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .concurrency = 1};
     (void)state;
     hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
     rises();

@@ -44,7 +44,7 @@ static long long meta(const char *field)
 
 static void start(uint32_t lease_ms)
 {
-    const hf_worker_opts opts = {.lease_ms = lease_ms,
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = lease_ms,
                                  .server = HF_SERVER(.request_timeout_ms = 3000)};
     hf_worker_rig_start(&worker, proxy.url, &opts, 0);
 }
@@ -67,7 +67,7 @@ static void start_with(uint32_t lease_ms, const char *payload)
 
 static void cancel(const char *id)
 {
-    hf_job_info info;
+    hf_job_info info = {HF_JOB_INFO_INIT};
     assert_int_equal(hf_admin_cancel(admin, "q", id, &info), HF_RUNNING);
     assert_true(info.holder[0] != '\0');
 }
@@ -134,7 +134,8 @@ static void what_waits_for_a_thread_is_not_started(void **state)
     hf_enqueue_item items[3];
     const hf_enqueue_args args = {.producer = ""};
     (void)state;
-    hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.concurrency = 1}, 0);
+    hf_worker_rig_start(&worker, proxy.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
     for (unsigned i = 0; i < BEFORE; i++) { /* it learns that its jobs are short */
         char id[16];
         (void)snprintf(id, sizeof id, "j%u", i % 100);

@@ -181,10 +181,10 @@ static void it_says_when_to_run_again(void **state)
 
 static void a_worker_without_handlers_says_so(void **state)
 {
-    static const hf_worker_queue q = {.name = "q"};
-    const hf_worker_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&queue.redis)),
-                                 .queues = &q,
-                                 .n_queues = 1};
+    static const hf_worker_queue q = {HF_WORKER_QUEUE_INIT, .name = "q"};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT,
+                                 .server = HF_SERVER(.url = hf_fixture_url(&queue.redis)),
+                                 .queues = &q, .n_queues = 1};
     char detail[HF_DETAIL_SIZE] = "";
     hf_worker *bare;
     (void)state;

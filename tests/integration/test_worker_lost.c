@@ -92,7 +92,8 @@ static void what_waits_for_a_thread_past_its_deadline_is_not_started(void **stat
     char records[3][64];
     hf_enqueue_item items[3];
     const hf_enqueue_args args = {.producer = ""};
-    hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.concurrency = 1}, 0);
+    hf_worker_rig_start(&worker, proxy.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
     for (int i = 0; i < BEFORE; i++) { /* it learns that its jobs are short */
         char id[16];
         (void)snprintf(id, sizeof id, "j%d", i);
@@ -140,7 +141,8 @@ static void what_is_taken_over_after_a_reconnect_counts_no_crash(void **state)
 static void a_worker_that_cannot_renew_claims_nothing(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, proxy.url, &(hf_worker_opts){.lease_ms = 3000}, 0);
+    hf_worker_rig_start(&worker, proxy.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 3000}, 0);
     hf_rig_put(&queue, "a", "deaf", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_proxy_refuse(&proxy, true);

@@ -136,7 +136,8 @@ static void cancel(const char *id)
 {
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     assert_int_equal(hf_admin_cancel(admin, "default", id, NULL), HF_RUNNING);
     hf_admin_close(admin);

@@ -25,7 +25,8 @@ enum {
 static const char *const slow[] = {"/bin/sh", "-c", "echo begun; sleep 0.4; echo old",
                                    NULL};
 static const char *const fast[] = {"/bin/sh", "-c", "echo new", NULL};
-static const hf_worker_opts patient = {.lease_ms = LONG_MS, .minder = HF_TEST_COMMAND};
+static const hf_worker_opts patient = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
+                                       .minder = HF_TEST_COMMAND};
 
 static hf_rig queue;
 static hf_proxy proxy;
@@ -115,7 +116,9 @@ static void start(const hf_program *programs, size_t n)
 
 static void a_new_queue_is_claimed_at_once_and_heard_of_later(void **state)
 {
-    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new", .weight = 3}};
+    static const hf_worker_queue both[] = {
+        {HF_WORKER_QUEUE_INIT, .name = "q"},
+        {HF_WORKER_QUEUE_INIT, .name = "new", .weight = 3}};
     (void)state;
     start(NULL, 0);
     put_on("new", "n1", "ok", 0);
@@ -134,7 +137,8 @@ static void a_new_queue_is_claimed_at_once_and_heard_of_later(void **state)
 /* Others must know how long its leases last before it has one. */
 static void a_new_queue_lists_the_lease_with_the_first_claim(void **state)
 {
-    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new"}};
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "new"}};
     (void)state;
     start(NULL, 0);
     put_on("new", "n1", "gate", 0);
@@ -150,7 +154,8 @@ static void a_new_queue_lists_the_lease_with_the_first_claim(void **state)
  * queue. */
 static void a_new_queue_is_heard_of_though_a_reload_follows(void **state)
 {
-    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new"}};
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "new"}};
     (void)state;
     start(NULL, 0);
     hf_fixture_command(&queue.redis, "ACL SETUSER default -client|unblock");
@@ -166,7 +171,7 @@ static void a_new_queue_is_heard_of_though_a_reload_follows(void **state)
 /* Nobody else would come at its time. */
 static void the_baton_of_a_removed_queue_is_given_back(void **state)
 {
-    static const hf_worker_queue only[] = {{.name = "other"}};
+    static const hf_worker_queue only[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}};
     (void)state;
     start(NULL, 0);
     put_on("q", "late", "ok", hf_rig_now(&queue) + LONG_MS);
@@ -179,7 +184,8 @@ static void the_baton_of_a_removed_queue_is_given_back(void **state)
 
 static void a_removed_queue_finishes_what_runs_and_starts_nothing(void **state)
 {
-    static const hf_worker_queue only[] = {{.name = "other"}}, back[] = {{.name = "q"}};
+    static const hf_worker_queue only[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}},
+                                 back[] = {{HF_WORKER_QUEUE_INIT, .name = "q"}};
     (void)state;
     start(NULL, 0);
     put_on("q", "runs", "gate", 0);
@@ -200,7 +206,7 @@ static void a_removed_queue_finishes_what_runs_and_starts_nothing(void **state)
 /* Short jobs are claimed ahead, and lie with the pool until a slot is free. */
 static void what_was_claimed_ahead_goes_back_with_its_queue(void **state)
 {
-    static const hf_worker_queue only[] = {{.name = "other"}};
+    static const hf_worker_queue only[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}};
     hf_worker_opts opts = patient;
     char id[16];
     (void)state;
@@ -231,7 +237,8 @@ static void what_was_claimed_ahead_goes_back_with_its_queue(void **state)
 /* It comes back while its job still runs: the same place, and no claim number twice. */
 static void a_queue_may_leave_and_come_back_while_its_job_runs(void **state)
 {
-    static const hf_worker_queue only[] = {{.name = "other"}}, back[] = {{.name = "q"}};
+    static const hf_worker_queue only[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}},
+                                 back[] = {{HF_WORKER_QUEUE_INIT, .name = "q"}};
     (void)state;
     start(NULL, 0);
     put_on("q", "runs", "gate", 0);
@@ -254,7 +261,7 @@ static void places_are_used_again(void **state)
     (void)state;
     start(NULL, 0);
     for (int i = 0; i < SLOTS + 20; i++) {
-        const hf_worker_queue one[] = {{.name = name}};
+        const hf_worker_queue one[] = {{HF_WORKER_QUEUE_INIT, .name = name}};
         (void)snprintf(name, sizeof name, "q%d", i);
         reload_queues(one, 1);
         if (i % 16 == 0) {
@@ -271,7 +278,7 @@ static void name_queues(hf_worker_queue queues[HF_QUEUES_MAX],
 {
     for (size_t i = 0; i < HF_QUEUES_MAX; i++) {
         (void)snprintf(names[i], sizeof names[i], "%s%zu", prefix, i);
-        queues[i] = (hf_worker_queue){.name = names[i]};
+        queues[i] = (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = names[i]};
     }
 }
 
@@ -319,12 +326,11 @@ static void a_reload_without_a_place_is_refused_whole(void **state)
 
 static void limits_of_the_file_reach_redis_when_they_change(void **state)
 {
-    const hf_worker_queue five[] = {{.name = "q", .has_limits = true, .max_running = 5}};
-    const hf_worker_queue rated[] = {{.name = "q",
-                                      .has_limits = true,
-                                      .max_running = 5,
-                                      .rate_limit = 7,
-                                      .rate_per_ms = 2000}};
+    const hf_worker_queue five[] = {
+        {HF_WORKER_QUEUE_INIT, .name = "q", .has_limits = true, .max_running = 5}};
+    const hf_worker_queue rated[] = {{HF_WORKER_QUEUE_INIT, .name = "q",
+                                      .has_limits = true, .max_running = 5,
+                                      .rate_limit = 7, .rate_per_ms = 2000}};
     (void)state;
     start(NULL, 0);
     reload_queues(five, 1);
@@ -347,8 +353,8 @@ static void limits_of_the_file_reach_redis_when_they_change(void **state)
 static void
 what_was_started_keeps_its_program_and_what_waits_has_the_new_one(void **state)
 {
-    const hf_program was = {.type = "p", .argv = slow};
-    const hf_program is = {.type = "p", .argv = fast, .max_attempts = 2};
+    const hf_program was = {HF_PROGRAM_INIT, .type = "p", .argv = slow};
+    const hf_program is = {HF_PROGRAM_INIT, .type = "p", .argv = fast, .max_attempts = 2};
     hf_worker_opts opts = patient;
     (void)state;
     opts.concurrency = 1;
@@ -368,8 +374,10 @@ static void what_was_started_keeps_its_attempts(void **state)
 {
     static const char *const fails[] = {"/bin/sh", "-c", "echo begun; sleep 0.3; exit 1",
                                         NULL};
-    const hf_program once = {.type = "p", .argv = fails, .max_attempts = 1};
-    const hf_program often = {.type = "p", .argv = fails, .max_attempts = 9};
+    const hf_program once = {HF_PROGRAM_INIT, .type = "p", .argv = fails,
+                             .max_attempts = 1};
+    const hf_program often = {HF_PROGRAM_INIT, .type = "p", .argv = fails,
+                              .max_attempts = 9};
     (void)state;
     start(&once, 1);
     put_typed("first", "p");
@@ -381,7 +389,7 @@ static void what_was_started_keeps_its_attempts(void **state)
 
 static void a_program_that_was_removed_is_run_no_more(void **state)
 {
-    const hf_program was = {.type = "p", .argv = slow};
+    const hf_program was = {HF_PROGRAM_INIT, .type = "p", .argv = slow};
     (void)state;
     start(&was, 1);
     put_typed("first", "p");
@@ -398,7 +406,7 @@ static void a_program_that_was_removed_is_run_no_more(void **state)
 
 static void programs_need_a_minder_from_the_start(void **state)
 {
-    const hf_program program = {.type = "p", .argv = fast};
+    const hf_program program = {HF_PROGRAM_INIT, .type = "p", .argv = fast};
     (void)state;
     start(NULL, 0);
     reload_now(patient, &program, 1);
@@ -410,13 +418,18 @@ static void programs_need_a_minder_from_the_start(void **state)
 
 static void what_is_not_acceptable_changes_nothing(void **state)
 {
-    static const hf_worker_queue twice[] = {{.name = "a"}, {.name = "a"}};
-    static const hf_worker_queue bad[] = {{.name = "a"}, {.name = "b{"}};
-    static const hf_worker_queue heavy[] = {{.name = "a", .weight = 1001}};
+    static const hf_worker_queue twice[] = {{HF_WORKER_QUEUE_INIT, .name = "a"},
+                                            {HF_WORKER_QUEUE_INIT, .name = "a"}};
+    static const hf_worker_queue bad[] = {{HF_WORKER_QUEUE_INIT, .name = "a"},
+                                          {HF_WORKER_QUEUE_INIT, .name = "b{"}};
+    static const hf_worker_queue heavy[] = {
+        {HF_WORKER_QUEUE_INIT, .name = "a", .weight = 1001}};
     static const hf_worker_queue timeless[] = {
-        {.name = "a", .has_limits = true, .rate_limit = 5}};
-    const hf_program taken = {.type = "t", .argv = fast}, empty = {.type = "x"};
-    const hf_program both[] = {{.type = "x", .argv = fast}, {.type = "x", .argv = slow}};
+        {HF_WORKER_QUEUE_INIT, .name = "a", .has_limits = true, .rate_limit = 5}};
+    const hf_program taken = {HF_PROGRAM_INIT, .type = "t", .argv = fast},
+                     empty = {HF_PROGRAM_INIT, .type = "x"};
+    const hf_program both[] = {{HF_PROGRAM_INIT, .type = "x", .argv = fast},
+                               {HF_PROGRAM_INIT, .type = "x", .argv = slow}};
     char detail[HF_DETAIL_SIZE];
     hf_worker_opts opts = patient;
     (void)state;
@@ -546,10 +559,12 @@ static hf_verdict count(hf_run *run, void *arg)
 /* It is taken when the worker begins. */
 static void a_reload_may_come_before_the_worker_runs(void **state)
 {
-    static const hf_worker_queue q[] = {{.name = "q"}}, only[] = {{.name = "new"}};
+    static const hf_worker_queue q[] = {{HF_WORKER_QUEUE_INIT, .name = "q"}},
+                                 only[] = {{HF_WORKER_QUEUE_INIT, .name = "new"}};
     static atomic_int runs;
-    hf_worker_opts opts = {
-        .server = HF_SERVER(.url = queue.redis.url), .queues = q, .n_queues = 1};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT,
+                           .server = HF_SERVER(.url = queue.redis.url), .queues = q,
+                           .n_queues = 1};
     hf_worker *early;
     pthread_t thread;
     (void)state;
@@ -572,7 +587,8 @@ static void a_reload_may_come_before_the_worker_runs(void **state)
 static void a_reload_may_come_while_redis_is_away(void **state)
 {
     static const hf_worker_queue both[] = {
-        {.name = "q", .has_limits = true, .max_running = 5}, {.name = "new"}};
+        {HF_WORKER_QUEUE_INIT, .name = "q", .has_limits = true, .max_running = 5},
+        {HF_WORKER_QUEUE_INIT, .name = "new"}};
     (void)state;
     start(NULL, 0);
     hf_fixture_kill(&queue.redis, SIGKILL);
@@ -591,8 +607,9 @@ static void a_reload_may_come_while_redis_is_away(void **state)
 
 static void a_queue_that_goes_before_redis_knew_of_it_leaves_nothing(void **state)
 {
-    static const hf_worker_queue q[] = {{.name = "q"}},
-                                 both[] = {{.name = "q"}, {.name = "brief"}};
+    static const hf_worker_queue q[] = {{HF_WORKER_QUEUE_INIT, .name = "q"}},
+                                 both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "brief"}};
     (void)state;
     start(NULL, 0);
     hf_fixture_kill(&queue.redis, SIGKILL);
@@ -614,7 +631,7 @@ static void a_queue_that_goes_before_redis_knew_of_it_leaves_nothing(void **stat
  * is served no more: they go back all the same. */
 static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
 {
-    static const hf_worker_queue only[] = {{.name = "other"}};
+    static const hf_worker_queue only[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}};
     hf_worker_opts opts = patient;
     (void)state;
     hf_proxy_start(&proxy, queue.redis.socket);
@@ -665,7 +682,7 @@ static size_t choose(hf_rng *rng, hf_worker_queue out[NAMES], bool all)
     for (int i = 0; i < NAMES; i++) {
         (void)snprintf(names[i], sizeof names[i], "r%d", i);
         if (all || hf_rng_unit(rng) < 0.4 || (i == NAMES - 1 && n == 0))
-            out[n++] = (hf_worker_queue){.name = names[i],
+            out[n++] = (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = names[i],
                                          .weight = 1 + (uint32_t)(hf_rng_unit(rng) * 9)};
     }
     return n;
@@ -681,8 +698,9 @@ static void queues_that_come_and_go_at_random_lose_nothing(void **state)
     char name[8], id[16];
     (void)state;
     print_message("seed %llu\n", (unsigned long long)rng.state);
-    hf_worker_opts opts = {
-        .server = HF_SERVER(.url = queue.redis.url), .queues = queues, .lease_ms = 5000};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT,
+                           .server = HF_SERVER(.url = queue.redis.url), .queues = queues,
+                           .lease_ms = 5000};
     opts.n_queues = choose(&rng, queues, true);
     assert_int_equal(hf_worker_new(&busy, &opts, NULL), HF_OK);
     assert_int_equal(hf_worker_handle(busy, "t", 0, count_job, NULL), HF_OK);
@@ -714,7 +732,8 @@ static void queues_that_come_and_go_at_random_lose_nothing(void **state)
 
 static void a_quiet_worker_stays_quiet(void **state)
 {
-    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "new"}};
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "new"}};
     (void)state;
     start(NULL, 0);
     hf_worker_quiet(worker.worker);

@@ -113,14 +113,16 @@ static void fill(const char *name)
 static void busy_queues_are_served_by_their_weights(void **state)
 {
     (void)state;
-    static const hf_worker_queue queues[QUEUES] = {{.name = "a", .weight = 6},
-                                                   {.name = "b", .weight = 3},
-                                                   {.name = "c", .weight = 1}};
+    static const hf_worker_queue queues[QUEUES] = {
+        {HF_WORKER_QUEUE_INIT, .name = "a", .weight = 6},
+        {HF_WORKER_QUEUE_INIT, .name = "b", .weight = 3},
+        {HF_WORKER_QUEUE_INIT, .name = "c", .weight = 1}};
     own o;
     for (int i = 0; i < QUEUES; i++)
         fill(queues[i].name);
     start_own(&o,
-              (hf_worker_opts){.queues = queues, .n_queues = QUEUES, .concurrency = 3},
+              (hf_worker_opts){HF_WORKER_OPTS_INIT, .queues = queues, .n_queues = QUEUES,
+                               .concurrency = 3},
               count_queue);
     EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
     stop_own(&o);
@@ -135,17 +137,18 @@ static void shares_hold_while_claims_are_under_way(void **state)
 {
     (void)state;
     enum { CREW = 3 };
-    static const hf_worker_queue queues[QUEUES] = {{.name = "a", .weight = 6},
-                                                   {.name = "b", .weight = 3},
-                                                   {.name = "c", .weight = 1}};
+    static const hf_worker_queue queues[QUEUES] = {
+        {HF_WORKER_QUEUE_INIT, .name = "a", .weight = 6},
+        {HF_WORKER_QUEUE_INIT, .name = "b", .weight = 3},
+        {HF_WORKER_QUEUE_INIT, .name = "c", .weight = 1}};
     own crew[CREW];
     for (int i = 0; i < QUEUES; i++)
         fill(queues[i].name);
     for (int i = 0; i < CREW; i++)
-        start_own(
-            &crew[i],
-            (hf_worker_opts){.queues = queues, .n_queues = QUEUES, .concurrency = 16},
-            count_slowly);
+        start_own(&crew[i],
+                  (hf_worker_opts){HF_WORKER_OPTS_INIT, .queues = queues,
+                                   .n_queues = QUEUES, .concurrency = 16},
+                  count_slowly);
     EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
     for (int i = 0; i < CREW; i++)
         stop_own(&crew[i]);
@@ -167,13 +170,14 @@ static hf_verdict count_early(hf_run *run, void *arg)
 static void in_order_nothing_of_the_next_queue_comes_first(void **state)
 {
     (void)state;
-    static const hf_worker_queue queues[] = {{.name = "a"}, {.name = "b"}};
+    static const hf_worker_queue queues[] = {{HF_WORKER_QUEUE_INIT, .name = "a"},
+                                             {HF_WORKER_QUEUE_INIT, .name = "b"}};
     own o;
     fill("a");
     fill("b");
     start_own(&o,
-              (hf_worker_opts){
-                  .queues = queues, .n_queues = 2, .concurrency = 4, .strict = true},
+              (hf_worker_opts){HF_WORKER_OPTS_INIT, .queues = queues, .n_queues = 2,
+                               .concurrency = 4, .strict = true},
               count_early);
     EVENTUALLY(20000, atomic_load(&begun_all) >= COUNTED);
     stop_own(&o);
@@ -190,7 +194,7 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
     hf_fixture_command(&queue.redis, "HSET hf:{q}:meta rate_limit 200 rate_per 1000");
     for (int i = 0; i < WORKERS; i++)
         hf_worker_rig_start(&herd[i], queue.redis.url,
-                            &(hf_worker_opts){.lease_ms = 30000}, 0);
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     long long before = hf_fixture_calls(&queue.redis, "evalsha");
     for (int i = 0; i < RATED; i++) {
         snprintf(id, sizeof id, "j%d", i);
@@ -243,8 +247,8 @@ static void jobs_run_though_no_connection_can_wait_for_them(void **state)
 {
     (void)state;
     char list[2048];
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000},
-                        0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     EVENTUALLY(15000,
                strstr(hf_fixture_command(&queue.redis, "CLIENT LIST"), "bzpopmin"));
     snprintf(list, sizeof list, "%s", hf_fixture_command(&queue.redis, "CLIENT LIST"));
@@ -272,9 +276,10 @@ static void a_worker_with_a_suspect_leaves_the_batons_to_others(void **state)
 {
     (void)state;
     char id[16];
-    hf_worker_rig_start(&worker, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000},
-                        0);
-    hf_worker_rig_start(&other, queue.redis.url, &(hf_worker_opts){.lease_ms = 30000}, 0);
+    hf_worker_rig_start(&worker, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
+    hf_worker_rig_start(&other, queue.redis.url,
+                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     put("first", "ok");
     EVENTUALLY(15000, done() == 1);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
@@ -324,12 +329,12 @@ static void the_error_of_a_handler_is_not_read_before_it_returns(void **state)
     (void)state;
     own o;
     put("a", "");
-    start_own(&o,
-              (hf_worker_opts){.queues = &(hf_worker_queue){.name = "q"},
-                               .n_queues = 1,
-                               .lease_ms = 1000,
-                               .log = see_line},
-              write_errors);
+    start_own(
+        &o,
+        (hf_worker_opts){HF_WORKER_OPTS_INIT,
+                         .queues = &(hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = "q"},
+                         .n_queues = 1, .lease_ms = 1000, .log = see_line},
+        write_errors);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "DEL hf:{q}:lock:a") == 1);
     EVENTUALLY(15000, atomic_load(&lost_lines) == 1);
     assert_int_equal(atomic_load(&error_lines), 0);

@@ -15,7 +15,7 @@
 
 enum { LONG_MS = 60000, SOON_MS = 3000 };
 
-static const hf_worker_opts patient = {.lease_ms = LONG_MS};
+static const hf_worker_opts patient = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS};
 
 static hf_rig queue;
 static hf_proxy proxy;
@@ -108,9 +108,10 @@ static void a_baton_that_is_due_during_a_claim_leads_to_one_more(void **state)
 static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
 {
     (void)state;
-    static const hf_worker_queue both[] = {{.name = "q"}, {.name = "other"}};
-    const hf_worker_opts one = {
-        .queues = both, .n_queues = 2, .concurrency = 1, .lease_ms = LONG_MS};
+    static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                           {HF_WORKER_QUEUE_INIT, .name = "other"}};
+    const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                .concurrency = 1, .lease_ms = LONG_MS};
     const hf_queue q = queue.queue;
     hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
     EVENTUALLY(15000, waiting(1));

@@ -19,17 +19,20 @@ void hf_test_audit(hf_fixture *redis, bool idle)
     hf_admin *admin;
     char **names;
     size_t n, found, all = 0;
-    hf_err err = hf_admin_open(
-        &admin, &(hf_admin_opts){.server = HF_SERVER(.url = hf_fixture_url(redis))},
-        detail);
+    hf_err err =
+        hf_admin_open(&admin,
+                      &(hf_admin_opts){HF_ADMIN_OPTS_INIT,
+                                       .server = HF_SERVER(.url = hf_fixture_url(redis))},
+                      detail);
     if (err != HF_OK)
         fail_msg("the audit cannot be made: %s", detail);
     assert_int_equal(hf_admin_queues(admin, &names, &n), HF_OK);
     for (size_t i = 0; i < n; i++) {
         found = 0;
-        err = hf_admin_audit(
-            admin, names[i],
-            &(hf_audit_opts){.idle = idle, .cb = on_finding, .arg = names[i]}, &found);
+        err = hf_admin_audit(admin, names[i],
+                             &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle,
+                                              .cb = on_finding, .arg = names[i]},
+                             &found);
         if (err != HF_OK)
             fail_msg("audit of %s: %s", names[i], hf_admin_detail(admin));
         all += found;

@@ -19,9 +19,9 @@ hf_lock_client *hf_lock_rig_open(hf_lock_rig *rig, const char *url)
 {
     hf_lock_client *locks = NULL;
     const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.url = url, .request_timeout_ms = REQUEST_MS),
-        .on_event = on_event,
-        .arg = rig};
+        .on_event = on_event, .arg = rig};
     if (hf_lock_client_open(&locks, &opts, rig->detail) != HF_OK)
         fail_msg("no client: %s", rig->detail);
     return locks;

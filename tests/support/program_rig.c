@@ -171,7 +171,7 @@ void hf_program_rig_script(hf_program_rig *rig, hf_outcome *o, const char *scrip
 
 void hf_program_rig_sh(hf_program_rig *rig, hf_outcome *o, const char *script)
 {
-    hf_program_rig_script(rig, o, script, (hf_program){.cwd = NULL}, hf_plain_job);
+    hf_program_rig_script(rig, o, script, (hf_program){HF_PROGRAM_INIT}, hf_plain_job);
 }
 
 bool hf_outcome_has(const hf_outcome *o, int stream, const char *text)

@@ -436,7 +436,8 @@ hf_admin *hf_rig_admin(const hf_rig *rig)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin = NULL;
-    const hf_admin_opts opts = {.server = HF_SERVER(.url = hf_fixture_url(&rig->redis),
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
+                                .server = HF_SERVER(.url = hf_fixture_url(&rig->redis),
                                                     .connect_timeout_ms = ANSWER_MS),
                                 .deadline_ms = ANSWER_MS};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK)
@@ -477,9 +478,10 @@ void hf_rig_audit(hf_rig *rig, bool idle)
 {
     hf_admin *admin = hf_rig_admin(rig);
     size_t found = 0, told;
-    hf_err err = hf_admin_audit(
-        admin, rig->queue.name,
-        &(hf_audit_opts){.idle = idle, .cb = on_finding, .arg = &found}, &told);
+    hf_err err = hf_admin_audit(admin, rig->queue.name,
+                                &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle,
+                                                 .cb = on_finding, .arg = &found},
+                                &told);
     if (err != HF_OK)
         fail_msg("audit: %s: %s", hf_err_name(err), hf_admin_detail(admin));
     hf_admin_close(admin);

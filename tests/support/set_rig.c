@@ -45,6 +45,7 @@ hf_lock_servers *hf_set_rig_open(hf_set_rig *rig, size_t n, bool proxied)
 {
     hf_lock_servers *servers = NULL;
     const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.request_timeout_ms = rig->request_timeout_ms)};
     hf_err err = hf_lock_servers_open(&servers, proxied ? rig->proxied : rig->urls, n,
                                       &opts, rig->detail);

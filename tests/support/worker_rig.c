@@ -107,7 +107,7 @@ static void *run_worker(void *arg)
 
 void hf_worker_rig_fill(hf_worker_rig *rig, const char *url, hf_worker_opts *opts)
 {
-    static const hf_worker_queue queue = {.name = "q"};
+    static const hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = "q"};
     rig->server =
         opts->server != NULL ? *opts->server : (hf_server_opts){HF_SERVER_OPTS_INIT};
     rig->server.url = url;
@@ -133,7 +133,7 @@ typedef struct cast {
 static void start(hf_worker_rig *rig, const char *url, const hf_worker_opts *opts,
                   uint32_t timeout_ms, const cast *who)
 {
-    hf_worker_opts filled = opts == NULL ? (hf_worker_opts){.server = NULL} : *opts;
+    hf_worker_opts filled = opts == NULL ? (hf_worker_opts){HF_WORKER_OPTS_INIT} : *opts;
     char detail[HF_DETAIL_SIZE];
     *rig = (hf_worker_rig){.result = HF_OK};
     pthread_mutex_init(&rig->lock, NULL);

@@ -20,8 +20,8 @@ static hf_inbox inbox;
 static int up(void **state)
 {
     (void)state;
-    const hf_producer_opts opts = {
-        .server = HF_SERVER(.ns = "hf"), .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
+    const hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.ns = "hf"),
+                                   .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
     if (hf_run_loop_open(&run, NULL, NULL, NULL) != HF_OK)
         return -1;
     return hf_inbox_init(&inbox, &run, &opts) == HF_OK ? 0 : -1;
@@ -71,9 +71,9 @@ static hf_batch *take(void)
 static void a_delay_shrinks_by_what_the_job_has_waited(void **state)
 {
     (void)state;
-    const hf_job delayed = {.type = "t", .id = "d", .delay_ms = 1000};
-    const hf_job at = {.type = "t", .id = "a", .at_ms = 77};
-    const hf_job soon = {.type = "t", .id = "s", .delay_ms = 10};
+    const hf_job delayed = {HF_JOB_INIT, .type = "t", .id = "d", .delay_ms = 1000};
+    const hf_job at = {HF_JOB_INIT, .type = "t", .id = "a", .at_ms = 77};
+    const hf_job soon = {HF_JOB_INIT, .type = "t", .id = "s", .delay_ms = 10};
     (void)join(&delayed, 1, 1000 * MS, 5000);
     (void)join(&at, 1, 1100 * MS, 5000);
     (void)join(&soon, 1, 1200 * MS, 5000);
@@ -92,8 +92,8 @@ static void a_delay_shrinks_by_what_the_job_has_waited(void **state)
 static void a_batch_takes_jobs_up_to_its_bounds(void **state)
 {
     (void)state;
-    const hf_job job = {.type = "t"};
-    const hf_job other = {.queue = "other", .type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
+    const hf_job other = {HF_JOB_INIT, .queue = "other", .type = "t"};
     assert_true(join(&job, 100, 0, 5000));
     for (int i = 0; i < 9; i++) {
         assert_false(join(&job, 100, 0, 5000));
@@ -114,7 +114,7 @@ static void a_batch_takes_jobs_up_to_its_bounds(void **state)
 static void only_calls_of_about_the_same_deadline_share(void **state)
 {
     (void)state;
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     assert_true(join(&job, 1, 1000 * MS, 1600));
     assert_false(join(&job, 1, 1100 * MS, 1600)); /* a sixteenth later */
     assert_true(join(&job, 1, 1101 * MS, 1600));
@@ -127,7 +127,7 @@ static void an_open_batch_waits_for_company_and_not_long(void **state)
 {
     (void)state;
     uint64_t later = 0;
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     (void)join(&job, 1, 1000 * MS, 5000);
     assert_null(hf_inbox_take(&inbox, SIZE_MAX, MS, 1000 * MS, &later));
     assert_int_equal(later, 1001 * MS);
@@ -144,7 +144,7 @@ static void refused_batches_go_back_in_their_order(void **state)
     static const char *const queues[] = {"a", "b", "c", "d"};
     hf_batch *batches[4];
     for (size_t i = 0; i < 4; i++) {
-        const hf_job job = {.queue = queues[i], .type = "t"};
+        const hf_job job = {HF_JOB_INIT, .queue = queues[i], .type = "t"};
         (void)join(&job, 1, 0, 5000 + i);
     }
     for (size_t i = 0; i < 3; i++) {
@@ -165,7 +165,8 @@ static void what_is_over_is_taken_out_and_no_more(void **state)
 {
     (void)state;
     hf_batches out = {NULL, NULL};
-    const hf_job a = {.queue = "a", .type = "t"}, b = {.queue = "b", .type = "t"};
+    const hf_job a = {HF_JOB_INIT, .queue = "a", .type = "t"},
+                 b = {HF_JOB_INIT, .queue = "b", .type = "t"};
     bool idle;
     (void)join(&a, 1, 0, 100);
     (void)join(&b, 1, 0, 200);
@@ -181,7 +182,7 @@ static void what_is_over_is_taken_out_and_no_more(void **state)
 static void the_buffer_is_bounded_by_jobs_and_bytes(void **state)
 {
     (void)state;
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     hf_intake in = {.jobs = &job, .n = 5000, .bytes = 1, .numbering = HF_NUMBERS_OURS};
     assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_OK);
     in.n = 1;
@@ -205,7 +206,7 @@ static void of_ids_of_one_kind_one_letter_is_said(void **state)
         const char *letters;
     } kinds[] = {{false, ""}, {true, "N"}};
     hf_lane *lane;
-    const hf_job job = {.type = "t"};
+    const hf_job job = {HF_JOB_INIT, .type = "t"};
     assert_int_equal(hf_inbox_lane(&inbox, "q", &lane), HF_OK);
     for (size_t k = 0; k < 2; k++) {
         hf_batch *batch = hf_batch_new(lane);
@@ -230,7 +231,7 @@ static void jobs_that_are_taken_back_leave_no_trace(void **state)
     assert_int_equal(hf_inbox_lane(&inbox, "q", &lane), HF_OK);
     hf_batch *batch = hf_batch_new(lane);
     assert_non_null(batch);
-    const hf_job job = {.type = "t", .payload = "pay", .payload_len = 3};
+    const hf_job job = {HF_JOB_INIT, .type = "t", .payload = "pay", .payload_len = 3};
     assert_int_equal(
         hf_batch_add(batch, &job, (hf_job_id){.text = "one", .made = false}, 0, 5),
         HF_OK);

@@ -224,8 +224,9 @@ static void check_screens(int64_t now_ms)
 static void fill_figures(void)
 {
     for (size_t i = 0; i < HF_DEMO_QUEUES; i++)
-        demo.stats[i] = (hf_queue_stats){
-            .ready = 999, .delayed = 999, .running = 999, .done = 280, .dead = 20};
+        demo.stats[i] =
+            (hf_queue_stats){HF_QUEUE_STATS_INIT, .ready = 999, .delayed = 999,
+                             .running = 999,      .done = 280,  .dead = 20};
     for (size_t i = 0; i < HF_DEMO_WORKERS; i++)
         demo.workers[i].pid = (pid_t)4194304; /* the largest one of Linux */
     for (size_t i = 0; i < HF_DEMO_EVENTS + 3; i++)

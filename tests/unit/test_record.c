@@ -36,15 +36,17 @@ static void assert_written(const hf_job *job, int64_t created_ms, const char *ex
 static void a_new_record_is_one_line_and_the_payload(void **state)
 {
     (void)state;
+    assert_written(&(hf_job){HF_JOB_INIT, .type = "email.send", .payload = "{\"a\":1}\n",
+                             .payload_len = 8},
+                   1700000000000,
+                   "{\"type\":\"email.send\",\"created\":1700000000000}\n"
+                   "{\"a\":1}\n");
+    assert_written(&(hf_job){HF_JOB_INIT, .type = "t"}, 0, "{\"type\":\"t\"}\n");
     assert_written(
-        &(hf_job){.type = "email.send", .payload = "{\"a\":1}\n", .payload_len = 8},
-        1700000000000,
-        "{\"type\":\"email.send\",\"created\":1700000000000}\n"
-        "{\"a\":1}\n");
-    assert_written(&(hf_job){.type = "t"}, 0, "{\"type\":\"t\"}\n");
-    assert_written(&(hf_job){.type = "t", .max_attempts = 3, .timeout_ms = 4000000000}, 9,
-                   "{\"type\":\"t\",\"created\":9,\"max_attempts\":3,"
-                   "\"timeout\":4000000000}\n");
+        &(hf_job){HF_JOB_INIT, .type = "t", .max_attempts = 3, .timeout_ms = 4000000000},
+        9,
+        "{\"type\":\"t\",\"created\":9,\"max_attempts\":3,"
+        "\"timeout\":4000000000}\n");
 }
 
 static void the_longest_header_fits(void **state)
@@ -55,10 +57,10 @@ static void the_longest_header_fits(void **state)
     type[HF_NAME_MAX] = '\0';
     hf_buf buf;
     hf_buf_init(&buf, 1 << 20);
-    hf_record_write(
-        &buf,
-        &(hf_job){.type = type, .max_attempts = UINT32_MAX, .timeout_ms = UINT32_MAX},
-        INT64_MAX);
+    hf_record_write(&buf,
+                    &(hf_job){HF_JOB_INIT, .type = type, .max_attempts = UINT32_MAX,
+                              .timeout_ms = UINT32_MAX},
+                    INT64_MAX);
     hf_record record;
     assert_int_equal(hf_record_read(&record, (hf_bytes){buf.data, buf.len}), HF_OK);
     assert_string_equal(record.type, type);
@@ -75,7 +77,7 @@ static void a_full_buffer_is_told(void **state)
     hf_buf buf;
     hf_buf_init(&buf, 64);
     hf_record_write(&buf,
-                    &(hf_job){.type = "t",
+                    &(hf_job){HF_JOB_INIT, .type = "t",
                               .payload = "0123456789012345678901234567890123",
                               .payload_len = 34},
                     1700000000000);
@@ -186,8 +188,7 @@ static void a_usual_record_takes_128_bytes_in_redis(void **state)
     hf_buf buf;
     hf_buf_init(&buf, 1 << 20);
     hf_record_write(&buf,
-                    &(hf_job){.type = "twelve.chars",
-                              .payload = payload,
+                    &(hf_job){HF_JOB_INIT, .type = "twelve.chars", .payload = payload,
                               .payload_len = sizeof payload},
                     0);
     assert_int_equal(buf.len, 124);

@@ -16,13 +16,12 @@ enum { NOW_MS = 1000000, POISON = 3 };
 /* A job that is due, with a free worker for it. */
 static hf_job_why fresh(void)
 {
-    return (hf_job_why){
-        .job = {.id = "j", .queue = "q", .state = HF_STATE_READY, .due_ms = NOW_MS - 10},
-        .workers = 2,
-        .workers_for_type = 1,
-        .slots = 4,
-        .busy = 3,
-        .now_ms = NOW_MS};
+    static hf_job_info job;
+    job = (hf_job_info){HF_JOB_INFO_INIT, .id = "j", .queue = "q",
+                        .state = HF_STATE_READY, .due_ms = NOW_MS - 10};
+    return (hf_job_why){HF_JOB_WHY_INIT,       .job = &job, .workers = 2,
+                        .workers_for_type = 1, .slots = 4,  .busy = 3,
+                        .now_ms = NOW_MS};
 }
 
 static void assert_reasons(const hf_job_why *why, const char *wanted)
@@ -74,8 +73,8 @@ static void a_job_whose_time_is_to_come_waits_for_that_first(void **state)
 {
     (void)state;
     hf_job_why why = fresh();
-    why.job.due_ms = NOW_MS + 1;
-    why.job.state = HF_STATE_DELAYED;
+    why.job->due_ms = NOW_MS + 1;
+    why.job->state = HF_STATE_DELAYED;
     assert_reasons(&why, "delayed");
     /* What comes and goes says nothing about then; what stays does. */
     why.before = why.max_running = why.running = 1;
@@ -84,8 +83,8 @@ static void a_job_whose_time_is_to_come_waits_for_that_first(void **state)
     assert_reasons(&why, "delayed");
     why.paused = true;
     assert_reasons(&why, "delayed paused");
-    why.job.attempts = 1;
-    why.job.state = HF_STATE_RETRY;
+    why.job->attempts = 1;
+    why.job->state = HF_STATE_RETRY;
     why.workers = why.workers_for_type = 0;
     assert_reasons(&why, "retry paused no_worker");
 }
@@ -94,8 +93,8 @@ static void a_running_job_has_a_holder_and_its_limits_do_not_matter(void **state
 {
     (void)state;
     hf_job_why why = fresh();
-    why.job.state = HF_STATE_RUNNING;
-    why.job.due_ms = NOW_MS + 1;
+    why.job->state = HF_STATE_RUNNING;
+    why.job->due_ms = NOW_MS + 1;
     why.paused = true;
     why.max_running = why.running = 1;
     why.workers = why.workers_for_type = 0;
@@ -109,7 +108,7 @@ static void a_job_whose_lease_is_over_waits_for_a_takeover(void **state)
 {
     (void)state;
     hf_job_why why = fresh();
-    why.job.state = HF_STATE_RUNNING;
+    why.job->state = HF_STATE_RUNNING;
     assert_true(hf_why_is_lapsed(&why));
     assert_reasons(&why, "running");
     why.max_running = why.running = 1; /* a takeover is free */
@@ -124,13 +123,13 @@ static void a_dead_job_is_dead_and_a_suspect_runs_alone(void **state)
 {
     (void)state;
     hf_job_why why = fresh();
-    why.job.crashes = POISON - 2;
+    why.job->crashes = POISON - 2;
     assert_reasons(&why, "none");
-    why.job.crashes = POISON - 1;
+    why.job->crashes = POISON - 1;
     assert_reasons(&why, "none suspect");
     why.paused = true;
     assert_reasons(&why, "paused suspect");
-    why.job.state = HF_STATE_DEAD;
+    why.job->state = HF_STATE_DEAD;
     assert_reasons(&why, "dead");
 }
 

@@ -16,10 +16,10 @@ static hf_verdict greet(hf_run *run, void *arg)
 static int enqueue(const char *url, char detail[HF_DETAIL_SIZE])
 {
     hf_producer *producer;
-    hf_producer_opts opts = {.server = HF_SERVER(.url = url)};
-    hf_job job = {
-        .queue = "install", .type = "greet", .payload = "Ada", .payload_len = 3};
-    hf_enqueue_result result;
+    hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = url)};
+    hf_job job = {HF_JOB_INIT, .queue = "install", .type = "greet", .payload = "Ada",
+                  .payload_len = 3};
+    hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
     hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK)
         return err;
@@ -31,9 +31,9 @@ static int enqueue(const char *url, char detail[HF_DETAIL_SIZE])
 static int work(const char *url, int *runs, char detail[HF_DETAIL_SIZE])
 {
     hf_worker *worker;
-    hf_worker_queue queue = {.name = "install"};
-    hf_worker_opts opts = {
-        .server = HF_SERVER(.url = url), .queues = &queue, .n_queues = 1, .burst = true};
+    hf_worker_queue queue = {HF_WORKER_QUEUE_INIT, .name = "install"};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .server = HF_SERVER(.url = url),
+                           .queues = &queue, .n_queues = 1, .burst = true};
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
         err = hf_worker_handle(worker, "greet", 1000, greet, runs);

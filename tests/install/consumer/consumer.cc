@@ -31,17 +31,17 @@ void enqueue(const char *url)
     char detail[HF_DETAIL_SIZE] = "";
     hf_server_opts server = {HF_SERVER_OPTS_INIT};
     server.url = url;
-    hf_producer_opts opts = {};
+    hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT};
     opts.server = &server;
     hf_producer *producer;
     must(hf_producer_open(&producer, &opts, detail), detail);
     const std::string payload = "Grace";
-    hf_job job = {};
+    hf_job job = {HF_JOB_INIT};
     job.queue = "install";
     job.type = "greet";
     job.payload = payload.data();
     job.payload_len = payload.size();
-    hf_enqueue_result result;
+    hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
     hf_err err = hf_enqueue_wait(producer, &job, 1, &result, 0, detail);
     hf_producer_close(producer, nullptr, nullptr);
     must(err, detail);
@@ -51,11 +51,11 @@ int work(const char *url)
 {
     char detail[HF_DETAIL_SIZE] = "";
     int runs = 0;
-    hf_worker_queue queue = {};
+    hf_worker_queue queue = {HF_WORKER_QUEUE_INIT};
     queue.name = "install";
     hf_server_opts server = {HF_SERVER_OPTS_INIT};
     server.url = url;
-    hf_worker_opts opts = {};
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT};
     opts.server = &server;
     opts.queues = &queue;
     opts.n_queues = 1;
