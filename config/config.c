@@ -97,23 +97,21 @@ void hf_config_fill_server(const hf_config *config, hf_server_opts *out)
 
 void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
 {
-    out->strict = config->strict != 0;
-    out->concurrency = (uint32_t)config->concurrency;
-    out->lease_ms = (uint32_t)config->lease_ms;
-    out->kill_grace_ms = (uint32_t)config->kill_grace_ms;
+    const hf_worker_opts own = *out; /* a file says nothing of these */
+    *out = config->worker;
+    out->size = own.size;
+    out->server = own.server;
+    out->queues = own.queues;
+    out->n_queues = own.n_queues;
+    out->burst = own.burst;
+    out->minder = own.minder;
+    out->log = own.log;
+    out->log_arg = own.log_arg;
     /* Zero would mean the default there. */
-    out->shutdown_timeout_ms = config->shutdown_timeout_ms == 0
-                                   ? HF_SHUTDOWN_AT_ONCE
-                                   : (uint32_t)config->shutdown_timeout_ms;
-    out->max_attempts = (uint32_t)config->max_attempts;
-    out->backoff = (hf_backoff_kind)config->backoff;
-    out->backoff_base_ms = (uint32_t)config->backoff_base_ms;
-    out->backoff_cap_ms = (uint32_t)config->backoff_cap_ms;
-    out->backoff_jitter =
-        config->backoff_jitter > 0 ? config->backoff_jitter : HF_JITTER_NONE;
-    out->poison = (uint32_t)config->poison;
-    out->dead_max = (uint32_t)config->dead_max;
-    out->dead_age_ms = config->dead_age_ms;
+    if (out->shutdown_timeout_ms == 0)
+        out->shutdown_timeout_ms = HF_SHUTDOWN_AT_ONCE;
+    if (out->backoff_jitter <= 0)
+        out->backoff_jitter = HF_JITTER_NONE;
 }
 
 void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)

@@ -53,16 +53,9 @@ typedef struct hf_config {
     char *password_file; /* NULL: none */
     int64_t connect_timeout_ms, request_timeout_ms;
     char *ns;
-    int64_t concurrency, lease_ms, kill_grace_ms, shutdown_timeout_ms;
-    int64_t strict; /* 0: weighted, 1: strict */
+    hf_worker_opts worker; /* its pointers are NULL */
     hf_config_queue *queues;
     size_t n_queues;
-    int64_t max_attempts;
-    int64_t backoff; /* an hf_backoff_kind */
-    int64_t backoff_base_ms, backoff_cap_ms;
-    double backoff_jitter;
-    int64_t poison;
-    int64_t dead_max, dead_age_ms;
     int64_t payload_max; /* bytes */
     hf_config_handler *handlers;
     size_t n_handlers;

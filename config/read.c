@@ -354,11 +354,11 @@ static hf_err check_whole(reader *r, yaml_node_t *root)
 {
     const hf_config *config = r->config;
     yaml_node_t *retry = value_of(r, root, "retry");
-    if (retry == NULL || config->backoff_cap_ms >= config->backoff_base_ms)
+    if (retry == NULL || config->worker.backoff_cap_ms >= config->worker.backoff_base_ms)
         return HF_OK;
     char base[HF_DURATION_SIZE], cap[HF_DURATION_SIZE], expected[HF_SHOWN_SIZE];
-    hf_format_duration(config->backoff_base_ms, base);
-    hf_format_duration(config->backoff_cap_ms, cap);
+    hf_format_duration(config->worker.backoff_base_ms, base);
+    hf_format_duration(config->worker.backoff_cap_ms, cap);
     yaml_node_t *at = value_of(r, retry, "cap");
     if (at == NULL)
         at = value_of(r, retry, "base");

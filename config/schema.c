@@ -1,8 +1,9 @@
 /* schema.c - the one table of all keys of the configuration file.
  *
- * A key that is not here does not exist. To add one: a member in config.h, a row here,
- * its use in a hf_config_fill_x() of config.c, and the table in docs/operating.md (a test
- * compares). */
+ * A key that is not here does not exist. To add one of the worker: a member of
+ * hf_worker_opts and a row here. To add another one: a member in config.h, a row here,
+ * and its use in a hf_config_fill_x() of config.c. The table in docs/operating.md follows
+ * by `./dev generate`. */
 #include "config/schema.h"
 
 #include <string.h>
@@ -15,10 +16,12 @@
 #define HOUR_MS (60 * MINUTE_MS)
 #define DAY_MS (24 * HOUR_MS)
 
-#define CONFIG(member) HF_IN_CONFIG, offsetof(hf_config, member)
-#define QUEUE(member) HF_IN_QUEUE, offsetof(hf_config_queue, member)
-#define HANDLER(member) HF_IN_HANDLER, offsetof(hf_config_handler, member)
-#define NOWHERE(owner) owner, 0
+#define AT(type, member) offsetof(type, member), sizeof(((type *)NULL)->member)
+#define CONFIG(member) HF_IN_CONFIG, AT(hf_config, member)
+#define WORKER(member) HF_IN_CONFIG, AT(hf_config, worker.member)
+#define QUEUE(member) HF_IN_QUEUE, AT(hf_config_queue, member)
+#define HANDLER(member) HF_IN_HANDLER, AT(hf_config_handler, member)
+#define NOWHERE(owner) owner, 0, 0
 
 static const hf_key keys[] = {
     {.path = "redis", HF_KEY_MAPPING, NOWHERE(HF_IN_CONFIG), .help = "where Redis is"},
@@ -58,14 +61,14 @@ static const hf_key keys[] = {
     {.path = "worker", HF_KEY_MAPPING, NOWHERE(HF_IN_CONFIG), .help = "how jobs are run"},
     {.path = "worker.concurrency",
      HF_KEY_INTEGER,
-     CONFIG(concurrency),
+     WORKER(concurrency),
      .min = 1,
      .max = 1024,
      .preset = "16",
      .help = "jobs that run at the same time"},
     {.path = "worker.lease",
      HF_KEY_DURATION,
-     CONFIG(lease_ms),
+     WORKER(lease_ms),
      .min = SECOND_MS,
      .max = HOUR_MS,
      .preset = "10s",
@@ -73,7 +76,7 @@ static const hf_key keys[] = {
          "how long a job stays locked when its worker dies; renewed at a third of it"},
     {.path = "worker.kill_grace",
      HF_KEY_DURATION,
-     CONFIG(kill_grace_ms),
+     WORKER(kill_grace_ms),
      .min = 1,
      .max = 15 * MINUTE_MS,
      .preset = "1s",
@@ -82,7 +85,7 @@ static const hf_key keys[] = {
          "lease is used"},
     {.path = "worker.shutdown_timeout",
      HF_KEY_DURATION,
-     CONFIG(shutdown_timeout_ms),
+     WORKER(shutdown_timeout_ms),
      .min = 0,
      .max = DAY_MS,
      .preset = "25s",
@@ -90,7 +93,7 @@ static const hf_key keys[] = {
      .help = "how long a worker that is stopped waits for the jobs that run"},
     {.path = "worker.order",
      HF_KEY_CHOICE,
-     CONFIG(strict),
+     WORKER(strict),
      .choices = "weighted|strict",
      .preset = "weighted",
      .reload = true,
@@ -155,7 +158,7 @@ static const hf_key keys[] = {
      .help = "what follows a failed attempt"},
     {.path = "retry.max_attempts",
      HF_KEY_INTEGER,
-     CONFIG(max_attempts),
+     WORKER(max_attempts),
      .min = 1,
      .max = 1000000,
      .preset = "20",
@@ -165,14 +168,14 @@ static const hf_key keys[] = {
          "before it"},
     {.path = "retry.backoff",
      HF_KEY_CHOICE,
-     CONFIG(backoff),
+     WORKER(backoff),
      .choices = "exponential|linear|constant",
      .preset = "exponential",
      .reload = true,
      .help = "how the wait grows with each failed attempt"},
     {.path = "retry.base",
      HF_KEY_DURATION,
-     CONFIG(backoff_base_ms),
+     WORKER(backoff_base_ms),
      .min = 1,
      .max = DAY_MS,
      .preset = "2s",
@@ -180,7 +183,7 @@ static const hf_key keys[] = {
      .help = "the first wait"},
     {.path = "retry.cap",
      HF_KEY_DURATION,
-     CONFIG(backoff_cap_ms),
+     WORKER(backoff_cap_ms),
      .min = 1,
      .max = 30 * DAY_MS,
      .preset = "1h",
@@ -188,7 +191,7 @@ static const hf_key keys[] = {
      .help = "the longest wait, not below `base`"},
     {.path = "retry.jitter",
      HF_KEY_NUMBER,
-     CONFIG(backoff_jitter),
+     WORKER(backoff_jitter),
      .min = 0,
      .max = 1,
      .preset = "0.2",
@@ -197,7 +200,7 @@ static const hf_key keys[] = {
 
     {.path = "poison",
      HF_KEY_INTEGER,
-     CONFIG(poison),
+     WORKER(poison),
      .min = 1,
      .max = 1000,
      .preset = "3",
@@ -209,7 +212,7 @@ static const hf_key keys[] = {
      .help = "how many dead jobs are kept"},
     {.path = "dead.max",
      HF_KEY_INTEGER,
-     CONFIG(dead_max),
+     WORKER(dead_max),
      .min = 1,
      .max = 10000000,
      .preset = "10000",
@@ -217,7 +220,7 @@ static const hf_key keys[] = {
      .help = "jobs of a queue; the oldest go first"},
     {.path = "dead.age",
      HF_KEY_DURATION,
-     CONFIG(dead_age_ms),
+     WORKER(dead_age_ms),
      .min = SECOND_MS,
      .max = 3650 * DAY_MS,
      .preset = "180d",

@@ -32,7 +32,7 @@ typedef struct hf_key {
     const char *path; /* "worker.lease", "queues[].rate.per" */
     hf_key_type type;
     hf_key_owner owner;
-    size_t offset;       /* in the owner */
+    size_t offset, size; /* of the member, in the owner */
     int64_t min, max;    /* of a number, in its unit; of a list, its entries */
     const char *choices; /* of a CHOICE: words with '|' between */
     const char *preset;  /* the default as one would write it; NULL: there is none */

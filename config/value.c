@@ -22,9 +22,16 @@ char ***hf_value_words(const hf_key *key, void *base)
     return (char ***)(void *)((char *)base + key->offset);
 }
 
-static int64_t *number_of(const hf_key *key, void *base)
+/* The ranges of the table make every cast exact. */
+static void put_number(const hf_key *key, void *base, int64_t number)
 {
-    return (int64_t *)(void *)((char *)base + key->offset);
+    void *at = (char *)base + key->offset;
+    if (key->size == sizeof(int64_t))
+        *(int64_t *)at = number;
+    else if (key->size == sizeof(uint32_t)) /* or an enum */
+        *(uint32_t *)at = (uint32_t)number;
+    else
+        *(bool *)at = number != 0;
 }
 
 static double *real_of(const hf_key *key, void *base)
@@ -133,7 +140,7 @@ hf_err hf_value_store(const hf_key *key, const char *text, void *base,
     } else if (!parse_number(key, text, &number)) {
         return HF_INVALID;
     }
-    *number_of(key, base) = number;
+    put_number(key, base, number);
     return HF_OK;
 }
 

@@ -148,7 +148,7 @@ static int why(const hf_cli *cli, hf_admin *admin)
         return hf_job_not_found(cli, queue);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, hf_admin_detail(admin));
-    size_t n = hf_why_reasons(&why, cli->config->poison, reasons);
+    size_t n = hf_why_reasons(&why, cli->config->worker.poison, reasons);
     if (cli->json)
         print_json(&why, reasons, n);
     else
