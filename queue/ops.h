@@ -109,8 +109,8 @@ typedef struct hf_claim_args {
     uint32_t poison;
     uint32_t dead_max;
     int64_t dead_age_ms;
-    bool baton;   /* in doubt, after a reconnect: the promise is cleared */
-    bool due;     /* a baton's time has come: a promise that has come is cleared */
+    bool baton;   /* in doubt, after a reconnect: the next wake-up is doubted */
+    bool due;     /* a baton's time has come: a wake-up that has come is cleared */
     bool forgive; /* count no crash for what is taken over */
     hf_clock_view clock;
     uint32_t judged_ms; /* the longest lease for which clock.vouched_ms holds */
@@ -227,7 +227,7 @@ typedef struct hf_check_args {
     const char *worker;
     uint32_t alive_ms; /* refreshes the worker's entry; 0: does not */
     uint32_t lease_ms;
-    bool give_back;      /* a baton that this worker had is put back: the promise is
+    bool give_back;      /* a baton that this worker had is put back: the wake-up is
                             cleared first; otherwise only one that was broken is made anew */
     int64_t at_least_ms; /* no lease starts before; 0: not known */
     const char *machine; /* whose processes share what they learned; "": none */

@@ -6,7 +6,7 @@
  * has come, else keeps a timer and blocks again. A baton that cannot be used (no free
  * slot, quiet, stopping) is given back. After the blocking connection was lost an answer
  * may have been lost with it, so every queue is claimed once before the block is trusted
- * again. A promise lost with a worker that died is found by every idle worker's check
+ * again. A wake-up lost with a worker that died is found by every idle worker's check
  *.
  *
  * The periodic check says that this worker is alive, gives back batons that it cannot

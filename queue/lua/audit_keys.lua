@@ -18,8 +18,7 @@
 --- @include "lib/key_marks.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/late.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/audit.lua"
 if late(ARGV[5]) then
   return { LATE, now }
@@ -30,7 +29,7 @@ local TYPES = {
   cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
 }
 local NUMBERS = {
-  'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'promised', 'fence', 'calm', 'high',
+  'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
 }
 local ENDS = {
   seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000, -- at most, ms
@@ -117,15 +116,15 @@ local function check_wake()
   local m, batons = read_meta(), call('ZRANGE', WAKE, 0, 9)
   local function put()
     call('DEL', WAKE)
-    call('HDEL', META, 'promised')
-    m.promised = nil
-    baton(m, true)
+    call('HDEL', META, 'next_wake')
+    m.next_wake = nil
+    wake(m, true)
   end
   if #batons > 1 or (batons[1] and batons[1] ~= 'baton') then
     report('wake', 9, WAKE, 'holds more than one baton, or another thing', 'it is made anew', put)
-  elseif m.promised and not batons[1] and not anybody_lives() then
+  elseif m.next_wake and not batons[1] and not anybody_lives() then
     report('wake', 10, META,
-      string.format('somebody should claim at %.0f, but nobody lives who could know', m.promised),
+      string.format('somebody should claim at %.0f, but nobody lives who could know', m.next_wake),
       'the baton is put for whoever comes', put)
   end
   if idle and call('EXISTS', SCHEDULE, RUNNING, CRASHES, CANCELS, WAKE) > 0 then

@@ -20,9 +20,8 @@
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/count.lua"
---- @include "lib/read_meta.lua"
 --- @include "lib/limits.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/bury.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/trim_dead.lua"
@@ -50,6 +49,6 @@ count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then
   trim_dead(dead_max, dead_age, #places)
-  baton(refund(read_meta(), unstarted), false)
+  wake(refund(read_meta(), unstarted))
 end
 return { OK, now, codes }

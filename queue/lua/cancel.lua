@@ -13,8 +13,7 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/remove.lua"
 --- @include "lib/ask_to_cancel.lua"
 if late(ARGV[1]) then
@@ -33,5 +32,5 @@ if call('ZREM', SCHEDULE, id) == 0 then
   return { GONE, now }
 end
 remove({ id }, 'cancelled', true)
-baton(read_meta(), false)
+wake(read_meta())
 return { OK, now }

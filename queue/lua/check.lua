@@ -1,4 +1,4 @@
--- For each of a worker's queues: it is alive, a promise that nobody keeps is made anew, and what
+-- For each of a worker's queues: it is alive, a wake-up that no worker keeps is made anew, and what
 -- this worker's machine has learned of this clock is shared.
 --
 --  KEYS[1..] prefixes    hf:{queue}: of queues on one server
@@ -11,8 +11,8 @@
 --  ARGV[7]   learned     what it has learned of this clock; '': nothing yet
 --  ARGV[8]   keep        ms for which that is of use
 --  returns   {OK, now, empty, {doubt, ...}, longest, learned}; empty 1: nothing is scheduled or
---            running in any of them. doubt, of each: from then on a lease is over and the promise
---            that somebody comes for its job counts as broken; 0: no lease ends soon. longest: ms,
+--            running in any of them. doubt, of each: from then on a lease is over and its next
+--            wake-up counts as missed; 0: no lease ends soon. longest: ms,
 --            the longest lease of any of them; learned: what another worker of this machine has
 --            learned, '' if none has. A queue that cannot be checked (a key of another type) is left
 --            out: its doubt is 0, and it is not empty; the answer is its error only if that is so
@@ -24,9 +24,8 @@
 --- @include "lib/refresh_worker.lua"
 --- @include "lib/longest_lease.lua"
 --- @include "lib/lease_ends.lua"
---- @include "lib/wake_times.lua"
 --- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 local empty, checked, fault, doubts, longest, learned = 1, 0, nil, {}, ARGV[4] + 0, ''
 
 -- A lease that ends later than any lease can last was given before this clock was set back. A worker
@@ -66,8 +65,8 @@ local function check(i)
   longest = math.max(longest, longest_lease())
   shorten_leases()
   local m = read_meta()
-  local _, over = baton(m, ARGV[3] == '1')
-  doubts[i] = over and math.max(over, m.promised + BROKEN_MS + 1) or 0
+  local _, over = wake(m, ARGV[3] == '1')
+  doubts[i] = over and math.max(over, m.next_wake + BROKEN_MS + 1) or 0
   return call('EXISTS', SCHEDULE, RUNNING)
 end
 for i = 1, #KEYS do

@@ -10,8 +10,8 @@
 --  ARGV[7]   poison      crashes of its holders until a job is dead
 --  ARGV[8]   dead_max    bounds of `dead`: jobs
 --  ARGV[9]   dead_age    and ms
---  ARGV[10]  flags       letters: b (in doubt, after a reconnect: the promise is cleared), t (its
---            baton's time has come: so is a promise that has come; a later one is kept by
+--  ARGV[10]  flags       letters: b (in doubt, after a reconnect: the next wake-up is doubted), t (its
+--            baton's time has come: so is a wake-up that has come; a later one is kept by
 --            somebody), f (forgive: count no crash)
 --  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
 --  ARGV[12]  vouched     ms on Redis's clock: leases that end until then are over, whatever this
@@ -27,21 +27,22 @@
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_marks.lua"
---- @include "lib/key_workers.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/lease_ends.lua"
---- @include "lib/wake_times.lua"
+--- @include "lib/watched.lua"
+--- @include "lib/wake_rule.lua"
 --- @include "lib/high.lua"
 --- @include "lib/max_bytes.lua"
 if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
+-- 1. What is known of the queue, and the token of this claim.
 local worker, max, lease, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[10]
-local meta = call('HMGET', META, 'promised', 'fence', 'paused', 'max_running', 'rate_limit', 'big',
+local meta = call('HMGET', META, 'next_wake', 'fence', 'paused', 'max_running', 'rate_limit', 'big',
   'high')
 local first = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] -- when a lease ends first
 local marked = call('EXISTS', CRASHES) == 1
-local promised, paused = meta[1] and meta[1] + 0, meta[3] == '1'
+local next_wake, paused = meta[1] and meta[1] + 0, meta[3] == '1'
 local fence = time[1] .. micros
 if meta[2] and meta[2] + 0 >= fence + 0 then
   fence = string.format('%d', meta[2] + 1)
@@ -52,12 +53,14 @@ local token = worker .. ':' .. fence
 local ends_at, lease_end = lease_ends(lease, ARGV[14])
 -- The jobs; `due` of all of them, or `dues` of each. m: what limits the queue; nil: nothing does.
 local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
-local come = promised and promised <= now -- the time of the baton that was put last
+local come = next_wake and next_wake <= now -- the time of the baton that was put last
 local clear = flags == 't' and come or flags == 'b'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
 local wait = 10 -- ms until a claim that got nothing may be repeated
 local high = meta[7] and meta[7] + 0 or 0
 
+-- 2. Where a limit, an ended lease or a clock that was set back may count: look closer. Jobs of dead
+-- holders come first, and the limits leave so many places for others.
 if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or now < high then
   --- @include "lib/read_meta.lua"
   --- @include "lib/open_writes.lua"
@@ -93,7 +96,8 @@ if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or n
   free = free_places(m, max - n, ARGV[11] - n)
 end
 
-for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
+-- 3. What is due, in its order; again, where locks were held elsewhere.
+for _ = 1, paused and 0 or 10 do
   local want = free - (n - over)
   if want <= 0 or bytes > MAX_BYTES or more == false then
     break
@@ -111,15 +115,21 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
   if got == 0 then
     break
   end
+  -- Take them out of `schedule`, each with the time at which it was due.
   local found = call('HMGET', JOBS, unpack(ids, 1, got))
-  local score = call('ZSCORE', SCHEDULE, ids[1]) -- mostly that of them all
-  local together = got > 1 and call('ZCOUNT', SCHEDULE, score, score) or 1
-  local scores, odd, before = nil, nil, n
-  if together < got then
-    --- @include "lib/dues_of.lua"
-    scores = dues_of(ids, got, score, together)
+  local scores, odd, before, score = nil, nil, n, nil
+  if got == 1 then
+    score = call('ZPOPMIN', SCHEDULE)[2]
+  else
+    score = call('ZSCORE', SCHEDULE, ids[1]) -- mostly that of them all
+    local together = call('ZCOUNT', SCHEDULE, score, score)
+    if together < got then
+      --- @include "lib/dues_of.lua"
+      scores = dues_of(ids, got, score, together)
+    end
+    call('ZREMRANGEBYRANK', SCHEDULE, '0', got - 1)
   end
-  call('ZREMRANGEBYRANK', SCHEDULE, '0', got == 1 and '0' or got - 1)
+  -- Lock each.
   for k = 1, got do
     local id, record = ids[k], found[k]
     if record and call('SET', LOCK .. id, token, 'NX', 'PXAT', lease_end) then
@@ -129,6 +139,7 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
       odd[k] = true
     end
   end
+  -- Add them to those that are taken, and to `running`.
   if n == 0 and not odd then
     taken, records, dues, due, n = ids, found, scores, score, got
   else -- to those that are there already, or with gaps
@@ -153,6 +164,7 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
     end
     call('ZADD', RUNNING, unpack(running))
   end
+  -- Put the others where they belong.
   if odd then
     --- @include "lib/put_away.lua"
     --- @include "lib/wait_for_lock.lua"
@@ -167,6 +179,7 @@ for _ = 1, paused and 0 or 10 do -- again, where locks were held elsewhere
   end
 end
 
+-- 4. The answer.
 local answer = { OK, now, fence, 0, 0, 0, 0, n > 0 and (dues or due) or nil, taken[1], records[1] }
 if n > 32 then -- two tables in the answer cost less than to copy so many into it
   taken[n + 1], answer[9], answer[10] = nil, taken, records
@@ -174,6 +187,7 @@ end
 for k = 2, n <= 32 and n or 0 do
   answer[2 * k + 7], answer[2 * k + 8] = taken[k], records[k]
 end
+-- 5. What is remembered: the claim, in case its answer is lost, its fence, and the tokens it took.
 if n > 0 then
   local words = taken
   if dues then
@@ -192,6 +206,7 @@ if n > 0 then
     call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
   end
 end
+-- 6. What the worker should know: crashes, and what was buried.
 if marked and n > 0 then
   --- @include "lib/crashes.lua"
   answer[6] = crashes_of_all(taken, n)
@@ -201,32 +216,26 @@ if buried and #buried > 0 then
   trim_dead(ARGV[8] + 0, ARGV[9] + 0, #buried / 2)
   answer[7] = buried
 end
+-- 7. The worker is alive.
 if ARGV[6] ~= '0' then
   --- @include "lib/refresh_worker.lua"
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
 
-local at, head = 0, nil
+-- 8. The wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
+local at
 if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
-  --- @include "lib/wake_rule.lua"
-  --- @include "lib/read_meta.lua"
-  at = baton(m or read_meta(), clear, n == 0 and now + wait or now)
-else -- the same rule, without limits and leases
-  head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
-  at = head and floor(head) or 0
-  if at > TIME_MAX then
-    at, head = TIME_MAX, TIME_MAX
-  end
-  local over = more and now - BROKEN_MS or now + 1 -- a promise before that is
-  if head and (clear or not promised or promised < over or promised > at) then
-    call('ZADD', WAKE, more and '0' or head, 'baton')
-    call('HSET', META, 'promised', more and head or string.format('%d', at))
-  elseif promised and not head then
-    call('DEL', WAKE)
-    call('HDEL', META, 'promised')
-  end
+  --- @include "lib/wake.lua"
+  at = wake(m or read_meta(), clear, n == 0 and now + wait or now)
+else
+  local head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
+  at = head and math.min(TIME_MAX, floor(head))
+  wake_rule(at, next_wake, clear)
+  at = at or 0
 end
+-- 9. Whether more is left than all other workers could take.
 if at > 0 and at <= now then
+  --- @include "lib/key_workers.lua"
   local limited = m and (m.max_running > 0 or m.rate > 0)
   local others = call('ZCOUNT', WORKERS, stamp, '+inf') - 1
   if others <= 0 or not limited and call('ZCOUNT', SCHEDULE, '-inf', stamp) > max * others then

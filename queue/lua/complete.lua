@@ -13,7 +13,7 @@
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_marks.lua"
---- @include "lib/wake_times.lua"
+--- @include "lib/wake_rule.lua"
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
@@ -23,8 +23,8 @@ for k = 1, n do
   locks[k] = LOCK .. args[from + k - 1]
 end
 local holders = call('MGET', unpack(locks))
-local m = call('HMGET', META, 'promised', 'max_running')
-local promised = m[1] and m[1] + 0
+local m = call('HMGET', META, 'next_wake', 'max_running')
+local next_wake = m[1] and m[1] + 0
 
 -- How many, from the first on, this worker holds.
 local held, to, run, ids, codes = 0, 0, 5, args, nil
@@ -72,12 +72,11 @@ if call('EXISTS', CRASHES, CANCELS) > 0 then
   call('HDEL', CANCELS, unpack(ids, from))
 end
 call('HINCRBY', META, 'done', n == 1 and '1' or n)
--- Without max_running no job that ends lets another one start sooner. So all is well while somebody
--- is to come for what waits, or nobody and nothing waits.
+-- Without max_running no job that ends lets another one start sooner. So all is well while a worker
+-- comes for what waits, or none comes and nothing waits.
 local waits = call('EXISTS', SCHEDULE) == 1
-if m[2] or waits == not promised or promised and promised < now - BROKEN_MS then
-  --- @include "lib/wake_rule.lua"
-  --- @include "lib/read_meta.lua"
-  baton(read_meta(), false)
+if m[2] or waits == not next_wake or next_wake and not in_time(math.max(now, next_wake), next_wake) then
+  --- @include "lib/wake.lua"
+  wake(read_meta())
 end
 return { OK, now, codes }

@@ -14,8 +14,7 @@
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/each.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/remove.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -59,6 +58,6 @@ for set, list in pairs(from) do
 end
 remove(gone, 'deleted', died == 0)
 if #gone > 0 then
-  baton(read_meta(), false)
+  wake(read_meta())
 end
 return { OK, now, codes, holders }

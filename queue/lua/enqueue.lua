@@ -24,8 +24,8 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/slice.lua"
---- @include "lib/wake_times.lua"
 --- @include "lib/high.lua"
+--- @include "lib/wake_rule.lua"
 local SPAN = 32
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
@@ -161,15 +161,14 @@ if codes then
     return { EXISTS, now, 0, codes }
   end
 end
-local m = call('HMGET', META, 'promised', 'paused', 'max_running', 'rate_limit', 'high')
-local promised, high = m[1] and m[1] + 0, m[5] and m[5] + 0 or 0
+local m = call('HMGET', META, 'next_wake', 'paused', 'max_running', 'rate_limit', 'high')
+local next_wake, high = m[1] and m[1] + 0, m[5] and m[5] + 0 or 0
+local at_once = soonest == now and not (m[2] or m[3] or m[4])
 
-if now > high + HIGH_MS then
-  call('HSET', META, 'high', stamp)
-elseif now < high then
-  --- @include "lib/later.lua"
-  --- @include "lib/heed_clock.lua"
+if now < high then
+  call('HSET', META, 'high', m[5]) -- changes nothing, but a full Redis refuses it, and so all
   --- @include "lib/open_writes.lua"
+  --- @include "lib/later.lua"
   for j = 1, 2 * new, 2 do
     times[j] = times[j] ~= stamp and string.format('%d', later(times[j] + 0)) or stamp
   end
@@ -192,16 +191,16 @@ if new > 0 then
   if big then
     call('HSET', META, 'big', '1')
   end
-  local over = soonest > now and now + 1 or now - BROKEN_MS -- a promise before that is
-  if promised and promised >= over and promised <= soonest then
-    -- Somebody comes in time.
-  elseif soonest == now and not (m[2] or m[3] or m[4]) then
-    call('ZADD', WAKE, '0', 'baton')
-    call('HSET', META, 'promised', stamp)
-  else
-    --- @include "lib/wake_rule.lua"
-    --- @include "lib/read_meta.lua"
-    baton(read_meta(), false)
+end
+local noted = now <= high + HIGH_MS
+if new > 0 and at_once then
+  if not wake_rule(now, next_wake, false, not noted) and not noted then
+    call('HSET', META, 'high', stamp)
   end
+elseif new > 0 and not in_time(soonest, next_wake) then
+  --- @include "lib/wake.lua"
+  wake(read_meta()) -- this notes the time as well
+elseif new > 0 and not noted then
+  call('HSET', META, 'high', stamp)
 end
 return { OK, now, 0, codes or {} }

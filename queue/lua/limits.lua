@@ -14,8 +14,7 @@
 --- @include "lib/digits.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -47,5 +46,5 @@ set('rate_per', ARGV[4])
 if ARGV[3] ~= '' then
   call('HDEL', META, 'tokens', 'tokens_at')
 end
-baton(read_meta(), false)
+wake(read_meta())
 return { OK, now }

@@ -8,8 +8,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -19,5 +18,5 @@ if ARGV[2] == '1' then
 else
   call('HDEL', META, 'paused')
 end
-baton(read_meta(), false)
+wake(read_meta())
 return { OK, now }

@@ -6,7 +6,7 @@
 --- @include "lib/base.lua"
 --- @include "lib/use.lua"
 --- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 local ready = {}
 for i = 1, #KEYS do
   use(KEYS[i])

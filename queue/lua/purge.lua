@@ -13,8 +13,7 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/remove.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -37,6 +36,6 @@ if #ids > 0 then
   remove(ids, 'deleted', false)
   -- Instead of a word on each job: whoever waits for one sees that it went while this was at work.
   call('SET', P .. 'purged', now .. ' ' .. ARGV[5] .. ' ' .. #ids, 'PX', 60000)
-  baton(read_meta(), false)
+  wake(read_meta())
 end
 return { OK, now, #ids }

@@ -22,10 +22,9 @@
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/count.lua"
---- @include "lib/read_meta.lua"
 --- @include "lib/later.lua"
 --- @include "lib/limits.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/owned.lua"
@@ -60,6 +59,6 @@ end
 count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then
-  baton(refund(read_meta(), unstarted), false)
+  wake(refund(read_meta(), unstarted))
 end
 return { OK, now, codes }

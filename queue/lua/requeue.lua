@@ -18,9 +18,8 @@
 --- @include "lib/digits.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
 --- @include "lib/later.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -63,6 +62,6 @@ for i = 6, #ARGV do
   codes[#codes + 1] = code
 end
 if changed then
-  baton(read_meta(), false)
+  wake(read_meta())
 end
 return { OK, now, codes }

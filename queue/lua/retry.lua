@@ -18,9 +18,8 @@
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/count.lua"
---- @include "lib/read_meta.lua"
 --- @include "lib/later.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/owned.lua"
@@ -53,6 +52,6 @@ count('failed', failed)
 count('lost', lost)
 count('unsure', unsure)
 if #places > 0 then
-  baton(read_meta(), false)
+  wake(read_meta())
 end
 return { OK, now, codes }

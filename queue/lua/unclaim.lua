@@ -9,9 +9,8 @@
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
 --- @include "lib/limits.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 --- @include "lib/cancelled.lua"
 open_writes()
 local number, fence, jobs = string.match(
@@ -33,6 +32,6 @@ for word in string.gmatch(jobs, '%S+') do
   end
 end
 if released > 0 then
-  baton(refund(read_meta(), released), true)
+  wake(refund(read_meta(), released), true)
 end
 return { OK, now, released }

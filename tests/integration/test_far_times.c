@@ -107,10 +107,10 @@ static void a_score_beyond_all_time_makes_no_baton_due(void **state)
             if (rig.next_ms <= rig.now_ms || rig.next_ms > HF_TIME_MAX_MS)
                 fail_msg("score %s: the next claim is at %" PRId64, score, rig.next_ms);
         }
-        long long promised = hf_fixture_number(&rig.redis, "HGET hf:{q}:meta promised");
-        assert_true(promised > rig.now_ms && promised <= HF_TIME_MAX_MS);
+        long long next_wake = hf_fixture_number(&rig.redis, "HGET hf:{q}:meta next_wake");
+        assert_true(next_wake > rig.now_ms && next_wake <= HF_TIME_MAX_MS);
         assert_int_equal(hf_rig_wait(&rig, 1000), HF_OK);
-        assert_true(rig.which == 0 && rig.at_ms == promised);
+        assert_true(rig.which == 0 && rig.at_ms == next_wake);
     }
 }
 
@@ -122,7 +122,7 @@ static void an_idle_worker_stays_idle_whatever_the_scores_are(void **state)
     (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running inf ghost 1e300 other");
     for (size_t i = 0; i < HF_COUNT(beyond); i++) {
         (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %s far", beyond[i]);
-        (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta promised");
+        (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta next_wake");
         (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:wake");
         if (i == 0)
             hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),

@@ -46,6 +46,19 @@ static void enqueue_is_refused_and_changes_nothing(void **state)
     assert_int_equal(hf_rig_enqueue(&rig, "more", 0), HF_OK);
 }
 
+/* Jobs that were ready are moved first then, which a full Redis would allow. */
+static void enqueue_is_refused_also_after_a_step_back_of_the_clock(void **state)
+{
+    (void)state;
+    enqueue_all();
+    (void)hf_fixture_command(&rig.redis, "HINCRBY hf:{q}:meta high 60000");
+    make_full();
+    assert_int_equal(hf_rig_enqueue(&rig, "more", -1000), HF_OOM);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), JOBS);
+    make_room();
+    assert_int_equal(hf_rig_enqueue(&rig, "more", -1000), HF_OK);
+}
+
 static void an_id_that_exists_is_told_all_the_same(void **state)
 {
     (void)state;
@@ -190,6 +203,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(enqueue_is_refused_and_changes_nothing),
+        TEST(enqueue_is_refused_also_after_a_step_back_of_the_clock),
         TEST(an_id_that_exists_is_told_all_the_same),
         TEST(everything_else_goes_on),
         TEST(takeovers_and_burials_go_on),

@@ -340,9 +340,9 @@ static void a_lease_that_is_named_twice_is_moved_once(void **state)
     assert_lock_as_score("b");
 }
 
-/* ---- what is promised ---- */
+/* ---- when the next wake-up is ---- */
 
-/* A claim because of a baton: its promise is cleared. */
+/* A claim because of a baton: its wake-up is cleared. */
 static void claim_for_a_baton(const char *worker, uint32_t lease_ms)
 {
     hf_claim_args args = hf_rig_claim_args(worker, 10, lease_ms);
@@ -351,33 +351,33 @@ static void claim_for_a_baton(const char *worker, uint32_t lease_ms)
     assert_int_equal(rig.n_jobs, 1);
 }
 
-static long long promised(void)
+static long long next_wake(void)
 {
-    return hf_fixture_number(&rig.redis, "HGET hf:{q}:meta promised");
+    return hf_fixture_number(&rig.redis, "HGET hf:{q}:meta next_wake");
 }
 
-static void a_claim_promises_what_becomes_due_next(void **state)
+static void a_claim_plans_a_wake_up_for_what_becomes_due_next(void **state)
 {
     (void)state;
     assert_int_equal(hf_rig_enqueue(&rig, "now", 0), HF_OK);
     assert_int_equal(hf_rig_enqueue(&rig, "later", -60000), HF_OK);
     long long due = rig.now_ms + 60000;
     claim_for_a_baton("w", 0);
-    assert_true(promised() == due);
+    assert_true(next_wake() == due);
     assert_true(rig.next_ms == due);
 }
 
-static void a_claim_promises_the_end_of_the_lease_that_ends_first(void **state)
+static void a_claim_plans_a_wake_up_for_the_end_of_the_lease_that_ends_first(void **state)
 {
     enum { SOON_MS = 5000 };
     (void)state;
     assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
     claim_for_a_baton("w", SOON_MS);
     long long end = hf_rig_lease_end(&rig, SOON_MS);
-    assert_true(promised() == end);
+    assert_true(next_wake() == end);
     assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
     claim_for_a_baton("other", 60000);
-    assert_true(promised() == end);
+    assert_true(next_wake() == end);
     assert_true(rig.next_ms == end);
 }
 
@@ -388,7 +388,7 @@ static void a_claim_of_the_last_job_leaves_no_baton(void **state)
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:wake"), 1);
     assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
     assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:wake"), 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:meta promised"), 0);
+    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:meta next_wake"), 0);
     assert_int_equal(rig.next_ms, 0);
 }
 
@@ -476,8 +476,8 @@ int main(void)
         TEST(leases_that_are_renewed_together_end_together),
         TEST(a_lease_of_what_does_not_run_is_lost_among_others),
         TEST(a_lease_that_is_named_twice_is_moved_once),
-        TEST(a_claim_promises_what_becomes_due_next),
-        TEST(a_claim_promises_the_end_of_the_lease_that_ends_first),
+        TEST(a_claim_plans_a_wake_up_for_what_becomes_due_next),
+        TEST(a_claim_plans_a_wake_up_for_the_end_of_the_lease_that_ends_first),
         TEST(a_claim_of_the_last_job_leaves_no_baton),
         TEST(what_a_pause_or_a_limit_keeps_wakes_nobody),
         TEST(a_mark_that_tells_no_number_counts_as_none),

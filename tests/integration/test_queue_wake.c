@@ -51,11 +51,11 @@ static void a_due_job_wakes_whoever_waits_and_nobody_else(void **state)
     assert_int_equal(rig.which, 0);
     /* Whoever pops it need not know Redis's time to see that it is due. */
     assert_true(rig.at_ms == 0);
-    int64_t promised =
-        hf_fixture_number(&rig.redis, "HGET hf:{%s}:meta promised", rig.queue.name);
-    assert_true(promised > 0 && promised <= hf_rig_now(&rig));
+    int64_t next_wake =
+        hf_fixture_number(&rig.redis, "HGET hf:{%s}:meta next_wake", rig.queue.name);
+    assert_true(next_wake > 0 && next_wake <= hf_rig_now(&rig));
     enqueue("two", 0);
-    if (rig.now_ms <= promised + BROKEN_MS) /* later the promise counts as broken */
+    if (rig.now_ms <= next_wake + BROKEN_MS) /* later the wake-up counts as broken */
         assert_int_equal(batons(), 0);
 }
 
@@ -69,7 +69,7 @@ static void a_delayed_job_puts_the_baton_at_its_time(void **state)
     assert_true(rig.at_ms == due);
     enqueue("latest", -70000);
     assert_int_equal(batons(), 0);
-    enqueue("soon", -30000); /* earlier than what was promised */
+    enqueue("soon", -30000); /* earlier than the next wake-up */
     assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
     assert_true(rig.at_ms == rig.now_ms + 30000);
 }
@@ -146,7 +146,7 @@ static void a_far_leases_end_is_left_to_the_checks(void **state)
     assert_int_equal(rig.next_ms, 0);
     assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
     assert_int_equal(batons(), 0);
-    assert_string_equal(meta("promised"), "(nil)"); /* so the next job wakes somebody */
+    assert_string_equal(meta("next_wake"), "(nil)"); /* so the next job wakes somebody */
     int64_t soon = rig.now_ms + NEAR_MS;
     rig.broken = true; /* its lock ends later */
     (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running XX %lld one",
@@ -158,7 +158,7 @@ static void a_far_leases_end_is_left_to_the_checks(void **state)
 
 /* Who has the baton may find that others took what it was for; what comes later is for
  * somebody else. */
-static void a_promise_is_over_when_nothing_is_due(void **state)
+static void a_wake_up_is_over_when_nothing_is_due(void **state)
 {
     (void)state;
     enqueue("later", -60000);
@@ -188,7 +188,7 @@ static void a_claim_says_that_there_is_more_than_all_others_take(void **state)
     assert_int_equal(batons(), 1);
 }
 
-static void a_promise_that_nobody_keeps_is_made_anew_by_the_check(void **state)
+static void a_wake_up_that_nobody_keeps_is_made_anew_by_the_check(void **state)
 {
     (void)state;
     enqueue("one", 0);
@@ -232,7 +232,7 @@ static void a_check_says_when_nobody_may_come_for_a_leases_end(void **state)
     hf_admin_close(admin);
 }
 
-static void a_promise_before_the_leases_end_is_in_doubt_when_that_has_come(void **state)
+static void a_wake_up_before_the_leases_end_is_in_doubt_when_that_has_come(void **state)
 {
     (void)state;
     int64_t end = hold();
@@ -370,7 +370,7 @@ static void a_queue_that_cannot_be_checked_leaves_the_others_theirs(void **state
     enqueue("a", 0);
     assert_int_equal(hf_rig_wait(&rig, 1000),
                      HF_OK); /* its baton is gone with somebody */
-    hf_fixture_command(&rig.redis, "HSET hf:{q}:meta promised 1");
+    hf_fixture_command(&rig.redis, "HSET hf:{q}:meta next_wake 1");
     assert_int_equal(hf_rig_check_all(&rig, queues, 2, "w", false), HF_OK);
     assert_false(rig.empty);
     assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake"), 1);
@@ -754,11 +754,11 @@ int main(void)
         TEST(a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once),
         TEST(a_leases_end_is_a_reason_to_wake),
         TEST(a_far_leases_end_is_left_to_the_checks),
-        TEST(a_promise_is_over_when_nothing_is_due),
+        TEST(a_wake_up_is_over_when_nothing_is_due),
         TEST(a_claim_says_that_there_is_more_than_all_others_take),
-        TEST(a_promise_that_nobody_keeps_is_made_anew_by_the_check),
+        TEST(a_wake_up_that_nobody_keeps_is_made_anew_by_the_check),
         TEST(a_check_says_when_nobody_may_come_for_a_leases_end),
-        TEST(a_promise_before_the_leases_end_is_in_doubt_when_that_has_come),
+        TEST(a_wake_up_before_the_leases_end_is_in_doubt_when_that_has_come),
         TEST(what_is_not_a_leases_end_is_in_no_doubt),
         TEST(each_queues_doubt_is_its_own),
         TEST(a_checks_answer_of_another_shape_is_none),

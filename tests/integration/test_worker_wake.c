@@ -189,7 +189,7 @@ static void after_its_waiting_connection_broke_a_worker_claims_once(void **state
 }
 
 /* The promise is there, and whoever gave it is dead. */
-static void the_check_finds_a_promise_that_nobody_keeps(void **state)
+static void the_check_finds_a_wake_up_that_nobody_keeps(void **state)
 {
     (void)state;
     hf_worker_rig_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
@@ -197,7 +197,7 @@ static void the_check_finds_a_promise_that_nobody_keeps(void **state)
     long long now = (long long)hf_rig_now(&queue);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:jobs a %s",
                        "{\"v\":1,\"type\":\"t\",\"created\":1}\nok");
-    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta promised %lld", now);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta next_wake %lld", now);
     hf_fixture_command(&queue.redis, "ZADD hf:{q}:schedule %lld a", now);
     EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
     stop(&worker);
@@ -298,7 +298,7 @@ int main(void)
         CASE(a_worker_that_becomes_quiet_gives_back_its_baton),
         CASE(a_worker_that_stops_gives_back_its_baton),
         CASE(after_its_waiting_connection_broke_a_worker_claims_once),
-        CASE(the_check_finds_a_promise_that_nobody_keeps),
+        CASE(the_check_finds_a_wake_up_that_nobody_keeps),
         CASE(a_worker_comes_for_a_lease_whose_holder_had_promised_to),
         CASE(a_look_leads_to_no_other),
     };

@@ -7,7 +7,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/wake.lua"
 
 local phase, cursor, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local found, holders, written = {}, {}, false
@@ -30,7 +30,7 @@ end
 -- The answer. What was put right may have changed when somebody should claim.
 local function looked_at(n, following, follows)
   if written then
-    baton(read_meta(), false)
+    wake(read_meta())
   end
   local list = {}
   for worker, held in pairs(holders) do

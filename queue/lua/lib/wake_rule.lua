@@ -1,67 +1,34 @@
--- wake_rule.lua - when a worker should claim, and how that is made known (docs/design.md).
---- @include "lib/wake_times.lua"
---- @include "lib/bounds.lua"
+-- wake_rule.lua - how a worker is told when to claim (docs/design.md). `wake` holds at most one member,
+-- the baton. Its score is the time, or 0 for at once: the worker that pops it knows this clock only by
+-- the last answer. `next_wake` of `meta` is the time for which a worker has the baton or keeps its
+-- timer. Only an earlier time wakes another one.
 --- @include "lib/keys.lua"
---- @include "lib/open_writes.lua"
---- @include "lib/read_meta.lua"
---- @include "lib/heed_clock.lua"
---- @include "lib/limits.lua"
 
--- The earliest time at which a claim could succeed; nil: not by time alone, or only at the end of
--- a lease that is so far away that a check comes before it. Leases are renewed, and most jobs are
--- done long before: nobody is woken to wait for that. And when the first lease that ends in this time
--- is over; nil: there is none.
-local function next_claim(m)
-  if m.paused then
-    return nil
-  end
-  local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')
-  local over = tonumber(first[2] or false)
-  over = over and over <= now + WATCHED_MS and over or nil
-  if m.max_running > 0 and first[2] and call('ZCARD', RUNNING) >= m.max_running then
-    return over, over
-  end
-  local at = over
-  local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
-  if head[2] then
-    local due = math.max(tonumber(head[2]), next_token(m))
-    if not at or due < at then
-      at = due
-    end
-  end
-  return at, over
+local BROKEN_MS = 100 -- a time that is further past has been missed by its worker
+
+-- Whether a worker comes in time for what can be claimed at `at`. Once a time has come while nothing is
+-- due, others took what it was for.
+local function in_time(at, next_wake)
+  return next_wake and next_wake <= at and next_wake >= (at > now and now + 1 or now - BROKEN_MS)
 end
 
--- The baton rule, at the end of every script that can change when a claim could succeed. `wake`
--- holds at most one member, whose score is the time, or 0 for at once (who pops it knows this
--- clock only by what it heard last); whoever pops it owns its time. `promised` is the time for
--- which somebody has the baton or keeps its timer; only an earlier one wakes somebody. One that has
--- come while nothing is due is over: others took what it was for. `clear`: the promise was ours, or
--- is doubted. `earliest`: not before (a claim that got nothing must not leave a baton that is due).
--- A score that is beyond all time (inf, 1e300) is not due: without its bound it would be no number
--- for Redis, and a worker would claim in vain for ever.
--- enqueue, claim and complete follow the rule by themselves where they know enough for that.
-local function baton(m, clear, earliest)
-  m.high = heed_clock(m.high)
-  local at, over = next_claim(m)
+-- The rule: every script that can change when a claim could succeed, `at`, ends with it; nil: no time
+-- brings that about. `doubted`: the next wake-up was this worker's own, or its worker may be gone.
+-- `high`: also notes the time of this clock. Returns the next wake-up if this changed it.
+local function wake_rule(at, next_wake, doubted, high)
   if not at then
-    if m.promised then
+    if next_wake then
       call('DEL', WAKE)
-      call('HDEL', META, 'promised')
+      call('HDEL', META, 'next_wake')
     end
-    return 0
+  elseif doubted or not in_time(at, next_wake) then
+    local text = at <= now and stamp or string.format('%d', at)
+    call('ZADD', WAKE, at <= now and '0' or text, 'baton')
+    if high then
+      call('HSET', META, 'next_wake', text, 'high', stamp)
+    else
+      call('HSET', META, 'next_wake', text)
+    end
+    return at
   end
-  at = math.min(TIME_MAX, math.max(floor(at), earliest or now))
-  local promised = m.promised
-  if clear or (promised and promised < (at > now and now + 1 or now - BROKEN_MS)) then
-    promised = nil
-  end
-  if not promised or at < promised then
-    open_writes()
-    local when = at <= now and stamp or string.format('%d', at)
-    call('ZADD', WAKE, at <= now and '0' or when, 'baton')
-    call('HSET', META, 'promised', when)
-    m.promised = at
-  end
-  return at, over
 end
