@@ -39,9 +39,9 @@ enum {
 
 static void tell(hf_lock *lock, hf_err err, const char *detail)
 {
-    if (lock->told)
+    if (lock->notified)
         return;
-    lock->told = true;
+    lock->notified = true;
     hf_lock_client_background(lock, false);
     hf_callback callback;
     hf_callback_begin(&callback, &lock->locks->driver);
@@ -121,7 +121,7 @@ static bool proves(hf_lock *lock, uint32_t after_ms)
     return true;
 }
 
-static void was_taken(hf_lock *lock, const hf_entered *e)
+static void was_taken(hf_lock *lock, const hf_acquired *e)
 {
     if (e->after_ms > 0) {
         if (!hf_acquire_seen(lock, e->number)) {
@@ -130,7 +130,7 @@ static void was_taken(hf_lock *lock, const hf_entered *e)
         }
         hf_seen_add(lock->seen, e->clock_ms, hf_boot_ns());
     }
-    if (lock->cell && hf_boot_ns() < lock->until_ns)
+    if (lock->simple && hf_boot_ns() < lock->until_ns)
         spin(lock);
     else if (e->after_ms == 0 || !proves(lock, e->after_ms))
         hf_acquire_fail(lock, HF_TAKEN, "");
@@ -151,7 +151,7 @@ static void again(hf_lock *lock, hf_err err, const char *detail)
     if (hf_boot_ns() >= limit_ns(lock) || !passes(err))
         hf_acquire_fail(lock, err, detail);
     else if (err == HF_UNSURE || err == HF_CONN)
-        lock->step = STEP_ENTER; /* with the next connection */
+        lock->step = STEP_ACQUIRE; /* with the next connection */
     else if (err == HF_NOSCRIPT || err == HF_DEADLINE)
         hf_acquire_send(lock);
     else
@@ -202,10 +202,10 @@ static void become_held(hf_lock *lock, uint64_t fence)
 }
 
 /* False: it could not be looked after, and has ended. */
-static bool look_after(hf_lock *lock)
+static bool keep_lease(hf_lock *lock)
 {
     atomic_store(&lock->waits, true);
-    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, 0, lock->enter.lease_ms,
+    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, 0, lock->acquire.lease_ms,
                                       lock->sent_ns, false, lock);
     atomic_store(&lock->lease, lease);
     if (lease == NULL)
@@ -241,22 +241,22 @@ void hf_acquire_lost(hf_lock *lock)
 
 /* The first tag that has a message is served, so the lock that has waited longest comes
  * first: else those that come and go would keep it from being heard. */
-static void choose(hf_ear *ear)
+static void choose(hf_listener *listener)
 {
-    const hf_lock_client *locks = ear->arg;
+    const hf_lock_client *locks = listener->arg;
     const hf_lock *lock = locks->active;
     while (lock != NULL && lock->next != NULL)
         lock = lock->next;
     for (; lock != NULL; lock = lock->prev)
         if (lock->step == STEP_WAIT)
-            hf_ear_add(ear, lock->prefix, lock->prefix_len);
+            hf_listener_add(listener, lock->prefix, lock->prefix_len);
 }
 
-static bool is_deaf(hf_ear *ear)
+static bool is_deaf(hf_listener *listener)
 {
-    const hf_lock_client *locks = ear->arg;
+    const hf_lock_client *locks = listener->arg;
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
-        if (lock->step == STEP_WAIT && !hf_ear_hears(ear, lock->prefix))
+        if (lock->step == STEP_WAIT && !hf_listener_hears(listener, lock->prefix))
             return true;
     return false;
 }
@@ -275,20 +275,20 @@ static hf_lock *find_hold(hf_lock *lock, const char *hold, size_t len)
  * where it may not be alone, the next renewal asks them all. */
 static void heard_grant(hf_lock *lock, uint64_t fence)
 {
-    if (lock->step == STEP_ENTER) /* it has overtaken the answer that says: WAITING */
+    if (lock->step == STEP_ACQUIRE) /* it has overtaken the answer that says: WAITING */
         lock->heard_fence = fence;
     if (lock->step != STEP_WAIT || fence <= lock->number)
         return;
-    if (lock->enter.reentrant && lock->n_names > 1)
+    if (lock->acquire.reentrant && lock->n_names > 1)
         hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease), hf_boot_ns());
     else
         granted(lock, fence);
 }
 
 /* "granted FENCE HOLD ..." */
-static void on_message(hf_ear *ear, const char *text)
+static void on_message(hf_listener *listener, const char *text)
 {
-    hf_lock_client *locks = ear->arg;
+    hf_lock_client *locks = listener->arg;
     bool granted = strncmp(text, "granted ", 8) == 0;
     const char *at = strchr(text, ' ');
     char *end;
@@ -305,42 +305,42 @@ static void on_message(hf_ear *ear, const char *text)
     }
 }
 
-static void on_doubt(hf_ear *ear)
+static void on_doubt(hf_listener *listener)
 {
-    const hf_lock_client *locks = ear->arg;
+    const hf_lock_client *locks = listener->arg;
     hf_watchdog_verify(locks->watchdog);
 }
 
-static void on_turn(hf_ear *ear)
+static void on_turn(hf_listener *listener)
 {
-    hf_lock_client *locks = ear->arg;
+    hf_lock_client *locks = listener->arg;
     hf_grants_listen(locks);
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 /* ---- listening ---- */
 
 void hf_grants_init(hf_lock_client *locks)
 {
-    locks->ear = (hf_ear){.opts = locks->client_opts,
-                          .inbox = locks->id,
-                          .choose = choose,
-                          .is_deaf = is_deaf,
-                          .on_message = on_message,
-                          .on_doubt = on_doubt,
-                          .on_turn = on_turn,
-                          .arg = locks};
+    locks->listener = (hf_listener){.opts = locks->client_opts,
+                                    .inbox = locks->id,
+                                    .choose = choose,
+                                    .is_deaf = is_deaf,
+                                    .on_message = on_message,
+                                    .on_doubt = on_doubt,
+                                    .on_turn = on_turn,
+                                    .arg = locks};
 }
 
 void hf_grants_listen(hf_lock_client *locks)
 {
     if (!locks->closing)
-        hf_ear_listen(&locks->ear, locks->client);
+        hf_listener_listen(&locks->listener, locks->client);
 }
 
 uint64_t hf_grants_due_ns(hf_lock_client *locks)
 {
-    return locks->closing ? UINT64_MAX : hf_ear_due_ns(&locks->ear);
+    return locks->closing ? UINT64_MAX : hf_listener_due_ns(&locks->listener);
 }
 
 void hf_grants_notes(hf_lock_client *locks)
@@ -375,7 +375,7 @@ bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 
 /* ---- the request ---- */
 
-static void stand_in_line(hf_lock *lock, const hf_entered *e)
+static void stand_in_line(hf_lock *lock, const hf_acquired *e)
 {
     hf_lock_client *locks = lock->locks;
     lock->step = STEP_WAIT;
@@ -390,7 +390,7 @@ static void stand_in_line(hf_lock *lock, const hf_entered *e)
     }
     uint64_t now_ns = hf_boot_ns();
     hf_seen_add(lock->seen, e->clock_ms, now_ns);
-    if (!look_after(lock))
+    if (!keep_lease(lock))
         return;
     if (e->after_ms > 0)
         hf_watchdog_hurry(locks->watchdog, atomic_load(&lock->lease),
@@ -399,19 +399,19 @@ static void stand_in_line(hf_lock *lock, const hf_entered *e)
     heard_grant(lock, lock->heard_fence);
 }
 
-/* Whether the enter that was answered with this did something, or may have. */
+/* Whether the request that was answered with this did something, or may have. */
 static bool may_have_done(hf_err err)
 {
     return err == HF_OK || err == HF_IN_LINE || err == HF_UNSURE || err == HF_PROTO ||
            err == HF_REDIS;
 }
 
-static void on_entered(const hf_answer *answer, void *arg)
+static void on_acquire_answered(const hf_answer *answer, void *arg)
 {
     hf_lock *lock = arg;
     hf_lock_client *locks = lock->locks;
-    hf_entered e;
-    hf_err err = hf_entered_read(answer, &e);
+    hf_acquired e;
+    hf_err err = hf_acquired_read(answer, &e);
     lock->in_flight--;
     if (e.now_ms > 0) {
         hf_lock_client_clock(locks, e.now_ms);
@@ -419,11 +419,11 @@ static void on_entered(const hf_answer *answer, void *arg)
     }
     lock->may_be_there = lock->may_be_there || may_have_done(err);
     if (err == HF_UNSURE)
-        lock->doubt_ms = lock->enter.not_after;
-    if (lock->step != STEP_ENTER) { /* it was given up meanwhile */
+        lock->doubt_ms = lock->acquire.not_after;
+    if (lock->step != STEP_ACQUIRE) { /* it was given up meanwhile */
         hf_release_answered(lock);
     } else if (err == HF_OK) {
-        if (look_after(lock))
+        if (keep_lease(lock))
             become_held(lock, e.fence);
     } else if (err == HF_IN_LINE) {
         stand_in_line(lock, &e);
@@ -438,14 +438,14 @@ static void on_entered(const hf_answer *answer, void *arg)
     } else {
         again(lock, err, answer->detail);
     }
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 void hf_acquire_send(hf_lock *lock)
 {
     hf_lock_client *locks = lock->locks;
     char detail[HF_DETAIL_SIZE];
-    lock->step = STEP_ENTER;
+    lock->step = STEP_ACQUIRE;
     if (lock->in_flight > 0 || !hf_lock_client_ready(locks))
         return;
     if (!hf_lock_client_fit(locks, detail)) {
@@ -453,14 +453,15 @@ void hf_acquire_send(hf_lock *lock)
         return;
     }
     const hf_lock_of of = hf_lock_of_lock(lock);
-    lock->enter.not_after = hf_lock_client_not_after(locks);
+    lock->acquire.not_after = hf_lock_client_not_after(locks);
     uint64_t sent_ns = hf_boot_ns();
-    lock->enter.readings = NULL;
+    lock->acquire.readings = NULL;
     if (lock->seen != NULL && hf_acquire_seen(lock, lock->seen->witness)) {
-        lock->enter.witness = lock->seen->witness;
-        lock->enter.readings = hf_seen_text(lock->seen, sent_ns);
+        lock->acquire.witness = lock->seen->witness;
+        lock->acquire.readings = hf_seen_text(lock->seen, sent_ns);
     }
-    hf_err err = hf_op_enter(locks->client, &of, &lock->enter, 0, on_entered, lock);
+    hf_err err = hf_op_lock_acquire(locks->client, &of, &lock->acquire, 0,
+                                    on_acquire_answered, lock);
     if (err == HF_OK) {
         lock->in_flight++;
         lock->sent_ns = sent_ns;
@@ -479,7 +480,8 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
         return lock->until_ns;
     if (lock->step == STEP_CONFIRM)
         return lock->in_round ? UINT64_MAX : lock->due_ns;
-    return lock->step == STEP_ENTER && lock->in_flight == 0 ? limit_ns(lock) : UINT64_MAX;
+    return lock->step == STEP_ACQUIRE && lock->in_flight == 0 ? limit_ns(lock)
+                                                              : UINT64_MAX;
 }
 
 static void not_reached(hf_lock *lock)
@@ -498,11 +500,11 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         return;
     if (lock->step == STEP_WAIT)
         hf_acquire_fail(lock, HF_TAKEN, "");
-    else if (lock->step == STEP_ENTER)
+    else if (lock->step == STEP_ACQUIRE)
         not_reached(lock);
     else if (lock->step == STEP_CONFIRM)
         hf_confirm_late(lock);
-    else if (lock->cell && now_ns >= lock->until_ns && lock->last_err == HF_OK &&
+    else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK &&
              lock->prove_until_ns == 0)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else
@@ -511,9 +513,9 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
 
 /* ---- the calls ---- */
 
-static void run_acquire(hf_order *order)
+static void run_acquire(hf_lock_task *task)
 {
-    hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
+    hf_lock *lock = HF_CONTAINER(task, hf_lock, task);
     hf_lock_client *locks = lock->locks;
     hf_lock_client_move(lock, &locks->active);
     if (locks->closing)
@@ -522,19 +524,19 @@ static void run_acquire(hf_order *order)
         hf_acquire_send(lock);
 }
 
-static void run_cancel(hf_order *order)
+static void run_cancel(hf_lock_task *task)
 {
-    hf_lock *lock = HF_CONTAINER(order, hf_lock, cancel_order);
+    hf_lock *lock = HF_CONTAINER(task, hf_lock, cancel_task);
     atomic_store(&lock->cancel_queued, false);
     if (lock->over)
         hf_lock_client_over(lock);
-    else if (!lock->told)
+    else if (!lock->notified)
         hf_acquire_fail(lock, HF_CANCEL, "cancelled");
 }
 
-static hf_err hand_in(hf_lock_client *locks, const hf_lock_opts *opts,
-                      hf_lock_acquired_cb cb, void *arg, bool background, hf_lock **out,
-                      char *detail)
+static hf_err submit(hf_lock_client *locks, const hf_lock_opts *opts,
+                     hf_lock_acquired_cb cb, void *arg, bool background, hf_lock **out,
+                     char *detail)
 {
     hf_lock *lock;
     if (hf_lock_client_forked(locks))
@@ -544,11 +546,11 @@ static hf_err hand_in(hf_lock_client *locks, const hf_lock_opts *opts,
         return err;
     lock->on_acquired = cb;
     lock->acquired_arg = arg;
-    lock->order.run = run_acquire;
+    lock->task.run = run_acquire;
     hf_lock_client_background(lock, background);
     if (out != NULL)
         *out = lock;
-    err = hf_lock_client_hand_in(locks, &lock->order);
+    err = hf_lock_client_submit(locks, &lock->task);
     if (err != HF_OK) {
         hf_lock_client_background(lock, false);
         hf_lock_free(lock);
@@ -561,15 +563,15 @@ hf_err hf_lock_acquire(hf_lock_client *locks, const hf_lock_opts *opts,
                        hf_lock_acquired_cb cb, void *arg, hf_lock **out,
                        char detail[HF_DETAIL_SIZE])
 {
-    return hand_in(locks, opts, cb, arg, true, out, detail);
+    return submit(locks, opts, cb, arg, true, out, detail);
 }
 
 void hf_lock_cancel(hf_lock *lock)
 {
     if (hf_lock_client_forked(lock->locks) || atomic_exchange(&lock->cancel_queued, true))
         return;
-    lock->cancel_order.run = run_cancel;
-    if (hf_lock_client_hand_in(lock->locks, &lock->cancel_order) != HF_OK)
+    lock->cancel_task.run = run_cancel;
+    if (hf_lock_client_submit(lock->locks, &lock->cancel_task) != HF_OK)
         atomic_store(&lock->cancel_queued, false); /* closing cancels it */
 }
 
@@ -602,7 +604,7 @@ hf_err hf_lock_acquire_wait(hf_lock_client *locks, const hf_lock_opts *opts,
     err = hf_driver_waiter_init(&a.waiter);
     if (err != HF_OK)
         return hf_lock_say(detail, err, "%s", hf_err_text(err));
-    err = hand_in(locks, opts, on_acquired, &a, false, NULL, detail);
+    err = submit(locks, opts, on_acquired, &a, false, NULL, detail);
     if (err == HF_OK) {
         hf_driver_await(a.driver, &a.waiter);
         err = a.err;

@@ -35,7 +35,7 @@ static void end(hf_lock_ask *ask, hf_err err, const char *detail)
     if (lock == NULL)
         return;
     lock->in_flight--;
-    if (lock->step == STEP_LEAVE)
+    if (lock->step == STEP_RELEASE)
         hf_release_answered(lock);
 }
 
@@ -66,13 +66,13 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (status != HF_PROTO && redis_ms > 0)
         hf_lock_client_clock(locks, redis_ms);
     uint64_t now_ns = hf_boot_ns();
-    if (did_nothing(err) && ask->lock != NULL && ask->lock->step == STEP_LEAVE)
+    if (did_nothing(err) && ask->lock != NULL && ask->lock->step == STEP_RELEASE)
         end(ask, HF_LOST, "it was released");
     else if (did_nothing(err) && now_ns < ask->until_ns && !locks->closing)
         ask->due_ns = err == HF_NOSCRIPT ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
     else
         end(ask, err, answer->detail);
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 static void send_ask(hf_lock_ask *ask)
@@ -129,9 +129,9 @@ void hf_ask_end_all(hf_lock_client *locks, hf_err err)
     }
 }
 
-static void run_ask(hf_order *order)
+static void run_ask(hf_lock_task *task)
 {
-    hf_lock_ask *ask = HF_CONTAINER(order, hf_lock_ask, order);
+    hf_lock_ask *ask = HF_CONTAINER(task, hf_lock_ask, task);
     hf_lock_client *locks = ask->locks;
     ask->next = locks->asks;
     locks->asks = ask;
@@ -147,13 +147,13 @@ hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks)
 {
     uint32_t ms = locks->connect_timeout_ms + locks->request_timeout_ms;
     ask->locks = locks;
-    ask->order.run = run_ask;
+    ask->task.run = run_ask;
     ask->until_ns = hf_boot_ns() + ms * HF_MS_NS;
     if (hf_lock_client_forked(locks))
         return HF_FORKED;
     if (ask->waiter == NULL)
         hf_driver_background(&locks->driver, 1);
-    hf_err err = hf_lock_client_hand_in(locks, &ask->order);
+    hf_err err = hf_lock_client_submit(locks, &ask->task);
     if (err != HF_OK && ask->waiter == NULL)
         hf_driver_background(&locks->driver, -1);
     return err;

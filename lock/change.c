@@ -20,14 +20,14 @@ static hf_err send_downgrade(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                              void *arg)
 {
     const hf_lock_of of = hf_lock_of_lock(ask->arg);
-    return hf_op_leave(client, &of, true, hf_lock_client_not_after(ask->locks), 0, cb,
-                       arg);
+    return hf_op_lock_release(client, &of, true, hf_lock_client_not_after(ask->locks), 0,
+                              cb, arg);
 }
 
 static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
 {
-    hf_left left;
-    hf_err err = hf_left_read(answer, &left);
+    hf_released left;
+    hf_err err = hf_released_read(answer, &left);
     (void)ask;
     if (err != HF_OK)
         return err;
@@ -36,13 +36,13 @@ static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
 
 static bool may_downgrade(const hf_lock *lock)
 {
-    return !lock->cell && lock->enter.mode == 'x';
+    return !lock->simple && lock->acquire.mode == 'x';
 }
 
 static hf_err conclude(hf_lock *lock, hf_err err)
 {
     if (err == HF_OK)
-        lock->enter.mode = 's';
+        lock->acquire.mode = 's';
     return err;
 }
 
@@ -109,7 +109,7 @@ static hf_err send_extension(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                                      .hold = lock->hold,
                                      .name = lock->names[i],
                                      .lease_ms = e->lease_ms,
-                                     .cell = lock->cell};
+                                     .simple = lock->simple};
     return hf_op_lock_renew(client, items, lock->n_names,
                             hf_lock_client_not_after(ask->locks), 0, cb, arg);
 }

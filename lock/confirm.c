@@ -55,7 +55,7 @@ static void on_confirmed(const hf_answer *answer, void *arg)
             conclude(lock, answer);
     }
     hf_confirm_pump(locks);
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 static void on_kept(const hf_answer *answer, void *arg)
@@ -71,7 +71,7 @@ static void on_kept(const hf_answer *answer, void *arg)
         hf_err one = hf_lock_renewed_next(&renewed, 0, &what);
         lock->kept = one == HF_CANCEL ? HF_OK : one == HF_IN_LINE ? HF_LOST : one;
     }
-    if (lock->step == STEP_LEAVE)
+    if (lock->step == STEP_RELEASE)
         hf_release_answered(lock);
 }
 
@@ -87,7 +87,7 @@ static hf_err write_again(hf_lock *lock)
                                   .name = lock->names[0],
                                   .lease_ms =
                                       atomic_load(&lock->lease_ms) + ++lock->tries,
-                                  .cell = lock->cell};
+                                  .simple = lock->simple};
     return hf_op_lock_renew(locks->confirmer, &item, 1, hf_lock_client_not_after(locks),
                             0, on_kept, lock);
 }
@@ -142,7 +142,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     (void)detail;
     if (err == HF_OK)
         hf_confirm_pump(arg);
-    hf_lock_client_settle(arg);
+    hf_lock_client_end_turn(arg);
 }
 
 void hf_confirm_pump(hf_lock_client *locks)

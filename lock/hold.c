@@ -47,7 +47,7 @@ static void put_last(hf_hear *hear, hf_hear_list *list, hf_lock *lock)
         list->first = lock;
     list->last = lock;
     if (list == &hear->old &&
-        !(hear->ear.listening && hf_ear_hears(&hear->ear, lock->prefix)))
+        !(hear->listener.listening && hf_listener_hears(&hear->listener, lock->prefix)))
         hear->wants = true;
 }
 
@@ -81,7 +81,7 @@ static hf_lock *find_hold(const hf_hear_list *list, const char *hold, size_t len
 void hf_hear_begin(hf_lock *lock)
 {
     hf_hear *hear = &lock->locks->hear;
-    if (lock->cell) /* which does not say whose it is */
+    if (lock->simple) /* which does not say whose it is */
         return;
     lock->heard_ns = hf_boot_ns() + MOMENT_MS * HF_MS_NS;
     uv_mutex_lock(&hear->lock);
@@ -103,27 +103,27 @@ static void hear_end(hf_lock *lock)
 
 /* ---- messages: the watchdog's thread ---- */
 
-static void choose(hf_ear *ear)
+static void choose(hf_listener *listener)
 {
-    hf_hear *hear = ear->arg;
+    hf_hear *hear = listener->arg;
     uv_mutex_lock(&hear->lock);
     for (const hf_lock *lock = hear->old.first; lock != NULL; lock = lock->hear_next)
-        hf_ear_add(ear, lock->prefix, lock->prefix_len);
+        hf_listener_add(listener, lock->prefix, lock->prefix_len);
     hear->wants = false;
     uv_mutex_unlock(&hear->lock);
 }
 
-static bool is_deaf(hf_ear *ear)
+static bool is_deaf(hf_listener *listener)
 {
-    const hf_hear *hear = ear->arg;
+    const hf_hear *hear = listener->arg;
     return hear->wants;
 }
 
 /* "revoked FENCE HOLD ..." or "forced FENCE HOLD ...". A hold that is not known was given
  * back, or its grant was not answered yet: then it is renewed when it is listened for. */
-static void on_message(hf_ear *ear, const char *text)
+static void on_message(hf_listener *listener, const char *text)
 {
-    hf_hear *hear = ear->arg;
+    hf_hear *hear = listener->arg;
     uint64_t now_ns = hf_boot_ns();
     uv_mutex_lock(&hear->lock);
     for (const char *at = text + strcspn(text, " "); *at == ' ';) {
@@ -140,19 +140,19 @@ static void on_message(hf_ear *ear, const char *text)
     uv_mutex_unlock(&hear->lock);
 }
 
-static void on_doubt(hf_ear *ear)
+static void on_doubt(hf_listener *listener)
 {
-    const hf_hear *hear = ear->arg;
+    const hf_hear *hear = listener->arg;
     hf_watchdog_verify(hear->watchdog);
 }
 
-static void on_turn(hf_ear *ear)
+static void on_turn(hf_listener *listener)
 {
-    hf_hear *hear = ear->arg;
+    hf_hear *hear = listener->arg;
     if (hear->stopped)
         return;
-    hf_ear_listen(ear, hear->client);
-    uint64_t due_ns = hf_ear_due_ns(ear);
+    hf_listener_listen(listener, hear->client);
+    uint64_t due_ns = hf_listener_due_ns(listener);
     if (due_ns != UINT64_MAX)
         hf_watchdog_call(hear->watchdog, due_ns);
 }
@@ -184,10 +184,10 @@ static void hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loo
     hf_hear *hear = &locks->hear;
     hear->watchdog = watchdog;
     hear->client = client;
-    hear->ear.opts.loop = loop;
+    hear->listener.opts.loop = loop;
     grow_old(hear, hf_boot_ns());
-    if (hear->wants || hear->ear.listening || hear->ear.client != NULL)
-        on_turn(&hear->ear);
+    if (hear->wants || hear->listener.listening || hear->listener.client != NULL)
+        on_turn(&hear->listener);
 }
 
 static void hear_client(hf_client *client, hf_err err, const char *detail, void *arg)
@@ -196,7 +196,7 @@ static void hear_client(hf_client *client, hf_err err, const char *detail, void 
     (void)detail;
     atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
     if (err == HF_OK)
-        hf_ear_follow(&locks->hear.ear, client);
+        hf_listener_follow(&locks->hear.listener, client);
 }
 
 static void hear_stop(void *arg)
@@ -204,7 +204,7 @@ static void hear_stop(void *arg)
     hf_lock_client *locks = arg;
     hf_hear *hear = &locks->hear;
     hear->stopped = true;
-    hf_client_close(hear->ear.client, NULL, NULL);
+    hf_client_close(hear->listener.client, NULL, NULL);
 }
 
 /* ---- messages: life ---- */
@@ -213,14 +213,14 @@ hf_err hf_hear_init(hf_lock_client *locks)
 {
     hf_hear *hear = &locks->hear;
     (void)snprintf(hear->inbox, sizeof hear->inbox, "%s/held", locks->id);
-    hear->ear = (hf_ear){.opts = locks->client_opts,
-                         .inbox = hear->inbox,
-                         .choose = choose,
-                         .is_deaf = is_deaf,
-                         .on_message = on_message,
-                         .on_doubt = on_doubt,
-                         .on_turn = on_turn,
-                         .arg = hear};
+    hear->listener = (hf_listener){.opts = locks->client_opts,
+                                   .inbox = hear->inbox,
+                                   .choose = choose,
+                                   .is_deaf = is_deaf,
+                                   .on_message = on_message,
+                                   .on_doubt = on_doubt,
+                                   .on_turn = on_turn,
+                                   .arg = hear};
     return uv_mutex_init(&hear->lock) == 0 ? HF_OK : HF_SYSTEM;
 }
 
@@ -304,14 +304,14 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
         if (lock->seen->n > 0)
             readings = hf_seen_text(lock->seen, hf_boot_ns());
     }
-    bool may_leave_out = lock->alone && !waits && !lock->cell && readings == NULL;
+    bool may_leave_out = lock->alone && !waits && !lock->simple && readings == NULL;
     for (size_t i = 0; i < lock->n_names; i++)
         items[i] = (hf_lock_renewal){.prefix = {lock->prefix, lock->prefix_len},
                                      .owner = lock->owner,
                                      .hold = may_leave_out ? NULL : lock->hold,
                                      .name = lock->names[i],
                                      .lease_ms = lease_ms,
-                                     .cell = lock->cell,
+                                     .simple = lock->simple,
                                      .waits = waits,
                                      .witness = witness,
                                      .readings = readings};
@@ -564,8 +564,8 @@ static void on_release_answered(const hf_answer *answer, void *arg)
 {
     hf_lock *lock = arg;
     hf_lock_client *locks = lock->locks;
-    hf_left left;
-    hf_err err = hf_left_read(answer, &left);
+    hf_released left;
+    hf_err err = hf_released_read(answer, &left);
     lock->in_flight--;
     if (left.now_ms > 0)
         hf_lock_client_clock(locks, left.now_ms);
@@ -582,7 +582,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
         if (err != HF_NOSCRIPT)
             lock->due_ns += RETRY_MS * HF_MS_NS;
     }
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 void hf_release_send(hf_lock *lock)
@@ -593,7 +593,8 @@ void hf_release_send(hf_lock *lock)
         return;
     const hf_lock_of of = hf_lock_of_lock(lock);
     /* Late is as good as in time: it only takes away what is its own. */
-    hf_err err = hf_op_leave(locks->client, &of, false, 0, 0, on_release_answered, lock);
+    hf_err err =
+        hf_op_lock_release(locks->client, &of, false, 0, 0, on_release_answered, lock);
     if (err == HF_OK)
         lock->in_flight++;
 }
@@ -617,9 +618,9 @@ void hf_release_answered(hf_lock *lock)
 void hf_release_begin(hf_lock *lock)
 {
     uint64_t lease_ns = atomic_load(&lock->lease_ms) * HF_MS_NS;
-    lock->step = STEP_LEAVE;
+    lock->step = STEP_RELEASE;
     lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
-    lock->leave_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
+    lock->release_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
     lock->due_ns = UINT64_MAX;
     hf_lock_client_move(lock, &lock->locks->active);
     hf_lock_client_background(lock, true);
@@ -634,7 +635,7 @@ uint64_t hf_release_due_ns(const hf_lock *lock)
     bool waits = lock->patient && atomic_load(&lock->event_runs);
     uint64_t due_ns = lock->on_released != NULL && !waits ? lock->tell_until_ns
                       : lock->answered                    ? UINT64_MAX
-                                                          : lock->leave_until_ns;
+                                                          : lock->release_until_ns;
     if (lock->in_flight == 0 && lock->due_ns < due_ns)
         due_ns = lock->due_ns;
     return due_ns;
@@ -647,7 +648,7 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
         notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
     if (lock->answered)
         return;
-    if (now_ns >= lock->leave_until_ns)
+    if (now_ns >= lock->release_until_ns)
         hf_lock_client_over(lock);
     else if (now_ns >= lock->due_ns)
         hf_release_send(lock);
@@ -655,15 +656,15 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
 
 /* ---- release: the calls ---- */
 
-static void run_release(hf_order *order)
+static void run_release(hf_lock_task *task)
 {
-    hf_lock *lock = HF_CONTAINER(order, hf_lock, order);
+    hf_lock *lock = HF_CONTAINER(task, hf_lock, task);
     lock->on_released = lock->release_cb;
     hf_release_begin(lock);
 }
 
 /* It counts as not held from here on, whatever becomes of the request. */
-static void let_go(hf_lock *lock)
+static void give_up(hf_lock *lock)
 {
     hf_lease *lease = atomic_load(&lock->lease);
     int kept = HF_LOCK_NOT_LOST;
@@ -675,10 +676,10 @@ static void let_go(hf_lock *lock)
 }
 
 /* From here on the lock itself is background work. */
-static void run_release_unwatched(hf_order *order)
+static void run_release_unwatched(hf_lock_task *task)
 {
-    hf_driver *driver = &HF_CONTAINER(order, hf_lock, order)->locks->driver;
-    run_release(order);
+    hf_driver *driver = &HF_CONTAINER(task, hf_lock, task)->locks->driver;
+    run_release(task);
     hf_driver_background(driver, -1);
 }
 
@@ -687,12 +688,12 @@ void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
     hf_driver *driver = &lock->locks->driver;
     if (hf_lock_client_forked(lock->locks))
         return;
-    let_go(lock);
-    lock->release_cb = cb; /* told once: by the order, if it is run, or below */
+    give_up(lock);
+    lock->release_cb = cb; /* told once: by the task, if it is run, or below */
     lock->released_arg = arg;
-    lock->order.run = run_release_unwatched;
+    lock->task.run = run_release_unwatched;
     hf_driver_background(driver, 1); /* nobody waits: somebody must run the loop */
-    if (hf_lock_client_hand_in(lock->locks, &lock->order) == HF_OK)
+    if (hf_lock_client_submit(lock->locks, &lock->task) == HF_OK)
         return;
     hf_driver_background(driver, -1);
     if (cb != NULL)
@@ -726,11 +727,11 @@ hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
         hf_lock_release(lock, NULL, NULL); /* without waiting */
         return HF_RELEASE_UNKNOWN;
     }
-    let_go(lock);
+    give_up(lock);
     lock->release_cb = on_released;
     lock->released_arg = &a;
-    lock->order.run = run_release;
-    if (hf_lock_client_hand_in(lock->locks, &lock->order) == HF_OK)
+    lock->task.run = run_release;
+    if (hf_lock_client_submit(lock->locks, &lock->task) == HF_OK)
         hf_driver_await(a.driver, &a.waiter);
     hf_driver_waiter_done(&a.waiter);
     if (left != NULL)

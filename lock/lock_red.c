@@ -1,7 +1,7 @@
 /* lock_red.c - a RedLock: one name on independent servers, a majority of which holds it.
  *
- * A try asks all servers at once for a cell, under an owner that no other try has: so
- * what an earlier one still takes back in the background is never that of a later one.
+ * A try asks all servers at once for a simple lock, under an owner that no other try has:
+ * so what an earlier one still takes back in the background is never that of a later one.
  * While it is held, a server that lost it is given up first, and entered again under the
  * same owner only when that was answered, or cannot be executed any more. */
 #include <inttypes.h>
@@ -171,7 +171,7 @@ static bool is_missing(const hf_set_member *m)
     return m->lock == NULL && m->asked == NULL && !m->leaving;
 }
 
-/* Until then Redis may still execute what takes this owner's cell away. */
+/* Until then Redis may still execute what takes this owner's lock away. */
 static uint64_t left_behind_ns(const hf_lock_set *set)
 {
     uint32_t ms = set->red.lease_ms + 2 * set->servers->request_timeout_ms;

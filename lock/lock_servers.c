@@ -27,18 +27,18 @@ bool hf_servers_coming(const hf_lock_servers *servers, size_t server)
 
 /* ---- work ---- */
 
-hf_err hf_servers_hand_in(hf_lock_servers *servers, hf_order *order, bool last)
+hf_err hf_servers_hand_in(hf_lock_servers *servers, hf_lock_task *task, bool last)
 {
     uv_mutex_lock(&servers->driver.lock);
     bool closed = servers->closed;
     servers->closed = closed || last;
     if (!closed) {
-        order->next = NULL;
-        if (servers->last_order != NULL)
-            servers->last_order->next = order;
+        task->next = NULL;
+        if (servers->last_task != NULL)
+            servers->last_task->next = task;
         else
-            servers->orders = order;
-        servers->last_order = order;
+            servers->tasks = task;
+        servers->last_task = task;
     }
     uv_mutex_unlock(&servers->driver.lock);
     if (closed)
@@ -51,13 +51,13 @@ static void on_turn(void *arg)
 {
     hf_lock_servers *servers = arg;
     uv_mutex_lock(&servers->driver.lock);
-    hf_order *order = servers->orders;
-    servers->orders = servers->last_order = NULL;
+    hf_lock_task *task = servers->tasks;
+    servers->tasks = servers->last_task = NULL;
     uv_mutex_unlock(&servers->driver.lock);
-    while (order != NULL) {
-        hf_order *next = order->next;
-        order->run(order);
-        order = next;
+    while (task != NULL) {
+        hf_lock_task *next = task->next;
+        task->run(task);
+        task = next;
     }
     for (hf_lock_set *set = servers->sets, *next; set != NULL; set = next) {
         next = set->next;
@@ -173,9 +173,9 @@ static void close_clients(hf_lock_servers *servers)
         on_clients_gone(servers);
 }
 
-static void run_close(hf_order *order)
+static void run_close(hf_lock_task *task)
 {
-    hf_lock_servers *servers = HF_CONTAINER(order, hf_lock_servers, close_order);
+    hf_lock_servers *servers = HF_CONTAINER(task, hf_lock_servers, close_task);
     servers->closing = true;
     for (hf_lock_set *set = servers->sets; set != NULL; set = set->next)
         hf_set_close(set);
@@ -196,12 +196,12 @@ void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void
     HF_ASSERT(!threaded || !hf_callback_inside(&servers->driver));
     servers->on_closed = cb;
     servers->closed_arg = arg;
-    servers->close_order.run = run_close;
+    servers->close_task.run = run_close;
     if (threaded) {
         HF_ASSERT(hf_driver_waiter_init(&closer) == HF_OK);
         servers->closer = &closer;
     }
-    HF_ASSERT(hf_servers_hand_in(servers, &servers->close_order, true) == HF_OK);
+    HF_ASSERT(hf_servers_hand_in(servers, &servers->close_task, true) == HF_OK);
     if (!threaded)
         return;
     hf_driver_await(&servers->driver, &closer);

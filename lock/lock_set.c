@@ -75,7 +75,7 @@ void hf_set_over(hf_lock_set *set)
 static void tell(hf_lock_set *set, hf_err err, const char *detail)
 {
     hf_callback callback;
-    set->told = true;
+    set->notified = true;
     hf_callback_begin(&callback, &set->servers->driver);
     set->on_acquired(set, err, detail, set->acquired_arg);
     hf_callback_end(&callback);

@@ -70,13 +70,13 @@ struct hf_lock_set {
     void *event_arg;
     int64_t wait_ms;
     uint64_t begun_ns, until_ns; /* UINT64_MAX: for ever */
-    hf_order order, cancel_order;
+    hf_lock_task task, cancel_task;
     atomic_bool cancel_queued;
     atomic_bool news;
 
     hf_set_step step;
     size_t open; /* answers that are to come */
-    bool told, over;
+    bool notified, over;
     bool final; /* UNDO is its end */
     hf_err err;
     char detail[HF_DETAIL_SIZE];
@@ -116,14 +116,14 @@ struct hf_lock_servers {
     char places[HF_LOCK_SERVERS_MAX][HF_URL_PLACE_SIZE];
 
     /* under driver.lock */
-    hf_order *orders, *last_order;
+    hf_lock_task *tasks, *last_task;
     bool closed;
 
     hf_lock_set *sets;
     bool closing, clients_close;
     size_t open_clients;
     unsigned handles;
-    hf_order close_order;
+    hf_lock_task close_task;
     hf_driver_waiter *closer;
     void (*on_closed)(void *arg);
     void *closed_arg;
@@ -132,7 +132,7 @@ struct hf_lock_servers {
 /* ---- lock_servers.c ---- */
 bool hf_servers_forked(const hf_lock_servers *servers);
 /* From any thread. `last`: nothing is handed in after it. HF_CLOSED. */
-HF_MUSTCHECK hf_err hf_servers_hand_in(hf_lock_servers *servers, hf_order *order,
+HF_MUSTCHECK hf_err hf_servers_hand_in(hf_lock_servers *servers, hf_lock_task *task,
                                        bool last);
 /* Its first try to connect has not ended. */
 bool hf_servers_coming(const hf_lock_servers *servers, size_t server);

@@ -9,9 +9,9 @@
 
 /* ---- taking ---- */
 
-static void run_acquire(hf_order *order)
+static void run_acquire(hf_lock_task *task)
 {
-    hf_set_begin(HF_CONTAINER(order, hf_lock_set, order));
+    hf_set_begin(HF_CONTAINER(task, hf_lock_set, task));
 }
 
 /* Frees the set if it cannot be. */
@@ -20,10 +20,10 @@ hf_err hf_set_hand_in(hf_lock_set *set, hf_lock_set_acquired_cb cb, void *arg,
 {
     set->on_acquired = cb;
     set->acquired_arg = arg;
-    set->order.run = run_acquire;
+    set->task.run = run_acquire;
     if (out != NULL)
         *out = set;
-    hf_err err = hf_servers_hand_in(set->servers, &set->order, false);
+    hf_err err = hf_servers_hand_in(set->servers, &set->task, false);
     if (err == HF_OK)
         return HF_OK;
     hf_set_free(set);
@@ -59,13 +59,13 @@ hf_err hf_redlock_acquire(hf_lock_servers *servers, const hf_redlock_opts *opts,
     return err == HF_OK ? hf_set_hand_in(set, cb, arg, out, detail) : err;
 }
 
-static void run_cancel(hf_order *order)
+static void run_cancel(hf_lock_task *task)
 {
-    hf_lock_set *set = HF_CONTAINER(order, hf_lock_set, cancel_order);
+    hf_lock_set *set = HF_CONTAINER(task, hf_lock_set, cancel_task);
     atomic_store(&set->cancel_queued, false);
     if (set->over)
         hf_set_over(set);
-    else if (!set->told)
+    else if (!set->notified)
         hf_set_undo(set, true, HF_CANCEL, "cancelled");
 }
 
@@ -73,8 +73,8 @@ void hf_lock_set_cancel(hf_lock_set *set)
 {
     if (hf_servers_forked(set->servers) || atomic_exchange(&set->cancel_queued, true))
         return;
-    set->cancel_order.run = run_cancel;
-    if (hf_servers_hand_in(set->servers, &set->cancel_order, false) != HF_OK)
+    set->cancel_task.run = run_cancel;
+    if (hf_servers_hand_in(set->servers, &set->cancel_task, false) != HF_OK)
         atomic_store(&set->cancel_queued, false); /* closing cancels it */
 }
 
@@ -144,9 +144,9 @@ hf_err hf_redlock_acquire_wait(hf_lock_servers *servers, const hf_redlock_opts *
 
 /* ---- giving it back ---- */
 
-static void run_release(hf_order *order)
+static void run_release(hf_lock_task *task)
 {
-    hf_lock_set *set = HF_CONTAINER(order, hf_lock_set, order);
+    hf_lock_set *set = HF_CONTAINER(task, hf_lock_set, task);
     set->on_released = set->release_cb;
     hf_set_leave(set);
 }
@@ -158,12 +158,12 @@ void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg
     hf_lock_release_result each[HF_LOCK_MEMBERS_MAX];
     size_t n = set->n;
     hf_set_silence(set, HF_LOCK_RELEASED);
-    set->release_cb = cb; /* told once: by the order, if it is run, or below */
+    set->release_cb = cb; /* told once: by the task, if it is run, or below */
     set->released_arg = arg;
-    set->order.run = run_release;
+    set->task.run = run_release;
     for (size_t i = 0; i < n; i++)
         each[i] = HF_RELEASE_UNKNOWN;
-    if (hf_servers_hand_in(set->servers, &set->order, false) != HF_OK && cb != NULL)
+    if (hf_servers_hand_in(set->servers, &set->task, false) != HF_OK && cb != NULL)
         cb(set, HF_RELEASE_UNKNOWN, each, n, arg); /* closing gives it back */
 }
 

@@ -83,8 +83,8 @@ void hf_lock_client_background(hf_lock *lock, bool on)
 void hf_lock_client_over(hf_lock *lock)
 {
     lock->over = true;
-    lock->step = STEP_LEAVE;
-    lock->due_ns = lock->leave_until_ns = lock->tell_until_ns = UINT64_MAX;
+    lock->step = STEP_RELEASE;
+    lock->due_ns = lock->release_until_ns = lock->tell_until_ns = UINT64_MAX;
     if (lock->in_flight > 0 || atomic_load(&lock->cancel_queued) ||
         atomic_load(&lock->event_runs))
         return;
@@ -113,14 +113,14 @@ static void begin_closing(hf_lock_client *locks)
     }
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
-        if (lock->step != STEP_LEAVE)
+        if (lock->step != STEP_RELEASE)
             hf_acquire_fail(lock, HF_CLOSED, "the client is being closed");
     }
 }
 
-static void run_close(hf_order *order)
+static void run_close(hf_lock_task *task)
 {
-    hf_lock_client *locks = HF_CONTAINER(order, hf_lock_client, close_order);
+    hf_lock_client *locks = HF_CONTAINER(task, hf_lock_client, close_task);
     begin_closing(locks);
 }
 
@@ -141,7 +141,7 @@ static void on_timer(uv_timer_t *timer)
     uint64_t now_ns = hf_boot_ns();
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
-        if (lock->step == STEP_LEAVE)
+        if (lock->step == STEP_RELEASE)
             hf_release_time(lock, now_ns);
         else
             hf_acquire_time(lock, now_ns);
@@ -149,7 +149,7 @@ static void on_timer(uv_timer_t *timer)
     hf_ask_pump(locks, now_ns);
     if (now_ns >= hf_grants_due_ns(locks))
         hf_grants_listen(locks);
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 static uint64_t first_due_ns(hf_lock_client *locks)
@@ -160,15 +160,15 @@ static uint64_t first_due_ns(hf_lock_client *locks)
     uint64_t heard_ns = hf_grants_due_ns(locks);
     first_ns = heard_ns < first_ns ? heard_ns : first_ns;
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
-        uint64_t due_ns =
-            lock->step == STEP_LEAVE ? hf_release_due_ns(lock) : hf_acquire_due_ns(lock);
+        uint64_t due_ns = lock->step == STEP_RELEASE ? hf_release_due_ns(lock)
+                                                     : hf_acquire_due_ns(lock);
         if (due_ns < first_ns)
             first_ns = due_ns;
     }
     return first_ns;
 }
 
-void hf_lock_client_settle(hf_lock_client *locks)
+void hf_lock_client_end_turn(hf_lock_client *locks)
 {
     uint64_t now_ns = hf_boot_ns();
     if (locks->handles > 0)
@@ -193,18 +193,18 @@ void hf_lock_client_settle(hf_lock_client *locks)
 
 /* ---- work ---- */
 
-static hf_err hand_in(hf_lock_client *locks, hf_order *order, bool last)
+static hf_err submit(hf_lock_client *locks, hf_lock_task *task, bool last)
 {
     uv_mutex_lock(&locks->driver.lock);
     bool closed = locks->closed;
     locks->closed = closed || last;
     if (!closed) {
-        order->next = NULL;
-        if (locks->last_order != NULL)
-            locks->last_order->next = order;
+        task->next = NULL;
+        if (locks->last_task != NULL)
+            locks->last_task->next = task;
         else
-            locks->orders = order;
-        locks->last_order = order;
+            locks->tasks = task;
+        locks->last_task = task;
     }
     uv_mutex_unlock(&locks->driver.lock);
     if (closed)
@@ -213,26 +213,26 @@ static hf_err hand_in(hf_lock_client *locks, hf_order *order, bool last)
     return HF_OK;
 }
 
-hf_err hf_lock_client_hand_in(hf_lock_client *locks, hf_order *order)
+hf_err hf_lock_client_submit(hf_lock_client *locks, hf_lock_task *task)
 {
-    return hand_in(locks, order, false);
+    return submit(locks, task, false);
 }
 
 static void on_turn(void *arg)
 {
     hf_lock_client *locks = arg;
     uv_mutex_lock(&locks->driver.lock);
-    hf_order *order = locks->orders;
-    locks->orders = locks->last_order = NULL;
+    hf_lock_task *task = locks->tasks;
+    locks->tasks = locks->last_task = NULL;
     uv_mutex_unlock(&locks->driver.lock);
-    while (order != NULL) {
-        hf_order *next = order->next;
-        order->run(order);
-        order = next;
+    while (task != NULL) {
+        hf_lock_task *next = task->next;
+        task->run(task);
+        task = next;
     }
     hf_grants_notes(locks);
     hf_release_notes(locks);
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
     if (locks->handles == 0)
         hf_redis_flush(locks->client); /* now: a turn of the loop is saved */
 }
@@ -253,9 +253,9 @@ static void pump(hf_lock_client *locks)
         lock = lock->next;
     for (; lock != NULL; lock = newer) {
         newer = lock->prev;
-        if (lock->step == STEP_ENTER)
+        if (lock->step == STEP_ACQUIRE)
             hf_acquire_send(lock);
-        else if (lock->step == STEP_LEAVE && !lock->over)
+        else if (lock->step == STEP_RELEASE && !lock->over)
             hf_release_send(lock);
     }
     hf_ask_pump(locks, hf_boot_ns());
@@ -270,7 +270,7 @@ static void on_time(const hf_answer *answer, void *arg)
         hf_lock_client_clock(locks, now_ms);
         pump(locks);
     }
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 /* The next connection may lead to another server: its time is asked for first. */
@@ -281,10 +281,10 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
     atomic_fetch_add(&locks->epoch, 1);
     if (err == HF_OK)
-        hf_ear_follow(&locks->ear, client);
+        hf_listener_follow(&locks->listener, client);
     if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)
         hf_client_reset(client);
-    hf_lock_client_settle(locks);
+    hf_lock_client_end_turn(locks);
 }
 
 /* ---- life ---- */
@@ -444,12 +444,12 @@ static void on_wake_closed(uv_handle_t *handle)
 
 static void close_handles(hf_lock_client *locks)
 {
-    locks->handles = 2U + (locks->client != NULL) + (locks->ear.client != NULL) +
+    locks->handles = 2U + (locks->client != NULL) + (locks->listener.client != NULL) +
                      (locks->confirmer != NULL);
     if (locks->client != NULL)
         hf_client_close(locks->client, on_client_closed, locks);
-    if (locks->ear.client != NULL)
-        hf_client_close(locks->ear.client, on_client_closed, locks);
+    if (locks->listener.client != NULL)
+        hf_client_close(locks->listener.client, on_client_closed, locks);
     if (locks->confirmer != NULL)
         hf_client_close(locks->confirmer, on_client_closed, locks);
     uv_close((uv_handle_t *)&locks->timer, on_timer_closed);
@@ -499,12 +499,12 @@ void hf_lock_client_close(hf_lock_client *locks, void (*cb)(void *arg), void *ar
     hf_guard_kill(&locks->guard);
     locks->on_closed = cb;
     locks->closed_arg = arg;
-    locks->close_order.run = run_close;
+    locks->close_task.run = run_close;
     if (locks->driver.threaded) {
         HF_ASSERT(hf_driver_waiter_init(&closer) == HF_OK);
         locks->closer = &closer;
     }
-    hf_err err = hand_in(locks, &locks->close_order, true);
+    hf_err err = submit(locks, &locks->close_task, true);
     HF_ASSERT(err == HF_OK);
     if (locks->driver.threaded)
         close_threaded(locks, &closer);

@@ -22,17 +22,17 @@
 
 #include "base/random.h"
 #include "lock/driver.h"
-#include "lock/ear.h"
 #include "lock/guard.h"
+#include "lock/listener.h"
 #include "lock/ops.h"
 #include "lock/seen.h"
 #include "lock/watchdog.h"
 
 /* Work that is handed in from any thread, and run on the loop in its order. */
-typedef struct hf_order {
-    struct hf_order *next;
-    void (*run)(struct hf_order *order);
-} hf_order;
+typedef struct hf_lock_task {
+    struct hf_lock_task *next;
+    void (*run)(struct hf_lock_task *task);
+} hf_lock_task;
 
 /* How holders hear that a lock is taken away, or asked back (hold.c). */
 typedef struct hf_hear_list {
@@ -45,7 +45,7 @@ typedef struct hf_hear {
     bool called;             /* the same: a call is set, for the first young one */
 
     /* the watchdog's thread */
-    hf_ear ear;
+    hf_listener listener;
     char inbox[HF_LOCK_CLIENT_SIZE + 8];
     hf_watchdog *watchdog;
     hf_client *client; /* the watchdog's */
@@ -55,12 +55,12 @@ typedef struct hf_hear {
 } hf_hear;
 
 typedef enum hf_lock_step {
-    STEP_ENTER,   /* to be sent, or sent */
+    STEP_ACQUIRE, /* to be sent, or sent */
     STEP_PAUSE,   /* before it is sent again */
     STEP_WAIT,    /* in line */
     STEP_CONFIRM, /* granted; replicas are asked */
     STEP_HELD,
-    STEP_LEAVE, /* to be sent, or sent */
+    STEP_RELEASE, /* to be sent, or sent */
 } hf_lock_step;
 
 struct hf_lock {
@@ -75,9 +75,9 @@ struct hf_lock {
     char *names_text; /* owned */
     const char *names[HF_LOCK_NAMES_MAX];
     size_t n_names;
-    hf_enter_args enter;
-    bool cell, fixed;
-    bool alone; /* its owner was made for it, and has no other hold */
+    hf_acquire_args acquire;
+    bool simple, fixed; /* simple: of one name, without a line */
+    bool alone;         /* its owner was made for it, and has no other hold */
     uint32_t max_hold_ms, wait_replicas;
     uint64_t until_ns;   /* the end of its wait; UINT64_MAX: none */
     uint64_t reached_ns; /* Redis must have answered by then */
@@ -104,26 +104,27 @@ struct hf_lock {
     hf_hear_list *hear_list; /* NULL: in none */
     uint64_t heard_ns;       /* from when on it is listened for */
 
-    hf_order order, cancel_order;
+    hf_lock_task task, cancel_task;
     hf_lock_step step;
     unsigned in_flight; /* requests of its own */
-    bool may_be_there;  /* an enter was executed, or may have been */
+    bool may_be_there;  /* a request to acquire was executed, or may have been */
     int64_t doubt_ms;   /* until then, on Redis's clock, one that was not answered may
                            still be executed; 0: there is none */
-    bool told;          /* its acquired callback was called */
+    bool notified;      /* its acquired callback was called */
     bool background;  /* its caller does not wait: the driver's thread is asked to run */
-    bool in_doubt;    /* a leave was sent and not answered */
+    bool in_doubt;    /* a release was sent and not answered */
     bool was_ours;    /* when that was sent, the deadline had not passed */
     bool over;        /* to be freed when nothing refers to it any more */
-    uint64_t sent_ns; /* of the last enter */
+    uint64_t sent_ns; /* of the last request to acquire */
     uint64_t number;  /* of its place in the line: it is granted with a higher fence */
     hf_seen *seen; /* owned, NULL: nothing yet; while `waits` of the watchdog's thread */
     uint64_t prove_until_ns; /* past the end of its wait, for a holder that seems dead */
-    uint64_t heard_fence;    /* of a grant that was heard before the answer to an enter */
+    uint64_t
+        heard_fence; /* of a grant that was heard before the answer that says WAITING */
     uint64_t due_ns; /* the end of a pause, or of the wait for a round of confirm.c */
     bool in_round;   /* of that */
     hf_err kept;     /* in a round: what became of its entry */
-    uint64_t leave_until_ns, tell_until_ns; /* of the release */
+    uint64_t release_until_ns, tell_until_ns; /* of the release */
     bool answered; /* the release; not told, because a callback of an event runs */
     bool patient;  /* it is not told before that has ended, however long it takes */
     hf_lock_release_result result; /* of the answer, with `left` and */
@@ -141,7 +142,7 @@ struct hf_lock_client {
     pid_t pid;
     hf_driver driver;
     hf_client *client;          /* what is asked */
-    hf_ear ear;                 /* of what waits */
+    hf_listener listener;       /* of what waits */
     hf_client *confirmer;       /* waits for replicas; NULL: none were wanted so far */
     hf_client_opts client_opts; /* of all connections; their text is owned */
     hf_watchdog *watchdog;
@@ -158,7 +159,7 @@ struct hf_lock_client {
     atomic_uint epoch;                   /* how often a connection came or went */
 
     /* under driver.lock */
-    hf_order *orders, *last_order;
+    hf_lock_task *tasks, *last_task;
     bool closed; /* nothing is handed in any more */
 
     hf_lock *active;  /* something is to be done, or awaited */
@@ -168,7 +169,7 @@ struct hf_lock_client {
     uint64_t close_until_ns;
     bool confirming; /* a round is under way */
     bool unfit;      /* its Redis may evict keys: the next connection is asked again */
-    hf_order close_order;
+    hf_lock_task close_task;
     hf_driver_waiter *closer;
     unsigned handles; /* that are being closed */
     void (*on_closed)(void *arg);
@@ -178,11 +179,11 @@ struct hf_lock_client {
 /* ---- locks.c ---- */
 bool hf_lock_client_forked(const hf_lock_client *locks);
 /* From any thread. HF_CLOSED: it will not be run. */
-HF_MUSTCHECK hf_err hf_lock_client_hand_in(hf_lock_client *locks, hf_order *order);
+HF_MUSTCHECK hf_err hf_lock_client_submit(hf_lock_client *locks, hf_lock_task *task);
 bool hf_lock_client_ready(
     const hf_lock_client *locks); /* connected, and the time is known */
 /* Sets the timer anew, and goes on with closing. At the end of everything on the loop. */
-void hf_lock_client_settle(hf_lock_client *locks);
+void hf_lock_client_end_turn(hf_lock_client *locks);
 void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
 /* Its caller does not wait, or there is none any more: the loop must run all the same. */
 void hf_lock_client_background(hf_lock *lock, bool on);
@@ -263,7 +264,7 @@ void hf_release_notes(hf_lock_client *locks); /* a callback of an event may have
 /* One request whose caller waits. Faults that did nothing are tried again until the end.
  */
 typedef struct hf_lock_ask {
-    hf_order order;
+    hf_lock_task task;
     struct hf_lock_ask *next;
     hf_lock_client *locks;
     hf_lock

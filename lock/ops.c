@@ -8,13 +8,13 @@
 #include "redis/send.h"
 
 enum {
-    ENTER_FIXED = 11,
+    ACQUIRE_FIXED = 11,
     RENEW_FIXED = 1,
     RENEW_RUN = 3, /* of those that follow each other and have one form */
     RENEW_EACH_MAX = 5,
     RENEWED_FIXED = 3, /* of the answer */
     RENEWED_EACH = 5,
-    LEAVE_FIXED = 4
+    RELEASE_FIXED = 4
 };
 
 static void put_names(hf_args *a, const hf_lock_of *lock)
@@ -23,21 +23,22 @@ static void put_names(hf_args *a, const hf_lock_of *lock)
         hf_args_text(a, lock->names[i]);
 }
 
-/* ---- enter ---- */
+/* ---- acquire ---- */
 
-hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock, const hf_enter_args *args,
-                   uint32_t timeout_ms, hf_answer_cb cb, void *arg)
+hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock,
+                          const hf_acquire_args *args, uint32_t timeout_ms,
+                          hf_answer_cb cb, void *arg)
 {
     hf_args a;
     char flags[4] = "-";
     size_t n = 0;
-    if (!hf_args_init(&a, ENTER_FIXED + lock->n_names, ENTER_FIXED))
+    if (!hf_args_init(&a, ACQUIRE_FIXED + lock->n_names, ACQUIRE_FIXED))
         return HF_NOMEM;
     if (args->wait)
         flags[n++] = 'w';
     if (args->reentrant)
         flags[n++] = 'r';
-    if (lock->cell)
+    if (lock->simple)
         flags[n++] = 'c';
     hf_args_text(&a, lock->owner);
     hf_args_text(&a, lock->hold);
@@ -51,13 +52,13 @@ hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock, const hf_enter_arg
     hf_args_int(&a, (int64_t)args->witness);
     hf_args_text(&a, args->readings == NULL ? "" : args->readings);
     put_names(&a, lock);
-    return hf_script_send(client, &hf_lua_lock_enter, &lock->prefix, 1, &a, timeout_ms,
+    return hf_script_send(client, &hf_lua_lock_acquire, &lock->prefix, 1, &a, timeout_ms,
                           cb, arg);
 }
 
-hf_err hf_entered_read(const hf_answer *answer, hf_entered *out)
+hf_err hf_acquired_read(const hf_answer *answer, hf_acquired *out)
 {
-    *out = (hf_entered){.now_ms = 0};
+    *out = (hf_acquired){.now_ms = 0};
     hf_err err = hf_script_status(answer, 3, &out->now_ms);
     int64_t third =
         answer->err == HF_OK ? hf_reply_int(hf_reply_at(answer->reply, 2)) : 0;
@@ -87,7 +88,7 @@ hf_err hf_entered_read(const hf_answer *answer, hf_entered *out)
 
 static const char *form_of(const hf_lock_renewal *item)
 {
-    if (item->cell)
+    if (item->simple)
         return "c";
     if (item->waits)
         return "w";
@@ -157,7 +158,7 @@ hf_err hf_op_lock_renew(hf_client *client, const hf_lock_renewal *items, size_t 
     }
     for (i = 0; i < n; i++)
         keys[i] = items[i].prefix;
-    return hf_script_send(client, &hf_lua_lock_keep, keys, n, &a, timeout_ms, cb, arg);
+    return hf_script_send(client, &hf_lua_lock_renew, keys, n, &a, timeout_ms, cb, arg);
 }
 
 hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewed *out)
@@ -187,26 +188,27 @@ hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *w
     return (hf_err)hf_reply_int(hf_reply_at(reply, at + 1));
 }
 
-/* ---- leave ---- */
+/* ---- release ---- */
 
-hf_err hf_op_leave(hf_client *client, const hf_lock_of *lock, bool downgrade,
-                   int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb, void *arg)
+hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock, bool downgrade,
+                          int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb,
+                          void *arg)
 {
     hf_args a;
-    if (!hf_args_init(&a, LEAVE_FIXED + lock->n_names, 1))
+    if (!hf_args_init(&a, RELEASE_FIXED + lock->n_names, 1))
         return HF_NOMEM;
     hf_args_text(&a, lock->owner);
     hf_args_text(&a, lock->hold);
-    hf_args_text(&a, lock->cell ? "c" : downgrade ? "d" : "-");
+    hf_args_text(&a, lock->simple ? "c" : downgrade ? "d" : "-");
     hf_args_int(&a, not_after);
     put_names(&a, lock);
-    return hf_script_send(client, &hf_lua_lock_leave, &lock->prefix, 1, &a, timeout_ms,
+    return hf_script_send(client, &hf_lua_lock_release, &lock->prefix, 1, &a, timeout_ms,
                           cb, arg);
 }
 
-hf_err hf_left_read(const hf_answer *answer, hf_left *out)
+hf_err hf_released_read(const hf_answer *answer, hf_released *out)
 {
-    *out = (hf_left){.now_ms = 0};
+    *out = (hf_released){.now_ms = 0};
     hf_err err = hf_script_status(answer, 4, &out->now_ms);
     if (err != HF_OK)
         return err;

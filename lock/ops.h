@@ -27,12 +27,12 @@ typedef struct hf_lock_of {
     const char *const *names;
     size_t n_names;
     const char *owner, *hold;
-    bool cell;
+    bool simple;
 } hf_lock_of;
 
-/* ---- enter ---- */
+/* ---- acquire ---- */
 
-typedef struct hf_enter_args {
+typedef struct hf_acquire_args {
     const char *client;
     char mode; /* 'x', 's' or 'p' */
     uint32_t permits, limit;
@@ -41,13 +41,13 @@ typedef struct hf_enter_args {
     int64_t not_after;
     uint64_t witness;     /* of what was read of its line's clock */
     const char *readings; /* NULL: nothing was (seen.h) */
-} hf_enter_args;
+} hf_acquire_args;
 
-HF_MUSTCHECK hf_err hf_op_enter(hf_client *client, const hf_lock_of *lock,
-                                const hf_enter_args *args, uint32_t timeout_ms,
-                                hf_answer_cb cb, void *arg);
+HF_MUSTCHECK hf_err hf_op_lock_acquire(hf_client *client, const hf_lock_of *lock,
+                                       const hf_acquire_args *args, uint32_t timeout_ms,
+                                       hf_answer_cb cb, void *arg);
 
-typedef struct hf_entered {
+typedef struct hf_acquired {
     int64_t now_ms;
     uint64_t fence;    /* with HF_OK */
     size_t place;      /* with HF_IN_LINE: 1 is the head */
@@ -59,20 +59,20 @@ typedef struct hf_entered {
      * after_ms is 0. */
     int64_t until_ms;
     uint32_t limit; /* with HF_LIMIT */
-} hf_entered;
+} hf_acquired;
 
 /* HF_OK, HF_IN_LINE, HF_TAKEN, HF_DEADLOCK, HF_LIMIT, HF_DEADLINE, or a fault. */
-HF_MUSTCHECK hf_err hf_entered_read(const hf_answer *answer, hf_entered *out);
+HF_MUSTCHECK hf_err hf_acquired_read(const hf_answer *answer, hf_acquired *out);
 
 /* ---- renew ---- */
 
 typedef struct hf_lock_renewal {
     hf_bytes prefix;
     const char *owner, *name;
-    const char
-        *hold; /* NULL: its owner was made for it; not of a cell, nor while it waits */
+    const char *hold; /* NULL: its owner was made for it; not of a simple lock, nor while
+                         it waits */
     uint32_t lease_ms;
-    bool cell;
+    bool simple;
     bool waits;       /* it waits, as far as is known: a grant is told with its fence */
     uint64_t witness; /* its number while it waits, then its fence, */
     const char *readings; /* and what was read of its line's clock; NULL: nothing was */
@@ -95,18 +95,18 @@ HF_MUSTCHECK hf_err hf_lock_renewed_read(const hf_answer *answer, hf_lock_renewe
  * of its line's clock, clock_ms is not 0, and after_ms says when to ask again. */
 hf_err hf_lock_renewed_next(hf_lock_renewed *renewed, size_t i, hf_lease_note *what);
 
-/* ---- leave ---- */
+/* ---- release ---- */
 
-HF_MUSTCHECK hf_err hf_op_leave(hf_client *client, const hf_lock_of *lock, bool downgrade,
-                                int64_t not_after, uint32_t timeout_ms, hf_answer_cb cb,
-                                void *arg);
+HF_MUSTCHECK hf_err hf_op_lock_release(hf_client *client, const hf_lock_of *lock,
+                                       bool downgrade, int64_t not_after,
+                                       uint32_t timeout_ms, hf_answer_cb cb, void *arg);
 
-typedef struct hf_left {
+typedef struct hf_released {
     int64_t now_ms;
     hf_lock_release_result result; /* the worst of all names */
     size_t left;
-} hf_left;
-HF_MUSTCHECK hf_err hf_left_read(const hf_answer *answer, hf_left *out);
+} hf_released;
+HF_MUSTCHECK hf_err hf_released_read(const hf_answer *answer, hf_released *out);
 
 /* ---- the rest ---- */
 

@@ -164,7 +164,7 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
     if (!copy_names(lock, o))
         return HF_NOMEM;
     lock->prefix_len = hf_lock_prefix(lock->prefix, locks->ns, lock->names[0]);
-    lock->enter = (hf_enter_args){
+    lock->acquire = (hf_acquire_args){
         .client = locks->id,
         .mode = modes[o->mode],
         .permits = o->permits == 0 ? 1 : o->permits,
@@ -173,8 +173,8 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
         .reentrant = o->reentrant,
         .lease_ms = o->lease_ms == 0 ? HF_LOCK_LEASE_MS : o->lease_ms,
     };
-    atomic_init(&lock->lease_ms, lock->enter.lease_ms);
-    lock->cell = o->form == HF_LOCK_SPIN;
+    atomic_init(&lock->lease_ms, lock->acquire.lease_ms);
+    lock->simple = o->form == HF_LOCK_SPIN;
     lock->on_event = o->on_event != NULL ? o->on_event : locks->on_event;
     lock->event_arg = o->on_event != NULL ? o->event_arg : locks->arg;
     set_times(lock, o);
@@ -226,5 +226,5 @@ hf_lock_of hf_lock_of_lock(const hf_lock *lock)
                         .n_names = lock->n_names,
                         .owner = lock->owner,
                         .hold = lock->hold,
-                        .cell = lock->cell};
+                        .simple = lock->simple};
 }

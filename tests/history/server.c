@@ -282,10 +282,10 @@ static void on_lease(hf_server *s, const char *line)
 {
     entry *e = entry_of(s, line);
     uint64_t start_ms = hf_line_number(line, "start");
-    if (script_is(s, "keep") && !e->there)
+    if (script_is(s, "renew") && !e->there)
         hf_broken(&s->report, RULE_S7, "%s: a renewal made the entry of %s",
                   name_of(s, e), owner_of(s, e));
-    if (script_is(s, "keep") && e->there && start_ms < e->start_ms)
+    if (script_is(s, "renew") && e->there && start_ms < e->start_ms)
         hf_broken(&s->report, RULE_S7, "%s: a renewal of %s took %" PRIu64 " ms away",
                   name_of(s, e), owner_of(s, e), e->start_ms - start_ms);
     if (!e->there) {
@@ -312,7 +312,7 @@ static void check_taken_out(hf_server *s, const entry *e, uint64_t at_ms)
 {
     uint64_t until_ms = e->start_ms + e->lease_ms;
     bool over = until_ms <= at_ms;
-    bool own = script_is(s, "leave") && strcmp(s->owner, owner_of(s, e)) == 0;
+    bool own = script_is(s, "release") && strcmp(s->owner, owner_of(s, e)) == 0;
     if (over || script_is(s, "force") || s->script[0] == '\0')
         return;
     if (!own)

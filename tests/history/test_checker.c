@@ -309,12 +309,12 @@ static void o3_one_late_grant_among_many_is_excused_for_two_seconds(void **state
 #define TOLD(fence)                                                                      \
     "{'ev':'told','tag':'n','client':'c','what':'granted','fence':" #fence "000}\n"
 #define ENTER(name, owner, mode, fence, until)                                           \
-    SCRIPT("enter", owner, "h" owner)                                                    \
+    SCRIPT("acquire", owner, "h" owner)                                                  \
     LEASE(name, owner, until) ENTRY(name, owner, mode, 1, fence)
 #define WAIT(name, owner, mode, place, until)                                            \
-    SCRIPT("enter", owner, "h" owner)                                                    \
+    SCRIPT("acquire", owner, "h" owner)                                                  \
     LEASE(name, owner, until) QUEUED(name, owner, place) ENTRY(name, owner, mode, 0, 0)
-#define LEAVE(name, owner, at) SCRIPT("leave", owner, "h" owner) GONE(name, owner, at)
+#define LEAVE(name, owner, at) SCRIPT("release", owner, "h" owner) GONE(name, owner, at)
 
 static void a_line_in_order_is_sound(void **state)
 {
@@ -359,15 +359,16 @@ static void s4_somebody_else_leaves(void **state)
 {
     (void)state;
     check(NULL,
-          ENTER("n", "a", "x", 100, 900) SCRIPT("leave", "b", "hb") GONE("n", "a", 200),
+          ENTER("n", "a", "x", 100, 900) SCRIPT("release", "b", "hb") GONE("n", "a", 200),
           NULL);
     broken(RULE_S4, 1);
     check(NULL,
-          ENTER("n", "a", "x", 100, 900) SCRIPT("leave", "a", "before")
+          ENTER("n", "a", "x", 100, 900) SCRIPT("release", "a", "before")
               GONE("n", "a", 200),
           NULL);
     broken(RULE_S4, 1); /* of another life */
-    check(NULL, ENTER("n", "a", "x", 100, 190) SCRIPT("keep", "", "") GONE("n", "a", 200),
+    check(NULL,
+          ENTER("n", "a", "x", 100, 190) SCRIPT("renew", "", "") GONE("n", "a", 200),
           NULL);
     sound(); /* it was over */
 }
@@ -375,10 +376,10 @@ static void s4_somebody_else_leaves(void **state)
 static void s7_renewals(void **state)
 {
     (void)state;
-    check(NULL, SCRIPT("keep", "", "") LEASE("n", "a", 900), NULL);
+    check(NULL, SCRIPT("renew", "", "") LEASE("n", "a", 900), NULL);
     broken(RULE_S7, 1);
     check(NULL,
-          ENTER("n", "a", "x", 100, 900) SCRIPT("keep", "", "") LEASE("n", "a", 800),
+          ENTER("n", "a", "x", 100, 900) SCRIPT("renew", "", "") LEASE("n", "a", 800),
           NULL);
     broken(RULE_S7, 1);
 }
@@ -425,7 +426,8 @@ static void s12_shared_past_exclusive(void **state)
           NULL);
     broken(RULE_S12, 1);
     check(NULL,
-          ENTER("n", "a", "s", 100, 900) SCRIPT("enter", "a", "ha") QUEUED("n", "a", 110),
+          ENTER("n", "a", "s", 100, 900) SCRIPT("acquire", "a", "ha")
+              QUEUED("n", "a", 110),
           NULL);
     broken(RULE_S12, 1);
 }

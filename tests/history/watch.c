@@ -190,9 +190,10 @@ static const char *script_of(const char *sha)
     const struct {
         const hf_script *script;
         const char *name;
-    } scripts[] = {{&hf_lua_lock_enter, "enter"}, {&hf_lua_lock_leave, "leave"},
-                   {&hf_lua_lock_keep, "keep"},   {&hf_lua_lock_force, "force"},
-                   {&hf_lua_lock_look, "look"},   {&hf_lua_lock_fence_check, "check"}};
+    } scripts[] = {
+        {&hf_lua_lock_acquire, "acquire"}, {&hf_lua_lock_release, "release"},
+        {&hf_lua_lock_renew, "renew"},     {&hf_lua_lock_force, "force"},
+        {&hf_lua_lock_look, "look"},       {&hf_lua_lock_fence_check, "check"}};
     for (size_t i = 0; i < HF_COUNT(scripts); i++)
         if (strcasecmp(sha, scripts[i].script->sha1) == 0)
             return scripts[i].name;
@@ -202,7 +203,7 @@ static const char *script_of(const char *sha)
 static void see_script(const hf_watch *w, const command *c)
 {
     const char *name = script_of(c->words[1]);
-    bool enter = strcmp(name, "enter") == 0, leave = strcmp(name, "leave") == 0;
+    bool enter = strcmp(name, "acquire") == 0, leave = strcmp(name, "release") == 0;
     size_t argv = 3 + strtoul(c->words[2], NULL, 10); /* ARGV[1] */
     bool owned = (enter || leave) && c->n > argv + 1;
     hf_line_write(w->out,

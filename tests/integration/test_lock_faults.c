@@ -95,7 +95,7 @@ static void an_enter_that_comes_after_the_leave_stays_for_no_lease(void **state)
     const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
-        hf_proxy_delay(&proxy, hf_lua_lock_enter.sha1);
+        hf_proxy_delay(&proxy, hf_lua_lock_acquire.sha1);
         hf_lock *lock = hf_lock_must(
             &rig, far, "n",
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i], .lease_ms = LONG_MS});
@@ -111,7 +111,7 @@ static void an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease(void *
 {
     told t;
     (void)state;
-    hf_proxy_delay(&proxy, hf_lua_lock_enter.sha1);
+    hf_proxy_delay(&proxy, hf_lua_lock_acquire.sha1);
     hf_proxy_refuse(&proxy, true);
     hf_lock *lock =
         ask_for(far, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &t);
@@ -154,7 +154,7 @@ static void a_deadline_counts_from_before_the_request(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
         told t;
-        hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
+        hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
         (void)ask_for(
             far, "n",
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i], .lease_ms = 20000}, &t);

@@ -104,7 +104,7 @@ static void a_grant_that_is_heard_before_the_answer_counts(void **state)
     wait_begin(&first, far, "t/one");
     come_and_go(far);
     EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 2);
-    hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
+    hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
     wait_begin(&second, far, "t/two");
     hf_lock_released(two);
     EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 3); /* it was heard */
@@ -273,7 +273,7 @@ static void a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon(void 
     (void)state;
     hf_lock *other = must(far, "t/other");
     EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1);
-    hf_proxy_keep_answer(&proxy, hf_lua_lock_enter.sha1);
+    hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                .wait_ms = LONG_MS};
     begin_unheard(&w, "t/one", opts);

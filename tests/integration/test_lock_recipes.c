@@ -666,15 +666,15 @@ static const struct attempt {
     const hf_script *script;
     const char *args[12];
 } attempts[] = {
-    {&hf_lua_lock_enter, {"o4", "h4", "c4", "x", "1", "0", "w", "30000", "0", "n"}},
-    {&hf_lua_lock_enter, {"o1", "h4", "c1", "x", "1", "0", "r", "30000", "0", "n"}},
-    {&hf_lua_lock_enter, {"o4", "h4", "c4", "s", "1", "0", "", "30000", "0", "m", "n"}},
-    {&hf_lua_lock_enter, {"o4", "h4", "c4", "p", "1", "2", "w", "30000", "0", "n"}},
-    {&hf_lua_lock_enter, {"o4", "h4", "c4", "x", "1", "0", "c", "30000", "0", "n"}},
-    {&hf_lua_lock_leave, {"o1", "h1", "", "0", "n"}},
-    {&hf_lua_lock_leave, {"o1", "h1", "d", "0", "n"}},
-    {&hf_lua_lock_leave, {"o2", "h2", "", "0", "n"}},
-    {&hf_lua_lock_leave, {"o1", "h1", "c", "0", "n"}},
+    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "x", "1", "0", "w", "30000", "0", "n"}},
+    {&hf_lua_lock_acquire, {"o1", "h4", "c1", "x", "1", "0", "r", "30000", "0", "n"}},
+    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "s", "1", "0", "", "30000", "0", "m", "n"}},
+    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "p", "1", "2", "w", "30000", "0", "n"}},
+    {&hf_lua_lock_acquire, {"o4", "h4", "c4", "x", "1", "0", "c", "30000", "0", "n"}},
+    {&hf_lua_lock_release, {"o1", "h1", "", "0", "n"}},
+    {&hf_lua_lock_release, {"o1", "h1", "d", "0", "n"}},
+    {&hf_lua_lock_release, {"o2", "h2", "", "0", "n"}},
+    {&hf_lua_lock_release, {"o1", "h1", "c", "0", "n"}},
     {&hf_lua_lock_force, {"n", "", "0", "0"}},
     {&hf_lua_lock_force, {"n", "o1", "1", "0"}},
     {&hf_lua_lock_fence_check, {"n", "7", "o1", "60000"}},
@@ -690,7 +690,7 @@ static void prepare_broken(const char *key)
     for (size_t i = 0; i < HF_COUNT(owners); i++) {
         const char *const args[] = {owners[i], holds[i], "c1", "x", "1", "0",
                                     "w",       "30000",  "0",  "n", NULL};
-        freeReplyObject(send(&hf_lua_lock_enter, PREFIX, args));
+        freeReplyObject(send(&hf_lua_lock_acquire, PREFIX, args));
     }
     const char *type = hf_fixture_command(&rig.redis, "TYPE " PREFIX "%s", key);
     bool string = strcmp(type, "string") == 0 || strcmp(type, "none") == 0;

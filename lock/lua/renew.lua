@@ -6,7 +6,7 @@
 --  ARGV[2..] for some that follow each other: how many, form (l line, o line, by an owner that has this
 --            hold only, w line in which it waits, r line that was read while it was held, c cell),
 --            lease (ms, at least 1; 1: nothing is moved); and owner, hold (not with o), name of each;
---            with w and r also the witness and the readings of the line's clock (enter). Then for
+--            with w and r also the witness and the readings of the line's clock (acquire). Then for
 --            others. At most 2048
 --  returns   {OK, now, n, place, code, fence, after, clock, ...} | {LATE, now}. n: as many as were asked
 --            for; then five for each that waited, or is not simply held for its lease: place (from 0
@@ -14,7 +14,7 @@
 --            to give it back. WAITING. LOST: fence is 1 when it was taken away, else 0. FAULT: a key of
 --            it is of another type. Clock: a reading, where it waits, or where its owner has holds of
 --            several clients (the fence is the witness); else 0. After: in how many ms to ask again at
---            the latest (enter). Sent twice: the same.
+--            the latest (acquire). Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
