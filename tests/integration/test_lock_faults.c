@@ -365,16 +365,18 @@ static void an_inbox_that_cannot_be_read_only_delays(void **state)
 /* What was deleted by hand frees the lock, and nothing stays stuck. */
 static void a_line_without_some_of_its_keys_goes_on(void **state)
 {
+    enum { LINE_LEASE_MS = 2500 };
     static const char *const keys[] = {"x:n", "q:n", "e:n"};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(keys); i++) {
         hf_lock_waiter one, two;
-        hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
-                                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600});
+        hf_lock *lock =
+            hf_lock_must(&rig, rig.a, "n",
+                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LINE_LEASE_MS});
         hf_lock_wait_begin(&one, &rig, rig.b, "n",
-                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600});
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LINE_LEASE_MS});
         hf_lock_wait_begin(&two, &rig, rig.b, "n",
-                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600});
+                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LINE_LEASE_MS});
         (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:%s", keys[i]);
         if (strcmp(keys[i], "q:n") == 0)
             released(lock);
