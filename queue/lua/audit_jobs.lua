@@ -13,6 +13,7 @@
 --           not found again.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"
 --- @include "lib/read_meta.lua"

@@ -14,8 +14,10 @@
 --           put right is not found again.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/key_wake.lua"
+--- @include "lib/key_crashes.lua"
+--- @include "lib/key_cancels.lua"
 --- @include "lib/key_dead.lua"
---- @include "lib/key_marks.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/late.lua"
 --- @include "lib/wake.lua"

@@ -14,6 +14,7 @@
 --            Sent twice: LOST (GONE if `dead` was trimmed), and nothing changes.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/clamped.lua"

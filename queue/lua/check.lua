@@ -19,6 +19,7 @@
 --            of all. Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 --- @include "lib/use.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/refresh_worker.lua"

@@ -26,7 +26,8 @@
 --            {record, ...}. Token: `worker:fence`. Sent twice, the second takes other jobs.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_crashes.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/lease_ends.lua"
 --- @include "lib/watched.lua"

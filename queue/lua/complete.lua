@@ -12,8 +12,10 @@
 --            accepted anew.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_crashes.lua"
+--- @include "lib/key_cancels.lua"
+--- @include "lib/broken_ms.lua"
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
@@ -75,7 +77,7 @@ call('HINCRBY', META, 'done', n == 1 and '1' or n)
 -- Without max_running no job that ends lets another one start sooner. So all is well while a worker
 -- comes for what waits, or none comes and nothing waits.
 local waits = call('EXISTS', SCHEDULE) == 1
-if m[2] or waits == not next_wake or next_wake and not in_time(math.max(now, next_wake), next_wake) then
+if m[2] or waits == not next_wake or next_wake and next_wake < now - BROKEN_MS then
   --- @include "lib/wake.lua"
   wake(read_meta())
 end

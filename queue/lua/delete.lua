@@ -10,6 +10,7 @@
 --            twice: GONE instead of OK.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"

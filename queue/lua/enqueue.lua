@@ -193,14 +193,11 @@ if new > 0 then
   end
 end
 local noted = now <= high + HIGH_MS
-if new > 0 and at_once then
-  if not wake_rule(now, next_wake, false, not noted) and not noted then
-    call('HSET', META, 'high', stamp)
-  end
-elseif new > 0 and not in_time(soonest, next_wake) then
+local changed = new > 0 and wake_rule(soonest, next_wake, false, not at_once, not noted)
+if changed and not at_once then
   --- @include "lib/wake.lua"
   wake(read_meta()) -- this notes the time as well
-elseif new > 0 and not noted then
+elseif new > 0 and not changed and not noted then
   call('HSET', META, 'high', stamp)
 end
 return { OK, now, 0, codes or {} }

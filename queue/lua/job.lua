@@ -11,7 +11,8 @@
 --           queue was, each within the last minute; else 0
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
 local id = ARGV[1]
 for _, name in ipairs({ 'schedule', 'running', 'dead' }) do

@@ -13,7 +13,8 @@
 --           line is the record's first line with its newline, '' if it has none.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE

@@ -14,7 +14,8 @@
 --            CANCEL (held, and somebody asks to cancel it), LOST. Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_cancels.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/lease_ends.lua"

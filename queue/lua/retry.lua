@@ -12,6 +12,7 @@
 --            Sent twice: LOST, and nothing is counted again.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"
 --- @include "lib/digits.lua"
 --- @include "lib/clamped.lua"

@@ -8,6 +8,7 @@
 --  returns  {OK, now, jobs released}. Sent twice, the second releases none.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/limits.lua"
 --- @include "lib/wake.lua"

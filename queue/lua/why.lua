@@ -12,7 +12,9 @@
 --           run, at most 8, those with most jobs first. Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_crashes.lua"
+--- @include "lib/key_cancels.lua"
 --- @include "lib/time_of.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/limits.lua"

@@ -1,6 +1,7 @@
 -- ask_to_cancel.lua - marks a run that is to be cancelled.
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_cancels.lua"
 
 -- Marks one that runs: this run is to be cancelled. A lock that has ended names no run, and does not
 -- tell that its holder is gone, for this clock may have been set forward: then the mark is `*`, any.

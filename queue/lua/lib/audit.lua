@@ -5,6 +5,7 @@
 -- hands of its holder. Their arguments and answers are
 -- the same.
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"

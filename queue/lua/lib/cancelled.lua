@@ -1,6 +1,7 @@
 -- cancelled.lua - ends a run that is to be cancelled.
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_cancels.lua"
 --- @include "lib/remove.lua"
 
 local cancelling = call('EXISTS', CANCELS) == 1

@@ -1,5 +1,6 @@
 -- clear_marks.lua - what marks a job beside its record.
---- @include "lib/key_marks.lua"
+--- @include "lib/key_crashes.lua"
+--- @include "lib/key_cancels.lua"
 --- @include "lib/each.lua"
 
 -- What marks a job beside its record: crashes and requests to cancel.

@@ -1,6 +1,6 @@
 -- crashes.lua - which jobs have crashes.
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_crashes.lua"
 
 -- Of the first n ids those that have crashes: {id, how many, ...}; 0 if none has.
 local function crashes_of_all(ids, n)

@@ -4,6 +4,4 @@ local P = KEYS[1]
 local SCHEDULE = P .. 'schedule'
 local RUNNING = P .. 'running'
 local JOBS = P .. 'jobs'
-local LOCK = P .. 'lock:'
 local META = P .. 'meta'
-local WAKE = P .. 'wake'

@@ -1,5 +1,6 @@
 -- open_writes.lua - how writing begins.
 --- @include "lib/keys.lua"
+--- @include "lib/key_wake.lua"
 
 -- A full Redis accepts this, and then whatever else the script writes.
 local function open_writes()

@@ -1,5 +1,6 @@
 -- owned.lua - which jobs a worker holds.
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
 
 -- Whose jobs are these? ARGV (or `args`) from `first` in steps of `step`: id, fence, ... of
 -- `worker`. Returns the places there of those it holds, and a code for each, none if it holds all;

@@ -1,6 +1,7 @@
 -- take_over.lua - jobs that dead holders left.
 --- @include "lib/keys.lua"
---- @include "lib/key_marks.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_crashes.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/max_bytes.lua"
 --- @include "lib/open_writes.lua"

@@ -1,5 +1,7 @@
 -- use.lua - several queues in one script.
 --- @include "lib/keys.lua"
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_wake.lua"
 --- @include "lib/key_workers.lua"
 
 -- What looks at several queues: from now on at this one.

@@ -41,7 +41,7 @@ local function wake(m, doubted, earliest)
   m.high = heed_clock(m.high)
   local at, over = next_claim(m)
   at = at and math.min(TIME_MAX, math.max(floor(at), earliest or now))
-  if at and (doubted or not in_time(at, m.next_wake)) then
+  if at and wake_rule(at, m.next_wake, doubted, true) then
     open_writes()
   end
   m.next_wake = wake_rule(at, m.next_wake, doubted) or m.next_wake

@@ -1,3 +1,0 @@
--- key_marks.lua - the keys of what marks jobs beside their records.
-local CRASHES = P .. 'crashes'
-local CANCELS = P .. 'cancel'
