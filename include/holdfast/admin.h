@@ -48,13 +48,13 @@ HF_API const char *hf_admin_detail(const hf_admin *admin);
 /* What Redis reported at the last connection. Borrowed from the admin object. */
 HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
 
-/* Each call below answers HF_OK, what is written with it, or a fault; then what it was to
- * fill is not to be read. HF_INVALID: a name, an id or a figure that is none. HF_TIMEOUT:
- * the deadline passed before it was executed. HF_CONN, HF_AUTH, HF_UNSUPPORTED,
- * HF_LOADING, HF_BUSY_SCRIPT: why Redis could not be asked by then. HF_READONLY,
- * HF_MISCONF, HF_REDIS: Redis refused it (a key may be of another type). HF_PROTO,
- * HF_TOOBIG, HF_NOMEM. HF_UNSURE: it was asked, and not answered by then; what it was to
- * change may be changed. */
+/* Each call below answers HF_OK, an answer that its comment names, or a fault. After a
+ * fault its output is undefined. HF_INVALID: a name, an id or a number is not valid.
+ * HF_TIMEOUT: the deadline passed before it was executed. HF_CONN, HF_AUTH,
+ * HF_UNSUPPORTED, HF_LOADING, HF_BUSY_SCRIPT: why Redis could not be asked by then.
+ * HF_READONLY, HF_MISCONF, HF_REDIS: Redis refused it (a key may be of another type).
+ * HF_PROTO, HF_TOOBIG, HF_NOMEM. HF_UNSURE: it was asked, and not answered by then; what
+ * it was to change may be changed. */
 
 /* ---- queues ---- */
 
@@ -80,11 +80,11 @@ typedef struct hf_queue_stats {
  */
 HF_API HF_MUSTCHECK hf_err hf_admin_queues(hf_admin *admin, char ***names, size_t *n);
 
-/* A queue that nobody has used yet is empty: HF_OK. */
+/* A queue that was never used is empty: HF_OK. */
 HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
                                           hf_queue_stats *out);
 
-/* A queue that is paused, or gets a limit, is registered, whoever uses it first. */
+/* Pausing or limiting a queue registers it, even before its first job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
                                           bool paused);
 
@@ -116,7 +116,7 @@ typedef struct hf_job_info {
     uint32_t crashes;             /* holders that died with it */
     uint32_t max_attempts;        /* the job's own; 0: the worker's */
     uint32_t timeout_ms;          /* the job's own; 0: the handler's */
-    int64_t created_ms;           /* 0: nobody said */
+    int64_t created_ms;           /* 0: not known */
     int64_t due_ms;               /* running: the end of its lease; dead: when it died */
     char holder[HF_HOLDER_SIZE];  /* of a running job: the worker's id, else "" */
     uint64_t fence;               /* of a running job, else 0 */
@@ -204,9 +204,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queu
                                                const hf_dead_filter *filter,
                                                hf_progress_cb progress, void *arg,
                                                size_t *n);
-/* Removes all jobs that wait or are dead; those that run are not touched. Of those whose
- * time is ahead as many as there were at the start, so that a queue that is fed meanwhile
- * does not keep it busy for ever. */
+/* Removes all jobs that wait or are dead; those that run are not touched. It removes
+ * at most as many delayed jobs as there were at the start, so it ends although producers
+ * add more. */
 HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
                                           hf_progress_cb progress, void *arg, size_t *n);
 
@@ -228,9 +228,10 @@ typedef struct hf_job_why {
     int64_t workers; /* live ones that serve its queue, and are not quiet or stopping */
     int64_t workers_for_type; /* of those, how many take its type, or may */
     int64_t slots, busy;      /* of those: their concurrency and what they run, in sum */
-    char holders[8][HF_HOLDER_SIZE]; /* who runs jobs of its queue (the 1000 whose leases
-                                        end first), most first; n_holders of them */
-    int64_t held[8];                 /* how many each */
+    char holders[8]
+                [HF_HOLDER_SIZE]; /* workers that run jobs of its queue (the 1000 whose
+                                     leases end first), most first; n_holders of them */
+    int64_t held[8];              /* how many each */
     size_t n_holders;
     int64_t now_ms;
 } hf_job_why;
@@ -306,12 +307,12 @@ typedef struct hf_audit_opts {
 /* Checks the invariants over one whole queue, in slices, while it is used: each id is
  * judged, and put right, at one instant, by one script. opts NULL: all zero. *found
  * counts the findings. One repair may bring another thing to light: call it again. Keys
- * of the wrong type are told, and end the audit of this queue. */
+ * of the wrong type are reported, and end the audit of this queue. */
 HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue,
                                           const hf_audit_opts *opts, size_t *found);
 
-/* Names of queues that have keys and are not registered, so that no tool finds them;
- * fix: they are registered now. What is no name of a queue is told as well, and left.
+/* Names of queues that have keys but are not registered, which no tool finds. fix: they
+ * are registered now. A key with an invalid queue name is reported too, and left.
  * Sorted; *names is one allocation, owned: end it with free(). Reads the whole Redis. */
 HF_API HF_MUSTCHECK hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names,
                                                  size_t *n);

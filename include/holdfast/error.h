@@ -23,11 +23,11 @@
     X(HF_LOST, -2, "the lock is not held any more")                                      \
     X(HF_GONE, -3, "no job of that id")                                                  \
     X(HF_DEADLINE, -4, "the request arrived after its time")                             \
-    X(HF_CANCEL, -5, "the job is to be cancelled")                                       \
+    X(HF_CANCEL, -5, "the job was asked to end")                                         \
     X(HF_RUNNING, -6, "the job is running")                                              \
     X(HF_DEAD, -7, "the job is dead")                                                    \
     X(HF_FULL, -8, "the local buffer is full")                                           \
-    X(HF_TAKEN, -9, "somebody else has the lock")                                        \
+    X(HF_TAKEN, -9, "another owner has the lock")                                        \
     X(HF_DEADLOCK, -10, "its owner has the lock already, and would wait for itself")     \
     X(HF_IN_LINE, -11, "it stands in line for the lock")                                 \
     X(HF_LIMIT, -12, "the lock has another limit")                                       \

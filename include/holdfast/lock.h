@@ -1,25 +1,26 @@
 /* lock.h - distributed locks on Redis, for services that need no queue as well as for
  * those that have one.
  *
- * A lock has a name and lives on one Redis primary. Who takes it gets a lease: it holds
- * the lock until it gives it back, or until the lease ends; a thread of the client's own
- * renews it at a third of its time. Each grant carries a fence, a number that is higher
- * than that of every grant before it: whoever stores what a holder writes can refuse a
- * lower one (hf_fence_check(), docs/locks.md).
+ * A lock has a name and lives on one Redis primary. A holder has a lease: it holds the
+ * lock until it releases it or until the lease ends. A thread of the client renews the
+ * lease after a third of its time. Each grant carries a fence, a number higher than that
+ * of every earlier grant. A store that receives writes of holders can refuse a lower one
+ * (hf_fence_check(), docs/locks.md).
  *
  *   entering -> WAITING -> HELD <-> SUSPECT -> LOST     (or released, at any point)
  *
- * SUSPECT: a renewal was refused or not answered; still held until the local deadline (a
- * Redis that has forgotten the script is asked again at once, and nobody hears of it).
- * That counts on CLOCK_BOOTTIME from before the request was sent, minus drift and a
- * margin, so it passes before Redis can grant the lock to another. LOST is for ever.
+ * SUSPECT: a renewal was refused or not answered. The lock is still held until the local
+ * deadline. The deadline counts on CLOCK_BOOTTIME from before the request was sent, minus
+ * drift and a margin, so it passes before Redis can grant the lock to another client.
+ * LOST is final. When Redis has only forgotten the script, the client asks again at once
+ * and reports nothing.
  *
- * One line of leased entries for each name, in order of arrival, is what all forms are
- * made of (the recipe of ephemeral sequential nodes, from ZooKeeper's documentation, with
- * leases for sessions): alone, shared, with permits, counted or not. Waiting costs a
- * renewal every third of a lease and no polling; each release wakes exactly those that it
- * lets in. A client that waits for locks of more than 256 tags at a time hears of the
- * others' grants by their renewals, up to a third of a lease late.
+ * All modes (exclusive, shared, permits, reentrant) use one line of leased entries for
+ * each name, in order of arrival: the recipe of ephemeral sequential nodes from
+ * ZooKeeper's documentation, with leases for sessions. A waiter sends a renewal every
+ * third of a lease and does not poll. Each release wakes exactly the waiters that it
+ * lets in. A client that waits for locks of more than 256 tags at a time learns of some
+ * grants only by its renewals, up to a third of a lease late.
  *
  * Two ways, one engine, as in producer.h: opened with a loop, all calls and callbacks
  * but those of events (hf_lock_event_cb) belong to that loop's thread, and nothing here
@@ -75,7 +76,7 @@ typedef enum hf_lock_mode {
 
 typedef enum hf_lock_form {
     HF_LOCK_LINE, /* in order of arrival; the default */
-    HF_LOCK_SPIN  /* a plain SET NX PX; who waits asks again after 1 ms, doubled up to
+    HF_LOCK_SPIN  /* a plain SET NX PX; a waiter tries again after 1 ms, doubled up to
                      128 ms, with jitter: no order, no place in Redis while it waits. Only
                      one name, exclusive, not reentrant */
 } hf_lock_form;
@@ -102,17 +103,17 @@ typedef enum hf_lock_reason {
 
 /* What became of a release. */
 typedef enum hf_lock_release_result {
-    HF_RELEASE_DONE,       /* nobody of this owner holds it any more */
+    HF_RELEASE_DONE,       /* no acquisition of this owner holds it any more */
     HF_RELEASE_STILL_HELD, /* other acquisitions of the same owner hold it */
-    HF_RELEASE_EXPIRED,    /* the lease had ended before, and nobody has the lock alone */
-    HF_RELEASE_NOT_OWNER, /* the lease had ended before, and somebody else has the lock */
-    HF_RELEASE_UNKNOWN    /* not answered in time: it ends with its lease at the latest */
+    HF_RELEASE_EXPIRED,    /* the lease had ended before; no other owner has it alone */
+    HF_RELEASE_NOT_OWNER,  /* the lease had ended before; another owner has it */
+    HF_RELEASE_UNKNOWN /* not answered in time: it ends with its lease at the latest */
 } hf_lock_release_result;
 
 typedef enum hf_lock_event {
     HF_LOCK_EVENT_SUSPECT, /* a renewal failed; hf_lock_remaining_ms() are left */
     HF_LOCK_EVENT_HELD,    /* held again after SUSPECT */
-    HF_LOCK_EVENT_REVOKED, /* somebody asks for it back (hf_lock_revoke()); still held */
+    HF_LOCK_EVENT_REVOKED, /* hf_lock_revoke() asks for it back; still held */
     HF_LOCK_EVENT_LOST     /* once, the last one; hf_lock_why() says why */
 } hf_lock_event;
 
@@ -123,7 +124,7 @@ typedef enum hf_lock_event {
  * release is told. */
 typedef void (*hf_lock_event_cb)(hf_lock *lock, hf_lock_event event, void *arg);
 
-/* HF_OK: the lock is held. HF_TAKEN: somebody else has it, and the time to wait is over.
+/* HF_OK: the lock is held. HF_TAKEN: another owner has it, and the time to wait is over.
  * HF_DEADLOCK: the same owner has it already, and it is not reentrant, or asks for more
  * (shared to exclusive). HF_LIMIT: the lock has another number of permits, or its owner
  * too many holds. HF_CANCEL: cancelled. HF_CLOSED. HF_POLICY: this Redis may evict keys,
@@ -217,7 +218,7 @@ HF_API HF_MUSTCHECK hf_err hf_lock_owner_make(char out[HF_LOCK_OWNER_SIZE]);
 /* Asks for a lock. HF_OK: cb will be called exactly once, and *out (may be NULL) is the
  * handle, good for hf_lock_cancel() until then. HF_INVALID (and `detail`, which may be
  * NULL, says what), HF_CLOSED, HF_FORKED, HF_NOMEM: it never will be. Redis
- * must be reached within connect_timeout_ms, or reach_ms (also by who only tries); once
+ * must be reached within connect_timeout_ms, or reach_ms (also without a wait); once
  * in line, an outage is waited out until wait_ms is over. */
 HF_API HF_MUSTCHECK hf_err hf_lock_acquire(hf_lock_client *locks,
                                            const hf_lock_opts *opts,
@@ -290,7 +291,7 @@ HF_API int hf_lock_fd(hf_lock *lock);
  * lock; it may be the caller's own.
  *
  * group 0: it has ended, and is no longer guarded: to be told before its leader is
- * reaped, because the number may be somebody else's afterwards. The same is said by a
+ * reaped, because another process may get the number afterwards. The same is said by a
  * release; hf_lock_client_close() kills the groups that are still guarded. From any
  * thread.
  *
@@ -318,7 +319,7 @@ HF_API bool hf_lock_guard_asked(hf_lock *lock);
 typedef struct hf_lock_entry {
     size_t size; /* the library sets it */
     char owner[HF_LOCK_OWNER_SIZE];
-    char client[96]; /* host-pid-random of who asked; "" for a plain SET */
+    char client[96]; /* host-pid-random of the client; "" for a plain SET */
     hf_lock_mode mode;
     uint32_t permits;
     bool granted, revoked;
@@ -332,7 +333,7 @@ typedef struct hf_lock_look {
     size_t size;            /* HF_LOCK_LOOK_INIT */
     int64_t now_ms;         /* Redis's */
     size_t all;             /* entries that there are */
-    size_t n;               /* in `entries`: holders first, then who waits, in order */
+    size_t n;               /* in `entries`: holders first, then waiters, in order */
     hf_lock_entry *entries; /* hf_lock_look_entry() gives one; hf_lock_look_done() ends
                                them */
 } hf_lock_look;
@@ -369,8 +370,8 @@ HF_API HF_MUSTCHECK hf_err hf_lock_revoke(hf_lock_client *locks, const char *nam
 /* May the holder of `fence` still write to `resource` (a name of a lock; its tag says
  * where the highest fence is kept)? HF_OK: yes, and no lower one may from now on.
  * HF_LOST: no, a higher one was here, or the same one of another owner. *highest (may be
- * NULL) is told in both cases. remember_ms: for how long Redis keeps it; 0: for ever.
- * HF_POLICY: this Redis may evict keys, so it remembers no fences. */
+ * NULL) is told in both cases. remember_ms: how long Redis keeps it, in ms; 0: without
+ * end. HF_POLICY: this Redis may evict keys, so it remembers no fences. */
 HF_API HF_MUSTCHECK hf_err hf_fence_check(hf_lock_client *locks, const char *resource,
                                           uint64_t fence, const char *owner,
                                           int64_t remember_ms, uint64_t *highest,

@@ -8,14 +8,15 @@
  *              them holds it. For a lock that outlives the loss of a server.
  *
  * Neither is atomic: each server decides for itself, and what was taken is given back
- * when the rest cannot be had. Locks of one server and one tag are (`names` of lock.h).
+ * when the rest cannot be acquired. Only locks of one server and one tag are atomic
+ * (`names` of lock.h).
  *
- * A MultiLock takes its members one after the other, in an order that is the same for
- * everybody: by the server's address, then by the tag. So callers that name the same
+ * A MultiLock takes its members one after the other, in the same order for all callers:
+ * by the server's address, then by the tag. So callers that name the same
  * locks in opposite orders never wait for each other in a circle. The address is the
  * host and port, or the path, as the URL has it: write it in the same way everywhere, for
  * "localhost" and "127.0.0.1" are two places in that order (with those a circle can
- * close, and wait_ms ends it). The rule of what to do when one cannot be had is that of
+ * close, and wait_ms ends it). When one cannot be acquired, the rule is that of
  * Curator's InterProcessMultiLock: all that were taken are released in reverse, each is
  * tried whatever became of the others.
  *
@@ -24,8 +25,8 @@
  * success only with a majority and while its leases last, otherwise released everywhere,
  * also where no answer came, and tried again after a random delay. The validity is the
  * majority-th largest of the local deadlines, each of which counts from before its own
- * request was sent, minus drift and a margin. Each server's lease is renewed by itself. A
- * server that lost the lock (restarted, not reached for a lease) counts as missing, and
+ * request was sent, minus drift and a margin. Each server's lease is renewed separately.
+ * A server that lost the lock (restarted, not reached for a lease) counts as missing, and
  * is entered again with the same owner, but only while a majority still holds.
  *
  * RedLock buys availability, not correctness: a server that forgets (a restart without

@@ -3,14 +3,13 @@
  * Two ways, one engine. Opened with a loop, a producer lives on that loop: hf_enqueue()
  * only, from the loop's thread. Opened without one it has a thread of its own and is
  * thread-safe: hf_enqueue() and hf_enqueue_wait() from any thread; jobs of many callers
- * travel in shared batches. A call that waits sends and reads in its own thread, for
- * others too while it waits, so that no other thread has to be woken for it; it wants
- * 64 KiB of stack.
+ * travel in shared batches. A call that waits sends and reads in its own thread, also
+ * for other callers, and wakes no other thread. It needs 64 KiB of stack.
  *
- * What was accepted (HF_OK) is in Redis. What was not answered is sent again by itself,
- * under its old number, first and in order after a reconnect, so that it is never
- * executed twice; while Redis is away, jobs wait in a bounded buffer, and when that is
- * full the answer is HF_FULL. Nothing is dropped silently.
+ * An accepted job (HF_OK) is in Redis. After a reconnect the producer first repeats the
+ * unanswered requests, in order and under their old numbers. Redis executes no number
+ * twice. While Redis is away, jobs wait in a bounded buffer; when it is full, the answer
+ * is HF_FULL. No job is dropped silently.
  *
  * After fork() the child must not use the parent's producer: calls there answer
  * HF_FORKED, and closing it only does nothing. */
@@ -62,8 +61,8 @@ typedef struct hf_job {
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 
 /* The answer for one job: HF_OK (accepted), HF_EXISTS (an id that is queued, running or
- * dead already: nothing was changed; never for one that was made here, unless it is of a
- * `run` that is gone on with), or why not. */
+ * dead already: nothing was changed; never for an id that was made here, unless the
+ * producer continues an earlier `run`), or why not. */
 typedef struct hf_enqueue_result {
     size_t size; /* HF_ENQUEUE_RESULT_INIT */
     hf_err err;
@@ -86,8 +85,8 @@ typedef struct hf_producer_opts {
     uint32_t payload_max;         /* bytes: HF_PAYLOAD_DEFAULT */
     uint32_t buffer_jobs;         /* jobs not yet answered: 10000 */
     size_t buffer_bytes;          /* bytes of them: 64 MiB */
-    const char *run;     /* a producer id to go on with (a name), for numbered calls
-                            only; NULL: a new one */
+    const char *run; /* the id of an earlier producer to continue (a name), for numbered
+                        calls only; NULL: a new one */
     int64_t remember_ms; /* how long Redis remembers what this producer has sent;
                             0: twice deadline_ms, and forgotten at a clean close */
 } hf_producer_opts;
@@ -128,7 +127,7 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *
  * or none, and waits as hf_enqueue_wait() does. A number that Redis remembers as executed
  * changes nothing and answers HF_OK for each job: so a file can be sent again. Ids left
  * NULL are made from the producer's id and `first` + the job's place, the same each time:
- * 14 characters, or 26 when `run` is no name that was made here.
+ * 14 characters, or 26 when `run` was not made by a producer.
  *
  * Numbers begin at 1 and rise within a queue; one that has failed must succeed before a
  * higher one is taken, and a producer that has sent with numbers does not send without

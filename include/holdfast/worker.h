@@ -146,9 +146,9 @@ HF_API HF_MUSTCHECK hf_err hf_worker_handle_program(hf_worker *worker,
 /* Serves its queues until it is stopped. Installs no signal handler. Once for each
  * worker. HF_OK after a stop, even if jobs had to be released. HF_CONN, HF_AUTH,
  * HF_UNSUPPORTED, HF_POLICY (it may evict locks), HF_READONLY, HF_LOADING, HF_PROTO when
- * Redis could not be used within 5 s of the start; later it tries for ever. HF_INVALID:
- * no handler, or it ran before. HF_CONFIG: no password file, no minder. HF_SYSTEM,
- * HF_NOMEM. `detail` (may be NULL) says more. */
+ * Redis could not be used within 5 s of the start; later it tries without end.
+ * HF_INVALID: no handler, or it ran before. HF_CONFIG: no password file, no minder.
+ * HF_SYSTEM, HF_NOMEM. `detail` (may be NULL) says more. */
 HF_API HF_MUSTCHECK hf_err hf_worker_run(hf_worker *worker, char detail[HF_DETAIL_SIZE]);
 
 /* From any thread and from signal handlers. stop: claims nothing more, waits for what
@@ -179,7 +179,7 @@ HF_API HF_MUSTCHECK hf_err hf_worker_reload(hf_worker *worker, const hf_worker_o
 HF_API uint64_t hf_worker_reloads(const hf_worker *worker);
 HF_API bool hf_worker_reload_taken(const hf_worker *worker); /* the last one was */
 
-/* From any thread, for who watches over the process. The pulse is 0 until each queue was
+/* From any thread, for a supervisor of the process. The pulse is 0 until each queue was
  * asked for jobs and Redis answered (or this worker wants none, being full or quiet);
  * then it rises each time Redis has answered a claim, or the check that a worker sends
  * when it claims nothing, and the loop came round: at least every 10 s. It stands still
@@ -211,7 +211,7 @@ HF_API const void *hf_run_payload(const hf_run *run, size_t *len); /* never NULL
 HF_API uint32_t hf_run_attempt(const hf_run *run);                 /* 1 the first time */
 
 /* Rises with every later claim of the same job; the same for all jobs of one claim. Pass
- * it along with every write, and let whoever stores the write refuse a lower one. (M.
+ * it along with every write, and let the store refuse a lower one. (M.
  * Kleppmann, "How to do distributed locking", 2016.) */
 HF_API uint64_t hf_run_fence(const hf_run *run);
 
