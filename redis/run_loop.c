@@ -133,6 +133,8 @@ static void on_wakeup(uv_async_t *wakeup)
     loop->wanted = 0;
     hf_run_loop_unlock(loop);
     loop->hooks->submit(loop->arg);
+    if (loop->hooks->flush != NULL)
+        loop->hooks->flush(loop->arg);
 }
 
 void hf_run_loop_background(hf_run_loop *loop, int change)
@@ -168,7 +170,8 @@ static atomic_uint *appoint_poller(hf_run_loop *loop, const hf_run_waiter *self)
         loop->poller = first;
         return first != self ? post(first) : NULL;
     }
-    if (loop->poller == NULL && loop->background > 0)
+    if (loop->poller == NULL &&
+        (loop->background > 0 || loop->due_ns < loop->service_until_ns))
         wake_service(loop);
     else if (loop->poller != NULL && loop->due_ns < loop->until_ns)
         wake_poller(loop);
@@ -270,6 +273,8 @@ static void poll_loop(hf_run_loop *loop, const hf_run_waiter *self, uint64_t unt
     bool alone = loop->waiting.first == self && loop->waiting.last == self;
     uint64_t spin_ns = alone && loop->expects ? hf_spin_begin(&loop->spin, now_ns) : 0;
     loop->until_ns = wake_ns;
+    if (event >= 0)
+        loop->service_until_ns = wake_ns;
     hf_run_loop_unlock(loop);
     bool found = spin_then_poll(loop, event, now_ns, spin_ns, wake_ns);
     hf_run_loop_lock(loop);
@@ -299,6 +304,7 @@ static bool sleep_until(hf_run_loop *loop, hf_run_waiter *self, uint64_t until_n
 static void service_sleeps(hf_run_loop *loop, uint64_t until_ns)
 {
     loop->service_sleeps = true;
+    loop->service_until_ns = until_ns;
     (void)sleep_until(loop, &loop->service, until_ns);
     loop->service_sleeps = false;
 }

@@ -114,6 +114,7 @@ typedef struct hf_run_loop {
     bool signalled;        /* and was written */
     bool service_polls;    /* also when it is not the poller any more */
     bool service_sleeps;   /* on its word */
+    uint64_t service_until_ns; /* when its poll or sleep ends at the latest */
 } hf_run_loop;
 
 /* `uv` NULL: a loop of its own. Puts nothing on the loop. HF_SYSTEM: nothing is left of
