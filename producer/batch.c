@@ -1,6 +1,7 @@
 /* batch.c - see batch.h. */
 #include "producer/batch.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,17 +9,17 @@
 #include "base/clock.h"
 #include "queue/record.h"
 
-enum { FIRST_SLOTS = 8, FIRST_PARTS = 4 };
+enum { FIRST_SLOTS = 8, FIRST_CALLS = 4 };
 
 /* An offset into a batch's bytes fits in 32 bits. */
 _Static_assert(HF_BATCH_BYTES < UINT32_MAX, "a batch is addressed with 32 bits");
 
-hf_batch *hf_batch_new(struct hf_lane *lane)
+hf_batch *hf_batch_new(struct hf_queue_state *target)
 {
     hf_batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL)
         return NULL;
-    batch->lane = lane;
+    batch->target = target;
     hf_buf_init(&batch->bytes, HF_BATCH_BYTES);
     return batch;
 }
@@ -29,7 +30,7 @@ void hf_batch_free(hf_batch *batch)
         return;
     hf_buf_done(&batch->bytes);
     free(batch->slots);
-    free(batch->parts);
+    free(batch->calls);
     free(batch->items);
     free(batch);
 }
@@ -86,15 +87,15 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t p
     return HF_OK;
 }
 
-hf_err hf_batch_end_part(hf_batch *batch, const hf_part *part)
+hf_err hf_batch_end_call(hf_batch *batch, const hf_batch_call *call)
 {
-    hf_part *parts = grown(batch->parts, batch->n_parts, &batch->parts_cap, FIRST_PARTS,
-                           sizeof *parts);
-    if (parts == NULL)
+    hf_batch_call *calls = grown(batch->calls, batch->n_calls, &batch->calls_cap,
+                                 FIRST_CALLS, sizeof *calls);
+    if (calls == NULL)
         return HF_NOMEM;
-    batch->parts = parts;
-    parts[batch->n_parts++] = *part;
-    if (part->waiter == NULL)
+    batch->calls = calls;
+    calls[batch->n_calls++] = *call;
+    if (call->waiter == NULL)
         batch->callbacks++;
     return HF_OK;
 }
@@ -134,12 +135,12 @@ hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns)
         return HF_NOMEM;
     const char *bytes = batch->bytes.data;
     size_t i = 0;
-    for (size_t p = 0; p < batch->n_parts; p++) {
-        const hf_part *part = &batch->parts[p];
-        /* A thread may have joined after the engine looked at the clock. */
+    for (size_t p = 0; p < batch->n_calls; p++) {
+        const hf_batch_call *call = &batch->calls[p];
+        /* A thread may have joined after the owner looked at the clock. */
         int64_t waited_ms =
-            now_ns > part->taken_ns ? (int64_t)((now_ns - part->taken_ns) / HF_MS_NS) : 0;
-        for (size_t end = i + part->n; i < end; i++) {
+            now_ns > call->taken_ns ? (int64_t)((now_ns - call->taken_ns) / HF_MS_NS) : 0;
+        for (size_t end = i + call->n; i < end; i++) {
             const hf_slot *slot = &batch->slots[i];
             items[i] =
                 (hf_enqueue_item){.id = bytes + slot->id_at,
@@ -159,19 +160,64 @@ void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
 {
     size_t i = 0;
     uv_mutex_lock(lock);
-    for (size_t p = 0; p < batch->n_parts; p++) {
-        const hf_part *part = &batch->parts[p];
-        for (size_t end = i + part->n; i < end; i++) {
+    for (size_t p = 0; p < batch->n_calls; p++) {
+        const hf_batch_call *call = &batch->calls[p];
+        for (size_t end = i + call->n; i < end; i++) {
             const hf_slot *slot = &batch->slots[i];
             if (!slot->made || hf_reply_int(hf_reply_at(codes, i)) == HF_OK)
                 continue;
             char *id = batch->bytes.data + slot->id_at;
             HF_ASSERT(strlen(id) == HF_NEW_ID_LEN);
             hf_id_next(ids, id);
-            hf_waiter_note_id(part->waiter, slot->place, id);
+            hf_waiter_note_id(call->waiter, slot->place, id);
         }
     }
     uv_mutex_unlock(lock);
+}
+
+/* ---- a call that waits ---- */
+
+hf_waiter *hf_waiter_new(hf_enqueue_result *results)
+{
+    hf_waiter *waiter = calloc(1, sizeof *waiter);
+    if (waiter != NULL)
+        waiter->results = results;
+    return waiter;
+}
+
+void hf_waiter_free(hf_waiter *waiter)
+{
+    free(waiter);
+}
+
+void hf_waiter_note_id(hf_waiter *waiter, size_t place, const char *id)
+{
+    if (waiter != NULL && waiter->results != NULL && !waiter->run.left)
+        memcpy(waiter->results[place].id, id, strlen(id) + 1);
+}
+
+/* The worst of several answers is the one that leaves most open. */
+static int badness(hf_err err)
+{
+    if (err == HF_OK || err == HF_EXISTS)
+        return 0;
+    if (err == HF_UNSURE)
+        return 3;
+    return err == HF_TIMEOUT ? 2 : 1;
+}
+
+void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_loop *run)
+{
+    if (badness(err) > badness(waiter->worst)) {
+        waiter->worst = err;
+        (void)snprintf(waiter->detail, sizeof waiter->detail, "%s", detail);
+    }
+    if (--waiter->pending > 0)
+        return;
+    if (waiter->run.left)
+        hf_waiter_free(waiter);
+    else
+        hf_run_loop_done_locked(run, &waiter->run);
 }
 
 /* ---- telling ---- */
@@ -190,25 +236,25 @@ static hf_err one_answer(const hf_outcome *outcome, size_t i, const char **detai
     return HF_EXISTS;
 }
 
-static void tell_callback(const hf_batch *batch, const hf_part *part, size_t i,
+static void tell_callback(const hf_batch *batch, const hf_batch_call *call, size_t i,
                           const hf_outcome *outcome)
 {
     hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
     const char *detail;
-    if (part->cb == NULL)
+    if (call->cb == NULL)
         return;
     result.err = one_answer(outcome, i, &detail);
     const char *id = batch->bytes.data + batch->slots[i].id_at;
     memcpy(result.id, id, strlen(id) + 1);
-    part->cb(&result, detail, part->arg);
+    call->cb(&result, detail, call->arg);
 }
 
-static void tell_waiter(const hf_batch *batch, const hf_part *part, size_t first,
+static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t first,
                         const hf_outcome *outcome, hf_run_loop *run)
 {
-    hf_waiter *waiter = part->waiter;
+    hf_waiter *waiter = call->waiter;
     bool wanted = waiter->results != NULL && !waiter->run.left;
-    for (size_t i = first; i < first + part->n && wanted; i++) {
+    for (size_t i = first; i < first + call->n && wanted; i++) {
         const char *detail;
         waiter->results[batch->slots[i].place].err = one_answer(outcome, i, &detail);
     }
@@ -218,17 +264,17 @@ static void tell_waiter(const hf_batch *batch, const hf_part *part, size_t first
 void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run)
 {
     size_t first = 0;
-    for (size_t p = 0; p < batch->n_parts; first += batch->parts[p++].n)
-        if (batch->parts[p].waiter != NULL)
-            tell_waiter(batch, &batch->parts[p], first, outcome, run);
+    for (size_t p = 0; p < batch->n_calls; first += batch->calls[p++].n)
+        if (batch->calls[p].waiter != NULL)
+            tell_waiter(batch, &batch->calls[p], first, outcome, run);
 }
 
 void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome)
 {
     size_t first = 0;
-    for (size_t p = 0; p < batch->n_parts; first += batch->parts[p++].n)
-        if (batch->parts[p].waiter == NULL)
-            tell_callback(batch, &batch->parts[p], first, outcome);
+    for (size_t p = 0; p < batch->n_calls; first += batch->calls[p++].n)
+        if (batch->calls[p].waiter == NULL)
+            tell_callback(batch, &batch->calls[p], first, outcome);
 }
 
 /* ---- a line of batches ---- */

@@ -2,10 +2,10 @@
  *
  * A batch is filled by whoever calls, is sealed when it is sent for the first time, and
  * keeps what it sends until it is answered, so that sending it again costs nothing. All
- * bytes of all its jobs are in one buffer. Its parts say whose jobs they are; a part is
+ * bytes of all its jobs are in one buffer. Its calls say whose jobs they are; a call is
  * never split.
  *
- *   filled (open: in the inbox, more may join) -> sealed, sent -> told -> freed
+ *   filled (open: in the queue, more may join) -> sealed, sent -> told -> freed
  */
 #ifndef HF_PRODUCER_BATCH_H
 #define HF_PRODUCER_BATCH_H
@@ -18,11 +18,11 @@
 
 #include "base/buf.h"
 #include "base/id.h"
-#include "producer/waiter.h"
 #include "queue/ops.h"
+#include "redis/run_loop.h"
 
-struct hf_engine;
-struct hf_lane;
+struct hf_requests;
+struct hf_queue_state;
 
 enum {
     HF_SHARED_JOBS = 1000,     /* of several calls in one batch */
@@ -30,14 +30,25 @@ enum {
     HF_JOB_OVERHEAD = 128 /* bytes of a job beside its id, type and payload, at most */
 };
 
+/* A call that waits lives until both sides have left it: its thread, and the last of its
+ * batches. The thread leaves early only when no answer comes in time, which happens while
+ * a callback holds the service thread up. Guarded by the run loop's lock. */
+typedef struct hf_waiter {
+    hf_run_waiter run;
+    hf_enqueue_result *results; /* the caller's; NULL: it wants none */
+    size_t pending;             /* batches without an answer */
+    hf_err worst;
+    char detail[HF_DETAIL_SIZE];
+} hf_waiter;
+
 /* The jobs of one call: of one hf_enqueue(), or of one that waits. */
-typedef struct hf_part {
+typedef struct hf_batch_call {
     size_t n;
     uint64_t taken_ns;
     hf_waiter *waiter; /* NULL: cb is told */
     hf_enqueue_cb cb;  /* may be NULL */
     void *arg;
-} hf_part;
+} hf_batch_call;
 
 typedef struct hf_slot {
     uint32_t id_at, record_at, record_len; /* in the batch's bytes */
@@ -46,27 +57,36 @@ typedef struct hf_slot {
     int64_t due_ms;                        /* as in hf_enqueue_item */
 } hf_slot;
 
+/* Where the request is that carries the batch; see requests.c. */
+typedef enum hf_request_state {
+    HF_REQUEST_QUEUED,     /* in the submit queue, or just taken from it */
+    HF_REQUEST_SENT,       /* in flight; an error as its answer means: not executed */
+    HF_REQUEST_IN_DOUBT,   /* no answer came; to be sent again with its number */
+    HF_REQUEST_SENT_AGAIN, /* in flight, and an earlier sending may have been executed */
+    HF_REQUEST_ENDED
+} hf_request_state;
+
 typedef struct hf_batch {
     struct hf_batch *next, *prev;
-    struct hf_engine *engine; /* borrowed; set when it is sent */
-    struct hf_lane *lane;     /* borrowed */
+    struct hf_requests *requests;  /* borrowed; set when it is sent */
+    struct hf_queue_state *target; /* borrowed */
     hf_buf bytes;
     hf_slot *slots;
     size_t n, slots_cap, n_made;
-    hf_part *parts;
-    size_t n_parts, parts_cap;
-    size_t callbacks;       /* parts without a waiter */
+    hf_batch_call *calls;
+    size_t n_calls, calls_cap;
+    size_t callbacks;       /* calls without a waiter */
     hf_enqueue_item *items; /* what is sent; NULL until it is sealed; in the same block */
     hf_bytes made;          /* as in hf_enqueue_args */
-    size_t charge;          /* bytes that the inbox counts for it */
-    uint64_t taken_ns;      /* of the first part */
-    uint64_t deadline_ns;   /* of the first part, and so of all */
+    size_t charge;          /* bytes that the submit queue counts for it */
+    uint64_t taken_ns;      /* of the first call */
+    uint64_t deadline_ns;   /* of the first call, and so of all */
     uint64_t sealed_ns;
+    hf_request_state state;
     uint64_t number;        /* 0: not given yet */
     bool numbered;          /* the number is the caller's */
-    bool doubted;           /* it was sent, and no answer came */
     int64_t known_until_ms; /* of its first sending, on Redis's clock; 0: not known */
-    bool told;              /* its parts have their answers */
+    bool told;              /* its calls have their answers */
     hf_err refused;         /* how Redis last refused it, HF_OK if it never did */
 } hf_batch;
 
@@ -78,7 +98,7 @@ typedef struct hf_outcome {
 } hf_outcome;
 
 /* NULL: out of memory. */
-hf_batch *hf_batch_new(struct hf_lane *lane);
+hf_batch *hf_batch_new(struct hf_queue_state *target);
 void hf_batch_free(hf_batch *batch); /* NULL is fine */
 /* Room for so many jobs, and so many bytes of them, at once instead of step by step. No
  * memory for it is no fault yet. */
@@ -91,15 +111,15 @@ typedef struct hf_job_id {
     bool tells; /* when it was made, so that the record need not say it */
 } hf_job_id;
 
-/* Appends a job of the lane's queue; `place` is its place in its call. HF_NOMEM: the
+/* Appends a job of the target's queue; `place` is its place in its call. HF_NOMEM: the
  * batch is as it was. */
 HF_MUSTCHECK hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id,
                                  uint32_t place, int64_t created_ms);
 
-/* Makes the last part->n jobs a part. HF_NOMEM: they are none yet. */
-HF_MUSTCHECK hf_err hf_batch_end_part(hf_batch *batch, const hf_part *part);
+/* Makes the last call->n jobs a call. HF_NOMEM: they are none yet. */
+HF_MUSTCHECK hf_err hf_batch_end_call(hf_batch *batch, const hf_batch_call *call);
 
-/* Takes back all jobs but the first n, which belong to no part yet. */
+/* Takes back all jobs but the first n, which belong to no call yet. */
 void hf_batch_rewind(hf_batch *batch, size_t n);
 
 /* Makes what is sent. From now on the wait counts from now_ns. HF_NOMEM: nothing
@@ -111,10 +131,23 @@ HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
 void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
                      const hf_reply *codes);
 
-/* Gives every part its answer: those that wait, with the run loop's lock held (see
+/* Gives every call its answer: those that wait, with the run loop's lock held (see
  * hf_waiter_told), and without it those that have a callback. */
 void hf_batch_tell(hf_batch *batch, const hf_outcome *outcome, hf_run_loop *run);
 void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome);
+
+/* ---- a call that waits ---- */
+
+/* NULL: out of memory. */
+hf_waiter *hf_waiter_new(hf_enqueue_result *results);
+void hf_waiter_free(hf_waiter *waiter); /* NULL is fine */
+
+/* Remembers the id of the job at this place, if anybody wants to know. */
+void hf_waiter_note_id(hf_waiter *waiter, size_t place, const char *id);
+
+/* One more batch has its answer. After the last one the waiter is done, or is freed if
+ * its thread has left. */
+void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_loop *run);
 
 /* ---- a line of batches ---- */
 

@@ -3,7 +3,7 @@
 #ifndef HF_PRODUCER_CHECK_H
 #define HF_PRODUCER_CHECK_H
 
-#include "producer/inbox.h"
+#include "producer/submit.h"
 
 /* What the jobs of a call may be, from the producer's options. */
 typedef struct hf_bounds {

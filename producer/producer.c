@@ -1,6 +1,6 @@
-/* producer.c - open, enqueue, close: the public face of the engine.
+/* producer.c - open, enqueue, close: the public face of the requests.
  *
- * The service thread of a producer runs nothing but the engine's loop and the callbacks
+ * The service thread of a producer runs nothing but the run loop and the callbacks
  * of hf_enqueue(). */
 #include "holdfast/producer.h"
 
@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/structs.h"
-#include "producer/handle.h"
+#include "producer/producer.h"
 
 bool hf_producer_forked(const hf_producer *producer)
 {
@@ -28,11 +28,11 @@ const char *hf_producer_id(const hf_producer *producer)
 static void release(hf_producer *producer)
 {
     hf_run_loop_close(&producer->run);
-    hf_inbox_done(&producer->engine.inbox);
+    hf_submit_done(&producer->requests.queue);
     free(producer);
 }
 
-/* On the caller's loop the engine's end is the producer's. */
+/* On the caller's loop the end of the requests is the producer's. */
 static void on_end(void *arg)
 {
     hf_producer *producer = arg;
@@ -47,7 +47,7 @@ static void on_end(void *arg)
 
 static hf_err start(hf_producer *producer, const hf_producer_opts *opts, char *detail)
 {
-    hf_err err = hf_engine_start(&producer->engine, opts, detail);
+    hf_err err = hf_requests_start(&producer->requests, opts, detail);
     if (err == HF_OK && hf_run_loop_start(&producer->run) != HF_OK)
         err = hf_say(detail, HF_SYSTEM, "no thread could be started");
     if (err != HF_OK)
@@ -61,7 +61,7 @@ static hf_err set_id(hf_producer *producer, const char *run)
     if (run == NULL)
         return hf_run_name(producer->id);
     (void)snprintf(producer->id, sizeof producer->id, "%s", run);
-    producer->engine.inbox.numbering = HF_NUMBERS_CALLERS;
+    producer->requests.queue.numbering = HF_NUMBERS_CALLERS;
     return HF_OK;
 }
 
@@ -79,16 +79,16 @@ hf_err hf_producer_open(hf_producer **out, const hf_producer_opts *given,
     producer->bounds = (hf_bounds){opts.payload_max, opts.buffer_jobs, opts.buffer_bytes};
     producer->deadline_ms = opts.deadline_ms;
     producer->pid = getpid();
-    producer->engine.run = &producer->run;
-    producer->engine.id = producer->id;
-    producer->engine.on_end = on_end;
-    producer->engine.arg = producer;
-    err = hf_inbox_init(&producer->engine.inbox, &producer->run, &opts);
+    producer->requests.run = &producer->run;
+    producer->requests.id = producer->id;
+    producer->requests.on_end = on_end;
+    producer->requests.arg = producer;
+    err = hf_submit_init(&producer->requests.queue, &producer->run, &opts);
     if (err == HF_OK)
         err = set_id(producer, opts.run);
     if (err == HF_OK)
-        err = hf_run_loop_open(&producer->run, opts.loop, &hf_engine_hooks,
-                               &producer->engine);
+        err = hf_run_loop_open(&producer->run, opts.loop, &hf_requests_hooks,
+                               &producer->requests);
     if (err != HF_OK) {
         free(producer);
         return hf_say(detail, err, "the system refused what a producer needs");
@@ -137,8 +137,8 @@ hf_err hf_enqueue(hf_producer *producer, const hf_job *theirs, hf_enqueue_cb cb,
     in.now_ns = hf_boot_ns();
     in.deadline_ns = in.now_ns + producer->deadline_ms * HF_MS_NS;
     in.created_ms = hf_wall_ms();
-    const hf_part part = {.n = 1, .taken_ns = in.now_ns, .cb = cb, .arg = arg};
-    err = hf_inbox_join(&producer->engine.inbox, &in, &part, &ready);
+    const hf_batch_call call = {.n = 1, .taken_ns = in.now_ns, .cb = cb, .arg = arg};
+    err = hf_submit_join(&producer->requests.queue, &in, &call, &ready);
     if (err == HF_OK && ready)
         hf_run_loop_wake(&producer->run);
     return err;

@@ -1,27 +1,41 @@
-/* requests.c - what becomes of a request.
+/* requests.c - the requests of a producer: one state machine.
  *
- *   inbox --send--> flight --answered--> told
+ *   QUEUED --send--> SENT --answered--> told
  *     ^               |  \
- *     '--refused------'   '--no answer--> doubt --send again, same number--> flight ...
+ *     '---refused-----'   '--no answer--> IN_DOUBT --send, same number--> SENT_AGAIN
+ *                                            ^ '----refused, no answer-------' |
+ *                                                                  answered --> told
  *
  * Each request has a number. One that Redis *answered* with an error at its first sending
- * did nothing; it goes to the front of the inbox and gets a new number. One whose answer
- * never came may have been executed, so it keeps its number from then on, whatever is
- * answered later; Redis knows the numbers that it has executed, and executes none of them
- * twice.
+ * did nothing; it goes to the front of the submit queue and gets a new number. One whose
+ * answer never came may have been executed, so it keeps its number from then on, whatever
+ * is answered later; Redis knows the numbers that it has executed, and executes none of
+ * them twice.
  *
  * Redis must know each number by itself, not only the highest. Say that 1 to 3 are in
- * flight when the scripts are flushed: 1 is refused, somebody loads the script, 2 and 3
- * run, and the connection breaks before any answer. With "3, so everything up to 3"
+ * flight when the scripts are flushed: 1 is refused, another client loads the script, 2
+ * and 3 run, and the connection breaks before any answer. With "3, so everything up to 3"
  * request 1 would now be taken for executed, and its jobs would be nowhere. The script
  * keeps a bit for each number of a span that is wider than the window, so it says truly
  * what it has done. The same interleaving can happen among those that are sent again
  * (refused by a server that is loading, for example). So nothing new is sent until each
- * of those has its answer: they are executed before what was taken after them, and no
- * number falls out of the span. */
+ * request in doubt has its answer: they are executed before the jobs that were taken
+ * after them, and no number falls out of the span.
+ *
+ * The machine as a whole:
+ *
+ *   RUNS --(closed, all answered)--> FORGETS --(if it may)--> CLOSES
+ *
+ * The end is only ever taken forward from submit(), never from inside a callback of the
+ * client, which may still use what the end would free. */
+#include "producer/requests.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/backoff.h"
 #include "base/base.h"
 #include "base/clock.h"
-#include "producer/engine.h"
 
 enum {
     WINDOW = 8,                 /* requests in flight */
@@ -31,22 +45,273 @@ enum {
     SEEN_SPAN = 32,    /* numbers that queue/lua/enqueue.lua remembers one by one */
     REQUEST_MS = 1000, /* until silence is taken for a broken connection; and more for */
     BYTES_PER_MS = 16384, /* what must be carried, and for */
-    JOBS_PER_MS = 10      /* what must be done */
+    JOBS_PER_MS = 10,     /* what must be done */
+    FORGETS_AT_ONCE = 64
 };
+
+/* How long to leave a server alone that has refused: short beside most deadlines, so a
+ * later call still finds out that it is well again. */
+static const hf_backoff refused = {HF_SHAPE_EXPONENTIAL, 5, 100, 0.2};
+
+static void pump(hf_requests *requests);
+
+/* ---- states ---- */
+
+static bool is_in_flight(hf_request_state state)
+{
+    return state == HF_REQUEST_SENT || state == HF_REQUEST_SENT_AGAIN;
+}
+
+static bool is_in_doubt(const hf_batch *batch)
+{
+    return batch->state == HF_REQUEST_IN_DOUBT || batch->state == HF_REQUEST_SENT_AGAIN;
+}
+
+static void leave_flight(hf_requests *requests, hf_batch *batch)
+{
+    hf_batches_remove(&requests->flight, batch);
+    requests->in_flight--;
+    requests->jobs_in_flight -= batch->n;
+    requests->bytes_in_flight -= batch->charge;
+}
+
+static void enter_flight(hf_requests *requests, hf_batch *batch)
+{
+    const hf_batch *oldest = requests->flight.first;
+    HF_ASSERT(oldest == NULL || batch->numbered || is_in_doubt(batch) ||
+              batch->number - oldest->number < SEEN_SPAN);
+    hf_batches_append(&requests->flight, batch);
+    requests->in_flight++;
+    requests->jobs_in_flight += batch->n;
+    requests->bytes_in_flight += batch->charge;
+    batch->target->used = true;
+    if (batch->deadline_ns < requests->next_deadline_ns)
+        requests->next_deadline_ns = batch->deadline_ns;
+}
+
+/* The one place that changes a state, the lists and what is counted of them. A queued
+ * batch was taken out of the submit queue before. */
+static void become(hf_requests *requests, hf_batch *batch, hf_request_state state)
+{
+    if (is_in_flight(batch->state))
+        leave_flight(requests, batch);
+    else if (batch->state == HF_REQUEST_IN_DOUBT)
+        hf_batches_remove(&requests->doubt, batch);
+    requests->n_in_doubt -= is_in_doubt(batch);
+    batch->state = state;
+    requests->n_in_doubt += is_in_doubt(batch);
+    if (is_in_flight(state))
+        enter_flight(requests, batch);
+    else if (state == HF_REQUEST_IN_DOUBT)
+        hf_batches_by_number(&requests->doubt, batch);
+    else if (state == HF_REQUEST_QUEUED)
+        hf_submit_put_back(&requests->queue, batch);
+}
+
+/* To be sent again: as a new request, or as the same one. */
+static void back(hf_requests *requests, hf_batch *batch)
+{
+    become(requests, batch, is_in_doubt(batch) ? HF_REQUEST_IN_DOUBT : HF_REQUEST_QUEUED);
+}
+
+/* ---- ends ---- */
+
+/* Gives the batch's jobs their answers, once. */
+static void tell(hf_requests *requests, hf_batch *batch, hf_err err,
+                 const hf_reply *codes, const char *detail)
+{
+    if (batch->told)
+        return;
+    batch->told = true;
+    hf_submit_tell(&requests->queue, batch,
+                   &(hf_outcome){.err = err, .codes = codes, .detail = detail});
+}
+
+static void end(hf_requests *requests, hf_batch *batch, hf_err err, const hf_reply *codes,
+                const char *detail)
+{
+    become(requests, batch, HF_REQUEST_ENDED);
+    tell(requests, batch, err, codes, detail);
+    hf_batch_free(batch);
+}
+
+/* For one that was never sent, in time. */
+static void end_unsent(hf_requests *requests, hf_batch *batch)
+{
+    char text[HF_DETAIL_SIZE];
+    if (batch->refused != HF_OK && batch->refused != HF_DEADLINE) {
+        end(requests, batch, batch->refused, NULL, requests->why);
+        return;
+    }
+    if (hf_client_ready(requests->client))
+        (void)snprintf(text, sizeof text, "not sent in time");
+    else
+        (void)snprintf(text, sizeof text, "not sent in time: %s",
+                       hf_client_detail(requests->client));
+    bool replica = hf_client_status(requests->client) == HF_READONLY;
+    end(requests, batch, replica ? HF_READONLY : HF_TIMEOUT, NULL, text);
+}
+
+static void end_all(hf_requests *requests, hf_batches *unsent, hf_err err,
+                    const char *detail)
+{
+    while (unsent->first != NULL) {
+        hf_batch *batch = unsent->first;
+        hf_batches_remove(unsent, batch);
+        if (err != HF_OK)
+            end(requests, batch, err, NULL, detail);
+        else
+            end_unsent(requests, batch);
+    }
+}
+
+/* All that were never sent, with the fault of the client. */
+static void fail_unsent(hf_requests *requests)
+{
+    hf_batches unsent = {NULL, NULL};
+    hf_submit_expire(&requests->queue, UINT64_MAX, &unsent);
+    end_all(requests, &unsent, hf_client_status(requests->client),
+            hf_client_detail(requests->client));
+}
+
+/* All whose deadline has come. One in flight stays there: its answer is still to come,
+ * and no caller waits for it. */
+static void expire(hf_requests *requests, uint64_t now_ns)
+{
+    static const char silent[] = "sent, and not answered in time";
+    hf_batches unsent = {NULL, NULL};
+    hf_submit_expire(&requests->queue, now_ns, &unsent);
+    end_all(requests, &unsent, HF_OK, "");
+
+    requests->next_deadline_ns = UINT64_MAX;
+    for (hf_batch *batch = requests->flight.first; batch != NULL; batch = batch->next) {
+        if (batch->told)
+            continue;
+        if (batch->deadline_ns <= now_ns) {
+            requests->unanswered = true;
+            tell(requests, batch, HF_UNSURE, NULL, silent);
+        } else if (batch->deadline_ns < requests->next_deadline_ns) {
+            requests->next_deadline_ns = batch->deadline_ns;
+        }
+    }
+    hf_batch *next;
+    for (hf_batch *batch = requests->doubt.first; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->deadline_ns <= now_ns) {
+            end(requests, batch, HF_UNSURE, NULL, silent);
+        } else if (batch->deadline_ns < requests->next_deadline_ns) {
+            requests->next_deadline_ns = batch->deadline_ns;
+        }
+    }
+}
+
+/* ---- answers ---- */
+
+/* Those that were sent before the pause began met the same cause: one pause is for all.
+ */
+static void hold_off(hf_requests *requests, const hf_answer *answer, hf_err err)
+{
+    if (err != HF_DEADLINE)
+        (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
+    if (answer->sent_ns < requests->paused_ns)
+        return;
+    /* By now the script was sent as well, so that the next try will do. */
+    bool at_once = err == HF_NOSCRIPT && requests->refusals == 0;
+    requests->refusals++;
+    int64_t ms =
+        at_once ? 0 : hf_backoff_ms(&refused, requests->refusals, &requests->rng);
+    requests->paused_ns = hf_boot_ns();
+    requests->pause_until_ns = requests->paused_ns + (uint64_t)ms * HF_MS_NS;
+}
+
+/* What time may heal. HF_DEADLINE is among it because a batch is ended here at its
+ * deadline: if Redis found it late before, its clock is not where we thought, and now we
+ * know better. */
+static bool may_pass(hf_err err)
+{
+    return err == HF_NOSCRIPT || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
+           err == HF_READONLY || err == HF_MISCONF || err == HF_DEADLINE;
+}
+
+static void unanswered(hf_requests *requests, hf_batch *batch)
+{
+    requests->unanswered = true;
+    if (batch->told) {
+        end(requests, batch, HF_UNSURE, NULL, "");
+        return;
+    }
+    become(requests, batch, HF_REQUEST_IN_DOUBT);
+}
+
+/* Ids that were made here met others: nothing was taken, and with other ids it will be.
+ * The number was not used either, so that a sending before this one was no other. */
+static void ids_taken(hf_requests *requests, hf_batch *batch, const hf_reply *codes)
+{
+    if (batch->told) {
+        end(requests, batch, HF_UNSURE, NULL, "");
+        return;
+    }
+    hf_batch_rename(batch, &requests->run->lock, &requests->queue.ids, codes);
+    back(requests, batch);
+}
+
+static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
+                        const hf_answer *answer)
+{
+    if (batch->told || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {
+        /* An earlier sending may have done it, and this answer does not say. */
+        end(requests, batch, is_in_doubt(batch) ? HF_UNSURE : err, NULL, answer->detail);
+        return;
+    }
+    hold_off(requests, answer, err);
+    /* The last try may come too late: why the ones before it were refused says more. */
+    if (err != HF_DEADLINE || batch->refused == HF_OK)
+        batch->refused = err;
+    back(requests, batch);
+}
+
+static void on_answer(const hf_answer *answer, void *arg)
+{
+    hf_batch *batch = arg;
+    hf_requests *requests = batch->requests;
+    hf_enqueued got;
+    hf_err err = hf_enqueued_read(answer, &got);
+    if (err == HF_OK || err == HF_DEADLINE || err == HF_EXISTS) {
+        requests->clock_ms = got.now_ms;
+        requests->clock_ns = hf_boot_ns();
+    }
+    if (err == HF_OK) {
+        requests->refusals = 0;
+        bool all_new = got.repeated || hf_reply_len(got.codes) == 0;
+        end(requests, batch, HF_OK, all_new ? NULL : got.codes, "");
+    } else if (err == HF_EXISTS) {
+        ids_taken(requests, batch, got.codes);
+    } else if (err == HF_UNSURE) {
+        unanswered(requests, batch);
+    } else if (err == HF_PROTO) {
+        requests->unanswered = true; /* something was done, and it is not known what */
+        end(requests, batch, HF_UNSURE, NULL, "Redis answered in an unexpected shape");
+    } else {
+        was_refused(requests, batch, err, answer);
+    }
+    pump(requests);
+}
+
+/* ---- sending ---- */
 
 static void on_registered(const hf_answer *answer, void *arg)
 {
-    hf_lane *lane = arg;
+    hf_queue_state *target = arg;
     if (answer->err != HF_OK)
-        lane->registered_in = 0; /* again with its next request */
+        target->registered_in = 0; /* again with its next request */
 }
 
 /* Once in each life of the server, which may have come back empty. */
-static void register_queue(hf_engine *engine, hf_lane *lane)
+static void register_queue(hf_requests *requests, hf_queue_state *target)
 {
-    if (lane->registered_in != engine->server_lives &&
-        hf_op_register(engine->client, &lane->queue, on_registered, lane) == HF_OK)
-        lane->registered_in = engine->server_lives;
+    if (target->registered_in != requests->server_lives &&
+        hf_op_register(requests->client, &target->queue, on_registered, target) == HF_OK)
+        target->registered_in = requests->server_lives;
 }
 
 static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
@@ -57,15 +322,15 @@ static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
 /* What Redis remembers of a sending that was not answered ends by Redis's clock. If that
  * was set forward, the request would be executed again; so it must not come after that.
  */
-static int64_t not_after_of(const hf_engine *engine, hf_batch *batch, int64_t remember_ms,
-                            uint64_t now_ns)
+static int64_t not_after_of(const hf_requests *requests, hf_batch *batch,
+                            int64_t remember_ms, uint64_t now_ns)
 {
     int64_t not_after = 0, now_ms = 0;
-    if (engine->clock_ms != 0) {
-        now_ms = engine->clock_ms + ms_between(engine->clock_ns, now_ns);
+    if (requests->clock_ms != 0) {
+        now_ms = requests->clock_ms + ms_between(requests->clock_ns, now_ns);
         not_after = now_ms + ms_between(now_ns, batch->deadline_ns);
     }
-    if (!batch->doubted)
+    if (!is_in_doubt(batch))
         batch->known_until_ms = now_ms == 0 ? 0 : now_ms + remember_ms;
     else if (batch->known_until_ms != 0 &&
              (not_after == 0 || not_after > batch->known_until_ms))
@@ -73,114 +338,91 @@ static int64_t not_after_of(const hf_engine *engine, hf_batch *batch, int64_t re
     return not_after;
 }
 
-static hf_enqueue_args args_of(hf_engine *engine, hf_batch *batch, uint64_t now_ns)
+static hf_enqueue_args args_of(hf_requests *requests, hf_batch *batch, uint64_t now_ns)
 {
     /* Longer than any request that is in flight beside it can be sent again. */
-    if (batch->deadline_ns - batch->taken_ns > engine->longest_ns)
-        engine->longest_ns = batch->deadline_ns - batch->taken_ns;
-    int64_t remember_ms = 2 * (int64_t)(engine->longest_ns / HF_MS_NS);
-    if (engine->remember_ms > remember_ms)
-        remember_ms = engine->remember_ms;
-    return (hf_enqueue_args){.producer = engine->id,
+    if (batch->deadline_ns - batch->taken_ns > requests->longest_ns)
+        requests->longest_ns = batch->deadline_ns - batch->taken_ns;
+    int64_t remember_ms = 2 * (int64_t)(requests->longest_ns / HF_MS_NS);
+    if (requests->remember_ms > remember_ms)
+        remember_ms = requests->remember_ms;
+    return (hf_enqueue_args){.producer = requests->id,
                              .number = batch->number,
                              .not_after =
-                                 not_after_of(engine, batch, remember_ms, now_ns),
+                                 not_after_of(requests, batch, remember_ms, now_ns),
                              .remember_ms = remember_ms,
                              .waited_ms = ms_between(batch->sealed_ns, now_ns),
                              .made = batch->made};
 }
 
-static void now_in_flight(hf_engine *engine, hf_batch *batch)
-{
-    const hf_batch *oldest = engine->flight.first;
-    HF_ASSERT(oldest == NULL || batch->numbered || batch->doubted ||
-              batch->number - oldest->number < SEEN_SPAN);
-    hf_batches_append(&engine->flight, batch);
-    engine->in_flight++;
-    engine->jobs_in_flight += batch->n;
-    engine->bytes_in_flight += batch->charge;
-    batch->lane->used = true;
-    if (batch->deadline_ns < engine->next_deadline_ns)
-        engine->next_deadline_ns = batch->deadline_ns;
-}
-
-static void not_sent(hf_engine *engine, hf_batch *batch, hf_err err)
-{
-    if (err != HF_CONN)
-        hf_outcome_end(engine, batch, batch->doubted ? HF_UNSURE : err, NULL,
-                       hf_err_text(err));
-    else if (batch->doubted)
-        hf_batches_by_number(&engine->doubt, batch);
-    else
-        hf_inbox_put_back(&engine->inbox, batch);
-}
-
 /* False: the client takes nothing now. */
-static bool send_batch(hf_engine *engine, hf_batch *batch, uint64_t now_ns)
+static bool send_batch(hf_requests *requests, hf_batch *batch, uint64_t now_ns)
 {
-    const uint64_t last = engine->number, before = batch->number;
-    batch->engine = engine;
+    const uint64_t last = requests->number, before = batch->number;
+    batch->requests = requests;
     if (batch->items == NULL && hf_batch_seal(batch, now_ns) != HF_OK) {
-        hf_outcome_end(engine, batch, HF_NOMEM, NULL, hf_err_text(HF_NOMEM));
+        end(requests, batch, HF_NOMEM, NULL, hf_err_text(HF_NOMEM));
         return true;
     }
-    if (!batch->doubted && !batch->numbered)
-        batch->number = ++engine->number;
-    register_queue(engine, batch->lane);
-    size_t ms = REQUEST_MS + (engine->bytes_in_flight + batch->charge) / BYTES_PER_MS +
-                (engine->jobs_in_flight + batch->n) / JOBS_PER_MS;
-    hf_enqueue_args args = args_of(engine, batch, now_ns);
-    hf_err err = hf_op_enqueue(engine->client, &batch->lane->queue, &args, batch->items,
-                               batch->n, (uint32_t)ms, hf_outcome_on_answer, batch);
+    if (!is_in_doubt(batch) && !batch->numbered)
+        batch->number = ++requests->number;
+    register_queue(requests, batch->target);
+    size_t ms = REQUEST_MS + (requests->bytes_in_flight + batch->charge) / BYTES_PER_MS +
+                (requests->jobs_in_flight + batch->n) / JOBS_PER_MS;
+    hf_enqueue_args args = args_of(requests, batch, now_ns);
+    hf_err err = hf_op_enqueue(requests->client, &batch->target->queue, &args,
+                               batch->items, batch->n, (uint32_t)ms, on_answer, batch);
     if (err == HF_OK) {
-        now_in_flight(engine, batch);
+        become(requests, batch,
+               is_in_doubt(batch) ? HF_REQUEST_SENT_AGAIN : HF_REQUEST_SENT);
         return true;
     }
-    engine->number = last;
+    requests->number = last;
     batch->number = before;
-    not_sent(engine, batch, err);
+    if (err == HF_CONN)
+        back(requests, batch);
+    else
+        end(requests, batch, is_in_doubt(batch) ? HF_UNSURE : err, NULL,
+            hf_err_text(err));
     return err != HF_CONN;
 }
 
 /* The next batch to send, or NULL. */
-static hf_batch *next_batch(hf_engine *engine, uint64_t now_ns, uint64_t *later_ns)
+static hf_batch *next_batch(hf_requests *requests, uint64_t now_ns, uint64_t *later_ns)
 {
-    if (engine->doubted > 0) {
-        hf_batch *batch = engine->doubt.first;
-        if (batch != NULL)
-            hf_batches_remove(&engine->doubt, batch);
-        return batch;
-    }
+    if (requests->n_in_doubt > 0)
+        return requests->doubt.first;
     /* While Redis has enough to do, a batch gains more by growing than by waiting there.
      * Beside one request it has, unless the next is as large: then Redis finds work when
-     * it has done the one, and those who wait for the other call again meanwhile. */
-    size_t enough = engine->in_flight >= BUSY_AT ? SIZE_MAX : engine->jobs_in_flight;
-    return hf_inbox_take(&engine->inbox, enough, GATHER_MS * HF_MS_NS, now_ns, later_ns);
+     * it has done the one, and the callers of the other call again meanwhile. */
+    size_t enough = requests->in_flight >= BUSY_AT ? SIZE_MAX : requests->jobs_in_flight;
+    return hf_submit_take(&requests->queue, enough, GATHER_MS * HF_MS_NS, now_ns,
+                          later_ns);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-    hf_engine *engine = timer->data;
+    hf_requests *requests = timer->data;
     uint64_t now_ns = hf_boot_ns();
     bool idle;
-    engine->armed_ns = UINT64_MAX;
-    if (now_ns >= engine->next_deadline_ns ||
-        now_ns >= hf_inbox_look(&engine->inbox, &idle))
-        hf_outcome_expire(engine, now_ns);
-    hf_requests_pump(engine);
+    requests->armed_ns = UINT64_MAX;
+    if (now_ns >= requests->next_deadline_ns ||
+        now_ns >= hf_submit_look(&requests->queue, &idle))
+        expire(requests, now_ns);
+    pump(requests);
 }
 
 /* The loop's idea of now may be older than ours, and then the timer is early: it is
  * simply set again. */
-static void arm(hf_engine *engine, uint64_t due_ns, uint64_t now_ns)
+static void arm(hf_requests *requests, uint64_t due_ns, uint64_t now_ns)
 {
-    if (due_ns == engine->armed_ns)
+    if (due_ns == requests->armed_ns)
         return;
-    engine->armed_ns = due_ns;
+    requests->armed_ns = due_ns;
     if (due_ns == UINT64_MAX)
-        (void)uv_timer_stop(&engine->timer);
+        (void)uv_timer_stop(&requests->timer);
     else
-        (void)uv_timer_start(&engine->timer, on_timer,
+        (void)uv_timer_start(&requests->timer, on_timer,
                              (uint64_t)ms_between(now_ns, due_ns) + 1, 0);
 }
 
@@ -195,32 +437,200 @@ static bool is_hopeless(hf_err err)
     return err == HF_AUTH || err == HF_UNSUPPORTED || err == HF_CONFIG;
 }
 
-void hf_requests_pump(hf_engine *engine)
+/* Sends what may be sent now, and sets the timer for the rest. */
+static void pump(hf_requests *requests)
 {
     uint64_t now_ns = hf_boot_ns(), later_ns = UINT64_MAX;
     bool idle;
-    if (engine->stage != HF_ENGINE_RUNS)
+    if (requests->stage != HF_REQUESTS_RUNS)
         return;
-    bool may_send = !engine->clock_asked && hf_client_ready(engine->client);
-    if (is_hopeless(hf_client_status(engine->client)))
-        hf_outcome_fail_unsent(engine);
-    while (may_send && now_ns >= engine->pause_until_ns && engine->in_flight < WINDOW &&
-           engine->bytes_in_flight < BYTES_IN_FLIGHT) {
-        hf_batch *batch = next_batch(engine, now_ns, &later_ns);
+    bool may_send = !requests->clock_asked && hf_client_ready(requests->client);
+    if (is_hopeless(hf_client_status(requests->client)))
+        fail_unsent(requests);
+    while (may_send && now_ns >= requests->pause_until_ns &&
+           requests->in_flight < WINDOW && requests->bytes_in_flight < BYTES_IN_FLIGHT) {
+        hf_batch *batch = next_batch(requests, now_ns, &later_ns);
         if (batch == NULL)
             break;
-        if (batch->deadline_ns <= now_ns && !batch->doubted)
-            hf_outcome_unsent(engine, batch);
+        if (batch->deadline_ns <= now_ns && !is_in_doubt(batch))
+            end_unsent(requests, batch);
         else
-            may_send = send_batch(engine, batch, now_ns);
+            may_send = send_batch(requests, batch, now_ns);
     }
-    uint64_t next_ns = hf_inbox_look(&engine->inbox, &idle);
-    next_ns = earlier(next_ns, engine->next_deadline_ns);
-    if (!engine->inbox.run->by_caller) /* else the call that began the batch sees to it */
+    uint64_t next_ns = hf_submit_look(&requests->queue, &idle);
+    next_ns = earlier(next_ns, requests->next_deadline_ns);
+    if (!requests->queue.run
+             ->by_caller) /* else the call that began the batch sees to it */
         next_ns = earlier(next_ns, later_ns);
-    if (now_ns < engine->pause_until_ns)
-        next_ns = earlier(next_ns, engine->pause_until_ns);
-    arm(engine, next_ns, now_ns);
+    if (now_ns < requests->pause_until_ns)
+        next_ns = earlier(next_ns, requests->pause_until_ns);
+    arm(requests, next_ns, now_ns);
     if (idle)
-        hf_run_loop_wake(engine->run);
+        hf_run_loop_wake(requests->run);
+}
+
+/* ---- the end ---- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    hf_requests *requests = handle->data;
+    if (--requests->handles == 0)
+        requests->on_end(requests->arg);
+}
+
+static void on_client_closed(void *arg)
+{
+    hf_requests *requests = arg;
+    hf_run_loop_close_wakeup(requests->run, on_handle_closed);
+    uv_close((uv_handle_t *)&requests->timer, on_handle_closed);
+}
+
+static void close_client(hf_requests *requests)
+{
+    requests->stage = HF_REQUESTS_CLOSES;
+    hf_client_close(requests->client, on_client_closed, requests);
+}
+
+static void on_forgotten(const hf_answer *answer, void *arg)
+{
+    hf_requests *requests = arg;
+    (void)answer; /* what is not taken away ends by itself */
+    requests->forgets--;
+    hf_run_loop_wake(requests->run);
+}
+
+/* The next target that was used, or NULL. A call that came too late may still add others.
+ */
+static hf_queue_state *next_target(hf_requests *requests)
+{
+    hf_queue_state *found = NULL;
+    hf_run_loop_lock(requests->run);
+    while (found == NULL &&
+           (requests->target != NULL || requests->bucket < HF_TARGET_BUCKETS)) {
+        hf_queue_state *target = requests->target;
+        if (target != NULL && target->used)
+            found = target;
+        requests->target =
+            target != NULL ? target->next : requests->queue.buckets[requests->bucket++];
+    }
+    hf_run_loop_unlock(requests->run);
+    return found;
+}
+
+/* What was sent and stayed unanswered may still be on its way to Redis, and must then be
+ * known as executed: so it is forgotten only when there is no such thing. */
+static bool may_forget(const hf_requests *requests)
+{
+    return requests->remember_ms == 0 && !requests->unanswered &&
+           hf_client_ready(requests->client);
+}
+
+static void forget(hf_requests *requests)
+{
+    hf_queue_state *target = NULL;
+    while (may_forget(requests) && requests->forgets < FORGETS_AT_ONCE &&
+           (target = next_target(requests)) != NULL) {
+        if (hf_op_forget(requests->client, &target->queue, requests->id, on_forgotten,
+                         requests) == HF_OK)
+            requests->forgets++;
+    }
+    if (requests->forgets == 0)
+        close_client(requests);
+}
+
+/* ---- what it is called for ---- */
+
+static void submit(void *arg)
+{
+    hf_requests *requests = arg;
+    bool idle;
+    if (requests->stage == HF_REQUESTS_RUNS)
+        pump(requests);
+    (void)hf_submit_look(&requests->queue, &idle);
+    if (requests->stage == HF_REQUESTS_RUNS && idle) {
+        requests->stage = HF_REQUESTS_FORGETS;
+        requests->armed_ns = UINT64_MAX;
+        (void)uv_timer_stop(&requests->timer);
+    }
+    if (requests->stage == HF_REQUESTS_FORGETS)
+        forget(requests);
+}
+
+static void flush(void *arg)
+{
+    hf_requests *requests = arg;
+    if (requests->stage == HF_REQUESTS_RUNS)
+        hf_redis_flush(requests->client);
+}
+
+/* Every request is a script that does not wait. */
+static bool expects(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+const hf_run_hooks hf_requests_hooks = {submit, flush, expects};
+
+static void on_time(const hf_answer *answer, void *arg)
+{
+    hf_requests *requests = arg;
+    int64_t now_ms;
+    requests->clock_asked = false;
+    if (hf_time_read(answer, &now_ms) == HF_OK) {
+        requests->clock_ms = now_ms;
+        requests->clock_ns = hf_boot_ns();
+    }
+    pump(requests);
+}
+
+/* Redis's time belongs to a connection: the next one may lead to another server. It is
+ * asked for before anything is sent, so that every request can carry its not_after. */
+static void on_ready(hf_requests *requests)
+{
+    const char *run_id = hf_client_server(requests->client)->run_id;
+    if (requests->server_lives == 0 || strcmp(run_id, requests->run_id) != 0) {
+        (void)snprintf(requests->run_id, sizeof requests->run_id, "%s", run_id);
+        requests->server_lives++;
+    }
+    requests->clock_ms = 0;
+    requests->clock_asked = hf_redis_time(requests->client, on_time, requests) == HF_OK;
+}
+
+static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_requests *requests = arg;
+    (void)client;
+    (void)detail;
+    if (requests->stage != HF_REQUESTS_RUNS) {
+        hf_run_loop_wake(requests->run);
+        return;
+    }
+    if (err == HF_OK)
+        on_ready(requests);
+    pump(requests);
+}
+
+hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
+                         char detail[HF_DETAIL_SIZE])
+{
+    requests->armed_ns = requests->next_deadline_ns = UINT64_MAX;
+    requests->longest_ns = opts->deadline_ms * HF_MS_NS;
+    requests->remember_ms = opts->remember_ms;
+    hf_err err = hf_random_bytes(&requests->rng.state, sizeof requests->rng.state);
+    if (err != HF_OK)
+        return err;
+    err = hf_client_open(&requests->client,
+                         &(hf_client_opts){.loop = requests->run->uv,
+                                           .server = *opts->server,
+                                           .on_event = on_event,
+                                           .arg = requests},
+                         detail);
+    if (err != HF_OK)
+        return err;
+    int made = uv_timer_init(requests->run->uv, &requests->timer);
+    HF_ASSERT(made == 0);
+    requests->timer.data = requests;
+    requests->handles = 2;
+    return HF_OK;
 }

@@ -1,25 +1,201 @@
-/* wait.c - calls that wait for their answers, from any thread. */
+/* wait.c - calls that wait for their answers, from any thread.
+ *
+ * A small call joins the open batch of its queue. A larger one makes its batches by
+ * itself, without the lock: many threads can do so at a time, and the loop owner has
+ * nothing left to do but to send them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/structs.h"
-#include "producer/handin.h"
+#include "producer/producer.h"
 
 enum {
     DEADLINE_MAX_MS = 600000,
-    AGAIN_MS = 1, /* how long a request may wait for company; see requests.c */
-    LATE_MS = 250 /* how long after its deadline a call waits for its answer */
+    AGAIN_MS = 1,    /* how long a request may wait for company; see requests.c */
+    LATE_MS = 250,   /* how long after its deadline a call waits for its answer */
+    SMALL_JOBS = 32, /* up to so many are written while the lock is held */
+    SMALL_BYTES = 32768,
+    IDS_AT_ONCE = 64
 };
 #define NUMBER_MAX (UINT64_C(1) << 53) /* what Redis's Lua counts exactly */
 
+/* A call on its way. */
+typedef struct waiting_call {
+    hf_producer *producer;
+    hf_intake in;
+    bool one_queue; /* all jobs are of one */
+    hf_waiter *waiter;
+    uint64_t number, first; /* of a numbered call, else 0 */
+    bool ready;             /* something can perhaps be sent */
+} waiting_call;
+
+/* ---- the batches of a larger call ---- */
+
+typedef struct sorted {
+    const hf_job *job;
+} sorted;
+
+typedef struct maker {
+    const waiting_call *of;
+    sorted *order; /* the jobs by queue; NULL: as they are */
+    hf_batches made;
+    char ids[IDS_AT_ONCE][HF_NEW_ID_SIZE];
+    size_t ids_left;
+    bool ids_tell; /* when they were made */
+    char run_id[HF_RUN_ID_SIZE];
+} maker;
+
+static const hf_job *job_at(const maker *m, size_t i)
+{
+    return m->order != NULL ? m->order[i].job : &m->of->in.jobs[i];
+}
+
+static int by_queue(const void *a, const void *b)
+{
+    const hf_job *x = ((const sorted *)a)->job, *y = ((const sorted *)b)->job;
+    int different = strcmp(hf_job_queue(x), hf_job_queue(y));
+    if (different != 0)
+        return different;
+    return x < y ? -1 : x > y; /* within a queue as they were given */
+}
+
+static hf_err sort_by_queue(maker *m)
+{
+    const hf_intake *in = &m->of->in;
+    m->order = malloc(in->n * sizeof *m->order);
+    if (m->order == NULL)
+        return HF_NOMEM;
+    for (size_t i = 0; i < in->n; i++)
+        m->order[i].job = &in->jobs[i];
+    qsort(m->order, in->n, sizeof *m->order, by_queue);
+    return HF_OK;
+}
+
+/* An id for a job that has none: from a stock of our own, or always the same for the same
+ * place of a run. */
+static hf_job_id make_id(maker *m, uint32_t place)
+{
+    hf_producer *producer = m->of->producer;
+    if (m->of->number != 0) {
+        hf_id_of_run(producer->id, m->of->first + place, m->run_id);
+        return (hf_job_id){m->run_id, .made = !producer->run_given,
+                           .tells = strlen(m->run_id) == HF_NEW_ID_LEN};
+    }
+    if (m->ids_left == 0) {
+        m->ids_tell = hf_submit_ids(&producer->requests.queue, m->ids, IDS_AT_ONCE,
+                                    m->of->in.created_ms);
+        m->ids_left = IDS_AT_ONCE;
+    }
+    return (hf_job_id){m->ids[IDS_AT_ONCE - m->ids_left--], .made = true,
+                       .tells = m->ids_tell};
+}
+
+/* Fills a batch with the n jobs of one queue from `from` on. */
+static hf_err fill(maker *m, hf_batch *batch, size_t from, size_t n)
+{
+    const waiting_call *c = m->of;
+    for (size_t i = from; i < from + n; i++) {
+        const hf_job *job = job_at(m, i);
+        uint32_t place = (uint32_t)(job - c->in.jobs);
+        hf_job_id id = job->id != NULL ? (hf_job_id){.text = job->id} : make_id(m, place);
+        hf_err err = hf_batch_add(batch, job, id, place, c->in.created_ms);
+        if (err != HF_OK)
+            return err;
+        hf_waiter_note_id(c->waiter, place, id.text);
+        batch->charge += hf_job_bytes(job);
+    }
+    batch->taken_ns = c->in.now_ns;
+    batch->deadline_ns = c->in.deadline_ns;
+    batch->numbered = c->number != 0;
+    batch->number = c->number;
+    const hf_batch_call call = {.n = n, .taken_ns = c->in.now_ns, .waiter = c->waiter};
+    hf_err err = hf_batch_end_call(batch, &call);
+    return err == HF_OK ? hf_batch_seal(batch, c->in.now_ns) : err;
+}
+
+static hf_err make_batch(maker *m, size_t from, size_t n)
+{
+    hf_queue_state *target;
+    hf_submit_queue *queue = &m->of->producer->requests.queue;
+    hf_err err = hf_submit_target(queue, hf_job_queue(job_at(m, from)), &target);
+    if (err != HF_OK)
+        return err;
+    hf_batch *batch = hf_batch_new(target);
+    if (batch == NULL)
+        return HF_NOMEM;
+    hf_batch_expect(batch, n, m->of->in.bytes / m->of->in.n * n);
+    err = fill(m, batch, from, n);
+    if (err != HF_OK) {
+        hf_batch_free(batch);
+        return err;
+    }
+    hf_batches_append(&m->made, batch);
+    m->of->waiter->pending++;
+    return HF_OK;
+}
+
+/* One batch for each queue, or none. */
+static hf_err make_batches(maker *m)
+{
+    size_t all = m->of->in.n, n;
+    hf_err err = m->of->one_queue ? HF_OK : sort_by_queue(m);
+    for (size_t from = 0; err == HF_OK && from < all; from += n) {
+        const char *queue = hf_job_queue(job_at(m, from));
+        n = m->of->one_queue ? all : 1;
+        while (from + n < all && strcmp(queue, hf_job_queue(job_at(m, from + n))) == 0)
+            n++;
+        err = make_batch(m, from, n);
+    }
+    free(m->order);
+    while (err != HF_OK && m->made.first != NULL) {
+        hf_batch *batch = m->made.first;
+        hf_batches_remove(&m->made, batch);
+        hf_batch_free(batch);
+    }
+    return err;
+}
+
+static hf_err put_in_large(waiting_call *c)
+{
+    hf_producer *producer = c->producer;
+    hf_submit_queue *queue = &producer->requests.queue;
+    maker m = {.of = c};
+    hf_err err = hf_submit_reserve(queue, &c->in);
+    if (err != HF_OK)
+        return err;
+    err = make_batches(&m);
+    c->ready = err == HF_OK;
+    if (err == HF_OK) {
+        hf_submit_put(queue, &m.made);
+    } else {
+        hf_submit_unreserve(queue, c->in.n, c->in.bytes);
+        hf_run_loop_wake(
+            &producer->run); /* it may only wait for the last job to be gone */
+    }
+    return err;
+}
+
+/* The waiter is told once for each batch. HF_CLOSED, HF_FULL, HF_INVALID (the other kind
+ * of numbers), HF_NOMEM: nothing was taken. */
+static hf_err put_in(waiting_call *c)
+{
+    const hf_intake *in = &c->in;
+    if (!c->one_queue || c->number != 0 || in->n > SMALL_JOBS || in->bytes > SMALL_BYTES)
+        return put_in_large(c);
+    c->waiter->pending = 1;
+    const hf_batch_call call = {.n = in->n, .taken_ns = in->now_ns, .waiter = c->waiter};
+    return hf_submit_join(&c->producer->requests.queue, in, &call, &c->ready);
+}
+
 /* ---- a call ---- */
 
-/* What the engine made of it. The engine answers at the deadline; a little more is for
+/* What became of it. The owner answers at the deadline; a little more is for
  * the way back, and ends the waiting even if a callback holds up the producer's thread.
  */
-static hf_err wait_for_answers(hf_handin *c, char *detail)
+static hf_err wait_for_answers(waiting_call *c, char *detail)
 {
     hf_waiter *waiter = c->waiter;
     const uint64_t until_ns = c->in.deadline_ns + LATE_MS * HF_MS_NS;
@@ -100,7 +276,7 @@ static hf_err close_arrays(arrays *a, hf_err err)
 
 /* The whole way of a call that was checked. While it is under way the producer cannot be
  * freed. */
-static hf_err carry_out(hf_handin *c, arrays *a, char *detail)
+static hf_err carry_out(waiting_call *c, arrays *a, char *detail)
 {
     hf_run_loop *run = &c->producer->run;
     c->waiter = hf_waiter_new(a->results);
@@ -108,7 +284,7 @@ static hf_err carry_out(hf_handin *c, arrays *a, char *detail)
         return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
     begin_results(a);
     hf_run_loop_enter(run);
-    hf_err err = hf_hand_in(c);
+    hf_err err = put_in(c);
     if (err == HF_OK) {
         err = wait_for_answers(c, detail);
     } else {
@@ -136,7 +312,7 @@ static hf_err may_wait(const hf_producer *producer, uint32_t deadline_ms, char *
     return HF_OK;
 }
 
-static hf_err check_call(hf_handin *c, const arrays *a, uint32_t deadline_ms,
+static hf_err check_call(waiting_call *c, const arrays *a, uint32_t deadline_ms,
                          char *detail)
 {
     hf_producer *producer = c->producer;
@@ -157,7 +333,7 @@ hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs, size_t n,
                        char detail[HF_DETAIL_SIZE])
 {
     arrays a;
-    hf_handin c = {.producer = producer, .in = {.numbering = HF_NUMBERS_OURS}};
+    waiting_call c = {.producer = producer, .in = {.numbering = HF_NUMBERS_OURS}};
     hf_err err = may_wait(producer, deadline_ms, detail);
     if (err != HF_OK)
         return err;
@@ -173,56 +349,56 @@ hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs, size_t n,
 
 /* One at a time, and none past one that may still be needed: Redis remembers only the
  * last of a queue's numbers one by one. */
-static hf_err begin_numbered(hf_handin *c, hf_lane *lane, char *detail)
+static hf_err begin_numbered(waiting_call *c, hf_queue_state *target, char *detail)
 {
-    hf_inbox *inbox = &c->producer->engine.inbox;
+    hf_submit_queue *queue = &c->producer->requests.queue;
     hf_err err = HF_OK;
-    hf_run_loop_lock(inbox->run);
-    if (inbox->numbered_busy)
+    hf_run_loop_lock(queue->run);
+    if (queue->numbered_busy)
         err = hf_say(detail, HF_BUSY, "another numbered call is under way");
-    else if (lane->owed && c->number != lane->highest)
+    else if (target->owed && c->number != target->highest)
         err = hf_say(detail, HF_INVALID,
                      "expected number %" PRIu64 ", which has not succeeded "
                      "yet, found %" PRIu64,
-                     lane->highest, c->number);
-    else if (c->number < lane->highest)
+                     target->highest, c->number);
+    else if (c->number < target->highest)
         err = hf_say(detail, HF_INVALID,
                      "expected a number of at least %" PRIu64 ", found %" PRIu64,
-                     lane->highest, c->number);
+                     target->highest, c->number);
     else
-        inbox->numbered_busy = true;
-    hf_run_loop_unlock(inbox->run);
+        queue->numbered_busy = true;
+    hf_run_loop_unlock(queue->run);
     return err;
 }
 
-static void end_numbered(hf_handin *c, hf_lane *lane, hf_err err)
+static void end_numbered(waiting_call *c, hf_queue_state *target, hf_err err)
 {
-    hf_inbox *inbox = &c->producer->engine.inbox;
-    hf_run_loop_lock(inbox->run);
-    inbox->numbered_busy = false;
-    lane->highest = c->number;
-    lane->owed = err != HF_OK;
-    hf_run_loop_unlock(inbox->run);
+    hf_submit_queue *queue = &c->producer->requests.queue;
+    hf_run_loop_lock(queue->run);
+    queue->numbered_busy = false;
+    target->highest = c->number;
+    target->owed = err != HF_OK;
+    hf_run_loop_unlock(queue->run);
 }
 
-static hf_err carry_out_numbered(hf_handin *c, arrays *a, char *detail)
+static hf_err carry_out_numbered(waiting_call *c, arrays *a, char *detail)
 {
-    hf_lane *lane;
+    hf_queue_state *target;
     if (!c->one_queue)
         return hf_say(detail, HF_INVALID, "expected jobs of one queue, found several");
     if (c->number == 0 || c->number > NUMBER_MAX)
         return hf_say(detail, HF_INVALID,
                       "expected a number of 1..%" PRIu64 ", found %" PRIu64, NUMBER_MAX,
                       c->number);
-    hf_err err =
-        hf_inbox_lane(&c->producer->engine.inbox, hf_job_queue(&a->jobs[0]), &lane);
+    hf_err err = hf_submit_target(&c->producer->requests.queue, hf_job_queue(&a->jobs[0]),
+                                  &target);
     if (err != HF_OK)
         return say_refusal(err, detail);
-    err = begin_numbered(c, lane, detail);
+    err = begin_numbered(c, target, detail);
     if (err != HF_OK)
         return err;
     err = carry_out(c, a, detail);
-    end_numbered(c, lane, err);
+    end_numbered(c, target, err);
     return err;
 }
 
@@ -230,10 +406,10 @@ hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs, size_t n,
                            uint64_t number, uint64_t first, hf_enqueue_result *results,
                            char detail[HF_DETAIL_SIZE])
 {
-    hf_handin c = {.producer = producer,
-                   .in = {.numbering = HF_NUMBERS_CALLERS},
-                   .number = number,
-                   .first = first};
+    waiting_call c = {.producer = producer,
+                      .in = {.numbering = HF_NUMBERS_CALLERS},
+                      .number = number,
+                      .first = first};
     arrays a;
     hf_err err = may_wait(producer, 0, detail);
     if (err != HF_OK)

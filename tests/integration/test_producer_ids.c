@@ -12,7 +12,7 @@
 #include "base/id.h"
 #include "holdfast/admin.h"
 #include "holdfast/producer.h"
-#include "producer/handle.h"
+#include "producer/producer.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
@@ -56,7 +56,7 @@ static int down(void **state)
 static const char *coming(uint64_t n)
 {
     static char id[HF_NEW_ID_SIZE];
-    hf_id_maker *ids = &producer->engine.inbox.ids;
+    hf_id_maker *ids = &producer->requests.queue.ids;
     hf_run_loop_lock(&producer->run);
     ids->ms = at_ms;
     ids->low = at_low;

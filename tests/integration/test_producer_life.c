@@ -13,7 +13,7 @@
 #include <uv.h>
 
 #include "holdfast/producer.h"
-#include "producer/handle.h"
+#include "producer/producer.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
@@ -322,10 +322,10 @@ static void calls_of_many_threads_share_requests(void **state)
 /* Nothing of the public face tells that another thread's call is under way. */
 static size_t jobs_in(hf_producer *producer)
 {
-    hf_inbox *inbox = &producer->engine.inbox;
-    hf_run_loop_lock(inbox->run);
-    size_t jobs = inbox->jobs;
-    hf_run_loop_unlock(inbox->run);
+    hf_submit_queue *queue = &producer->requests.queue;
+    hf_run_loop_lock(queue->run);
+    size_t jobs = queue->jobs;
+    hf_run_loop_unlock(queue->run);
     return jobs;
 }
 

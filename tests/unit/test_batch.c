@@ -10,12 +10,12 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "producer/inbox.h"
+#include "producer/submit.h"
 
 #define MS HF_MS_NS
 
 static hf_run_loop run;
-static hf_inbox inbox;
+static hf_submit_queue submitted;
 
 static int up(void **state)
 {
@@ -24,13 +24,13 @@ static int up(void **state)
                                    .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
     if (hf_run_loop_open(&run, NULL, NULL, NULL) != HF_OK)
         return -1;
-    return hf_inbox_init(&inbox, &run, &opts) == HF_OK ? 0 : -1;
+    return hf_submit_init(&submitted, &run, &opts) == HF_OK ? 0 : -1;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_inbox_done(&inbox);
+    hf_submit_done(&submitted);
     hf_run_loop_close(&run);
     return 0;
 }
@@ -55,15 +55,15 @@ static bool join(const hf_job *job, size_t n, uint64_t now_ns, uint64_t deadline
                           .now_ns = now_ns,
                           .deadline_ns = now_ns + deadline_ms * MS,
                           .numbering = HF_NUMBERS_OURS};
-    const hf_part part = {.n = n, .taken_ns = now_ns, .cb = nobody};
-    assert_int_equal(hf_inbox_join(&inbox, &in, &part, &begun), HF_OK);
+    const hf_batch_call call = {.n = n, .taken_ns = now_ns, .cb = nobody};
+    assert_int_equal(hf_submit_join(&submitted, &in, &call, &begun), HF_OK);
     return begun;
 }
 
 static hf_batch *take(void)
 {
     uint64_t later;
-    hf_batch *batch = hf_inbox_take(&inbox, 0, 0, UINT64_MAX, &later);
+    hf_batch *batch = hf_submit_take(&submitted, 0, 0, UINT64_MAX, &later);
     assert_non_null(batch);
     return batch;
 }
@@ -77,7 +77,7 @@ static void a_delay_shrinks_by_what_the_job_has_waited(void **state)
     (void)join(&delayed, 1, 1000 * MS, 5000);
     (void)join(&at, 1, 1100 * MS, 5000);
     (void)join(&soon, 1, 1200 * MS, 5000);
-    (void)join(&delayed, 1, 1300 * MS, 5000); /* after the engine looked at the clock */
+    (void)join(&delayed, 1, 1300 * MS, 5000); /* after the owner looked at the clock */
     hf_batch *batch = take();
     assert_int_equal(batch->n, 4);
     assert_int_equal(hf_batch_seal(batch, 1250 * MS), HF_OK);
@@ -105,7 +105,7 @@ static void a_batch_takes_jobs_up_to_its_bounds(void **state)
     assert_int_equal(batch->charge, HF_SHARED_JOBS * 200);
     hf_batch_free(batch);
     batch = take();
-    assert_string_equal(batch->lane->queue.name, "other");
+    assert_string_equal(batch->target->queue.name, "other");
     hf_batch_free(batch);
     assert_true(join(&other, 1, 0, 5000)); /* what was taken is not joined any more */
 }
@@ -129,12 +129,12 @@ static void an_open_batch_waits_for_company_and_not_long(void **state)
     uint64_t later = 0;
     const hf_job job = {HF_JOB_INIT, .type = "t"};
     (void)join(&job, 1, 1000 * MS, 5000);
-    assert_null(hf_inbox_take(&inbox, SIZE_MAX, MS, 1000 * MS, &later));
+    assert_null(hf_submit_take(&submitted, SIZE_MAX, MS, 1000 * MS, &later));
     assert_int_equal(later, 1001 * MS);
-    hf_batch *batch = hf_inbox_take(&inbox, SIZE_MAX, MS, 1001 * MS, &later);
+    hf_batch *batch = hf_submit_take(&submitted, SIZE_MAX, MS, 1001 * MS, &later);
     assert_non_null(batch);
-    hf_inbox_put_back(&inbox, batch); /* it is closed now and waits no more */
-    assert_ptr_equal(hf_inbox_take(&inbox, SIZE_MAX, MS, 0, &later), batch);
+    hf_submit_put_back(&submitted, batch); /* it is closed now and waits no more */
+    assert_ptr_equal(hf_submit_take(&submitted, SIZE_MAX, MS, 0, &later), batch);
     hf_batch_free(batch);
 }
 
@@ -151,12 +151,12 @@ static void refused_batches_go_back_in_their_order(void **state)
         batches[i] = take();
         batches[i]->number = i + 1;
     }
-    hf_inbox_put_back(&inbox, batches[1]);
-    hf_inbox_put_back(&inbox, batches[0]);
-    hf_inbox_put_back(&inbox, batches[2]);
+    hf_submit_put_back(&submitted, batches[1]);
+    hf_submit_put_back(&submitted, batches[0]);
+    hf_submit_put_back(&submitted, batches[2]);
     for (size_t i = 0; i < 4; i++) {
         hf_batch *batch = take();
-        assert_string_equal(batch->lane->queue.name, queues[i]);
+        assert_string_equal(batch->target->queue.name, queues[i]);
         hf_batch_free(batch);
     }
 }
@@ -170,12 +170,12 @@ static void what_is_over_is_taken_out_and_no_more(void **state)
     bool idle;
     (void)join(&a, 1, 0, 100);
     (void)join(&b, 1, 0, 200);
-    assert_int_equal(hf_inbox_look(&inbox, &idle), 100 * MS);
-    hf_inbox_expire(&inbox, 100 * MS, &out);
+    assert_int_equal(hf_submit_look(&submitted, &idle), 100 * MS);
+    hf_submit_expire(&submitted, 100 * MS, &out);
     assert_non_null(out.first);
     assert_ptr_equal(out.first, out.last);
     hf_batch_free(out.first);
-    assert_int_equal(hf_inbox_look(&inbox, &idle), 200 * MS);
+    assert_int_equal(hf_submit_look(&submitted, &idle), 200 * MS);
     assert_true(join(&a, 1, 0, 100));
 }
 
@@ -184,18 +184,18 @@ static void the_buffer_is_bounded_by_jobs_and_bytes(void **state)
     (void)state;
     const hf_job job = {HF_JOB_INIT, .type = "t"};
     hf_intake in = {.jobs = &job, .n = 5000, .bytes = 1, .numbering = HF_NUMBERS_OURS};
-    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_OK);
+    assert_int_equal(hf_submit_reserve(&submitted, &in), HF_OK);
     in.n = 1;
-    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_FULL);
-    hf_inbox_unreserve(&inbox, 1, 1);
+    assert_int_equal(hf_submit_reserve(&submitted, &in), HF_FULL);
+    hf_submit_unreserve(&submitted, 1, 1);
     in.bytes = (64 << 20) + 1;
-    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_FULL);
+    assert_int_equal(hf_submit_reserve(&submitted, &in), HF_FULL);
     in.bytes = 64 << 20;
-    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_OK);
+    assert_int_equal(hf_submit_reserve(&submitted, &in), HF_OK);
     in.numbering = HF_NUMBERS_CALLERS;
-    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_INVALID);
+    assert_int_equal(hf_submit_reserve(&submitted, &in), HF_INVALID);
     run.retired = true;
-    assert_int_equal(hf_inbox_reserve(&inbox, &in), HF_CLOSED);
+    assert_int_equal(hf_submit_reserve(&submitted, &in), HF_CLOSED);
 }
 
 static void of_ids_of_one_kind_one_letter_is_said(void **state)
@@ -205,18 +205,18 @@ static void of_ids_of_one_kind_one_letter_is_said(void **state)
         bool made;
         const char *letters;
     } kinds[] = {{false, ""}, {true, "N"}};
-    hf_lane *lane;
+    hf_queue_state *target;
     const hf_job job = {HF_JOB_INIT, .type = "t"};
-    assert_int_equal(hf_inbox_lane(&inbox, "q", &lane), HF_OK);
+    assert_int_equal(hf_submit_target(&submitted, "q", &target), HF_OK);
     for (size_t k = 0; k < 2; k++) {
-        hf_batch *batch = hf_batch_new(lane);
+        hf_batch *batch = hf_batch_new(target);
         assert_non_null(batch);
         for (uint32_t i = 0; i < 3; i++)
             assert_int_equal(
                 hf_batch_add(batch, &job,
                              (hf_job_id){.text = "id", .made = kinds[k].made}, i, 5),
                 HF_OK);
-        assert_int_equal(hf_batch_end_part(batch, &(hf_part){.n = 3}), HF_OK);
+        assert_int_equal(hf_batch_end_call(batch, &(hf_batch_call){.n = 3}), HF_OK);
         assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
         assert_int_equal(batch->made.len, strlen(kinds[k].letters));
         assert_memory_equal(batch->made.ptr, kinds[k].letters, batch->made.len);
@@ -227,9 +227,9 @@ static void of_ids_of_one_kind_one_letter_is_said(void **state)
 static void jobs_that_are_taken_back_leave_no_trace(void **state)
 {
     (void)state;
-    hf_lane *lane;
-    assert_int_equal(hf_inbox_lane(&inbox, "q", &lane), HF_OK);
-    hf_batch *batch = hf_batch_new(lane);
+    hf_queue_state *target;
+    assert_int_equal(hf_submit_target(&submitted, "q", &target), HF_OK);
+    hf_batch *batch = hf_batch_new(target);
     assert_non_null(batch);
     const hf_job job = {HF_JOB_INIT, .type = "t", .payload = "pay", .payload_len = 3};
     assert_int_equal(
@@ -245,7 +245,7 @@ static void jobs_that_are_taken_back_leave_no_trace(void **state)
     assert_int_equal(
         hf_batch_add(batch, &job, (hf_job_id){.text = "three", .made = true}, 1, 5),
         HF_OK);
-    assert_int_equal(hf_batch_end_part(batch, &(hf_part){.n = 2}), HF_OK);
+    assert_int_equal(hf_batch_end_call(batch, &(hf_batch_call){.n = 2}), HF_OK);
     assert_int_equal(hf_batch_seal(batch, 0), HF_OK);
     assert_string_equal(batch->items[1].id, "three");
     assert_int_equal(batch->made.len, 2);

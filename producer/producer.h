@@ -1,14 +1,14 @@
-/* handle.h - what a producer is, for the files that are its public face. */
-#ifndef HF_PRODUCER_HANDLE_H
-#define HF_PRODUCER_HANDLE_H
+/* producer.h - what a producer is, for the files that are its public face. */
+#ifndef HF_PRODUCER_PRODUCER_H
+#define HF_PRODUCER_PRODUCER_H
 
 #include <sys/types.h>
 
 #include "producer/check.h"
-#include "producer/engine.h"
+#include "producer/requests.h"
 
 struct hf_producer {
-    hf_engine engine;
+    hf_requests requests;
     hf_run_loop run;
     hf_bounds bounds;
     uint32_t deadline_ms;

@@ -1,0 +1,327 @@
+/* submit.c - see submit.h. */
+#include "producer/submit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+
+/* A request has one deadline, that of the call that began it. Another call shares it when
+ * that is at most this part of its own time too early, or a moment too late: threads that
+ * call at the same time come in any order. */
+enum { SHARED_DEADLINE_PART = 16, DISORDER_NS = 1000000 };
+
+hf_err hf_submit_init(hf_submit_queue *queue, hf_run_loop *run,
+                      const hf_producer_opts *opts)
+{
+    *queue = (hf_submit_queue){.run = run,
+                               .jobs_max = opts->buffer_jobs,
+                               .bytes_max = opts->buffer_bytes,
+                               .next_deadline_ns = UINT64_MAX};
+    (void)snprintf(queue->ns, sizeof queue->ns, "%s", opts->server->ns);
+    return hf_id_maker_init(&queue->ids);
+}
+
+void hf_submit_done(hf_submit_queue *queue)
+{
+    while (queue->line.first != NULL) {
+        hf_batch *batch = queue->line.first;
+        hf_batches_remove(&queue->line, batch);
+        hf_batch_free(batch);
+    }
+    for (size_t i = 0; i < HF_TARGET_BUCKETS; i++) {
+        while (queue->buckets[i] != NULL) {
+            hf_queue_state *target = queue->buckets[i];
+            queue->buckets[i] = target->next;
+            free(target);
+        }
+    }
+}
+
+/* ---- queues; the lock is held ---- */
+
+/* FNV-1a. */
+static size_t bucket_of(const char *name)
+{
+    uint32_t h = UINT32_C(2166136261);
+    for (; *name != '\0'; name++)
+        h = (h ^ (unsigned char)*name) * UINT32_C(16777619);
+    return h % HF_TARGET_BUCKETS;
+}
+
+static hf_err target_of(hf_submit_queue *queue, const char *name, hf_queue_state **out)
+{
+    hf_queue_state *target = queue->last_target;
+    if (target == NULL || strcmp(target->queue.name, name) != 0) {
+        hf_queue_state **bucket = &queue->buckets[bucket_of(name)];
+        target = *bucket;
+        while (target != NULL && strcmp(target->queue.name, name) != 0)
+            target = target->next;
+        if (target == NULL) {
+            if (queue->n_targets == HF_TARGETS_MAX)
+                return HF_FULL;
+            target = calloc(1, sizeof *target);
+            if (target == NULL)
+                return HF_NOMEM;
+            hf_err err = hf_queue_init(&target->queue, queue->ns, name);
+            HF_ASSERT(err == HF_OK);
+            target->next = *bucket;
+            *bucket = target;
+            queue->n_targets++;
+        }
+    }
+    *out = queue->last_target = target;
+    return HF_OK;
+}
+
+hf_err hf_submit_target(hf_submit_queue *queue, const char *name, hf_queue_state **out)
+{
+    hf_run_loop_lock(queue->run);
+    hf_err err = target_of(queue, name, out);
+    hf_run_loop_unlock(queue->run);
+    return err;
+}
+
+/* ---- counting; the lock is held ---- */
+
+static hf_err reserve(hf_submit_queue *queue, const hf_intake *in)
+{
+    if (queue->run->retired)
+        return HF_CLOSED;
+    if (queue->numbering != HF_NUMBERS_UNUSED && queue->numbering != in->numbering)
+        return HF_INVALID;
+    if (in->n > queue->jobs_max - queue->jobs ||
+        in->bytes > queue->bytes_max - queue->bytes)
+        return HF_FULL;
+    queue->numbering = in->numbering;
+    queue->jobs += in->n;
+    queue->bytes += in->bytes;
+    return HF_OK;
+}
+
+static void unreserve(hf_submit_queue *queue, size_t jobs, size_t bytes)
+{
+    HF_ASSERT(jobs <= queue->jobs && bytes <= queue->bytes);
+    queue->jobs -= jobs;
+    queue->bytes -= bytes;
+}
+
+hf_err hf_submit_reserve(hf_submit_queue *queue, const hf_intake *in)
+{
+    hf_run_loop_lock(queue->run);
+    hf_err err = reserve(queue, in);
+    hf_run_loop_unlock(queue->run);
+    return err;
+}
+
+void hf_submit_unreserve(hf_submit_queue *queue, size_t jobs, size_t bytes)
+{
+    hf_run_loop_lock(queue->run);
+    unreserve(queue, jobs, bytes);
+    hf_run_loop_unlock(queue->run);
+}
+
+bool hf_submit_ids(hf_submit_queue *queue, char (*out)[HF_NEW_ID_SIZE], size_t n,
+                   int64_t created_ms)
+{
+    hf_run_loop_lock(queue->run);
+    for (size_t i = 0; i < n; i++)
+        hf_id_next(&queue->ids, out[i]);
+    bool tell = hf_id_maker_tells(&queue->ids, created_ms);
+    hf_run_loop_unlock(queue->run);
+    return tell;
+}
+
+/* ---- putting in ---- */
+
+static void note_deadline(hf_submit_queue *queue, const hf_batch *batch)
+{
+    if (batch->deadline_ns < queue->next_deadline_ns)
+        queue->next_deadline_ns = batch->deadline_ns;
+}
+
+static void put_last(hf_submit_queue *queue, hf_batch *batch)
+{
+    hf_batches_append(&queue->line, batch);
+    note_deadline(queue, batch);
+}
+
+void hf_submit_put(hf_submit_queue *queue, hf_batches *batches)
+{
+    hf_run_loop_lock(queue->run);
+    while (batches->first != NULL) {
+        hf_batch *batch = batches->first;
+        hf_batches_remove(batches, batch);
+        put_last(queue, batch);
+    }
+    hf_run_loop_unlock(queue->run);
+}
+
+static bool has_room(const hf_batch *batch, const hf_intake *in)
+{
+    uint64_t early_ns = (in->deadline_ns - in->now_ns) / SHARED_DEADLINE_PART;
+    return batch->n + in->n <= HF_SHARED_JOBS &&
+           batch->charge + in->bytes <= HF_SHARED_BYTES &&
+           in->deadline_ns <= batch->deadline_ns + early_ns &&
+           in->deadline_ns + DISORDER_NS >= batch->deadline_ns;
+}
+
+static hf_err append(hf_submit_queue *queue, hf_batch *batch, const hf_intake *in,
+                     const hf_batch_call *call)
+{
+    hf_err err = HF_OK;
+    size_t before = batch->n;
+    for (size_t i = 0; err == HF_OK && i < in->n; i++) {
+        char made[HF_NEW_ID_SIZE];
+        const hf_job *job = &in->jobs[i];
+        hf_job_id id = {.text = job->id != NULL ? job->id : made,
+                        .made = job->id == NULL};
+        if (id.made) {
+            hf_id_next(&queue->ids, made);
+            id.tells = hf_id_maker_tells(&queue->ids, in->created_ms);
+        }
+        err = hf_batch_add(batch, job, id, (uint32_t)i, in->created_ms);
+        hf_waiter_note_id(call->waiter, i, id.text);
+    }
+    if (err == HF_OK)
+        err = hf_batch_end_call(batch, call);
+    if (err != HF_OK)
+        hf_batch_rewind(batch, before);
+    return err;
+}
+
+static hf_err join(hf_submit_queue *queue, hf_queue_state *target, const hf_intake *in,
+                   const hf_batch_call *call, bool *ready)
+{
+    hf_batch *batch = target->open;
+    bool begun = batch == NULL || !has_room(batch, in);
+    if (begun) {
+        batch = hf_batch_new(target);
+        if (batch == NULL)
+            return HF_NOMEM;
+        batch->taken_ns = in->now_ns;
+        batch->deadline_ns = in->deadline_ns;
+    }
+    hf_err err = append(queue, batch, in, call);
+    if (err != HF_OK) {
+        if (begun)
+            hf_batch_free(batch);
+        return err;
+    }
+    batch->charge += in->bytes;
+    if (begun) {
+        put_last(queue, batch);
+        target->open = batch;
+    }
+    bool enough = batch->n >= queue->enough && batch->n - in->n < queue->enough;
+    bool first_callback = call->waiter == NULL && queue->run->callbacks++ == 0;
+    *ready = begun || enough || first_callback;
+    return HF_OK;
+}
+
+hf_err hf_submit_join(hf_submit_queue *queue, const hf_intake *in,
+                      const hf_batch_call *call, bool *ready)
+{
+    hf_queue_state *target;
+    const char *name = in->jobs[0].queue != NULL ? in->jobs[0].queue : HF_DEFAULT_QUEUE;
+    hf_run_loop_lock(queue->run);
+    hf_err err = target_of(queue, name, &target);
+    if (err == HF_OK)
+        err = reserve(queue, in);
+    if (err == HF_OK) {
+        err = join(queue, target, in, call, ready);
+        if (err != HF_OK)
+            unreserve(queue, in->n, in->bytes);
+    }
+    hf_run_loop_unlock(queue->run);
+    return err;
+}
+
+/* ---- the side of the loop owner ---- */
+
+/* What they took is free before they learn it. */
+void hf_submit_tell(hf_submit_queue *queue, hf_batch *batch, const hf_outcome *outcome)
+{
+    hf_run_loop_lock(queue->run);
+    unreserve(queue, batch->n, batch->charge);
+    queue->run->callbacks -= batch->callbacks;
+    hf_batch_tell(batch, outcome, queue->run);
+    hf_run_loop_unlock(queue->run);
+    if (batch->callbacks == 0)
+        return;
+    hf_run_loop_tell(queue->run); /* a callback may take its time */
+    hf_batch_call_back(batch, outcome);
+}
+
+/* A caller that owns the loop leaves callbacks to the service thread. */
+static bool may_take(const hf_submit_queue *queue, const hf_batch *batch)
+{
+    return !queue->run->by_caller || batch->callbacks == 0;
+}
+
+static void take_out(hf_submit_queue *queue, hf_batch *batch)
+{
+    hf_batches_remove(&queue->line, batch);
+    if (batch->target->open == batch)
+        batch->target->open = NULL;
+}
+
+hf_batch *hf_submit_take(hf_submit_queue *queue, size_t enough, uint64_t gather_ns,
+                         uint64_t now_ns, uint64_t *later_ns)
+{
+    hf_run_loop_lock(queue->run);
+    hf_batch *batch = queue->line.first;
+    queue->enough = enough;
+    if (batch != NULL && batch->target->open == batch && batch->n < enough &&
+        now_ns < batch->taken_ns + gather_ns) {
+        *later_ns = batch->taken_ns + gather_ns;
+        batch = NULL;
+    }
+    if (batch != NULL && !may_take(queue, batch))
+        batch = NULL;
+    if (batch != NULL)
+        take_out(queue, batch);
+    hf_run_loop_unlock(queue->run);
+    return batch;
+}
+
+void hf_submit_put_back(hf_submit_queue *queue, hf_batch *batch)
+{
+    hf_run_loop_lock(queue->run);
+    hf_batch *before = queue->line.first;
+    while (before != NULL && before->number != 0 && before->number < batch->number)
+        before = before->next;
+    hf_batches_insert(&queue->line, before, batch);
+    note_deadline(queue, batch);
+    hf_run_loop_unlock(queue->run);
+}
+
+void hf_submit_expire(hf_submit_queue *queue, uint64_t until_ns, hf_batches *out)
+{
+    hf_run_loop_lock(queue->run);
+    queue->next_deadline_ns = UINT64_MAX;
+    hf_batch *next;
+    for (hf_batch *batch = queue->line.first; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->deadline_ns <= until_ns && may_take(queue, batch)) {
+            take_out(queue, batch);
+            hf_batches_append(out, batch);
+        } else if (batch->deadline_ns < queue->next_deadline_ns) {
+            queue->next_deadline_ns = batch->deadline_ns;
+        }
+    }
+    hf_run_loop_unlock(queue->run);
+}
+
+uint64_t hf_submit_look(hf_submit_queue *queue, bool *idle)
+{
+    hf_run_loop_lock(queue->run);
+    if (queue->line.first == NULL)
+        queue->next_deadline_ns = UINT64_MAX;
+    uint64_t next_ns = queue->next_deadline_ns;
+    *idle = queue->run->retired && queue->jobs == 0;
+    hf_run_loop_unlock(queue->run);
+    return next_ns;
+}
