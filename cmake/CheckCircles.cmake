@@ -13,7 +13,7 @@ set(exceptions
   queue/ops>queue/keys
   queue/ops>queue/send
   worker/programs>worker/process
-  worker/programs>worker/program_env
+  worker/programs>worker/program_text
   cli/args>cli/suggest
 )
 set(bad "")

@@ -74,8 +74,8 @@ static void write_json(const hf_worker *w, hf_buf *json)
 }
 
 /* Without heartbeats `holdfast workers` takes this worker for one that went silent. A
- * connection that is away is told elsewhere. */
-static void tell_refusal(hf_worker *w, const hf_answer *answer)
+ * connection that is away is logged elsewhere. */
+static void report_refusal(hf_worker *w, const hf_answer *answer)
 {
     hf_err err = answer->err;
     if (err == HF_UNSURE || err == HF_NOSCRIPT || err == HF_CLOSED || err == HF_CONN ||
@@ -96,7 +96,7 @@ static void on_beat(const hf_answer *answer, void *arg)
     hf_worker *w = arg;
     w->beat->beating = false;
     if (w->phase != HF_ENDED)
-        tell_refusal(w, answer);
+        report_refusal(w, answer);
     if (w->phase != HF_ENDED && (answer->err == HF_NOSCRIPT || w->beat->beat_again))
         hf_beat_send(w);
 }

@@ -4,20 +4,21 @@
  * they come, also those claimed ahead, so that a thread finds its next job without a turn
  * of the loop; but not past a program that waits for a slot.
  *
- * A suspect (one crash short of being dead) that a C handler takes is started when this
- * worker holds nothing else but programs that are no suspects, and nothing is started
- * beside it: if it ends the process, the crash is its own, and it alone is buried. While
- * it waits nothing else is started, so it waits for a while only: then it is put back,
- * for somebody who is less busy. Each time it may wait an eighth of the time since it was
- * put back first, and then stays away for four times as long: it takes at most a fifth of
- * somebody's time, and it comes to run however long the others take. */
+ * An isolated job (one crash short of being dead) that a C handler takes is started when
+ * this worker holds nothing else but programs that are not isolated, and nothing is
+ * started beside it: if it ends the process, the crash is its own, and it alone is
+ * buried. While it waits nothing else is started, so it waits for a while only: then it
+ * is put back, for a worker that is less busy. Each time it may wait an eighth of the
+ * time since it was put back first, and then stays away for four times as long: it takes
+ * at most a fifth of a worker's time, and it comes to run however long the others take.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/lead.h"
+#include "worker/leader.h"
 #include "worker/pool.h"
 #include "worker/programs.h"
 #include "worker/queues.h"
@@ -32,8 +33,8 @@ enum {
     AHEAD_MAX = 800,     /* jobs claimed ahead */
     AHEAD_MS = 3,        /* so much work is claimed ahead for each slot */
     AHEAD_KEEP_MS = 100, /* then a job claimed ahead that has not started is released */
-    SUSPECT_AWAY_MS = 1000, /* a suspect that could not run alone stays away */
-    SUSPECT_AWAY_MAX_MS = 3600000,
+    ISOLATED_AWAY_MS = 1000, /* an isolated job that could not run alone stays away */
+    ISOLATED_AWAY_MAX_MS = 3600000,
     STRUCK_MS = 100, /* so long after a signal to a program its own may reach us */
     BACKOFF_FIRST_MS = 100,
     BACKOFF_LONGEST_MS = 5000
@@ -51,10 +52,10 @@ static size_t free_slots(const hf_worker *w)
     return busy < w->opts.concurrency ? w->opts.concurrency - busy : 0;
 }
 
-static bool suspect_waits(const hf_worker *w)
+static bool isolated_waits(const hf_worker *w)
 {
     for (const hf_run *run = w->running->waiting.head; run != NULL; run = run->next)
-        if (run->suspect && is_c(run))
+        if (run->isolated && is_c(run))
             return true;
     return false;
 }
@@ -67,12 +68,12 @@ static bool cannot_start(const hf_worker *w)
             (w->running->programs == NULL || !hf_programs_ready(w->running->programs)));
 }
 
-/* None beside a suspect, so that a baton goes to somebody who can claim. */
+/* None beside an isolated job: its baton goes to a worker that can claim. */
 uint32_t hf_running_slots(const hf_worker *w)
 {
     size_t busy = w->running->c_out + w->running->programs_out + w->running->waiting.n +
                   w->running->held_back.n;
-    if (w->running->exclusive || suspect_waits(w) || cannot_start(w))
+    if (w->running->exclusive || isolated_waits(w) || cannot_start(w))
         return 0;
     return busy < w->opts.concurrency ? w->opts.concurrency - (uint32_t)busy : 0;
 }
@@ -92,8 +93,8 @@ static size_t ahead(const hf_worker *w)
 uint32_t hf_running_wanted(const hf_worker *w)
 {
     size_t target = w->opts.concurrency + ahead(w);
-    size_t have = w->held - w->settling - w->running->struck.n;
-    if (w->running->exclusive || have >= target || suspect_waits(w) || cannot_start(w))
+    size_t have = w->held - w->decided - w->running->struck.n;
+    if (w->running->exclusive || have >= target || isolated_waits(w) || cannot_start(w))
         return 0;
     size_t want = target - have;
     if (have > w->opts.concurrency && want * 4 < target)
@@ -129,8 +130,8 @@ static bool is_told_by_minder(const hf_worker *w, const hf_run *run,
 }
 
 /* systemd signals the whole control group: what fails after a stop was told to stop. And
- * it may reach a program, and kill it, before it reaches us: nobody knows at once whether
- * a signal that is not ours was meant for that program alone. */
+ * it may reach a program, and kill it, before it reaches us: it is not known at once
+ * whether a signal that is not ours was meant for that program alone. */
 static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *result)
 {
     bool failed = result->verdict != HF_VERDICT_DONE;
@@ -184,7 +185,7 @@ static void on_program_done(const hf_program_result *result, void *arg)
     hf_run_remove(&w->running->started, run);
     w->running->programs_out--;
     allow_threads(w);
-    w->running->suspects_out -= run->suspect ? 1 : 0;
+    w->running->isolated_out -= run->isolated ? 1 : 0;
     judge_program(w, run, result);
     hf_life_turn(w);
 }
@@ -198,11 +199,11 @@ static void back_off(hf_worker *w, int error)
     uint32_t ms = w->running->spawn_backoff_ms == 0 ? BACKOFF_FIRST_MS
                                                     : 2 * w->running->spawn_backoff_ms;
     if (error != w->running->spawn_error ||
-        now - w->running->spawn_told_ns >= HF_REMIND_MS * HF_MS_NS) {
+        now - w->running->spawn_logged_ns >= HF_REMIND_MS * HF_MS_NS) {
         hf_report_text(w, HF_LOG_ERROR, "a program cannot be started", "error",
                        strerror(error));
         w->running->spawn_error = error;
-        w->running->spawn_told_ns = now;
+        w->running->spawn_logged_ns = now;
     }
     w->running->spawn_backoff_ms = ms < BACKOFF_LONGEST_MS ? ms : BACKOFF_LONGEST_MS;
     w->running->spawn_hold_until_ns = now + w->running->spawn_backoff_ms * HF_MS_NS;
@@ -246,7 +247,7 @@ static bool start_program(hf_worker *w, hf_run *run)
     hf_run_push(&w->running->started, run);
     w->running->programs_out++;
     allow_threads(w);
-    w->running->suspects_out += run->suspect ? 1 : 0;
+    w->running->isolated_out += run->isolated ? 1 : 0;
     atomic_store(&run->process, process);
     /* It may have been renewed between the two. */
     hf_program_extend(process, hf_lease_deadline_ns(run->lease));
@@ -280,21 +281,21 @@ static void release_unstarted(hf_run *run)
 
 /* Everything else that is held has to go first: what waits is released, so that a crash
  * is not counted against it, and what was finished must be answered. */
-static void try_suspect(hf_worker *w, hf_run *suspect)
+static void try_isolated(hf_worker *w, hf_run *isolated)
 {
     hf_run_list batch = {.n = 0};
     for (hf_run *run = w->running->waiting.head, *next; run != NULL; run = next) {
         next = run->next;
-        if (run != suspect) {
+        if (run != isolated) {
             hf_run_remove(&w->running->waiting, run);
             release_unstarted(run);
         }
     }
-    if (w->running->c_out > 0 || w->running->suspects_out > 0 ||
+    if (w->running->c_out > 0 || w->running->isolated_out > 0 ||
         w->held != w->running->programs_out + 1 || free_slots(w) == 0)
         return;
     w->running->exclusive = true;
-    hand_over(w, suspect, &batch);
+    hand_over(w, isolated, &batch);
     hf_pool_push(w->running->pool, &batch);
 }
 
@@ -317,21 +318,21 @@ static void start_all(hf_worker *w)
                 break;
         }
     }
-    if (!hf_lead_take(w, &batch))
+    if (!hf_leader_take(w, &batch))
         hf_pool_push(w->running->pool, &batch);
 }
 
 void hf_running_dispatch(hf_worker *w)
 {
-    hf_run *suspect = NULL;
-    for (hf_run *run = w->running->waiting.head; run != NULL && suspect == NULL;
+    hf_run *isolated = NULL;
+    for (hf_run *run = w->running->waiting.head; run != NULL && isolated == NULL;
          run = run->next)
-        if (run->suspect && is_c(run))
-            suspect = run;
+        if (run->isolated && is_c(run))
+            isolated = run;
     if (w->running->exclusive || w->phase != HF_SERVING)
         return;
-    if (suspect != NULL)
-        try_suspect(w, suspect);
+    if (isolated != NULL)
+        try_isolated(w, isolated);
     else
         start_all(w);
 }
@@ -348,7 +349,7 @@ void hf_running_returned(hf_worker *w)
     while ((run = hf_run_pop(&done)) != NULL) {
         total_ns += run->ended_ns - run->started_ns;
         w->running->c_out--;
-        if (run->suspect)
+        if (run->isolated)
             w->running->exclusive = false;
         if (atomic_load(&run->begun_ns) != 0)
             hf_verdict_finish(run);
@@ -404,9 +405,9 @@ void hf_running_abandon(hf_worker *w)
     while ((shadow = hf_run_pop(&shadows)) != NULL) {
         hf_run *run = shadow->shadow_of;
         hf_watchdog_end(w->watchdog, run->lease);
-        if (!run->lost_told)
+        if (!run->lost_logged)
             hf_report_run(w, run, "released");
-        run->lost_told = true; /* that is what was told of it */
+        run->lost_logged = true; /* that is what was told of it */
         w->held++;
         hf_verdict_release(shadow);
     }
@@ -414,7 +415,7 @@ void hf_running_abandon(hf_worker *w)
 
 /* ---- what time does to them ---- */
 
-/* How long a suspect may keep others from being started here. */
+/* How long an isolated job may keep others from being started here. */
 static int64_t patience_ms(const hf_run *run)
 {
     int64_t since = run->record.refused_ms;
@@ -444,27 +445,28 @@ static void on_running(hf_run *run, void *arg)
         hf_run_ask_to_stop(run);
 }
 
-/* A suspect that cannot run alone here. */
-static void put_suspect_back(hf_worker *w, hf_run *run)
+/* An isolated job that cannot run alone here. */
+static void put_isolated_back(hf_worker *w, hf_run *run)
 {
     static const char text[] = "it waits for a worker to run alone: one crash more and "
                                "it is dead";
     int64_t delay = 4 * patience_ms(run);
-    delay = delay > SUSPECT_AWAY_MAX_MS ? SUSPECT_AWAY_MAX_MS : delay;
+    delay = delay > ISOLATED_AWAY_MAX_MS ? ISOLATED_AWAY_MAX_MS : delay;
     hf_run_set_text(run, text, sizeof text - 1);
     hf_queue_refund(run->served, 1);
-    hf_verdict_put_back(run, delay < SUSPECT_AWAY_MS ? SUSPECT_AWAY_MS : delay);
+    hf_verdict_put_back(run, delay < ISOLATED_AWAY_MS ? ISOLATED_AWAY_MS : delay);
     hf_report_run(w, run, "put_back");
 }
 
 /* A job claimed ahead is not kept from others for long. While as many as there are slots
- * were claimed, and none ahead, they only wait for a program's start or a suspect's end.
+ * were claimed, and none ahead, they only wait for a program's start or an isolated job's
+ * end.
  */
 static void release_stale(hf_worker *w, uint64_t now)
 {
     for (hf_run *run = w->running->waiting.head, *next; run != NULL; run = next) {
-        bool suspect = run->suspect && is_c(run);
-        uint64_t keep_ms = suspect ? (uint64_t)patience_ms(run) : AHEAD_KEEP_MS;
+        bool isolated = run->isolated && is_c(run);
+        uint64_t keep_ms = isolated ? (uint64_t)patience_ms(run) : AHEAD_KEEP_MS;
         next = run->next;
         if (run->claimed_ns + keep_ms * HF_MS_NS >= now)
             continue;
@@ -472,8 +474,8 @@ static void release_stale(hf_worker *w, uint64_t now)
         if (!is_c(run))
             w->running->mean_run_ns =
                 AHEAD_KEEP_MS * (double)HF_MS_NS; /* none ahead for now */
-        if (suspect)
-            put_suspect_back(w, run);
+        if (isolated)
+            put_isolated_back(w, run);
         else
             release_unstarted(run);
     }
@@ -490,7 +492,7 @@ void hf_running_tick(hf_worker *w)
         w->running->mean_run_ns =
             (double)keep; /* they are not short: claim none ahead for now */
     while ((run = hf_run_pop(&back)) != NULL) {
-        if (run->suspect)
+        if (run->isolated)
             w->running->exclusive = false;
         release_unstarted(run);
     }
@@ -557,7 +559,7 @@ void hf_running_recall(hf_worker *w)
     hf_pool_take_back(w->running->pool, UINT64_MAX, &back);
     w->running->c_out -= back.n;
     while ((run = hf_run_pop(&back)) != NULL) {
-        if (run->suspect)
+        if (run->isolated)
             w->running->exclusive = false;
         run->state = HF_WAITING;
         hf_run_push(&w->running->waiting, run);
@@ -609,12 +611,12 @@ bool hf_running_must_return(const hf_worker *w)
 
 void hf_running_expect(hf_worker *w)
 {
-    hf_lead_expect(w);
+    hf_leader_expect(w);
 }
 
 void hf_running_turned(hf_worker *w)
 {
-    hf_lead_turned(w);
+    hf_leader_turned(w);
 }
 
 /* ---- the start and the end ---- */
@@ -660,7 +662,7 @@ hf_err hf_running_open(hf_worker *w)
     w->running = calloc(1, sizeof *w->running);
     if (w->running == NULL)
         return HF_NOMEM;
-    w->running->lead.bell = -1;
+    w->running->lead.wakeup = -1;
     return HF_OK;
 }
 
@@ -681,13 +683,13 @@ hf_err hf_running_start(hf_worker *w, void (*returned)(void *arg))
     if (err == HF_OK)
         err = hf_pool_new(&r->pool, w->opts.concurrency, work_on, returned, w);
     if (err == HF_OK)
-        err = hf_lead_open(w);
+        err = hf_leader_open(w);
     return err;
 }
 
 void hf_running_loop(hf_worker *w)
 {
-    hf_lead_run(w);
+    hf_leader_run(w);
 }
 
 void hf_running_close(hf_worker *w)
@@ -713,7 +715,7 @@ void hf_running_free(hf_worker *w)
     if (w->running == NULL)
         return;
     hf_pool_free(w->running->pool);
-    hf_lead_close(w);
+    hf_leader_close(w);
     free(w->running);
     w->running = NULL;
 }

@@ -3,7 +3,7 @@
  * The watchdog's thread renews by hf_op_renew(), tells programs' minder the new deadline,
  * and raises the flags of a run at once; everything else it only notes for the loop. It
  * waits for nothing: not for the log, which may be a full pipe, not for a function of a
- * handler's, and for no lock but its own and `note_lock`, under which nobody waits. */
+ * handler's, and for no lock but its own and `note_lock`, under which no thread waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +120,8 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     uv_async_send(&w->async);
 }
 
-/* Who cannot renew must not claim: after half a lease it is more than a reconnect. */
+/* A worker that cannot renew must not claim: after half a lease it is more than a
+ * reconnect. */
 bool hf_leases_watched(const hf_worker *w)
 {
     uint64_t since = atomic_load(&w->leases->unwatched_ns);
@@ -153,7 +154,7 @@ hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 
 /* ---- on the loop ---- */
 
-/* Of tries that came faster than the loop only the last is told. */
+/* Of tries that came faster than the loop only the last is logged. */
 static void report_watch(hf_worker *w)
 {
     char detail[HF_DETAIL_SIZE];
@@ -174,11 +175,11 @@ static void report_watch(hf_worker *w)
 static void on_lost(hf_worker *w, hf_run *run)
 {
     hf_process *process = atomic_load(&run->process);
-    if (run->state == HF_SETTLING)
+    if (run->state == HF_DECIDED)
         return;              /* the verdict's answer tells */
     hf_run_ask_to_stop(run); /* before the log, which may keep the loop */
-    if (!run->lost_told) {
-        run->lost_told = true;
+    if (!run->lost_logged) {
+        run->lost_logged = true;
         if (process != NULL)
             run->ended_ns = hf_boot_ns();
         hf_report_run(w, run, "lost");

@@ -6,7 +6,6 @@
 #include "worker/shared.h"
 
 /* -- life.c -- */
-void hf_life_check(hf_worker *w);   /* is the stop complete? */
 void hf_life_free(hf_worker *w);    /* waits for handlers that had not returned */
 void hf_life_forgive(hf_worker *w); /* counts no crash for a while */
 /* -- reload.c -- */
@@ -19,11 +18,7 @@ void hf_server_event(hf_client *client, hf_err err, const char *detail, void *ar
 void hf_server_start_over(uv_timer_t *timer);
 void hf_server_tell_lacks(hf_worker *w); /* commands that Redis does not permit */
 
-/* -- ending.c -- */
-void hf_end_stops(hf_worker *w, unsigned stops); /* so many calls of hf_worker_stop() */
 void hf_end_take_down(hf_worker *w);
-void hf_end_close_all(hf_worker *w);
-void hf_end_forget_held(hf_worker *w); /* what could not be settled any more */
 
 /* -- beat.c: what it shows of itself -- */
 HF_MUSTCHECK hf_err hf_beat_new(hf_worker *w);

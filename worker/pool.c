@@ -1,19 +1,62 @@
 /* pool.c - threads around one queue and one mutex.
  *
- * Idle threads wait together for `more`, all but one: the lookout waits alone for `now`,
- * so that it is known who will come. A job that comes to a pool where nothing runs is
- * handed to the lookout, in the place of the loop's thread, which will sleep in a moment.
- * Whoever takes a job and sees more wakes one other.
+ * Idle threads wait together for `more`, all but one: the standby thread waits alone for
+ * `now`, so that it is known who will come. A job that comes to a pool where nothing runs
+ * is handed to the standby thread, in the place of the loop's thread, which will sleep in
+ * a moment. A thread that takes a job and sees more wakes one other.
  *
- * The lookout can be asked to lead (worker/lead.h): then it does that, and counts neither
- * as idle nor as running until it comes back or runs a job there. */
+ * The standby thread can be asked to lead (worker/leader.h): then it does that, and
+ * counts neither as idle nor as running until it comes back or runs a job there. */
+#define _GNU_SOURCE /* for the processors of threads */
 #include "worker/pool.h"
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/base.h"
-#include "worker/nearby.h"
+
+/* ---- on which processor a thread wakes ----
+ *
+ * A thread that is woken goes to an idle processor if there is one, and that one has to
+ * wake up first: on a virtual machine this takes longer than all else that is done
+ * between the answer to a claim and the handler's start. A thread that wakes another one
+ * and will sleep soon can have it in its own place instead. Only a thread that may run on
+ * all processors is tied, for some microseconds, and then may run on all of them again:
+ * nothing has to be remembered, and what the user has chosen for it stays. */
+
+static long count_processors(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Before the standby thread is woken: has it woken on the processor of the caller. False:
+ * it is left alone, because there is one processor, its processors were chosen by the
+ * user, or the system does not let us. */
+static bool tie(pthread_t sleeper, long processors)
+{
+    cpu_set_t set;
+    int here = sched_getcpu();
+    if (processors < 2 || here < 0 || here >= CPU_SETSIZE ||
+        pthread_getaffinity_np(sleeper, sizeof set, &set) != 0 ||
+        CPU_COUNT(&set) < processors)
+        return false;
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)here, &set);
+    return pthread_setaffinity_np(sleeper, sizeof set, &set) == 0;
+}
+
+/* As soon as it is awake, before it does anything else: what it starts would be tied as
+ * well. */
+static void untie(void)
+{
+    cpu_set_t all;
+    memset(&all, 0xFF, sizeof all);
+    (void)pthread_setaffinity_np(pthread_self(), sizeof all, &all);
+}
+
+/* ---- the pool ---- */
 
 struct hf_pool {
     pthread_mutex_t lock;
@@ -23,16 +66,16 @@ struct hf_pool {
     uint32_t max, n_threads, idle;
     uint32_t allowed;  /* to run at the same time */
     uint32_t starting; /* made, and not yet at their first job */
-    bool waking;       /* somebody was woken and has not come yet: one is enough */
-    bool watched;      /* there is a lookout */
+    bool waking;       /* a thread was woken and has not come yet: one is enough */
+    bool watched;      /* there is a standby thread */
     bool called;       /* it was woken and has not come yet */
-    bool nearby;       /* and is tied to a processor */
+    bool tied;         /* and is tied to a processor */
     bool asked;        /* to lead; and has not come yet */
     uint32_t leading;  /* those who do, and will be back for jobs */
     void (*lead)(void *arg);
     void *lead_arg;
     bool closing;
-    pthread_t lookout;
+    pthread_t standby;
     long processors;
     pthread_t *threads;
     void (*work)(hf_run *run);
@@ -40,8 +83,8 @@ struct hf_pool {
     void *arg;
 };
 
-/* Who is to be woken when the lock is free, for that is what it needs next. */
-typedef enum call { NOBODY, ANYBODY, LOOKOUT } call;
+/* Which thread is woken when the lock is free, for it needs the lock next. */
+typedef enum wakeup { NO_THREAD, ANY_THREAD, STANDBY } wakeup;
 
 /* Under the lock. */
 static bool can_start(const hf_pool *pool)
@@ -49,22 +92,22 @@ static bool can_start(const hf_pool *pool)
     return pool->queue.head != NULL && pool->running.n < pool->allowed;
 }
 
-/* Under the lock: who shall take the next job? Nobody, if somebody is on the way. */
-static call choose(hf_pool *pool)
+/* Under the lock: which thread takes the next job? None, if one is on its way. */
+static wakeup choose(hf_pool *pool)
 {
     if (!can_start(pool) || pool->idle == 0 || pool->waking)
-        return NOBODY;
+        return NO_THREAD;
     pool->waking = true;
     if (!pool->watched || (pool->idle > 1 && pool->running.n + pool->queue.n > 1))
-        return ANYBODY;
+        return ANY_THREAD;
     pool->called = true;
-    return LOOKOUT;
+    return STANDBY;
 }
 
-static void wake(hf_pool *pool, call who)
+static void wake(hf_pool *pool, wakeup who)
 {
-    if (who != NOBODY)
-        pthread_cond_signal(who == LOOKOUT ? &pool->now : &pool->more);
+    if (who != NO_THREAD)
+        pthread_cond_signal(who == STANDBY ? &pool->now : &pool->more);
 }
 
 /* Under the lock, which it gives up meanwhile. */
@@ -81,15 +124,15 @@ static void go_and_lead(hf_pool *pool)
 }
 
 /* Under the lock. */
-static void look_out(hf_pool *pool)
+static void stand_by(hf_pool *pool)
 {
     pool->watched = true;
-    pool->lookout = pthread_self();
+    pool->standby = pthread_self();
     while (!pool->called && !pool->closing)
         pthread_cond_wait(&pool->now, &pool->lock);
-    if (pool->nearby)
-        hf_nearby_end();
-    pool->watched = pool->called = pool->nearby = false;
+    if (pool->tied)
+        untie();
+    pool->watched = pool->called = pool->tied = false;
     if (pool->asked && !pool->closing)
         go_and_lead(pool);
 }
@@ -102,7 +145,7 @@ static hf_run *next_run(hf_pool *pool)
         if (pool->watched)
             pthread_cond_wait(&pool->more, &pool->lock);
         else
-            look_out(pool);
+            stand_by(pool);
         pool->idle--;
         pool->waking = false;
     }
@@ -114,7 +157,7 @@ static hf_run *next_run(hf_pool *pool)
 static bool work_on(hf_pool *pool, hf_run *run)
 {
     hf_run_push(&pool->running, run);
-    call next = choose(pool);
+    wakeup next = choose(pool);
     pthread_mutex_unlock(&pool->lock);
     wake(pool, next);
     pool->work(run);
@@ -154,7 +197,7 @@ hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->more, NULL);
     pthread_cond_init(&pool->now, NULL);
-    pool->processors = hf_nearby_processors();
+    pool->processors = count_processors();
     pool->max = pool->allowed = threads;
     pool->work = work;
     pool->on_returned = returned;
@@ -196,15 +239,14 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list)
         return;
     pthread_mutex_lock(&pool->lock);
     append(pool, list);
-    call next = choose(pool);
+    wakeup next = choose(pool);
     bool alone = pool->running.n + pool->queue.n == 1;
-    bool nearby =
-        next == LOOKOUT && alone && hf_nearby_begin(pool->lookout, pool->processors);
-    pool->nearby = pool->nearby || nearby;
+    bool tied = next == STANDBY && alone && tie(pool->standby, pool->processors);
+    pool->tied = pool->tied || tied;
     add_threads(pool);
     pthread_mutex_unlock(&pool->lock);
     wake(pool, next);
-    if (nearby)
+    if (tied)
         sched_yield(); /* it is in our place */
 }
 
@@ -219,7 +261,7 @@ bool hf_pool_offer(hf_pool *pool, void (*lead)(void *arg), void *arg)
         pool->lead_arg = arg;
     }
     pthread_mutex_unlock(&pool->lock);
-    wake(pool, free ? LOOKOUT : NOBODY);
+    wake(pool, free ? STANDBY : NO_THREAD);
     return free;
 }
 
@@ -245,7 +287,7 @@ void hf_pool_allow(hf_pool *pool, uint32_t n)
 {
     pthread_mutex_lock(&pool->lock);
     pool->allowed = n;
-    call next = choose(pool);
+    wakeup next = choose(pool);
     pthread_mutex_unlock(&pool->lock);
     wake(pool, next);
 }

@@ -24,7 +24,7 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list);
  * thread takes no jobs by itself. False: no thread is waiting. */
 bool hf_pool_offer(hf_pool *pool, void (*lead)(void *arg), void *arg);
 
-/* For `lead`. The first queues a list that is not empty and wakes nobody, since its own
+/* For `lead`. The first queues a list that is not empty and wakes none, since its own
  * thread will call the second soon: that runs the job that is first in the queue, if one
  * may be started, and does not tell of it by `returned`. */
 void hf_pool_leave(hf_pool *pool, hf_run_list *list);

@@ -1,5 +1,5 @@
-/* process.h - one program that runs, as programs.c, process.c and process_pipes.c share
- * it. Private to the three. */
+/* process.h - one program that runs, as programs.c and process.c share it. Private to the
+ * two. */
 #ifndef HF_WORKER_PROCESS_H
 #define HF_WORKER_PROCESS_H
 
@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "lock/minder.h"
 #include "lock/spawn.h"
-#include "worker/program_output.h"
+#include "worker/program_text.h"
 #include "worker/programs.h"
 
 enum { HF_PROCESS_PIPES = 4, HF_PROCESS_READ_SIZE = 64 << 10 };
@@ -78,13 +78,6 @@ HF_MUSTCHECK hf_err hf_process_run(hf_process *p,
 void hf_process_abandon(hf_process *p);         /* it was not started: nothing is left */
 void hf_process_close(hf_process *p);           /* all its handles; then it is done */
 void hf_process_on_closed(uv_handle_t *handle); /* whose data is the process */
-
-/* -- process_pipes.c -- */
-HF_MUSTCHECK hf_err hf_process_poll_pipes(hf_process *p); /* before the fork */
-void hf_process_start_pipes(hf_process *p);
-bool hf_process_drain(
-    hf_process *p); /* the leader has ended. True: all is read to its end */
-void hf_process_close_pipe(hf_process_pipe *pipe);
 
 /* -- programs.c: a process has ended, or was freed -- */
 void hf_programs_settle(hf_programs *programs);

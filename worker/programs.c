@@ -10,7 +10,7 @@
 #include "base/base.h"
 #include "lock/spawn.h"
 #include "worker/process.h"
-#include "worker/program_env.h"
+#include "worker/program_text.h"
 
 static void on_minder(bool ready, void *arg)
 {

@@ -22,7 +22,7 @@ struct hf_served {
     hf_worker_queue limits; /* name is not used */
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
     bool registered;        /* Redis knows of it and of its limits */
-    bool new_limits;        /* and its log has to be told */
+    bool new_limits;        /* and that has to be logged */
     bool looked;            /* a claim was answered */
     uint32_t asked;         /* jobs, of the claim under way */
     uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */

@@ -51,7 +51,7 @@ static void unlock(const hf_worker *w)
 }
 
 /* Smaller ones are seen in the samples, and nothing is to be done about them. */
-static bool is_told(const hf_worker *w, int64_t step_ms)
+static bool is_worth_logging(const hf_worker *w, int64_t step_ms)
 {
     int64_t least = w->opts.lease_ms / 10;
     return llabs(step_ms) > (least < STEP_TOLD_MS ? least : STEP_TOLD_MS);
@@ -63,7 +63,7 @@ bool hf_clock_sample(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
     int64_t step_ms =
         hf_remote_clock_read(&w->clock->redis, sent_ns, hf_boot_ns(), now_ms);
     unlock(w);
-    if (!is_told(w, step_ms))
+    if (!is_worth_logging(w, step_ms))
         return false;
     atomic_store(&w->clock->stepped_ms, step_ms);
     return true;

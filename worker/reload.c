@@ -2,20 +2,229 @@
  *
  * Any thread checks and copies the plan and leaves it at `next_plan`; the loop takes it
  * whole, between two events. First everything that was claimed and has not started comes
- * back from the pool: from here on nothing starts. Then the log is told what will change,
- * then it is changed, and then each job that waits is looked at again: it may have
- * another handler now, or none, or its queue is served no more. A job that was started
- * keeps its handler, its time-out and its slot. */
+ * back from the pool: from here on nothing starts. Then the log gets one line for each
+ * difference, also for what needs a restart; then it is changed, and then each job that
+ * waits is looked at again: it may have another handler now, or none, or its queue is
+ * served no more. A job that was started keeps its handler, its time-out and its slot. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/changes.h"
+#include "base/text.h"
 #include "worker/life.h"
 #include "worker/queues.h"
 #include "worker/report.h"
 #include "worker/running.h"
+#include "worker/shared.h"
 #include "worker/waking.h"
+
+enum { VALUE_SIZE = 64 };
+
+typedef struct changes {
+    size_t changed; /* lines about what changes */
+    size_t fixed;   /* lines about what keeps its value until a restart */
+} changes;
+
+typedef struct comparison {
+    hf_worker *w;
+    const hf_plan *plan;
+    changes *out;
+} comparison;
+
+/* ---- lines ---- */
+
+static void report(comparison *c, const char *key, const char *name, const char *was,
+                   const char *now)
+{
+    hf_log_field fields[4];
+    size_t n = 0;
+    fields[n++] = (hf_log_field){.key = "key", .text = key};
+    if (name != NULL)
+        fields[n++] = (hf_log_field){.key = "name", .text = name};
+    if (was != NULL)
+        fields[n++] = (hf_log_field){.key = "was", .text = was};
+    fields[n++] = (hf_log_field){.key = "now", .text = now};
+    c->out->changed++;
+    hf_report(c->w, HF_LOG_INFO, "changed", fields, n);
+}
+
+static void report_number(comparison *c, const char *key, const char *name, int64_t was,
+                          int64_t now)
+{
+    char texts[2][VALUE_SIZE];
+    if (was == now)
+        return;
+    snprintf(texts[0], VALUE_SIZE, "%lld", (long long)was);
+    snprintf(texts[1], VALUE_SIZE, "%lld", (long long)now);
+    report(c, key, name, texts[0], texts[1]);
+}
+
+static void report_time(comparison *c, const char *key, int64_t was_ms, int64_t now_ms)
+{
+    char was[HF_DURATION_SIZE], now[HF_DURATION_SIZE];
+    if (was_ms == now_ms)
+        return;
+    hf_format_duration(was_ms, was);
+    hf_format_duration(now_ms, now);
+    report(c, key, NULL, was, now);
+}
+
+/* What would take a restart. Without values where these may be secret. */
+static void report_fixed(comparison *c, const char *key, const char *now,
+                         const char *file)
+{
+    const hf_log_field fields[] = {{.key = "key", .text = key},
+                                   {.key = "now", .text = now},
+                                   {.key = "file", .text = file}};
+    c->out->fixed++;
+    hf_report(c->w, HF_LOG_WARN, "needs a restart", fields, now == NULL ? 1 : 3);
+}
+
+static void compare_fixed_text(comparison *c, const char *key, const char *now,
+                               const char *file)
+{
+    if (now == file || (now != NULL && file != NULL && strcmp(now, file) == 0))
+        return;
+    report_fixed(c, key, NULL, NULL);
+}
+
+static void compare_fixed_time(comparison *c, const char *key, uint32_t now_ms,
+                               uint32_t file_ms)
+{
+    char now[HF_DURATION_SIZE], file[HF_DURATION_SIZE];
+    if (now_ms == file_ms)
+        return;
+    hf_format_duration(now_ms, now);
+    hf_format_duration(file_ms, file);
+    report_fixed(c, key, now, file);
+}
+
+/* ---- what cannot change ---- */
+
+static void compare_fixed(comparison *c)
+{
+    const hf_worker *w = c->w;
+    const hf_worker_opts *now = &w->opts, *file = &c->plan->opts;
+    char texts[2][VALUE_SIZE];
+    compare_fixed_text(c, "redis.url", w->server.url, c->plan->server.url);
+    compare_fixed_text(c, "redis.password_file", w->server.password_file,
+                       c->plan->server.password_file);
+    compare_fixed_time(c, "redis.connect_timeout", w->server.connect_timeout_ms,
+                       c->plan->server.connect_timeout_ms);
+    compare_fixed_time(c, "redis.request_timeout", w->server.request_timeout_ms,
+                       c->plan->server.request_timeout_ms);
+    if (strcmp(w->ns, c->plan->ns) != 0)
+        report_fixed(c, "namespace", w->ns, c->plan->ns);
+    snprintf(texts[0], VALUE_SIZE, "%u", now->concurrency);
+    snprintf(texts[1], VALUE_SIZE, "%u", file->concurrency);
+    if (now->concurrency != file->concurrency)
+        report_fixed(c, "worker.concurrency", texts[0], texts[1]);
+    compare_fixed_time(c, "worker.lease", now->lease_ms, file->lease_ms);
+    compare_fixed_time(c, "worker.kill_grace", w->asked_kill_grace_ms,
+                       file->kill_grace_ms);
+    if (c->plan->n_programs > 0 && !w->has_programs)
+        report_fixed(c, "handlers", "none", "programs");
+}
+
+/* ---- what can ---- */
+
+static void compare_opts(comparison *c)
+{
+    static const char *const shapes[] = {"exponential", "linear", "constant"};
+    const hf_worker_opts *was = &c->w->opts, *now = &c->plan->opts;
+    char texts[2][VALUE_SIZE];
+    report_time(c, "worker.shutdown_timeout", was->shutdown_timeout_ms,
+                now->shutdown_timeout_ms);
+    if (was->strict != now->strict)
+        report(c, "worker.order", NULL, was->strict ? "strict" : "weighted",
+               now->strict ? "strict" : "weighted");
+    report_number(c, "retry.max_attempts", NULL, was->max_attempts, now->max_attempts);
+    if (was->backoff != now->backoff)
+        report(c, "retry.backoff", NULL, shapes[was->backoff], shapes[now->backoff]);
+    report_time(c, "retry.base", was->backoff_base_ms, now->backoff_base_ms);
+    report_time(c, "retry.cap", was->backoff_cap_ms, now->backoff_cap_ms);
+    snprintf(texts[0], VALUE_SIZE, "%g", was->backoff_jitter);
+    snprintf(texts[1], VALUE_SIZE, "%g", now->backoff_jitter);
+    if (strcmp(texts[0], texts[1]) != 0)
+        report(c, "retry.jitter", NULL, texts[0], texts[1]);
+    report_number(c, "poison", NULL, was->poison, now->poison);
+    report_number(c, "dead.max", NULL, was->dead_max, now->dead_max);
+    report_time(c, "dead.age", was->dead_age_ms, now->dead_age_ms);
+}
+
+/* A file that says nothing of limits leaves them as they are. */
+static void compare_limits(comparison *c, const char *name, const hf_worker_queue *was,
+                           const hf_worker_queue *now)
+{
+    char rates[2][HF_RATE_SIZE];
+    if (was->has_limits && !now->has_limits) {
+        report(c, "queues[].max_running", name, "named", "as it is in Redis");
+        report(c, "queues[].rate", name, "named", "as it is in Redis");
+        return;
+    }
+    if (!now->has_limits)
+        return;
+    hf_report_rate(was, rates[0]);
+    hf_report_rate(now, rates[1]);
+    report_number(c, "queues[].max_running", name, was->max_running, now->max_running);
+    if (strcmp(rates[0], rates[1]) != 0)
+        report(c, "queues[].rate", name, rates[0], rates[1]);
+}
+
+static void compare_queues(comparison *c)
+{
+    const hf_plan *plan = c->plan;
+    bool moved = false;
+    size_t place = 0;
+    for (size_t i = 0; i < hf_queues_count(c->w); i++)
+        if (hf_plan_find(plan, hf_queues_at(c->w, i)->queue.name) == NULL)
+            report(c, "queues", hf_queues_at(c->w, i)->queue.name, NULL, "removed");
+    for (size_t i = 0; i < plan->n_queues; i++) {
+        const hf_plan_queue *queue = &plan->queues[i];
+        const char *name = queue->queue.name;
+        const hf_served *served = hf_queues_find(c->w, name);
+        if (served == NULL || hf_queue_is(served->state, HF_Q_GONE)) {
+            report(c, "queues", name, NULL, "added");
+            continue;
+        }
+        moved = moved || served->index < place;
+        place = served->index;
+        report_number(c, "queues[].weight", name, served->weight, queue->settings.weight);
+        compare_limits(c, name, &served->limits, &queue->settings);
+    }
+    if (moved && plan->opts.strict)
+        report(c, "queues", NULL, NULL, "in another order");
+}
+
+static void compare_handlers(comparison *c)
+{
+    const hf_worker *w = c->w;
+    const hf_plan *plan = c->plan;
+    size_t n = w->has_programs ? plan->n_programs : 0;
+    for (size_t i = 0; i < w->n_handlers; i++)
+        if (w->handlers[i]->fn == NULL &&
+            hf_handlers_find(plan->programs, n, w->handlers[i]->type) == NULL)
+            report(c, "handlers", w->handlers[i]->type, NULL, "removed");
+    for (size_t i = 0; i < n; i++) {
+        const hf_handler *now = plan->programs[i];
+        const hf_handler *was = hf_handlers_find(w->handlers, w->n_handlers, now->type);
+        if (was == NULL)
+            report(c, "handlers", now->type, NULL, "added");
+        else if (!hf_handler_same(was, now))
+            report(c, "handlers", now->type, NULL, "changed");
+    }
+}
+
+/* Compares the plan with what the worker does now, and writes the log. */
+static void report_changes(hf_worker *w, const hf_plan *plan, changes *out)
+{
+    comparison c = {.w = w, .plan = plan, .out = out};
+    *out = (changes){0};
+    compare_fixed(&c);
+    compare_queues(&c);
+    compare_opts(&c);
+    compare_handlers(&c);
+}
 
 /* ---- from any thread ---- */
 
@@ -148,7 +357,7 @@ static void take_opts(hf_worker *w, const hf_worker_opts *o)
 /* False: nothing was changed. */
 static bool apply(hf_worker *w, hf_plan *plan)
 {
-    hf_changes changes;
+    changes changed;
     if (w->phase != HF_STARTING && w->phase != HF_SERVING) {
         hf_report_text(w, HF_LOG_INFO, "stopping: the reload is ignored", NULL, NULL);
         return false;
@@ -156,7 +365,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
     if (!have_room(w, plan))
         return false;
     hf_running_recall(w);
-    hf_changes_tell(w, plan, &changes);
+    report_changes(w, plan, &changed);
     take_queues(w, plan);
     take_programs(w, plan);
     take_opts(w, &plan->opts);
@@ -164,8 +373,8 @@ static bool apply(hf_worker *w, hf_plan *plan)
     const hf_log_field fields[] = {
         {.key = "queues", .number = (int64_t)hf_queues_count(w)},
         {.key = "handlers", .number = (int64_t)w->n_handlers},
-        {.key = "changed", .number = (int64_t)changes.changed},
-        {.key = "needs_restart", .number = (int64_t)changes.fixed}};
+        {.key = "changed", .number = (int64_t)changed.changed},
+        {.key = "needs_restart", .number = (int64_t)changed.fixed}};
     hf_report(w, HF_LOG_INFO, "reloaded", fields, sizeof fields / sizeof fields[0]);
     hf_server_tell(w);
     hf_wake_timers(w);

@@ -43,7 +43,7 @@ void hf_report_outage(hf_worker *w, hf_outage *outage, const char *message, hf_e
                       const char *detail)
 {
     uint64_t now = hf_boot_ns();
-    bool news = outage->err != err || now - outage->told_ns >= HF_REMIND_MS * HF_MS_NS;
+    bool news = outage->err != err || now - outage->logged_ns >= HF_REMIND_MS * HF_MS_NS;
     if (news)
         *outage = (hf_outage){err, now};
     hf_log_field field = {.key = "error", .text = detail};

@@ -151,7 +151,7 @@ hf_run *hf_run_new(hf_served *served, const hf_claimed_job *job, hf_bytes fence,
     snprintf(run->fence, sizeof run->fence, "%.*s", (int)fence.len,
              (const char *)fence.ptr);
     run->due_ms = job->due_ms;
-    run->suspect = w->opts.poison > 1 && job->crashes + 1 >= w->opts.poison;
+    run->isolated = w->opts.poison > 1 && job->crashes + 1 >= w->opts.poison;
     run->claimed_ns = hf_boot_ns();
     int64_t waited = now_ms - job->due_ms;
     run->wait_ms = waited > 0 ? waited : 0;
@@ -240,8 +240,8 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     if (!handler_has_it(run) && run->error != NULL)
         fields[n++] = (hf_log_field){.key = "error", .text = run->error};
     HF_ASSERT(n <= HF_COUNT(fields));
-    bool ok = !run->lost_told && (run->op == HF_OP_COMPLETE ||
-                                  (run->op == HF_OP_RELEASE && run->error == NULL));
+    bool ok = !run->lost_logged && (run->op == HF_OP_COMPLETE ||
+                                    (run->op == HF_OP_RELEASE && run->error == NULL));
     hf_report(w, ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
 }
 

@@ -3,7 +3,7 @@
  *
  * The life of a job that is held:
  *
- *   claimed -> HELD_BACK (renewed first) -> WAITING -> STARTED -> SETTLING -> freed
+ *   claimed -> HELD_BACK (renewed first) -> WAITING -> STARTED -> DECIDED -> freed
  *                                              \______(released)____/    |
  *                                                              its verdict is answered
  */
@@ -19,7 +19,7 @@ typedef enum hf_run_state {
     HF_HELD_BACK,
     HF_WAITING,
     HF_STARTED,
-    HF_SETTLING
+    HF_DECIDED
 } hf_run_state;
 
 /* One job that is held. */
@@ -28,7 +28,7 @@ struct hf_run {
     hf_served *served;
     hf_run *next, *prev; /* in one hf_run_list, or the pool's queue */
     hf_lease *lease;
-    hf_handler *handler; /* a reference; NULL: nobody here takes it */
+    hf_handler *handler; /* a reference; NULL: this worker has none */
     hf_run *shadow_of;   /* whose handler has not returned; NULL: a run of its own */
     hf_record record;
     char fence[24];
@@ -37,9 +37,9 @@ struct hf_run {
     uint64_t claimed_ns, started_ns, ended_ns;
     uint32_t timeout_ms;
     hf_run_state state;
-    bool suspect, has_retry_in, resent, lost_told, released;
+    bool isolated, has_retry_in, resent, lost_logged, released;
     bool started;                  /* its program; of a C handler begun_ns says it */
-    hf_verdict_op op;              /* SETTLING: what is sent */
+    hf_verdict_op op;              /* DECIDED: what is sent */
     const char *reason;            /* BURY */
     hf_verdict verdict;            /* the handler's */
     int64_t delay_ms;              /* RETRY, RELEASE with an error: from now */

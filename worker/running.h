@@ -1,5 +1,5 @@
 /* running.h - the running part of a worker, for its other parts: which jobs start when,
- * on threads or as programs (dispatch.c; pool.c and lead.c behind it). Belongs to the
+ * on threads or as programs (dispatch.c; pool.c and leader.c behind it). Belongs to the
  * loop. */
 #ifndef HF_WORKER_RUNNING_H
 #define HF_WORKER_RUNNING_H

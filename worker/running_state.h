@@ -4,26 +4,26 @@
 
 #include "worker/shared.h"
 
-/* Which thread turns the loop (worker/lead.h). */
-typedef struct hf_lead {
-    int bell;             /* owned: a timer, on which the caller sleeps; -1: none */
-    uint64_t rings_ns;    /* the loop's: not before; 0: it is not set */
-    pthread_mutex_t gate; /* held by who gives the loop away, until the bell is set */
+/* Which thread turns the loop (worker/leader.h). */
+typedef struct hf_leader {
+    int wakeup;           /* owned: a timer, on which the caller sleeps; -1: none */
+    uint64_t wakeup_ns;   /* the loop's: not before; 0: it is not set */
+    pthread_mutex_t gate; /* held while the loop is given away, until the timer is set */
     atomic_uint at;       /* whose the loop is, and in which leader's time */
     bool on;              /* the loop's: a leader turns it */
     bool has_job;         /* the loop's: and will run a job when its turn has ended */
-} hf_lead;
+} hf_leader;
 
 typedef struct hf_running {
     struct hf_pool *pool;
-    hf_lead lead;
+    hf_leader lead;
     struct hf_programs *programs;
     size_t c_out;        /* given to the pool and not returned */
     size_t programs_out; /* programs that run */
-    size_t suspects_out; /* suspects among those */
-    bool exclusive;      /* a suspect C job runs: nothing is started beside it */
+    size_t isolated_out; /* isolated ones among those */
+    bool exclusive;      /* an isolated C job runs: nothing is started beside it */
     int spawn_error; /* why no program could be started, as it was logged last; 0: none */
-    uint64_t spawn_told_ns;
+    uint64_t spawn_logged_ns;
     uint32_t spawn_backoff_ms;    /* the last one; 0: one was started since */
     uint64_t spawn_hold_until_ns; /* no program is started; 0: they are */
     hf_run_list held_back, waiting, started;

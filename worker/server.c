@@ -100,7 +100,7 @@ void hf_server_tell(hf_worker *w)
             tell(w, hf_queues_at(w, i));
 }
 
-/* What it does without them; each is told once. */
+/* What it does without them; each is logged once. */
 void hf_server_tell_lacks(hf_worker *w)
 {
     enum { LACKS_UNBLOCK = 8 };
@@ -125,11 +125,11 @@ void hf_server_tell_lacks(hf_worker *w)
     for (size_t i = 0; i < HF_COUNT(all); i++) {
         const hf_log_field fields[] = {{.key = "command", .text = all[i].command},
                                        {.key = "without", .text = all[i].without}};
-        if (lacks & ~w->lacks_told & all[i].bit)
+        if (lacks & ~w->lacks_logged & all[i].bit)
             hf_report(w, HF_LOG_WARN, "Redis does not permit a command", fields,
                       HF_COUNT(fields));
     }
-    w->lacks_told |= lacks;
+    w->lacks_logged |= lacks;
 }
 
 void hf_server_event(hf_client *client, hf_err err, const char *detail, void *arg)

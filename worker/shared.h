@@ -2,14 +2,14 @@
  *
  *   life      worker.c, life.c, server.c, reload.c, beat.c: start, turns, end (life.h)
  *   waking    queues.c, claim.c, wake.c: which queue is claimed, and when (waking.h)
- *   running   dispatch.c, lead.c, pool.c, programs.c: what starts when (running.h)
+ *   running   dispatch.c, leader.c, pool.c, programs.c: what starts when (running.h)
  *   verdicts  verdict.c: what becomes of a job, and its way to Redis (verdicts.h)
  *   leases    leases.c: what the watchdog does and says (leases.h)
  *
  * A job goes one way: claimed (waking), started (running), ended (verdicts). What a part
  * knows is its own; the others call its functions.
  *
- * One thread at a time, the one that turns the loop (lead.h), owns all of this. Other
+ * One thread at a time, the one that turns the loop (leader.h), owns all of this. Other
  * threads touch only what says so: handlers run on the pool's threads, lease events come
  * on the watchdog's, stop and quiet from anywhere. */
 #ifndef HF_WORKER_SHARED_H
@@ -26,7 +26,6 @@
 #include "holdfast/worker.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
-#include "worker/handlers.h"
 #include "worker/plan.h"
 
 enum {
@@ -51,10 +50,10 @@ typedef enum hf_phase {
     HF_ENDED
 } hf_phase;
 
-/* A connection that is away, as the log was told. Zero: it is there. */
+/* A connection that is away, as it was logged. Zero: it is there. */
 typedef struct hf_outage {
     hf_err err;
-    uint64_t told_ns;
+    uint64_t logged_ns;
 } hf_outage;
 
 struct hf_worker {
@@ -97,21 +96,21 @@ struct hf_worker {
     bool connected_before;
     char run_id[48], replid[48];
 
-    unsigned lacks_told; /* commands that it is not permitted: the log was told */
+    unsigned lacks_logged; /* commands that it is not permitted: it was logged */
 
     /* what is held */
-    size_t held;             /* all, settling ones as well */
-    size_t settling;         /* their verdicts are on the way */
+    size_t held;             /* all, also those whose verdicts are on the way */
+    size_t decided;          /* their verdicts are on the way */
     bool heard;              /* Redis has answered a claim or a check */
     uint64_t tick_ns;        /* the last tick; 0: none yet */
     uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
-    hf_err refused;          /* why it said so, as it was told last */
+    hf_err refused;          /* why it said so, as it was logged last */
     hf_outage outage;        /* of the connection for claims and verdicts */
 
     /* from any thread */
     pthread_mutex_t stop_lock, log_lock; /* a handler's function, and the log, are called
                                             with them: not for the watchdog's thread */
-    pthread_mutex_t note_lock;           /* under it nobody waits */
+    pthread_mutex_t note_lock;           /* under it no thread waits */
     pthread_mutex_t plan_lock; /* next_plan; and the handlers, for those who only read */
     hf_plan *next_plan;        /* to be taken by the loop; owned */
     _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */

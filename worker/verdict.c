@@ -42,27 +42,27 @@ static outbox *outbox_of(const hf_served *served)
 
 /* ---- one door out: what becomes of a job ---- */
 
-static void settle(hf_run *run, hf_verdict_op op)
+static void end_run(hf_run *run, hf_verdict_op op)
 {
     outbox *box = outbox_of(run->served);
-    HF_ASSERT(run->state != HF_SETTLING);
-    run->state = HF_SETTLING;
+    HF_ASSERT(run->state != HF_DECIDED);
+    run->state = HF_DECIDED;
     run->op = op;
-    run->worker->settling++;
+    run->worker->decided++;
     hf_run_push(run->resent ? &box->resent[op] : &box->fresh[op], run);
 }
 
 void hf_verdict_put_back(hf_run *run, int64_t delay_ms)
 {
     run->delay_ms = delay_ms;
-    settle(run, HF_OP_RELEASE);
+    end_run(run, HF_OP_RELEASE);
 }
 
 void hf_verdict_unreadable(hf_run *run)
 {
     static const char text[] = "its record cannot be read";
     hf_run_set_text(run, text, sizeof text - 1);
-    settle(run, HF_OP_BURY);
+    end_run(run, HF_OP_BURY);
     hf_report_run(run->worker, run, "dead");
 }
 
@@ -81,7 +81,7 @@ void hf_verdict_no_handler(hf_run *run)
                             : run->wait_ms;
     if (waited_ms >= NO_HANDLER_END_MS) {
         run->reason = "type";
-        settle(run, HF_OP_BURY);
+        end_run(run, HF_OP_BURY);
     } else {
         hf_verdict_put_back(run, NO_HANDLER_MS);
     }
@@ -94,7 +94,7 @@ void hf_verdict_release(hf_run *run)
     free(run->error);
     run->error = NULL;
     run->delay_ms = 0;
-    settle(run, HF_OP_RELEASE);
+    end_run(run, HF_OP_RELEASE);
 }
 
 /* It has no verdict of its own: a job that is marked is removed when it is given back. */
@@ -113,21 +113,21 @@ static uint32_t attempts_allowed(const hf_worker *w, const hf_run *run)
     return w->opts.max_attempts;
 }
 
-static void settle_failed(hf_run *run)
+static void end_failed(hf_run *run)
 {
     hf_worker *w = run->worker;
     if (run->error == NULL)
         hf_run_set_text(run, "failed", strlen("failed"));
     if (run->verdict == HF_VERDICT_DEAD) {
         run->reason = "handler";
-        settle(run, HF_OP_BURY);
+        end_run(run, HF_OP_BURY);
     } else if (run->record.attempts + 1 >= attempts_allowed(w, run)) {
         run->reason = "attempts";
-        settle(run, HF_OP_BURY);
+        end_run(run, HF_OP_BURY);
     } else {
         if (!run->has_retry_in)
             run->delay_ms = hf_backoff_ms(&w->backoff, run->record.attempts + 1, &w->rng);
-        settle(run, HF_OP_RETRY);
+        end_run(run, HF_OP_RETRY);
     }
     hf_report_run(run->worker, run, run->op == HF_OP_RETRY ? "retry" : "dead");
 }
@@ -139,8 +139,8 @@ void hf_verdict_finish(hf_run *run)
 {
     if (atomic_load(&run->lost) || hf_lease_lost(run->lease)) {
         hf_verdict_release(run);
-        if (!run->lost_told) {
-            run->lost_told = true;
+        if (!run->lost_logged) {
+            run->lost_logged = true;
             hf_report_run(run->worker, run, "lost");
         }
         return;
@@ -153,7 +153,7 @@ void hf_verdict_finish(hf_run *run)
         run->verdict = HF_VERDICT_RETRY;
     }
     if (run->verdict == HF_VERDICT_DONE) {
-        settle(run, HF_OP_COMPLETE);
+        end_run(run, HF_OP_COMPLETE);
         hf_report_run(run->worker, run,
                       "done"); /* also if it was to be cancelled: it was faster */
     } else if (atomic_load(&run->cancelled)) {
@@ -162,7 +162,7 @@ void hf_verdict_finish(hf_run *run)
         hf_verdict_release(run);
         hf_report_run(run->worker, run, "released");
     } else {
-        settle_failed(run);
+        end_failed(run);
     }
 }
 
@@ -179,9 +179,9 @@ typedef struct batch {
 /* A first sending that finds the lock gone: this worker lost the job and did not know. */
 static void on_lost(hf_worker *w, hf_run *run)
 {
-    if (run->resent || run->lost_told || run->released)
+    if (run->resent || run->lost_logged || run->released)
         return;
-    run->lost_told = true;
+    run->lost_logged = true;
     hf_report_run(w, run, "lost");
 }
 
@@ -200,7 +200,7 @@ static void on_settled(batch *b, const hf_settled *settled)
     hf_watchdog_drop_many(w->watchdog, leases, n);
     for (size_t i = 0; i < b->n; i++)
         hf_run_free(b->runs[i]);
-    w->settling -= b->n;
+    w->decided -= b->n;
     w->held -= b->n;
 }
 

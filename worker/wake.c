@@ -1,13 +1,13 @@
 /* wake.c - waiting without polling: the batons and their timers.
  *
- * `wake` of each queue holds at most one baton, whose score says when somebody should
+ * `wake` of each queue holds at most one baton, whose score says when a worker should
  * claim. A worker that has a free slot and nothing to claim blocks on the batons of all
- * its queues, on a connection of its own. Who pops a baton owns its time: it claims if it
- * has come, else keeps a timer and blocks again. A baton that cannot be used (no free
- * slot, quiet, stopping) is given back. After the blocking connection was lost an answer
- * may have been lost with it, so every queue is claimed once before the block is trusted
- * again. A wake-up lost with a worker that died is found by every idle worker's check
- *.
+ * its queues, on a connection of its own. A worker that pops a baton owns its time: it
+ * claims if it has come, else keeps a timer and blocks again. A baton that cannot be used
+ * (no free slot, quiet, stopping) is given back. After the blocking connection was lost
+ * an answer may have been lost with it, so every queue is claimed once before the block
+ * is trusted again. A wake-up lost with a worker that died is found by the check of every
+ * idle worker.
  *
  * The periodic check says that this worker is alive, gives back batons that it cannot
  * use, and makes a next_wake anew that no worker keeps. A worker that was killed may
@@ -116,7 +116,7 @@ static void on_looked(const hf_answer *answer, void *arg)
         hf_report_text(w, HF_LOG_DEBUG, "a second look failed", "error", answer->detail);
 }
 
-/* Who cannot claim leaves it to those who can: they have planned the same. */
+/* A worker that cannot claim leaves it to those that can: they have planned the same. */
 static void look_again(hf_worker *w)
 {
     const hf_queue *queues[HF_QUEUES_MAX];
@@ -205,8 +205,8 @@ void hf_check_give_back(hf_worker *w)
     send_check(w, true);
 }
 
-/* Whoever waits for batons checks when the wait is over; but a wait that a baton ended is
- * followed by a whole one. */
+/* A worker that waits for batons checks when the wait is over; but a wait that a baton
+ * ended is followed by a whole one. */
 static void on_look(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
@@ -305,7 +305,7 @@ void hf_wake_timers(hf_worker *w)
     uv_timer_start(&w->wake->baton_timer, on_baton_timer, wait, 0);
 }
 
-/* With a free slot: claim. Without one, or quiet: somebody else shall. */
+/* With a free slot: claim. Without one, or quiet: it is given back. */
 static void on_baton_timer(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
@@ -437,7 +437,7 @@ static void on_unblocked(const hf_answer *answer, void *arg)
     look_in(w, w->wake->unblock_ms);
 }
 
-/* A full worker would keep a baton from those who could use it. */
+/* A full worker would keep a baton from workers that could use it. */
 static void unblock(hf_worker *w)
 {
     if (!w->wake->blocked || w->wake->unblocking || !hf_client_ready(w->client) ||

@@ -23,7 +23,7 @@ typedef struct hf_waking {
     size_t wait_order;        /* which queue the next one names first */
     uint32_t wait_backoff_ms; /* as of a queue, but for the blocking call */
     uint64_t wait_hold_until_ns;
-    bool wait_refused, wait_away; /* the log was told */
+    bool wait_refused, wait_away; /* it was logged */
     bool unblocking;
     bool cannot_unblock;    /* no permission */
     uint32_t unblock_ms;    /* the pause before unblocking is tried again */

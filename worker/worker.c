@@ -50,7 +50,7 @@ hf_backoff hf_backoff_of(const hf_worker_opts *opts)
     };
 }
 
-static void init_rest(hf_worker *w)
+static void init_locks(hf_worker *w)
 {
     pthread_mutex_init(&w->stop_lock, NULL);
     pthread_mutex_init(&w->note_lock, NULL);
@@ -132,9 +132,9 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
         return err;
     }
     w->magic = MAGIC;
+    init_locks(w);
     take_plan(w, plan);
     hf_plan_free(plan);
-    init_rest(w);
     bound_kill_grace(w);
     *out = w;
     return HF_OK;

@@ -466,7 +466,7 @@ static void a_lock_that_is_taken_away_is_told_once_and_finishes_nothing(void **s
     assert_int_equal(atomic_load(&worker.started), 2);
 }
 
-static void a_suspect_runs_alone(void **state)
+static void an_isolated_job_runs_alone(void **state)
 {
     (void)state;
     char id[16];
@@ -515,7 +515,7 @@ int main(void)
         CASE(a_burst_ends_when_nothing_is_left),
         CASE(a_long_job_keeps_its_lock),
         CASE(a_lock_that_is_taken_away_is_told_once_and_finishes_nothing),
-        CASE(a_suspect_runs_alone),
+        CASE(an_isolated_job_runs_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

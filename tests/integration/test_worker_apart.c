@@ -1,6 +1,6 @@
 /* test_worker_apart.c - what befalls one queue, or one job, holds up no other: a queue
- * that Redis refuses, one at its limit, a suspect that cannot run alone, a program among
- * C handlers.
+ * that Redis refuses, one at its limit, an isolated job that cannot run alone, a program
+ * among C handlers.
  *
  * The leases are long, so nothing here is found by a check seconds later. */
 #include <fcntl.h>
@@ -228,9 +228,9 @@ static void a_queue_is_registered_when_there_is_room_again(void **state)
     stop();
 }
 
-/* ---- a suspect ---- */
+/* ---- an isolated job ---- */
 
-static void put_suspect(int64_t refused_ms)
+static void put_isolated(int64_t refused_ms)
 {
     char record[160];
     int len = snprintf(record, sizeof record,
@@ -243,7 +243,7 @@ static void put_suspect(int64_t refused_ms)
         HF_OK);
 }
 
-static void a_suspect_that_cannot_run_alone_is_put_back_for_a_while(void **state)
+static void an_isolated_job_that_cannot_run_alone_is_put_back_for_a_while(void **state)
 {
     (void)state;
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
@@ -252,7 +252,7 @@ static void a_suspect_that_cannot_run_alone_is_put_back_for_a_while(void **state
     hf_rig_put(&queue, "long", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     int64_t began = hf_rig_now(&queue);
-    put_suspect(0);
+    put_isolated(0);
     EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=put_back") == 1);
     EVENTUALLY(SOON_MS, ask("ZSCORE hf:{q}:schedule s") >= began + 1000);
     assert_non_null(
@@ -268,7 +268,7 @@ static void a_suspect_that_cannot_run_alone_is_put_back_for_a_while(void **state
 }
 
 /* The longer it has been put back, the longer it may make others wait. */
-static void a_suspect_comes_to_run_however_long_the_others_take(void **state)
+static void an_isolated_job_comes_to_run_however_long_the_others_take(void **state)
 {
     (void)state;
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
@@ -276,7 +276,7 @@ static void a_suspect_comes_to_run_however_long_the_others_take(void **state)
     hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
     hf_rig_put(&queue, "long", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    put_suspect(hf_rig_now(&queue) - 80000);
+    put_isolated(hf_rig_now(&queue) - 80000);
     EVENTUALLY(15000, ask("ZCARD hf:{q}:running") == 2);
     ALWAYS(500, hf_worker_rig_said(&worker, "outcome=put_back") == 0);
     atomic_store(&worker.gate, true);
@@ -460,8 +460,8 @@ int main(void)
         CASE(a_limited_queue_is_served_like_any_other),
         CASE(a_worker_that_may_not_wait_says_so_once_and_works),
         CASE(a_queue_is_registered_when_there_is_room_again),
-        CASE(a_suspect_that_cannot_run_alone_is_put_back_for_a_while),
-        CASE(a_suspect_comes_to_run_however_long_the_others_take),
+        CASE(an_isolated_job_that_cannot_run_alone_is_put_back_for_a_while),
+        CASE(an_isolated_job_comes_to_run_however_long_the_others_take),
         CASE(a_program_has_its_turn_and_its_slot_among_c_handlers),
         CASE(without_descriptors_a_worker_rests_and_says_why),
     };

@@ -157,7 +157,7 @@ static void a_worker_that_cannot_renew_claims_nothing(void **state)
 
 /* It was there when two holders died. The others are not to be there when it is the
  * third. */
-static void a_suspect_is_started_alone_and_nothing_beside_it(void **state)
+static void an_isolated_job_is_started_alone_and_nothing_beside_it(void **state)
 {
     (void)state;
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes suspect 2");
@@ -280,7 +280,7 @@ int main(void)
         CASE(what_waits_for_a_thread_past_its_deadline_is_not_started),
         CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),
         CASE(a_worker_that_cannot_renew_claims_nothing),
-        CASE(a_suspect_is_started_alone_and_nothing_beside_it),
+        CASE(an_isolated_job_is_started_alone_and_nothing_beside_it),
         CASE(a_log_that_stands_still_ends_no_lease),
         CASE(a_callback_that_stands_still_ends_no_other_lease),
         CASE(a_handler_left_behind_stops_believing_before_its_job_goes_back),

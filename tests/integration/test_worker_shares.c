@@ -1,5 +1,5 @@
-/* test_worker_shares.c - who gets what, and when: queues by weight, a suspect and its
- * neighbours, and what is said of a job while its handler has it. */
+/* test_worker_shares.c - who gets what, and when: queues by weight, an isolated job and
+ * its neighbours, and what is said of a job while its handler has it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,10 +269,11 @@ static void jobs_run_though_no_connection_can_wait_for_them(void **state)
     hf_rig_audit(&queue, true);
 }
 
-/* ---- a suspect ---- */
+/* ---- an isolated job ---- */
 
-/* Both workers block; whoever takes the suspect may not hear of jobs until it is done. */
-static void a_worker_with_a_suspect_leaves_the_batons_to_others(void **state)
+/* Both workers block; whoever takes the isolated job may not hear of jobs until it is
+ * done. */
+static void a_worker_with_an_isolated_job_leaves_the_batons_to_others(void **state)
 {
     (void)state;
     char id[16];
@@ -353,7 +354,7 @@ int main(void)
         CASE(workers_of_a_queue_with_a_rate_take_turns),
         CASE(a_type_that_nobody_takes_for_an_hour_ends_in_dead),
         CASE(jobs_run_though_no_connection_can_wait_for_them),
-        CASE(a_worker_with_a_suspect_leaves_the_batons_to_others),
+        CASE(a_worker_with_an_isolated_job_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

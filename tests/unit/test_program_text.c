@@ -8,8 +8,7 @@
 
 #include "base/base.h"
 #include "base/random.h"
-#include "worker/program_output.h"
-#include "worker/program_verdict.h"
+#include "worker/program_text.h"
 
 typedef struct told {
     char text[2][HF_PROGRAM_OUTPUT_MAX +

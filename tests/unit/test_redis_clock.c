@@ -79,6 +79,13 @@ static int up(void **state)
     return 0;
 }
 
+static int down(void **state)
+{
+    (void)state;
+    hf_clock_done(&w);
+    return 0;
+}
+
 static void before_the_first_answer_it_is_not_known(void **state)
 {
     (void)state;
@@ -176,7 +183,7 @@ static void a_clock_that_was_set_by_little_is_not_told(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup(name, up)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
         CASE(before_the_first_answer_it_is_not_known),
         CASE(it_is_never_ahead_and_not_far_behind),

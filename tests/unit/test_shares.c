@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "worker/lead.h"
+#include "worker/leader.h"
 #include "worker/pool.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
@@ -198,7 +198,7 @@ void hf_pool_push(hf_pool *threads, hf_run_list *list)
         hf_run_push(&pool, run);
 }
 
-bool hf_lead_take(hf_worker *worker, hf_run_list *list)
+bool hf_leader_take(hf_worker *worker, hf_run_list *list)
 {
     (void)worker, (void)list;
     return false;
@@ -237,7 +237,7 @@ NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
 NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_redis_flush, hf_client *client)
 NOTHING(hf_life_pause, hf_worker *worker, uint32_t ms)
-NOTHING(hf_lead_expect, hf_worker *worker)
+NOTHING(hf_leader_expect, hf_worker *worker)
 NOTHING(hf_life_turn, hf_worker *worker)
 NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
 NOTHING(hf_life_refused, hf_worker *worker, hf_err err, const char *detail)
@@ -251,9 +251,9 @@ NOTHING(hf_verdict_unreadable, hf_run *run)
 NOTHING(hf_verdict_no_handler, hf_run *run)
 NOTHING(hf_run_choose, hf_run *run)
 NOTHING(hf_run_forget, hf_run *run)
-NOTHING(hf_lead_close, hf_worker *worker)
-NOTHING(hf_lead_run, hf_worker *worker)
-NOTHING(hf_lead_turned, hf_worker *worker)
+NOTHING(hf_leader_close, hf_worker *worker)
+NOTHING(hf_leader_run, hf_worker *worker)
+NOTHING(hf_leader_turned, hf_worker *worker)
 NOTHING(hf_pool_join, hf_pool *threads)
 NOTHING(hf_pool_free, hf_pool *threads)
 NOTHING(hf_programs_close, hf_programs *programs, void (*cb)(void *), void *arg)
@@ -278,7 +278,7 @@ hf_clock_view hf_clock_shown(const hf_worker *worker, uint32_t *judged_ms)
     return (hf_clock_view){.vouched_ms = 0};
 }
 
-hf_err hf_lead_open(hf_worker *worker)
+hf_err hf_leader_open(hf_worker *worker)
 {
     return HF_OK;
 }

@@ -1,4 +1,4 @@
-/* lead.h - which thread turns the worker's loop.
+/* leader.h - which thread turns the worker's loop.
  *
  * To hand a job to another thread takes longer than all else that is done between the
  * answer to a claim and the handler's start. So while a worker has nothing to do and its
@@ -10,33 +10,33 @@
  *             at the start and at the end, and runs no handler, so that it can come back
  *             while one does not.
  *   leader    the thread of the pool that turns the loop meanwhile. Before it calls a
- *             handler it sets the caller's bell: if the handler has not returned when
- *             that rings, the loop is the caller's, and the leader a thread of the pool
- *             like any other.
+ *             handler it sets the caller's wakeup timer: if the handler has not returned
+ * when that fires, the loop is the caller's, and the leader a thread of the pool like any
+ * other.
  *
  * Not in a worker with programs: what it starts is tied to the thread that started it. */
-#ifndef HF_WORKER_LEAD_H
-#define HF_WORKER_LEAD_H
+#ifndef HF_WORKER_LEADER_H
+#define HF_WORKER_LEADER_H
 
 #include <stdbool.h>
 
 #include "worker/shared.h"
 
-HF_MUSTCHECK hf_err hf_lead_open(hf_worker *w);
-void hf_lead_close(hf_worker *w); /* when no thread of the pool is left */
+HF_MUSTCHECK hf_err hf_leader_open(hf_worker *w);
+void hf_leader_close(hf_worker *w); /* when no thread of the pool is left */
 
 /* Turns the loop, or lets it be turned, until nothing is left on it. */
-void hf_lead_run(hf_worker *w);
+void hf_leader_run(hf_worker *w);
 
-/* A job may come soon. To set the bell takes longer than all else that is done before its
- * handler starts, and can be done while Redis is at work. */
-void hf_lead_expect(hf_worker *w);
+/* A job may come soon. To set the wakeup timer takes longer than all else that is done
+ * before its handler starts, and can be done while Redis is at work. */
+void hf_leader_expect(hf_worker *w);
 
 /* True: the list had one job, which is left in the pool for this thread, and now the rest
  * of the turn has to wait. */
-bool hf_lead_take(hf_worker *w, hf_run_list *list);
+bool hf_leader_take(hf_worker *w, hf_run_list *list);
 
 /* At the end of a turn: shall another thread turn the loop from now on? */
-void hf_lead_turned(hf_worker *w);
+void hf_leader_turned(hf_worker *w);
 
 #endif

@@ -1,12 +1,12 @@
-/* lead.c - worker/lead.h.
+/* leader.c - worker/leader.h.
  *
  * `at` says who owns the loop. Only its owner changes it, but for one case: while the
  * leader is in a handler, the leader and the caller both may take the loop, and one of
  * them does. Each leader's time has a number, so that one that comes out of its handler
- * late does not take the loop from the next. The bell is its owner's too: who gives the
- * loop away sets the bell before anybody else can have both, for a bell that is set twice
- * at a time may be believed to ring and never does. */
-#include "worker/lead.h"
+ * late does not take the loop from the next. The wakeup timer belongs to the owner as
+ * well: a thread that gives the loop away sets the timer before another thread can have
+ * both, for a timer that is set by two threads at a time may never fire. */
+#include "worker/leader.h"
 
 #include <stdint.h>
 #include <sys/timerfd.h>
@@ -23,35 +23,35 @@
 enum { CALLERS, LEADERS, IN_HANDLER, OWNERS = 4 };
 
 enum {
-    SHORT_US = 200, /* handlers that take less on average are run by the leader */
-    BELL_US = 1000, /* no longer does the loop stand still for one of them */
+    SHORT_US = 200,   /* handlers that take less on average are run by the leader */
+    WAKEUP_US = 1000, /* no longer does the loop stand still for one of them */
     US_NS = 1000
 };
 
-hf_err hf_lead_open(hf_worker *w)
+hf_err hf_leader_open(hf_worker *w)
 {
-    w->running->lead.bell = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    if (w->running->lead.bell < 0)
+    w->running->lead.wakeup = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    if (w->running->lead.wakeup < 0)
         return HF_SYSTEM;
     pthread_mutex_init(&w->running->lead.gate, NULL);
     return HF_OK;
 }
 
-void hf_lead_close(hf_worker *w)
+void hf_leader_close(hf_worker *w)
 {
-    if (w->running->lead.bell < 0)
+    if (w->running->lead.wakeup < 0)
         return;
-    (void)close(w->running->lead.bell);
+    (void)close(w->running->lead.wakeup);
     pthread_mutex_destroy(&w->running->lead.gate);
-    w->running->lead.bell = -1;
+    w->running->lead.wakeup = -1;
 }
 
-/* Rings so many ns from now; 0: not any more. */
-static void set_bell(hf_worker *w, uint32_t ns)
+/* Fires so many ns from now; 0: not any more. */
+static void set_wakeup(hf_worker *w, uint32_t ns)
 {
     const struct itimerspec spec = {.it_value = {.tv_nsec = ns}};
-    w->running->lead.rings_ns = ns == 0 ? 0 : hf_boot_ns() + ns;
-    int failed = timerfd_settime(w->running->lead.bell, 0, &spec, NULL);
+    w->running->lead.wakeup_ns = ns == 0 ? 0 : hf_boot_ns() + ns;
+    int failed = timerfd_settime(w->running->lead.wakeup, 0, &spec, NULL);
     HF_ASSERT(failed == 0);
 }
 
@@ -68,8 +68,8 @@ static bool run_one(hf_worker *w, unsigned term)
 {
     pthread_mutex_lock(&w->running->lead.gate);
     atomic_store(&w->running->lead.at, term + IN_HANDLER);
-    if (w->running->lead.rings_ns <= hf_boot_ns()) /* it has rung, or is not set */
-        set_bell(w, BELL_US * US_NS);
+    if (w->running->lead.wakeup_ns <= hf_boot_ns()) /* it has fired, or is not set */
+        set_wakeup(w, WAKEUP_US * US_NS);
     pthread_mutex_unlock(&w->running->lead.gate);
     hf_pool_run_here(w->running->pool);
     if (!pass(w, term + IN_HANDLER, term + LEADERS)) {
@@ -79,7 +79,7 @@ static bool run_one(hf_worker *w, unsigned term)
     uv_update_time(&w->loop);
     hf_running_returned(w);
     hf_life_turn(w);
-    set_bell(w, 0);
+    set_wakeup(w, 0);
     return true;
 }
 
@@ -97,7 +97,7 @@ static void lead(void *arg)
     }
     pthread_mutex_lock(&w->running->lead.gate);
     atomic_store(&w->running->lead.at, term + CALLERS);
-    set_bell(w, 1);
+    set_wakeup(w, 1);
     pthread_mutex_unlock(&w->running->lead.gate);
 }
 
@@ -108,13 +108,13 @@ static bool are_short(const hf_worker *w)
     return w->running->mean_run_ns > 0 && w->running->mean_run_ns < SHORT_US * US_NS;
 }
 
-void hf_lead_expect(hf_worker *w)
+void hf_leader_expect(hf_worker *w)
 {
     if (w->running->lead.on)
-        set_bell(w, BELL_US * US_NS);
+        set_wakeup(w, WAKEUP_US * US_NS);
 }
 
-bool hf_lead_take(hf_worker *w, hf_run_list *list)
+bool hf_leader_take(hf_worker *w, hf_run_list *list)
 {
     if (!w->running->lead.on || list->n != 1 || w->running->c_out != 1)
         return false;
@@ -124,7 +124,7 @@ bool hf_lead_take(hf_worker *w, hf_run_list *list)
     return true;
 }
 
-void hf_lead_turned(hf_worker *w)
+void hf_leader_turned(hf_worker *w)
 {
     bool fit = w->phase == HF_SERVING && are_short(w) && !w->has_programs;
     bool idle = w->held == 0 && hf_wake_blocks(w);
@@ -140,7 +140,7 @@ static void await(hf_worker *w, unsigned term)
     uint64_t times;
     bool ours = false;
     while (!ours) {
-        ssize_t n = read(w->running->lead.bell, &times, sizeof times);
+        ssize_t n = read(w->running->lead.wakeup, &times, sizeof times);
         (void)n; /* whatever woke it, it looks */
         pthread_mutex_lock(&w->running->lead.gate);
         ours = pass(w, term + IN_HANDLER, term + CALLERS) ||
@@ -149,7 +149,7 @@ static void await(hf_worker *w, unsigned term)
     }
 }
 
-void hf_lead_run(hf_worker *w)
+void hf_leader_run(hf_worker *w)
 {
     while (uv_run(&w->loop, UV_RUN_DEFAULT) != 0) {
         unsigned term = atomic_load(&w->running->lead.at) - CALLERS + OWNERS;

@@ -1,0 +1,96 @@
+/* program_text.h - the texts that a program is given, and those that it leaves. Pure: no
+ * descriptors.
+ *
+ * Its environment: HOLDFAST_* tells of the job, and a few variables of the worker are
+ * passed on. What it prints: whole lines of it go to the log, up to a limit, and the end
+ * of stderr is the error text; the memory for it does not grow. What becomes of its job:
+ *
+ *   exit 0 done, exit 65 dead, any other end retry; a verdict line goes before the exit
+ * status, but not before a signal or a time-out: those are always retry. */
+#ifndef HF_WORKER_PROGRAM_TEXT_H
+#define HF_WORKER_PROGRAM_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "worker/programs.h"
+
+/* ---- the environment ---- */
+
+enum { HF_PROGRAM_ENV_MAX = 256 }; /* variables */
+
+typedef struct hf_program_env {
+    hf_buf text;                        /* owned */
+    char *vars[HF_PROGRAM_ENV_MAX + 1]; /* into text, ends with NULL */
+} hf_program_env;
+
+/* HF_NOMEM, HF_TOOBIG. End with hf_program_env_done() in any case. */
+HF_MUSTCHECK hf_err hf_program_env_init(hf_program_env *env, const hf_program *spec,
+                                        const hf_program_job *job);
+void hf_program_env_done(hf_program_env *env);
+
+/* ---- what it prints ---- */
+
+/* As hf_programs_opts.on_line; `arg` is hf_output.arg. */
+typedef void (*hf_output_line_fn)(int stream, const char *text, size_t len, void *arg);
+
+typedef struct hf_output_line {
+    size_t len;
+    char text[HF_PROGRAM_LINE_MAX + 1];
+} hf_output_line;
+
+typedef struct hf_output {
+    hf_output_line_fn on_line; /* may be NULL */
+    void *arg;
+    size_t told;            /* bytes of lines that were told, with their newlines */
+    uint64_t left_out;      /* bytes; once it is not 0 nothing more is told */
+    hf_output_line line[2]; /* the beginning of the next line of stdout, of stderr */
+    uint64_t tail_bytes;    /* of stderr, in all */
+    char tail[HF_PROGRAM_ERROR_MAX]; /* its last bytes, at tail_bytes modulo its size */
+} hf_output;
+
+void hf_output_init(hf_output *output, hf_output_line_fn on_line, void *arg);
+
+/* stream: 1 or 2. */
+void hf_output_feed(hf_output *output, int stream, const char *bytes, size_t len);
+
+/* Tells what is left of lines without an end, and how much was left out. */
+void hf_output_end(hf_output *output);
+
+/* The end of stderr, without blanks at its end, from the beginning of a character on, NUL
+ * bytes as blanks. Answers its length. */
+size_t hf_output_error(const hf_output *output, char out[HF_PROGRAM_ERROR_MAX + 1]);
+
+/* ---- what becomes of its job ---- */
+
+enum { HF_VERDICT_LINE_MAX = 16 << 10, HF_EXIT_DEAD = 65 };
+
+/* {"verdict":"done|retry|dead","in":"30s","error":"..."}; each may be missing, others are
+ * ignored. */
+typedef struct hf_verdict_line {
+    bool has_verdict;
+    hf_verdict verdict;
+    bool has_retry_in;
+    int64_t retry_in_ms;
+    char error[HF_PROGRAM_ERROR_MAX + 1];
+} hf_verdict_line;
+
+/* Reads the first line of the text; blank text is a line that says nothing. False: it is
+ * no such line, `error` says why and nothing else is set. */
+bool hf_verdict_line_read(hf_verdict_line *out, const char *text, size_t len);
+
+/* How a program ended. */
+typedef struct hf_program_end_state {
+    bool by_signal, timed_out;
+    int status;
+    uint32_t timeout_ms;
+    const char *stderr_end; /* may be "" */
+} hf_program_end_state;
+
+/* Fills verdict, retry_in and error of the result; the text goes to `error`. */
+void hf_program_judge(hf_program_result *result, const hf_program_end_state *end,
+                      const hf_verdict_line *line, char error[HF_PROGRAM_ERROR_MAX + 1]);
+
+#endif
