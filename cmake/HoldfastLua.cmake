@@ -1,10 +1,10 @@
-# hf_embed_lua(MODULE queue): turns <folder>/lua/*.lua into the OBJECT library
+# hf_embed_lua(MODULE queue [PREFIX prefix]): turns <folder>/lua/*.lua into the OBJECT library
 # holdfast_<module>_scripts and the header <module>_scripts.h, and writes the complete
-# scripts (each with its includes) to <build>/lua for other languages.
+# scripts (each with its includes) to <build>/lua/<prefix><name>.lua for other languages.
 # The scripts have a library of their own because a rule only serves targets of the
 # folder that it is written in.
 function(hf_embed_lua)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE" "")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "MODULE;PREFIX" "")
   set(dir "${CMAKE_CURRENT_SOURCE_DIR}/lua")
   set(out "${HOLDFAST_GENERATED}/${arg_MODULE}_scripts")
   set(lua "${PROJECT_BINARY_DIR}/lua")
@@ -13,14 +13,15 @@ function(hf_embed_lua)
   foreach(script IN LISTS scripts)
     get_filename_component(name "${script}" NAME_WE)
     list(APPEND names "${name}")
-    set_property(GLOBAL APPEND PROPERTY HOLDFAST_SCRIPTS "${lua}/${name}.lua") # installed
+    set_property(GLOBAL APPEND PROPERTY HOLDFAST_SCRIPTS
+      "${lua}/${arg_PREFIX}${name}.lua") # installed
   endforeach()
   string(REPLACE ";" "," names "${names}")
   set(embed "${PROJECT_SOURCE_DIR}/cmake/EmbedLua.cmake")
   file(GLOB included CONFIGURE_DEPENDS "${dir}/lib/*.lua")
   add_custom_command(OUTPUT "${out}.c" "${out}.h"
-    COMMAND "${CMAKE_COMMAND}" -D MODULE=${arg_MODULE} -D "DIR=${dir}" -D "NAMES=${names}"
-      -D "OUT=${out}" -D "LUA=${lua}" -P "${embed}"
+    COMMAND "${CMAKE_COMMAND}" -D MODULE=${arg_MODULE} -D "PREFIX=${arg_PREFIX}" -D "DIR=${dir}"
+      -D "NAMES=${names}" -D "OUT=${out}" -D "LUA=${lua}" -P "${embed}"
     DEPENDS ${scripts} ${included} "${embed}"
       "${PROJECT_SOURCE_DIR}/cmake/LuaInclude.cmake"
     COMMENT "Checking and embedding the scripts of ${arg_MODULE}/lua" VERBATIM)
