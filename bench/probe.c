@@ -85,6 +85,9 @@ hf_err hf_probe_open(hf_probe *probe, const char *text, const char *password_fil
     hf_url url;
     *probe = (hf_probe){.redis = NULL};
     hf_err err = hf_url_parse(&url, text, probe->detail);
+    if (err == HF_OK && url.tls)
+        err = hf_probe_fail(probe, HF_INVALID,
+                            "expected a redis:// or unix:// URL: the bench has no TLS");
     if (err == HF_OK && password_file != NULL)
         err = hf_url_read_password(&url, password_file, probe->detail);
     if (err == HF_OK)

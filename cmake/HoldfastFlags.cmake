@@ -47,7 +47,8 @@ function(hf_add_library name type)
   target_sources(${name} PUBLIC FILE_SET HEADERS
     BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${public_headers})
   target_link_libraries(${name} PRIVATE PkgConfig::HOLDFAST_HIREDIS
-    PkgConfig::HOLDFAST_LIBUV PkgConfig::HOLDFAST_JANSSON Threads::Threads)
+    PkgConfig::HOLDFAST_LIBUV PkgConfig::HOLDFAST_JANSSON
+    PkgConfig::HOLDFAST_OPENSSL Threads::Threads)
   if(type STREQUAL STATIC)
     set_target_properties(${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
     add_library(holdfast::holdfast ALIAS ${name})

@@ -65,7 +65,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME ${package_development})
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${package_runtime} (= ${PROJECT_VERSION}-1), \
-libhiredis-dev (>= 0.14), libuv1-dev (>= 1.44), libjansson-dev")
+libhiredis-dev (>= 0.14), libuv1-dev (>= 1.44), libjansson-dev, \
+libssl-dev (>= 3.0)")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "work queue on Redis - development files
 ${about}
 

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/server_opts.h"
+#include "base/tls_opts.h"
 
 enum {
     MAGIC = 0x48664331,
@@ -49,6 +50,7 @@ void hf_client_handle_closed(void *arg)
     void (*cb)(void *) = client->close_cb;
     void *cb_arg = client->close_arg;
     hf_url_wipe(&client->url);
+    free(client->tls);
     hf_buf_done(&client->out);
     hf_flight_done(&client->flight);
     client->magic = 0;
@@ -174,6 +176,18 @@ static hf_err refuse(char *detail, hf_err err, const char *why)
 }
 
 /* 0 becomes the default. */
+/* The files are read here as well, so that a bad one is told before anything starts. */
+static hf_err take_tls(hf_client *client, const hf_tls_opts *opts, char *detail)
+{
+    if (opts == NULL && !client->url.tls)
+        return HF_OK;
+    if (!client->url.tls)
+        return refuse(detail, HF_CONFIG, "TLS options need a URL with rediss://");
+    if (opts != NULL && (client->tls = hf_tls_opts_copy(opts)) == NULL)
+        return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
+    return hf_tls_check(client->tls, detail);
+}
+
 /* Everything about the options that can be wrong. */
 static hf_err take_options(hf_client *client, const hf_client_opts *opts, char *detail)
 {
@@ -192,6 +206,9 @@ static hf_err take_options(hf_client *client, const hf_client_opts *opts, char *
     if (client->url.user[0] != '\0' && client->url.password[0] == '\0')
         return refuse(detail, HF_INVALID,
                       "the URL names a user, and there is no password");
+    err = take_tls(client, server.tls, why);
+    if (err != HF_OK)
+        return refuse(detail, err, why);
     hf_url_place(&client->url, client->place);
     client->connect_timeout_ms = server.connect_timeout_ms;
     client->request_timeout_ms = server.request_timeout_ms;
@@ -224,6 +241,7 @@ hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
         err = refuse(detail, HF_SYSTEM, "the system gives no random numbers");
     if (err != HF_OK) {
         hf_url_wipe(&client->url);
+        free(client->tls);
         free(client);
         return err;
     }

@@ -40,6 +40,7 @@ struct hf_client {
     hf_client_phase phase;
     uv_loop_t *loop; /* borrowed */
     hf_url url;
+    hf_tls_opts *tls; /* owned; NULL: the defaults */
     char place[HF_URL_PLACE_SIZE];
     uint32_t connect_timeout_ms, request_timeout_ms;
     bool replica_ok;

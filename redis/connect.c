@@ -3,6 +3,7 @@
  * A try has one deadline, from the name to READY. Within it each address gets an equal
  * share of what is left, so that one that swallows packets does not hide the next. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/backoff.h"
 #include "base/clock.h"
@@ -11,7 +12,7 @@
 static const hf_backoff waits = {
     .shape = HF_SHAPE_EXPONENTIAL, .base_ms = 50, .cap_ms = 1200, .jitter = 0.25};
 
-static void on_open(void *owner, const char *why);
+static void on_open(void *owner, hf_err err, const char *why);
 static void on_room(void *owner);
 static void on_lost(void *owner, hf_err err, const char *why);
 
@@ -45,8 +46,16 @@ static void next_address(hf_client *client, const char *why)
     while (client->next_address < client->addresses.n) {
         size_t left = client->addresses.n - client->next_address;
         const hf_address *address = &client->addresses.at[client->next_address++];
-        hf_err err = hf_link_open(&client->link, client->loop, address, &link_hooks,
-                                  client, detail);
+        hf_tls *tls = NULL;
+        hf_err err = client->url.tls
+                         ? hf_tls_open(&tls, client->tls, client->url.host, detail)
+                         : HF_OK;
+        if (err != HF_OK) {
+            hf_client_lose(client, err, detail);
+            return;
+        }
+        err = hf_link_open(&client->link, client->loop, address, tls, &link_hooks, client,
+                           detail);
         if (err != HF_OK)
             continue;
         client->handles++;
@@ -66,11 +75,15 @@ static void address_failed(hf_client *client, const char *why)
     next_address(client, why);
 }
 
-static void on_open(void *owner, const char *why)
+static void on_open(void *owner, hf_err err, const char *why)
 {
     hf_client *client = owner;
-    if (why != NULL) {
+    if (err == HF_CONN) {
         address_failed(client, why);
+        return;
+    }
+    if (err != HF_OK) {
+        hf_client_lose(client, err, why);
         return;
     }
     client->phase = CLIENT_GREET;
@@ -85,6 +98,14 @@ static void on_room(void *owner)
 static void on_lost(void *owner, hf_err err, const char *why)
 {
     hf_client *client = owner;
+    char hint[HF_DETAIL_SIZE];
+    bool plain = !client->url.tls && client->url.path[0] == '\0';
+    if (client->phase == CLIENT_GREET && plain &&
+        strcmp(why, uv_strerror(UV_ECONNRESET)) == 0) {
+        snprintf(hint, sizeof hint,
+                 "%s: if this port expects TLS, the URL begins with rediss://", why);
+        why = hint;
+    }
     if (client->phase == CLIENT_GREET && err == HF_CONN)
         address_failed(client, why);
     else
@@ -144,7 +165,11 @@ void hf_connect_on_timer(uv_timer_t *timer)
         hf_client_lose(client, HF_CONN, "resolving the name takes too long");
         break;
     case CLIENT_CONNECT:
-        address_failed(client, "no connection within the time");
+        address_failed(client,
+                       hf_link_is_shaking(client->link)
+                           ? "connected, but no TLS handshake within the time: does this "
+                             "port speak TLS?"
+                           : "no connection within the time");
         break;
     case CLIENT_GREET:
         address_failed(client, "connected, but no answer within the time");

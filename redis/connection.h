@@ -49,7 +49,7 @@ typedef struct hf_client_opts {
 } hf_client_opts;
 
 /* Starts to connect. The caller owns *out and ends it with hf_client_close(). HF_INVALID
- * (bad URL or option), HF_CONFIG (password file), HF_NOMEM, HF_SYSTEM; then *out is
+ * (bad URL or option), HF_CONFIG (password file, TLS), HF_NOMEM, HF_SYSTEM; then *out is
  * untouched and `detail`, when not NULL, says why. */
 HF_MUSTCHECK hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
                                    char detail[HF_DETAIL_SIZE]);

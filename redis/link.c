@@ -1,4 +1,9 @@
-/* link.c - redis/link.h. The only file that knows both hiredis and libuv. */
+/* link.c - redis/link.h. The only file that knows both hiredis and libuv.
+ *
+ * By TLS the bytes that are read pass through hf_tls on their way to the parser, and
+ * those that are written on their way to the socket. What has been sealed and not sent is
+ * at most HF_TLS_SEALED_MAX and a little; hf_link_write() takes no more until the socket
+ * has taken it. */
 #include "redis/link.h"
 
 #include <errno.h>
@@ -18,11 +23,12 @@ enum {
     IDLE_BUFFER = 1 << 20 /* kept by the parser between large answers */
 };
 
-typedef enum link_state { CONNECTING, OPEN, LOST, DROPPED } link_state;
+typedef enum link_state { CONNECTING, SHAKING, OPEN, LOST, DROPPED } link_state;
 
 struct hf_link {
     uv_poll_t poll;
     redisReader *parser; /* owned */
+    hf_tls *tls;         /* owned; NULL: plain */
     int fd;              /* owned */
     const hf_link_hooks *hooks;
     void *owner;
@@ -58,10 +64,67 @@ static void write_failed(hf_link *link)
     watch(link, UV_READABLE);
 }
 
+/* How many bytes the socket has taken. After 0 it is full, or broken, or was interrupted.
+ */
+static size_t send_some(hf_link *link, const char *data, size_t len)
+{
+    ssize_t n = send(link->fd, data, len, MSG_NOSIGNAL);
+    if (n >= 0)
+        return (size_t)n;
+    if (is_for_now(errno)) {
+        link->full = true;
+        watch(link, UV_READABLE | UV_WRITABLE);
+    } else if (errno != EINTR) {
+        write_failed(link);
+    }
+    return 0;
+}
+
 static void tell_lost(hf_link *link, hf_err err, const char *why)
 {
     link->state = LOST;
     link->hooks->on_lost(link->owner, err, why);
+}
+
+/* Sends what TLS has sealed, until the socket is full or broken. */
+static void send_sealed(hf_link *link)
+{
+    hf_bytes sealed = hf_tls_sealed(link->tls);
+    while (sealed.len > 0 && !link->full && !link->broken) {
+        hf_tls_sent(link->tls, send_some(link, sealed.ptr, sealed.len));
+        sealed = hf_tls_sealed(link->tls);
+    }
+}
+
+/* What came is in clear from here on, and the handshake goes on. Inlined, it would take
+ * stack from plain connections as well. */
+__attribute__((noinline)) static const char *feed_sealed(hf_link *link, const char *bytes,
+                                                         size_t len)
+{
+    char clear[READ_SIZE];
+    size_t n;
+    hf_tls_feed(link->tls, bytes, len);
+    while ((n = hf_tls_read(link->tls, clear, sizeof clear)) > 0)
+        if (redisReaderFeed(link->parser, clear, n) != REDIS_OK)
+            return link->parser->errstr;
+    send_sealed(link);
+    return hf_tls_err(link->tls) == HF_OK ? NULL : hf_tls_why(link->tls);
+}
+
+static const char *feed(hf_link *link, const char *bytes, size_t len)
+{
+    if (link->tls != NULL)
+        return feed_sealed(link, bytes, len);
+    return redisReaderFeed(link->parser, bytes, len) == REDIS_OK ? NULL
+                                                                 : link->parser->errstr;
+}
+
+static const char *no_more(hf_link *link)
+{
+    if (link->tls == NULL)
+        return "Server closed the connection";
+    hf_tls_cut(link->tls);
+    return hf_tls_why(link->tls);
 }
 
 /* Feeds the parser with what is there. A read that filled the buffer suggests more. The
@@ -72,11 +135,12 @@ static const char *read_all(hf_link *link)
     for (int i = 0; i < READS_MAX; i++) {
         ssize_t n = recv(link->fd, bytes, sizeof bytes, 0);
         if (n == 0)
-            return "Server closed the connection";
+            return no_more(link);
         if (n < 0)
             return is_for_now(errno) || errno == EINTR ? NULL : uv_strerror(-errno);
-        if (redisReaderFeed(link->parser, bytes, (size_t)n) != REDIS_OK)
-            return link->parser->errstr;
+        const char *why = feed(link, bytes, (size_t)n);
+        if (why != NULL)
+            return why;
         if (n < READ_SIZE)
             return NULL;
     }
@@ -98,13 +162,36 @@ static bool deliver(hf_link *link)
     return true;
 }
 
+static hf_err reason(const hf_link *link)
+{
+    hf_err err = link->tls == NULL ? HF_OK : hf_tls_err(link->tls);
+    return err == HF_OK ? HF_CONN : err;
+}
+
 static void on_readable(hf_link *link)
 {
     const char *why = read_all(link); /* what came before the end is still an answer */
     if (!deliver(link))
         tell_lost(link, HF_PROTO, link->parser->errstr);
     else if (why != NULL && link->state == OPEN)
-        tell_lost(link, HF_CONN, why);
+        tell_lost(link, reason(link), why);
+}
+
+static void tell_opened(hf_link *link, hf_err err, const char *why)
+{
+    link->state = err == HF_OK ? OPEN : LOST;
+    link->hooks->on_open(link->owner, err, why);
+}
+
+static void on_shaking(hf_link *link)
+{
+    const char *why = read_all(link);
+    if (why != NULL)
+        tell_opened(link, reason(link), why);
+    else if (hf_tls_is_open(link->tls))
+        tell_opened(link, HF_OK, NULL);
+    if (link->state == OPEN && !deliver(link))
+        tell_lost(link, HF_PROTO, link->parser->errstr);
 }
 
 static void on_connected(hf_link *link)
@@ -114,50 +201,75 @@ static void on_connected(hf_link *link)
     if (getsockopt(link->fd, SOL_SOCKET, SO_ERROR, &code, &len) != 0)
         code = errno;
     if (code != 0) {
-        link->state = LOST;
-        link->hooks->on_open(link->owner, uv_strerror(-code));
+        tell_opened(link, HF_CONN, uv_strerror(-code));
         return;
     }
-    link->state = OPEN;
     watch(link, UV_READABLE);
-    link->hooks->on_open(link->owner, NULL);
+    if (link->tls == NULL) {
+        tell_opened(link, HF_OK, NULL);
+        return;
+    }
+    link->state = SHAKING;
+    send_sealed(link);
 }
 
-/* After an error libuv names no events. The socket is read and written all the same: that
- * is how the error becomes known, and how everybody who waits for an answer gets one. */
+/* The socket has room again. */
+static void on_writable(hf_link *link)
+{
+    link->full = false;
+    if (link->tls != NULL)
+        send_sealed(link);
+    if (link->state == OPEN && !link->full)
+        link->hooks->on_room(link->owner);
+    if ((link->state == OPEN || link->state == SHAKING) && !link->full)
+        watch(link, UV_READABLE);
+}
+
+/* After an error libuv names no events and polls no more. The socket is read and written
+ * all the same, until its end is found behind the last answer. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     hf_link *link = poll->data;
-    if (status < 0)
+    if (status < 0) {
         events = link->events;
+        link->events = 0;
+        watch(link, events);
+    }
     if (link->state == CONNECTING) {
         on_connected(link);
         return;
     }
     if (link->state == OPEN && (events & UV_READABLE))
         on_readable(link);
-    if (link->state == OPEN && link->full && (events & UV_WRITABLE)) {
-        link->full = false;
-        link->hooks->on_room(link->owner);
-        if (link->state == OPEN && !link->full)
-            watch(link, UV_READABLE);
+    else if (link->state == SHAKING && (events & UV_READABLE))
+        on_shaking(link);
+    if ((link->state == OPEN || link->state == SHAKING) && link->full &&
+        (events & UV_WRITABLE))
+        on_writable(link);
+}
+
+/* Nothing comes out of TLS although all it had was sent: it has failed, maybe behind an
+ * answer whose callback writes this. The reading side tells why. */
+static size_t write_sealed(hf_link *link, const char *data, size_t len)
+{
+    size_t taken = 0;
+    while (taken < len && link->state == OPEN && !link->full && !link->broken) {
+        size_t n = hf_tls_write(link->tls, data + taken, len - taken);
+        taken += n;
+        send_sealed(link);
+        if (n == 0)
+            write_failed(link);
     }
+    return taken;
 }
 
 size_t hf_link_write(hf_link *link, const char *data, size_t len)
 {
+    if (link->tls != NULL)
+        return write_sealed(link, data, len);
     size_t taken = 0;
-    while (taken < len && link->state == OPEN && !link->full && !link->broken) {
-        ssize_t n = send(link->fd, data + taken, len - taken, MSG_NOSIGNAL);
-        if (n >= 0) {
-            taken += (size_t)n;
-        } else if (is_for_now(errno)) {
-            link->full = true;
-            watch(link, UV_READABLE | UV_WRITABLE);
-        } else if (errno != EINTR) {
-            write_failed(link);
-        }
-    }
+    while (taken < len && link->state == OPEN && !link->full && !link->broken)
+        taken += send_some(link, data + taken, len - taken);
     return taken;
 }
 
@@ -207,26 +319,35 @@ static hf_err refuse(char *detail, hf_err err, const char *why)
 static void end(hf_link *link)
 {
     redisReaderFree(link->parser);
+    hf_tls_free(link->tls);
     close(link->fd);
     free(link);
 }
 
 hf_err hf_link_open(hf_link **out, uv_loop_t *loop, const hf_address *address,
-                    const hf_link_hooks *hooks, void *owner, char detail[HF_DETAIL_SIZE])
+                    hf_tls *tls, const hf_link_hooks *hooks, void *owner,
+                    char detail[HF_DETAIL_SIZE])
 {
     int fd = start_to_connect(address);
-    if (fd < 0)
+    if (fd < 0) {
+        hf_tls_free(tls);
         return refuse(detail, HF_CONN, uv_strerror(fd));
+    }
     hf_link *link = calloc(1, sizeof *link);
     redisReader *parser = link == NULL ? NULL : redisReaderCreate();
     if (parser == NULL) {
         free(link);
+        hf_tls_free(tls);
         close(fd);
         return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
     }
     parser->maxbuf = IDLE_BUFFER;
-    *link = (hf_link){
-        .parser = parser, .fd = fd, .hooks = hooks, .owner = owner, .state = CONNECTING};
+    *link = (hf_link){.parser = parser,
+                      .tls = tls,
+                      .fd = fd,
+                      .hooks = hooks,
+                      .owner = owner,
+                      .state = CONNECTING};
     int code = uv_poll_init(loop, &link->poll, fd);
     if (code != 0) {
         end(link);
@@ -250,8 +371,17 @@ static void on_closed(uv_handle_t *handle)
 void hf_link_drop(hf_link *link)
 {
     HF_ASSERT(link->state != DROPPED);
+    if (link->tls != NULL && link->state == OPEN) {
+        hf_tls_close(link->tls); /* if the socket takes it at once */
+        send_sealed(link);
+    }
     link->state = DROPPED;
     /* The parser may be at work further up the stack: its memory goes when nothing runs.
      */
     uv_close((uv_handle_t *)&link->poll, on_closed);
+}
+
+bool hf_link_is_shaking(const hf_link *link)
+{
+    return link->state == SHAKING;
 }

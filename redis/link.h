@@ -6,10 +6,10 @@
  * sockets are not close-on-exec, while another thread may fork at any moment, and their
  * writes raise SIGPIPE.
  *
- *        open                    on_open(NULL)                    drop
- *   NEW ------> CONNECTING --------------------> OPEN ----------------------> CLOSED
- *                    |                             | on_lost, then drop         ^
- *                    '------- on_open(why), then drop --------------------------'
+ *        open          (TLS: handshake)  on_open(HF_OK)              drop
+ *   NEW ------> CONNECTING [--> SHAKING] --------------> OPEN ------------------> CLOSED
+ *                    |            |                       | on_lost, then drop      ^
+ *                    '------------'-- on_open(why), then drop ----------------------'
  *
  * Hooks run on the loop's thread, never from inside a call. Any of them may drop the
  * link. */
@@ -23,22 +23,31 @@
 
 #include "holdfast/error.h"
 #include "redis/resolve.h"
+#include "redis/tls.h"
 
 typedef struct hf_link hf_link;
 
 typedef struct hf_link_hooks {
-    void (*on_open)(void *owner, const char *why); /* why is NULL: it is connected */
+    /* HF_OK: it is connected, and by TLS the server's certificate is accepted. Else
+     * `why` is a sentence, and HF_AUTH says that a certificate was refused. */
+    void (*on_open)(void *owner, hf_err err, const char *why);
     void (*on_reply)(void *owner, const redisReply *reply); /* borrowed */
     void (*on_room)(void *owner); /* after a write that was cut short */
-    void (*on_lost)(void *owner, hf_err err, const char *why); /* HF_CONN or HF_PROTO */
+    void (*on_lost)(void *owner, hf_err err, const char *why); /* HF_CONN, HF_PROTO; by
+                                                                 TLS also HF_AUTH */
     void (*on_closed)(void *owner); /* after a drop; the link is gone */
 } hf_link_hooks;
 
-/* Connects to an address: of TCP, or of a unix socket. HF_CONN, HF_NOMEM, HF_SYSTEM:
- * refused at once, `detail` says why, and no hook is called. */
+/* Connects to an address: of TCP, or of a unix socket. `tls` is what hf_tls_open() gave,
+ * or NULL, and is owned by the link from now on, also after a failure. HF_CONN, HF_NOMEM,
+ * HF_SYSTEM: refused at once, `detail` says why, and no hook is called. */
 HF_MUSTCHECK hf_err hf_link_open(hf_link **out, uv_loop_t *loop,
-                                 const hf_address *address, const hf_link_hooks *hooks,
-                                 void *owner, char detail[HF_DETAIL_SIZE]);
+                                 const hf_address *address, hf_tls *tls,
+                                 const hf_link_hooks *hooks, void *owner,
+                                 char detail[HF_DETAIL_SIZE]);
+
+/* It is connected, and waits for the server's part of the TLS handshake. */
+bool hf_link_is_shaking(const hf_link *link);
 
 /* Writes as much as the socket takes now, and gives how much that was. If it is less than
  * len, on_room or on_lost will come. */

@@ -134,7 +134,8 @@ static hf_err parse_tcp(hf_url *out, span in, char *detail)
 {
     span authority = {in.at, find(in, '/')};
     if (find(in, '?') < in.len || find(in, '#') < in.len)
-        return refuse(detail, "a redis:// URL has no `?` or `#`: percent-encode it");
+        return refuse(detail,
+                      "a redis:// or rediss:// URL has no `?` or `#`: percent-encode it");
     span path = from(in, authority.len);
     /* The last @: an earlier one can only be part of a password. */
     for (size_t i = authority.len; i-- > 0;) {
@@ -180,9 +181,9 @@ static hf_err parse_unix(hf_url *out, span in, char *detail)
 /* Schemes that mean something here, which this build does not do. */
 static bool is_known_elsewhere(span scheme)
 {
-    static const char *const names[] = {
-        "rediss",          "valkeys",       "sentinel",    "redis-sentinel",
-        "rediss-sentinel", "redis-cluster", "redis-socket"};
+    static const char *const names[] = {"valkeys",        "sentinel",
+                                        "redis-sentinel", "rediss-sentinel",
+                                        "redis-cluster",  "redis-socket"};
     for (size_t i = 0; i < HF_COUNT(names); i++)
         if (scheme.len == strlen(names[i]) &&
             strncasecmp(scheme.at, names[i], scheme.len) == 0)
@@ -199,18 +200,23 @@ hf_err hf_url_parse(hf_url *out, const char *text, char detail[HF_DETAIL_SIZE])
         return refuse(detail, "the URL is longer than 4096 bytes");
     const char *mark = strstr(text, "://");
     if (mark == NULL)
-        return refuse(detail, "expected a URL that begins with redis:// or unix://");
+        return refuse(detail,
+                      "expected a URL that begins with redis://, rediss:// or unix://");
     span scheme = {text, (size_t)(mark - text)};
     span rest = from((span){text, len}, scheme.len + 3);
     if (scheme.len == 5 && strncasecmp(text, "redis", 5) == 0)
         return parse_tcp(out, rest, detail);
+    if (scheme.len == 6 && strncasecmp(text, "rediss", 6) == 0) {
+        out->tls = true;
+        return parse_tcp(out, rest, detail);
+    }
     if (scheme.len == 4 && strncasecmp(text, "unix", 4) == 0)
         return parse_unix(out, rest, detail);
     if (is_known_elsewhere(scheme))
-        return refuse(detail,
-                      "TLS, Sentinel and Cluster are not in this build: expected a "
-                      "redis:// or unix:// URL");
-    return refuse(detail, "expected a URL that begins with redis:// or unix://");
+        return refuse(detail, "Sentinel and Cluster are not in this build: expected a "
+                              "redis://, rediss:// or unix:// URL");
+    return refuse(detail,
+                  "expected a URL that begins with redis://, rediss:// or unix://");
 }
 
 static hf_err bad_file(char *detail, const char *file, const char *why)

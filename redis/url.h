@@ -21,6 +21,7 @@ typedef struct hf_url {
     char path[HF_URL_PATH_MAX + 1]; /* of a unix socket; "" means host and port */
     char host[HF_URL_HOST_MAX + 1]; /* without the brackets of an IPv6 address */
     uint16_t port;
+    bool tls; /* rediss:// */
     int32_t db;
     char user[HF_URL_PART_MAX + 1]; /* "" : none */
     char password[HF_URL_PART_MAX + 1];

@@ -40,7 +40,7 @@
     X(HF_FORKED, -26, "the object belongs to the parent process")                        \
     X(HF_SYSTEM, -27, "the operating system refused")                                    \
     X(HF_CONN, -30, "Redis cannot be reached")                                           \
-    X(HF_AUTH, -31, "Redis refused the user, the password or a permission")              \
+    X(HF_AUTH, -31, "a user, a password, a permission or a certificate was refused")     \
     X(HF_UNSUPPORTED, -32, "Redis is too old")                                           \
     X(HF_POLICY, -33, "Redis may evict keys")                                            \
     X(HF_NOSCRIPT, -34, "Redis did not know the script")                                 \

@@ -11,6 +11,7 @@
 #include "holdfast/producer.h"
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
+#include "holdfast/tls.h"
 #include "holdfast/version.h"
 #include "holdfast/worker.h"
 /* IWYU pragma: end_exports */

@@ -12,11 +12,13 @@
 
 #include "holdfast/error.h"
 #include "holdfast/struct.h"
+#include "holdfast/tls.h"
 
 /* Zero means the default. Where these options are expected, NULL is all defaults. */
 typedef struct hf_server_opts {
     size_t size;               /* HF_SERVER_OPTS_INIT */
-    const char *url;           /* redis://[user[:password]@]host[:port][/db] or
+    const char *url;           /* redis://[user[:password]@]host[:port][/db], the same
+                                  with rediss:// (TLS), or
                                   unix://[user[:password]@]/path[?db=N];
                                   default redis://localhost:6379/0 */
     const char *password_file; /* its first line is the password, in place of the URL's */
@@ -28,6 +30,7 @@ typedef struct hf_server_opts {
                                     answered by then is in doubt, and its connection is
                                     closed; 1000, 1..600000. Producers and admin objects
                                     have a deadline for each call instead */
+    const hf_tls_opts *tls;      /* for rediss:// only; its own defaults */
 } hf_server_opts;
 #define HF_SERVER_OPTS_INIT HF_STRUCT_INIT(hf_server_opts)
 

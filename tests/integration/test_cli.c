@@ -74,7 +74,7 @@ static const bad bad_inputs[] = {
     {"enqueue @ --bulk f --wait", NULL, 64, "expected no --wait with --bulk, found one"},
     {"enqueue t --redis http://localhost", NULL, 64,
      "holdfast: --redis: expected the URL of"},
-    {"enqueue t --redis rediss://localhost", NULL, 64, "not in this build"},
+    {"enqueue t --redis redis+cluster://localhost", NULL, 64, "not in this build"},
     {"enqueue t --redis redis://localhost:port", NULL, 64,
      "holdfast: --redis: expected the URL"},
     {"queue list @ --namespace a{b", NULL, 64, "holdfast: --namespace: expected"},

@@ -470,7 +470,7 @@ static void bad_options_are_refused_with_the_reason(void **state)
         const char *why;
     } cases[] = {
         {{.loop = NULL}, HF_INVALID, "loop"},
-        {{.loop = &loop, .server = {.url = "rediss://h"}},
+        {{.loop = &loop, .server = {.url = "redis+sentinel://h"}},
          HF_INVALID,
          "not in this build"},
         {{.loop = &loop, .server = {.url = "redis://joe@h"}}, HF_INVALID, "no password"},

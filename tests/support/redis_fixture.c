@@ -18,12 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/certs.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proc.h"
 
 #define PRELOAD "hf-clock-preload.so"
 
 enum { START_MS = 30000, ANSWER_S = 30, MISSING = 127, START_TRIES = 5 };
+enum { TLS_WORDS = 10 };
 enum { CLOCK_PATH_SIZE = HF_TEMPDIR_SIZE + 8 };
 
 static _Noreturn void give_up(const hf_fixture *f, const char *why)
@@ -85,11 +87,28 @@ static _Noreturn void become_server(char *argv[], const hf_fixture *f, pid_t par
     _exit(MISSING);
 }
 
+/* Its options of TLS, behind the others. The texts are the caller's. */
+static size_t tls_words(const hf_fixture *f, char *words[TLS_WORDS])
+{
+    char port[8];
+    (void)snprintf(port, sizeof port, "%u", (unsigned)f->tls_port);
+    char *const all[TLS_WORDS] = {
+        strdup("--tls-port"),         strdup(port),
+        strdup("--tls-cert-file"),    hf_certs_path(f->dir, "server.pem"),
+        strdup("--tls-key-file"),     hf_certs_path(f->dir, "server.key"),
+        strdup("--tls-ca-cert-file"), hf_certs_path(f->dir, "ca.pem"),
+        strdup("--tls-auth-clients"), strdup(f->options.tls_clients ? "yes" : "no")};
+    memcpy(words, all, sizeof all);
+    return TLS_WORDS;
+}
+
 static void spawn(hf_fixture *f)
 {
     const hf_fixture_options *o = &f->options;
     char port[8];
-    char *argv[24 + HF_FIXTURE_ARGS];
+    char *tls[TLS_WORDS];
+    size_t n_tls = f->tls_port == 0 ? 0 : tls_words(f, tls);
+    char *argv[24 + TLS_WORDS + HF_FIXTURE_ARGS];
     size_t n = 0;
     (void)snprintf(port, sizeof port, "%u", (unsigned)f->port);
     const char *fixed[] = {"redis-server",
@@ -115,6 +134,8 @@ static void spawn(hf_fixture *f)
         argv[n++] = (char *)"--requirepass";
         argv[n++] = (char *)o->password;
     }
+    for (size_t i = 0; i < n_tls; i++)
+        argv[n++] = tls[i];
     for (size_t i = 0; i < HF_FIXTURE_ARGS && o->args[i] != NULL; i++)
         argv[n++] = (char *)o->args[i];
     argv[n] = NULL;
@@ -127,6 +148,8 @@ static void spawn(hf_fixture *f)
         become_server(argv, f, parent);
     if (f->pid < 0)
         give_up(f, "fork failed");
+    for (size_t i = 0; i < n_tls; i++)
+        free(tls[i]);
 }
 
 redisContext *hf_fixture_connect(const hf_fixture *f)
@@ -195,11 +218,20 @@ void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
     (void)snprintf(f->url, sizeof f->url, "unix://%s", f->socket);
     if (f->options.clock)
         give_clock(f);
+    if (f->options.tls) {
+        hf_certs_make(f->dir);
+        (void)snprintf(f->ca, sizeof f->ca, "%s/ca.pem", f->dir);
+    }
     for (int i = 0; i < START_TRIES; i++) {
         if (f->options.tcp) {
             f->port = free_port();
             (void)snprintf(f->tcp_url, sizeof f->tcp_url, "redis://127.0.0.1:%u",
                            (unsigned)f->port);
+        }
+        if (f->options.tls) {
+            f->tls_port = free_port();
+            (void)snprintf(f->tls_url, sizeof f->tls_url, "rediss://127.0.0.1:%u",
+                           (unsigned)f->tls_port);
         }
         spawn(f);
         if (came_up(f))

@@ -31,6 +31,8 @@ typedef struct hf_fixture_options {
     bool tcp;             /* also on 127.0.0.1, at a free port */
     bool persistent;      /* append-only file, synced at each write */
     bool clock;           /* its wall clock can be moved, see server_clock.h */
+    bool tls;             /* also with TLS on 127.0.0.1; certificates are in its dir */
+    bool tls_clients;     /* and it wants a certificate of each client */
     const char *password; /* requirepass; the fixture's own commands use it */
     const char
         *args[HF_FIXTURE_ARGS]; /* more arguments, for example "--maxmemory", "2mb" */
@@ -41,8 +43,10 @@ typedef struct hf_fixture {
     char dir[HF_TEMPDIR_SIZE];
     char socket[HF_TEMPDIR_SIZE + 8];
     char url[HF_TEMPDIR_SIZE + 32];
-    char tcp_url[48]; /* "" without tcp */
-    uint16_t port;
+    char tcp_url[48];             /* "" without tcp */
+    char tls_url[48];             /* "" without tls */
+    char ca[HF_TEMPDIR_SIZE + 8]; /* the file of its authority; "" without tls */
+    uint16_t port, tls_port;
     pid_t pid;              /* 0 while no server runs */
     hf_server_clock *clock; /* NULL: it runs by the real one */
     redisContext *connection;

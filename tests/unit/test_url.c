@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <cmocka.h>
 
@@ -33,6 +34,8 @@ static void every_form_is_taken_apart(void **state)
         {"redis://:secret@h", "", "h", 6379, 0, "", "secret"},
         {"redis://joe:secret@h:7/1", "", "h", 7, 1, "joe", "secret"},
         {"redis://joe@h", "", "h", 6379, 0, "joe", ""},
+        {"rediss://joe:p@h:7/1", "", "h", 7, 1, "joe", "p"},
+        {"RedisS://", "", "localhost", 6379, 0, "", ""},
         {"redis://joe:p%40ss%2Fw%3ard@h", "", "h", 6379, 0, "joe", "p@ss/w:rd"},
         {"redis://joe:a:b@c@h", "", "h", 6379, 0, "joe", "a:b@c"},
         {"redis://j%6Fe:x@h", "", "h", 6379, 0, "joe", "x"},
@@ -53,6 +56,7 @@ static void every_form_is_taken_apart(void **state)
         assert_string_equal(url.path, cases[i].path);
         assert_string_equal(url.host, cases[i].host);
         assert_int_equal(url.port, cases[i].port);
+        assert_int_equal(url.tls, strncasecmp(cases[i].text, "rediss:", 7) == 0);
         assert_int_equal(url.db, cases[i].db);
         assert_string_equal(url.user, cases[i].user);
         assert_string_equal(url.password, cases[i].password);
@@ -92,8 +96,8 @@ static void what_is_no_url_is_refused_with_the_reason(void **state)
         {"unix:///s?x=1", "?db=N"},
         {"unix:///s?db=1&x", "database"},
         {"unix:///%0", "path"},
-        {"rediss://h", "not in this build"},
-        {"RedisS://h", "not in this build"},
+        {"rediss://h?db=1", "percent-encode"},
+        {"rediss+sentinel://h", "not in this build"},
         {"redis+sentinel://h", "not in this build"},
         {"redis+cluster://h", "not in this build"},
         {"rediss+cluster://h", "not in this build"},
