@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/id.h"
@@ -101,6 +102,8 @@ static int take_url(hf_cli *cli, const char *url, const char *where)
                           "that cannot be used (%s)",
                           where, detail);
     cli->server.url = url;
+    if (strncasecmp(url, "rediss:", 7) != 0)
+        cli->server.tls = NULL; /* it is the file's, for the file's URL */
     if (has_password(url))
         cli->server.password_file = NULL;
     return HF_EXIT_OK;
@@ -134,6 +137,14 @@ int hf_cli_put_over(hf_cli *cli)
     return put_options_over(cli);
 }
 
+static void warn(const hf_cli *cli, const char *text)
+{
+    if (cli->json)
+        hf_out_json(stderr, json_pack("{s:s}", "warning", text));
+    else
+        fprintf(stderr, "holdfast: warning: %s\n", text);
+}
+
 int hf_cli_setup(hf_cli *cli, const hf_argv *args)
 {
     char detail[HF_CONFIG_DETAIL_SIZE];
@@ -143,7 +154,11 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
     hf_err err = hf_config_load(&cli->config, hf_argv_text(args, "config"), detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
-    return hf_cli_put_over(cli);
+    int code = hf_cli_put_over(cli);
+    if (code == HF_EXIT_OK && cli->server.tls != NULL && cli->server.tls->skip_verify &&
+        args->command->run != hf_cmd_worker) /* which says so in its log */
+        warn(cli, "the certificate of Redis is not verified (redis.tls.verify)");
+    return code;
 }
 
 void hf_cli_done(hf_cli *cli)

@@ -50,8 +50,8 @@ const char *hf_exit_hint(hf_err err)
     case HF_TIMEOUT:
         return "is Redis running there? --redis, REDIS_URL or redis.url says where";
     case HF_AUTH:
-        return "look at the password (redis.password_file or the URL) and at the user's "
-               "ACL";
+        return "look at the password (redis.password_file or the URL), at the user's "
+               "ACL, and by TLS at the certificates (redis.tls)";
     case HF_UNSUPPORTED:
         return "Redis 6.2 or later, or Valkey, is needed";
     case HF_POLICY:

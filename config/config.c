@@ -50,6 +50,16 @@ static hf_err load(hf_config *config, const char *path,
     return err;
 }
 
+static void take_tls(hf_config *config)
+{
+    config->tls = (hf_tls_opts){HF_TLS_INIT,
+                                .ca = config->tls_ca,
+                                .cert = config->tls_cert,
+                                .key = config->tls_key,
+                                .server_name = config->tls_server_name,
+                                .skip_verify = config->tls_verify == 0};
+}
+
 hf_err hf_config_load(hf_config **out, const char *path,
                       char detail[HF_CONFIG_DETAIL_SIZE])
 {
@@ -60,6 +70,7 @@ hf_err hf_config_load(hf_config **out, const char *path,
         err = config->file == NULL ? HF_NOMEM : load(config, path, detail);
     }
     if (err == HF_OK) {
+        take_tls(config);
         *out = config;
         return HF_OK;
     }
@@ -93,6 +104,10 @@ void hf_config_fill_server(const hf_config *config, hf_server_opts *out)
     out->ns = config->ns;
     out->connect_timeout_ms = (uint32_t)config->connect_timeout_ms;
     out->request_timeout_ms = (uint32_t)config->request_timeout_ms;
+    const hf_tls_opts *tls = &config->tls;
+    bool said = tls->ca != NULL || tls->cert != NULL || tls->key != NULL ||
+                tls->server_name != NULL || tls->skip_verify;
+    out->tls = said ? tls : NULL;
 }
 
 void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)

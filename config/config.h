@@ -50,7 +50,10 @@ typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_for
 typedef struct hf_config {
     char *file; /* as it was named; NULL: only defaults */
     char *redis_url;
-    char *password_file; /* NULL: none */
+    char *password_file;                                 /* NULL: none */
+    char *tls_ca, *tls_cert, *tls_key, *tls_server_name; /* NULL: none */
+    int64_t tls_verify;                                  /* 0: no, 1: yes */
+    hf_tls_opts tls;                                     /* the five above */
     int64_t connect_timeout_ms, request_timeout_ms;
     char *ns;
     hf_worker_opts worker; /* its pointers are NULL */

@@ -103,6 +103,10 @@ static void take_plan(hf_worker *w, hf_plan *plan)
     hf_served *list[HF_QUEUES_MAX];
     snprintf(w->ns, sizeof w->ns, "%s", plan->ns);
     w->server = plan->server;
+    if (w->server.tls != NULL && w->server.tls->skip_verify)
+        hf_report_text(w, HF_LOG_WARN,
+                       "the certificate of Redis is not verified (redis.tls.verify)",
+                       NULL, NULL);
     w->minder = plan->minder;
     plan->server = (hf_server_opts){HF_SERVER_OPTS_INIT};
     plan->minder = NULL;

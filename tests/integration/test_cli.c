@@ -117,8 +117,8 @@ static const bad bad_inputs[] = {
      "found '10'"},
     {"enqueue t @ -c broken.yaml", NULL, 78,
      "holdfast: broken.yaml:1:13: expected YAML, found broken"},
-    {"enqueue t -c tls.yaml", NULL, 78,
-     "holdfast: tls.yaml:1:14: expected the URL of a Redis"},
+    {"enqueue t -c cluster.yaml", NULL, 78,
+     "holdfast: cluster.yaml:1:14: expected the URL of a Redis"},
     {"worker @", NULL, 78,
      "expected a configuration file with 'handlers' (-c FILE), found none"},
     {"worker @ -c small.yaml", NULL, 78,
@@ -144,7 +144,7 @@ static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
     hf_cli_rig_put(rig, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
     hf_cli_rig_put(rig, "duration.yaml", "worker: {lease: 10}\n");
     hf_cli_rig_put(rig, "broken.yaml", "namespace: a: b\n");
-    hf_cli_rig_put(rig, "tls.yaml", "redis: {url: rediss://localhost}\n");
+    hf_cli_rig_put(rig, "cluster.yaml", "redis: {url: rediss+cluster://h}\n");
     hf_cli_rig_put(rig, "hasty.yaml",
                    "redis: {connect_timeout: 300ms, request_timeout: 300ms}\n");
     hf_cli_rig_put(rig, "nopassword.yaml", "redis: {password_file: /nowhere/password}\n");
@@ -184,7 +184,7 @@ static void with_json_a_fault_is_an_object(void **state)
 static void a_bad_url_of_the_environment_is_usage_too(void **state)
 {
     (void)state;
-    static const char *const env[] = {"REDIS_URL=rediss://secret:word@h", NULL};
+    static const char *const env[] = {"REDIS_URL=redis+sentinel://secret:word@h", NULL};
     assert_int_equal(hf_cli_rig_run(rig, "enqueue t", NULL, env), 64);
     hf_try_has(rig->err, "holdfast: REDIS_URL: expected the URL of a Redis");
     assert_null(strstr(rig->err, "word"));
@@ -202,7 +202,7 @@ static void a_wrong_password_is_told_apart_from_a_redis_that_is_away(void **stat
     snprintf(line, sizeof line, "queue list --redis redis://:wrong@127.0.0.1:%u",
              other.port);
     hf_try_run(line, 77);
-    hf_try_has(rig->err, "holdfast: Redis refused the user, the password");
+    hf_try_has(rig->err, "holdfast: a user, a password, a permission or");
     assert_null(strstr(rig->err, "wrong@"));
     snprintf(line, sizeof line, "enqueue t --redis redis://127.0.0.1:%u", other.port);
     hf_try_run(line, 77);

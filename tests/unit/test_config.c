@@ -30,6 +30,9 @@ static hf_config *load_good(const char *name)
 
 static void assert_presets(const hf_config *config)
 {
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    hf_config_fill_server(config, &server);
+    assert_null(server.tls); /* certificates are verified */
     assert_string_equal(config->redis_url, "redis://localhost:6379/0");
     assert_null(config->password_file);
     assert_int_equal(config->connect_timeout_ms, 5000);
@@ -77,7 +80,7 @@ static void every_key_is_read(void **state)
 {
     (void)state;
     hf_config *config = load_good("whole");
-    assert_string_equal(config->redis_url, "redis://cache.example:6380/3");
+    assert_string_equal(config->redis_url, "rediss://cache.example:6380/3");
     assert_string_equal(config->password_file, "/etc/holdfast/password");
     assert_int_equal(config->connect_timeout_ms, 2000);
     assert_int_equal(config->request_timeout_ms, 1500);
@@ -158,6 +161,11 @@ static void options_are_filled_from_the_file(void **state)
     hf_server_opts server = {HF_SERVER_OPTS_INIT};
     hf_worker_opts worker = {HF_WORKER_OPTS_INIT};
     hf_config_fill_server(config, &server);
+    assert_string_equal(server.tls->ca, "/etc/holdfast/ca.pem");
+    assert_string_equal(server.tls->cert, "/etc/holdfast/client.pem");
+    assert_string_equal(server.tls->key, "/etc/holdfast/client.key");
+    assert_string_equal(server.tls->server_name, "redis.internal");
+    assert_true(server.tls->skip_verify);
     hf_config_fill_worker(config, &worker);
     assert_string_equal(server.url, config->redis_url);
     assert_string_equal(server.ns, "shop");
