@@ -12,7 +12,8 @@ The script is the reaper of everything below it: what a killed worker leaves beh
 child. So it sees what is left, and at the end no process that it started is alive, by its
 number, whatever happened. Python's standard library, redis-server and the command are all it
 needs. From the environment: HOLDFAST (the command), HF_BUILD, HF_SOURCE, HF_ROUNDS (fewer
-rounds while one develops), HF_SEED (of what is random), HF_KEEP=1 (keep the directory).
+rounds while one develops), HF_SEED (of what is random), HF_KEEP=1 (keep the directory), HF_TLS=1
+(everything but the script's own questions reaches Redis by TLS).
 """
 import collections
 import ctypes
@@ -35,6 +36,7 @@ SOURCE = os.environ.get("HF_SOURCE") or os.path.realpath(
 BUILD = os.environ.get("HF_BUILD") or os.path.join(SOURCE, "build")
 HOLDFAST = os.path.abspath(os.environ.get("HOLDFAST") or os.path.join(BUILD, "holdfast"))
 
+TLS = os.environ.get("HF_TLS") == "1"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -246,15 +248,16 @@ class Server:
         self.clock = Clock(os.path.join(self.directory, "clock")) if clock else None
         self.socket = os.path.join(self.directory, "s")
         self.user, self.password = user, password
-        self.port = free_port() if tcp else 0
+        self.port = free_port() if tcp or TLS else 0
         self.pid = 0
         login = f"{user}:{password}@" if user else f":{password}@" if password else ""
         self.url = f"unix://{login}{self.socket}" + (f"?db={db}" if db else "")
         self.url_without_password = self.url
-        if tcp:
-            self.url = f"redis://{login}127.0.0.1:{self.port}/{db}"
+        if self.port:
+            scheme = "rediss" if TLS else "redis"
+            self.url = f"{scheme}://{login}127.0.0.1:{self.port}/{db}"
             at = f"{user}@" if user else ""
-            self.url_without_password = f"redis://{at}127.0.0.1:{self.port}/{db}"
+            self.url_without_password = f"{scheme}://{at}127.0.0.1:{self.port}/{db}"
         auth = [word for word in (user, password) if word]
         self.call = Redis(self.socket, auth, db)
         self.start()
@@ -262,10 +265,16 @@ class Server:
     def start(self):
         program = shutil.which("redis-server") or shutil.which("redis-check-rdb")
         require(program, "there is no redis-server in PATH")
-        words = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1",
+        words = ["redis-server", "--port", "0" if TLS else str(self.port), "--bind", "127.0.0.1",
                  "--unixsocket", self.socket, "--dir", self.directory, "--save", "",
                  "--appendonly", "yes" if self.aof else "no",
                  "--appendfsync", "always" if self.aof else "no"]
+        if TLS:
+            certs = self.rig.certificates()
+            words += ["--tls-port", str(self.port), "--tls-auth-clients", "no",
+                      "--tls-cert-file", os.path.join(certs, "server.pem"),
+                      "--tls-key-file", os.path.join(certs, "server.key"),
+                      "--tls-ca-cert-file", os.path.join(certs, "ca.pem")]
         if self.user:
             words += ["--user", self.user, "on", f">{self.password}", "~*", "&*", "+@all",
                       "--user", "default", "off"]
@@ -459,6 +468,14 @@ class Rig:
 
     def server(self, **options):
         return Server(self, **options)
+
+    def certificates(self):
+        """A directory of certificates, whose authority every child trusts from now on."""
+        if "SSL_CERT_FILE" not in os.environ:
+            directory = self.make_directory("certificates")
+            subprocess.run([helper("hf-certs"), directory], check=True)
+            os.environ["SSL_CERT_FILE"] = os.path.join(directory, "ca.pem")
+        return os.path.dirname(os.environ["SSL_CERT_FILE"])
 
     def worker(self, server, handlers, args=(), queues=None, new_session=False, **sections):
         """handlers: a list of mappings as in the file. sections: worker={...}, retry={...}"""

@@ -241,6 +241,12 @@ void hf_proxy_start(hf_proxy *p, const char *server)
     for (int i = 0; i < PAIRS; i++)
         s->pairs[i].end[0] = s->pairs[i].end[1] = -1;
     p->state = s;
+    p->tls.state = NULL;
+    const char *tls = getenv("HF_TLS");
+    if (tls != NULL && strcmp(tls, "1") == 0) {
+        hf_tls_front_start(&p->tls, p->socket);
+        (void)snprintf(p->url, sizeof p->url, "%s", p->tls.url);
+    }
     if (pthread_mutex_init(&s->mutex, NULL) != 0 ||
         pthread_create(&s->thread, NULL, serve, s) != 0) {
         perror("proxy");
@@ -262,6 +268,8 @@ static void leave(struct hf_proxy_state *s)
 
 void hf_proxy_stop(hf_proxy *p)
 {
+    if (p->tls.state != NULL)
+        hf_tls_front_stop(&p->tls);
     struct hf_proxy_state *s = enter(p);
     s->stop = true;
     leave(s);

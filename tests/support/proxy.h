@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "tests/support/tempdir.h"
+#include "tests/support/tls_front.h"
 
 typedef enum hf_proxy_way { PROXY_REQUESTS, PROXY_ANSWERS } hf_proxy_way;
 
@@ -32,9 +33,10 @@ struct hf_proxy_state;
 typedef struct hf_proxy {
     char dir[HF_TEMPDIR_SIZE];
     char socket[HF_TEMPDIR_SIZE + 8];
-    char url[HF_TEMPDIR_SIZE + 32];
-    char tcp_url[48];             /* by the name localhost */
-    struct hf_proxy_state *state; /* owned */
+    char url[HF_TEMPDIR_SIZE + 32]; /* with HF_TLS=1 in the environment: by TLS */
+    char tcp_url[48];               /* by the name localhost */
+    hf_tls_front tls;               /* its state is NULL without HF_TLS=1 */
+    struct hf_proxy_state *state;   /* owned */
 } hf_proxy;
 
 /* `server` is the path of the server's socket. Ends the test program on failure. */
