@@ -440,7 +440,7 @@ Result = collections.namedtuple("Result", "code out err")
 class Rig:
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="hf-accept-", dir=os.environ.get("TMPDIR", "/tmp"))
-        self.children, self.workers = [], 0
+        self.children, self.workers, self.certificate_directory = [], 0, None
         self.seed = int(os.environ.get("HF_SEED") or random.SystemRandom().getrandbits(32))
         self.random = random.Random(self.seed)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -471,11 +471,11 @@ class Rig:
 
     def certificates(self):
         """A directory of certificates, whose authority every child trusts from now on."""
-        if "SSL_CERT_FILE" not in os.environ:
-            directory = self.make_directory("certificates")
-            subprocess.run([helper("hf-certs"), directory], check=True)
-            os.environ["SSL_CERT_FILE"] = os.path.join(directory, "ca.pem")
-        return os.path.dirname(os.environ["SSL_CERT_FILE"])
+        if not self.certificate_directory:
+            self.certificate_directory = self.make_directory("certificates")
+            subprocess.run([helper("hf-certs"), self.certificate_directory], check=True)
+            os.environ["SSL_CERT_FILE"] = os.path.join(self.certificate_directory, "ca.pem")
+        return self.certificate_directory
 
     def worker(self, server, handlers, args=(), queues=None, new_session=False, **sections):
         """handlers: a list of mappings as in the file. sections: worker={...}, retry={...}"""
@@ -605,7 +605,8 @@ def leftovers(server, ns="hf"):
     """Keys that invariant I9 does not allow when all jobs are done."""
     bad = []
     for key in server.call("KEYS", "*"):
-        mine = key == f"{ns}:queues" or (key.startswith(ns + ":{") and key.endswith("}:meta"))
+        mine = key == f"{ns}:queues" or (key.startswith(ns + ":{") and
+                                        key.endswith(("}:meta", "}:leases")))
         if not mine and server.call("PTTL", key) == -1:
             bad.append(key)
     return sorted(bad)
