@@ -101,6 +101,19 @@ static void compare_fixed_time(comparison *c, const char *key, uint32_t now_ms,
 
 /* ---- what cannot change ---- */
 
+static void compare_tls(comparison *c, const hf_tls_opts *now, const hf_tls_opts *file)
+{
+    static const hf_tls_opts none = {HF_TLS_INIT};
+    const hf_tls_opts *n = now == NULL ? &none : now, *f = file == NULL ? &none : file;
+    compare_fixed_text(c, "redis.tls.ca", n->ca, f->ca);
+    compare_fixed_text(c, "redis.tls.cert", n->cert, f->cert);
+    compare_fixed_text(c, "redis.tls.key", n->key, f->key);
+    compare_fixed_text(c, "redis.tls.server_name", n->server_name, f->server_name);
+    if (n->skip_verify != f->skip_verify)
+        report_fixed(c, "redis.tls.verify", n->skip_verify ? "false" : "true",
+                     f->skip_verify ? "false" : "true");
+}
+
 static void compare_fixed(comparison *c)
 {
     const hf_worker *w = c->w;
@@ -109,6 +122,7 @@ static void compare_fixed(comparison *c)
     compare_fixed_text(c, "redis.url", w->server.url, c->plan->server.url);
     compare_fixed_text(c, "redis.password_file", w->server.password_file,
                        c->plan->server.password_file);
+    compare_tls(c, w->server.tls, c->plan->server.tls);
     compare_fixed_time(c, "redis.connect_timeout", w->server.connect_timeout_ms,
                        c->plan->server.connect_timeout_ms);
     compare_fixed_time(c, "redis.request_timeout", w->server.request_timeout_ms,
