@@ -11,7 +11,7 @@
 #include "worker/queue_state.h"
 
 /* A letter for each state, in their order. Small: nothing of a claim is under way. */
-static const char letters[] = "FicrdubCDUHXAlLxa";
+static const char letters[] = "FicrdubCDUHWAlLwa";
 
 /* The state that follows; a dot: this event cannot come in this state. In the order of
  * the events: TAKEN, SENT, EMPTY, SHARED, MORE; LOST, NOT_RUN, REFUSED, HELD,
@@ -24,16 +24,16 @@ static const char *const rows[HF_Q_STATES] = {
     [HF_Q_DUE] = ".C... ...b. dud .. l..",
     [HF_Q_UNKNOWN] = ".C... ...b. uuu .. l..",
     [HF_Q_BACKING_OFF] = "..... ...bu bbb .. l..",
-    [HF_Q_CLAIMING] = "..icr XubH. DUC .. L..",
-    [HF_Q_CLAIMING_DUE] = "..ddd XubH. DUD .. L..",
-    [HF_Q_CLAIMING_UNKNOWN] = "..uuu XubH. UUU .. L..",
-    [HF_Q_CLAIMING_HELD] = "..bbb XbbHU HHH .. L..",
-    [HF_Q_IN_DOUBT] = "..... ...XX XXX A. x..",
-    [HF_Q_ASKING] = "..... XXXAA AAA .u a..",
+    [HF_Q_CLAIMING] = "..icr WubH. DUC .. L..",
+    [HF_Q_CLAIMING_DUE] = "..ddd WubH. DUD .. L..",
+    [HF_Q_CLAIMING_UNKNOWN] = "..uuu WubH. UUU .. L..",
+    [HF_Q_CLAIMING_HELD] = "..bbb WbbHU HHH .. L..",
+    [HF_Q_IN_DOUBT] = "..... ...WW WWW A. w..",
+    [HF_Q_ASKING] = "..... WWWAA AAA .u a..",
     [HF_Q_LEAVING] = "..... ...ll ..l .. .uF",
-    [HF_Q_LEAVING_CLAIMING] = "..lll xllLL ..L .. .U.",
-    [HF_Q_LEAVING_IN_DOUBT] = "..... ...xx ..x a. .X.",
-    [HF_Q_LEAVING_ASKING] = "..... xxxaa ..a .l .A.",
+    [HF_Q_LEAVING_CLAIMING] = "..lll wllLL ..L .. .U.",
+    [HF_Q_LEAVING_IN_DOUBT] = "..... ...ww ..w a. .W.",
+    [HF_Q_LEAVING_ASKING] = "..... wwwaa ..a .l .A.",
 };
 
 static void each_cell_is_as_it_is_written(void **state)
