@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/clock.h"
 #include "base/structs.h"
 #include "lock/lock_set.h"
@@ -243,6 +244,7 @@ static hf_err make(hf_lock_servers *servers, const hf_multilock_opts *o,
         return hf_lock_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
     set->on_event = o->on_event;
     set->event_arg = o->event_arg;
+    HF_ASSERT(o->members != NULL); /* check() refuses that */
     for (size_t i = 0; i < set->n; i++) {
         set->members[i].server = o->members[i].server;
         if (!copy_lock(&set->members[i], o->members[i].lock)) {

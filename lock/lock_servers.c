@@ -293,7 +293,7 @@ hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size
 {
     hf_lock_client_opts sized;
     const hf_lock_client_opts *opts = &sized;
-    hf_server_opts server;
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
     hf_err err =
         hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_client_opts", detail);
     if (err == HF_OK)

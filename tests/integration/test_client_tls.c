@@ -108,8 +108,8 @@ static void payloads_of_any_size_pass(void **state)
         data[i] = (char)(i * 31 + (i >> 13));
     open_trusting(&rig, redis.tls_url);
     RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    for (int near = -40; near <= 2; near++)
-        there_and_back(&rig, data, (size_t)((16 << 10) + near));
+    for (size_t size = (16 << 10) - 40; size <= (16 << 10) + 2; size++)
+        there_and_back(&rig, data, size);
     there_and_back(&rig, data, 0);
     there_and_back(&rig, data, MIB);
     there_and_back(&rig, data, LARGEST);

@@ -350,8 +350,9 @@ static void noise_ends_it_and_what_came_before_counts(void **state)
                 sealed[n + more - 1] ^= 1;
                 n += more;
             } else {
-                memcpy(sealed + n, "noise!", 6);
-                n += 6;
+                static const char noise[] = {'n', 'o', 'i', 's', 'e', '!'};
+                memcpy(sealed + n, noise, sizeof noise);
+                n += sizeof noise;
             }
             hf_tls_feed(t.tls, sealed, n);
             read_clear(&t);
