@@ -359,7 +359,7 @@ void hf_grants_notes(hf_lock_client *locks)
 /* ---- may the Redis that was reached give out locks, and remember fences? ---- */
 
 /* A lock that is evicted would be given to another while it is held, and a fence that is
- * evicted would let in who lost it. */
+ * evicted would let in a client that lost it. */
 bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 {
     const char *policy = hf_client_server(locks->client)->policy;

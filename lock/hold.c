@@ -1,5 +1,5 @@
-/* hold.c - a lock from HELD to its release: what keeps its lease, who hears of its loss,
- * and how it is given back.
+/* hold.c - a lock from HELD to its release: what keeps its lease, which callbacks hear of
+ * its loss, and how it is given back.
  *
  * Renewals, events and messages run on the watchdog's thread, because the client's loop
  * may be busy, or not run at all. The release belongs to the loop.
@@ -438,7 +438,7 @@ static void on_renewal(hf_lock *lock, hf_lease *lease)
         tell_user(lock, HF_LOCK_EVENT_HELD);
 }
 
-/* Before its grant was heard it is nobody's to give back: then it is told later. */
+/* Before its grant was heard no caller can give it back: then it is told later. */
 static void on_asked(hf_lock *lock)
 {
     bool early = atomic_load(&lock->waits);
@@ -525,7 +525,7 @@ static void notify(hf_lock *lock, hf_lock_release_result result, size_t left)
     hf_callback_end(&callback);
 }
 
-/* Executed before, when nobody heard the answer: then there is nothing left of it. And
+/* Executed before, when the answer was lost: then there is nothing left of it. And
  * that a lease is over is only known here: its entry may still have been there. */
 static hf_lock_release_result judge(const hf_lock *lock, hf_lock_release_result result)
 {
@@ -692,7 +692,7 @@ void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
     lock->release_cb = cb; /* told once: by the task, if it is run, or below */
     lock->released_arg = arg;
     lock->task.run = run_release_unwatched;
-    hf_driver_background(driver, 1); /* nobody waits: somebody must run the loop */
+    hf_driver_background(driver, 1); /* no call waits: the service thread runs the loop */
     if (hf_lock_client_submit(lock->locks, &lock->task) == HF_OK)
         return;
     hf_driver_background(driver, -1);

@@ -18,15 +18,15 @@ struct hf_lease {
     uint64_t
         number; /* rises with each that is added; so small that as a time it is past */
     uint32_t ttl_ms, asked_ms; /* asked_ms: in the renewal that is under way */
-    /* 0: LOST, for ever. Whoever finds by the clock that it has passed makes it 0, and
-     * only what is not 0 is ever raised: so nobody sees a lease come back. */
+    /* 0: LOST, for ever. The thread that finds by the clock that it has passed makes it
+     * 0, and only what is not 0 is ever raised: so nobody sees a lease come back. */
     _Atomic uint64_t deadline_ns;
 
     /* under the watchdog's lock */
     size_t at;                      /* in the heap, or HF_NOT_IN_HEAP */
     uint32_t failures;              /* renewals in a row */
     uint64_t latest_ns;             /* its deadline is never later; 0: no limit */
-    uint64_t hurry_ns;              /* renewed no later than this; 0: nobody hurries */
+    uint64_t hurry_ns;              /* renewed no later than this; 0: no hurry */
     _Atomic int code;               /* of the last renewal that was answered, */
     _Atomic uint64_t note;          /* and its note: the value, */
     _Atomic uint32_t note_ms;       /* the time, */

@@ -22,7 +22,7 @@ typedef struct hf_requests {
     hf_run_loop *run;  /* borrowed */
     hf_client *client; /* owned, closed at the end; NULL before it is open */
     uv_timer_t timer;
-    uint64_t armed_ns; /* when the timer shall fire; UINT64_MAX: never */
+    uint64_t armed_ns; /* when the timer fires; UINT64_MAX: never */
     int handles;       /* the timer and the wake-up of the loop, not closed yet */
 
     hf_batches flight; /* HF_REQUEST_SENT, HF_REQUEST_SENT_AGAIN; in the order sent */

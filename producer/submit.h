@@ -69,10 +69,10 @@ HF_MUSTCHECK hf_err hf_submit_init(hf_submit_queue *queue, hf_run_loop *run,
 void hf_submit_done(hf_submit_queue *queue); /* also frees what is in the line */
 
 /* Takes a small call whose jobs are of one queue: they join the open batch of the queue,
- * or begin one. *ready: somebody must look whether something can be sent now, because a
- * batch was begun, or has become large enough, or this is the first callback that is
- * owed. HF_OK, HF_CLOSED, HF_FULL, HF_INVALID (the other kind of numbers), HF_NOMEM; then
- * nothing was taken. */
+ * or begin one. *ready: the loop's owner must look whether something can be sent now,
+ * because a batch was begun, or has become large enough, or this is the first callback
+ * that is owed. HF_OK, HF_CLOSED, HF_FULL, HF_INVALID (the other kind of numbers),
+ * HF_NOMEM; then nothing was taken. */
 HF_MUSTCHECK hf_err hf_submit_join(hf_submit_queue *queue, const hf_intake *in,
                                    const hf_batch_call *call, bool *ready);
 

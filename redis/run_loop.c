@@ -146,7 +146,7 @@ void hf_run_loop_background(hf_run_loop *loop, int change)
     hf_run_loop_unlock(loop);
 }
 
-/* ---- who polls; the lock is held ---- */
+/* ---- choosing the poller; the lock is held ---- */
 
 static bool callers_may_poll(const hf_run_loop *loop)
 {
@@ -217,7 +217,7 @@ static void dismiss_told(hf_run_loop *loop, const hf_run_waiter *self)
 }
 
 /* Does what is wanted, unless another thread is the owner, which then does this too, or
- * only the service thread may. Wakes those who were told by it, without the lock. */
+ * only the service thread may. Wakes the waiters that it told, without the lock. */
 static void serve(hf_run_loop *loop, hf_run_waiter *self, unsigned wanted)
 {
     loop->wanted |= wanted;
@@ -358,7 +358,7 @@ static void run_service(void *arg)
         } else {
             loop->poller = self;
             serve(loop, self, SUBMIT | TURN);
-            /* It let the lock go to wake others, who may want something by now. */
+            /* It let the lock go to wake callers, which may want something by now. */
             if (!loop->over && loop->poller == self && loop->wanted == 0)
                 service_polls(loop);
         }

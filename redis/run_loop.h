@@ -95,7 +95,7 @@ typedef struct hf_run_loop {
 
     /* under the lock; the users of a run loop may guard their own data by it as well */
     bool taken;        /* there is an owner */
-    bool by_caller;    /* who is a caller */
+    bool by_caller;    /* and it is a caller */
     unsigned wanted;   /* of the owner */
     size_t callbacks;  /* owed, and only the service thread may run them */
     size_t background; /* pieces of work for which no caller waits */
@@ -159,8 +159,8 @@ bool hf_run_loop_await(hf_run_loop *loop, hf_run_waiter *waiter, uint64_t until_
 void hf_run_loop_done(hf_run_loop *loop, hf_run_waiter *waiter);
 void hf_run_loop_done_locked(hf_run_loop *loop, hf_run_waiter *waiter);
 
-/* On the loop, without the lock: wakes those who are done, before something that may take
- * long. Else the owner wakes them when its turn ends. */
+/* On the loop, without the lock: wakes the waiters that are done, before something that
+ * may take long. Else the owner wakes them when its turn ends. */
 void hf_run_loop_tell(hf_run_loop *loop);
 
 /* ---- the end ---- */

@@ -1,11 +1,11 @@
 /* leader.c - worker/leader.h.
  *
- * `at` says who owns the loop. Only its owner changes it, but for one case: while the
- * leader is in a handler, the leader and the caller both may take the loop, and one of
- * them does. Each leader's time has a number, so that one that comes out of its handler
- * late does not take the loop from the next. The wakeup timer belongs to the owner as
- * well: a thread that gives the loop away sets the timer before another thread can have
- * both, for a timer that is set by two threads at a time may never fire. */
+ * `at` names the owner of the loop. Only its owner changes it, but for one case: while
+ * the leader is in a handler, the leader and the caller both may take the loop, and one
+ * of them does. Each leader's time has a number, so that one that comes out of its
+ * handler late does not take the loop from the next. The wakeup timer belongs to the
+ * owner as well: a thread that gives the loop away sets the timer before another thread
+ * can have both, for a timer that is set by two threads at a time may never fire. */
 #include "worker/leader.h"
 
 #include <stdint.h>

@@ -36,7 +36,7 @@ void hf_leader_expect(hf_worker *w);
  * of the turn has to wait. */
 bool hf_leader_take(hf_worker *w, hf_run_list *list);
 
-/* At the end of a turn: shall another thread turn the loop from now on? */
+/* At the end of a turn: whether another thread turns the loop from now on. */
 void hf_leader_turned(hf_worker *w);
 
 #endif

@@ -1,9 +1,9 @@
 /* pool.c - threads around one queue and one mutex.
  *
  * Idle threads wait together for `more`, all but one: the standby thread waits alone for
- * `now`, so that it is known who will come. A job that comes to a pool where nothing runs
- * is handed to the standby thread, in the place of the loop's thread, which will sleep in
- * a moment. A thread that takes a job and sees more wakes one other.
+ * `now`, and then it is known which thread will come. A job that comes to a pool where
+ * nothing runs is handed to the standby thread, in the place of the loop's thread, which
+ * will sleep in a moment. A thread that takes a job and sees more wakes one other.
  *
  * The standby thread can be asked to lead (worker/leader.h): then it does that, and
  * counts neither as idle nor as running until it comes back or runs a job there. */

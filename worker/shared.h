@@ -111,8 +111,9 @@ struct hf_worker {
     pthread_mutex_t stop_lock, log_lock; /* a handler's function, and the log, are called
                                             with them: not for the watchdog's thread */
     pthread_mutex_t note_lock;           /* under it no thread waits */
-    pthread_mutex_t plan_lock; /* next_plan; and the handlers, for those who only read */
-    hf_plan *next_plan;        /* to be taken by the loop; owned */
+    pthread_mutex_t
+        plan_lock;      /* next_plan; and the handlers, for threads that only read */
+    hf_plan *next_plan; /* to be taken by the loop; owned */
     _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
     atomic_bool reload_taken;  /* the last one was taken */
     hf_run_list notes;         /* chained by note_next */

@@ -537,7 +537,7 @@ static void waiting_tells_that_the_queue_was_purged_meanwhile(void **state)
     enqueue("one", -60000);
     assert_int_equal(wait_while(purge_later, &said), HF_CANCEL);
     assert_int_equal(said, HF_OK);
-    must(hf_admin_wait(admin, "q", "one", 15000)); /* who comes now is not told */
+    must(hf_admin_wait(admin, "q", "one", 15000)); /* a later caller is not told */
 }
 
 /* It was accepted again after it had been cancelled, and is done before anybody looks:

@@ -1,5 +1,5 @@
 /* test_producer_threads.c - calls of many threads that send, read and wake for each
- * other: each gets its own answer, nobody is forgotten, and callbacks stay on the
+ * other: each gets its own answer, no caller is forgotten, and callbacks stay on the
  * producer's thread.
  *
  * A call that is forgotten would come back after its deadline, which is longer than any
@@ -189,7 +189,7 @@ static void each_call_gets_its_own_answers(void **state)
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), known + new);
 }
 
-/* ---- nobody is forgotten ---- */
+/* ---- no caller is forgotten ---- */
 
 static void *call_until_told(void *arg)
 {

@@ -146,7 +146,7 @@ static void a_far_leases_end_is_left_to_the_checks(void **state)
     assert_int_equal(rig.next_ms, 0);
     assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
     assert_int_equal(batons(), 0);
-    assert_string_equal(meta("next_wake"), "(nil)"); /* so the next job wakes somebody */
+    assert_string_equal(meta("next_wake"), "(nil)"); /* so the next job wakes a worker */
     int64_t soon = rig.now_ms + NEAR_MS;
     rig.broken = true; /* its lock ends later */
     (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running XX %lld one",

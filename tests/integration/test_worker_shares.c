@@ -1,5 +1,5 @@
-/* test_worker_shares.c - who gets what, and when: queues by weight, an isolated job and
- * its neighbours, and what is said of a job while its handler has it. */
+/* test_worker_shares.c - which worker gets what, and when: queues by weight, an isolated
+ * job and its neighbours, and what is said of a job while its handler has it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -271,8 +271,8 @@ static void jobs_run_though_no_connection_can_wait_for_them(void **state)
 
 /* ---- an isolated job ---- */
 
-/* Both workers block; whoever takes the isolated job may not hear of jobs until it is
- * done. */
+/* Both workers block; the one that takes the isolated job may not hear of jobs until it
+ * is done. */
 static void a_worker_with_an_isolated_job_leaves_the_batons_to_others(void **state)
 {
     (void)state;

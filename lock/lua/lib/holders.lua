@@ -1,4 +1,4 @@
--- holders.lua - who holds a line.
+-- holders.lua - the holders of a line.
 
 -- All that hold it, and when their leases began: owner, start, ...; however many wait.
 local function holders_of(l)

@@ -26,7 +26,7 @@ local function line(n)
     l.now = math.max(now, l.clock)
     local all, waiting = call('ZCARD', l.x), call('ZCARD', l.q)
     l.waits = waiting > 0 and all > 0
-    if all <= waiting then -- nobody holds it, whatever was lost of its keys
+    if all <= waiting then -- it has no holder, whatever was lost of its keys
       l.X, l.S, l.permits = 0, 0, 0
     end
     lines[n] = l

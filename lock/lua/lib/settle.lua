@@ -67,7 +67,7 @@ local function head_fits(owner, e)
   return true
 end
 
--- Grants what can be granted, from the head: strictly in order, so that nobody starves.
+-- Grants what can be granted, from the head: strictly in order, so no waiter starves.
 local function promote(l)
   for _ = 1, SWEEP do
     local owner = l.waits and call('ZRANGE', l.q, 0, 0)[1]

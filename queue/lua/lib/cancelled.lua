@@ -6,7 +6,7 @@
 
 local cancelling = call('EXISTS', CANCELS) == 1
 
--- True: somebody asked to cancel this run, and that is what ends it, whatever else was to become
+-- True: a command asked to cancel this run, and that is what ends it, whatever else was to become
 -- of it. fence nil: the run whose lease is over.
 local function cancelled(id, fence)
   local asked = cancelling and call('HGET', CANCELS, id)

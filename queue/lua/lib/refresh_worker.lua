@@ -5,7 +5,7 @@
 
 -- The queue's lists of workers, and of the lengths of their leases: alive until. Those that went
 -- within the hour stay: a crash names the workers that are gone, and their leases may still count.
--- No step of this clock may forget a length. So that list has no end, and where nobody of it is alive
+-- No step of this clock may forget a length. That list has no end, and where no worker of it is alive
 -- any more, which may be the doing of a step, its hours begin now.
 local function refresh_worker(worker, alive, lease)
   alive = math.max(0, math.min(DELAY_MAX, alive))

@@ -4,7 +4,7 @@
 --- @include "lib/clear_marks.lua"
 --- @include "lib/count.lua"
 
--- Jobs that the caller has taken out of their set end without being done. `told`: who waits for
+-- Jobs that the caller has taken out of their set end without being done. `told`: the clients that wait for
 -- one of them can read what became of it, for a minute; and of '', that there is such a word.
 local function remove(ids, how, told)
   each('HDEL', JOBS, ids)
