@@ -46,7 +46,7 @@ typedef struct one {
     hf_lock_opts opts;
 } one;
 
-#define MINE .lease_ms = LEASE_MS
+#define MINE HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS
 
 static const one holds[] = {
     {{"alone"}, {MINE}},
