@@ -12,6 +12,7 @@
 #include "admin/ask.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
 
@@ -19,6 +20,7 @@ enum {
     DEADLINE_MS = 5000,
     REQUEST_MS =
         1000, /* after which a silent connection is given up and a new one asked */
+    STOOD_STILL_MS = 1000, /* between two calls the loop does not turn */
     NOSCRIPT_TRIES = 3,
     RETRY_MS = 20
 };
@@ -30,11 +32,17 @@ typedef struct waiting {
     hf_err err;
 } waiting;
 
+void hf_admin_begin(hf_admin *admin, char detail[HF_DETAIL_SIZE])
+{
+    admin->detail = detail != NULL ? detail : admin->unread;
+    admin->detail[0] = '\0';
+}
+
 hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(admin->detail, sizeof admin->detail, format, args);
+    (void)vsnprintf(admin->detail, HF_DETAIL_SIZE, format, args);
     va_end(args);
     return err;
 }
@@ -63,19 +71,12 @@ static uint32_t left_ms(uint64_t until_ns)
     return left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
 }
 
-/* A reason that another try will not take away. */
-static bool is_final(hf_err err)
-{
-    return err == HF_AUTH || err == HF_UNSUPPORTED;
-}
-
 static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_admin *admin = arg;
     hf_run_waiter *waiter = admin->waits_ready;
-    (void)client;
     (void)detail;
-    if (waiter == NULL || (err != HF_OK && !is_final(err)))
+    if (waiter == NULL || (err != HF_OK && !hf_client_is_refused(client)))
         return;
     admin->waits_ready = NULL;
     hf_run_loop_done(&admin->run, waiter);
@@ -90,13 +91,17 @@ void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
 static hf_err wait_ready(hf_admin *admin, uint64_t until_ns)
 {
     hf_run_waiter waiter = {.again_ms = 0};
-    if (!hf_client_ready(admin->client) && !is_final(hf_client_status(admin->client))) {
+    if (hf_boot_ns() - admin->turned_ns > STOOD_STILL_MS * HF_MS_NS)
+        hf_client_stood_still(admin->client);
+    if (!hf_client_ready(admin->client)) {
         admin->waits_ready = &waiter;
         (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
         admin->waits_ready = NULL;
     }
-    if (hf_client_ready(admin->client))
+    if (hf_client_ready(admin->client)) {
+        admin->turned_ns = hf_boot_ns();
         return HF_OK;
+    }
     hf_err err = hf_client_status(admin->client);
     return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s",
                          hf_client_detail(admin->client));
@@ -148,6 +153,7 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         return hf_admin_fail(admin, err, "%s", hf_err_text(err));
     /* The client answers each request by its time-out. */
     HF_ASSERT(hf_run_loop_await(&admin->run, &w.run, UINT64_MAX));
+    admin->turned_ns = hf_boot_ns();
     return w.err;
 }
 
@@ -218,6 +224,7 @@ void hf_admin_close(hf_admin *admin)
     if (admin == NULL)
         return;
     hf_client_close(admin->client, NULL, NULL);
+    hf_server_close(admin->redis);
     hf_run_loop_close(&admin->run);
     free(admin);
 }
@@ -237,12 +244,15 @@ static const hf_run_hooks hooks = {submit, flush, NULL};
 
 static hf_err start(hf_admin *admin, const hf_server_opts *server)
 {
+    hf_err err = hf_server_open(&admin->redis, server, admin->detail);
+    if (err != HF_OK)
+        return err;
     const hf_client_opts client = {.loop = admin->run.uv,
-                                   .server = *server,
+                                   .redis = admin->redis,
                                    .replica_ok = true,
                                    .on_event = on_event,
                                    .arg = admin};
-    hf_err err = hf_client_open(&admin->client, &client, admin->detail);
+    err = hf_client_open(&admin->client, &client, admin->detail);
     if (err != HF_OK)
         return err;
     return wait_ready(admin, hf_boot_ns() + server->connect_timeout_ms * HF_MS_NS);
@@ -260,17 +270,16 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *theirs,
         return err;
     hf_admin *admin = calloc(1, sizeof *admin);
     if (admin == NULL)
-        return HF_NOMEM;
+        return hf_say_err(detail, HF_NOMEM);
     if (hf_run_loop_open(&admin->run, NULL, &hooks, admin) != HF_OK) {
         free(admin);
-        return HF_SYSTEM;
+        return hf_say(detail, HF_SYSTEM, "no event loop could be made");
     }
+    hf_admin_begin(admin, detail);
     admin->deadline_ms = opts.deadline_ms != 0 ? opts.deadline_ms : DEADLINE_MS;
     memcpy(admin->ns, server.ns, strlen(server.ns));
     err = start(admin, &server);
     if (err != HF_OK) {
-        if (detail != NULL)
-            memcpy(detail, admin->detail, HF_DETAIL_SIZE);
         hf_admin_close(admin);
         return err;
     }
@@ -281,11 +290,6 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *theirs,
 hf_err hf_admin_fits(hf_admin *admin, const void *theirs, const char *name)
 {
     return hf_struct_can_fill(theirs, name, admin->detail);
-}
-
-const char *hf_admin_detail(const hf_admin *admin)
-{
-    return admin->detail;
 }
 
 const hf_server_info *hf_admin_server(const hf_admin *admin)

@@ -12,14 +12,18 @@
 #include "queue/ops.h"
 #include "redis/args.h"
 #include "redis/run_loop.h"
+#include "redis/server.h"
 
 struct hf_admin {
     hf_run_loop run;            /* never started */
     hf_run_waiter *waits_ready; /* until the connection is ready or refused; or NULL */
+    hf_server *redis;           /* owned */
     hf_client *client;
+    uint64_t turned_ns; /* when the loop has turned last, and the connection was ready */
     uint32_t deadline_ms;
     char ns[HF_ID_SIZE];
-    char detail[HF_DETAIL_SIZE];
+    char *detail; /* of the call under way: the caller's, or `unread` */
+    char unread[HF_DETAIL_SIZE];
     char listed[HF_ID_SIZE]; /* the last job that a list told, */
     int64_t listed_ms;       /* its score then, */
     char listed_queue[HF_ID_SIZE];
@@ -40,6 +44,10 @@ typedef struct hf_ask {
     void *out;
 } hf_ask;
 
+/* Each public call begins with this: `detail` (may be NULL) is where its failure is
+ * explained. A call that calls another one passes admin->detail on. */
+void hf_admin_begin(hf_admin *admin, char detail[HF_DETAIL_SIZE]);
+
 uint64_t hf_admin_until(const hf_admin *admin); /* the end of a call that begins now */
 HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns);
 
@@ -56,7 +64,7 @@ void hf_admin_idle(hf_admin *admin, uint64_t until_ns);
 /* Whether a struct of the caller's can be filled: HF_INVALID when it has no size. */
 HF_MUSTCHECK hf_err hf_admin_fits(hf_admin *admin, const void *theirs, const char *name);
 
-/* Keeps a sentence about what failed, and gives err back. */
+/* Writes a sentence about what failed, and gives err back. */
 hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

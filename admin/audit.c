@@ -1,6 +1,5 @@
-/* audit.c - carries the scripts of the audit through a whole queue. Which phases
- * each has, and in which order, the script alone knows: an answer says what to ask for
- * next. */
+/* audit.c - runs the scripts of the audit over a whole queue. The script alone knows its
+ * phases and their order: each answer names the next request. */
 #include "holdfast/admin.h"
 
 #include <stdio.h>
@@ -67,7 +66,7 @@ static hf_err read_slice(const hf_answer *answer, void *out)
 static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script *script,
                         slice *s)
 {
-    /* What writes nothing may come late. */
+    /* A script that writes nothing may run late. */
     hf_order order = {.admin = admin, .looks_only = !s->opts->fix};
     hf_err err = hf_order_begin(&order, 5, 1);
     if (err != HF_OK)
@@ -82,7 +81,7 @@ static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script 
 }
 
 hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *theirs,
-                      size_t *found)
+                      size_t *found, char detail[HF_DETAIL_SIZE])
 {
     hf_audit_opts opts;
     const hf_script *const scripts[] = {&hf_lua_queue_audit_keys,
@@ -92,6 +91,7 @@ hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *th
     size_t done = 0, total = 0;
     bool more = true, first = true;
     *found = 0;
+    hf_admin_begin(admin, detail);
     hf_err err = hf_struct_in(&opts, sizeof opts, theirs, "hf_audit_opts", admin->detail);
     if (err == HF_OK)
         err = hf_admin_queue(admin, name, &queue);

@@ -1,10 +1,10 @@
-/* dead.c - the dead jobs that pass a filter: back into the line, or removed.
+/* dead.c - retries or removes the dead jobs that pass a filter.
  *
- * A page of them is read (dead.lua), those that pass are picked, and a script moves the
- * ones of these that are still dead and died before the call began. So nothing is decided
- * here: a slice whose answer was lost may be sent again, and a job that comes back and
- * dies again at once is not taken twice. Those that did not pass stay, and the last of
- * them is the place where the next page begins. */
+ * A page of them is read (dead.lua) and filtered here. A script then moves the picked
+ * jobs that are still dead and died before the call began. So the script decides: a slice
+ * whose answer was lost can be sent again, and a job that is retried and dies again at
+ * once is not taken twice. Jobs that do not pass stay; the next page begins after the
+ * last of them. */
 #include "holdfast/admin.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ typedef struct sweep {
     uint32_t per_second; /* of a retry */
     bool purge;
     size_t sent;  /* ids in slices before */
-    size_t moved; /* of those, as far as answers tell */
+    size_t moved; /* of those, as far as answers came */
     size_t spent; /* of the limit: those that may have been moved count too */
     size_t want, n;
     char ids[PURGE_SLICE][HF_ID_SIZE]; /* the slice */
@@ -95,7 +95,8 @@ static hf_err next_page(sweep *s)
     hf_args_text(&args, s->after);
     hf_args_int(&args, s->before_ms);
     hf_args_int(&args, (int64_t)slice);
-    /* Who asks for lines gets fewer of large records, and a retry writes them anew. */
+    /* A caller that wants lines gets fewer large records at a time; a retry writes the
+     * records anew. */
     hf_args_flag(&args, s->filter.type != NULL || !s->purge);
     const hf_ask ask = {.script = &hf_lua_queue_dead,
                         .queue = &s->queue,
@@ -120,8 +121,8 @@ static hf_err read_moved(const hf_answer *answer, void *out)
     return err;
 }
 
-/* Each job's time in the line follows from how many were sent before it, and not from how
- * many of those were moved: so the rate holds whatever became of a slice. */
+/* The time of each job follows from the number sent before it, not from the number moved:
+ * the rate holds even if a slice's answer is lost. */
 static hf_err move(sweep *s)
 {
     bool doubt = false;
@@ -156,7 +157,8 @@ static hf_err move(sweep *s)
 static hf_err run_one(sweep *s)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
-    hf_err err = hf_admin_job(s->admin, s->queue.name, s->filter.id, &info, NULL);
+    hf_err err = hf_admin_job(s->admin, s->queue.name, s->filter.id, &info, NULL,
+                              s->admin->detail);
     if (err == HF_GONE || (err == HF_OK && info.state != HF_STATE_DEAD))
         return HF_OK;
     s->n = 1;
@@ -170,7 +172,7 @@ static hf_err run_one(sweep *s)
 static hf_err run(sweep *s, hf_progress_cb progress, void *arg)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-    hf_err err = hf_admin_stats(s->admin, s->queue.name, &stats);
+    hf_err err = hf_admin_stats(s->admin, s->queue.name, &stats, s->admin->detail);
     if (err != HF_OK)
         return err;
     size_t total = (size_t)stats.dead;
@@ -205,11 +207,12 @@ static hf_err check(hf_admin *admin, const hf_dead_filter *filter)
 }
 
 static hf_err sweep_all(hf_admin *admin, const char *queue, const task *what,
-                        hf_progress_cb progress, void *arg, size_t *n)
+                        hf_progress_cb progress, void *arg, size_t *n, char *detail)
 {
     hf_dead_filter sized;
     const hf_dead_filter *filter = &sized;
     *n = 0;
+    hf_admin_begin(admin, detail);
     hf_err err =
         hf_struct_in(&sized, sizeof sized, what->filter, "hf_dead_filter", admin->detail);
     if (err == HF_OK)
@@ -234,16 +237,17 @@ static hf_err sweep_all(hf_admin *admin, const char *queue, const task *what,
 
 hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
                            const hf_dead_filter *filter, uint32_t per_second,
-                           hf_progress_cb progress, void *arg, size_t *n)
+                           hf_progress_cb progress, void *arg, size_t *n,
+                           char detail[HF_DETAIL_SIZE])
 {
     const task what = {.filter = filter, .per_second = per_second};
-    return sweep_all(admin, queue, &what, progress, arg, n);
+    return sweep_all(admin, queue, &what, progress, arg, n, detail);
 }
 
 hf_err hf_admin_dead_purge(hf_admin *admin, const char *queue,
                            const hf_dead_filter *filter, hf_progress_cb progress,
-                           void *arg, size_t *n)
+                           void *arg, size_t *n, char detail[HF_DETAIL_SIZE])
 {
     const task what = {.filter = filter, .purge = true};
-    return sweep_all(admin, queue, &what, progress, arg, n);
+    return sweep_all(admin, queue, &what, progress, arg, n, detail);
 }

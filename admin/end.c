@@ -9,7 +9,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-/* Who holds it, from two places of the answer. */
+/* The holder, from two places of the answer. */
 static void read_holder(hf_job_info *info, const hf_reply *list, size_t first,
                         int64_t now_ms)
 {
@@ -51,8 +51,8 @@ static hf_err read_requeue(const hf_answer *answer, void *out)
                : (hf_err)hf_reply_int(hf_reply_at(hf_reply_at(answer->reply, 2), 0));
 }
 
-/* After a lost answer the second sending finds nothing any more; what the first left
- * tells that it was this call, or another that wanted the same. */
+/* After a lost answer the second request finds no job. The mark of the first one shows
+ * that this call, or an equal one, has ended it. */
 static hf_err was_ended(hf_admin *admin, const hf_queue *queue, const char *id,
                         int64_t since_ms)
 {
@@ -74,7 +74,7 @@ static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info 
         return err;
     hf_args_int(&order.args, order.time.not_after);
     if (list)
-        hf_args_text(&order.args, "0"); /* whatever waits or is dead */
+        hf_args_text(&order.args, "0"); /* a waiting or dead job */
     hf_args_text(&order.args, id);
     ask->doubt = &doubt;
     ask->out = info;
@@ -107,7 +107,7 @@ static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
         return err;
     hf_args_int(&order.args, order.time.not_after);
     for (int i = 0; i < 4; i++)
-        hf_args_int(&order.args, 0); /* whatever waits or is dead, now, in no line */
+        hf_args_int(&order.args, 0); /* a waiting or dead job; at once, in no set */
     hf_args_text(&order.args, id);
     /* Made twice it tells how it stands then: it is due, it runs, or it has run. */
     const hf_ask ask = {
@@ -117,9 +117,10 @@ static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
 
 /* `theirs` may be NULL. */
 static hf_err end_in_queue(hf_admin *admin, const char *queue, const char *id,
-                           hf_in_queue_fn fn, hf_job_info *theirs)
+                           hf_in_queue_fn fn, hf_job_info *theirs, char *detail)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
+    hf_admin_begin(admin, detail);
     if (theirs == NULL)
         return hf_admin_in_queue(admin, queue, id, fn, &info);
     hf_err err = hf_admin_fits(admin, theirs, "hf_job_info");
@@ -131,18 +132,20 @@ static hf_err end_in_queue(hf_admin *admin, const char *queue, const char *id,
 }
 
 hf_err hf_admin_cancel(hf_admin *admin, const char *queue, const char *id,
-                       hf_job_info *info)
+                       hf_job_info *info, char detail[HF_DETAIL_SIZE])
 {
-    return end_in_queue(admin, queue, id, cancel_in, info);
+    return end_in_queue(admin, queue, id, cancel_in, info, detail);
 }
 
 hf_err hf_admin_delete(hf_admin *admin, const char *queue, const char *id,
-                       hf_job_info *info)
+                       hf_job_info *info, char detail[HF_DETAIL_SIZE])
 {
-    return end_in_queue(admin, queue, id, delete_in, info);
+    return end_in_queue(admin, queue, id, delete_in, info, detail);
 }
 
-hf_err hf_admin_retry(hf_admin *admin, const char *queue, const char *id)
+hf_err hf_admin_retry(hf_admin *admin, const char *queue, const char *id,
+                      char detail[HF_DETAIL_SIZE])
 {
+    hf_admin_begin(admin, detail);
     return hf_admin_in_queue(admin, queue, id, requeue_in, NULL);
 }

@@ -160,10 +160,11 @@ static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, vo
 }
 
 hf_err hf_admin_job(hf_admin *admin, const char *name, const char *id,
-                    hf_job_info *theirs, void **payload)
+                    hf_job_info *theirs, void **payload, char detail[HF_DETAIL_SIZE])
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
     hf_look look = {.info = &info, .payload = payload};
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_fits(admin, theirs, "hf_job_info");
     if (err != HF_OK)
         return err;
@@ -179,7 +180,7 @@ static hf_err in_every_queue(hf_admin *admin, const char *id, hf_in_queue_fn fn,
 {
     char **names;
     size_t n;
-    hf_err err = hf_admin_queues(admin, &names, &n);
+    hf_err err = hf_admin_queues(admin, &names, &n, admin->detail);
     if (err != HF_OK)
         return err;
     err = HF_GONE;
@@ -280,7 +281,7 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
 
 hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
                      const char *after, size_t limit, hf_job_cb cb, void *arg,
-                     char next[HF_ID_SIZE])
+                     char next[HF_ID_SIZE], char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
     hf_job_info info = {HF_JOB_INFO_INIT};
@@ -291,6 +292,7 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
               .cb = cb,
               .arg = arg,
               .info = &info};
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (next != NULL)
         next[0] = '\0';

@@ -16,10 +16,10 @@ typedef struct hf_look {
 HF_MUSTCHECK hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id,
                                hf_look *look, uint64_t until_ns);
 
-/* An info of which nothing but its id and queue is known. */
+/* An info with only its id and queue. */
 void hf_look_begin(hf_job_info *info, const hf_queue *queue, const char *id);
 
-/* What job.lua and why.lua answer, from the set's name in place 2 on. */
+/* The answer of job.lua and why.lua, from the set's name in place 2 on. */
 HF_MUSTCHECK hf_err hf_look_read(hf_job_info *info, const hf_reply *reply,
                                  int64_t now_ms);
 

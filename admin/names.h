@@ -1,5 +1,4 @@
-/* names.h - a list of names as it is given to whoever asked: sorted, each once, in one
- * allocation. */
+/* names.h - a list of names as a caller gets it: sorted, each once, in one allocation. */
 #ifndef HF_ADMIN_NAMES_H
 #define HF_ADMIN_NAMES_H
 

@@ -1,5 +1,5 @@
-/* order.h - how a call of holdfast/admin.h has a script change something: with Redis's
- * time as the end of it, so that it does nothing when it comes late.
+/* order.h - how a call of holdfast/admin.h changes something by a script. The request
+ * carries a deadline in Redis's time; a script that runs later changes nothing.
  *
  *     hf_order order = {.admin = admin};
  *     hf_err err = hf_order_begin(&order, 2, 1);
@@ -22,7 +22,7 @@ typedef struct hf_order {
     hf_args args; /* between begin and send: the script's */
 } hf_order;
 
-/* Asks for the time and makes room for n arguments, n_numbers of which are numbers. After
+/* Asks for the time and makes room for n arguments; n_numbers of them are numbers. After
  * a failure there is nothing to end. */
 HF_MUSTCHECK hf_err hf_order_begin(hf_order *order, size_t n, size_t n_numbers);
 

@@ -1,9 +1,9 @@
-/* purge.c - a queue is emptied of all that waits or is dead, slice by slice.
+/* purge.c - removes the waiting and dead jobs of a queue, slice by slice.
  *
- * How much of it, is settled at the start: those that were due then, those that had died
- * then, and of those with a time ahead as many as there were. So a queue that is fed
- * meanwhile does not keep it busy for ever. Each slice has a name of its own: one whose
- * answer was lost is not taken twice, which would take what came in since. */
+ * The number of jobs is fixed at the start: the jobs due then, the jobs dead then, and as
+ * many delayed jobs as there were. So producers cannot keep a purge busy for ever. Each
+ * slice has a name of its own. A slice whose answer was lost is not executed twice; that
+ * would remove newer jobs. */
 #include "holdfast/admin.h"
 
 #include "admin/ask.h"
@@ -74,8 +74,8 @@ static hf_err phase(purge *p, const char *state, int64_t before_ms, int64_t *lef
     return HF_OK;
 }
 
-/* First what has its time ahead, and then what of that had become due before it was
- * reached: what comes in from then on is not among it, whatever is due at once. */
+/* First the delayed jobs, then those of them that became due before they were reached.
+ * Jobs that arrive later stay, even if they are due at once. */
 static hf_err run(purge *p, hf_queue_stats *stats)
 {
     hf_err err = phase(p, "delayed", 0, &stats->delayed);
@@ -88,16 +88,17 @@ static hf_err run(purge *p, hf_queue_stats *stats)
 }
 
 hf_err hf_admin_purge(hf_admin *admin, const char *name, hf_progress_cb progress,
-                      void *arg, size_t *n)
+                      void *arg, size_t *n, char detail[HF_DETAIL_SIZE])
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     purge p = {.admin = admin, .progress = progress, .arg = arg};
     *n = 0;
+    hf_admin_begin(admin, detail);
     hf_err err = hf_id_maker_init(&p.names);
     if (err == HF_OK)
         err = hf_admin_queue(admin, name, &p.queue);
     if (err == HF_OK)
-        err = hf_admin_stats(admin, name, &stats);
+        err = hf_admin_stats(admin, name, &stats, admin->detail);
     if (err != HF_OK)
         return err;
     p.total = (size_t)(stats.ready + stats.delayed + stats.dead);

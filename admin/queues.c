@@ -45,11 +45,13 @@ static hf_err read_names(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n)
+hf_err hf_admin_queues(hf_admin *admin, char ***out, size_t *n,
+                       char detail[HF_DETAIL_SIZE])
 {
     hf_args args;
     char key[HF_KEY_SIZE];
     hf_names names;
+    hf_admin_begin(admin, detail);
     hf_key_queues(key, admin->ns);
     if (!hf_args_init(&args, 2, 0))
         return hf_admin_no_memory(admin);
@@ -89,11 +91,13 @@ static hf_err read_stats(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *theirs)
+hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *theirs,
+                      char detail[HF_DETAIL_SIZE])
 {
     hf_args args;
     hf_queue queue;
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_fits(admin, theirs, "hf_queue_stats");
     if (err == HF_OK)
         err = hf_admin_queue(admin, name, &queue);
@@ -122,9 +126,8 @@ static hf_err read_anything(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-/* What is set for a queue that nobody has used yet must be seen, and found again. SADD is
- * refused by a Redis that is full, even of a name that is there: then `doctor --fix`
- * registers it. */
+/* A queue with a setting must be listed even if it was never used. A Redis that is full
+ * refuses SADD, even of a name that is there: then `doctor --fix` registers the queue. */
 static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
 {
     hf_args args;
@@ -141,10 +144,12 @@ static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_
     return err == HF_OOM ? HF_OK : err;
 }
 
-hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused)
+hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused,
+                      char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
     hf_order order = {.admin = admin, .until_ns = hf_admin_until(admin)};
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err == HF_OK && paused)
         err = make_known(admin, &queue, order.until_ns);
@@ -173,10 +178,12 @@ static void add_limit(hf_args *args, int64_t value)
 }
 
 hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
-                      int64_t rate_limit, int64_t rate_per_ms)
+                      int64_t rate_limit, int64_t rate_per_ms,
+                      char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
     hf_order order = {.admin = admin, .until_ns = hf_admin_until(admin)};
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err != HF_OK)
         return err;

@@ -61,10 +61,12 @@ static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
     return hf_order_send(&order, &ask);
 }
 
-hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n)
+hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n,
+                             char detail[HF_DETAIL_SIZE])
 {
     strays s = {.cursor = "0"};
     hf_names_init(&s.names);
+    hf_admin_begin(admin, detail);
     hf_err err;
     do
         err = ask_strays(admin, fix, &s);
@@ -88,11 +90,12 @@ static hf_err read_forgotten(const hf_answer *answer, void *out)
     return err;
 }
 
-hf_err hf_admin_forget(hf_admin *admin, const char *worker)
+hf_err hf_admin_forget(hf_admin *admin, const char *worker, char detail[HF_DETAIL_SIZE])
 {
     bool forgotten = false;
     char registry[HF_KEY_SIZE], key[HF_KEY_SIZE];
     hf_order order = {.admin = admin};
+    hf_admin_begin(admin, detail);
     if (worker == NULL || !hf_name_ok(worker) || strlen(worker) >= HF_WORKER_ID_SIZE)
         return hf_admin_fail(admin, HF_INVALID, "expected a worker's id, found '%.120s'",
                              worker == NULL ? "" : worker);
@@ -135,11 +138,13 @@ static hf_err read_trip(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *theirs)
+hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *theirs,
+                           char detail[HF_DETAIL_SIZE])
 {
     hf_args args;
     trip t = {.sent_ns = 0};
     hf_round_trip out = {HF_ROUND_TRIP_INIT};
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_fits(admin, theirs, "hf_round_trip");
     if (err != HF_OK)
         return err;

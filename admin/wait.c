@@ -3,7 +3,8 @@
  * A job that is gone is done, unless something tells another end: `ended:<id>`, which a
  * cancelled or deleted job leaves for a minute, or, for one that was still waiting when
  * it was seen last, a purge since then. An id may be accepted anew after such an end, so
- * what is older than the last look at the living job does not count. */
+ * what is older than the last look at the living job does not count. The answer to its
+ * enqueue counts as the first such look. */
 #include "holdfast/admin.h"
 
 #include "admin/look.h"
@@ -16,7 +17,8 @@ typedef struct wait {
     const hf_queue *queue;
     uint64_t until_ns;
     uint32_t deadline_ms;
-    int64_t alive_ms; /* when it was seen last; 0: never */
+    int64_t alive_ms; /* when it was known to be there; 0: never */
+    bool seen;        /* by this call */
     bool waited;      /* then it was in the line */
 } wait;
 
@@ -32,7 +34,7 @@ static bool was_taken_away(const wait *w, const hf_look *gone)
     return w->alive_ms != 0 && w->waited && gone->purged_ms >= w->alive_ms;
 }
 
-/* HF_RUNNING: it goes on. */
+/* HF_RUNNING: keep waiting. */
 static hf_err look_once(hf_admin *admin, wait *w, const char *id)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
@@ -48,6 +50,7 @@ static hf_err look_once(hf_admin *admin, wait *w, const char *id)
     if (info.state == HF_STATE_DEAD)
         return hf_admin_fail(admin, HF_DEAD, "%s", info.error);
     w->alive_ms = look.now_ms;
+    w->seen = true;
     w->waited = info.state != HF_STATE_RUNNING;
     return HF_RUNNING;
 }
@@ -58,7 +61,7 @@ static hf_err wait_in(hf_admin *admin, const hf_queue *queue, const char *id, vo
     uint32_t pause_ms = POLL_FIRST_MS;
     w->queue = queue;
     for (;;) {
-        bool seen = w->alive_ms != 0;
+        bool seen = w->seen;
         hf_err err = look_once(admin, w, id);
         bool over = hf_boot_ns() >= w->until_ns;
         bool found = err == HF_OK || err == HF_DEAD || err == HF_CANCEL;
@@ -72,11 +75,15 @@ static hf_err wait_in(hf_admin *admin, const hf_queue *queue, const char *id, vo
 }
 
 hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
-                     uint32_t deadline_ms)
+                     int64_t accepted_ms, uint32_t deadline_ms,
+                     char detail[HF_DETAIL_SIZE])
 {
     wait w = {.until_ns =
-                  deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS};
+                  deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS,
+              .alive_ms = accepted_ms,
+              .waited = true};
     hf_queue queue;
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue); /* NULL is no name here */
     return err != HF_OK ? err : hf_admin_in_queue(admin, name, id, wait_in, &w);
 }

@@ -1,5 +1,5 @@
-/* why.c - what keeps a job from running. One script tells how its queue stands; who
- * serves it is in the workers' heartbeats. */
+/* why.c - explains why a job does not run. One script reads the state of its queue; the
+ * workers' heartbeats show which workers serve it. */
 #include "holdfast/admin.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-enum { FIRST = 9 }; /* the place behind what tells of the job itself */
+enum { FIRST = 9 }; /* the first place after the fields of the job */
 
 typedef struct asking {
     hf_job_why why;
@@ -94,7 +94,7 @@ static bool takes(const hf_worker_info *worker, const char *type)
            names(worker->types, worker->n_types, "*");
 }
 
-/* What it runs: a heartbeat is up to 10 s old, what it holds of this queue is not. */
+/* Its running jobs: a heartbeat is up to 10 s old, its jobs of this queue are current. */
 static int64_t busy_of(const hf_job_why *why, const hf_worker_info *worker)
 {
     int64_t busy = worker->running;
@@ -121,9 +121,10 @@ static void count_worker(const hf_worker_info *worker, void *arg)
 }
 
 hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id,
-                    hf_job_why *theirs)
+                    hf_job_why *theirs, char detail[HF_DETAIL_SIZE])
 {
     asking asked = {.why = {HF_JOB_WHY_INIT}};
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_fits(admin, theirs, "hf_job_why");
     if (err == HF_OK && theirs->job != NULL)
         err = hf_admin_fits(admin, theirs->job, "hf_job_info");
@@ -131,7 +132,7 @@ hf_err hf_admin_why(hf_admin *admin, const char *queue, const char *id,
         return err;
     err = hf_admin_in_queue(admin, queue, id, why_in, &asked);
     if (err == HF_OK)
-        err = hf_admin_workers(admin, count_worker, &asked);
+        err = hf_admin_workers(admin, count_worker, &asked, admin->detail);
     if (theirs->job != NULL)
         hf_struct_fill(theirs->job, &asked.job, sizeof asked.job);
     asked.why.job = theirs->job;

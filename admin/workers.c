@@ -1,10 +1,10 @@
 /* workers.c - the workers of a namespace, from the registry and their heartbeats.
  *
- * The registry (`hf:workers`) tells who there was within a day and until when its last
- * heartbeat holds; the heartbeat itself is a key that ends by then. So who is in the
- * registry and has no heartbeat went silent: a clean end takes both away. A heartbeat may
- * come from another build of version 1, or from another language: what it does not tell,
- * or tells in another shape, is left empty. */
+ * The registry (`hf:workers`) lists the workers of the last day, each with the time at
+ * which its last heartbeat expires; the heartbeat itself is a key that expires then. A
+ * worker that stops cleanly removes both. So a worker that is registered and has no
+ * heartbeat went silent. A heartbeat may come from another build of version 1, or from
+ * another language: fields that are missing or have another type stay empty. */
 #include "holdfast/admin.h"
 
 #include <stdio.h>
@@ -246,9 +246,11 @@ static hf_err ask_page(roster *r)
     return err;
 }
 
-hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg)
+hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg,
+                        char detail[HF_DETAIL_SIZE])
 {
     hf_admin_time time;
+    hf_admin_begin(admin, detail);
     hf_err err = hf_admin_clock(admin, hf_admin_until(admin), &time);
     if (err != HF_OK)
         return err;

@@ -6,8 +6,8 @@
 
 _Noreturn void hf_assert_failed(const char *cond, const char *file, int line)
 {
-    /* The one thing the library ever prints: the process is about to end, and whoever
-     * looks at it has nothing else. */
+    /* The only text that the library prints itself: the process is about to end, and this
+     * line is the only trace. */
     fprintf(stderr, "holdfast: %s:%d: assertion `%s` does not hold\n", file, line, cond);
     abort();
 }

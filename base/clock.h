@@ -1,5 +1,5 @@
-/* clock.h - the two clocks: CLOCK_BOOTTIME for every deadline (it goes on in suspend),
- * and the wall clock for what people read. */
+/* clock.h - the two clocks: CLOCK_BOOTTIME for every deadline (it runs during suspend),
+ * and the wall clock for times that people read. */
 #ifndef HF_BASE_CLOCK_H
 #define HF_BASE_CLOCK_H
 

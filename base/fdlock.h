@@ -1,5 +1,5 @@
 /* fdlock.h - one lock of the whole process around "make a descriptor, mark it
- * close-on-exec" and around fork, so that no program that is started inherits one of
+ * close-on-exec" and around fork. No program that is started inherits a descriptor of
  * ours. */
 #ifndef HF_BASE_FDLOCK_H
 #define HF_BASE_FDLOCK_H
@@ -10,8 +10,8 @@ void hf_fd_lock(void);
 void hf_fd_unlock(void);
 bool hf_fd_cloexec(int fd); /* marks it; false with errno */
 
-/* Blocks SIGPIPE in the calling thread and takes back what it raised in between, so that
- * a write to a closed socket or pipe is only an error. `begin` fills the state, `end`
+/* Blocks SIGPIPE in the calling thread and discards one that was raised in between. A
+ * write to a closed socket or pipe is then only an error. `begin` fills the state, `end`
  * uses it. */
 typedef struct hf_sigpipe {
     bool was_blocked, was_pending;

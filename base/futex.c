@@ -15,7 +15,7 @@ void hf_futex_wait(atomic_uint *word, unsigned seen, uint64_t ns)
 {
     const struct timespec most = {.tv_sec = (time_t)(ns / SECOND_NS),
                                   .tv_nsec = (long)(ns % SECOND_NS)};
-    /* Whatever it says, the caller looks at the word again. */
+    /* The result does not matter: the caller reads the word again. */
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &most, NULL, 0);
 }
 

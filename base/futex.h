@@ -1,7 +1,7 @@
 /* futex.h - a word that threads sleep on.
  *
- * Unlike a condition variable it needs no lock around it: whoever is woken runs on at
- * once, and who wakes need not care whether the word's memory is still there. */
+ * Unlike a condition variable it needs no lock around it: the woken thread runs at once,
+ * and the waking thread may wake it even if the word's memory is already gone. */
 #ifndef HF_BASE_FUTEX_H
 #define HF_BASE_FUTEX_H
 

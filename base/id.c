@@ -129,7 +129,7 @@ static void put_base32(char *out, int n, uint64_t value)
     }
 }
 
-/* False: a character that is none of the alphabet's. What is above 64 bits is lost. */
+/* False: a character is not in the alphabet. Bits above the 64th are lost. */
 static bool read_base32(const char *text, size_t n, uint64_t *value)
 {
     *value = 0;
@@ -155,7 +155,8 @@ hf_err hf_run_name(char out[HF_RUN_NAME_SIZE])
     return HF_OK;
 }
 
-/* FNV-1a, then the finish of splitmix64, so that every bit of the text reaches every bit.
+/* FNV-1a, then the final step of splitmix64: every bit of the text changes every bit of
+ * the result.
  */
 static uint64_t hash_text(const char *text, uint64_t salt)
 {

@@ -1,4 +1,4 @@
-/* machine.h - which machine this is, for as long as it is not started anew. */
+/* machine.h - identifies this machine until it boots again. */
 #ifndef HF_BASE_MACHINE_H
 #define HF_BASE_MACHINE_H
 

@@ -1,4 +1,4 @@
-/* random.h - bytes nobody can guess, and cheap numbers for jitter. */
+/* random.h - bytes that cannot be guessed, and cheap numbers for jitter. */
 #ifndef HF_BASE_RANDOM_H
 #define HF_BASE_RANDOM_H
 

@@ -2,12 +2,13 @@
  *
  * The present bounds of the offset are narrowed by each sample that is narrow itself, and
  * widened as time passes, faster than a clock is slewed in ordinary operation. A sample
- * that contradicts them starts them anew: the clock was set, or is slewed fast. So no
- * size of a step is too small to be noticed, but for the width of the samples; a holder's
- * margin (lease.c) covers that.
+ * that contradicts them starts them anew: the clock was set, or is slewed fast. So a step
+ * of any size is noticed, unless it is smaller than the width of the samples; a holder's
+ * margin (lease.c) covers those.
  *
- * The past is kept as spans, a 32nd of the time that is judged each. Merging two of them
- * keeps the wider bounds for the longer time, which only makes the answers more careful.
+ * The past is kept as spans. Each covers a 32nd of the time that is judged. Merging two
+ * of them keeps the wider bounds for the longer time, which only makes the answers more
+ * careful.
  */
 #include "base/remote_clock.h"
 
@@ -92,7 +93,7 @@ static void add_span(hf_remote_clock *c, const hf_remote_span *span, bool apart)
     }
     while (c->n > 1 && c->spans[0].last_ns + window < span->last_ns) {
         drop_first(c);
-        c->since_ns = c->spans[0].first_ns; /* of what was before nothing is known now */
+        c->since_ns = c->spans[0].first_ns; /* nothing is known about the time before */
     }
     if (c->n == HF_REMOTE_SPANS) {
         uint64_t first_ns = c->spans[0].first_ns;
@@ -111,7 +112,7 @@ static bool too_old(const hf_remote_clock *c, uint64_t boot_ns)
     return c->n == 0 || boot_ns > c->last_ns + gap_ns(c);
 }
 
-/* What a sample says of the offset. The remote time comes in whole ms. */
+/* The bounds of the offset by one sample. The remote time comes in whole ms. */
 static hf_remote_span sample_of(uint64_t sent_ns, uint64_t read_ns, int64_t remote_ms)
 {
     return (hf_remote_span){

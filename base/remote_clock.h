@@ -4,21 +4,21 @@
  * trust is our own CLOCK_BOOTTIME. Each answer that carries the remote time is a sample:
  * it bounds the offset (remote minus boot time) from below, by when the answer was read,
  * and from above, by when the request was sent. The samples of the last lease bound what
- * the remote clock can have said meanwhile, and four questions are answered by them:
+ * the remote clock can have shown meanwhile. They answer four questions:
  *
  *   now       the remote time, never ahead of what the last samples say
- *   vouched   a lease that a remote time before this one ends is over, whatever the
- *             remote clock did meanwhile: the boot time plus the least offset of the last
- *             lease. Only after a whole lease of samples is anything vouched for.
- *   least     the same from however few samples: a lease of our own that ends later is
- *             not over, for its beginning was a sample
- *   at_least  a lease that starts now is not judged by an offset above the one that gives
- *             this: the boot time plus the greatest offset since all others have taken a
- *             sample for certain.
+ *   vouched   a lease whose end, a remote time, is before this one is over, even if the
+ *             remote clock was set meanwhile: the boot time plus the least offset of the
+ *             last lease. Known only after samples of a whole lease.
+ *   least     the same, from any number of samples: a lease of our own that ends later is
+ *             not over, because its beginning was a sample
+ *   at_least  no process judges a lease that starts now by a greater offset than this
+ *             time implies: the boot time plus the greatest offset since every other
+ *             process has certainly taken a sample.
  *
  * Samples count while no two of them are further apart than hf_remote_gap_ms(); after a
- * longer gap (the process was stopped) everything is learned anew. Processes of one
- * machine share their boot time, so one may go on with what another has learned.
+ * longer gap (the process was stopped) learning starts again. Processes of one machine
+ * share their boot time, so one can continue with the samples of another.
  *
  * Not thread-safe. Times of the boot clock are ns, offsets are microseconds. */
 #ifndef HF_BASE_REMOTE_CLOCK_H
@@ -29,6 +29,14 @@
 #include <stdint.h>
 
 enum { HF_REMOTE_SPANS = 64, HF_REMOTE_STATE_SIZE = 96 };
+
+/* The part that is sent to a script. Zero: the caller knows nothing of the clock yet. */
+typedef struct hf_clock_view {
+    int64_t vouched_ms; /* leases that end until then are over; <= 0: none */
+    int64_t least_ms;   /* a lease of the caller's own that ends later is not over; 0: not
+                           known */
+    int64_t at_least_ms; /* no lease starts before; 0: not known */
+} hf_clock_view;
 
 /* The samples of a stretch of time, as bounds. */
 typedef struct hf_remote_span {
@@ -69,10 +77,10 @@ int64_t hf_remote_clock_least(const hf_remote_clock *clock,
 /* In ms; 0: it is not known well enough. */
 int64_t hf_remote_clock_at_least(const hf_remote_clock *clock, uint64_t boot_ns);
 
-/* What was learned, as text for other processes of this machine. */
+/* The samples as text, for other processes of this machine. */
 void hf_remote_clock_save(const hf_remote_clock *clock, char out[HF_REMOTE_STATE_SIZE]);
-/* Goes on with what another process of this machine has learned, if that is more, not too
- * old, and agrees with the samples here. Text that is none is ignored. */
+/* Continues with the samples of another process of this machine if it has more of them,
+ * they are not too old, and they agree with those here. Invalid text is ignored. */
 void hf_remote_clock_adopt(hf_remote_clock *clock, const char *text, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
-/* server_opts.h - hf_server_opts of holdfast/server.h: checked, filled in, owned. What a
- * connection needs to know of its server is taken over here and in hf_client_open() only.
+/* server_opts.h - hf_server_opts of holdfast/server.h: checked, filled in, owned. Only
+ * this file and hf_client_open() copy the options of a connection.
  */
 #ifndef HF_BASE_SERVER_OPTS_H
 #define HF_BASE_SERVER_OPTS_H

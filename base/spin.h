@@ -1,16 +1,17 @@
-/* spin.h - whether a thread that waits for an answer of Redis's looks for it again and
- * again for a short while, instead of sleeping at once.
+/* spin.h - whether a thread that waits for an answer of Redis first polls for it for a
+ * short while, instead of sleeping at once.
  *
- * While requests follow one another closely, to fall asleep and to be woken takes longer
- * than Redis needs for a script, and as much processor time as looking for the answer
- * does. After a pause that is not so: Redis sleeps by then, and comes up fastest on the
- * processor that the asking thread leaves. Nor is it where Redis is far away, or has to
- * share the processor, as it may while several threads ask. So a thread spins only when
- * it is the only one that waits, and a moment after the last answer was read, and leaves
- * out twice as many times after each time in vain. (After A. Karlin et al., Empirical
- * Studies of Competitive Spinning for a Shared-Memory Multiprocessor, SOSP 1991.)
+ * While requests follow one another closely, falling asleep and waking up takes longer
+ * than Redis needs for a script, and as much processor time as polling. After a pause
+ * spinning does not pay: Redis sleeps by then, and wakes fastest on the processor that
+ * the asking thread leaves. Nor does it pay where Redis is far away, or shares the
+ * processor, as it may while several threads ask. So a thread spins only when no other
+ * waits and the last answer was read a moment ago. After each spin in vain it skips twice
+ * as many. (After A. Karlin et al., Empirical Studies of Competitive Spinning for a
+ * Shared-Memory Multiprocessor, SOSP 1991.)
  *
- * Not locked: it belongs to whoever waits. All zero is a new one. Times: CLOCK_BOOTTIME.
+ * Not locked: it belongs to the thread that waits. All zero is a new one. Times:
+ * CLOCK_BOOTTIME.
  */
 #ifndef HF_BASE_SPIN_H
 #define HF_BASE_SPIN_H
@@ -34,7 +35,7 @@ typedef struct hf_spin {
  * sleeps. */
 uint64_t hf_spin_begin(hf_spin *spin, uint64_t now_ns);
 
-/* The end of what was begun. In vain: the time has passed, and nothing has come. */
+/* The end of a spin. In vain: its time has passed without an answer. */
 void hf_spin_end(hf_spin *spin, bool in_vain);
 
 /* An answer was read, by spinning or after sleep. */

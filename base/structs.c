@@ -1,24 +1,14 @@
 /* structs.c - see structs.h. */
 #include "base/structs.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/detail.h"
+
 /* No struct of ours comes near it. A larger size is memory that was never set. */
 enum { SIZE_MAX_BYTES = 65536 };
-
-__attribute__((format(printf, 2, 3))) static hf_err refuse(char *detail,
-                                                           const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (detail != NULL)
-        (void)vsnprintf(detail, HF_DETAIL_SIZE, format, args);
-    va_end(args);
-    return HF_INVALID;
-}
 
 static size_t size_of(const void *theirs)
 {
@@ -27,12 +17,18 @@ static size_t size_of(const void *theirs)
     return size;
 }
 
+/* Every struct that a caller makes has a macro of this name: hf_job has HF_JOB_INIT. */
 static hf_err check_size(size_t theirs, const char *name, char *detail)
 {
+    char upper[64];
+    size_t n = 0;
     if (theirs >= sizeof(size_t) && theirs <= SIZE_MAX_BYTES)
         return HF_OK;
-    return refuse(detail, "%s: expected its size as first field, found %zu", name,
-                  theirs);
+    for (; name[n] != '\0' && n < sizeof upper - 1; n++)
+        upper[n] = (char)toupper((unsigned char)name[n]);
+    upper[n] = '\0';
+    return hf_say(detail, HF_INVALID, "%s: its size is %zu: begin with %s_INIT", name,
+                  theirs, upper);
 }
 
 /* Of a newer struct all that we do not know must be at its default. */
@@ -42,7 +38,7 @@ static hf_err check_tail(const void *theirs, size_t known, size_t size, const ch
     const unsigned char *bytes = theirs;
     for (size_t i = known; i < size; i++)
         if (bytes[i] != 0)
-            return refuse(detail,
+            return hf_say(detail, HF_INVALID,
                           "%s: byte %zu of %zu is set, and this version of the library "
                           "knows %zu",
                           name, i, size, known);
@@ -77,8 +73,9 @@ hf_err hf_structs_in(const void **ours, void **copy, size_t size, const void *th
     hf_err err = check_size(stride, name, detail);
     for (size_t i = 1; err == HF_OK && i < n; i++)
         if (size_of((const char *)theirs + i * stride) != stride)
-            err = refuse(detail, "%s %zu: expected the size of the first, %zu, found %zu",
-                         name, i, stride, size_of((const char *)theirs + i * stride));
+            err = hf_say(detail, HF_INVALID,
+                         "%s %zu: expected the size of the first, %zu, found %zu", name,
+                         i, stride, size_of((const char *)theirs + i * stride));
     if (err != HF_OK || stride == size)
         return err;
     *copy = calloc(n, size);

@@ -7,10 +7,10 @@
 
 #include "holdfast/error.h"
 
-/* Copies `theirs` into `ours`, a struct of `size` bytes that begins with its size. What
- * an older caller does not know is zero; NULL is a struct of zeros. HF_INVALID: `theirs`
- * has no size, or a field is set that is not in ours; then `detail` (may be NULL) names
- * the struct, and *ours is not to be used. */
+/* Copies `theirs` into `ours`, a struct of `size` bytes that begins with its size. Fields
+ * that an older caller does not know are zero; NULL is a struct of zeros. HF_INVALID:
+ * `theirs` has no size, or a field is set that is not in ours; then `detail` (may be
+ * NULL) names the struct, and *ours is not to be used. */
 HF_MUSTCHECK hf_err hf_struct_in(void *ours, size_t size, const void *theirs,
                                  const char *name, char detail[HF_DETAIL_SIZE]);
 

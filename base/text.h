@@ -1,4 +1,5 @@
-/* text.h - durations, sizes and times as people write them; and what in a text is none.
+/* text.h - durations, sizes and times as people write them; and control characters in
+ * texts.
  */
 #ifndef HF_BASE_TEXT_H
 #define HF_BASE_TEXT_H
@@ -28,8 +29,8 @@ void hf_format_duration(int64_t ms,
 void hf_format_time(int64_t unix_ms,
                     char out[HF_TIME_SIZE]); /* RFC 3339 in UTC with ms */
 
-/* The bytes of what a terminal could take for a command, and not for text, where one
- * begins at `at`: 1 (control characters, DEL), 2 (U+0080 to U+009F), else 0. */
+/* The length in bytes of the control character at `at`, which a terminal could take for a
+ * command: 1 (below U+0020, DEL), 2 (U+0080 to U+009F); 0: there is none. */
 size_t hf_control_len(const char *at);
 void hf_text_plain(char *text); /* spaces instead of them */
 

@@ -74,13 +74,13 @@ static int days_in_month(int year, int month)
     return month == 2 && is_leap(year) ? 29 : days[month - 1];
 }
 
-/* Days from 1970-01-01. A year that begins in March has its leap day at its end, so that
- * the days before a month are a straight line. */
+/* Days from 1970-01-01. Here a year begins in March: its leap day is the last one, and
+ * the days before a month follow a linear formula. */
 static int64_t days_of_date(int year, int month, int day)
 {
     int64_t y = month > 2 ? year : year - 1;
     int64_t m = month > 2 ? month - 3 : month + 9;
-    /* 400 years are added so that every division is of a number that is not negative. */
+    /* 400 years are added: no dividend is negative. */
     y += 400;
     int64_t days = y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
     return days - (719468 + 146097);

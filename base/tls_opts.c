@@ -8,7 +8,7 @@
 
 hf_tls_opts *hf_tls_opts_copy(const hf_tls_opts *from)
 {
-    hf_tls_opts known = {HF_TLS_INIT};
+    hf_tls_opts known = {HF_TLS_OPTS_INIT};
     memcpy(&known, from, from->size < sizeof known ? from->size : sizeof known);
     known.size = sizeof known;
     const char **texts[] = {&known.ca, &known.cert, &known.key, &known.server_name};

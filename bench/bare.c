@@ -1,14 +1,14 @@
-/* bare.c - see bare.h. With probe.c the one file outside of redis/ that speaks hiredis,
- * and outside of queue/ that knows its scripts.
+/* bare.c - see bare.h. Besides probe.c this is the only file outside redis/ that uses
+ * hiredis, and outside queue/ that knows its scripts.
  *
- * What makes the comparison fair and strict. Redis does the same for both sides: the
- * embedded scripts, by EVALSHA, with the library's records and ids as long as its ids.
- * All else that can be left out is left out here: there are no handlers, no threads, no
- * records read, no leases watched, no deadlines, no numbers that Redis has to remember,
- * and nothing is ever sent again. A request is made once for each size of batch; from
- * then on only its ids and the fence are written over in place. hiredis sends it
- * (redisAppendFormattedCommand) and parses what comes back. Each call waits for the one
- * before it, as in any simple program. */
+ * The comparison is fair and strict. Redis does the same for both sides: the embedded
+ * scripts, by EVALSHA, with the library's records and ids as long as its ids. Everything
+ * else is left out here: there are no handlers, no threads, no parsing of records, no
+ * watchdog, no deadlines, no request numbers that Redis has to remember, and nothing is
+ * ever sent again. A request is made once for each size of batch; from then on only its
+ * ids and the fence are written over in place. hiredis sends it
+ * (redisAppendFormattedCommand) and parses the answer. Each call waits for the previous
+ * one, as in any simple program. */
 #include "bench/bare.h"
 
 #include <hiredis/hiredis.h>
@@ -74,7 +74,7 @@ static hf_err fail(hf_bare *bare, hf_err err, const char *why)
     return hf_probe_fail(&bare->probe, err, text);
 }
 
-/* Sends what is ready made and waits for its answer. */
+/* Sends the prepared request and waits for its answer. */
 static hf_err ask(hf_bare *bare, const request *r, redisReply **reply)
 {
     void *got = NULL;
@@ -176,14 +176,14 @@ static hf_err make_complete(hf_bare *bare, size_t n)
 
 static hf_err make_claim(hf_bare *bare, size_t n, const char *flags)
 {
+    static const char vouches[] = "0 10000", rules[] = "3 10000 15552000000";
     char max[24];
     request *r = &bare->claim;
     if (r->n == n)
         return HF_OK;
     (void)snprintf(max, sizeof max, "%zu", n);
-    const char *const args[] = {worker,  "1",     max,           "10000", "0", "0",
-                                "3",     "10000", "15552000000", flags,   max, "0",
-                                "10000", "1"};
+    const char *const args[] = {worker, "1", max, "10000", "0",  "0",
+                                flags,  max, "1", vouches, rules};
     begin(bare, r, &hf_lua_queue_claim, HF_COUNT(args));
     for (size_t i = 0; i < HF_COUNT(args); i++)
         put_text(&r->text, args[i]);

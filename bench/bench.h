@@ -1,6 +1,6 @@
-/* bench.h - `holdfast bench`: what the library does, beside what a bare hiredis loop does
- * with the same scripts on the same Redis in the same run. Absolute figures differ from
- * machine to machine; the ratios are what is to be compared. */
+/* bench.h - `holdfast bench`: compares the library with a bare hiredis loop that uses the
+ * same scripts on the same Redis in the same run. Absolute figures differ from machine to
+ * machine: compare the ratios. */
 #ifndef HF_BENCH_BENCH_H
 #define HF_BENCH_BENCH_H
 
@@ -12,7 +12,7 @@
 /* Bytes of payloads in all, at most: they are in Redis's memory at one time. */
 #define HF_BENCH_BYTES_MAX (INT64_C(1) << 30)
 
-/* What is measured; together, or 0 for all of it. */
+/* The measurements, or-ed together; 0: all. */
 enum {
     HF_BENCH_RATES = 1, /* enqueue, process, bytes_per_job */
     HF_BENCH_PICKUP = 2,
@@ -26,7 +26,7 @@ typedef struct hf_bench_opts {
     uint32_t jobs;             /* of the rates and of bytes_per_job */
     uint32_t payload_bytes;
     uint32_t concurrency;
-    unsigned parts; /* HF_BENCH_...; what is left out is 0 in the result */
+    unsigned parts; /* HF_BENCH_...; a part that was not measured is 0 in the result */
     void (*on_part)(const char *what, void *arg); /* what is measured next; may be NULL */
     void *arg;
 } hf_bench_opts;

@@ -11,7 +11,7 @@
 enum {
     LEAD_MS = 500, /* from enqueueing them to when the first is due */
     CALL_JOBS = 5000,
-    PAYLOAD_MAX = 100, /* they are many, whatever is asked for elsewhere */
+    PAYLOAD_MAX = 100, /* always many, independent of the options */
     CONCURRENCY = 16,
     HOUR_MS = 3600 * 1000,
     WAITING = 100000, /* jobs that are delayed for an hour, in the same queue */
@@ -138,19 +138,19 @@ static hf_err enqueue_both(lateness *l)
 static hf_err measure_jobs(lateness *l)
 {
     static const char *const queue = queue_name;
-    hf_crew crew = {.worker = NULL};
-    const hf_crew_opts opts = {.queues = &queue,
-                               .n_queues = 1,
-                               .concurrency = CONCURRENCY,
-                               .lease_ms = HF_BENCH_LEASE_MS,
-                               .fn = on_job,
-                               .arg = l};
-    hf_err err = hf_crew_start(l->b, &crew, &opts);
+    hf_bench_worker runner = {.worker = NULL};
+    const hf_bench_worker_opts opts = {.queues = &queue,
+                                       .n_queues = 1,
+                                       .concurrency = CONCURRENCY,
+                                       .lease_ms = HF_BENCH_LEASE_MS,
+                                       .fn = on_job,
+                                       .arg = l};
+    hf_err err = hf_bench_worker_start(l->b, &runner, &opts);
     if (err == HF_OK)
         err = enqueue_both(l);
     if (err == HF_OK)
         err = hf_bench_await_post(l->b, &l->all_started, SPAN_MS + HF_BENCH_WAIT_MS);
-    return hf_crew_stop(l->b, &crew, err);
+    return hf_bench_worker_stop(l->b, &runner, err);
 }
 
 hf_err hf_bench_lateness(hf_bench *b)

@@ -40,14 +40,14 @@ HF_MUSTCHECK hf_err hf_bench_recovery(hf_bench *b);
 
 /* ---- run.c ---- */
 
-/* What hf_bench_run() does, with another measurement in it: b is connected and has a
- * namespace of its own, which is taken away afterwards. */
+/* Like hf_bench_run(), with another measurement: b is connected and has a namespace of
+ * its own, which is removed afterwards. */
 typedef hf_err (*hf_bench_fn)(hf_bench *b, void *arg);
 HF_MUSTCHECK hf_err hf_bench_with(const hf_bench_opts *opts, hf_bench_result *out,
                                   hf_bench_fn measure, void *arg,
                                   char detail[HF_DETAIL_SIZE]);
 
-/* INT or TERM came. They are blocked while the bench runs, so that it can tidy up. */
+/* INT or TERM came. They are blocked while the bench runs: it must clean up. */
 bool hf_bench_stopped(hf_bench *b);
 
 /* Keeps a sentence about what failed, and gives err back. */
@@ -70,28 +70,30 @@ uint64_t hf_bench_random(hf_bench *b, uint64_t below);
 hf_spread hf_bench_spread(double *samples, size_t n);
 double hf_bench_median(double *samples, size_t n);
 
-/* ---- crew.c: a worker in a thread ---- */
+/* ---- bench_worker.c: a worker in a thread ---- */
 
-typedef struct hf_crew {
+typedef struct hf_bench_worker {
     hf_worker *worker; /* NULL: not started */
     pthread_t thread;
     atomic_bool over; /* hf_worker_run() has come back */
     hf_err err;       /* what it came back with */
     char detail[HF_DETAIL_SIZE];
-} hf_crew;
+} hf_bench_worker;
 
-typedef struct hf_crew_opts {
+typedef struct hf_bench_worker_opts {
     const char *const *queues;
     size_t n_queues;
     uint32_t concurrency, lease_ms;
     hf_handler_fn fn; /* of the type "bench" */
     void *arg;
-} hf_crew_opts;
+} hf_bench_worker_opts;
 
 /* Starts it and waits until it has looked into each of its queues. */
-HF_MUSTCHECK hf_err hf_crew_start(hf_bench *b, hf_crew *crew, const hf_crew_opts *opts);
+HF_MUSTCHECK hf_err hf_bench_worker_start(hf_bench *b, hf_bench_worker *runner,
+                                          const hf_bench_worker_opts *opts);
 /* Stops it and waits for its end; fine for one that was not started. Its fault, if it had
  * one and `err` is HF_OK; else err. */
-HF_MUSTCHECK hf_err hf_crew_stop(hf_bench *b, hf_crew *crew, hf_err err);
+HF_MUSTCHECK hf_err hf_bench_worker_stop(hf_bench *b, hf_bench_worker *runner,
+                                         hf_err err);
 
 #endif

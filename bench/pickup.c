@@ -1,13 +1,13 @@
 /* pickup.c - how long after an enqueue one idle worker starts the job; and the same for
  * the bare loop: a second thread that blocks on the baton and then claims.
  *
- * Both are alike: one thread of this process enqueues, at random distances, with a call
- * that waits for its answer; the other side are other threads of this process. One clock
- * measures from just before the enqueue to the handler's start, or to the claim's answer.
- * The worker is measured twice: with the library's producer, whose requests have a number
- * that Redis remembers, and with the bare connection's, as the bare loop is.
- * How long a round trip takes depends on what the machine did before it, so both do it in
- * turns, in short blocks. */
+ * Both work alike: one thread of this process enqueues, at random intervals, with a call
+ * that waits for its answer; other threads of this process receive. One clock measures
+ * from just before the enqueue to the handler's start, or to the claim's answer. The
+ * worker is measured twice: with the library's producer, whose requests have a number
+ * that Redis remembers, and with the bare connection, as the bare loop is. The time of a
+ * round trip depends on the load just before it, so both sides take turns in short
+ * blocks. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -31,7 +31,7 @@ typedef struct pickup {
     hf_producer *producer;
     hf_bare *our_bare_producer, *bare_producer, *bare_worker;
     hf_err bare_err; /* of the bare worker's thread */
-    hf_crew crew;
+    hf_bench_worker runner;
     sem_t started;
     _Atomic uint64_t started_ns;
     double us[SAMPLES], alike_us[SAMPLES], bare_us[SAMPLES];
@@ -127,12 +127,12 @@ static hf_err open_all(pickup *p)
 {
     static const char *const queue = our_queue;
     hf_bench *b = p->b;
-    const hf_crew_opts opts = {.queues = &queue,
-                               .n_queues = 1,
-                               .concurrency = b->opts->concurrency,
-                               .lease_ms = HF_BENCH_LEASE_MS,
-                               .fn = on_job,
-                               .arg = p};
+    const hf_bench_worker_opts opts = {.queues = &queue,
+                                       .n_queues = 1,
+                                       .concurrency = b->opts->concurrency,
+                                       .lease_ms = HF_BENCH_LEASE_MS,
+                                       .fn = on_job,
+                                       .arg = p};
     hf_err err = hf_bare_open(&p->bare_producer, b->url, b->password_file, b->ns,
                               bare_queue, b->payload, b->opts->payload_bytes, b->detail);
     if (err == HF_OK)
@@ -143,7 +143,7 @@ static hf_err open_all(pickup *p)
                            NULL, 0, b->detail);
     if (err == HF_OK)
         err = hf_bench_producer(b, &p->producer);
-    return err == HF_OK ? hf_crew_start(b, &p->crew, &opts) : err;
+    return err == HF_OK ? hf_bench_worker_start(b, &p->runner, &opts) : err;
 }
 
 hf_err hf_bench_pickup(hf_bench *b)
@@ -163,7 +163,7 @@ hf_err hf_bench_pickup(hf_bench *b)
         b->result->alike_pickup_us = hf_bench_spread(p.alike_us, SAMPLES);
         b->result->bare_pickup_us = hf_bench_spread(p.bare_us, SAMPLES);
     }
-    err = hf_crew_stop(b, &p.crew, err);
+    err = hf_bench_worker_stop(b, &p.runner, err);
     if (p.producer != NULL)
         hf_producer_close(p.producer, NULL, NULL);
     hf_bare_close(p.our_bare_producer);

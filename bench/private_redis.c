@@ -30,7 +30,7 @@ static bool make_dir(hf_private_redis *redis)
 {
     static const char form[] = "/holdfast-XXXXXX";
     const char *base = getenv("TMPDIR");
-    /* What is too long for us would be too long for the name of a socket. */
+    /* A path that is too long here is too long for a socket as well. */
     if (base == NULL || base[0] != '/' || strlen(base) + sizeof form > sizeof redis->dir)
         base = "/tmp";
     (void)snprintf(redis->dir, sizeof redis->dir, "%s%s", base, form);

@@ -1,4 +1,4 @@
-/* private_redis.h - a redis-server of one's own, for as long as this process lives.
+/* private_redis.h - a private redis-server that lives as long as this process.
  *
  * It listens on a unix socket in a new directory under $TMPDIR or /tmp, has a session of
  * its own (an interrupt from the terminal does not reach it), and is killed by the kernel

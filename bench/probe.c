@@ -14,7 +14,7 @@
 enum {
     CONNECT_S = 5,
     ANSWER_S = 30,       /* longer than anything here takes */
-    CLOCK_SAMPLES = 200, /* of which the fastest counts */
+    CLOCK_SAMPLES = 200, /* the fastest one counts */
     SCAN_COUNT = 1000
 };
 
@@ -85,11 +85,12 @@ hf_err hf_probe_open(hf_probe *probe, const char *text, const char *password_fil
     hf_url url;
     *probe = (hf_probe){.redis = NULL};
     hf_err err = hf_url_parse(&url, text, probe->detail);
-    if (err == HF_OK && url.tls)
+    if (err == HF_OK && (url.tls || url.sentinel.n_nodes > 0))
         err = hf_probe_fail(probe, HF_INVALID,
-                            "expected a redis:// or unix:// URL: the bench has no TLS");
+                            "expected a redis:// or unix:// URL: the bench has no TLS, "
+                            "and asks no Sentinels");
     if (err == HF_OK && password_file != NULL)
-        err = hf_url_read_password(&url, password_file, probe->detail);
+        err = hf_url_read_password(url.password, password_file, probe->detail);
     if (err == HF_OK)
         err = dial(probe, &url);
     hf_url_wipe(&url);

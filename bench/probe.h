@@ -1,5 +1,5 @@
-/* probe.h - one blocking connection, for what the bench asks Redis beside all libraries.
- * Not thread-safe. */
+/* probe.h - one blocking connection for the bench's own requests, without any library
+ * under test. Not thread-safe. */
 #ifndef HF_BENCH_PROBE_H
 #define HF_BENCH_PROBE_H
 
@@ -30,10 +30,10 @@ HF_MUSTCHECK hf_err hf_probe_check(hf_probe *probe, struct redisReply **reply);
  */
 HF_MUSTCHECK hf_err hf_probe_memory(hf_probe *probe, int64_t *bytes);
 
-/* What Redis has spent in scripts since it was started. */
+/* The time that Redis has spent in scripts since it was started. */
 HF_MUSTCHECK hf_err hf_probe_scripts(hf_probe *probe, double *ms);
 
-/* What has to be added to hf_probe_wall_ns() to have Redis's time. */
+/* The difference to add to hf_probe_wall_ns() for Redis's time. */
 HF_MUSTCHECK hf_err hf_probe_clock(hf_probe *probe, int64_t *offset_ns);
 int64_t hf_probe_wall_ns(void); /* Unix time of this machine, in ns */
 

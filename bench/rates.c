@@ -1,9 +1,9 @@
 /* rates.c - how many jobs a second are enqueued and processed, by the library and by the
  * bare loop, in turns; and how much memory a job takes in Redis.
  *
- * The clock of the library's processing starts before its worker is told that a paused
- * queue goes on, and stops when Redis says that nothing is left. So waking up, the first
- * small claims and the answer of the last verdict are in it. */
+ * The time of the library's processing starts before its paused queue is resumed, and
+ * ends when Redis says that no job is left. So it includes waking up, the first small
+ * claims and the answer to the last verdict. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -28,7 +28,7 @@ typedef struct rates {
     hf_bare *bare;
     hf_job *jobs; /* of one call */
     size_t per_call;
-    hf_crew crew;
+    hf_bench_worker runner;
     atomic_size_t left;                      /* jobs that were not started yet */
     sem_t started;                           /* all of them were */
     double enqueue[ROUNDS], process[ROUNDS]; /* jobs a second */
@@ -81,8 +81,7 @@ static hf_err enqueue(rates *r, double *rate)
 
 static hf_err pause_queue(hf_bench *b, bool paused)
 {
-    hf_err err = hf_admin_pause(b->admin, our_queue, paused);
-    return err == HF_OK ? HF_OK : hf_bench_fail(b, err, hf_admin_detail(b->admin));
+    return hf_admin_pause(b->admin, our_queue, paused, b->detail);
 }
 
 static hf_err process(rates *r, double *rate)
@@ -123,20 +122,20 @@ static hf_err our_round(rates *r, size_t round)
 {
     const char *const queue = our_queue;
     hf_bench *b = r->b;
-    const hf_crew_opts opts = {.queues = &queue,
-                               .n_queues = 1,
-                               .concurrency = b->opts->concurrency,
-                               .lease_ms = HF_BENCH_LEASE_MS,
-                               .fn = on_job,
-                               .arg = r};
+    const hf_bench_worker_opts opts = {.queues = &queue,
+                                       .n_queues = 1,
+                                       .concurrency = b->opts->concurrency,
+                                       .lease_ms = HF_BENCH_LEASE_MS,
+                                       .fn = on_job,
+                                       .arg = r};
     hf_err err = pause_queue(b, true);
     if (err == HF_OK)
-        err = hf_crew_start(b, &r->crew, &opts);
+        err = hf_bench_worker_start(b, &r->runner, &opts);
     if (err == HF_OK)
         err = enqueue_and_weigh(r, round);
     if (err == HF_OK)
         err = process(r, &r->process[round]);
-    return hf_crew_stop(b, &r->crew, err);
+    return hf_bench_worker_stop(b, &r->runner, err);
 }
 
 /* ---- the bare loop's ---- */

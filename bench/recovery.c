@@ -1,10 +1,10 @@
-/* recovery.c - how long after the SIGKILL of the worker that held it a job starts in
- * another worker, which was idle.
+/* recovery.c - measures how long after the SIGKILL of its worker a job starts in another,
+ * idle worker.
  *
- * Each victim is a process with a queue of its own, so that several die at the same time
- * and no death helps to find another. All workers have run for two leases by then: a job
- * of a worker that dies sooner may take one lease longer. Leases are short here, which
- * the output says: recovery takes about one lease, less what had passed of it. */
+ * Each victim is a process with a queue of its own: several die at the same time, and no
+ * death helps to find another. All workers have run for two leases by then: a job of a
+ * worker that dies sooner may take one lease longer. Leases are short here, as the output
+ * says: recovery takes about the rest of one lease. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,25 +127,25 @@ static hf_err one_round(recovery *r, size_t first)
 {
     const char *queues[VICTIMS];
     hf_bench *b = r->b;
-    hf_crew crew = {.worker = NULL};
+    hf_bench_worker runner = {.worker = NULL};
     for (size_t i = 0; i < VICTIMS; i++)
         queues[i] = r->names[first + i];
-    const hf_crew_opts opts = {.queues = queues,
-                               .n_queues = VICTIMS,
-                               .concurrency = b->opts->concurrency,
-                               .lease_ms = LEASE_MS,
-                               .fn = on_job,
-                               .arg = r};
+    const hf_bench_worker_opts opts = {.queues = queues,
+                                       .n_queues = VICTIMS,
+                                       .concurrency = b->opts->concurrency,
+                                       .lease_ms = LEASE_MS,
+                                       .fn = on_job,
+                                       .arg = r};
     hf_err err = start_victims(r, first);
     if (err == HF_OK)
-        err = hf_crew_start(b, &crew, &opts);
+        err = hf_bench_worker_start(b, &runner, &opts);
     if (err == HF_OK)
         err = kill_in_turn(r, first);
     for (size_t i = 0; i < VICTIMS && err == HF_OK; i++)
         err = hf_bench_await_post(b, &r->started, LOST_MS);
     for (size_t i = first; i < first + VICTIMS; i++)
         kill_one(r, i);
-    return hf_crew_stop(b, &crew, err);
+    return hf_bench_worker_stop(b, &runner, err);
 }
 
 hf_err hf_bench_recovery(hf_bench *b)

@@ -56,15 +56,16 @@ hf_err hf_bench_await(hf_bench *b, const char *queue,
     const uint64_t until_ns = hf_boot_ns() + HF_BENCH_WAIT_MS * HF_MS_NS;
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     for (;;) {
-        hf_err err = hf_admin_stats(b->admin, queue, &stats);
+        hf_err err = hf_admin_stats(b->admin, queue, &stats, b->detail);
         if (err != HF_OK)
-            return hf_bench_fail(b, err, hf_admin_detail(b->admin));
+            return err;
         if (test(&stats))
             return HF_OK;
         if (hf_bench_stopped(b))
             return HF_CANCEL;
         if (hf_boot_ns() > until_ns)
-            return hf_bench_fail(b, HF_TIMEOUT, "a queue does not become what it should");
+            return hf_bench_fail(b, HF_TIMEOUT,
+                                 "a queue did not reach the expected state in time");
         hf_bench_pause_us(LOOK_AGAIN_US);
     }
 }
@@ -196,7 +197,7 @@ static hf_err connect_and_measure(hf_bench *b, hf_bench_fn measure, void *arg)
         (void)hf_bench_fail(b, err, b->probe.detail);
     } else {
         err = measure(b, arg);
-        /* On somebody's Redis, leave it as it was; a private one ends anyway. */
+        /* Leave the user's Redis as it was; a private one ends anyway. */
         hf_err wiped = b->opts->url == NULL ? HF_OK : hf_probe_wipe(&b->probe, b->ns);
         if (err == HF_OK && wiped != HF_OK)
             err = hf_bench_fail(b, wiped, b->probe.detail);

@@ -123,7 +123,7 @@ hf_err hf_bench_victim(char detail[HF_DETAIL_SIZE])
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err != HF_OK)
         return err;
-    err = hf_worker_handle(worker, "bench", 0, keep, NULL);
+    err = hf_worker_handle(worker, "bench", 0, keep, NULL, detail);
     if (err == HF_OK)
         err = hf_worker_run(worker, detail);
     hf_worker_free(worker);

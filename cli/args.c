@@ -1,7 +1,7 @@
 /* args.c - see args.h.
  *
- * The command is the first word that is no option; only common options may stand before
- * it, because the others are known by their command alone. */
+ * The command is the first word that is not an option. Only common options may stand
+ * before it, because the command determines the others. */
 #include "cli/args.h"
 
 #include <stdarg.h>
@@ -35,44 +35,6 @@ static hf_err fail(parser *p, const char *format, ...)
 }
 
 /* ---- options ---- */
-
-/* Is it one of the words in "a|b|c"? */
-static bool is_word_of(const char *words, const char *name, size_t len)
-{
-    for (;;) {
-        size_t here = strcspn(words, "|");
-        if (here == len && memcmp(words, name, len) == 0)
-            return true;
-        if (words[here] == '\0')
-            return false;
-        words += here + 1;
-    }
-}
-
-static bool is_called(const hf_opt *opt, const char *name, size_t len)
-{
-    return is_word_of(opt->name, name, len) ||
-           (opt->also != NULL && is_word_of(opt->also, name, len));
-}
-
-static const hf_opt *find_in(const hf_opt *opts, const char *name, size_t len,
-                             char letter)
-{
-    for (; opts != NULL && opts->name != NULL; opts++) {
-        if (letter != 0 ? opts->letter == letter : is_called(opts, name, len))
-            return opts;
-    }
-    return NULL;
-}
-
-const hf_opt *hf_opt_find(const hf_command *command, const char *name, size_t len,
-                          char letter)
-{
-    const hf_opt *found = NULL;
-    if (command != NULL)
-        found = find_in(command->opts, name, len, letter);
-    return found != NULL ? found : find_in(hf_common_opts(), name, len, letter);
-}
 
 /* The place of a word in "a|b|c", or -1. */
 static int64_t choice_of(const char *choices, const char *word)
@@ -197,34 +159,6 @@ static hf_err take_short(parser *p, const char *word)
 
 /* ---- the command and its operands ---- */
 
-const hf_command *hf_command_find(const hf_command *commands, const char *name)
-{
-    for (; commands->name != NULL; commands++) {
-        if (strcmp(commands->name, name) == 0)
-            return commands;
-    }
-    return NULL;
-}
-
-const char *hf_command_after(const hf_command *command, const char *path)
-{
-    size_t len = strlen(path);
-    if (len == 0)
-        return command->name;
-    if (strncmp(command->name, path, len) != 0 || command->name[len] != ' ')
-        return NULL;
-    return command->name + len + 1;
-}
-
-bool hf_command_group(const hf_command *commands, const char *path)
-{
-    for (; commands->name != NULL; commands++) {
-        if (!commands->hidden && hf_command_after(commands, path) != NULL)
-            return true;
-    }
-    return false;
-}
-
 /* One word names a command or a group of them ("queue"); then a second one follows. */
 static hf_err take_command(parser *p, const char *word)
 {
@@ -309,7 +243,7 @@ hf_err hf_argv_parse(hf_argv *out, const hf_command *commands, int argc, char **
         const char *word = argv[p.at++];
         err = take_word(&p, word);
     }
-    /* Who asks for help has not got the rest right yet. */
+    /* A call for help may have faults in its other words. */
     if (err == HF_OK)
         err = check_operands(&p);
     return err;

@@ -11,6 +11,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "cli/out.h"
+#include "config/sentinel.h"
 
 enum { MESSAGE_SIZE = 2048 };
 
@@ -19,7 +20,7 @@ enum { MESSAGE_SIZE = 2048 };
 static void report(const hf_cli *cli, hf_exit code, hf_err err, const char *hint,
                    char *message)
 {
-    hf_text_plain(message); /* one line, whatever Redis or a file said */
+    hf_text_plain(message); /* one line, even if Redis or a file sent several */
     if (!cli->json) {
         fprintf(stderr, "holdfast: %s\n", message);
         if (*hint != '\0' &&
@@ -102,8 +103,11 @@ static int take_url(hf_cli *cli, const char *url, const char *where)
                           "that cannot be used (%s)",
                           where, detail);
     cli->server.url = url;
-    if (strncasecmp(url, "rediss:", 7) != 0)
-        cli->server.tls = NULL; /* it is the file's, for the file's URL */
+    /* They belong to the file's URL. */
+    if (strncasecmp(url, "rediss", 6) != 0)
+        cli->server.tls = NULL;
+    if (!hf_url_has_sentinels(url))
+        cli->server.sentinel = NULL;
     if (has_password(url))
         cli->server.password_file = NULL;
     return HF_EXIT_OK;
@@ -148,7 +152,8 @@ static void warn(const hf_cli *cli, const char *text)
 int hf_cli_setup(hf_cli *cli, const hf_argv *args)
 {
     char detail[HF_CONFIG_DETAIL_SIZE];
-    *cli = (hf_cli){.args = args, .json = hf_argv_has(args, "json")};
+    *cli =
+        (hf_cli){.args = args, .json = hf_argv_has(args, "json"), .detail = cli->detail};
     if (args->command->bare)
         return HF_EXIT_OK;
     hf_err err = hf_config_load(&cli->config, hf_argv_text(args, "config"), detail);
@@ -179,8 +184,7 @@ void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out)
 
 int hf_cli_admin(const hf_cli *cli, hf_admin **out)
 {
-    char detail[HF_DETAIL_SIZE] = "";
     const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = &cli->server};
-    hf_err err = hf_admin_open(out, &opts, detail);
-    return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, detail);
+    hf_err err = hf_admin_open(out, &opts, cli->detail);
+    return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, cli->detail);
 }

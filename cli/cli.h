@@ -18,6 +18,7 @@ typedef struct hf_cli {
      * where the URL has a password of its own. */
     hf_server_opts server;
     bool json;
+    char *detail; /* HF_DETAIL_SIZE bytes: why the last call of an hf_admin failed */
 } hf_cli;
 
 /* Reads the configuration and puts the options over it. HF_EXIT_OK, or it has been said.
@@ -44,7 +45,7 @@ int hf_cli_check_name(const hf_cli *cli, const char *what, const char *name);
 /* --queue, or "default"; NULL when it is no name, and that has been said. */
 const char *hf_cli_queue(const hf_cli *cli);
 
-/* What a producer needs to know of Redis; text is borrowed from the cli. */
+/* The options of Redis for a producer; text is borrowed from the cli. */
 void hf_cli_fill_producer(const hf_cli *cli, hf_producer_opts *out);
 
 /* Connects. HF_EXIT_OK, or it has been said. */

@@ -1,11 +1,11 @@
 /* commands.c - the table of all commands and their options (those of administration are
- * in options.c). --help, the manual page and the parser (args.c) know nothing else. To
- * add a command: a row here, its function in cli.h. */
-#include "cli/args.h"
+ * in options.c). Its shape is in table.h. To add a command: a row here, its function in
+ * cli.h. */
 #include "cli/cli.h"
 #include "cli/complete.h"
 #include "cli/limits.h"
 #include "cli/options.h"
+#include "cli/table.h"
 
 static const hf_opt common[] = {
     {.name = "config",

@@ -8,7 +8,7 @@
 
 enum { PATH_SIZE = 64, GIVEN_MAX = 64 };
 
-/* What the words before the cursor say. */
+/* The meaning of the words before the cursor. */
 typedef struct before {
     char path[PATH_SIZE]; /* the words of the command so far: "", "job", "job list" */
     const hf_command *command; /* NULL: not named yet */

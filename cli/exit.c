@@ -37,8 +37,7 @@ hf_exit hf_exit_code(hf_err err)
     case HF_CONFIG:
     case HF_POLICY:
         return HF_EXIT_CONFIG;
-    default: /* HF_PROTO, HF_REDIS, HF_NOMEM, ... and whatever is added without a thought
-              */
+    default: /* HF_PROTO, HF_REDIS, HF_NOMEM, ... and errors that are not listed yet */
         return HF_EXIT_BUG;
     }
 }
@@ -69,7 +68,7 @@ const char *hf_exit_hint(hf_err err)
     case HF_DEADLINE:
         return "try again in a moment";
     case HF_UNSURE:
-        return "it may have been done: look before it is done again";
+        return "it may have been done: check before you repeat it";
     default:
         return "";
     }

@@ -19,7 +19,7 @@ typedef enum hf_exit {
 
 hf_exit hf_exit_code(hf_err err);
 
-/* What one can do about it, for people; "" when there is nothing to say. Static. */
+/* Advice for the user; "": there is none. Static. */
 const char *hf_exit_hint(hf_err err);
 
 #endif

@@ -59,7 +59,7 @@ static void print_command_line(FILE *file, const hf_command *command)
     print_entry(file, name, NAME_COLUMN, command->help);
 }
 
-/* What it does, and its other names. */
+/* Its summary, and its other names. */
 static const char *help_of(const hf_opt *opt, char *text, size_t size)
 {
     if (opt->also == NULL)

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "cli/args.h"
+#include "cli/table.h"
 
 void hf_help_all(FILE *file);
 void hf_help_group(FILE *file, const char *group); /* "queue" */

@@ -102,10 +102,10 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "minder") == 0)
         return hf_minder_main(argc, argv);
-    char detail[HF_ARGV_DETAIL_SIZE] = "";
+    char detail[HF_ARGV_DETAIL_SIZE] = "", why[HF_DETAIL_SIZE] = "";
     char **copies = NULL;
     hf_argv args = {0};
-    hf_cli cli = {.args = &args, .json = wants_json(argc, argv)};
+    hf_cli cli = {.args = &args, .json = wants_json(argc, argv), .detail = why};
     ignore_sigpipe();
     if (!hold_streams())
         return HF_EXIT_BUG; /* and nowhere to say so */
@@ -114,8 +114,8 @@ int main(int argc, char **argv)
         err = hf_argv_parse(&args, hf_commands(), argc, argv, detail);
     int code;
     if (err == HF_INVALID)
-        code = hf_cli_say(&cli, HF_EXIT_USAGE, "holdfast --help lists what there is",
-                          "%s", detail);
+        code = hf_cli_say(&cli, HF_EXIT_USAGE,
+                          "holdfast --help lists commands and options", "%s", detail);
     else if (err != HF_OK)
         code = hf_cli_fail(&cli, err, NULL);
     else

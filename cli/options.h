@@ -3,7 +3,7 @@
 #ifndef HF_CLI_OPTIONS_H
 #define HF_CLI_OPTIONS_H
 
-#include "cli/args.h"
+#include "cli/table.h"
 
 #define HF_OPT_QUEUE                                                                     \
     {                                                                                    \

@@ -38,8 +38,8 @@ bool hf_out_is_bright(FILE *file);
 typedef struct hf_column {
     const char *title;
     bool right; /* numbers */
-    size_t max; /* characters; longer text is cut; 0: as long as it is. At a terminal the
-                   last column is cut to what its line has left, if it may be cut */
+    size_t max; /* characters; longer text is cut; 0: never cut. On a terminal the last
+    column is cut to the rest of its line, if it may be cut */
 } hf_column;
 
 enum { HF_COLUMNS_MAX = 12 };
@@ -49,7 +49,7 @@ typedef struct hf_table {
     size_t n_columns;
     char **cells; /* owned */
     size_t n_cells, cap;
-    bool failed; /* out of memory: what was added since is missing */
+    bool failed; /* out of memory: later output is missing */
 } hf_table;
 
 void hf_table_init(hf_table *table, const hf_column *columns, size_t n);

@@ -16,9 +16,9 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many letters must be put in, left out, changed or swapped with the next one to make
- * one word of the other (the distance of Damerau and Levenshtein, of which three rows are
- * kept); FAR when a word is too long to look at. */
+/* How many letters must be inserted, deleted, changed or swapped with their neighbour to
+ * turn one word into the other (the Damerau-Levenshtein distance, computed with three
+ * rows); FAR when a word is too long. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t rows[3][WORD_MAX + 1];

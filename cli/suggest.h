@@ -1,8 +1,8 @@
-/* suggest.h - what a mistyped word was probably meant to be. */
+/* suggest.h - suggests the word that a mistyped one was meant to be. */
 #ifndef HF_CLI_SUGGEST_H
 #define HF_CLI_SUGGEST_H
 
-#include "cli/args.h"
+#include "cli/table.h"
 
 /* The visible one that is at most two letters away, or NULL. */
 const char *hf_suggest_command(const hf_command *commands, const char *word);

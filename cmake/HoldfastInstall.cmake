@@ -45,6 +45,8 @@ install(TARGETS holdfast_command
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT command)
 get_property(scripts GLOBAL PROPERTY HOLDFAST_SCRIPTS)
 install(FILES ${scripts} DESTINATION "${data}/holdfast/lua" COMPONENT command)
+file(GLOB acl CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/packaging/acl/*.acl")
+install(FILES ${acl} DESTINATION "${data}/holdfast/acl" COMPONENT command)
 file(GLOB manuals CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/man/*.1")
 install(FILES ${manuals} DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT command)
 install(FILES completions/holdfast.bash RENAME holdfast

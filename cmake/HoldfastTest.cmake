@@ -19,8 +19,7 @@ function(hf_add_test)
   set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES
     LABELS ${arg_LABEL} SKIP_RETURN_CODE 77)
   if(arg_LABEL MATCHES "^(chaos|history)$")
-    # These measure time while they kill; each gets the machine's two cores.
-    set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES TIMEOUT 300 PROCESSORS 2)
+    set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES TIMEOUT 300)
   else()
     set_tests_properties(${arg_LABEL}.${arg_NAME} PROPERTIES TIMEOUT 120)
   endif()

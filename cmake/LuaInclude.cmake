@@ -2,6 +2,10 @@
 # runs a script's whole text for each EVALSHA, so a script includes what it uses and nothing else.
 # What only a rare branch uses is included in that branch. A file that is already there, at the top
 # or in a block around the line, is not repeated. Comments of included files are left out.
+#
+# A line `--- @step "lib/x.lua"` is the same for code that is no declaration: it stands wherever it is
+# named, and works on the locals there. It is for what each run of a script does: a function would be
+# made anew for each run, with all that it refers to.
 
 string(ASCII 1 hf_open)
 string(ASCII 2 hf_close)
@@ -42,20 +46,24 @@ function(hf_include out dir path depth within)
     string(REGEX REPLACE "[^ ].*$" "" indent "${line}")
     string(LENGTH "${indent}" indent)
     math(EXPR indent "${indent} + ${depth}")
-    if(line MATCHES "^ *--- @include \"([a-z_/]+\\.lua)\"$")
-      set(file "${CMAKE_MATCH_1}")
+    if(line MATCHES "^ *--- @(include|step) \"([a-z_/]+\\.lua)\"$")
+      set(kind "${CMAKE_MATCH_1}")
+      set(file "${CMAKE_MATCH_2}")
       if(file IN_LIST within)
         message(FATAL_ERROR "${dir}/${path}:${n}: ${file} is included by itself: ${within}")
       elseif(NOT EXISTS "${dir}/${file}")
         message(FATAL_ERROR "${dir}/${path}:${n}: there is no ${file}")
-      elseif(NOT "@${hf_there}@" MATCHES "@${file}@")
-        list(APPEND hf_there "@${file}@ ${indent}")
+      elseif(kind STREQUAL "step" OR NOT "@${hf_there}@" MATCHES "@${file}@")
+        if(kind STREQUAL "include")
+          list(APPEND hf_there "@${file}@ ${indent}")
+        endif()
         hf_include(text "${dir}" "${file}" "${indent}" "${within}")
         string(APPEND all "${text}")
       endif()
       continue()
-    elseif(line MATCHES "@include")
-      message(FATAL_ERROR "${dir}/${path}:${n}: expected --- @include \"lib/name.lua\": ${line}")
+    elseif(line MATCHES "@(include|step)")
+      message(FATAL_ERROR "${dir}/${path}:${n}: expected --- @include \"lib/name.lua\" or "
+        "--- @step \"lib/name.lua\": ${line}")
     elseif(within MATCHES ";" AND line MATCHES "^ *--")
       continue()
     elseif(NOT line STREQUAL "") # ends the blocks that are indented more

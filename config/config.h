@@ -1,5 +1,5 @@
-/* config.h - the configuration file: read as a whole, checked as a whole, or not taken at
- * all.
+/* config.h - the configuration file: read and checked as a whole. A file with a fault is
+ * not used.
  *
  * Everything about a key (its type, range, default, help) stands in one table,
  * config/schema.c. The reader, the checks, the defaults and the reference in
@@ -24,8 +24,8 @@ enum {
     HF_CONFIG_WORDS_MAX = 256 /* entries of one list of words */
 };
 
-/* All text is owned by the hf_config. Numbers are int64_t throughout, so that the table
- * can fill them all in the same way; the ranges there make them fit where they go. */
+/* All text is owned by the hf_config. All numbers are int64_t: the table fills them all
+ * in the same way, and its ranges make them fit their targets. */
 typedef struct hf_config_queue {
     char *name;
     int64_t weight;
@@ -48,8 +48,12 @@ typedef struct hf_config_handler {
 typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_format;
 
 typedef struct hf_config {
-    char *file; /* as it was named; NULL: only defaults */
-    char *redis_url;
+    char *file;            /* as it was named; NULL: only defaults */
+    char *redis_url;       /* with the Sentinels of the three keys below it */
+    char *sentinel_master; /* NULL: none, as the next three */
+    char **sentinel_nodes; /* ends with NULL */
+    char *sentinel_user, *sentinel_password_file;
+    hf_sentinel_opts sentinel;                           /* the last two */
     char *password_file;                                 /* NULL: none */
     char *tls_ca, *tls_cert, *tls_key, *tls_server_name; /* NULL: none */
     int64_t tls_verify;                                  /* 0: no, 1: yes */
@@ -73,8 +77,8 @@ HF_MUSTCHECK hf_err hf_config_load(hf_config **out, const char *path,
                                    char detail[HF_CONFIG_DETAIL_SIZE]);
 void hf_config_free(hf_config *config); /* NULL is fine */
 
-/* Put what the file says into options that are zero or filled otherwise; what they point
- * at is borrowed from the config. */
+/* Fill options from the config and leave their other fields unchanged. Pointers are
+ * borrowed from the config. */
 void hf_config_fill_server(const hf_config *config, hf_server_opts *out);
 /* Not its server and its queues. */
 void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out);

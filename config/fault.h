@@ -20,7 +20,7 @@ hf_err hf_fault_at(const hf_fault *fault, yaml_mark_t mark, const char *expected
 /* A scalar for people: in ticks, cut, without control characters. */
 const char *hf_fault_shown(const char *text, size_t len, char out[HF_SHOWN_SIZE]);
 
-/* What a node is: "a mapping", "a list", "nothing", or the scalar itself. */
+/* Describes a node: "a mapping", "a list", "nothing", or the scalar itself. */
 const char *hf_fault_node(const yaml_node_t *node, char out[HF_SHOWN_SIZE]);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "config/fault.h"
 #include "config/scan.h"
+#include "config/sentinel.h"
 #include "config/value.h"
 
 enum { PATH_SIZE = 64 };
@@ -55,7 +56,7 @@ static bool is_plain(const yaml_node_t *node)
            node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 }
 
-/* What YAML writes for "no value". */
+/* The forms of "no value" in YAML. */
 static bool is_null(const yaml_node_t *node)
 {
     static const char *const words[] = {"", "~", "null", "Null", "NULL"};
@@ -149,7 +150,7 @@ static hf_err read_scalar(reader *r, const hf_key *key, yaml_node_t *node, void 
     hf_err err = hf_value_store(key, scalar_text(node), base, reason);
     if (err != HF_INVALID)
         return err;
-    /* A URL may carry a password: what is wrong with it is told, but not the URL. */
+    /* A URL may carry a password: the message names the fault, but not the URL. */
     if (key->type == HF_KEY_URL) {
         snprintf(found, sizeof found, "one that cannot be used (%s)", reason);
         return bad_value(r, key, node, found);
@@ -224,8 +225,8 @@ static hf_err check_unique(reader *r, const list_kind *kind, yaml_node_t *list,
     return HF_OK;
 }
 
-/* Reads the entries into an array that *items and *n own at once, so that a half-read one
- * is freed like a whole one. */
+/* Reads the entries into an array that *items and *n own from the start: a half-read
+ * array is freed like a whole one. */
 static hf_err read_list(reader *r, const hf_key *key, const list_kind *kind,
                         yaml_node_t *node, void **items, size_t *n)
 {
@@ -285,6 +286,7 @@ static hf_err read_value(reader *r, const hf_key *key, yaml_node_t *node, void *
     case HF_KEY_HANDLERS:
         return read_handlers(r, key, node);
     case HF_KEY_WORDS:
+    case HF_KEY_PLACES:
     case HF_KEY_ENV:
         return read_words(r, key, node, base);
     default:
@@ -349,13 +351,29 @@ static hf_err read_mapping(reader *r, yaml_node_t *node, const char *path, void 
 
 /* ---- the whole ---- */
 
-/* What no single key can know. */
+static hf_err check_sentinels(reader *r, yaml_node_t *redis)
+{
+    yaml_node_t *at = redis == NULL ? NULL : value_of(r, redis, "sentinel");
+    const char *expected;
+    char found[HF_DETAIL_SIZE];
+    if (at == NULL)
+        return HF_OK;
+    bool has_url = value_of(r, redis, "url") != NULL;
+    hf_err err = hf_config_put_sentinels(r->config, has_url, &expected, found);
+    return err != HF_INVALID
+               ? err
+               : hf_fault_at(&r->fault, at->start_mark, expected, "%s", found);
+}
+
+/* The checks that concern several keys. */
 static hf_err check_whole(reader *r, yaml_node_t *root)
 {
     const hf_config *config = r->config;
+    hf_err err = check_sentinels(r, value_of(r, root, "redis"));
     yaml_node_t *retry = value_of(r, root, "retry");
-    if (retry == NULL || config->worker.backoff_cap_ms >= config->worker.backoff_base_ms)
-        return HF_OK;
+    if (err != HF_OK || retry == NULL ||
+        config->worker.backoff_cap_ms >= config->worker.backoff_base_ms)
+        return err;
     char base[HF_DURATION_SIZE], cap[HF_DURATION_SIZE], expected[HF_SHOWN_SIZE];
     hf_format_duration(config->worker.backoff_base_ms, base);
     hf_format_duration(config->worker.backoff_cap_ms, cap);

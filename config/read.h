@@ -4,8 +4,8 @@
 
 #include "config/config.h"
 
-/* HF_CONFIG with the one line in `detail`, HF_NOMEM. What was read until then stays in
- * `config`, and is freed with it. */
+/* HF_CONFIG with the one line in `detail`, HF_NOMEM. The part that was read stays in
+ * `config` and is freed with it. */
 HF_MUSTCHECK hf_err hf_config_read(hf_config *config, const char *file, const char *text,
                                    size_t len, char detail[HF_CONFIG_DETAIL_SIZE]);
 

@@ -10,13 +10,21 @@ enum { REFERENCE_MAX = 64 << 10 };
 static const char *type_name(hf_key_type type)
 {
     static const char *const names[] = {
-        [HF_KEY_MAPPING] = "mapping",   [HF_KEY_QUEUES] = "list of mappings",
-        [HF_KEY_TEXT] = "text",         [HF_KEY_HANDLERS] = "list of mappings",
-        [HF_KEY_NAME] = "name",         [HF_KEY_JOB_TYPE] = "name or `*`",
-        [HF_KEY_URL] = "URL",           [HF_KEY_WORDS] = "list of text",
-        [HF_KEY_ENV] = "list of names", [HF_KEY_INTEGER] = "integer",
-        [HF_KEY_DURATION] = "duration", [HF_KEY_SIZE] = "size",
-        [HF_KEY_CHOICE] = "word",       [HF_KEY_NUMBER] = "number",
+        [HF_KEY_MAPPING] = "mapping",
+        [HF_KEY_QUEUES] = "list of mappings",
+        [HF_KEY_TEXT] = "text",
+        [HF_KEY_HANDLERS] = "list of mappings",
+        [HF_KEY_NAME] = "name",
+        [HF_KEY_JOB_TYPE] = "name or `*`",
+        [HF_KEY_URL] = "URL",
+        [HF_KEY_WORDS] = "list of text",
+        [HF_KEY_ENV] = "list of names",
+        [HF_KEY_INTEGER] = "integer",
+        [HF_KEY_DURATION] = "duration",
+        [HF_KEY_SIZE] = "size",
+        [HF_KEY_CHOICE] = "word",
+        [HF_KEY_NUMBER] = "number",
+        [HF_KEY_PLACES] = "list of text",
     };
     return names[type];
 }
@@ -42,7 +50,7 @@ hf_err hf_config_reference(char **text)
 {
     hf_buf out;
     hf_buf_init(&out, REFERENCE_MAX);
-    hf_buf_text(&out, "| key | type | default | range | reload | what it is |\n"
+    hf_buf_text(&out, "| key | type | default | range | reload | meaning |\n"
                       "|---|---|---|---|---|---|\n");
     size_t n;
     const hf_key *keys = hf_schema(&n);

@@ -1,5 +1,5 @@
-/* scan.h - the first look at a YAML text: is it well formed, and free of what a loaded
- * document does not show any more. */
+/* scan.h - the first pass over a YAML text: whether it is well formed, and free of
+ * features that a loaded document no longer shows. */
 #ifndef HF_CONFIG_SCAN_H
 #define HF_CONFIG_SCAN_H
 

@@ -17,6 +17,7 @@ typedef enum hf_key_type {
     HF_KEY_JOB_TYPE, /* char *: a name or "*" */
     HF_KEY_URL,      /* char * */
     HF_KEY_WORDS,    /* char **: a list of text, the first one not empty */
+    HF_KEY_PLACES,   /* char **: a list of "host" or "host:port" */
     HF_KEY_ENV,      /* char **: a list of names of environment variables */
     HF_KEY_INTEGER,  /* int64_t, as are all below but NUMBER */
     HF_KEY_DURATION, /* ms */
@@ -25,7 +26,7 @@ typedef enum hf_key_type {
     HF_KEY_NUMBER    /* double */
 } hf_key_type;
 
-/* Which struct of config.h a key is stored in. */
+/* The struct of config.h that stores a key. */
 typedef enum hf_key_owner { HF_IN_CONFIG, HF_IN_QUEUE, HF_IN_HANDLER } hf_key_owner;
 
 typedef struct hf_key {
@@ -36,7 +37,7 @@ typedef struct hf_key {
     int64_t min, max;    /* of a number, in its unit; of a list, its entries */
     const char *choices; /* of a CHOICE: words with '|' between */
     const char *preset;  /* the default as one would write it; NULL: there is none */
-    const char *unset;   /* what the reference says where there is no default */
+    const char *unset;   /* the text of the reference where there is no default */
     bool required;       /* in each mapping that may have it */
     bool reload;         /* a change takes effect at HUP */
     const char *help;

@@ -2,6 +2,7 @@
  */
 #include "config/value.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ static double *real_of(const hf_key *key, void *base)
 
 static bool is_list(const hf_key *key)
 {
-    return key->type == HF_KEY_WORDS || key->type == HF_KEY_ENV;
+    return key->type == HF_KEY_WORDS || key->type == HF_KEY_PLACES ||
+           key->type == HF_KEY_ENV;
 }
 
 static bool is_text(const hf_key *key)
@@ -153,10 +155,22 @@ static bool env_name_ok(const char *word)
                              "0123456789")] == '\0';
 }
 
+/* Nothing that means something else in a URL. */
+static bool place_ok(const char *word)
+{
+    char url[HF_DETAIL_SIZE], unread[HF_DETAIL_SIZE];
+    if (*word == '\0' || *word == ':' || strpbrk(word, "/,@") != NULL)
+        return false;
+    int n = snprintf(url, sizeof url, "redis://%s", word);
+    return n < (int)sizeof url && hf_url_check(url, unread) == HF_OK;
+}
+
 bool hf_value_word_ok(const hf_key *key, const char *word, size_t i)
 {
     if (key->type == HF_KEY_ENV)
         return env_name_ok(word);
+    if (key->type == HF_KEY_PLACES)
+        return place_ok(word);
     return i > 0 || *word != '\0';
 }
 
@@ -252,6 +266,7 @@ void hf_value_expected(const hf_key *key, hf_buf *out)
         [HF_KEY_JOB_TYPE] = "\"*\" or a name, ",
         [HF_KEY_URL] = "the URL of a Redis",
         [HF_KEY_WORDS] = "a program and its arguments as a list of ",
+        [HF_KEY_PLACES] = "a list of \"host\" or \"host:port\", ",
         [HF_KEY_ENV] = "a list of names of environment variables, ",
         [HF_KEY_INTEGER] = "an integer from ",
         [HF_KEY_DURATION] = "a duration with its unit (ms s m h d) from ",

@@ -8,8 +8,8 @@
 #include "holdfast/error.h"
 
 /* Reads the text of a scalar key and stores it in the owner's struct at `base`, in place
- * of what was there. HF_INVALID (then `reason` says why, if hf_value_expected() does not
- * say it all, else it is ""), HF_NOMEM. */
+ * of its value. HF_INVALID (`reason` explains it; "" if hf_value_expected() says
+ * everything), HF_NOMEM. */
 HF_MUSTCHECK hf_err hf_value_store(const hf_key *key, const char *text, void *base,
                                    char reason[HF_DETAIL_SIZE]);
 

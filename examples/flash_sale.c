@@ -331,9 +331,9 @@ static int work(void)
     if (err == HF_OK)
         err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "order.pay", 30000, pay, &s);
+        err = hf_worker_handle(worker, "order.pay", 30000, pay, &s, detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "gift.send", 30000, send_gift, &s);
+        err = hf_worker_handle(worker, "gift.send", 30000, send_gift, &s, detail);
     sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_term}, NULL);
     if (err == HF_OK)
         err = hf_worker_run(worker, detail);

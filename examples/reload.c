@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* before there are other threads */
     hf_err err = take_file(detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "*", 0, print, stdout);
+        err = hf_worker_handle(worker, "*", 0, print, stdout, detail);
     if (err == HF_OK && pthread_create(&thread, NULL, wait_for_signals, NULL) != 0)
         err = HF_SYSTEM;
     if (err == HF_OK) {

@@ -48,9 +48,9 @@ int main(int argc, char **argv)
     char detail[HF_DETAIL_SIZE] = "";
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "email.send", 30000, send_email, stdout);
+        err = hf_worker_handle(worker, "email.send", 30000, send_email, stdout, detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "report.make", 60000, make_report, stdout);
+        err = hf_worker_handle(worker, "report.make", 60000, make_report, stdout, detail);
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

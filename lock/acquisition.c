@@ -5,17 +5,17 @@
  *     |                 '---(time over, cancelled, place lost)--------'
  *     '-- PAUSE: before it is sent again
  *
- *   ACQUIRE   the request is to be sent, or was sent
+ *   ACQUIRE   the request will be sent, or was sent
  *   PAUSE     a simple lock that was taken, a fault, or a proof that takes time
  *   WAIT      it stands in the line of a fair lock
  *   CONFIRM   granted; replicas are asked (confirm.c)
  *   HELD      hold.c looks after it
  *   RELEASE   hold.c gives it back
  *
- * A lock that waits hears of its grant by a message in the client's inbox, for which one
- * connection blocks for all tags (listener.h); or by its next renewal, which says what is
- * true in any case. After that connection was lost everything is renewed at once, because
- * a message may have been lost with it. */
+ * A waiting lock learns of its grant by a message in the client's inbox, where one
+ * connection blocks for all tags (listener.h), or by its next renewal, which always tells
+ * the true state. After that connection was lost everything is renewed at once, because a
+ * message may have been lost with it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,7 @@
 #include "base/backoff.h"
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "lock/callback.h"
 #include "lock/locks.h"
 
@@ -42,11 +43,21 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
     if (lock->notified)
         return;
     lock->notified = true;
-    hf_lock_client_background(lock, false);
+    hf_lock_client_pay(lock);
     hf_callback callback;
-    hf_callback_begin(&callback, &lock->locks->driver);
+    hf_callback_begin(&callback, lock->locks);
     lock->on_acquired(lock, err, detail, lock->acquired_arg);
     hf_callback_end(&callback);
+}
+
+bool hf_lock_left_behind(const hf_lock *lock)
+{
+    return lock->may_be_there || lock->in_flight > 0;
+}
+
+bool hf_lock_was_at_fault(const hf_lock *lock)
+{
+    return lock->last_err != HF_OK;
 }
 
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
@@ -55,7 +66,7 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
     atomic_store(&lock->waits, false);
     atomic_store(&lock->state, HF_LOCK_GONE);
     tell(lock, err, detail);
-    if (lock->may_be_there || lock->in_flight > 0)
+    if (hf_lock_left_behind(lock))
         hf_release_begin(lock);
     else
         hf_lock_client_over(lock);
@@ -104,9 +115,9 @@ static void spin(hf_lock *lock)
         pause_until(lock, &backoff, lock->until_ns);
 }
 
-/* The lease before it seems to be over, by Redis's clock. Only our own clock can prove
- * it, in as long as that lease lasts: so that a lock whose holder died is had at last,
- * even if each only tries once. */
+/* The previous lease seems to be over, by Redis's clock. Only our own clock can prove it,
+ * within the time of that lease. So the lock of a dead holder can be acquired even by
+ * clients that try only once. */
 static bool proves(hf_lock *lock, uint32_t after_ms)
 {
     uint64_t now_ns = hf_boot_ns(), after_ns = after_ms * HF_MS_NS;
@@ -239,8 +250,8 @@ void hf_acquire_lost(hf_lock *lock)
 
 /* ---- grants: the tags of all locks that wait ---- */
 
-/* The first tag that has a message is served, so the lock that has waited longest comes
- * first: else those that come and go would keep it from being heard. */
+/* Redis serves the first tag that has a message, so the lock that has waited longest
+ * comes first: otherwise newer locks could keep its message waiting. */
 static void choose(hf_listener *listener)
 {
     const hf_lock_client *locks = listener->arg;
@@ -322,7 +333,8 @@ static void on_turn(hf_listener *listener)
 
 void hf_grants_init(hf_lock_client *locks)
 {
-    locks->listener = (hf_listener){.opts = locks->client_opts,
+    locks->listener = (hf_listener){.redis = locks->redis,
+                                    .loop = locks->run.uv,
                                     .inbox = locks->id,
                                     .choose = choose,
                                     .is_deaf = is_deaf,
@@ -358,8 +370,8 @@ void hf_grants_notes(hf_lock_client *locks)
 
 /* ---- may the Redis that was reached give out locks, and remember fences? ---- */
 
-/* A lock that is evicted would be given to another while it is held, and a fence that is
- * evicted would let in a client that lost it. */
+/* An evicted lock would be granted to another client while it is held, and an evicted
+ * fence would admit a client that lost its lock. */
 bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 {
     const char *policy = hf_client_server(locks->client)->policy;
@@ -414,7 +426,7 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
     hf_err err = hf_acquired_read(answer, &e);
     lock->in_flight--;
     if (e.now_ms > 0) {
-        hf_lock_client_clock(locks, e.now_ms);
+        hf_lock_client_clock(locks, e.now_ms, answer->sent_ns);
         was_reached(lock);
     }
     lock->may_be_there = lock->may_be_there || may_have_done(err);
@@ -484,7 +496,7 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
                                                               : UINT64_MAX;
 }
 
-static void not_reached(hf_lock *lock)
+void hf_acquire_not_reached(hf_lock *lock)
 {
     const hf_client *client = lock->locks->client;
     hf_err err = hf_client_status(client);
@@ -501,7 +513,7 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
     if (lock->step == STEP_WAIT)
         hf_acquire_fail(lock, HF_TAKEN, "");
     else if (lock->step == STEP_ACQUIRE)
-        not_reached(lock);
+        hf_acquire_not_reached(lock);
     else if (lock->step == STEP_CONFIRM)
         hf_confirm_late(lock);
     else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK &&
@@ -513,7 +525,7 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
 
 /* ---- the calls ---- */
 
-static void run_acquire(hf_lock_task *task)
+static void run_acquire(hf_task *task)
 {
     hf_lock *lock = HF_CONTAINER(task, hf_lock, task);
     hf_lock_client *locks = lock->locks;
@@ -524,7 +536,7 @@ static void run_acquire(hf_lock_task *task)
         hf_acquire_send(lock);
 }
 
-static void run_cancel(hf_lock_task *task)
+static void run_cancel(hf_task *task)
 {
     hf_lock *lock = HF_CONTAINER(task, hf_lock, cancel_task);
     atomic_store(&lock->cancel_queued, false);
@@ -534,36 +546,42 @@ static void run_cancel(hf_lock_task *task)
         hf_acquire_fail(lock, HF_CANCEL, "cancelled");
 }
 
-static hf_err submit(hf_lock_client *locks, const hf_lock_opts *opts,
-                     hf_lock_acquired_cb cb, void *arg, bool background, hf_lock **out,
-                     char *detail)
+static hf_err make(hf_lock_client *locks, const hf_lock_opts *opts,
+                   hf_lock_acquired_cb cb, void *arg, hf_lock **out, char *detail)
 {
-    hf_lock *lock;
-    if (hf_lock_client_forked(locks))
-        return hf_lock_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
-    hf_err err = hf_lock_make(locks, opts, &lock, detail);
+    if (hf_lock_client_forked(locks)) {
+        (void)hf_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
+        return HF_FORKED;
+    }
+    hf_err err = hf_lock_make(locks, opts, out, detail);
     if (err != HF_OK)
         return err;
-    lock->on_acquired = cb;
-    lock->acquired_arg = arg;
-    lock->task.run = run_acquire;
-    hf_lock_client_background(lock, background);
-    if (out != NULL)
-        *out = lock;
-    err = hf_lock_client_submit(locks, &lock->task);
-    if (err != HF_OK) {
-        hf_lock_client_background(lock, false);
-        hf_lock_free(lock);
-        return hf_lock_say(detail, err, "%s", hf_err_text(err));
-    }
+    (*out)->on_acquired = cb;
+    (*out)->acquired_arg = arg;
+    (*out)->task.run = run_acquire;
     return HF_OK;
+}
+
+/* It was not submitted. */
+static hf_err refuse(hf_lock *lock, hf_err err, char *detail)
+{
+    hf_lock_free(lock);
+    return hf_say(detail, err, "%s", hf_err_text(err));
 }
 
 hf_err hf_lock_acquire(hf_lock_client *locks, const hf_lock_opts *opts,
                        hf_lock_acquired_cb cb, void *arg, hf_lock **out,
                        char detail[HF_DETAIL_SIZE])
 {
-    return submit(locks, opts, cb, arg, true, out, detail);
+    hf_lock *lock;
+    hf_err err = make(locks, opts, cb, arg, &lock, detail);
+    if (err != HF_OK)
+        return err;
+    lock->owes = true;
+    if (out != NULL)
+        *out = lock;
+    err = hf_tasks_submit(&locks->tasks, &lock->task, true);
+    return err == HF_OK ? HF_OK : refuse(lock, err, detail);
 }
 
 void hf_lock_cancel(hf_lock *lock)
@@ -571,16 +589,15 @@ void hf_lock_cancel(hf_lock *lock)
     if (hf_lock_client_forked(lock->locks) || atomic_exchange(&lock->cancel_queued, true))
         return;
     lock->cancel_task.run = run_cancel;
-    if (hf_lock_client_submit(lock->locks, &lock->cancel_task) != HF_OK)
+    if (hf_tasks_submit(&lock->locks->tasks, &lock->cancel_task, false) != HF_OK)
         atomic_store(&lock->cancel_queued, false); /* closing cancels it */
 }
 
 /* ---- waiting for it ---- */
 
 typedef struct awaited {
-    hf_driver *driver;
-    hf_driver_waiter waiter;
-    hf_lock *lock;
+    hf_run_loop *run;
+    hf_run_waiter waiter;
     hf_err err;
     char detail[HF_DETAIL_SIZE];
 } awaited;
@@ -588,30 +605,27 @@ typedef struct awaited {
 static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
 {
     awaited *a = arg;
-    a->lock = lock;
+    (void)lock;
     a->err = err;
     (void)snprintf(a->detail, sizeof a->detail, "%s", detail);
-    hf_driver_done(a->driver, &a->waiter);
+    hf_run_loop_done(a->run, &a->waiter);
 }
 
 hf_err hf_lock_acquire_wait(hf_lock_client *locks, const hf_lock_opts *opts,
                             hf_lock **out, char detail[HF_DETAIL_SIZE])
 {
-    awaited a = {.driver = &locks->driver};
-    hf_err err = hf_callback_may_wait(a.driver, a.driver->threaded, detail);
+    awaited a = {.run = &locks->run};
+    hf_lock *lock;
+    hf_err err = hf_callback_may_wait(locks, locks->run.owned, detail);
+    if (err == HF_OK)
+        err = make(locks, opts, on_acquired, &a, &lock, detail);
     if (err != HF_OK)
         return err;
-    err = hf_driver_waiter_init(&a.waiter);
+    err = hf_tasks_await(&locks->tasks, &lock->task, false, &a.waiter);
     if (err != HF_OK)
-        return hf_lock_say(detail, err, "%s", hf_err_text(err));
-    err = submit(locks, opts, on_acquired, &a, false, NULL, detail);
-    if (err == HF_OK) {
-        hf_driver_await(a.driver, &a.waiter);
-        err = a.err;
-        (void)hf_lock_say(detail, err, "%s", a.detail);
-    }
-    hf_driver_waiter_done(&a.waiter);
-    if (err == HF_OK)
-        *out = a.lock;
-    return err;
+        return refuse(lock, err, detail);
+    if (a.err != HF_OK)
+        return hf_say(detail, a.err, "%s", a.detail);
+    *out = lock;
+    return HF_OK;
 }

@@ -1,11 +1,12 @@
-/* ask.c - one request whose caller waits for its answer. What certainly did nothing is
- * asked again until the end of the call. */
+/* ask.c - one request whose caller waits for its answer. A request that certainly did
+ * nothing is sent again until the call's deadline. */
 #include "lock/locks.h"
 
 #include <stdio.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "lock/callback.h"
 #include "redis/send.h"
 
@@ -19,19 +20,23 @@ static void unlink_ask(hf_lock_ask *ask)
     *at = ask->next;
 }
 
+static bool owes(const hf_lock_ask *ask)
+{
+    return ask->waiter == NULL || ask->calls_back;
+}
+
 static void end(hf_lock_ask *ask, hf_err err, const char *detail)
 {
     ask->err = err;
     (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
     unlink_ask(ask);
-    hf_driver *driver = &ask->locks->driver;
     hf_lock *lock = ask->lock;
-    if (ask->waiter != NULL) {
-        hf_driver_done(driver, ask->waiter);
-    } else {
+    if (owes(ask))
+        hf_tasks_pay(&ask->locks->tasks);
+    if (ask->waiter != NULL)
+        hf_run_loop_done(&ask->locks->run, ask->waiter);
+    else
         ask->on_end(ask);
-        hf_driver_background(driver, -1);
-    }
     if (lock == NULL)
         return;
     lock->in_flight--;
@@ -64,7 +69,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         0; /* also told with HF_DEADLINE: it goes again with the new time */
     hf_err status = hf_script_status(answer, 2, &redis_ms);
     if (status != HF_PROTO && redis_ms > 0)
-        hf_lock_client_clock(locks, redis_ms);
+        hf_lock_client_clock(locks, redis_ms, answer->sent_ns);
     uint64_t now_ns = hf_boot_ns();
     if (did_nothing(err) && ask->lock != NULL && ask->lock->step == STEP_RELEASE)
         end(ask, HF_LOST, "it was released");
@@ -120,16 +125,16 @@ uint64_t hf_ask_due_ns(const hf_lock_client *locks)
     return due_ns;
 }
 
-void hf_ask_end_all(hf_lock_client *locks, hf_err err)
+void hf_ask_end_all(hf_lock_client *locks, hf_err err, const char *detail)
 {
     for (hf_lock_ask *ask = locks->asks, *next; ask != NULL; ask = next) {
         next = ask->next;
         if (!ask->in_flight)
-            end(ask, err, hf_err_text(err));
+            end(ask, err, detail);
     }
 }
 
-static void run_ask(hf_lock_task *task)
+static void run_ask(hf_task *task)
 {
     hf_lock_ask *ask = HF_CONTAINER(task, hf_lock_ask, task);
     hf_lock_client *locks = ask->locks;
@@ -138,45 +143,42 @@ static void run_ask(hf_lock_task *task)
     if (ask->lock != NULL)
         ask->lock->in_flight++;
     if (locks->closing)
-        hf_ask_end_all(locks, HF_CLOSED);
+        hf_ask_end_all(locks, HF_CLOSED, hf_err_text(HF_CLOSED));
     else
         hf_ask_pump(locks, hf_boot_ns());
 }
 
-hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks)
+static void prepare(hf_lock_ask *ask, hf_lock_client *locks)
 {
-    uint32_t ms = locks->connect_timeout_ms + locks->request_timeout_ms;
+    uint32_t ms = locks->redis->connect_timeout_ms + locks->redis->request_timeout_ms;
     ask->locks = locks;
     ask->task.run = run_ask;
     ask->until_ns = hf_boot_ns() + ms * HF_MS_NS;
+}
+
+hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks)
+{
     if (hf_lock_client_forked(locks))
         return HF_FORKED;
-    if (ask->waiter == NULL)
-        hf_driver_background(&locks->driver, 1);
-    hf_err err = hf_lock_client_submit(locks, &ask->task);
-    if (err != HF_OK && ask->waiter == NULL)
-        hf_driver_background(&locks->driver, -1);
-    return err;
+    prepare(ask, locks);
+    return hf_tasks_submit(&locks->tasks, &ask->task, owes(ask));
 }
 
 hf_err hf_ask_wait(hf_lock_ask *ask, hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 {
-    hf_driver_waiter waiter;
-    hf_err err = hf_callback_may_wait(&locks->driver, locks->driver.threaded, detail);
+    hf_run_waiter waiter = {.again_ms = 0};
+    hf_err err = hf_callback_may_wait(locks, locks->run.owned, detail);
     if (err != HF_OK)
         return err;
-    err = hf_driver_waiter_init(&waiter);
-    if (err != HF_OK)
-        return hf_lock_say(detail, err, "%s", hf_err_text(err));
     ask->waiter = &waiter;
-    err = hf_ask_begin(ask, locks);
-    if (err == HF_OK) {
-        hf_driver_await(&locks->driver, &waiter);
+    prepare(ask, locks);
+    err = hf_lock_client_forked(locks) ? HF_FORKED : HF_OK;
+    if (err == HF_OK)
+        err = hf_tasks_await(&locks->tasks, &ask->task, owes(ask), &waiter);
+    if (err == HF_OK)
         err = ask->err;
-    }
-    hf_driver_waiter_done(&waiter);
     if (err != HF_OK)
-        (void)hf_lock_say(detail, err, "%s",
-                          ask->detail[0] != '\0' ? ask->detail : hf_err_text(err));
+        (void)hf_say(detail, err, "%s",
+                     ask->detail[0] != '\0' ? ask->detail : hf_err_text(err));
     return err;
 }

@@ -1,8 +1,8 @@
-/* callback.h - which callbacks of a user's this thread is in.
+/* callback.h - the user's callbacks that this thread is in.
  *
- * A call that waits needs the client's loop, and a callback has it, or the thread that
- * renews: the call would wait for itself. So every callback is entered here, and what
- * waits asks first. The callbacks of other clients are no hindrance. */
+ * A call that waits needs the client's loop. A callback occupies this loop, or the thread
+ * that renews: the call would wait for itself. So every callback is registered here, and
+ * calls that wait check first. Callbacks of other clients do not matter. */
 #ifndef HF_LOCK_CALLBACK_H
 #define HF_LOCK_CALLBACK_H
 
@@ -10,8 +10,8 @@
 
 #include "holdfast/error.h"
 
-/* One callback that runs, on the stack of who calls it. `of`: the driver of its client;
- * it may be gone at the end. */
+/* One callback that runs, on the stack of its caller. `of`: its client, which may be gone
+ * at the end. */
 typedef struct hf_callback {
     const void *of;
     struct hf_callback *outer;

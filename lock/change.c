@@ -1,9 +1,9 @@
-/* change.c - downgrade, extend and guard. All leave the lock held, whatever becomes of
- * them. */
+/* change.c - downgrade, extend and guard. All leave the lock held, even if they fail. */
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "lock/callback.h"
 #include "lock/locks.h"
 
@@ -12,7 +12,7 @@
 typedef struct downgrade {
     hf_lock_ask ask;
     hf_lock *lock;
-    void (*cb)(hf_lock *lock, hf_err err, void *arg);
+    hf_lock_changed_cb cb;
     void *arg;
 } downgrade;
 
@@ -34,9 +34,16 @@ static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
     return left.result == HF_RELEASE_STILL_HELD ? HF_OK : HF_LOST;
 }
 
-static bool may_downgrade(const hf_lock *lock)
+static hf_err not_held(char *detail)
 {
-    return !lock->simple && lock->acquire.mode == 'x';
+    return hf_say_err(detail, HF_LOST);
+}
+
+static hf_err check_downgrade(const hf_lock *lock, char *detail)
+{
+    if (lock->simple || lock->acquire.mode != 'x')
+        return hf_say(detail, HF_INVALID, "expected an exclusive hold of a fair lock");
+    return hf_lock_held(lock) ? HF_OK : not_held(detail);
 }
 
 static hf_err conclude(hf_lock *lock, hf_err err)
@@ -46,15 +53,12 @@ static hf_err conclude(hf_lock *lock, hf_err err)
     return err;
 }
 
-hf_err hf_lock_downgrade_wait(hf_lock *lock)
+hf_err hf_lock_downgrade_wait(hf_lock *lock, char detail[HF_DETAIL_SIZE])
 {
     hf_lock_ask ask = {
         .lock = lock, .send = send_downgrade, .read = read_downgrade, .arg = lock};
-    if (!may_downgrade(lock))
-        return HF_INVALID;
-    if (!hf_lock_held(lock))
-        return HF_LOST;
-    return conclude(lock, hf_ask_wait(&ask, lock->locks, NULL));
+    hf_err err = check_downgrade(lock, detail);
+    return err != HF_OK ? err : conclude(lock, hf_ask_wait(&ask, lock->locks, detail));
 }
 
 static void on_downgraded(hf_lock_ask *ask)
@@ -62,32 +66,32 @@ static void on_downgraded(hf_lock_ask *ask)
     downgrade *d = HF_CONTAINER(ask, downgrade, ask);
     hf_err err = conclude(d->lock, ask->err);
     hf_callback callback;
-    hf_callback_begin(&callback, &ask->locks->driver);
-    d->cb(d->lock, err, d->arg);
+    hf_callback_begin(&callback, ask->locks);
+    d->cb(d->lock, err, ask->detail, d->arg);
     hf_callback_end(&callback);
     free(d);
 }
 
-hf_err hf_lock_downgrade(hf_lock *lock, void (*cb)(hf_lock *lock, hf_err err, void *arg),
-                         void *arg)
+hf_err hf_lock_downgrade(hf_lock *lock, hf_lock_changed_cb cb, void *arg,
+                         char detail[HF_DETAIL_SIZE])
 {
-    if (!may_downgrade(lock))
-        return HF_INVALID;
-    if (!hf_lock_held(lock))
-        return HF_LOST;
+    hf_err err = check_downgrade(lock, detail);
+    if (err != HF_OK)
+        return err;
     downgrade *d = calloc(1, sizeof *d);
     if (d == NULL)
-        return HF_NOMEM;
+        return hf_say_err(detail, HF_NOMEM);
     *d = (downgrade){.lock = lock, .cb = cb, .arg = arg};
     d->ask = (hf_lock_ask){.lock = lock,
                            .send = send_downgrade,
                            .read = read_downgrade,
                            .on_end = on_downgraded,
                            .arg = lock};
-    hf_err err = hf_ask_begin(&d->ask, lock->locks);
-    if (err != HF_OK)
-        free(d);
-    return err;
+    err = hf_ask_begin(&d->ask, lock->locks);
+    if (err == HF_OK)
+        return HF_OK;
+    free(d);
+    return hf_say_err(detail, err);
 }
 
 /* ---- extend ---- */
@@ -146,47 +150,66 @@ static uint32_t cut(const hf_lock *lock, uint32_t lease_ms)
     return max_ns > now_ns ? (uint32_t)((max_ns - now_ns) / HF_MS_NS) + 1 : 1;
 }
 
-hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms)
+hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms, char detail[HF_DETAIL_SIZE])
 {
     extension e = {.lock = lock, .lease_ms = lease_ms};
     hf_lock_ask ask = {
         .lock = lock, .send = send_extension, .read = read_extension, .arg = &e};
     if (lease_ms < HF_LOCK_LEASE_MIN_MS || lease_ms > HF_LOCK_LEASE_MAX_MS)
-        return HF_INVALID;
+        return hf_say(detail, HF_INVALID, "expected a lease of %d to %d ms, found %u",
+                      HF_LOCK_LEASE_MIN_MS, HF_LOCK_LEASE_MAX_MS, lease_ms);
     if (!lock->fixed && !hf_guard_fits(&lock->locks->guard, &lock->minded, lease_ms))
-        return HF_INVALID;
+        return hf_say(detail, HF_INVALID,
+                      "expected a lease with room for the grace of the guarded group, "
+                      "found %u ms",
+                      lease_ms);
     if (!hf_lock_held(lock))
-        return HF_LOST;
+        return not_held(detail);
     e.lease_ms = cut(lock, lease_ms);
-    return hf_ask_wait(&ask, lock->locks, NULL);
+    return hf_ask_wait(&ask, lock->locks, detail);
 }
 
 /* ---- guard ---- */
 
-hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms)
+/* The grace for a lease, and a group that a lock may guard. */
+static hf_err check_guard(const hf_lock *lock, pid_t group, uint32_t grace_ms,
+                          char *detail)
+{
+    uint32_t lease_ms = atomic_load(&lock->lease_ms);
+    uint32_t most = lock->fixed ? lease_ms / 2 : hf_lock_grace_max(lease_ms);
+    if (group <= 1)
+        return hf_say(detail, HF_INVALID, "expected a process group, found %d", group);
+    if (!(lock->fixed ? grace_ms <= most : hf_guard_has_room(lease_ms, grace_ms)))
+        return hf_say(detail, HF_INVALID,
+                      "expected a grace of at most %u ms for a lease of %u ms, found %u",
+                      most, lease_ms, grace_ms);
+    return hf_lock_held(lock) ? HF_OK : not_held(detail);
+}
+
+hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms,
+                     char detail[HF_DETAIL_SIZE])
 {
     hf_lock_client *locks = lock->locks;
     hf_guard *guard = &locks->guard;
     if (hf_lock_client_forked(locks))
-        return HF_FORKED;
+        return hf_say_err(detail, HF_FORKED);
     if (group == 0) {
         hf_guard_end(guard, &lock->minded);
         return HF_OK;
     }
-    uint32_t lease_ms = atomic_load(&lock->lease_ms);
-    if (group <= 1 ||
-        !(lock->fixed ? grace_ms <= lease_ms / 2 : hf_guard_has_room(lease_ms, grace_ms)))
-        return HF_INVALID;
-    if (!hf_lock_held(lock))
-        return HF_LOST;
-    hf_err err = hf_guard_start(guard);
-    uint64_t deadline_ns = hf_lock_deadline_ns(lock);
-    if (err == HF_OK && deadline_ns <= hf_boot_ns())
-        err = HF_LOST;
+    hf_err err = check_guard(lock, group, grace_ms, detail);
     if (err == HF_OK)
-        err = hf_guard_hold(guard, &lock->minded, group, deadline_ns, grace_ms);
+        err = hf_guard_start(guard, detail);
     if (err != HF_OK)
         return err;
+    uint64_t deadline_ns = hf_lock_deadline_ns(lock);
+    if (deadline_ns <= hf_boot_ns())
+        return not_held(detail);
+    err = hf_guard_hold(guard, &lock->minded, group, deadline_ns, grace_ms);
+    if (err == HF_INVALID)
+        return hf_say(detail, err, "expected one group for a lock, found another one");
+    if (err != HF_OK)
+        return hf_say_err(detail, err);
     /* A renewal may have come in between, or the loss. */
     hf_guard_extend(guard, &lock->minded, hf_lock_deadline_ns(lock));
     if (!hf_lock_held(lock))

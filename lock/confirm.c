@@ -1,9 +1,9 @@
 /* confirm.c - how many replicas have a lock that was granted (wait_replicas).
  *
  * WAIT blocks its connection, and counts the replicas that have what that same connection
- * has written. So it has a connection of its own, which is opened when it is first
- * wanted, and each entry is written there once more before. One round asks for all locks
- * that want the same number of replicas; those that come meanwhile wait for the next one.
+ * has written. So it has a connection of its own, which is opened at its first use, and
+ * each entry is written there once more before. One round asks for all locks that want
+ * the same number of replicas; later ones wait for the next round.
  *
  *   STEP_CONFIRM: waits for a round -> in_round -> held, given back, or the next round */
 #include <stdio.h>
@@ -17,7 +17,8 @@ enum { MARGIN_MS = 500 /* for the answer to a WAIT that took all its time */ };
 
 /* ---- the end of a round ---- */
 
-/* Nothing was done, or nobody knows: the next round asks anew, until the limit. */
+/* Nothing was done, or the result is unknown: the next round asks again, until the
+ * limit. */
 static bool may_pass(hf_err err)
 {
     return err == HF_NOSCRIPT || err == HF_DEADLINE || err == HF_CONN || err == HF_UNSURE;
@@ -66,7 +67,7 @@ static void on_kept(const hf_answer *answer, void *arg)
     lock->in_flight--;
     lock->kept = hf_lock_renewed_read(answer, &renewed);
     if (renewed.now_ms > 0)
-        hf_lock_client_clock(lock->locks, renewed.now_ms);
+        hf_lock_client_clock(lock->locks, renewed.now_ms, answer->sent_ns);
     if (lock->kept == HF_OK) {
         hf_err one = hf_lock_renewed_next(&renewed, 0, &what);
         lock->kept = one == HF_CANCEL ? HF_OK : one == HF_IN_LINE ? HF_LOST : one;
@@ -99,9 +100,10 @@ static hf_err send_wait(hf_lock_client *locks, uint32_t replicas)
         return HF_NOMEM;
     hf_args_text(&a, "WAIT");
     hf_args_int(&a, replicas);
-    hf_args_int(&a, locks->request_timeout_ms);
-    return hf_command_send(locks->confirmer, &a, locks->request_timeout_ms + MARGIN_MS,
-                           on_confirmed, locks);
+    const uint32_t most_ms = locks->redis->request_timeout_ms;
+    hf_args_int(&a, most_ms);
+    return hf_command_send(locks->confirmer, &a, most_ms + MARGIN_MS, on_confirmed,
+                           locks);
 }
 
 static void begin_round(hf_lock_client *locks, uint32_t replicas)
@@ -151,8 +153,11 @@ void hf_confirm_pump(hf_lock_client *locks)
     if (first == NULL || locks->confirming || locks->closing)
         return;
     if (locks->confirmer == NULL) {
-        hf_client_opts opts = locks->client_opts;
-        opts.on_event = on_client;
+        const hf_client_opts opts = {.loop = locks->run.uv,
+                                     .redis = locks->redis,
+                                     .blocks = true,
+                                     .on_event = on_client,
+                                     .arg = locks};
         if (hf_client_open(&locks->confirmer, &opts, NULL) != HF_OK)
             locks->confirmer = NULL; /* the limit of each tells */
     } else if (hf_client_ready(locks->confirmer)) {
@@ -166,7 +171,7 @@ void hf_confirm_begin(hf_lock *lock)
 {
     lock->step = STEP_CONFIRM;
     lock->in_round = false;
-    lock->due_ns = hf_boot_ns() + lock->locks->connect_timeout_ms * HF_MS_NS;
+    lock->due_ns = hf_boot_ns() + lock->locks->redis->connect_timeout_ms * HF_MS_NS;
     hf_confirm_pump(lock->locks);
 }
 

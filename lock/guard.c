@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "holdfast/lock.h"
 #include "lock/watchdog.h"
 
@@ -35,7 +36,7 @@ static hf_err start_minder(hf_guard *guard)
     hf_err err = HF_SYSTEM;
     if (uv_async_init(&guard->loop, &guard->wake, on_wake) == 0) {
         guard->wake.data = guard;
-        err = hf_minder_start(&minder, &opts, NULL);
+        err = hf_minder_start(&minder, &opts, guard->detail);
         if (err == HF_OK) {
             atomic_store(&guard->minder, minder);
             return HF_OK;
@@ -50,6 +51,7 @@ static hf_err start_minder(hf_guard *guard)
 static void run_thread(void *arg)
 {
     hf_guard *guard = arg;
+    (void)hf_say_err(guard->detail, HF_SYSTEM); /* unless the minder says more */
     guard->err = start_minder(guard);
     bool started = guard->err == HF_OK;
     uv_sem_post(&guard->started);
@@ -61,7 +63,7 @@ static void run_thread(void *arg)
 }
 
 /* Under the guard's lock. */
-static hf_err start(hf_guard *guard)
+static hf_err start(hf_guard *guard, char *detail)
 {
     sigset_t all, before;
     if (atomic_load(&guard->minder) != NULL)
@@ -71,18 +73,18 @@ static hf_err start(hf_guard *guard)
     int failed = uv_thread_create(&guard->thread, run_thread, guard);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (failed != 0)
-        return HF_SYSTEM;
+        return hf_say_err(detail, HF_SYSTEM);
     uv_sem_wait(&guard->started);
-    hf_err err = guard->err;
-    if (err != HF_OK)
-        uv_thread_join(&guard->thread);
-    return err;
+    if (guard->err == HF_OK)
+        return HF_OK;
+    uv_thread_join(&guard->thread);
+    return hf_say(detail, guard->err, "%s", guard->detail);
 }
 
-hf_err hf_guard_start(hf_guard *guard)
+hf_err hf_guard_start(hf_guard *guard, char detail[HF_DETAIL_SIZE])
 {
     uv_mutex_lock(&guard->lock);
-    hf_err err = start(guard);
+    hf_err err = start(guard, detail);
     uv_mutex_unlock(&guard->lock);
     return err;
 }

@@ -1,8 +1,8 @@
-/* guard.h - the minder of a client of locks: the small process that ends the groups which
- * may run only while a lock is held (hf_lock_guard()).
+/* guard.h - the minder of a client of locks: the small process that ends groups that may
+ * run only while a lock is held (hf_lock_guard()).
  *
- * The minder has a loop of its own, and a thread that runs it, because nobody may be
- * running the client's. Both are there from the first guarded group to the client's end.
+ * The minder has a loop of its own, and a thread that runs it, because the client's loop
+ * may not be running. Both are there from the first guarded group to the client's end.
  * The watchdog's thread tells it of each renewal. */
 #ifndef HF_LOCK_GUARD_H
 #define HF_LOCK_GUARD_H
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-#include "lock/minder.h"
+#include "lock/minder/minder.h"
 
 typedef struct hf_guard {
     char *path;                  /* owned; NULL: as minder.h says */
@@ -20,7 +20,8 @@ typedef struct hf_guard {
     uv_async_t wake;
     uv_thread_t thread;
     uv_sem_t started;
-    hf_err err; /* of the start */
+    hf_err err; /* of the start, and why it failed */
+    char detail[HF_DETAIL_SIZE];
 } hf_guard;
 
 /* HF_SYSTEM, HF_NOMEM: nothing is left of it. */
@@ -28,8 +29,9 @@ HF_MUSTCHECK hf_err hf_guard_init(hf_guard *guard, const char *path);
 /* Ends the minder, which has no groups any more. */
 void hf_guard_done(hf_guard *guard);
 
-/* Starts the minder, if there is none. Any thread, as what follows. */
-HF_MUSTCHECK hf_err hf_guard_start(hf_guard *guard);
+/* Starts the minder if there is none. `detail` (may be NULL) says why it failed. This and
+ * all calls below: any thread. */
+HF_MUSTCHECK hf_err hf_guard_start(hf_guard *guard, char detail[HF_DETAIL_SIZE]);
 /* After hf_guard_start(): see hf_minder_hold(). */
 HF_MUSTCHECK hf_err hf_guard_hold(hf_guard *guard, hf_minded *minded, pid_t group,
                                   uint64_t deadline_ns, uint32_t grace_ms);

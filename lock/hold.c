@@ -1,23 +1,23 @@
-/* hold.c - a lock from HELD to its release: what keeps its lease, which callbacks hear of
- * its loss, and how it is given back.
+/* hold.c - a lock from HELD to its release: the renewal of its lease, the callbacks on
+ * its loss, and its return.
  *
  * Renewals, events and messages run on the watchdog's thread, because the client's loop
  * may be busy, or not run at all. The release belongs to the loop.
  *
- * Messages: a lock that is held for longer than a moment is listened for, by one more
- * connection that blocks on inboxes of its own (listener.h). A lock that is given back
- * within that moment costs nothing but its place in a list, and a message that comes
- * meanwhile stays in its inbox. A message only says that a renewal has news, so the lock
- * is renewed at once. The lists are under `lock`. A lock is in one of them from the grant
- * until just before its lease is dropped, so a lease that is found there is a live one.
+ * Messages: one more connection listens for locks that are held for longer than a moment,
+ * on inboxes of its own (listener.h). A lock that is released within that moment only
+ * costs its place in a list, and a message that comes meanwhile stays in its inbox. A
+ * message only says that a renewal has news, so the lock is renewed at once. The lists
+ * are under `lock`. A lock is in one of them from the grant until just before its lease
+ * is dropped, so every lease found there is alive.
  *
- * Release: the handle's owner gets an answer in request_timeout_ms at most, and once no
- * callback of an event runs any more, which may use what the owner frees then. A release
- * does not wait for such a callback: it may be what releases, or may wait for what the
- * releaser holds. The handle is freed when it has ended. Without an answer the request is
- * made again in the background until the lease must be over. A request to acquire that
- * was not answered may still be on its way: then the release is sent once more when that
- * would come too late. */
+ * Release: the handle's owner gets an answer within request_timeout_ms, but not while a
+ * callback of an event runs, which may use memory that the owner frees then. The release
+ * itself does not wait for such a callback: the callback may be the one that releases, or
+ * may wait for something that the releaser holds. The handle is freed when it has ended.
+ * Without an answer the request is repeated in the background until the lease must be
+ * over. An unanswered request to acquire may still be on its way: then the release is
+ * sent once more after the deadline of that request. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,8 @@
 
 enum {
     MOMENT_MS = 100,
-    UNKNOWN_MS = 60000 /* so long a message may be of a grant that is not known yet */
+    UNKNOWN_MS =
+        60000 /* how long a message may belong to a grant that is not known yet */
 };
 
 /* ---- messages: the lists, under lock ---- */
@@ -157,7 +158,7 @@ static void on_turn(hf_listener *listener)
         hf_watchdog_call(hear->watchdog, due_ns);
 }
 
-/* What has been held for long enough is listened for from now on. */
+/* Starts to listen for locks that have been held for long enough. */
 static void grow_old(hf_hear *hear, uint64_t now_ns)
 {
     hf_lock *lock;
@@ -184,7 +185,7 @@ static void hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loo
     hf_hear *hear = &locks->hear;
     hear->watchdog = watchdog;
     hear->client = client;
-    hear->listener.opts.loop = loop;
+    hear->listener.loop = loop;
     grow_old(hear, hf_boot_ns());
     if (hear->wants || hear->listener.listening || hear->listener.client != NULL)
         on_turn(&hear->listener);
@@ -193,10 +194,8 @@ static void hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loo
 static void hear_client(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_lock_client *locks = arg;
-    (void)detail;
+    (void)client, (void)err, (void)detail;
     atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
-    if (err == HF_OK)
-        hf_listener_follow(&locks->hear.listener, client);
 }
 
 static void hear_stop(void *arg)
@@ -213,7 +212,7 @@ hf_err hf_hear_init(hf_lock_client *locks)
 {
     hf_hear *hear = &locks->hear;
     (void)snprintf(hear->inbox, sizeof hear->inbox, "%s/held", locks->id);
-    hear->listener = (hf_listener){.opts = locks->client_opts,
+    hear->listener = (hf_listener){.redis = locks->redis,
                                    .inbox = hear->inbox,
                                    .choose = choose,
                                    .is_deaf = is_deaf,
@@ -246,7 +245,7 @@ static uint64_t lower(uint64_t a, uint64_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* What the entries of one lease say together. */
+/* The joint result of the entries of one lease. */
 static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
                      hf_lease_note *note)
 {
@@ -278,7 +277,7 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     size_t at = 0;
     if (renewed.now_ms > 0)
-        hf_lock_client_clock(r->locks, renewed.now_ms);
+        hf_lock_client_clock(r->locks, renewed.now_ms, answer->sent_ns);
     for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
         codes[i] = sum_up(&renewed, at, r->entries[i], &notes[i]);
         at += r->entries[i];
@@ -352,7 +351,7 @@ static void tell_user(hf_lock *lock, hf_lock_event event)
     hf_callback callback;
     if (lock->on_event == NULL)
         return;
-    hf_callback_begin(&callback, &lock->locks->driver);
+    hf_callback_begin(&callback, lock->locks);
     lock->on_event(lock, event, lock->event_arg);
     hf_callback_end(&callback);
 }
@@ -383,7 +382,7 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
 {
     if (atomic_exchange(&lock->waits, false)) {
         atomic_store(&lock->lost, true);
-        hf_driver_kick(&lock->locks->driver);
+        hf_run_loop_wake(&lock->locks->run);
         return;
     }
     atomic_store(&lock->reason, hf_held_reason(lock, lease));
@@ -417,7 +416,7 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_not
     if (code == HF_CANCEL) /* which is told when the loop has seen the grant */
         hf_watchdog_hurry(locks->watchdog, lease, hf_boot_ns() + ASKED_MS * HF_MS_NS);
     atomic_store(&lock->granted, true);
-    hf_driver_kick(&locks->driver);
+    hf_run_loop_wake(&locks->run);
 }
 
 static void on_renewal(hf_lock *lock, hf_lease *lease)
@@ -453,7 +452,7 @@ static void on_callback_ended(hf_lock *lock)
 {
     hf_lock_client *locks = lock->locks;
     atomic_store(&lock->event_runs, false);
-    hf_driver_kick(&locks->driver);
+    hf_run_loop_wake(&locks->run);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
@@ -476,11 +475,10 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 
 /* ---- the lease begins and ends ---- */
 
-hf_err hf_held_start(hf_lock_client *locks, const hf_client_opts *client,
-                     char detail[HF_DETAIL_SIZE])
+hf_err hf_held_start(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 {
     return hf_watchdog_start(&locks->watchdog,
-                             &(hf_watchdog_opts){.client = *client,
+                             &(hf_watchdog_opts){.redis = locks->redis,
                                                  .batch_max = BATCH_LEASES,
                                                  .suspects = true,
                                                  .renew = renew,
@@ -520,7 +518,8 @@ static void notify(hf_lock *lock, hf_lock_release_result result, size_t left)
     lock->on_released = NULL;
     if (cb == NULL)
         return;
-    hf_callback_begin(&callback, &lock->locks->driver);
+    hf_lock_client_pay(lock);
+    hf_callback_begin(&callback, lock->locks);
     cb(lock, result, left, lock->released_arg);
     hf_callback_end(&callback);
 }
@@ -541,12 +540,14 @@ static void conclude(hf_lock *lock)
 {
     lock->answered = atomic_load(&lock->event_runs);
     if (lock->answered)
-        return; /* hf_release_notes() goes on */
+        return; /* hf_release_notes() continues */
     notify(lock, lock->result, lock->left);
-    if (lock->left_ms > lock->doubt_ms)
+    if (lock->left_ms > lock->doubt_ms) {
         hf_lock_client_over(lock);
-    else
-        lock->due_ns = hf_lock_client_boot_ns(lock->locks, lock->doubt_ms + 1);
+        return;
+    }
+    lock->due_ns = hf_lock_client_boot_ns(lock->locks, lock->doubt_ms + 1);
+    hf_lock_client_background(lock, true);
 }
 
 void hf_release_notes(hf_lock_client *locks)
@@ -568,7 +569,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
     hf_err err = hf_released_read(answer, &left);
     lock->in_flight--;
     if (left.now_ms > 0)
-        hf_lock_client_clock(locks, left.now_ms);
+        hf_lock_client_clock(locks, left.now_ms, answer->sent_ns);
     if (lock->over) {
         hf_lock_client_over(lock);
     } else if (err == HF_OK) {
@@ -592,7 +593,7 @@ void hf_release_send(hf_lock *lock)
     if (lock->in_flight > 0 || !hf_lock_client_ready(locks))
         return;
     const hf_lock_of of = hf_lock_of_lock(lock);
-    /* Late is as good as in time: it only takes away what is its own. */
+    /* It may run late: it only removes its own entry. */
     hf_err err =
         hf_op_lock_release(locks->client, &of, false, 0, 0, on_release_answered, lock);
     if (err == HF_OK)
@@ -619,11 +620,12 @@ void hf_release_begin(hf_lock *lock)
 {
     uint64_t lease_ns = atomic_load(&lock->lease_ms) * HF_MS_NS;
     lock->step = STEP_RELEASE;
-    lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
+    lock->tell_until_ns =
+        hf_boot_ns() + lock->locks->redis->request_timeout_ms * HF_MS_NS;
     lock->release_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
     lock->due_ns = UINT64_MAX;
     hf_lock_client_move(lock, &lock->locks->active);
-    hf_lock_client_background(lock, true);
+    hf_lock_client_background(lock, lock->on_released == NULL);
     lock->in_flight++; /* it is ours until all is done here */
     hf_ask_released(lock);
     lock->in_flight--;
@@ -644,8 +646,10 @@ uint64_t hf_release_due_ns(const hf_lock *lock)
 void hf_release_time(hf_lock *lock, uint64_t now_ns)
 {
     if (now_ns >= lock->tell_until_ns &&
-        !(lock->patient && atomic_load(&lock->event_runs)))
+        !(lock->patient && atomic_load(&lock->event_runs))) {
         notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
+        hf_lock_client_background(lock, true);
+    }
     if (lock->answered)
         return;
     if (now_ns >= lock->release_until_ns)
@@ -656,14 +660,14 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
 
 /* ---- release: the calls ---- */
 
-static void run_release(hf_lock_task *task)
+static void run_release(hf_task *task)
 {
     hf_lock *lock = HF_CONTAINER(task, hf_lock, task);
     lock->on_released = lock->release_cb;
     hf_release_begin(lock);
 }
 
-/* It counts as not held from here on, whatever becomes of the request. */
+/* It counts as not held from here on, even if the request fails. */
 static void give_up(hf_lock *lock)
 {
     hf_lease *lease = atomic_load(&lock->lease);
@@ -675,34 +679,29 @@ static void give_up(hf_lock *lock)
     atomic_store(&lock->state, HF_LOCK_GONE);
 }
 
-/* From here on the lock itself is background work. */
-static void run_release_unwatched(hf_lock_task *task)
-{
-    hf_driver *driver = &HF_CONTAINER(task, hf_lock, task)->locks->driver;
-    run_release(task);
-    hf_driver_background(driver, -1);
-}
-
 void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
-    hf_driver *driver = &lock->locks->driver;
     if (hf_lock_client_forked(lock->locks))
         return;
     give_up(lock);
     lock->release_cb = cb; /* told once: by the task, if it is run, or below */
     lock->released_arg = arg;
-    lock->task.run = run_release_unwatched;
-    hf_driver_background(driver, 1); /* no call waits: the service thread runs the loop */
-    if (hf_lock_client_submit(lock->locks, &lock->task) == HF_OK)
-        return;
-    hf_driver_background(driver, -1);
-    if (cb != NULL)
+    lock->owes = cb != NULL;
+    lock->task.run = run_release;
+    if (hf_tasks_submit(&lock->locks->tasks, &lock->task, cb != NULL) != HF_OK &&
+        cb != NULL)
         cb(lock, HF_RELEASE_UNKNOWN, 0, arg); /* closing gives it back */
 }
 
+void hf_lock_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg)
+{
+    lock->patient = true;
+    hf_lock_release(lock, cb, arg);
+}
+
 typedef struct awaited {
-    hf_driver *driver;
-    hf_driver_waiter waiter;
+    hf_run_loop *run;
+    hf_run_waiter waiter;
     hf_lock_release_result result;
     size_t left;
 } awaited;
@@ -714,16 +713,16 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
     (void)lock;
     a->result = result;
     a->left = left;
-    hf_driver_done(a->driver, &a->waiter);
+    hf_run_loop_done(a->run, &a->waiter);
 }
 
 hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
 {
-    awaited a = {.driver = &lock->locks->driver, .result = HF_RELEASE_UNKNOWN};
-    if (hf_lock_client_forked(lock->locks))
+    hf_lock_client *locks = lock->locks;
+    awaited a = {.run = &locks->run, .result = HF_RELEASE_UNKNOWN};
+    if (hf_lock_client_forked(locks))
         return HF_RELEASE_UNKNOWN;
-    if (!a.driver->threaded || hf_callback_inside(a.driver) ||
-        hf_driver_waiter_init(&a.waiter) != HF_OK) {
+    if (hf_callback_may_wait(locks, locks->run.owned, NULL) != HF_OK) {
         hf_lock_release(lock, NULL, NULL); /* without waiting */
         return HF_RELEASE_UNKNOWN;
     }
@@ -731,9 +730,9 @@ hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
     lock->release_cb = on_released;
     lock->released_arg = &a;
     lock->task.run = run_release;
-    if (hf_lock_client_submit(lock->locks, &lock->task) == HF_OK)
-        hf_driver_await(a.driver, &a.waiter);
-    hf_driver_waiter_done(&a.waiter);
+    /* HF_CLOSED: closing gives it back. */
+    hf_err err = hf_tasks_await(&locks->tasks, &lock->task, false, &a.waiter);
+    HF_ASSERT(err == HF_OK || err == HF_CLOSED);
     if (left != NULL)
         *left = a.left;
     return a.result;

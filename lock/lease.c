@@ -20,7 +20,7 @@ uint64_t hf_lease_deadline(uint64_t sent_ns, uint32_t ttl_ms)
 
 bool hf_lease_lost(const hf_lease *lease)
 {
-    /* Logically const: it only writes down what the clock has decided already. */
+    /* Logically const: it only records what the clock has already decided. */
     _Atomic uint64_t *deadline = &((hf_lease *)lease)->deadline_ns;
     uint64_t at_ns = atomic_load(deadline);
     while (at_ns != 0 && hf_boot_ns() >= at_ns)

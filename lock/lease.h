@@ -9,21 +9,21 @@
 
 typedef struct hf_lease hf_lease;
 
-/* What an answer says besides of a lease: its meaning is the user's. */
+/* A further note of an answer on a lease; the user defines its meaning. */
 typedef struct hf_lease_note {
     uint64_t value;
     uint32_t after_ms;
     uint64_t clock_ms;
 } hf_lease_note;
 
-/* Does this answer to a renewal say that the lease goes on? */
+/* Whether this answer to a renewal keeps the lease. */
 static inline bool hf_lease_is_held(hf_err code)
 {
     return code == HF_OK || code == HF_CANCEL || code == HF_IN_LINE;
 }
 
-/* From any thread, lock-free. Lost: told so, or past its deadline by the clock; whoever
- * asks first settles it, so the answer never goes back to false. The deadline of a lost
+/* From any thread, lock-free. Lost: reported, or past its deadline by the clock; the
+ * first question settles it, so the answer never returns to false. The deadline of a lost
  * one is 0. */
 bool hf_lease_lost(const hf_lease *lease);
 uint64_t hf_lease_deadline_ns(const hf_lease *lease);
@@ -32,7 +32,7 @@ void *hf_lease_user(const hf_lease *lease);
  * changed it. The deadline is made of the same number. */
 uint32_t hf_lease_asked_ms(const hf_lease *lease);
 
-/* In on_event, after HF_LEASE_RENEWED: what the last answer was, and its note. */
+/* In on_event, after HF_LEASE_RENEWED: the last answer, and its note. */
 hf_err hf_lease_answer(const hf_lease *lease, hf_lease_note *note);
 
 /* The deadline of a lease of ttl_ms whose request was made at sent_ns. */

@@ -1,5 +1,5 @@
-/* lease_heap.h - a lease as the watchdog keeps it, and the heap that orders leases by
- * when something is to be done. Private to the watchdog. */
+/* lease_heap.h - a lease as the watchdog keeps it, and the heap that orders leases by the
+ * time of their next action. Private to the watchdog. */
 #ifndef HF_LOCK_LEASE_HEAP_H
 #define HF_LOCK_LEASE_HEAP_H
 
@@ -18,8 +18,8 @@ struct hf_lease {
     uint64_t
         number; /* rises with each that is added; so small that as a time it is past */
     uint32_t ttl_ms, asked_ms; /* asked_ms: in the renewal that is under way */
-    /* 0: LOST, for ever. The thread that finds by the clock that it has passed makes it
-     * 0, and only what is not 0 is ever raised: so nobody sees a lease come back. */
+    /* 0: LOST, for ever. The thread that finds by the clock that it has passed sets it to
+     * 0, and 0 is never raised: no thread sees a lease come back. */
     _Atomic uint64_t deadline_ns;
 
     /* under the watchdog's lock */
@@ -36,7 +36,7 @@ struct hf_lease {
     unsigned events; /* to be told: bits, 1 << hf_lease_event */
     hf_lease *next_event;
     bool dropped;   /* by its owner: freed with the last reference */
-    bool leaving;   /* the same, and LEFT is to be told when it is not busy any more */
+    bool leaving;   /* the same, and LEFT is reported when it is no longer busy */
     bool in_flight; /* a renewal was sent and not answered */
     bool again;     /* one more at once after the answer */
     bool lost;      /* it was, or will be, told */

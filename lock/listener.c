@@ -7,8 +7,8 @@
 #include "base/clock.h"
 
 enum {
-    /* One wait. A connection that has died unseen costs time, until a renewal tells of
-     * the news, and the kernel looks after it. */
+    /* One wait. If the connection has died unseen, the news only arrives with a renewal;
+     * the kernel detects the dead connection. */
     LISTEN_MS = 600000,
     REST_MS = 1000, /* after a refusal; meanwhile the renewals tell */
     UNBLOCK_FIRST_MS = 2,
@@ -39,9 +39,7 @@ void hf_listener_add(hf_listener *listener, const char *prefix, size_t len)
 static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_listener *listener = arg;
-    (void)err;
-    (void)detail;
-    hf_client_follow(listener->other, client);
+    (void)client, (void)err, (void)detail;
     listener->on_turn(listener);
 }
 
@@ -73,7 +71,8 @@ static void listen_now(hf_listener *listener)
     listener->doubt = false;
     listener->listening =
         hf_op_listen(listener->client, prefixes, listener->n_heard, listener->inbox,
-                     LISTEN_MS, on_heard, listener) == HF_OK;
+                     hf_redis_wait_ms(listener->other, listener->client, LISTEN_MS),
+                     on_heard, listener) == HF_OK;
 }
 
 /* ---- ending a wait ---- */
@@ -95,6 +94,10 @@ static void on_unblocked(const hf_answer *answer, void *arg)
     if (!listener->listening || !listener->unblocking ||
         (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
         return;
+    if (answer->err == HF_AUTH) { /* never again: the next waits are short */
+        hf_redis_unblock_refused(listener->client);
+        hf_client_reset(listener->client); /* this one is not */
+    }
     pause_before_unblock(listener);
     listener->on_turn(listener);
 }
@@ -116,9 +119,15 @@ void hf_listener_listen(hf_listener *listener, hf_client *other)
     if (hf_boot_ns() >= listener->rest_ns)
         listener->rest_ns = 0;
     if (listener->client == NULL) {
-        hf_client_opts opts = listener->opts;
-        opts.on_event = on_client;
-        opts.arg = listener;
+        listener->n_heard = 0;
+        listener->choose(listener);
+        if (listener->n_heard == 0)
+            return; /* not yet */
+        const hf_client_opts opts = {.loop = listener->loop,
+                                     .redis = listener->redis,
+                                     .blocks = true,
+                                     .on_event = on_client,
+                                     .arg = listener};
         /* Without it the renewals still tell. */
         if (hf_client_open(&listener->client, &opts, NULL) != HF_OK)
             listener->client = NULL;
@@ -130,12 +139,6 @@ void hf_listener_listen(hf_listener *listener, hf_client *other)
     } else if (hf_client_ready(listener->client) && listener->rest_ns == 0) {
         listen_now(listener);
     }
-}
-
-void hf_listener_follow(hf_listener *listener, hf_client *other)
-{
-    if (listener->client != NULL && hf_client_is_behind(listener->client, other))
-        hf_client_reset(listener->client); /* it may wait there for minutes */
 }
 
 uint64_t hf_listener_due_ns(hf_listener *listener)

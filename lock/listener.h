@@ -1,26 +1,28 @@
 /* listener.h - hears messages: one connection that blocks on a client's inboxes, one
- * inbox for each tag. There are two: of what waits (grants.c), on the client's loop, and
- * of what is held (hear.c), on the loop of the watchdog.
+ * inbox for each tag. There are two: for locks that wait (acquisition.c), on the client's
+ * loop, and for locks that are held (hold.c), on the watchdog's loop.
  *
- * To listen to one more tag the wait is ended by `CLIENT UNBLOCK` on another connection,
- * and begun anew. That may overtake the wait that it is meant for: Redis answers 0 then,
- * and it is sent again. When the connection was lost, a message may be lost with it: the
- * user is told of that doubt. A message is a hint in any case; the renewals say what is
- * true. Private to lock/. */
+ * To listen to one more tag, `CLIENT UNBLOCK` on another connection ends the wait, and it
+ * begins anew. The command may overtake the wait that it is meant for: Redis answers 0
+ * then, and it is sent again. When the connection was lost, a message may be lost with
+ * it: the user is told of that doubt. A message is only a hint; the renewals tell the
+ * true state. Private to lock/. */
 #ifndef HF_LOCK_LISTENER_H
 #define HF_LOCK_LISTENER_H
 
 #include "lock/ops.h"
+#include "redis/server.h"
 
 enum { HF_HEARD_MAX = 256 }; /* tags in one wait */
 
 typedef struct hf_listener hf_listener;
 
 struct hf_listener {
-    hf_client_opts opts; /* its text is borrowed; the loop is set */
-    const char *inbox;   /* borrowed: what its inboxes are called after `in:` */
+    hf_server *redis; /* borrowed */
+    uv_loop_t *loop;
+    const char *inbox; /* borrowed: the name of its inboxes after `in:` */
     void (*choose)(
-        hf_listener *listener); /* calls hf_listener_add() for what is to be heard */
+        hf_listener *listener); /* calls hf_listener_add() for each tag to listen to */
     bool (*is_deaf)(hf_listener *listener); /* is something not heard that should be? */
     void (*on_message)(hf_listener *listener, const char *text);
     void (*on_doubt)(hf_listener *listener); /* a message may have been lost */
@@ -38,15 +40,13 @@ struct hf_listener {
     char heard[HF_HEARD_MAX][HF_TAG_PREFIX_SIZE];
 };
 
-/* Does what is to be done: connects, listens, or ends the wait by a request of `other`,
- * to begin it anew. On the listener's loop, as all of this. */
+/* Takes the next step: connects, listens, or ends the wait by a request of `other` to
+ * begin it anew. On the listener's loop, like all calls here. */
 void hf_listener_listen(hf_listener *listener, hf_client *other);
-/* `other` is connected: the listener must not stay with a server that it has left. */
-void hf_listener_follow(hf_listener *listener, hf_client *other);
-/* When hf_listener_listen() is to be called again, if nothing happens; UINT64_MAX: never.
+/* When to call hf_listener_listen() again, if nothing happens; UINT64_MAX: never.
  */
 uint64_t hf_listener_due_ns(hf_listener *listener);
-/* In choose. What is there already, or is too much, is left out. */
+/* In choose. A tag that is in the list already, or exceeds it, is left out. */
 void hf_listener_add(hf_listener *listener, const char *prefix, size_t len);
 /* Or could not be anyway, because there is no room. */
 bool hf_listener_hears(const hf_listener *listener, const char *prefix);

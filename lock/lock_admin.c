@@ -1,10 +1,11 @@
-/* lock_admin.c - what operators ask: who holds a lock, which locks there are, take one
- * away; and fence_check, for whoever guards a resource. */
+/* lock_admin.c - the calls of operators: show the holders of a lock, list locks, take one
+ * away; and fence_check, for stores that guard a resource. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/structs.h"
 #include "lock/callback.h"
@@ -17,8 +18,8 @@ static hf_err check_name(const char *name, char *detail)
 {
     if (hf_lock_name_check(name) == HF_OK)
         return HF_OK;
-    return hf_lock_say(detail, HF_INVALID, "expected the name of a lock, found \"%.60s\"",
-                       name == NULL ? "" : name);
+    return hf_say(detail, HF_INVALID, "expected the name of a lock, found \"%.60s\"",
+                  name == NULL ? "" : name);
 }
 
 typedef struct place {
@@ -83,7 +84,7 @@ static bool read_entry(hf_lock_entry *e, const hf_reply *list, size_t i)
     return true;
 }
 
-/* A plain string, of ours (`owner:fence`) or of somebody else's. */
+/* A plain string, ours (`owner:fence`) or of another program. */
 static void read_cell(hf_lock_entry *e, const char *value, int64_t ends_ms)
 {
     const char *colon = strrchr(value, ':');
@@ -203,7 +204,7 @@ static hf_err read_scan(hf_lock_ask *ask, const hf_answer *answer)
     (void)snprintf(l->cursor, sizeof l->cursor, "%s",
                    hf_reply_text(hf_reply_at(answer->reply, 0)));
     hf_callback callback;
-    hf_callback_begin(&callback, &ask->locks->driver);
+    hf_callback_begin(&callback, ask->locks);
     for (size_t i = 0; i < hf_reply_len(keys) && !l->stopped; i++) {
         const char *name = name_in(hf_reply_text(hf_reply_at(keys, i)) + l->skip);
         if (name != NULL && hf_lock_name_check(name) == HF_OK)
@@ -222,7 +223,8 @@ hf_err hf_lock_list(hf_lock_client *locks, bool (*each)(const char *name, void *
     l.skip = (size_t)len - strlen("{*}:*");
     hf_err err;
     do {
-        hf_lock_ask ask = {.send = send_scan, .read = read_scan, .arg = &l};
+        hf_lock_ask ask = {
+            .send = send_scan, .read = read_scan, .arg = &l, .calls_back = true};
         err = hf_ask_wait(&ask, locks, detail);
     } while (err == HF_OK && !l.stopped && strcmp(l.cursor, "0") != 0);
     return err;
@@ -324,9 +326,9 @@ hf_err hf_fence_check(hf_lock_client *locks, const char *resource, uint64_t fenc
     hf_err err = check_name(resource, detail);
     if (err == HF_OK &&
         (!hf_name_ok(owner) || fence == 0 || fence > INT64_MAX || remember_ms < 0))
-        err = hf_lock_say(detail, HF_INVALID,
-                          "expected an owner's name, a fence above 0 and a time of 0 or "
-                          "more");
+        err = hf_say(detail, HF_INVALID,
+                     "expected an owner's name, a fence above 0 and a time of 0 or "
+                     "more");
     if (err != HF_OK)
         return err;
     find(&at, locks, resource);

@@ -1,4 +1,4 @@
-/* locks.c - the life of a client of locks; work that is handed in; its timer. */
+/* locks.c - the life of a client of locks; its timer. */
 #include "lock/locks.h"
 
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
@@ -21,22 +22,27 @@ bool hf_lock_client_forked(const hf_lock_client *locks)
 
 bool hf_lock_client_ready(const hf_lock_client *locks)
 {
-    return locks->handles == 0 && hf_client_ready(locks->client) &&
+    return !locks->ended && hf_client_ready(locks->client) &&
            hf_lock_client_now(locks) != 0;
+}
+
+bool hf_lock_client_is_coming(const hf_lock_client *locks)
+{
+    return hf_client_is_new(locks->client) ||
+           (hf_client_ready(locks->client) && !hf_lock_client_ready(locks));
 }
 
 /* ---- Redis's time, as the last answer told it; from any thread ---- */
 
 int64_t hf_lock_client_now(const hf_lock_client *locks)
 {
-    int64_t offset = atomic_load(&locks->redis_minus_boot_ms);
-    return offset == INT64_MIN ? 0 : (int64_t)(hf_boot_ns() / HF_MS_NS) + offset;
+    return atomic_load(&locks->clock_known) ? hf_server_now(locks->redis) : 0;
 }
 
 int64_t hf_lock_client_not_after(const hf_lock_client *locks)
 {
     int64_t now = hf_lock_client_now(locks);
-    return now == 0 ? 0 : now + locks->request_timeout_ms;
+    return now == 0 ? 0 : now + locks->redis->request_timeout_ms;
 }
 
 uint64_t hf_lock_client_boot_ns(const hf_lock_client *locks, int64_t redis_ms)
@@ -45,10 +51,10 @@ uint64_t hf_lock_client_boot_ns(const hf_lock_client *locks, int64_t redis_ms)
     return hf_boot_ns() + (redis_ms > now ? (uint64_t)(redis_ms - now) * HF_MS_NS : 0);
 }
 
-void hf_lock_client_clock(hf_lock_client *locks, int64_t now_ms)
+void hf_lock_client_clock(hf_lock_client *locks, int64_t now_ms, uint64_t sent_ns)
 {
-    atomic_store(&locks->redis_minus_boot_ms,
-                 now_ms - (int64_t)(hf_boot_ns() / HF_MS_NS));
+    (void)hf_server_sample(locks->redis, now_ms, sent_ns);
+    atomic_store(&locks->clock_known, true);
 }
 
 /* ---- lists ---- */
@@ -76,8 +82,15 @@ void hf_lock_client_move(hf_lock *lock, hf_lock **list)
 void hf_lock_client_background(hf_lock *lock, bool on)
 {
     if (lock->background != on)
-        hf_driver_background(&lock->locks->driver, on ? 1 : -1);
+        hf_run_loop_background(&lock->locks->run, on ? 1 : -1);
     lock->background = on;
+}
+
+void hf_lock_client_pay(hf_lock *lock)
+{
+    if (lock->owes)
+        hf_tasks_pay(&lock->locks->tasks);
+    lock->owes = false;
 }
 
 void hf_lock_client_over(hf_lock *lock)
@@ -95,13 +108,11 @@ void hf_lock_client_over(hf_lock *lock)
 
 /* ---- closing ---- */
 
-static void on_drained(hf_lock_client *locks);
-
 static void begin_closing(hf_lock_client *locks)
 {
     locks->closing = true;
-    locks->close_until_ns = hf_boot_ns() + locks->request_timeout_ms * HF_MS_NS;
-    hf_ask_end_all(locks, HF_CLOSED);
+    locks->close_until_ns = hf_boot_ns() + locks->redis->request_timeout_ms * HF_MS_NS;
+    hf_ask_end_all(locks, HF_CLOSED, hf_err_text(HF_CLOSED));
     while (locks->resting != NULL) {
         hf_lock *lock = locks->resting;
         int kept = HF_LOCK_NOT_LOST;
@@ -118,13 +129,7 @@ static void begin_closing(hf_lock_client *locks)
     }
 }
 
-static void run_close(hf_lock_task *task)
-{
-    hf_lock_client *locks = HF_CONTAINER(task, hf_lock_client, close_task);
-    begin_closing(locks);
-}
-
-/* Leaves nothing that could still be answered: what is left is told by the clients' end.
+/* Leaves no request unanswered: the end of the clients answers the rest.
  */
 static bool is_drained(const hf_lock_client *locks, uint64_t now_ns)
 {
@@ -152,6 +157,8 @@ static void on_timer(uv_timer_t *timer)
     hf_lock_client_end_turn(locks);
 }
 
+static void close_handles(hf_lock_client *locks);
+
 static uint64_t first_due_ns(hf_lock_client *locks)
 {
     uint64_t first_ns = hf_ask_due_ns(locks);
@@ -171,77 +178,44 @@ static uint64_t first_due_ns(hf_lock_client *locks)
 void hf_lock_client_end_turn(hf_lock_client *locks)
 {
     uint64_t now_ns = hf_boot_ns();
-    if (locks->handles > 0)
+    if (locks->ended)
         return;
     if (locks->unfit) {
         locks->unfit = false;
         hf_client_reset(locks->client);
     }
-    if (locks->closing && is_drained(locks, now_ns)) {
-        on_drained(locks);
-        return;
-    }
-    uint64_t due_ns = first_due_ns(locks);
-    if (due_ns == UINT64_MAX) {
-        (void)uv_timer_stop(&locks->timer);
-        return;
-    }
-    uv_update_time(locks->driver.loop);
-    uint64_t ms = due_ns <= now_ns ? 0 : (due_ns - now_ns + HF_MS_NS - 1) / HF_MS_NS;
-    (void)uv_timer_start(&locks->timer, on_timer, ms, 0);
+    if (locks->closing && is_drained(locks, now_ns))
+        close_handles(locks);
+    else
+        hf_tasks_set_timer(&locks->timer, on_timer, first_due_ns(locks));
 }
 
 /* ---- work ---- */
 
-static hf_err submit(hf_lock_client *locks, hf_lock_task *task, bool last)
-{
-    uv_mutex_lock(&locks->driver.lock);
-    bool closed = locks->closed;
-    locks->closed = closed || last;
-    if (!closed) {
-        task->next = NULL;
-        if (locks->last_task != NULL)
-            locks->last_task->next = task;
-        else
-            locks->tasks = task;
-        locks->last_task = task;
-    }
-    uv_mutex_unlock(&locks->driver.lock);
-    if (closed)
-        return HF_CLOSED;
-    hf_driver_kick(&locks->driver);
-    return HF_OK;
-}
-
-hf_err hf_lock_client_submit(hf_lock_client *locks, hf_lock_task *task)
-{
-    return submit(locks, task, false);
-}
-
-static void on_turn(void *arg)
+static void submit(void *arg)
 {
     hf_lock_client *locks = arg;
-    uv_mutex_lock(&locks->driver.lock);
-    hf_lock_task *task = locks->tasks;
-    locks->tasks = locks->last_task = NULL;
-    uv_mutex_unlock(&locks->driver.lock);
-    while (task != NULL) {
-        hf_lock_task *next = task->next;
-        task->run(task);
-        task = next;
-    }
+    if (hf_tasks_run(&locks->tasks) && !locks->closing)
+        begin_closing(locks);
     hf_grants_notes(locks);
     hf_release_notes(locks);
     hf_lock_client_end_turn(locks);
-    if (locks->handles == 0)
-        hf_redis_flush(locks->client); /* now: a turn of the loop is saved */
 }
 
-static bool is_due(void *arg)
+static void flush(void *arg)
 {
     const hf_lock_client *locks = arg;
-    return locks->handles == 0 && hf_client_in_flight(locks->client) > 0;
+    if (!locks->ended)
+        hf_redis_flush(locks->client);
 }
+
+static bool expects(void *arg)
+{
+    const hf_lock_client *locks = arg;
+    return !locks->ended && hf_client_in_flight(locks->client) > 0;
+}
+
+static const hf_run_hooks hooks = {submit, flush, expects};
 
 /* ---- the connection ---- */
 
@@ -267,10 +241,22 @@ static void on_time(const hf_answer *answer, void *arg)
     hf_lock_client *locks = arg;
     int64_t now_ms;
     if (hf_time_read(answer, &now_ms) == HF_OK) {
-        hf_lock_client_clock(locks, now_ms);
+        hf_lock_client_clock(locks, now_ms, answer->sent_ns);
         pump(locks);
     }
     hf_lock_client_end_turn(locks);
+}
+
+/* Waiting would not help. Locks that wait in line, or are held, go on. */
+static void on_refused(hf_lock_client *locks)
+{
+    for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
+        next = lock->next;
+        if (lock->step == STEP_ACQUIRE && lock->in_flight == 0)
+            hf_acquire_not_reached(lock);
+    }
+    hf_ask_end_all(locks, hf_client_status(locks->client),
+                   hf_client_detail(locks->client));
 }
 
 /* The next connection may lead to another server: its time is asked for first. */
@@ -278,12 +264,12 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 {
     hf_lock_client *locks = arg;
     (void)detail;
-    atomic_store(&locks->redis_minus_boot_ms, INT64_MIN);
+    atomic_store(&locks->clock_known, false);
     atomic_fetch_add(&locks->epoch, 1);
-    if (err == HF_OK)
-        hf_listener_follow(&locks->listener, client);
     if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)
         hf_client_reset(client);
+    if (hf_client_is_refused(client))
+        on_refused(locks);
     hf_lock_client_end_turn(locks);
 }
 
@@ -291,7 +277,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 
 static void free_locks(hf_lock_client *locks)
 {
-    hf_server_opts_free(&locks->client_opts.server);
+    hf_server_close(locks->redis);
     free(locks);
 }
 
@@ -310,49 +296,63 @@ static hf_err set_id(hf_lock_client *locks)
 }
 
 static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o,
-                   const hf_server_opts *server)
+                   const hf_server_opts *server, char detail[HF_DETAIL_SIZE])
 {
     locks->pid = getpid();
-    locks->connect_timeout_ms = server->connect_timeout_ms;
-    locks->request_timeout_ms = server->request_timeout_ms;
     locks->on_event = o->on_event;
     locks->arg = o->arg;
-    atomic_init(&locks->redis_minus_boot_ms, INT64_MIN);
     (void)snprintf(locks->ns, sizeof locks->ns, "%s", server->ns);
-    locks->client_opts = (hf_client_opts){.server = *server, .arg = locks};
-    hf_err err = hf_server_opts_own(&locks->client_opts.server);
+    hf_err err = hf_server_open(&locks->redis, server, detail);
     if (err == HF_OK)
         err = hf_random_bytes(&locks->rng.state, sizeof locks->rng.state);
     return err == HF_OK ? set_id(locks) : err;
 }
 
-static void end_handles(hf_lock_client *locks);
+/* The parts that do not need the loop; nothing uses them any more. */
+static void free_parts(hf_lock_client *locks)
+{
+    hf_guard_done(&locks->guard);
+    hf_hear_done(locks);
+    free_locks(locks);
+}
+
+static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
+{
+    hf_err err = hf_run_loop_open(&locks->run, loop, &hooks, locks);
+    if (err != HF_OK)
+        return err;
+    locks->tasks.run = &locks->run;
+    hf_grants_init(locks);
+    const hf_client_opts opts = {.loop = locks->run.uv,
+                                 .redis = locks->redis,
+                                 .replica_ok = true, /* for readers */
+                                 .on_event = on_client,
+                                 .arg = locks};
+    err = hf_client_open(&locks->client, &opts, detail);
+    if (err != HF_OK) {
+        hf_run_loop_close(&locks->run); /* nothing is on the loop */
+        return err;
+    }
+    HF_ASSERT(uv_timer_init(locks->run.uv, &locks->timer) == 0);
+    locks->timer.data = locks;
+    return HF_OK;
+}
 
 /* The watchdog comes first: it needs nothing of the caller's loop, which cannot be run
  * here, and finds what is wrong with the options. If this fails it has freed `locks`. */
 static hf_err start(hf_lock_client *locks, uv_loop_t *loop, char *detail)
 {
-    hf_err err = hf_held_start(locks, &locks->client_opts, detail);
+    hf_err err = hf_held_start(locks, detail);
     if (err == HF_OK)
-        err = hf_driver_open(&locks->driver, loop, on_turn, is_due, locks);
+        err = open_handles(locks, loop, detail);
     if (err != HF_OK) {
         hf_watchdog_stop(locks->watchdog);
-        hf_guard_done(&locks->guard);
-        hf_hear_done(locks);
-        free_locks(locks);
+        free_parts(locks);
         return err;
     }
-    int made = uv_timer_init(locks->driver.loop, &locks->timer);
-    HF_ASSERT(made == 0);
-    locks->timer.data = locks;
-    locks->client_opts.loop = locks->driver.loop;
-    hf_grants_init(locks);
-    hf_client_opts opts = locks->client_opts;
-    opts.on_event = on_client;
-    opts.replica_ok = true; /* for those who only look */
-    err = hf_client_open(&locks->client, &opts, detail);
+    err = hf_run_loop_start(&locks->run);
     if (err != HF_OK)
-        end_handles(locks);
+        hf_lock_client_close(locks, NULL, NULL);
     return err;
 }
 
@@ -375,7 +375,7 @@ hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *thei
     char why[HF_DETAIL_SIZE] = "";
     hf_server_opts server;
     if (theirs == NULL)
-        return hf_lock_say(detail, HF_INVALID, "expected options, found none");
+        return hf_say(detail, HF_INVALID, "expected options, found none");
     hf_err err =
         hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_client_opts", detail);
     if (err == HF_OK)
@@ -384,20 +384,20 @@ hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *thei
         return err;
     hf_lock_client *locks = calloc(1, sizeof *locks);
     if (locks == NULL)
-        return hf_lock_say(detail, HF_NOMEM, "out of memory");
-    err = fill(locks, opts, &server);
+        return hf_say(detail, HF_NOMEM, "out of memory");
+    err = fill(locks, opts, &server, why);
     if (err == HF_OK)
         err = init_parts(locks, opts);
     if (err != HF_OK) {
         free_locks(locks);
-        return hf_lock_say(detail, err, "%s", hf_err_text(err));
+        return hf_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
     }
     err = start(locks, opts->loop, why);
     if (err == HF_OK) {
         *out = locks;
         return HF_OK;
     }
-    return hf_lock_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
+    return hf_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
 }
 
 /* ---- the end ---- */
@@ -406,11 +406,8 @@ static void finish(hf_lock_client *locks)
 {
     void (*cb)(void *arg) = locks->on_closed;
     void *arg = locks->closed_arg;
-    hf_watchdog_stop(locks->watchdog);
-    hf_guard_done(&locks->guard);
-    hf_hear_done(locks);
-    hf_driver_free(&locks->driver);
-    free_locks(locks);
+    hf_run_loop_close(&locks->run);
+    free_parts(locks);
     if (cb != NULL)
         cb(arg);
 }
@@ -423,7 +420,7 @@ static void on_gone(hf_lock_client *locks)
     locks->watchdog = NULL;
     while (locks->active != NULL) /* its last answer came with the client's end */
         hf_release_drop(locks->active);
-    if (!locks->driver.threaded)
+    if (!locks->run.owned)
         finish(locks);
 }
 
@@ -432,61 +429,26 @@ static void on_client_closed(void *arg)
     on_gone(arg);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_handle_closed(uv_handle_t *handle)
 {
     on_gone(handle->data);
 }
 
-static void on_wake_closed(uv_handle_t *handle)
-{
-    on_gone(HF_CONTAINER(handle->data, hf_lock_client, driver));
-}
-
 static void close_handles(hf_lock_client *locks)
 {
-    locks->handles = 2U + (locks->client != NULL) + (locks->listener.client != NULL) +
-                     (locks->confirmer != NULL);
-    if (locks->client != NULL)
-        hf_client_close(locks->client, on_client_closed, locks);
+    locks->ended = true;
+    locks->handles = 3U + (locks->listener.client != NULL) + (locks->confirmer != NULL);
+    hf_client_close(locks->client, on_client_closed, locks);
     if (locks->listener.client != NULL)
         hf_client_close(locks->listener.client, on_client_closed, locks);
     if (locks->confirmer != NULL)
         hf_client_close(locks->confirmer, on_client_closed, locks);
-    uv_close((uv_handle_t *)&locks->timer, on_timer_closed);
-    hf_driver_close_wake(&locks->driver, on_wake_closed);
-}
-
-/* In the end it is freed: here, or on the caller's loop. */
-static void end_handles(hf_lock_client *locks)
-{
-    hf_driver_stop(&locks->driver);
-    close_handles(locks);
-    if (!locks->driver.threaded)
-        return;
-    (void)uv_run(locks->driver.loop, UV_RUN_DEFAULT);
-    finish(locks);
-}
-
-static void on_drained(hf_lock_client *locks)
-{
-    hf_driver_waiter *closer = locks->closer;
-    locks->closer = NULL;
-    if (!locks->driver.threaded)
-        close_handles(locks);
-    else if (closer != NULL)
-        hf_driver_done(&locks->driver, closer);
-}
-
-static void close_threaded(hf_lock_client *locks, hf_driver_waiter *closer)
-{
-    hf_driver_await(&locks->driver, closer);
-    hf_driver_waiter_done(closer);
-    end_handles(locks);
+    uv_close((uv_handle_t *)&locks->timer, on_handle_closed);
+    hf_run_loop_close_wakeup(&locks->run, on_handle_closed);
 }
 
 void hf_lock_client_close(hf_lock_client *locks, void (*cb)(void *arg), void *arg)
 {
-    hf_driver_waiter closer;
     if (locks == NULL) {
         if (cb != NULL)
             cb(arg);
@@ -495,17 +457,11 @@ void hf_lock_client_close(hf_lock_client *locks, void (*cb)(void *arg), void *ar
     if (hf_lock_client_forked(locks))
         return;
     /* Else it would wait for the callback that waits for it. */
-    HF_ASSERT(!locks->driver.threaded || !hf_callback_inside(&locks->driver));
+    HF_ASSERT(!locks->run.owned || !hf_callback_inside(locks));
     hf_guard_kill(&locks->guard);
     locks->on_closed = cb;
     locks->closed_arg = arg;
-    locks->close_task.run = run_close;
-    if (locks->driver.threaded) {
-        HF_ASSERT(hf_driver_waiter_init(&closer) == HF_OK);
-        locks->closer = &closer;
-    }
-    hf_err err = submit(locks, &locks->close_task, true);
-    HF_ASSERT(err == HF_OK);
-    if (locks->driver.threaded)
-        close_threaded(locks, &closer);
+    hf_run_loop_retire(&locks->run);
+    if (locks->run.owned)
+        finish(locks);
 }

@@ -1,19 +1,20 @@
 /* locks.h - the inside of a client of locks, shared by the files that it is spread over:
  *
- *   locks.c        its life; work that is handed in; its one timer; Redis's time
- *   acquisition.c  from the call that asks for a lock to HELD, or to its end
+ *   locks.c        its life; its one timer; Redis's time; tasks.c: work that is submitted
+ *   acquisition.c  from the call that acquires a lock to HELD, or to its end
  *   hold.c         from HELD to the end of the release
- *   options.c      what an acquisition may ask for
- *   confirm.c      how many replicas have it
+ *   options.c      the options of an acquisition
+ *   confirm.c      counts the replicas that have it
  *   seen.c         proof that the leases before one's own are over
  *   change.c       downgrade, extend, guard; guard.c: the minder of guarded groups
- *   state.c        what a holder asks without a request
- *   ask.c          one request whose caller waits; lock_admin.c what is asked that way
+ *   state.c        a holder's calls that need no request
+ *   ask.c          one request whose caller waits; lock_admin.c: the calls that use it
  *
- * What has no remark belongs to the loop (driver.h). A request that was not answered may
- * have been executed. The request to acquire is therefore sent again with the same hold,
- * which changes nothing if it was executed. A lock that is given up is released in the
- * background, until Redis has answered that or the lease must be over. */
+ * Everything without a remark belongs to the loop (redis/run_loop.h). A request that was
+ * not answered may have been executed. The request to acquire is therefore sent again
+ * with the same hold, which changes nothing if it was executed. A lock that is given up
+ * is released in the background, until Redis has answered that or the lease must be
+ * over. */
 #ifndef HF_LOCK_LOCKS_H
 #define HF_LOCK_LOCKS_H
 
@@ -21,20 +22,16 @@
 #include <sys/types.h>
 
 #include "base/random.h"
-#include "lock/driver.h"
 #include "lock/guard.h"
 #include "lock/listener.h"
+#include "lock/member.h"
 #include "lock/ops.h"
 #include "lock/seen.h"
+#include "lock/tasks.h"
 #include "lock/watchdog.h"
 
-/* Work that is handed in from any thread, and run on the loop in its order. */
-typedef struct hf_lock_task {
-    struct hf_lock_task *next;
-    void (*run)(struct hf_lock_task *task);
-} hf_lock_task;
-
-/* How holders hear that a lock is taken away, or asked back (hold.c). */
+/* The channel by which holders learn that a lock is taken away, or asked back
+ * (hold.c). */
 typedef struct hf_hear_list {
     hf_lock *first, *last; /* in the order in which they were granted */
 } hf_hear_list;
@@ -91,7 +88,7 @@ struct hf_lock {
     _Atomic uint32_t lease_ms; /* as renewed; extend changes it */
     _Atomic(hf_lease *) lease; /* from the first good answer to the release */
     _Atomic uint64_t max_ns;   /* the end of max_hold; 0: none yet */
-    atomic_bool waits; /* not held yet: the watchdog tells the loop what it hears */
+    atomic_bool waits;         /* not held yet: the watchdog tells the loop its news */
     atomic_bool granted, lost; /* that is it */
     atomic_bool asked_early;   /* it was asked back before its grant was heard */
     atomic_bool event_runs;    /* released, and a callback of an event has not ended */
@@ -104,14 +101,15 @@ struct hf_lock {
     hf_hear_list *hear_list; /* NULL: in none */
     uint64_t heard_ns;       /* from when on it is listened for */
 
-    hf_lock_task task, cancel_task;
+    hf_task task, cancel_task;
     hf_lock_step step;
     unsigned in_flight; /* requests of its own */
     bool may_be_there;  /* a request to acquire was executed, or may have been */
     int64_t doubt_ms;   /* until then, on Redis's clock, one that was not answered may
                            still be executed; 0: there is none */
     bool notified;      /* its acquired callback was called */
-    bool background;  /* its caller does not wait: the driver's thread is asked to run */
+    bool owes;        /* a callback of its user's, which only the service thread calls */
+    bool background;  /* it is released without a waiting caller: the loop must run */
     bool in_doubt;    /* a release was sent and not answered */
     bool was_ours;    /* when that was sent, the deadline had not passed */
     bool over;        /* to be freed when nothing refers to it any more */
@@ -140,37 +138,32 @@ struct hf_lock {
 
 struct hf_lock_client {
     pid_t pid;
-    hf_driver driver;
-    hf_client *client;          /* what is asked */
-    hf_listener listener;       /* of what waits */
-    hf_client *confirmer;       /* waits for replicas; NULL: none were wanted so far */
-    hf_client_opts client_opts; /* of all connections; their text is owned */
+    hf_run_loop run;
+    hf_tasks tasks;
+    hf_server *redis;     /* owned */
+    hf_client *client;    /* what is asked */
+    hf_listener listener; /* for locks that wait */
+    hf_client *confirmer; /* waits for replicas; NULL: none were wanted so far */
     hf_watchdog *watchdog;
     hf_guard guard;
-    hf_hear hear; /* of what is held */
+    hf_hear hear; /* for locks that are held */
     uv_timer_t timer;
     char ns[HF_ID_SIZE];
     char id[HF_LOCK_CLIENT_SIZE];
-    uint32_t connect_timeout_ms, request_timeout_ms;
     hf_lock_event_cb on_event;
     void *arg;
     hf_rng rng;
-    _Atomic int64_t redis_minus_boot_ms; /* INT64_MIN: not known */
-    atomic_uint epoch;                   /* how often a connection came or went */
+    atomic_bool clock_known; /* since a connection came or went last */
+    atomic_uint epoch;       /* how often one came or went */
 
-    /* under driver.lock */
-    hf_lock_task *tasks, *last_task;
-    bool closed; /* nothing is handed in any more */
-
-    hf_lock *active;  /* something is to be done, or awaited */
+    hf_lock *active;  /* there is something to do or to wait for */
     hf_lock *resting; /* held */
     struct hf_lock_ask *asks;
     bool closing;
     uint64_t close_until_ns;
-    bool confirming; /* a round is under way */
-    bool unfit;      /* its Redis may evict keys: the next connection is asked again */
-    hf_lock_task close_task;
-    hf_driver_waiter *closer;
+    bool confirming;  /* a round is under way */
+    bool unfit;       /* its Redis may evict keys: the next connection is asked again */
+    bool ended;       /* its handles are being closed, or are gone */
     unsigned handles; /* that are being closed */
     void (*on_closed)(void *arg);
     void *closed_arg;
@@ -178,14 +171,14 @@ struct hf_lock_client {
 
 /* ---- locks.c ---- */
 bool hf_lock_client_forked(const hf_lock_client *locks);
-/* From any thread. HF_CLOSED: it will not be run. */
-HF_MUSTCHECK hf_err hf_lock_client_submit(hf_lock_client *locks, hf_lock_task *task);
 bool hf_lock_client_ready(
     const hf_lock_client *locks); /* connected, and the time is known */
-/* Sets the timer anew, and goes on with closing. At the end of everything on the loop. */
+/* Sets the timer anew, and continues closing. At the end of every action on the loop. */
 void hf_lock_client_end_turn(hf_lock_client *locks);
 void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
-/* Its caller does not wait, or there is none any more: the loop must run all the same. */
+/* On the loop, before the callback that it owes. */
+void hf_lock_client_pay(hf_lock *lock);
+/* It is given back, and no call waits for that: the loop must run all the same. */
 void hf_lock_client_background(hf_lock *lock, bool on);
 /* Frees it now, or with its last answer. */
 void hf_lock_client_over(hf_lock *lock);
@@ -195,11 +188,10 @@ int64_t hf_lock_client_now(const hf_lock_client *locks);
 int64_t hf_lock_client_not_after(const hf_lock_client *locks);
 /* The moment on our clock. */
 uint64_t hf_lock_client_boot_ns(const hf_lock_client *locks, int64_t redis_ms);
-void hf_lock_client_clock(hf_lock_client *locks, int64_t now_ms);
+/* An answer to a request of sent_ns says now_ms. */
+void hf_lock_client_clock(hf_lock_client *locks, int64_t now_ms, uint64_t sent_ns);
 
 /* ---- options.c ---- */
-hf_err hf_lock_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 HF_MUSTCHECK hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts,
                                  hf_lock **out, char detail[HF_DETAIL_SIZE]);
 void hf_lock_free(hf_lock *lock);
@@ -207,6 +199,8 @@ hf_lock_of hf_lock_of_lock(const hf_lock *lock);
 
 /* ---- acquisition.c ---- */
 void hf_acquire_send(hf_lock *lock); /* if it can be */
+void hf_acquire_not_reached(
+    hf_lock *lock);                  /* it fails, for the reason of the connection */
 void hf_acquire_lost(hf_lock *lock); /* its place in the line */
 void hf_acquire_confirmed(hf_lock *lock);
 /* It ends without the lock. */
@@ -214,7 +208,7 @@ void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail);
 void hf_acquire_time(hf_lock *lock, uint64_t now_ns); /* what is due */
 uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
 
-/* What was read of its line's clock. False: out of memory. */
+/* The reading of its line's clock. False: out of memory. */
 HF_MUSTCHECK bool hf_acquire_seen(hf_lock *lock, uint64_t witness);
 
 /* False, and `detail` says why: it gives out nothing; the next connection is asked again.
@@ -224,7 +218,7 @@ bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE]);
 void hf_grants_init(hf_lock_client *locks); /* once its options are complete */
 void hf_grants_listen(hf_lock_client *locks);
 uint64_t hf_grants_due_ns(hf_lock_client *locks); /* UINT64_MAX: nothing */
-void hf_grants_notes(hf_lock_client *locks);      /* what the watchdog has noted */
+void hf_grants_notes(hf_lock_client *locks);      /* the watchdog's note */
 
 /* ---- confirm.c ---- */
 void hf_confirm_begin(hf_lock *lock);
@@ -237,11 +231,10 @@ void hf_hear_begin(hf_lock *lock);
 HF_MUSTCHECK hf_err
 hf_hear_init(hf_lock_client *locks); /* HF_SYSTEM: nothing is left of it */
 void hf_hear_done(hf_lock_client *locks);
-HF_MUSTCHECK hf_err hf_held_start(hf_lock_client *locks, const hf_client_opts *client,
-                                  char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_held_start(hf_lock_client *locks, char detail[HF_DETAIL_SIZE]);
 /* It is not looked after any more. From any thread; waits for a callback that runs. */
 void hf_held_drop(hf_lock *lock);
-/* The same without waiting: then `event_runs`, until the driver is kicked. */
+/* The same without waiting: then `event_runs`, until the loop is woken. */
 void hf_held_leave(hf_lock *lock);
 void hf_held_signal(hf_lock *lock); /* its descriptor becomes readable */
 /* Why it is lost. The lease may be NULL: it was dropped. */
@@ -264,13 +257,14 @@ void hf_release_notes(hf_lock_client *locks); /* a callback of an event may have
 /* One request whose caller waits. Faults that did nothing are tried again until the end.
  */
 typedef struct hf_lock_ask {
-    hf_lock_task task;
+    hf_task task;
     struct hf_lock_ask *next;
     hf_lock_client *locks;
     hf_lock
         *lock; /* it is about this one, which is not left, nor freed, before; or NULL */
-    hf_driver_waiter *waiter; /* or */
+    hf_run_waiter *waiter; /* or */
     void (*on_end)(struct hf_lock_ask *ask);
+    bool calls_back; /* also where its caller waits: `read` calls a callback */
     hf_err (*send)(struct hf_lock_ask *ask, hf_client *client, hf_answer_cb cb,
                    void *arg);
     hf_err (*read)(struct hf_lock_ask *ask, const hf_answer *answer);
@@ -291,6 +285,6 @@ void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns);
 uint64_t hf_ask_due_ns(const hf_lock_client *locks);
 /* It was released: what is asked about it, and is not under way, is not asked again. */
 void hf_ask_released(const hf_lock *lock);
-void hf_ask_end_all(hf_lock_client *locks, hf_err err);
+void hf_ask_end_all(hf_lock_client *locks, hf_err err, const char *detail);
 
 #endif

@@ -39,7 +39,7 @@ typedef struct hf_acquire_args {
     bool wait, reentrant;
     uint32_t lease_ms;
     int64_t not_after;
-    uint64_t witness;     /* of what was read of its line's clock */
+    uint64_t witness;     /* of the reading of its line's clock */
     const char *readings; /* NULL: nothing was (seen.h) */
 } hf_acquire_args;
 
@@ -51,7 +51,7 @@ typedef struct hf_acquired {
     int64_t now_ms;
     uint64_t fence;    /* with HF_OK */
     size_t place;      /* with HF_IN_LINE: 1 is the head */
-    uint64_t number;   /* the same: of that place; what grants it has a higher fence */
+    uint64_t number;   /* the same: of that place; its grant has a higher fence */
     uint64_t clock_ms; /* the same: a reading of its line's clock (seen.h) */
     uint32_t after_ms; /* the same: when to ask again at the latest; 0: at its third */
     /* With HF_TAKEN: when a lease before it ends. If each of them seems to be over there
@@ -73,8 +73,8 @@ typedef struct hf_lock_renewal {
                          it waits */
     uint32_t lease_ms;
     bool simple;
-    bool waits;       /* it waits, as far as is known: a grant is told with its fence */
-    uint64_t witness; /* its number while it waits, then its fence, */
+    bool waits; /* it waits, as far as is known: a grant is reported with its fence */
+    uint64_t witness;     /* its number while it waits, then its fence, */
     const char *readings; /* and what was read of its line's clock; NULL: nothing was */
 } hf_lock_renewal;
 

@@ -1,54 +1,41 @@
 /* options.c - what an acquisition may ask for; making and freeing its handle. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/structs.h"
 #include "lock/locks.h"
 
 #define WAIT_MAX_MS (INT64_C(1) << 40)
 
-hf_err hf_lock_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
-{
-    va_list args;
-    if (detail == NULL)
-        return err;
-    va_start(args, format);
-    (void)vsnprintf(detail, HF_DETAIL_SIZE, format, args);
-    va_end(args);
-    return err;
-}
-
 /* ---- checking ---- */
 
 static hf_err check_names(const hf_lock_opts *o, char *detail)
 {
     if (o->names == NULL || o->n_names < 1 || o->n_names > HF_LOCK_NAMES_MAX)
-        return hf_lock_say(detail, HF_INVALID, "expected 1 to %d names, found %zu",
-                           HF_LOCK_NAMES_MAX, o->names == NULL ? 0 : o->n_names);
+        return hf_say(detail, HF_INVALID, "expected 1 to %d names, found %zu",
+                      HF_LOCK_NAMES_MAX, o->names == NULL ? 0 : o->n_names);
     for (size_t i = 0; i < o->n_names; i++) {
         const char *name = o->names[i];
         if (hf_lock_name_check(name) != HF_OK)
-            return hf_lock_say(
-                detail, HF_INVALID,
-                "expected the name of a lock, 1 to %d characters of A-Z "
-                "a-z 0-9 . _ : - with at most one / inside, found \"%.60s\"",
-                HF_LOCK_NAME_MAX, name == NULL ? "" : name);
+            return hf_say(detail, HF_INVALID,
+                          "expected the name of a lock, 1 to %d characters of A-Z "
+                          "a-z 0-9 . _ : - with at most one / inside, found \"%.60s\"",
+                          HF_LOCK_NAME_MAX, name == NULL ? "" : name);
         size_t tag = hf_lock_tag_len(name);
         if (tag != hf_lock_tag_len(o->names[0]) || memcmp(name, o->names[0], tag) != 0)
-            return hf_lock_say(detail, HF_INVALID,
-                               "expected locks of one tag, found \"%.60s\" and \"%.60s\"",
-                               o->names[0], name);
+            return hf_say(detail, HF_INVALID,
+                          "expected locks of one tag, found \"%.60s\" and \"%.60s\"",
+                          o->names[0], name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(name, o->names[k]) == 0)
-                return hf_lock_say(detail, HF_INVALID,
-                                   "expected each name once, found \"%.60s\" twice",
-                                   name);
+                return hf_say(detail, HF_INVALID,
+                              "expected each name once, found \"%.60s\" twice", name);
     }
     return HF_OK;
 }
@@ -56,20 +43,20 @@ static hf_err check_names(const hf_lock_opts *o, char *detail)
 static hf_err check_mode(const hf_lock_opts *o, char *detail)
 {
     if (o->mode > HF_LOCK_PERMITS || o->form > HF_LOCK_SPIN)
-        return hf_lock_say(detail, HF_INVALID, "expected a mode and a form that exist");
+        return hf_say(detail, HF_INVALID, "expected a mode and a form that exist");
     if (o->mode == HF_LOCK_PERMITS &&
         (o->limit < 1 || o->limit > HF_LOCK_PERMITS_MAX || o->permits > o->limit))
-        return hf_lock_say(detail, HF_INVALID,
-                           "expected 1 to limit permits, and a limit of 1 to %d, found "
-                           "%" PRIu32 " of %" PRIu32,
-                           HF_LOCK_PERMITS_MAX, o->permits, o->limit);
+        return hf_say(detail, HF_INVALID,
+                      "expected 1 to limit permits, and a limit of 1 to %d, found "
+                      "%" PRIu32 " of %" PRIu32,
+                      HF_LOCK_PERMITS_MAX, o->permits, o->limit);
     if (o->mode != HF_LOCK_PERMITS && (o->permits != 0 || o->limit != 0))
-        return hf_lock_say(detail, HF_INVALID, "permits go with the mode for permits");
+        return hf_say(detail, HF_INVALID, "permits go with the mode for permits");
     if (o->form == HF_LOCK_SPIN &&
         (o->n_names != 1 || o->mode != HF_LOCK_EXCLUSIVE || o->reentrant))
-        return hf_lock_say(detail, HF_INVALID,
-                           "a lock that spins has one name, and is exclusive and not "
-                           "reentrant");
+        return hf_say(detail, HF_INVALID,
+                      "a lock that spins has one name, and is exclusive and not "
+                      "reentrant");
     return HF_OK;
 }
 
@@ -78,21 +65,37 @@ static hf_err check_rest(const hf_lock_opts *o, char *detail)
     uint32_t lease = o->lease_ms;
     if (o->owner != NULL &&
         (!hf_name_ok(o->owner) || strlen(o->owner) > HF_LOCK_OWNER_MAX))
-        return hf_lock_say(
-            detail, HF_INVALID,
-            "expected an owner of 1 to %d characters of A-Z a-z 0-9 . _ : -",
-            HF_LOCK_OWNER_MAX);
+        return hf_say(detail, HF_INVALID,
+                      "expected an owner of 1 to %d characters of A-Z a-z 0-9 . _ : -",
+                      HF_LOCK_OWNER_MAX);
     if (o->reentrant && o->owner == NULL)
-        return hf_lock_say(detail, HF_INVALID, "a reentrant lock needs an owner");
+        return hf_say(detail, HF_INVALID, "a reentrant lock needs an owner");
     if (lease != 0 && (lease < HF_LOCK_LEASE_MIN_MS || lease > HF_LOCK_LEASE_MAX_MS))
-        return hf_lock_say(detail, HF_INVALID,
-                           "expected a lease of %d to %d ms, found %" PRIu32,
-                           HF_LOCK_LEASE_MIN_MS, HF_LOCK_LEASE_MAX_MS, lease);
+        return hf_say(detail, HF_INVALID,
+                      "expected a lease of %d to %d ms, found %" PRIu32,
+                      HF_LOCK_LEASE_MIN_MS, HF_LOCK_LEASE_MAX_MS, lease);
     if (o->wait_ms > WAIT_MAX_MS)
-        return hf_lock_say(detail, HF_INVALID,
-                           "expected a wait of at most %" PRId64 " ms, found %" PRId64,
-                           WAIT_MAX_MS, o->wait_ms);
+        return hf_say(detail, HF_INVALID,
+                      "expected a wait of at most %" PRId64 " ms, found %" PRId64,
+                      WAIT_MAX_MS, o->wait_ms);
     return HF_OK;
+}
+
+/* A checked copy. */
+static hf_err take_opts(hf_lock_opts *out, const hf_lock_opts *theirs, char *detail)
+{
+    hf_err err = hf_struct_in(out, sizeof *out, theirs, "hf_lock_opts", detail);
+    if (err == HF_OK)
+        err = check_names(out, detail);
+    if (err == HF_OK)
+        err = check_mode(out, detail);
+    return err == HF_OK ? check_rest(out, detail) : err;
+}
+
+hf_err hf_lock_opts_check(const hf_lock_opts *opts, char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_opts copy;
+    return take_opts(&copy, opts, detail);
 }
 
 /* ---- making ---- */
@@ -140,7 +143,7 @@ static void set_times(hf_lock *lock, const hf_lock_opts *o)
     uint64_t now_ns = hf_boot_ns();
     lock->until_ns =
         o->wait_ms < 0 ? UINT64_MAX : now_ns + (uint64_t)o->wait_ms * HF_MS_NS;
-    uint32_t reach_ms = lock->locks->connect_timeout_ms;
+    uint32_t reach_ms = lock->locks->redis->connect_timeout_ms;
     if (o->reach_ms != 0 && o->reach_ms < reach_ms)
         reach_ms = o->reach_ms;
     lock->reached_ns = now_ns + reach_ms * HF_MS_NS;
@@ -184,26 +187,19 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
 hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *theirs, hf_lock **out,
                     char detail[HF_DETAIL_SIZE])
 {
-    hf_lock_opts sized;
-    const hf_lock_opts *opts = &sized;
-    hf_err err = hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_opts", detail);
-    if (err == HF_OK)
-        err = check_names(opts, detail);
-    if (err == HF_OK)
-        err = check_mode(opts, detail);
-    if (err == HF_OK)
-        err = check_rest(opts, detail);
+    hf_lock_opts opts;
+    hf_err err = take_opts(&opts, theirs, detail);
     if (err != HF_OK)
         return err;
     hf_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL)
-        return hf_lock_say(detail, HF_NOMEM, "out of memory");
+        return hf_say(detail, HF_NOMEM, "out of memory");
     lock->locks = locks;
     atomic_init(&lock->fd, -1);
-    err = fill(lock, opts);
+    err = fill(lock, &opts);
     if (err != HF_OK) {
         hf_lock_free(lock);
-        return hf_lock_say(detail, err, "%s", hf_err_text(err));
+        return hf_say(detail, err, "%s", hf_err_text(err));
     }
     *out = lock;
     return HF_OK;

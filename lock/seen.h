@@ -21,7 +21,7 @@ typedef struct hf_seen {
     char text[HF_SEEN_TEXT_SIZE];
 } hf_seen;
 
-/* What was read before counts only for the same witness and epoch. */
+/* Earlier readings count only for the same witness and epoch. */
 void hf_seen_of(hf_seen *seen, uint64_t witness, unsigned epoch);
 /* A reading, and when its answer was there, by CLOCK_BOOTTIME. */
 void hf_seen_add(hf_seen *seen, uint64_t clock_ms, uint64_t read_ns);

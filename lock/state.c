@@ -1,4 +1,4 @@
-/* state.c - what a holder asks without a request: lock-free, from any thread. */
+/* state.c - a holder's calls that need no request: lock-free, from any thread. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 

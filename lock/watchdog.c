@@ -1,25 +1,25 @@
 /* watchdog.c - lock/watchdog.h.
  *
- * One heap holds every lease by when something is to be done about it: its next renewal,
- * and while one is under way its deadline. A timer on CLOCK_BOOTTIME is set to the first
- * of them; any thread may set it, so adding and dropping cost no system call unless a
- * lease is due before all others.
+ * One heap orders every lease by the time of its next action: its renewal, or its
+ * deadline while a renewal is under way. A timer on CLOCK_BOOTTIME is set to the first of
+ * them; any thread may set it, so adding and dropping cost no system call unless a lease
+ * is due before all others.
  *
- *   timer -> collect what is due (and what soon will be) -> batches -> renew() ... answer
- *                 '-> deadline passed: LOST                      held: next third;
- * failed: soon
+ *   timer -> collect leases that are due, and those due soon
+ *              |-> its deadline has passed: LOST
+ *              '-> batches -> renew() ... answer: held: in a third of the lease
+ *                                                 failed: soon
  *
- * Believing is always the last step: an answer counts only if the deadline has not passed
- * at the moment when it is handled, however early it was sent or had arrived. So a
- * process that was stopped for a while comes back to leases that are lost, not to late
- * good news.
+ * The deadline is checked last: an answer counts only if the deadline has not passed when
+ * it is handled, however early it was sent or had arrived. So a process that was stopped
+ * for a while finds its leases lost, even if good answers have arrived.
  *
- * Leases are renewed in the order in which they were added: those that are due at one
- * time are a nanosecond apart. What was taken in one order, and is renewed in it, lies
- * side by side in Redis's memory, which halves the time that a renewal takes there.
+ * Leases are renewed in the order in which they were added: leases due at the same time
+ * are a nanosecond apart. Keys that were made in the same order lie side by side in
+ * Redis's memory, which halves the time of a renewal there.
  *
- * The lock is never held while the user's functions run. What they run with is `busy`,
- * and hf_watchdog_drop() waits for it. */
+ * The lock is never held while the user's functions run. The leases of a running function
+ * are `busy`, and hf_watchdog_drop() waits for them. */
 #include "lock/watchdog.h"
 
 #include <signal.h>
@@ -37,11 +37,11 @@
 #include "base/random.h"
 #include "lock/lease_heap.h"
 #include "redis/call.h"
+#include "redis/server.h"
 
 enum {
     BATCH_MAX = 500,
     DUE_MAX = 4096, /* leases that are collected at a time */
-    REQUEST_MS = 1000,
     REQUEST_LEAST_MS = 200,
     RETRY_FIRST_MS = 100,
     RETRY_LAST_MS = 1000
@@ -68,7 +68,7 @@ struct hf_watchdog {
     size_t n_leases;
     uint64_t numbers;  /* of leases that were added ever */
     uint64_t call_ns;  /* of on_call; UINT64_MAX: none */
-    uint64_t armed_ns; /* what the timer is set to; UINT64_MAX: nothing */
+    uint64_t armed_ns; /* the time of the timer; UINT64_MAX: not set */
     hf_lease *events, *last_event;
     hf_rng rng;
     bool stopping;
@@ -152,8 +152,8 @@ static void tell_all(hf_watchdog *w, hf_lease *lease, unsigned events)
     not_busy(w, lease);
 }
 
-/* Not under lock: tells what is in line. A lease that was dropped meanwhile is not told
- * of. */
+/* Not under lock: reports the queued events. A lease that was dropped meanwhile has
+ * none. */
 static void deliver(hf_watchdog *w)
 {
     uv_mutex_lock(&w->lock);
@@ -178,7 +178,7 @@ typedef struct batch {
     hf_lease *leases[];
 } batch;
 
-/* Something is to be done about it at due_ns, or at its deadline if that is earlier. */
+/* Its next action is at due_ns, or at its deadline if that is earlier. */
 static void plan(hf_watchdog *w, hf_lease *lease, uint64_t due_ns)
 {
     uint64_t deadline_ns = atomic_load(&lease->deadline_ns);
@@ -196,7 +196,7 @@ static void lose(hf_watchdog *w, hf_lease *lease)
     lease->lost = true;
 }
 
-/* A third of the lease, up to a tenth of it less, so that workers drift apart. */
+/* A third of the lease, up to a tenth of it less: workers drift apart. */
 static uint64_t third_ns(uint32_t ttl_ms, double jitter)
 {
     double third = (double)ttl_ms * (double)HF_MS_NS / 3;
@@ -308,8 +308,8 @@ void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err
 
 /* ---- renewals: what is due ---- */
 
-/* Under lock: finds what is lost, and what is due for a renewal. What will be due soon
- * goes with it, so that leases taken one by one are renewed together. */
+/* Under lock: finds leases that are lost or due for a renewal. Leases due soon go with
+ * them: leases taken one by one are renewed together. */
 static size_t collect(hf_watchdog *w, uint64_t now_ns)
 {
     size_t n = 0;
@@ -345,8 +345,7 @@ static int by_group(const void *a, const void *b)
 
 static uint32_t timeout_of(const hf_watchdog *w, hf_lease *const *leases, size_t n)
 {
-    uint32_t ms = w->opts.client.server.request_timeout_ms;
-    ms = ms == 0 ? REQUEST_MS : ms;
+    uint32_t ms = w->opts.redis->request_timeout_ms;
     for (size_t i = 0; i < n; i++) {
         uint32_t tenth = leases[i]->asked_ms / 10;
         tenth = tenth < REQUEST_LEAST_MS ? REQUEST_LEAST_MS : tenth;
@@ -424,7 +423,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     if (w->opts.on_client != NULL)
         w->opts.on_client(client, err, detail, w->opts.arg);
     if (err == HF_OK)
-        hf_watchdog_verify(w); /* nobody knows what happened while it was away */
+        hf_watchdog_verify(w); /* its state during the gap is unknown */
 }
 
 static void on_timer(uv_poll_t *poll, int status, int events)
@@ -435,8 +434,7 @@ static void on_timer(uv_poll_t *poll, int status, int events)
     w->armed_ns = UINT64_MAX;
     uint64_t times;
     ssize_t n = read(w->timer_fd, &times, sizeof times);
-    (void)n; /* nothing there: it was set anew meanwhile, and what is due is done all the
-                same */
+    (void)n; /* nothing there: it was set anew meanwhile; due leases are handled anyway */
     bool stopping = w->stopping, call = w->call_ns <= hf_boot_ns();
     if (call)
         w->call_ns = UINT64_MAX;
@@ -525,10 +523,8 @@ hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
     w->opts.batch_max = opts->batch_max == 0 ? BATCH_MAX : opts->batch_max;
     w->armed_ns = w->call_ns = UINT64_MAX;
     w->rng.state = hf_boot_ns() ^ (uint64_t)getpid() << 32;
-    hf_client_opts client = opts->client;
-    client.loop = &w->loop;
-    client.on_event = on_client;
-    client.arg = w;
+    const hf_client_opts client = {
+        .loop = &w->loop, .redis = opts->redis, .on_event = on_client, .arg = w};
     hf_err err = hf_client_open(&w->client, &client, detail);
     if (err == HF_OK) {
         uv_poll_start(&w->timer, UV_READABLE, on_timer);

@@ -47,9 +47,9 @@ typedef struct hf_batch {
 } hf_batch;
 
 typedef struct hf_watchdog_opts {
-    hf_client_opts client; /* its loop is replaced by the watchdog's own */
-    uint32_t batch_max;    /* 500 */
-    bool suspects;         /* HF_LEASE_SUSPECT is told too */
+    struct hf_server *redis; /* borrowed; it gets one more connection */
+    uint32_t batch_max;      /* 500 */
+    bool suspects;           /* HF_LEASE_SUSPECT is told too */
     void (*renew)(hf_client *client, hf_batch *batch, void *arg);
     /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned.
      */
@@ -90,8 +90,8 @@ void hf_watchdog_call(hf_watchdog *watchdog, uint64_t at_ns);
 void hf_watchdog_hurry(hf_watchdog *watchdog, hf_lease *lease, uint64_t due_ns);
 /* Not renewed any more: it ends at its deadline. */
 void hf_watchdog_fix(hf_watchdog *watchdog, hf_lease *lease);
-/* LOST from now on, as the caller wants it: before it gives back what the lease stands
- * for while somebody still uses it. The event comes as always. */
+/* LOST from now on, on the caller's request: before it gives back something that is still
+ * in use. The event comes as always. */
 void hf_watchdog_end(hf_watchdog *watchdog, hf_lease *lease);
 /* Lost at at_ns at the latest, however often it is renewed or extended. */
 void hf_watchdog_limit(hf_watchdog *watchdog, hf_lease *lease, uint64_t at_ns);
@@ -100,9 +100,10 @@ void hf_watchdog_limit(hf_watchdog *watchdog, hf_lease *lease, uint64_t at_ns);
 bool hf_watchdog_extend(hf_watchdog *watchdog, hf_lease *lease, uint32_t ttl_ms,
                         uint64_t sent_ns);
 
-/* No more renewals, no more events; waits for a callback of the user's (`renew`,
- * `on_event`) that runs with one of these leases, so not from inside one, and not while
- * holding what one waits for. The lease must not be used after. NULL among them is fine.
+/* No more renewals, no more events; waits for a callback of the user (`renew`,
+ * `on_event`) that runs with one of these leases. Do not call it inside one, or while
+ * holding a lock that one waits for. The lease must not be used after. NULL among them is
+ * fine.
  */
 void hf_watchdog_drop(hf_watchdog *watchdog, hf_lease *lease);
 void hf_watchdog_drop_many(hf_watchdog *watchdog, hf_lease *const *leases, size_t n);
@@ -117,9 +118,9 @@ void hf_watchdog_verify(hf_watchdog *watchdog);
 
 /* For `renew`: the answer to the whole batch. err HF_OK: codes[i] is HF_OK, HF_LOST,
  * HF_CANCEL, HF_IN_LINE (as HF_OK), or a fault for leases[i]; any other err: nothing was
- * renewed. What was not renewed is tried again until the deadline. `sent_ns`: before it
- * was sent. On the watchdog's thread. The users of leases may be gone by then: what an
- * answer says besides is kept in notes[i] (may be NULL) for on_event. */
+ * renewed. Leases that were not renewed are tried again until the deadline. `sent_ns`:
+ * before it was sent. On the watchdog's thread. The users of leases may be gone by then:
+ * further notes of the answers are kept in notes[i] (may be NULL) for on_event. */
 void hf_batch_answer(hf_batch *batch, hf_err err, uint64_t sent_ns, const hf_err *codes,
                      const hf_lease_note *notes);
 

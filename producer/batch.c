@@ -110,7 +110,7 @@ void hf_batch_rewind(hf_batch *batch, size_t n)
     batch->n = n;
 }
 
-/* A delay counts from the call, so what a job has waited here is taken off it. */
+/* A delay counts from the call: the time that a job has waited here is subtracted. */
 static int64_t due_now(int64_t due_ms, int64_t waited_ms)
 {
     if (due_ms >= 0)
@@ -222,7 +222,7 @@ void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_lo
 
 /* ---- telling ---- */
 
-/* What Redis said of one job. Which set a known id is in is only worth a word. */
+/* The answer of Redis for one job. For a known id, its set only appears in the detail. */
 static hf_err one_answer(const hf_outcome *outcome, size_t i, const char **detail)
 {
     *detail = outcome->detail;
@@ -244,6 +244,7 @@ static void tell_callback(const hf_batch *batch, const hf_batch_call *call, size
     if (call->cb == NULL)
         return;
     result.err = one_answer(outcome, i, &detail);
+    result.accepted_ms = batch->accepted_ms;
     const char *id = batch->bytes.data + batch->slots[i].id_at;
     memcpy(result.id, id, strlen(id) + 1);
     call->cb(&result, detail, call->arg);
@@ -256,7 +257,9 @@ static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t
     bool wanted = waiter->results != NULL && !waiter->run.left;
     for (size_t i = first; i < first + call->n && wanted; i++) {
         const char *detail;
-        waiter->results[batch->slots[i].place].err = one_answer(outcome, i, &detail);
+        hf_enqueue_result *result = &waiter->results[batch->slots[i].place];
+        result->err = one_answer(outcome, i, &detail);
+        result->accepted_ms = batch->accepted_ms;
     }
     hf_waiter_told(waiter, outcome->err, outcome->detail, run);
 }

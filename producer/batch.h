@@ -1,8 +1,8 @@
 /* batch.h - the jobs of one queue that travel as one request.
  *
- * A batch is filled by whoever calls, is sealed when it is sent for the first time, and
- * keeps what it sends until it is answered, so that sending it again costs nothing. All
- * bytes of all its jobs are in one buffer. Its calls say whose jobs they are; a call is
+ * Callers fill a batch. It is sealed when it is sent for the first time, and keeps its
+ * request until it is answered: sending it again costs nothing. The bytes of all its jobs
+ * are in one buffer. Its list of calls says which jobs belong to which caller; a call is
  * never split.
  *
  *   filled (open: in the queue, more may join) -> sealed, sent -> told -> freed
@@ -88,6 +88,8 @@ typedef struct hf_batch {
     int64_t known_until_ms; /* of its first sending, on Redis's clock; 0: not known */
     bool told;              /* its calls have their answers */
     hf_err refused;         /* how Redis last refused it, HF_OK if it never did */
+    int64_t accepted_ms;    /* Redis's time, as the answer told it; 0: by an earlier
+                               sending, or not */
 } hf_batch;
 
 /* How a request ended: one answer for all of its jobs, or with HF_OK one for each. */
@@ -107,8 +109,8 @@ void hf_batch_expect(hf_batch *batch, size_t n, size_t bytes);
 /* The id of a job: its own, or one that was made for it. */
 typedef struct hf_job_id {
     const char *text;
-    bool made;  /* and must be new; not so that of a run that is gone on with */
-    bool tells; /* when it was made, so that the record need not say it */
+    bool made;  /* and must be new, unless the request continues an earlier run */
+    bool tells; /* when it was made; the record can omit this time */
 } hf_job_id;
 
 /* Appends a job of the target's queue; `place` is its place in its call. HF_NOMEM: the
@@ -126,8 +128,8 @@ void hf_batch_rewind(hf_batch *batch, size_t n);
  * happened. */
 HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
 
-/* For a sealed one of which Redis took nothing, because ids that were made here are not
- * new: makes others for those. The lock guards the waiters and the maker. */
+/* For a sealed batch that Redis refused because ids that were made here are not new:
+ * makes other ids for those. The lock guards the waiters and the maker. */
 void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
                      const hf_reply *codes);
 
@@ -142,7 +144,7 @@ void hf_batch_call_back(hf_batch *batch, const hf_outcome *outcome);
 hf_waiter *hf_waiter_new(hf_enqueue_result *results);
 void hf_waiter_free(hf_waiter *waiter); /* NULL is fine */
 
-/* Remembers the id of the job at this place, if anybody wants to know. */
+/* Remembers the id of the job at this place, if a caller wants it. */
 void hf_waiter_note_id(hf_waiter *waiter, size_t place, const char *id);
 
 /* One more batch has its answer. After the last one the waiter is done, or is freed if

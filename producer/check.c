@@ -2,10 +2,9 @@
 #include "producer/check.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/detail.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
 
@@ -16,17 +15,6 @@ enum {
     BUFFER_BYTES_DEFAULT = 64 << 20
 };
 #define NAME_RULE "1 to 128 characters of A-Z a-z 0-9 . _ : -"
-
-hf_err hf_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
-{
-    va_list args;
-    if (detail == NULL)
-        return err;
-    va_start(args, format);
-    (void)vsnprintf(detail, HF_DETAIL_SIZE, format, args);
-    va_end(args);
-    return err;
-}
 
 const char *hf_job_queue(const hf_job *job)
 {

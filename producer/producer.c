@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "base/structs.h"
 #include "producer/producer.h"
 
@@ -21,6 +22,15 @@ bool hf_producer_forked(const hf_producer *producer)
 const char *hf_producer_id(const hf_producer *producer)
 {
     return producer->id;
+}
+
+hf_err hf_producer_refuse(hf_err err, char detail[HF_DETAIL_SIZE])
+{
+    if (err == HF_INVALID)
+        return hf_say(detail, err,
+                      "expected only calls with numbers or only calls without "
+                      "them on one producer (with `run`: with numbers), found both");
+    return hf_say_err(detail, err);
 }
 
 /* ---- life ---- */
@@ -75,7 +85,7 @@ hf_err hf_producer_open(hf_producer **out, const hf_producer_opts *given,
         return err;
     hf_producer *producer = calloc(1, sizeof *producer);
     if (producer == NULL)
-        return hf_say(detail, HF_NOMEM, "out of memory");
+        return hf_say_err(detail, HF_NOMEM);
     producer->bounds = (hf_bounds){opts.payload_max, opts.buffer_jobs, opts.buffer_bytes};
     producer->deadline_ms = opts.deadline_ms;
     producer->pid = getpid();
@@ -91,7 +101,7 @@ hf_err hf_producer_open(hf_producer **out, const hf_producer_opts *given,
                                &producer->requests);
     if (err != HF_OK) {
         free(producer);
-        return hf_say(detail, err, "the system refused what a producer needs");
+        return hf_say(detail, err, "the system refused a resource for the producer");
     }
     err = start(producer, &opts, detail);
     if (err == HF_OK)
@@ -121,17 +131,17 @@ void hf_producer_close(hf_producer *producer, void (*cb)(void *arg), void *arg)
 /* ---- one job ---- */
 
 hf_err hf_enqueue(hf_producer *producer, const hf_job *theirs, hf_enqueue_cb cb,
-                  void *arg)
+                  void *arg, char detail[HF_DETAIL_SIZE])
 {
     hf_job job;
     hf_intake in = {.jobs = &job, .n = 1, .numbering = HF_NUMBERS_OURS};
     bool one_queue, ready;
     if (hf_producer_forked(producer))
-        return HF_FORKED;
-    hf_err err = hf_struct_in(&job, sizeof job, theirs, "hf_job", NULL);
+        return hf_say_err(detail, HF_FORKED);
+    hf_err err = hf_struct_in(&job, sizeof job, theirs, "hf_job", detail);
     if (err != HF_OK)
         return err;
-    err = hf_check_jobs(&producer->bounds, &job, 1, &in.bytes, &one_queue, NULL);
+    err = hf_check_jobs(&producer->bounds, &job, 1, &in.bytes, &one_queue, detail);
     if (err != HF_OK)
         return err;
     in.now_ns = hf_boot_ns();
@@ -139,7 +149,9 @@ hf_err hf_enqueue(hf_producer *producer, const hf_job *theirs, hf_enqueue_cb cb,
     in.created_ms = hf_wall_ms();
     const hf_batch_call call = {.n = 1, .taken_ns = in.now_ns, .cb = cb, .arg = arg};
     err = hf_submit_join(&producer->requests.queue, &in, &call, &ready);
-    if (err == HF_OK && ready)
+    if (err != HF_OK)
+        return hf_producer_refuse(err, detail);
+    if (ready)
         hf_run_loop_wake(&producer->run);
-    return err;
+    return HF_OK;
 }

@@ -1,4 +1,5 @@
-/* producer.h - what a producer is, for the files that are its public face. */
+/* producer.h - the struct of a producer, for the files that implement its public
+ * calls. */
 #ifndef HF_PRODUCER_PRODUCER_H
 #define HF_PRODUCER_PRODUCER_H
 
@@ -13,7 +14,7 @@ struct hf_producer {
     hf_bounds bounds;
     uint32_t deadline_ms;
     pid_t pid;      /* of the process that opened it */
-    bool run_given; /* a run is gone on with: its ids may be known */
+    bool run_given; /* it continues an earlier run: its ids may be known */
     char id[HF_ID_SIZE];
     void (*on_closed)(void *arg);
     void *arg;
@@ -21,5 +22,8 @@ struct hf_producer {
 
 /* Whether this process is a child of the one that opened the producer. */
 bool hf_producer_forked(const hf_producer *producer);
+
+/* Explains why the queue of requests did not take a call, and gives err back. */
+hf_err hf_producer_refuse(hf_err err, char detail[HF_DETAIL_SIZE]);
 
 #endif

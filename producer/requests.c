@@ -7,40 +7,38 @@
  *                                                                  answered --> told
  *
  * Each request has a number. One that Redis *answered* with an error at its first sending
- * did nothing; it goes to the front of the submit queue and gets a new number. One whose
- * answer never came may have been executed, so it keeps its number from then on, whatever
- * is answered later; Redis knows the numbers that it has executed, and executes none of
- * them twice.
+ * did nothing; it goes to the front of the submit queue and gets a new number. One
+ * without an answer may have been executed, so it keeps its number from then on, even if
+ * a later sending is refused. Redis knows the numbers that it has executed, and executes
+ * none of them twice.
  *
  * Redis must know each number by itself, not only the highest. Say that 1 to 3 are in
  * flight when the scripts are flushed: 1 is refused, another client loads the script, 2
  * and 3 run, and the connection breaks before any answer. With "3, so everything up to 3"
  * request 1 would now be taken for executed, and its jobs would be nowhere. The script
- * keeps a bit for each number of a span that is wider than the window, so it says truly
- * what it has done. The same interleaving can happen among those that are sent again
- * (refused by a server that is loading, for example). So nothing new is sent until each
- * request in doubt has its answer: they are executed before the jobs that were taken
- * after them, and no number falls out of the span.
+ * keeps a bit for each number of a span that is wider than the window, so it knows
+ * exactly which requests it has executed. The same interleaving can happen among those
+ * that are sent again (refused by a server that is loading, for example). So nothing new
+ * is sent until each request in doubt has its answer: they are executed before the jobs
+ * that were taken after them, and no number falls out of the span.
  *
  * The machine as a whole:
  *
  *   RUNS --(closed, all answered)--> FORGETS --(if it may)--> CLOSES
  *
- * The end is only ever taken forward from submit(), never from inside a callback of the
- * client, which may still use what the end would free. */
+ * Only submit() advances the end. A callback of the client must not: the client may still
+ * use what the end would free. */
 #include "producer/requests.h"
 
 #include <stdio.h>
-#include <string.h>
 
-#include "base/backoff.h"
 #include "base/base.h"
 #include "base/clock.h"
 
 enum {
     WINDOW = 8,                 /* requests in flight */
     BUSY_AT = 2,                /* with so many in flight a batch waits for company */
-    GATHER_MS = 1,              /* and so long at most */
+    GATHER_MS = 1,              /* the longest pause */
     BYTES_IN_FLIGHT = 64 << 20, /* with so many, nothing more is sent */
     SEEN_SPAN = 32,    /* numbers that queue/lua/enqueue.lua remembers one by one */
     REQUEST_MS = 1000, /* until silence is taken for a broken connection; and more for */
@@ -48,10 +46,6 @@ enum {
     JOBS_PER_MS = 10,     /* what must be done */
     FORGETS_AT_ONCE = 64
 };
-
-/* How long to leave a server alone that has refused: short beside most deadlines, so a
- * later call still finds out that it is well again. */
-static const hf_backoff refused = {HF_SHAPE_EXPONENTIAL, 5, 100, 0.2};
 
 static void pump(hf_requests *requests);
 
@@ -207,26 +201,9 @@ static void expire(hf_requests *requests, uint64_t now_ns)
 
 /* ---- answers ---- */
 
-/* Those that were sent before the pause began met the same cause: one pause is for all.
- */
-static void hold_off(hf_requests *requests, const hf_answer *answer, hf_err err)
-{
-    if (err != HF_DEADLINE)
-        (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
-    if (answer->sent_ns < requests->paused_ns)
-        return;
-    /* By now the script was sent as well, so that the next try will do. */
-    bool at_once = err == HF_NOSCRIPT && requests->refusals == 0;
-    requests->refusals++;
-    int64_t ms =
-        at_once ? 0 : hf_backoff_ms(&refused, requests->refusals, &requests->rng);
-    requests->paused_ns = hf_boot_ns();
-    requests->pause_until_ns = requests->paused_ns + (uint64_t)ms * HF_MS_NS;
-}
-
-/* What time may heal. HF_DEADLINE is among it because a batch is ended here at its
- * deadline: if Redis found it late before, its clock is not where we thought, and now we
- * know better. */
+/* Errors that may pass with time. HF_DEADLINE is one of them, because a batch ends here
+ * at its own deadline: if Redis found it late earlier, its clock differs from our
+ * estimate, and the answer has corrected the estimate. */
 static bool may_pass(hf_err err)
 {
     return err == HF_NOSCRIPT || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
@@ -243,8 +220,8 @@ static void unanswered(hf_requests *requests, hf_batch *batch)
     become(requests, batch, HF_REQUEST_IN_DOUBT);
 }
 
-/* Ids that were made here met others: nothing was taken, and with other ids it will be.
- * The number was not used either, so that a sending before this one was no other. */
+/* Ids that were made here exist already: Redis took no job, and will take them with other
+ * ids. The number was not used either, so no earlier sending was executed. */
 static void ids_taken(hf_requests *requests, hf_batch *batch, const hf_reply *codes)
 {
     if (batch->told) {
@@ -263,11 +240,19 @@ static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
         end(requests, batch, is_in_doubt(batch) ? HF_UNSURE : err, NULL, answer->detail);
         return;
     }
-    hold_off(requests, answer, err);
+    if (err != HF_DEADLINE)
+        (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
+    hf_server_pause(requests->redis, err, answer->sent_ns);
     /* The last try may come too late: why the ones before it were refused says more. */
     if (err != HF_DEADLINE || batch->refused == HF_OK)
         batch->refused = err;
     back(requests, batch);
+}
+
+static void note_time(hf_requests *requests, int64_t now_ms, uint64_t sent_ns)
+{
+    (void)hf_server_sample(requests->redis, now_ms, sent_ns);
+    requests->clock_known = true;
 }
 
 static void on_answer(const hf_answer *answer, void *arg)
@@ -276,13 +261,12 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_requests *requests = batch->requests;
     hf_enqueued got;
     hf_err err = hf_enqueued_read(answer, &got);
-    if (err == HF_OK || err == HF_DEADLINE || err == HF_EXISTS) {
-        requests->clock_ms = got.now_ms;
-        requests->clock_ns = hf_boot_ns();
-    }
+    if (err == HF_OK || err == HF_DEADLINE || err == HF_EXISTS)
+        note_time(requests, got.now_ms, answer->sent_ns);
     if (err == HF_OK) {
-        requests->refusals = 0;
+        hf_server_accepted(requests->redis);
         bool all_new = got.repeated || hf_reply_len(got.codes) == 0;
+        batch->accepted_ms = got.repeated ? 0 : got.now_ms;
         end(requests, batch, HF_OK, all_new ? NULL : got.codes, "");
     } else if (err == HF_EXISTS) {
         ids_taken(requests, batch, got.codes);
@@ -309,9 +293,10 @@ static void on_registered(const hf_answer *answer, void *arg)
 /* Once in each life of the server, which may have come back empty. */
 static void register_queue(hf_requests *requests, hf_queue_state *target)
 {
-    if (target->registered_in != requests->server_lives &&
+    uint64_t life = hf_client_life(requests->client);
+    if (target->registered_in != life &&
         hf_op_register(requests->client, &target->queue, on_registered, target) == HF_OK)
-        target->registered_in = requests->server_lives;
+        target->registered_in = life;
 }
 
 static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
@@ -319,15 +304,15 @@ static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
     return to_ns > from_ns ? (int64_t)((to_ns - from_ns) / HF_MS_NS) : 0;
 }
 
-/* What Redis remembers of a sending that was not answered ends by Redis's clock. If that
- * was set forward, the request would be executed again; so it must not come after that.
+/* Redis forgets an executed request after a time on its own clock. If that clock is set
+ * forward, the request would be executed again; so it must not arrive after that time.
  */
 static int64_t not_after_of(const hf_requests *requests, hf_batch *batch,
                             int64_t remember_ms, uint64_t now_ns)
 {
     int64_t not_after = 0, now_ms = 0;
-    if (requests->clock_ms != 0) {
-        now_ms = requests->clock_ms + ms_between(requests->clock_ns, now_ns);
+    if (requests->clock_known) {
+        now_ms = hf_server_now(requests->redis);
         not_after = now_ms + ms_between(now_ns, batch->deadline_ns);
     }
     if (!is_in_doubt(batch))
@@ -431,12 +416,6 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Waiting would not put these right. */
-static bool is_hopeless(hf_err err)
-{
-    return err == HF_AUTH || err == HF_UNSUPPORTED || err == HF_CONFIG;
-}
-
 /* Sends what may be sent now, and sets the timer for the rest. */
 static void pump(hf_requests *requests)
 {
@@ -445,9 +424,9 @@ static void pump(hf_requests *requests)
     if (requests->stage != HF_REQUESTS_RUNS)
         return;
     bool may_send = !requests->clock_asked && hf_client_ready(requests->client);
-    if (is_hopeless(hf_client_status(requests->client)))
+    if (hf_client_is_refused(requests->client))
         fail_unsent(requests);
-    while (may_send && now_ns >= requests->pause_until_ns &&
+    while (may_send && now_ns >= requests->redis->pause_until_ns &&
            requests->in_flight < WINDOW && requests->bytes_in_flight < BYTES_IN_FLIGHT) {
         hf_batch *batch = next_batch(requests, now_ns, &later_ns);
         if (batch == NULL)
@@ -462,8 +441,8 @@ static void pump(hf_requests *requests)
     if (!requests->queue.run
              ->by_caller) /* else the call that began the batch sees to it */
         next_ns = earlier(next_ns, later_ns);
-    if (now_ns < requests->pause_until_ns)
-        next_ns = earlier(next_ns, requests->pause_until_ns);
+    if (now_ns < requests->redis->pause_until_ns)
+        next_ns = earlier(next_ns, requests->redis->pause_until_ns);
     arm(requests, next_ns, now_ns);
     if (idle)
         hf_run_loop_wake(requests->run);
@@ -474,8 +453,10 @@ static void pump(hf_requests *requests)
 static void on_handle_closed(uv_handle_t *handle)
 {
     hf_requests *requests = handle->data;
-    if (--requests->handles == 0)
-        requests->on_end(requests->arg);
+    if (--requests->handles > 0)
+        return;
+    hf_server_close(requests->redis);
+    requests->on_end(requests->arg);
 }
 
 static void on_client_closed(void *arg)
@@ -517,8 +498,8 @@ static hf_queue_state *next_target(hf_requests *requests)
     return found;
 }
 
-/* What was sent and stayed unanswered may still be on its way to Redis, and must then be
- * known as executed: so it is forgotten only when there is no such thing. */
+/* A request without an answer may still reach Redis, which must then know whether it was
+ * executed. So Redis may forget them only when all are answered. */
 static bool may_forget(const hf_requests *requests)
 {
     return requests->remember_ms == 0 && !requests->unanswered &&
@@ -577,23 +558,16 @@ static void on_time(const hf_answer *answer, void *arg)
     hf_requests *requests = arg;
     int64_t now_ms;
     requests->clock_asked = false;
-    if (hf_time_read(answer, &now_ms) == HF_OK) {
-        requests->clock_ms = now_ms;
-        requests->clock_ns = hf_boot_ns();
-    }
+    if (hf_time_read(answer, &now_ms) == HF_OK)
+        note_time(requests, now_ms, answer->sent_ns);
     pump(requests);
 }
 
 /* Redis's time belongs to a connection: the next one may lead to another server. It is
- * asked for before anything is sent, so that every request can carry its not_after. */
+ * asked for first, because every request carries its not_after. */
 static void on_ready(hf_requests *requests)
 {
-    const char *run_id = hf_client_server(requests->client)->run_id;
-    if (requests->server_lives == 0 || strcmp(run_id, requests->run_id) != 0) {
-        (void)snprintf(requests->run_id, sizeof requests->run_id, "%s", run_id);
-        requests->server_lives++;
-    }
-    requests->clock_ms = 0;
+    requests->clock_known = false;
     requests->clock_asked = hf_redis_time(requests->client, on_time, requests) == HF_OK;
 }
 
@@ -617,17 +591,19 @@ hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
     requests->armed_ns = requests->next_deadline_ns = UINT64_MAX;
     requests->longest_ns = opts->deadline_ms * HF_MS_NS;
     requests->remember_ms = opts->remember_ms;
-    hf_err err = hf_random_bytes(&requests->rng.state, sizeof requests->rng.state);
+    hf_err err = hf_server_open(&requests->redis, opts->server, detail);
     if (err != HF_OK)
         return err;
     err = hf_client_open(&requests->client,
                          &(hf_client_opts){.loop = requests->run->uv,
-                                           .server = *opts->server,
+                                           .redis = requests->redis,
                                            .on_event = on_event,
                                            .arg = requests},
                          detail);
-    if (err != HF_OK)
+    if (err != HF_OK) {
+        hf_server_close(requests->redis);
         return err;
+    }
     int made = uv_timer_init(requests->run->uv, &requests->timer);
     HF_ASSERT(made == 0);
     requests->timer.data = requests;

@@ -1,14 +1,14 @@
 /* requests.h - carries batches to Redis, each executed at most once, and tells how it
  * went.
  *
- * Lives on one run loop and is used by its owner only; what other threads put in comes
- * through the submit queue. The states of a request, and what a request does whose answer
- * does not come, are at the top of requests.c. */
+ * Lives on one run loop and is used by its owner only; other threads use the submit
+ * queue. The states of a request, also of one without an answer, are at the top of
+ * requests.c. */
 #ifndef HF_PRODUCER_REQUESTS_H
 #define HF_PRODUCER_REQUESTS_H
 
-#include "base/random.h"
 #include "producer/submit.h"
+#include "redis/server.h"
 
 typedef enum hf_requests_stage {
     HF_REQUESTS_RUNS,    /* until the submit queue is closed and all is answered */
@@ -20,6 +20,7 @@ typedef struct hf_requests {
     hf_submit_queue queue;
     const char *id;    /* the producer's; borrowed */
     hf_run_loop *run;  /* borrowed */
+    hf_server *redis;  /* owned */
     hf_client *client; /* owned, closed at the end; NULL before it is open */
     uv_timer_t timer;
     uint64_t armed_ns; /* when the timer fires; UINT64_MAX: never */
@@ -32,21 +33,12 @@ typedef struct hf_requests {
     uint64_t number;           /* the last one given */
     uint64_t next_deadline_ns; /* no later than the first one of `flight` and `doubt` */
     uint64_t longest_ns;       /* the longest deadline of any request so far */
-    int64_t remember_ms;       /* 0: as long as it takes */
-    bool unanswered;           /* a request stayed so: Redis goes on remembering */
+    int64_t remember_ms;       /* 0: without a limit */
+    bool unanswered;           /* a request stayed so: Redis keeps remembering */
 
-    bool clock_asked; /* Redis's time was asked for and not answered yet */
-    int64_t clock_ms; /* Redis's time when ours was clock_ns; 0: not known */
-    uint64_t clock_ns;
-
-    uint64_t paused_ns; /* when the last pause began */
-    uint64_t pause_until_ns;
-    uint32_t refusals; /* pauses in a row */
-    hf_rng rng;
+    bool clock_asked;         /* Redis's time was asked for and not answered yet */
+    bool clock_known;         /* since this connection was made */
     char why[HF_DETAIL_SIZE]; /* Redis's words at the last refusal */
-
-    char run_id[48]; /* of the server, and how many there were */
-    uint64_t server_lives;
 
     hf_requests_stage stage;
     size_t forgets; /* requests in flight */
@@ -56,7 +48,7 @@ typedef struct hf_requests {
     void *arg;
 } hf_requests;
 
-/* What the run loop calls; the argument is the hf_requests. */
+/* The hooks of the run loop; the argument is the hf_requests. */
 extern const hf_run_hooks hf_requests_hooks;
 
 /* Starts to connect. `opts` were checked and have their defaults; run, queue, id, on_end

@@ -8,9 +8,9 @@
 #include "base/base.h"
 #include "base/clock.h"
 
-/* A request has one deadline, that of the call that began it. Another call shares it when
- * that is at most this part of its own time too early, or a moment too late: threads that
- * call at the same time come in any order. */
+/* A request has one deadline, that of the call that began it. Another call may join if
+ * this deadline is at most this fraction of its own time too early, or a moment too late:
+ * threads that call at the same time arrive in any order. */
 enum { SHARED_DEADLINE_PART = 16, DISORDER_NS = 1000000 };
 
 hf_err hf_submit_init(hf_submit_queue *queue, hf_run_loop *run,
@@ -241,7 +241,7 @@ hf_err hf_submit_join(hf_submit_queue *queue, const hf_intake *in,
 
 /* ---- the side of the loop owner ---- */
 
-/* What they took is free before they learn it. */
+/* Their space is free before they are told. */
 void hf_submit_tell(hf_submit_queue *queue, hf_batch *batch, const hf_outcome *outcome)
 {
     hf_run_loop_lock(queue->run);

@@ -1,11 +1,11 @@
-/* submit.h - the submit queue: what callers have put in and what is not answered yet,
- * counted and bounded.
+/* submit.h - the submit queue: jobs that callers have handed in and requests without an
+ * answer, counted and bounded.
  *
  * The only part of a producer that several threads touch: everything in it is guarded by
  * the lock of the run loop. Callers put jobs in; the owner takes batches out, in the
- * order in which they were begun. Jobs of small calls join the batch of their queue that
- * is still open, until the owner takes it or it is full: so batches grow while Redis is
- * busy with others. */
+ * order in which they were begun. Jobs of small calls join the open batch of their queue,
+ * until the owner takes it or it is full. So batches grow while Redis is busy with
+ * others. */
 #ifndef HF_PRODUCER_SUBMIT_H
 #define HF_PRODUCER_SUBMIT_H
 
@@ -25,7 +25,7 @@ typedef struct hf_queue_state {
     hf_batch *open;         /* may be joined; it is in the line */
     uint64_t highest;       /* number of a numbered request so far */
     bool owed;              /* and that one has not succeeded yet */
-    uint64_t registered_in; /* the owner's: the life of the server that knows the queue */
+    uint64_t registered_in; /* the owner's: the life of the Redis that knows the queue */
     bool used;              /* the owner's: Redis may remember a number */
 } hf_queue_state;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/detail.h"
 #include "base/structs.h"
 #include "producer/producer.h"
 
@@ -192,8 +193,9 @@ static hf_err put_in(waiting_call *c)
 
 /* ---- a call ---- */
 
-/* What became of it. The owner answers at the deadline; a little more is for
- * the way back, and ends the waiting even if a callback holds up the producer's thread.
+/* The result of the call. The owner answers at the deadline. The caller waits a little
+ * longer for this answer, and then returns even if a callback holds up the producer's
+ * thread.
  */
 static hf_err wait_for_answers(waiting_call *c, char *detail)
 {
@@ -203,21 +205,12 @@ static hf_err wait_for_answers(waiting_call *c, char *detail)
     waiter->run.again_ms = c->ready ? AGAIN_MS : 0;
     if (!hf_run_loop_await(&c->producer->run, &waiter->run, until_ns))
         return hf_say(detail, HF_UNSURE,
-                      "the producer's thread is held up by a callback");
+                      "the producer's thread is busy, or held up by a callback");
     hf_err err = waiter->worst;
     if (err != HF_OK)
         (void)hf_say(detail, err, "%s", waiter->detail);
     hf_waiter_free(waiter);
     return err;
-}
-
-static hf_err say_refusal(hf_err err, char *detail)
-{
-    if (err == HF_INVALID)
-        return hf_say(detail, err,
-                      "expected only calls with numbers or only calls without "
-                      "them on one producer (with `run`: with numbers), found both");
-    return hf_say(detail, err, "%s", hf_err_text(err));
 }
 
 /* The caller's arrays as ours: the same, or copies where a struct has another size. */
@@ -246,7 +239,7 @@ static hf_err open_arrays(arrays *a, const hf_job *jobs, hf_enqueue_result *resu
         err = a->results == NULL ? HF_NOMEM : HF_OK;
     }
     if (err == HF_NOMEM)
-        (void)hf_say(detail, err, "%s", hf_err_text(err));
+        (void)hf_say_err(detail, err);
     return err;
 }
 
@@ -256,6 +249,7 @@ static void begin_results(arrays *a)
     for (size_t i = 0; a->results != NULL && i < a->n; i++) {
         a->results[i].size = sizeof *a->results;
         a->results[i].err = HF_UNSURE;
+        a->results[i].accepted_ms = 0;
     }
 }
 
@@ -281,7 +275,7 @@ static hf_err carry_out(waiting_call *c, arrays *a, char *detail)
     hf_run_loop *run = &c->producer->run;
     c->waiter = hf_waiter_new(a->results);
     if (c->waiter == NULL)
-        return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
+        return hf_say_err(detail, HF_NOMEM);
     begin_results(a);
     hf_run_loop_enter(run);
     hf_err err = put_in(c);
@@ -289,17 +283,17 @@ static hf_err carry_out(waiting_call *c, arrays *a, char *detail)
         err = wait_for_answers(c, detail);
     } else {
         hf_waiter_free(c->waiter);
-        (void)say_refusal(err, detail);
+        (void)hf_producer_refuse(err, detail);
     }
     hf_run_loop_leave(run);
     return err;
 }
 
-/* What both kinds of call have in common before they are taken. */
+/* The checks of both kinds of call before they are accepted. */
 static hf_err may_wait(const hf_producer *producer, uint32_t deadline_ms, char *detail)
 {
     if (hf_producer_forked(producer))
-        return hf_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
+        return hf_say_err(detail, HF_FORKED);
     uv_thread_t self = uv_thread_self();
     if (!producer->run.served || uv_thread_equal(&self, &producer->run.thread))
         return hf_say(detail, HF_INVALID,
@@ -393,7 +387,7 @@ static hf_err carry_out_numbered(waiting_call *c, arrays *a, char *detail)
     hf_err err = hf_submit_target(&c->producer->requests.queue, hf_job_queue(&a->jobs[0]),
                                   &target);
     if (err != HF_OK)
-        return say_refusal(err, detail);
+        return hf_producer_refuse(err, detail);
     err = begin_numbered(c, target, detail);
     if (err != HF_OK)
         return err;

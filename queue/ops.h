@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/remote_clock.h"
 #include "holdfast/producer.h"
 #include "redis/call.h"
 
@@ -77,25 +78,21 @@ typedef struct hf_enqueued {
 } hf_enqueued;
 HF_MUSTCHECK hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out);
 
+/* Whether the user of Redis may run all commands of a worker's scripts: HF_OK, or
+ * HF_AUTH, whose detail names those that it may not. Always HF_OK on Redis before 7.0. */
+HF_MUSTCHECK hf_err hf_op_permitted(hf_client *client, const hf_queue *queue,
+                                    hf_answer_cb cb, void *arg);
+
 /* SADD of the queue's name to the registry `<ns>:queues`; any answer that is HF_OK will
  * do. */
 HF_MUSTCHECK hf_err hf_op_register(hf_client *client, const hf_queue *queue,
                                    hf_answer_cb cb, void *arg);
 
-/* DEL of what is remembered of this producer. */
+/* Deletes the key that remembers this producer's requests. */
 HF_MUSTCHECK hf_err hf_op_forget(hf_client *client, const hf_queue *queue,
                                  const char *producer, hf_answer_cb cb, void *arg);
 
 /* ---- claim ---- */
-
-/* What the caller knows of Redis's clock (base/remote_clock.h). Zero: nothing, it is new
- * to it. */
-typedef struct hf_clock_view {
-    int64_t vouched_ms; /* leases that end until then are over; <= 0: none */
-    int64_t least_ms;   /* a lease of the caller's own that ends later is not over; 0: not
-                           known */
-    int64_t at_least_ms; /* no lease starts before; 0: not known */
-} hf_clock_view;
 
 typedef struct hf_claim_args {
     const char *worker;
@@ -105,7 +102,8 @@ typedef struct hf_claim_args {
                         taken; 0: max */
     uint32_t lease_ms;
     int64_t not_after;
-    uint32_t alive_ms; /* refresh the queue's list of workers for so long; 0: do not */
+    uint32_t alive_ms; /* how long the worker stays in the queue's list of workers; 0: not
+                          refreshed */
     uint32_t poison;
     uint32_t dead_max;
     int64_t dead_age_ms;
@@ -232,7 +230,7 @@ typedef struct hf_check_args {
     int64_t at_least_ms; /* no lease starts before; 0: not known */
     const char *machine; /* whose processes share what they learned; "": none */
     const char *learned; /* of Redis's clock; "": nothing */
-    uint32_t keep_ms;    /* that is of use for so long */
+    uint32_t keep_ms;    /* and is useful for this long */
 } hf_check_args;
 
 /* For n queues, at most HF_SLOTS_MAX: runs the baton rule. */
@@ -245,9 +243,9 @@ typedef struct hf_checked {
     uint32_t longest_lease_ms; /* of any worker of any of them */
     hf_bytes learned; /* by another worker of this machine; borrowed from the answer */
 } hf_checked;
-/* Into n times, in the order of the queues: from then on a lease is over and nobody may
- * be about to come for its job, unless something changes until then; 0: no lease ends
- * soon. */
+/* Writes n times, in the order of the queues: after this time a lease may have expired
+ * with no worker scheduled to claim the job, unless something changes until then; 0: no
+ * lease ends soon. */
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,
                                     int64_t *doubts, size_t n);
 

@@ -8,7 +8,7 @@
 #include "queue_scripts.h"
 
 enum {
-    CLAIM_ARGS = 14,
+    CLAIM_ARGS = 11,
     CLAIM_HEAD = 7, /* of its answer: what comes before the jobs */
     UNCLAIM_ARGS = 2,
     RENEW_FIXED = 6,
@@ -17,11 +17,26 @@ enum {
 
 /* ---- claim ---- */
 
+enum { NUMBERS_SIZE = 3 * (HF_DECIMAL_MAX + 1) };
+
+/* Up to three numbers as one argument: Redis takes as long for each argument as for a
+ * field of a hash. */
+static hf_bytes numbers(char out[NUMBERS_SIZE], const int64_t *values, size_t n)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            out[len++] = ' ';
+        len += hf_decimal(out + len, values[i]);
+    }
+    return (hf_bytes){out, len};
+}
+
 hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args *args,
                    hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char flags[3];
+    char flags[3], vouches[NUMBERS_SIZE], rules[NUMBERS_SIZE];
     size_t n = 0;
     HF_ASSERT(args->max >= 1 && args->max <= HF_CLAIM_MAX);
     if (!hf_args_init(&a, CLAIM_ARGS, CLAIM_ARGS))
@@ -38,14 +53,14 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     hf_args_int(&a, args->lease_ms);
     hf_args_int(&a, args->not_after);
     hf_args_int(&a, args->alive_ms);
-    hf_args_int(&a, args->poison);
-    hf_args_int(&a, args->dead_max);
-    hf_args_int(&a, args->dead_age_ms);
     hf_args_bytes(&a, (hf_bytes){flags, n});
     hf_args_int(&a, args->slots != 0 ? args->slots : args->max);
-    hf_args_int(&a, args->clock.vouched_ms);
-    hf_args_int(&a, args->judged_ms);
     hf_args_int(&a, args->clock.at_least_ms);
+    hf_args_bytes(
+        &a, numbers(vouches, (int64_t[]){args->clock.vouched_ms, args->judged_ms}, 2));
+    hf_args_bytes(
+        &a,
+        numbers(rules, (int64_t[]){args->poison, args->dead_max, args->dead_age_ms}, 3));
     return hf_queue_send(client, queue, &hf_lua_queue_claim, &a, 0, cb, arg);
 }
 

@@ -17,7 +17,7 @@
 
 enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 160, DIGITS_MAX = 18 };
 
-/* What a header says, before it is checked. Strings are borrowed. */
+/* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout;
     hf_bytes type, error;

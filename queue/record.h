@@ -3,10 +3,10 @@
  *   {"type":"email.send","created":1700000000000,"attempts":2,"error":"..."}\n<payload>
  *
  * Fields (docs/keys.md): type, and where they are set: v (the version, 1), created (the
- * producer's clock, Unix ms; left out where the id tells it), max_attempts, timeout (ms),
- * attempts, error, failed (Unix ms of the last failure), refused (Unix ms of when first
- * nobody took its type), died (Unix ms), reason (why it is dead). Unknown fields are kept
- * by the scripts.
+ * producer's clock, Unix ms; omitted where the id contains it), max_attempts, timeout
+ * (ms), attempts, error, failed (Unix ms of the last failure), refused (Unix ms; when a
+ * worker first had no handler for its type), died (Unix ms), reason (why it is dead).
+ * Unknown fields are kept by the scripts.
  *
  * A new record has no byte that is not needed: with a payload of 100 bytes and a type of
  * up to 12 it takes 128 bytes in Redis, and the next size is 160. */

@@ -56,27 +56,22 @@ HF_MUSTCHECK hf_err hf_redis_call(hf_client *client, const hf_call *call);
  * for who calls while the loop does not run. */
 void hf_redis_flush(hf_client *client);
 
-/* Redis's time, as cheaply as it can be had. */
+/* Redis's time, by the cheapest way. */
 HF_MUSTCHECK hf_err hf_redis_time(hf_client *client, hf_answer_cb cb, void *arg);
 /* *now_ms: Unix ms, with HF_OK. */
 HF_MUSTCHECK hf_err hf_time_read(const hf_answer *answer, int64_t *now_ms);
 
 /* Ends the blocking of another client of this process. HF_CONN: that has no connection,
- * or it is not known to be at the same life of the same server, where its id is its own.
- */
+ * it is not known to be at the same life of the same server, where its id is its own, or
+ * Redis does not permit it. An answer HF_AUTH is passed to hf_redis_unblock_refused(). */
 HF_MUSTCHECK hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked,
                                      hf_answer_cb cb, void *arg);
+void hf_redis_unblock_refused(hf_client *blocked);
+/* How long `blocked` should wait in Redis at a time: `ms`, but half a second at most if
+ * `client` could not end the wait. */
+uint32_t hf_redis_wait_ms(const hf_client *client, const hf_client *blocked, uint32_t ms);
 
-/* Two clients of one URL belong at one server. Whether the other one has learned, after
- * this one became ready, that this one's server is a replica, or that the URL leads to
- * another server. False where INFO does not tell which server it is. */
-bool hf_client_is_behind(const hf_client *client, const hf_client *other);
-/* Then this one takes nothing more, waits for the answers to what it has sent, and
- * connects again. */
-void hf_client_follow(hf_client *client, const hf_client *other);
-
-/* Commands that a client can do without, and that Redis does not permit to it: bits. */
-enum { HF_LACKS_ID = 1, HF_LACKS_INFO = 2, HF_LACKS_KILL = 4 };
+/* HF_LACKS_... of redis/server.h, as its connections have learned by now. */
 unsigned hf_client_lacks(const hf_client *client);
 
 /* How many requests wait for their answers. */

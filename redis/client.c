@@ -7,16 +7,12 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/server_opts.h"
-#include "base/tls_opts.h"
 
 enum {
     MAGIC = 0x48664331,
     OUT_MAX = 256 << 20, /* bytes of requests that have not left yet */
     LASTED_MS = 2000     /* a connection that was of use */
 };
-
-static const char default_url[] = "redis://localhost:6379/0";
 
 static void check(const hf_client *client)
 {
@@ -49,8 +45,7 @@ void hf_client_handle_closed(void *arg)
         return;
     void (*cb)(void *) = client->close_cb;
     void *cb_arg = client->close_arg;
-    hf_url_wipe(&client->url);
-    free(client->tls);
+    hf_server_unref(client->redis);
     hf_buf_done(&client->out);
     hf_flight_done(&client->flight);
     client->magic = 0;
@@ -69,6 +64,7 @@ static void close_handles(hf_client *client)
     uv_close((uv_handle_t *)&client->timer, on_handle_closed);
     uv_close((uv_handle_t *)&client->deadline, on_handle_closed);
     uv_close((uv_handle_t *)&client->soon, on_handle_closed);
+    uv_close((uv_handle_t *)&client->seat.news, on_handle_closed);
 }
 
 static void on_soon(uv_idle_t *soon)
@@ -99,13 +95,14 @@ void hf_client_soon(hf_client *client)
 void hf_redis_flush(hf_client *client)
 {
     check(client);
-    if (client->lost || client->phase != CLIENT_READY)
+    if (client->lost || !hf_client_ready(client))
         return; /* there is more to do soon than that */
     uv_idle_stop(&client->soon);
     hf_call_flush(client);
 }
 
-/* The server may not notice that this connection has gone, and goes on with what it sent.
+/* The server may not notice that this connection has gone, and may still execute its
+ * requests.
  */
 static void remember_old_id(hf_client *client)
 {
@@ -168,6 +165,65 @@ void hf_client_drained(hf_client *client)
         lose(client);
 }
 
+/* ---- its server has news ---- */
+
+/* The address leads elsewhere: a look-up that is under way would find the old one. */
+static void on_drop(hf_client *client)
+{
+    client->failures = 0;
+    if (client->resolve != NULL)
+        hf_resolve_drop(client->resolve);
+    client->resolve = NULL;
+    if (client->phase != CLIENT_WAIT)
+        hf_client_lose(client, HF_CONN, "the address leads to another server now");
+    else if (!client->lost)
+        hf_connect_wait(client);
+}
+
+static void on_news(uv_async_t *news)
+{
+    hf_client *client = news->data;
+    if (client->phase == CLIENT_CLOSED)
+        return;
+    hf_connect_on_news(client);
+    if (client->drops != atomic_load(&client->redis->drops)) {
+        on_drop(client);
+        return;
+    }
+    hf_err err =
+        client->phase != CLIENT_READY
+            ? HF_OK
+            : hf_server_has_left(client->redis, &client->server, client->ready_ns);
+    if (err == HF_OK)
+        return;
+    const char *why = err == HF_READONLY ? "another connection found a replica here"
+                                         : "another connection was led to another server";
+    if (client->blocks) {
+        hf_client_lose(client, err, why);
+    } else {
+        hf_client_drain(client, err, why);
+        hf_client_drained(client);
+    }
+}
+
+/* ---- life ---- */
+
+static hf_err start_handles(hf_client *client)
+{
+    if (hf_random_bytes(&client->rng, sizeof client->rng) != HF_OK ||
+        uv_async_init(client->loop, &client->seat.news, on_news) != 0)
+        return HF_SYSTEM;
+    /* These initialise memory; they cannot fail. */
+    uv_idle_init(client->loop, &client->soon);
+    uv_timer_init(client->loop, &client->timer);
+    uv_timer_init(client->loop, &client->deadline);
+    client->soon.data = client->timer.data = client->deadline.data = client;
+    client->seat.news.data = client;
+    client->handles = 4;
+    client->deadline_ns = UINT64_MAX;
+    return HF_OK;
+}
+
 static hf_err refuse(char *detail, hf_err err, const char *why)
 {
     if (detail != NULL)
@@ -175,81 +231,42 @@ static hf_err refuse(char *detail, hf_err err, const char *why)
     return err;
 }
 
-/* 0 becomes the default. */
-/* The files are read here as well, so that a bad one is told before anything starts. */
-static hf_err take_tls(hf_client *client, const hf_tls_opts *opts, char *detail)
-{
-    if (opts == NULL && !client->url.tls)
-        return HF_OK;
-    if (!client->url.tls)
-        return refuse(detail, HF_CONFIG, "TLS options need a URL with rediss://");
-    if (opts != NULL && (client->tls = hf_tls_opts_copy(opts)) == NULL)
-        return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
-    return hf_tls_check(client->tls, detail);
-}
-
-/* Everything about the options that can be wrong. */
-static hf_err take_options(hf_client *client, const hf_client_opts *opts, char *detail)
-{
-    if (opts->loop == NULL)
-        return refuse(detail, HF_INVALID, "a client needs a loop");
-    char why[HF_DETAIL_SIZE];
-    hf_server_opts server = opts->server;
-    hf_err err = hf_server_opts_fill(&server, why);
-    if (err == HF_OK)
-        err = hf_url_parse(&client->url, server.url == NULL ? default_url : server.url,
-                           why);
-    if (err == HF_OK && server.password_file != NULL)
-        err = hf_url_read_password(&client->url, server.password_file, why);
-    if (err != HF_OK)
-        return refuse(detail, err, why);
-    if (client->url.user[0] != '\0' && client->url.password[0] == '\0')
-        return refuse(detail, HF_INVALID,
-                      "the URL names a user, and there is no password");
-    err = take_tls(client, server.tls, why);
-    if (err != HF_OK)
-        return refuse(detail, err, why);
-    hf_url_place(&client->url, client->place);
-    client->connect_timeout_ms = server.connect_timeout_ms;
-    client->request_timeout_ms = server.request_timeout_ms;
-    client->loop = opts->loop;
-    client->replica_ok = opts->replica_ok;
-    client->on_event = opts->on_event;
-    client->arg = opts->arg;
-    return HF_OK;
-}
-
-static void start_handles(hf_client *client)
-{
-    /* These initialise memory; they cannot fail. */
-    uv_idle_init(client->loop, &client->soon);
-    uv_timer_init(client->loop, &client->timer);
-    uv_timer_init(client->loop, &client->deadline);
-    client->soon.data = client->timer.data = client->deadline.data = client;
-    client->handles = 3;
-    client->deadline_ns = UINT64_MAX;
-}
-
 hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
                       char detail[HF_DETAIL_SIZE])
 {
+    if (opts->loop == NULL)
+        return refuse(detail, HF_INVALID, "a client needs a loop");
     hf_client *client = calloc(1, sizeof *client);
     if (client == NULL)
         return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
-    hf_err err = take_options(client, opts, detail);
-    if (err == HF_OK && hf_random_bytes(&client->rng, sizeof client->rng) != HF_OK)
-        err = refuse(detail, HF_SYSTEM, "the system gives no random numbers");
+    client->loop = opts->loop;
+    client->on_push = opts->on_push;
+    client->blocks = opts->blocks;
+    client->on_event = opts->on_event;
+    client->arg = opts->arg;
+    client->redis = opts->redis;
+    hf_err err = HF_OK;
+    if (opts->redis == NULL)
+        err = hf_server_open(&client->redis, &opts->server, detail);
+    if (err == HF_OK && start_handles(client) != HF_OK) {
+        err = refuse(detail, HF_SYSTEM, hf_err_text(HF_SYSTEM));
+        if (opts->redis == NULL)
+            hf_server_close(client->redis);
+    }
     if (err != HF_OK) {
-        hf_url_wipe(&client->url);
-        free(client->tls);
         free(client);
         return err;
     }
+    hf_server_join(client->redis, &client->seat);
+    if (opts->redis == NULL)
+        hf_server_close(client->redis); /* the connection alone holds it */
+    /* The server that Sentinels name must be a primary. */
+    client->replica_ok = opts->replica_ok && client->redis->url.sentinel.n_nodes == 0;
+    snprintf(client->place, sizeof client->place, "%s", client->redis->place);
     client->magic = MAGIC;
     hf_buf_init(&client->out, OUT_MAX);
     client->err = HF_CONN;
     snprintf(client->detail, sizeof client->detail, "not connected yet");
-    start_handles(client);
     /* Not here and now: an event must not come before the caller has *out. */
     uv_timer_start(&client->timer, hf_connect_on_timer, 0, 0);
     *out = client;
@@ -261,9 +278,12 @@ void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg)
     if (client == NULL)
         return;
     check(client);
+    hf_server_leave(client->redis, &client->seat);
     hf_client_drop_link(client);
     if (client->resolve != NULL)
         hf_resolve_drop(client->resolve);
+    if (client->watch != NULL)
+        hf_sentinel_close(client->watch);
     client->phase = CLIENT_CLOSED;
     client->close_cb = cb;
     client->close_arg = arg;
@@ -273,13 +293,20 @@ void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg)
 bool hf_client_ready(const hf_client *client)
 {
     check(client);
-    return client->phase == CLIENT_READY;
+    return client->phase == CLIENT_READY &&
+           client->drops == atomic_load(&client->redis->drops);
 }
 
 unsigned hf_client_lacks(const hf_client *client)
 {
     check(client);
-    return client->lacks;
+    return atomic_load(&client->redis->lacks);
+}
+
+void hf_redis_unblock_refused(hf_client *blocked)
+{
+    check(blocked);
+    atomic_fetch_or(&blocked->redis->lacks, HF_LACKS_UNBLOCK);
 }
 
 size_t hf_client_in_flight(const hf_client *client)
@@ -300,6 +327,13 @@ hf_err hf_client_status(const hf_client *client)
     return client->err;
 }
 
+bool hf_client_is_refused(const hf_client *client)
+{
+    check(client);
+    return client->err == HF_AUTH || client->err == HF_UNSUPPORTED ||
+           client->err == HF_CONFIG;
+}
+
 const char *hf_client_detail(const hf_client *client)
 {
     check(client);
@@ -312,37 +346,21 @@ const hf_server_info *hf_client_server(const hf_client *client)
     return &client->server;
 }
 
+uint64_t hf_client_life(const hf_client *client)
+{
+    check(client);
+    return client->life;
+}
+
+void hf_client_stood_still(hf_client *client)
+{
+    if (client->redis->url.sentinel.n_nodes > 0)
+        hf_client_reset(client);
+}
+
 void hf_client_reset(hf_client *client)
 {
     check(client);
     if (client->link != NULL)
         hf_client_lose(client, HF_CONN, "the connection was reset on request");
-}
-
-/* ---- two clients of one URL ---- */
-
-bool hf_client_is_behind(const hf_client *client, const hf_client *other)
-{
-    check(client);
-    check(other);
-    /* Of the greeting: it may have told that it is a replica's. */
-    const char *mine = client->server.run_id, *theirs = other->greeting.run_id;
-    bool known = mine[0] != '\0' && theirs[0] != '\0';
-    if (client->phase != CLIENT_READY || !known)
-        return false;
-    if (other->err == HF_READONLY)
-        return strcmp(mine, theirs) == 0;
-    return other->phase == CLIENT_READY && other->ready_ns > client->ready_ns &&
-           strcmp(mine, theirs) != 0;
-}
-
-void hf_client_follow(hf_client *client, const hf_client *other)
-{
-    if (!hf_client_is_behind(client, other))
-        return;
-    if (other->err == HF_READONLY)
-        hf_client_drain(client, HF_READONLY, "another connection found a replica here");
-    else
-        hf_client_drain(client, HF_CONN, "another connection was led to another server");
-    hf_client_drained(client);
 }

@@ -1,7 +1,8 @@
 /* connect.c - from nothing to a connection.
  *
  * A try has one deadline, from the name to READY. Within it each address gets an equal
- * share of what is left, so that one that swallows packets does not hide the next. */
+ * share of the remaining time: an address that swallows packets does not hide the
+ * next. */
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ void hf_connect_wait(hf_client *client)
     uv_timer_start(&client->timer, hf_connect_on_timer, (uint64_t)wait_ms, 0);
 }
 
-/* What is left of the try, as the share of one of n; at least a millisecond. */
+/* The share of one of n in the remaining time of the try; at least a millisecond. */
 static uint64_t share_ms(const hf_client *client, size_t n)
 {
     uint64_t now = hf_boot_ns();
@@ -37,8 +38,8 @@ static uint64_t share_ms(const hf_client *client, size_t n)
     return share > 0 ? share : 1;
 }
 
-/* Goes to the next address that does not refuse at once; after the last the try has
- * failed, for the reason `why` if there is none at all. */
+/* Goes to the next address that does not refuse at once; after the last one the try has
+ * failed, with the reason `why` if there was none at all. */
 static void next_address(hf_client *client, const char *why)
 {
     char detail[HF_DETAIL_SIZE];
@@ -46,16 +47,10 @@ static void next_address(hf_client *client, const char *why)
     while (client->next_address < client->addresses.n) {
         size_t left = client->addresses.n - client->next_address;
         const hf_address *address = &client->addresses.at[client->next_address++];
-        hf_tls *tls = NULL;
-        hf_err err = client->url.tls
-                         ? hf_tls_open(&tls, client->tls, client->url.host, detail)
-                         : HF_OK;
-        if (err != HF_OK) {
-            hf_client_lose(client, err, detail);
-            return;
-        }
-        err = hf_link_open(&client->link, client->loop, address, tls, &link_hooks, client,
-                           detail);
+        const hf_link_tls tls = {client->redis->tls, client->to.host};
+        hf_err err = hf_link_open(&client->link, client->loop, address,
+                                  client->redis->url.tls ? &tls : NULL, &link_hooks,
+                                  client, detail);
         if (err != HF_OK)
             continue;
         client->handles++;
@@ -99,7 +94,7 @@ static void on_lost(void *owner, hf_err err, const char *why)
 {
     hf_client *client = owner;
     char hint[HF_DETAIL_SIZE];
-    bool plain = !client->url.tls && client->url.path[0] == '\0';
+    bool plain = !client->redis->url.tls && client->redis->url.path[0] == '\0';
     if (client->phase == CLIENT_GREET && plain &&
         strcmp(why, uv_strerror(UV_ECONNRESET)) == 0) {
         snprintf(hint, sizeof hint,
@@ -131,21 +126,20 @@ static void on_resolved(void *owner, const hf_addresses *found, const char *why)
 static const hf_resolve_hooks resolve_hooks = {.on_done = on_resolved,
                                                .on_closed = hf_client_handle_closed};
 
-void hf_connect_begin(hf_client *client)
+/* From the place to its addresses. */
+static void resolve(hf_client *client)
 {
-    client->try_end_ns = hf_boot_ns() + client->connect_timeout_ms * HF_MS_NS;
-    client->next_address = 0;
-    if (hf_resolve_at_once(&client->url, &client->addresses)) {
+    if (hf_resolve_at_once(&client->to, &client->addresses)) {
         next_address(client, "no address");
         return;
     }
     client->phase = CLIENT_RESOLVE;
-    uv_timer_start(&client->timer, hf_connect_on_timer, client->connect_timeout_ms, 0);
-    /* One that is still stuck from an earlier try is waited for again, so that a name
-     * server that is silent holds one thread of each client, not one of each try. */
+    uv_timer_start(&client->timer, hf_connect_on_timer, share_ms(client, 1), 0);
+    /* A look-up that is stuck since an earlier try is waited for again: a silent name
+     * server holds one thread of each client, not one of each try. */
     if (client->resolve != NULL)
         return;
-    hf_err err = hf_resolve_start(&client->resolve, client->loop, &client->url,
+    hf_err err = hf_resolve_start(&client->resolve, client->loop, &client->to,
                                   &resolve_hooks, client);
     if (err != HF_OK) {
         hf_client_lose(client, err, "no thread to resolve the name in");
@@ -154,12 +148,118 @@ void hf_connect_begin(hf_client *client)
     client->handles++;
 }
 
+/* ---- Sentinels ---- */
+
+static void on_primary(void *owner, const hf_place *primary)
+{
+    const hf_client *client = owner;
+    hf_server_named(client->redis, primary);
+}
+
+static void on_vain(void *owner, hf_err err, const char *why)
+{
+    const hf_client *client = owner;
+    hf_server_not_named(client->redis, err, why);
+}
+
+static const hf_sentinel_hooks sentinel_hooks = {
+    .on_primary = on_primary, .on_vain = on_vain, .on_closed = hf_client_handle_closed};
+
+/* One connection of each server asks the Sentinels, on its loop, for all of them. */
+static void watch(hf_client *client)
+{
+    hf_server *redis = client->redis;
+    hf_watch what = hf_server_watches(redis, &client->seat);
+    if (what == HF_WATCH_NOT)
+        return;
+    if (client->watch == NULL) {
+        const hf_sentinel_setup setup = {.loop = client->loop,
+                                         .url = &redis->url,
+                                         .tls = redis->tls,
+                                         .connect_timeout_ms = redis->connect_timeout_ms,
+                                         .hooks = &sentinel_hooks,
+                                         .owner = client};
+        hf_err err = hf_sentinel_open(&client->watch, &setup);
+        if (err != HF_OK) {
+            hf_server_not_named(redis, err, hf_err_text(err));
+            return;
+        }
+        client->handles++;
+    }
+    if (what == HF_WATCH_DOUBT)
+        hf_sentinel_doubt(client->watch);
+    if (what != HF_WATCH_ON)
+        hf_sentinel_again(client->watch);
+}
+
+static void find(hf_client *client)
+{
+    const hf_place *bad = client->in_vain ? &client->to : NULL;
+    client->phase = CLIENT_FIND;
+    uv_timer_start(&client->timer, hf_connect_on_timer, share_ms(client, 1), 0);
+    client->answers = hf_server_find(client->redis, bad);
+    watch(client);
+}
+
+static void on_found(hf_client *client)
+{
+    hf_server_word word;
+    if (client->phase != CLIENT_FIND ||
+        !hf_server_word_after(client->redis, client->answers, &word))
+        return;
+    if (word.err != HF_OK) {
+        hf_client_lose(client, word.err, word.why);
+        return;
+    }
+    /* A look-up that is stuck looks for the old one. */
+    if (client->resolve != NULL && !hf_place_is(&client->to, &word.primary)) {
+        hf_resolve_drop(client->resolve);
+        client->resolve = NULL;
+    }
+    client->drops = word.drops;
+    client->to = word.primary;
+    client->in_vain = true;
+    hf_place_text(&client->to, client->place);
+    resolve(client);
+}
+
+void hf_connect_on_news(hf_client *client)
+{
+    if (client->redis->url.sentinel.n_nodes == 0)
+        return;
+    watch(client);
+    on_found(client);
+}
+
+/* ---- a try ---- */
+
+void hf_connect_begin(hf_client *client)
+{
+    const hf_server *redis = client->redis;
+    client->drops = atomic_load(&redis->drops);
+    client->try_end_ns = hf_boot_ns() + redis->connect_timeout_ms * HF_MS_NS;
+    client->next_address = 0;
+    if (redis->url.sentinel.n_nodes > 0) {
+        find(client);
+    } else if (redis->url.path[0] != '\0') {
+        hf_resolve_path(redis->url.path, &client->addresses);
+        next_address(client, "no address");
+    } else {
+        client->to.port = redis->url.port;
+        memcpy(client->to.host, redis->url.host, sizeof client->to.host);
+        resolve(client);
+    }
+}
+
 void hf_connect_on_timer(uv_timer_t *timer)
 {
     hf_client *client = timer->data;
     switch (client->phase) {
     case CLIENT_WAIT:
         hf_connect_begin(client);
+        break;
+    case CLIENT_FIND:
+        hf_client_lose(client, HF_CONN, "no Sentinel has named it within the time");
         break;
     case CLIENT_RESOLVE:
         hf_client_lose(client, HF_CONN, "resolving the name takes too long");

@@ -7,9 +7,10 @@
  * a silent connection is torn down.
  *
  * A server that turns out to be a replica counts as a lost connection, because behind a
- * service address or a proxy the same URL may lead to the new primary. It is found out by
- * the role that INFO tells, or by an answer READONLY. After such an answer the client
- * takes nothing more, waits for the answers to what it has sent, and connects again.
+ * service address or a proxy the same URL may lead to the new primary. INFO tells the
+ * role, or an answer is READONLY. After such an answer the client accepts no more
+ * requests, waits for the answers to those it has sent, and connects again. So does every
+ * other connection of the same hf_server.
  *
  *        open            connected, AUTH, SELECT, INFO            close
  *   NEW ------> DOWN ---------------------------------> READY ------------> CLOSED
@@ -29,6 +30,7 @@
 #include "holdfast/server.h"
 
 struct uv_loop_s;
+struct hf_server;
 
 typedef struct hf_client hf_client;
 
@@ -38,19 +40,26 @@ typedef struct hf_client hf_client;
 typedef void (*hf_client_event_cb)(hf_client *client, hf_err err, const char *detail,
                                    void *arg);
 
-/* Zero means the default. All text is copied. */
+/* Zero means the default. */
 typedef struct hf_client_opts {
-    struct uv_loop_s *loop; /* borrowed, must outlive the client */
-    hf_server_opts server;  /* in full size; hf_server_opts_in() makes it so */
+    struct uv_loop_s *loop;  /* borrowed, must outlive the client */
+    struct hf_server *redis; /* redis/server.h; NULL: one of its own, of `server` */
+    hf_server_opts server;   /* in full size; its text is copied */
     bool replica_ok; /* a replica becomes ready as well, for reading; READONLY still ends
                         the connection */
+    bool blocks;     /* its requests may take long: it is given up without their answers
+                        when its server is no longer the right one, and asks at once
+                        whether its waits may be ended */
     hf_client_event_cb on_event; /* may be NULL */
+    /* An answer without a request came: a message, after SUBSCRIBE. NULL: that ends the
+     * connection. */
+    void (*on_push)(hf_client *client, void *arg);
     void *arg;
 } hf_client_opts;
 
-/* Starts to connect. The caller owns *out and ends it with hf_client_close(). HF_INVALID
- * (bad URL or option), HF_CONFIG (password file, TLS), HF_NOMEM, HF_SYSTEM; then *out is
- * untouched and `detail`, when not NULL, says why. */
+/* Starts to connect. The caller owns *out and ends it with hf_client_close(). HF_NOMEM,
+ * HF_SYSTEM, and what hf_server_open() gives; then *out is untouched and `detail`, when
+ * not NULL, says why. */
 HF_MUSTCHECK hf_err hf_client_open(hf_client **out, const hf_client_opts *opts,
                                    char detail[HF_DETAIL_SIZE]);
 
@@ -60,15 +69,25 @@ void hf_client_close(hf_client *client, void (*cb)(void *arg), void *arg);
 
 bool hf_client_ready(const hf_client *client);
 
+/* The last try was refused for a reason that waiting does not change: the login, a
+ * certificate, a file, the version. The client keeps trying. */
+bool hf_client_is_refused(const hf_client *client);
+
 /* The reason why the client is not ready (HF_OK while it is, HF_CONN before the first try
  * ended), and a sentence about it, borrowed until the next call on this client. */
 hf_err hf_client_status(const hf_client *client);
 const char *hf_client_detail(const hf_client *client);
 
-/* Borrowed from the client; what is in it is of the last connection that became ready. */
+/* Borrowed from the client; describes the last connection that became ready. */
 const hf_server_info *hf_client_server(const hf_client *client);
+/* And the number of that life of the server, from 1 on: another one may have other data.
+ */
+uint64_t hf_client_life(const hf_client *client);
 
 /* Ends the connection, as if it had been lost, and connects again. */
 void hf_client_reset(hf_client *client);
+/* The same where Sentinels say where the server is: the loop has not turned for more than
+ * a second, and they may have named another one meanwhile. */
+void hf_client_stood_still(hf_client *client);
 
 #endif

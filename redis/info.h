@@ -6,7 +6,7 @@
 
 #include "holdfast/server.h"
 
-/* Fills everything but client_id; what the text does not tell is "" or false. */
+/* Fills everything but client_id; fields that the text does not have are "" or false. */
 void hf_info_parse(const char *text, hf_server_info *out);
 
 /* Whether a version ("7.0.15") is one that all scripts run on. */

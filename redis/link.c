@@ -1,9 +1,8 @@
 /* link.c - redis/link.h. The only file that knows both hiredis and libuv.
  *
- * By TLS the bytes that are read pass through hf_tls on their way to the parser, and
- * those that are written on their way to the socket. What has been sealed and not sent is
- * at most HF_TLS_SEALED_MAX and a little; hf_link_write() takes no more until the socket
- * has taken it. */
+ * With TLS, bytes pass through hf_tls on their way from the socket to the parser, and
+ * from the writer to the socket. At most HF_TLS_SEALED_MAX and a little is sealed and not
+ * sent; hf_link_write() takes no more until the socket has taken it. */
 #include "redis/link.h"
 
 #include <errno.h>
@@ -28,7 +27,8 @@ typedef enum link_state { CONNECTING, SHAKING, OPEN, LOST, DROPPED } link_state;
 struct hf_link {
     uv_poll_t poll;
     redisReader *parser; /* owned */
-    hf_tls *tls;         /* owned; NULL: plain */
+    hf_link_tls secure;  /* host NULL: plain */
+    hf_tls *tls;         /* owned; NULL: plain, or not connected yet */
     int fd;              /* owned */
     const hf_link_hooks *hooks;
     void *owner;
@@ -55,8 +55,8 @@ static void watch(hf_link *link, int events)
     HF_ASSERT(uv_poll_start(&link->poll, events, on_poll) == 0);
 }
 
-/* What the other side had answered before can still be read, so the end is left to the
- * reading side, which meets it behind the last answer. */
+/* Earlier answers of the other side can still be read, so the reading side finds the end,
+ * behind the last answer. */
 static void write_failed(hf_link *link)
 {
     link->broken = true;
@@ -96,8 +96,8 @@ static void send_sealed(hf_link *link)
     }
 }
 
-/* What came is in clear from here on, and the handshake goes on. Inlined, it would take
- * stack from plain connections as well. */
+/* Decrypts the received bytes, and continues the handshake. Inlined, it would take stack
+ * from plain connections as well. */
 __attribute__((noinline)) static const char *feed_sealed(hf_link *link, const char *bytes,
                                                          size_t len)
 {
@@ -170,7 +170,7 @@ static hf_err reason(const hf_link *link)
 
 static void on_readable(hf_link *link)
 {
-    const char *why = read_all(link); /* what came before the end is still an answer */
+    const char *why = read_all(link); /* bytes before the end are still answers */
     if (!deliver(link))
         tell_lost(link, HF_PROTO, link->parser->errstr);
     else if (why != NULL && link->state == OPEN)
@@ -205,8 +205,13 @@ static void on_connected(hf_link *link)
         return;
     }
     watch(link, UV_READABLE);
+    char detail[HF_DETAIL_SIZE] = "";
+    const hf_link_tls *secure = &link->secure;
+    hf_err err = secure->host == NULL
+                     ? HF_OK
+                     : hf_tls_open(&link->tls, secure->opts, secure->host, detail);
     if (link->tls == NULL) {
-        tell_opened(link, HF_OK, NULL);
+        tell_opened(link, err, detail);
         return;
     }
     link->state = SHAKING;
@@ -325,25 +330,22 @@ static void end(hf_link *link)
 }
 
 hf_err hf_link_open(hf_link **out, uv_loop_t *loop, const hf_address *address,
-                    hf_tls *tls, const hf_link_hooks *hooks, void *owner,
+                    const hf_link_tls *tls, const hf_link_hooks *hooks, void *owner,
                     char detail[HF_DETAIL_SIZE])
 {
     int fd = start_to_connect(address);
-    if (fd < 0) {
-        hf_tls_free(tls);
+    if (fd < 0)
         return refuse(detail, HF_CONN, uv_strerror(fd));
-    }
     hf_link *link = calloc(1, sizeof *link);
     redisReader *parser = link == NULL ? NULL : redisReaderCreate();
     if (parser == NULL) {
         free(link);
-        hf_tls_free(tls);
         close(fd);
         return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
     }
     parser->maxbuf = IDLE_BUFFER;
     *link = (hf_link){.parser = parser,
-                      .tls = tls,
+                      .secure = tls == NULL ? (hf_link_tls){NULL, NULL} : *tls,
                       .fd = fd,
                       .hooks = hooks,
                       .owner = owner,

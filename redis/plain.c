@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "redis/send.h"
+#include "redis/server.h"
+
+enum { UNENDED_MS = 500 }; /* of a wait that cannot be ended */
 
 hf_err hf_redis_time(hf_client *client, hf_answer_cb cb, void *arg)
 {
@@ -44,15 +47,26 @@ static hf_err send_guard(hf_client *client)
     return hf_command_send(client, &a, 0, on_guard, NULL);
 }
 
+static bool can_unblock(const hf_client *client, const hf_client *blocked)
+{
+    const hf_server_info *here = hf_client_server(client);
+    const hf_server_info *there = hf_client_server(blocked);
+    bool same = here->run_id[0] != '\0' && strcmp(here->run_id, there->run_id) == 0;
+    return same && there->client_id > 0 &&
+           (hf_client_lacks(blocked) & HF_LACKS_UNBLOCK) == 0;
+}
+
+uint32_t hf_redis_wait_ms(const hf_client *client, const hf_client *blocked, uint32_t ms)
+{
+    return ms < UNENDED_MS || can_unblock(client, blocked) ? ms : UNENDED_MS;
+}
+
 hf_err hf_redis_unblock(hf_client *client, const hf_client *blocked, hf_answer_cb cb,
                         void *arg)
 {
     hf_args a;
-    const hf_server_info *here = hf_client_server(client);
-    const hf_server_info *there = hf_client_server(blocked);
-    int64_t id = there->client_id;
-    bool same = here->run_id[0] != '\0' && strcmp(here->run_id, there->run_id) == 0;
-    if (id <= 0 || !same)
+    int64_t id = hf_client_server(blocked)->client_id;
+    if (!can_unblock(client, blocked))
         return HF_CONN;
     hf_err err = send_guard(client);
     if (err != HF_OK)

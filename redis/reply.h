@@ -5,7 +5,7 @@
 #include "holdfast/error.h"
 
 /* The class of an error, by the code it begins with ("OOM command not allowed ..."), or
- * by the code inside, where Redis 6.2 has wrapped what a command in a script has met. */
+ * by the code inside, where Redis 6.2 has wrapped the error of a command in a script. */
 hf_err hf_reply_class(const char *words);
 
 #endif

@@ -1,7 +1,7 @@
 /* resolve.c - redis/resolve.h.
  *
- * Two sides share a `lookup`: the loop's, which has the uv_async_t, and the thread's,
- * which may be stuck in getaddrinfo() for half a minute. Whoever lets go last frees it.
+ * Two sides share a `lookup`: the loop, which has the uv_async_t, and the thread, which
+ * may be stuck in getaddrinfo() for half a minute. The last one to finish frees it.
  */
 #include "redis/resolve.h"
 
@@ -66,7 +66,7 @@ static int look_up(const char *host, uint16_t port, int flags, hf_addresses *out
     return 0;
 }
 
-static void unix_address(const char *path, hf_addresses *out)
+void hf_resolve_path(const char *path, hf_addresses *out)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     HF_ASSERT(strlen(path) < sizeof to.sun_path);
@@ -76,12 +76,9 @@ static void unix_address(const char *path, hf_addresses *out)
     out->at[0].len = sizeof to;
 }
 
-bool hf_resolve_at_once(const hf_url *url, hf_addresses *out)
+bool hf_resolve_at_once(const hf_place *place, hf_addresses *out)
 {
-    if (url->path[0] == '\0')
-        return look_up(url->host, url->port, AI_NUMERICHOST, out) == 0;
-    unix_address(url->path, out);
-    return true;
+    return look_up(place->host, place->port, AI_NUMERICHOST, out) == 0;
 }
 
 static void *run(void *arg)
@@ -141,7 +138,7 @@ static void on_wake(uv_async_t *wake)
     let_go(l);
 }
 
-hf_err hf_resolve_start(hf_resolve **out, uv_loop_t *loop, const hf_url *url,
+hf_err hf_resolve_start(hf_resolve **out, uv_loop_t *loop, const hf_place *place,
                         const hf_resolve_hooks *hooks, void *owner)
 {
     hf_resolve *r = calloc(1, sizeof *r);
@@ -153,8 +150,8 @@ hf_err hf_resolve_start(hf_resolve **out, uv_loop_t *loop, const hf_url *url,
     }
     *r = (hf_resolve){.shared = l, .hooks = hooks, .owner = owner};
     l->sides = 2;
-    l->port = url->port;
-    snprintf(l->host, sizeof l->host, "%s", url->host);
+    l->port = place->port;
+    snprintf(l->host, sizeof l->host, "%s", place->host);
     /* The thread comes first, because a handle that was initialised could not simply be
      * freed if it failed; the mutex keeps it from asking for `wake` before there is one.
      */

@@ -2,8 +2,7 @@
  *
  * A look-up runs in a thread of its own, not in libuv's pool: the pool has four threads,
  * is shared with the whole process, and a name server that does not answer would fill it.
- * Nor does anybody wait for that thread: a look-up that is given up leaves its result to
- * nobody. */
+ * No caller waits for that thread: when a look-up is given up, its result is dropped. */
 #ifndef HF_REDIS_RESOLVE_H
 #define HF_REDIS_RESOLVE_H
 
@@ -39,13 +38,17 @@ typedef struct hf_resolve_hooks {
     void (*on_closed)(void *owner);
 } hf_resolve_hooks;
 
-/* True for what needs nobody to be asked: a unix socket, or a host that is an address. */
-bool hf_resolve_at_once(const hf_url *url, hf_addresses *out);
+/* The one address of a unix socket. */
+void hf_resolve_path(const char *path, hf_addresses *out);
+
+/* True for a host that is an address and needs no look-up. */
+bool hf_resolve_at_once(const hf_place *place, hf_addresses *out);
 
 /* HF_NOMEM, HF_SYSTEM: no thread could be started, and no hook is called. It frees itself
  * after on_done. */
-HF_MUSTCHECK hf_err hf_resolve_start(hf_resolve **out, uv_loop_t *loop, const hf_url *url,
-                                     const hf_resolve_hooks *hooks, void *owner);
+HF_MUSTCHECK hf_err hf_resolve_start(hf_resolve **out, uv_loop_t *loop,
+                                     const hf_place *place, const hf_resolve_hooks *hooks,
+                                     void *owner);
 
 /* Gives it up: only on_closed will be called, at the end of this turn of the loop. */
 void hf_resolve_drop(hf_resolve *resolve);

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 
-/* What is wanted of the owner. */
+/* The requests to the owner. */
 enum { SUBMIT = 1, TURN = 2 };
 
 enum {
@@ -20,7 +20,7 @@ enum {
     RECHECK_MS = 1 /* how soon it looks again at a loop that another thread has */
 };
 
-/* What a waiter's word says. After WORD_DONE only its own thread knows the waiter. */
+/* The values of a waiter's word. After WORD_DONE only its own thread knows the waiter. */
 enum { WORD_NONE, WORD_LOOK, WORD_DONE };
 
 #define CLOSING 0x80000000U /* in `callers`: a thread waits for them to leave */
@@ -158,7 +158,7 @@ static bool may_own(const hf_run_loop *loop, const hf_run_waiter *self)
     return self == &loop->service || loop->callbacks == 0;
 }
 
-/* Sees to it that a thread polls, and not for too long. A word is to be woken. */
+/* Makes sure that a thread polls, and not for too long. Returns a word to wake. */
 static atomic_uint *appoint_poller(hf_run_loop *loop, const hf_run_waiter *self)
 {
     hf_run_waiter *first = loop->waiting.first;
@@ -192,7 +192,8 @@ static after_turn turn(hf_run_loop *loop, unsigned wanted)
     after_turn after = {.due_ns = UINT64_MAX};
     if (wanted & TURN)
         after.over = uv_run(loop->uv, UV_RUN_NOWAIT) == 0;
-    uv_update_time(loop->uv);
+    else
+        uv_update_time(loop->uv);
     if (wanted & SUBMIT)
         hooks->submit(loop->arg);
     if (hooks->flush != NULL)
@@ -251,35 +252,20 @@ static void serve(hf_run_loop *loop, hf_run_waiter *self, unsigned wanted)
 
 /* ---- sleeping; the lock is held, and let go meanwhile ---- */
 
-/* Without the lock: waits for an event of the loop, until spin_ns by looking again and
- * again (base/spin.h), then asleep. False: the time has passed. */
-static bool spin_then_poll(hf_run_loop *loop, int event, uint64_t now_ns,
-                           uint64_t spin_ns, uint64_t wake_ns)
-{
-    uint64_t ms = wake_ns > now_ns ? (wake_ns - now_ns) / HF_MS_NS + 1 : 0;
-    struct pollfd fds[] = {{.fd = uv_backend_fd(loop->uv), .events = POLLIN},
-                           {.fd = event, .events = POLLIN}};
-    for (; now_ns < earlier(spin_ns, wake_ns); now_ns = hf_boot_ns())
-        if (poll(fds, HF_COUNT(fds), 0) != 0)
-            return true;
-    (void)poll(fds, HF_COUNT(fds), ms < INT_MAX ? (int)ms : INT_MAX);
-    return false;
-}
-
+/* Until the loop has an event, or something may be due. */
 static void poll_loop(hf_run_loop *loop, const hf_run_waiter *self, uint64_t until_ns)
 {
     uint64_t now_ns = hf_boot_ns(), wake_ns = earlier(loop->due_ns, until_ns);
+    uint64_t ms = wake_ns > now_ns ? (wake_ns - now_ns) / HF_MS_NS + 1 : 0;
     int event = self == &loop->service ? loop->event : -1;
-    bool alone = loop->waiting.first == self && loop->waiting.last == self;
-    uint64_t spin_ns = alone && loop->expects ? hf_spin_begin(&loop->spin, now_ns) : 0;
+    struct pollfd fds[] = {{.fd = uv_backend_fd(loop->uv), .events = POLLIN},
+                           {.fd = event, .events = POLLIN}};
     loop->until_ns = wake_ns;
     if (event >= 0)
         loop->service_until_ns = wake_ns;
     hf_run_loop_unlock(loop);
-    bool found = spin_then_poll(loop, event, now_ns, spin_ns, wake_ns);
+    (void)poll(fds, HF_COUNT(fds), ms < INT_MAX ? (int)ms : INT_MAX);
     hf_run_loop_lock(loop);
-    if (spin_ns != 0)
-        hf_spin_end(&loop->spin, !found);
     if (loop->poller == self)
         loop->until_ns = 0;
 }
@@ -402,14 +388,40 @@ static void give_to_service(hf_run_loop *loop, const hf_run_waiter *self)
     wake_service(loop);
 }
 
-/* What came while it was on its way here woke only a poller that sleeps. */
+static bool may_spin(const hf_run_loop *loop, const hf_run_waiter *self)
+{
+    bool alone = loop->waiting.first == self && loop->waiting.last == self;
+    return alone && loop->expects && !loop->taken && callers_may_poll(loop);
+}
+
+/* Turns the loop again and again, until it has its answer or may spin no longer
+ * (base/spin.h). To poll before each turn would cost a system call more. */
+static void spin(hf_run_loop *loop, hf_run_waiter *self, uint64_t until_ns)
+{
+    uint64_t now_ns = hf_boot_ns(), end_ns = 0;
+    if (may_spin(loop, self))
+        end_ns = hf_spin_begin(&loop->spin, now_ns);
+    if (end_ns == 0)
+        return;
+    while (now_ns < earlier(end_ns, until_ns) && may_spin(loop, self)) {
+        serve(loop, self, TURN);
+        if (self->done)
+            break;
+        now_ns = hf_boot_ns();
+    }
+    hf_spin_end(&loop->spin, now_ns >= end_ns);
+}
+
+/* A request that came on the way here woke only a poller that sleeps. */
 static void caller_polls(hf_run_loop *loop, hf_run_waiter *self, uint64_t until_ns)
 {
     loop->poller = self;
     if (loop->wanted == 0)
+        spin(loop, self, until_ns);
+    if (loop->wanted == 0 && !self->done)
         poll_loop(loop, self, until_ns);
-    loop->polled_ns = hf_boot_ns();
-    if (!callers_may_poll(loop))
+    loop->polled_ns = self->done ? loop->spin.read_ns : hf_boot_ns();
+    if (self->done || !callers_may_poll(loop))
         return;
     if (loop->taken) /* then the owner does it, and appoints the next poller */
         loop->poller = NULL;
@@ -456,13 +468,15 @@ bool hf_run_loop_await(hf_run_loop *loop, hf_run_waiter *waiter, uint64_t until_
         serve(loop, waiter, SUBMIT);
     while (!waiter->done && now_ns < until_ns) {
         if (may_poll(loop, waiter)) {
-            caller_polls(loop, waiter, until_ns);
+            caller_polls(loop, waiter, earlier(until_ns, again_ns));
         } else {
             if (!callers_may_poll(loop))
                 give_to_service(loop, waiter);
             if (sleep_until(loop, waiter, earlier(until_ns, again_ns)))
                 return true;
         }
+        if (waiter->done)
+            break;
         now_ns = hf_boot_ns();
         if (now_ns >= again_ns) {
             again_ns = UINT64_MAX;

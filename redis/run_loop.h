@@ -1,9 +1,9 @@
 /* run_loop.h - which thread turns an event loop while callers wait for its answers.
  *
- * To wake a thread takes about as long as Redis needs for a request. A call that waits
- * therefore does not hand its work to another thread: it sends the request itself, and
- * reads the answer itself (leader and followers; D. Schmidt et al., Pattern-Oriented
- * Software Architecture 2, 2000). The threads pass the loop on; two never use it at once:
+ * Waking a thread takes about as long as Redis needs for a request. A call that waits
+ * therefore does not hand its work to another thread: it sends the request and reads the
+ * answer itself (leader and followers; D. Schmidt et al., Pattern-Oriented Software
+ * Architecture 2, 2000). The threads pass the loop on; two never use it at once:
  *
  *   loop owner      the thread that uses the loop, its handles and its connections. It
  *                   never sleeps. Before it leaves it does what others have asked for
@@ -17,25 +17,33 @@
  * the caller that has waited longest becomes the poller.
  *
  * Invariants, whenever the lock is free:
+ *
  *   R1  Every wake-up is seen: requested work is done by the owner before it leaves, or
- * by the poller before it sleeps, or the poller or the service thread was woken for it.
+ *       by the poller before it sleeps, or the poller or the service thread was woken.
+ *
  *   R2  While a caller waits there is an owner, or a poller, or a thread that was told to
  *       become one, or the service thread was woken.
+ *
  *   R3  A caller whose answer was read is woken by the thread that read it, before that
  *       thread sleeps.
+ *
  *   R4  While `callbacks` is not 0 only the service thread becomes owner or poller. A
  *       caller that is the owner already may start nothing that owes a callback
  *       (`by_caller`).
+ *
  *   R5  A caller that polls gives that up itself; only the service thread can be
- * relieved. So a caller never sleeps on the loop while another thread reads its answer.
+ *       relieved. A caller never sleeps on the loop while another reads its answer.
  *
  * No hook and no callback runs under the lock. A run loop is used in one of three ways:
+ *
  *   on a borrowed uv loop   the thread that runs that loop is always the owner; no call
  *                           may wait.
+ *
  *   started                 with a loop and a service thread of its own; any thread may
  *                           wait.
+ *
  *   never started           with a loop of its own that turns only while a call waits;
- * one thread uses it.
+ *                           one thread uses it.
  *
  * Closing: hf_run_loop_retire() leaves the loop to the service thread, which ends when no
  * handle is left on the loop; hf_run_loop_close() waits for it and for the callers. After
@@ -170,7 +178,7 @@ void hf_run_loop_retire(hf_run_loop *loop);
 /* On the loop: closes the run loop's own handle; cb(handle), whose data is the arg. */
 void hf_run_loop_close_wakeup(hf_run_loop *loop, uv_close_cb cb);
 /* When all handles are closed or being closed: turns an own loop until nothing is left,
- * waits for the callers, and frees what the run loop has. */
+ * waits for the callers, and frees the run loop's resources. */
 void hf_run_loop_close(hf_run_loop *loop);
 
 #endif

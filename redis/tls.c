@@ -110,8 +110,8 @@ static void end_refused(hf_tls *tls)
     end(tls, HF_AUTH, "the server's certificate is refused", what);
 }
 
-/* An alert of the server's that is about our certificate. A server of TLS 1.2 that misses
- * one says no more than that the handshake has failed. */
+/* An alert of the server about our certificate. A TLS 1.2 server that misses one only
+ * says that the handshake has failed. */
 static bool is_about_ours(const hf_tls *tls, int reason)
 {
     switch (reason - SSL_AD_REASON_OFFSET) {
@@ -132,7 +132,7 @@ static bool is_about_ours(const hf_tls *tls, int reason)
     }
 }
 
-/* What an error of OpenSSL's means. */
+/* The meaning of an OpenSSL error. */
 static void end_failed(hf_tls *tls, int result)
 {
     int kind = SSL_get_error(tls->ssl, result);
@@ -403,7 +403,7 @@ static hf_err set_up(hf_tls *tls, const hf_tls_opts *opts, char *detail)
 hf_err hf_tls_open(hf_tls **out, const hf_tls_opts *opts, const char *host,
                    char detail[HF_DETAIL_SIZE])
 {
-    static const hf_tls_opts defaults = {HF_TLS_INIT};
+    static const hf_tls_opts defaults = {HF_TLS_OPTS_INIT};
     const hf_tls_opts *o = opts == NULL ? &defaults : opts;
     const char *name = o->server_name == NULL ? host : o->server_name;
     hf_tls *tls = calloc(1, sizeof *tls);

@@ -1,16 +1,16 @@
 /* tls.h - one connection's TLS, as bytes in and bytes out.
  *
  * Nothing here reads a socket or waits. OpenSSL reads and writes through a BIO of our
- * own: what it reads is what hf_tls_feed() was given, and what it writes is kept until
- * hf_tls_sealed() is asked for it. So TLS is tested without sockets, and redis/link.c
- * does with its socket what it does without TLS.
+ * own: it reads the bytes given to hf_tls_feed(), and the bytes that it writes are kept
+ * for hf_tls_sealed(). So TLS is tested without sockets, and redis/link.c uses its socket
+ * as it does without TLS.
  *
  *              SHAKING ---------------------> OPEN
  *                 |  the server's certificate   |  noise, a bad record, an alert,
  *                 |  is accepted                |  close_notify, hf_tls_cut()
  *                 '--------------> ENDED <------'
  *
- * ENDED is final: nothing more is read, and nothing is taken to be written. */
+ * ENDED is final: nothing more is read or accepted for writing. */
 #ifndef HF_REDIS_TLS_H
 #define HF_REDIS_TLS_H
 
@@ -35,8 +35,8 @@ HF_MUSTCHECK hf_err hf_tls_check(const hf_tls_opts *opts, char detail[HF_DETAIL_
 
 /* Gives it bytes of the server's. They are borrowed until hf_tls_read() gives 0. */
 void hf_tls_feed(hf_tls *tls, const char *sealed, size_t len);
-/* Puts the server's bytes in clear to `out` and says how many. 0: all that was fed is
- * used, or it has ENDED. The handshake goes on in here as well. */
+/* Writes the decrypted bytes of the server to `out` and returns their number. 0: all fed
+ * bytes are used, or it has ENDED. This also continues the handshake. */
 size_t hf_tls_read(hf_tls *tls, char *out, size_t size);
 
 /* Takes bytes for the server and says how many. Fewer than `len`: HF_TLS_SEALED_MAX are
@@ -44,8 +44,8 @@ size_t hf_tls_read(hf_tls *tls, char *out, size_t size);
 enum { HF_TLS_SEALED_MAX = 256 << 10 };
 size_t hf_tls_write(hf_tls *tls, const char *data, size_t len);
 
-/* What is to be sent to the server, borrowed until the next call; and that so many bytes
- * of it were sent. */
+/* The bytes to send to the server, borrowed until the next call; and the report of how
+ * many were sent. */
 hf_bytes hf_tls_sealed(const hf_tls *tls);
 void hf_tls_sent(hf_tls *tls, size_t len);
 
@@ -56,7 +56,7 @@ void hf_tls_cut(hf_tls *tls);
 
 bool hf_tls_is_open(const hf_tls *tls);
 /* HF_OK until it has ENDED. Then HF_AUTH when a certificate was refused, the server's or
- * ours, else HF_CONN; and why, a sentence that lives as long as `tls`. */
+ * ours, else HF_CONN; and the reason, a sentence that lives as long as `tls`. */
 hf_err hf_tls_err(const hf_tls *tls);
 const char *hf_tls_why(const hf_tls *tls);
 

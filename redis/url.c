@@ -12,7 +12,11 @@
 #include "base/text.h"
 #include "holdfast/server.h"
 
-enum { DEFAULT_PORT = 6379, DB_MAX = 1000000 };
+enum { DEFAULT_PORT = 6379, SENTINEL_PORT = 26379, DB_MAX = 1000000 };
+
+#define SCHEMES "redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://"
+
+static const char schemes[] = "expected a URL that begins with " SCHEMES;
 
 /* A part of the text that is being parsed. */
 typedef struct span {
@@ -61,7 +65,7 @@ static bool decode(span in, char *out, size_t max)
     return true;
 }
 
-/* Where `c` stands in the part, or its length. */
+/* The offset of `c` in the part, or its length. */
 static size_t find(span in, char c)
 {
     const char *at = in.len == 0 ? NULL : memchr(in.at, c, in.len);
@@ -104,7 +108,7 @@ static hf_err parse_login(hf_url *out, span in, char *detail)
 }
 
 /* "host", "host:port", "[v6]" or "[v6]:port"; an empty host is localhost. */
-static hf_err parse_place(hf_url *out, span in, char *detail)
+static hf_err parse_place(span in, char *out_host, uint16_t *out_port, char *detail)
 {
     span host = {in.at, find(in, ':')}, rest = from(in, host.len);
     if (in.len > 0 && in.at[0] == '[') {
@@ -118,39 +122,98 @@ static hf_err parse_place(hf_url *out, span in, char *detail)
     if (host.len > HF_URL_HOST_MAX || find(host, '\0') != host.len)
         return refuse(detail, "the URL's host is too long");
     if (host.len > 0) {
-        memcpy(out->host, host.at, host.len);
-        out->host[host.len] = '\0';
+        memcpy(out_host, host.at, host.len);
+        out_host[host.len] = '\0';
     }
     if (rest.len == 0)
         return HF_OK;
     int64_t port = 0;
     if (rest.at[0] != ':' || !parse_number(from(rest, 1), 1, UINT16_MAX, &port))
         return refuse(detail, "the URL's port is not a number of 1..65535");
-    out->port = (uint16_t)port;
+    *out_port = (uint16_t)port;
+    return HF_OK;
+}
+
+/* The part before the path. Its login is split off at the last @: an earlier one can only
+ * be part of a password. */
+static hf_err parse_authority(hf_url *out, span in, span *places, span *path,
+                              char *detail)
+{
+    span authority = {in.at, find(in, '/')};
+    if (find(in, '?') < in.len || find(in, '#') < in.len)
+        return refuse(detail, "a URL of Redis has no `?` or `#`: percent-encode it");
+    *path = from(in, authority.len);
+    *places = authority;
+    for (size_t i = authority.len; i-- > 0;) {
+        if (authority.at[i] != '@')
+            continue;
+        *places = from(authority, i + 1);
+        return parse_login(out, (span){authority.at, i}, detail);
+    }
     return HF_OK;
 }
 
 static hf_err parse_tcp(hf_url *out, span in, char *detail)
 {
-    span authority = {in.at, find(in, '/')};
-    if (find(in, '?') < in.len || find(in, '#') < in.len)
-        return refuse(detail,
-                      "a redis:// or rediss:// URL has no `?` or `#`: percent-encode it");
-    span path = from(in, authority.len);
-    /* The last @: an earlier one can only be part of a password. */
-    for (size_t i = authority.len; i-- > 0;) {
-        if (authority.at[i] != '@')
-            continue;
-        hf_err err = parse_login(out, (span){authority.at, i}, detail);
-        if (err != HF_OK)
-            return err;
-        authority = from(authority, i + 1);
-        break;
-    }
-    hf_err err = parse_place(out, authority, detail);
+    span place, path;
+    hf_err err = parse_authority(out, in, &place, &path, detail);
+    if (err == HF_OK)
+        err = parse_place(place, out->host, &out->port, detail);
     if (err != HF_OK || path.len <= 1)
         return err;
     return parse_db(out, from(path, 1), detail);
+}
+
+/* "host", "host:port,[v6]:port" */
+static hf_err parse_nodes(hf_url_sentinel *out, span in, char *detail)
+{
+    for (bool more = true; more;) {
+        size_t len = find(in, ',');
+        if (out->n_nodes == HF_URL_NODES_MAX)
+            return refuse(detail, "the URL has more than 16 Sentinels");
+        hf_place *node = &out->nodes[out->n_nodes++];
+        node->port = SENTINEL_PORT;
+        hf_err err = parse_place((span){in.at, len}, node->host, &node->port, detail);
+        if (err != HF_OK)
+            return err;
+        if (node->host[0] == '\0')
+            return refuse(detail, "the URL has a Sentinel without a host");
+        more = len < in.len;
+        in = from(in, more ? len + 1 : len);
+    }
+    return HF_OK;
+}
+
+/* The characters that Sentinel takes. */
+static bool is_master(span in)
+{
+    static const char good[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                               "0123456789.-_";
+    for (size_t i = 0; i < in.len; i++)
+        if (in.at[i] == '\0' || strchr(good, in.at[i]) == NULL)
+            return false;
+    return in.len > 0 && in.len <= HF_URL_MASTER_MAX;
+}
+
+/* "[user:password@]h1:p1,h2:p2/master[/db]" */
+static hf_err parse_sentinel(hf_url *out, span in, char *detail)
+{
+    span nodes, path;
+    hf_err err = parse_authority(out, in, &nodes, &path, detail);
+    if (err == HF_OK)
+        err = parse_nodes(&out->sentinel, nodes, detail);
+    if (err != HF_OK)
+        return err;
+    span master = from(path, path.len > 0 ? 1 : 0);
+    master.len = find(master, '/');
+    if (!is_master(master))
+        return refuse(detail,
+                      "the URL's Sentinels are not followed by /MASTER, a name of "
+                      "1 to 128 characters of A-Z a-z 0-9 . - _");
+    memcpy(out->sentinel.master, master.at, master.len);
+    out->host[0] = '\0';
+    span db = from(path, master.len + 1);
+    return db.len <= 1 ? HF_OK : parse_db(out, from(db, 1), detail);
 }
 
 static hf_err parse_unix(hf_url *out, span in, char *detail)
@@ -178,18 +241,21 @@ static hf_err parse_unix(hf_url *out, span in, char *detail)
     return parse_db(out, from(query, 4), detail);
 }
 
+static bool is_scheme(span scheme, const char *name)
+{
+    return scheme.len == strlen(name) && strncasecmp(scheme.at, name, scheme.len) == 0;
+}
+
 /* Schemes that mean something here, which this build does not do. */
 static bool is_known_elsewhere(span scheme)
 {
-    static const char *const names[] = {"valkeys",        "sentinel",
-                                        "redis-sentinel", "rediss-sentinel",
-                                        "redis-cluster",  "redis-socket"};
+    static const char *const names[] = {
+        "valkeys",       "sentinel",     "redis-sentinel", "rediss-sentinel",
+        "redis-cluster", "redis-socket", "redis+cluster",  "rediss+cluster"};
     for (size_t i = 0; i < HF_COUNT(names); i++)
-        if (scheme.len == strlen(names[i]) &&
-            strncasecmp(scheme.at, names[i], scheme.len) == 0)
+        if (is_scheme(scheme, names[i]))
             return true;
-    return (scheme.len > 6 && strncasecmp(scheme.at, "redis+", 6) == 0) ||
-           (scheme.len > 7 && strncasecmp(scheme.at, "rediss+", 7) == 0);
+    return false;
 }
 
 hf_err hf_url_parse(hf_url *out, const char *text, char detail[HF_DETAIL_SIZE])
@@ -200,23 +266,19 @@ hf_err hf_url_parse(hf_url *out, const char *text, char detail[HF_DETAIL_SIZE])
         return refuse(detail, "the URL is longer than 4096 bytes");
     const char *mark = strstr(text, "://");
     if (mark == NULL)
-        return refuse(detail,
-                      "expected a URL that begins with redis://, rediss:// or unix://");
+        return refuse(detail, schemes);
     span scheme = {text, (size_t)(mark - text)};
     span rest = from((span){text, len}, scheme.len + 3);
-    if (scheme.len == 5 && strncasecmp(text, "redis", 5) == 0)
+    out->tls = is_scheme(scheme, "rediss") || is_scheme(scheme, "rediss+sentinel");
+    if (is_scheme(scheme, "redis") || is_scheme(scheme, "rediss"))
         return parse_tcp(out, rest, detail);
-    if (scheme.len == 6 && strncasecmp(text, "rediss", 6) == 0) {
-        out->tls = true;
-        return parse_tcp(out, rest, detail);
-    }
-    if (scheme.len == 4 && strncasecmp(text, "unix", 4) == 0)
+    if (is_scheme(scheme, "redis+sentinel") || is_scheme(scheme, "rediss+sentinel"))
+        return parse_sentinel(out, rest, detail);
+    if (is_scheme(scheme, "unix"))
         return parse_unix(out, rest, detail);
     if (is_known_elsewhere(scheme))
-        return refuse(detail, "Sentinel and Cluster are not in this build: expected a "
-                              "redis://, rediss:// or unix:// URL");
-    return refuse(detail,
-                  "expected a URL that begins with redis://, rediss:// or unix://");
+        return refuse(detail, "that scheme is not in this build: expected " SCHEMES);
+    return refuse(detail, schemes);
 }
 
 static hf_err bad_file(char *detail, const char *file, const char *why)
@@ -225,9 +287,10 @@ static hf_err bad_file(char *detail, const char *file, const char *why)
     return HF_CONFIG;
 }
 
-hf_err hf_url_read_password(hf_url *url, const char *file, char detail[HF_DETAIL_SIZE])
+hf_err hf_url_read_password(char password[HF_URL_PART_MAX + 1], const char *file,
+                            char detail[HF_DETAIL_SIZE])
 {
-    /* Without O_NONBLOCK a pipe that somebody put there would hold us for ever. */
+    /* Without O_NONBLOCK a pipe at this path would block for ever. */
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return bad_file(detail, file, "cannot be opened");
@@ -250,9 +313,9 @@ hf_err hf_url_read_password(hf_url *url, const char *file, char detail[HF_DETAIL
     else if (len > HF_URL_PART_MAX)
         err = bad_file(detail, file, "its first line is longer than 512 bytes");
     else
-        memcpy(url->password, line, len);
+        memcpy(password, line, len);
     if (err == HF_OK)
-        url->password[len] = '\0';
+        password[len] = '\0';
     for (volatile char *wipe = line; wipe < line + sizeof line; wipe++)
         *wipe = 0;
     return err;
@@ -260,20 +323,37 @@ hf_err hf_url_read_password(hf_url *url, const char *file, char detail[HF_DETAIL
 
 void hf_url_wipe(hf_url *url)
 {
-    /* Through volatile, because a compiler may leave out writes that nobody reads. */
+    /* Through volatile, because a compiler may omit writes that are never read. */
     volatile unsigned char *at = (volatile unsigned char *)url;
     for (size_t i = 0; i < sizeof *url; i++)
         at[i] = 0;
+}
+
+static void put_place(const char *host, uint16_t port, char *out)
+{
+    bool v6 = strchr(host, ':') != NULL;
+    snprintf(out, HF_URL_PLACE_SIZE, "%s%s%s:%u", v6 ? "[" : "", host, v6 ? "]" : "",
+             port);
+}
+
+bool hf_place_is(const hf_place *place, const hf_place *other)
+{
+    return place->port == other->port && strcmp(place->host, other->host) == 0;
+}
+
+void hf_place_text(const hf_place *place, char out[HF_URL_PLACE_SIZE])
+{
+    put_place(place->host, place->port, out);
 }
 
 void hf_url_place(const hf_url *url, char out[HF_URL_PLACE_SIZE])
 {
     if (url->path[0] != '\0')
         snprintf(out, HF_URL_PLACE_SIZE, "%s", url->path);
-    else if (strchr(url->host, ':') != NULL)
-        snprintf(out, HF_URL_PLACE_SIZE, "[%s]:%u", url->host, url->port);
+    else if (url->host[0] == '\0')
+        snprintf(out, HF_URL_PLACE_SIZE, "the primary of %s", url->sentinel.master);
     else
-        snprintf(out, HF_URL_PLACE_SIZE, "%s:%u", url->host, url->port);
+        put_place(url->host, url->port, out);
 }
 
 hf_err hf_url_check(const char *url, char detail[HF_DETAIL_SIZE])

@@ -1,11 +1,12 @@
-/* url.h - where a Redis is and how to log in, taken apart.
+/* url.h - the parts of a URL: the address of a Redis and the login.
  *
- * Nothing of a URL is ever repeated in a detail text: what looks like a port may be half
- * of a password that was not percent-encoded. */
+ * Nothing of a URL is ever repeated in a detail text: an apparent port may be half of a
+ * password that was not percent-encoded. */
 #ifndef HF_REDIS_URL_H
 #define HF_REDIS_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "holdfast/error.h"
@@ -14,14 +15,31 @@ enum {
     HF_URL_MAX = 4096,     /* bytes of a URL */
     HF_URL_PART_MAX = 512, /* bytes of a user or password, decoded */
     HF_URL_HOST_MAX = 255,
-    HF_URL_PATH_MAX = 107 /* of a unix socket */
+    HF_URL_PATH_MAX = 107,   /* of a unix socket */
+    HF_URL_MASTER_MAX = 128, /* characters of a name that Sentinels know a primary by */
+    HF_URL_NODES_MAX = 16
 };
+
+typedef struct hf_place {
+    char host[HF_URL_HOST_MAX + 1]; /* without the brackets of an IPv6 address */
+    uint16_t port;
+} hf_place;
+
+/* The Sentinels that know the primary, and the login for them. */
+typedef struct hf_url_sentinel {
+    char master[HF_URL_MASTER_MAX + 1]; /* "": no Sentinel is asked */
+    hf_place nodes[HF_URL_NODES_MAX];
+    size_t n_nodes;
+    char user[HF_URL_PART_MAX + 1]; /* these two are not in a URL; "": none */
+    char password[HF_URL_PART_MAX + 1];
+} hf_url_sentinel;
 
 typedef struct hf_url {
     char path[HF_URL_PATH_MAX + 1]; /* of a unix socket; "" means host and port */
-    char host[HF_URL_HOST_MAX + 1]; /* without the brackets of an IPv6 address */
+    char host[HF_URL_HOST_MAX + 1]; /* as in hf_place; "" while only Sentinels know it */
     uint16_t port;
-    bool tls; /* rediss:// */
+    bool tls; /* rediss://, rediss+sentinel://: then for the Sentinels as well */
+    hf_url_sentinel sentinel;
     int32_t db;
     char user[HF_URL_PART_MAX + 1]; /* "" : none */
     char password[HF_URL_PART_MAX + 1];
@@ -32,14 +50,17 @@ HF_MUSTCHECK hf_err hf_url_parse(hf_url *out, const char *text,
                                  char detail[HF_DETAIL_SIZE]);
 
 /* The first line of a regular file becomes the password. HF_CONFIG: `detail` says why. */
-HF_MUSTCHECK hf_err hf_url_read_password(hf_url *url, const char *file,
-                                         char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_url_read_password(char password[HF_URL_PART_MAX + 1],
+                                         const char *file, char detail[HF_DETAIL_SIZE]);
 
-/* Overwrites it, so that no password stays behind in memory that was given back. */
+/* Overwrites it: freed memory must contain no password. */
 void hf_url_wipe(hf_url *url);
 
-/* "localhost:6379", "[::1]:6379" or "/run/redis.sock": for people, nothing secret. */
+/* "localhost:6379", "[::1]:6379", "/run/redis.sock" or "the primary of m": for people,
+ * nothing secret. */
 enum { HF_URL_PLACE_SIZE = HF_URL_HOST_MAX + 16 };
 void hf_url_place(const hf_url *url, char out[HF_URL_PLACE_SIZE]);
+void hf_place_text(const hf_place *place, char out[HF_URL_PLACE_SIZE]);
+bool hf_place_is(const hf_place *place, const hf_place *other);
 
 #endif

@@ -2,8 +2,8 @@
  * watches this process.
  *
  * The pulse rises when Redis has answered a claim or a check and the loop came round. An
- * idle worker claims nothing, but its waits end with a check; and whatever it does, a
- * timer leads to one (wake.c). */
+ * idle worker claims nothing, but its waits end with a check; and a timer always leads to
+ * one (wake.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,7 +13,6 @@
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/queues.h"
-#include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
@@ -57,7 +56,7 @@ static bool add_types(const hf_worker *w, hf_buf *json)
 
 static void write_json(const hf_worker *w, hf_buf *json)
 {
-    int64_t now_ms = hf_clock_now(w);
+    int64_t now_ms = hf_server_now(w->redis);
     hf_buf_printf(json,
                   "{\"v\":1,\"id\":\"%s\",\"host\":\"%s\",\"pid\":%ld,"
                   "\"version\":\"" HOLDFAST_VERSION "\",\"state\":\"%s\","
@@ -105,10 +104,10 @@ void hf_beat_send(hf_worker *w)
 {
     hf_buf json;
     w->beat->beat_again = w->beat->beating;
-    if (w->beat->beating || !hf_client_ready(w->client) || hf_clock_now(w) == 0)
+    if (w->beat->beating || !hf_client_ready(w->client) || hf_server_now(w->redis) == 0)
         return;
     if (w->beat->started_ms == 0)
-        w->beat->started_ms = hf_clock_now(w);
+        w->beat->started_ms = hf_server_now(w->redis);
     w->beat->shown = state_of(w);
     hf_buf_init(&json, JSON_MAX);
     write_json(w, &json);

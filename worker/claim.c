@@ -1,13 +1,13 @@
-/* claim.c - claiming: whose turn it is, the request, the answer.
+/* claim.c - claiming: the choice of the queue, the request, the answer.
  *
- * Whose turn: by weight each job that is asked for costs its queue 1/weight, and the
- * queue that has spent least goes next; jobs that did not come, or were put back before
- * they started, are refunded. In strict order a queue is asked only for what the queues
- * before it did not give.
+ * The choice: by weight, each requested job costs its queue 1/weight, and the queue that
+ * has spent least goes next. Jobs that did not arrive, or were put back before they
+ * started, are refunded. In strict order a queue is asked only for what the queues before
+ * it did not give.
  *
- * While this worker does not block on the batons it hears of none. Those of its queues
- * that were found empty are looked at now and then, all by one request; but not by a
- * worker that has nothing to do and blocks in the same turn.
+ * While this worker does not block on the batons it receives none. It checks its empty
+ * queues now and then, all by one request, unless it has nothing to do and blocks in the
+ * same turn.
  *
  * One claim at a time is under way for each queue (worker/queue_state.h). The rules that
  * keep wake-ups from being lost:
@@ -35,7 +35,6 @@
 
 enum {
     BATCH_MAX = 200, /* jobs asked for at a time */
-    NOT_NOW_MS = 100,
     PEEK_MS = 10,
     SHARES_MAX = 256
 };
@@ -50,7 +49,7 @@ static void report_claimed(const hf_served *served, const hf_claimed *claimed)
     hf_report(served->worker, HF_LOG_DEBUG, "claimed", fields, HF_COUNT(fields));
 }
 
-/* What the claim itself put into `dead`: poison, or without a record. */
+/* The jobs that the claim itself moved to `dead`: poison, or without a record. */
 static void report_buried(const hf_served *served, const hf_claimed *claimed)
 {
     char job[HF_ID_SIZE], text[HF_ERROR_MAX];
@@ -118,7 +117,7 @@ static void on_unclaimed(const hf_answer *answer, void *arg)
  * its sending as any request has; if it seems longer, Redis's clock was set back. */
 static uint32_t doubt_left_ms(const hf_worker *w, const hf_served *served)
 {
-    int64_t left = served->claim_not_after - hf_clock_now(w) + 1;
+    int64_t left = served->claim_not_after - hf_server_now(w->redis) + 1;
     uint64_t until_ns = served->lost_ns + (HF_NOT_AFTER_MS + 1) * HF_MS_NS;
     uint64_t boot_ns = hf_boot_ns();
     if (served->claim_not_after == 0 || left <= 0 || boot_ns >= until_ns)
@@ -129,7 +128,7 @@ static uint32_t doubt_left_ms(const hf_worker *w, const hf_served *served)
 
 void hf_claim_lost(hf_worker *w)
 {
-    if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
+    if (!hf_client_ready(w->client) || w->redis->pause_until_ns != 0)
         return;
     for (size_t i = 0; i < w->wake->n_slots; i++) {
         hf_served *served = &w->wake->slots[i];
@@ -214,12 +213,12 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .due = served->state == HF_Q_DUE,
         .forgive = now < w->forgive_until_ns,
     };
-    args.clock = hf_clock_shown(w, &args.judged_ms);
+    args.clock = hf_server_view(w->redis, &args.judged_ms);
     hf_err err = hf_op_claim(w->client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {
         hf_queue_refund(served, args.max);
         if (err != HF_CONN)
-            hf_life_pause(w, NOT_NOW_MS);
+            hf_life_pause(w, err);
         return;
     }
     served->claim_number++;
@@ -319,9 +318,9 @@ static void pump_strict(hf_worker *w, uint32_t want)
 
 /* ---- by weight ---- */
 
-/* The least served of those that may be asked. Not for one that is far behind while its
- * claim is under way: then the others wait for that answer, or they would get whatever is
- * asked for meanwhile. */
+/* The least served of the queues that can be claimed. None, while a queue that is far
+ * behind has a claim under way: the others wait for that answer, or they would get all
+ * the slots meanwhile. */
 static hf_served *next_by_weight(const hf_worker *w, uint32_t step)
 {
     hf_served *best = NULL;
@@ -359,7 +358,7 @@ static void pump_weighted(hf_worker *w, uint32_t want)
         step = step < want ? step : want;
         served = next_by_weight(w, step);
         if (served == NULL || shares[served->index] + step > BATCH_MAX)
-            break; /* full: what it cannot be asked for is not for the others */
+            break; /* full: its share is not given to the others */
         shares[served->index] += step;
         served->credit -= (double)step / served->weight;
     }
@@ -388,7 +387,8 @@ bool hf_claim_can_wait(const hf_worker *w)
 
 void hf_claim_pump(hf_worker *w)
 {
-    if (!hf_life_serving(w) || !hf_client_ready(w->client) || w->pause_until_ns != 0)
+    if (!hf_life_serving(w) || !hf_client_ready(w->client) ||
+        w->redis->pause_until_ns != 0)
         return;
     uint32_t want = hf_running_wanted(w), pending = under_way(w);
     if (want == 0)

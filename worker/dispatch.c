@@ -1,16 +1,17 @@
-/* dispatch.c - what starts when.
+/* dispatch.c - decides which job starts when.
  *
  * `concurrency` slots are shared by C handlers and programs. C jobs go to the pool as
- * they come, also those claimed ahead, so that a thread finds its next job without a turn
- * of the loop; but not past a program that waits for a slot.
+ * they come, also those claimed ahead: a thread finds its next job without a turn of the
+ * loop. They do not overtake a program that waits for a slot.
  *
  * An isolated job (one crash short of being dead) that a C handler takes is started when
  * this worker holds nothing else but programs that are not isolated, and nothing is
  * started beside it: if it ends the process, the crash is its own, and it alone is
- * buried. While it waits nothing else is started, so it waits for a while only: then it
- * is put back, for a worker that is less busy. Each time it may wait an eighth of the
- * time since it was put back first, and then stays away for four times as long: it takes
- * at most a fifth of a worker's time, and it comes to run however long the others take.
+ * buried. While it waits nothing else is started, so it waits only for a while and is
+ * then put back for a less busy worker. Each wait lasts at most an eighth of the time
+ * since it was first put back, and it stays away for four times as long. So it takes at
+ * most a fifth of a worker's time, and it runs in the end, however long the other jobs
+ * take.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +23,6 @@
 #include "worker/pool.h"
 #include "worker/programs.h"
 #include "worker/queues.h"
-#include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/running_state.h"
@@ -35,7 +35,7 @@ enum {
     AHEAD_KEEP_MS = 100, /* then a job claimed ahead that has not started is released */
     ISOLATED_AWAY_MS = 1000, /* an isolated job that could not run alone stays away */
     ISOLATED_AWAY_MAX_MS = 3600000,
-    STRUCK_MS = 100, /* so long after a signal to a program its own may reach us */
+    STRUCK_MS = 100, /* our own signal may arrive this long after a program's */
     BACKOFF_FIRST_MS = 100,
     BACKOFF_LONGEST_MS = 5000
 };
@@ -88,7 +88,8 @@ static size_t ahead(const hf_worker *w)
     return n > AHEAD_MAX ? AHEAD_MAX : (size_t)n;
 }
 
-/* Not one by one while many are held: a quarter of what would be held is worth a request.
+/* Not one by one while many are held: a request should fetch a quarter of what can be
+ * held.
  */
 uint32_t hf_running_wanted(const hf_worker *w)
 {
@@ -129,8 +130,8 @@ static bool is_told_by_minder(const hf_worker *w, const hf_run *run,
     return result->asked || deadline <= run->ended_ns + w->opts.kill_grace_ms * HF_MS_NS;
 }
 
-/* systemd signals the whole control group: what fails after a stop was told to stop. And
- * it may reach a program, and kill it, before it reaches us: it is not known at once
+/* systemd signals the whole control group: a program that fails after a stop was told to
+ * stop. The signal may kill a program before it reaches us, so we cannot know at once
  * whether a signal that is not ours was meant for that program alone. */
 static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *result)
 {
@@ -159,7 +160,7 @@ static void judge_struck(hf_worker *w)
     }
 }
 
-/* What the programs leave. */
+/* The slots that programs leave free. */
 static void allow_threads(hf_worker *w)
 {
     hf_pool_allow(w->running->pool,
@@ -191,8 +192,8 @@ static void on_program_done(const hf_program_result *result, void *arg)
 }
 
 /* No program could be started, for want of descriptors or processes. Until the backoff is
- * over this worker claims nothing, not for C handlers either: they would soon want the
- * same; and what waits is left to others. */
+ * over this worker claims nothing, not even for C handlers, which would soon need the
+ * same resources. Jobs that wait are left to other workers. */
 static void back_off(hf_worker *w, int error)
 {
     uint64_t now = hf_boot_ns();
@@ -279,8 +280,8 @@ static void release_unstarted(hf_run *run)
     hf_verdict_release(run);
 }
 
-/* Everything else that is held has to go first: what waits is released, so that a crash
- * is not counted against it, and what was finished must be answered. */
+/* Every other job must leave first. Waiting jobs are released, because a crash would
+ * count against them; verdicts of finished jobs must be answered. */
 static void try_isolated(hf_worker *w, hf_run *isolated)
 {
     hf_run_list batch = {.n = 0};
@@ -299,8 +300,8 @@ static void try_isolated(hf_worker *w, hf_run *isolated)
     hf_pool_push(w->running->pool, &batch);
 }
 
-/* In their order. A program waits for a slot, and what is behind it waits as well, or C
- * jobs would take every slot as it comes. */
+/* In their order. A program waits for a slot, and the jobs behind it wait as well, or C
+ * jobs would take every free slot. */
 static void start_all(hf_worker *w)
 {
     hf_run_list batch = {.n = 0};
@@ -361,8 +362,8 @@ void hf_running_returned(hf_worker *w)
     learn(w, total_ns, n);
 }
 
-/* On a pool thread. What was lost or cancelled while it waited for a thread is never
- * started. */
+/* On a pool thread. A job that was lost or cancelled while it waited for a thread is
+ * never started. */
 static void work_on(hf_run *run)
 {
     run->started_ns = run->ended_ns = hf_boot_ns();
@@ -419,7 +420,7 @@ void hf_running_abandon(hf_worker *w)
 static int64_t patience_ms(const hf_run *run)
 {
     int64_t since = run->record.refused_ms;
-    int64_t passed = since > 0 ? hf_clock_now(run->worker) - since : 0;
+    int64_t passed = since > 0 ? hf_server_now(run->worker->redis) - since : 0;
     return AHEAD_KEEP_MS + (passed > 0 ? passed / 8 : 0);
 }
 
@@ -458,8 +459,8 @@ static void put_isolated_back(hf_worker *w, hf_run *run)
     hf_report_run(w, run, "put_back");
 }
 
-/* A job claimed ahead is not kept from others for long. While as many as there are slots
- * were claimed, and none ahead, they only wait for a program's start or an isolated job's
+/* A job claimed ahead is not kept from other workers for long. If no more jobs were
+ * claimed than there are slots, they only wait for a program's start or an isolated job's
  * end.
  */
 static void release_stale(hf_worker *w, uint64_t now)

@@ -1,11 +1,11 @@
 /* leader.c - worker/leader.h.
  *
- * `at` names the owner of the loop. Only its owner changes it, but for one case: while
- * the leader is in a handler, the leader and the caller both may take the loop, and one
- * of them does. Each leader's time has a number, so that one that comes out of its
- * handler late does not take the loop from the next. The wakeup timer belongs to the
- * owner as well: a thread that gives the loop away sets the timer before another thread
- * can have both, for a timer that is set by two threads at a time may never fire. */
+ * `at` names the owner of the loop. Only its owner changes it, with one exception: while
+ * the leader is in a handler, the leader and the caller may both take the loop, and one
+ * of them succeeds. Each term of a leader has a number: a leader that leaves its handler
+ * late cannot take the loop from the next one. The wakeup timer belongs to the owner as
+ * well. A thread that gives the loop away sets the timer before that, because a timer
+ * that two threads set at the same time may never fire. */
 #include "worker/leader.h"
 
 #include <stdint.h>
@@ -24,7 +24,7 @@ enum { CALLERS, LEADERS, IN_HANDLER, OWNERS = 4 };
 
 enum {
     SHORT_US = 200,   /* handlers that take less on average are run by the leader */
-    WAKEUP_US = 1000, /* no longer does the loop stand still for one of them */
+    WAKEUP_US = 1000, /* the longest time that a handler may hold up the loop */
     US_NS = 1000
 };
 
@@ -141,7 +141,7 @@ static void await(hf_worker *w, unsigned term)
     bool ours = false;
     while (!ours) {
         ssize_t n = read(w->running->lead.wakeup, &times, sizeof times);
-        (void)n; /* whatever woke it, it looks */
+        (void)n; /* it looks after every wake-up */
         pthread_mutex_lock(&w->running->lead.gate);
         ours = pass(w, term + IN_HANDLER, term + CALLERS) ||
                atomic_load(&w->running->lead.at) == term + CALLERS;

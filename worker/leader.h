@@ -1,20 +1,20 @@
 /* leader.h - which thread turns the worker's loop.
  *
- * To hand a job to another thread takes longer than all else that is done between the
- * answer to a claim and the handler's start. So while a worker has nothing to do and its
- * handlers are short, a thread of the pool turns the loop, and runs the one job that
- * comes itself. The loop, and all that belongs to its thread, is handed over, never used
- * by two at a time:
+ * Handing a job to another thread takes longer than all other work between the answer to
+ * a claim and the handler's start. So while a worker has nothing to do and its handlers
+ * are short, a thread of the pool turns the loop, and itself runs a job that arrives
+ * alone. The loop, and everything that belongs to its thread, is handed over; two threads
+ * never use it at once:
  *
  *   caller    the thread of hf_worker_run(). It turns the loop while there is much to do,
- *             at the start and at the end, and runs no handler, so that it can come back
- *             while one does not.
+ *             at the start and at the end. It runs no handler, because it must take over
+ *             when a handler does not return.
  *   leader    the thread of the pool that turns the loop meanwhile. Before it calls a
- *             handler it sets the caller's wakeup timer: if the handler has not returned
- * when that fires, the loop is the caller's, and the leader a thread of the pool like any
- * other.
+ *             handler it sets the caller's wakeup timer. If the handler has not returned
+ *             when that fires, the loop is the caller's, and the leader becomes a
+ *             thread of the pool like any other.
  *
- * Not in a worker with programs: what it starts is tied to the thread that started it. */
+ * Not in a worker with programs: a program is tied to the thread that started it. */
 #ifndef HF_WORKER_LEADER_H
 #define HF_WORKER_LEADER_H
 

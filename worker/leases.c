@@ -1,4 +1,4 @@
-/* leases.c - what the worker gives the watchdog to do, and what it hears from it.
+/* leases.c - the worker's requests to the watchdog, and the watchdog's events.
  *
  * The watchdog's thread renews by hf_op_renew(), tells programs' minder the new deadline,
  * and raises the flags of a run at once; everything else it only notes for the loop. It
@@ -22,7 +22,7 @@ typedef struct hf_leases {
     _Atomic uint64_t
         unwatched_ns; /* since then the watchdog has no connection; 0: it has */
     hf_outage watch_outage;
-    /* under note_lock: what the loop has to log of the watchdog's connection */
+    /* under note_lock: events of the watchdog's connection for the loop to log */
     hf_err watch_err; /* the last failure; HF_OK: none */
     bool watch_is_back;
     char watch_detail[HF_DETAIL_SIZE];
@@ -68,7 +68,7 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
                           .not_after = hf_clock_not_after(w),
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS};
     uint32_t judged_ms;
-    args.clock = hf_clock_shown(w, &judged_ms);
+    args.clock = hf_server_view(w->redis, &judged_ms);
     renewal *r = malloc(sizeof *r);
     hf_err err = HF_NOMEM;
     if (r != NULL) {
@@ -143,7 +143,7 @@ void hf_leases_free(hf_worker *w)
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
     hf_watchdog_opts opts = {
-        .client = {.server = w->server},
+        .redis = w->redis,
         .renew = renew,
         .on_event = on_event,
         .on_client = on_client,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
@@ -39,13 +40,18 @@ static void free_handler(hf_handler *handler)
     free(handler);
 }
 
-static hf_err new_handler(hf_handler **out, const char *type)
+static hf_err new_handler(hf_handler **out, const char *type, char *detail)
 {
-    if (type == NULL || (strcmp(type, "*") != 0 && !hf_name_ok(type)))
+    if (type == NULL || (strcmp(type, "*") != 0 && !hf_name_ok(type))) {
+        (void)hf_plan_refuse(
+            detail, "a type (1 to 128 characters of A-Z a-z 0-9 . _ : -) or \"*\"", type);
         return HF_INVALID;
+    }
     hf_handler *handler = calloc(1, sizeof *handler);
-    if (handler == NULL)
+    if (handler == NULL) {
+        (void)hf_say_err(detail, HF_NOMEM);
         return HF_NOMEM;
+    }
     snprintf(handler->type, sizeof handler->type, "%s", type);
     handler->refs = 1;
     *out = handler;
@@ -53,9 +59,10 @@ static hf_err new_handler(hf_handler **out, const char *type)
 }
 
 hf_err hf_handler_of_function(hf_handler **out, const char *type, uint32_t timeout_ms,
-                              hf_handler_fn fn, void *arg)
+                              hf_handler_fn fn, void *arg, char detail[HF_DETAIL_SIZE])
 {
-    hf_err err = fn == NULL ? HF_INVALID : new_handler(out, type);
+    hf_err err = fn == NULL ? hf_plan_refuse(detail, "a function", NULL)
+                            : new_handler(out, type, detail);
     if (err != HF_OK)
         return err;
     (*out)->fn = fn;
@@ -64,12 +71,15 @@ hf_err hf_handler_of_function(hf_handler **out, const char *type, uint32_t timeo
     return HF_OK;
 }
 
-hf_err hf_handler_of_program(hf_handler **out, const hf_program *program)
+hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
+                             char detail[HF_DETAIL_SIZE])
 {
     hf_handler *handler;
-    if (program->argv == NULL || program->argv[0] == NULL)
+    if (program->argv == NULL || program->argv[0] == NULL) {
+        (void)hf_plan_refuse(detail, "an argv with a program", NULL);
         return HF_INVALID;
-    hf_err err = new_handler(&handler, program->type);
+    }
+    hf_err err = new_handler(&handler, program->type, detail);
     if (err != HF_OK)
         return err;
     handler->program = *program;
@@ -83,6 +93,7 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program)
         !copy_list(&handler->program.argv, program->argv) ||
         !copy_list(&handler->program.env, program->env)) {
         free_handler(handler);
+        (void)hf_say_err(detail, HF_NOMEM);
         return HF_NOMEM;
     }
     *out = handler;
@@ -175,10 +186,8 @@ static void fill_defaults(hf_worker_opts *o)
 
 hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
 {
-    if (detail != NULL)
-        snprintf(detail, HF_DETAIL_SIZE, "expected %s, found %s", what,
-                 found == NULL ? "none" : found);
-    return HF_INVALID;
+    return hf_say(detail, HF_INVALID, "expected %s, found %.100s", what,
+                  found == NULL ? "none" : found);
 }
 
 static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
@@ -253,10 +262,7 @@ static hf_err put_programs(hf_plan *plan, const hf_program *programs, size_t n,
         if (programs[i].type != NULL &&
             hf_handlers_find(plan->programs, i, programs[i].type) != NULL)
             return hf_plan_refuse(detail, "one handler for each type", programs[i].type);
-        hf_err err = hf_handler_of_program(&plan->programs[i], &programs[i]);
-        if (err == HF_INVALID)
-            return hf_plan_refuse(detail, "a program with a type and an argv",
-                                  programs[i].type);
+        hf_err err = hf_handler_of_program(&plan->programs[i], &programs[i], detail);
         if (err != HF_OK)
             return err;
         plan->n_programs = i + 1;
@@ -289,8 +295,6 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
 {
     hf_worker_opts filled;
     hf_server_opts server;
-    if (detail != NULL)
-        detail[0] = '\0';
     hf_err err = hf_struct_in(&filled, sizeof filled, opts, "hf_worker_opts", detail);
     if (err != HF_OK)
         return err;
@@ -304,7 +308,7 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
         return err;
     hf_plan *plan = calloc(1, sizeof *plan);
     if (plan == NULL)
-        return HF_NOMEM;
+        return hf_say_err(detail, HF_NOMEM);
     plan->server = server;
     snprintf(plan->ns, sizeof plan->ns, "%s", server.ns);
     err = hf_server_opts_own(&plan->server);
@@ -317,8 +321,8 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     if (err == HF_OK)
         err = add_programs(plan, programs, n, detail);
     if (err != HF_OK) {
-        if (err == HF_NOMEM && detail != NULL)
-            snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(err));
+        if (err == HF_NOMEM)
+            (void)hf_say_err(detail, err);
         hf_plan_free(plan);
         return err;
     }

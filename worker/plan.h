@@ -1,10 +1,10 @@
-/* plan.h - what a worker has to do, checked and copied: its options with the defaults
- * filled in, its queues, its handlers. Made for a new worker, and for each reload.
+/* plan.h - the plan of a worker, checked and copied: its options with the defaults filled
+ * in, its queues, its handlers. Made for a new worker, and for each reload.
  *
  * A handler (a C function, or a program) is counted: the worker's table holds one
- * reference, and each job that it has to run, or runs, one more. So a job that was
- * started keeps its handler when a reload takes it out of the table. Belongs to the
- * worker's loop; before that runs, to the thread that has the worker. */
+ * reference, and each of its jobs one more. So a job that was started keeps its handler
+ * when a reload takes it out of the table. Belongs to the worker's loop; before that
+ * runs, to the thread that made the worker. */
 #ifndef HF_WORKER_PLAN_H
 #define HF_WORKER_PLAN_H
 
@@ -26,8 +26,9 @@ typedef struct hf_handler {
 /* With one reference. HF_INVALID: no type, no function, no program; HF_NOMEM. */
 HF_MUSTCHECK hf_err hf_handler_of_function(hf_handler **out, const char *type,
                                            uint32_t timeout_ms, hf_handler_fn fn,
-                                           void *arg);
-HF_MUSTCHECK hf_err hf_handler_of_program(hf_handler **out, const hf_program *program);
+                                           void *arg, char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
+                                          char detail[HF_DETAIL_SIZE]);
 
 hf_handler *hf_handler_ref(hf_handler *handler);
 void hf_handler_unref(hf_handler *handler); /* NULL is fine */

@@ -1,9 +1,9 @@
 /* pool.c - threads around one queue and one mutex.
  *
- * Idle threads wait together for `more`, all but one: the standby thread waits alone for
- * `now`, and then it is known which thread will come. A job that comes to a pool where
- * nothing runs is handed to the standby thread, in the place of the loop's thread, which
- * will sleep in a moment. A thread that takes a job and sees more wakes one other.
+ * Idle threads wait together for `more`, except one: the standby thread waits alone for
+ * `now`, and it is known which thread a wake-up reaches. A job that arrives while nothing
+ * runs goes to the standby thread, on the processor of the loop's thread, which will
+ * sleep in a moment. A thread that takes a job and sees more wakes one other.
  *
  * The standby thread can be asked to lead (worker/leader.h): then it does that, and
  * counts neither as idle nor as running until it comes back or runs a job there. */
@@ -19,12 +19,12 @@
 
 /* ---- on which processor a thread wakes ----
  *
- * A thread that is woken goes to an idle processor if there is one, and that one has to
- * wake up first: on a virtual machine this takes longer than all else that is done
- * between the answer to a claim and the handler's start. A thread that wakes another one
- * and will sleep soon can have it in its own place instead. Only a thread that may run on
- * all processors is tied, for some microseconds, and then may run on all of them again:
- * nothing has to be remembered, and what the user has chosen for it stays. */
+ * A thread that is woken goes to an idle processor if there is one, which has to wake up
+ * first. On a virtual machine this takes longer than all other work between the answer to
+ * a claim and the handler's start. A thread that wakes another one and will sleep soon
+ * can place it on its own processor instead. Only a thread that may run on all processors
+ * is tied, for some microseconds, and may then run on all of them again: there is nothing
+ * to remember, and an affinity that the user has set stays. */
 
 static long count_processors(void)
 {
@@ -71,7 +71,7 @@ struct hf_pool {
     bool called;       /* it was woken and has not come yet */
     bool tied;         /* and is tied to a processor */
     bool asked;        /* to lead; and has not come yet */
-    uint32_t leading;  /* those who do, and will be back for jobs */
+    uint32_t leading;  /* the threads that do, and will come back for jobs */
     void (*lead)(void *arg);
     void *lead_arg;
     bool closing;
@@ -83,7 +83,7 @@ struct hf_pool {
     void *arg;
 };
 
-/* Which thread is woken when the lock is free, for it needs the lock next. */
+/* The thread to wake once the lock is free, because it takes the lock next. */
 typedef enum wakeup { NO_THREAD, ANY_THREAD, STANDBY } wakeup;
 
 /* Under the lock. */
@@ -206,8 +206,8 @@ hf_err hf_pool_new(hf_pool **out, uint32_t threads, void (*work)(hf_run *run),
     return HF_OK;
 }
 
-/* Under the lock: as many as there are jobs to start. That one cannot be made now is no
- * harm: the others take its job, and it is tried again with the next. */
+/* Under the lock: one for each job to start. A failure does no harm: the other threads
+ * take the job, and the next job tries again. */
 static void add_threads(hf_pool *pool)
 {
     while (pool->n_threads < pool->max &&

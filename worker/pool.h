@@ -2,8 +2,8 @@
  *
  * Not libuv's pool: that one has four threads, belongs to the whole process and resolves
  * names. Threads are started when they are needed, up to the worker's concurrency. A
- * thread that takes a job and sees more wakes one other, so that as many run as there is
- * work for. */
+ * thread that takes a job and sees more wakes one other: the number of running threads
+ * follows the work. */
 #ifndef HF_WORKER_POOL_H
 #define HF_WORKER_POOL_H
 
@@ -24,14 +24,14 @@ void hf_pool_push(hf_pool *pool, hf_run_list *list);
  * thread takes no jobs by itself. False: no thread is waiting. */
 bool hf_pool_offer(hf_pool *pool, void (*lead)(void *arg), void *arg);
 
-/* For `lead`. The first queues a list that is not empty and wakes none, since its own
- * thread will call the second soon: that runs the job that is first in the queue, if one
- * may be started, and does not tell of it by `returned`. */
+/* For `lead`. The first queues a non-empty list and wakes no thread, since its own thread
+ * will soon call the second. That runs the first job of the queue, if one may be started,
+ * and does not call `returned`. */
 void hf_pool_leave(hf_pool *pool, hf_run_list *list);
 void hf_pool_run_here(hf_pool *pool);
 
-/* So many may run at the same time, at most as many as there are threads. Those that run
- * already go on. */
+/* How many jobs may run at the same time, at most as many as there are threads. Running
+ * jobs continue. */
 void hf_pool_allow(hf_pool *pool, uint32_t n);
 
 /* All that have returned, in order of their return. */
@@ -46,7 +46,7 @@ size_t hf_pool_queued(hf_pool *pool);
 /* Calls fn for each job that a thread has now, under the pool's lock. */
 void hf_pool_running(hf_pool *pool, void (*fn)(hf_run *run, void *arg), void *arg);
 
-/* Lets each thread finish its job, and waits for them. What is queued is not run. */
+/* Lets each thread finish its job, and waits for them. Queued jobs are not run. */
 void hf_pool_join(hf_pool *pool);
 
 /* After hf_pool_join(), or before a job was pushed. NULL is fine. */

@@ -47,7 +47,7 @@ static void pass_on(hf_program_env *env, const char *const *names,
     }
 }
 
-/* What the worker sets itself cannot be passed on from outside. */
+/* Variables that the worker sets cannot be passed on from its environment. */
 static bool is_ours(const char *name)
 {
     return strncmp(name, "HOLDFAST_", 9) == 0 ||
@@ -238,7 +238,7 @@ static const char *bad_error(hf_verdict_line *out, const json_t *value)
     return NULL;
 }
 
-/* What is wrong with the members, or NULL. */
+/* The fault of the members, or NULL. */
 static const char *read_members(hf_verdict_line *out, const json_t *object)
 {
     if (!json_is_object(object))
@@ -321,7 +321,7 @@ void hf_program_judge(hf_program_result *result, const hf_program_end_state *end
         else if (end->status == HF_EXIT_DEAD)
             result->verdict = HF_VERDICT_DEAD;
         if (result->verdict == HF_VERDICT_DONE)
-            said = line->error; /* what it printed is for the log only */
+            said = line->error; /* its output is for the log only */
         snprintf(what, sizeof what, "exit status %d", end->status);
         bool none = said[0] == '\0' && result->verdict != HF_VERDICT_DONE;
         say(error, none ? what : "", said);

@@ -1,12 +1,12 @@
-/* program_text.h - the texts that a program is given, and those that it leaves. Pure: no
+/* program_text.h - the texts that a program receives, and those that it writes. Pure: no
  * descriptors.
  *
- * Its environment: HOLDFAST_* tells of the job, and a few variables of the worker are
- * passed on. What it prints: whole lines of it go to the log, up to a limit, and the end
- * of stderr is the error text; the memory for it does not grow. What becomes of its job:
+ * Its environment: HOLDFAST_* describes the job, and a few variables of the worker are
+ * passed on. Its output: whole lines go to the log, up to a limit, and the end of stderr
+ * is the error text; the memory for it is bounded. Its verdict:
  *
- *   exit 0 done, exit 65 dead, any other end retry; a verdict line goes before the exit
- * status, but not before a signal or a time-out: those are always retry. */
+ * exit 0 means done, exit 65 dead, and any other end retry. A verdict line overrules the
+ * exit status, but not a signal or a time-out: those are always retry. */
 #ifndef HF_WORKER_PROGRAM_TEXT_H
 #define HF_WORKER_PROGRAM_TEXT_H
 
@@ -15,7 +15,42 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "worker/programs.h"
+#include "holdfast/worker.h"
+
+enum {
+    HF_PROGRAM_LINE_MAX = 4096,       /* bytes of a line; a longer one is split */
+    HF_PROGRAM_OUTPUT_MAX = 64 << 10, /* bytes of lines told of one job */
+    HF_PROGRAM_ERROR_MAX = 4096       /* bytes of an error text */
+};
+
+/* The job as the program sees it. All borrowed until done_cb. */
+typedef struct hf_program_job {
+    const char *id, *type, *queue;
+    const char *fence; /* decimal digits */
+    uint32_t attempt;  /* 1 the first time */
+    const void *payload;
+    size_t payload_len;
+    uint64_t deadline_ns; /* of the lease, CLOCK_BOOTTIME; hf_program_extend() moves it */
+    uint32_t timeout_ms;  /* the job's, else the program's; 0: none */
+    int64_t deadline_unix_ms; /* end of the time-out for people's clocks; 0: not told */
+} hf_program_job;
+
+typedef struct hf_program_result {
+    hf_verdict verdict;
+    bool has_retry_in; /* the verdict line said when */
+    int64_t retry_in_ms;
+    const char
+        *error;     /* at most HF_PROGRAM_ERROR_MAX bytes, not always UTF-8; never NULL,
+                       "" if there is none. Borrowed until done_cb returns */
+    bool started;   /* false: it could not be executed, or the minder was not told */
+    bool by_signal; /* `status` is the signal, else the exit status */
+    bool timed_out;
+    bool ended;         /* hf_program_end() had been called before it ended */
+    bool asked;         /* the minder may have asked it to end; then it was extended */
+    bool minder_failed; /* it was not executed because the minder could not be told: the
+                           job's fault in no way */
+    int status;
+} hf_program_result;
 
 /* ---- the environment ---- */
 

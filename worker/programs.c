@@ -1,53 +1,565 @@
-/* programs.c - worker/programs.h: the programs of one worker together, and how one
- * starts. What happens to one from then on is in worker/process.c. */
+/* programs.c - worker/programs.h: the programs of one worker, and each of them from its
+ * start to its end, with its four pipes: its payload, its outputs, its verdict.
+ *
+ * The end, in this order: the leader has ended (pidfd) but is not reaped, so its number
+ * is still its own -> KILL to what is left of the group -> the minder forgets the group
+ * -> the leader is reaped -> its outputs are read to their ends, or given up after a
+ * moment (a process that left the group may hold them) -> all handles are closed ->
+ * done_cb. */
 #include "worker/programs.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/base.h"
-#include "lock/spawn.h"
-#include "worker/process.h"
-#include "worker/program_text.h"
+#include <uv.h>
 
-static void on_minder(bool ready, void *arg)
+#include "base/base.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fdlock.h"
+#include "lock/minder/minder.h"
+#include "lock/minder/spawn.h"
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+
+enum {
+    PIPES = 4,
+    READ_SIZE = 64 << 10,
+    DRAIN_READS = 16, /* reads of one pipe in one go */
+    DRAIN_MS = 200,   /* how long outputs are read after the group was killed */
+    GRACE_MS = 5000   /* where the program's specification names none */
+};
+
+/* By the descriptor that the program sees. */
+typedef enum pipe_name { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_VERDICT } pipe_name;
+
+typedef struct process_pipe {
+    hf_process *process;
+    uv_poll_t poll;
+    bool polled; /* it has its handle */
+    int fd;      /* our end; -1: closed */
+} process_pipe;
+
+struct hf_process {
+    hf_programs *owner;
+    hf_process *prev, *next; /* in owner->running */
+    const hf_program *spec;  /* borrowed */
+    hf_program_done_cb done_cb;
+    void *arg;
+    const char *payload; /* borrowed: what was not written yet */
+    size_t payload_left;
+    uint32_t timeout_ms;
+
+    pid_t pid; /* and its group; 0: not started, or reaped */
+    int pidfd;
+    hf_spawn_fault fault; /* why it was not executed */
+    hf_minded minded;
+    process_pipe pipes[PIPES];
+    uv_poll_t watch;  /* on pidfd */
+    uv_timer_t timer; /* for the earliest of these three, CLOCK_BOOTTIME; 0: none */
+    uint64_t timeout_ns, kill_ns, drained_ns;
+    int handles; /* that are not closed yet */
+    bool has_timer, watched, abandoned, reaped, closing, done;
+    bool timed_out, ended, by_signal;
+    bool denied; /* it was told that a signal was not allowed */
+    int status;
+    hf_output output;
+    hf_buf verdict; /* what came on descriptor 3 */
+};
+
+struct hf_programs {
+    uv_loop_t *loop;
+    hf_programs_opts opts;
+    hf_minder *minder; /* owned; it stays until the last process was freed */
+    hf_process *running;
+    size_t n_processes; /* not freed */
+    bool closing, minder_closing, closed;
+    void (*closed_cb)(void *arg);
+    void *closed_arg;
+    char bytes[READ_SIZE]; /* for one read at a time */
+};
+
+static void on_closed(uv_handle_t *handle); /* whose data is the process */
+static void close_process(hf_process *p);   /* all its handles; then it is done */
+static void settle(hf_programs *programs);  /* a process has ended, or was freed */
+
+/* ---- its pipes ---- */
+
+static void close_pipe(process_pipe *pipe)
 {
-    hf_programs *programs = arg;
-    if (programs->opts.on_ready != NULL && !programs->closing)
-        programs->opts.on_ready(ready, programs->opts.arg);
+    if (pipe->fd < 0)
+        return;
+    if (pipe->polled) {
+        pipe->poll.data = pipe->process;
+        uv_close((uv_handle_t *)&pipe->poll, on_closed);
+    }
+    pipe->polled = false;
+    hf_close_fd(&pipe->fd);
 }
 
-hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
-                       const hf_programs_opts *opts, char detail[HF_DETAIL_SIZE])
+/* A program that closes its stdin early, or never reads it, is free to do so. */
+static void write_payload(hf_process *p)
 {
-    hf_programs *programs = calloc(1, sizeof *programs);
-    if (programs == NULL)
-        return HF_NOMEM;
-    programs->loop = loop;
-    programs->opts = *opts;
-    programs->opts.minder_path = NULL; /* not ours to keep */
-    hf_minder_opts minder = {.loop = loop,
-                             .path = opts->minder_path,
-                             .kill_grace_ms = opts->kill_grace_ms,
-                             .on_ready = on_minder,
-                             .arg = programs};
-    hf_err err = hf_minder_start(&programs->minder, &minder, detail);
-    if (err != HF_OK) {
-        free(programs);
-        return err;
+    process_pipe *pipe = &p->pipes[PIPE_IN];
+    hf_sigpipe state;
+    hf_sigpipe_begin(&state);
+    bool full = false;
+    while (p->payload_left > 0 && !full) {
+        ssize_t n = write(pipe->fd, p->payload, p->payload_left);
+        if (n >= 0) {
+            p->payload += n;
+            p->payload_left -= (size_t)n;
+        } else if (errno == EAGAIN) {
+            full = true;
+        } else if (errno != EINTR) {
+            p->payload_left = 0;
+        }
     }
-    *out = programs;
+    hf_sigpipe_end(&state);
+    if (!full)
+        close_pipe(pipe);
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    process_pipe *pipe = poll->data;
+    if (status < 0)
+        close_pipe(pipe);
+    else
+        write_payload(pipe->process);
+}
+
+static void take(hf_process *p, int which, const char *bytes, size_t len)
+{
+    if (which != PIPE_VERDICT) {
+        hf_output_feed(&p->output, which, bytes, len);
+        return;
+    }
+    size_t room = p->verdict.max - p->verdict.len;
+    hf_buf_add(&p->verdict, bytes, len < room ? len : room);
+}
+
+/* One read. False: there is nothing to be had now, or ever. */
+static bool read_pipe(process_pipe *pipe)
+{
+    hf_process *p = pipe->process;
+    char *bytes = p->owner->bytes;
+    ssize_t n = read(pipe->fd, bytes, READ_SIZE);
+    if (n > 0) {
+        take(p, (int)(pipe - p->pipes), bytes, (size_t)n);
+        return true;
+    }
+    if (n < 0 && errno == EINTR)
+        return true;
+    if (n == 0 || errno != EAGAIN)
+        close_pipe(pipe);
+    return false;
+}
+
+static bool is_read_out(const hf_process *p)
+{
+    return p->pipes[PIPE_OUT].fd < 0 && p->pipes[PIPE_ERR].fd < 0 &&
+           p->pipes[PIPE_VERDICT].fd < 0;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events; /* the read says more */
+    process_pipe *pipe = poll->data;
+    hf_process *p = pipe->process;
+    read_pipe(pipe);
+    if (p->reaped && is_read_out(p))
+        close_process(p);
+}
+
+static bool poll_pipe(hf_process *p, int which)
+{
+    process_pipe *pipe = &p->pipes[which];
+    int failed = uv_poll_init(p->owner->loop, &pipe->poll, pipe->fd);
+    if (failed != 0) {
+        errno = -failed;
+        return false;
+    }
+    pipe->poll.data = pipe;
+    pipe->polled = true;
+    p->handles++;
+    return true;
+}
+
+static hf_err poll_pipes(hf_process *p)
+{
+    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+        if (!poll_pipe(p, i))
+            return HF_SYSTEM;
+    /* A payload that fits into the pipe at once needs no handle, and nearly all do. */
+    write_payload(p);
+    if (p->pipes[PIPE_IN].fd >= 0 && !poll_pipe(p, PIPE_IN))
+        return HF_SYSTEM;
     return HF_OK;
 }
 
-bool hf_programs_ready(const hf_programs *programs)
+static void start_pipes(hf_process *p)
 {
-    return hf_minder_ready(programs->minder);
+    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+        uv_poll_start(&p->pipes[i].poll, UV_READABLE, on_readable);
+    if (p->pipes[PIPE_IN].fd >= 0)
+        uv_poll_start(&p->pipes[PIPE_IN].poll, UV_WRITABLE, on_writable);
 }
 
-/* ---- start ---- */
+static bool drain(hf_process *p)
+{
+    close_pipe(&p->pipes[PIPE_IN]);
+    for (int i = PIPE_OUT; i <= PIPE_VERDICT; i++)
+        for (int n = 0; n < DRAIN_READS && p->pipes[i].fd >= 0; n++)
+            if (!read_pipe(&p->pipes[i]))
+                break;
+    return is_read_out(p);
+}
+
+/* ---- its end ---- */
+
+static void say_not_started(const hf_process *p, char text[HF_PROGRAM_ERROR_MAX + 1])
+{
+    hf_spawn_fault fault = p->fault;
+    const char *name = p->spec->argv[0], *why = strerror(fault.error);
+    if (fault.step == HF_SPAWN_MINDER)
+        snprintf(text, HF_PROGRAM_ERROR_MAX, "the minder cannot be told: %s", why);
+    else if (fault.step == HF_SPAWN_CWD)
+        snprintf(text, HF_PROGRAM_ERROR_MAX, "cannot enter '%s': %s", p->spec->cwd, why);
+    else if (fault.step == HF_SPAWN_EXEC)
+        snprintf(text, HF_PROGRAM_ERROR_MAX, "cannot run '%s': %s", name, why);
+    else
+        snprintf(text, HF_PROGRAM_ERROR_MAX, "cannot prepare '%s': %s", name, why);
+}
+
+static void judge(hf_process *p, hf_program_result *result,
+                  char text[HF_PROGRAM_ERROR_MAX + 1])
+{
+    char stderr_end[HF_PROGRAM_ERROR_MAX + 1];
+    hf_verdict_line line;
+    hf_spawn_fault fault = p->fault;
+    *result = (hf_program_result){.verdict = HF_VERDICT_RETRY,
+                                  .error = text,
+                                  .started = fault.step == HF_SPAWN_NONE,
+                                  .minder_failed = fault.step == HF_SPAWN_MINDER,
+                                  .by_signal = p->by_signal,
+                                  .timed_out = p->timed_out,
+                                  .ended = p->ended,
+                                  .asked = p->minded.asked,
+                                  .status = p->status};
+    if (fault.step != HF_SPAWN_NONE) {
+        say_not_started(p, text);
+        return;
+    }
+    hf_output_error(&p->output, stderr_end);
+    (void)hf_verdict_line_read(&line, p->verdict.data,
+                               p->verdict.len); /* it says so itself */
+    hf_program_end_state end = {.by_signal = p->by_signal,
+                                .timed_out = p->timed_out,
+                                .status = p->status,
+                                .timeout_ms = p->timeout_ms,
+                                .stderr_end = stderr_end};
+    hf_program_judge(result, &end, &line, text);
+}
+
+static void leave_running(hf_process *p)
+{
+    if (p->prev != NULL)
+        p->prev->next = p->next;
+    else
+        p->owner->running = p->next;
+    if (p->next != NULL)
+        p->next->prev = p->prev;
+}
+
+static void free_process(hf_process *p)
+{
+    hf_programs *owner = p->owner;
+    hf_buf_done(&p->verdict);
+    free(p);
+    owner->n_processes--;
+    settle(owner);
+}
+
+/* All its handles are closed: nothing of libuv knows it any more. */
+static void finish(hf_process *p)
+{
+    hf_programs *owner = p->owner;
+    hf_program_result result;
+    char text[HF_PROGRAM_ERROR_MAX + 1];
+    if (p->abandoned) {
+        hf_close_fd(&p->pidfd);
+        free_process(p);
+        return;
+    }
+    hf_output_end(&p->output);
+    judge(p, &result, text);
+    hf_close_fd(&p->pidfd);
+    leave_running(p);
+    p->done = true;
+    p->done_cb(&result, p->arg); /* may free it */
+    settle(owner);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hf_process *p = handle->data;
+    if (--p->handles == 0)
+        finish(p);
+}
+
+static void close_process(hf_process *p)
+{
+    if (p->closing)
+        return;
+    p->closing = true;
+    for (int i = 0; i < PIPES; i++)
+        close_pipe(&p->pipes[i]);
+    if (p->has_timer)
+        uv_close((uv_handle_t *)&p->timer, on_closed);
+    if (p->watched)
+        uv_close((uv_handle_t *)&p->watch, on_closed);
+}
+
+static void abandon(hf_process *p)
+{
+    p->abandoned = true;
+    close_process(p);
+    if (p->handles == 0)
+        finish(p);
+}
+
+/* ---- its time ---- */
+
+static void on_timer(uv_timer_t *timer);
+
+static void schedule(hf_process *p)
+{
+    const uint64_t times[] = {p->timeout_ns, p->kill_ns, p->drained_ns};
+    uint64_t at_ns = UINT64_MAX, now_ns = hf_boot_ns();
+    for (size_t i = 0; i < HF_COUNT(times); i++)
+        if (times[i] != 0 && times[i] < at_ns)
+            at_ns = times[i];
+    uv_timer_stop(&p->timer);
+    if (at_ns == UINT64_MAX)
+        return;
+    uint64_t wait_ms = at_ns <= now_ns ? 0 : (at_ns - now_ns) / HF_MS_NS + 1;
+    uv_update_time(p->owner->loop);
+    uv_timer_start(&p->timer, on_timer, wait_ms, 0);
+}
+
+/* Has its number been given up? A host that ignores SIGCHLD, or waits for any child, has
+ * reaped it then. */
+static bool is_reaped(const hf_process *p)
+{
+    siginfo_t info;
+    return waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOWAIT | WNOHANG) < 0 &&
+           errno == ECHILD;
+}
+
+/* To its group, never to another one that has taken its number. False with errno. */
+static bool signal_group(const hf_process *p, int sig)
+{
+    if (hf_spawn_signal_group(p->pidfd, sig))
+        return true;
+    if (errno != ENOTSUP)
+        return false;
+    if (!is_reaped(p))
+        return kill(-p->pid, sig) == 0;
+    errno = ESRCH; /* the rest of the group cannot be told from others */
+    return false;
+}
+
+/* A process that became another user (sudo) outlives its lease. */
+static void tell_denied(hf_process *p)
+{
+    const hf_programs_opts *opts = &p->owner->opts;
+    if (!p->denied && opts->on_denied != NULL)
+        opts->on_denied(p->arg, opts->arg);
+    p->denied = true;
+}
+
+static void send_signal(hf_process *p, int sig)
+{
+    if (!signal_group(p, sig) && errno == EPERM)
+        tell_denied(p);
+}
+
+static void ask_to_end(hf_process *p, uint32_t grace_ms)
+{
+    uint64_t kill_ns = hf_boot_ns() + grace_ms * HF_MS_NS;
+    if (grace_ms == 0) {
+        send_signal(p, SIGKILL);
+        p->kill_ns = 0;
+        return;
+    }
+    if (p->kill_ns == 0)
+        send_signal(p, SIGTERM);
+    if (p->kill_ns == 0 || kill_ns < p->kill_ns)
+        p->kill_ns = kill_ns;
+}
+
+/* True: the leader has ended, and how is known. It is not reaped. */
+static bool has_ended(hf_process *p)
+{
+    siginfo_t info = {0};
+    int got;
+    do
+        got = waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOWAIT | WNOHANG);
+    while (got < 0 && errno == EINTR);
+    if (got == 0 && info.si_pid == 0)
+        return false;
+    /* A host that ignores SIGCHLD has it reaped by the kernel, and its status is lost. */
+    p->by_signal = got == 0 && info.si_code != CLD_EXITED;
+    p->status = got == 0 ? info.si_status : -1;
+    return true;
+}
+
+/* Of what the leader left, once it is gone: before, its own end hides that others were
+ * not reached. By number nothing is signalled, only asked. */
+static bool is_left_denied(const hf_process *p)
+{
+    bool reached = hf_spawn_signal_group(p->pidfd, 0);
+    if (!reached && errno == ENOTSUP)
+        reached = kill(-p->pid, 0) == 0;
+    return !reached && errno == EPERM;
+}
+
+static void reap(hf_process *p)
+{
+    send_signal(p, SIGKILL);
+    hf_minder_remove(p->owner->minder, &p->minded);
+    siginfo_t info;
+    while (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED) < 0 && errno == EINTR)
+        continue;
+    if (is_left_denied(p))
+        tell_denied(p);
+    p->pid = 0;
+    p->reaped = true;
+    p->timeout_ns = p->kill_ns = 0;
+    uv_poll_stop(&p->watch);
+    if (drain(p)) {
+        close_process(p);
+        return;
+    }
+    p->drained_ns = hf_boot_ns() + DRAIN_MS * HF_MS_NS;
+    schedule(p);
+}
+
+static void on_watch(uv_poll_t *poll, int status, int events)
+{
+    (void)status, (void)events;
+    hf_process *p = poll->data;
+    if (!p->reaped && has_ended(p))
+        reap(p);
+}
+
+static bool is_due(uint64_t at_ns, uint64_t now_ns)
+{
+    return at_ns != 0 && now_ns >= at_ns;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    hf_process *p = timer->data;
+    uint64_t now_ns = hf_boot_ns();
+    if (is_due(p->drained_ns, now_ns)) {
+        close_process(p);
+        return;
+    }
+    /* A program that ended in time has not timed out because this loop was slow. */
+    if (!p->reaped && has_ended(p)) {
+        reap(p);
+        return;
+    }
+    if (is_due(p->kill_ns, now_ns)) {
+        send_signal(p, SIGKILL);
+        p->kill_ns = 0;
+    }
+    if (is_due(p->timeout_ns, now_ns)) {
+        p->timeout_ns = 0;
+        p->timed_out = true;
+        ask_to_end(p, p->spec->grace_ms == 0 ? GRACE_MS : p->spec->grace_ms);
+    }
+    schedule(p);
+}
+
+/* ---- its start ---- */
+
+static void on_line(int stream, const char *text, size_t len, void *arg)
+{
+    const hf_process *p = arg;
+    const hf_programs_opts *opts = &p->owner->opts;
+    if (opts->on_line != NULL)
+        opts->on_line(p->arg, stream, text, len, opts->arg);
+}
+
+static hf_process *new_process(hf_programs *programs, const hf_program *spec,
+                               const hf_program_job *job, hf_program_done_cb done_cb,
+                               void *arg)
+{
+    hf_process *p = malloc(sizeof *p);
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, offsetof(hf_process, output)); /* the output needs no zeros */
+    p->owner = programs;
+    p->spec = spec;
+    p->done_cb = done_cb;
+    p->arg = arg;
+    p->payload = job->payload;
+    p->payload_left = job->payload_len;
+    p->timeout_ms = job->timeout_ms;
+    p->pidfd = -1;
+    for (int i = 0; i < PIPES; i++)
+        p->pipes[i] = (process_pipe){.process = p, .fd = -1};
+    hf_output_init(&p->output, on_line, p);
+    hf_buf_init(&p->verdict, HF_VERDICT_LINE_MAX + 1);
+    programs->n_processes++;
+    return p;
+}
+
+static hf_err prepare(hf_process *p)
+{
+    uv_timer_init(p->owner->loop, &p->timer);
+    p->timer.data = p;
+    p->has_timer = true;
+    p->handles++;
+    return poll_pipes(p);
+}
+
+static hf_err run_process(hf_process *p, const hf_program_job *job)
+{
+    hf_programs *owner = p->owner;
+    int failed = uv_poll_init(owner->loop, &p->watch, p->pidfd);
+    if (failed != 0) {
+        hf_spawn_undo(p->pid, hf_minder_fd(owner->minder));
+        errno = -failed;
+        return HF_SYSTEM;
+    }
+    p->watch.data = p;
+    p->watched = true;
+    p->handles++;
+    hf_minder_add(owner->minder, &p->minded, p->pid, job->deadline_ns);
+    uv_poll_start(&p->watch, UV_READABLE, on_watch);
+    start_pipes(p);
+    if (p->timeout_ms > 0)
+        p->timeout_ns = hf_boot_ns() + p->timeout_ms * HF_MS_NS;
+    schedule(p);
+    p->next = owner->running;
+    if (p->next != NULL)
+        p->next->prev = p;
+    owner->running = p;
+    return HF_OK;
+}
 
 /* The child's ends of its pipes: they become its descriptors 0 to 3. */
 typedef struct far_ends {
@@ -63,8 +575,8 @@ static void close_far_ends(far_ends *far)
 static bool open_pipes(hf_process *p, far_ends *far)
 {
     *far = (far_ends){{-1, -1, -1, -1}};
-    for (int i = 0; i < HF_PROCESS_PIPES; i++) {
-        bool in = i == HF_PIPE_IN;
+    for (int i = 0; i < PIPES; i++) {
+        bool in = i == PIPE_IN;
         int fds[2];
         if (!hf_spawn_pipe(fds, in))
             return false;
@@ -114,26 +626,90 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
     HF_ASSERT(done_cb != NULL && !programs->closing);
     if (!hf_programs_ready(programs))
         return HF_BUSY;
-    hf_process *p = hf_process_new(programs, spec, job, done_cb, arg);
+    hf_process *p = new_process(programs, spec, job, done_cb, arg);
     if (p == NULL)
         return HF_NOMEM;
     far_ends far;
-    hf_err err = open_pipes(p, &far) ? hf_process_prepare(p) : HF_SYSTEM;
+    hf_err err = open_pipes(p, &far) ? prepare(p) : HF_SYSTEM;
     if (err == HF_OK)
         err = spawn(p, &far, job);
     if (err == HF_OK)
-        err = hf_process_run(p, job);
+        err = run_process(p, job);
     int error = errno;
     close_far_ends(&far);
     if (err != HF_OK)
-        hf_process_abandon(p);
+        abandon(p);
     else
         *out = p;
     errno = error;
     return err;
 }
 
-/* ---- end ---- */
+/* ---- what others do with it ---- */
+
+void hf_program_extend(hf_process *p, uint64_t deadline_ns)
+{
+    hf_minder_extend(p->owner->minder, &p->minded, deadline_ns);
+}
+
+void hf_program_end(hf_process *p, uint32_t grace_ms)
+{
+    if (p->done || p->reaped)
+        return;
+    p->ended = true;
+    ask_to_end(p, grace_ms);
+    schedule(p);
+}
+
+void hf_program_free(hf_process *p)
+{
+    if (p == NULL)
+        return;
+    HF_ASSERT(p->done);
+    free_process(p);
+}
+
+/* ---- all of them ---- */
+
+static void on_minder(bool ready, void *arg)
+{
+    hf_programs *programs = arg;
+    if (programs->opts.on_ready != NULL && !programs->closing)
+        programs->opts.on_ready(ready, programs->opts.arg);
+}
+
+hf_err hf_programs_new(hf_programs **out, struct uv_loop_s *loop,
+                       const hf_programs_opts *opts, char detail[HF_DETAIL_SIZE])
+{
+    hf_programs *programs = calloc(1, sizeof *programs);
+    if (programs == NULL)
+        return HF_NOMEM;
+    programs->loop = loop;
+    programs->opts = *opts;
+    programs->opts.minder_path = NULL; /* not ours to keep */
+    hf_minder_opts minder = {.loop = loop,
+                             .path = opts->minder_path,
+                             .kill_grace_ms = opts->kill_grace_ms,
+                             .on_ready = on_minder,
+                             .arg = programs};
+    hf_err err = hf_minder_start(&programs->minder, &minder, detail);
+    if (err != HF_OK) {
+        free(programs);
+        return err;
+    }
+    *out = programs;
+    return HF_OK;
+}
+
+bool hf_programs_ready(const hf_programs *programs)
+{
+    return hf_minder_ready(programs->minder);
+}
+
+pid_t hf_programs_minder_pid(const hf_programs *programs)
+{
+    return hf_minder_pid(programs->minder);
+}
 
 static void on_minder_closed(void *arg)
 {
@@ -141,12 +717,12 @@ static void on_minder_closed(void *arg)
     void (*cb)(void *) = programs->closed_cb;
     void *cb_arg = programs->closed_arg;
     programs->closed = true;
-    hf_programs_settle(programs);
+    settle(programs);
     if (cb != NULL)
         cb(cb_arg);
 }
 
-void hf_programs_settle(hf_programs *programs)
+static void settle(hf_programs *programs)
 {
     if (programs->closed && programs->n_processes == 0) {
         hf_minder_free(programs->minder);
@@ -168,5 +744,5 @@ void hf_programs_close(hf_programs *programs, void (*cb)(void *arg), void *arg)
     programs->closed_arg = arg;
     for (hf_process *p = programs->running; p != NULL; p = p->next)
         hf_program_end(p, 0);
-    hf_programs_settle(programs);
+    settle(programs);
 }

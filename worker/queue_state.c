@@ -68,7 +68,7 @@ static const hf_queue_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
          [HF_E_BACKOFF_OVER] = STAY(CLAIMING_UNKNOWN), [HF_E_BATON] = STAY(CLAIMING_HELD),
          [HF_E_DOUBT] = STAY(CLAIMING_HELD), [HF_E_SEEN] = STAY(CLAIMING_HELD),
          [HF_E_LEAVE] = TO(LEAVING_CLAIMING, LEAVES)},
-    /* What is asked when waits until the lost claim cannot be executed any more. */
+    /* Redis is asked once the lost claim cannot be executed any more. */
     [HF_Q_IN_DOUBT] = {[HF_E_HELD] = TO(IN_DOUBT, HF_DO_BACK_OFF),
                        [HF_E_BACKOFF_OVER] = STAY(IN_DOUBT),
                        [HF_E_BATON] = STAY(IN_DOUBT),

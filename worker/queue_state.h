@@ -30,7 +30,7 @@ typedef enum hf_queue_state {
     HF_Q_CLAIMING_UNKNOWN, /* and UNKNOWN comes next */
     HF_Q_CLAIMING_HELD,    /* and BACKING_OFF comes next */
     HF_Q_IN_DOUBT,         /* a claim was sent, and its answer never came */
-    HF_Q_ASKING,           /* what it took is being asked for */
+    HF_Q_ASKING,           /* Redis is asked which jobs it took */
     HF_Q_LEAVING, /* served no more; its slot is free when nothing refers to it */
     HF_Q_LEAVING_CLAIMING,
     HF_Q_LEAVING_IN_DOUBT,
@@ -52,7 +52,7 @@ typedef enum hf_queue_event {
     HF_E_BATON,        /* a baton is due */
     HF_E_DOUBT,        /* what is known may be wrong */
     HF_E_SEEN,         /* a look found something due */
-    HF_E_ASKED,        /* what a lost claim took was asked for */
+    HF_E_ASKED,        /* a request for the jobs of a lost claim was sent */
     HF_E_ACCOUNTED,    /* that is given back */
     HF_E_LEAVE,        /* a reload takes the queue out */
     HF_E_RETURN,       /* a reload brings it back */
@@ -81,7 +81,7 @@ typedef struct hf_queue_cell {
 
 hf_queue_cell hf_queue_cell_of(hf_queue_state state, hf_queue_event event);
 
-/* What a state means for the others. */
+/* The meaning of a state for other parts. */
 enum {
     HF_Q_CLAIMABLE = 1 << 0, /* a claim may be sent */
     HF_Q_EAGER = 1 << 1,     /* and is worth sending for its own sake */

@@ -1,23 +1,21 @@
-/* queues.c - the queues that a worker serves: their slots, their states, and when one of
- * them is left alone.
+/* queues.c - the queues that a worker serves: their slots, their states, and the backoff
+ * of each.
  *
- * Jobs that are held, answers that are under way and the watchdog's groups name a queue
- * by its slot. A queue that a reload takes out is claimed no more, but keeps its slot
- * until nothing refers to it: its jobs have ended and their verdicts are answered, its
- * claim is accounted for, and the baton that this worker may have had of it was given
- * back.
+ * Held jobs, pending answers and the watchdog's groups name a queue by its slot. A queue
+ * that a reload removes is not claimed any more, but keeps its slot until nothing refers
+ * to it: its jobs have ended and their verdicts are answered, its claim is accounted for,
+ * and its baton, if this worker had it, was given back.
  *
  * The worker backs off from a queue when Redis refuses a request because of that queue (a
  * key of another type, no permission for its keys), longer each time until a request is
- * answered; the other queues go on. An error that says that Redis itself cannot serve (it
- * loads, it is full, it is a replica) lets all queues wait: hf_life_refused(). */
+ * answered; the other queues go on. After an error of Redis itself (it loads, it is full,
+ * it is a replica) all queues wait: hf_life_refused(). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "worker/queues.h"
-#include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/shared.h"
 #include "worker/waking_state.h"
@@ -51,14 +49,14 @@ bool hf_queue_refused(hf_served *served, hf_err err, const char *detail)
 {
     hf_worker *w = served->worker;
     bool because_of_it = err == HF_REDIS || err == HF_AUTH || err == HF_PROTO;
-    if (!because_of_it || hf_clock_now(w) == 0) {
+    if (!because_of_it || hf_server_now(w->redis) == 0) {
         hf_life_refused(w, err, detail);
         return false;
     }
     if (err != served->refused && served->hold_until_ns == 0) {
         hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
                                  {.key = "error", .text = detail}};
-        hf_report(w, HF_LOG_WARN, "Redis refuses what is asked of a queue", fields,
+        hf_report(w, HF_LOG_WARN, "Redis refuses the requests of a queue", fields,
                   HF_COUNT(fields));
         served->refused = err;
     }
@@ -92,6 +90,7 @@ static void note_answer(hf_served *served)
 {
     hf_worker *w = served->worker;
     w->refused = served->refused = HF_OK;
+    hf_server_accepted(w->redis);
     served->backoff_ms = 0;
     if (w->wake->blocked && !hf_queue_is(served->state, HF_Q_GONE) &&
         !is_waited_for(served))

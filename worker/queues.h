@@ -56,7 +56,7 @@ hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue);
 void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n);
 
 void hf_queue_on(hf_served *served, hf_queue_event event);
-void hf_queue_hold(hf_served *served, uint32_t ms); /* asks nothing of it for so long */
+void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
 /* Redis refused a request. True: because of this queue; else all queues wait. */
 bool hf_queue_refused(hf_served *served, hf_err err, const char *detail);
 /* So many jobs of it that were asked for did not come, or did not start. */
@@ -67,7 +67,7 @@ void hf_queues_doubt(hf_worker *w);           /* each may have something */
 void hf_queues_drop_timers(hf_worker *w);     /* their batons are given back */
 bool hf_queues_quiet(const hf_worker *w);     /* nothing to claim, nothing under way */
 bool hf_queues_looked(const hf_worker *w);    /* each was asked for jobs */
-bool hf_queues_under_way(const hf_worker *w); /* what some claim took is not known yet */
+bool hf_queues_under_way(const hf_worker *w); /* some claim's jobs are not known yet */
 uint32_t hf_backoff_longer(uint32_t ms);      /* than the last time */
 
 #endif

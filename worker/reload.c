@@ -1,11 +1,11 @@
-/* reload.c - another plan for a worker that runs (holdfast/worker.h).
+/* reload.c - gives a running worker another plan (holdfast/worker.h).
  *
  * Any thread checks and copies the plan and leaves it at `next_plan`; the loop takes it
- * whole, between two events. First everything that was claimed and has not started comes
- * back from the pool: from here on nothing starts. Then the log gets one line for each
- * difference, also for what needs a restart; then it is changed, and then each job that
- * waits is looked at again: it may have another handler now, or none, or its queue is
- * served no more. A job that was started keeps its handler, its time-out and its slot. */
+ * whole, between two events. First the pool returns all claimed jobs that have not
+ * started: from here on nothing starts. Then the log gets one line for each difference,
+ * including those that need a restart, and the plan is replaced. Finally each waiting job
+ * is checked again: it may have another handler now, or none, or its queue is no longer
+ * served. A job that was started keeps its handler, its time-out and its slot. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static void report_time(comparison *c, const char *key, int64_t was_ms, int64_t 
     report(c, key, NULL, was, now);
 }
 
-/* What would take a restart. Without values where these may be secret. */
+/* The differences that need a restart. Without values where these may be secret. */
 static void report_fixed(comparison *c, const char *key, const char *now,
                          const char *file)
 {
@@ -103,7 +103,7 @@ static void compare_fixed_time(comparison *c, const char *key, uint32_t now_ms,
 
 static void compare_tls(comparison *c, const hf_tls_opts *now, const hf_tls_opts *file)
 {
-    static const hf_tls_opts none = {HF_TLS_INIT};
+    static const hf_tls_opts none = {HF_TLS_OPTS_INIT};
     const hf_tls_opts *n = now == NULL ? &none : now, *f = file == NULL ? &none : file;
     compare_fixed_text(c, "redis.tls.ca", n->ca, f->ca);
     compare_fixed_text(c, "redis.tls.cert", n->cert, f->cert);
@@ -114,6 +114,17 @@ static void compare_tls(comparison *c, const hf_tls_opts *now, const hf_tls_opts
                      f->skip_verify ? "false" : "true");
 }
 
+static void compare_sentinel(comparison *c, const hf_sentinel_opts *now,
+                             const hf_sentinel_opts *file)
+{
+    static const hf_sentinel_opts none = {HF_SENTINEL_OPTS_INIT};
+    const hf_sentinel_opts *n = now == NULL ? &none : now;
+    const hf_sentinel_opts *f = file == NULL ? &none : file;
+    compare_fixed_text(c, "redis.sentinel.user", n->user, f->user);
+    compare_fixed_text(c, "redis.sentinel.password_file", n->password_file,
+                       f->password_file);
+}
+
 static void compare_fixed(comparison *c)
 {
     const hf_worker *w = c->w;
@@ -122,6 +133,7 @@ static void compare_fixed(comparison *c)
     compare_fixed_text(c, "redis.url", w->server.url, c->plan->server.url);
     compare_fixed_text(c, "redis.password_file", w->server.password_file,
                        c->plan->server.password_file);
+    compare_sentinel(c, w->server.sentinel, c->plan->server.sentinel);
     compare_tls(c, w->server.tls, c->plan->server.tls);
     compare_fixed_time(c, "redis.connect_timeout", w->server.connect_timeout_ms,
                        c->plan->server.connect_timeout_ms);
@@ -390,7 +402,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
         {.key = "changed", .number = (int64_t)changed.changed},
         {.key = "needs_restart", .number = (int64_t)changed.fixed}};
     hf_report(w, HF_LOG_INFO, "reloaded", fields, sizeof fields / sizeof fields[0]);
-    hf_server_tell(w);
+    hf_life_register(w);
     hf_wake_timers(w);
     hf_beat_send(w);
     return true;

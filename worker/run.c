@@ -1,6 +1,6 @@
-/* run.c - a job that is held: making and freeing it, lists, and what a C handler may ask
- * and say of it (holdfast/worker.h). Handlers run on the pool's threads; what other
- * threads change meanwhile is atomic. */
+/* run.c - a job that is held: making and freeing it, lists, and the calls for C handlers
+ * (holdfast/worker.h). Handlers run on the pool's threads; fields that other threads
+ * change meanwhile are atomic. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -319,9 +319,9 @@ void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg)
         fn(arg);
 }
 
-/* Under the lock, so that it is never called after its handler returned:
- * its thread takes the lock before it forgets the function. The watchdog's thread
- * has set `stopping` already where the lease said so. */
+/* Under the lock, because it must not be called after its handler returned: its thread
+ * takes the lock before it forgets the function. After an event of the lease, the
+ * watchdog's thread has already set `stopping`. */
 void hf_run_ask_to_stop(hf_run *run)
 {
     pthread_mutex_t *lock = &run->worker->stop_lock;

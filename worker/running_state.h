@@ -4,7 +4,7 @@
 
 #include "worker/shared.h"
 
-/* Which thread turns the loop (worker/leader.h). */
+/* The thread that turns the loop (worker/leader.h). */
 typedef struct hf_leader {
     int wakeup;           /* owned: a timer, on which the caller sleeps; -1: none */
     uint64_t wakeup_ns;   /* the loop's: not before; 0: it is not set */
@@ -28,7 +28,7 @@ typedef struct hf_running {
     uint64_t spawn_hold_until_ns; /* no program is started; 0: they are */
     hf_run_list held_back, waiting, started;
     hf_run_list struck; /* programs that a signal from elsewhere has ended */
-    double mean_run_ns; /* of what ran, smoothed */
+    double mean_run_ns; /* of finished jobs, smoothed */
 } hf_running;
 
 #endif

@@ -1,13 +1,13 @@
 /* shared.h - the worker as all of its parts see it.
  *
- *   life      worker.c, life.c, server.c, reload.c, beat.c: start, turns, end (life.h)
- *   waking    queues.c, claim.c, wake.c: which queue is claimed, and when (waking.h)
- *   running   dispatch.c, leader.c, pool.c, programs.c: what starts when (running.h)
- *   verdicts  verdict.c: what becomes of a job, and its way to Redis (verdicts.h)
- *   leases    leases.c: what the watchdog does and says (leases.h)
+ *   life      worker.c, life.c, reload.c, beat.c: start, turns, end (life.h)
+ *   waking    queues.c, claim.c, wake.c: which queue to claim, and when (waking.h)
+ *   running   dispatch.c, leader.c, pool.c, programs.c: which job starts when (running.h)
+ *   verdicts  verdict.c: the end of a job, and its way to Redis (verdicts.h)
+ *   leases    leases.c: the watchdog's requests and events (leases.h)
  *
- * A job goes one way: claimed (waking), started (running), ended (verdicts). What a part
- * knows is its own; the others call its functions.
+ * A job goes one way: claimed (waking), started (running), ended (verdicts). The state of
+ * a part is private; the others call its functions.
  *
  * One thread at a time, the one that turns the loop (leader.h), owns all of this. Other
  * threads touch only what says so: handlers run on the pool's threads, lease events come
@@ -26,13 +26,14 @@
 #include "holdfast/worker.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
+#include "redis/server.h"
 #include "worker/plan.h"
 
 enum {
     HF_NOT_AFTER_MS = 1000, /* a request is not executed later than that */
-    HF_ALIVE_MS = 15000,  /* a worker counts as alive for its lease and so long beyond */
-    HF_REMIND_MS = 60000, /* of an error that lasts */
-    HF_HOST_SIZE = 41     /* of its name in ids; cut */
+    HF_ALIVE_MS = 15000,    /* a worker counts as alive this long after its lease */
+    HF_REMIND_MS = 60000,   /* of an error that lasts */
+    HF_HOST_SIZE = 41       /* of its name in ids; cut */
 };
 
 typedef struct hf_run_list {
@@ -78,10 +79,10 @@ struct hf_worker {
     struct hf_verdicts *verdicts;
     struct hf_leases *leases;
     struct hf_beat *beat;
-    struct hf_redis_clock *clock;
 
     /* while it runs */
     uv_loop_t loop;
+    hf_server *redis;                /* owned */
     hf_client *client, *wake_client; /* claims and verdicts; the blocking call */
     hf_watchdog *watchdog;
     uv_async_t async; /* handlers returned, notes, stop and quiet */
@@ -93,19 +94,16 @@ struct hf_worker {
     char detail[HF_DETAIL_SIZE];
 
     uint64_t forgive_until_ns; /* after a reconnect, no crash is counted */
-    bool connected_before;
-    char run_id[48], replid[48];
-
-    unsigned lacks_logged; /* commands that it is not permitted: it was logged */
+    uint64_t life;             /* of its Redis, when it was connected last; 0: never */
+    unsigned lacks_logged;     /* commands that it is not permitted: it was logged */
 
     /* what is held */
-    size_t held;             /* all, also those whose verdicts are on the way */
-    size_t decided;          /* their verdicts are on the way */
-    bool heard;              /* Redis has answered a claim or a check */
-    uint64_t tick_ns;        /* the last tick; 0: none yet */
-    uint64_t pause_until_ns; /* verdicts and claims wait: Redis said "not now" */
-    hf_err refused;          /* why it said so, as it was logged last */
-    hf_outage outage;        /* of the connection for claims and verdicts */
+    size_t held;      /* all, also those whose verdicts are on the way */
+    size_t decided;   /* their verdicts are on the way */
+    bool heard;       /* Redis has answered a claim or a check */
+    uint64_t tick_ns; /* the last tick; 0: none yet */
+    hf_err refused;   /* why Redis said "not now", as it was logged last */
+    hf_outage outage; /* of the connection for claims and verdicts */
 
     /* from any thread */
     pthread_mutex_t stop_lock, log_lock; /* a handler's function, and the log, are called
@@ -114,19 +112,21 @@ struct hf_worker {
     pthread_mutex_t
         plan_lock;      /* next_plan; and the handlers, for threads that only read */
     hf_plan *next_plan; /* to be taken by the loop; owned */
-    _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
-    atomic_bool reload_taken;  /* the last one was taken */
-    hf_run_list notes;         /* chained by note_next */
-    atomic_uint stops, orders; /* calls of stop; of quiet and resume */
-    atomic_bool quiet_wanted;  /* by the last of those */
+    _Atomic uint64_t reloads;   /* plans that were taken, ignored or refused */
+    atomic_bool reload_taken;   /* the last one was taken */
+    hf_run_list notes;          /* chained by note_next */
+    atomic_uint stops, orders;  /* calls of stop; of quiet and resume */
+    atomic_bool quiet_wanted;   /* by the last of those */
+    _Atomic int64_t stepped_ms; /* Redis's clock was set by so much: to be logged */
     atomic_bool async_ready;
     unsigned stops_seen, orders_seen;
     size_t unreturned;
 };
 
 /* -- life.c, for all parts -- */
-bool hf_life_serving(const hf_worker *w);      /* it may claim */
-void hf_life_pause(hf_worker *w, uint32_t ms); /* Redis said "not now" */
+bool hf_life_serving(const hf_worker *w); /* it may claim */
+/* Redis said "not now": verdicts and claims wait. */
+void hf_life_pause(hf_worker *w, hf_err err);
 /* Redis refused a claim or a check. Without permission from the start on the worker ends.
  */
 void hf_life_refused(hf_worker *w, hf_err err, const char *detail);

@@ -20,10 +20,9 @@
 
 enum {
     NO_HANDLER_MS = 10000, /* a job that this worker cannot take comes again after this */
-    NO_HANDLER_END_MS = 3600000, /* so long after it was due it is dead */
-    NOT_NOW_MS = 100,
-    FEW = 200,              /* verdicts that leave without an allocation */
-    REWRITTEN_MAX = 1 << 20 /* bytes */
+    NO_HANDLER_END_MS = 3600000, /* it is dead this long after it was due */
+    FEW = 200,                   /* verdicts that leave without an allocation */
+    REWRITTEN_MAX = 1 << 20      /* bytes */
 };
 
 typedef struct outbox {
@@ -77,7 +76,7 @@ void hf_verdict_no_handler(hf_run *run)
     hf_run_set_text(run, text, strlen(text));
     /* Each time it was put back it became due anew. */
     int64_t waited_ms = run->record.refused_ms > 0
-                            ? hf_clock_now(w) - run->record.refused_ms
+                            ? hf_server_now(w->redis) - run->record.refused_ms
                             : run->wait_ms;
     if (waited_ms >= NO_HANDLER_END_MS) {
         run->reason = "type";
@@ -132,9 +131,9 @@ static void end_failed(hf_run *run)
     hf_report_run(run->worker, run, run->op == HF_OP_RETRY ? "retry" : "dead");
 }
 
-/* The handler has returned, or its program is gone. What is LOST is given back with the
- * token it had: refused if the job has passed on, and at once in the line again if it has
- * not. */
+/* The handler has returned, or its program is gone. A LOST job is released with its old
+ * token: Redis refuses that if the job has passed on; otherwise the job is ready again at
+ * once. */
 void hf_verdict_finish(hf_run *run)
 {
     if (atomic_load(&run->lost) || hf_lease_lost(run->lease)) {
@@ -219,8 +218,8 @@ static void send_again(batch *b, bool unsure)
 
 static bool keep_locks(batch *b);
 
-/* Whatever it says, the verdicts' own answers tell. Only a server that did not know the
- * script has not tried it. */
+/* Its answer does not matter: the answers to the verdicts follow. Only a server that did
+ * not know the script has not tried it. */
 static void on_locks_kept(const hf_answer *answer, void *arg)
 {
     batch *b = arg;
@@ -246,7 +245,7 @@ static bool keep_locks(batch *b)
                           .lease_ms = w->opts.lease_ms,
                           .not_after = hf_clock_not_after(w)};
     uint32_t judged_ms;
-    args.clock = hf_clock_shown(w, &judged_ms);
+    args.clock = hf_server_view(w->redis, &judged_ms);
     if (n == 0 || !hf_client_ready(w->client) ||
         hf_op_renew(w->client, &b->served->queue, &args, items, n, 0, on_locks_kept, b) !=
             HF_OK)
@@ -348,14 +347,14 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     }
     send_again(b, false);
     free(b);
-    hf_life_pause(w, NOT_NOW_MS);
+    hf_life_pause(w, err);
     return false;
 }
 
 bool hf_verdict_flush(hf_worker *w)
 {
     bool sent = false;
-    if (!hf_client_ready(w->client) || w->pause_until_ns != 0)
+    if (!hf_client_ready(w->client) || w->redis->pause_until_ns != 0)
         return false;
     for (size_t i = 0, n = hf_queues_slots(w); i < n; i++) {
         hf_served *served = hf_queues_slot(w, i);

@@ -1,5 +1,5 @@
-/* verdicts.h - the verdicts part: what becomes of a job that is held, and its way to
- * Redis. Belongs to the loop. */
+/* verdicts.h - the verdicts part: the end of a held job, and its way to Redis. Belongs to
+ * the loop. */
 #ifndef HF_WORKER_VERDICTS_H
 #define HF_WORKER_VERDICTS_H
 

@@ -3,27 +3,28 @@
  * `wake` of each queue holds at most one baton, whose score says when a worker should
  * claim. A worker that has a free slot and nothing to claim blocks on the batons of all
  * its queues, on a connection of its own. A worker that pops a baton owns its time: it
- * claims if it has come, else keeps a timer and blocks again. A baton that cannot be used
- * (no free slot, quiet, stopping) is given back. After the blocking connection was lost
- * an answer may have been lost with it, so every queue is claimed once before the block
- * is trusted again. A wake-up lost with a worker that died is found by the check of every
- * idle worker.
+ * claims if that time has come, else keeps a timer and blocks again. A baton that cannot
+ * be used (no free slot, quiet, stopping) is given back. After the blocking connection
+ * was lost an answer may have been lost with it, so every queue is claimed once before
+ * the worker relies on blocking again. The check of every idle worker finds a wake-up
+ * that was lost with a dead worker.
  *
- * The periodic check says that this worker is alive, gives back batons that it cannot
- * use, and makes a next_wake anew that no worker keeps. A worker that was killed may
- * itself have been the one to come for the end of its lease. Its next_wake counts as
- * broken soon after its time, but half a lease may pass until the next check sees that.
- * So a check answers for each queue from when on it will be so, if a lease is over by
- * then; and at that time the worker looks at the queue once more, unless the next check
- * comes before and answers anew. A lease that is renewed ends later than the next check
- * comes, so it leads to no look. Nor does a look lead to another one: there is at most
- * one for each queue and check, whatever Redis says. */
+ * The periodic check reports that this worker is alive, gives back batons that it cannot
+ * use, and replaces a next_wake that no worker keeps. The worker that holds the timer for
+ * the end of a lease may be the one that died with it. Its next_wake counts as broken
+ * soon after its time, but half a lease may pass until the next check sees that. So a
+ * check answers, for each queue, when this can happen with an expired lease. At that time
+ * the worker checks the queue once more, unless the next periodic check comes first and
+ * answers anew. A lease that is renewed ends after the next check, so it leads to no
+ * extra check. An extra check never leads to another: there is at most one for each queue
+ * and periodic check, for any answer of Redis. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/machine.h"
 #include "worker/life.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
@@ -50,12 +51,18 @@ static uint32_t longest_wait_ms(const hf_worker *w)
     return shortest_wait_ms(w) * 11 / 10;
 }
 
-static uint32_t wait_ms(hf_worker *w)
+/* From one check to the next. */
+static uint32_t check_ms(hf_worker *w)
 {
     uint32_t ms = shortest_wait_ms(w);
     if (w->opts.burst && ms > BURST_WAIT_MS)
         ms = BURST_WAIT_MS;
     return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);
+}
+
+static uint32_t wait_ms(hf_worker *w)
+{
+    return hf_redis_wait_ms(w->client, w->wake_client, check_ms(w));
 }
 
 /* ---- the check: which queues ---- */
@@ -95,6 +102,30 @@ static void on_debts(const hf_worker *w, hf_debt_event event)
         w->wake->slots[i].debt = hf_debt_next(w->wake->slots[i].debt, event);
 }
 
+/* ---- the check: Redis's clock ---- */
+
+/* The samples of Redis's clock belong to the machine: each check stores them in Redis for
+ * the other workers here, and a worker that has just started continues with them. */
+static void share_clock(hf_worker *w, hf_check_args *args,
+                        char learned[HF_REMOTE_STATE_SIZE])
+{
+    uint32_t judged_ms;
+    args->at_least_ms = hf_server_view(w->redis, &judged_ms).at_least_ms;
+    args->lease_ms = w->opts.lease_ms;
+    args->machine = w->wake->machine;
+    args->keep_ms = 2 * hf_remote_gap_ms(judged_ms);
+    hf_server_learned(w->redis, learned);
+    args->learned = learned;
+}
+
+static void adopt_clock(hf_worker *w, const hf_checked *checked)
+{
+    uint32_t longest = checked->longest_lease_ms;
+    hf_server_judge(w->redis, longest > w->opts.lease_ms ? longest : w->opts.lease_ms);
+    if (checked->learned.len > 0)
+        hf_server_adopt(w->redis, checked->learned.ptr, checked->learned.len);
+}
+
 /* ---- the second look ---- */
 
 /* In place of those that the last check has planned, and that have not come yet. */
@@ -123,20 +154,20 @@ static void look_again(hf_worker *w)
     size_t n = 0;
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
-        if (served->look_ms == 0 || served->look_ms > hf_clock_now(w))
+        if (served->look_ms == 0 || served->look_ms > hf_server_now(w->redis))
             continue;
         served->look_ms = 0;
         queues[n++] = &served->queue;
     }
     if (n == 0 || !hf_life_serving(w) || hf_running_slots(w) == 0 ||
-        !hf_client_ready(w->client) || w->pause_until_ns != 0)
+        !hf_client_ready(w->client) || w->redis->pause_until_ns != 0)
         return;
     hf_check_args args = {.worker = w->id};
     char learned[HF_REMOTE_STATE_SIZE];
-    hf_clock_share(w, &args, learned);
+    share_clock(w, &args, learned);
     if (hf_op_check(w->client, queues, n, &args, on_looked, w) == HF_OK)
-        hf_report_text(w, HF_LOG_DEBUG, "looks whether anybody comes for a lease's end",
-                       NULL, NULL);
+        hf_report_text(w, HF_LOG_DEBUG,
+                       "checks whether a worker comes for an expired lease", NULL, NULL);
 }
 
 /* ---- the check itself ---- */
@@ -161,11 +192,12 @@ static void on_checked(const hf_answer *answer, void *arg)
         return;
     }
     w->refused = HF_OK;
+    hf_server_accepted(w->redis);
     w->heard = true;
     hf_clock_read(w, checked.now_ms, answer->sent_ns);
-    hf_clock_adopt(w, &checked);
-    hf_server_tell(w);
-    hf_server_tell_lacks(w); /* what was refused since */
+    adopt_clock(w, &checked);
+    hf_life_register(w);
+    hf_life_report_lacks(w); /* what was refused since */
     if (w->opts.burst && checked.empty && w->held == 0 && hf_queues_quiet(w))
         hf_worker_stop(w);
 }
@@ -175,13 +207,13 @@ static void send_check(hf_worker *w, bool give_back)
     const hf_queue *queues[HF_SLOTS_MAX];
     char learned[HF_REMOTE_STATE_SIZE];
     w->wake->give_back = w->wake->give_back || give_back;
-    if (!hf_client_ready(w->client) || w->wake->checking || w->pause_until_ns != 0)
+    if (!hf_client_ready(w->client) || w->wake->checking || w->redis->pause_until_ns != 0)
         return;
     size_t n = choose_checked(w, queues);
     hf_check_args args = {.worker = w->id,
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
                           .give_back = w->wake->give_back};
-    hf_clock_share(w, &args, learned);
+    share_clock(w, &args, learned);
     if (hf_op_check(w->client, queues, n, &args, on_checked, w) != HF_OK)
         return;
     note_checking(w, n);
@@ -191,8 +223,8 @@ static void send_check(hf_worker *w, bool give_back)
     if (w->wake->give_back)
         on_debts(w, HF_DEBT_SENT);
     w->wake->give_back = false;
-    /* A little less than a wait, so that each wait that ends without a baton checks. */
-    w->wake->check_at_ns = hf_boot_ns() + wait_ms(w) * HF_MS_NS * 3 / 4;
+    /* A little less than a wait: each wait that ends without a baton leads to a check. */
+    w->wake->check_at_ns = hf_boot_ns() + check_ms(w) * HF_MS_NS * 3 / 4;
 }
 
 void hf_check_send(hf_worker *w)
@@ -245,7 +277,7 @@ void hf_check_at(hf_worker *w, uint64_t at_ns)
 
 static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
 {
-    if (at_ms <= hf_clock_now(w)) {
+    if (at_ms <= hf_server_now(w->redis)) {
         served->due_ms = at_ms == 0 ? 1 : at_ms;
         hf_queue_on(served, HF_E_BATON);
     } else if (served->timer_ms == 0 || at_ms < served->timer_ms) {
@@ -288,7 +320,7 @@ static void on_baton_timer(uv_timer_t *timer);
  * ends of backoffs. */
 void hf_wake_timers(hf_worker *w)
 {
-    int64_t first = 0, now = hf_clock_now(w);
+    int64_t first = 0, now = hf_server_now(w->redis);
     uint64_t over_ns = backoff_over_ns(w), boot_ns = hf_boot_ns();
     for (size_t i = 0; i < w->wake->n_served; i++)
         first = sooner(first,
@@ -314,7 +346,7 @@ static void on_baton_timer(uv_timer_t *timer)
     look_again(w);
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
-        if (served->timer_ms == 0 || served->timer_ms > hf_clock_now(w))
+        if (served->timer_ms == 0 || served->timer_ms > hf_server_now(w->redis))
             continue;
         served->due_ms = served->timer_ms;
         served->timer_ms = 0;
@@ -353,7 +385,7 @@ static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_M
 
 static void report_woken(const hf_served *served, int64_t at_ms)
 {
-    int64_t now_ms = hf_clock_now(served->worker);
+    int64_t now_ms = hf_server_now(served->worker->redis);
     const hf_log_field fields[] = {
         {.key = "queue", .text = served->queue.name},
         {.key = "in_ms", .number = at_ms > now_ms ? at_ms - now_ms : 0}};
@@ -425,14 +457,13 @@ static void on_unblocked(const hf_answer *answer, void *arg)
         (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
         return;
     w->wake->unblocking = false;
-    if (answer->err == HF_AUTH) { /* the wait ends by itself within seconds */
-        w->wake->unblock_ms = hf_backoff_longer(w->wake->unblock_ms);
-        w->wake->cannot_unblock = true;
-        hf_server_tell_lacks(w);
-    } else {
-        w->wake->unblock_ms =
-            w->wake->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->wake->unblock_ms;
+    if (answer->err == HF_AUTH) { /* the next waits are short, but this one is not */
+        hf_redis_unblock_refused(w->wake_client);
+        hf_client_reset(w->wake_client);
+        hf_life_report_lacks(w);
+        return;
     }
+    w->wake->unblock_ms = w->wake->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->wake->unblock_ms;
     w->wake->unblock_at_ns = hf_boot_ns() + w->wake->unblock_ms * HF_MS_NS;
     look_in(w, w->wake->unblock_ms);
 }
@@ -459,8 +490,9 @@ void hf_wake_pump(hf_worker *w)
     }
     if (w->wake->blocked && w->wake->wait_stale)
         unblock(w);
-    if (w->wake->blocked || w->pause_until_ns != 0 || w->wake->wait_hold_until_ns != 0 ||
-        !hf_client_ready(w->client) || !hf_client_ready(w->wake_client))
+    if (w->wake->blocked || w->redis->pause_until_ns != 0 ||
+        w->wake->wait_hold_until_ns != 0 || !hf_client_ready(w->client) ||
+        !hf_client_ready(w->wake_client))
         return;
     if (w->wake->wake_doubt) {
         w->wake->wake_doubt = false;
@@ -481,10 +513,11 @@ void hf_wake_pump(hf_worker *w)
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_worker *w = arg;
-    hf_client_follow(w->client, client);
+    (void)client;
     if (err == HF_OK) {
         w->wake->wake_doubt = w->wake->waited;
         w->wake->wait_away = false;
+        hf_life_report_lacks(w);
         hf_life_turn(w);
     } else if (w->phase == HF_SERVING) {
         if (!w->wake->wait_away)
@@ -503,6 +536,7 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
 void hf_wake_open(hf_worker *w)
 {
     uv_timer_t *timers[] = {&w->wake->baton_timer, &w->wake->look};
+    hf_machine_id(w->wake->machine);
     for (size_t i = 0; i < 2; i++) {
         uv_timer_init(&w->loop, timers[i]);
         timers[i]->data = w;
@@ -532,11 +566,6 @@ void hf_wake_queues_changed(hf_worker *w, bool some_left)
 bool hf_wake_blocks(const hf_worker *w)
 {
     return w->wake->blocked;
-}
-
-bool hf_wake_cannot_unblock(const hf_worker *w)
-{
-    return w->wake->cannot_unblock;
 }
 
 bool hf_wake_idle(const hf_worker *w)

@@ -1,5 +1,5 @@
-/* waking.h - the waking part of a worker, for its other parts: which queue is claimed,
- * and when (claim.c, wake.c; queues.c behind worker/queues.h). Belongs to the loop. */
+/* waking.h - the waking part of a worker, for its other parts: which queue to claim, and
+ * when (claim.c, wake.c; queues.c behind worker/queues.h). Belongs to the loop. */
 #ifndef HF_WORKER_WAKING_H
 #define HF_WORKER_WAKING_H
 
@@ -20,7 +20,6 @@ void hf_wake_timers(hf_worker *w);
 void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg);
 void hf_wake_queues_changed(hf_worker *w, bool some_left); /* a reload did it */
 bool hf_wake_blocks(const hf_worker *w);
-bool hf_wake_cannot_unblock(const hf_worker *w); /* it lacks the permission */
 /* Nothing of its own is under way, so no baton goes down with a connection. */
 bool hf_wake_idle(const hf_worker *w);
 

@@ -2,6 +2,7 @@
 #ifndef HF_WORKER_WAKING_STATE_H
 #define HF_WORKER_WAKING_STATE_H
 
+#include "base/machine.h"
 #include "worker/shared.h"
 
 enum { HF_WAIT_MS = 5000 }; /* a blocking call; half a lease if that is shorter */
@@ -25,7 +26,6 @@ typedef struct hf_waking {
     uint64_t wait_hold_until_ns;
     bool wait_refused, wait_away; /* it was logged */
     bool unblocking;
-    bool cannot_unblock;    /* no permission */
     uint32_t unblock_ms;    /* the pause before unblocking is tried again */
     uint64_t unblock_at_ns; /* not before this */
 
@@ -46,6 +46,7 @@ typedef struct hf_waking {
     uint64_t check_at_ns;    /* not before this when a wait has ended */
     uint64_t check_again_ns; /* one more at this time; 0: none */
     uint64_t alive_at_ns;    /* then a claim says that this worker lives */
+    char machine[HF_MACHINE_SIZE];
 } hf_waking;
 
 #endif

@@ -6,13 +6,13 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/queues.h"
-#include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
@@ -83,8 +83,6 @@ static hf_err open_parts(hf_worker *w, const hf_plan *plan)
         err = hf_leases_new(w);
     if (err == HF_OK)
         err = hf_beat_new(w);
-    if (err == HF_OK)
-        err = hf_clock_init(w);
     return err;
 }
 
@@ -95,7 +93,6 @@ static void close_parts(hf_worker *w)
     hf_queues_close(w);
     hf_leases_free(w);
     hf_beat_free(w);
-    hf_clock_done(w);
 }
 
 static void take_plan(hf_worker *w, hf_plan *plan)
@@ -127,8 +124,7 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
     if (err == HF_OK)
         err = make_id(w);
     if (err != HF_OK) {
-        if (detail != NULL)
-            snprintf(detail, HF_DETAIL_SIZE, "%s", hf_err_text(err));
+        (void)hf_say_err(detail, err);
         if (w != NULL)
             close_parts(w);
         free(w);
@@ -146,36 +142,39 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
 
 /* ---- handlers ---- */
 
-static hf_err may_add(const hf_worker *w, const char *type)
+static hf_err may_add(const hf_worker *w, const char *type, char *detail)
 {
     HF_ASSERT(w->magic == MAGIC);
     if (w->ran)
-        return HF_BUSY;
-    if (type == NULL || w->n_handlers == HF_COUNT(w->handlers) ||
-        hf_handlers_find(w->handlers, w->n_handlers, type) != NULL)
-        return HF_INVALID;
+        return hf_say(detail, HF_BUSY, "expected a handler before hf_worker_run()");
+    if (w->n_handlers == HF_COUNT(w->handlers))
+        return hf_say(detail, HF_INVALID, "expected at most %zu handlers",
+                      HF_COUNT(w->handlers));
+    if (type != NULL && hf_handlers_find(w->handlers, w->n_handlers, type) != NULL)
+        return hf_plan_refuse(detail, "one handler for each type", type);
     return HF_OK;
 }
 
 hf_err hf_worker_handle(hf_worker *w, const char *type, uint32_t timeout_ms,
-                        hf_handler_fn fn, void *arg)
+                        hf_handler_fn fn, void *arg, char detail[HF_DETAIL_SIZE])
 {
-    hf_err err = may_add(w, type);
+    hf_err err = may_add(w, type, detail);
     if (err == HF_OK)
         err = hf_handler_of_function(&w->handlers[w->n_handlers], type, timeout_ms, fn,
-                                     arg);
+                                     arg, detail);
     w->n_handlers += err == HF_OK ? 1 : 0;
     return err;
 }
 
-hf_err hf_worker_handle_program(hf_worker *w, const hf_program *theirs)
+hf_err hf_worker_handle_program(hf_worker *w, const hf_program *theirs,
+                                char detail[HF_DETAIL_SIZE])
 {
     hf_program program;
-    hf_err err = hf_struct_in(&program, sizeof program, theirs, "hf_program", NULL);
+    hf_err err = hf_struct_in(&program, sizeof program, theirs, "hf_program", detail);
     if (err == HF_OK)
-        err = may_add(w, program.type);
+        err = may_add(w, program.type, detail);
     if (err == HF_OK)
-        err = hf_handler_of_program(&w->handlers[w->n_handlers], &program);
+        err = hf_handler_of_program(&w->handlers[w->n_handlers], &program, detail);
     if (err != HF_OK)
         return err;
     w->n_handlers++;
@@ -227,6 +226,7 @@ void hf_worker_free(hf_worker *w)
     pthread_mutex_destroy(&w->plan_lock);
     hf_plan_free(w->next_plan);
     close_parts(w);
+    hf_server_close(w->redis);
     hf_server_opts_free(&w->server);
     free(w->minder);
     w->magic = 0;

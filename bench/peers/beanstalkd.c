@@ -1,5 +1,5 @@
 /* beanstalkd.c - a client of beanstalkd, by its protocol: 32 requests in flight on one
- * connection, or spread over several, so that not the client is what is measured. */
+ * connection, or spread over several. The client must not be the bottleneck. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -75,7 +75,7 @@ static void flush(wire *w)
     w->out_len = 0;
 }
 
-/* Waits for more of what the server says. */
+/* Waits for more bytes from the server. */
 static void receive(wire *w)
 {
     memmove(w->in, w->in + w->in_start, w->in_end - w->in_start);
@@ -264,7 +264,7 @@ static void ask_reserve(wire *w)
     put_text(w, "reserve\r\n");
 }
 
-/* What was reserved is deleted; then the job is done. */
+/* A reserved job is deleted; then it is done. */
 static bool is_done(wire *w, const char *line)
 {
     if (line[0] == 'R') {

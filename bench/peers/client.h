@@ -16,8 +16,8 @@ typedef struct peer_args {
     size_t connections; /* of fill and drain, where a client can use several */
 } peer_args;
 
-/* What each client is made of. A verb comes back when it has done all; those of workers
- * (work, hold) do not come back. What cannot go on calls peer_fail(). */
+/* The parts of each client. A verb returns when its work is done; those of workers (work,
+ * hold) do not return. A verb that cannot continue calls peer_fail(). */
 typedef struct peer_client {
     const char *name;
     void (*fill)(const peer_args *args);

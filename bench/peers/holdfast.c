@@ -165,7 +165,7 @@ static void *await_empty(void *arg)
     while (sem_wait(&s->last_started) != 0)
         continue;
     for (;;) {
-        check(hf_admin_stats(admin, queue_name, &stats), hf_admin_detail(admin));
+        check(hf_admin_stats(admin, queue_name, &stats, detail), detail);
         if (stats.ready + stats.running == 0)
             break;
         peer_pause_us(LOOK_AGAIN_US);
@@ -199,7 +199,7 @@ static void serve(const peer_args *args, uint32_t concurrency, uint32_t lease_ms
     session s = {.args = args, .left = args->n};
     (void)sem_init(&s.last_started, 0, 0);
     check(hf_worker_new(&s.worker, &opts, detail), detail);
-    check(hf_worker_handle(s.worker, "peer", 0, fn, &s), "no handler can be added");
+    check(hf_worker_handle(s.worker, "peer", 0, fn, &s, NULL), "no handler can be added");
     if (pthread_create(&thread, NULL, beside, &s) != 0)
         peer_fail("no thread can be started");
     check(hf_worker_run(s.worker, detail), detail);

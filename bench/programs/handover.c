@@ -1,14 +1,13 @@
-/* handover.c - how long after a lock is given back does the one who waits have it; and
- * the same for a bare hand-over, an RPUSH that wakes a BLPOP, and one script.
+/* handover.c - measures how long after a release a waiter has the lock; and the same for
+ * a bare hand-over, an RPUSH that wakes a BLPOP, and one script.
  *
  *   handover --url URL --acquire SHA1 --release SHA1 [--blocks N]
  *
- * Ours: two clients, one of which holds the lock, while a thread waits for it with the
- * other. Bare: two blocking connections, one of which pushes, while a thread waits for it
- * with the other and then takes a lock of its own. One clock measures from before the
- * release, or the push, to when the thread has the lock. The two take turns, in short
- * blocks, and nobody is woken before the one who waits has fallen asleep. One line of
- * JSON comes of it. */
+ * Ours: two clients. One holds the lock while a thread waits for it with the other. Bare:
+ * two blocking connections. One pushes while a thread waits for it with the other and
+ * then takes a lock of its own. One clock measures from before the release, or the push,
+ * until the thread has the lock. The two take turns, in short blocks, and a lock is
+ * released only after its waiter has fallen asleep. The result is one line of JSON. */
 #include <hiredis/hiredis.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -43,7 +42,7 @@ typedef struct bench {
     hf_rng rng;
     sem_t begin, taken;
     _Atomic uint64_t taken_ns;
-    bool end, bare; /* what the thread is to do next */
+    bool end, bare; /* the thread's next task */
     double us[2][BLOCKS_MAX * BLOCK];
 } bench;
 

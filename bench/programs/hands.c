@@ -1,5 +1,5 @@
-/* hands.c - one worker of a crowd: a worker process whose C handlers do nothing, or sleep
- * for as long as they are told.
+/* hands.c - one of many workers: a worker process with C handlers that do nothing, or
+ * sleep for a given time.
  *
  *   hands --url URL [--concurrency N] [--sleep-ms MS] [--count] [QUEUE]...
  *
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
         err = hf_worker_handle(worker, "*", 0, sleep_ms == 0 ? do_nothing : pass_time,
-                               NULL);
+                               NULL, NULL);
     if (err == HF_OK) {
         signal(SIGTERM, on_signal);
         signal(SIGUSR1, on_signal);

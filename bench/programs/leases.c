@@ -1,14 +1,14 @@
-/* leases.c - what many leases cost that one watchdog keeps, beside a bare script that
- * does the same reads and writes; and how much is ever left of one.
+/* leases.c - measures the cost of many leases in one watchdog, beside a bare script with
+ * the same reads and writes; and the least time that a lease has left.
  *
- *     leases --url unix:///... [--leases N] [--lease MS] [--batch N] [--rounds N] [--live
- * S]
+ *     leases --url unix:///... [--leases N] [--lease MS] [--batch N] [--rounds N]
+ *            [--live S]
  *
  * Real jobs are claimed, and never done. First rounds, in turns: the watchdog is told to
- * verify, so that it renews every lease at once; and one blocking connection sends the
- * bare script, ready made, for the same jobs in the same batches, all before it reads the
- * first answer. Then the watchdog is left to itself for some time, and another connection
- * asks Redis how much is left of leases chosen at random. One line of JSON comes of it.
+ * verify, and renews every lease at once; then one blocking connection sends the bare
+ * script, prepared, for the same jobs in the same batches, all before it reads the first
+ * answer. After that the watchdog runs undisturbed for some time, and another connection
+ * reads the remaining time of random leases from Redis. The result is one line of JSON.
  */
 #include <hiredis/hiredis.h>
 #include <semaphore.h>
@@ -25,6 +25,7 @@
 #include "bench/programs/tool.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
+#include "redis/server.h"
 
 enum {
     WAIT_S = 20,
@@ -140,12 +141,15 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 static void start_watchdog(bench *b)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    const hf_watchdog_opts opts = {.client = {.server = {.url = b->url}},
+    hf_server *redis;
+    must(hf_server_open(&redis, HF_SERVER(.url = b->url), detail), "the server", detail);
+    const hf_watchdog_opts opts = {.redis = redis,
                                    .batch_max = b->batch,
                                    .renew = renew,
                                    .on_event = on_event,
                                    .arg = b};
     must(hf_watchdog_start(&b->watchdog, &opts, detail), "the watchdog", detail);
+    hf_server_close(redis);
 }
 
 /* ---- jobs that are held ---- */

@@ -4,14 +4,15 @@
  *
  * It reads commands from its standard input and answers each with one line:
  *
- *   enter N FIRST   N more acquisitions, numbered from FIRST on, handed in in that order;
- *                   answered when all of them hold the lock or stand in its line
- *   keep            who is granted keeps the lock (how it begins); answered at once
- *   drain           who is granted, or has it, gives it back and is gone; answered when
- *                   nobody is left
- *   turn            the same, but enters again, at the end of the line; answered at once
- *   report          {"enters", "leaves": what it asked for, "grants": [[fence, number],
- *                   ...], in the order in which they were told}, since the last report
+ *   enter N FIRST   N more acquisitions, numbered from FIRST on, submitted in that order;
+ *                   answered when all of them hold the lock or wait in its line
+ *   keep            a granted acquisition keeps the lock (the initial mode); answered at
+ *                   once
+ *   drain           every holder, present or later, releases the lock and is gone;
+ *                   answered when none is left
+ *   turn            the same, but each enters the line again at its end; answered at once
+ *   report          {"enters", "leaves": numbers of requests, "grants": [[fence, number],
+ *                   ...], in the order of the callbacks}, since the last report
  *
  * It ends with its standard input. */
 #include <inttypes.h>

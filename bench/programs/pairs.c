@@ -1,13 +1,12 @@
-/* pairs.c - taking a lock that nobody else wants and giving it back, over and over: with
- * the library; with a bare loop that sends the same two scripts, ready made, over one
- * blocking connection; and with a plain loop, SET NX PX and a script that compares and
- * deletes.
+/* pairs.c - takes and releases an uncontended lock, over and over: with the library; with
+ * a bare loop that sends the same two scripts, prepared, over one blocking connection;
+ * and with a plain loop, SET NX PX and a script that compares and deletes.
  *
  *   pairs --url URL --acquire SHA1 --release SHA1 [--pairs N] [--blocks N] [--pause US]
  *
  * SHA1: of the scripts, which Redis has. The three take turns, in blocks; a pause before
- * each pair is not counted. One line of JSON comes of it: microseconds for each pair, and
- * of processor time in this thread; medians of the blocks. */
+ * each pair is not counted. The result is one line of JSON: microseconds for each pair,
+ * and of processor time in this thread; medians of the blocks. */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>

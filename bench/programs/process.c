@@ -1,5 +1,5 @@
-/* process.c - how many jobs a second are processed while so many wait, by one worker with
- * a C handler that does nothing, and by the bare loop.
+/* process.c - measures how many jobs a second are processed while a given number waits,
+ * by one worker with a C handler that does nothing, and by the bare loop.
  *
  *     process --url unix:///... [--jobs N] [--payload BYTES] HOW:DEPTH:AT_ONCE...
  *
@@ -8,8 +8,9 @@
  * of its depth is filled: DEPTH jobs wait when its N are done. The rates are printed in
  * their order as {"rates": [...]}.
  *
- * Ours begins when a paused queue goes on; the queue is paused again when N were started,
- * and it ends when Redis says that none runs. Those that were claimed ahead count. */
+ * Ours begins when a paused queue is resumed. The queue is paused again when N jobs were
+ * started, and the measurement ends when Redis counts no running job. Jobs claimed ahead
+ * count. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,22 +54,21 @@ static bool none_runs(const hf_queue_stats *stats)
 
 static hf_err set_paused(hf_bench *b, const char *queue, bool paused)
 {
-    hf_err err = hf_admin_pause(b->admin, queue, paused);
-    return err == HF_OK ? HF_OK : hf_bench_fail(b, err, hf_admin_detail(b->admin));
+    return hf_admin_pause(b->admin, queue, paused, b->detail);
 }
 
 static hf_err measure_ours(hf_bench *b, const char *queue, measure *m)
 {
     count c = {.jobs = b->opts->jobs};
-    hf_crew crew;
-    const hf_crew_opts opts = {.queues = &queue,
-                               .n_queues = 1,
-                               .concurrency = m->at_once,
-                               .lease_ms = HF_BENCH_LEASE_MS,
-                               .fn = on_job,
-                               .arg = &c};
+    hf_bench_worker runner;
+    const hf_bench_worker_opts opts = {.queues = &queue,
+                                       .n_queues = 1,
+                                       .concurrency = m->at_once,
+                                       .lease_ms = HF_BENCH_LEASE_MS,
+                                       .fn = on_job,
+                                       .arg = &c};
     (void)sem_init(&c.enough, 0, 0);
-    hf_err err = hf_crew_start(b, &crew, &opts);
+    hf_err err = hf_bench_worker_start(b, &runner, &opts);
     uint64_t start_ns = hf_boot_ns();
     if (err == HF_OK)
         err = set_paused(b, queue, false);
@@ -79,7 +79,7 @@ static hf_err measure_ours(hf_bench *b, const char *queue, measure *m)
     if (err == HF_OK)
         err = hf_bench_await(b, queue, none_runs);
     m->rate = (double)atomic_load(&c.started) * 1e9 / (double)(hf_boot_ns() - start_ns);
-    err = hf_crew_stop(b, &crew, err);
+    err = hf_bench_worker_stop(b, &runner, err);
     (void)sem_destroy(&c.enough);
     return err;
 }
@@ -99,11 +99,8 @@ static hf_err fill(hf_bench *b, const char *queue, hf_bare *bare, uint32_t depth
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_err err = set_paused(b, queue, true);
-    if (err == HF_OK) {
-        err = hf_admin_stats(b->admin, queue, &stats);
-        if (err != HF_OK)
-            (void)hf_bench_fail(b, err, hf_admin_detail(b->admin));
-    }
+    if (err == HF_OK)
+        err = hf_admin_stats(b->admin, queue, &stats, b->detail);
     uint64_t wanted = (uint64_t)depth + b->opts->jobs;
     if (err == HF_OK && (uint64_t)stats.ready < wanted &&
         hf_bare_enqueue(bare, wanted - (uint64_t)stats.ready, FILL_BATCH) != HF_OK)

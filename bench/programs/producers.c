@@ -1,6 +1,6 @@
 /* producers.c - enqueue/s of threads that call one producer with one job at a time,
- * beside threads that have a blocking connection each and send the same script; and how
- * long one such call takes a single thread. Both sides in turns, medians of the rounds.
+ * beside threads with a blocking connection each that send the same script; and the time
+ * of such a call in a single thread. Both sides in turns, medians of the rounds.
  *
  *     producers --url unix:///... [--threads 8,64] [--rounds N] [--ms N] [--calls N]
  *               [--payload BYTES]
@@ -60,7 +60,7 @@ typedef struct bench {
     char detail[HF_DETAIL_SIZE];
 } bench;
 
-/* What both sides have shown, in each round. */
+/* The results of both sides, for each round. */
 typedef struct shown {
     double ours[ROUNDS_MAX], bare[ROUNDS_MAX];
 } shown;

@@ -1,12 +1,12 @@
-/* renewals.c - what it costs to renew many held locks, beside a bare script that does the
- * same reads and writes.
+/* renewals.c - the cost of renewing many held locks, beside a bare script with the same
+ * reads and writes.
  *
  *   renewals --url URL [--locks N] [--rounds N]
  *
  * Each lock has a tag of its own. The rounds take turns: the client's watchdog is told to
- * verify, so that it renews every lock at once; and one blocking connection sends the
- * bare script, ready made, for the same locks in the same batches, all before it reads
- * the first answer. One line of JSON comes of it: the medians, in all and in scripts. */
+ * verify, and renews every lock at once; then one blocking connection sends the bare
+ * script, prepared, for the same locks in the same batches, all before it reads the first
+ * answer. The result is one line of JSON: the medians, in total and in scripts. */
 #include <hiredis/hiredis.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -135,8 +135,8 @@ static size_t read_bare(bench *b)
 
 /* ---- rounds ---- */
 
-/* Whether all were renewed by a request that was sent after that time; *at: the first one
- * that was not seen to be. */
+/* Whether every lock was renewed by a request sent after that time; *at: the first one
+ * not known to be. */
 static bool all_renewed(const bench *b, uint64_t sent_ns, uint32_t *at)
 {
     uint64_t deadline_ns = hf_lease_deadline(sent_ns, HF_LOCK_LEASE_MS);

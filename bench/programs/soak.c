@@ -1,13 +1,12 @@
-/* soak.c - a producer and a worker at half of what they can do together, for a long time.
+/* soak.c - a producer and a worker at half of their top rate, for a long time.
  *
  *     soak --url unix:///... [--parts N] [--part SECONDS] [--top SECONDS]
  *
  * First the top rate: jobs are enqueued as fast as the worker takes them. Then half of
- * it, every few milliseconds as many as are due. Of each part one line of JSON tells how
- * long jobs took from just before the enqueue to the handler's start, how late the timer
- * came by which they are enqueued (which is the machine's doing), and how much memory
- * this process and Redis had in the middle of its samples. The last line is a list of
- * all. */
+ * it: the jobs that are due are enqueued every few milliseconds. For each part one line
+ * of JSON gives the time of jobs from just before the enqueue to the handler's start, the
+ * lateness of the enqueueing timer (caused by the machine), and the median memory of this
+ * process and of Redis. The last line is a list of all. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -27,7 +26,7 @@ enum {
     PARTS_MAX = 60,
     PART_MAX = 600,
     BUCKET_US = 10,
-    BUCKETS = 200000, /* two seconds; what takes longer is in the last */
+    BUCKETS = 200000, /* two seconds; longer times are in the last */
     TICK_MS = 5,
     PAYLOAD = 100,
     BACKLOG = 5000, /* jobs that wait, while the top rate is looked for */
@@ -110,7 +109,7 @@ static void put(uint64_t n)
         memcpy(payload, &now_ns, sizeof now_ns);
         const hf_job job = {HF_JOB_INIT, .queue = "default", .type = "bench",
                             .payload = payload, .payload_len = PAYLOAD};
-        hf_err err = hf_enqueue(producer, &job, NULL, NULL);
+        hf_err err = hf_enqueue(producer, &job, NULL, NULL, NULL);
         if (err != HF_OK)
             give_up("an enqueue", hf_err_text(err));
         sent++;
@@ -226,7 +225,7 @@ int main(int argc, char **argv)
     if (hf_probe_open(&probe, url, NULL) != HF_OK)
         give_up("the connection", probe.detail);
     if (hf_worker_new(&worker, &opts, detail) != HF_OK ||
-        hf_worker_handle(worker, "bench", 0, on_job, NULL) != HF_OK ||
+        hf_worker_handle(worker, "bench", 0, on_job, NULL, NULL) != HF_OK ||
         pthread_create(&thread, NULL, run_worker, NULL) != 0)
         give_up("the worker", detail);
     if (hf_producer_open(&producer, &from, detail) != HF_OK)

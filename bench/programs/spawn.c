@@ -1,12 +1,12 @@
-/* spawn.c - how many programs a bare libuv loop runs in a second: what a worker's
- * programs are measured against.
+/* spawn.c - how many programs a bare libuv loop runs in a second: the reference for a
+ * worker's programs.
  *
  *     spawn PROGRAMS CONCURRENCY PAYLOAD_BYTES PATH [ARGUMENT...]
  *
  * As many as CONCURRENCY run at a time, each in a session of its own, with a pipe for its
  * standard input (the payload, then its end) and one for each output, read to its end.
- * There is nothing else: no jobs, no Redis, no locks, nobody who ends a program that runs
- * too long. One line of JSON says how many that were in a second. */
+ * There is nothing else: no jobs, no Redis, no locks, no time-outs. One line of JSON
+ * gives the number of programs in a second. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* tool.h - what the programs of the bench share: options, giving up, ready-made requests,
- * and rounds in which two sides take turns. Each program has one bench to do; whatever
- * fails ends it. */
+/* tool.h - shared by the programs of the bench: options, errors, prepared requests, and
+ * rounds in which two sides take turns. Each program runs one benchmark; any failure ends
+ * it. */
 #ifndef HF_BENCH_TOOL_H
 #define HF_BENCH_TOOL_H
 

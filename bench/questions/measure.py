@@ -13,7 +13,7 @@ speed, prints one table, and is as short as this:
 
     main("How many jobs a second does one worker process?", measure, seconds=120)
 
-`m` is a Measure: a Rig (tests/acceptance/support.py: server, worker, command, start, ...) that
+`m` is a Measure: a Fixture (tests/acceptance/support.py: server, worker, command, start, ...) that
 also collects rows, notes, settings and series. A row's first words say what was measured, with
 its unit. `ours` and `against` are numbers, or texts that are shown as they are. The bar holds
 for the ratio ours / against, or for `ours` alone where nothing stands beside it or on="ours".
@@ -42,13 +42,13 @@ import traceback
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.realpath(__file__)),
                                 "../../tests/acceptance"))
 import support  # noqa: E402
-from support import BUILD, HOLDFAST, Failure, Rig, percentile, require, say  # noqa: E402
+from support import BUILD, HOLDFAST, Failure, Fixture, percentile, require, say  # noqa: E402
 
 HEADERS = ["what", "holdfast", "beside it", "ratio", "bar", "reached"]
 median = statistics.median
 
 
-class Measure(Rig):
+class Measure(Fixture):
     def __init__(self, appendonly="no", quick=False):
         super().__init__()
         self.appendonly, self.quick = appendonly, quick

@@ -1,6 +1,6 @@
-/* doctor.c - `holdfast doctor`: does what is in Redis agree with itself, and is this
- * Redis one that jobs can be trusted to. With --fix what is safe is put right first, and
- * then everything is looked at once more. */
+/* doctor.c - `holdfast doctor`: checks whether the data in Redis is consistent, and
+ * whether this Redis is safe for jobs. --fix first repairs what can be repaired safely,
+ * then checks everything again. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,14 +58,14 @@ static int examine(hf_doctor *d)
     bool fix = hf_argv_has(d->cli->args, "fix");
     hf_err err = fix ? repair(d) : HF_OK;
     if (refuses_writes(err)) {
-        hf_doctor_note(d, "not all could be repaired: %s", hf_admin_detail(d->admin));
+        hf_doctor_note(d, "not all could be repaired: %s", d->cli->detail);
         err = HF_OK;
     }
     if (err == HF_OK)
         err = look(d);
     if (err != HF_OK) {
         hf_progress_end(&d->progress);
-        return hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));
+        return hf_cli_fail(d->cli, err, d->cli->detail);
     }
     if (!d->cli->json)
         sum_up(d, fix);

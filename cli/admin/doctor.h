@@ -1,5 +1,5 @@
-/* doctor.h - what the parts of `holdfast doctor` share: one examination, and how it tells
- * what it finds. */
+/* doctor.h - shared by the parts of `holdfast doctor`: one examination, and the reporting
+ * of its findings. */
 #ifndef HF_CLI_ADMIN_DOCTOR_H
 #define HF_CLI_ADMIN_DOCTOR_H
 

@@ -1,5 +1,5 @@
-/* doctor_queues.c - the registry of queues, and each of them: its keys and jobs (the
- * audit), and whether anybody serves it. */
+/* doctor_queues.c - checks the registry of queues, and each queue: its keys and jobs (the
+ * audit), and whether a worker serves it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static hf_err told(hf_doctor *d, const char *id, hf_err err)
 {
     if (err != HF_REDIS && err != HF_PROTO)
         return err;
-    hf_doctor_by_hand(d, "unreadable", id, hf_admin_detail(d->admin),
-                      "put right what else is found, then look again");
+    hf_doctor_by_hand(d, "unreadable", id, d->cli->detail,
+                      "repair the other findings, then check again");
     return HF_OK;
 }
 
@@ -93,11 +93,12 @@ static hf_err look_at_queue(hf_doctor *d, const char *name)
                                 .progress = on_progress,
                                 .arg = d};
     hf_progress_start(&d->progress, "ids looked at", 0);
-    hf_err err = told(d, name, hf_admin_audit(d->admin, name, &opts, &found));
+    hf_err err =
+        told(d, name, hf_admin_audit(d->admin, name, &opts, &found, d->cli->detail));
     hf_progress_end(&d->progress);
     if (err != HF_OK || d->fix)
         return err;
-    err = hf_admin_stats(d->admin, name, &stats);
+    err = hf_admin_stats(d->admin, name, &stats, d->cli->detail);
     if (err == HF_OK)
         look_at_service(d, &stats);
     return err == HF_REDIS ? HF_OK : err; /* then the audit has told why */
@@ -123,14 +124,15 @@ static void tell_unregistered(hf_doctor *d, const char *name)
 {
     bool good = hf_name_ok(name);
     hf_doctor_tell(
-        d, &(hf_finding){.check = "registry",
-                         .id = name,
-                         .text = good ? "has keys, and is not registered as a queue"
-                                      : "has keys, and is no name of a queue",
-                         .repair = good ? "it is registered"
-                                        : "see who wrote them, then DEL them",
-                         .by_hand = !good,
-                         .repaired = good && d->fix});
+        d,
+        &(hf_finding){.check = "registry",
+                      .id = name,
+                      .text = good ? "has keys, and is not registered as a queue"
+                                   : "has keys, and is not a valid name of a queue",
+                      .repair = good ? "it is registered"
+                                     : "find out which program wrote them, then DEL them",
+                      .by_hand = !good,
+                      .repaired = good && d->fix});
 }
 
 /* Those that are registered, and those that should be: all are looked at. */
@@ -138,16 +140,15 @@ static hf_err look_at_registry(hf_doctor *d, char ***names, size_t *n, char ***m
                                size_t *n_more)
 {
     char key[HF_DOCTOR_TEXT];
-    hf_err err = hf_admin_queues(d->admin, names, n);
+    hf_err err = hf_admin_queues(d->admin, names, n, d->cli->detail);
     bool broken = err == HF_REDIS;
     snprintf(key, sizeof key, "%s:queues", d->cli->server.ns);
     if (broken)
-        hf_doctor_by_hand(d, "type", key, hf_admin_detail(d->admin),
-                          "see what the registry of queues holds, then DEL it: "
-                          "--fix makes it anew");
+        hf_doctor_by_hand(d, "type", key, d->cli->detail,
+                          "look at the key, then DEL it: --fix makes it anew");
     else if (err != HF_OK)
         return err;
-    err = hf_admin_unregistered(d->admin, d->fix, more, n_more);
+    err = hf_admin_unregistered(d->admin, d->fix, more, n_more, d->cli->detail);
     for (size_t i = 0; err == HF_OK && !broken && i < *n_more; i++)
         tell_unregistered(d, (*more)[i]);
     return err;

@@ -10,7 +10,7 @@
 
 enum { SKEW_US = 1000000, SLOW_US = 1000, NEARLY_FULL = 90, MIB = 1 << 20 };
 
-/* What a version lacks that others have, as far as it is felt here. */
+/* The features that a version lacks, as far as they matter here. */
 typedef struct lack {
     int major, minor; /* older than this */
     const char *what;
@@ -20,16 +20,20 @@ static const lack lacks[] = {
     {7, 0, "it tells of snapshots only once it has made one"},
 };
 
+/* INFO is permitted. Without it HELLO has told the version and the role. */
+static bool is_told(const hf_server_info *server)
+{
+    return server->policy[0] != '\0';
+}
+
 static void look_at_version(hf_doctor *d, const hf_server_info *server)
 {
     char *end = NULL;
     long major = strtol(server->version, &end, 10);
     long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
-    if (server->version[0] == '\0') {
-        hf_doctor_note(d, "INFO is not permitted: version, memory, eviction policy, role "
-                          "and persistence are not known");
-        return;
-    }
+    if (!is_told(server))
+        hf_doctor_note(d, "INFO is not permitted: memory, eviction policy and "
+                          "persistence are not known");
     for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++) {
         const lack *l = &lacks[i];
         if (major < l->major || (major == l->major && minor < l->minor))
@@ -69,7 +73,7 @@ static void look_at_persistence(hf_doctor *d, const hf_server_info *server)
         hf_doctor_by_hand(d, "persistence", "rdb", "the last snapshot failed",
                           "look at the disk and at Redis's log: is it full, not "
                           "writable, or has fork no memory?");
-    if (server->version[0] != '\0' && !server->aof && !server->rdb && !server->rdb_failed)
+    if (is_told(server) && !server->aof && !server->rdb && !server->rdb_failed)
         hf_doctor_note(d, "this Redis keeps neither an append-only file nor snapshots: "
                           "when it ends, all jobs are gone");
 }
@@ -78,7 +82,7 @@ static hf_err look_at_clock(hf_doctor *d)
 {
     hf_round_trip trip = {HF_ROUND_TRIP_INIT};
     char text[HF_DOCTOR_TEXT];
-    hf_err err = hf_admin_round_trip(d->admin, &trip);
+    hf_err err = hf_admin_round_trip(d->admin, &trip, d->cli->detail);
     if (err != HF_OK)
         return err;
     int64_t off_us = llabs(trip.ahead_us);

@@ -19,27 +19,28 @@ static const meaning meanings[] = {
     {"eviction", "locks have an end, and are evicted first: a job would run twice"},
     {"memory", "when it is full, new jobs are refused; workers go on and make room"},
     {"role", "a replica accepts no writes: no job can be enqueued or claimed here"},
-    {"persistence", "Redis may refuse all writes (MISCONF), and what it holds is lost "
-                    "when it ends"},
+    {"persistence", "Redis may refuse all writes (MISCONF), and loses its data when it "
+                    "ends"},
     {"clock", "jobs are due by Redis's clock: a time that is typed here, or read in a "
-              "log, is another one there"},
-    {"registry", "no tool lists the queue, and a purge or an audit of all passes it by"},
-    {"type", "every script breaks off at such a key: nothing works on it"},
-    {"sets", "the set says what state a job is in; in two it could run again after its "
+              "log, differs there"},
+    {"registry",
+     "no tool lists the queue, and a purge or an audit of all queues skips it"},
+    {"type", "every script fails at such a key"},
+    {"sets", "the set is the state of a job; in two sets it could run again after its "
              "end"},
-    {"record", "what the job was is lost, or cannot be read: it cannot run"},
-    {"orphan", "the job waits nowhere, so it never runs; whether it has run already, "
-               "nobody can tell from here"},
+    {"record", "the job's data is lost or cannot be read: it cannot run"},
+    {"orphan", "the job is in no set, so it never runs; it may have run already"},
     {"lock", "a lock and its job's lease must end together: else the job is taken over "
              "too soon, too late or never"},
-    {"fence", "a later run must have a higher fence, or what it writes is refused"},
-    {"mark", "it is of a job that is gone; a new one of that id would inherit it"},
+    {"fence", "a later run must have a higher fence, or its writes are refused"},
+    {"mark", "its job is gone; a new job with the same id would inherit it"},
+    {"uses", "scripts ignore features that it does not name: a pause, a limit, a mark"},
     {"key", "it stays in Redis for ever"},
-    {"wake", "idle workers may not hear of a job that is due before their next check"},
-    {"left", "nothing is said to work on the queue, and it is not empty"},
+    {"wake", "idle workers may miss a due job until their next check"},
+    {"left", "the queue should be idle, and it is not empty"},
     {"unserved", "its jobs do not run"},
     {"worker", "it was killed, has crashed, or cannot reach Redis"},
-    {"unreadable", "this part could not be looked at"},
+    {"unreadable", "this part could not be checked"},
 };
 
 static const meaning *meaning_of(const char *check)

@@ -59,7 +59,7 @@ static void tell_holder(hf_doctor *d, const silent *s, const hf_doctor_holder *h
 static hf_err forget(hf_doctor *d, const silent *s)
 {
     char text[HF_DOCTOR_TEXT], heard[HF_MOMENT_SIZE];
-    hf_err err = d->fix ? hf_admin_forget(d->admin, s->id) : HF_OK;
+    hf_err err = d->fix ? hf_admin_forget(d->admin, s->id, d->cli->detail) : HF_OK;
     if (err != HF_OK)
         return err == HF_GONE ? HF_OK : err;
     hf_out_moment(s->heard_ms, s->now_ms, heard);
@@ -77,16 +77,15 @@ hf_err hf_doctor_workers(hf_doctor *d)
     list l = {.n = 0};
     if (d->only != NULL) /* the holders of other queues' jobs are not known */
         return HF_OK;
-    hf_err err = hf_admin_workers(d->admin, on_worker, &l);
+    hf_err err = hf_admin_workers(d->admin, on_worker, &l, d->cli->detail);
     if (err == HF_OK && l.no_memory)
         err = HF_NOMEM;
     hf_doctor_begin(d, NULL);
     if (err == HF_REDIS) {
         char key[HF_DOCTOR_TEXT];
         snprintf(key, sizeof key, "%s:workers", d->cli->server.ns);
-        hf_doctor_by_hand(d, "type", key, hf_admin_detail(d->admin),
-                          "see what the registry of workers holds, then DEL it: they "
-                          "make it anew");
+        hf_doctor_by_hand(d, "type", key, d->cli->detail,
+                          "look at the key, then DEL it: the workers make it anew");
         err = HF_OK;
     }
     for (size_t i = 0; i < l.n && err == HF_OK; i++) {

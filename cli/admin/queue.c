@@ -102,7 +102,7 @@ static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *name
     hf_table_init(&table, columns, HF_COUNT(columns));
     for (size_t i = 0; i < n && err == HF_OK; i++) {
         hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-        err = hf_admin_stats(admin, names[i], &stats);
+        err = hf_admin_stats(admin, names[i], &stats, cli->detail);
         if (err != HF_OK)
             break;
         if (cli->json)
@@ -114,7 +114,7 @@ static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *name
     }
     bool whole = hf_table_print(&table, stdout);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     return whole ? HF_EXIT_OK : hf_cli_fail(cli, HF_NOMEM, NULL);
 }
 
@@ -132,9 +132,9 @@ static int show_all(const hf_cli *cli, hf_admin *admin, manner how)
 {
     char **names;
     size_t n, first = 0;
-    hf_err err = hf_admin_queues(admin, &names, &n);
+    hf_err err = hf_admin_queues(admin, &names, &n, cli->detail);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     if (n == 0 && !cli->json)
         puts("there are no queues yet");
     size_t wanted = how == MANNER_ROW ? page_of(cli, names, n, &first) : n;
@@ -185,9 +185,9 @@ static int show_one(const hf_cli *cli, hf_admin *admin, const char *name)
 {
     char **names;
     size_t n;
-    hf_err err = hf_admin_queues(admin, &names, &n);
+    hf_err err = hf_admin_queues(admin, &names, &n, cli->detail);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     bool known = is_known(cli, names, n, name);
     free(names);
     if (!known)
@@ -227,9 +227,9 @@ static int say_done(const hf_cli *cli, hf_admin *admin, const char *queue,
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     char limits[LIMITS_SIZE];
-    hf_err err = hf_admin_stats(admin, queue, &stats);
+    hf_err err = hf_admin_stats(admin, queue, &stats, cli->detail);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     if (cli->json) {
         print_json(&stats);
         return HF_EXIT_OK;
@@ -251,8 +251,8 @@ static int set_paused(const hf_cli *cli, bool paused)
         code = hf_cli_admin(cli, &admin);
     if (code != HF_EXIT_OK)
         return code;
-    hf_err err = hf_admin_pause(admin, queue, paused);
-    code = err != HF_OK ? hf_cli_fail(cli, err, hf_admin_detail(admin))
+    hf_err err = hf_admin_pause(admin, queue, paused, cli->detail);
+    code = err != HF_OK ? hf_cli_fail(cli, err, cli->detail)
                         : say_done(cli, admin, queue, paused ? "paused" : "resumed");
     hf_admin_close(admin);
     return code;
@@ -299,9 +299,9 @@ int hf_cmd_queue_limit(hf_cli *cli)
         code = hf_cli_admin(cli, &admin);
     if (code != HF_EXIT_OK)
         return code;
-    hf_err err =
-        hf_admin_limit(admin, queue, to.max_running, to.rate_limit, to.rate_per_ms);
-    code = err != HF_OK ? hf_cli_fail(cli, err, hf_admin_detail(admin))
+    hf_err err = hf_admin_limit(admin, queue, to.max_running, to.rate_limit,
+                                to.rate_per_ms, cli->detail);
+    code = err != HF_OK ? hf_cli_fail(cli, err, cli->detail)
                         : say_done(cli, admin, queue, NULL);
     hf_admin_close(admin);
     return code;
@@ -315,9 +315,9 @@ static int ask(const hf_cli *cli, hf_admin *admin, const char *queue)
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     if (!hf_confirm_wanted(cli))
         return HF_EXIT_OK;
-    hf_err err = hf_admin_stats(admin, queue, &stats);
+    hf_err err = hf_admin_stats(admin, queue, &stats, cli->detail);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     return hf_confirm(cli,
                       "Remove all jobs of queue '%s' that do not run: %" PRId64
                       " waiting, %" PRId64 " dead? (%" PRId64 " running %s left alone)",
@@ -332,8 +332,9 @@ static int purge(const hf_cli *cli, hf_admin *admin, const char *queue)
     hf_slices slices;
     size_t n = 0;
     hf_slices_start(&slices, "jobs");
-    hf_err err = hf_admin_purge(admin, queue, hf_slices_progress, &slices, &n);
-    return hf_slices_end(&slices, cli, admin, &words, err, n);
+    hf_err err =
+        hf_admin_purge(admin, queue, hf_slices_progress, &slices, &n, cli->detail);
+    return hf_slices_end(&slices, cli, &words, err, n);
 }
 
 int hf_cmd_queue_purge(hf_cli *cli)

@@ -119,11 +119,11 @@ static int list(const hf_cli *cli, hf_admin *admin)
                 .goes_on = hf_argv_has(cli->args, "after"),
                 .limit = (size_t)hf_argv_number(cli->args, "limit", PAGE)};
     hf_table_init(&l.table, columns, HF_COUNT(columns));
-    hf_err err = hf_admin_workers(admin, on_worker, &l);
+    hf_err err = hf_admin_workers(admin, on_worker, &l, cli->detail);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     if (l.after != NULL)
         return hf_cli_say(cli, HF_EXIT_NO, "", "no worker '%s' to go on after", l.after);
     if (!cli->json)

@@ -56,11 +56,11 @@ static int let_go(hf_slices *slices)
     return caught == 0 ? HF_EXIT_OK : 128 + (int)caught;
 }
 
-int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_admin *admin,
-                  const hf_slices_words *words, hf_err err, size_t n)
+int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_slices_words *words,
+                  hf_err err, size_t n)
 {
     int code = let_go(slices);
     if (err == HF_OK || n > 0)
         hf_slices_tell(cli, words, n, err == HF_OK && !slices->cut);
-    return err == HF_OK ? code : hf_cli_fail(cli, err, hf_admin_detail(admin));
+    return err == HF_OK ? code : hf_cli_fail(cli, err, cli->detail);
 }

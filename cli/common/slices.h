@@ -1,6 +1,6 @@
-/* slices.h - work that is done slice by slice: a bar on a terminal, nothing in a pipe;
- * and INT or TERM (^C) end it after the slice, so that what was done can be told. A
- * second one ends the command at once. */
+/* slices.h - work in slices, with a progress bar on a terminal and none in a pipe. INT or
+ * TERM (^C) ends the work after the current slice, and the command still reports what it
+ * did. A second signal ends the command at once. */
 #ifndef HF_CLI_COMMON_SLICES_H
 #define HF_CLI_COMMON_SLICES_H
 
@@ -23,7 +23,7 @@ void hf_slices_start(hf_slices *slices, const char *what);
 /* An hf_progress_cb, with the hf_slices as its `arg`. */
 bool hf_slices_progress(size_t done, size_t total, void *slices);
 
-/* What was done, for a line ("q: 2 jobs removed") or an object ({"queue", "removed"}). */
+/* The work done, for a line ("q: 2 jobs removed") or an object ({"queue", "removed"}). */
 typedef struct hf_slices_words {
     const char *queue, *key; /* "removed" */
     const char *one, *many;  /* "job removed", "jobs removed" */
@@ -33,10 +33,10 @@ typedef struct hf_slices_words {
 void hf_slices_tell(const hf_cli *cli, const hf_slices_words *words, size_t n,
                     bool complete);
 
-/* Takes the bar away, and tells how many were done and what went wrong: `err` and `n` are
- * the admin's. What the command ends with: because of a signal 128 + its number (main.c
- * then ends by it). */
-int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_admin *admin,
-                  const hf_slices_words *words, hf_err err, size_t n);
+/* Removes the bar, and reports the number of jobs and the error: `err` and `n` are the
+ * admin's. Returns the exit code of the command: 128 + N after signal N (main.c then ends
+ * by it). */
+int hf_slices_end(hf_slices *slices, const hf_cli *cli, const hf_slices_words *words,
+                  hf_err err, size_t n);
 
 #endif

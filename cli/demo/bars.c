@@ -1,5 +1,5 @@
-/* bars.c - the runs of the demo as bars: from when to when each of them is drawn, in
- * the lane of which worker, and in which of its rows. */
+/* bars.c - the runs of the demo as bars: the beginning and end of each, the lane of its
+ * worker, and its row there. */
 #include <stdlib.h>
 
 #include "cli/demo/demo.h"
@@ -50,8 +50,8 @@ static int64_t find_end(const hf_demo *d, const hf_demo_bars *bars)
     return last_ms + (last_ms - d->start_ms) / 50;
 }
 
-/* The first row that is free. Bars that are drawn longer than they were may need more
- * rows than there are: then the one that is free first. */
+/* The first free row. Very short runs are drawn longer, so the rows may not suffice: then
+ * the row that becomes free first. */
 static size_t choose_row(hf_demo_bar *const last[HF_DEMO_SLOTS], size_t n,
                          int64_t start_ms)
 {

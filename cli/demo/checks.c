@@ -15,7 +15,7 @@ enum { ROWS_MAX = 24, PROMISE_SIZE = 64, PROMISE_WIDTH = 42, REMARK_SIZE = 48 };
 typedef struct row {
     char promise[PROMISE_SIZE];
     int64_t expected, seen;
-    char remark[REMARK_SIZE]; /* what else is worth knowing; "" */
+    char remark[REMARK_SIZE]; /* a remark; "" */
 } row;
 
 typedef struct table {
@@ -90,9 +90,10 @@ static int ask_for_ends(const hf_demo *d, ended *out)
         const hf_demo_job *job = &d->jobs[i];
         char error[64];
         hf_job_info info = {HF_JOB_INFO_INIT};
-        hf_err err = hf_admin_job(d->admin, hf_demo_queue_of(job), job->id, &info, NULL);
+        hf_err err = hf_admin_job(d->admin, hf_demo_queue_of(job), job->id, &info, NULL,
+                                  d->cli->detail);
         if (err != HF_OK && err != HF_GONE)
-            return hf_cli_fail(d->cli, err, hf_admin_detail(d->admin));
+            return hf_cli_fail(d->cli, err, d->cli->detail);
         if (!ran_as_planned(d, job))
             continue;
         (void)snprintf(error, sizeof error, "no such customer: %s", job->id);

@@ -1,7 +1,7 @@
-/* demo.c - `holdfast demo`: the promises, kept before one's eyes. Three workers run
- * 300 jobs on a Redis that lives for the demo only; some jobs fail, some fail for good,
- * and one worker is killed in the middle of ten. What is checked at the end are facts
- * that the jobs' own programs have noted. */
+/* demo.c - `holdfast demo` shows the guarantees at work. Three workers run 300 jobs on a
+ * Redis that lives for the demo only; some jobs fail, some fail for good, and one worker
+ * is killed in the middle of ten. The checks at the end use facts that the jobs' own
+ * programs have noted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void plan(hf_demo *d)
     }
 }
 
-/* A job's type is what stands before the number in its id. */
+/* A job's type is the part of its id before the number. */
 static void type_of(const hf_demo_job *job, char out[HF_DEMO_ID_SIZE])
 {
     (void)snprintf(out, HF_DEMO_ID_SIZE, "%.*s", (int)strcspn(job->id, "-"), job->id);
@@ -126,7 +126,7 @@ static int watch(hf_demo *d, bool (*done)(const hf_demo *d))
 
 /* ---- the story ---- */
 
-/* Worker 1 alone gets the long jobs, so that all of them are in its hands when it dies.
+/* Only worker 1 gets the long jobs: it must hold all of them when it dies.
  */
 static int first_act(hf_demo *d)
 {
@@ -213,9 +213,10 @@ static int audit(hf_demo *d)
     const hf_audit_opts opts = {HF_AUDIT_OPTS_INIT, .idle = true};
     for (size_t i = 0; i < HF_DEMO_QUEUES; i++) {
         size_t found = 0;
-        hf_err err = hf_admin_audit(d->admin, hf_demo_queue_names[i], &opts, &found);
+        hf_err err = hf_admin_audit(d->admin, hf_demo_queue_names[i], &opts, &found,
+                                    d->cli->detail);
         if (err != HF_OK)
-            return hf_demo_fail(d, err, hf_admin_detail(d->admin));
+            return hf_demo_fail(d, err, d->cli->detail);
         d->findings += found;
     }
     return HF_EXIT_OK;

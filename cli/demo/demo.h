@@ -1,14 +1,14 @@
-/* demo.h - what the files of `holdfast demo` share: the plan, what was seen of it, and
+/* demo.h - shared by the files of `holdfast demo`: the plan, the runs that were seen, and
  * the stage. Private to them.
  *
- *   demo.c     the story, from the first server to the last check
+ *   demo.c    the story, from the first server to the last check
  *   stage.c   the server, the handlers, the workers, and their end
  *   facts.c   what the handlers noted, what runs, what Redis counts
- *   view.c    what one sees meanwhile: events, lines, and whether to draw
- *   screen.c  what is drawn then
- *   checks.c  what was promised, beside what was seen
- *   bars.c    each run as a bar: from when to when, in which row
- *   picture.c     the picture of them that stays, and picture_file.c its file
+ *   view.c    the display meanwhile: events, lines, and whether to draw
+ *   screen.c  the drawing itself
+ *   checks.c  the guarantees, beside what was seen
+ *   bars.c    each run as a bar: its beginning, its end and its row
+ *   picture.c the lasting picture of them; picture_file.c its file
  *
  * All times without another word are ms on CLOCK_BOOTTIME, the clock of /proc/uptime,
  * which is the one that a shell script can read. */
@@ -50,7 +50,7 @@ enum {
     HF_DEMO_SLACK_MS = 1000,     /* what a test allows beside the lease */
     HF_DEMO_TICK_MS = 50,        /* between two looks */
     HF_DEMO_UPTIME_STEP_MS = 10, /* /proc/uptime is cut to it */
-    HF_DEMO_TIME_MS = 60000,     /* then it ends, whatever is left */
+    HF_DEMO_TIME_MS = 60000,     /* then it ends, even with jobs left */
     HF_DEMO_ID_SIZE = 24,
     HF_DEMO_EVENTS = 16,
     HF_DEMO_EVENT_SIZE = 70, /* with its time, and indented, it fits into 80 columns */
@@ -73,7 +73,7 @@ typedef struct hf_demo_run {
     pid_t pid, worker;
     int64_t start_ms;
     int64_t end_ms; /* 0: it noted none */
-    int status;     /* what it was about to exit with; once it has ended */
+    int status;     /* its planned exit code; once it has ended */
 } hf_demo_run;
 
 typedef struct hf_demo_job {
@@ -146,7 +146,7 @@ typedef struct hf_demo {
     hf_demo_view view;
 } hf_demo;
 
-/* What became of the jobs that worker 1 had when it was killed. */
+/* The fate of the jobs that worker 1 held when it was killed. */
 typedef struct hf_demo_takeover {
     size_t hit, again;          /* again: so many run again, or did */
     size_t by[HF_DEMO_WORKERS]; /* in which worker */
@@ -158,9 +158,9 @@ extern const char *const hf_demo_queue_names[HF_DEMO_QUEUES];
 int64_t hf_demo_now_ms(void);
 const char *hf_demo_queue_of(const hf_demo_job *job);
 
-/* -- stage.c: each an exit code; what is wrong has been said -- */
+/* -- stage.c: each returns an exit code and has reported the error -- */
 int hf_demo_open(hf_demo *d, const hf_cli *cli);
-/* Ends every process that was started and removes every file, unless they are to be kept.
+/* Ends every process that was started, and removes every file unless --keep was given.
  */
 void hf_demo_close(hf_demo *d, bool keep);
 /* Worker i, counted from 0, runs so many jobs at the same time. */
@@ -208,8 +208,8 @@ int hf_demo_wrong(hf_demo *d, hf_exit code, const char *format, ...)
 int hf_demo_fail(hf_demo *d, hf_err err, const char *detail);
 
 /* -- screen.c -- */
-/* How things stand, as HF_DEMO_ROWS rows or as many as the view has. `ends` is put
- * between two rows. */
+/* The current state, as HF_DEMO_ROWS rows or as many as the view has. `ends` separates
+ * the rows. */
 void hf_demo_draw(const hf_demo *d, int64_t now_ms, const char *ends, hf_buf *out);
 
 /* -- bars.c -- */
@@ -219,7 +219,7 @@ typedef struct hf_demo_bar {
     const hf_demo_run *run; /* borrowed */
     size_t worker, row;     /* row: below hf_demo_slots_of(worker) */
     int64_t start_ms, end_ms;
-    int64_t drawn_ms; /* end_ms, or later, so that one sees it */
+    int64_t drawn_ms; /* end_ms, or later to be visible */
     bool killed;
 } hf_demo_bar;
 
@@ -237,8 +237,8 @@ const hf_demo_bar *hf_demo_bars_find(const hf_demo_bars *bars, const hf_demo_run
 void hf_demo_bars_done(hf_demo_bars *bars);
 
 /* -- picture.c -- */
-/* Draws every run that is remembered. HF_OK, or the picture is not whole; in both cases
- * hf_svg_done() is to be called. */
+/* Draws every run that is remembered. HF_OK, or the picture is incomplete; in both cases
+ * call hf_svg_done(). */
 hf_err hf_demo_draw_svg(const hf_demo *d, hf_svg *svg);
 
 /* -- picture_file.c -- */
@@ -248,8 +248,8 @@ typedef struct hf_demo_svg_file {
     bool created; /* by us: it goes with what is not finished */
 } hf_demo_svg_file;
 
-/* `path` NULL: one of its own in $TMPDIR or /tmp. HF_EXIT_OK, or it has been said. What
- * is in a file stays in it until the picture is written. */
+/* `path` NULL: one of its own in $TMPDIR or /tmp. HF_EXIT_OK, or the error has been
+ * reported. An existing file keeps its content until the picture is written. */
 int hf_demo_svg_open(hf_demo_svg_file *file, const hf_cli *cli, const char *path);
 /* Writes the picture and says where it is. HF_EXIT_OK, or it has been said. */
 int hf_demo_svg_write(hf_demo_svg_file *file, const hf_demo *d);

@@ -296,12 +296,14 @@ int hf_demo_look(hf_demo *d)
 {
     int code = look_at_workers(d);
     look_at_victims(d);
-    /* What Redis calls done was noted before, so the notes are read after. */
+    /* A job notes its end before Redis counts it as done, so the notes are read after
+     * Redis. */
     for (size_t i = 0; code == HF_EXIT_OK && i < HF_DEMO_QUEUES; i++) {
         d->stats[i].size = sizeof d->stats[i];
-        hf_err err = hf_admin_stats(d->admin, hf_demo_queue_names[i], &d->stats[i]);
+        hf_err err = hf_admin_stats(d->admin, hf_demo_queue_names[i], &d->stats[i],
+                                    d->cli->detail);
         if (err != HF_OK)
-            code = hf_demo_fail(d, err, hf_admin_detail(d->admin));
+            code = hf_demo_fail(d, err, d->cli->detail);
     }
     d->late = hf_demo_now_ms() - d->start_ms > HF_DEMO_TIME_MS;
     return code == HF_EXIT_OK ? read_facts(d) : code;

@@ -18,7 +18,7 @@ enum {
     GAP = 16, /* between two lanes */
     BOTTOM = TOP + ROWS * ROW + (HF_DEMO_WORKERS - 1) * GAP,
     HEIGHT = BOTTOM + 46,
-    NAME_MIN = 64,   /* a bar so long has the name of its job on it */
+    NAME_MIN = 64,   /* from this length on a bar shows the name of its job */
     MARK_ROOM = 270, /* for the text of a mark */
     TICKS_MAX = 16,
     TEXT_SIZE = 160,

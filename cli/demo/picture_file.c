@@ -1,5 +1,5 @@
 /* picture_file.c - the file of the demo's picture. It is opened before anything starts,
- * so that one learns at once when it cannot be written, and is written at the end. */
+ * so a file that cannot be written is reported at once, and is written at the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ int hf_demo_svg_open(hf_demo_svg_file *file, const hf_cli *cli, const char *path
     return HF_EXIT_OK;
 }
 
-/* What was in it before goes now, not earlier. */
+/* The old content is removed only now. */
 static bool write_all(int fd, const hf_buf *text)
 {
     struct stat info;

@@ -1,9 +1,9 @@
 /* stage.c - the stage of `holdfast demo`: a Redis of its own, handlers that are
  * shell scripts, workers that are processes, and the end of all of it.
  *
- * Whatever ends this process, nothing stays: workers and server are killed by the kernel
- * with it, and a worker's programs by its minder. Orphans become our children (a
- * subreaper), so that they can be counted. */
+ * Nothing survives this process, however it ends: the kernel kills workers and server
+ * with it, and a worker's minder kills its programs. Orphans become our children (a
+ * subreaper) and are counted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -229,7 +229,7 @@ int hf_demo_pause(hf_demo *d, int64_t ms)
 
 /* ---- the end ---- */
 
-/* What a killed worker left behind ends at once, by its minder; then it is ours to reap.
+/* The minder of a killed worker ends its programs at once; we reap them.
  */
 static void reap_orphans(void)
 {

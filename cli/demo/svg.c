@@ -28,7 +28,7 @@ static void add_escaped(hf_buf *out, const char *text)
     }
 }
 
-/* What is no number at all becomes 0, too. */
+/* A value that is not a number becomes 0, too. */
 static double cut(double value, double max)
 {
     if (!(value > 0))

@@ -1,10 +1,10 @@
 /* svg.h - a picture as SVG 1.1, in the order in which it is drawn: boxes, lines, curves
  * and text, on a white ground of its own.
  *
- * Lengths are px from the upper left corner. What reaches over the edge of the canvas is
- * cut to it, except for text. Every text is escaped, and what is not printable ASCII in
- * it becomes a question mark, so that the result is well-formed whatever is given.
- * Colours and classes are literals of the caller and go in as they are. */
+ * Lengths are px from the upper left corner. Shapes are clipped at the edge of the
+ * canvas, texts are not. Every text is escaped, and characters other than printable ASCII
+ * become question marks: the result is well-formed for any text. Colours and classes are
+ * literals of the caller and go in as they are. */
 #ifndef HF_CLI_DEMO_SVG_H
 #define HF_CLI_DEMO_SVG_H
 

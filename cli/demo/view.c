@@ -90,7 +90,7 @@ static void draw(const hf_demo *d, int64_t now_ms, const char *before, const cha
     (void)fflush(stdout);
 }
 
-/* From the upper left corner; what was there is overwritten, and not wiped before. */
+/* From the upper left corner, over the old picture, which is not cleared first. */
 static void draw_over(const hf_demo *d, int64_t now_ms, bool wipe)
 {
     draw(d, now_ms, wipe ? "\033[2J\033[H" : "\033[H", "\033[K\r\n", "\033[J");

@@ -31,7 +31,8 @@ bool hf_base64_decode(const char *text, size_t len, unsigned char *out, size_t *
         if (i % 4 != 3)
             continue;
         size_t bytes = i + 1 == len ? 3 - pad : 3;
-        /* What padding leaves over must be zero, or two texts would mean the same bytes.
+        /* The bits that padding leaves over must be zero, or two texts would mean the
+         * same bytes.
          */
         if (bytes < 3 && (bits & ((1U << 8 * (3 - bytes)) - 1)) != 0)
             return false;

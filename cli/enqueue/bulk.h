@@ -3,9 +3,8 @@
  *
  * A block holds jobs of one queue, in the order of their lines: at most HF_BATCH_JOBS and
  * less than HF_BATCH_BYTES. Lines of several queues fill one open block for each of them.
- * Which line is in which block, and the numbers of the blocks, depend on the file alone:
- * so the same file with the same run makes the same requests, and Redis knows those it
- * has executed. */
+ * Blocks and their numbers depend on the file alone. So the same file with the same run
+ * makes the same requests, and Redis knows those it has executed. */
 #ifndef HF_CLI_ENQUEUE_BULK_H
 #define HF_CLI_ENQUEUE_BULK_H
 
@@ -33,7 +32,7 @@ typedef hf_err (*hf_bulk_send_fn)(const hf_bulk_block *block, void *arg);
 
 typedef struct hf_bulk_opts {
     int fd;             /* borrowed */
-    const char *file;   /* its name, for what is said about it */
+    const char *file;   /* its name, for messages */
     const char *queue;  /* of lines that name none */
     size_t payload_max; /* bytes */
     bool atomic;        /* one block, or nothing */

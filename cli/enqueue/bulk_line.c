@@ -1,9 +1,9 @@
 /* bulk_line.c - see bulk_line.h.
  *
  * jansson decides whether the line is JSON and reads the texts. A payload that is not a
- * text is then found by its extent and passed on as it stands. Numbers are read as
- * doubles, so that jansson takes those that fit no integer; the one that counts here is
- * read from its text. */
+ * text is then located in the line and passed on byte for byte. jansson reads numbers as
+ * doubles, because it refuses integers that are too large; max_attempts is read from its
+ * text. */
 #include "cli/enqueue/bulk_line.h"
 
 #include <jansson.h>
@@ -32,7 +32,7 @@ typedef struct reader {
 typedef struct value {
     const char *name;
     const json_t *json;
-    const char *raw; /* as it stands in the line */
+    const char *raw; /* its bytes in the line */
     size_t raw_len;
 } value;
 

@@ -140,27 +140,28 @@ static int tell_death(const hf_cli *cli, hf_admin *admin, const char *queue,
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
     char hint[2 * HF_ID_SIZE + 64];
-    hf_err err = hf_admin_job(admin, queue, id, &info, NULL);
+    hf_err err = hf_admin_job(admin, queue, id, &info, NULL, cli->detail);
     snprintf(hint, sizeof hint, "'holdfast job retry %s -q %s' runs it again", id, queue);
     return hf_cli_say(cli, HF_EXIT_NO, hint, "%s is dead: %s", id,
                       err == HF_OK && info.error[0] != '\0' ? info.error
                                                             : "no error is told");
 }
 
-static int wait_for(const hf_cli *cli, const char *queue, const char *id)
+static int wait_for(const hf_cli *cli, const char *queue, const hf_enqueue_result *result)
 {
+    const char *id = result->id;
     hf_admin *admin = NULL;
     int code = hf_cli_admin(cli, &admin);
     if (code != HF_EXIT_OK)
         return code;
     fflush(stdout); /* the reader of a pipe may wait for the id */
-    hf_err err = hf_admin_wait(admin, queue, id, 0);
+    hf_err err = hf_admin_wait(admin, queue, id, result->accepted_ms, 0, cli->detail);
     if (err == HF_DEAD)
         code = tell_death(cli, admin, queue, id);
     else if (err == HF_CANCEL)
         code = hf_cli_say(cli, HF_EXIT_NO, "", "%s was cancelled or deleted", id);
     else if (err != HF_OK)
-        code = hf_cli_fail(cli, err, hf_admin_detail(admin));
+        code = hf_cli_fail(cli, err, cli->detail);
     hf_admin_close(admin);
     return code;
 }
@@ -339,6 +340,6 @@ int hf_cmd_enqueue(hf_cli *cli)
         code = send_one(cli, &job, &result);
     hf_buf_done(&input);
     if (code == HF_EXIT_OK && hf_argv_has(cli->args, "wait"))
-        code = wait_for(cli, job.queue, result.id);
+        code = wait_for(cli, job.queue, &result);
     return code;
 }

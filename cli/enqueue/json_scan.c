@@ -1,4 +1,4 @@
-/* json_scan.c - see json_scan.h. Never reads past the end, whatever the text is. */
+/* json_scan.c - see json_scan.h. Never reads past the end of any text. */
 #include "cli/enqueue/json_scan.h"
 
 static bool is_space(char c)

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Both as they stand in the text; the key with its quotes. */
+/* Both point into the text; the key includes its quotes. */
 typedef struct hf_json_member {
     const char *key;
     size_t key_len;

@@ -42,7 +42,7 @@ int hf_cmd_script_enqueue(hf_cli *cli)
                                       "args", arguments(text, len, "ARGV["), "script",
                                       json_stringn(text, len)));
     else {
-        /* The script alone on standard output, so that it can be piped to SCRIPT LOAD. */
+        /* Only the script on standard output, to be piped to SCRIPT LOAD. */
         fprintf(stderr, "sha1 %s\n", sha1);
         fwrite(text, 1, len, stdout);
     }

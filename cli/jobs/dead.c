@@ -66,16 +66,17 @@ static void sift_job(const hf_job_info *job, void *arg)
 /* Goes through the dead jobs of a queue, the oldest death first, after the place of
  * `after` (NULL: from the start): calls cb (may be NULL) for each that passes, until
  * there are filter->limit of them; *n counts them. */
-static hf_err sift(hf_admin *admin, const char *queue, const hf_dead_filter *filter,
-                   const char *after, hf_job_cb cb, void *arg, size_t *n)
+static hf_err sift(const hf_cli *cli, hf_admin *admin, const char *queue,
+                   const hf_dead_filter *filter, const char *after, hf_job_cb cb,
+                   void *arg, size_t *n)
 {
     char from[HF_ID_SIZE];
     sieve s = {.filter = filter, .cb = cb, .arg = arg};
     hf_err err;
     do {
         s.seen = 0;
-        err =
-            hf_admin_list(admin, queue, HF_STATE_DEAD, after, SLICE, sift_job, &s, NULL);
+        err = hf_admin_list(admin, queue, HF_STATE_DEAD, after, SLICE, sift_job, &s, NULL,
+                            cli->detail);
         memcpy(from, s.last, sizeof from);
         after = from;
     } while (err == HF_OK && s.seen == SLICE && !is_full(&s));
@@ -106,17 +107,18 @@ static int list(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     size_t n = 0;
-    hf_err err = hf_admin_stats(admin, queue, &stats); /* for Redis's time */
+    hf_err err = hf_admin_stats(admin, queue, &stats, cli->detail); /* for Redis's time */
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     hf_dead_filter filter = filter_of(cli, stats.now_ms, PAGE);
     lister l = {.json = cli->json, .now_ms = stats.now_ms};
     hf_job_table(&l.table, true);
-    err = sift(admin, queue, &filter, hf_argv_text(cli->args, "after"), on_job, &l, &n);
+    err = sift(cli, admin, queue, &filter, hf_argv_text(cli->args, "after"), on_job, &l,
+               &n);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     bool some = filter.type != NULL || filter.since_ms > 0;
     if (n == 0 && !cli->json)
         printf("%s: no %sdead jobs\n", queue, some ? "such " : "");
@@ -197,11 +199,12 @@ static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
     size_t n = 0;
     const hf_slices_words words = retried(queue);
     const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .id = id};
-    hf_err err = hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n);
+    hf_err err =
+        hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n, cli->detail);
     if (err == HF_OK && n == 0)
         return not_dead(cli, queue, id);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     hf_slices_tell(cli, &words, n, true);
     return HF_EXIT_OK;
 }
@@ -218,14 +221,14 @@ static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
                    per_second);
     if (per_second > 0)
         words.pace = pace;
-    hf_err err = hf_admin_stats(admin, queue, &stats); /* for Redis's time */
+    hf_err err = hf_admin_stats(admin, queue, &stats, cli->detail); /* for Redis's time */
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     hf_dead_filter filter = filter_of(cli, stats.now_ms, 0);
     hf_slices_start(&slices, "jobs");
     err = hf_admin_dead_retry(admin, queue, &filter, per_second, hf_slices_progress,
-                              &slices, &n);
-    return hf_slices_end(&slices, cli, admin, &words, err, n);
+                              &slices, &n, cli->detail);
+    return hf_slices_end(&slices, cli, &words, err, n);
 }
 
 int hf_cmd_dead_retry(hf_cli *cli)
@@ -269,20 +272,20 @@ static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
     size_t n = 0;
     const hf_slices_words words = purged(queue);
     const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .id = id};
-    hf_err err = hf_admin_job(admin, queue, id, &job, NULL);
+    hf_err err = hf_admin_job(admin, queue, id, &job, NULL, cli->detail);
     if (err == HF_GONE || (err == HF_OK && job.state != HF_STATE_DEAD))
         return not_dead(cli, queue, id);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     int code = hf_confirm(cli, "Remove the dead job '%s' (%s) of queue '%s'?", id,
                           job.type, queue);
     if (code != HF_EXIT_OK)
         return code;
-    err = hf_admin_dead_purge(admin, queue, &filter, NULL, NULL, &n);
+    err = hf_admin_dead_purge(admin, queue, &filter, NULL, NULL, &n, cli->detail);
     if (err == HF_OK && n == 0) /* it was retried meanwhile */
         return not_dead(cli, queue, id);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     hf_slices_tell(cli, &words, n, true);
     return HF_EXIT_OK;
 }
@@ -295,9 +298,9 @@ static int ask(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats,
     size_t n = (size_t)stats->dead;
     hf_err err = HF_OK;
     if (is_filtered(filter))
-        err = sift(admin, stats->queue, filter, NULL, NULL, NULL, &n);
+        err = sift(cli, admin, stats->queue, filter, NULL, NULL, NULL, &n);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     if (n == 0) {
         *nothing = true;
         return HF_EXIT_OK;
@@ -314,17 +317,17 @@ static int purge_all(const hf_cli *cli, hf_admin *admin, const char *queue,
     hf_slices slices;
     size_t n = 0;
     hf_slices_start(&slices, "jobs");
-    hf_err err =
-        hf_admin_dead_purge(admin, queue, filter, hf_slices_progress, &slices, &n);
-    return hf_slices_end(&slices, cli, admin, &words, err, n);
+    hf_err err = hf_admin_dead_purge(admin, queue, filter, hf_slices_progress, &slices,
+                                     &n, cli->detail);
+    return hf_slices_end(&slices, cli, &words, err, n);
 }
 
 static int purge_many(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-    hf_err err = hf_admin_stats(admin, queue, &stats);
+    hf_err err = hf_admin_stats(admin, queue, &stats, cli->detail);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     hf_dead_filter filter = filter_of(cli, stats.now_ms, 0);
     const hf_slices_words words = purged(queue);
     int code = HF_EXIT_OK;

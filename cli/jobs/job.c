@@ -14,10 +14,11 @@ enum { PAGE = 50 };
 
 /* Redis's time, by which jobs are due. Where the queue's figures are refused it is this
  * machine's: a table is worth more than the words in one column of it. */
-static hf_err time_of(hf_admin *admin, const char *queue, int64_t *now_ms)
+static hf_err time_of(const hf_cli *cli, hf_admin *admin, const char *queue,
+                      int64_t *now_ms)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-    hf_err err = hf_admin_stats(admin, queue, &stats);
+    hf_err err = hf_admin_stats(admin, queue, &stats, cli->detail);
     *now_ms = err == HF_OK ? stats.now_ms : hf_wall_ms();
     return err == HF_REDIS ? HF_OK : err;
 }
@@ -29,11 +30,12 @@ static int print_payload(const hf_cli *cli, hf_admin *admin, hf_job_info *job)
     void *payload = NULL;
     char queue[HF_ID_SIZE];
     memcpy(queue, job->queue, sizeof queue);
-    hf_err err = hf_admin_job(admin, queue, hf_argv_operand(cli->args, 0), job, &payload);
+    hf_err err = hf_admin_job(admin, queue, hf_argv_operand(cli->args, 0), job, &payload,
+                              cli->detail);
     if (err == HF_GONE)
         return hf_job_not_found(cli, queue);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     fwrite(payload, 1, job->payload_len, stdout);
     free(payload);
     return HF_EXIT_OK;
@@ -52,9 +54,9 @@ static int show(const hf_cli *cli, hf_admin *admin)
         return HF_EXIT_OK;
     }
     int64_t now_ms;
-    hf_err err = time_of(admin, job.queue, &now_ms);
+    hf_err err = time_of(cli, admin, job.queue, &now_ms);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     hf_job_print_whole(&job, now_ms);
     return HF_EXIT_OK;
 }
@@ -89,14 +91,15 @@ static void on_job(const hf_job_info *job, void *arg)
 
 /* Without a state: all there are, those that run first. `delayed` has the retried ones.
  */
-static hf_err list_all(hf_admin *admin, const char *queue, size_t limit, lister *l,
-                       char *next)
+static hf_err list_all(const hf_cli *cli, hf_admin *admin, const char *queue,
+                       size_t limit, lister *l, char *next)
 {
     static const hf_job_state order[] = {HF_STATE_RUNNING, HF_STATE_READY,
                                          HF_STATE_DELAYED, HF_STATE_DEAD};
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(order) && err == HF_OK && l->n < limit; i++)
-        err = hf_admin_list(admin, queue, order[i], NULL, limit - l->n, on_job, l, next);
+        err = hf_admin_list(admin, queue, order[i], NULL, limit - l->n, on_job, l, next,
+                            cli->detail);
     return err;
 }
 
@@ -132,15 +135,15 @@ static int list(const hf_cli *cli, const char *queue)
     lister l = {.json = cli->json};
     char next[HF_ID_SIZE] = "";
     hf_job_table(&l.table, state == HF_STATE_DEAD);
-    hf_err err = cli->json ? HF_OK : time_of(admin, queue, &l.now_ms);
+    hf_err err = cli->json ? HF_OK : time_of(cli, admin, queue, &l.now_ms);
     if (err == HF_OK)
-        err = state < 0 ? list_all(admin, queue, limit, &l, next)
+        err = state < 0 ? list_all(cli, admin, queue, limit, &l, next)
                         : hf_admin_list(admin, queue, (hf_job_state)state, after, limit,
-                                        on_job, &l, next);
+                                        on_job, &l, next, cli->detail);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)
         err = HF_NOMEM;
     if (err != HF_OK)
-        code = hf_cli_fail(cli, err, hf_admin_detail(admin));
+        code = hf_cli_fail(cli, err, cli->detail);
     else if (next[0] != '\0')
         tell_rest(cli, next);
     else if (l.n == 0 && !cli->json)

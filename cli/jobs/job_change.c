@@ -10,7 +10,7 @@
 #include "cli/jobs/job_find.h"
 #include "cli/jobs/job_out.h"
 
-/* What became of it, where there is no more to say. */
+/* The result, where one word says everything. */
 static int tell(const hf_cli *cli, const hf_job_info *job, const char *outcome,
                 const char *text)
 {
@@ -24,8 +24,8 @@ static int tell(const hf_cli *cli, const hf_job_info *job, const char *outcome,
 
 /* ---- cancel ---- */
 
-/* A holder renews at a third of the lease, and hears of it then: so of what is left of
- * the lease at most a third passes before. */
+/* A holder renews after a third of the lease and learns of the request then, so it takes
+ * at most a third of the lease. */
 static int64_t hears_by(const hf_job_info *job)
 {
     return job->due_ms - job->lease_remaining_ms + job->lease_remaining_ms / 3;
@@ -60,16 +60,15 @@ static void tell_asked(const hf_cli *cli, const hf_job_info *job)
 static int wait_for_end(const hf_cli *cli, hf_admin *admin, const hf_job_info *job)
 {
     (void)fflush(stdout); /* the reader of a pipe needs it now */
-    hf_err err = hf_admin_wait(admin, job->queue, job->id, 0);
+    hf_err err = hf_admin_wait(admin, job->queue, job->id, 0, 0, cli->detail);
     if (err == HF_CANCEL)
         return tell(cli, job, "cancelled", "cancelled");
     if (err == HF_OK)
         return tell(cli, job, "done", "done before it could be ended");
     if (err == HF_DEAD)
         return hf_cli_say(cli, HF_EXIT_NO, "holdfast job show ID says more",
-                          "%s died before it could be ended: %s", job->id,
-                          hf_admin_detail(admin));
-    return hf_cli_fail(cli, err, hf_admin_detail(admin));
+                          "%s died before it could be ended: %s", job->id, cli->detail);
+    return hf_cli_fail(cli, err, cli->detail);
 }
 
 static int cancel(const hf_cli *cli, hf_admin *admin)
@@ -78,7 +77,7 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;
-    hf_err err = hf_admin_cancel(admin, job.queue, job.id, &holding);
+    hf_err err = hf_admin_cancel(admin, job.queue, job.id, &holding, cli->detail);
     switch (err) {
     case HF_OK:
         return tell(cli, &job, "cancelled", "cancelled");
@@ -94,7 +93,7 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
     case HF_GONE:
         return hf_job_not_found(cli, job.queue);
     default:
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     }
 }
 
@@ -122,13 +121,13 @@ static int delete (const hf_cli *cli, hf_admin *admin)
                       hf_job_state_name(job.state), job.queue);
     if (code != HF_EXIT_OK)
         return code;
-    hf_err err = hf_admin_delete(admin, job.queue, job.id, &holding);
+    hf_err err = hf_admin_delete(admin, job.queue, job.id, &holding, cli->detail);
     if (err == HF_RUNNING) /* it has been claimed meanwhile */
         return refuse_running(cli, &holding);
     if (err == HF_GONE)
         return hf_job_not_found(cli, job.queue);
     return err == HF_OK ? tell(cli, &job, "deleted", "deleted")
-                        : hf_cli_fail(cli, err, hf_admin_detail(admin));
+                        : hf_cli_fail(cli, err, cli->detail);
 }
 
 /* ---- retry ---- */
@@ -139,13 +138,13 @@ static int retry(const hf_cli *cli, hf_admin *admin)
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;
-    hf_err err = hf_admin_retry(admin, job.queue, job.id);
+    hf_err err = hf_admin_retry(admin, job.queue, job.id, cli->detail);
     if (err == HF_RUNNING)
         return hf_cli_say(cli, HF_EXIT_NO, "", "%s runs already", job.id);
     if (err == HF_GONE)
         return hf_job_not_found(cli, job.queue);
     return err == HF_OK ? tell(cli, &job, "retried", "due now")
-                        : hf_cli_fail(cli, err, hf_admin_detail(admin));
+                        : hf_cli_fail(cli, err, cli->detail);
 }
 
 /* ---- the commands ---- */

@@ -57,24 +57,25 @@ static void add_queue(finding *f, const char *name)
                        f->n == 1 ? "" : " and ", name);
 }
 
-static hf_err look_into(hf_admin *admin, const char *queue, finding *f)
+static hf_err look_into(const hf_cli *cli, hf_admin *admin, const char *queue, finding *f)
 {
     hf_job_info other = {HF_JOB_INFO_INIT}; /* is never looked at */
-    hf_err err = hf_admin_job(admin, queue, f->id, f->n == 0 ? f->job : &other, NULL);
+    hf_err err =
+        hf_admin_job(admin, queue, f->id, f->n == 0 ? f->job : &other, NULL, cli->detail);
     if (err == HF_OK)
         add_queue(f, queue);
     return err == HF_GONE ? HF_OK : err;
 }
 
-static hf_err look_everywhere(hf_admin *admin, finding *f)
+static hf_err look_everywhere(const hf_cli *cli, hf_admin *admin, finding *f)
 {
     char **names;
     size_t n;
-    hf_err err = hf_admin_queues(admin, &names, &n);
+    hf_err err = hf_admin_queues(admin, &names, &n, cli->detail);
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < n && err == HF_OK; i++)
-        err = look_into(admin, names[i], f);
+        err = look_into(cli, admin, names[i], f);
     free(names);
     return err;
 }
@@ -83,9 +84,10 @@ int hf_job_find(const hf_cli *cli, hf_admin *admin, hf_job_info *out)
 {
     const char *queue = hf_argv_text(cli->args, "queue");
     finding f = {.id = hf_argv_operand(cli->args, 0), .job = out};
-    hf_err err = queue != NULL ? look_into(admin, queue, &f) : look_everywhere(admin, &f);
+    hf_err err = queue != NULL ? look_into(cli, admin, queue, &f)
+                               : look_everywhere(cli, admin, &f);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     if (f.n == 0)
         return hf_job_not_found(cli, queue);
     if (f.n > 1)

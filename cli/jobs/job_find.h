@@ -1,4 +1,4 @@
-/* job_find.h - which job is meant by an id, for the commands about one job. */
+/* job_find.h - finds the job of an id, for the commands about one job. */
 #ifndef HF_CLI_JOBS_JOB_FIND_H
 #define HF_CLI_JOBS_JOB_FIND_H
 

@@ -53,7 +53,7 @@ static void on_worker(const hf_worker_info *worker, void *arg)
 static void find_types(hf_admin *admin, taken *t)
 {
     t->types[0] = '\0';
-    if (hf_admin_workers(admin, on_worker, t) != HF_OK)
+    if (hf_admin_workers(admin, on_worker, t, NULL) != HF_OK)
         t->types[0] = '\0';
     hf_text_plain(t->types);
 }
@@ -143,11 +143,11 @@ static int why(const hf_cli *cli, hf_admin *admin)
     char queue[HF_ID_SIZE], id[HF_ID_SIZE];
     memcpy(queue, job.queue, sizeof queue);
     memcpy(id, job.id, sizeof id);
-    hf_err err = hf_admin_why(admin, queue, id, &why);
+    hf_err err = hf_admin_why(admin, queue, id, &why, cli->detail);
     if (err == HF_GONE)
         return hf_job_not_found(cli, queue);
     if (err != HF_OK)
-        return hf_cli_fail(cli, err, hf_admin_detail(admin));
+        return hf_cli_fail(cli, err, cli->detail);
     size_t n = hf_why_reasons(&why, cli->config->worker.poison, reasons);
     if (cli->json)
         print_json(&why, reasons, n);

@@ -52,7 +52,8 @@ static void add_running(list *l, const hf_job_why *why)
     add(l, is_busy(why), HF_REASON_BUSY);
 }
 
-/* What fills up and empties by itself says nothing about a time to come. */
+/* A limit that is reached now says nothing about the time when a delayed job is due: only
+ * a due job has such reasons. */
 static void add_waiting(list *l, const hf_job_why *why)
 {
     bool due = why->job->due_ms <= why->now_ms;

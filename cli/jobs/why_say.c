@@ -168,7 +168,7 @@ static void say_none(const hf_why_say *t)
     if (why->now_ms - why->job->due_ms < SOON_MS)
         puts("nothing keeps it: it starts at any moment");
     else
-        printf("nothing keeps it, but it was due %s: whoever takes it may be "
+        printf("nothing keeps it, but it was due %s: the worker that takes it may be "
                "gone; 'holdfast workers' shows when each was heard of\n",
                due);
 }
@@ -187,8 +187,8 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
         break;
     case HF_REASON_CLOCK:
         printf(
-            "what its holder left is not taken over before %s: no worker has known the "
-            "clock of Redis for a whole lease\n",
+            "it is not taken over before %s: no worker has known the clock of Redis for "
+            "a whole lease\n",
             when(t, why->calm_until_ms, moment));
         break;
     case HF_REASON_LOCKED:

@@ -41,8 +41,8 @@ static _Noreturn void be_child(const pipes *p, const hf_child_opts *opts)
     char word;
     ssize_t n;
     (void)setpgid(0, 0);
-    /* Bound to the thread that forked: ours is the one that ends last. If that died
-     * before this line the pipe has ended. */
+    /* Bound to the thread that forked, which is the last to end here. If it died before
+     * this line, the pipe has ended. */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)close(p->go[1]); /* or the pipe never ends */
     do

@@ -1,10 +1,10 @@
 /* child.h - the program that runs under a lock, from its fork to its exec.
  *
- * It is the leader of a process group of its own, and waits between the two until it is
- * told to go on: by then its group is guarded. If we die before, it ends. If we die later
- * the minder kills its group, and the kernel kills it, so that it ends even when the
- * minder is killed with us; what it has started does not then, and a program that gains
- * privileges (setuid) loses the kernel's signal. */
+ * It leads a process group of its own, and waits between the two until its group is
+ * guarded and it is told to continue. If we die before, it ends. If we die later, the
+ * minder kills its group; the kernel kills the program as well, even when the minder is
+ * killed with us. Two cases escape the kernel's signal: the program's own children, and a
+ * program that gains privileges (setuid). */
 #ifndef HF_CLI_LOCK_CHILD_H
 #define HF_CLI_LOCK_CHILD_H
 

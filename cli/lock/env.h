@@ -1,5 +1,5 @@
-/* env.h - the environment of a program that runs under a lock: ours, and what
- * HOLDFAST_LOCK_* tells of the lock. */
+/* env.h - the environment of a program that runs under a lock: ours, and HOLDFAST_LOCK_*
+ * about the lock. */
 #ifndef HF_CLI_LOCK_ENV_H
 #define HF_CLI_LOCK_ENV_H
 

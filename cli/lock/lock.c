@@ -20,13 +20,13 @@
 
 enum { GRACE_MS = 5000, EXIT_SIGNAL = 128, WHOLE_SECONDS = 9 };
 
-typedef struct wish {
+typedef struct lock_options {
     hf_lock_opts opts;
     const char *names[HF_LOCK_NAMES_MAX];
-    char *text; /* owned: what the names are in */
+    char *text; /* owned: the buffer of the names */
     uint32_t grace_ms;
     int busy; /* the exit code when another holder has it */
-} wish;
+} lock_options;
 
 /* ---- what is asked for ---- */
 
@@ -35,33 +35,33 @@ static size_t tag_len(const char *name)
     return strcspn(name, "/");
 }
 
-static int read_names(const hf_cli *cli, wish *w)
+static int read_names(const hf_cli *cli, lock_options *o)
 {
-    char *rest = w->text = strdup(hf_argv_operand(cli->args, 0));
+    char *rest = o->text = strdup(hf_argv_operand(cli->args, 0));
     if (rest == NULL)
         return hf_cli_fail(cli, HF_NOMEM, "");
-    w->opts.names = w->names;
+    o->opts.names = o->names;
     for (char *name; (name = strsep(&rest, ",")) != NULL;) {
         int code = hf_cli_check_lock(cli, "a lock's name", name);
         if (code != HF_EXIT_OK)
             return code;
-        if (w->opts.n_names == HF_LOCK_NAMES_MAX)
+        if (o->opts.n_names == HF_LOCK_NAMES_MAX)
             return hf_cli_say(cli, HF_EXIT_USAGE, "", "expected at most %d names",
                               HF_LOCK_NAMES_MAX);
-        size_t len = tag_len(w->names[0] == NULL ? name : w->names[0]);
+        size_t len = tag_len(o->names[0] == NULL ? name : o->names[0]);
         if (len != tag_len(name) ||
-            (w->names[0] != NULL && memcmp(w->names[0], name, len) != 0))
+            (o->names[0] != NULL && memcmp(o->names[0], name, len) != 0))
             return hf_cli_say(cli, HF_EXIT_USAGE, "",
                               "'%.60s' and '%.60s' cannot be taken together: that "
                               "needs names of one tag, as in shop/a,shop/b",
-                              w->names[0], name);
-        w->names[w->opts.n_names++] = name;
+                              o->names[0], name);
+        o->names[o->opts.n_names++] = name;
     }
     return HF_EXIT_OK;
 }
 
 /* "K/N" */
-static int read_permits(const hf_cli *cli, wish *w, const char *text)
+static int read_permits(const hf_cli *cli, lock_options *o, const char *text)
 {
     int64_t permits, limit;
     char first[24];
@@ -72,9 +72,9 @@ static int read_permits(const hf_cli *cli, wish *w, const char *text)
         first[len] = '\0';
         if (hf_parse_int(slash + 1, 1, HF_LOCK_PERMITS_MAX, &limit) &&
             hf_parse_int(first, 1, limit, &permits)) {
-            w->opts.mode = HF_LOCK_PERMITS;
-            w->opts.permits = (uint32_t)permits;
-            w->opts.limit = (uint32_t)limit;
+            o->opts.mode = HF_LOCK_PERMITS;
+            o->opts.permits = (uint32_t)permits;
+            o->opts.limit = (uint32_t)limit;
             return HF_EXIT_OK;
         }
     }
@@ -84,7 +84,7 @@ static int read_permits(const hf_cli *cli, wish *w, const char *text)
                       HF_LOCK_PERMITS_MAX, text);
 }
 
-static int read_mode(const hf_cli *cli, wish *w)
+static int read_mode(const hf_cli *cli, lock_options *o)
 {
     const hf_argv *a = cli->args;
     const char *permits = hf_argv_text(a, "permits");
@@ -94,12 +94,12 @@ static int read_mode(const hf_cli *cli, wish *w)
                           "expected one of --exclusive, --shared and --permits");
     if (spin && hf_argv_has(a, "fair"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "", "expected --fair or --spin, not both");
-    if (spin && (shared || permits != NULL || w->opts.n_names > 1))
+    if (spin && (shared || permits != NULL || o->opts.n_names > 1))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--spin is for one name, and exclusive");
-    w->opts.form = spin ? HF_LOCK_SPIN : HF_LOCK_LINE;
-    w->opts.mode = shared ? HF_LOCK_SHARED : HF_LOCK_EXCLUSIVE;
-    return permits == NULL ? HF_EXIT_OK : read_permits(cli, w, permits);
+    o->opts.form = spin ? HF_LOCK_SPIN : HF_LOCK_LINE;
+    o->opts.mode = shared ? HF_LOCK_SHARED : HF_LOCK_EXCLUSIVE;
+    return permits == NULL ? HF_EXIT_OK : read_permits(cli, o, permits);
 }
 
 /* "10", "2.5", ".25": rounded up to milliseconds. */
@@ -123,17 +123,17 @@ static bool read_seconds(const char *text, int64_t *ms)
     return true;
 }
 
-static int read_wait(const hf_cli *cli, wish *w)
+static int read_wait(const hf_cli *cli, lock_options *o)
 {
     const char *seconds = hf_argv_text(cli->args, "wait");
     bool no_wait = hf_argv_has(cli->args, "nonblock");
-    w->opts.wait_ms = no_wait ? 0 : -1;
+    o->opts.wait_ms = no_wait ? 0 : -1;
     if (seconds == NULL)
         return HF_EXIT_OK;
     if (no_wait)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "expected --nonblock or --wait, not both");
-    if (!read_seconds(seconds, &w->opts.wait_ms))
+    if (!read_seconds(seconds, &o->opts.wait_ms))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--wait: expected seconds, as 10 or 2.5, found '%.80s'",
                           seconds);
@@ -150,38 +150,38 @@ static void set_reach(const hf_cli *cli, hf_lock_opts *o)
     o->reach_ms = (uint32_t)(o->wait_ms > request_ms ? o->wait_ms : request_ms);
 }
 
-static int read_times(const hf_cli *cli, wish *w)
+static int read_times(const hf_cli *cli, lock_options *o)
 {
     const hf_argv *a = cli->args;
     uint32_t lease_ms = (uint32_t)hf_argv_number(a, "ttl", HF_LOCK_LEASE_MS);
     uint32_t usual_ms = lease_ms / 4 < GRACE_MS ? lease_ms / 4 : GRACE_MS;
     uint32_t most_ms = hf_lock_grace_max(lease_ms);
     char most[HF_DURATION_SIZE], lease[HF_DURATION_SIZE];
-    w->opts.lease_ms = lease_ms;
-    w->opts.max_hold_ms = (uint32_t)hf_argv_number(a, "max-hold", 0);
-    w->opts.wait_replicas = (uint32_t)hf_argv_number(a, "wait-replicas", 0);
-    w->grace_ms =
+    o->opts.lease_ms = lease_ms;
+    o->opts.max_hold_ms = (uint32_t)hf_argv_number(a, "max-hold", 0);
+    o->opts.wait_replicas = (uint32_t)hf_argv_number(a, "wait-replicas", 0);
+    o->grace_ms =
         (uint32_t)hf_argv_number(a, "grace", usual_ms < most_ms ? usual_ms : most_ms);
-    w->busy = (int)hf_argv_number(a, "conflict-exit-code", HF_EXIT_NO);
+    o->busy = (int)hf_argv_number(a, "conflict-exit-code", HF_EXIT_NO);
     hf_format_duration(most_ms, most);
     hf_format_duration(lease_ms, lease);
-    if (w->grace_ms > most_ms)
+    if (o->grace_ms > most_ms)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "--grace: expected at most %s with --ttl %s, which needs the "
                           "rest for its renewals",
                           most, lease);
-    return read_wait(cli, w);
+    return read_wait(cli, o);
 }
 
-static int read_wish(const hf_cli *cli, wish *w)
+static int read_options(const hf_cli *cli, lock_options *o)
 {
-    int code = read_names(cli, w);
+    int code = read_names(cli, o);
     if (code == HF_EXIT_OK)
-        code = read_mode(cli, w);
+        code = read_mode(cli, o);
     if (code == HF_EXIT_OK)
-        code = read_times(cli, w);
+        code = read_times(cli, o);
     if (code == HF_EXIT_OK)
-        set_reach(cli, &w->opts);
+        set_reach(cli, &o->opts);
     return code;
 }
 
@@ -241,7 +241,7 @@ static int read_signals(const hf_lock_run *run)
         if (hf_signal_ends(number))
             return number;
         if (number == SIGTSTP)
-            (void)hf_signals_stop(&run->signals, number); /* or goes on waiting */
+            (void)hf_signals_stop(&run->signals, number); /* or keeps waiting */
     }
     return 0;
 }
@@ -258,12 +258,12 @@ static int wait_for_answer(hf_lock_run *run)
     return number != 0 ? number : read_signals(run);
 }
 
-static int not_had(const hf_lock_run *run, const wish *w)
+static int not_had(const hf_lock_run *run, const lock_options *o)
 {
     if (run->err == HF_TAKEN) {
         if (run->verbose)
-            hf_lock_run_note(run, "somebody else has lock '%s'", run->names);
-        return w->busy;
+            hf_lock_run_note(run, "another client holds lock '%s'", run->names);
+        return o->busy;
     }
     if (run->err == HF_INVALID)
         return hf_cli_say(run->cli, HF_EXIT_USAGE, "", "%s", run->detail);
@@ -303,16 +303,16 @@ static int run_under(hf_lock_run *run)
     return code;
 }
 
-static int with_client(hf_lock_run *run, hf_lock_client *locks, wish *w)
+static int with_client(hf_lock_run *run, hf_lock_client *locks, lock_options *o)
 {
     uint64_t from_ns = hf_boot_ns();
-    w->opts.on_event = on_event;
-    w->opts.event_arg = run;
+    o->opts.on_event = on_event;
+    o->opts.event_arg = run;
     hf_err err =
-        hf_lock_acquire(locks, &w->opts, on_acquired, run, &run->lock, run->detail);
+        hf_lock_acquire(locks, &o->opts, on_acquired, run, &run->lock, run->detail);
     if (err != HF_OK) {
         run->err = err;
-        return not_had(run, w);
+        return not_had(run, o);
     }
     int number = wait_for_answer(run);
     if (number != 0) {
@@ -322,7 +322,7 @@ static int with_client(hf_lock_run *run, hf_lock_client *locks, wish *w)
         return EXIT_SIGNAL + number;
     }
     if (run->err != HF_OK)
-        return not_had(run, w);
+        return not_had(run, o);
     if (run->verbose)
         hf_lock_run_note(run, "lock '%s' is held after %" PRIu64 " ms, fence %" PRIu64,
                          run->names, (hf_boot_ns() - from_ns) / HF_MS_NS,
@@ -332,7 +332,7 @@ static int with_client(hf_lock_run *run, hf_lock_client *locks, wish *w)
 
 /* ---- life ---- */
 
-/* The program's descriptor comes first, so that its number is low: some shells take only
+/* The program's descriptor is made first, to get a low number: some shells accept only
  * one digit. */
 static bool open_fds(hf_lock_run *run)
 {
@@ -357,7 +357,7 @@ static void close_fds(hf_lock_run *run)
 
 int hf_cmd_lock(hf_cli *cli)
 {
-    wish w = {.opts = {HF_LOCK_OPTS_INIT}};
+    lock_options o = {.opts = {HF_LOCK_OPTS_INIT}};
     hf_lock_run run = {.cli = cli,
                        .mutex = PTHREAD_MUTEX_INITIALIZER,
                        .names = hf_argv_operand(cli->args, 0),
@@ -369,18 +369,18 @@ int hf_cmd_lock(hf_cli *cli)
                        .loss_fd = -1};
     hf_lock_client *locks = NULL;
     atomic_init(&run.loss_ours_fd, -1);
-    int code = read_wish(cli, &w);
-    run.grace_ms = w.grace_ms;
+    int code = read_options(cli, &o);
+    run.grace_ms = o.grace_ms;
     if (code == HF_EXIT_OK && !open_fds(&run))
         code = hf_cli_say(cli, HF_EXIT_BUG, "", "cannot prepare: %s", strerror(errno));
     hf_terminal_find(&run.terminal);
     if (code == HF_EXIT_OK)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)
-        code = with_client(&run, locks, &w);
+        code = with_client(&run, locks, &o);
     hf_lock_client_close(locks, NULL, NULL);
     close_fds(&run);
-    free(w.text);
+    free(o.text);
     if (run.by_signal)
         hf_signals_unblock(&run.signals); /* we end as it did, where main() does that */
     if (run.by_terminal)

@@ -228,7 +228,7 @@ static int show(const hf_cli *cli, hf_lock_client *locks, const char *name)
     if (!printed)
         return hf_cli_fail(cli, HF_NOMEM, "");
     return all > 0 ? HF_EXIT_OK
-                   : hf_cli_say(cli, HF_EXIT_NO, "", "nobody holds lock '%s'", name);
+                   : hf_cli_say(cli, HF_EXIT_NO, "", "lock '%s' has no holder", name);
 }
 
 int hf_cmd_locks_show(hf_cli *cli)
@@ -259,9 +259,8 @@ static int take_from(const hf_cli *cli, hf_lock_client *locks, const char *name,
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
     if (n == 0)
-        return hf_cli_say(
-            cli, HF_EXIT_NO, "", "nobody %s lock '%s'",
-            hf_argv_has(cli->args, "owner") ? "of that owner holds" : "holds", name);
+        return hf_cli_say(cli, HF_EXIT_NO, "", "lock '%s' has no holder%s", name,
+                          hf_argv_has(cli->args, "owner") ? " of that owner" : "");
     if (cli->json)
         hf_out_json(stdout, json_pack("{s:o, s:I}", "name", hf_out_text(name), key,
                                       (json_int_t)n));
@@ -291,7 +290,7 @@ int hf_cmd_locks_release(hf_cli *cli)
     if (code == HF_EXIT_OK)
         code = hf_confirm_possible(cli);
     if (code == HF_EXIT_OK && hf_confirm_wanted(cli))
-        code = hf_confirm(cli, "Take lock '%s' away from who holds it, now?", name);
+        code = hf_confirm(cli, "Take lock '%s' away from its holder now?", name);
     if (code == HF_EXIT_OK)
         code = hf_cli_locks(cli, &locks);
     if (code == HF_EXIT_OK)

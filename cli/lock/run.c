@@ -140,8 +140,8 @@ static void stop_too(program *p, int number, bool wants)
     }
 }
 
-/* The program was stopped. Where it only wants the terminal, and we have it, it gets it;
- * else we stop as well, so that the shell sees it, and go on with it. */
+/* The program was stopped. If it only wants the terminal and we have it, it gets the
+ * terminal. Otherwise we stop as well, for the shell to see, and continue together. */
 static void on_stopped(program *p, int number)
 {
     hf_terminal_of *t = &p->run->terminal;
@@ -193,7 +193,7 @@ static const char *why_lost(const hf_lock *lock)
     case HF_LOCK_REFUSED:
         return "its lease is not in Redis any more";
     case HF_LOCK_MAX_HOLD:
-        return "it was held for as long as it may be";
+        return "it was held for the time of --max-hold";
     default:
         return "no renewal was answered in time";
     }
@@ -263,12 +263,13 @@ static void kill_in_time(program *p)
     p->kill_ns = hf_boot_ns() + KILLED_MS * HF_MS_NS;
 }
 
-/* Is it over? Asks less and less often, for what is left of the group may stay long. */
+/* Is it over? Asks less and less often: other processes of the group may stay for long.
+ */
 static bool is_over(program *p)
 {
     if (!p->ended || hf_leftovers_is_there(p->pid)) {
         if (p->ended && p->rest_ms == REST_MIN_MS && p->run->verbose)
-            hf_lock_run_note(p->run, "waiting for what is left of the command");
+            hf_lock_run_note(p->run, "waiting for the command's other processes");
         p->rest_ms = p->rest_ms * 2 < REST_MAX_MS ? p->rest_ms * 2 : REST_MAX_MS;
         return false;
     }
@@ -317,11 +318,12 @@ static int begin(program *p)
     hf_lock_env_free(env);
     if (!forked)
         return hf_cli_say(run->cli, HF_EXIT_BUG, "", "cannot fork: %s", strerror(error));
-    hf_err err = hf_lock_guard(run->lock, child.pid, run->grace_ms);
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_err err = hf_lock_guard(run->lock, child.pid, run->grace_ms, detail);
     if (err != HF_OK) {
         hf_child_undo(&child);
         if (err != HF_LOST)
-            return hf_cli_fail(run->cli, err, "the command's minder cannot be started");
+            return hf_cli_fail(run->cli, err, detail);
         say_lost(run);
         run->told_lost = true;
         return HF_EXIT_LATER;
@@ -336,7 +338,8 @@ static int begin(program *p)
 static bool reap(const program *p)
 {
     bool asked = hf_lock_guard_asked(p->run->lock);
-    hf_err err = hf_lock_guard(p->run->lock, 0, 0); /* while its number is its own */
+    hf_err err =
+        hf_lock_guard(p->run->lock, 0, 0, NULL); /* while its number is its own */
     HF_ASSERT(err == HF_OK);
     while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
         continue;

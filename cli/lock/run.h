@@ -25,7 +25,7 @@ typedef struct hf_lock_run {
     int loss_fd;                 /* the program's: at its end when the lock is lost */
     _Atomic int loss_ours_fd;    /* keeps it from that; -1: closed */
     bool told_lost;              /* on standard error */
-    bool by_signal, by_terminal; /* what is to be done in the end */
+    bool by_signal, by_terminal; /* the exit code at the end */
 
     pthread_mutex_t mutex; /* for what follows, and for the handle before the answer */
     bool answered;
@@ -33,7 +33,7 @@ typedef struct hf_lock_run {
     char detail[HF_DETAIL_SIZE];
 } hf_lock_run;
 
-/* Waits until there are signals or news, or for `ms` (-1: for as long as it takes). */
+/* Waits until there are signals or news, or for `ms` (-1: without a limit). */
 void hf_lock_run_wait(const hf_lock_run *run, int ms);
 
 /* One line on standard error. */

@@ -1,7 +1,7 @@
-/* signals.h - the signals of `holdfast lock`: from before it asks for the lock until
- * its end they are read one by one, so that none is lost between taking the lock and
- * starting the program. What was ignored from the start (nohup, a shell's background)
- * stays ignored, here and in the program. */
+/* signals.h - the signals of `holdfast lock`. They are blocked and read one by one, from
+ * before it asks for the lock until its end: none is lost between taking the lock and
+ * starting the program. Signals that were ignored from the start (nohup, a shell's
+ * background) stay ignored, here and in the program. */
 #ifndef HF_CLI_LOCK_SIGNALS_H
 #define HF_CLI_LOCK_SIGNALS_H
 

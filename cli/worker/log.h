@@ -27,7 +27,7 @@ void hf_log_reload(hf_log *log, const hf_config *config);
 void hf_log_write(hf_log_level level, const char *message, const hf_log_field *fields,
                   size_t n, void *arg);
 
-/* The line alone, without its end, for a time; what hf_log_write() writes. */
+/* Only the line, without its end, for a given time, as hf_log_write() writes it. */
 void hf_log_format_line(hf_buf *out, hf_config_format format, int64_t unix_ms,
                         hf_log_level level, const char *message,
                         const hf_log_field *fields, size_t n);

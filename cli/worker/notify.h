@@ -12,11 +12,11 @@ typedef struct hf_notify {
     int fd; /* -1: there is no listener */
     struct sockaddr_un to;
     socklen_t to_len;
-    uint64_t watchdog_ms; /* it wants to hear from us so often; 0: it does not */
+    uint64_t watchdog_ms; /* how often systemd expects a message; 0: never */
 } hf_notify;
 
-/* Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment, so that no
- * program inherits them: before any other thread is made. False: the socket that is named
+/* Takes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID out of the environment, because no
+ * program may inherit them. Call it before any other thread is made. False: the socket
  * cannot be used. */
 bool hf_notify_open(hf_notify *notify);
 void hf_notify_close(hf_notify *notify);

@@ -67,7 +67,7 @@ static void tell_status(hf_service *s)
         memcpy(s->status, status, sizeof status);
 }
 
-/* Only what rose since it was told last counts. */
+/* Only a rise since the last report counts. */
 static void tell_watchdog(hf_service *s)
 {
     uint64_t pulse = hf_worker_pulse(s->worker);

@@ -1,8 +1,8 @@
-/* service.h - what the command tells systemd of its worker: that it is ready, how it is,
- * that it reloads or stops, and that it is alive. Alive means that its pulse rises
- * (hf_worker_pulse()): Redis answers what it asks on behalf of claiming, and its loop
- * turns. A worker that hangs, or gets no answers, is not reported as alive, and
- * systemd starts another one. One thread at a time. */
+/* service.h - reports the worker to systemd: that it is ready, its status, that it
+ * reloads or stops, and that it is alive. Alive means that its pulse rises
+ * (hf_worker_pulse()): Redis answers the requests of its claiming, and its loop turns. A
+ * worker that hangs, or gets no answers, is not reported as alive, and systemd starts
+ * another one. One thread at a time. */
 #ifndef HF_CLI_WORKER_SERVICE_H
 #define HF_CLI_WORKER_SERVICE_H
 

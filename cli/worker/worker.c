@@ -1,7 +1,7 @@
 /* worker.c - `holdfast worker`: the configuration becomes a worker, and signals
- * become its calls. The library installs no signal handlers, and neither do we: a thread
- * waits for the signals, which all others have blocked, so that what it does may take
- * locks. The same thread tells systemd how the worker is (cli/worker/service.c). */
+ * become its calls. The library installs no signal handlers, and neither do we: all other
+ * threads block the signals and one thread waits for them, so it may take locks. The same
+ * thread tells systemd how the worker is (cli/worker/service.c). */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -82,7 +82,7 @@ static void take_log(runner *r, const hf_config *config)
     hf_log_reload(&r->log, config);
 }
 
-/* What the log is to be is taken when the worker has taken the rest. */
+/* The log changes only after the worker has accepted the rest. */
 static void settle(runner *r)
 {
     if (r->given == NULL || hf_worker_reloads(r->worker) < r->service.reloads)
@@ -93,7 +93,7 @@ static void settle(runner *r)
     r->given = NULL;
 }
 
-/* What is no file can make its reader wait, and then no signal would be heard. */
+/* Reading something other than a file may block, and then no signal would be handled. */
 static bool is_file(const char *path)
 {
     struct stat found;
@@ -198,14 +198,14 @@ enum { LARGE_BYTES = 128 << 10 };
 
 /* Both are for the whole process, so a library must not do it.
  *
- * Any thread of a worker may be the one that talks to Redis. With a heap for each, as
- * glibc has them, what one allocates and another frees is strewn over all of them, and a
- * worker under load grows slowly for minutes. With one heap it does not, and is no
- * slower.
+ * Any thread of a worker may be the one that talks to Redis. glibc gives each thread a
+ * heap. Memory that one thread allocates and another frees is then spread over all heaps,
+ * and a worker under load grows slowly for minutes. With one heap it does not grow, and
+ * is no slower.
  *
- * glibc gives a large piece of memory back to the system when it is freed, but each one
- * raises the size from which it does so: after some payloads of 1 MiB it would keep 30
- * MiB for ever. A size that was set stays. */
+ * glibc returns a large block to the system when it is freed, but each such block raises
+ * the threshold for this: after some payloads of 1 MiB it would keep 30 MiB for ever. A
+ * threshold that was set stays. */
 static void set_up_memory(void)
 {
 #ifdef M_ARENA_MAX
@@ -221,13 +221,9 @@ static hf_err make_worker(runner *r, hf_worker_setup *setup, char detail[HF_DETA
     setup->opts.log = hf_log_write;
     setup->opts.log_arg = &r->log;
     hf_err err = hf_worker_new(&r->worker, &setup->opts, detail);
-    for (size_t i = 0; err == HF_OK && i < setup->n_programs; i++) {
-        err = hf_worker_handle_program(r->worker, &setup->programs[i]);
-        if (err == HF_INVALID)
-            snprintf(detail, HF_DETAIL_SIZE, "handler '%.128s' is not acceptable",
-                     setup->programs[i].type);
-    }
-    /* What the worker refuses came from the configuration, whatever it is. */
+    for (size_t i = 0; err == HF_OK && i < setup->n_programs; i++)
+        err = hf_worker_handle_program(r->worker, &setup->programs[i], detail);
+    /* All that the worker refuses came from the configuration. */
     return err == HF_INVALID ? HF_CONFIG : err;
 }
 

@@ -1,9 +1,10 @@
-/* admin.h - look into queues and put them right.
+/* admin.h - inspect queues and repair them.
  *
- * Synchronous and small: an hf_admin has a connection and a loop of its own, and each
- * call blocks until it is answered or its deadline has passed (5 s unless said otherwise;
- * what works in slices has it for each slice). Not thread-safe, and no call may be made
- * from inside a callback. Every text it fills is in the caller's struct. */
+ * An hf_admin has a connection and an event loop of its own. Each call blocks until it is
+ * answered or until its deadline has passed (5 s by default). A call that works in slices
+ * has this deadline for each slice. An hf_admin is not thread-safe, and a callback must
+ * not call it. All text that a call returns is copied into the caller's struct, unless
+ * its comment says otherwise. */
 #ifndef HOLDFAST_ADMIN_H
 #define HOLDFAST_ADMIN_H
 
@@ -21,44 +22,41 @@ typedef struct hf_admin hf_admin;
 /* Zero means the default. All text is copied. */
 typedef struct hf_admin_opts {
     size_t size;                  /* HF_ADMIN_OPTS_INIT */
-    const hf_server_opts *server; /* which Redis; NULL: the defaults. connect_timeout_ms
-                                     is how long open waits for it */
-    uint32_t deadline_ms;         /* of each call: 5000 */
+    const hf_server_opts *server; /* which Redis; NULL: the defaults. hf_admin_open()
+                                     waits for it at most connect_timeout_ms */
+    uint32_t deadline_ms;         /* of each call; default 5000 */
 } hf_admin_opts;
 #define HF_ADMIN_OPTS_INIT HF_STRUCT_INIT(hf_admin_opts)
 
-/* Bytes of a job's error text; room for a worker's id and its NUL. */
+/* Bytes of a job's error text at most; bytes of a worker's id with its NUL. */
 enum { HF_ERROR_MAX = 4096, HF_HOLDER_SIZE = 96 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Waits for Redis, at most connect_timeout_ms. The caller owns *out. HF_INVALID
- * (URL, namespace), HF_CONFIG (password file), HF_NOMEM, HF_SYSTEM, or why Redis was not
- * usable by then: HF_CONN, HF_AUTH, HF_UNSUPPORTED, HF_LOADING, HF_PROTO; then *out is
- * untouched and `detail` (may be NULL) says why. */
+/* Connects, and waits for this at most connect_timeout_ms. The caller owns *out and ends
+ * it with hf_admin_close(). HF_INVALID (URL, namespace), HF_CONFIG (password file),
+ * HF_NOMEM, HF_SYSTEM; HF_CONN, HF_AUTH, HF_UNSUPPORTED, HF_LOADING, HF_PROTO: Redis was
+ * not usable in that time. After an error *out is untouched. */
 HF_API HF_MUSTCHECK hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *opts,
                                          char detail[HF_DETAIL_SIZE]);
 HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
 
-/* A sentence about the last call that failed. Borrowed until the next call. */
-HF_API const char *hf_admin_detail(const hf_admin *admin);
-
 /* What Redis reported at the last connection. Borrowed from the admin object. */
 HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
 
-/* Each call below answers HF_OK, an answer that its comment names, or a fault. After a
- * fault its output is undefined. HF_INVALID: a name, an id or a number is not valid.
- * HF_TIMEOUT: the deadline passed before it was executed. HF_CONN, HF_AUTH,
- * HF_UNSUPPORTED, HF_LOADING, HF_BUSY_SCRIPT: why Redis could not be asked by then.
- * HF_READONLY, HF_MISCONF, HF_REDIS: Redis refused it (a key may be of another type).
- * HF_PROTO, HF_TOOBIG, HF_NOMEM. HF_UNSURE: it was asked, and not answered by then; what
- * it was to change may be changed. */
+/* Each call below returns HF_OK, an answer that its comment names, or one of these
+ * faults, after which its output is undefined. HF_INVALID: a name, an id or a number is
+ * not valid. HF_TIMEOUT: the deadline passed before the request was executed. HF_CONN,
+ * HF_AUTH, HF_UNSUPPORTED, HF_LOADING, HF_BUSY_SCRIPT: Redis could not be asked before
+ * the deadline. HF_READONLY, HF_MISCONF, HF_OOM, HF_REDIS: Redis refused the request (a
+ * key may have another type). HF_PROTO, HF_TOOBIG, HF_NOMEM, HF_SYSTEM. HF_UNSURE: the
+ * request was sent and not answered in time, so the change may have been made. */
 
 /* ---- queues ---- */
 
-/* Times are Unix ms on Redis's clock; 0: there is none. */
+/* Times are Unix ms on Redis's clock; 0: none. */
 typedef struct hf_queue_stats {
     size_t size; /* HF_QUEUE_STATS_INIT */
     char queue[HF_ID_SIZE];
@@ -66,37 +64,42 @@ typedef struct hf_queue_stats {
     int64_t ready, delayed, running, dead; /* jobs now */
     int64_t enqueued, done, failed, lost, unsure, crashed, cancelled,
         deleted;             /* counted since the queue began */
-    int64_t oldest_ready_ms; /* when the oldest ready job was due */
-    int64_t next_due_ms;     /* when the next delayed job is due */
+    int64_t oldest_ready_ms; /* when the oldest ready job became due */
+    int64_t next_due_ms;     /* when the next delayed job becomes due */
     int64_t max_running;     /* 0: no limit */
     int64_t rate_limit;      /* jobs started in rate_per_ms; 0: no limit */
     int64_t rate_per_ms;
-    int64_t workers; /* alive now */
-    int64_t now_ms;  /* when this was so */
+    int64_t workers; /* that live and serve this queue */
+    int64_t now_ms;  /* the time of these figures */
 } hf_queue_stats;
 #define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
 
-/* The names of all queues, sorted; *names is one allocation, owned: end it with free().
- */
-HF_API HF_MUSTCHECK hf_err hf_admin_queues(hf_admin *admin, char ***names, size_t *n);
+/* The names of all queues, sorted. *names is one allocation, which the caller frees with
+ * free(). */
+HF_API HF_MUSTCHECK hf_err hf_admin_queues(hf_admin *admin, char ***names, size_t *n,
+                                           char detail[HF_DETAIL_SIZE]);
 
-/* A queue that was never used is empty: HF_OK. */
+/* The figures of a queue. A queue that was never used is empty: HF_OK. */
 HF_API HF_MUSTCHECK hf_err hf_admin_stats(hf_admin *admin, const char *queue,
-                                          hf_queue_stats *out);
+                                          hf_queue_stats *out,
+                                          char detail[HF_DETAIL_SIZE]);
 
-/* Pausing or limiting a queue registers it, even before its first job. */
-HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue,
-                                          bool paused);
+/* Pauses a queue, or lets it go on: while it is paused no job of it starts. Pausing and
+ * limiting a queue register it, even before its first job. */
+HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue, bool paused,
+                                          char detail[HF_DETAIL_SIZE]);
 
 /* For hf_admin_limit(). */
 #define HF_LIMIT_KEEP INT64_C(-1) /* leave this limit as it is */
 #define HF_LIMIT_NONE INT64_C(0)  /* lift it */
 
-/* So many jobs at a time, and rate_limit jobs started in rate_per_ms (both or neither).
- * Each of them HF_LIMIT_KEEP, HF_LIMIT_NONE, or at most UINT32_MAX. */
+/* Limits a queue, across all workers, to max_running jobs at a time and to rate_limit
+ * jobs started in rate_per_ms. Each value is HF_LIMIT_KEEP, HF_LIMIT_NONE
+ * or 1..UINT32_MAX; a rate needs both of its values. */
 HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           int64_t max_running, int64_t rate_limit,
-                                          int64_t rate_per_ms);
+                                          int64_t rate_per_ms,
+                                          char detail[HF_DETAIL_SIZE]);
 
 /* ---- jobs ---- */
 
@@ -112,134 +115,153 @@ typedef struct hf_job_info {
     size_t size; /* HF_JOB_INFO_INIT */
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
     hf_job_state state;
-    uint32_t attempts;            /* failed ones that count */
-    uint32_t crashes;             /* holders that died with it */
-    uint32_t max_attempts;        /* the job's own; 0: the worker's */
-    uint32_t timeout_ms;          /* the job's own; 0: the handler's */
+    uint32_t attempts;            /* failed attempts that count */
+    uint32_t crashes;             /* workers that died while they held it */
+    uint32_t max_attempts;        /* 0: the worker's */
+    uint32_t timeout_ms;          /* 0: the handler's */
     int64_t created_ms;           /* 0: not known */
     int64_t due_ms;               /* running: the end of its lease; dead: when it died */
-    char holder[HF_HOLDER_SIZE];  /* of a running job: the worker's id, else "" */
-    uint64_t fence;               /* of a running job, else 0 */
-    int64_t lease_remaining_ms;   /* of a running job, else 0 */
+    char holder[HF_HOLDER_SIZE];  /* of a running job: the id of its worker; else "" */
+    uint64_t fence;               /* of a running job; else 0 */
+    int64_t lease_remaining_ms;   /* of a running job; else 0 */
     size_t payload_len;           /* bytes */
-    char error[HF_ERROR_MAX + 1]; /* the last one, or "" */
+    char error[HF_ERROR_MAX + 1]; /* of its last failed attempt, or "" */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
-/* Called for each job of a list; borrowed until it returns. */
+/* Called for each job of a list. *info is borrowed until the callback returns. */
 typedef void (*hf_job_cb)(const hf_job_info *info, void *arg);
 
-/* One job, HF_GONE if there is none. queue NULL: looks into every queue. payload (may be
- * NULL) gets an allocation of payload_len bytes, owned: end it with free(). */
+/* One job; HF_GONE if there is none. queue NULL: searches all queues. *payload (payload
+ * may be NULL) becomes an allocation of payload_len bytes, which the caller frees with
+ * free(). */
 HF_API HF_MUSTCHECK hf_err hf_admin_job(hf_admin *admin, const char *queue,
-                                        const char *id, hf_job_info *out, void **payload);
+                                        const char *id, hf_job_info *out, void **payload,
+                                        char detail[HF_DETAIL_SIZE]);
 
-/* A page of the jobs in a state, in their order: at most `limit` (1..1000), after the
- * place of `after` (an id; NULL: from the start). HF_GONE: `after` is not there any more.
+/* Lists at most `limit` (1..1000) jobs in a state, in their order, from behind the job
+ * `after` (an id; NULL: from the first one). HF_GONE: the job `after` no longer exists.
  *
- * Jobs that wait for a retry may be few among many that wait, and one call looks at
- * 50,000 jobs at most. `next` (may be NULL) is "" when the list has found `limit` jobs or
- * came to the end of the set, else the id after which to go on. */
+ * One call looks at 50,000 jobs at most, and few of these may wait for a retry. `next`
+ * (may be NULL) becomes the id with which to continue, or "" if the call found `limit`
+ * jobs or came to the end. */
 HF_API HF_MUSTCHECK hf_err hf_admin_list(hf_admin *admin, const char *queue,
                                          hf_job_state state, const char *after,
                                          size_t limit, hf_job_cb cb, void *arg,
-                                         char next[HF_ID_SIZE]);
+                                         char next[HF_ID_SIZE],
+                                         char detail[HF_DETAIL_SIZE]);
 
-/* ---- single jobs: `queue` is the one it is in, NULL: whichever it is in ---- */
+/* ---- single jobs; `queue` is the job's queue, NULL: search all queues ---- */
 
-/* A job that waits is removed: HF_OK. One that runs is asked to end: HF_RUNNING, and
- * *info (may be NULL) has its id, queue, state, holder, fence and lease; its holder hears
- * of it with its next renewal, at most a third of the lease later, and it ends as
- * cancelled, also when that holder dies before (of a paused queue: when it goes on).
- * HF_DEAD: it is dead, and stays so. HF_GONE: there is no such job. */
+/* HF_OK: the job was waiting, and is removed. HF_RUNNING: it runs, and is asked to end;
+ * *info (may be NULL) gets its id, queue, state, holder, fence and lease. Its worker
+ * learns of this with its next renewal, at most a third of the lease later. The job then
+ * ends as cancelled, even if the worker dies before that; if the queue is paused, it does
+ * so when the queue goes on. HF_DEAD: the job is dead, and nothing changes. HF_GONE:
+ * there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_cancel(hf_admin *admin, const char *queue,
-                                           const char *id, hf_job_info *info);
+                                           const char *id, hf_job_info *info,
+                                           char detail[HF_DETAIL_SIZE]);
 
-/* Removes a job that waits or is dead. HF_RUNNING: a job that runs is not removed under
- * its holder, hf_admin_cancel() ends it; *info (may be NULL) as there. HF_GONE. */
+/* Removes a job that waits or is dead. HF_RUNNING: it runs, and nothing changes;
+ * hf_admin_cancel() would end it. *info (may be NULL) as there. HF_GONE: there is no such
+ * job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
-                                           const char *id, hf_job_info *info);
+                                           const char *id, hf_job_info *info,
+                                           char detail[HF_DETAIL_SIZE]);
 
-/* Runs a job now: a dead one as if it were new, with no attempt and no crash counted; one
- * that waits for its time or its backoff, without waiting. HF_RUNNING: it runs. HF_GONE.
- */
+/* Makes a job due now. A dead job begins anew: its attempts and crashes count from 0. A
+ * job that waits for its time or its backoff waits no longer. HF_RUNNING: it runs
+ * already. HF_GONE: there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
-                                          const char *id);
+                                          const char *id, char detail[HF_DETAIL_SIZE]);
 
-/* Waits until the job is not queued or running any more, at most deadline_ms (0: for
- * ever). HF_OK: it is done (no such job any more); HF_DEAD: it is dead; HF_CANCEL: it was
- * cancelled or deleted (known for a minute after), or went while its queue was purged;
- * HF_TIMEOUT. */
+/* Waits until the job neither waits nor runs, at most deadline_ms (0: without end).
+ * accepted_ms: from hf_enqueue_result. A purge since then may have removed the job before
+ * this call looks. 0: not known, and such a job counts as done. HF_OK: it is done, or
+ * there is no such job. HF_DEAD: it is dead, and `detail` is its error. HF_CANCEL: it was
+ * cancelled, deleted or purged; Redis remembers this for a minute. HF_TIMEOUT: it still
+ * waits or runs. */
 HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
-                                         const char *id, uint32_t deadline_ms);
+                                         const char *id, int64_t accepted_ms,
+                                         uint32_t deadline_ms,
+                                         char detail[HF_DETAIL_SIZE]);
 
-/* ---- many jobs: in slices, each all or none; `progress` (may be NULL) is called between
- * them. What dies or becomes due meanwhile is not touched. After a fault *n counts what
- * was done, and the call may be made again. A slice whose answer was lost is sent again;
- * *n may then lack up to 1000 that the first sending did. ---- */
+/* ---- many jobs ----
+ *
+ * These calls work in slices. A slice is done as a whole or not at all, and `progress`
+ * (may be NULL) is called after each. Jobs that die or become due during the call are not
+ * touched. After a fault *n is the number of jobs done so far, and the call may be
+ * repeated. A slice without an answer is sent again; *n may then be too low by up to 1000
+ * jobs, which the first sending did. */
 
-/* Which of the dead, the longest dead first; NULL or zero: all that are dead now. */
+/* Selects dead jobs, in the order in which they died; NULL or all zero: every job that is
+ * dead now. */
 typedef struct hf_dead_filter {
-    size_t size;      /* HF_DEAD_FILTER_INIT */
-    const char *id;   /* that one alone, and no other filter; *n 0: it is not dead */
+    size_t size;    /* HF_DEAD_FILTER_INIT */
+    const char *id; /* only this job, without other filters; *n is 0 if it is not dead */
     const char *type; /* NULL: any */
-    int64_t since_ms; /* died at this time or later; 0: whenever */
-    size_t limit;     /* at most so many; 0: no limit */
+    int64_t since_ms; /* died at this time or later, in Unix ms; 0: at any time */
+    size_t limit;     /* at most this many; 0: no limit */
 } hf_dead_filter;
 #define HF_DEAD_FILTER_INIT HF_STRUCT_INIT(hf_dead_filter)
 
-/* False: stop after this slice. `total`: how many there were at the start, which is an
- * upper bound where there is a filter. */
+/* Returns false to stop after this slice. `total` is the number of jobs at the start;
+ * with a filter, an upper bound. */
 typedef bool (*hf_progress_cb)(size_t done, size_t total, void *arg);
 
-/* Dead jobs back into the line as by hf_admin_retry(). per_second > 0: they become due
- * one after the other, so many in a second; 0: all at once. */
+/* Makes dead jobs due again, as hf_admin_retry() does: all at once (per_second 0), or
+ * per_second of them in each second. */
 HF_API HF_MUSTCHECK hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
                                                const hf_dead_filter *filter,
                                                uint32_t per_second,
                                                hf_progress_cb progress, void *arg,
-                                               size_t *n);
+                                               size_t *n, char detail[HF_DETAIL_SIZE]);
 /* Removes dead jobs. */
 HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queue,
                                                const hf_dead_filter *filter,
                                                hf_progress_cb progress, void *arg,
-                                               size_t *n);
-/* Removes all jobs that wait or are dead; those that run are not touched. It removes
- * at most as many delayed jobs as there were at the start, so it ends although producers
- * add more. */
+                                               size_t *n, char detail[HF_DETAIL_SIZE]);
+/* Removes all jobs that wait or are dead. Running jobs stay. It removes at most as many
+ * delayed jobs as there were at the start, so it ends even while producers add more. */
 HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
-                                          hf_progress_cb progress, void *arg, size_t *n);
+                                          hf_progress_cb progress, void *arg, size_t *n,
+                                          char detail[HF_DETAIL_SIZE]);
 
 /* ---- why does it not run? ---- */
 
-/* All that may keep a job, as it stood at one moment (workers: a moment later). */
+/* Everything that may keep a job from running, at one moment (the workers: a moment
+ * later). Times are Unix ms on Redis's clock. */
 typedef struct hf_job_why {
     size_t size;      /* HF_JOB_WHY_INIT */
-    hf_job_info *job; /* the caller sets it, to get the job itself; NULL: not wanted */
+    hf_job_info *job; /* set by the caller, to get the job as well; NULL: not wanted */
     bool paused;
-    int64_t before;      /* jobs that are due, or left by dead holders, and come first */
+    int64_t before;      /* jobs ahead of it: due ones, and those of dead workers */
     int64_t max_running; /* 0: no limit */
-    int64_t running;     /* jobs of its queue that run */
+    int64_t running;     /* running jobs of its queue */
     int64_t rate_limit, rate_per_ms;
-    int64_t next_token_ms;   /* out of rate: when the next may start; else 0 */
-    int64_t locked_until_ms; /* it waits, but its lock is still held elsewhere; else 0 */
-    int64_t calm_until_ms;   /* until then no worker vouches that a lease is over; or 0 */
+    int64_t next_token_ms; /* the rate is used up: when the next job may start; else 0 */
+    int64_t locked_until_ms; /* it waits, but its lock is still held: the end of that
+                                lock; else 0 */
+    int64_t calm_until_ms;   /* no worker has known Redis's clock for a whole lease, so
+                                leases of the dead stand until then; else 0 */
     bool cancelling;         /* it was asked to end */
-    int64_t workers; /* live ones that serve its queue, and are not quiet or stopping */
-    int64_t workers_for_type; /* of those, how many take its type, or may */
-    int64_t slots, busy;      /* of those: their concurrency and what they run, in sum */
-    char holders[8]
-                [HF_HOLDER_SIZE]; /* workers that run jobs of its queue (the 1000 whose
-                                     leases end first), most first; n_holders of them */
-    int64_t held[8];              /* how many each */
+    int64_t workers; /* that live and serve its queue, and are not quiet or stopping */
+    int64_t workers_for_type; /* those of them that take its type, or may take it */
+    int64_t slots, busy;      /* of these workers in total: slots, and busy slots */
+    char holders[8][HF_HOLDER_SIZE]; /* the workers with the most running jobs of its
+                                        queue, n_holders of them. Only the 1000 jobs whose
+                                        leases end first are counted */
+    int64_t held[8];                 /* how many jobs each of them runs */
     size_t n_holders;
-    int64_t now_ms;
+    int64_t now_ms; /* the time of these figures */
 } hf_job_why;
 #define HF_JOB_WHY_INIT HF_STRUCT_INIT(hf_job_why)
 
 /* HF_GONE: there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_why(hf_admin *admin, const char *queue,
-                                        const char *id, hf_job_why *out);
+                                        const char *id, hf_job_why *out,
+                                        char detail[HF_DETAIL_SIZE]);
 
 /* ---- workers ---- */
 
@@ -248,91 +270,99 @@ typedef struct hf_worker_info {
     char id[HF_HOLDER_SIZE]; /* host-pid-random */
     char host[HF_HOLDER_SIZE];
     int64_t pid;
-    bool silent;      /* it has not been heard of in time, and said no goodbye: below
-                         are 0 and "" except for what its id tells */
-    int64_t heard_ms; /* when it was heard of last */
+    bool silent; /* its heartbeat stopped without a goodbye. The members below are
+                    then 0 and "", except those that its id contains */
+    int64_t
+        heard_ms; /* of its last heartbeat; Unix ms on Redis's clock, as those below */
     int64_t started_ms;
-    int64_t now_ms; /* Redis's time when they were asked for: the same for all */
+    int64_t now_ms; /* when the list was read: the same for all workers */
     char state[16]; /* "serving", "quiet" or "stopping" */
     char version[24];
     uint32_t concurrency, running;
     const char *const *queues; /* n_queues names; borrowed */
-    const char *const *types;  /* n_types of its handlers, "*" among them; borrowed */
+    const char *const *types;  /* n_types types of its handlers, perhaps "*"; borrowed */
     size_t n_queues, n_types;
-    bool all_types; /* false: it takes more types than a heartbeat can name, or does not
-                       tell its types */
+    bool all_types; /* false: `types` is not complete, because a heartbeat has room for
+                       fewer, or because it named none */
 } hf_worker_info;
 
-/* Called for each worker, those that live first, then by id; borrowed until it returns.
- */
+/* Called for each worker: first those that live, each group sorted by id. *info is
+ * borrowed until the callback returns. */
 typedef void (*hf_worker_cb)(const hf_worker_info *info, void *arg);
-HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg);
+HF_API HF_MUSTCHECK hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg,
+                                            char detail[HF_DETAIL_SIZE]);
 
-/* Takes a worker that went silent off the list. HF_GONE: it is not silent, or not there.
+/* Removes a silent worker from the list. HF_GONE: it is not silent, or not in the list.
  */
-HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker);
+HF_API HF_MUSTCHECK hf_err hf_admin_forget(hf_admin *admin, const char *worker,
+                                           char detail[HF_DETAIL_SIZE]);
 
 /* ---- the audit ---- */
 
-/* One thing that is not as it should be. All text is borrowed until the callback returns.
- */
+/* A finding of the audit. All text is borrowed until the callback returns. */
 typedef struct hf_finding {
     size_t size;        /* the library sets it */
-    const char *check;  /* what kind of thing: a word of docs/operating.md */
+    const char *check;  /* its kind: a word of docs/operating.md */
     int invariant;      /* 1 to 10, see docs/design.md; 0: none of them */
-    const char *id;     /* a job's, or a key */
-    const char *text;   /* what is wrong with it: a sentence that begins with its verb */
-    const char *repair; /* what would be done, was done, or has to be done by hand */
-    bool by_hand;       /* nothing is done about it: it is not safe, or cannot be known */
-    bool repaired;      /* it was put right */
+    const char *id;     /* of a job, or a key */
+    const char *text;   /* what is wrong: a sentence without its subject */
+    const char *repair; /* what was done, would be done, or has to be done by hand */
+    bool by_hand;       /* the audit cannot repair it safely */
+    bool repaired;
 } hf_finding;
 typedef void (*hf_audit_cb)(const hf_finding *finding, void *arg);
 
-/* Who has locks of running jobs, how many, and until when at the latest. May be called
- * several times for one worker: the numbers add up. */
+/* Called for each worker that holds jobs: how many, and the end of the last of their
+ * leases (Unix ms on Redis's clock). It may be called several times for one worker: the
+ * numbers add up. */
 typedef void (*hf_holder_cb)(const char *worker, size_t jobs, int64_t until_ms,
                              void *arg);
 
 typedef struct hf_audit_opts {
     size_t size;    /* HF_AUDIT_OPTS_INIT */
-    bool idle;      /* nothing works on it now, so what remains is checked as well (I9) */
-    bool fix;       /* put right what is safe; else nothing at all is written */
-    hf_audit_cb cb; /* the callbacks may be NULL */
+    bool idle;      /* the queue is out of use, so leftover keys are findings, too (I9) */
+    bool fix;       /* repair what is safe to repair; else the audit writes nothing */
+    hf_audit_cb cb; /* each of the callbacks may be NULL */
     hf_holder_cb holder;
-    hf_progress_cb progress; /* in ids looked at */
+    hf_progress_cb progress; /* counts ids */
     void *arg;
 } hf_audit_opts;
 #define HF_AUDIT_OPTS_INIT HF_STRUCT_INIT(hf_audit_opts)
 
-/* Checks the invariants over one whole queue, in slices, while it is used: each id is
- * judged, and put right, at one instant, by one script. opts NULL: all zero. *found
- * counts the findings. One repair may bring another thing to light: call it again. Keys
- * of the wrong type are reported, and end the audit of this queue. */
+/* Checks the invariants of a whole queue in slices, while the queue is used: one script
+ * judges and repairs each id at one instant. opts NULL: all zero. *found is the number of
+ * findings. One repair may reveal another finding: then call it again. A key of the wrong
+ * type is a finding that ends the audit of this queue. */
 HF_API HF_MUSTCHECK hf_err hf_admin_audit(hf_admin *admin, const char *queue,
-                                          const hf_audit_opts *opts, size_t *found);
+                                          const hf_audit_opts *opts, size_t *found,
+                                          char detail[HF_DETAIL_SIZE]);
 
-/* Names of queues that have keys but are not registered, which no tool finds. fix: they
- * are registered now. A key with an invalid queue name is reported too, and left.
- * Sorted; *names is one allocation, owned: end it with free(). Reads the whole Redis. */
+/* The names of queues that have keys but are not registered, so no other call lists them;
+ * sorted. With `fix` they are registered. A key with an invalid queue name is listed,
+ * too, and stays. *names is one allocation, which the caller frees with free(). The call
+ * goes through all keys of this Redis. */
 HF_API HF_MUSTCHECK hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names,
-                                                 size_t *n);
+                                                 size_t *n, char detail[HF_DETAIL_SIZE]);
 
 /* ---- Redis itself ---- */
 
-/* Redis's clock against this host's, and how far away it is: the shortest of five round
- * trips. */
+/* The shortest of five round trips to Redis, and what it says about Redis's clock. */
 typedef struct hf_round_trip {
     size_t size; /* HF_ROUND_TRIP_INIT */
     int64_t took_us;
-    int64_t ahead_us; /* Redis's clock is ahead by so much, give or take unsure_us */
+    int64_t ahead_us; /* Redis's clock minus this host's, within +- unsure_us */
     int64_t unsure_us;
 } hf_round_trip;
 #define HF_ROUND_TRIP_INIT HF_STRUCT_INIT(hf_round_trip)
-HF_API HF_MUSTCHECK hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out);
+
+/* Five requests, each with its own deadline. */
+HF_API HF_MUSTCHECK hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *out,
+                                               char detail[HF_DETAIL_SIZE]);
 
 /* ---- other languages ---- */
 
-/* The enqueue script as it is sent, for other languages, and its SHA1. Static. */
+/* The enqueue script as the library sends it, for other languages: *len bytes, and *sha1,
+ * 40 hexadecimal digits (each may be NULL). Static. */
 HF_API const char *hf_enqueue_script(size_t *len, const char **sha1);
 
 #ifdef __cplusplus

@@ -1,11 +1,17 @@
-/* error.h - every answer a call can give, once.
+/* error.h - every answer that a call can give.
  *
  * Three families, because callers act differently on them:
  *   answers (-1..-19)   the call worked, and this is what it found;
- *   faults  (-20..-59)  nothing happened: put it right, or try again later;
- *   HF_UNSURE (-60)     it was sent and the answer never came: it may have happened.
+ *   faults  (-20..-59)  nothing happened: correct the cause, or try again later;
+ *   HF_UNSURE (-60)     the request was sent, and no answer came: it may have happened.
  * Numbers are never reused. They appear in the Lua scripts, in logs and in other
- * languages. */
+ * languages.
+ *
+ * A call whose answer can have several reasons has a last parameter `char
+ * detail[HF_DETAIL_SIZE]`, which may be NULL. When the call does not return HF_OK, it
+ * writes a sentence there that explains the answer; "" means that hf_err_text() says
+ * everything. After HF_OK the content is undefined. A callback gets the same sentence as
+ * its argument `detail`. */
 #ifndef HOLDFAST_ERROR_H
 #define HOLDFAST_ERROR_H
 
@@ -58,15 +64,15 @@
 typedef enum hf_err { HF_ERR_MAP(HF_ERR_ENUM) HF_ERR_LAST_ = -61 } hf_err;
 #undef HF_ERR_ENUM
 
-/* Room for one detail text: a sentence for people, always ended by NUL, cut if longer. */
+/* Bytes of a detail: a sentence for people, always ended by NUL, and cut if longer. */
 enum { HF_DETAIL_SIZE = 256 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The name ("HF_OOM") and the sentence of an answer. Static, never NULL, also for a
- * number that is no answer. */
+/* The name ("HF_OOM") and the sentence of an answer. Static, and never NULL: a number
+ * that is no answer has a name and a sentence too. */
 HF_API const char *hf_err_name(hf_err err);
 HF_API const char *hf_err_text(hf_err err);
 

@@ -1,8 +1,8 @@
-/* minder.h - for the program that is named as `minder` in hf_worker_opts or
- * hf_lock_client_opts, in place of the `holdfast` command.
+/* minder.h - for a program that hf_worker_opts or hf_lock_client_opts name as `minder`,
+ * instead of the `holdfast` command.
  *
- * The minder is a small process beside a worker or a lock client. It ends programs and
- * process groups whose lease is over when their own process cannot do so, because it is
+ * The minder is a small process beside a worker or a lock client. When a lease is over,
+ * it ends the program or process group that ran under it, even if the worker or client is
  * stopped or has died. */
 #ifndef HOLDFAST_MINDER_H
 #define HOLDFAST_MINDER_H
@@ -13,9 +13,9 @@
 extern "C" {
 #endif
 
-/* The whole of the minder. A program calls it when its first argument is `minder`, with
- * its own arguments, and ends with the exit status that this returns. The process must
- * do nothing else: no other thread, no child of its own. */
+/* Runs the minder. A program whose first argument is `minder` calls this with its own
+ * arguments, and exits with the status that it returns. The process must do nothing else:
+ * no other thread, no child of its own. */
 HF_API int hf_minder_main(int argc, char **argv);
 
 #ifdef __cplusplus

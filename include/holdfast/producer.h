@@ -1,18 +1,18 @@
 /* producer.h - put jobs into queues.
  *
- * Two ways, one engine. Opened with a loop, a producer lives on that loop: hf_enqueue()
- * only, from the loop's thread. Opened without one it has a thread of its own and is
- * thread-safe: hf_enqueue() and hf_enqueue_wait() from any thread; jobs of many callers
- * travel in shared batches. A call that waits sends and reads in its own thread, also
- * for other callers, and wakes no other thread. It needs 64 KiB of stack.
+ * A producer can be opened in two ways. With a loop of libuv, it lives on that loop: only
+ * hf_enqueue() may be called, on the loop's thread. Without one, it has a thread of its
+ * own and is thread-safe: any thread may call hf_enqueue() and hf_enqueue_wait(), and
+ * jobs of many callers share requests. A waiting call sends and reads in its own thread,
+ * for other callers as well. It needs 64 KiB of stack.
  *
  * An accepted job (HF_OK) is in Redis. After a reconnect the producer first repeats the
  * unanswered requests, in order and under their old numbers. Redis executes no number
  * twice. While Redis is away, jobs wait in a bounded buffer; when it is full, the answer
  * is HF_FULL. No job is dropped silently.
  *
- * After fork() the child must not use the parent's producer: calls there answer
- * HF_FORKED, and closing it only does nothing. */
+ * After fork() the child must not use the parent's producer: its calls return HF_FORKED,
+ * and hf_producer_close() does nothing. */
 #ifndef HOLDFAST_PRODUCER_H
 #define HOLDFAST_PRODUCER_H
 
@@ -28,19 +28,18 @@ struct uv_loop_s;
 typedef struct hf_producer hf_producer;
 
 enum {
-    HF_NAME_MAX = 128,            /* bytes of a queue's name, a type or an id, each of
-                                     [A-Za-z0-9._:-]; at least one */
-    HF_ID_SIZE = HF_NAME_MAX + 1, /* room for an id and its NUL */
+    HF_NAME_MAX = 128, /* bytes of a queue's name, a type or an id: at least one
+                          character of [A-Za-z0-9._:-] */
+    HF_ID_SIZE = HF_NAME_MAX + 1, /* bytes of an id with its NUL */
     HF_BATCH_JOBS = 10000,        /* jobs in one call */
     HF_BATCH_BYTES = 64 << 20,    /* bytes of records in one call: 64 MiB */
-    HF_PAYLOAD_DEFAULT = 1 << 20, /* bytes of a payload unless set otherwise: 1 MiB */
-    HF_PAYLOAD_CEILING = 63 << 20 /* no limit can be set above this */
+    HF_PAYLOAD_DEFAULT = 1 << 20, /* default limit of a payload in bytes: 1 MiB */
+    HF_PAYLOAD_CEILING = 63 << 20 /* largest limit that can be set: 63 MiB */
 };
 
-/* No delay and no other duration is longer than 100 years (36,525 days), and no time is
- * later than the end of the year 9999. What is given to a call is refused beyond that;
- * what a handler or a program asks for is cut. Their sum is far below 2^53 ms, up to
- * which a score of Redis is exact. */
+/* The longest delay or other duration is 100 years (36,525 days); the latest time is the
+ * end of the year 9999. A call refuses a larger value. A larger delay that a handler or a
+ * program asks for is cut. Sums of both are exact as scores in Redis (below 2^53). */
 #define HF_DELAY_MAX_MS INT64_C(3155760000000)
 #define HF_TIME_MAX_MS INT64_C(253402300799999)
 
@@ -51,27 +50,29 @@ typedef struct hf_job {
     const char *type;      /* required */
     const void *payload;   /* any bytes */
     size_t payload_len;    /* bytes */
-    const char *id;        /* NULL: made here, 14 characters, rising in time */
-    int64_t delay_ms;      /* from when Redis gets it; 0: at once; ..HF_DELAY_MAX_MS */
-    int64_t at_ms;         /* Unix time in ms on Redis's clock, ..HF_TIME_MAX_MS; not with
-                              delay_ms */
+    const char *id;        /* NULL: the library makes one of 14 characters; ids rise */
+    int64_t delay_ms;      /* counted from its arrival in Redis; 0..HF_DELAY_MAX_MS */
+    int64_t at_ms;         /* not before this Unix time in ms, on Redis's clock; 0: now;
+                              ..HF_TIME_MAX_MS; not together with delay_ms */
     uint32_t max_attempts; /* 0: as the worker is configured */
-    uint32_t timeout_ms;   /* 0: as the worker is configured */
+    uint32_t timeout_ms;   /* 0: as the worker's handler is configured */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 
-/* The answer for one job: HF_OK (accepted), HF_EXISTS (an id that is queued, running or
- * dead already: nothing was changed; never for an id that was made here, unless the
- * producer continues an earlier `run`), or why not. */
+/* The answer for one job: HF_OK (accepted), HF_EXISTS (a job with this id waits, runs or
+ * is dead; nothing was changed), or the reason why it was not accepted. Ids that the
+ * library makes never exist already, unless the producer continues an earlier `run`. */
 typedef struct hf_enqueue_result {
     size_t size; /* HF_ENQUEUE_RESULT_INIT */
     hf_err err;
     char id[HF_ID_SIZE];
+    int64_t accepted_ms; /* for hf_admin_wait(): Redis's time when it was accepted, or
+                            found; 0: it was not, or an earlier sending had done it */
 } hf_enqueue_result;
 #define HF_ENQUEUE_RESULT_INIT HF_STRUCT_INIT(hf_enqueue_result)
 
-/* Called once for each job that hf_enqueue() took, on the loop's thread, or on the
- * producer's own. `detail` is borrowed, "" if there is nothing to add. */
+/* Called once for each job that hf_enqueue() took, on the loop's thread or on the
+ * producer's own. Both texts are borrowed until it returns. */
 typedef void (*hf_enqueue_cb)(const hf_enqueue_result *result, const char *detail,
                               void *arg);
 
@@ -80,15 +81,16 @@ typedef struct hf_producer_opts {
     size_t size;                  /* HF_PRODUCER_OPTS_INIT */
     struct uv_loop_s *loop;       /* borrowed; NULL: a thread of its own, thread-safe */
     const hf_server_opts *server; /* which Redis; NULL: the defaults */
-    uint32_t deadline_ms;         /* of a call from start to answer: 5000, 1..600000; then
-                                     HF_TIMEOUT (nothing was sent) or HF_UNSURE */
-    uint32_t payload_max;         /* bytes: HF_PAYLOAD_DEFAULT */
-    uint32_t buffer_jobs;         /* jobs not yet answered: 10000 */
-    size_t buffer_bytes;          /* bytes of them: 64 MiB */
-    const char *run; /* the id of an earlier producer to continue (a name), for numbered
-                        calls only; NULL: a new one */
-    int64_t remember_ms; /* how long Redis remembers what this producer has sent;
-                            0: twice deadline_ms, and forgotten at a clean close */
+    uint32_t deadline_ms;         /* of a call until its answer; default 5000, at most
+                                     600000. After it HF_TIMEOUT (nothing was sent) or
+                                     HF_UNSURE */
+    uint32_t payload_max;         /* bytes of a payload; default HF_PAYLOAD_DEFAULT */
+    uint32_t buffer_jobs;         /* jobs without an answer yet; default 10000 */
+    size_t buffer_bytes;          /* their bytes; default 64 MiB */
+    const char *run; /* the id of an earlier producer, to continue its numbered calls; no
+                        others are then possible. NULL: a new producer */
+    int64_t remember_ms; /* how long Redis remembers the numbers that this producer has
+                            sent. 0: twice deadline_ms, and until a clean close */
 } hf_producer_opts;
 #define HF_PRODUCER_OPTS_INIT HF_STRUCT_INIT(hf_producer_opts)
 
@@ -96,54 +98,60 @@ typedef struct hf_producer_opts {
 extern "C" {
 #endif
 
-/* The caller owns *out. Does not wait for Redis. HF_INVALID, HF_CONFIG, HF_NOMEM,
- * HF_SYSTEM; then *out is untouched and `detail` (may be NULL) says why. */
+/* Makes a producer and starts to connect it, without waiting. The caller owns *out and
+ * ends it with hf_producer_close(). HF_INVALID, HF_CONFIG, HF_NOMEM, HF_SYSTEM: *out is
+ * untouched. */
 HF_API HF_MUSTCHECK hf_err hf_producer_open(hf_producer **out,
                                             const hf_producer_opts *opts,
                                             char detail[HF_DETAIL_SIZE]);
 
 /* Takes one job. HF_OK: cb (may be NULL) will be called exactly once, never from inside
- * this call. HF_INVALID, HF_TOOBIG, HF_FULL, HF_CLOSED, HF_FORKED, HF_NOMEM: it never
- * will be, and nothing was taken. */
+ * this call. HF_INVALID, HF_TOOBIG, HF_FULL, HF_CLOSED, HF_FORKED, HF_NOMEM: nothing was
+ * taken, and cb will not be called. */
 HF_API HF_MUSTCHECK hf_err hf_enqueue(hf_producer *producer, const hf_job *job,
-                                      hf_enqueue_cb cb, void *arg);
+                                      hf_enqueue_cb cb, void *arg,
+                                      char detail[HF_DETAIL_SIZE]);
 
-/* Takes n jobs (1..HF_BATCH_JOBS), which may be of several queues; those of one queue are
- * accepted all or none. Waits for the answers at most deadline_ms (0: the producer's) and
- * fills results[0..n) when it is not NULL. Only for a producer with its own thread, and
- * not from inside a callback. Calls whose deadlines lie close together share requests,
- * and then the first deadline: a call may be given up a sixteenth of its time early.
+/* Takes n jobs (1..HF_BATCH_JOBS) of one or several queues, and waits for the answers at
+ * most deadline_ms (0: the producer's). Jobs of one queue are accepted all or none.
+ * `results` may be NULL; else results[0..n) are filled. The producer must have its own
+ * thread, and the call must not come from a callback. Calls whose deadlines lie close
+ * together share a request and its first deadline, so a call may end a sixteenth of its
+ * time early.
  *
  * HF_OK: each job was accepted or existed. HF_INVALID, HF_TOOBIG, HF_FULL, HF_CLOSED,
- * HF_FORKED, HF_NOMEM: nothing was taken. Else the worst answer of any job: a fault (that
- * of a server that refused until the deadline, or one that waiting would not put right),
- * HF_TIMEOUT, or HF_UNSURE. `detail` (may be NULL) says more. */
+ * HF_FORKED, HF_NOMEM: nothing was taken. Otherwise the worst answer of any job: a fault
+ * (Redis refused until the deadline, or for a reason that does not pass), HF_TIMEOUT, or
+ * HF_UNSURE. */
 HF_API HF_MUSTCHECK hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs,
                                            size_t n, hf_enqueue_result *results,
                                            uint32_t deadline_ms,
                                            char detail[HF_DETAIL_SIZE]);
 
 /* Sends n jobs of one queue (1..HF_BATCH_JOBS) as request `number` of this producer, all
- * or none, and waits as hf_enqueue_wait() does. A number that Redis remembers as executed
- * changes nothing and answers HF_OK for each job: so a file can be sent again. Ids left
- * NULL are made from the producer's id and `first` + the job's place, the same each time:
- * 14 characters, or 26 when `run` was not made by a producer.
+ * or none, and waits as hf_enqueue_wait() does. A file can so be sent again: if Redis
+ * remembers the number as executed, nothing changes, and the answer is HF_OK for each
+ * job. Each id that is NULL is made from the producer's id and `first` + the job's place,
+ * and is the same each time. It has 14 characters, or 26 if a producer did not make
+ * `run`.
  *
- * Numbers begin at 1 and rise within a queue; one that has failed must succeed before a
- * higher one is taken, and a producer that has sent with numbers does not send without
- * them, nor the other way: else HF_INVALID. One call at a time: else HF_BUSY. */
+ * Numbers begin at 1 and rise within a queue, and a failed one must succeed before a
+ * higher one is taken. A producer that has sent with numbers does not send without them,
+ * and the reverse. HF_INVALID: one of these rules is broken. HF_BUSY: another numbered
+ * call is under way. */
 HF_API HF_MUSTCHECK hf_err hf_enqueue_numbered(hf_producer *producer, const hf_job *jobs,
                                                size_t n, uint64_t number, uint64_t first,
                                                hf_enqueue_result *results,
                                                char detail[HF_DETAIL_SIZE]);
 
-/* The producer's id, 26 characters unless `run` named it. Borrowed from the producer. */
+/* The producer's id: `run`, or 26 characters. Borrowed from the producer. */
 HF_API const char *hf_producer_id(const hf_producer *producer);
 
-/* Takes nothing more, lets what was taken be answered until its deadline, then frees the
- * producer. With a loop: returns at once and calls cb (may be NULL) on the loop's thread
- * at the end. Without: returns at the end, cb was called before; threads that wait have
- * their answers by then, and no call may begin any more. NULL is fine, cb is called. */
+/* Takes no more jobs, waits for the answers to those it took, until their deadlines, and
+ * frees the producer. With a loop: returns at once, and calls cb (may be NULL) on the
+ * loop's thread at the end. Without a loop: calls cb and returns at the end; waiting
+ * calls have their answers by then, and no call may begin after this one. producer NULL:
+ * only calls cb. */
 HF_API void hf_producer_close(hf_producer *producer, void (*cb)(void *arg), void *arg);
 
 #ifdef __cplusplus

@@ -1,9 +1,10 @@
-/* tls.h - how a connection by TLS trusts a server, and what it shows of itself.
+/* tls.h - which certificates a TLS connection accepts and presents.
  *
- * A URL that begins with rediss:// asks for TLS, 1.2 or newer. Without these options the
- * server's certificate must be one for the host of the URL, signed by an authority that
- * the system knows (SSL_CERT_FILE and SSL_CERT_DIR name others). The files are read again
- * for each connection, so a certificate that was renewed is used from the next one on. */
+ * A URL that begins with rediss:// or rediss+sentinel:// asks for TLS 1.2 or newer. By
+ * default the server's certificate must be for the host of the URL, and signed by an
+ * authority that the system knows (SSL_CERT_FILE and SSL_CERT_DIR name others). The files
+ * are read again for each connection, so the next connection uses a renewed certificate.
+ */
 #ifndef HOLDFAST_TLS_H
 #define HOLDFAST_TLS_H
 
@@ -14,14 +15,15 @@
 
 /* NULL means the default. All text is copied. */
 typedef struct hf_tls_opts {
-    size_t size;             /* HF_TLS_INIT */
-    const char *ca;          /* a PEM file of authorities, instead of the system's */
-    const char *cert;        /* a PEM file: our certificate, and those above it */
-    const char *key;         /* a PEM file: the private key of that, not encrypted */
-    const char *server_name; /* the name or address that the server's certificate must
-                                have, instead of the host of the URL */
-    bool skip_verify;        /* any certificate will do: not safe outside of tests */
+    size_t size;             /* HF_TLS_OPTS_INIT */
+    const char *ca;          /* PEM file: authorities, instead of the system's */
+    const char *cert;        /* PEM file: the client's certificate and its chain */
+    const char *key;         /* PEM file: the private key of cert, not encrypted */
+    const char *server_name; /* the name or address in the server's certificate, instead
+                                of the host of the URL, or of the host that a Sentinel
+                                names; Sentinels' certificates must have it too */
+    bool skip_verify;        /* accept any certificate: not safe outside of tests */
 } hf_tls_opts;
-#define HF_TLS_INIT HF_STRUCT_INIT(hf_tls_opts)
+#define HF_TLS_OPTS_INIT HF_STRUCT_INIT(hf_tls_opts)
 
 #endif

@@ -1,6 +1,7 @@
-/* version.h - which Holdfast this is.
+/* version.h - the version of Holdfast.
  *
- * HF_VERSION is what a program was compiled with, hf_version() the library that runs. */
+ * HF_VERSION is the version that a program was compiled with. hf_version() is that of the
+ * library which runs. */
 #ifndef HOLDFAST_VERSION_H
 #define HOLDFAST_VERSION_H
 

@@ -10,7 +10,7 @@
 --  ARGV[7]   flags       letters: w (wait), r (reentrant), c (a cell; with one name, mode x)
 --  ARGV[8]   lease       ms, at least 1
 --  ARGV[9]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[10]  witness     of what was read of the line's clock; 0: nothing was
+--  ARGV[10]  witness     of the readings of the line's clock; 0: there are none
 --  ARGV[11]  readings    of it, `clock:age ...`, the newest first (lib/line.lua)
 --  ARGV[12..] names      1 to 16, in order, each once
 --  returns   {OK, now, fence} | {WAITING, now, place, clock, number, after} (clock: a reading; number:
@@ -38,7 +38,7 @@ if late(ARGV[9]) or lease < 1 then
   return { LATE, now }
 end
 
--- Most of the time nobody is there: of one line no key exists. Nil: it is not so, or not asked for.
+-- The usual case: the line is empty, and none of its keys exists. Nil: it is not so, or not asked for.
 local function take_free(n)
   local x, e = P .. 'x:' .. n, P .. 'e:' .. n
   if ARGV[FIRST + 1] or mode == 'p' or flag('c') or
@@ -93,7 +93,7 @@ end
 local function take_cell(l)
   local value, lease_end = call('GET', l.cell), string.format('%.0f', now + lease)
   if value and match(value, '^(.*):%d*$') == owner then
-    if call('PTTL', l.cell) < lease then -- who asks again counts from this time
+    if call('PTTL', l.cell) < lease then -- a client that asks again counts from this time
       call('PEXPIREAT', l.cell, lease_end)
     end
     return { OK, now, match(value, '(%d*)$') }

@@ -1,8 +1,8 @@
--- May this holder still write? For what is in Redis, the same lines go into the script that writes.
+-- May this holder still write? For data in Redis, put the same lines into the script that writes.
 --
 --  KEYS[1]  prefix      hf:lock:{tag}:
---  ARGV[1]  resource    what is guarded, a name
---  ARGV[2]  fence       of who wants to write
+--  ARGV[1]  resource    the guarded resource, a name
+--  ARGV[2]  fence       of the client that wants to write
 --  ARGV[3]  owner
 --  ARGV[4]  remember    ms for which the highest fence is remembered; 0: for ever
 --  returns  {OK, now, highest} | {LOST, now, highest}: a higher fence was seen, or the same one of

@@ -1,4 +1,4 @@
--- Take a lock away from who holds it, or ask for it back.
+-- Take a lock away from its holder, or ask for it back.
 --
 --  KEYS[1]  prefix      hf:lock:{tag}:
 --  ARGV[1]  name
@@ -6,7 +6,7 @@
 --  ARGV[3]  revoke      1: only ask; 0: take it away. The holder hears of either by a message
 --  ARGV[4]  not_after   ms on Redis's clock; 0: no limit
 --  returns  {OK, now, n} (how many it was taken from, or how many were asked; a cell cannot be
---           asked) | {LATE, now}. What is granted afterwards has a higher fence. Sent twice: the
+--           asked) | {LATE, now}. Later grants have higher fences. Sent twice: the
 --           second may meet the next holder, so say whose.
 --- @include "lib/base.lua"
 --- @include "lib/late.lua"

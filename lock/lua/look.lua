@@ -1,4 +1,4 @@
--- Who holds a lock, and who waits for it. Writes nothing.
+-- Read the holders and waiters of a lock. Writes nothing.
 --
 --  KEYS[1]  prefix      hf:lock:{tag}:
 --  ARGV[1]  name

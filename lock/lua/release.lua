@@ -21,7 +21,7 @@ local cell = string.find(ARGV[3], 'c', 1, true) ~= nil
 local downgrade = string.find(ARGV[3], 'd', 1, true) ~= nil
 local reply = { OK, now }
 
--- Most of the time nobody else is there: in the one line is only its owner, with this one hold.
+-- The usual case: the only line contains only its owner, with this one hold.
 -- False: it is not so, and nothing was done.
 local function leave_alone(n)
   local x, e = P .. 'x:' .. n, P .. 'e:' .. n

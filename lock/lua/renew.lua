@@ -1,4 +1,4 @@
--- Keep leases alive, of holders and of those that wait, whatever Redis's clock says. Creates nothing.
+-- Keep the leases of holders and waiters alive, at any time of Redis's clock. Creates nothing.
 --
 --  KEYS[1]   prefix      hf:lock:{tag}: of the first entry
 --  KEYS[2..] prefixes    one for each of the others

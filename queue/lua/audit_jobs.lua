@@ -1,23 +1,23 @@
 -- Audit: every id in the three sets, its lock and its record. See lib/audit.lua.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  phase       '' at the start, then what the answer before said
+--  ARGV[1]  phase       '' at the start, then that of the last answer
 --  ARGV[2]  cursor      '0' at the start of a phase
 --  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
---  ARGV[4]  fix         1: put right what is safe; 0: nothing is written
+--  ARGV[4]  fix         1: repair what is safe; 0: write nothing
 --  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
 --  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
 --           {holder, jobs, until, ...}} | {LATE, now}; phase and cursor are those to ask for
 --           next, phase '' at the end. how: 0 by hand, 1 would be repaired, 2 repaired; holder,
---           jobs, until: who has the locks of this slice, ms. Sent twice: what was put right is
---           not found again.
+--           jobs, until: the holders of locks of this slice, ms. Sent twice: repaired faults are not
+--           found again.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"
 --- @include "lib/read_meta.lua"
---- @include "lib/clear_marks.lua"
+--- @include "lib/leave.lua"
 --- @include "lib/bury.lua"
 --- @include "lib/audit.lua"
 if late(ARGV[5]) then
@@ -35,11 +35,11 @@ local function readable(record)
   return ok and type(head) == 'table' and (head.type or head.v) ~= nil
 end
 
--- What cannot be read becomes a part of the payload, so that nothing of it is lost.
+-- An unreadable line becomes a part of the payload: no data is lost.
 local function to_dead(id, record, reason, text)
   call('ZREM', SCHEDULE, id)
   call('ZREM', RUNNING, id)
-  bury(id, readable(record) and record or '\n' .. record, reason, text, false)
+  bury(nil, id, readable(record) and record or '\n' .. record, reason, text, false)
 end
 
 -- It stays where a worker may have it; else where it runs again; else it is dead.
@@ -69,8 +69,7 @@ local function check_no_record(id, lock)
     report('record', 1, id, text, 'wait: its holder ends it; what it leaves, the next claim buries')
   elseif phase == 'dead' then
     report('record', 1, id, text, 'it is removed', function()
-      call('ZREM', DEAD, id)
-      clear_marks({ id })
+      leave('trimmed', { id }, DEAD)
     end)
   else
     report('record', 1, id, text, 'it goes to `dead` with the reason `record`', function()
@@ -193,7 +192,7 @@ local function check_records(page)
 end
 
 local whole, count_of = phase == 'jobs', 100
-if whole and m.big then
+if whole and string.find(m.uses, 'b', 1, true) then
   count_of = 10 -- a page of records brings their payloads
 end
 local page = call(whole and 'HSCAN' or 'ZSCAN', P .. phase, cursor, 'COUNT', count_of)

@@ -1,17 +1,17 @@
--- Audit: what a queue has beside its jobs: that its keys can be used at all, what was left
--- behind, the baton. See lib/audit.lua. Comes before audit_jobs.
+-- Audit: the keys of a queue other than its jobs: whether they can be used at all, leftovers, the
+-- baton. See lib/audit.lua. Comes before audit_jobs.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  phase       '' at the start, then what the answer before said
+--  ARGV[1]  phase       '' at the start, then that of the last answer
 --  ARGV[2]  cursor      '0' at the start of a phase
 --  ARGV[3]  idle        1: nothing is at work or waiting, so nothing may remain
---  ARGV[4]  fix         1: put right what is safe; 0: nothing is written
+--  ARGV[4]  fix         1: repair what is safe; 0: write nothing
 --  ARGV[5]  not_after   ms on Redis's clock; 0: no limit
 --  returns  {OK, now, phase, cursor, looked at, {check, invariant, id, text, repair, how, ...},
 --           {}} | {LATE, now}; phase and cursor are those to ask for next, phase '' at the end,
 --           `stop` when nothing else can be asked of this queue. The first looked at is how many
---           ids there are. how: 0 by hand, 1 would be repaired, 2 repaired. Sent twice: what was
---           put right is not found again.
+--           ids there are. how: 0 by hand, 1 would be repaired, 2 repaired. Sent twice:
+--           repaired faults are not found again.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_wake.lua"
@@ -20,6 +20,7 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/late.lua"
+--- @include "lib/uses_now.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/audit.lua"
 if late(ARGV[5]) then
@@ -113,8 +114,8 @@ local function check_key(key)
   end
 end
 
--- What nobody can keep: those who could have the baton are all gone.
-local function check_wake()
+-- A baton that no worker keeps, because all that could have it are gone; letters of `uses`; leftovers.
+local function check_rest()
   local m, batons = read_meta(), call('ZRANGE', WAKE, 0, 9)
   local function put()
     call('DEL', WAKE)
@@ -124,10 +125,18 @@ local function check_wake()
   end
   if #batons > 1 or (batons[1] and batons[1] ~= 'baton') then
     report('wake', 9, WAKE, 'holds more than one baton, or another thing', 'it is made anew', put)
-  elseif m.next_wake and not batons[1] and not anybody_lives() then
+  elseif m.next_wake and not batons[1] and not any_worker_lives() then
     report('wake', 10, META,
-      string.format('somebody should claim at %.0f, but nobody lives who could know', m.next_wake),
-      'the baton is put for whoever comes', put)
+      string.format('a claim is due at %.0f, but no live worker knows of it', m.next_wake),
+      'the baton is put for the next worker', put)
+  end
+  for letter, used in pairs(uses_now(m, P)) do
+    if used and not string.find(m.uses, letter, 1, true) then
+      report('uses', 9, META, '`uses` lacks `' .. letter .. '`, so claims do not look at it',
+        'it is added', function()
+          note_use(letter, true)
+        end)
+    end
   end
   if idle and call('EXISTS', SCHEDULE, RUNNING, CRASHES, CANCELS, WAKE) > 0 then
     report('left', 9, P, 'something remains though nothing is to be done',
@@ -143,7 +152,7 @@ if phase == '' then
   local total = call('ZCARD', SCHEDULE) + call('ZCARD', RUNNING) + call('ZCARD', DEAD)
   return looked_at(total + call('HLEN', JOBS), nil, 'crashes')
 elseif phase == 'rest' then
-  check_wake()
+  check_rest()
   return looked_at(0, nil, '')
 end
 local page, ids, seen = nil, {}, {}

@@ -1,5 +1,5 @@
--- Jobs that shall not run again go to `dead`, with the reason; `dead` is bounded. What is to be
--- cancelled is removed.
+-- Move jobs that must not run again to `dead`, with the reason; `dead` is bounded. A job with a
+-- request to cancel is removed.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
@@ -38,9 +38,7 @@ for k = 1, #places do
   local i = places[k]
   local id, counts = ARGV[i], ARGV[i + 2] == '1'
   if not cancelled(id, ARGV[i + 1]) then
-    call('ZREM', RUNNING, id)
-    bury(id, call('HGET', JOBS, id) or '', ARGV[i + 3], ARGV[i + 4], counts)
-    call('DEL', LOCK .. id)
+    bury(RUNNING, id, call('HGET', JOBS, id) or '', ARGV[i + 3], ARGV[i + 4], counts)
     failed = failed + (counts and 1 or 0)
   end
   unstarted = unstarted + (counts and 0 or 1)

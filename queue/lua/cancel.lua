@@ -14,7 +14,7 @@
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
---- @include "lib/remove.lua"
+--- @include "lib/leave.lua"
 --- @include "lib/ask_to_cancel.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -28,9 +28,9 @@ local token, ends = ask_to_cancel(id)
 if token then
   return { RUNS, now, token, ends }
 end
-if call('ZREM', SCHEDULE, id) == 0 then
+if not call('ZSCORE', SCHEDULE, id) then
   return { GONE, now }
 end
-remove({ id }, 'cancelled', true)
+leave('cancelled', { id }, SCHEDULE)
 wake(read_meta())
 return { OK, now }

@@ -1,5 +1,5 @@
--- For each of a worker's queues: it is alive, a wake-up that no worker keeps is made anew, and what
--- this worker's machine has learned of this clock is shared.
+-- For each of a worker's queues: report that the worker is alive, replace a wake-up that no worker
+-- keeps, repair `uses`, and share the clock samples of this worker's machine.
 --
 --  KEYS[1..] prefixes    hf:{queue}: of queues on one server
 --  ARGV[1]   worker      its id
@@ -8,8 +8,8 @@
 --  ARGV[4]   lease       its length, ms
 --  ARGV[5]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
 --  ARGV[6]   machine     a name of this start of its machine; '': nothing is shared
---  ARGV[7]   learned     what it has learned of this clock; '': nothing yet
---  ARGV[8]   keep        ms for which that is of use
+--  ARGV[7]   learned     its samples of this clock; '': none yet
+--  ARGV[8]   keep        ms for which they are useful
 --  returns   {OK, now, empty, {doubt, ...}, longest, learned}; empty 1: nothing is scheduled or
 --            running in any of them. doubt, of each: from then on a lease is over and its next
 --            wake-up counts as missed; 0: no lease ends soon. longest: ms,
@@ -26,6 +26,7 @@
 --- @include "lib/longest_lease.lua"
 --- @include "lib/lease_ends.lua"
 --- @include "lib/read_meta.lua"
+--- @include "lib/uses_now.lua"
 --- @include "lib/wake.lua"
 local empty, checked, fault, doubts, longest, learned = 1, 0, nil, {}, ARGV[4] + 0, ''
 
@@ -55,6 +56,16 @@ local function share(prefix)
   end
 end
 
+-- An older version, or a person, may have set a field without its letter. A worker checks a queue
+-- before its first claim, so this holds from then on.
+local function mend_uses(m, prefix)
+  for letter, used in pairs(uses_now(m, prefix)) do
+    if used ~= (string.find(m.uses, letter, 1, true) ~= nil) then
+      note_use(letter, used)
+    end
+  end
+end
+
 local function check(i)
   open_writes()
   if ARGV[6] ~= '' then
@@ -66,8 +77,9 @@ local function check(i)
   longest = math.max(longest, longest_lease())
   shorten_leases()
   local m = read_meta()
-  local _, over = wake(m, ARGV[3] == '1')
-  doubts[i] = over and math.max(over, m.next_wake + BROKEN_MS + 1) or 0
+  mend_uses(m, KEYS[i])
+  local _, doubt = wake(m, ARGV[3] == '1')
+  doubts[i] = doubt
   return call('EXISTS', SCHEDULE, RUNNING)
 end
 for i = 1, #KEYS do

@@ -1,4 +1,4 @@
--- Take jobs: those whose holder's lease is over (a cancelled one is removed), then what is due.
+-- Take jobs: first those whose holder's lease is over (a cancelled one is removed), then due ones.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id, unique for each life of a process
@@ -7,17 +7,16 @@
 --  ARGV[4]   lease       ms
 --  ARGV[5]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[6]   alive       ms for which the worker counts as alive; 0: no change
---  ARGV[7]   poison      crashes of its holders until a job is dead
---  ARGV[8]   dead_max    bounds of `dead`: jobs
---  ARGV[9]   dead_age    and ms
---  ARGV[10]  flags       letters: b (in doubt, after a reconnect: the next wake-up is doubted), t (its
---            baton's time has come: so is a wake-up that has come; a later one is kept by
---            somebody), f (forgive: count no crash)
---  ARGV[11]  slots       how many can start at once: of a queue with a limit no more are taken
---  ARGV[12]  vouched     ms on Redis's clock: leases that end until then are over, whatever this
---            clock did; 0 or below: the worker vouches for none, but will in so many ms, negated
---  ARGV[13]  judged      ms: the longest lease for which it vouches
---  ARGV[14]  at_least    ms on Redis's clock: no lease starts earlier; 0: not known
+--  ARGV[7]   flags       letters: b (in doubt, after a reconnect: the next wake-up is doubted), t (its
+--            baton's time has come: so is a wake-up that has come; another worker keeps a later
+--            one), f (forgive: count no crash)
+--  ARGV[8]   slots       how many can start at once: of a queue with a limit no more are taken
+--  ARGV[9]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
+--  ARGV[10]  vouches     `until judged`: leases that end until then, ms on Redis's clock, are over,
+--            even if this clock was set; 0 or below: the worker vouches for none, but will after this
+--            many ms, negated; judged: the longest lease for which it vouches, ms
+--  ARGV[11]  rules       `poison dead_max dead_age`: crashes of its holders until a job is dead; the
+--            bounds of `dead`, jobs and ms
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
 --            would find something even if every other worker came before it. crashes: {id, how
@@ -27,54 +26,51 @@
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
---- @include "lib/key_crashes.lua"
 --- @include "lib/bounds.lua"
---- @include "lib/lease_ends.lua"
 --- @include "lib/watched.lua"
---- @include "lib/wake_rule.lua"
 --- @include "lib/high.lua"
 --- @include "lib/max_bytes.lua"
 if ARGV[5] ~= '0' and now > ARGV[5] + 0 then
   return { LATE, now }
 end
--- 1. What is known of the queue, and the token of this claim.
-local worker, max, lease, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[10]
-local meta = call('HMGET', META, 'next_wake', 'fence', 'paused', 'max_running', 'rate_limit', 'big',
-  'high')
+-- 1. Read the queue, and make the token of this claim.
+local worker, max, lease, at_least, flags = ARGV[1], ARGV[3] + 0, ARGV[4], ARGV[9], ARGV[7]
+local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high')
 local first = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] -- when a lease ends first
-local marked = call('EXISTS', CRASHES) == 1
-local next_wake, paused = meta[1] and meta[1] + 0, meta[3] == '1'
+local next_wake, uses, high = meta[1] and meta[1] + 0, meta[3], meta[4] and meta[4] + 0 or 0
+local marked = uses and string.find(uses, 'm', 1, true)
 local fence = time[1] .. micros
 if meta[2] and meta[2] + 0 >= fence + 0 then
   fence = string.format('%d', meta[2] + 1)
 end
 local token = worker .. ':' .. fence
--- Not `PX`: that counts from when the command runs, and a script of large records takes its time;
--- the lock would outlive its score.
-local ends_at, lease_end = lease_ends(lease, ARGV[14])
--- The jobs; `due` of all of them, or `dues` of each. m: what limits the queue; nil: nothing does.
+--- @step "lib/lease_end.lua"
+-- The jobs; `due` of all of them, or `dues` of each. m: the limits of the queue; nil: there are none.
 local taken, records, due, dues, n, bytes, buried, m = {}, {}, nil, nil, 0, 0, nil, nil
 local come = next_wake and next_wake <= now -- the time of the baton that was put last
-local clear = flags == 't' and come or flags == 'b'
+local doubted = flags == 't' and come or flags == 'b'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
-local wait = 10 -- ms until a claim that got nothing may be repeated
-local high = meta[7] and meta[7] + 0 or 0
+local paused, wait = false, 10 -- ms until a claim that got nothing may be repeated
 
--- 2. Where a limit, an ended lease or a clock that was set back may count: look closer. Jobs of dead
+-- 2. Look closer where a limit, an ended lease or a clock that was set back may count. Jobs of dead
 -- holders come first, and the limits leave so many places for others.
-if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or now < high then
+if uses and string.find(uses, '[^bm]') or first and first + 0 <= now or #flags > 1 or now < high then
   --- @include "lib/read_meta.lua"
   --- @include "lib/open_writes.lua"
   --- @include "lib/take_over.lua"
   --- @include "lib/limits.lua"
   --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
-  m = read_meta()
-  clear = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
+  if uses and string.find(uses, '[^bmnpr]') then
+    error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
+  end
+  local vouched, judged = string.match(ARGV[10], '^(%-?%d+) (%d+)$')
+  vouched, m = vouched + 0, read_meta()
+  paused = m.paused
+  doubted = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
   m.high = now < high and heed_clock(high) or m.high
-  local vouched = ARGV[12] + 0
-  if vouched > 0 and longest_lease() > ARGV[13] + 0 then
-    vouched = -lease -- it has yet to hear of so long a lease
+  if vouched > 0 and longest_lease() > judged + 0 then
+    vouched = -lease -- it does not know of such a long lease yet
   end
   if first and first + 0 <= now and first + 0 > vouched then
     -- Another worker may vouch for more; meanwhile this one comes now and then.
@@ -88,16 +84,16 @@ if paused or meta[4] or meta[5] or first and first + 0 <= now or #flags > 1 or n
     dues, buried, marked = {}, {}, true
     n, bytes = take_over({
       worker = worker, token = token, max = max, lease = lease, lease_end = lease_end,
-      vouched = vouched, at_least = ARGV[14], poison = ARGV[7] + 0,
+      vouched = vouched, at_least = at_least, poison = string.match(ARGV[11], '^%d+') + 0,
       forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
       buried = buried,
     })
     over = n
   end
-  free = free_places(m, max - n, ARGV[11] - n)
+  free = free_places(m, max - n, ARGV[8] - n)
 end
 
--- 3. What is due, in its order; again, where locks were held elsewhere.
+-- 3. Take due jobs, in order; again, if locks were held elsewhere.
 for _ = 1, paused and 0 or 10 do
   local want = free - (n - over)
   if want <= 0 or bytes > MAX_BYTES or more == false then
@@ -106,7 +102,7 @@ for _ = 1, paused and 0 or 10 do
   local ids = call('ZRANGEBYSCORE', SCHEDULE, '-inf', stamp, 'LIMIT', '0', want + 1)
   local got = math.min(#ids, want)
   more = #ids > want
-  if meta[6] then -- there are large records: no more than there is room for
+  if uses and string.find(uses, 'b', 1, true) then -- large records: no more than there is room for
     --- @include "lib/that_fit.lua"
     local fit = that_fit(ids, got, MAX_BYTES - bytes, n == 0)
     if fit < got then
@@ -180,7 +176,7 @@ for _ = 1, paused and 0 or 10 do
   end
 end
 
--- 4. The answer.
+-- 4. Answer.
 local answer = { OK, now, fence, 0, 0, 0, 0, n > 0 and (dues or due) or nil, taken[1], records[1] }
 if n > 32 then -- two tables in the answer cost less than to copy so many into it
   taken[n + 1], answer[9], answer[10] = nil, taken, records
@@ -188,7 +184,7 @@ end
 for k = 2, n <= 32 and n or 0 do
   answer[2 * k + 7], answer[2 * k + 8] = taken[k], records[k]
 end
--- 5. What is remembered: the claim, in case its answer is lost, its fence, and the tokens it took.
+-- 5. Remember the claim, in case its answer is lost, its fence, and the tokens it took.
 if n > 0 then
   local words = taken
   if dues then
@@ -207,34 +203,37 @@ if n > 0 then
     call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
   end
 end
--- 6. What the worker should know: crashes, and what was buried.
+-- 6. Tell the worker of crashes and of buried jobs.
 if marked and n > 0 then
   --- @include "lib/crashes.lua"
   answer[6] = crashes_of_all(taken, n)
 end
 if buried and #buried > 0 then
   --- @include "lib/trim_dead.lua"
-  trim_dead(ARGV[8] + 0, ARGV[9] + 0, #buried / 2)
+  local dead_max, dead_age = string.match(ARGV[11], ' (%d+) (%d+)$')
+  trim_dead(dead_max + 0, dead_age + 0, #buried / 2)
   answer[7] = buried
 end
--- 7. The worker is alive.
+-- 7. Note that the worker is alive.
 if ARGV[6] ~= '0' then
   --- @include "lib/refresh_worker.lua"
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
 
--- 8. The wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
+-- 8. Follow the wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
 local at
 if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
   --- @include "lib/wake.lua"
-  at = wake(m or read_meta(), clear, n == 0 and now + wait or now)
+  --- @include "lib/open_writes.lua"
+  open_writes()
+  at = wake(m or read_meta(), doubted, n == 0 and now + wait or now)
 else
   local head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
   at = head and math.min(TIME_MAX, floor(head))
-  wake_rule(at, next_wake, clear)
+  --- @step "lib/wake_rule.lua"
   at = at or 0
 end
--- 9. Whether more is left than all other workers could take.
+-- 9. Say whether more is left than all other workers could take.
 if at > 0 and at <= now then
   --- @include "lib/key_workers.lua"
   local limited = m and (m.max_running > 0 or m.rate > 0)

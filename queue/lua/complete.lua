@@ -13,8 +13,6 @@
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
---- @include "lib/key_crashes.lua"
---- @include "lib/key_cancels.lua"
 --- @include "lib/broken_ms.lua"
 if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
@@ -25,8 +23,8 @@ for k = 1, n do
   locks[k] = LOCK .. args[from + k - 1]
 end
 local holders = call('MGET', unpack(locks))
-local m = call('HMGET', META, 'next_wake', 'max_running')
-local next_wake = m[1] and m[1] + 0
+local m = call('HMGET', META, 'next_wake', 'uses')
+local next_wake, uses = m[1] and m[1] + 0, m[2]
 
 -- How many, from the first on, this worker holds.
 local held, to, run, ids, codes = 0, 0, 5, args, nil
@@ -67,17 +65,14 @@ end
 if n == 0 then
   return { OK, now, codes }
 end
-call('HDEL', JOBS, unpack(ids, from))
-call('DEL', unpack(locks))
-if call('EXISTS', CRASHES, CANCELS) > 0 then
-  call('HDEL', CRASHES, unpack(ids, from))
-  call('HDEL', CANCELS, unpack(ids, from))
-end
-call('HINCRBY', META, 'done', n == 1 and '1' or n)
--- Without max_running no job that ends lets another one start sooner. So all is well while a worker
--- comes for what waits, or none comes and nothing waits.
+local how, set, marked = 'done', nil, uses and string.find(uses, 'm', 1, true)
+--- @step "lib/leaving.lua"
+
+-- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing
+-- is missing while a worker will come for the waiting jobs, or none comes and no job waits.
 local waits = call('EXISTS', SCHEDULE) == 1
-if m[2] or waits == not next_wake or next_wake and next_wake < now - BROKEN_MS then
+if waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
+  or uses and string.find(uses, 'n', 1, true) then
   --- @include "lib/wake.lua"
   wake(read_meta())
 end

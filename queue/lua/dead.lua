@@ -1,5 +1,5 @@
--- A page of the dead jobs, the longest dead first, for who goes through all of them while they
--- become fewer.
+-- Read a page of the dead jobs, the longest dead first. Works while jobs are removed between the
+-- pages.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  from        only those that died then or later, ms

@@ -2,8 +2,8 @@
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2]   died        0: whatever waits or is dead, and who waits for one of them is told; else
---            only what is dead, and died until then, ms
+--  ARGV[2]   died        0: waiting and dead jobs, and callers that wait for one of them are told; else
+--            only dead jobs that died until then, ms
 --  ARGV[3..] id of each job, at most 1000, each once
 --  returns   {OK, now, {code, ...}, {token, until, ...}} | {LATE, now}; a code is OK, GONE, RUNS;
 --            of each that runs: its token ('': its lock has ended), and when its lease ends. Sent
@@ -14,20 +14,19 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/each.lua"
 --- @include "lib/wake.lua"
---- @include "lib/remove.lua"
+--- @include "lib/leave.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
-local died, ids, codes, holders, gone = tonumber(ARGV[2]), {}, {}, {}, {}
+local died, ids, codes, holders = tonumber(ARGV[2]), {}, {}, {}
 local from = { [SCHEDULE] = {}, [DEAD] = {} }
 for i = 3, #ARGV do
   ids[i - 2] = ARGV[i]
 end
 local deaths = call('ZMSCORE', DEAD, unpack(ids))
 
--- The set out of which it may be taken; none, and a code: it may not.
+-- The set from which it may be removed; none, and a code: it may not.
 local function place(id, death)
   if death then
     local old = died == 0 or tonumber(death) <= died
@@ -49,16 +48,14 @@ for k = 1, #ids do
   local set, code = place(ids[k], deaths[k])
   codes[k] = set and OK or code
   if set then
-    gone[#gone + 1] = ids[k]
     table.insert(from[set], ids[k])
   end
 end
 open_writes()
-for set, list in pairs(from) do
-  each('ZREM', set, list)
-end
-remove(gone, 'deleted', died == 0)
-if #gone > 0 then
+local how = died == 0 and 'deleted' or 'purged'
+leave(how, from[SCHEDULE], SCHEDULE)
+leave(how, from[DEAD], DEAD)
+if #from[SCHEDULE] + #from[DEAD] > 0 then
   wake(read_meta())
 end
 return { OK, now, codes, holders }

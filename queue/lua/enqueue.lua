@@ -25,7 +25,6 @@
 --- @include "lib/bounds.lua"
 --- @include "lib/slice.lua"
 --- @include "lib/high.lua"
---- @include "lib/wake_rule.lua"
 local SPAN = 32
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
@@ -161,12 +160,11 @@ if codes then
     return { EXISTS, now, 0, codes }
   end
 end
-local m = call('HMGET', META, 'next_wake', 'paused', 'max_running', 'rate_limit', 'high')
-local next_wake, high = m[1] and m[1] + 0, m[5] and m[5] + 0 or 0
-local at_once = soonest == now and not (m[2] or m[3] or m[4])
+local m = call('HMGET', META, 'next_wake', 'uses', 'high')
+local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 
 if now < high then
-  call('HSET', META, 'high', m[5]) -- changes nothing, but a full Redis refuses it, and so all
+  call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
   --- @include "lib/open_writes.lua"
   --- @include "lib/later.lua"
   for j = 1, 2 * new, 2 do
@@ -189,15 +187,23 @@ end
 if new > 0 then
   call('HINCRBY', META, 'enqueued', new == 1 and '1' or new)
   if big then
-    call('HSET', META, 'big', '1')
+    --- @include "lib/uses.lua"
+    note_use('b', true)
   end
 end
-local noted = now <= high + HIGH_MS
-local changed = new > 0 and wake_rule(soonest, next_wake, false, not at_once, not noted)
-if changed and not at_once then
-  --- @include "lib/wake.lua"
-  wake(read_meta()) -- this notes the time as well
-elseif new > 0 and not changed and not noted then
+if new == 0 then
+  return { OK, now, 0, codes }
+elseif now > high + HIGH_MS then
   call('HSET', META, 'high', stamp)
+end
+
+-- The wake rule. Where a limit counts, or a time has come that others may have used, it has to look;
+-- else the next claim is for the first of these jobs, unless a worker comes sooner anyway.
+if uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
+  --- @include "lib/wake.lua"
+  wake(read_meta())
+else
+  local at, doubted = soonest, false
+  --- @step "lib/wake_rule.lua"
 end
 return { OK, now, 0, codes or {} }

@@ -14,6 +14,7 @@
 --- @include "lib/digits.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
+--- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -33,15 +34,18 @@ open_writes()
 if ARGV[5] ~= '' then
   call('HSET', META, 'file', ARGV[5])
 end
-local function set(field, value)
+local function set(field, value, letter)
+  if letter and value ~= '' then
+    note_use(letter, value ~= '0')
+  end
   if value == '0' then
     call('HDEL', META, field)
   elseif value ~= '' then
     call('HSET', META, field, value)
   end
 end
-set('max_running', ARGV[2])
-set('rate_limit', ARGV[3])
+set('max_running', ARGV[2], 'n')
+set('rate_limit', ARGV[3], 'r')
 set('rate_per', ARGV[4])
 if ARGV[3] ~= '' then
   call('HDEL', META, 'tokens', 'tokens_at')

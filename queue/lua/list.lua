@@ -5,7 +5,7 @@
 --  ARGV[2]  after       '' : from the start; else the id after whose place the page begins
 --  ARGV[3]  limit       jobs, 1..1000; fewer where records are large
 --  ARGV[4]  score       that `after` had when it was read: the page begins behind that place,
---           whatever has become of it; '' : not known
+--           even if the job has moved; '' : not known
 --  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes}, ...}
 --           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that
 --           was looked at, '' at the end of the set: of `retry` a page may have few jobs, or none,

@@ -8,6 +8,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
+--- @include "lib/uses.lua"
 --- @include "lib/wake.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -18,5 +19,6 @@ if ARGV[2] == '1' then
 else
   call('HDEL', META, 'paused')
 end
+note_use('p', ARGV[2] == '1')
 wake(read_meta())
 return { OK, now }

@@ -5,16 +5,16 @@
 --  ARGV[2]  state       delayed (as of now), ready or dead
 --  ARGV[3]  before      ready: those that were due until then, dead: that died until then, ms
 --  ARGV[4]  max         jobs, 1..1000
---  ARGV[5]  slice       a word for this one, that no other has
---  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second answers what the first
---           removed, if no other slice came in between.
+--  ARGV[5]  slice       a word for this slice, different from all others
+--  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second answers the number
+--           of the first, if no other slice came in between.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
---- @include "lib/remove.lua"
+--- @include "lib/leave.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -32,9 +32,8 @@ end
 local ids = n > 0 and call('ZRANGE', set, first, first + n - 1) or {}
 if #ids > 0 then
   open_writes()
-  call('ZREMRANGEBYRANK', set, first, first + #ids - 1)
-  remove(ids, 'deleted', false)
-  -- Instead of a word on each job: whoever waits for one sees that it went while this was at work.
+  leave('purged', ids, set)
+  -- Instead of a mark for each job: a caller that waits for one sees that a purge removed it.
   call('SET', P .. 'purged', now .. ' ' .. ARGV[5] .. ' ' .. #ids, 'PX', 60000)
   wake(read_meta())
 end

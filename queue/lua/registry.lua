@@ -1,13 +1,13 @@
 -- A slice of the search for queues that have keys and are not in the registry.
 --
---  KEYS[1]  queues      the registry: the set of all names; if it is no set, it has none
---  ARGV[1]  namespace   what all keys begin with
+--  KEYS[1]  queues      the registry: the set of all names; if it is not a set, it has none
+--  ARGV[1]  namespace   the beginning of all keys
 --  ARGV[2]  cursor      '0' at the start
 --  ARGV[3]  fix         1: they are registered; 0: nothing is written
 --  ARGV[4]  not_after   ms on Redis's clock; 0: no limit
 --  returns  {OK, now, cursor, {name, ...}} | {LATE, now}; cursor is the one to ask for next, '0'
---           at the end. A name may be told by several slices, and need not be a good one: such
---           a name is not registered. Sent twice: what was registered is not told again.
+--           at the end. Several slices may return the same name. An invalid name is returned, but not
+--           registered. Sent twice: registered names are not returned again.
 --- @include "lib/base.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"

@@ -1,13 +1,13 @@
--- Put back what this worker holds and did not run, with no attempt counted. What is to be
--- cancelled is not put back: it is removed.
+-- Put back jobs that this worker holds and did not run, with no attempt counted. A job with a request
+-- to cancel is removed instead.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
 --  ARGV[4..] id, fence, due, started, error for each job, at most 1000. started 0: it never did,
---            and its token of the rate is given back; 1: it did, and its start counts, for what
---            it did cannot be taken back. error '': due is the time at
+--            and its token of the rate is given back; 1: it did, and its start counts, because
+--            its effects cannot be undone. error '': due is the time at
 --            which it was due before the claim, so it is at the head again. Else the error is
 --            kept in the record, with the time of its first refusal, and due is a delay in ms
 --            from now, at most 100 years.

@@ -8,17 +8,16 @@
 --  ARGV[4]   alive       ms for which the worker counts as alive; 0: no change
 --  ARGV[5]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
 --  ARGV[6]   least       ms on Redis's clock: a lease of this worker's that ends later is not over,
---            whatever this clock says; 0: not known
+--            at any time of this clock; 0: not known
 --  ARGV[7..] id, fence for each job, at most 1000
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
---            CANCEL (held, and somebody asks to cancel it), LOST. Sent twice: the same.
+--            CANCEL (held, with a request to cancel it), LOST. Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_cancels.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
---- @include "lib/lease_ends.lua"
 if late(ARGV[3]) or ARGV[2] == '0' then
   return { LATE, now }
 end
@@ -26,7 +25,8 @@ local args, worker, n, keys, ends = ARGV, ARGV[1], (#ARGV - 6) / 2, {}, {}
 if n == 0 then
   return { OK, now }
 end
-local _, lease_end = lease_ends(ARGV[2], ARGV[5])
+local lease, at_least = ARGV[2], ARGV[5]
+--- @step "lib/lease_end.lua"
 for k = 1, n do
   keys[k] = LOCK .. args[5 + 2 * k]
 end
@@ -42,7 +42,7 @@ end
 local holders = call('MGET', unpack(keys))
 local known = call('HGET', META, 'fence') or 0
 
--- Mostly all are held, and none is to be cancelled: then nothing is to be decided for each.
+-- The usual case: all are held, and none is cancelled. Then no job needs a decision of its own.
 local plain, highest, fence, token = call('EXISTS', CANCELS) == 0, 0, nil, nil
 for k = 1, plain and n or 0 do
   if args[6 + 2 * k] ~= fence then
@@ -93,7 +93,7 @@ for k = 1, #keys do
   call('PEXPIREAT', keys[k], lease_end)
 end
 if highest > known + 0 then
-  -- A failover lost the last increments: later claims must rise above what was shown.
+  -- A failover lost the last increments: later claims must rise above the fences shown here.
   call('HSET', META, 'fence', string.format('%d', highest))
 end
 if ARGV[4] ~= '0' then

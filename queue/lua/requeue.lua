@@ -3,11 +3,10 @@
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2]   died        0: whatever waits or is dead; else only what is dead, and died until then,
---            ms
+--  ARGV[2]   died        0: waiting and dead jobs; else only dead jobs that died until then, ms
 --  ARGV[3]   first       when the first of them becomes due, ms; 0: now
---  ARGV[4]   rate        so many become due in a second, from then on; 0: all at once
---  ARGV[5]   place       of the first of them in the line that this makes, from 0
+--  ARGV[4]   rate        how many become due per second, from then on; 0: all at once
+--  ARGV[5]   place       of the first of them in the resulting line, from 0
 --  ARGV[6..] id of each job, at most 200
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS. Sent twice: the same,
 --            or GONE where died is given.

@@ -1,5 +1,5 @@
--- Attempts failed: those jobs that this worker holds go back into the line, for later; what is to
--- be cancelled is removed.
+-- Attempts failed: put the jobs that this worker holds back for later. A job with a request to cancel
+-- is removed.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id

@@ -1,6 +1,6 @@
--- Give back what a claim took whose answer was lost. Sent after that claim's not_after, so that
--- it cannot be executed any more. What is to be cancelled is removed. None of these jobs has started,
--- so each gives its token of the rate back.
+-- Give back the jobs of a claim whose answer was lost. Sent after that claim's not_after, when it
+-- cannot be executed any more. A job with a request to cancel is removed. None of these jobs has
+-- started, so each gives its token of the rate back.
 --
 --  KEYS[1]  prefix   hf:{queue}:
 --  ARGV[1]  worker   its id

@@ -7,8 +7,8 @@
 --           cancelling, {holder, jobs, ...}} | {GONE, now}
 --           set to crashes: as `job` answers, but the record's first line alone. before: jobs that
 --           are due and come first. next token: when the rate lets the next one start; locked
---           until: the end of a lock that somebody has on a job that waits; calm until: no
---           takeover before it; each 0 if that keeps nothing. The holders of the first 1,000 that
+--           until: the end of a lock on a waiting job; calm until: no takeover before it;
+--           each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
@@ -37,7 +37,7 @@ local asked = place == 'running' and call('HGET', CANCELS, id) or '-'
 local before = 0
 if place == 'schedule' then
   before = math.min(call('ZRANK', SCHEDULE, id), call('ZCOUNT', SCHEDULE, '-inf', now))
-  if now >= m.calm then -- what dead holders left is taken first
+  if now >= m.calm then -- the jobs of dead holders are taken first
     before = before + call('ZCOUNT', RUNNING, '-inf', now)
   end
 end

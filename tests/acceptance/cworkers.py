@@ -8,13 +8,13 @@ from support import eventually, helper, read_runs, require
 class CWorker:
     """One hf-c-worker. `words`: strict, queues with weights; `log`: what its handlers write."""
 
-    def __init__(self, rig, server, concurrency, words=(), lease_ms=10000, log=None):
-        self.log = log or rig.path("c.log")
-        rig.c_workers = getattr(rig, "c_workers", 0) + 1
-        self.err = rig.path(f"c-worker-{rig.c_workers}.err")
+    def __init__(self, fixture, server, concurrency, words=(), lease_ms=10000, log=None):
+        self.log = log or fixture.path("c.log")
+        fixture.c_workers = getattr(fixture, "c_workers", 0) + 1
+        self.err = fixture.path(f"c-worker-{fixture.c_workers}.err")
         with open(self.err, "wb") as err:
-            self.child = rig.start([helper("hf-c-worker"), server.url, self.log,
-                                    str(concurrency), str(lease_ms), *words], stderr=err)
+            self.child = fixture.start([helper("hf-c-worker"), server.url, self.log,
+                                        str(concurrency), str(lease_ms), *words], stderr=err)
         self.pid = self.child.pid
 
     def ready(self):
@@ -37,8 +37,8 @@ class CWorker:
         require(self.child.wait(30) == 0, "a worker did not end with 0")
 
 
-def crew(rig, server, n, concurrency, words=(), lease_ms=10000, log=None):
-    workers = [CWorker(rig, server, concurrency, words, lease_ms, log) for _ in range(n)]
+def crew(fixture, server, n, concurrency, words=(), lease_ms=10000, log=None):
+    workers = [CWorker(fixture, server, concurrency, words, lease_ms, log) for _ in range(n)]
     for worker in workers:
         eventually(10, "a worker serves", worker.ready)
     return workers
@@ -83,7 +83,7 @@ def requests(server):
     return kinds
 
 
-def put(rig, server, queue, ids, payload, **more):
+def put(fixture, server, queue, ids, payload, **more):
     jobs = [{"type": "t", "id": job, "queue": queue, "payload": payload, **more} for job in ids]
     for i in range(0, len(jobs), 10000):
-        rig.bulk(server, jobs[i:i + 10000])
+        fixture.bulk(server, jobs[i:i + 10000])

@@ -1,11 +1,11 @@
 """What the acceptance scripts share: private servers, workers, waiting, judging, cleaning up.
 
-A script is a function that gets a Rig, prints what it sees, raises Failure when a promise is
+A script is a function that gets a Fixture, prints what it sees, raises Failure when a promise is
 broken, and returns the one line that sums it up:
 
     #!/usr/bin/python3 -B
     from support import main
-    def check(rig): ...
+    def check(fixture): ...
     main(check, seconds=60)
 
 The script is the reaper of everything below it: what a killed worker leaves behind becomes its
@@ -63,6 +63,25 @@ def table(headers, rows):
 
 def boottime_ns():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+class Pressure:
+    """For what share of the time since it was made, processes waited for a processor (0 to 1). The
+    kernel counts it every two seconds, for the whole machine; where it does not, it is 0."""
+
+    def __init__(self):
+        self.began, self.waited = time.monotonic(), self._waited_s()
+
+    @staticmethod
+    def _waited_s():
+        try:
+            with open("/proc/pressure/cpu") as file:
+                return int(file.readline().rpartition("total=")[2]) / 1e6
+        except OSError:
+            return 0.0
+
+    def share(self):
+        return min(1.0, (self._waited_s() - self.waited) / (time.monotonic() - self.began))
 
 
 def eventually(seconds, what, condition, every=0.01):
@@ -241,10 +260,10 @@ class Server:
     """A redis-server of the script's own: a unix socket, and a TCP port if it is asked for.
     clock: its wall clock can be moved, see Clock."""
 
-    def __init__(self, rig, tcp=False, user=None, password=None, db=0, aof=False, args=(),
+    def __init__(self, fixture, tcp=False, user=None, password=None, db=0, aof=False, args=(),
                  clock=False):
-        self.rig, self.aof, self.args, self.db = rig, aof, list(args), db
-        self.directory = rig.make_directory("redis")
+        self.fixture, self.aof, self.args, self.db = fixture, aof, list(args), db
+        self.directory = fixture.make_directory("redis")
         self.clock = Clock(os.path.join(self.directory, "clock")) if clock else None
         self.socket = os.path.join(self.directory, "s")
         self.user, self.password = user, password
@@ -270,7 +289,7 @@ class Server:
                  "--appendonly", "yes" if self.aof else "no",
                  "--appendfsync", "always" if self.aof else "no"]
         if TLS:
-            certs = self.rig.certificates()
+            certs = self.fixture.certificates()
             words += ["--tls-port", str(self.port), "--tls-auth-clients", "no",
                       "--tls-cert-file", os.path.join(certs, "server.pem"),
                       "--tls-key-file", os.path.join(certs, "server.key"),
@@ -282,8 +301,8 @@ class Server:
             words += ["--requirepass", self.password]
         log = open(os.path.join(self.directory, "log"), "ab")
         env = {**os.environ, **self.clock.environment} if self.clock else None
-        self.child = self.rig.start(words + self.args, executable=program, stdout=log,
-                                    stderr=log, env=env)
+        self.child = self.fixture.start(words + self.args, executable=program, stdout=log,
+                                        stderr=log, env=env)
         self.pid = self.child.pid
         log.close()
         eventually(10, "redis-server answers", self.answers, every=0.002)
@@ -362,15 +381,15 @@ def free_port():
 class Worker:
     """A `holdfast worker` of its own configuration file, log and process."""
 
-    def __init__(self, rig, server, config, args=(), number=0, new_session=False):
-        self.path = os.path.join(rig.directory, f"worker-{number}.yaml")
-        self.log_path = os.path.join(rig.directory, f"worker-{number}.log")
+    def __init__(self, fixture, server, config, args=(), number=0, new_session=False):
+        self.path = os.path.join(fixture.directory, f"worker-{number}.yaml")
+        self.log_path = os.path.join(fixture.directory, f"worker-{number}.log")
         self.number = number
         with open(self.path, "w") as file:
             json.dump(config, file, indent=1)  # what is JSON is YAML
         with open(self.log_path, "ab") as log:
-            self.child = rig.start([HOLDFAST, "worker", "-c", self.path, *args], stdout=log,
-                                   stderr=log, start_new_session=new_session)
+            self.child = fixture.start([HOLDFAST, "worker", "-c", self.path, *args], stdout=log,
+                                       stderr=log, start_new_session=new_session)
         self.pid = self.child.pid
 
     def log(self):
@@ -431,13 +450,13 @@ def jsonl(jobs):
     return "".join(json.dumps(job) + "\n" for job in jobs).encode()
 
 
-# ---- the rig --------------------------------------------------------------------------
+# ---- the fixture ----------------------------------------------------------------------
 
 
 Result = collections.namedtuple("Result", "code out err")
 
 
-class Rig:
+class Fixture:
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix="hf-accept-", dir=os.environ.get("TMPDIR", "/tmp"))
         self.children, self.workers, self.certificate_directory = [], 0, None
@@ -460,7 +479,7 @@ class Rig:
         return self.path(name)
 
     def start(self, words, **options):
-        """A process that is ended with the rig."""
+        """A process that is ended with the fixture."""
         options.setdefault("stdin", subprocess.DEVNULL)
         child = subprocess.Popen(words, preexec_fn=ends_with_us, **options)
         self.children.append(child)
@@ -586,13 +605,14 @@ class Rig:
             shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def run_step(rig, words, cwd, env=None, cores=None):
+def run_step(fixture, words, cwd, env=None, cores=None):
     """A long program of the project: its output is shown as it comes, and it must end with 0.
     Gives its lines. It may use only these cores."""
     lines = []
     if cores:
         os.sched_setaffinity(0, cores)
-    child = rig.start(words, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    child = fixture.start(words, cwd=cwd, env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
     for raw in child.stdout:
         lines.append(raw.decode(errors="replace").rstrip("\n"))
         say("  " + lines[-1])
@@ -703,12 +723,12 @@ class Figures:
             self.bad.append(f"{point} {what}: {shown} {unit}")
 
 
-def try_points(rig, points):
-    """Calls points[number](rig, figures) of the points that the arguments name, else of all."""
+def try_points(fixture, points):
+    """Calls points[number](fixture, figures): the points that the arguments name, else all."""
     figures = Figures()
     for point in [int(word) for word in sys.argv[1:]] or points:
         started = time.monotonic()
-        points[point](rig, figures)
+        points[point](fixture, figures)
         say(f"      point {point}: {time.monotonic() - started:.0f} s")
     require(not figures.bad, f"{len(figures.bad)} of {figures.told}: {'; '.join(figures.bad)}")
     return f"{figures.told} figures, all within their bounds"
@@ -718,7 +738,7 @@ def try_points(rig, points):
 
 
 def main(check, seconds):
-    """Runs check(rig) within so many seconds, prints the last line, ends the process."""
+    """Runs check(fixture) within so many seconds, prints the last line, ends the process."""
     def expired(number, _frame):
         raise Failure(f"not finished within {seconds} s" if number == signal.SIGALRM
                       else f"ended by signal {number}")
@@ -726,11 +746,11 @@ def main(check, seconds):
     for number in (signal.SIGALRM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, expired)
     signal.alarm(seconds)
-    rig, started, code, last = Rig(), time.monotonic(), 1, ""
-    say(f"seed {rig.seed}")
+    fixture, started, code, last = Fixture(), time.monotonic(), 1, ""
+    say(f"seed {fixture.seed}")
     try:
         require(os.path.exists(HOLDFAST), f"{HOLDFAST} was not built")
-        last = "passed: " + (check(rig) or "")
+        last = "passed: " + (check(fixture) or "")
         code = 0
     except Failure as failure:
         last = f"FAILED: {failure}"
@@ -739,7 +759,7 @@ def main(check, seconds):
         last = f"FAILED: {type(error).__name__}: {error}"
     finally:
         signal.alarm(0)
-        rig.close()
+        fixture.close()
     say(f"{time.monotonic() - started:.1f} s")
     say(last)
     sys.exit(code)

@@ -10,24 +10,24 @@
 
 #include <jansson.h>
 
-#include "tests/support/cli_rig.h"
+#include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
 
 enum { BENCH_MS = 120000, KEYS_MS = 20000, END_MS = 30000 };
 
-static hf_cli_rig rig;
+static hf_cli_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
-    return setenv("TMPDIR", rig.dir, 1);
+    hf_cli_fixture_start(&fixture, HF_TEST_COMMAND);
+    return setenv("TMPDIR", fixture.dir, 1);
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_cli_rig_stop(&rig);
+    hf_cli_fixture_stop(&fixture);
     return 0;
 }
 
@@ -54,7 +54,7 @@ static size_t left_running(void)
     size_t n = 0;
     const struct dirent *entry;
     char variable[HF_TEMPDIR_SIZE + 8];
-    (void)snprintf(variable, sizeof variable, "TMPDIR=%s", rig.dir);
+    (void)snprintf(variable, sizeof variable, "TMPDIR=%s", fixture.dir);
     DIR *list = opendir("/proc");
     assert_non_null(list);
     while ((entry = readdir(list)) != NULL) {
@@ -93,13 +93,13 @@ static void test_it_gives_every_figure_and_leaves_no_key(void **state)
                                           "recovery_ms"};
     hf_proc bench;
     char out[HF_CLI_PATH];
-    hf_cli_rig_path(&rig, "figures", out);
-    const char *const args[] = {HF_TEST_COMMAND, "bench",   "--json",      "--jobs",
-                                "3000",          "--redis", rig.redis.url, NULL};
+    hf_cli_fixture_path(&fixture, "figures", out);
+    const char *const args[] = {HF_TEST_COMMAND, "bench",   "--json",          "--jobs",
+                                "3000",          "--redis", fixture.redis.url, NULL};
     hf_proc_start(&bench, &(hf_proc_options){.args = args, .out = out});
     assert_true(hf_proc_wait(&bench, BENCH_MS));
     assert_int_equal(bench.status, 0);
-    const char *text = hf_cli_rig_get(&rig, "figures");
+    const char *text = hf_cli_fixture_get(&fixture, "figures");
     assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
     json_t *figures = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(figures);
@@ -109,7 +109,7 @@ static void test_it_gives_every_figure_and_leaves_no_key(void **state)
     for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++)
         assert_spread(figures, spreads[i]);
     json_decref(figures);
-    assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "DBSIZE"), 0);
     assert_int_equal(left_running(), 0);
 }
 
@@ -117,15 +117,15 @@ static void test_an_interrupt_leaves_no_key_and_no_process(void **state)
 {
     (void)state;
     hf_proc bench;
-    const char *const args[] = {HF_TEST_COMMAND, "bench",       "--jobs", "1000",
-                                "--redis",       rig.redis.url, NULL};
+    const char *const args[] = {HF_TEST_COMMAND, "bench",           "--jobs", "1000",
+                                "--redis",       fixture.redis.url, NULL};
     hf_proc_start(&bench, &(hf_proc_options){.args = args, .out = "/dev/null"});
-    EVENTUALLY(KEYS_MS, hf_fixture_number(&rig.redis, "DBSIZE") > 0);
+    EVENTUALLY(KEYS_MS, hf_fixture_number(&fixture.redis, "DBSIZE") > 0);
     assert_int_equal(left_running(), 1); /* so that none below means something */
     hf_proc_signal(&bench, SIGINT);
     assert_true(hf_proc_wait(&bench, END_MS));
     assert_int_equal(bench.status, 128 + SIGINT);
-    assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "DBSIZE"), 0);
     assert_int_equal(left_running(), 0);
 }
 
@@ -139,17 +139,17 @@ static void test_what_makes_no_sense_is_a_usage_error(void **state)
         "bench --concurrency 1025", "bench more",
         "bench --redis nowhere",    "bench --jobs 10000000 --payload 1000"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        int code = hf_cli_rig_run(&rig, lines[i], NULL, NULL);
-        if (code != 64 || rig.err[0] == '\0')
-            fail_msg("`%s` ended with %d: %s", lines[i], code, rig.err);
+        int code = hf_cli_fixture_run(&fixture, lines[i], NULL, NULL);
+        if (code != 64 || fixture.err[0] == '\0')
+            fail_msg("`%s` ended with %d: %s", lines[i], code, fixture.err);
     }
 }
 
 static void test_the_victim_is_nothing_to_start_by_hand(void **state)
 {
     (void)state;
-    assert_int_equal(hf_cli_rig_run(&rig, "bench-victim", "", NULL), 65);
-    assert_non_null(strstr(rig.err, "holdfast bench"));
+    assert_int_equal(hf_cli_fixture_run(&fixture, "bench-victim", "", NULL), 65);
+    assert_non_null(strstr(fixture.err, "holdfast bench"));
 }
 
 int main(void)

@@ -79,7 +79,7 @@ static void remove_marks(void)
     static const char *const names[] = {"one", "two", "ready", "lost", "go", "asked"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[HF_CLI_PATH];
-        hf_cli_rig_path(&hf_try_rig, names[i], path);
+        hf_cli_fixture_path(&hf_try_fixture, names[i], path);
         (void)unlink(path);
     }
 }
@@ -100,7 +100,7 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    hf_fixture_signal(&hf_try_rig.redis, SIGCONT);
+    hf_fixture_signal(&hf_try_fixture.redis, SIGCONT);
     hf_proc_kill(&first);
     hf_proc_kill(&second);
     return 0;
@@ -111,7 +111,7 @@ static void start(hf_proc *proc, const char *options, const char *command,
 {
     char line[2 * HF_CLI_PATH];
     (void)snprintf(line, sizeof line, "lock @ %s a %s", options, command);
-    hf_cli_rig_begin(&hf_try_rig, proc, line, log);
+    hf_cli_fixture_begin(&hf_try_fixture, proc, line, log);
 }
 
 static void start_beats(hf_proc *proc, const char *file, const char *options, bool deaf)
@@ -126,7 +126,7 @@ static off_t size_of(const char *name)
 {
     char path[HF_CLI_PATH];
     struct stat st;
-    hf_cli_rig_path(&hf_try_rig, name, path);
+    hf_cli_fixture_path(&hf_try_fixture, name, path);
     return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
@@ -135,7 +135,7 @@ static uint64_t note_of(const char *name, bool last)
 {
     char path[HF_CLI_PATH];
     uint64_t at_ns = 0;
-    hf_cli_rig_path(&hf_try_rig, name, path);
+    hf_cli_fixture_path(&hf_try_fixture, name, path);
     int fd = open(path, O_RDONLY);
     off_t at = last ? size_of(name) / 8 * 8 - 8 : 0;
     assert_true(fd >= 0 && pread(fd, &at_ns, sizeof at_ns, at) == 8);
@@ -161,7 +161,7 @@ static void ended(hf_proc *proc, int code)
 
 static void logged(const char *log, const char *part)
 {
-    hf_try_has(hf_cli_rig_get(&hf_try_rig, log), part);
+    hf_try_has(hf_cli_fixture_get(&hf_try_fixture, log), part);
 }
 
 static void begin_two(const char *options)
@@ -170,7 +170,7 @@ static void begin_two(const char *options)
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     start_beats(&second, "two", "--ttl 3s", false);
     EVENTUALLY(LONG_MS,
-               hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") >= 1);
+               hf_fixture_number(&hf_try_fixture.redis, "ZCARD hf:lock:{a}:q:a") >= 1);
 }
 
 static void one_that_is_killed_leaves_nothing_running(void **state)
@@ -263,10 +263,10 @@ static void without_redis_the_command_is_ended_in_time(void **state)
 {
     (void)state;
     begin_two("--ttl 3s --grace 500ms");
-    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    hf_fixture_signal(&hf_try_fixture.redis, SIGSTOP);
     ended(&first, 75);
     logged("log1", "no renewal was answered in time");
-    hf_fixture_signal(&hf_try_rig.redis, SIGCONT);
+    hf_fixture_signal(&hf_try_fixture.redis, SIGCONT);
     did_not_overlap();
     hf_proc_signal(&second, SIGTERM);
     ended(&second, 0);
@@ -277,7 +277,7 @@ static void a_command_that_heeds_term_may_tidy_up(void **state)
     (void)state;
     start_beats(&first, "one", "--ttl 6s --grace 3s", false);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
-    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    hf_fixture_signal(&hf_try_fixture.redis, SIGSTOP);
     ended(&first, 75);
     logged("log1", "the command was asked to end");
 }
@@ -285,15 +285,15 @@ static void a_command_that_heeds_term_may_tidy_up(void **state)
 static bool is_there(const char *name)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_path(&hf_try_rig, name, path);
+    hf_cli_fixture_path(&hf_try_fixture, name, path);
     return access(path, F_OK) == 0;
 }
 
 static void start_script(const char *options, const char *script)
 {
     char command[HF_CLI_PATH + 64], path[HF_CLI_PATH];
-    hf_cli_rig_put(&hf_try_rig, "script", script);
-    hf_cli_rig_path(&hf_try_rig, "script", path);
+    hf_cli_fixture_put(&hf_try_fixture, "script", script);
+    hf_cli_fixture_path(&hf_try_fixture, "script", path);
     (void)snprintf(command, sizeof command, "sh %s", path);
     start(&first, options, command, "log1");
     EVENTUALLY(LONG_MS, is_there("ready"));
@@ -307,11 +307,11 @@ static void a_command_that_was_asked_to_end_is_no_success(void **state)
     start_script("--ttl 8s --grace 4s",
                  "trap ': >asked' TERM; : >ready; "
                  "while [ ! -e asked ] || [ ! -e go ]; do sleep 0.02; done; exit 0");
-    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    hf_fixture_signal(&hf_try_fixture.redis, SIGSTOP);
     EVENTUALLY(LONG_MS, is_there("asked"));
-    hf_fixture_signal(&hf_try_rig.redis, SIGCONT);
+    hf_fixture_signal(&hf_try_fixture.redis, SIGCONT);
     ALWAYS(5000, !hf_proc_wait(&first, 0)); /* past the old deadline: it was renewed */
-    hf_cli_rig_put(&hf_try_rig, "go", "");
+    hf_cli_fixture_put(&hf_try_fixture, "go", "");
     ended(&first, 75);
     logged("log1", "the command was asked to end");
 }
@@ -322,7 +322,7 @@ static void what_a_command_left_and_was_asked_to_end_is_no_success(void **state)
     (void)state;
     start_script("--ttl 6s --grace 3s",
                  "(trap 'exit 0' TERM; : >ready; while :; do sleep 0.02; done) & exit 0");
-    hf_fixture_signal(&hf_try_rig.redis, SIGSTOP);
+    hf_fixture_signal(&hf_try_fixture.redis, SIGSTOP);
     ended(&first, 75);
     logged("log1", "the command was asked to end");
 }
@@ -331,19 +331,19 @@ static void a_command_that_cannot_be_ended_is_told(void **state)
 {
     char log[HF_CLI_PATH];
     const char *const args[] = {
-        self,    "refused", HF_TEST_COMMAND, "lock", "--redis", hf_try_rig.redis.url,
+        self,    "refused", HF_TEST_COMMAND, "lock", "--redis", hf_try_fixture.redis.url,
         "--ttl", "3s",      "--grace",       "0s",   "a",       self,
         "beat",  "one",     "deaf",          NULL};
     (void)state;
-    hf_cli_rig_path(&hf_try_rig, "log1", log);
-    hf_proc_start(
-        &first,
-        &(hf_proc_options){.args = args, .out = log, .err = log, .dir = hf_try_rig.dir});
+    hf_cli_fixture_path(&hf_try_fixture, "log1", log);
+    hf_proc_start(&first,
+                  &(hf_proc_options){
+                      .args = args, .out = log, .err = log, .dir = hf_try_fixture.dir});
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     pid_t command = child_with(first.pid, "beat");
     assert_true(command > 0);
     hf_try_run("locks release @ a --force --yes", 0);
-    EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log1"),
+    EVENTUALLY(LONG_MS, strstr(hf_cli_fixture_get(&hf_try_fixture, "log1"),
                                "the command cannot be ended, and runs on: Operation not "
                                "permitted") != NULL);
     bool runs_on = hf_pid_alive(command);
@@ -367,7 +367,7 @@ static void a_lock_whose_keys_are_deleted_ends_the_command(void **state)
     (void)state;
     start_beats(&first, "one", "--ttl 3s --grace 100ms", true);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
-    assert_true(hf_fixture_number(&hf_try_rig.redis,
+    assert_true(hf_fixture_number(&hf_try_fixture.redis,
                                   "DEL hf:lock:{a}:e:a "
                                   "hf:lock:{a}:q:a hf:lock:{a}:x:a") > 0);
     ended(&first, 75);
@@ -379,7 +379,7 @@ static void one_that_is_held_for_too_long_is_lost(void **state)
     (void)state;
     start_beats(&first, "one", "--ttl 3s --grace 100ms --max-hold 300ms", true);
     ended(&first, 75);
-    logged("log1", "lock 'a' is lost: it was held for as long as it may be");
+    logged("log1", "lock 'a' is lost: it was held for the time of --max-hold");
     hf_try_run("lock @ -n a true", 0);
 }
 
@@ -399,7 +399,7 @@ static void one_that_is_asked_back_says_so_and_goes_on(void **state)
     start_beats(&first, "one", "--ttl 3s", false);
     EVENTUALLY(LONG_MS, size_of("one") > 0);
     hf_try_run("locks revoke @ a", 0);
-    EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log1"),
+    EVENTUALLY(LONG_MS, strstr(hf_cli_fixture_get(&hf_try_fixture, "log1"),
                                "lock 'a' is asked back") != NULL);
     hf_proc_signal(&first, SIGTERM);
     ended(&first, 0);

@@ -25,9 +25,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "holdfast/minder.h"
-#include "lock/minder.h"
-#include "lock/spawn.h"
-#include "worker/process.h"
+#include "lock/minder/minder.h"
+#include "lock/minder/spawn.h"
 #include "worker/programs.h"
 
 enum { N_PROGRAMS = 5, GRACE_MS = 1500, PIDS_MAX = 64 };
@@ -92,7 +91,7 @@ static void on_ready(bool ready, void *arg)
     worker *w = arg;
     w->ready = ready;
     if (ready)
-        say("minder", hf_minder_pid(w->programs->minder));
+        say("minder", hf_programs_minder_pid(w->programs));
 }
 
 static void on_done(const hf_program_result *result, void *arg)
@@ -128,7 +127,7 @@ static void wait_ready(worker *w)
     if (uv_loop_init(&w->loop) != 0 ||
         hf_programs_new(&w->programs, &w->loop, &opts, NULL) != HF_OK)
         abort();
-    say("minder", hf_minder_pid(w->programs->minder));
+    say("minder", hf_programs_minder_pid(w->programs));
 }
 
 static void on_extend(uv_timer_t *timer)

@@ -8,31 +8,32 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/support/program_rig.h"
+#include "tests/support/program_fixture.h"
+#include "tests/support/tempdir.h"
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "worker/process.h"
 
-static hf_program_rig rig;
+static hf_program_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_program_rig_start(&rig);
+    hf_program_fixture_start(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_program_rig_stop(&rig);
+    hf_program_fixture_stop(&fixture);
     return 0;
 }
 
@@ -44,8 +45,9 @@ static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     job.timeout_ms = 200;
-    hf_program_rig_script(&rig, &o, "trap 'echo asked; exit 0' TERM; sleep 8 & wait",
-                          (hf_program){HF_PROGRAM_INIT, .grace_ms = 5000}, job);
+    hf_program_fixture_script(&fixture, &o,
+                              "trap 'echo asked; exit 0' TERM; sleep 8 & wait",
+                              (hf_program){HF_PROGRAM_INIT, .grace_ms = 5000}, job);
     assert_true(hf_outcome_has(&o, 1, "asked"));
     assert_true(o.result.timed_out);
     assert_int_equal(o.result.verdict, HF_VERDICT_RETRY);
@@ -53,9 +55,9 @@ static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
     hf_outcome_free(&o);
 
     uint64_t from_ms = hf_test_now_ms();
-    hf_program_rig_script(&rig, &o,
-                          "trap '' TERM; echo deaf >&2; while :; do sleep 0.05; done",
-                          (hf_program){HF_PROGRAM_INIT, .grace_ms = 300}, job);
+    hf_program_fixture_script(&fixture, &o,
+                              "trap '' TERM; echo deaf >&2; while :; do sleep 0.05; done",
+                              (hf_program){HF_PROGRAM_INIT, .grace_ms = 300}, job);
     assert_true(hf_test_now_ms() - from_ms >= 500);
     assert_true(o.result.timed_out && o.result.by_signal);
     assert_int_equal(o.result.status, SIGKILL);
@@ -71,9 +73,9 @@ static void a_program_that_ended_while_the_loop_was_slow_has_not_timed_out(void 
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     job.timeout_ms = 150;
-    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, job), HF_OK);
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, job), HF_OK);
     hf_test_pause_ms(400); /* the loop does not turn */
-    hf_program_rig_finish(&rig, &o);
+    hf_program_fixture_finish(&fixture, &o);
     assert_false(o.result.timed_out);
     assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
 }
@@ -82,8 +84,8 @@ static void what_its_leader_leaves_in_the_group_is_killed(void **state)
 {
     (void)state;
     hf_outcome o;
-    hf_program_rig_sh(&rig, &o,
-                      "sleep 60 & echo $!; (trap '' TERM HUP; sleep 60) & echo $!");
+    hf_program_fixture_sh(&fixture, &o,
+                          "sleep 60 & echo $!; (trap '' TERM HUP; sleep 60) & echo $!");
     assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
     for (size_t i = 0; i < 2; i++) {
         pid_t pid = hf_outcome_pid(&o, i);
@@ -101,9 +103,9 @@ static void who_left_the_group_cannot_hold_the_verdict_back(void **state)
     snprintf(script, sizeof script,
              "setsid sh -c 'echo $$; touch %s/left; exec sleep 60' & "
              "while [ ! -e %s/left ]; do sleep 0.01; done; echo here; exit 7",
-             rig.dir, rig.dir);
+             fixture.dir, fixture.dir);
     uint64_t from_ms = hf_test_now_ms();
-    hf_program_rig_sh(&rig, &o, script);
+    hf_program_fixture_sh(&fixture, &o, script);
     assert_true(hf_test_now_ms() - from_ms < 4000);
     assert_int_equal(o.result.status, 7);
     assert_true(hf_outcome_has(&o, 1, "here"));
@@ -128,22 +130,23 @@ static void end_asks_and_kills_after_its_grace_or_at_once(void **state)
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         hf_program spec = {HF_PROGRAM_INIT, .argv = cases[i].argv};
         hf_outcome o;
-        assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
+        assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job),
+                         HF_OK);
         int lines = 0;
         for (; lines < 1; lines = (int)o.n_lines)
-            uv_run(&rig.loop, UV_RUN_ONCE);
+            uv_run(&fixture.loop, UV_RUN_ONCE);
         hf_program_end(o.process, cases[i].grace_ms);
-        hf_program_rig_finish(&rig, &o);
+        hf_program_fixture_finish(&fixture, &o);
         assert_true(o.result.ended);
         assert_int_equal(o.result.status, cases[i].status);
         hf_outcome_free(&o);
     }
     hf_outcome o; /* before it can have made its group */
     hf_program spec = {HF_PROGRAM_INIT, .argv = deaf};
-    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job), HF_OK);
     hf_program_end(o.process, 60000);
     hf_program_end(o.process, 0); /* sooner */
-    hf_program_rig_finish(&rig, &o);
+    hf_program_fixture_finish(&fixture, &o);
     assert_true(o.result.ended && o.result.by_signal);
     hf_outcome_free(&o);
 }
@@ -156,9 +159,9 @@ static void closing_kills_everything_and_answers_each_once(void **state)
     const char *argv[] = {"sh", "-c", "trap '' TERM; sleep 60 & wait", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     for (size_t i = 0; i < N; i++)
-        assert_int_equal(hf_program_rig_begin(&rig, &outcomes[i], &spec, hf_plain_job),
-                         HF_OK);
-    hf_program_rig_close(&rig);
+        assert_int_equal(
+            hf_program_fixture_begin(&fixture, &outcomes[i], &spec, hf_plain_job), HF_OK);
+    hf_program_fixture_close(&fixture);
     for (size_t i = 0; i < N; i++) {
         assert_int_equal(outcomes[i].done, 1);
         hf_program_extend(outcomes[i].process, hf_boot_ns()); /* is still allowed */
@@ -183,7 +186,7 @@ static void without_descriptors_nothing_is_half_started(void **state)
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     struct rlimit limit, low;
     hf_outcome o;
-    hf_program_rig_sh(&rig, &o, "true"); /* what is made once is made now */
+    hf_program_fixture_sh(&fixture, &o, "true"); /* what is made once is made now */
     hf_outcome_free(&o);
     int before = count_fds(), refused = 0, started = 0;
     getrlimit(RLIMIT_NOFILE, &limit);
@@ -191,16 +194,16 @@ static void without_descriptors_nothing_is_half_started(void **state)
         low = limit;
         low.rlim_cur = (rlim_t)before + (rlim_t)room;
         setrlimit(RLIMIT_NOFILE, &low);
-        hf_err err = hf_program_rig_begin(&rig, &o, &spec, hf_plain_job);
+        hf_err err = hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job);
         setrlimit(RLIMIT_NOFILE, &limit);
         if (err == HF_OK) {
             started++;
-            hf_program_rig_finish(&rig, &o);
+            hf_program_fixture_finish(&fixture, &o);
             assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
         } else {
             refused++;
             assert_int_equal(err, HF_SYSTEM);
-            hf_program_rig_turn(&rig, 2);
+            hf_program_fixture_turn(&fixture, 2);
             assert_int_equal(o.done, 0);
         }
         assert_int_equal(count_fds(), before);
@@ -213,15 +216,16 @@ static void three_hundred_programs_leave_nothing_behind(void **state)
     (void)state;
     enum { AT_ONCE = 30, ROUNDS = 10 };
     static hf_outcome outcomes[AT_ONCE];
-    const char *argv[] = {HF_PROGRAM_RIG_SELF, "descriptors", NULL};
+    const char *argv[] = {HF_PROGRAM_FIXTURE_SELF, "descriptors", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     int before = count_fds();
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < AT_ONCE; i++)
             assert_int_equal(
-                hf_program_rig_begin(&rig, &outcomes[i], &spec, hf_plain_job), HF_OK);
+                hf_program_fixture_begin(&fixture, &outcomes[i], &spec, hf_plain_job),
+                HF_OK);
         for (size_t i = 0; i < AT_ONCE; i++) {
-            hf_program_rig_finish(&rig, &outcomes[i]);
+            hf_program_fixture_finish(&fixture, &outcomes[i]);
             assert_int_equal(outcomes[i].n_lines, 1);
             assert_string_equal(outcomes[i].lines[0].text, "0 1 2 3");
             hf_outcome_free(&outcomes[i]);
@@ -233,7 +237,7 @@ static void three_hundred_programs_leave_nothing_behind(void **state)
 /* The minder is dead, and nobody has noticed yet. */
 static void kill_minder_unseen(void)
 {
-    pid_t minder = hf_minder_pid(rig.programs->minder);
+    pid_t minder = hf_programs_minder_pid(fixture.programs);
     siginfo_t info;
     assert_true(minder > 0);
     kill(minder, SIGKILL);
@@ -244,43 +248,43 @@ static void a_program_that_cannot_tell_the_minder_is_not_executed(void **state)
 {
     (void)state;
     char mark[HF_TEMPDIR_SIZE + 16];
-    snprintf(mark, sizeof mark, "%s/mark", rig.dir);
+    snprintf(mark, sizeof mark, "%s/mark", fixture.dir);
     const char *argv[] = {"touch", mark, NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
     kill_minder_unseen();
-    assert_true(hf_programs_ready(rig.programs));
-    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
-    hf_program_rig_finish(&rig, &o);
+    assert_true(hf_programs_ready(fixture.programs));
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job), HF_OK);
+    hf_program_fixture_finish(&fixture, &o);
     assert_true(o.result.minder_failed);
     assert_false(o.result.started);
     assert_int_equal(access(mark, F_OK), -1);
-    hf_program_rig_until(&rig, &rig.ready_calls[1], 1);
-    assert_int_equal(rig.ready_calls[0], 1);
+    hf_program_fixture_until(&fixture, &fixture.ready_calls[1], 1);
+    assert_int_equal(fixture.ready_calls[0], 1);
 }
 
 /* Asked in the call that tells it: a moment later the next minder may have said hello. */
-static void try_while_down(hf_program_rig *down)
+static void try_while_down(hf_program_fixture *down)
 {
     const char *argv[] = {"true", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
     assert_false(hf_programs_ready(down->programs));
-    assert_int_equal(hf_program_rig_begin(down, &o, &spec, hf_plain_job), HF_BUSY);
+    assert_int_equal(hf_program_fixture_begin(down, &o, &spec, hf_plain_job), HF_BUSY);
 }
 
 static void without_a_minder_nothing_is_started_until_there_is_another(void **state)
 {
     (void)state;
     hf_outcome o;
-    pid_t first = hf_minder_pid(rig.programs->minder);
-    rig.when_down = try_while_down;
+    pid_t first = hf_programs_minder_pid(fixture.programs);
+    fixture.when_down = try_while_down;
     kill_minder_unseen();
-    hf_program_rig_until(&rig, &rig.ready_calls[0], 1);
-    hf_program_rig_until(&rig, &rig.ready_calls[1], 1);
-    assert_true(hf_programs_ready(rig.programs));
-    assert_true(hf_minder_pid(rig.programs->minder) != first);
-    hf_program_rig_sh(&rig, &o, "true");
+    hf_program_fixture_until(&fixture, &fixture.ready_calls[0], 1);
+    hf_program_fixture_until(&fixture, &fixture.ready_calls[1], 1);
+    assert_true(hf_programs_ready(fixture.programs));
+    assert_true(hf_programs_minder_pid(fixture.programs) != first);
+    hf_program_fixture_sh(&fixture, &o, "true");
     assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
     hf_outcome_free(&o);
 }
@@ -298,7 +302,7 @@ static void a_minder_that_is_none_is_said_at_once(void **state)
         hf_programs *none = NULL;
         char detail[HF_DETAIL_SIZE];
         hf_programs_opts opts = {.minder_path = cases[i].path, .kill_grace_ms = 1000};
-        assert_int_equal(hf_programs_new(&none, &rig.loop, &opts, detail), HF_CONFIG);
+        assert_int_equal(hf_programs_new(&none, &fixture.loop, &opts, detail), HF_CONFIG);
         assert_null(none);
         assert_non_null(strstr(detail, cases[i].text));
     }
@@ -309,27 +313,32 @@ static void a_minder_that_is_none_is_said_at_once(void **state)
 /* The kernel reaps what such a host starts, before the loop has seen that it ended. */
 static void a_host_that_ignores_its_children_has_no_stranger_killed(void **state)
 {
-    const char *argv[] = {"true", NULL};
+    char dir[HF_TEMPDIR_SIZE], file[HF_TEMPDIR_SIZE + 8], text[32];
+    const char *argv[] = {"sh", "-c", "echo $$ > \"$0\"", file, NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_program_job job = hf_plain_job;
     hf_outcome o;
     (void)state;
+    hf_tempdir_make(dir);
+    (void)snprintf(file, sizeof file, "%s/pid", dir);
     job.timeout_ms = 1;
     assert_true(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
-    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, job), HF_OK);
-    pid_t number = o.process->pid;
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, job), HF_OK);
+    EVENTUALLY(15000, strchr(hf_read_file(file, text, sizeof text), '\n') != NULL);
+    pid_t number = (pid_t)strtol(text, NULL, 10);
     EVENTUALLY(15000, kill(number, 0) != 0);
     pid_t stranger = hf_fork_as(number);
     if (stranger != 0) {
         hf_program_end(o.process, 1);
         hf_program_end(o.process, 0);
     }
-    hf_program_rig_finish(&rig, &o);
+    hf_program_fixture_finish(&fixture, &o);
     bool lives = stranger != 0 && kill(stranger, 0) == 0;
     if (lives)
         kill(stranger, SIGKILL);
     EVENTUALLY(15000, stranger == 0 || kill(stranger, 0) != 0);
     assert_true(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
+    hf_tempdir_remove(dir);
     if (stranger == 0)
         print_message("numbers cannot be given away here: not tried\n");
     else
@@ -367,18 +376,19 @@ static void what_became_another_user_is_told_of_once(void **state)
         const char *argv[] = {"sh", "-c", scripts[i], NULL};
         hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
         hf_outcome o;
-        assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
+        assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job),
+                         HF_OK);
         while (o.n_lines < 1)
-            uv_run(&rig.loop, UV_RUN_ONCE);
+            uv_run(&fixture.loop, UV_RUN_ONCE);
         pid_t pid = hf_outcome_pid(&o, 0);
         assert_true(set_may_kill(false));
         hf_program_end(o.process, 1);
         hf_program_end(o.process, 0);
-        hf_program_rig_turn(&rig, 500);
+        hf_program_fixture_turn(&fixture, 500);
         int denied = o.denied;
         assert_true(set_may_kill(true));
         assert_int_equal(kill(pid, SIGKILL), 0); /* it has outlived its end */
-        hf_program_rig_finish(&rig, &o);
+        hf_program_fixture_finish(&fixture, &o);
         assert_int_equal(denied, 1);
         assert_int_equal(o.denied, 1);
         hf_outcome_free(&o);
@@ -388,7 +398,7 @@ static void what_became_another_user_is_told_of_once(void **state)
 int main(int argc, char **argv)
 {
     int status;
-    if (hf_program_rig_role(argc, argv, &status))
+    if (hf_program_fixture_role(argc, argv, &status))
         return status;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {

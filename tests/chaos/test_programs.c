@@ -12,23 +12,23 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "tests/support/program_rig.h"
+#include "tests/support/program_fixture.h"
 
 #include "base/base.h"
 
-static hf_program_rig rig;
+static hf_program_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_program_rig_start(&rig);
+    hf_program_fixture_start(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_program_rig_stop(&rig);
+    hf_program_fixture_stop(&fixture);
     return 0;
 }
 
@@ -55,7 +55,7 @@ static void the_exit_status_is_the_verdict(void **state)
     };
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         hf_outcome o;
-        hf_program_rig_sh(&rig, &o, cases[i].script);
+        hf_program_fixture_sh(&fixture, &o, cases[i].script);
         assert_int_equal(o.result.verdict, cases[i].verdict);
         assert_int_equal(o.result.by_signal, cases[i].by_signal);
         assert_int_equal(o.result.status, cases[i].status);
@@ -95,7 +95,7 @@ static void a_verdict_line_goes_before_the_exit_status(void **state)
     };
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         hf_outcome o;
-        hf_program_rig_sh(&rig, &o, cases[i].script);
+        hf_program_fixture_sh(&fixture, &o, cases[i].script);
         assert_int_equal(o.result.verdict, cases[i].verdict);
         assert_int_equal(o.result.has_retry_in, cases[i].retry_in_ms >= 0);
         if (o.result.has_retry_in)
@@ -109,7 +109,7 @@ static void what_cannot_be_executed_says_why_and_is_retried(void **state)
 {
     (void)state;
     char plain[HF_TEMPDIR_SIZE + 16];
-    snprintf(plain, sizeof plain, "%s/plain", rig.dir);
+    snprintf(plain, sizeof plain, "%s/plain", fixture.dir);
     hf_write_file(plain, "not a program\n");
     const char *missing[] = {"/nowhere/at-all", NULL};
     const char *unknown[] = {"holdfast-test-no-such-command", NULL};
@@ -128,9 +128,9 @@ static void what_cannot_be_executed_says_why_and_is_retried(void **state)
     };
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         hf_outcome o;
-        assert_int_equal(hf_program_rig_begin(&rig, &o, &cases[i].spec, hf_plain_job),
-                         HF_OK);
-        hf_program_rig_finish(&rig, &o);
+        assert_int_equal(
+            hf_program_fixture_begin(&fixture, &o, &cases[i].spec, hf_plain_job), HF_OK);
+        hf_program_fixture_finish(&fixture, &o);
         assert_int_equal(o.result.verdict, HF_VERDICT_RETRY);
         assert_false(o.result.started);
         assert_false(o.result.minder_failed);
@@ -161,8 +161,8 @@ static void stdin_is_the_payload_and_may_be_left_alone(void **state)
         hf_outcome o;
         job.payload = payload;
         job.payload_len = SIZE;
-        hf_program_rig_script(&rig, &o, cases[i].script, (hf_program){HF_PROGRAM_INIT},
-                              job);
+        hf_program_fixture_script(&fixture, &o, cases[i].script,
+                                  (hf_program){HF_PROGRAM_INIT}, job);
         assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
         if (cases[i].line != NULL)
             assert_true(hf_outcome_has(&o, 1, cases[i].line));
@@ -170,7 +170,8 @@ static void stdin_is_the_payload_and_may_be_left_alone(void **state)
     }
     hf_program_job job = hf_plain_job;
     hf_outcome o;
-    hf_program_rig_script(&rig, &o, "cat; echo .", (hf_program){HF_PROGRAM_INIT}, job);
+    hf_program_fixture_script(&fixture, &o, "cat; echo .", (hf_program){HF_PROGRAM_INIT},
+                              job);
     assert_true(hf_outcome_has(&o, 1, "."));
     hf_outcome_free(&o);
     free(payload);
@@ -187,12 +188,12 @@ static void a_program_that_never_reads_1_mib_blocks_nothing(void **state)
     hf_outcome sleeper, other;
     job.payload = payload;
     job.payload_len = SIZE;
-    assert_int_equal(hf_program_rig_begin(&rig, &sleeper, &spec, job), HF_OK);
-    hf_program_rig_sh(&rig, &other, "echo other");
+    assert_int_equal(hf_program_fixture_begin(&fixture, &sleeper, &spec, job), HF_OK);
+    hf_program_fixture_sh(&fixture, &other, "echo other");
     assert_true(hf_outcome_has(&other, 1, "other"));
     assert_int_equal(sleeper.done, 0);
     hf_program_end(sleeper.process, 0);
-    hf_program_rig_finish(&rig, &sleeper);
+    hf_program_fixture_finish(&fixture, &sleeper);
     assert_true(sleeper.result.ended);
     assert_int_equal(sleeper.result.status, SIGKILL);
     hf_outcome_free(&other);
@@ -214,8 +215,8 @@ static void its_environment_is_what_the_contract_says(void **state)
     job.deadline_unix_ms = 1700000000123;
     const char *argv[] = {"env", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv, .env = names};
-    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, job), HF_OK);
-    hf_program_rig_finish(&rig, &o);
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, job), HF_OK);
+    hf_program_fixture_finish(&fixture, &o);
     static const char *const expected[] = {"HOLDFAST_CONTRACT=1",
                                            "HOLDFAST_VERDICT_FD=3",
                                            "HOLDFAST_JOB_ID=j1",
@@ -245,11 +246,11 @@ static void it_has_no_descriptors_but_0_to_3(void **state)
     int leaks[20];
     for (size_t i = 0; i < HF_COUNT(leaks); i++)
         leaks[i] = open("/dev/null", O_RDONLY); /* a host that does not mark them */
-    const char *argv[] = {HF_PROGRAM_RIG_SELF, "descriptors", NULL};
+    const char *argv[] = {HF_PROGRAM_FIXTURE_SELF, "descriptors", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv};
     hf_outcome o;
-    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
-    hf_program_rig_finish(&rig, &o);
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job), HF_OK);
+    hf_program_fixture_finish(&fixture, &o);
     assert_int_equal(o.n_lines, 1);
     assert_string_equal(o.lines[0].text, "0 1 2 3");
     for (size_t i = 0; i < HF_COUNT(leaks); i++)
@@ -266,11 +267,11 @@ static void it_starts_with_default_signals_in_a_session_of_its_own(void **state)
     sigaddset(&usr1, SIGUSR1);
     sigaction(SIGHUP, &ignore, &before);
     pthread_sigmask(SIG_BLOCK, &usr1, &mask);
-    const char *argv[] = {HF_PROGRAM_RIG_SELF, "signals", NULL};
+    const char *argv[] = {HF_PROGRAM_FIXTURE_SELF, "signals", NULL};
     hf_program spec = {HF_PROGRAM_INIT, .argv = argv, .cwd = "/"};
     hf_outcome o;
-    assert_int_equal(hf_program_rig_begin(&rig, &o, &spec, hf_plain_job), HF_OK);
-    hf_program_rig_finish(&rig, &o);
+    assert_int_equal(hf_program_fixture_begin(&fixture, &o, &spec, hf_plain_job), HF_OK);
+    hf_program_fixture_finish(&fixture, &o);
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     sigaction(SIGHUP, &before, NULL);
     assert_true(hf_outcome_has(&o, 1, "blocked 0 ignored 0"));
@@ -293,7 +294,7 @@ static void a_large_worker_is_not_copied_for_it(void **state)
     memset(large, 1, PAGES * PAGE);
     getrusage(RUSAGE_SELF, &before);
     hf_outcome o;
-    hf_program_rig_sh(&rig, &o, "true");
+    hf_program_fixture_sh(&fixture, &o, "true");
     memset(large, 2, PAGES * PAGE);
     getrusage(RUSAGE_SELF, &after);
     assert_int_equal(o.result.verdict, HF_VERDICT_DONE);
@@ -309,9 +310,9 @@ static void each_line_is_told_with_its_stream(void **state)
 {
     (void)state;
     hf_outcome o;
-    hf_program_rig_sh(&rig, &o,
-                      "echo one; echo two >&2; printf three; "
-                      "head -c 5000 /dev/zero | tr '\\0' x >&2");
+    hf_program_fixture_sh(&fixture, &o,
+                          "echo one; echo two >&2; printf three; "
+                          "head -c 5000 /dev/zero | tr '\\0' x >&2");
     assert_true(hf_outcome_has(&o, 1, "one"));
     assert_true(hf_outcome_has(&o, 2, "two"));
     assert_true(hf_outcome_has(&o, 1, "three"));
@@ -330,8 +331,8 @@ static void ten_megabytes_on_stderr_are_cut_in_bounded_memory(void **state)
     getrusage(RUSAGE_SELF, &before);
     hf_outcome o;
     uint64_t from_ms = hf_test_now_ms();
-    hf_program_rig_sh(
-        &rig, &o,
+    hf_program_fixture_sh(
+        &fixture, &o,
         "yes 0123456789abcde0123456789abcde0123456789abcde0123456789abcde--- "
         "| head -c 10000000 >&2; echo the end >&2; exit 1");
     uint64_t took_ms = hf_test_now_ms() - from_ms;
@@ -352,7 +353,7 @@ static void ten_megabytes_on_stderr_are_cut_in_bounded_memory(void **state)
 int main(int argc, char **argv)
 {
     int status;
-    if (hf_program_rig_role(argc, argv, &status))
+    if (hf_program_fixture_role(argc, argv, &status))
         return status;
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {

@@ -8,11 +8,11 @@
 
 #include "holdfast/worker.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { LEASE_MS = 2000, GRACE_MS = 400, SOON_MS = 30000 };
 
-static hf_rig queue;
+static hf_queue_fixture queue;
 static hf_worker *worker;
 static pthread_t thread;
 static hf_err result;
@@ -52,7 +52,7 @@ static void start(const char *const *argv, uint32_t lease_ms, uint32_t grace_ms)
                                 .cwd = queue.redis.dir};
     if (hf_worker_new(&worker, &opts, detail) != HF_OK)
         fail_msg("%s", detail);
-    assert_int_equal(hf_worker_handle_program(worker, &program), HF_OK);
+    assert_int_equal(hf_worker_handle_program(worker, &program, NULL), HF_OK);
     assert_int_equal(pthread_create(&thread, NULL, run, NULL), 0);
 }
 
@@ -61,24 +61,24 @@ static int up(void **state)
     (void)state;
     atomic_store(&ended, 0);
     atomic_store(&retried, 0);
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&queue);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
 /* Redis is back: the program is run again, and its first run is not counted as failed. */
 static void finish(void)
 {
-    hf_rig_ready(&queue);
-    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 1);
+    hf_queue_fixture_ready(&queue);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_meta(&queue, "done") == 1);
     assert_int_equal(atomic_load(&retried), 0);
-    assert_int_equal(hf_fixture_number(&queue.redis, "HGET hf:{q}:meta failed"), -1);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "failed"), -1);
     hf_worker_stop(worker);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(result, HF_OK);
@@ -95,7 +95,7 @@ static void a_program_that_its_minder_ended_has_not_failed(void **state)
     const char *const sleeps[] = {"/bin/sh", "-c", text, NULL};
     (void)state;
     snprintf(began, sizeof began, "%s/began", queue.redis.dir);
-    assert_int_equal(hf_rig_enqueue(&queue, "a", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&queue, "a", 0), HF_OK);
     start(sleeps, LEASE_MS, GRACE_MS);
     EVENTUALLY(SOON_MS, access(began, F_OK) == 0);
     hf_fixture_signal(&queue.redis, SIGSTOP);
@@ -125,13 +125,13 @@ static void a_program_that_was_asked_to_end_has_not_failed_either(void **state)
     snprintf(began, sizeof began, "%s/began", queue.redis.dir);
     snprintf(asked, sizeof asked, "%s/asked", queue.redis.dir);
     snprintf(go, sizeof go, "%s/go", queue.redis.dir);
-    assert_int_equal(hf_rig_enqueue(&queue, "a", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&queue, "a", 0), HF_OK);
     start(asks, 4 * LEASE_MS, LEASE_MS);
     EVENTUALLY(SOON_MS, access(began, F_OK) == 0);
     hf_fixture_signal(&queue.redis, SIGSTOP);
     EVENTUALLY(SOON_MS, access(asked, F_OK) == 0);
     hf_fixture_signal(&queue.redis, SIGCONT);
-    hf_rig_ready(&queue);
+    hf_queue_fixture_ready(&queue);
     EVENTUALLY(SOON_MS, is_decided());
     hf_write_file(go, "");
     finish();

@@ -165,9 +165,9 @@ int main(int argc, char **argv)
         .log = on_log,        .log_arg = &lease_ms};
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "blocker", 0, handle_block, NULL);
+        err = hf_worker_handle(worker, "blocker", 0, handle_block, NULL, detail);
     if (err == HF_OK)
-        err = hf_worker_handle(worker, "*", 0, handle, NULL);
+        err = hf_worker_handle(worker, "*", 0, handle, NULL, detail);
     if (err == HF_OK) {
         /* For each one: stopped twice, a worker waits for no handler. */
         sigaction(SIGTERM, &(struct sigaction){.sa_handler = on_signal}, NULL);

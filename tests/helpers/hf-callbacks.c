@@ -45,7 +45,7 @@ static void put_one(void)
     if (from_ns == NULL)
         fail("no memory");
     *from_ns = hf_boot_ns();
-    if (hf_enqueue(producer, &job, on_told, from_ns) != HF_OK)
+    if (hf_enqueue(producer, &job, on_told, from_ns, NULL) != HF_OK)
         fail("a job was not taken");
 }
 

@@ -403,7 +403,7 @@ static int bound(char **args)
     hf_lock *lock = take(locks, &opts);
     uint64_t from_ns = hf_boot_ns(), last_ns = from_ns;
     if (!fixed)
-        must(hf_lock_extend_wait(lock, LONG_LEASE_MS), "not extended");
+        must(hf_lock_extend_wait(lock, LONG_LEASE_MS, NULL), "not extended");
     for (uint64_t now_ns = hf_boot_ns(); hf_lock_held(lock); now_ns = hf_boot_ns()) {
         last_ns = now_ns;
         rest_us(1000);

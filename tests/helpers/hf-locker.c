@@ -6,6 +6,8 @@
  *   rounds=N seed=N    take it N times, each time for a moment; else once, until it is
  *                      lost or TERM comes
  *   counter=FILE       with rounds: read a number and write it one higher, while it holds
+ *   apart              with rounds: another name in each, NAME.0, NAME.1, ...; one that
+ *                      cannot be taken is passed over
  *   overstay           every fourth round is held past its lease, and does not count
  *
  * Lines of LOG: KIND ns VALUE, ns on CLOCK_BOOTTIME. "asks"; "held" with the fence;
@@ -94,7 +96,8 @@ static uint64_t believe(const hf_lock *lock, uint64_t until_ns)
     return last;
 }
 
-static hf_lock *take(hf_lock_client *locks, const hf_lock_opts *opts)
+/* NULL: it could not be taken, and that is no reason to end. */
+static hf_lock *take(hf_lock_client *locks, const hf_lock_opts *opts, bool must)
 {
     char detail[HF_DETAIL_SIZE];
     hf_lock *lock = NULL;
@@ -102,7 +105,9 @@ static hf_lock *take(hf_lock_client *locks, const hf_lock_opts *opts)
     hf_err err = hf_lock_acquire_wait(locks, opts, &lock, detail);
     if (err != HF_OK) {
         say("failed", now_ns(), (uint64_t)-err);
-        exit(1);
+        if (must)
+            exit(1);
+        return NULL;
     }
     say("held", now_ns(), hf_lock_fence(lock));
     return lock;
@@ -110,7 +115,7 @@ static hf_lock *take(hf_lock_client *locks, const hf_lock_opts *opts)
 
 static void hold_once(hf_lock_client *locks, const hf_lock_opts *opts)
 {
-    hf_lock *lock = take(locks, opts);
+    hf_lock *lock = take(locks, opts, true);
     say("believed", believe(lock, UINT64_MAX), 0);
     if (!hf_lock_held(lock))
         say("lost", now_ns(), hf_lock_why(lock));
@@ -123,12 +128,20 @@ static void hold_often(hf_lock_client *locks, hf_lock_opts opts, int argc, char 
     unsigned seed = (unsigned)number_of(argc, argv, "seed=");
     const char *counter = value_of(argc, argv, "counter=");
     bool overstay = value_of(argc, argv, "overstay") != NULL;
-    for (uint64_t i = 0; i < rounds; i++) {
+    bool apart = value_of(argc, argv, "apart") != NULL;
+    char name[TEXT];
+    const char *const own = name;
+    for (uint64_t i = 0; i < rounds && !ended; i++) {
+        (void)snprintf(name, sizeof name, "%s.%" PRIu64, argv[3], i);
+        if (apart)
+            opts.names = &own;
         bool late = overstay && i % 4 == 3;
         uint64_t hold_ns = (uint64_t)(rand_r(&seed) % HOLD_US) * 1000;
         opts.fixed = late;
         opts.lease_ms = late ? HF_LOCK_LEASE_MIN_MS : 30000;
-        hf_lock *lock = take(locks, &opts);
+        hf_lock *lock = take(locks, &opts, !apart);
+        if (lock == NULL)
+            continue;
         if (!late && counter != NULL) {
             count(counter);
             counted++;

@@ -60,8 +60,10 @@ void hf_report_print(const hf_report *r, FILE *to)
         "players: %zu asked, %zu acquired, %zu refused, %zu lost, %zu released, "
         "%zu killed\n",
         r->asked, r->acquired, r->refused, r->lost, r->released, r->killed);
-    (void)fprintf(to, "heard: %zu grants undisturbed, the last after %" PRIu64 " us\n",
-                  r->heard, r->heard_last_us);
+    (void)fprintf(to,
+                  "heard: %zu grants undisturbed, the last after %" PRIu64 " us, %zu "
+                  "late with the machine\n",
+                  r->heard, r->heard_last_us, r->heard_late);
     (void)fprintf(
         to,
         "taken on purpose: %zu times; %zu overlaps after it, the longest %" PRIu64

@@ -37,11 +37,12 @@ static void start(hf_nemesis *n, unsigned i)
 {
     char number[16], seed[24], ms[24];
     uint64_t now_ns = hf_boot_ns();
-    const char *url = i % 2 == 0 ? n->rig->proxy.url : hf_fixture_url(&n->rig->redis);
+    const char *url =
+        i % 2 == 0 ? n->fixture->proxy.url : hf_fixture_url(&n->fixture->redis);
     const char *const args[] = {hf_proc_self(),
                                 "play",
                                 url,
-                                n->rig->dir,
+                                n->fixture->dir,
                                 number,
                                 seed,
                                 ms,
@@ -49,7 +50,7 @@ static void start(hf_nemesis *n, unsigned i)
                                 : n->harms_clock ? "lines"
                                                  : "short",
                                 NULL};
-    n->numbers[i] = 2 + n->born++; /* 1 is the rig's own */
+    n->numbers[i] = 2 + n->born++; /* 1 is the fixture's own */
     (void)snprintf(number, sizeof number, "%u", n->numbers[i]);
     (void)snprintf(seed, sizeof seed, "%" PRIu64, hf_rng_next(&n->rng) >> 1);
     (void)snprintf(ms, sizeof ms, "%" PRIu64,
@@ -62,7 +63,7 @@ static void kill_player(hf_nemesis *n)
     unsigned i = below(n, HF_PLAYERS);
     hf_proc_kill(&n->players[i]);
     uint64_t dead_ns = hf_boot_ns();
-    int fd = hf_lines_open(n->rig->players);
+    int fd = hf_lines_open(n->fixture->players);
     hf_line_write(fd, "{\"t\":%" PRIu64 ",\"ev\":\"killed\",\"player\":%u}", dead_ns,
                   n->numbers[i]);
     (void)close(fd);
@@ -81,36 +82,37 @@ static void stop_player(hf_nemesis *n)
 
 static void stop_redis(hf_nemesis *n)
 {
-    hf_fixture_signal(&n->rig->redis, SIGSTOP);
+    hf_fixture_signal(&n->fixture->redis, SIGSTOP);
     pause_below(n, 350);
-    hf_fixture_signal(&n->rig->redis, SIGCONT);
+    hf_fixture_signal(&n->fixture->redis, SIGCONT);
 }
 
 /* The end of a pause is by Redis's clock, which may be set meanwhile. So it is ended,
  * which only a pause of writes allows. */
 static void pause_clients(hf_nemesis *n)
 {
-    (void)hf_fixture_command(&n->rig->redis, "CLIENT PAUSE 60000 %s", "WRITE");
+    (void)hf_fixture_command(&n->fixture->redis, "CLIENT PAUSE 60000 %s", "WRITE");
     pause_below(n, 320);
-    EVENTUALLY(ENDS_MS, strcmp(hf_fixture_command(&n->rig->redis, "CLIENT %s", "UNPAUSE"),
-                               "OK") == 0);
+    EVENTUALLY(ENDS_MS,
+               strcmp(hf_fixture_command(&n->fixture->redis, "CLIENT %s", "UNPAUSE"),
+                      "OK") == 0);
 }
 
 static void flush_scripts(hf_nemesis *n)
 {
-    (void)hf_fixture_command(&n->rig->redis, "SCRIPT FLUSH");
+    (void)hf_fixture_command(&n->fixture->redis, "SCRIPT FLUSH");
 }
 
 static void kill_clients(hf_nemesis *n)
 {
     long long ids[CLIENTS_MAX];
     size_t found = 0;
-    const char *at = hf_fixture_command(&n->rig->redis, "CLIENT LIST");
+    const char *at = hf_fixture_command(&n->fixture->redis, "CLIENT LIST");
     for (; (at = strstr(at, "id=")) != NULL && found < CLIENTS_MAX; at = strchr(at, '\n'))
         ids[found++] = strtoll(at + 3, NULL, 10);
     for (size_t i = 0; i < found; i++)
-        if (ids[i] != n->rig->watch.id && below(n, 3) == 0)
-            (void)hf_fixture_command(&n->rig->redis, "CLIENT KILL ID %lld SKIPME yes",
+        if (ids[i] != n->fixture->watch.id && below(n, 3) == 0)
+            (void)hf_fixture_command(&n->fixture->redis, "CLIENT KILL ID %lld SKIPME yes",
                                      ids[i]);
 }
 
@@ -123,7 +125,7 @@ static const char *any_name(hf_nemesis *n)
 
 static void delete_lock(hf_nemesis *n)
 {
-    hf_history_rig_delete(n->rig, any_name(n));
+    hf_history_fixture_delete(n->fixture, any_name(n));
 }
 
 /* The next fence is the time, so it rises all the same. */
@@ -133,7 +135,7 @@ static void delete_fences(hf_nemesis *n)
     char key[HF_LOCK_NAME_MAX + 32];
     (void)snprintf(key, sizeof key, "hf:lock:{%.*s}:fence", (int)strcspn(name, "/"),
                    name);
-    (void)hf_fixture_command(&n->rig->redis, "DEL %s", key);
+    (void)hf_fixture_command(&n->fixture->redis, "DEL %s", key);
 }
 
 static void force_lock(hf_nemesis *n)
@@ -141,43 +143,43 @@ static void force_lock(hf_nemesis *n)
     const char *name = any_name(n);
     size_t taken;
     uint64_t from = hf_boot_ns();
-    (void)!hf_lock_force(n->rig->b, name, NULL, &taken, NULL);
-    hf_history_rig_took(n->rig, name, from, hf_boot_ns());
+    (void)!hf_lock_force(n->fixture->b, name, NULL, &taken, NULL);
+    hf_history_fixture_took(n->fixture, name, from, hf_boot_ns());
 }
 
 static void revoke_lock(hf_nemesis *n)
 {
     size_t asked;
-    (void)!hf_lock_revoke(n->rig->b, any_name(n), NULL, &asked, NULL);
+    (void)!hf_lock_revoke(n->fixture->b, any_name(n), NULL, &asked, NULL);
 }
 
 /* ---- the way there ---- */
 
 static void hold_answers(hf_nemesis *n)
 {
-    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_HOLD);
+    hf_proxy_set(&n->fixture->proxy, PROXY_ANSWERS, PROXY_HOLD);
     pause_below(n, 400);
-    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_PASS);
+    hf_proxy_set(&n->fixture->proxy, PROXY_ANSWERS, PROXY_PASS);
 }
 
 static void hold_requests(hf_nemesis *n)
 {
-    hf_proxy_set(&n->rig->proxy, PROXY_REQUESTS, PROXY_HOLD);
+    hf_proxy_set(&n->fixture->proxy, PROXY_REQUESTS, PROXY_HOLD);
     pause_below(n, 400);
-    hf_proxy_set(&n->rig->proxy, PROXY_REQUESTS, PROXY_PASS);
+    hf_proxy_set(&n->fixture->proxy, PROXY_REQUESTS, PROXY_PASS);
 }
 
 static void drop_answers(hf_nemesis *n)
 {
-    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_DROP);
+    hf_proxy_set(&n->fixture->proxy, PROXY_ANSWERS, PROXY_DROP);
     pause_below(n, 200);
-    hf_proxy_close_all(&n->rig->proxy);
-    hf_proxy_set(&n->rig->proxy, PROXY_ANSWERS, PROXY_PASS);
+    hf_proxy_close_all(&n->fixture->proxy);
+    hf_proxy_set(&n->fixture->proxy, PROXY_ANSWERS, PROXY_PASS);
 }
 
 static void cut_an_answer(hf_nemesis *n)
 {
-    hf_proxy_cut_after(&n->rig->proxy, PROXY_ANSWERS, 1 + below(n, 600));
+    hf_proxy_cut_after(&n->fixture->proxy, PROXY_ANSWERS, 1 + below(n, 600));
 }
 
 /* ---- its clock ---- */
@@ -190,7 +192,7 @@ static void move_clock(hf_nemesis *n)
     bool stopped = below(n, 2) == 0;
     if (stopped)
         hf_proc_signal(&n->players[i], SIGSTOP);
-    hf_clock_harm(&n->rig->redis, &n->rng, which, words, sizeof words);
+    hf_clock_harm(&n->fixture->redis, &n->rng, which, words, sizeof words);
     n->clock[which]++;
     if (stopped) {
         pause_below(n, 900);
@@ -224,13 +226,14 @@ static void do_one(hf_nemesis *n)
     uint64_t from = hf_boot_ns();
     deeds[i].deed(n);
     n->done[i]++;
-    hf_history_rig_disturbed(n->rig, from, hf_boot_ns() + AFTERMATH_MS * HF_MS_NS);
+    hf_history_fixture_disturbed(n->fixture, from,
+                                 hf_boot_ns() + AFTERMATH_MS * HF_MS_NS);
 }
 
-static void play(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms,
+static void play(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed, unsigned ms,
                  bool spares, bool harms_clock)
 {
-    *n = (hf_nemesis){.rig = rig,
+    *n = (hf_nemesis){.fixture = fixture,
                       .rng = {seed},
                       .spares = spares,
                       .harms_clock = harms_clock,
@@ -245,19 +248,22 @@ static void play(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms,
     }
 }
 
-void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+void hf_nemesis_run(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
+                    unsigned ms)
 {
-    play(n, rig, seed, ms, false, false);
+    play(n, fixture, seed, ms, false, false);
 }
 
-void hf_nemesis_clock(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+void hf_nemesis_clock(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
+                      unsigned ms)
 {
-    play(n, rig, seed, ms, false, true);
+    play(n, fixture, seed, ms, false, true);
 }
 
-void hf_nemesis_spare(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms)
+void hf_nemesis_spare(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
+                      unsigned ms)
 {
-    play(n, rig, seed, ms, true, false);
+    play(n, fixture, seed, ms, true, false);
 }
 
 void hf_nemesis_print(const hf_nemesis *n)

@@ -6,13 +6,13 @@
 
 #include "base/random.h"
 #include "tests/history/clock_harm.h"
-#include "tests/history/rig.h"
+#include "tests/history/fixture.h"
 #include "tests/support/proc.h"
 
 enum { HF_PLAYERS = 4, HF_DEEDS = 14 };
 
 typedef struct hf_nemesis {
-    hf_history_rig *rig;
+    hf_history_fixture *fixture;
     hf_rng rng;
     hf_proc players[HF_PLAYERS];
     unsigned numbers[HF_PLAYERS]; /* of the histories: a new one for each life */
@@ -24,11 +24,14 @@ typedef struct hf_nemesis {
 } hf_nemesis;
 
 /* Starts the players, does harm for so long, and waits until they have ended. */
-void hf_nemesis_run(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms);
+void hf_nemesis_run(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
+                    unsigned ms);
 /* The same, without harm, and with leases of which no renewal tells anything in time. */
-void hf_nemesis_spare(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms);
+void hf_nemesis_spare(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
+                      unsigned ms);
 /* The same as the first; half of the harm is done to the wall clock of Redis. */
-void hf_nemesis_clock(hf_nemesis *n, hf_history_rig *rig, uint64_t seed, unsigned ms);
+void hf_nemesis_clock(hf_nemesis *n, hf_history_fixture *fixture, uint64_t seed,
+                      unsigned ms);
 void hf_nemesis_print(const hf_nemesis *n);
 
 #endif

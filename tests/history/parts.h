@@ -37,6 +37,11 @@ typedef struct hf_disturbed {
     uint64_t from, to;
 } hf_disturbed;
 
+typedef struct hf_late {
+    unsigned timer; /* each player has two */
+    uint64_t from, to;
+} hf_late;
+
 typedef struct hf_players {
     hf_hold *holds; /* owned */
     size_t n_holds, holds_capacity;
@@ -44,6 +49,9 @@ typedef struct hf_players {
     size_t n_took, took_capacity;
     hf_disturbed *disturbed; /* owned */
     size_t n_disturbed, disturbed_capacity;
+    hf_late *late; /* owned */
+    size_t n_late, late_capacity;
+    unsigned timers;  /* more than the greatest of them */
     uint64_t *killed; /* owned; of each player, when it was surely dead */
     size_t killed_capacity;
     hf_table ids;

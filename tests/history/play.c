@@ -25,7 +25,7 @@ enum {
     PATH_SIZE = 160,
     REMEMBER_MS = 600000,
     PULSE_MS = 5,
-    LATE_MS = 50,
+    LATE_MS = 10,
     ANSWER_MS = 1000
 };
 
@@ -206,7 +206,7 @@ static bool ping(int fd)
            poll(&one, 1, ANSWER_MS) == 1 && read(fd, answer, sizeof answer) > 0;
 }
 
-/* Asks Redis again and again, and notes when its answer was late, or this process was. */
+/* Asks Redis again and again, and notes when its answer was late, or did not come. */
 static void *pulse(void *arg)
 {
     play *p = arg;
@@ -224,7 +224,9 @@ static void *pulse(void *arg)
         }
         hf_test_pause_ms(PULSE_MS);
         now_ns = hf_boot_ns();
-        if (!answered || now_ns - before_ns > LATE_MS * HF_MS_NS)
+        if (answered && now_ns - before_ns > LATE_MS * HF_MS_NS)
+            hf_record_late(p->recorder, 1, before_ns, now_ns);
+        if (!answered)
             hf_line_write(out,
                           "{\"ev\":\"disturbed\",\"player\":%u,\"from\":%" PRIu64
                           ",\"to\":%" PRIu64 "}",

@@ -97,6 +97,14 @@ void hf_players_line(const char *line, void *players)
             (hf_disturbed){.player = (unsigned)hf_line_number(line, "player"),
                            .from = hf_line_number(line, "from"),
                            .to = hf_line_number(line, "to")};
+    } else if (strcmp(ev, "late") == 0) {
+        p->late = hf_array_fit(p->late, p->n_late, &p->late_capacity, sizeof *p->late);
+        hf_late *late = &p->late[p->n_late++];
+        *late = (hf_late){.timer = (unsigned)hf_line_number(line, "timer"),
+                          .from = hf_line_number(line, "from"),
+                          .to = hf_line_number(line, "to")};
+        if (late->timer >= p->timers)
+            p->timers = late->timer + 1;
     } else {
         hf_hold *h = hold_of(p, line, false);
         if (h != NULL)
@@ -109,6 +117,7 @@ void hf_players_done(hf_players *p)
     free(p->holds);
     free(p->took);
     free(p->disturbed);
+    free(p->late);
     free(p->killed);
     hf_table_done(&p->ids);
 }

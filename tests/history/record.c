@@ -3,7 +3,7 @@
  * Every moment is told as the later one where it begins a belief, and as the earlier one
  * where it ends it: the clock is read after an answer came, and before a release is asked
  * for. A thread of its own looks every few ms how far the local deadlines have moved, so
- * that a killed process has told it. */
+ * that a killed process has told it. It also tells when it could not look in time. */
 #include "tests/history/record.h"
 
 #include <inttypes.h>
@@ -18,7 +18,11 @@
 #include "base/clock.h"
 #include "tests/history/line.h"
 
-enum { NAMES_TEXT = HF_LOCK_NAMES_MAX * (HF_LOCK_NAME_MAX + 1), LOOK_NS = 3000000 };
+enum {
+    NAMES_TEXT = HF_LOCK_NAMES_MAX * (HF_LOCK_NAME_MAX + 1),
+    LOOK_NS = 3000000,
+    LATE_NS = 10000000
+};
 
 struct hf_taken {
     hf_taken *next; /* all of the recorder's */
@@ -76,15 +80,26 @@ static void look_at(hf_taken *t)
     WRITE(t, "\"ev\":\"until\",\"until\":%" PRIu64, until);
 }
 
+void hf_record_late(hf_recorder *r, unsigned timer, uint64_t from_ns, uint64_t to_ns)
+{
+    hf_line_write(
+        r->fd, "{\"ev\":\"late\",\"timer\":%u,\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}",
+        2 * r->player + timer, from_ns, to_ns);
+}
+
 static void *look(void *arg)
 {
     hf_recorder *r = arg;
-    while (!atomic_load(&r->stop)) {
+    uint64_t before_ns = hf_boot_ns(), now_ns;
+    for (; !atomic_load(&r->stop); before_ns = now_ns) {
         (void)pthread_mutex_lock(&r->mutex);
         for (hf_taken *t = r->held; t != NULL; t = t->next_held)
             look_at(t);
         (void)pthread_mutex_unlock(&r->mutex);
         (void)nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+        now_ns = hf_boot_ns();
+        if (now_ns - before_ns > LATE_NS)
+            hf_record_late(r, 0, before_ns, now_ns);
     }
     return NULL;
 }
@@ -261,7 +276,7 @@ hf_lock_release_result hf_record_release(hf_taken *t)
 hf_err hf_record_downgrade(hf_taken *t)
 {
     WRITE(t, "\"ev\":\"downgrade\",\"fence\":%" PRIu64, hf_lock_fence(t->lock));
-    hf_err err = hf_lock_downgrade_wait(t->lock);
+    hf_err err = hf_lock_downgrade_wait(t->lock, NULL);
     WRITE(t, "\"ev\":\"downgraded\",\"err\":\"%s\"", hf_err_name(err));
     return err;
 }

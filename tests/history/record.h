@@ -10,6 +10,8 @@ typedef struct hf_taken hf_taken; /* one acquisition; the recorder's */
 
 /* Appends to the file. `player`: unique among all that write to files of one history. */
 hf_recorder *hf_recorder_open(const char *path, unsigned player);
+/* Notes that a timer of the player ran late: 0 is the recorder's own, 1 the player's. */
+void hf_record_late(hf_recorder *r, unsigned timer, uint64_t from_ns, uint64_t to_ns);
 void hf_recorder_rest(hf_recorder *r); /* looks at no lock any more */
 void hf_recorder_close(
     hf_recorder *r); /* after the locks' clients, which may still tell */

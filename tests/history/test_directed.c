@@ -7,30 +7,30 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "tests/history/rig.h"
+#include "tests/history/fixture.h"
 #include "tests/support/proc.h"
 
 enum { LONG_MS = 30000, DEAD_LEASE_MS = 400 };
 
-static hf_history_rig rig;
+static hf_history_fixture fixture;
 
 static int begin(void **state)
 {
     (void)state;
-    hf_history_rig_begin(&rig);
+    hf_history_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_history_rig_end(&rig);
+    hf_history_fixture_end(&fixture);
     return 0;
 }
 
 static hf_taken *must(hf_lock_client *locks, const char *name, hf_lock_opts opts)
 {
-    hf_taken *t = hf_history_rig_take(&rig, locks, name, opts);
+    hf_taken *t = hf_history_fixture_take(&fixture, locks, name, opts);
     assert_non_null(t);
     return t;
 }
@@ -49,15 +49,15 @@ static bool answered_late(void)
     const hf_lock_opts fixed = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .fixed = true};
     hf_seeker late, next;
     uint64_t from = hf_boot_ns();
-    hf_proxy_keep_answer(&rig.proxy, "late");
-    hf_seek_begin(&late, &rig, rig.a, "late", fixed);
-    EVENTUALLY(LONG_MS, hf_proxy_kept(&rig.proxy) == 1);
-    hf_seek_begin(&next, &rig, rig.b, "late",
+    hf_proxy_keep_answer(&fixture.proxy, "late");
+    hf_seek_begin(&late, &fixture, fixture.a, "late", fixed);
+    EVENTUALLY(LONG_MS, hf_proxy_kept(&fixture.proxy) == 1);
+    hf_seek_begin(&next, &fixture, fixture.b, "late",
                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     hf_test_pause_ms(LEASE_MS * 2 / 3);
-    hf_proxy_let_go(&rig.proxy);
+    hf_proxy_let_go(&fixture.proxy);
     hf_seek_end(&late);
-    hf_history_rig_disturbed(&rig, from, hf_boot_ns());
+    hf_history_fixture_disturbed(&fixture, from, hf_boot_ns());
     hf_seek_end(&next);
     assert_non_null(next.taken);
     bool had = late.taken != NULL;
@@ -71,10 +71,10 @@ static void s1_an_answer_that_comes_late(void **state)
 {
     bool had = false;
     (void)state;
-    (void)hf_record_release(must(rig.a, "before", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
+    (void)hf_record_release(must(fixture.a, "before", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
     for (int i = 0; i < 5 && !had; i++) /* a machine may be too busy for it */
         had = answered_late();
-    hf_history_rig_judge(&rig);
+    hf_history_fixture_judge(&fixture);
     assert_true(had);
 }
 
@@ -85,7 +85,8 @@ static hf_taken *take_when_over(hf_lock_client *locks, const char *name,
                                 hf_lock_opts opts)
 {
     hf_taken *t = NULL;
-    EVENTUALLY(LONG_MS, (t = hf_history_rig_take(&rig, locks, name, opts)) != NULL);
+    EVENTUALLY(LONG_MS,
+               (t = hf_history_fixture_take(&fixture, locks, name, opts)) != NULL);
     return t;
 }
 
@@ -95,16 +96,16 @@ static void released_by_an_earlier_one(const char *name, hf_lock_opts opts)
     fixed.lease_ms = 300;
     fixed.fixed = true;
     other.owner = NULL;
-    hf_taken *old = must(rig.a, name, fixed);
-    hf_taken *new = take_when_over(rig.b, name, opts);
+    hf_taken *old = must(fixture.a, name, fixed);
+    hf_taken *new = take_when_over(fixture.b, name, opts);
     assert_false(is_held(old));
     hf_lock_release_result result = hf_record_release(old);
-    hf_taken *third = hf_history_rig_take(&rig, rig.a, name, other);
+    hf_taken *third = hf_history_fixture_take(&fixture, fixture.a, name, other);
     bool held = is_held(new);
     (void)hf_record_release(new);
     if (third != NULL)
         (void)hf_record_release(third);
-    hf_history_rig_judge(&rig);
+    hf_history_fixture_judge(&fixture);
     assert_true(result == HF_RELEASE_EXPIRED || result == HF_RELEASE_NOT_OWNER);
     assert_true(held);
     assert_null(third);
@@ -143,44 +144,46 @@ static int wait_until_killed(const char *url, const char *name)
 
 static void kill_while_waiting(const char *name)
 {
-    const char *const args[] = {hf_proc_self(), "wait", hf_fixture_url(&rig.redis), name,
-                                NULL};
+    const char *const args[] = {hf_proc_self(), "wait", hf_fixture_url(&fixture.redis),
+                                name, NULL};
     hf_proc p;
     hf_proc_start(&p, &(hf_proc_options){.args = args});
-    EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, name) == 1);
+    EVENTUALLY(LONG_MS, hf_history_fixture_queue(&fixture, name) == 1);
     hf_proc_kill(&p);
 }
 
 static bool dead_lease_is_over(const char *name)
 {
     long long began =
-        hf_fixture_number(&rig.redis, "ZSCORE hf:lock:{%s}:x:%s dead", name, name);
+        hf_fixture_number(&fixture.redis, "ZSCORE hf:lock:{%s}:x:%s dead", name, name);
     return began + DEAD_LEASE_MS < hf_wall_ms();
 }
 
 static bool dead_is_granted(const char *name)
 {
-    return strncmp(
-               hf_fixture_command(&rig.redis, "HGET hf:lock:{%s}:e:%s dead", name, name),
-               "x 1", 3) == 0;
+    return strncmp(hf_fixture_command(&fixture.redis, "HGET hf:lock:{%s}:e:%s dead", name,
+                                      name),
+                   "x 1", 3) == 0;
 }
 
 static void o1_who_died_in_line_is_passed_over(void **state)
 {
     hf_seeker next;
     (void)state;
-    hf_taken *first = must(rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_taken *first = must(fixture.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     kill_while_waiting("n");
     hf_seek_begin(
-        &next, &rig, rig.b, "n",
+        &next, &fixture, fixture.b, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS, .lease_ms = 3000});
-    EVENTUALLY(LONG_MS, dead_lease_is_over("n") && hf_history_rig_queue(&rig, "n") > 0);
+    EVENTUALLY(LONG_MS,
+               dead_lease_is_over("n") && hf_history_fixture_queue(&fixture, "n") > 0);
     (void)hf_record_release(first);
     EVENTUALLY(LONG_MS, next.done || dead_is_granted("n"));
     if (!next.done)
-        hf_history_rig_delete(&rig, "n"); /* it stands in line anew, and the test ends */
+        hf_history_fixture_delete(&fixture,
+                                  "n"); /* it stands in line anew, and the test ends */
     hf_seek_end(&next);
-    hf_history_rig_judge(&rig);
+    hf_history_fixture_judge(&fixture);
     assert_non_null(next.taken);
     (void)hf_record_release(next.taken);
 }
@@ -189,9 +192,10 @@ static void l1_who_died_holding_it_is_followed(void **state)
 {
     hf_seeker next;
     (void)state;
-    hf_taken *first = must(
-        rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 300, .fixed = true});
-    hf_seek_begin(&next, &rig, rig.b, "n",
+    hf_taken *first =
+        must(fixture.a, "n",
+             (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 300, .fixed = true});
+    hf_seek_begin(&next, &fixture, fixture.b, "n",
                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     hf_seek_end(&next);
     assert_non_null(next.taken);
@@ -199,7 +203,7 @@ static void l1_who_died_holding_it_is_followed(void **state)
     (void)hf_record_release(first);
     assert_true(is_held(next.taken));
     (void)hf_record_release(next.taken);
-    hf_history_rig_judge(&rig);
+    hf_history_fixture_judge(&fixture);
 }
 
 /* ---- S7: what is gone is not renewed ---- */
@@ -208,16 +212,16 @@ static void gone_is_told(const char *name, hf_lock_opts opts)
 {
     enum { LEASE_MS = 600 };
     opts.lease_ms = LEASE_MS;
-    hf_taken *old = must(rig.a, name, opts);
-    hf_history_rig_delete(&rig, name);
+    hf_taken *old = must(fixture.a, name, opts);
+    hf_history_fixture_delete(&fixture, name);
     uint64_t until_ns = hf_boot_ns() + 3 * LEASE_MS * HF_MS_NS;
-    hf_taken *new = must(rig.b, name, opts);
+    hf_taken *new = must(fixture.b, name, opts);
     while (is_held(old) && hf_boot_ns() < until_ns)
         hf_test_pause_ms(2);
     bool held = is_held(old);
     (void)hf_record_release(old);
     (void)hf_record_release(new);
-    hf_history_rig_judge(&rig);
+    hf_history_fixture_judge(&fixture);
     assert_false(held);
 }
 
@@ -242,23 +246,24 @@ static void s12_nobody_overtakes_who_waits_to_be_alone(void **state)
     hf_lock_opts alone = shared;
     hf_seeker writer;
     (void)state;
-    hf_taken *first = must(rig.a, "n", shared);
-    hf_seek_begin(&writer, &rig, rig.b, "n",
+    hf_taken *first = must(fixture.a, "n", shared);
+    hf_seek_begin(&writer, &fixture, fixture.b, "n",
                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
-    EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, "n") == 1);
-    hf_taken *second = hf_history_rig_take(
-        &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED});
+    EVENTUALLY(LONG_MS, hf_history_fixture_queue(&fixture, "n") == 1);
+    hf_taken *second = hf_history_fixture_take(
+        &fixture, fixture.a, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED});
     alone.mode = HF_LOCK_EXCLUSIVE;
     alone.reentrant = true;
     alone.wait_ms = LONG_MS;
-    hf_taken *upgraded = hf_history_rig_take(&rig, rig.a, "n", alone);
+    hf_taken *upgraded = hf_history_fixture_take(&fixture, fixture.a, "n", alone);
     (void)hf_record_release(first);
     if (second != NULL)
         (void)hf_record_release(second);
     hf_seek_end(&writer);
     if (writer.taken != NULL)
         (void)hf_record_release(writer.taken);
-    hf_history_rig_judge(&rig);
+    hf_history_fixture_judge(&fixture);
     assert_null(second);
     assert_null(upgraded);
     assert_non_null(writer.taken);
@@ -275,21 +280,21 @@ static unsigned long hand_over_cost(const char *name, size_t n)
     hf_seeker seekers[MANY];
     unsigned long least = (unsigned long)-1;
     hf_taken *holder =
-        must(rig.a, name, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600000});
+        must(fixture.a, name, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600000});
     for (size_t i = 0; i < n; i++) {
         hf_seek_begin(
-            &seekers[i], &rig, rig.b, name,
+            &seekers[i], &fixture, fixture.b, name,
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 600000, .wait_ms = -1});
-        EVENTUALLY(LONG_MS, hf_history_rig_queue(&rig, name) == (long long)i + 1);
+        EVENTUALLY(LONG_MS, hf_history_fixture_queue(&fixture, name) == (long long)i + 1);
     }
     for (size_t i = 0; i < n; i++) {
-        hf_watch_sync(&rig.watch);
-        unsigned long before = atomic_load(&rig.watch.commands);
+        hf_watch_sync(&fixture.watch);
+        unsigned long before = atomic_load(&fixture.watch.commands);
         (void)hf_record_release(holder);
         hf_seek_end(&seekers[i]);
         assert_non_null(holder = seekers[i].taken);
-        hf_watch_sync(&rig.watch);
-        unsigned long cost = atomic_load(&rig.watch.commands) - before;
+        hf_watch_sync(&fixture.watch);
+        unsigned long cost = atomic_load(&fixture.watch.commands) - before;
         if (i < HAND_OVERS && i + 1 < n && cost < least)
             least = cost;
     }
@@ -305,9 +310,9 @@ static void o2_a_hand_over_costs_the_same_for_few_and_many(void **state)
     print_message("%lu and %lu calls of scripts for a hand-over\n", few, many);
     assert_true(few > 3);
     assert_int_equal(few, many);
-    hf_history_rig_judge(&rig);
-    assert_int_equal(rig.report.waited, HAND_OVERS + MANY);
-    assert_int_equal(rig.report.messages, HAND_OVERS + MANY);
+    hf_history_fixture_judge(&fixture);
+    assert_int_equal(fixture.report.waited, HAND_OVERS + MANY);
+    assert_int_equal(fixture.report.messages, HAND_OVERS + MANY);
 }
 
 int main(int argc, char **argv)

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "tests/history/rig.h"
+#include "tests/history/fixture.h"
 
 enum { LONG_MS = 30000, LEASE_MS = 3000 };
 
-static hf_history_rig rig; /* its server is the old primary; rig.a is behind the proxy */
+static hf_history_fixture
+    fixture; /* its server is the old primary; fixture.a is behind the proxy */
 static hf_fixture replica;
 static hf_watch watch;
 static hf_lock_client *moved; /* of those that have moved to the new primary */
@@ -22,25 +23,27 @@ static int begin(void **state)
 {
     static char port[8];
     (void)state;
-    hf_history_rig_begin(&rig);
+    hf_history_fixture_begin(&fixture);
     assert_string_equal(
-        hf_fixture_command(&rig.redis, "CONFIG SET repl-diskless-sync-delay 0"), "OK");
-    (void)snprintf(port, sizeof port, "%u", rig.redis.port);
+        hf_fixture_command(&fixture.redis, "CONFIG SET repl-diskless-sync-delay 0"),
+        "OK");
+    (void)snprintf(port, sizeof port, "%u", fixture.redis.port);
     hf_fixture_start(&replica, &(hf_fixture_options){
                                    .args = {"--replicaof", "127.0.0.1", port, NULL}});
-    (void)snprintf(rig.other_server, sizeof rig.other_server, "%s/other", rig.dir);
-    hf_watch_start(&watch, &replica, rig.other_server);
-    moved = hf_history_rig_open(hf_fixture_url(&replica));
+    (void)snprintf(fixture.other_server, sizeof fixture.other_server, "%s/other",
+                   fixture.dir);
+    hf_watch_start(&watch, &replica, fixture.other_server);
+    moved = hf_history_fixture_open(hf_fixture_url(&replica));
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_recorder_rest(rig.recorder);
+    hf_recorder_rest(fixture.recorder);
     hf_lock_client_close(moved, NULL, NULL);
     hf_watch_stop(&watch);
-    hf_history_rig_end(&rig);
+    hf_history_fixture_end(&fixture);
     hf_fixture_stop(&replica);
     return 0;
 }
@@ -62,8 +65,8 @@ static uint64_t fail_over(void)
 
 static hf_taken *take(hf_lock_client *locks)
 {
-    hf_taken *t = hf_history_rig_take(
-        &rig, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
+    hf_taken *t = hf_history_fixture_take(
+        &fixture, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     assert_non_null(t);
     return t;
 }
@@ -102,20 +105,20 @@ static void judge(hf_taken *old, hf_taken *new, uint64_t from_ns, uint64_t grant
     (void)hf_record_release(new);
     (void)hf_record_release(old);
     hf_watch_sync(&watch);
-    hf_history_rig_took(&rig, "n", from_ns, granted_ns);
-    hf_history_rig_judge(&rig);
-    assert_int_equal(rig.report.acquired, 2);
+    hf_history_fixture_took(&fixture, "n", from_ns, granted_ns);
+    hf_history_fixture_judge(&fixture);
+    assert_int_equal(fixture.report.acquired, 2);
 }
 
 static void f6_who_comes_along_is_told_by_its_renewal(void **state)
 {
     (void)state;
     uint64_t from_ns = fail_over();
-    hf_taken *old = take(rig.a);
+    hf_taken *old = take(fixture.a);
     hf_taken *new = take(moved);
     uint64_t granted_ns = hf_boot_ns();
-    hf_proxy_move(&rig.proxy, replica.socket);
-    hf_proxy_close_all(&rig.proxy);
+    hf_proxy_move(&fixture.proxy, replica.socket);
+    hf_proxy_close_all(&fixture.proxy);
     judge(old, new, from_ns, granted_ns);
 }
 
@@ -123,17 +126,17 @@ static void f6_who_stays_behind_is_told_by_its_deadline(void **state)
 {
     (void)state;
     uint64_t from_ns = fail_over();
-    hf_taken *old = take(rig.a);
-    hf_proxy_set(&rig.proxy, PROXY_REQUESTS, PROXY_HOLD);
-    hf_proxy_set(&rig.proxy, PROXY_ANSWERS, PROXY_HOLD);
+    hf_taken *old = take(fixture.a);
+    hf_proxy_set(&fixture.proxy, PROXY_REQUESTS, PROXY_HOLD);
+    hf_proxy_set(&fixture.proxy, PROXY_ANSWERS, PROXY_HOLD);
     hf_taken *new = take(moved);
     uint64_t granted_ns = hf_boot_ns();
     EVENTUALLY(LONG_MS, !hf_lock_held(hf_taken_lock(old)));
     EVENTUALLY(LONG_MS, hf_lock_why(hf_taken_lock(old)) == HF_LOCK_DEADLINE);
-    hf_proxy_set(&rig.proxy, PROXY_REQUESTS, PROXY_PASS);
-    hf_proxy_set(&rig.proxy, PROXY_ANSWERS, PROXY_PASS);
-    hf_proxy_move(&rig.proxy, replica.socket);
-    hf_proxy_close_all(&rig.proxy);
+    hf_proxy_set(&fixture.proxy, PROXY_REQUESTS, PROXY_PASS);
+    hf_proxy_set(&fixture.proxy, PROXY_ANSWERS, PROXY_PASS);
+    hf_proxy_move(&fixture.proxy, replica.socket);
+    hf_proxy_close_all(&fixture.proxy);
     judge(old, new, from_ns, granted_ns);
 }
 

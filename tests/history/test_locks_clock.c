@@ -14,15 +14,15 @@
 
 enum { SEEDS = 2, PLAY_MS = 5000, SOON_MS = 20000, LEASE_MS = 1000 };
 
-static hf_history_rig rig;
-static bool open_rig;
+static hf_history_fixture fixture;
+static bool open_fixture;
 
 static int end(void **state)
 {
     (void)state;
-    if (open_rig)
-        hf_history_rig_end(&rig);
-    open_rig = false;
+    if (open_fixture)
+        hf_history_fixture_end(&fixture);
+    open_fixture = false;
     return 0;
 }
 
@@ -35,11 +35,12 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
 /* Once all is well again, a lock is had. */
 static void finish(void)
 {
-    hf_fixture_clock_slew(&rig.redis, 0);
+    hf_fixture_clock_slew(&fixture.redis, 0);
     uint64_t from = hf_test_now_ms();
     for (unsigned i = 0; i < HF_PLAY_NAMES; i++) {
         hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .wait_ms = SOON_MS};
-        hf_taken *t = hf_history_rig_take(&rig, rig.b, hf_play_names[i], opts);
+        hf_taken *t =
+            hf_history_fixture_take(&fixture, fixture.b, hf_play_names[i], opts);
         if (t == NULL)
             fail_msg("%s was not had", hf_play_names[i]);
         (void)hf_record_release(t);
@@ -52,14 +53,14 @@ static void play(uint64_t seed, unsigned ms)
 {
     hf_nemesis nemesis;
     print_message("HF_SEED=%" PRIu64 "\n", seed);
-    hf_history_rig_begin(&rig);
-    open_rig = true;
-    hf_nemesis_clock(&nemesis, &rig, seed, ms);
+    hf_history_fixture_begin(&fixture);
+    open_fixture = true;
+    hf_nemesis_clock(&nemesis, &fixture, seed, ms);
     hf_nemesis_print(&nemesis);
-    hf_history_rig_check(&rig);
-    hf_report_print(&rig.report, stdout);
-    assert_int_equal(rig.report.broken[RULE_S1], 0);
-    assert_true(rig.report.acquired > HF_PLAYERS);
+    hf_history_fixture_check(&fixture);
+    hf_report_print(&fixture.report, stdout);
+    assert_int_equal(fixture.report.broken[RULE_S1], 0);
+    assert_true(fixture.report.acquired > HF_PLAYERS);
     finish();
 }
 

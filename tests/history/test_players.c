@@ -13,19 +13,19 @@
 
 enum { PLAY_MS = 5000 };
 
-static hf_history_rig rig;
+static hf_history_fixture fixture;
 
 static int begin(void **state)
 {
     (void)state;
-    hf_history_rig_begin(&rig);
+    hf_history_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_history_rig_end(&rig);
+    hf_history_fixture_end(&fixture);
     return 0;
 }
 
@@ -53,13 +53,13 @@ static void their_history_is_sound(void **state)
 {
     hf_nemesis nemesis;
     (void)state;
-    hf_nemesis_run(&nemesis, &rig, any_seed(), how_long());
+    hf_nemesis_run(&nemesis, &fixture, any_seed(), how_long());
     hf_nemesis_print(&nemesis);
-    hf_history_rig_judge(&rig);
-    hf_report_print(&rig.report, stdout);
-    assert_true(rig.report.acquired > HF_PLAYERS);
-    assert_true(rig.report.waited > 0);
-    assert_true(rig.report.writes > 0);
+    hf_history_fixture_judge(&fixture);
+    hf_report_print(&fixture.report, stdout);
+    assert_true(fixture.report.acquired > HF_PLAYERS);
+    assert_true(fixture.report.waited > 0);
+    assert_true(fixture.report.writes > 0);
 }
 
 /* Nothing goes wrong, and no renewal helps: each grant is heard by its message. */
@@ -67,15 +67,15 @@ static void o3_a_grant_is_heard_at_once(void **state)
 {
     hf_nemesis nemesis;
     (void)state;
-    hf_taken *held =
-        hf_history_rig_take(&rig, rig.b, HF_PLAY_HELD, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_taken *held = hf_history_fixture_take(&fixture, fixture.b, HF_PLAY_HELD,
+                                             (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_non_null(held);
-    hf_nemesis_spare(&nemesis, &rig, any_seed(), how_long());
+    hf_nemesis_spare(&nemesis, &fixture, any_seed(), how_long());
     assert_int_equal(hf_record_release(held), HF_RELEASE_DONE);
-    hf_history_rig_judge(&rig);
-    hf_report_print(&rig.report, stdout);
-    assert_true(rig.report.waited > 0);
-    assert_true(rig.report.heard > HF_PLAYERS);
+    hf_history_fixture_judge(&fixture);
+    hf_report_print(&fixture.report, stdout);
+    assert_true(fixture.report.waited > 0);
+    assert_true(fixture.report.heard > HF_PLAYERS);
 }
 
 int main(int argc, char **argv)

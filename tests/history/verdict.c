@@ -182,9 +182,10 @@ static void check_upgrades(const hf_players *p, hf_report *r)
 
 /* ---- O3: how soon a grant is heard ---- */
 
-/* The scheduler of a busy machine makes single threads late. A lost message makes a grant
- * late by a third of a lease: with long leases by seconds. */
-enum { HEARD_US = 200000, HEARD_EVER_US = 2000000, LATE_ONE_IN = 100 };
+/* A lost message makes a grant late by a third of a lease: with long leases by seconds.
+ * A busy machine makes grants late too, and timers with them; but it may leave a single
+ * thread waiting for 300 ms while timers run on time. */
+enum { HEARD_US = 500000 };
 
 static bool was_disturbed(const hf_players *p, unsigned player, uint64_t from,
                           uint64_t to)
@@ -197,6 +198,22 @@ static bool was_disturbed(const hf_players *p, unsigned player, uint64_t from,
     return false;
 }
 
+/* By how much the timer that was the latest in this time ran late. */
+static uint64_t lateness_us(const hf_players *p, uint64_t from, uint64_t to)
+{
+    uint64_t most = 0, *each = calloc(p->timers + 1, sizeof *each);
+    HF_ASSERT(each != NULL);
+    for (size_t i = 0; i < p->n_late; i++) {
+        const hf_late *l = &p->late[i];
+        uint64_t begin = l->from > from ? l->from : from, end = l->to < to ? l->to : to;
+        uint64_t *sum = &each[l->timer];
+        *sum += end > begin ? end - begin : 0;
+        most = *sum > most ? *sum : most;
+    }
+    free(each);
+    return most / 1000;
+}
+
 /* A fence is the time of the grant in us, of the first one of its owner; a later one
  * cannot have been heard of before it was asked for. */
 static void check_heard(const hf_players *p, const hf_hold *h, hf_report *r)
@@ -204,14 +221,16 @@ static void check_heard(const hf_players *p, const hf_hold *h, hf_report *r)
     uint64_t asked_us = (h->answered - h->asked) / 1000;
     uint64_t heard_us = h->wall_us > h->fence ? h->wall_us - h->fence : 0;
     heard_us = heard_us < asked_us ? heard_us : asked_us;
-    if (h->wall_us == 0 ||
-        was_disturbed(p, h->player, h->answered - heard_us * 1000, h->answered))
+    uint64_t granted = h->answered - heard_us * 1000;
+    if (h->wall_us == 0 || was_disturbed(p, h->player, granted, h->answered))
         return;
     r->heard++;
     if (heard_us > r->heard_last_us)
         r->heard_last_us = heard_us;
-    r->heard_late += heard_us > HEARD_US;
-    if (heard_us > HEARD_EVER_US)
+    if (heard_us <= HEARD_US)
+        return;
+    r->heard_late++;
+    if (heard_us > HEARD_US + lateness_us(p, granted, h->answered))
         hf_broken(r, RULE_O3,
                   "%s: player %u (%" PRIu64 ") heard of fence %" PRIu64 " after %" PRIu64
                   " us",
@@ -234,9 +253,6 @@ void hf_check_verdicts(const hf_players *p, hf_report *r)
             check_owner(p, &p->holds[i], r);
             check_heard(p, &p->holds[i], r);
         }
-    if (r->heard_late * LATE_ONE_IN > r->heard)
-        hf_broken(r, RULE_O3, "%zu of %zu grants were heard after more than %d ms",
-                  r->heard_late, r->heard, HEARD_US / 1000);
     if (p->n_holds > 0)
         check_upgrades(p, r);
 }

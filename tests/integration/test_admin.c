@@ -10,24 +10,25 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { LISTED = 64, SHORT_PAUSES = 4000 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static hf_admin *admin;
+static char detail[HF_DETAIL_SIZE];
 static hf_job_info listed[LISTED];
 static size_t n_listed;
 
 static void must(hf_err err)
 {
     if (err != HF_OK)
-        fail_msg("%s: %s", hf_err_name(err), hf_admin_detail(admin));
+        fail_msg("%s: %s", hf_err_name(err), detail);
 }
 
 static void enqueue(const char *id, int64_t due_ms)
 {
-    assert_int_equal(hf_rig_enqueue(&rig, id, due_ms), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, due_ms), HF_OK);
 }
 
 static void verdict(hf_verdict_op op, const char *id, int64_t due_ms)
@@ -39,13 +40,13 @@ static void verdict(hf_verdict_op op, const char *id, int64_t due_ms)
                                   .due_ms = due_ms,
                                   .error = {"it broke", 8},
                                   .reason = "attempts"};
-    assert_int_equal(hf_rig_verdict(&rig, op, &args, &item), HF_OK);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, op, &args, &item), HF_OK);
 }
 
 static void claim(const char *id)
 {
-    assert_int_equal(hf_rig_claim(&rig, "host:1:aa", 1, 0), 1);
-    assert_string_equal(rig.jobs[0].id, id);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "host:1:aa", 1, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, id);
 }
 
 /* `dead`, `again` (after an attempt), `runs`, `ready`, `later`. */
@@ -70,7 +71,7 @@ static void an_empty_server_has_no_queues(void **state)
     char **names;
     size_t n = 1;
     (void)state;
-    must(hf_admin_queues(admin, &names, &n));
+    must(hf_admin_queues(admin, &names, &n, detail));
     assert_int_equal(n, 0);
     free(names);
 }
@@ -80,8 +81,8 @@ static void queues_are_named_in_order(void **state)
     char **names;
     size_t n;
     (void)state;
-    (void)hf_fixture_command(&rig.redis, "SADD hf:queues beta alpha gamma.1 no{name");
-    must(hf_admin_queues(admin, &names, &n));
+    (void)hf_fixture_command(&fixture.redis, "SADD hf:queues beta alpha gamma.1 no{name");
+    must(hf_admin_queues(admin, &names, &n, detail));
     assert_int_equal(n, 3);
     assert_string_equal(names[0], "alpha");
     assert_string_equal(names[1], "beta");
@@ -94,9 +95,9 @@ static void figures_count_every_state(void **state)
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
     fill();
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:workers 1 gone");
-    must(hf_admin_stats(admin, "q", &stats));
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:workers 1 gone");
+    must(hf_admin_stats(admin, "q", &stats, detail));
     assert_string_equal(stats.queue, "q");
     assert_false(stats.paused);
     assert_int_equal(stats.ready, 1);
@@ -109,8 +110,9 @@ static void figures_count_every_state(void **state)
     assert_true(stats.oldest_ready_ms > 0 && stats.oldest_ready_ms <= stats.now_ms);
     assert_true(stats.next_due_ms > stats.now_ms &&
                 stats.next_due_ms <= stats.now_ms + 60000);
-    assert_int_equal(hf_rig_complete(&rig, "host:1:aa", "runs", NULL), HF_OK);
-    must(hf_admin_stats(admin, "q", &stats));
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "host:1:aa", "runs", NULL),
+                     HF_OK);
+    must(hf_admin_stats(admin, "q", &stats, detail));
     assert_int_equal(stats.running, 0);
     assert_int_equal(stats.done, 1);
 }
@@ -119,7 +121,7 @@ static void a_queue_that_nobody_used_is_empty(void **state)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
-    must(hf_admin_stats(admin, "never", &stats));
+    must(hf_admin_stats(admin, "never", &stats, detail));
     assert_int_equal(stats.ready + stats.delayed + stats.running + stats.dead, 0);
     assert_int_equal(stats.oldest_ready_ms, 0);
     assert_true(stats.now_ms > 0);
@@ -130,7 +132,7 @@ static void a_job_is_shown_in_each_state(void **state)
     hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
-    must(hf_admin_job(admin, "q", "ready", &info, NULL));
+    must(hf_admin_job(admin, "q", "ready", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_READY);
     assert_string_equal(info.id, "ready");
     assert_string_equal(info.queue, "q");
@@ -138,24 +140,24 @@ static void a_job_is_shown_in_each_state(void **state)
     assert_int_equal(info.payload_len, 7);
     assert_true(info.created_ms == 1700000000000);
     assert_string_equal(info.holder, "");
-    must(hf_admin_job(admin, "q", "later", &info, NULL));
+    must(hf_admin_job(admin, "q", "later", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_DELAYED);
-    must(hf_admin_job(admin, "q", "again", &info, NULL));
+    must(hf_admin_job(admin, "q", "again", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_RETRY);
     assert_int_equal(info.attempts, 1);
     assert_string_equal(info.error, "it broke");
-    must(hf_admin_job(admin, "q", "dead", &info, NULL));
+    must(hf_admin_job(admin, "q", "dead", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_DEAD);
     assert_int_equal(info.attempts, 1);
-    must(hf_admin_job(admin, "q", "runs", &info, NULL));
+    must(hf_admin_job(admin, "q", "runs", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_RUNNING);
     assert_string_equal(info.holder, "host:1:aa"); /* the colons are its own */
-    assert_true(info.fence == strtoull(rig.fence, NULL, 10));
+    assert_true(info.fence == strtoull(fixture.fence, NULL, 10));
     assert_true(info.lease_remaining_ms > 0 &&
-                info.lease_remaining_ms <= HF_RIG_LEASE_MS + 1 /* an even ms */);
-    assert_int_equal(hf_admin_job(admin, "q", "none", &info, NULL), HF_GONE);
-    assert_int_equal(hf_admin_job(admin, "q", "no id", &info, NULL), HF_INVALID);
-    assert_non_null(strstr(hf_admin_detail(admin), "no id"));
+                info.lease_remaining_ms <= HF_FIXTURE_LEASE_MS + 1 /* an even ms */);
+    assert_int_equal(hf_admin_job(admin, "q", "none", &info, NULL, detail), HF_GONE);
+    assert_int_equal(hf_admin_job(admin, "q", "no id", &info, NULL, detail), HF_INVALID);
+    assert_non_null(strstr(detail, "no id"));
 }
 
 static void a_payload_is_given_when_it_is_wanted(void **state)
@@ -164,7 +166,7 @@ static void a_payload_is_given_when_it_is_wanted(void **state)
     void *payload;
     (void)state;
     enqueue("one", 0);
-    must(hf_admin_job(admin, "q", "one", &info, &payload));
+    must(hf_admin_job(admin, "q", "one", &info, &payload, detail));
     assert_int_equal(info.payload_len, 7);
     assert_memory_equal(payload, "payload", 7);
     free(payload);
@@ -176,11 +178,11 @@ static void a_job_is_found_in_whatever_queue_it_is(void **state)
     void *payload;
     (void)state;
     enqueue("one", 0);
-    (void)hf_fixture_command(&rig.redis, "SADD hf:queues a q z");
-    must(hf_admin_job(admin, NULL, "one", &info, &payload));
+    (void)hf_fixture_command(&fixture.redis, "SADD hf:queues a q z");
+    must(hf_admin_job(admin, NULL, "one", &info, &payload, detail));
     assert_string_equal(info.queue, "q");
     free(payload);
-    assert_int_equal(hf_admin_job(admin, NULL, "none", &info, NULL), HF_GONE);
+    assert_int_equal(hf_admin_job(admin, NULL, "none", &info, NULL, detail), HF_GONE);
 }
 
 static void a_record_that_cannot_be_read_is_shown_as_far_as_it_goes(void **state)
@@ -189,20 +191,20 @@ static void a_record_that_cannot_be_read_is_shown_as_far_as_it_goes(void **state
     void *payload;
     (void)state;
     enqueue("one", 0);
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:jobs one rubbish");
-    must(hf_admin_job(admin, "q", "one", &info, &payload));
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:jobs one rubbish");
+    must(hf_admin_job(admin, "q", "one", &info, &payload, detail));
     assert_string_equal(info.type, "");
     assert_int_equal(info.payload_len, 7);
     assert_memory_equal(payload, "rubbish", 7);
     free(payload);
-    rig.broken = true;
+    fixture.broken = true;
 }
 
 /* ---- lists ---- */
 
 static void on_job(const hf_job_info *info, void *arg)
 {
-    assert_ptr_equal(arg, &rig);
+    assert_ptr_equal(arg, &fixture);
     assert_true(n_listed < LISTED);
     listed[n_listed++] = *info;
 }
@@ -212,7 +214,7 @@ static char next[HF_ID_SIZE];
 static hf_err list(hf_job_state state, const char *after, size_t limit)
 {
     n_listed = 0;
-    return hf_admin_list(admin, "q", state, after, limit, on_job, &rig, next);
+    return hf_admin_list(admin, "q", state, after, limit, on_job, &fixture, next, detail);
 }
 
 static void each_state_has_its_list(void **state)
@@ -283,7 +285,7 @@ static void a_sparse_list_is_searched_to_its_end(void **state)
             {hit ? failed : plain, (hit ? sizeof failed : sizeof plain) - 1}};
     }
     const hf_enqueue_args args = {.producer = ""};
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, MANY), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, MANY), HF_OK);
     must(list(HF_STATE_RETRY, NULL, 10));
     assert_int_equal(n_listed, 3);
     assert_string_equal(listed[0].id, "id-0799");
@@ -303,7 +305,7 @@ static void enqueue_block(size_t block, size_t n, hf_bytes record)
         (void)snprintf(ids[i], sizeof ids[i], "id-%zu-%04zu", block, i);
         items[i] = (hf_enqueue_item){ids[i], -60000 - (int64_t)block * 1000, record};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, n), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, n), HF_OK);
 }
 
 static void a_list_that_has_looked_at_many_says_where_to_go_on(void **state)
@@ -354,20 +356,20 @@ static void limits_are_set_left_and_lifted(void **state)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
-    must(hf_admin_limit(admin, "q", 5, 100, 1000));
-    must(hf_admin_limit(admin, "q", -1, 200, 2000));
-    must(hf_admin_stats(admin, "q", &stats));
+    must(hf_admin_limit(admin, "q", 5, 100, 1000, detail));
+    must(hf_admin_limit(admin, "q", -1, 200, 2000, detail));
+    must(hf_admin_stats(admin, "q", &stats, detail));
     assert_int_equal(stats.max_running, 5);
     assert_int_equal(stats.rate_limit, 200);
     assert_int_equal(stats.rate_per_ms, 2000);
-    must(hf_admin_limit(admin, "q", 0, 0, 0));
-    must(hf_admin_pause(admin, "q", true));
-    must(hf_admin_stats(admin, "q", &stats));
+    must(hf_admin_limit(admin, "q", 0, 0, 0, detail));
+    must(hf_admin_pause(admin, "q", true, detail));
+    must(hf_admin_stats(admin, "q", &stats, detail));
     assert_int_equal(stats.max_running + stats.rate_limit + stats.rate_per_ms, 0);
     assert_true(stats.paused);
-    assert_int_equal(hf_admin_limit(admin, "q", -2, -1, -1), HF_INVALID);
-    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, -1), HF_INVALID);
-    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, 0), HF_INVALID);
+    assert_int_equal(hf_admin_limit(admin, "q", -2, -1, -1, detail), HF_INVALID);
+    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, -1, detail), HF_INVALID);
+    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, 0, detail), HF_INVALID);
 }
 
 /* What is set before anybody uses the queue is found again; what sets nothing makes no
@@ -377,15 +379,15 @@ static void a_queue_that_is_paused_or_limited_is_registered(void **state)
     size_t n;
     char **names;
     (void)state;
-    must(hf_admin_pause(admin, "p", false));
-    must(hf_admin_limit(admin, "l", 0, -1, -1));
-    must(hf_admin_queues(admin, &names, &n));
+    must(hf_admin_pause(admin, "p", false, detail));
+    must(hf_admin_limit(admin, "l", 0, -1, -1, detail));
+    must(hf_admin_queues(admin, &names, &n, detail));
     free(names);
     assert_int_equal(n, 0);
-    must(hf_admin_pause(admin, "p", true));
-    must(hf_admin_limit(admin, "l", 1, -1, -1));
-    must(hf_admin_limit(admin, "r", -1, 1, 1000));
-    must(hf_admin_queues(admin, &names, &n));
+    must(hf_admin_pause(admin, "p", true, detail));
+    must(hf_admin_limit(admin, "l", 1, -1, -1, detail));
+    must(hf_admin_limit(admin, "r", -1, 1, 1000, detail));
+    must(hf_admin_queues(admin, &names, &n, detail));
     assert_int_equal(n, 3);
     assert_string_equal(names[0], "l");
     assert_string_equal(names[1], "p");
@@ -400,7 +402,7 @@ static void the_enqueue_script_is_the_one_that_is_sent(void **state)
     (void)state;
     const char *text = hf_enqueue_script(&len, &sha1);
     assert_int_equal(strlen(text), len);
-    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", text), sha1);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "SCRIPT LOAD %s", text), sha1);
 }
 
 /* ---- waiting ---- */
@@ -416,7 +418,7 @@ static void *do_later(void *arg)
 {
     const later *l = arg;
     hf_test_pause_ms(l->after_ms);
-    redisContext *c = hf_fixture_connect(&rig.redis);
+    redisContext *c = hf_fixture_connect(&fixture.redis);
     if (c != NULL)
         freeReplyObject(redisCommand(c, l->command));
     redisFree(c);
@@ -426,7 +428,7 @@ static void *do_later(void *arg)
 static hf_err wait_while(later *l, uint32_t deadline_ms)
 {
     assert_int_equal(pthread_create(&l->thread, NULL, do_later, l), 0);
-    hf_err err = hf_admin_wait(admin, "q", "one", deadline_ms);
+    hf_err err = hf_admin_wait(admin, "q", "one", 0, deadline_ms, detail);
     assert_int_equal(pthread_join(l->thread, NULL), 0);
     return err;
 }
@@ -435,8 +437,8 @@ static void waiting_ends_when_the_job_is_done(void **state)
 {
     later done = {.command = "ZREM hf:{q}:schedule one", .after_ms = 60};
     (void)state;
-    rig.broken = true; /* the record stays */
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 100),
+    fixture.broken = true; /* the record stays */
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 100, detail),
                      HF_OK); /* no such job any more */
     enqueue("one", -60000);
     assert_int_equal(wait_while(&done, 5000), HF_OK);
@@ -448,8 +450,8 @@ static void waiting_tells_that_the_job_is_dead(void **state)
     enqueue("one", 0);
     claim("one");
     verdict(HF_OP_BURY, "one", 0);
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 0), HF_DEAD);
-    assert_string_equal(hf_admin_detail(admin), "it broke");
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 0, detail), HF_DEAD);
+    assert_string_equal(detail, "it broke");
 }
 
 static void waiting_ends_at_its_deadline(void **state)
@@ -457,7 +459,7 @@ static void waiting_ends_at_its_deadline(void **state)
     (void)state;
     enqueue("one", -60000);
     uint64_t from = hf_test_now_ms();
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 120), HF_TIMEOUT);
+    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 120, detail), HF_TIMEOUT);
     assert_true(hf_test_now_ms() - from >= 120);
 }
 
@@ -485,8 +487,8 @@ static void a_pause_ends_however_short_it_is(void **state)
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
-    admin = hf_rig_admin(&rig);
+    hf_queue_fixture_start(&fixture, NULL);
+    admin = hf_queue_fixture_admin(&fixture);
     return 0;
 }
 
@@ -494,7 +496,7 @@ static int down(void **state)
 {
     (void)state;
     hf_admin_close(admin);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

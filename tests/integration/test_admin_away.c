@@ -86,16 +86,17 @@ static void a_wrong_password_is_told_at_once(void **state)
 static void a_call_waits_for_the_connection_and_then_gives_up(void **state)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    char detail[HF_DETAIL_SIZE] = "";
     (void)state;
     hf_admin *admin = open_admin();
     hf_fixture_kill(&redis, SIGKILL);
     uint64_t from = hf_test_now_ms();
-    hf_err err = hf_admin_stats(admin, "q", &stats);
+    hf_err err = hf_admin_stats(admin, "q", &stats, detail);
     assert_int_equal(err, HF_CONN);
-    assert_true(hf_admin_detail(admin)[0] != '\0');
+    assert_true(detail[0] != '\0');
     assert_true(hf_test_now_ms() - from >= SHORT_MS - 50);
     hf_fixture_restart(&redis);
-    EVENTUALLY(15000, hf_admin_stats(admin, "q", &stats) == HF_OK);
+    EVENTUALLY(15000, hf_admin_stats(admin, "q", &stats, NULL) == HF_OK);
     hf_admin_close(admin);
 }
 
@@ -106,11 +107,11 @@ static void a_silent_redis_ends_in_a_fault_at_the_deadline(void **state)
     hf_admin *admin = open_admin();
     hf_fixture_signal(&redis, SIGSTOP);
     uint64_t from = hf_test_now_ms();
-    hf_err err = hf_admin_pause(admin, "q", true);
+    hf_err err = hf_admin_pause(admin, "q", true, NULL);
     assert_true(err == HF_UNSURE || err == HF_CONN);
     assert_true(hf_test_now_ms() - from < 5000);
     hf_fixture_signal(&redis, SIGCONT);
-    EVENTUALLY(15000, hf_admin_stats(admin, "q", &stats) == HF_OK);
+    EVENTUALLY(15000, hf_admin_stats(admin, "q", &stats, NULL) == HF_OK);
     assert_false(stats.paused); /* it came too late, and did nothing */
     hf_admin_close(admin);
 }
@@ -122,8 +123,8 @@ static void forgotten_scripts_are_loaded_again(void **state)
     hf_admin *admin = open_admin();
     for (int i = 0; i < 3; i++) {
         assert_string_equal(hf_fixture_command(&redis, "SCRIPT FLUSH"), "OK");
-        assert_int_equal(hf_admin_stats(admin, "q", &stats), HF_OK);
-        assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
+        assert_int_equal(hf_admin_stats(admin, "q", &stats, NULL), HF_OK);
+        assert_int_equal(hf_admin_pause(admin, "q", false, NULL), HF_OK);
     }
     hf_admin_close(admin);
 }
@@ -157,7 +158,8 @@ static void a_busy_redis_is_asked_again_until_the_deadline(void **state)
     (void)hf_fixture_command(&redis, "CONFIG SET busy-reply-threshold 20");
     assert_int_equal(pthread_create(&holder, NULL, hold_redis, NULL), 0);
     uint64_t until = hf_test_now_ms() + 1000;
-    while (hf_test_now_ms() < until && hf_admin_stats(admin, "q", &stats) == HF_OK)
+    while (hf_test_now_ms() < until &&
+           hf_admin_stats(admin, "q", &stats, detail) == HF_OK)
         continue;
     assert_true(hf_test_now_ms() >= until); /* every one of them was answered */
     assert_int_equal(pthread_join(holder, NULL), 0);

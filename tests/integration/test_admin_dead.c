@@ -9,15 +9,16 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static hf_admin *admin;
+static char detail[HF_DETAIL_SIZE];
 
 static void must(hf_err err)
 {
     if (err != HF_OK)
-        fail_msg("%s: %s", hf_err_name(err), hf_admin_detail(admin));
+        fail_msg("%s: %s", hf_err_name(err), detail);
 }
 
 static void name(char out[16], unsigned i)
@@ -41,28 +42,29 @@ static void enqueue_many(unsigned from, unsigned n, int64_t due_ms, unsigned eve
         items[i] = (hf_enqueue_item){
             ids[i], due_ms, {hit ? odd : plain, (hit ? sizeof odd : sizeof plain) - 1}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, n), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, n), HF_OK);
 }
 
 /* All that is due is claimed, and dies at one instant. */
 static void bury_due(void)
 {
-    static hf_verdict_item items[HF_RIG_JOBS];
-    static hf_rig_job jobs[HF_RIG_JOBS];
-    static char fence[sizeof rig.fence];
+    static hf_verdict_item items[HF_FIXTURE_JOBS];
+    static hf_queue_fixture_job jobs[HF_FIXTURE_JOBS];
+    static char fence[sizeof fixture.fence];
     const hf_verdict_args args = {
         .worker = "w", .dead_max = 100000, .dead_age_ms = 1000000};
     size_t n;
-    while ((n = hf_rig_claim(&rig, "w", HF_RIG_JOBS, 0)) > 0) {
-        memcpy(jobs, rig.jobs, n * sizeof jobs[0]);
-        memcpy(fence, rig.fence, sizeof fence);
+    while ((n = hf_queue_fixture_claim(&fixture, "w", HF_FIXTURE_JOBS, 0)) > 0) {
+        memcpy(jobs, fixture.jobs, n * sizeof jobs[0]);
+        memcpy(fence, fixture.fence, sizeof fence);
         for (size_t i = 0; i < n; i++)
             items[i] = (hf_verdict_item){.id = jobs[i].id,
                                          .fence = fence,
                                          .counts = true,
                                          .error = {"no", 2},
                                          .reason = "handler"};
-        assert_int_equal(hf_rig_verdicts(&rig, HF_OP_BURY, &args, items, n), HF_OK);
+        assert_int_equal(hf_queue_fixture_verdicts(&fixture, HF_OP_BURY, &args, items, n),
+                         HF_OK);
     }
 }
 
@@ -75,7 +77,7 @@ static void fill_dead(unsigned n, unsigned every)
 static hf_queue_stats stats(void)
 {
     hf_queue_stats out = {HF_QUEUE_STATS_INIT};
-    must(hf_admin_stats(admin, "q", &out));
+    must(hf_admin_stats(admin, "q", &out, detail));
     return out;
 }
 
@@ -104,15 +106,15 @@ static void all_the_dead_come_back_as_new(void **state)
     size_t n;
     (void)state;
     fill_dead(450, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n));
+    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(n, 450);
     assert_int_equal(s.done, 450);
     assert_int_equal(s.total, 450);
     assert_true(s.calls >= 3); /* slices of 200 at most */
     assert_int_equal(stats().ready, 450);
-    must(hf_admin_job(admin, "q", "id-00000", &info, NULL));
+    must(hf_admin_job(admin, "q", "id-00000", &info, NULL, detail));
     assert_int_equal(info.attempts, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n));
+    must(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
 }
 
@@ -123,25 +125,25 @@ static void one_is_taken_by_its_id(void **state)
     size_t n;
     (void)state;
     fill_dead(3, 0);
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 1);
-    must(hf_admin_job(admin, "q", "id-00001", &info, NULL));
+    must(hf_admin_job(admin, "q", "id-00001", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_READY);
     assert_int_equal(info.attempts, 0);
     assert_int_equal(info.payload_len, 7);
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 0); /* it is not dead any more */
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
     filter.id = "id-00002";
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 1);
     filter.limit = 1;
-    assert_int_equal(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n),
+    assert_int_equal(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail),
                      HF_INVALID);
     filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .id = "no id"};
-    assert_int_equal(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n),
+    assert_int_equal(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail),
                      HF_INVALID);
 }
 
@@ -153,18 +155,19 @@ static void a_type_is_picked_from_among_others(void **state)
     size_t n;
     (void)state;
     fill_dead(900, 3);
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 300);
     assert_int_equal(stats().ready, 300);
     assert_int_equal(stats().dead, 600);
     bury_due();
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 300);
     assert_int_equal(stats().dead, 600);
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
     const hf_dead_filter bad = {HF_DEAD_FILTER_INIT, .type = "no type"};
-    assert_int_equal(hf_admin_dead_purge(admin, "q", &bad, NULL, NULL, &n), HF_INVALID);
+    assert_int_equal(hf_admin_dead_purge(admin, "q", &bad, NULL, NULL, &n, detail),
+                     HF_INVALID);
 }
 
 static void a_time_and_a_number_bound_what_is_taken(void **state)
@@ -174,20 +177,20 @@ static void a_time_and_a_number_bound_what_is_taken(void **state)
     size_t n;
     (void)state;
     fill_dead(10, 0);
-    int64_t between = hf_rig_now(&rig) + 1;
-    EVENTUALLY(15000, hf_rig_now(&rig) > between);
+    int64_t between = hf_queue_fixture_now(&fixture) + 1;
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > between);
     enqueue_many(10, 10, 0, 0);
     bury_due();
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n));
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 3); /* the longest dead first */
-    assert_int_equal(hf_admin_job(admin, "q", "id-00002", &info, NULL), HF_GONE);
-    must(hf_admin_job(admin, "q", "id-00003", &info, NULL));
+    assert_int_equal(hf_admin_job(admin, "q", "id-00002", &info, NULL, detail), HF_GONE);
+    must(hf_admin_job(admin, "q", "id-00003", &info, NULL, detail));
     filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .since_ms = between};
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 10);
     assert_int_equal(stats().dead, 7);
     filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .since_ms = between + 3600000};
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n));
+    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
 }
 
@@ -199,7 +202,7 @@ static void what_dies_again_meanwhile_is_not_taken_again(void **state)
     size_t n;
     (void)state;
     fill_dead(500, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n));
+    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(n, 500);
     assert_int_equal(stats().dead, 500);
     assert_int_equal(stats().failed, 1000);
@@ -212,15 +215,16 @@ static void with_a_rate_they_become_due_one_after_the_other(void **state)
     long long first, last = 0;
     (void)state;
     fill_dead(450, 0);
-    int64_t from = hf_rig_now(&rig);
-    must(hf_admin_dead_retry(admin, "q", NULL, 30, NULL, NULL, &n));
-    int64_t to = hf_rig_now(&rig);
+    int64_t from = hf_queue_fixture_now(&fixture);
+    must(hf_admin_dead_retry(admin, "q", NULL, 30, NULL, NULL, &n, detail));
+    int64_t to = hf_queue_fixture_now(&fixture);
     assert_int_equal(n, 450);
     name(id, 0);
-    first = hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", id);
+    first = hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule %s", id);
     for (unsigned i = 0; i < 450; i++) {
         name(id, i);
-        long long due = hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", id);
+        long long due =
+            hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule %s", id);
         assert_true(due >= from + (long long)i * 1000 / 30 - 1);
         assert_true(due <= to + (long long)i * 1000 / 30);
         assert_true(due >= last);
@@ -235,7 +239,7 @@ static void it_stops_when_it_is_told(void **state)
     size_t n;
     (void)state;
     fill_dead(700, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n));
+    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(s.calls, 2);
     assert_int_equal(n, 400);
     assert_int_equal(stats().dead, 300);
@@ -244,12 +248,11 @@ static void it_stops_when_it_is_told(void **state)
 /* It may lack in the count, but nothing is done twice and all is done. */
 static void a_slice_whose_answer_was_lost_is_sent_again(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     hf_proxy proxy;
     size_t n;
     (void)state;
     fill_dead(450, 0);
-    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_proxy_start(&proxy, fixture.redis.socket);
     hf_admin_close(admin);
     assert_int_equal(
         hf_admin_open(
@@ -257,9 +260,9 @@ static void a_slice_whose_answer_was_lost_is_sent_again(void **state)
             &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
             detail),
         HF_OK);
-    (void)hf_fixture_command(&rig.redis, "SCRIPT LOAD %s", hf_lua_queue_requeue.text);
+    (void)hf_fixture_command(&fixture.redis, "SCRIPT LOAD %s", hf_lua_queue_requeue.text);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_requeue.sha1);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n));
+    must(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n, detail));
     assert_int_equal(hf_proxy_cuts(&proxy), 1);
     assert_int_equal(n, 250);
     assert_int_equal(stats().ready, 450);
@@ -285,15 +288,16 @@ static void large_records_make_smaller_pages(void **state)
         char id[16];
         name(id, i);
         const hf_enqueue_item item = {id, 0, {record, sizeof record}};
-        assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
+        assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1),
+                         HF_OK);
     }
     bury_due();
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n));
+    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(n, JOBS);
     assert_true(s.calls >= 3);
     bury_due();
     s = (seen){.calls = 0};
-    must(hf_admin_dead_purge(admin, "q", &filter, on_progress, &s, &n));
+    must(hf_admin_dead_purge(admin, "q", &filter, on_progress, &s, &n, detail));
     assert_int_equal(n, JOBS);
     assert_true(s.calls >= 3);
 }
@@ -307,11 +311,11 @@ static void a_purge_takes_all_but_what_runs(void **state)
     (void)state;
     fill_dead(1200, 0);
     enqueue_many(2000, 5, 1, 0);
-    assert_int_equal(hf_rig_claim(&rig, "w", 5, 0), 5);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 5, 0), 5);
     enqueue_many(3000, 2500, 0, 0);
     enqueue_many(6000, 2500, -3600000, 0);
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes id-03000 1");
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n));
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes id-03000 1");
+    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 1200 + 5000);
     assert_int_equal(s.done, n);
     assert_int_equal(s.total, n);
@@ -319,9 +323,10 @@ static void a_purge_takes_all_but_what_runs(void **state)
     assert_int_equal(stats().running, 5);
     assert_int_equal(stats().deleted, 6200);
     assert_int_equal(stats().ready + stats().delayed + stats().dead, 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 5);
-    assert_int_equal(hf_rig_renew(&rig, "w", "id-02000", NULL, 60000), HF_OK);
-    assert_int_equal(hf_rig_complete(&rig, "w", "id-02000", NULL), HF_OK);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 5);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "id-02000", NULL, 60000),
+                     HF_OK);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "id-02000", NULL), HF_OK);
 }
 
 static unsigned fed;
@@ -342,9 +347,9 @@ static void a_queue_that_is_fed_meanwhile_keeps_its_new_jobs(void **state)
     (void)state;
     fed = 0;
     enqueue_many(0, 3000, -3600000, 0);
-    int64_t at = hf_rig_now(&rig);
-    EVENTUALLY(15000, hf_rig_now(&rig) > at);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n));
+    int64_t at = hf_queue_fixture_now(&fixture);
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > at);
+    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 3000);
     assert_int_equal(stats().delayed, 0);
     assert_int_equal(stats().dead + stats().ready, fed);
@@ -364,7 +369,7 @@ static void a_queue_that_is_fed_for_later_does_not_keep_it_busy(void **state)
     (void)state;
     fed = 0;
     enqueue_many(50000, 3000, -3600000, 0);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n));
+    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 3000);
     assert_int_equal(stats().delayed, fed);
 }
@@ -372,7 +377,7 @@ static void a_queue_that_is_fed_for_later_does_not_keep_it_busy(void **state)
 /* What others take of those that were due makes no room for new ones. */
 static void claim_some_and_feed(void)
 {
-    if (hf_rig_claim(&rig, "w", 500, 0) == 500)
+    if (hf_queue_fixture_claim(&fixture, "w", 500, 0) == 500)
         enqueue_many(50000 + fed, 1000, 0, 0);
     fed += 1000;
 }
@@ -384,9 +389,9 @@ static void what_becomes_due_meanwhile_is_not_taken(void **state)
     (void)state;
     fed = 0;
     enqueue_many(0, 2500, 0, 0);
-    int64_t at = hf_rig_now(&rig);
-    EVENTUALLY(15000, hf_rig_now(&rig) > at);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n));
+    int64_t at = hf_queue_fixture_now(&fixture);
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > at);
+    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 1500); /* 500 were taken after each of the first two slices */
     assert_int_equal(stats().ready + stats().running, fed + 1000);
 }
@@ -397,22 +402,22 @@ static void a_purge_stops_when_it_is_told(void **state)
     size_t n;
     (void)state;
     enqueue_many(0, 3000, 0, 0);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n));
+    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 500);
     assert_int_equal(stats().ready, 2500);
-    assert_int_equal(hf_admin_purge(admin, "no queue", NULL, NULL, &n), HF_INVALID);
+    assert_int_equal(hf_admin_purge(admin, "no queue", NULL, NULL, &n, detail),
+                     HF_INVALID);
 }
 
 /* Workers take jobs from the same head: each job is either theirs or purged. */
 static void *purge_it(void *arg)
 {
     hf_admin *other;
-    char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
-    if (hf_admin_open(&other, &opts, detail) != HF_OK)
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
+    if (hf_admin_open(&other, &opts, NULL) != HF_OK)
         return NULL;
-    if (hf_admin_purge(other, "q", NULL, NULL, arg) != HF_OK)
+    if (hf_admin_purge(other, "q", NULL, NULL, arg, NULL) != HF_OK)
         *(size_t *)arg = 0;
     hf_admin_close(other);
     return NULL;
@@ -425,27 +430,28 @@ static void a_purge_and_claims_share_no_job(void **state)
     (void)state;
     enqueue_many(0, 10000, 0, 0);
     assert_int_equal(pthread_create(&thread, NULL, purge_it, &purged), 0);
-    while ((got = hf_rig_claim(&rig, "w", 20, 0)) > 0) {
-        static hf_rig_job jobs[20];
-        memcpy(jobs, rig.jobs, got * sizeof jobs[0]);
+    while ((got = hf_queue_fixture_claim(&fixture, "w", 20, 0)) > 0) {
+        static hf_queue_fixture_job jobs[20];
+        memcpy(jobs, fixture.jobs, got * sizeof jobs[0]);
         char fence[32];
-        memcpy(fence, rig.fence, sizeof fence);
+        memcpy(fence, fixture.fence, sizeof fence);
         for (size_t i = 0; i < got; i++)
-            assert_int_equal(hf_rig_complete(&rig, "w", jobs[i].id, fence), HF_OK);
+            assert_int_equal(hf_queue_fixture_complete(&fixture, "w", jobs[i].id, fence),
+                             HF_OK);
         ran += got;
     }
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(purged > 0);
     assert_int_equal(ran + purged, 10000);
     assert_int_equal(stats().lost, 0);
-    hf_rig_audit(&rig, true);
+    hf_queue_fixture_audit(&fixture, true);
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
-    admin = hf_rig_admin(&rig);
+    hf_queue_fixture_start(&fixture, NULL);
+    admin = hf_queue_fixture_admin(&fixture);
     return 0;
 }
 
@@ -453,7 +459,7 @@ static int down(void **state)
 {
     (void)state;
     hf_admin_close(admin);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

@@ -5,12 +5,13 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { JOBS = 1000 };
 
-static hf_rig rig;
-static hf_admin *admin;  /* lists */
+static hf_queue_fixture fixture;
+static hf_admin *admin; /* lists */
+static char detail[HF_DETAIL_SIZE];
 static hf_admin *others; /* change the queue meanwhile */
 
 static void enqueue_all(int64_t due_ms)
@@ -25,7 +26,7 @@ static void enqueue_all(int64_t due_ms)
         items[i] = (hf_enqueue_item){
             ids[i], due_ms != 0 ? due_ms : 1 + i / 600, {record, sizeof record - 1}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, JOBS), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, JOBS), HF_OK);
 }
 
 typedef struct seen {
@@ -45,7 +46,7 @@ static void on_job(const hf_job_info *job, void *arg)
     s->n++;
     memcpy(s->last, job->id, sizeof s->last);
     if (s->move)
-        assert_int_equal(hf_admin_cancel(others, "q", job->id, NULL), HF_OK);
+        assert_int_equal(hf_admin_cancel(others, "q", job->id, NULL, detail), HF_OK);
 }
 
 static void each_is_told_once(size_t page)
@@ -57,9 +58,9 @@ static void each_is_told_once(size_t page)
         before = s.n;
         hf_err err =
             hf_admin_list(admin, "q", HF_STATE_READY, after[0] == '\0' ? NULL : after,
-                          page, on_job, &s, NULL);
+                          page, on_job, &s, NULL, detail);
         if (err != HF_OK)
-            fail_msg("%s: %s", hf_err_name(err), hf_admin_detail(admin));
+            fail_msg("%s: %s", hf_err_name(err), detail);
         memcpy(after, s.last, sizeof after);
     } while (s.n > before);
     assert_int_equal(s.n, JOBS);
@@ -89,23 +90,26 @@ static void a_place_is_known_in_its_own_list_only(void **state)
     seen s = {.n = 0};
     (void)state;
     enqueue_all(0);
-    assert_int_equal(hf_admin_list(admin, "q", HF_STATE_READY, NULL, 1, on_job, &s, NULL),
-                     HF_OK);
     assert_int_equal(
-        hf_admin_list(admin, "q", HF_STATE_DEAD, s.last, 1, on_job, &s, NULL), HF_GONE);
+        hf_admin_list(admin, "q", HF_STATE_READY, NULL, 1, on_job, &s, NULL, detail),
+        HF_OK);
     assert_int_equal(
-        hf_admin_list(admin, "r", HF_STATE_READY, s.last, 1, on_job, &s, NULL), HF_GONE);
+        hf_admin_list(admin, "q", HF_STATE_DEAD, s.last, 1, on_job, &s, NULL, detail),
+        HF_GONE);
     assert_int_equal(
-        hf_admin_list(others, "q", HF_STATE_READY, "none", 1, on_job, &s, NULL), HF_GONE);
+        hf_admin_list(admin, "r", HF_STATE_READY, s.last, 1, on_job, &s, NULL, detail),
+        HF_GONE);
+    assert_int_equal(
+        hf_admin_list(others, "q", HF_STATE_READY, "none", 1, on_job, &s, NULL, detail),
+        HF_GONE);
 }
 
 static int up(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
     (void)state;
-    hf_rig_start(&rig, NULL);
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    hf_queue_fixture_start(&fixture, NULL);
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     return hf_admin_open(&others, &opts, detail) != HF_OK ||
            hf_admin_open(&admin, &opts, detail) != HF_OK;
 }
@@ -115,7 +119,7 @@ static int down(void **state)
     (void)state;
     hf_admin_close(admin);
     hf_admin_close(others);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

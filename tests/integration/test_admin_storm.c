@@ -11,11 +11,11 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { JOBS = 40, ROUNDS = 1500, ADMINS = 3, SHORT_MS = 30 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static atomic_bool over;
 static uint64_t seed;
 
@@ -40,7 +40,7 @@ static bool expected(hf_err err)
     return err == HF_OK || err == HF_RUNNING || err == HF_GONE || err == HF_DEAD;
 }
 
-static hf_err act(hf_admin *admin, hf_rng *rng)
+static hf_err act(hf_admin *admin, hf_rng *rng, char detail[HF_DETAIL_SIZE])
 {
     const hf_dead_filter few = {HF_DEAD_FILTER_INIT, .limit = 1 + below(rng, 3)};
     hf_job_info info = {HF_JOB_INFO_INIT};
@@ -50,24 +50,25 @@ static hf_err act(hf_admin *admin, hf_rng *rng)
     name(id, below(rng, JOBS));
     switch (below(rng, 16)) {
     case 0:
-        return below(rng, 8) == 0 ? hf_admin_purge(admin, "q", NULL, NULL, &n) : HF_OK;
+        return below(rng, 8) == 0 ? hf_admin_purge(admin, "q", NULL, NULL, &n, detail)
+                                  : HF_OK;
     case 1:
-        return hf_admin_dead_retry(admin, "q", &few, 100, NULL, NULL, &n);
+        return hf_admin_dead_retry(admin, "q", &few, 100, NULL, NULL, &n, detail);
     case 2:
-        return hf_admin_dead_purge(admin, "q", &few, NULL, NULL, &n);
+        return hf_admin_dead_purge(admin, "q", &few, NULL, NULL, &n, detail);
     case 3:
     case 4:
-        return hf_admin_delete(admin, "q", id, &info);
+        return hf_admin_delete(admin, "q", id, &info, detail);
     case 5:
     case 6:
     case 7:
-        return hf_admin_retry(admin, "q", id);
+        return hf_admin_retry(admin, "q", id, detail);
     case 8:
-        return hf_admin_why(admin, "q", id, &why);
+        return hf_admin_why(admin, "q", id, &why, detail);
     case 9:
     case 10:
     case 11:
-        return hf_admin_cancel(admin, "q", id, &info);
+        return hf_admin_cancel(admin, "q", id, &info, detail);
     default:
         hf_test_pause_ms(1);
         return HF_OK;
@@ -79,16 +80,16 @@ static void *operate(void *arg)
     operator_ *o = arg;
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK) {
         o->faults++;
         return NULL;
     }
     for (; !atomic_load(&over); o->calls++) {
-        hf_err err = act(admin, &o->rng);
+        hf_err err = act(admin, &o->rng, detail);
         if (!expected(err)) {
-            (void)fprintf(stderr, "%s: %s\n", hf_err_name(err), hf_admin_detail(admin));
+            (void)fprintf(stderr, "%s: %s\n", hf_err_name(err), detail);
             o->faults++;
         }
     }
@@ -99,13 +100,14 @@ static void *operate(void *arg)
 /* What a worker may do with what it got: renew, any verdict, or die and say nothing. */
 static void work(hf_rng *rng)
 {
-    static hf_rig_job jobs[4];
+    static hf_queue_fixture_job jobs[4];
     const hf_verdict_args args = {
         .worker = "w", .dead_max = 1000, .dead_age_ms = 1000000};
-    size_t n = hf_rig_claim(&rig, "w", 1 + below(rng, 4), SHORT_MS + below(rng, 100));
+    size_t n = hf_queue_fixture_claim(&fixture, "w", 1 + below(rng, 4),
+                                      SHORT_MS + below(rng, 100));
     char fence[32];
-    memcpy(fence, rig.fence, sizeof fence);
-    memcpy(jobs, rig.jobs, n * sizeof jobs[0]);
+    memcpy(fence, fixture.fence, sizeof fence);
+    memcpy(jobs, fixture.jobs, n * sizeof jobs[0]);
     for (size_t i = 0; i < n; i++) {
         uint32_t what = below(rng, 6);
         const hf_verdict_item item = {.id = jobs[i].id,
@@ -116,16 +118,18 @@ static void work(hf_rng *rng)
                                       .error = {"no", what == HF_OP_RELEASE ? 0 : 2},
                                       .reason = "attempts"};
         if (below(rng, 2) == 0)
-            (void)hf_rig_renew(&rig, "w", jobs[i].id, fence, SHORT_MS + 100);
+            (void)hf_queue_fixture_renew(&fixture, "w", jobs[i].id, fence,
+                                         SHORT_MS + 100);
         if (what <= HF_OP_BURY)
-            (void)hf_rig_verdict(&rig, (hf_verdict_op)what, &args, &item);
+            (void)hf_queue_fixture_verdict(&fixture, (hf_verdict_op)what, &args, &item);
     }
 }
 
 static bool drained(hf_rng *rng)
 {
     work(rng);
-    return hf_fixture_number(&rig.redis, "EXISTS hf:{q}:schedule hf:{q}:running") == 0;
+    return hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:schedule hf:{q}:running") ==
+           0;
 }
 
 static void every_job_ends_once_and_is_counted_so(void **state)
@@ -147,7 +151,8 @@ static void every_job_ends_once_and_is_counted_so(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         char id[8];
         name(id, below(&rng, JOBS));
-        hf_err err = hf_rig_enqueue(&rig, id, below(&rng, 3) == 0 ? -40 : 0);
+        hf_err err =
+            hf_queue_fixture_enqueue(&fixture, id, below(&rng, 3) == 0 ? -40 : 0);
         assert_true(err == HF_OK || err == HF_EXISTS || expected(err));
         if (i % 2 == 0)
             work(&rng);
@@ -158,12 +163,12 @@ static void every_job_ends_once_and_is_counted_so(void **state)
         assert_int_equal(operators[i].faults, 0);
         calls += operators[i].calls;
     }
-    hf_rig_audit(&rig, false);
+    hf_queue_fixture_audit(&fixture, false);
     EVENTUALLY(20000, drained(&rng));
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
-    assert_int_equal(hf_admin_stats(admin, "q", &stats), HF_OK);
+    assert_int_equal(hf_admin_stats(admin, "q", &stats, detail), HF_OK);
     hf_admin_close(admin);
     print_message("%d calls, %lld accepted: %lld done, %lld cancelled, %lld deleted, "
                   "%lld dead\n",
@@ -173,7 +178,7 @@ static void every_job_ends_once_and_is_counted_so(void **state)
     assert_true(stats.done > 0 && stats.cancelled > 0 && stats.deleted > 0);
     assert_int_equal(stats.done + stats.cancelled + stats.deleted + stats.dead,
                      stats.enqueued);
-    hf_rig_audit(&rig, true);
+    hf_queue_fixture_audit(&fixture, true);
 }
 
 static int up(void **state)
@@ -182,14 +187,14 @@ static int up(void **state)
     const char *given = getenv("HF_SEED");
     seed = given != NULL ? strtoull(given, NULL, 10) : hf_test_now_ms();
     print_message("HF_SEED=%" PRIu64 "\n", seed);
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

@@ -5,12 +5,13 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { TOLD = 16, TOKEN_MS = 2000 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static hf_admin *admin;
+static char detail[HF_DETAIL_SIZE];
 static hf_job_info the_job = {HF_JOB_INFO_INIT};
 static hf_job_why why = {HF_JOB_WHY_INIT, .job = &the_job};
 
@@ -24,12 +25,12 @@ static size_t n_workers;
 static void must(hf_err err)
 {
     if (err != HF_OK)
-        fail_msg("%s: %s", hf_err_name(err), hf_admin_detail(admin));
+        fail_msg("%s: %s", hf_err_name(err), detail);
 }
 
 static void enqueue(const char *id, int64_t due_ms)
 {
-    assert_int_equal(hf_rig_enqueue(&rig, id, due_ms), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, due_ms), HF_OK);
 }
 
 /* ---- workers ---- */
@@ -44,7 +45,7 @@ static void join(char out[64], const char *const *names, size_t n)
 
 static void on_worker(const hf_worker_info *info, void *arg)
 {
-    assert_ptr_equal(arg, &rig);
+    assert_ptr_equal(arg, &fixture);
     if (n_workers++ >= TOLD)
         return;
     told *t = &workers[n_workers - 1];
@@ -56,16 +57,17 @@ static void on_worker(const hf_worker_info *info, void *arg)
 static void look(void)
 {
     n_workers = 0;
-    must(hf_admin_workers(admin, on_worker, &rig));
+    must(hf_admin_workers(admin, on_worker, &fixture, detail));
 }
 
 static void beat(const char *id, const char *json)
 {
     hf_err err = HF_NOSCRIPT;
     for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_rig_begin(&rig);
-        err = hf_rig_end(&rig, hf_op_heartbeat(rig.client, "hf", id, json, 30000,
-                                               hf_rig_on_answer, &rig));
+        hf_queue_fixture_begin(&fixture);
+        err = hf_queue_fixture_end(&fixture,
+                                   hf_op_heartbeat(fixture.client, "hf", id, json, 30000,
+                                                   hf_queue_fixture_on_answer, &fixture));
     }
     assert_int_equal(err, HF_OK);
 }
@@ -119,7 +121,7 @@ static void what_a_heartbeat_does_not_tell_is_left_empty(void **state)
     beat("odd", "{}");
     look();
     assert_int_equal(n_workers, HF_COUNT(rubbish) + 1);
-    int64_t now = hf_rig_now(&rig);
+    int64_t now = hf_queue_fixture_now(&fixture);
     for (size_t i = 0; i < HF_COUNT(rubbish); i++) {
         assert_string_equal(workers[i].info.host, "my-host");
         assert_int_equal(workers[i].info.pid, 10 + i);
@@ -144,13 +146,13 @@ static void who_went_silent_comes_last_and_who_left_not_at_all(void **state)
     beat("c-3-0", "{\"state\":\"serving\"}");
     beat("d-4-0", "{\"state\":\"serving\"}");
     beat("d-4-0", NULL);
-    (void)hf_fixture_command(&rig.redis, "DEL hf:worker:a-2-0");
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:workers 1700000030000 a-2-0");
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:workers 1700000030000 a{2");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:worker:a-2-0");
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers 1700000030000 a-2-0");
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers 1700000030000 a{2");
     hf_queue_stats before = {HF_QUEUE_STATS_INIT}, after = {HF_QUEUE_STATS_INIT};
-    must(hf_admin_stats(admin, "q", &before));
+    must(hf_admin_stats(admin, "q", &before, detail));
     look();
-    must(hf_admin_stats(admin, "q", &after));
+    must(hf_admin_stats(admin, "q", &after, detail));
     assert_int_equal(n_workers, 3);
     for (size_t i = 0; i < n_workers; i++) /* Redis's time, silent or not */
         assert_in_range(workers[i].info.now_ms, before.now_ms, after.now_ms);
@@ -169,7 +171,7 @@ static void many_workers_are_read_in_pages(void **state)
 {
     (void)state;
     beat("live-1-0", "{\"state\":\"serving\"}");
-    (void)hf_fixture_command(&rig.redis, "EVAL %s 0",
+    (void)hf_fixture_command(&fixture.redis, "EVAL %s 0",
                              "for i = 1, 2500 do redis.call('ZADD', 'hf:workers', "
                              "1700000030000, 'w-' .. i .. '-0') end");
     look();
@@ -182,7 +184,7 @@ static void many_workers_are_read_in_pages(void **state)
 
 static void ask(const char *id)
 {
-    must(hf_admin_why(admin, "q", id, &why));
+    must(hf_admin_why(admin, "q", id, &why, detail));
     assert_string_equal(why.job->id, id);
     assert_string_equal(why.job->queue, "q");
     assert_true(why.now_ms > 0);
@@ -202,23 +204,24 @@ static void a_job_that_nothing_keeps_is_told_so(void **state)
     assert_int_equal(why.next_token_ms + why.locked_until_ms + why.calm_until_ms, 0);
     assert_int_equal(why.workers + why.workers_for_type + why.slots, 0);
     assert_int_equal(why.n_holders, 0);
-    assert_int_equal(hf_admin_why(admin, "q", "none", &why), HF_GONE);
-    assert_int_equal(hf_admin_why(admin, NULL, "none", &why), HF_GONE);
-    assert_int_equal(hf_admin_why(admin, "q", "no id", &why), HF_INVALID);
+    assert_int_equal(hf_admin_why(admin, "q", "none", &why, detail), HF_GONE);
+    assert_int_equal(hf_admin_why(admin, NULL, "none", &why, detail), HF_GONE);
+    assert_int_equal(hf_admin_why(admin, "q", "no id", &why, detail), HF_INVALID);
 }
 
 /* As if its holder had died long ago. */
 static void end_lease(const char *id)
 {
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:%s", id);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running XX 1700000000000 %s", id);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:%s", id);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running XX 1700000000000 %s",
+                             id);
 }
 
 static void jobs_that_come_first_are_counted(void **state)
 {
     (void)state;
     enqueue("left", 0);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 60000), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 60000), 1);
     enqueue("a", 1700000000000);
     enqueue("b", 1700000000001);
     enqueue("c", 1700000000001);
@@ -244,11 +247,12 @@ static void a_pause_and_limits_are_told_with_those_who_reach_them(void **state)
     for (unsigned i = 0; i < 6; i++) {
         (void)snprintf(id, sizeof id, "r%u", i % 10);
         enqueue(id, 0);
-        assert_int_equal(hf_rig_claim(&rig, i < 4 ? "host:1:aa" : "b", 1, 0), 1);
+        assert_int_equal(
+            hf_queue_fixture_claim(&fixture, i < 4 ? "host:1:aa" : "b", 1, 0), 1);
     }
     enqueue("one", 0);
-    must(hf_admin_pause(admin, "q", true));
-    must(hf_admin_limit(admin, "q", 6, 100, 1000));
+    must(hf_admin_pause(admin, "q", true, detail));
+    must(hf_admin_limit(admin, "q", 6, 100, 1000, detail));
     ask("one");
     assert_true(why.paused);
     assert_int_equal(why.max_running, 6);
@@ -271,7 +275,8 @@ static void at_most_eight_holders_are_told(void **state)
         (void)snprintf(id, sizeof id, "r%u", i % 100);
         (void)snprintf(worker, sizeof worker, "w%02u", i % 12);
         enqueue(id, 0);
-        assert_int_equal(hf_rig_claim(&rig, i < 22 ? worker : "w11", 1, 0), 1);
+        assert_int_equal(hf_queue_fixture_claim(&fixture, i < 22 ? worker : "w11", 1, 0),
+                         1);
     }
     ask("r0");
     assert_int_equal(why.running, 24);
@@ -286,18 +291,18 @@ static void at_most_eight_holders_are_told(void **state)
 static void the_next_token_is_when_a_claim_succeeds(void **state)
 {
     (void)state;
-    must(hf_admin_limit(admin, "q", -1, 1, TOKEN_MS));
+    must(hf_admin_limit(admin, "q", -1, 1, TOKEN_MS, detail));
     enqueue("first", 0);
     enqueue("one", 0);
     ask("one");
     assert_int_equal(why.next_token_ms, 0); /* there is one */
-    assert_int_equal(hf_rig_claim(&rig, "w", 5, 0), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 5, 0), 1);
     ask("one");
     assert_true(why.next_token_ms > why.now_ms &&
                 why.next_token_ms <= why.now_ms + TOKEN_MS);
     size_t got = 0;
-    EVENTUALLY(15000, (got = hf_rig_claim(&rig, "w", 5, 0)) == 1);
-    assert_true(rig.now_ms >= why.next_token_ms);
+    EVENTUALLY(15000, (got = hf_queue_fixture_claim(&fixture, "w", 5, 0)) == 1);
+    assert_true(fixture.now_ms >= why.next_token_ms);
 }
 
 static void
@@ -306,33 +311,34 @@ a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told(void **state)
     (void)state;
     enqueue("one", 0);
     enqueue("runs", -60000);
-    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one w:7 PX 30000");
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:one w:7 PX 30000");
     ask("one");
     assert_true(why.locked_until_ms > why.now_ms + 20000);
     assert_string_equal(why.job->holder, ""); /* it does not run */
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:crashes one %s", "2; somebody");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    const int64_t lease_end_ms = fixture.now_ms + HF_FIXTURE_LEASE_MS;
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes one %s", "2; somebody");
     ask("one");
     assert_int_equal(why.locked_until_ms, 0);
     assert_string_equal(why.job->holder, "w");
     assert_int_equal(why.job->crashes, 2);
     assert_false(why.cancelling);
-    assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL), HF_RUNNING);
+    assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL, detail), HF_RUNNING);
     ask("one");
     assert_true(why.cancelling);
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel one 1");
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:cancel one 1");
     ask("one");
     assert_false(why.cancelling); /* it was for another run */
-    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
     args.clock.vouched_ms = -5000;
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running 1000 one");
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 1000 one");
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     ask("runs");
     assert_true(why.calm_until_ms > why.now_ms);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running %lld one",
-                             (long long)rig.now_ms + HF_RIG_LEASE_MS);
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:cancel hf:{q}:crashes");
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %lld one",
+                             (long long)lease_end_ms); /* that of its lock */
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:cancel hf:{q}:crashes");
 }
 
 static void workers_are_counted_who_serve_the_queue_and_take_the_type(void **state)
@@ -351,7 +357,7 @@ static void workers_are_counted_who_serve_the_queue_and_take_the_type(void **sta
                   "\"queues\":[\"x\"],\"types\":[\"t\"]}");
     beat("f-1-0", "{\"state\":\"quiet\",\"concurrency\":128,\"running\":0,"
                   "\"queues\":[\"q\"],\"types\":[\"t\"]}");
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:workers 1700000030000 g-1-0");
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers 1700000030000 g-1-0");
     ask("one");
     assert_int_equal(why.workers, 4);
     assert_int_equal(why.workers_for_type, 3); /* `d` does not tell all its types */
@@ -362,8 +368,8 @@ static void workers_are_counted_who_serve_the_queue_and_take_the_type(void **sta
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
-    admin = hf_rig_admin(&rig);
+    hf_queue_fixture_start(&fixture, NULL);
+    admin = hf_queue_fixture_admin(&fixture);
     return 0;
 }
 
@@ -371,7 +377,7 @@ static int down(void **state)
 {
     (void)state;
     hf_admin_close(admin);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { FINDINGS = 16 };
 
@@ -17,8 +17,9 @@ typedef struct finding {
     char id[64], text[128];
 } finding;
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static hf_admin *admin;
+static char detail[HF_DETAIL_SIZE];
 static finding findings[FINDINGS];
 static size_t n_findings;
 
@@ -40,13 +41,13 @@ static size_t audit(bool idle)
 {
     size_t found;
     n_findings = 0;
-    long long writes = hf_rig_writes(&rig);
+    long long writes = hf_queue_fixture_writes(&fixture);
     hf_err err = hf_admin_audit(
         admin, "q", &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle, .cb = on_finding},
-        &found);
+        &found, detail);
     if (err != HF_OK)
-        fail_msg("audit: %s", hf_admin_detail(admin));
-    assert_int_equal(hf_rig_writes(&rig), writes);
+        fail_msg("audit: %s", detail);
+    assert_int_equal(hf_queue_fixture_writes(&fixture), writes);
     assert_int_equal(found, n_findings);
     return found;
 }
@@ -65,26 +66,28 @@ static void fill(void)
 {
     const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
     const hf_verdict_item item = {.id = "dead", .error = {"x", 1}, .reason = "handler"};
-    assert_int_equal(hf_rig_enqueue(&rig, "dead", 0), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "runs", 0), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_int_equal(hf_rig_enqueue(&rig, "waits", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "dead", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "runs", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "waits", 0), HF_OK);
     assert_int_equal(audit(false), 0);
 }
 
-#define BREAK(...) (void)hf_fixture_command(&rig.redis, __VA_ARGS__)
+#define BREAK(...) (void)hf_fixture_command(&fixture.redis, __VA_ARGS__)
 
 static void a_queue_in_use_is_clean(void **state)
 {
     (void)state;
     fill();
     const hf_audit_opts idle = {HF_AUDIT_OPTS_INIT, .idle = true};
-    assert_int_equal(hf_admin_audit(admin, "q", NULL, &n_findings), HF_OK);
+    assert_int_equal(hf_admin_audit(admin, "q", NULL, &n_findings, detail), HF_OK);
     assert_int_equal(n_findings, 0);
-    assert_int_equal(hf_admin_audit(admin, "never used", NULL, &n_findings), HF_INVALID);
-    assert_int_equal(hf_admin_audit(admin, "never.used", &idle, &n_findings), HF_OK);
+    assert_int_equal(hf_admin_audit(admin, "never used", NULL, &n_findings, detail),
+                     HF_INVALID);
+    assert_int_equal(hf_admin_audit(admin, "never.used", &idle, &n_findings, detail),
+                     HF_OK);
     assert_int_equal(n_findings, 0);
 }
 
@@ -162,7 +165,7 @@ static void i5_a_lock_that_ends_at_another_time_than_its_score_is_found(void **s
 {
     (void)state;
     fill();
-    BREAK("PEXPIRE hf:{q}:lock:runs %d", HF_RIG_LEASE_MS * 2);
+    BREAK("PEXPIRE hf:{q}:lock:runs %d", HF_FIXTURE_LEASE_MS * 2);
     assert_one(false, 5, "runs", "after its score");
     BREAK("PERSIST hf:{q}:lock:runs");
     assert_one(false, 5, "runs", "no end");
@@ -173,8 +176,8 @@ static void i5_a_lock_that_ends_at_another_time_than_its_score_is_found(void **s
 static void a_job_whose_holder_died_breaks_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 20), 1);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 20), 1);
     ALWAYS(100, audit(false) == 0);
 }
 
@@ -190,9 +193,9 @@ static void *stall(void *arg)
 {
     stalls *s = arg;
     while (!atomic_load(&s->over)) {
-        hf_fixture_signal(&rig.redis, SIGSTOP);
+        hf_fixture_signal(&fixture.redis, SIGSTOP);
         hf_test_pause_ms(60);
-        hf_fixture_signal(&rig.redis, SIGCONT);
+        hf_fixture_signal(&fixture.redis, SIGCONT);
         hf_test_pause_ms(3);
     }
     return NULL;
@@ -210,8 +213,10 @@ static void i5_what_stands_still_in_the_middle_of_a_look_is_no_finding(void **st
         (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
         items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, HF_CLAIM_MAX), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", HF_CLAIM_MAX, 600000), HF_CLAIM_MAX);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, HF_CLAIM_MAX),
+                     HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", HF_CLAIM_MAX, 600000),
+                     HF_CLAIM_MAX);
     assert_int_equal(pthread_create(&s.thread, NULL, stall, &s), 0);
     size_t found = 0;
     for (int i = 0; i < 6 && found == 0; i++)
@@ -233,6 +238,7 @@ static void i9_marks_of_jobs_that_are_gone_are_found(void **state)
 {
     (void)state;
     fill();
+    BREAK("HSET hf:{q}:meta uses m");
     BREAK("HSET hf:{q}:crashes nobody 1");
     assert_one(false, 9, "nobody", "`crashes`");
     BREAK("DEL hf:{q}:crashes");
@@ -264,9 +270,9 @@ static void i9_of_an_idle_queue_nothing_that_runs_may_remain(void **state)
         runs =
             runs || (findings[i].invariant == 9 && strcmp(findings[i].id, "runs") == 0);
     assert_true(runs);
-    assert_int_equal(hf_rig_complete(&rig, "w", "runs", NULL), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_int_equal(hf_rig_complete(&rig, "w", "waits", NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "runs", NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "waits", NULL), HF_OK);
     assert_int_equal(audit(true), 0); /* the dead may stay */
 }
 
@@ -283,8 +289,9 @@ static void a_long_queue_is_looked_at_to_its_end(void **state)
         items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
     }
     const hf_enqueue_args args = {.producer = ""};
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, MANY), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", HF_CLAIM_MAX, 0), HF_CLAIM_MAX);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, MANY), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", HF_CLAIM_MAX, 0),
+                     HF_CLAIM_MAX);
     assert_int_equal(audit(false), 0);
     BREAK("HDEL hf:{q}:jobs %s", ids[MANY - 1]);
     assert_one(false, 1, ids[MANY - 1], "no record");
@@ -296,9 +303,9 @@ static void a_long_queue_is_looked_at_to_its_end(void **state)
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
-    rig.broken = true;
-    admin = hf_rig_admin(&rig);
+    hf_queue_fixture_start(&fixture, NULL);
+    fixture.broken = true;
+    admin = hf_queue_fixture_admin(&fixture);
     return 0;
 }
 
@@ -306,7 +313,7 @@ static int down(void **state)
 {
     (void)state;
     hf_admin_close(admin);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

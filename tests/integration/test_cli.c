@@ -11,11 +11,11 @@
 
 enum { LINES_MAX = 10001 };
 
-static hf_cli_rig *const rig = &hf_try_rig;
+static hf_cli_fixture *const fixture = &hf_try_fixture;
 
 static int run_with(const char *line, const char *input)
 {
-    return hf_cli_rig_run(rig, line, input, NULL);
+    return hf_cli_fixture_run(fixture, line, input, NULL);
 }
 
 static int run(const char *line)
@@ -139,31 +139,33 @@ static const bad bad_inputs[] = {
 static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
 {
     (void)state;
-    hf_cli_rig_put(rig, "small.yaml", "limits: {payload: 4}\n");
-    hf_cli_rig_put(rig, "unknown.yaml", "worker:\n  concurency: 4\n");
-    hf_cli_rig_put(rig, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
-    hf_cli_rig_put(rig, "duration.yaml", "worker: {lease: 10}\n");
-    hf_cli_rig_put(rig, "broken.yaml", "namespace: a: b\n");
-    hf_cli_rig_put(rig, "cluster.yaml", "redis: {url: rediss+cluster://h}\n");
-    hf_cli_rig_put(rig, "hasty.yaml",
-                   "redis: {connect_timeout: 300ms, request_timeout: 300ms}\n");
-    hf_cli_rig_put(rig, "nopassword.yaml", "redis: {password_file: /nowhere/password}\n");
+    hf_cli_fixture_put(fixture, "small.yaml", "limits: {payload: 4}\n");
+    hf_cli_fixture_put(fixture, "unknown.yaml", "worker:\n  concurency: 4\n");
+    hf_cli_fixture_put(fixture, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
+    hf_cli_fixture_put(fixture, "duration.yaml", "worker: {lease: 10}\n");
+    hf_cli_fixture_put(fixture, "broken.yaml", "namespace: a: b\n");
+    hf_cli_fixture_put(fixture, "cluster.yaml", "redis: {url: rediss+cluster://h}\n");
+    hf_cli_fixture_put(fixture, "hasty.yaml",
+                       "redis: {connect_timeout: 300ms, request_timeout: 300ms}\n");
+    hf_cli_fixture_put(fixture, "nopassword.yaml",
+                       "redis: {password_file: /nowhere/password}\n");
     for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
         const bad *b = &bad_inputs[i];
         int code = run_with(b->line, b->input);
-        if (code != b->code || strstr(rig->err, b->said) == NULL)
+        if (code != b->code || strstr(fixture->err, b->said) == NULL)
             fail_msg("`%s` ended with %d instead of %d and said: %s", b->line, code,
-                     b->code, rig->err);
+                     b->code, fixture->err);
         if (strncmp(b->said, "usage", 5) == 0)
             continue;
         /* One line of fault; the run's id may stand before it. */
-        const char *fault =
-            strncmp(rig->err, "run ", 4) == 0 ? strchr(rig->err, '\n') + 1 : rig->err;
+        const char *fault = strncmp(fixture->err, "run ", 4) == 0
+                                ? strchr(fixture->err, '\n') + 1
+                                : fixture->err;
         assert_int_equal(count_lines(fault), 1);
         assert_int_equal(strncmp(fault, "holdfast: ", 10), 0);
-        assert_string_equal(rig->out, "");
+        assert_string_equal(fixture->out, "");
     }
-    assert_string_equal(hf_fixture_command(&rig->redis, "KEYS *"),
+    assert_string_equal(hf_fixture_command(&fixture->redis, "KEYS *"),
                         ""); /* and nothing was done */
 }
 
@@ -171,25 +173,25 @@ static void with_json_a_fault_is_an_object(void **state)
 {
     (void)state;
     assert_int_equal(run("enqueue t --json @ --id a{b"), 65);
-    json_t *fault = json_loads(rig->err, 0, NULL);
+    json_t *fault = json_loads(fixture->err, 0, NULL);
     assert_non_null(fault);
     assert_int_equal(json_integer_value(json_object_get(fault, "code")), 65);
     assert_non_null(json_string_value(json_object_get(fault, "error")));
     assert_non_null(json_string_value(json_object_get(fault, "hint")));
     json_decref(fault);
     assert_int_equal(run("enqueue --json --bogus"), 64);
-    hf_try_has(rig->err, "\"code\":64");
+    hf_try_has(fixture->err, "\"code\":64");
 }
 
 static void a_bad_url_of_the_environment_is_usage_too(void **state)
 {
     (void)state;
-    static const char *const env[] = {"REDIS_URL=redis+sentinel://secret:word@h", NULL};
-    assert_int_equal(hf_cli_rig_run(rig, "enqueue t", NULL, env), 64);
-    hf_try_has(rig->err, "holdfast: REDIS_URL: expected the URL of a Redis");
-    assert_null(strstr(rig->err, "word"));
+    static const char *const env[] = {"REDIS_URL=redis+cluster://secret:word@h", NULL};
+    assert_int_equal(hf_cli_fixture_run(fixture, "enqueue t", NULL, env), 64);
+    hf_try_has(fixture->err, "holdfast: REDIS_URL: expected the URL of a Redis");
+    assert_null(strstr(fixture->err, "word"));
     /* A flag goes before it. */
-    assert_int_equal(hf_cli_rig_run(rig, "enqueue t @", NULL, env), 0);
+    assert_int_equal(hf_cli_fixture_run(fixture, "enqueue t @", NULL, env), 0);
 }
 
 static void a_wrong_password_is_told_apart_from_a_redis_that_is_away(void **state)
@@ -202,16 +204,16 @@ static void a_wrong_password_is_told_apart_from_a_redis_that_is_away(void **stat
     snprintf(line, sizeof line, "queue list --redis redis://:wrong@127.0.0.1:%u",
              other.port);
     hf_try_run(line, 77);
-    hf_try_has(rig->err, "holdfast: a user, a password, a permission or");
-    assert_null(strstr(rig->err, "wrong@"));
+    hf_try_has(fixture->err, "holdfast: a user, a password, a permission or");
+    assert_null(strstr(fixture->err, "wrong@"));
     snprintf(line, sizeof line, "enqueue t --redis redis://127.0.0.1:%u", other.port);
     hf_try_run(line, 77);
     snprintf(line, sizeof line, "enqueue t --redis redis://:right@127.0.0.1:%u",
              other.port);
     hf_try_run(line, 0);
     /* The file's password is for the file's URL, and for one that has none of its own. */
-    hf_cli_rig_put(rig, "password", "right\n");
-    hf_cli_rig_put(rig, "auth.yaml", "redis: {password_file: password}\n");
+    hf_cli_fixture_put(fixture, "password", "right\n");
+    hf_cli_fixture_put(fixture, "auth.yaml", "redis: {password_file: password}\n");
     snprintf(line, sizeof line, "queue list -c auth.yaml --redis redis://127.0.0.1:%u",
              other.port);
     hf_try_run(line, 0);
@@ -226,11 +228,11 @@ static void a_full_redis_says_try_later_and_nothing_is_half_done(void **state)
     (void)state;
     hf_fixture other;
     char line[512];
-    const hf_fixture_options options = {.args = {"--maxmemory", "1mb"}};
+    const hf_fixture_options options = {.args = {"--maxmemory", "100kb"}};
     hf_fixture_start(&other, &options);
     snprintf(line, sizeof line, "enqueue t --redis %s", other.url);
     hf_try_run(line, 75);
-    hf_try_has(rig->err, "holdfast: Redis is at its memory limit");
+    hf_try_has(fixture->err, "holdfast: Redis is at its memory limit");
     assert_string_equal(hf_fixture_command(&other, "EXISTS hf:{default}:jobs"), "0");
     hf_fixture_stop(&other);
 }
@@ -255,10 +257,10 @@ static bool shows(pid_t pid, const char *part)
 static void a_redis_without_its_replicas_is_not_said_to_have_a_bad_disk(void **state)
 {
     (void)state;
-    hf_fixture_command(&rig->redis, "CONFIG SET min-replicas-to-write 1");
+    hf_fixture_command(&fixture->redis, "CONFIG SET min-replicas-to-write 1");
     hf_try_run("queue pause q --json @", 75);
-    hf_fixture_command(&rig->redis, "CONFIG SET min-replicas-to-write 0");
-    json_t *fault = json_loads(rig->err, 0, NULL);
+    hf_fixture_command(&fixture->redis, "CONFIG SET min-replicas-to-write 0");
+    json_t *fault = json_loads(fixture->err, 0, NULL);
     assert_non_null(fault);
     assert_string_equal(json_string_value(json_object_get(fault, "name")), "HF_MISCONF");
     hf_try_has(json_string_value(json_object_get(fault, "error")), "too few replicas");
@@ -272,10 +274,10 @@ static void a_password_does_not_stay_in_the_list_of_processes(void **state)
 {
     (void)state;
     hf_proc p;
-    hf_cli_rig_put(rig, "patient.yaml", "redis: {connect_timeout: 10m}\n");
-    hf_cli_rig_begin(rig, &p,
-                     "queue list -c patient.yaml --redis redis://u:topsecret@127.0.0.1:1",
-                     "log");
+    hf_cli_fixture_put(fixture, "patient.yaml", "redis: {connect_timeout: 10m}\n");
+    hf_cli_fixture_begin(
+        fixture, &p, "queue list -c patient.yaml --redis redis://u:topsecret@127.0.0.1:1",
+        "log");
     EVENTUALLY(15000, shows(p.pid, "redis://u:*********@127.0.0.1:1"));
     assert_false(shows(p.pid, "topsecret"));
     hf_proc_kill(&p);
@@ -288,10 +290,10 @@ static void an_enqueued_job_can_be_looked_at(void **state)
     (void)state;
     hf_try_run(
         "enqueue email.send hello @ --id i1 --in 1h --max-attempts 3 --timeout 30s", 0);
-    assert_string_equal(rig->out, "i1\n");
-    assert_string_equal(rig->err, "");
+    assert_string_equal(fixture->out, "i1\n");
+    assert_string_equal(fixture->err, "");
     hf_try_run("job show i1 @ --json", 0);
-    json_t *job = json_loads(rig->out, 0, NULL);
+    json_t *job = json_loads(fixture->out, 0, NULL);
     assert_non_null(job);
     assert_string_equal(json_string_value(json_object_get(job, "type")), "email.send");
     assert_string_equal(json_string_value(json_object_get(job, "queue")), "default");
@@ -306,10 +308,10 @@ static void an_enqueued_job_can_be_looked_at(void **state)
         assert_true(json_is_null(json_object_get(job, keys[i])));
     json_decref(job);
     hf_try_run("job show i1 @ --payload", 0);
-    assert_string_equal(rig->out, "hello");
+    assert_string_equal(fixture->out, "hello");
     hf_try_run("job show i1 @", 0);
-    hf_try_has(rig->out, "state     delayed\n");
-    hf_try_has(rig->out, "attempts  0 failed, at most 3\n");
+    hf_try_has(fixture->out, "state     delayed\n");
+    hf_try_has(fixture->out, "attempts  0 failed, at most 3\n");
 }
 
 static void an_id_that_exists_is_no_failure(void **state)
@@ -317,9 +319,9 @@ static void an_id_that_exists_is_no_failure(void **state)
     (void)state;
     hf_try_run("enqueue t first @ --id twice", 0);
     hf_try_run("enqueue t second @ --id twice --json", 0);
-    hf_try_has(rig->out, "\"existed\":true");
+    hf_try_has(fixture->out, "\"existed\":true");
     hf_try_run("job show twice @ --payload", 0);
-    assert_string_equal(rig->out, "first");
+    assert_string_equal(fixture->out, "first");
 }
 
 static void a_payload_comes_from_standard_input(void **state)
@@ -327,7 +329,7 @@ static void a_payload_comes_from_standard_input(void **state)
     (void)state;
     assert_int_equal(run_with("enqueue t - @ --id piped", "line\nline\n"), 0);
     hf_try_run("job show piped @ --payload", 0);
-    assert_string_equal(rig->out, "line\nline\n");
+    assert_string_equal(fixture->out, "line\nline\n");
 }
 
 static void lists_are_paged(void **state)
@@ -339,23 +341,24 @@ static void lists_are_paged(void **state)
         hf_try_run(line, 0);
     }
     hf_try_run("job list @ --state ready --limit 2 --json", 0);
-    assert_int_equal(count_lines(rig->out), 2);
-    hf_try_has(rig->out, "\"id\":\"j0\"");
+    assert_int_equal(count_lines(fixture->out), 2);
+    hf_try_has(fixture->out, "\"id\":\"j0\"");
     hf_try_run("job list @ --state ready --limit 2 --after j1 --json", 0);
-    hf_try_has(rig->out, "\"id\":\"j2\"");
-    hf_try_has(rig->out, "\"id\":\"j3\"");
+    hf_try_has(fixture->out, "\"id\":\"j2\"");
+    hf_try_has(fixture->out, "\"id\":\"j3\"");
     hf_try_run("job list @", 0);
-    assert_int_equal(count_lines(rig->out), 6); /* with its head */
-    assert_string_equal(rig->err, "");
+    assert_int_equal(count_lines(fixture->out), 6); /* with its head */
+    assert_string_equal(fixture->err, "");
     hf_try_run("job list @ --limit 2", 0); /* a page that is full says how to go on */
-    hf_try_has(rig->err, "2 jobs are listed, there may be more: go on with -q default "
-                         "--state ready --after j1\n");
+    hf_try_has(fixture->err,
+               "2 jobs are listed, there may be more: go on with -q default "
+               "--state ready --after j1\n");
     hf_try_run("job list @ --state running", 0);
-    assert_string_equal(rig->out, "default: no such jobs\n");
+    assert_string_equal(fixture->out, "default: no such jobs\n");
     hf_try_run("job list @ -q empty", 0);
-    assert_string_equal(rig->out, "empty: no jobs\n");
+    assert_string_equal(fixture->out, "empty: no jobs\n");
     hf_try_run("dead list @ --json", 0);
-    assert_string_equal(rig->out, "");
+    assert_string_equal(fixture->out, "");
 }
 
 /* ---- queues ---- */
@@ -365,7 +368,7 @@ static json_t *show_queue(const char *queue)
     char line[128];
     snprintf(line, sizeof line, "queue show %s @ --json", queue);
     hf_try_run(line, 0);
-    json_t *stats = json_loads(rig->out, 0, NULL);
+    json_t *stats = json_loads(fixture->out, 0, NULL);
     assert_non_null(stats);
     return stats;
 }
@@ -389,26 +392,26 @@ static void a_queue_is_shown_with_all_its_numbers(void **state)
     assert_true(json_is_integer(json_object_get(stats, "next_due_ms")));
     json_decref(stats);
     hf_try_run("queue list @", 0);
-    assert_int_equal(count_lines(rig->out), 2);
-    hf_try_has(rig->out, "q1 ");
+    assert_int_equal(count_lines(fixture->out), 2);
+    hf_try_has(fixture->out, "q1 ");
     hf_try_run("queue show q1 @", 0);
-    hf_try_has(rig->out, "ready 1  delayed 1  running 0  dead 0");
+    hf_try_has(fixture->out, "ready 1  delayed 1  running 0  dead 0");
 }
 
 static void a_queue_that_nobody_knows_is_told_in_one_line(void **state)
 {
     (void)state;
-    hf_cli_rig_put(rig, "named.yaml", "queues: [{name: new}]\n");
+    hf_cli_fixture_put(fixture, "named.yaml", "queues: [{name: new}]\n");
     hf_try_run("enqueue t @ -q q1", 0);
     hf_try_run("queue show q2 @", 1);
-    assert_string_equal(rig->out, "");
-    hf_try_has(rig->err, "holdfast: no queue 'q2'");
-    assert_int_equal(count_lines(rig->err), 1);
+    assert_string_equal(fixture->out, "");
+    hf_try_has(fixture->err, "holdfast: no queue 'q2'");
+    assert_int_equal(count_lines(fixture->err), 1);
     hf_try_run("queue show q2 @ --json", 1);
-    assert_string_equal(rig->out, "");
+    assert_string_equal(fixture->out, "");
     hf_try_run("queue show new @", 1);
     hf_try_run("queue show new @ -c named.yaml", 0); /* it has its place */
-    hf_try_has(rig->out, "ready 0  delayed 0  running 0  dead 0");
+    hf_try_has(fixture->out, "ready 0  delayed 0  running 0  dead 0");
     hf_try_run("queue purge q1 @ --yes", 0); /* an empty one is there as well */
     hf_try_run("queue show q1 @", 0);
 }
@@ -422,7 +425,7 @@ static void a_queue_is_paused_resumed_and_limited(void **state)
     assert_true(json_is_true(json_object_get(stats, "paused")));
     json_decref(stats);
     hf_try_run("queue limit default @ --max-running 5 --rate 100/2s", 0);
-    assert_string_equal(rig->out, "default: max_running 5  rate 100/2s\n");
+    assert_string_equal(fixture->out, "default: max_running 5  rate 100/2s\n");
     hf_try_run("queue resume default @", 0);
     stats = show_queue("default");
     assert_true(json_is_false(json_object_get(stats, "paused")));
@@ -431,7 +434,7 @@ static void a_queue_is_paused_resumed_and_limited(void **state)
     assert_int_equal(json_integer_value(json_object_get(stats, "rate_per_ms")), 2000);
     json_decref(stats);
     hf_try_run("queue limit default @ --rate 0", 0);
-    assert_string_equal(rig->out, "default: max_running 5  rate no limit\n");
+    assert_string_equal(fixture->out, "default: max_running 5  rate no limit\n");
     stats = show_queue("default");
     assert_int_equal(json_integer_value(json_object_get(stats, "max_running")), 5);
     assert_int_equal(json_integer_value(json_object_get(stats, "rate_limit")), 0);
@@ -443,28 +446,29 @@ static void a_slip_of_the_pen_is_seen_when_a_queue_is_paused(void **state)
     (void)state;
     hf_try_run("enqueue t @ -q mail", 0);
     hf_try_run("queue pause mail @", 0);
-    assert_string_equal(rig->out, "mail: paused\n");
+    assert_string_equal(fixture->out, "mail: paused\n");
     hf_try_run("queue pause mial @", 0);
-    assert_string_equal(rig->out, "mial: paused (nothing was ever put into it, and no "
-                                  "worker serves it)\n");
+    assert_string_equal(fixture->out,
+                        "mial: paused (nothing was ever put into it, and no "
+                        "worker serves it)\n");
     hf_try_run("queue list @", 0);
-    hf_try_has(rig->out, "\nmial   paused ");
+    hf_try_has(fixture->out, "\nmial   paused ");
     hf_try_run("doctor @", 0);
 }
 
 static void check_counts_what_a_worker_would_have(void **state)
 {
     (void)state;
-    hf_cli_rig_put(rig, "none.yaml", "");
+    hf_cli_fixture_put(fixture, "none.yaml", "");
     hf_try_run("check -c none.yaml", 0);
-    assert_string_equal(rig->out,
+    assert_string_equal(fixture->out,
                         "none.yaml: good (queues: 1, handlers: 0, which a worker "
                         "needs)\n");
-    hf_cli_rig_put(rig, "two.yaml",
-                   "queues: [{name: a}, {name: b}]\n"
-                   "handlers: [{type: t, exec: [t]}]\n");
+    hf_cli_fixture_put(fixture, "two.yaml",
+                       "queues: [{name: a}, {name: b}]\n"
+                       "handlers: [{type: t, exec: [t]}]\n");
     hf_try_run("check -c two.yaml", 0);
-    assert_string_equal(rig->out, "two.yaml: good (queues: 2, handlers: 1)\n");
+    assert_string_equal(fixture->out, "two.yaml: good (queues: 2, handlers: 1)\n");
 }
 
 /* ---- bulk ---- */
@@ -472,7 +476,7 @@ static void check_counts_what_a_worker_would_have(void **state)
 static void write_lines(const char *name, int n, const char *last)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_path(rig, name, path);
+    hf_cli_fixture_path(fixture, name, path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (int i = 0; i < n; i++)
@@ -486,11 +490,12 @@ static void a_bulk_file_prints_an_id_for_each_line(void **state)
     (void)state;
     write_lines("f", 3, "{\"type\":\"t\",\"queue\":\"other\",\"id\":\"mine\"}\n");
     hf_try_run("enqueue @ --bulk f", 0);
-    assert_int_equal(count_lines(rig->out), 4);
-    hf_try_has(rig->out, "mine\n");
-    assert_int_equal(strncmp(rig->err, "run ", 4), 0);
-    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"), 3);
-    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{other}:schedule"), 1);
+    assert_int_equal(count_lines(fixture->out), 4);
+    hf_try_has(fixture->out, "mine\n");
+    assert_int_equal(strncmp(fixture->err, "run ", 4), 0);
+    assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:schedule"),
+                     3);
+    assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{other}:schedule"), 1);
 }
 
 static void a_bad_line_keeps_its_block_out_and_the_run_can_go_on(void **state)
@@ -499,19 +504,21 @@ static void a_bad_line_keeps_its_block_out_and_the_run_can_go_on(void **state)
     char run_id[256], line[512], before[HF_CLI_TEXT];
     write_lines("f", LINES_MAX, "{\"type\":7}\n");
     hf_try_run("enqueue @ --bulk f", 65);
-    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"),
+    assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:schedule"),
                      10000);
-    hf_try_has(rig->err, "holdfast: f:10002: expected 1 to 128 characters");
-    hf_try_has(rig->err, "(10000 jobs were accepted; go on with --run ");
-    snprintf(run_id, sizeof run_id, "%s", first_line(rig->err) + 4);
-    snprintf(before, sizeof before, "%.1000s", rig->out);
+    hf_try_has(fixture->err, "holdfast: f:10002: expected 1 to 128 characters");
+    hf_try_has(fixture->err, "(10000 jobs were accepted; go on with --run ");
+    snprintf(run_id, sizeof run_id, "%s", first_line(fixture->err) + 4);
+    snprintf(before, sizeof before, "%.1000s", fixture->out);
     hf_fixture_command(
-        &rig->redis, "DEL hf:{default}:schedule hf:{default}:jobs"); /* as if they ran */
+        &fixture->redis,
+        "DEL hf:{default}:schedule hf:{default}:jobs"); /* as if they ran */
     write_lines("f", LINES_MAX, "");
     snprintf(line, sizeof line, "enqueue @ --bulk f --run %s", run_id);
     hf_try_run(line, 0);
-    assert_int_equal(strncmp(rig->out, before, 1000), 0); /* the same ids */
-    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"), 1);
+    assert_int_equal(strncmp(fixture->out, before, 1000), 0); /* the same ids */
+    assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:schedule"),
+                     1);
 }
 
 static void atomic_refuses_a_second_block_before_anything_is_sent(void **state)
@@ -519,12 +526,13 @@ static void atomic_refuses_a_second_block_before_anything_is_sent(void **state)
     (void)state;
     write_lines("f", LINES_MAX, "");
     hf_try_run("enqueue @ --bulk f --atomic", 65);
-    hf_try_has(rig->err, "f:10001: expected at most one block with --atomic");
-    assert_string_equal(rig->out, "");
-    assert_int_equal(hf_fixture_number(&rig->redis, "EXISTS hf:{default}:schedule"), 0);
+    hf_try_has(fixture->err, "f:10001: expected at most one block with --atomic");
+    assert_string_equal(fixture->out, "");
+    assert_int_equal(hf_fixture_number(&fixture->redis, "EXISTS hf:{default}:schedule"),
+                     0);
     write_lines("f", LINES_MAX - 1, "");
     hf_try_run("enqueue @ --bulk f --atomic", 0);
-    assert_int_equal(hf_fixture_number(&rig->redis, "ZCARD hf:{default}:schedule"),
+    assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{default}:schedule"),
                      10000);
 }
 
@@ -535,11 +543,11 @@ static void doctor_is_quiet_about_a_sound_queue_and_names_what_is_wrong(void **s
     (void)state;
     hf_try_run("enqueue t @ --id sound --in 1h", 0);
     hf_try_run("doctor @", 0);
-    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs sound");
+    hf_fixture_command(&fixture->redis, "HDEL hf:{default}:jobs sound");
     hf_try_run("doctor @", 1);
-    hf_try_has(rig->out, "default: I1: sound: ");
+    hf_try_has(fixture->out, "default: I1: sound: ");
     hf_try_run("doctor @ --json", 1);
-    hf_try_has(rig->out, "\"invariant\":1,\"id\":\"sound\"");
+    hf_try_has(fixture->out, "\"invariant\":1,\"id\":\"sound\"");
 }
 
 static void the_script_is_printed_as_redis_runs_it(void **state)
@@ -547,12 +555,12 @@ static void the_script_is_printed_as_redis_runs_it(void **state)
     (void)state;
     hf_try_run("script enqueue --sha1", 0);
     char sha1[256];
-    snprintf(sha1, sizeof sha1, "%s", first_line(rig->out));
+    snprintf(sha1, sizeof sha1, "%s", first_line(fixture->out));
     hf_try_run("script enqueue", 0);
-    assert_string_equal(hf_fixture_command(&rig->redis, "SCRIPT LOAD %s", rig->out),
-                        sha1);
+    assert_string_equal(
+        hf_fixture_command(&fixture->redis, "SCRIPT LOAD %s", fixture->out), sha1);
     hf_try_run("script enqueue --json", 0);
-    json_t *script = json_loads(rig->out, 0, NULL);
+    json_t *script = json_loads(fixture->out, 0, NULL);
     assert_non_null(script);
     assert_string_equal(json_string_value(json_object_get(script, "sha1")), sha1);
     assert_int_equal(json_array_size(json_object_get(script, "keys")), 1);
@@ -564,16 +572,16 @@ static void help_goes_to_standard_output_and_knows_every_command(void **state)
 {
     (void)state;
     hf_try_run("--help", 0);
-    hf_try_has(rig->out, "enqueue TYPE [PAYLOAD|-]");
+    hf_try_has(fixture->out, "enqueue TYPE [PAYLOAD|-]");
     hf_try_run("help queue", 0);
-    hf_try_has(rig->out, "queue resume Q");
+    hf_try_has(fixture->out, "queue resume Q");
     hf_try_run("help job show", 0);
-    hf_try_has(rig->out, "usage: holdfast job show ID");
+    hf_try_has(fixture->out, "usage: holdfast job show ID");
     hf_try_run("enqueue --help", 0);
-    hf_try_has(rig->out, "--max-attempts N");
+    hf_try_has(fixture->out, "--max-attempts N");
     hf_try_run("version", 0);
-    assert_string_equal(rig->out, "holdfast " HOLDFAST_VERSION "\n");
-    assert_string_equal(rig->err, "");
+    assert_string_equal(fixture->out, "holdfast " HOLDFAST_VERSION "\n");
+    assert_string_equal(fixture->err, "");
 }
 
 static void the_manual_page_is_that_of_the_table(void **state)
@@ -582,7 +590,7 @@ static void the_manual_page_is_that_of_the_table(void **state)
     char page[HF_CLI_TEXT];
     hf_try_run("help --man", 0);
     hf_read_file(HF_TEST_SOURCE "/man/holdfast.1", page, sizeof page);
-    if (strcmp(page, rig->out) != 0)
+    if (strcmp(page, fixture->out) != 0)
         fail_msg("man/holdfast.1 is not that of the table: run ./dev generate");
 }
 

@@ -21,7 +21,7 @@
 
 enum { MANY = 3000 };
 
-static hf_cli_rig *const rig = &hf_try_rig;
+static hf_cli_fixture *const fixture = &hf_try_fixture;
 static hf_proc *const worker = &hf_try_proc;
 static hf_terminal terminal;
 
@@ -55,7 +55,7 @@ static void start_running(const char *id)
 static void ask_at_terminal(const char *line, const char *question, const char *answer,
                             int code)
 {
-    hf_cli_rig_at_terminal(rig, &terminal, line, NULL);
+    hf_cli_fixture_at_terminal(fixture, &terminal, line, NULL);
     EVENTUALLY(15000, terminal.pid == 0 || hf_terminal_shows(&terminal, " [y/N] "));
     hf_try_has(terminal.text, question);
     hf_terminal_type(&terminal, answer);
@@ -67,19 +67,19 @@ static void ask_at_terminal(const char *line, const char *question, const char *
 static void who_sits_at_a_terminal_is_told_what_to_do(void **state)
 {
     (void)state;
-    hf_cli_rig_at_terminal(rig, &terminal, "job show nothing @", NULL);
+    hf_cli_fixture_at_terminal(fixture, &terminal, "job show nothing @", NULL);
     assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
     assert_string_equal(terminal.text,
                         "holdfast: no job 'nothing' in any queue\r\n"
                         "  it is done, was taken away, or was never accepted\r\n");
     hf_try_run("job show nothing @", 1); /* a pipe, or a log, gets one line */
-    assert_string_equal(rig->err, "holdfast: no job 'nothing' in any queue\n");
+    assert_string_equal(fixture->err, "holdfast: no job 'nothing' in any queue\n");
 }
 
 static void put_many(const char *queue, int n)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_path(rig, "many", path);
+    hf_cli_fixture_path(fixture, "many", path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     for (int i = 0; i < n; i++)
@@ -137,10 +137,11 @@ static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
     for (size_t i = 0; i < sizeof bad_inputs / sizeof bad_inputs[0]; i++) {
         const bad *b = &bad_inputs[i];
         hf_try_run(b->line, b->code);
-        assert_int_equal(strncmp(rig->err, "holdfast: ", 10), 0);
-        hf_try_has(rig->err, b->said);
-        assert_ptr_equal(strchr(rig->err, '\n'), rig->err + strlen(rig->err) - 1);
-        assert_string_equal(rig->out, "");
+        assert_int_equal(strncmp(fixture->err, "holdfast: ", 10), 0);
+        hf_try_has(fixture->err, b->said);
+        assert_ptr_equal(strchr(fixture->err, '\n'),
+                         fixture->err + strlen(fixture->err) - 1);
+        assert_string_equal(fixture->out, "");
         snprintf(json, sizeof json, "%s --json", b->line);
         json_t *fault = hf_try_object(json, b->code);
         assert_int_equal(hf_try_number(fault, "code"), b->code);
@@ -148,7 +149,7 @@ static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
         assert_non_null(hf_try_text(fault, "hint"));
         json_decref(fault);
     }
-    assert_string_equal(hf_fixture_command(&rig->redis, "KEYS *"), "");
+    assert_string_equal(hf_fixture_command(&fixture->redis, "KEYS *"), "");
 }
 
 /* ---- purge ---- */
@@ -197,9 +198,9 @@ static void a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe(void **state)
     assert_true(json_is_true(json_object_get(purged, "complete")));
     assert_string_equal(hf_try_text(purged, "queue"), "q");
     json_decref(purged);
-    assert_string_equal(rig->err, "");
+    assert_string_equal(fixture->err, "");
     hf_try_run("queue purge q @ --yes", 0);
-    assert_string_equal(rig->out, "q: 0 jobs removed\n");
+    assert_string_equal(fixture->out, "q: 0 jobs removed\n");
 }
 
 /* Whether a process has a handler for ^C. */
@@ -217,23 +218,23 @@ a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came(void 
 {
     (void)state;
     put_many("q", MANY);
-    hf_cli_rig_at_terminal(rig, &terminal, "queue purge q @", NULL);
+    hf_cli_fixture_at_terminal(fixture, &terminal, "queue purge q @", NULL);
     EVENTUALLY(15000, hf_terminal_shows(&terminal, " [y/N] "));
     assert_false(catches_int(terminal.pid)); /* at the question ^C just ends it */
-    hf_fixture_signal(&rig->redis, SIGSTOP);
+    hf_fixture_signal(&fixture->redis, SIGSTOP);
     hf_terminal_type(&terminal, "yes\n");
     EVENTUALLY(15000, catches_int(terminal.pid));
     hf_terminal_type(&terminal, "\003");
     EVENTUALLY(15000, !catches_int(terminal.pid)); /* it has been caught, once */
-    hf_fixture_signal(&rig->redis, SIGCONT);
+    hf_fixture_signal(&fixture->redis, SIGCONT);
     assert_int_equal(hf_terminal_end(&terminal, 15000), 128 + SIGINT);
     hf_try_has(terminal.text, " jobs removed, then it was stopped\r\n");
-    long long left = hf_fixture_number(&rig->redis, "ZCARD hf:{q}:schedule");
+    long long left = hf_fixture_number(&fixture->redis, "ZCARD hf:{q}:schedule");
     char said[64];
     snprintf(said, sizeof said, "q: %lld jobs removed, then", MANY - left);
     assert_in_range(left, 1, MANY - 1);
     hf_try_has(terminal.text, said);
-    hf_test_audit(&rig->redis, false);
+    hf_test_audit(&fixture->redis, false);
 }
 
 static void interrupting_the_question_does_nothing(void **state)
@@ -252,17 +253,17 @@ static void a_waiting_job_is_cancelled_at_once(void **state)
     hf_try_run("enqueue good @ --id c1", 0);
     hf_try_run("enqueue good @ --id c2 --in 1h", 0);
     hf_try_run("job cancel c1 @", 0);
-    assert_string_equal(rig->out, "c1: cancelled\n");
+    assert_string_equal(fixture->out, "c1: cancelled\n");
     json_t *answer = hf_try_object("job cancel c2 @ --wait --json", 0);
     assert_string_equal(hf_try_text(answer, "id"), "c2");
     assert_string_equal(hf_try_text(answer, "queue"), "default");
     assert_string_equal(hf_try_text(answer, "outcome"), "cancelled");
     json_decref(answer);
     hf_try_run("job cancel c1 @", 1);
-    hf_try_has(rig->err, "no job 'c1' in any queue");
+    hf_try_has(fixture->err, "no job 'c1' in any queue");
     assert_int_equal(hf_try_figure("default", "cancelled"), 2);
     assert_int_equal(hf_try_figure("default", "deleted"), 0);
-    hf_test_audit(&rig->redis, true);
+    hf_test_audit(&fixture->redis, true);
 }
 
 static void a_dead_job_is_not_cancelled_and_the_way_is_told(void **state)
@@ -270,8 +271,8 @@ static void a_dead_job_is_not_cancelled_and_the_way_is_told(void **state)
     (void)state;
     kill_off("bad", (const char *const[]){"d1", NULL});
     hf_try_run("job cancel d1 @ -q default", 1);
-    hf_try_has(rig->err, "d1 is dead, and will not run");
-    hf_try_has(rig->err, "'holdfast job delete d1 -q default' removes it");
+    hf_try_has(fixture->err, "d1 is dead, and will not run");
+    hf_try_has(fixture->err, "'holdfast job delete d1 -q default' removes it");
     assert_true(hf_try_is_in("d1", "dead"));
 }
 
@@ -290,16 +291,17 @@ static void a_running_job_is_asked_to_end_and_whoever_waits_is_told(void **state
     assert_in_range(end - hears, 0, 2000);
     json_decref(answer);
     /* Twice is once, or it has ended meanwhile. */
-    int code = hf_cli_rig_run(rig, "job cancel r1 @ --wait", NULL, NULL);
-    if (code != 0 && strstr(rig->err, "no job 'r1' in any queue") == NULL)
-        fail_msg("%d: %s%s", code, rig->out, rig->err);
+    int code = hf_cli_fixture_run(fixture, "job cancel r1 @ --wait", NULL, NULL);
+    if (code != 0 && strstr(fixture->err, "no job 'r1' in any queue") == NULL)
+        fail_msg("%d: %s%s", code, fixture->out, fixture->err);
     EVENTUALLY(15000, hf_try_figure("default", "cancelled") == 1);
     hf_try_run("enqueue long @ --id r2", 0);
     EVENTUALLY(15000, hf_try_is_in("r2", "running"));
     hf_try_run("job cancel r2 @ --wait", 0);
-    hf_try_has(rig->out, "r2: runs, and was asked to end: its holder ");
-    hf_try_has(rig->out, " at the latest; if that is gone, it ends with its lease at ");
-    hf_try_has(rig->out, "\nr2: cancelled\n");
+    hf_try_has(fixture->out, "r2: runs, and was asked to end: its holder ");
+    hf_try_has(fixture->out,
+               " at the latest; if that is gone, it ends with its lease at ");
+    hf_try_has(fixture->out, "\nr2: cancelled\n");
     assert_int_equal(hf_try_figure("default", "cancelled"), 2);
     assert_int_equal(hf_try_figure("default", "dead"), 0);
 }
@@ -311,12 +313,12 @@ static void whoever_waits_for_a_job_learns_that_it_was_taken_away(void **state)
                                        "queue purge default @ --yes"};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         hf_proc waiting;
-        hf_cli_rig_begin(rig, &waiting, "enqueue good @ --id w --wait", "log");
+        hf_cli_fixture_begin(fixture, &waiting, "enqueue good @ --id w --wait", "log");
         EVENTUALLY(15000, hf_try_is_in("w", "ready"));
         hf_try_run(ways[i], 0);
         assert_true(hf_proc_wait(&waiting, 10000));
         assert_int_equal(waiting.status, 1);
-        assert_string_equal(hf_cli_rig_get(rig, "log"),
+        assert_string_equal(hf_cli_fixture_get(fixture, "log"),
                             "holdfast: w was cancelled or deleted\n");
     }
 }
@@ -338,7 +340,7 @@ static void a_job_is_deleted_only_after_a_yes(void **state)
     json_decref(answer);
     hf_try_run("job delete d1 @ --yes", 1);
     assert_int_equal(hf_try_figure("default", "deleted"), 2);
-    hf_test_audit(&rig->redis, true);
+    hf_test_audit(&fixture->redis, true);
 }
 
 static void a_running_job_is_not_deleted_and_the_way_is_told(void **state)
@@ -346,8 +348,8 @@ static void a_running_job_is_not_deleted_and_the_way_is_told(void **state)
     (void)state;
     start_running("r1");
     hf_try_run("job delete r1 @ --yes", 1);
-    hf_try_has(rig->err, "r1 runs (");
-    hf_try_has(rig->err,
+    hf_try_has(fixture->err, "r1 runs (");
+    hf_try_has(fixture->err,
                "), and is not removed under its holder: 'holdfast job cancel r1' "
                "ends it");
     json_t *fault = hf_try_object("job delete r1 @ --yes --json", 1);
@@ -355,7 +357,7 @@ static void a_running_job_is_not_deleted_and_the_way_is_told(void **state)
     json_decref(fault);
     assert_true(hf_try_is_in("r1", "running"));
     assert_int_equal(hf_try_figure("default", "deleted"), 0);
-    assert_string_equal(hf_fixture_command(&rig->redis, "EXISTS hf:{default}:cancel"),
+    assert_string_equal(hf_fixture_command(&fixture->redis, "EXISTS hf:{default}:cancel"),
                         "0");
 }
 
@@ -365,7 +367,7 @@ static void a_job_is_retried_whether_it_waits_or_is_dead(void **state)
     kill_off("bad", (const char *const[]){"d1", NULL});
     hf_try_run("enqueue good @ --id w1 --in 1h", 0);
     hf_try_run("job retry d1 @", 0);
-    assert_string_equal(rig->out, "d1: due now\n");
+    assert_string_equal(fixture->out, "d1: due now\n");
     assert_true(hf_try_is_in("d1", "ready"));
     json_t *answer = hf_try_object("job retry w1 @ --json", 0);
     assert_string_equal(hf_try_text(answer, "outcome"), "retried");
@@ -373,7 +375,7 @@ static void a_job_is_retried_whether_it_waits_or_is_dead(void **state)
     assert_true(hf_try_is_in("w1", "ready"));
     start_running("r1");
     hf_try_run("job retry r1 @", 1);
-    hf_try_has(rig->err, "r1 runs already");
+    hf_try_has(fixture->err, "r1 runs already");
 }
 
 static void an_id_that_two_queues_have_is_not_guessed(void **state)
@@ -387,9 +389,9 @@ static void an_id_that_two_queues_have_is_not_guessed(void **state)
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         snprintf(line, sizeof line, "job %s twin @", verbs[i]);
         hf_try_run(line, 64);
-        hf_try_has(rig->err,
+        hf_try_has(fixture->err,
                    "expected --queue, since there is a job 'twin' in 'a' and 'b'");
-        assert_string_equal(rig->out, "");
+        assert_string_equal(fixture->out, "");
     }
     assert_int_equal(hf_try_figure("a", "delayed") + hf_try_figure("b", "delayed"), 2);
     hf_try_run("job delete twin @ --yes -q b", 0);
@@ -406,12 +408,12 @@ static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
     kill_off("bad", (const char *const[]){"b1", "b2", "b3", "b4", NULL});
     kill_off("worse", (const char *const[]){"w1", NULL});
     hf_try_run("dead retry @ --type worse", 0);
-    assert_string_equal(rig->out, "default: 1 job is back in the line\n");
+    assert_string_equal(fixture->out, "default: 1 job is back in the line\n");
     assert_true(hf_try_is_in("w1", "ready"));
     hf_try_run("dead retry @ --type bad --limit 1", 0);
     assert_true(hf_try_is_in("b1", "ready") || hf_try_is_in("b2", "ready"));
     hf_try_run("dead retry @ --since 0", 0);
-    assert_string_equal(rig->out, "default: 0 jobs are back in the line\n");
+    assert_string_equal(fixture->out, "default: 0 jobs are back in the line\n");
     json_t *answer = hf_try_object("dead retry @ --since 1h --rate 2/2s --json", 0);
     assert_int_equal(hf_try_number(answer, "retried"), 3);
     assert_true(json_is_true(json_object_get(answer, "complete")));
@@ -419,13 +421,16 @@ static void dead_jobs_are_retried_by_filter_and_at_a_rate(void **state)
     assert_int_equal(hf_try_figure("default", "dead"), 0);
     assert_int_equal(
         hf_try_figure("default", "ready") + hf_try_figure("default", "delayed"), 5);
-    /* One after the other: the last of the three is due two seconds after the first. */
-    long long late = hf_try_figure("default", "now_ms") + 1000;
+    /* One after the other, a second apart. */
+    long long last, before;
     assert_int_equal(
-        hf_fixture_number(&rig->redis, "ZCOUNT hf:{default}:schedule %lld +inf", late),
-        1);
+        sscanf(hf_fixture_command(&fixture->redis, "ZREVRANGE hf:{default}:schedule 0 1 "
+                                                   "WITHSCORES"),
+               "%*s %lld %*s %lld", &last, &before),
+        2);
+    assert_int_equal(last - before, 1000);
     hf_try_run("dead retry @ --rate 5/s", 0);
-    assert_string_equal(rig->out, "default: 0 jobs are back in the line\n");
+    assert_string_equal(fixture->out, "default: 0 jobs are back in the line\n");
 }
 
 static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **state)
@@ -439,14 +444,14 @@ static void dead_jobs_are_purged_by_filter_and_the_question_counts_them(void **s
     ask_at_terminal("dead purge @ --type bad --limit 2", "Remove 2 of the 5", "y\n", 0);
     hf_try_has(terminal.text, "default: 2 dead jobs removed\r\n");
     hf_try_run("dead purge @ --type bad --yes", 0);
-    assert_string_equal(rig->out, "default: 1 dead job removed\n");
+    assert_string_equal(fixture->out, "default: 1 dead job removed\n");
     hf_try_run("dead purge @ --type none --yes", 0);
-    assert_string_equal(rig->out, "default: 0 dead jobs removed\n");
+    assert_string_equal(fixture->out, "default: 0 dead jobs removed\n");
     ask_at_terminal("dead purge @", "Remove 2 of the 2", "yes\n", 0);
     json_t *answer = hf_try_object("dead purge @ --yes --json", 0);
     assert_int_equal(hf_try_number(answer, "removed"), 0);
     json_decref(answer);
-    hf_test_audit(&rig->redis, true);
+    hf_test_audit(&fixture->redis, true);
 }
 
 static void one_dead_job_is_purged_by_its_id_and_never_one_that_lives(void **state)
@@ -455,7 +460,7 @@ static void one_dead_job_is_purged_by_its_id_and_never_one_that_lives(void **sta
     kill_off("bad", (const char *const[]){"b1", "b2", NULL});
     hf_try_run("enqueue good @ --id w1 --in 1h", 0);
     hf_try_run("dead purge w1 @ --yes", 1);
-    hf_try_has(rig->err, "no dead job 'w1' in queue 'default'");
+    hf_try_has(fixture->err, "no dead job 'w1' in queue 'default'");
     assert_true(hf_try_is_in("w1", "delayed"));
     ask_at_terminal("dead purge b1 @",
                     "Remove the dead job 'b1' (bad) of queue 'default'?", "no\n", 1);
@@ -463,7 +468,7 @@ static void one_dead_job_is_purged_by_its_id_and_never_one_that_lives(void **sta
     hf_try_has(terminal.text, "default: 1 dead job removed\r\n");
     assert_true(hf_try_is_in("b2", "dead"));
     /* Retried while the question stands: it is not dead any more. */
-    hf_cli_rig_at_terminal(rig, &terminal, "dead purge b2 @", NULL);
+    hf_cli_fixture_at_terminal(fixture, &terminal, "dead purge b2 @", NULL);
     EVENTUALLY(15000, hf_terminal_shows(&terminal, " [y/N] "));
     hf_try_run("dead retry b2 @", 0);
     hf_terminal_type(&terminal, "y\n");
@@ -476,7 +481,7 @@ static void what_dies_while_the_question_stands_is_not_purged(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"b1", "b2", NULL});
-    hf_cli_rig_at_terminal(rig, &terminal, "dead purge @", NULL);
+    hf_cli_fixture_at_terminal(fixture, &terminal, "dead purge @", NULL);
     EVENTUALLY(15000, hf_terminal_shows(&terminal, "Remove 2 of the 2 dead jobs"));
     kill_off("bad", (const char *const[]){"b3", NULL});
     hf_terminal_type(&terminal, "yes\n");
@@ -489,7 +494,7 @@ static void a_filter_that_lets_nothing_pass_purges_nothing(void **state)
 {
     (void)state;
     kill_off("bad", (const char *const[]){"b1", NULL});
-    hf_cli_rig_at_terminal(rig, &terminal, "dead purge @ --type none", NULL);
+    hf_cli_fixture_at_terminal(fixture, &terminal, "dead purge @ --type none", NULL);
     assert_int_equal(hf_terminal_end(&terminal, 10000), 0); /* there is nothing to ask */
     hf_try_has(terminal.text, "default: 0 dead jobs removed\r\n");
     assert_int_equal(hf_try_figure("default", "dead"), 1);
@@ -504,14 +509,14 @@ static void queues_are_listed_page_by_page(void **state)
     hf_try_run("enqueue good @ -q q2", 0);
     hf_try_run("enqueue good @ -q q3", 0);
     hf_try_run("queue list @ --limit 2 --json", 0);
-    hf_try_has(rig->out, "\"queue\":\"q1\"");
-    hf_try_has(rig->out, "\"queue\":\"q2\"");
-    assert_null(strstr(rig->out, "q3"));
+    hf_try_has(fixture->out, "\"queue\":\"q1\"");
+    hf_try_has(fixture->out, "\"queue\":\"q2\"");
+    assert_null(strstr(fixture->out, "q3"));
     hf_try_run("queue list @ --limit 2", 0);
-    hf_try_has(rig->out, "\n1 more: holdfast queue list --after q2\n");
+    hf_try_has(fixture->out, "\n1 more: holdfast queue list --after q2\n");
     hf_try_run("queue list @ --after q2", 0);
-    assert_null(strstr(rig->out, "q2"));
-    hf_try_has(rig->out, "q3");
+    assert_null(strstr(fixture->out, "q2"));
+    hf_try_has(fixture->out, "q3");
 }
 
 static int up(void **state)

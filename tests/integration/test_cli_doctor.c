@@ -9,7 +9,7 @@
 
 enum { MANY = 60, SHOWN = 20 };
 
-static hf_cli_rig *const rig = &hf_try_rig;
+static hf_cli_fixture *const fixture = &hf_try_fixture;
 
 static size_t times(const char *text, const char *part)
 {
@@ -31,30 +31,30 @@ static void a_finding_is_told_with_its_meaning_and_its_repair(void **state)
     (void)state;
     enqueue("lost", "--in 1h");
     hf_try_run("doctor @", 0);
-    hf_try_has(rig->out, "1 queue looked at, 0 findings\n");
-    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs lost");
+    hf_try_has(fixture->out, "1 queue looked at, 0 findings\n");
+    hf_fixture_command(&fixture->redis, "HDEL hf:{default}:jobs lost");
     hf_try_run("doctor @", 1);
-    hf_try_has(rig->out,
+    hf_try_has(fixture->out,
                "default: I1: lost: is in `schedule` and has no record\n    means: ");
-    hf_try_has(rig->out, "    would be repaired: it goes to `dead`");
-    hf_try_has(rig->out, "1 finding, 1 of which `holdfast doctor --fix` repairs\n");
+    hf_try_has(fixture->out, "    would be repaired: it goes to `dead`");
+    hf_try_has(fixture->out, "1 finding, 1 of which `holdfast doctor --fix` repairs\n");
     hf_try_run("doctor @ --fix", 0);
-    hf_try_has(rig->out, "    repaired: it goes to `dead`");
-    hf_try_has(rig->out, "1 repaired, 0 findings left\n");
+    hf_try_has(fixture->out, "    repaired: it goes to `dead`");
+    hf_try_has(fixture->out, "1 repaired, 0 findings left\n");
     hf_try_run("doctor @ --fix", 0);
-    hf_try_has(rig->out, "0 repaired, 0 findings left\n");
+    hf_try_has(fixture->out, "0 repaired, 0 findings left\n");
 }
 
 static void as_json_it_is_one_object_for_each(void **state)
 {
     (void)state;
     enqueue("lost", "--in 1h");
-    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs lost");
+    hf_fixture_command(&fixture->redis, "HDEL hf:{default}:jobs lost");
     for (int fixed = 0; fixed < 2; fixed++) {
         hf_try_run(fixed ? "doctor @ --json --fix" : "doctor @ --json", fixed ? 0 : 1);
-        json_t *o = json_loads(rig->out, 0, NULL);
+        json_t *o = json_loads(fixture->out, 0, NULL);
         assert_non_null(o);
-        assert_int_equal(times(rig->out, "\n"), 1);
+        assert_int_equal(times(fixture->out, "\n"), 1);
         assert_string_equal(hf_try_text(o, "queue"), "default");
         assert_string_equal(hf_try_text(o, "check"), "record");
         assert_string_equal(hf_try_text(o, "id"), "lost");
@@ -67,7 +67,7 @@ static void as_json_it_is_one_object_for_each(void **state)
         json_decref(o);
     }
     hf_try_run("doctor @ --json", 0);
-    assert_string_equal(rig->out, "");
+    assert_string_equal(fixture->out, "");
 }
 
 static void of_one_kind_some_are_shown_and_all_are_counted(void **state)
@@ -76,30 +76,32 @@ static void of_one_kind_some_are_shown_and_all_are_counted(void **state)
     (void)state;
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(id, sizeof id, "id-%d", i);
-        hf_fixture_command(&rig->redis, "ZADD hf:{q}:schedule 9000000000000 %s", id);
+        hf_fixture_command(&fixture->redis, "ZADD hf:{q}:schedule 9000000000000 %s", id);
     }
-    hf_fixture_command(&rig->redis, "SADD hf:queues q");
-    hf_fixture_command(&rig->redis, "HSET hf:{q}:crashes x 1");
+    hf_fixture_command(&fixture->redis, "SADD hf:queues q");
+    hf_fixture_command(&fixture->redis, "HSET hf:{q}:crashes x 1");
+    hf_fixture_command(&fixture->redis, "HSET hf:{q}:meta uses m");
     hf_try_run("doctor @", 1);
-    assert_int_equal(times(rig->out, "has no record\n"), SHOWN);
-    assert_int_equal(times(rig->out, "means: "), 2);
-    hf_try_has(rig->out, "q: and 40 more of `record`\n");
-    hf_try_has(rig->out, "61 findings, 61 of which");
+    assert_int_equal(times(fixture->out, "has no record\n"), SHOWN);
+    assert_int_equal(times(fixture->out, "means: "), 2);
+    hf_try_has(fixture->out, "q: and 40 more of `record`\n");
+    hf_try_has(fixture->out, "61 findings, 61 of which");
     hf_try_run("doctor @ --json", 1);
-    assert_int_equal(times(rig->out, "\n"), MANY + 1);
+    assert_int_equal(times(fixture->out, "\n"), MANY + 1);
     hf_try_run("doctor @ --fix", 0);
-    assert_int_equal(times(rig->out, "    repaired: "), SHOWN + 1);
-    hf_try_has(rig->out, "61 repaired, 0 findings left");
+    assert_int_equal(times(fixture->out, "    repaired: "), SHOWN + 1);
+    hf_try_has(fixture->out, "61 repaired, 0 findings left");
 }
 
 static void what_others_wrote_does_not_spoil_the_lines(void **state)
 {
     (void)state;
-    hf_fixture_command(&rig->redis, "SADD hf:queues q");
-    hf_fixture_command(&rig->redis, "HSET hf:{q}:crashes %s 1", "a\033[31m\nb");
+    hf_fixture_command(&fixture->redis, "SADD hf:queues q");
+    hf_fixture_command(&fixture->redis, "HSET hf:{q}:crashes %s 1", "a\033[31m\nb");
+    hf_fixture_command(&fixture->redis, "HSET hf:{q}:meta uses m");
     hf_try_run("doctor @", 1);
-    assert_null(strchr(rig->out, '\033'));
-    hf_try_has(rig->out, "q: I9: a [31m b: has left a mark");
+    assert_null(strchr(fixture->out, '\033'));
+    hf_try_has(fixture->out, "q: I9: a [31m b: has left a mark");
 }
 
 static void a_queue_that_nobody_serves_is_found_and_a_paused_one_noted(void **state)
@@ -107,14 +109,15 @@ static void a_queue_that_nobody_serves_is_found_and_a_paused_one_noted(void **st
     (void)state;
     enqueue("later", "--in 1h");
     hf_try_run("doctor @", 0);
-    hf_try_has(rig->out, "note: no live worker serves default, and 1 job will be due");
+    hf_try_has(fixture->out,
+               "note: no live worker serves default, and 1 job will be due");
     enqueue("now", "");
     hf_try_run("doctor @", 1);
-    hf_try_has(rig->out, "no live worker serves it, and 1 job is due");
-    hf_try_has(rig->out, "by hand: start a worker");
+    hf_try_has(fixture->out, "no live worker serves it, and 1 job is due");
+    hf_try_has(fixture->out, "by hand: start a worker");
     hf_try_run("queue pause default @", 0);
     hf_try_run("doctor @", 0);
-    hf_try_has(rig->out, "note: default is paused, and 2 jobs wait in it");
+    hf_try_has(fixture->out, "note: default is paused, and 2 jobs wait in it");
 }
 
 static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
@@ -122,19 +125,19 @@ static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
     (void)state;
     enqueue("lost", "--in 1h -q z");
     enqueue("lost", "--in 1h -q b");
-    hf_fixture_command(&rig->redis, "HDEL hf:{z}:jobs lost");
-    hf_fixture_command(&rig->redis, "SADD hf:queues a");
-    hf_fixture_command(&rig->redis, "SET hf:{a}:schedule x");
+    hf_fixture_command(&fixture->redis, "HDEL hf:{z}:jobs lost");
+    hf_fixture_command(&fixture->redis, "SADD hf:queues a");
+    hf_fixture_command(&fixture->redis, "SET hf:{a}:schedule x");
     hf_try_run("doctor @", 1);
-    hf_try_has(rig->out, "a: I9: hf:{a}:schedule: is a string, expected a zset\n");
-    hf_try_has(rig->out, "z: I1: lost: ");
-    hf_try_has(rig->out, "3 queues looked at, 2 findings, 1 of which");
+    hf_try_has(fixture->out, "a: I9: hf:{a}:schedule: is a string, expected a zset\n");
+    hf_try_has(fixture->out, "z: I1: lost: ");
+    hf_try_has(fixture->out, "3 queues looked at, 2 findings, 1 of which");
     hf_try_run("doctor @ --fix", 1);
-    hf_try_has(rig->out, "1 repaired, 1 finding left\n");
+    hf_try_has(fixture->out, "1 repaired, 1 finding left\n");
     hf_try_run("doctor @ -q b", 0);
-    hf_try_has(rig->out, "1 queue looked at, 0 findings\n");
+    hf_try_has(fixture->out, "1 queue looked at, 0 findings\n");
     hf_try_run("doctor @ -q a", 1);
-    assert_string_equal(hf_fixture_command(&rig->redis, "GET hf:{a}:schedule"), "x");
+    assert_string_equal(hf_fixture_command(&fixture->redis, "GET hf:{a}:schedule"), "x");
 }
 
 /* The bar is taken away before anything is printed. */
@@ -143,13 +146,13 @@ static void at_a_terminal_it_shows_how_far_it_is(void **state)
     static hf_terminal terminal;
     (void)state;
     enqueue("lost", "--in 1h");
-    hf_fixture_command(&rig->redis, "HDEL hf:{default}:jobs lost");
-    hf_cli_rig_at_terminal(rig, &terminal, "doctor @", NULL);
+    hf_fixture_command(&fixture->redis, "HDEL hf:{default}:jobs lost");
+    hf_cli_fixture_at_terminal(fixture, &terminal, "doctor @", NULL);
     assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
     hf_try_has(terminal.text, "ids looked at");
     hf_try_has(terminal.text, "\rdefault: I1: lost: is in `schedule`");
     hf_try_run("doctor @", 1);
-    assert_string_equal(rig->err, ""); /* none in a pipe */
+    assert_string_equal(fixture->err, ""); /* none in a pipe */
 }
 
 static int up(void **state)

@@ -29,7 +29,7 @@ static void remove_marks(void)
     static const char *const names[] = {"ready", "out", "err", "go", "left"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[HF_CLI_PATH];
-        hf_cli_rig_path(&hf_try_rig, names[i], path);
+        hf_cli_fixture_path(&hf_try_fixture, names[i], path);
         (void)unlink(path);
     }
 }
@@ -50,7 +50,7 @@ static int end(void **state)
 static bool is_there(const char *name)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_path(&hf_try_rig, name, path);
+    hf_cli_fixture_path(&hf_try_fixture, name, path);
     return access(path, F_OK) == 0;
 }
 
@@ -58,19 +58,19 @@ static bool is_there(const char *name)
 static int run(const char *options, const char *script)
 {
     char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
-    hf_cli_rig_put(&hf_try_rig, "script", script);
-    hf_cli_rig_path(&hf_try_rig, "script", path);
+    hf_cli_fixture_put(&hf_try_fixture, "script", script);
+    hf_cli_fixture_path(&hf_try_fixture, "script", path);
     (void)snprintf(line, sizeof line, "lock @ %s sh %s", options, path);
-    return hf_cli_rig_run(&hf_try_rig, line, NULL, NULL);
+    return hf_cli_fixture_run(&hf_try_fixture, line, NULL, NULL);
 }
 
 static void begin_lock(hf_proc *proc, const char *options, const char *script)
 {
     char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
-    hf_cli_rig_put(&hf_try_rig, "held", script);
-    hf_cli_rig_path(&hf_try_rig, "held", path);
+    hf_cli_fixture_put(&hf_try_fixture, "held", script);
+    hf_cli_fixture_path(&hf_try_fixture, "held", path);
     (void)snprintf(line, sizeof line, "lock @ %s sh %s", options, path);
-    hf_cli_rig_begin(&hf_try_rig, proc, line, "log");
+    hf_cli_fixture_begin(&hf_try_fixture, proc, line, "log");
 }
 
 /* Somebody who holds it until the file "go" is there. */
@@ -83,7 +83,7 @@ static void hold(const char *options)
 
 static void let_go(int code)
 {
-    hf_cli_rig_put(&hf_try_rig, "go", "");
+    hf_cli_fixture_put(&hf_try_fixture, "go", "");
     assert_true(hf_proc_wait(&holder, LONG_MS));
     assert_int_equal(holder.status, code);
 }
@@ -106,9 +106,9 @@ static void what_cannot_be_executed_is_told(void **state)
 {
     (void)state;
     hf_try_run("lock @ a no-such-command", 127);
-    hf_try_has(hf_try_rig.err, "cannot run 'no-such-command': No such file");
+    hf_try_has(hf_try_fixture.err, "cannot run 'no-such-command': No such file");
     hf_try_run("lock @ a -- /etc/passwd --help", 126);
-    hf_try_has(hf_try_rig.err, "cannot run '/etc/passwd': Permission denied");
+    hf_try_has(hf_try_fixture.err, "cannot run '/etc/passwd': Permission denied");
     hf_try_run("locks show @ a", 1);
 }
 
@@ -141,15 +141,16 @@ static void bad_words_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         hf_try_run(cases[i].line, cases[i].code);
-        hf_try_has(hf_try_rig.err, cases[i].says);
+        hf_try_has(hf_try_fixture.err, cases[i].says);
     }
 }
 
 static void without_redis_it_says_so(void **state)
 {
     (void)state;
-    hf_cli_rig_put(&hf_try_rig, "away.yaml",
-                   "redis:\n  url: unix:///nonexistent/s\n  connect_timeout: 200ms\n");
+    hf_cli_fixture_put(
+        &hf_try_fixture, "away.yaml",
+        "redis:\n  url: unix:///nonexistent/s\n  connect_timeout: 200ms\n");
     hf_try_run("lock -c away.yaml a true", 69);
     hf_try_run("lock -c away.yaml -n a true", 69);
     hf_try_run("lock -c away.yaml -w 0.1 a true", 69);
@@ -164,12 +165,12 @@ static void who_does_not_wait_for_the_lock_does_not_wait_for_redis(void **state)
         "lock -c mute.yaml -w 1.5 a true", "lock -c mute.yaml --timeout=1.5 a true"};
     char path[HF_CLI_PATH], config[HF_CLI_PATH + 64];
     (void)state;
-    hf_cli_rig_path(&hf_try_rig, "mute", path);
+    hf_cli_fixture_path(&hf_try_fixture, "mute", path);
     int listener = hf_socket_listen(path);
     assert_true(listener >= 0);
     (void)snprintf(config, sizeof config,
                    "redis:\n  url: unix://%s\n  connect_timeout: 1m\n", path);
-    hf_cli_rig_put(&hf_try_rig, "mute.yaml", config);
+    hf_cli_fixture_put(&hf_try_fixture, "mute.yaml", config);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         uint64_t from_ms = hf_test_now_ms();
         hf_try_run(lines[i], 69);
@@ -186,14 +187,14 @@ static void one_that_is_busy_is_not_had(void **state)
     (void)state;
     hold("a");
     hf_try_run("lock @ -c w.yaml -n a true", 1);
-    assert_string_equal(hf_try_rig.err, "");
+    assert_string_equal(hf_try_fixture.err, "");
     hf_try_run("lock @ -c w.yaml -w 0 -E 9 a true", 9);
     hf_try_run("lock @ -c w.yaml -w 0.25 -E 0 a false", 0);
     hf_try_run("lock @ -c w.yaml --spin -w .1 a true", 1);
     hf_try_run("lock @ -c w.yaml -nv a true", 1);
-    hf_try_has(hf_try_rig.err, "somebody else has lock 'a'");
+    hf_try_has(hf_try_fixture.err, "another client holds lock 'a'");
     hf_try_run("lock @ -c w.yaml --nonblocking -v a true", 1);
-    hf_try_has(hf_try_rig.err, "somebody else has lock 'a'");
+    hf_try_has(hf_try_fixture.err, "another client holds lock 'a'");
     hf_try_run("lock @ -c w.yaml -n b true", 0);
     let_go(3);
     hf_try_run("lock @ -c w.yaml -n a true", 0);
@@ -237,14 +238,14 @@ static void the_environment_tells_of_the_lock(void **state)
     assert_int_equal(run("t/a,t/b", "env | grep ^HOLDFAST_LOCK_ | sort"), 0);
     long long fence = 0, deadline_ms = 0;
     int fd = -1;
-    const char *at = strstr(hf_try_rig.out, "_DEADLINE_UNIX_MS=");
+    const char *at = strstr(hf_try_fixture.out, "_DEADLINE_UNIX_MS=");
     assert_true(at != NULL && sscanf(at, "_DEADLINE_UNIX_MS=%lld", &deadline_ms) == 1);
-    at = strstr(hf_try_rig.out, "_FENCE=");
+    at = strstr(hf_try_fixture.out, "_FENCE=");
     assert_true(at != NULL && sscanf(at, "_FENCE=%lld", &fence) == 1);
-    at = strstr(hf_try_rig.out, "_FD=");
+    at = strstr(hf_try_fixture.out, "_FD=");
     assert_true(at != NULL && sscanf(at, "_FD=%d", &fd) == 1);
-    hf_try_has(hf_try_rig.out, "HOLDFAST_LOCK_NAME=t/a,t/b\n");
-    hf_try_has(hf_try_rig.out, "HOLDFAST_LOCK_OWNER=");
+    hf_try_has(hf_try_fixture.out, "HOLDFAST_LOCK_NAME=t/a,t/b\n");
+    hf_try_has(hf_try_fixture.out, "HOLDFAST_LOCK_OWNER=");
     assert_true(fence > 1000000000000000 && fd > 2);
     assert_true(deadline_ms > fence / 1000);
 }
@@ -268,13 +269,13 @@ static void no_descriptor_of_ours_leaks(void **state)
     (void)state;
     hf_try_run("lock @ a ls -l /proc/self/fd", 0);
     for (size_t i = 0; i < 4; i++)
-        under[i] = count_of(hf_try_rig.out, kinds[i]);
-    hf_cli_rig_put(&hf_try_rig, "plain", "");
-    hf_cli_rig_path(&hf_try_rig, "plain", path);
+        under[i] = count_of(hf_try_fixture.out, kinds[i]);
+    hf_cli_fixture_put(&hf_try_fixture, "plain", "");
+    hf_cli_fixture_path(&hf_try_fixture, "plain", path);
     assert_int_equal(
         hf_proc_run(&(hf_proc_options){.args = args, .out = path, .err = path}, LONG_MS),
         0);
-    const char *plain = hf_cli_rig_get(&hf_try_rig, "plain");
+    const char *plain = hf_cli_fixture_get(&hf_try_fixture, "plain");
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(under[i], count_of(plain, kinds[i]) + more[i]);
 }
@@ -283,18 +284,18 @@ static void options_of_the_command_are_its_own(void **state)
 {
     (void)state;
     hf_try_run("lock @ -c w.yaml a echo -n --json -- --help", 0);
-    assert_string_equal(hf_try_rig.out, "--json -- --help");
+    assert_string_equal(hf_try_fixture.out, "--json -- --help");
 }
 
 static void what_goes_into_a_pipe_gets_there(void **state)
 {
     (void)state;
     assert_int_equal(
-        hf_cli_rig_run(&hf_try_rig, "lock @ a tr a-z A-Z", "through\n", NULL), 0);
-    assert_string_equal(hf_try_rig.out, "THROUGH\n");
+        hf_cli_fixture_run(&hf_try_fixture, "lock @ a tr a-z A-Z", "through\n", NULL), 0);
+    assert_string_equal(hf_try_fixture.out, "THROUGH\n");
     assert_int_equal(run("a", "yes | head -n 1; exit 0"), 0); /* SIGPIPE ends `yes` */
-    assert_string_equal(hf_try_rig.out, "y\n");
-    assert_string_equal(hf_try_rig.err, "");
+    assert_string_equal(hf_try_fixture.out, "y\n");
+    assert_string_equal(hf_try_fixture.err, "");
 }
 
 /* ---- its end ---- */
@@ -305,8 +306,8 @@ static void what_stays_in_the_background_keeps_the_lock(void **state)
     begin_lock(&holder, "-v a",
                "(: >left; while [ ! -e go ]; do sleep 0.02; done) & exit 4");
     EVENTUALLY(LONG_MS, is_there("left"));
-    EVENTUALLY(LONG_MS, strstr(hf_cli_rig_get(&hf_try_rig, "log"),
-                               "waiting for what is left") != NULL);
+    EVENTUALLY(LONG_MS, strstr(hf_cli_fixture_get(&hf_try_fixture, "log"),
+                               "waiting for the command's other processes") != NULL);
     hf_try_run("lock @ -c w.yaml -n a true", 1);
     assert_false(hf_proc_wait(&holder, 50));
     let_go(4);
@@ -334,7 +335,7 @@ static void who_leaves_the_group_is_not_waited_for(void **state)
     EVENTUALLY(LONG_MS, is_there("left"));
     assert_true(hf_proc_wait(&holder, LONG_MS));
     assert_int_equal(holder.status, 4);
-    hf_cli_rig_put(&hf_try_rig, "go", "");
+    hf_cli_fixture_put(&hf_try_fixture, "go", "");
     EVENTUALLY(LONG_MS, is_there("gone")); /* it does not outlive the test */
 }
 
@@ -364,13 +365,13 @@ static void a_signal_ends_the_wait(void **state)
     for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) {
         hf_proc waiter = {0};
         begin_lock(&waiter, "a", ": >left");
-        EVENTUALLY(LONG_MS,
-                   hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") == 1);
+        EVENTUALLY(LONG_MS, hf_fixture_number(&hf_try_fixture.redis,
+                                              "ZCARD hf:lock:{a}:q:a") == 1);
         hf_proc_signal(&waiter, ending[i]);
         assert_true(hf_proc_wait(&waiter, LONG_MS));
         assert_int_equal(waiter.status, 128 + ending[i]);
-        EVENTUALLY(LONG_MS,
-                   hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") == 0);
+        EVENTUALLY(LONG_MS, hf_fixture_number(&hf_try_fixture.redis,
+                                              "ZCARD hf:lock:{a}:q:a") == 0);
     }
     let_go(3);
     assert_false(is_there("left"));

@@ -32,19 +32,19 @@ static void words_of(const char *options, const char *script, const char *after,
                      char *line, size_t size)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_put(&hf_try_rig, "script", script);
-    hf_cli_rig_path(&hf_try_rig, "script", path);
+    hf_cli_fixture_put(&hf_try_fixture, "script", script);
+    hf_cli_fixture_path(&hf_try_fixture, "script", path);
     (void)snprintf(line, size, "%s lock --redis %s %s a sh %s%s", HF_TEST_COMMAND,
-                   hf_try_rig.redis.url, options, path, after);
+                   hf_try_fixture.redis.url, options, path, after);
 }
 
 static void run(const char *options, const char *script)
 {
     char path[HF_CLI_PATH], line[HF_CLI_PATH + 128];
-    hf_cli_rig_put(&hf_try_rig, "script", script);
-    hf_cli_rig_path(&hf_try_rig, "script", path);
+    hf_cli_fixture_put(&hf_try_fixture, "script", script);
+    hf_cli_fixture_path(&hf_try_fixture, "script", path);
     (void)snprintf(line, sizeof line, "lock @ %s a sh %s", options, path);
-    hf_cli_rig_at_terminal(&hf_try_rig, &terminal, line, NULL);
+    hf_cli_fixture_at_terminal(&hf_try_fixture, &terminal, line, NULL);
 }
 
 static void shows(const char *text)
@@ -59,7 +59,7 @@ static void begin_shell(void)
 {
     static const char *const args[] = {"/bin/sh", "-i", NULL};
     static const char *const env[] = {"PS1=ready> ", "ENV=", NULL};
-    hf_terminal_start(&terminal, args, env, hf_try_rig.dir);
+    hf_terminal_start(&terminal, args, env, hf_try_fixture.dir);
     shows("ready> ");
 }
 
@@ -111,11 +111,12 @@ static void an_interrupt_ends_the_wait(void **state)
 {
     hf_proc holder = {0};
     (void)state;
-    hf_cli_rig_begin(&hf_try_rig, &holder, "lock @ a sleep 600", "log");
-    EVENTUALLY(LONG_MS, hf_cli_rig_run(&hf_try_rig, "lock @ -n a true", NULL, NULL) == 1);
+    hf_cli_fixture_begin(&hf_try_fixture, &holder, "lock @ a sleep 600", "log");
+    EVENTUALLY(LONG_MS,
+               hf_cli_fixture_run(&hf_try_fixture, "lock @ -n a true", NULL, NULL) == 1);
     run("", "echo beg''un");
     EVENTUALLY(LONG_MS,
-               hf_fixture_number(&hf_try_rig.redis, "ZCARD hf:lock:{a}:q:a") == 1);
+               hf_fixture_number(&hf_try_fixture.redis, "ZCARD hf:lock:{a}:q:a") == 1);
     hf_terminal_type(&terminal, "\003");
     assert_int_equal(hf_terminal_end(&terminal, LONG_MS), 128 + SIGINT);
     assert_null(strstr(terminal.text, "begun"));
@@ -157,10 +158,11 @@ static void who_stops_it_for_too_long_loses_the_lock(void **state)
     hf_terminal_type(&terminal, "\032");
     shows("lock 'a' is not renewed meanwhile, and the command is ended in ");
     shows("Stopped");
-    hf_cli_rig_put(&hf_try_rig, "next",
-                   "case $(ps -o stat= -p $(cat pid)) in Z*) echo it has en''ded;; esac");
+    hf_cli_fixture_put(
+        &hf_try_fixture, "next",
+        "case $(ps -o stat= -p $(cat pid)) in Z*) echo it has en''ded;; esac");
     (void)snprintf(line, sizeof line, "%s lock --redis %s a sh next", HF_TEST_COMMAND,
-                   hf_try_rig.redis.url);
+                   hf_try_fixture.redis.url);
     type(line);
     shows("it has ended");
     type("fg");
@@ -212,7 +214,8 @@ static void an_interrupt_reaches_it_in_a_pipeline(void **state)
     type(line);
     shows("begun");
     hf_terminal_type(&terminal, "\003");
-    EVENTUALLY(LONG_MS, hf_cli_rig_run(&hf_try_rig, "lock @ -n a true", NULL, NULL) == 0);
+    EVENTUALLY(LONG_MS,
+               hf_cli_fixture_run(&hf_try_fixture, "lock @ -n a true", NULL, NULL) == 0);
     end_shell();
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/support/cli_try.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 
 static hf_lock_client *locks;
 static atomic_uint lost, revoked;
@@ -23,7 +23,7 @@ static int begin(void **state)
 {
     const hf_lock_client_opts opts = {
         HF_LOCK_CLIENT_OPTS_INIT,
-        .server = HF_SERVER(.url = hf_fixture_url(&hf_try_rig.redis)),
+        .server = HF_SERVER(.url = hf_fixture_url(&hf_try_fixture.redis)),
         .on_event = on_event};
     atomic_store(&lost, 0);
     atomic_store(&revoked, 0);
@@ -52,15 +52,15 @@ static void locks_are_listed_and_shown(void **state)
 {
     (void)state;
     hf_try_run("locks list @", 0);
-    hf_try_has(hf_try_rig.out, "no locks");
+    hf_try_has(hf_try_fixture.out, "no locks");
     hf_lock *one = take("t/one", 0), *two = take("two", 0);
     hf_try_run("locks list @", 0);
-    hf_try_has(hf_try_rig.out, "t/one");
-    hf_try_has(hf_try_rig.out, "two");
+    hf_try_has(hf_try_fixture.out, "t/one");
+    hf_try_has(hf_try_fixture.out, "two");
     hf_try_run("locks list @ --after t/one", 0);
-    assert_null(strstr(hf_try_rig.out, "t/one"));
+    assert_null(strstr(hf_try_fixture.out, "t/one"));
     hf_try_run("locks show @ t/one", 0);
-    hf_try_has(hf_try_rig.out, "holds");
+    hf_try_has(hf_try_fixture.out, "holds");
     json_t *shown = hf_try_object("locks show @ --json t/one", 0);
     assert_string_equal(hf_try_text(shown, "owner"), "me");
     assert_int_equal(hf_try_number(shown, "fence"), (long long)hf_lock_fence(one));
@@ -90,11 +90,11 @@ static void a_holder_is_asked_once(void **state)
     (void)state;
     hf_lock *lock = take("n", 300);
     hf_try_run("locks revoke @ n", 0);
-    hf_try_has(hf_try_rig.out, "lock 'n': asked back from 1 holder\n");
+    hf_try_has(hf_try_fixture.out, "lock 'n': asked back from 1 holder\n");
     EVENTUALLY(15000, revoked == 1);
     assert_true(hf_lock_held(lock));
     hf_try_run("locks show @ n", 0);
-    hf_try_has(hf_try_rig.out, "asked back");
+    hf_try_has(hf_try_fixture.out, "asked back");
     ALWAYS(400, revoked == 1);
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 }

@@ -15,7 +15,7 @@
     "  - {type: later, exec: [sh, -c, 'echo no >&2; exit 1']}\n"                         \
     "  - {type: long, exec: [sleep, '60']}\n"
 
-static hf_cli_rig *const rig = &hf_try_rig;
+static hf_cli_fixture *const fixture = &hf_try_fixture;
 static hf_proc *const worker = &hf_try_proc;
 static hf_terminal terminal;
 
@@ -24,7 +24,7 @@ static unsigned count_workers(void)
 {
     unsigned n = 0;
     hf_try_run("workers @ --json", 0);
-    for (const char *at = rig->out; (at = strchr(at, '\n')) != NULL; at++)
+    for (const char *at = fixture->out; (at = strchr(at, '\n')) != NULL; at++)
         n++;
     return n;
 }
@@ -60,8 +60,8 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hf_try_run(bad[i].line, bad[i].code);
-        hf_try_has(rig->err, bad[i].said);
-        assert_string_equal(rig->out, "");
+        hf_try_has(fixture->err, bad[i].said);
+        assert_string_equal(fixture->out, "");
     }
 }
 
@@ -70,11 +70,11 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
 /* One that holds for so long from now; ended long ago: the worker has gone silent. */
 static void forge(const char *id, long long holds_ms, const char *rest)
 {
-    hf_fixture_command(&rig->redis, "SADD hf:queues default");
+    hf_fixture_command(&fixture->redis, "SADD hf:queues default");
     long long now = hf_try_figure("default", "now_ms");
-    hf_fixture_command(&rig->redis, "ZADD hf:workers %lld %s", now + holds_ms, id);
+    hf_fixture_command(&fixture->redis, "ZADD hf:workers %lld %s", now + holds_ms, id);
     if (holds_ms > 0)
-        hf_fixture_command(&rig->redis,
+        hf_fixture_command(&fixture->redis,
                            "SET hf:worker:%s {\"v\":1,\"now_ms\":%lld,%s} PX %lld", id,
                            now, rest, holds_ms);
 }
@@ -120,15 +120,15 @@ static void why_says_what_keeps_a_job_that_waits(void **state)
     hf_try_run("enqueue good @ --id b", 0);
     hf_try_run("enqueue good @ --id c --in 1h", 0);
     assert_why("a", "no_worker");
-    hf_try_has(rig->out,
+    hf_try_has(fixture->out,
                "no_worker           no live worker takes jobs of queue 'default'");
     assert_why("b", "no_worker behind");
-    hf_try_has(rig->out, "behind              1 job is due and comes first\n");
+    hf_try_has(fixture->out, "behind              1 job is due and comes first\n");
     hf_try_run("queue pause default @", 0);
     assert_why("c", "delayed paused no_worker");
-    hf_try_has(rig->out, "delayed             it is due at 20");
-    hf_try_has(rig->out, "'holdfast job retry c' runs it now\n");
-    hf_try_has(rig->out, "'holdfast queue resume default' starts its jobs again\n");
+    hf_try_has(fixture->out, "delayed             it is due at 20");
+    hf_try_has(fixture->out, "'holdfast job retry c' runs it now\n");
+    hf_try_has(fixture->out, "'holdfast queue resume default' starts its jobs again\n");
     start_worker();
     assert_why("a", "paused");
 }
@@ -139,8 +139,8 @@ static bool tells_of_workers_that_may_be_gone(const char *id)
     char line[64];
     snprintf(line, sizeof line, "job why %s @", id);
     hf_try_run(line, 0);
-    return strstr(rig->out, "nothing keeps it, but it was due ") != NULL &&
-           strstr(rig->out, " ago: whoever takes it may be gone; ") != NULL;
+    return strstr(fixture->out, "nothing keeps it, but it was due ") != NULL &&
+           strstr(fixture->out, " ago: the worker that takes it may be gone; ") != NULL;
 }
 
 static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
@@ -149,17 +149,18 @@ static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
     forge_three();
     hf_try_run("enqueue strange @ --id s", 0);
     assert_why("s", "no_worker_for_type");
-    hf_try_has(rig->out, "no handler for type 'strange' in the 1 live worker of queue "
-                         "'default', which takes a, b\n");
+    hf_try_has(fixture->out,
+               "no handler for type 'strange' in the 1 live worker of queue "
+               "'default', which takes a, b\n");
     hf_try_run("enqueue a @ --id a -q mail", 0);
     assert_why("a", "none");
-    hf_try_has(rig->out, "none                nothing keeps it");
+    hf_try_has(fixture->out, "none                nothing keeps it");
     EVENTUALLY(15000, tells_of_workers_that_may_be_gone("a"));
     forge(WEB1, 30000,
           "\"state\":\"serving\",\"concurrency\":4,\"running\":4,\"queues\":[\"mail\"],"
           "\"types\":[\"*\"]");
     assert_why("a", "busy");
-    hf_try_has(rig->out, "all 4 slots of the workers that take it (1) are in use");
+    hf_try_has(fixture->out, "all 4 slots of the workers that take it (1) are in use");
 }
 
 static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
@@ -171,19 +172,19 @@ static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
     hf_try_run("enqueue good @ --id w1", 0);
     assert_why("r1", "running");
     snprintf(who, sizeof who, " pid %d has it since 20", (int)worker->pid);
-    hf_try_has(rig->out, who);
-    hf_try_has(rig->out, "'holdfast job cancel r1' ends it\n");
+    hf_try_has(fixture->out, who);
+    hf_try_has(fixture->out, "'holdfast job cancel r1' ends it\n");
     assert_why("w1", "max_running");
     snprintf(who, sizeof who, " pid %d: 1): ", (int)worker->pid);
-    hf_try_has(rig->out, "1 job of queue 'default' runs, of at most 1 (");
-    hf_try_has(rig->out, who);
+    hf_try_has(fixture->out, "1 job of queue 'default' runs, of at most 1 (");
+    hf_try_has(fixture->out, who);
     hf_try_run("queue limit default @ --max-running 0", 0);
     hf_try_run("enqueue long @ --id r2", 0);
     hf_try_run("enqueue long @ --id r3", 0);
     EVENTUALLY(15000, hf_try_is_in("r2", "running"));
     EVENTUALLY(15000, hf_try_figure("default", "ready") == 1); /* w1 has been done */
     assert_why("r3", "busy"); /* though the last heartbeat knew of none that ran */
-    hf_try_has(rig->out, "all 2 slots of the workers that take it (1) are in use");
+    hf_try_has(fixture->out, "all 2 slots of the workers that take it (1) are in use");
 }
 
 /* The fence is the time of the claim, unless the clock went back before it. */
@@ -191,11 +192,11 @@ static void why_does_not_tell_since_when_where_that_is_unknown(void **state)
 {
     (void)state;
     char who[128];
-    hf_fixture_command(&rig->redis, "HSET hf:{default}:meta fence 4000000000000000");
+    hf_fixture_command(&fixture->redis, "HSET hf:{default}:meta fence 4000000000000000");
     start_running("r1");
     assert_why("r1", "running");
     snprintf(who, sizeof who, " pid %d has it, by a lease until 20", (int)worker->pid);
-    hf_try_has(rig->out, who);
+    hf_try_has(fixture->out, who);
 }
 
 static void a_job_is_shown_by_the_time_of_redis(void **state)
@@ -210,7 +211,7 @@ static void a_job_is_shown_by_the_time_of_redis(void **state)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         snprintf(line, sizeof line, "%s --redis %s", commands[i], hf_fixture_url(&other));
         hf_try_run(line, 0);
-        assert_null(strstr(rig->out, "in 1h"));
+        assert_null(strstr(fixture->out, "in 1h"));
     }
     hf_fixture_stop(&other);
 }
@@ -220,11 +221,12 @@ static void why_says_that_a_holder_is_gone(void **state)
     (void)state;
     start_running("r1");
     hf_proc_kill(worker);
-    EVENTUALLY(15000, hf_fixture_number(&rig->redis, "EXISTS hf:{default}:lock:r1") == 0);
+    EVENTUALLY(15000,
+               hf_fixture_number(&fixture->redis, "EXISTS hf:{default}:lock:r1") == 0);
     assert_why("r1", "running");
-    hf_try_has(rig->out,
+    hf_try_has(fixture->out,
                "running             its holder is gone: its lease was over at 20");
-    hf_try_has(rig->out, ", and the next claim takes the job over\n");
+    hf_try_has(fixture->out, ", and the next claim takes the job over\n");
 }
 
 static void why_has_every_figure_in_its_object(void **state)
@@ -272,16 +274,17 @@ static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
     hf_try_run("enqueue later @ --id f1", 0);
     EVENTUALLY(15000, hf_try_is_in("f1", "retry"));
     assert_why("f1", "retry");
-    hf_try_has(rig->out,
+    hf_try_has(fixture->out,
                "retry               attempt 1 failed (no); the next is due at 20");
     hf_try_run("enqueue bad @ --id d1 --wait", 1);
     assert_why("d1", "dead");
-    hf_try_has(rig->out, ": boom; 'holdfast job retry d1' runs it again\n");
+    hf_try_has(fixture->out, ": boom; 'holdfast job retry d1' runs it again\n");
     hf_try_run("queue limit default @ --rate 1/h", 0);
     hf_try_run("enqueue good @ --id g1 --wait", 0);
     hf_try_run("enqueue good @ --id g2", 0);
     assert_why("g2", "rate");
-    hf_try_has(rig->out, "queue 'default' may start 1 job in 1h, and the next one at 20");
+    hf_try_has(fixture->out,
+               "queue 'default' may start 1 job in 1h, and the next one at 20");
 }
 
 /* ---- workers ---- */
@@ -290,7 +293,7 @@ static void workers_are_shown_while_they_live(void **state)
 {
     (void)state;
     hf_try_run("workers @", 0);
-    assert_string_equal(rig->out, "no workers\n");
+    assert_string_equal(fixture->out, "no workers\n");
     start_worker();
     json_t *w = hf_try_object("workers @ --json", 0);
     assert_int_equal(hf_try_number(w, "pid"), worker->pid);
@@ -302,7 +305,7 @@ static void workers_are_shown_while_they_live(void **state)
     hf_proc_signal(worker, SIGTERM);
     assert_true(hf_proc_wait(worker, 15000));
     hf_try_run("workers @ --all", 0); /* it said that it ends */
-    assert_string_equal(rig->out, "no workers\n");
+    assert_string_equal(fixture->out, "no workers\n");
 }
 
 static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void **state)
@@ -310,15 +313,15 @@ static void workers_that_fell_silent_are_shown_too_the_old_ones_on_demand(void *
     (void)state;
     forge_three();
     hf_try_run("workers @", 0);
-    hf_try_has(rig->out, "HOST   PID  STATE    RUNNING  QUEUES        HEARD");
-    hf_try_has(rig->out, "\nweb1    11  serving     3/16  default,mail  ");
-    hf_try_has(rig->out, "\nweb-2   12  silent         -  -             10m ago ");
-    hf_try_has(rig->out,
+    hf_try_has(fixture->out, "HOST   PID  STATE    RUNNING  QUEUES        HEARD");
+    hf_try_has(fixture->out, "\nweb1    11  serving     3/16  default,mail  ");
+    hf_try_has(fixture->out, "\nweb-2   12  silent         -  -             10m ago ");
+    hf_try_has(fixture->out,
                "\n1 went silent more than an hour ago: holdfast workers --all\n");
-    assert_null(strstr(rig->out, "web3"));
+    assert_null(strstr(fixture->out, "web3"));
     hf_try_run("workers @ --all", 0);
-    hf_try_has(rig->out, "\nweb3    13  silent         -  -             2h ago");
-    assert_null(strstr(rig->out, "more than an hour"));
+    hf_try_has(fixture->out, "\nweb3    13  silent         -  -             2h ago");
+    assert_null(strstr(fixture->out, "more than an hour"));
 }
 
 static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
@@ -329,7 +332,7 @@ static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
         "queues", "types", "version", "all_types", "heard_ms", "started_ms"};
     forge_three();
     hf_try_run("workers @ --limit 1", 0);
-    hf_try_has(rig->out, "\n1 more: holdfast workers --after " WEB1 "\n");
+    hf_try_has(fixture->out, "\n1 more: holdfast workers --after " WEB1 "\n");
     json_t *w = hf_try_object("workers @ --limit 1 --json", 0);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (json_object_get(w, keys[i]) == NULL)
@@ -345,7 +348,7 @@ static void workers_are_listed_page_by_page_with_all_their_fields(void **state)
     assert_true(json_is_null(json_object_get(w, "started_ms")));
     json_decref(w);
     hf_try_run("workers @ --all --after " WEB3, 0);
-    assert_string_equal(rig->out, "no more workers\n");
+    assert_string_equal(fixture->out, "no more workers\n");
 }
 
 static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **state)
@@ -355,10 +358,10 @@ static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **stat
     static const char *const lines[] = {"job why a @", "queue list @"};
     hf_try_run("enqueue good @ --id a", 0);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        hf_cli_rig_at_terminal(rig, &terminal, lines[i], NULL);
+        hf_cli_fixture_at_terminal(fixture, &terminal, lines[i], NULL);
         assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
         hf_try_has(terminal.text, "\033[1m");
-        hf_cli_rig_at_terminal(rig, &terminal, lines[i], plain);
+        hf_cli_fixture_at_terminal(fixture, &terminal, lines[i], plain);
         assert_int_equal(hf_terminal_end(&terminal, 10000), 0);
         assert_null(strchr(terminal.text, '\033'));
     }

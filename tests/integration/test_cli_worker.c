@@ -15,39 +15,41 @@
     "  - {type: bad, exec: [sh, -c, 'echo boom >&2; exit 65']}\n"                        \
     "  - {type: long, exec: [sleep, '60']}\n"
 
-static hf_cli_rig *const rig = &hf_try_rig;
+static hf_cli_fixture *const fixture = &hf_try_fixture;
 static hf_proc *const worker = &hf_try_proc;
 
 static int run(const char *line)
 {
-    return hf_cli_rig_run(rig, line, NULL, NULL);
+    return hf_cli_fixture_run(fixture, line, NULL, NULL);
 }
 
 static void end_by(int signal, int code)
 {
     hf_proc_signal(worker, signal);
     if (!hf_proc_wait(worker, 15000))
-        fail_msg("it does not end: %s", hf_cli_rig_get(rig, "log"));
+        fail_msg("it does not end: %s", hf_cli_fixture_get(fixture, "log"));
     assert_int_equal(worker->status, code);
 }
 
 static void a_row_of_a_list_tells_what_a_trace_was_of(void **state)
 {
     (void)state;
-    hf_cli_rig_put(rig, "trace.sh",
-                   "echo 'about to start' >&2\n"
-                   "echo 'Traceback (most recent call last):' >&2\n"
-                   "echo '  File \"send.py\", line 3, in <module>' >&2\n"
-                   "echo 'ValueError: no such street' >&2\n"
-                   "exit 65\n");
-    hf_cli_rig_put(rig, "w.yaml", "handlers: [{type: trace, exec: [sh, trace.sh]}]\n");
+    hf_cli_fixture_put(fixture, "trace.sh",
+                       "echo 'about to start' >&2\n"
+                       "echo 'Traceback (most recent call last):' >&2\n"
+                       "echo '  File \"send.py\", line 3, in <module>' >&2\n"
+                       "echo 'ValueError: no such street' >&2\n"
+                       "exit 65\n");
+    hf_cli_fixture_put(fixture, "w.yaml",
+                       "handlers: [{type: trace, exec: [sh, trace.sh]}]\n");
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue trace @ --id t1 --wait"), 1);
     assert_int_equal(run("dead list @"), 0);
-    assert_non_null(strstr(rig->out, "ago  ValueError: no such street\n"));
+    assert_non_null(strstr(fixture->out, "ago  ValueError: no such street\n"));
     assert_int_equal(run("job show t1 @"), 0);
-    assert_non_null(strstr(rig->out, "error     about to start\n"
-                                     "          Traceback (most recent call last):\n"));
+    assert_non_null(strstr(fixture->out,
+                           "error     about to start\n"
+                           "          Traceback (most recent call last):\n"));
 }
 
 static void whoever_waits_learns_whether_the_job_is_done_or_dead(void **state)
@@ -55,16 +57,16 @@ static void whoever_waits_learns_whether_the_job_is_done_or_dead(void **state)
     (void)state;
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue good hello @ --id g1 --wait"), 0);
-    assert_string_equal(rig->out, "g1\n");
+    assert_string_equal(fixture->out, "g1\n");
     assert_int_equal(run("enqueue bad @ --id b1 --wait"), 1);
-    assert_string_equal(rig->out, "b1\n");
-    assert_string_equal(rig->err, "holdfast: b1 is dead: boom\n");
+    assert_string_equal(fixture->out, "b1\n");
+    assert_string_equal(fixture->err, "holdfast: b1 is dead: boom\n");
     assert_true(hf_try_logged("line=hello"));
     assert_true(hf_try_logged("job=g1 queue=default type=good attempt=1"));
     assert_int_equal(run("dead list @ --type bad --json"), 0);
-    assert_non_null(strstr(rig->out, "\"error\":\"boom\""));
+    assert_non_null(strstr(fixture->out, "\"error\":\"boom\""));
     assert_int_equal(run("dead list @ --type other --json"), 0);
-    assert_string_equal(rig->out, "");
+    assert_string_equal(fixture->out, "");
     assert_int_equal(run("dead retry b1 @"), 0);
     end_by(SIGTERM, 0);
 }
@@ -76,25 +78,25 @@ a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped(void **s
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
     EVENTUALLY(15000, run("job show l1 @ --json") == 0 &&
-                          strstr(rig->out, "\"state\":\"running\"") != NULL);
-    assert_null(strstr(rig->out, "\"holder\":null"));
-    assert_null(strstr(rig->out, "\"fence\":null"));
-    assert_null(strstr(rig->out, "\"lease_remaining_ms\":null"));
+                          strstr(fixture->out, "\"state\":\"running\"") != NULL);
+    assert_null(strstr(fixture->out, "\"holder\":null"));
+    assert_null(strstr(fixture->out, "\"fence\":null"));
+    assert_null(strstr(fixture->out, "\"lease_remaining_ms\":null"));
     end_by(SIGTERM, 0);
     assert_int_equal(run("job show l1 @ --json"), 0);
-    assert_non_null(strstr(rig->out, "\"state\":\"ready\",\"attempts\":0"));
+    assert_non_null(strstr(fixture->out, "\"state\":\"ready\",\"attempts\":0"));
 }
 
 static void a_second_int_ends_the_waiting(void **state)
 {
     (void)state;
-    hf_cli_rig_put(rig, "w.yaml",
-                   "worker: {shutdown_timeout: 1h}\n"
-                   "handlers: [{type: long, exec: [sleep, '60']}]\n");
+    hf_cli_fixture_put(fixture, "w.yaml",
+                       "worker: {shutdown_timeout: 1h}\n"
+                       "handlers: [{type: long, exec: [sleep, '60']}]\n");
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
     EVENTUALLY(15000,
-               run("job list @ --state running --json") == 0 && rig->out[0] != '\0');
+               run("job list @ --state running --json") == 0 && fixture->out[0] != '\0');
     hf_proc_signal(worker, SIGINT);
     ALWAYS(200, !hf_proc_wait(worker, 0));
     end_by(SIGINT, 0);
@@ -107,9 +109,9 @@ static void a_quiet_worker_claims_nothing_until_it_is_continued(void **state)
     hf_proc_signal(worker, SIGTSTP);
     EVENTUALLY(15000, hf_try_logged("quiet"));
     assert_int_equal(run("enqueue good @ --id g1"), 0);
-    ALWAYS(200, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 1);
+    ALWAYS(200, hf_fixture_number(&fixture->redis, "HLEN hf:{default}:jobs") == 1);
     hf_proc_signal(worker, SIGCONT);
-    EVENTUALLY(15000, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 0);
+    EVENTUALLY(15000, hf_fixture_number(&fixture->redis, "HLEN hf:{default}:jobs") == 0);
     end_by(SIGTERM, 0);
 }
 
@@ -117,12 +119,12 @@ static void hup_reads_the_file_again_and_a_bad_one_changes_nothing(void **state)
 {
     (void)state;
     hf_try_worker("worker @ -c w.yaml");
-    hf_cli_rig_put(rig, "w.yaml", HANDLERS "log: {format: json}\nlog: {}\n");
+    hf_cli_fixture_put(fixture, "w.yaml", HANDLERS "log: {format: json}\nlog: {}\n");
     hf_proc_signal(worker, SIGHUP);
     EVENTUALLY(15000, hf_try_logged(
                           "level=error msg=\"the configuration is not valid, nothing was "
                           "changed\" error=\"w.yaml:7:1: expected each key once"));
-    hf_cli_rig_put(rig, "w.yaml", HANDLERS "log: {format: json}\n");
+    hf_cli_fixture_put(fixture, "w.yaml", HANDLERS "log: {format: json}\n");
     hf_proc_signal(worker, SIGHUP);
     EVENTUALLY(15000, hf_try_logged("reloaded"));
     EVENTUALLY(15000, hf_try_logged("msg=changed key=log.format was=logfmt now=json"));
@@ -138,14 +140,14 @@ static void a_reload_that_is_ignored_leaves_the_log_as_it_is(void **state)
                                    "handlers: [{type: long, exec: [sleep, '60']}]\n";
     char other[sizeof handlers + 32];
     snprintf(other, sizeof other, "%slog: {format: json}\n", handlers);
-    hf_cli_rig_put(rig, "w.yaml", handlers);
+    hf_cli_fixture_put(fixture, "w.yaml", handlers);
     hf_try_worker("worker @ -c w.yaml");
     assert_int_equal(run("enqueue long @ --id l1"), 0);
     EVENTUALLY(15000,
-               run("job list @ --state running --json") == 0 && rig->out[0] != '\0');
+               run("job list @ --state running --json") == 0 && fixture->out[0] != '\0');
     hf_proc_signal(worker, SIGTERM);
-    EVENTUALLY(15000, run("workers @ --json") == 0 && strstr(rig->out, "stopping"));
-    hf_cli_rig_put(rig, "w.yaml", other);
+    EVENTUALLY(15000, run("workers @ --json") == 0 && strstr(fixture->out, "stopping"));
+    hf_cli_fixture_put(fixture, "w.yaml", other);
     hf_proc_signal(worker, SIGHUP);
     EVENTUALLY(15000, hf_try_logged("msg=\"stopping: the reload is ignored\""));
     ALWAYS(100, !hf_try_logged("log.format"));
@@ -158,11 +160,12 @@ static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **sta
 {
     (void)state;
     hf_try_worker("worker @ -c w.yaml -q default -q more -n 2");
-    hf_cli_rig_put(rig, "w.yaml",
-                   "redis: {url: 'redis://nowhere:1'}\n"
-                   "worker: {concurrency: 9, lease: 20s}\n"
-                   "queues: [{name: other}, {name: more, weight: 5, max_running: 3}]\n"
-                   "handlers: [{type: good, exec: [sh, -c, 'cat; echo \" anew\"']}]\n");
+    hf_cli_fixture_put(
+        fixture, "w.yaml",
+        "redis: {url: 'redis://nowhere:1'}\n"
+        "worker: {concurrency: 9, lease: 20s}\n"
+        "queues: [{name: other}, {name: more, weight: 5, max_running: 3}]\n"
+        "handlers: [{type: good, exec: [sh, -c, 'cat; echo \" anew\"']}]\n");
     hf_proc_signal(worker, SIGHUP);
     EVENTUALLY(15000, hf_try_logged(
                           "msg=reloaded queues=2 handlers=1 changed=6 needs_restart=1"));
@@ -177,9 +180,9 @@ static void hup_brings_queues_and_handlers_but_the_command_line_holds(void **sta
                       "file=20s"));
     assert_int_equal(run("enqueue good it @ -q more --wait"), 0);
     EVENTUALLY(15000, hf_try_logged("line=\"it anew\""));
-    assert_int_equal(hf_fixture_number(&rig->redis, "HGET hf:{more}:meta max_running"),
-                     3);
-    hf_cli_rig_put(rig, "w.yaml", "worker: {concurrency: 9}\n");
+    assert_int_equal(
+        hf_fixture_number(&fixture->redis, "HGET hf:{more}:meta max_running"), 3);
+    hf_cli_fixture_put(fixture, "w.yaml", "worker: {concurrency: 9}\n");
     hf_proc_signal(worker, SIGHUP);
     EVENTUALLY(15000, hf_try_logged("w.yaml:1:1: expected 'handlers', found none"));
     end_by(SIGTERM, 0);
@@ -192,9 +195,9 @@ static void burst_ends_when_nothing_is_left(void **state)
     assert_int_equal(run("enqueue good @ -q two"), 0);
     assert_int_equal(run("enqueue good @ -q three"), 0);
     assert_int_equal(run("worker @ -c w.yaml --burst -q one -q two -n 1"), 0);
-    assert_int_equal(hf_fixture_number(&rig->redis, "EXISTS hf:{one}:jobs hf:{two}:jobs"),
-                     0);
-    assert_int_equal(hf_fixture_number(&rig->redis, "HLEN hf:{three}:jobs"), 1);
+    assert_int_equal(
+        hf_fixture_number(&fixture->redis, "EXISTS hf:{one}:jobs hf:{two}:jobs"), 0);
+    assert_int_equal(hf_fixture_number(&fixture->redis, "HLEN hf:{three}:jobs"), 1);
 }
 
 #ifndef HF_SANITIZED /* there memory has other rules */
@@ -219,7 +222,7 @@ static void memory_for_large_payloads_is_given_back(void **state)
     static char line[BYTES + 64];
     char path[HF_CLI_PATH];
     (void)state;
-    hf_cli_rig_path(rig, "large.jsonl", path);
+    hf_cli_fixture_path(fixture, "large.jsonl", path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     size_t n = (size_t)snprintf(line, sizeof line, "{\"type\":\"eat\",\"payload\":\"");
@@ -228,13 +231,14 @@ static void memory_for_large_payloads_is_given_back(void **state)
     for (int i = 0; i < JOBS; i++)
         assert_true(fputs(line, file) >= 0);
     assert_int_equal(fclose(file), 0);
-    hf_cli_rig_put(
-        rig, "w.yaml",
+    hf_cli_fixture_put(
+        fixture, "w.yaml",
         "handlers: [{type: eat, exec: [sh, -c, 'sleep 0.2; cat >/dev/null']}]\n");
     hf_try_worker("worker @ -c w.yaml");
     for (int i = 0; i < BURSTS; i++) {
         assert_int_equal(run("enqueue @ --bulk large.jsonl"), 0);
-        EVENTUALLY(15000, hf_fixture_number(&rig->redis, "HLEN hf:{default}:jobs") == 0);
+        EVENTUALLY(15000,
+                   hf_fixture_number(&fixture->redis, "HLEN hf:{default}:jobs") == 0);
         EVENTUALLY(15000, resident_kib(worker->pid) < KEPT_KIB);
     }
     end_by(SIGTERM, 0);
@@ -252,14 +256,15 @@ static void a_redis_that_may_evict_locks_is_refused(void **state)
     int code = run(line);
     hf_fixture_stop(&other);
     assert_int_equal(code, 78);
-    assert_non_null(strstr(rig->err, "holdfast: Redis may evict keys"));
+    assert_non_null(strstr(fixture->err, "holdfast: Redis may evict keys"));
 }
 
 static void queues_on_the_command_line_are_checked(void **state)
 {
     (void)state;
     assert_int_equal(run("worker @ -c w.yaml -q a -q a"), 64);
-    assert_non_null(strstr(rig->err, "-q: expected each queue once, found 'a' again"));
+    assert_non_null(
+        strstr(fixture->err, "-q: expected each queue once, found 'a' again"));
     assert_int_equal(run("worker @ -c w.yaml -q a{"), 65);
     assert_int_equal(run("worker @ -c w.yaml -n 0"), 64);
 }

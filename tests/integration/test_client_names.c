@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "tests/support/client_rig.h"
+#include "tests/support/client_fixture.h"
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
 
@@ -152,68 +152,68 @@ static int down(void **state)
 static void an_address_that_refuses_is_followed_by_the_next(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     set_ports(closed_port(), redis.port);
-    hf_client_rig_connect(&rig, "redis://many.test:1");
-    assert_int_equal(rig.lost, 0);
-    hf_client_rig_close(&rig);
+    hf_client_fixture_connect(&fixture, "redis://many.test:1");
+    assert_int_equal(fixture.lost, 0);
+    hf_client_fixture_close(&fixture);
 }
 
 static void an_address_that_is_silent_leaves_time_for_the_next(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     uint16_t port = 0;
     int fd = silent_port(&port);
     set_ports(port, redis.port);
     uint64_t from_ms = hf_test_now_ms();
-    hf_client_rig_open(&rig, "redis://many.test",
-                       &(hf_client_opts){.server = {.connect_timeout_ms = 4000}});
-    RUN_UNTIL(&rig, SOON_MS, rig.ready + rig.lost > 0);
-    assert_int_equal(rig.ready, 1);
+    hf_client_fixture_open(&fixture, "redis://many.test",
+                           &(hf_client_opts){.server = {.connect_timeout_ms = 4000}});
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready + fixture.lost > 0);
+    assert_int_equal(fixture.ready, 1);
     assert_true(hf_test_now_ms() < from_ms + 3900); /* not at the very end */
-    hf_client_rig_close(&rig);
+    hf_client_fixture_close(&fixture);
     close(fd);
 }
 
 static void a_try_has_failed_when_its_last_address_has(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     uint16_t port = 0;
     int fd = silent_port(&port);
     set_ports(port, closed_port());
-    hf_client_rig_open(&rig, "redis://many.test:7",
-                       &(hf_client_opts){.server = {.connect_timeout_ms = 2000}});
-    RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
-    assert_int_equal(rig.err, HF_CONN);
-    assert_non_null(strstr(rig.detail, "many.test:7: connection refused"));
-    hf_client_rig_close(&rig);
+    hf_client_fixture_open(&fixture, "redis://many.test:7",
+                           &(hf_client_opts){.server = {.connect_timeout_ms = 2000}});
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 1);
+    assert_int_equal(fixture.err, HF_CONN);
+    assert_non_null(strstr(fixture.detail, "many.test:7: connection refused"));
+    hf_client_fixture_close(&fixture);
     close(fd);
 }
 
 static void a_name_is_asked_for_again_at_every_try(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     set_ports(closed_port(), 0);
-    hf_client_rig_open(&rig, "redis://many.test", NULL);
-    RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
+    hf_client_fixture_open(&fixture, "redis://many.test", NULL);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 1);
     set_ports(redis.port, 0); /* the server has moved */
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    assert_in_range(count(&names.asked), 2, rig.lost + 1);
-    hf_client_rig_close(&rig);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+    assert_in_range(count(&names.asked), 2, fixture.lost + 1);
+    hf_client_fixture_close(&fixture);
 }
 
 static void a_name_without_an_address_is_told(void **state)
 {
     (void)state;
-    hf_client_rig rig;
-    hf_client_rig_open(&rig, "redis://many.test", NULL);
-    RUN_UNTIL(&rig, SOON_MS, rig.lost == 1);
-    assert_int_equal(rig.err, HF_CONN);
-    assert_non_null(strstr(rig.detail, "cannot be resolved"));
-    hf_client_rig_close(&rig);
+    hf_client_fixture fixture;
+    hf_client_fixture_open(&fixture, "redis://many.test", NULL);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 1);
+    assert_int_equal(fixture.err, HF_CONN);
+    assert_non_null(strstr(fixture.detail, "cannot be resolved"));
+    hf_client_fixture_close(&fixture);
 }
 
 /* ---- a name server that does not answer ---- */
@@ -221,29 +221,30 @@ static void a_name_without_an_address_is_told(void **state)
 static void a_look_up_that_is_stuck_is_told_and_not_doubled(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     set_ports(redis.port, 0);
     set_stuck(true);
-    hf_client_rig_open(&rig, "redis://stuck.test",
-                       &(hf_client_opts){.server = {.connect_timeout_ms = 50}});
-    RUN_UNTIL(&rig, SOON_MS, rig.lost == 3);
-    assert_int_equal(rig.err, HF_CONN);
-    assert_non_null(strstr(rig.detail, "takes too long"));
+    hf_client_fixture_open(&fixture, "redis://stuck.test",
+                           &(hf_client_opts){.server = {.connect_timeout_ms = 50}});
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost == 3);
+    assert_int_equal(fixture.err, HF_CONN);
+    assert_non_null(strstr(fixture.detail, "takes too long"));
     assert_int_equal(count(&names.asked), 1);
     set_stuck(false);
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    hf_client_rig_close(&rig);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+    hf_client_fixture_close(&fixture);
 }
 
 static void closing_does_not_wait_for_a_look_up_that_is_stuck(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     set_ports(redis.port, 0);
     set_stuck(true);
-    hf_client_rig_open(&rig, "redis://stuck.test", NULL);
-    RUN_UNTIL(&rig, SOON_MS, count(&names.asked) == 1);
-    hf_client_rig_close(&rig); /* the loop is gone before the look-up comes back */
+    hf_client_fixture_open(&fixture, "redis://stuck.test", NULL);
+    RUN_UNTIL(&fixture, SOON_MS, count(&names.asked) == 1);
+    hf_client_fixture_close(
+        &fixture); /* the loop is gone before the look-up comes back */
     assert_int_equal(count(&names.answered), 0);
     set_stuck(false);
     EVENTUALLY(SOON_MS, count(&names.answered) == 1);
@@ -254,11 +255,11 @@ static void a_look_up_that_comes_back_at_the_close_harms_nobody(void **state)
     (void)state;
     set_ports(redis.port, 0);
     for (int turns = 0; turns < 40; turns++) {
-        hf_client_rig rig;
-        hf_client_rig_open(&rig, "redis://many.test", NULL);
+        hf_client_fixture fixture;
+        hf_client_fixture_open(&fixture, "redis://many.test", NULL);
         for (int i = 0; i < turns; i++)
-            uv_run(&rig.loop, UV_RUN_NOWAIT);
-        hf_client_rig_close(&rig);
+            uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        hf_client_fixture_close(&fixture);
     }
     EVENTUALLY(SOON_MS, count(&names.answered) == count(&names.asked));
 }

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "tests/support/certs.h"
-#include "tests/support/client_rig.h"
+#include "tests/support/client_fixture.h"
 #include "tests/support/redis_fixture.h"
 #include "tests/support/tls_peer.h"
 
@@ -37,24 +37,24 @@ static int down(void **state)
     return 0;
 }
 
-static void open_with(hf_client_rig *rig, const char *url, const hf_tls_opts *tls)
+static void open_with(hf_client_fixture *fixture, const char *url, const hf_tls_opts *tls)
 {
-    hf_client_rig_open(rig, url, &(hf_client_opts){.server = {.tls = tls}});
+    hf_client_fixture_open(fixture, url, &(hf_client_opts){.server = {.tls = tls}});
 }
 
-static void open_trusting(hf_client_rig *rig, const char *url)
+static void open_trusting(hf_client_fixture *fixture, const char *url)
 {
-    open_with(rig, url, &(hf_tls_opts){HF_TLS_INIT, .ca = redis.ca});
+    open_with(fixture, url, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = redis.ca});
 }
 
 /* The first event is a loss, for this reason. */
-static void expect_loss(hf_client_rig *rig, hf_err err, const char *why)
+static void expect_loss(hf_client_fixture *fixture, hf_err err, const char *why)
 {
-    RUN_UNTIL(rig, SOON_MS, rig->ready + rig->lost > 0);
-    if (rig->ready > 0 || rig->err != err || strstr(rig->detail, why) == NULL)
+    RUN_UNTIL(fixture, SOON_MS, fixture->ready + fixture->lost > 0);
+    if (fixture->ready > 0 || fixture->err != err || strstr(fixture->detail, why) == NULL)
         fail_msg("expected %s '%s', found %s '%s'", hf_err_name(err), why,
-                 hf_err_name(rig->err), rig->detail);
-    hf_client_rig_close(rig);
+                 hf_err_name(fixture->err), fixture->detail);
+    hf_client_fixture_close(fixture);
 }
 
 /* ---- payloads ---- */
@@ -74,25 +74,25 @@ static void on_got(const hf_answer *answer, void *arg)
     g->done = true;
 }
 
-static void there_and_back(hf_client_rig *rig, const char *data, size_t len)
+static void there_and_back(hf_client_fixture *fixture, const char *data, size_t len)
 {
     const hf_bytes set[] = {{"SET", 3}, {"k", 1}, {data, len}};
     const hf_bytes get[] = {{"GET", 3}, {"k", 1}};
     hf_asked stored = {.answers = 0};
     got read = {.expected = data, .len = len};
-    assert_int_equal(hf_redis_call(rig->client, &(hf_call){.args = set,
-                                                           .n_args = 3,
-                                                           .timeout_ms = SOON_MS,
-                                                           .cb = hf_on_asked,
-                                                           .arg = &stored}),
+    assert_int_equal(hf_redis_call(fixture->client, &(hf_call){.args = set,
+                                                               .n_args = 3,
+                                                               .timeout_ms = SOON_MS,
+                                                               .cb = hf_on_asked,
+                                                               .arg = &stored}),
                      HF_OK);
-    assert_int_equal(hf_redis_call(rig->client, &(hf_call){.args = get,
-                                                           .n_args = 2,
-                                                           .timeout_ms = SOON_MS,
-                                                           .cb = on_got,
-                                                           .arg = &read}),
+    assert_int_equal(hf_redis_call(fixture->client, &(hf_call){.args = get,
+                                                               .n_args = 2,
+                                                               .timeout_ms = SOON_MS,
+                                                               .cb = on_got,
+                                                               .arg = &read}),
                      HF_OK);
-    RUN_UNTIL(rig, SOON_MS, read.done);
+    RUN_UNTIL(fixture, SOON_MS, read.done);
     assert_int_equal(stored.err, HF_OK);
     assert_true(read.same);
 }
@@ -100,21 +100,21 @@ static void there_and_back(hf_client_rig *rig, const char *data, size_t len)
 static void payloads_of_any_size_pass(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     enum { LARGEST = 63 * MIB };
     char *data = malloc(LARGEST);
     assert_non_null(data);
     for (size_t i = 0; i < LARGEST; i++)
         data[i] = (char)(i * 31 + (i >> 13));
-    open_trusting(&rig, redis.tls_url);
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
+    open_trusting(&fixture, redis.tls_url);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
     for (size_t size = (16 << 10) - 40; size <= (16 << 10) + 2; size++)
-        there_and_back(&rig, data, size);
-    there_and_back(&rig, data, 0);
-    there_and_back(&rig, data, MIB);
-    there_and_back(&rig, data, LARGEST);
-    assert_int_equal(rig.lost, 0);
-    hf_client_rig_close(&rig);
+        there_and_back(&fixture, data, size);
+    there_and_back(&fixture, data, 0);
+    there_and_back(&fixture, data, MIB);
+    there_and_back(&fixture, data, LARGEST);
+    assert_int_equal(fixture.lost, 0);
+    hf_client_fixture_close(&fixture);
     free(data);
 }
 
@@ -123,36 +123,39 @@ static void payloads_of_any_size_pass(void **state)
 static void a_server_without_a_good_certificate_is_refused(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     char *other = hf_certs_path(redis.dir, "stranger-ca.pem");
-    open_with(&rig, redis.tls_url, NULL);
-    expect_loss(&rig, HF_AUTH, "the server's certificate is refused: ");
-    open_with(&rig, redis.tls_url, &(hf_tls_opts){HF_TLS_INIT, .ca = other});
-    expect_loss(&rig, HF_AUTH, "the server's certificate is refused: ");
+    open_with(&fixture, redis.tls_url, NULL);
+    expect_loss(&fixture, HF_AUTH, "the server's certificate is refused: ");
+    open_with(&fixture, redis.tls_url, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = other});
+    expect_loss(&fixture, HF_AUTH, "the server's certificate is refused: ");
     open_with(
-        &rig, redis.tls_url,
-        &(hf_tls_opts){HF_TLS_INIT, .ca = redis.ca, .server_name = "other.example"});
-    expect_loss(&rig, HF_AUTH, "it is not for `other.example`");
-    open_with(&rig, redis.tls_url, &(hf_tls_opts){HF_TLS_INIT, .skip_verify = true});
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    hf_client_rig_close(&rig);
+        &fixture, redis.tls_url,
+        &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = redis.ca, .server_name = "other.example"});
+    expect_loss(&fixture, HF_AUTH, "it is not for `other.example`");
+    open_with(&fixture, redis.tls_url,
+              &(hf_tls_opts){HF_TLS_OPTS_INIT, .skip_verify = true});
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+    hf_client_fixture_close(&fixture);
     free(other);
 }
 
 static void a_server_that_wants_a_certificate_gets_one(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     hf_fixture strict;
     hf_fixture_start(&strict, &(hf_fixture_options){.tls = true, .tls_clients = true});
     char *cert = hf_certs_path(strict.dir, "client.pem");
     char *key = hf_certs_path(strict.dir, "client.key");
-    open_with(&rig, strict.tls_url, &(hf_tls_opts){HF_TLS_INIT, .ca = strict.ca});
-    expect_loss(&rig, HF_AUTH, "the server wants a client certificate");
-    open_with(&rig, strict.tls_url,
-              &(hf_tls_opts){HF_TLS_INIT, .ca = strict.ca, .cert = cert, .key = key});
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    hf_client_rig_close(&rig);
+    open_with(&fixture, strict.tls_url,
+              &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = strict.ca});
+    expect_loss(&fixture, HF_AUTH, "the server wants a client certificate");
+    open_with(
+        &fixture, strict.tls_url,
+        &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = strict.ca, .cert = cert, .key = key});
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+    hf_client_fixture_close(&fixture);
     free(cert);
     free(key);
     hf_fixture_stop(&strict);
@@ -162,22 +165,41 @@ static void a_server_that_wants_a_certificate_gets_one(void **state)
 static void files_are_read_again_for_each_connection(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     char *now = hf_certs_path(redis.dir, "now.pem");
     char *other = hf_certs_path(redis.dir, "stranger-ca.pem");
     assert_int_equal(symlink(other, now), 0);
-    open_with(&rig, redis.tls_url, &(hf_tls_opts){HF_TLS_INIT, .ca = now});
-    RUN_UNTIL(&rig, SOON_MS, rig.lost > 0);
-    assert_int_equal(rig.err, HF_AUTH);
+    open_with(&fixture, redis.tls_url, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = now});
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost > 0);
+    assert_int_equal(fixture.err, HF_AUTH);
     assert_int_equal(unlink(now), 0);
-    unsigned lost = rig.lost;
-    RUN_UNTIL(&rig, SOON_MS, rig.lost > lost + 1);
-    assert_int_equal(rig.err, HF_CONFIG);
+    unsigned lost = fixture.lost;
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost > lost + 1);
+    assert_int_equal(fixture.err, HF_CONFIG);
     assert_int_equal(symlink(redis.ca, now), 0);
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    hf_client_rig_close(&rig);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+    hf_client_fixture_close(&fixture);
     free(now);
     free(other);
+}
+
+/* To read the authorities of a system takes 20 ms: too long for each vain try. */
+static void no_file_is_read_for_a_server_that_is_away(void **state)
+{
+    (void)state;
+    hf_client_fixture fixture;
+    char *ca = hf_certs_path(redis.dir, "for-a-while.pem");
+    assert_int_equal(symlink(redis.ca, ca), 0);
+    open_with(&fixture, "rediss://127.0.0.1:1",
+              &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca});
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost > 0);
+    assert_int_equal(unlink(ca), 0);
+    unsigned lost = fixture.lost;
+    RUN_UNTIL(&fixture, SOON_MS, fixture.lost > lost + 1);
+    assert_int_equal(fixture.err, HF_CONN);
+    assert_non_null(strstr(fixture.detail, "refused"));
+    hf_client_fixture_close(&fixture);
+    free(ca);
 }
 
 static void bad_options_are_refused_before_anything_starts(void **state)
@@ -185,7 +207,7 @@ static void bad_options_are_refused_before_anything_starts(void **state)
     (void)state;
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
-    const hf_tls_opts gone = {HF_TLS_INIT, .ca = "/nowhere/ca.pem"};
+    const hf_tls_opts gone = {HF_TLS_OPTS_INIT, .ca = "/nowhere/ca.pem"};
     const struct {
         const char *url;
         hf_err err;
@@ -211,22 +233,22 @@ static void bad_options_are_refused_before_anything_starts(void **state)
 static void a_plain_client_is_told_that_the_port_speaks_tls(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     char url[64];
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%u", (unsigned)redis.tls_port);
-    hf_client_rig_open(&rig, url, NULL);
-    expect_loss(&rig, HF_CONN, "rediss://");
+    hf_client_fixture_open(&fixture, url, NULL);
+    expect_loss(&fixture, HF_CONN, "rediss://");
 }
 
 static void a_plain_server_is_told_by_the_deadline_at_the_latest(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     char url[64];
     (void)snprintf(url, sizeof url, "rediss://127.0.0.1:%u", (unsigned)redis.port);
-    hf_client_rig_open(&rig, url,
-                       &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
-    expect_loss(&rig, HF_CONN, "speak TLS");
+    hf_client_fixture_open(&fixture, url,
+                           &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
+    expect_loss(&fixture, HF_CONN, "speak TLS");
 }
 
 /* ---- a server by TLS that misbehaves ---- */
@@ -338,7 +360,7 @@ static void rogue_start(rogue *r, rogue_kind kind)
     assert_int_equal(pthread_create(&r->thread, NULL, rogue_main, r), 0);
 }
 
-/* The rig is closed before, so no connection is left. */
+/* The fixture is closed before, so no connection is left. */
 static void rogue_stop(rogue *r)
 {
     (void)shutdown(r->listener, SHUT_RDWR);
@@ -349,45 +371,45 @@ static void rogue_stop(rogue *r)
 static void a_silent_server_is_left_by_the_deadline(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     rogue r;
     rogue_start(&r, SILENT);
-    hf_client_rig_open(&rig, r.url,
-                       &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
-    expect_loss(&rig, HF_CONN, "no TLS handshake within the time");
+    hf_client_fixture_open(&fixture, r.url,
+                           &(hf_client_opts){.server = {.connect_timeout_ms = 300}});
+    expect_loss(&fixture, HF_CONN, "no TLS handshake within the time");
     rogue_stop(&r);
 }
 
 static void an_end_inside_the_handshake_is_told(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     rogue r;
     rogue_start(&r, CUTS_HANDSHAKE);
-    open_trusting(&rig, r.url);
-    expect_loss(&rig, HF_CONN, "in the TLS handshake");
+    open_trusting(&fixture, r.url);
+    expect_loss(&fixture, HF_CONN, "in the TLS handshake");
     rogue_stop(&r);
 }
 
 static void an_end_inside_a_record_is_no_answer(void **state)
 {
     (void)state;
-    hf_client_rig rig;
+    hf_client_fixture fixture;
     hf_asked asked = {.answers = 0};
     rogue r;
     rogue_start(&r, CUTS_RECORD);
-    open_trusting(&rig, r.url);
-    RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-    assert_int_equal(hf_ask(&rig, &asked, SOON_MS, "ONE"), HF_OK);
-    RUN_UNTIL(&rig, SOON_MS, asked.answers == 1);
+    open_trusting(&fixture, r.url);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+    assert_int_equal(hf_ask(&fixture, &asked, SOON_MS, "ONE"), HF_OK);
+    RUN_UNTIL(&fixture, SOON_MS, asked.answers == 1);
     assert_int_equal(asked.err, HF_UNSURE);
-    assert_int_equal(rig.err, HF_CONN);
-    hf_client_rig_close(&rig);
+    assert_int_equal(fixture.err, HF_CONN);
+    hf_client_fixture_close(&fixture);
     rogue_stop(&r);
 }
 
 typedef struct again {
-    hf_client_rig *rig;
+    hf_client_fixture *fixture;
     hf_asked more;
     hf_err err;
 } again;
@@ -398,12 +420,12 @@ static void ask_again(hf_asked *asked)
     static char large[1 << 20];
     again *a = asked->data;
     const hf_bytes words[] = {{"TWO", 3}, {large, sizeof large}};
-    a->err = hf_redis_call(a->rig->client, &(hf_call){.args = words,
-                                                      .n_args = 2,
-                                                      .timeout_ms = SOON_MS,
-                                                      .cb = hf_on_asked,
-                                                      .arg = &a->more});
-    hf_redis_flush(a->rig->client);
+    a->err = hf_redis_call(a->fixture->client, &(hf_call){.args = words,
+                                                          .n_args = 2,
+                                                          .timeout_ms = SOON_MS,
+                                                          .cb = hf_on_asked,
+                                                          .arg = &a->more});
+    hf_redis_flush(a->fixture->client);
 }
 
 static void a_write_after_tls_has_failed_ends_as_a_lost_connection(void **state)
@@ -411,21 +433,21 @@ static void a_write_after_tls_has_failed_ends_as_a_lost_connection(void **state)
     static const rogue_kind kinds[] = {NOISY, GOODBYE};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(kinds); i++) {
-        hf_client_rig rig;
-        again a = {.rig = &rig};
+        hf_client_fixture fixture;
+        again a = {.fixture = &fixture};
         hf_asked asked = {.then = ask_again, .data = &a};
         rogue r;
         rogue_start(&r, kinds[i]);
-        open_trusting(&rig, r.url);
-        RUN_UNTIL(&rig, SOON_MS, rig.ready == 1);
-        assert_int_equal(hf_ask(&rig, &asked, SOON_MS, "ONE"), HF_OK);
-        RUN_UNTIL(&rig, SOON_MS, asked.answers == 1 && a.more.answers == 1);
+        open_trusting(&fixture, r.url);
+        RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+        assert_int_equal(hf_ask(&fixture, &asked, SOON_MS, "ONE"), HF_OK);
+        RUN_UNTIL(&fixture, SOON_MS, asked.answers == 1 && a.more.answers == 1);
         assert_int_equal(asked.err, HF_OK);
         assert_string_equal(asked.text, "one");
         assert_int_equal(a.err, HF_OK);
         assert_int_equal(a.more.err, HF_UNSURE);
-        assert_int_equal(rig.err, HF_CONN);
-        hf_client_rig_close(&rig);
+        assert_int_equal(fixture.err, HF_CONN);
+        hf_client_fixture_close(&fixture);
         rogue_stop(&r);
     }
 }
@@ -437,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_server_without_a_good_certificate_is_refused),
         cmocka_unit_test(a_server_that_wants_a_certificate_gets_one),
         cmocka_unit_test(files_are_read_again_for_each_connection),
+        cmocka_unit_test(no_file_is_read_for_a_server_that_is_away),
         cmocka_unit_test(bad_options_are_refused_before_anything_starts),
         cmocka_unit_test(a_plain_client_is_told_that_the_port_speaks_tls),
         cmocka_unit_test(a_plain_server_is_told_by_the_deadline_at_the_latest),

@@ -8,8 +8,8 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum {
     S_MS = 1000,
@@ -18,50 +18,50 @@ enum {
     LEASE_MS = 30 * S_MS
 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static hf_proxy proxy;
-static hf_worker_rig worker;
+static hf_worker_fixture worker;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, &(hf_fixture_options){.clock = true});
-    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_queue_fixture_start(&fixture, &(hf_fixture_options){.clock = true});
+    hf_proxy_start(&proxy, fixture.redis.socket);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     hf_proxy_stop(&proxy);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 
 static void check(void)
 {
-    const hf_queue *queue = &rig.queue;
+    const hf_queue *queue = &fixture.queue;
     const hf_check_args args = {.worker = "w",
                                 .alive_ms = MINUTE_MS,
                                 .lease_ms = LEASE_MS,
                                 .machine = "",
                                 .learned = ""};
-    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
 }
 
 static void claim(const char *id)
 {
-    assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_string_equal(rig.jobs[0].id, id);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, id);
 }
 
 /* ms until it is due; at most 0: it is ready. */
 static int64_t wait_of(const char *id)
 {
-    int64_t due = hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", id);
-    return due - hf_rig_now(&rig);
+    int64_t due = hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule %s", id);
+    return due - hf_queue_fixture_now(&fixture);
 }
 
 static void assert_wait(const char *id, int64_t ms)
@@ -75,9 +75,11 @@ static void assert_wait(const char *id, int64_t ms)
 static void say(hf_verdict_op op, const char *id, int64_t due_ms, const char *error)
 {
     const hf_verdict_args args = {.worker = "w"};
-    const hf_verdict_item item = {
-        .id = id, .fence = rig.fence, .due_ms = due_ms, .error = {error, strlen(error)}};
-    assert_int_equal(hf_rig_verdict(&rig, op, &args, &item), HF_OK);
+    const hf_verdict_item item = {.id = id,
+                                  .fence = fixture.fence,
+                                  .due_ms = due_ms,
+                                  .error = {error, strlen(error)}};
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, op, &args, &item), HF_OK);
 }
 
 /* ---- what waits for its time ---- */
@@ -88,13 +90,13 @@ static void a_delay_that_begins_after_a_step_back_is_kept(void **state)
     (void)state;
     claim("retried");
     check();
-    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
     say(HF_OP_RETRY, "retried", MINUTE_MS, "x");
     assert_wait("retried", MINUTE_MS);
 
     claim("refused");
     check();
-    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
     say(HF_OP_RELEASE, "refused", MINUTE_MS, "nobody takes it");
     assert_wait("refused", MINUTE_MS);
 }
@@ -103,17 +105,17 @@ static void what_was_due_when_it_was_claimed_is_due_when_it_is_given_back(void *
 {
     (void)state;
     claim("released");
-    int64_t due_ms = rig.jobs[0].due_ms;
-    char fence[sizeof rig.fence];
-    memcpy(fence, rig.fence, sizeof fence);
+    int64_t due_ms = fixture.jobs[0].due_ms;
+    char fence[sizeof fixture.fence];
+    memcpy(fence, fixture.fence, sizeof fence);
     claim("unclaimed");
-    uint64_t number = rig.number;
-    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    uint64_t number = fixture.number;
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
     check(); /* others have seen the step meanwhile */
-    memcpy(rig.fence, fence, sizeof fence);
+    memcpy(fixture.fence, fence, sizeof fence);
     say(HF_OP_RELEASE, "released", due_ms, "");
     assert_true(wait_of("released") <= 0);
-    assert_int_equal(hf_rig_unclaim(&rig, "w", number), HF_OK);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", number), HF_OK);
     assert_true(wait_of("unclaimed") <= 0);
 }
 
@@ -127,10 +129,10 @@ static void a_delay_that_begins_while_ready_jobs_are_moved_is_kept(void **state)
     for (int i = 0; i < JOBS; i++) {
         char id[32];
         (void)snprintf(id, sizeof id, "j%05d", i);
-        assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
+        assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, 0), HF_OK);
     }
-    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
-    assert_int_equal(hf_rig_enqueue(&rig, "delayed", -MINUTE_MS), HF_OK);
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "delayed", -MINUTE_MS), HF_OK);
     say(HF_OP_RETRY, "retried", MINUTE_MS, "x");
     assert_wait("delayed", MINUTE_MS);
     assert_wait("retried", MINUTE_MS);
@@ -151,46 +153,42 @@ static void a_step_forward_forgets_no_length_of_a_lease(void **state)
     for (size_t i = 0; i < 2; i++) {
         char id[8];
         (void)snprintf(id, sizeof id, "j%zu", i);
-        assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
-        hf_claim_args args = hf_rig_claim_args("long", 1, MINUTE_MS);
+        assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, 0), HF_OK);
+        hf_claim_args args = hf_queue_fixture_claim_args("long", 1, MINUTE_MS);
         args.alive_ms = MINUTE_MS + 15 * S_MS;
         args.max = 2; /* with the one before */
-        assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-        assert_int_equal(rig.n_jobs, i + 1);
-        hf_fixture_clock_step(&rig.redis, steps[i]);
-        const hf_queue *queue = &rig.queue;
+        assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+        assert_int_equal(fixture.n_jobs, i + 1);
+        hf_fixture_clock_jump(&fixture.redis, steps[i]);
+        const hf_queue *queue = &fixture.queue;
         const hf_check_args short_one = {.worker = "short",
                                          .alive_ms = 17 * S_MS,
                                          .lease_ms = 2 * S_MS,
                                          .machine = "",
                                          .learned = ""};
         for (int k = 0; k < 3; k++)
-            assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &short_one), HF_OK);
-        args = hf_rig_claim_args("short", 1, 2 * S_MS);
+            assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &short_one),
+                             HF_OK);
+        args = hf_queue_fixture_claim_args("short", 1, 2 * S_MS);
         args.judged_ms = 2 * S_MS;
-        assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-        assert_int_equal(rig.n_jobs, 0); /* its holder may live, and believe */
+        assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+        assert_int_equal(fixture.n_jobs, 0); /* its holder may live, and believe */
     }
 }
 
 /* ---- workers ---- */
 
-static long long meta(const char *field)
-{
-    return hf_fixture_number(&rig.redis, "HGET hf:{q}:meta %s", field);
-}
-
 static bool at_rest(void)
 {
-    return hf_fixture_number(&rig.redis, "ZCARD hf:workers") == 1 &&
-           strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:1") !=
-               NULL;
+    return hf_fixture_number(&fixture.redis, "ZCARD hf:workers") == 1 &&
+           strstr(hf_fixture_command(&fixture.redis, "INFO clients"),
+                  "blocked_clients:1") != NULL;
 }
 
 static void start(void)
 {
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LEASE_MS};
-    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    hf_worker_fixture_start(&worker, proxy.url, &opts, 0);
     EVENTUALLY(15000, at_rest());
 }
 
@@ -201,14 +199,14 @@ static void a_lost_claim_is_given_back_though_the_clock_was_set_back(void **stat
     start();
     hf_proxy_refuse(&proxy, true);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
-    hf_rig_put(&rig, "a", "ok", 0);
+    hf_queue_fixture_put(&fixture, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
-    hf_fixture_clock_step(&rig.redis, -HOUR_MS);
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
     hf_proxy_refuse(&proxy, false);
-    EVENTUALLY(15000, meta("done") == 1);
-    hf_rig_put(&rig, "b", "ok", 0);
-    EVENTUALLY(5000, meta("done") == 2);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
+    hf_queue_fixture_put(&fixture, "b", "ok", 0);
+    EVENTUALLY(5000, hf_queue_fixture_meta(&fixture, "done") == 2);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 /* Its verdict is the first that the worker hears of the step. */
@@ -220,16 +218,17 @@ static void a_job_that_ends_after_a_step_forward_is_done(void **state)
         char id[8];
         (void)snprintf(id, sizeof id, "j%d", i);
         atomic_store(&worker.gate, false);
-        hf_rig_put(&rig, id, "gate", 0);
+        hf_queue_fixture_put(&fixture, id, "gate", 0);
         EVENTUALLY(15000, atomic_load(&worker.started) == i + 1 && at_rest());
-        hf_fixture_clock_step(&rig.redis, HOUR_MS);
+        hf_fixture_clock_jump(&fixture.redis, HOUR_MS);
         atomic_store(&worker.gate, true);
         EVENTUALLY(15000, atomic_load(&worker.returned) == i + 1);
-        EVENTUALLY(15000, meta("done") > i || meta("lost") > 0);
+        EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") > i ||
+                              hf_queue_fixture_meta(&fixture, "lost") > 0);
     }
-    assert_int_equal(meta("lost"), -1);
-    assert_int_equal(meta("done"), 5);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "lost"), -1);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "done"), 5);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 /* ---- producers ---- */
@@ -238,7 +237,7 @@ static void *step_after_the_cut(void *arg)
 {
     (void)arg;
     EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
-    hf_fixture_clock_step(&rig.redis, HOUR_MS);
+    hf_fixture_clock_jump(&fixture.redis, HOUR_MS);
     hf_proxy_refuse(&proxy, false);
     return NULL;
 }
@@ -263,7 +262,7 @@ static void a_lost_request_is_not_executed_again_after_a_step_forward(void **sta
     assert_int_equal(pthread_create(&thread, NULL, step_after_the_cut, NULL), 0);
     hf_err err = hf_enqueue_wait(producer, &job, 1, NULL, 0, detail);
     (void)pthread_join(thread, NULL);
-    assert_int_equal(meta("enqueued"), 2);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "enqueued"), 2);
     assert_int_equal(err, HF_UNSURE);
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     hf_producer_close(producer, NULL, NULL);

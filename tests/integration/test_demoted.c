@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "holdfast/admin.h"
 #include "holdfast/producer.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/worker_fixture.h"
 
 enum {
     LONG_MS = 30000,
@@ -22,12 +22,12 @@ enum {
     LEASE_MS = 3000
 };
 
-static hf_lock_rig rig; /* its server is the old primary */
-static hf_fixture *const old = &rig.redis;
+static hf_lock_fixture fixture; /* its server is the old primary */
+static hf_fixture *const old = &fixture.redis;
 static hf_fixture new;
 static hf_proxy address;
 static hf_producer *producer;
-static hf_worker_rig worker;
+static hf_worker_fixture worker;
 static char detail[HF_DETAIL_SIZE];
 static atomic_int accepted;
 
@@ -56,7 +56,7 @@ static int up(void **state)
 static int down(void **state)
 {
     (void)state;
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     hf_producer_close(producer, NULL, NULL);
     producer = NULL;
     hf_proxy_stop(&address);
@@ -76,8 +76,9 @@ static void open_producer(void)
 
 static void start_worker(uint32_t lease_ms)
 {
-    hf_worker_rig_start(&worker, address.tcp_url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = lease_ms}, 0);
+    hf_worker_fixture_start(&worker, address.tcp_url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = lease_ms},
+                            0);
 }
 
 static void on_accepted(const hf_enqueue_result *result, const char *why, void *arg)
@@ -91,7 +92,7 @@ static void put(const char *id, const char *payload)
 {
     const hf_job job = {HF_JOB_INIT, .queue = "q",       .type = "t",
                         .id = id,    .payload = payload, .payload_len = strlen(payload)};
-    assert_int_equal(hf_enqueue(producer, &job, on_accepted, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, on_accepted, NULL, NULL), HF_OK);
 }
 
 /* On the server: what both have seen of it may differ. */
@@ -161,7 +162,7 @@ static void they_follow_an_address_that_moves_later(void **state)
     tell_how_long("accepted", moved_ms);
     EVENTUALLY(LONG_MS, done(&new) == 2);
     tell_how_long("run", moved_ms);
-    assert_int_equal(hf_worker_rig_said(&worker, "error Redis is away"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "error Redis is away"), 1);
 }
 
 /* Its verdict is the first thing that it sends after the failover. */
@@ -174,7 +175,7 @@ static void a_job_that_ran_meanwhile_is_renewed_and_finished(void **state)
     EVENTUALLY(LONG_MS, atomic_load(&worker.started) == 1);
     fail_over();
     (void)move_address();
-    ALWAYS(LEASE_MS * 3 / 2, hf_worker_rig_said(&worker, "outcome=lost") == 0);
+    ALWAYS(LEASE_MS * 3 / 2, hf_worker_fixture_said(&worker, "outcome=lost") == 0);
     assert_int_equal(hf_fixture_number(&new, "EXISTS hf:{q}:lock:a"), 1);
     atomic_store(&worker.gate, true);
     EVENTUALLY(LONG_MS, done(&new) == 1);
@@ -186,12 +187,12 @@ static void a_job_that_ran_meanwhile_is_renewed_and_finished(void **state)
 static void a_client_of_locks_follows_the_address(void **state)
 {
     (void)state;
-    hf_lock_client *locks = hf_lock_rig_open(&rig, address.tcp_url);
-    hf_lock *held = hf_lock_must(&rig, locks, "kept",
+    hf_lock_client *locks = hf_lock_fixture_open(&fixture, address.tcp_url);
+    hf_lock *held = hf_lock_must(&fixture, locks, "kept",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     fail_over();
     uint64_t moved_ms = move_address();
-    hf_lock *lock = hf_lock_must(&rig, locks, "n",
+    hf_lock *lock = hf_lock_must(&fixture, locks, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     tell_how_long("taken", moved_ms);
     ALWAYS(LEASE_MS * 3 / 2, hf_lock_held(held));
@@ -204,14 +205,15 @@ static void a_lock_that_waits_hears_of_its_grant_there(void **state)
 {
     (void)state;
     hf_lock_waiter waiter;
-    hf_lock_client *locks = hf_lock_rig_open(&rig, address.tcp_url);
-    hf_lock_client *others = hf_lock_rig_open(&rig, address.tcp_url);
+    hf_lock_client *locks = hf_lock_fixture_open(&fixture, address.tcp_url);
+    hf_lock_client *others = hf_lock_fixture_open(&fixture, address.tcp_url);
     hf_lock *lock = hf_lock_must(
-        &rig, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = WORKER_MS});
-    hf_lock_wait_begin(&waiter, &rig, others, "n",
+        &fixture, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = WORKER_MS});
+    hf_lock_wait_begin(&waiter, &fixture, others, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = WORKER_MS});
+    /* that of the holder, and that of the waiter */
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(old, "INFO clients"),
-                               "blocked_clients:1") != NULL);
+                               "blocked_clients:2") != NULL);
     fail_over();
     uint64_t moved_ms = move_address();
     hf_lock_released(lock);
@@ -240,10 +242,10 @@ static void an_administrator_reads_there_and_is_refused_once(void **state)
     fail_over();
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     assert_string_equal(hf_admin_server(admin)->role, "slave");
-    assert_int_equal(hf_admin_pause(admin, "q", true), HF_READONLY);
-    assert_non_null(strstr(hf_admin_detail(admin), "READONLY"));
+    assert_int_equal(hf_admin_pause(admin, "q", true, detail), HF_READONLY);
+    assert_non_null(strstr(detail, "READONLY"));
     (void)move_address();
-    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
+    assert_int_equal(hf_admin_pause(admin, "q", true, detail), HF_OK);
     assert_string_equal(hf_admin_server(admin)->role, "master");
     hf_admin_close(admin);
 }

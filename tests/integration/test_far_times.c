@@ -9,8 +9,8 @@
 #include "queue_scripts.h"
 #include "tests/support/dump.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum {
     WORDS = 14,
@@ -19,28 +19,29 @@ enum {
 
 #define BEYOND_MS (INT64_C(2562047788015) * 3600000) /* above 2^63 with any time */
 
-static hf_rig rig;
-static hf_worker_rig worker;
+static hf_queue_fixture fixture;
+static hf_worker_fixture worker;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_worker_rig_end(&worker);
-    hf_rig_stop(&rig);
+    hf_worker_fixture_end(&worker);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 
 static void is_due_in_a_hundred_years(const char *id)
 {
-    long long due = hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", id);
-    if (due < rig.now_ms + HF_DELAY_MAX_MS - 1000 || due > rig.now_ms + HF_DELAY_MAX_MS)
+    long long due = hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule %s", id);
+    if (due < fixture.now_ms + HF_DELAY_MAX_MS - 1000 ||
+        due > fixture.now_ms + HF_DELAY_MAX_MS)
         fail_msg("%s is due at %lld", id, due);
 }
 
@@ -50,12 +51,12 @@ static void put_back(hf_verdict_op op, const char *id)
 {
     const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000};
     const hf_verdict_item item = {.id = id, .due_ms = BEYOND_MS, .error = {"no", 2}};
-    assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_int_equal(hf_rig_verdict(&rig, op, &args, &item), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, op, &args, &item), HF_OK);
     is_due_in_a_hundred_years(id);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
-    assert_true(rig.next_ms > rig.now_ms);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 0);
+    assert_true(fixture.next_ms > fixture.now_ms);
 }
 
 static void a_delay_beyond_all_time_is_a_hundred_years(void **state)
@@ -75,14 +76,14 @@ static void a_handler_cannot_ask_for_more_than_a_hundred_years(void **state)
 {
     int64_t delay_ms = INT64_MAX;
     (void)state;
-    hf_worker_rig_start_handler(&worker, hf_fixture_url(&rig.redis), 0, much_later,
-                                &delay_ms);
-    hf_rig_put(&rig, "one", "ok", 0);
-    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "HGET hf:{q}:meta failed") == 1);
-    rig.now_ms = hf_rig_now(&rig);
+    hf_worker_fixture_start_handler(&worker, hf_fixture_url(&fixture.redis), 0,
+                                    much_later, &delay_ms);
+    hf_queue_fixture_put(&fixture, "one", "ok", 0);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "failed") == 1);
+    fixture.now_ms = hf_queue_fixture_now(&fixture);
     is_due_in_a_hundred_years("one");
-    assert_int_equal(hf_worker_rig_said(&worker, " in=36525d"), 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_said(&worker, " in=36525d"), 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 /* ---- what other hands wrote ---- */
@@ -93,64 +94,67 @@ static void a_score_beyond_all_time_makes_no_baton_due(void **state)
 {
     static const hf_claim_args forms[] = {{.baton = true}, {.baton = false}};
     (void)state;
-    rig.broken = true;
+    fixture.broken = true;
     for (size_t i = 0; i < HF_COUNT(beyond) * HF_COUNT(forms); i++) {
         const char *score = beyond[i / HF_COUNT(forms)];
-        hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+        hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
         args.baton = forms[i % HF_COUNT(forms)].baton;
-        (void)hf_fixture_command(&rig.redis, "FLUSHALL");
-        assert_int_equal(hf_rig_enqueue(&rig, "far", -60000), HF_OK);
-        (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %s far", score);
-        assert_int_equal(hf_rig_enqueue(&rig, "near", 0), HF_OK);
+        (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+        assert_int_equal(hf_queue_fixture_enqueue(&fixture, "far", -60000), HF_OK);
+        (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule %s far", score);
+        assert_int_equal(hf_queue_fixture_enqueue(&fixture, "near", 0), HF_OK);
         for (int claims = 0; claims < 2; claims++) { /* the second one finds nothing */
-            assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-            if (rig.next_ms <= rig.now_ms || rig.next_ms > HF_TIME_MAX_MS)
-                fail_msg("score %s: the next claim is at %" PRId64, score, rig.next_ms);
+            assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+            if (fixture.next_ms <= fixture.now_ms || fixture.next_ms > HF_TIME_MAX_MS)
+                fail_msg("score %s: the next claim is at %" PRId64, score,
+                         fixture.next_ms);
         }
-        long long next_wake = hf_fixture_number(&rig.redis, "HGET hf:{q}:meta next_wake");
-        assert_true(next_wake > rig.now_ms && next_wake <= HF_TIME_MAX_MS);
-        assert_int_equal(hf_rig_wait(&rig, 1000), HF_OK);
-        assert_true(rig.which == 0 && rig.at_ms == next_wake);
+        long long next_wake = hf_queue_fixture_meta(&fixture, "next_wake");
+        assert_true(next_wake > fixture.now_ms && next_wake <= HF_TIME_MAX_MS);
+        assert_int_equal(hf_queue_fixture_wait(&fixture, 1000), HF_OK);
+        assert_true(fixture.which == 0 && fixture.at_ms == next_wake);
     }
 }
 
 static void an_idle_worker_stays_idle_whatever_the_scores_are(void **state)
 {
     (void)state;
-    rig.broken = true;
-    hf_rig_put(&rig, "far", "ok", -60000);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running inf ghost 1e300 other");
+    fixture.broken = true;
+    hf_queue_fixture_put(&fixture, "far", "ok", -60000);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running inf ghost 1e300 other");
     for (size_t i = 0; i < HF_COUNT(beyond); i++) {
-        (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %s far", beyond[i]);
-        (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta next_wake");
-        (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:wake");
+        (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule %s far",
+                                 beyond[i]);
+        (void)hf_fixture_command(&fixture.redis, "HDEL hf:{q}:meta next_wake");
+        (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:wake");
         if (i == 0)
-            hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),
-                                &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 1000},
-                                0);
+            hf_worker_fixture_start(
+                &worker, hf_fixture_url(&fixture.redis),
+                &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 1000}, 0);
         uint64_t pulse = hf_worker_pulse(worker.worker);
-        long long before = hf_fixture_calls(&rig.redis, "evalsha");
+        long long before = hf_fixture_calls(&fixture.redis, "evalsha");
         EVENTUALLY(15000, hf_worker_pulse(worker.worker) > pulse);
-        ALWAYS(1000, hf_fixture_calls(&rig.redis, "evalsha") - before < LOOPING);
+        ALWAYS(1000, hf_fixture_calls(&fixture.redis, "evalsha") - before < LOOPING);
     }
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 static void it_is_shown_as_a_time(void **state)
 {
     static const char *const scores[] = {"inf", "1e300", "-inf", "-1e300"};
-    hf_admin *admin = hf_rig_admin(&rig);
+    hf_admin *admin = hf_queue_fixture_admin(&fixture);
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
-    rig.broken = true;
-    assert_int_equal(hf_rig_enqueue(&rig, "far", -60000), HF_OK);
+    fixture.broken = true;
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "far", -60000), HF_OK);
     for (size_t i = 0; i < HF_COUNT(scores); i++) {
         bool late = scores[i][0] != '-';
-        (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %s far", scores[i]);
-        assert_int_equal(hf_admin_job(admin, "q", "far", &info, NULL), HF_OK);
+        (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule %s far",
+                                 scores[i]);
+        assert_int_equal(hf_admin_job(admin, "q", "far", &info, NULL, NULL), HF_OK);
         assert_true(info.due_ms == (late ? HF_TIME_MAX_MS : -HF_TIME_MAX_MS));
-        assert_int_equal(hf_admin_stats(admin, "q", &stats), HF_OK);
+        assert_int_equal(hf_admin_stats(admin, "q", &stats, NULL), HF_OK);
         assert_true(stats.next_due_ms == (late ? HF_TIME_MAX_MS : 0));
         assert_true(stats.oldest_ready_ms == (late ? 0 : -HF_TIME_MAX_MS));
     }
@@ -174,7 +178,7 @@ static const form forms[] = {
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},
     {&hf_lua_queue_limits, {"0", "#1", "#2", "#3", ""}},
     {&hf_lua_queue_claim,
-     {"w", "2", "1", "#1000", "0", "0", "3", "10", "1000", "b", "1", "0", "0", "#0"}},
+     {"w", "2", "1", "#1000", "0", "0", "b", "1", "#0", "0 0", "3 10 1000"}},
     {&hf_lua_queue_renew, {"w", "#1000", "0", "0", "#0", "0", "one", "<fence>"}},
 };
 
@@ -190,10 +194,10 @@ static bool refuses(const form *f, size_t place, const char *word)
         const char *arg = f->args[i];
         argv[n++] = i == place                    ? word
                     : arg[0] == '#'               ? arg + 1
-                    : strcmp(arg, "<fence>") == 0 ? rig.fence
+                    : strcmp(arg, "<fence>") == 0 ? fixture.fence
                                                   : arg;
     }
-    redisContext *c = hf_fixture_connect(&rig.redis);
+    redisContext *c = hf_fixture_connect(&fixture.redis);
     redisReply *reply = redisCommandArgv(c, (int)n, argv, NULL);
     assert_non_null(reply);
     bool refused = reply->type == REDIS_REPLY_ERROR && strstr(reply->str, "holdfast: ");
@@ -206,7 +210,7 @@ static void check_place(const form *f, size_t place)
 {
     char difference[256];
     hf_dump before, after;
-    redisContext *c = hf_fixture_connect(&rig.redis);
+    redisContext *c = hf_fixture_connect(&fixture.redis);
     hf_dump_take(&before, c);
     for (size_t i = 0; i < HF_COUNT(no_numbers); i++) {
         if (f->script == &hf_lua_queue_limits && no_numbers[i][0] == '\0')
@@ -228,10 +232,10 @@ static void check_place(const form *f, size_t place)
 static void what_is_no_number_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 1), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", -60000), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "three", 2), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 1), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", -60000), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "three", 2), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
     for (size_t i = 0; i < HF_COUNT(forms); i++)
         for (size_t place = 0; place < WORDS && forms[i].args[place] != NULL; place++)
             if (forms[i].args[place][0] == '#')

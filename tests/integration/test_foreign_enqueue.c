@@ -8,7 +8,7 @@
 #include "queue_scripts.h"
 #include "tests/support/dump.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 #define RECORD "{\"type\":\"t\",\"created\":1700000000000}\npayload"
 #define NAME_32 "abcdefghijklmnopqrstuvwxyz.:-_09"
@@ -18,14 +18,14 @@ static const char longest[] = NAME_128, too_long[] = NAME_128 "x";
 
 enum { ARGS = 16 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static redisContext *connection;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
-    connection = hf_fixture_connect(&rig.redis);
+    hf_queue_fixture_start(&fixture, NULL);
+    connection = hf_fixture_connect(&fixture.redis);
     return 0;
 }
 
@@ -33,7 +33,7 @@ static int down(void **state)
 {
     (void)state;
     redisFree(connection);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 
@@ -131,7 +131,7 @@ static void each_argument_is_looked_at_before_anything_is_written(void **state)
         is_refused(args, HF_COUNT(good), bad[i].why);
     }
     is_accepted(good, HF_COUNT(good));
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 2);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 2);
 }
 
 static void the_bounds_themselves_are_accepted(void **state)
@@ -150,10 +150,11 @@ static void the_bounds_themselves_are_accepted(void **state)
                                        "-n"};
     (void)state;
     is_accepted(args, HF_COUNT(args));
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule %s", longest),
-                     253402300799999);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
-    assert_true(rig.next_ms > rig.now_ms);
+    assert_int_equal(
+        hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule %s", longest),
+        253402300799999);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 0);
+    assert_true(fixture.next_ms > fixture.now_ms);
 }
 
 static void a_request_of_another_shape_is_refused(void **state)
@@ -189,7 +190,7 @@ static void a_made_id_that_is_known_changes_nothing(void **state)
         assert_int_equal(reply->element[0]->integer, HF_EXISTS);
         freeReplyObject(reply);
     }
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)

@@ -16,7 +16,7 @@
 #include "base/random.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum {
     WORKERS = 4,
@@ -45,7 +45,7 @@ typedef struct worker {
 } worker;
 
 typedef struct model {
-    hf_rig rig;
+    hf_queue_fixture fixture;
     hf_rng rng;
     worker workers[WORKERS];
     unsigned ids, lives, started, takeovers;
@@ -66,7 +66,7 @@ static unsigned draw(unsigned n)
 
 static long long ask(const char *what)
 {
-    return hf_fixture_number(&m.rig.redis, what);
+    return hf_fixture_number(&m.fixture.redis, what);
 }
 
 /* ---- what is true, by the keys alone ---- */
@@ -86,7 +86,7 @@ static const char oracle[] =
 
 static bool claimable(void)
 {
-    return hf_fixture_number(&m.rig.redis,
+    return hf_fixture_number(&m.fixture.redis,
                              "EVAL %s 3 hf:{q}:meta hf:{q}:running hf:{q}:schedule",
                              oracle) == 1;
 }
@@ -98,7 +98,7 @@ static bool can_claim(const worker *w)
 
 static bool somebody_comes(void)
 {
-    int64_t now = hf_rig_now(&m.rig);
+    int64_t now = hf_queue_fixture_now(&m.fixture);
     bool free = false;
     for (size_t i = 0; i < WORKERS; i++) {
         const worker *w = &m.workers[i];
@@ -108,7 +108,7 @@ static bool somebody_comes(void)
         if (w->hot || (w->timer_ms != 0 && w->timer_ms <= now))
             return true;
     }
-    return !free || hf_fixture_number(&m.rig.redis, "ZCOUNT hf:{q}:wake -inf %lld",
+    return !free || hf_fixture_number(&m.fixture.redis, "ZCOUNT hf:{q}:wake -inf %lld",
                                       (long long)now) == 1;
 }
 
@@ -131,10 +131,10 @@ static void check_limits(long long running_before, long long fresh)
         assert_true(running_before + fresh <= m.max_running);
     assert_true(!m.paused || fresh == 0);
     for (long long i = 0; i < fresh && m.n_starts < STARTS_MAX; i++)
-        m.starts[m.n_starts++] = m.rig.now_ms;
+        m.starts[m.n_starts++] = m.fixture.now_ms;
     size_t in_period = 0;
     for (size_t i = m.n_starts; m.rate > 0 && i-- > 0;)
-        in_period += m.starts[i] > m.rig.now_ms - m.per_ms ? 1 : 0;
+        in_period += m.starts[i] > m.fixture.now_ms - m.per_ms ? 1 : 0;
     long long burst = m.rate / 10 > 1 ? m.rate / 10 : 1;
     if (m.rate > 0)
         assert_true((long long)in_period <= m.rate + burst);
@@ -142,27 +142,28 @@ static void check_limits(long long running_before, long long fresh)
 
 static void claim(worker *w, bool due)
 {
-    hf_claim_args args = hf_rig_claim_args(w->id, (uint32_t)(SLOTS - w->n), LEASE_MS);
+    hf_claim_args args =
+        hf_queue_fixture_claim_args(w->id, (uint32_t)(SLOTS - w->n), LEASE_MS);
     long long waited = ask("ZCARD hf:{q}:schedule"), ran = ask("ZCARD hf:{q}:running");
     args.slots = args.max;
     args.due = due;
     args.baton = w->doubt;
     args.poison = 1000;
     w->hot = w->doubt = false;
-    assert_int_equal(hf_rig_claim_with(&m.rig, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&m.fixture, &args), HF_OK);
     long long fresh = waited - ask("ZCARD hf:{q}:schedule");
     check_limits(ran, fresh);
     m.started += (unsigned)fresh;
-    m.takeovers += (unsigned)((long long)m.rig.n_jobs - fresh);
-    long long taken_over = (long long)m.rig.n_jobs - fresh; /* they come first */
-    for (size_t i = 0; i < m.rig.n_jobs; i++) {
+    m.takeovers += (unsigned)((long long)m.fixture.n_jobs - fresh);
+    long long taken_over = (long long)m.fixture.n_jobs - fresh; /* they come first */
+    for (size_t i = 0; i < m.fixture.n_jobs; i++) {
         job *j = &w->jobs[w->n++];
-        (void)snprintf(j->id, sizeof j->id, "%s", m.rig.jobs[i].id);
-        (void)snprintf(j->fence, sizeof j->fence, "%s", m.rig.fence);
-        j->due_ms = m.rig.jobs[i].due_ms;
-        j->paid_ms = (long long)i < taken_over ? 0 : m.rig.now_ms;
+        (void)snprintf(j->id, sizeof j->id, "%s", m.fixture.jobs[i].id);
+        (void)snprintf(j->fence, sizeof j->fence, "%s", m.fixture.fence);
+        j->due_ms = m.fixture.jobs[i].due_ms;
+        j->paid_ms = (long long)i < taken_over ? 0 : m.fixture.now_ms;
     }
-    w->hot = m.rig.n_jobs == args.max && w->n < SLOTS;
+    w->hot = m.fixture.n_jobs == args.max && w->n < SLOTS;
 }
 
 /* Pops the baton, as a blocked worker is given it. */
@@ -170,12 +171,12 @@ static void wait_for_baton(worker *w)
 {
     char text[64];
     (void)snprintf(text, sizeof text, "%s",
-                   hf_fixture_command(&m.rig.redis, "ZPOPMIN hf:{q}:wake"));
+                   hf_fixture_command(&m.fixture.redis, "ZPOPMIN hf:{q}:wake"));
     char *score = strchr(text, '\n');
     if (score == NULL)
         return;
     int64_t at = (int64_t)strtod(score + 1, NULL);
-    if (at <= hf_rig_now(&m.rig))
+    if (at <= hf_queue_fixture_now(&m.fixture))
         claim(w, true);
     else if (w->timer_ms == 0 || at < w->timer_ms)
         w->timer_ms = at;
@@ -186,12 +187,12 @@ static void wait_for_baton(worker *w)
 static void give_back(worker *w)
 {
     w->timer_ms = 0;
-    assert_int_equal(hf_rig_check(&m.rig, w->id, true), HF_OK);
+    assert_int_equal(hf_queue_fixture_check(&m.fixture, w->id, true), HF_OK);
 }
 
 static void turn(worker *w)
 {
-    bool due = w->timer_ms != 0 && w->timer_ms <= hf_rig_now(&m.rig);
+    bool due = w->timer_ms != 0 && w->timer_ms <= hf_queue_fixture_now(&m.fixture);
     m.last = "a turn";
     if (!can_claim(w)) {
         if (due)
@@ -230,7 +231,8 @@ static void finish(worker *w)
                                   .counts = true,
                                   .started = j.paid_ms == 0 || draw(2) == 0,
                                   .reason = "handler"};
-    hf_err err = hf_rig_verdict(&m.rig, op, &args, &item); /* its lease may have ended */
+    hf_err err = hf_queue_fixture_verdict(&m.fixture, op, &args,
+                                          &item); /* its lease may have ended */
     if (op == HF_OP_RELEASE && err == HF_OK && !item.started)
         never_started(j.paid_ms);
     m.last = names[op];
@@ -240,7 +242,8 @@ static void finish(worker *w)
 static void renew_all(worker *w)
 {
     for (size_t i = 0; i < w->n; i++)
-        (void)hf_rig_renew(&m.rig, w->id, w->jobs[i].id, w->jobs[i].fence, LEASE_MS);
+        (void)hf_queue_fixture_renew(&m.fixture, w->id, w->jobs[i].id, w->jobs[i].fence,
+                                     LEASE_MS);
     m.last = "a renewal";
 }
 
@@ -271,8 +274,9 @@ static void enqueue(void)
     char id[16];
     for (unsigned n = 1 + draw(4); n > 0; n--) {
         (void)snprintf(id, sizeof id, "j%u", m.ids++);
-        assert_int_equal(
-            hf_rig_enqueue(&m.rig, id, draw(2) == 0 ? 0 : -(int64_t)draw(40)), HF_OK);
+        assert_int_equal(hf_queue_fixture_enqueue(&m.fixture, id,
+                                                  draw(2) == 0 ? 0 : -(int64_t)draw(40)),
+                         HF_OK);
     }
     m.last = "an enqueue";
 }
@@ -281,10 +285,10 @@ static void order(const hf_script *script, const char *a, const char *b, const c
 {
     const char *text = (const char *)script->text;
     if (b == NULL)
-        hf_fixture_command(&m.rig.redis, "EVAL %s 1 hf:{q}: 0 %s", text, a);
+        hf_fixture_command(&m.fixture.redis, "EVAL %s 1 hf:{q}: 0 %s", text, a);
     else
-        hf_fixture_command(&m.rig.redis, "EVAL %s 1 hf:{q}: 0 %s %s %s %s", text, a, b, c,
-                           "");
+        hf_fixture_command(&m.fixture.redis, "EVAL %s 1 hf:{q}: 0 %s %s %s %s", text, a,
+                           b, c, "");
     m.last = script->name;
 }
 
@@ -339,7 +343,7 @@ static void one_run(unsigned long long seed)
 {
     memset(&m, 0, sizeof m);
     m.rng.state = seed;
-    hf_rig_start(&m.rig, NULL);
+    hf_queue_fixture_start(&m.fixture, NULL);
     for (size_t i = 0; i < WORKERS; i++)
         (void)snprintf(m.workers[i].id, sizeof m.workers[i].id, "w%u", m.lives++);
     for (int i = 0; i < STEPS; i++) {
@@ -350,7 +354,7 @@ static void one_run(unsigned long long seed)
                   m.started, m.takeovers);
     assert_true(m.started > STEPS / 40);
     assert_true(m.takeovers > 0);
-    hf_rig_stop(&m.rig);
+    hf_queue_fixture_stop(&m.fixture);
 }
 
 static void whoever_could_claim_will(void **state)

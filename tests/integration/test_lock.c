@@ -4,41 +4,41 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    return hf_lock_must(&fixture, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
 }
 
 /* ---- one holder ---- */
@@ -46,24 +46,26 @@ static hf_lock *must(hf_lock_client *locks, const char *name)
 static void p1_one_holder_at_a_time(void **state)
 {
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
-    hf_lock_refused(&rig, rig.b, "n",
+    hf_lock *lock = must(fixture.a, "n");
+    hf_lock_refused(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.b, "n",
                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN}, HF_TAKEN);
-    hf_lock_refused(&rig, rig.b, "n",
+    hf_lock_refused(&fixture, fixture.b, "n",
                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED}, HF_TAKEN);
     hf_lock_released(lock);
-    hf_lock_released(must(rig.b, "n"));
+    hf_lock_released(must(fixture.b, "n"));
 }
 
 static void a_cell_and_a_line_exclude_each_other(void **state)
 {
     (void)state;
     hf_lock_waiter w;
-    hf_lock *cell = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *cell = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_refused(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock_released(cell);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -73,16 +75,16 @@ static void a_cell_and_a_line_exclude_each_other(void **state)
 static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
 {
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
+    hf_lock *lock = must(fixture.a, "n");
     for (int i = 0; i < 20; i++) {
         uint64_t start = hf_test_now_ms();
-        hf_lock_refused(&rig, rig.b, "n",
+        hf_lock_refused(&fixture, fixture.b, "n",
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 30}, HF_TAKEN);
         assert_true(hf_test_now_ms() - start >= 29);
     }
-    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
+    EVENTUALLY(15000, hf_lock_queue(&fixture, "n") == 0);
     hf_lock_released(lock);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:e:n"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:lock:{n}:e:n"), 0);
 }
 
 static void s3_fences_rise_also_past_force_and_expiry(void **state)
@@ -91,11 +93,12 @@ static void s3_fences_rise_also_past_force_and_expiry(void **state)
     size_t n;
     (void)state;
     for (int i = 0; i < 10; i++) {
-        hf_lock *lock = must(i % 2 ? rig.a : rig.b, "n");
+        hf_lock *lock = must(i % 2 ? fixture.a : fixture.b, "n");
         assert_true(hf_lock_fence(lock) > last);
         last = hf_lock_fence(lock);
         if (i % 3 == 0)
-            assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+            assert_int_equal(hf_lock_force(fixture.b, "n", NULL, &n, fixture.detail),
+                             HF_OK);
         (void)hf_lock_release_wait(lock, NULL);
     }
 }
@@ -104,9 +107,9 @@ static void f3_a_lease_that_ended_is_not_released_from_the_next_holder(void **st
 {
     (void)state;
     hf_lock *old =
-        hf_lock_must(&rig, rig.a, "n",
+        hf_lock_must(&fixture, fixture.a, "n",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500, .fixed = true});
-    hf_lock *new = hf_lock_must(&rig, rig.b, "n",
+    hf_lock *new = hf_lock_must(&fixture, fixture.b, "n",
                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 20000});
     assert_false(hf_lock_held(old));
     assert_true(hf_lock_fence(new) > hf_lock_fence(old));
@@ -119,12 +122,12 @@ static void r4_a_fixed_lease_ends(void **state)
 {
     (void)state;
     hf_lock *lock =
-        hf_lock_must(&rig, rig.a, "n",
+        hf_lock_must(&fixture, fixture.a, "n",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500, .fixed = true});
     int fd = hf_lock_fd(lock);
     assert_true(fd >= 0);
     EVENTUALLY(20000, !hf_lock_held(lock));
-    EVENTUALLY(20000, rig.lost == 1);
+    EVENTUALLY(20000, fixture.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
     hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
     assert_true(result == HF_RELEASE_EXPIRED || result == HF_RELEASE_DONE);
@@ -133,13 +136,14 @@ static void r4_a_fixed_lease_ends(void **state)
 static void r3_a_lease_is_renewed_while_it_is_held(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 4500});
     for (int i = 0; i < 2; i++) {
         uint64_t deadline_ns = hf_lock_deadline_ns(lock);
         EVENTUALLY(20000, hf_lock_deadline_ns(lock) > deadline_ns);
     }
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
     hf_lock_released(lock);
 }
 
@@ -147,11 +151,11 @@ static void a_lock_is_held_no_longer_than_max_hold(void **state)
 {
     (void)state;
     hf_lock *lock = hf_lock_must(
-        &rig, rig.a, "n",
+        &fixture, fixture.a, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000, .max_hold_ms = 500});
-    EVENTUALLY(20000, rig.lost == 1);
+    EVENTUALLY(20000, fixture.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_MAX_HOLD);
-    hf_lock *next = hf_lock_must(&rig, rig.b, "n",
+    hf_lock *next = hf_lock_must(&fixture, fixture.b, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 20000});
     (void)hf_lock_release_wait(lock, NULL);
     hf_lock_released(next);
@@ -164,22 +168,23 @@ static void r5_an_owner_holds_as_often_as_it_takes(void **state)
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
     size_t left = 9;
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock *two = hf_lock_must(&rig, rig.b, "n", opts);
+    hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", opts);
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", opts);
     assert_true(hf_lock_fence(one) == hf_lock_fence(two));
     assert_int_equal(hf_lock_release_wait(one, &left), HF_RELEASE_STILL_HELD);
     assert_int_equal(left, 1);
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
     hf_lock_released(two);
-    hf_lock_released(must(rig.b, "n"));
+    hf_lock_released(must(fixture.b, "n"));
 }
 
 static void r14_without_reentrance_the_same_owner_is_refused_at_once(void **state)
 {
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .wait_ms = -1};
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock_refused(&rig, rig.b, "n", opts, HF_DEADLOCK);
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n", opts);
+    hf_lock_refused(&fixture, fixture.b, "n", opts, HF_DEADLOCK);
     hf_lock_released(lock);
 }
 
@@ -190,14 +195,14 @@ static void a_cell_that_is_entered_again_lasts_from_then_on(void **state)
     hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .owner = "me",
                          .fixed = true};
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
-    (void)hf_fixture_command(&rig.redis, "PEXPIRE hf:lock:{n}:cell:n 2000");
-    hf_lock *two = hf_lock_must(&rig, rig.b, "n", opts);
+    hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", opts);
+    (void)hf_fixture_command(&fixture.redis, "PEXPIRE hf:lock:{n}:cell:n 2000");
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", opts);
     assert_true(hf_lock_fence(one) == hf_lock_fence(two));
-    long long left_ms = hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n");
+    long long left_ms = hf_fixture_number(&fixture.redis, "PTTL hf:lock:{n}:cell:n");
     assert_true(left_ms > 2000 && left_ms >= hf_lock_remaining_ms(two));
     opts.owner = "you";
-    hf_lock_refused(&rig, rig.b, "n", opts, HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.b, "n", opts, HF_TAKEN);
     assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_DONE);
     assert_int_equal(hf_lock_release_wait(two, NULL), HF_RELEASE_EXPIRED);
 }
@@ -209,19 +214,20 @@ static void r11_readers_share_and_a_writer_is_alone(void **state)
     const hf_lock_opts shared = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED};
     hf_lock_waiter writer, reader;
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n", shared);
-    hf_lock *two = hf_lock_must(&rig, rig.b, "n", shared);
-    hf_lock_wait_begin(&writer, &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
-    hf_lock_refused(&rig, rig.b, "n", shared,
+    hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", shared);
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", shared);
+    hf_lock_wait_begin(&writer, &fixture, fixture.a, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_refused(&fixture, fixture.b, "n", shared,
                     HF_TAKEN); /* not past a writer that waits */
-    hf_lock_wait_begin(&reader, &rig, rig.b, "n", shared);
+    hf_lock_wait_begin(&reader, &fixture, fixture.b, "n", shared);
     hf_lock_released(one);
     ALWAYS(50, !writer.done);
     hf_lock_released(two);
     hf_lock_wait_end(&writer);
     assert_int_equal(writer.err, HF_OK);
     ALWAYS(50, !reader.done);
-    assert_int_equal(hf_lock_downgrade_wait(writer.lock), HF_OK);
+    assert_int_equal(hf_lock_downgrade_wait(writer.lock, NULL), HF_OK);
     hf_lock_wait_end(&reader); /* comes in beside it */
     assert_int_equal(reader.err, HF_OK);
     assert_true(hf_lock_held(writer.lock));
@@ -234,10 +240,10 @@ static void r15_an_upgrade_is_refused_at_once(void **state)
     hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED, .reentrant = true,
                          .owner = "me"};
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n", opts);
     opts.mode = HF_LOCK_EXCLUSIVE;
     opts.wait_ms = -1;
-    hf_lock_refused(&rig, rig.a, "n", opts, HF_DEADLOCK);
+    hf_lock_refused(&fixture, fixture.a, "n", opts, HF_DEADLOCK);
     hf_lock_released(lock);
 }
 
@@ -248,19 +254,20 @@ static void r15_a_writer_that_reads_too_goes_on_as_a_reader(void **state)
     hf_lock_waiter reader, writer;
     size_t left = 9;
     (void)state;
-    hf_lock *writes = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *writes = hf_lock_must(&fixture, fixture.a, "n", opts);
     opts.mode = HF_LOCK_SHARED;
-    hf_lock *reads = hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock_wait_begin(&reader, &rig, rig.b, "n",
+    hf_lock *reads = hf_lock_must(&fixture, fixture.a, "n", opts);
+    hf_lock_wait_begin(&reader, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED});
-    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&writer, &fixture, fixture.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_int_equal(hf_lock_release_wait(writes, &left), HF_RELEASE_STILL_HELD);
     assert_int_equal(left, 1);
     hf_lock_wait_end(&reader);
     assert_int_equal(reader.err, HF_OK);
     assert_true(hf_lock_held(reads));
     opts.mode = HF_LOCK_EXCLUSIVE;
-    hf_lock_refused(&rig, rig.a, "n", opts, HF_DEADLOCK); /* and not back */
+    hf_lock_refused(&fixture, fixture.a, "n", opts, HF_DEADLOCK); /* and not back */
     assert_false(writer.done);
     hf_lock_released(reads);
     hf_lock_released(reader.lock);
@@ -274,9 +281,10 @@ static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
                                .reentrant = true, .owner = "me"};
     hf_lock_waiter writer;
     (void)state;
-    hf_lock *outer = hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock_wait_begin(&writer, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
-    hf_lock *inner = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *outer = hf_lock_must(&fixture, fixture.a, "n", opts);
+    hf_lock_wait_begin(&writer, &fixture, fixture.b, "n",
+                       (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock *inner = hf_lock_must(&fixture, fixture.a, "n", opts);
     assert_int_equal(hf_lock_release_wait(inner, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(outer);
     hf_lock_wait_end(&writer);
@@ -295,17 +303,18 @@ static void permits_are_never_exceeded_and_given_in_order(void **state)
                                 .limit = 4};
     hf_lock_waiter big, small;
     (void)state;
-    hf_lock *a = hf_lock_must(&rig, rig.a, "n", two);
-    hf_lock_wait_begin(&big, &rig, rig.b, "n", two);
-    hf_lock_wait_begin(&small, &rig, rig.a, "n", one); /* fits, but is not the head */
+    hf_lock *a = hf_lock_must(&fixture, fixture.a, "n", two);
+    hf_lock_wait_begin(&big, &fixture, fixture.b, "n", two);
+    hf_lock_wait_begin(&small, &fixture, fixture.a, "n",
+                       one); /* fits, but is not the head */
     ALWAYS(50, !small.done && !big.done);
-    hf_lock_refused(&rig, rig.b, "n", other, HF_LIMIT);
+    hf_lock_refused(&fixture, fixture.b, "n", other, HF_LIMIT);
     hf_lock_released(a);
     hf_lock_wait_end(&big);
     hf_lock_wait_end(&small);
     assert_int_equal(big.err, HF_OK);
     assert_int_equal(small.err, HF_OK);
-    hf_lock_refused(&rig, rig.b, "n", one, HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.b, "n", one, HF_TAKEN);
     hf_lock_released(big.lock);
     hf_lock_released(small.lock);
 }
@@ -318,23 +327,25 @@ static void r9_several_locks_of_a_tag_all_or_none(void **state)
     hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = both, .n_names = 2};
     hf_lock_waiter w;
     (void)state;
-    hf_lock *a = must(rig.a, "t/a");
-    hf_lock_refused(&rig, rig.b, "t/a", opts, HF_TAKEN);
-    hf_lock_released(must(rig.a, "t/b")); /* nothing was taken of it */
-    hf_lock *b = must(rig.a, "t/b");
-    hf_lock_wait_begin(&w, &rig, rig.b, "t/a", opts);
+    hf_lock *a = must(fixture.a, "t/a");
+    hf_lock_refused(&fixture, fixture.b, "t/a", opts, HF_TAKEN);
+    hf_lock_released(must(fixture.a, "t/b")); /* nothing was taken of it */
+    hf_lock *b = must(fixture.a, "t/b");
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "t/a", opts);
     hf_lock_released(b);
     ALWAYS(50, !w.done);
-    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+    hf_lock_refused(&fixture, fixture.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT},
                     HF_TAKEN); /* its turn */
     hf_lock_released(a);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    hf_lock_refused(&rig, rig.a, "t/a", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
-    hf_lock_refused(&rig, rig.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.a, "t/a", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
     hf_lock_released(w.lock);
-    hf_lock_released(must(rig.a, "t/a"));
-    hf_lock_released(must(rig.a, "t/b"));
+    hf_lock_released(must(fixture.a, "t/a"));
+    hf_lock_released(must(fixture.a, "t/b"));
 }
 
 /* ---- the line ---- */
@@ -343,9 +354,9 @@ static void o1_first_come_first_served(void **state)
 {
     hf_lock_waiter w[8];
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
+    hf_lock *lock = must(fixture.a, "n");
     for (size_t i = 0; i < HF_COUNT(w); i++)
-        hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
+        hf_lock_wait_begin(&w[i], &fixture, i % 2 ? fixture.a : fixture.b, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock_released(lock);
     for (size_t i = 0; i < HF_COUNT(w); i++) {
@@ -373,13 +384,14 @@ static void p10_a_wait_can_be_cancelled(void **state)
                                .wait_ms = -1};
     hf_lock *waits;
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
-    assert_int_equal(hf_lock_acquire(rig.b, &opts, on_acquired, NULL, &waits, rig.detail),
-                     HF_OK);
-    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 1);
+    hf_lock *lock = must(fixture.a, "n");
+    assert_int_equal(
+        hf_lock_acquire(fixture.b, &opts, on_acquired, NULL, &waits, fixture.detail),
+        HF_OK);
+    EVENTUALLY(15000, hf_lock_queue(&fixture, "n") == 1);
     hf_lock_cancel(waits);
     EVENTUALLY(15000, told == HF_CANCEL);
-    EVENTUALLY(15000, hf_lock_queue(&rig, "n") == 0);
+    EVENTUALLY(15000, hf_lock_queue(&fixture, "n") == 0);
     hf_lock_released(lock);
 }
 
@@ -387,11 +399,11 @@ static void a_message_that_is_lost_only_delays(void **state)
 {
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
-    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+    hf_lock *lock = must(fixture.a, "n");
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     /* Another client of that name would take its messages; so takes the test. */
-    (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
+    (void)hf_fixture_command(&fixture.redis, "CLIENT KILL TYPE normal SKIPME yes");
     EVENTUALLY(15000, hf_lock_held(lock));
     hf_lock_released(lock);
     hf_lock_wait_end(&w);

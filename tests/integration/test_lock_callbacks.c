@@ -1,44 +1,45 @@
-/* test_lock_callbacks.c - calls that wait, made inside a callback: of the same client
- * they are refused at once, because they would wait for themselves; of another they are
- * fine. What was found is kept, and looked at by the test's own thread. */
+/* test_lock_callbacks.c - the thread that calls callbacks, and calls that wait, made
+ * inside a callback: of the same client they are refused at once, because they would wait
+ * for themselves; of another they are fine. What was found is kept, and looked at by the
+ * test's own thread. */
 #include <pthread.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "holdfast/lock_set.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 
 enum { LONG_MS = 30000, LEASE_MS = 3000 /* told of an event at a third of it */ };
 
 static const char refused[] = "this call waits: not inside a callback";
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
@@ -70,11 +71,11 @@ static void ask_all(seen *s)
 {
     hf_lock *lock = NULL;
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
-    s->acquire = acquire_other(rig.a, &lock, s->detail);
-    s->look = hf_lock_look_at(rig.a, "n", 1, &look, NULL);
-    s->fence = hf_fence_check(rig.a, "n", 1, "me", 0, NULL, NULL);
-    s->force = hf_lock_force(rig.a, "n", NULL, NULL, NULL);
-    s->list = hf_lock_list(rig.a, never, NULL, NULL);
+    s->acquire = acquire_other(fixture.a, &lock, s->detail);
+    s->look = hf_lock_look_at(fixture.a, "n", 1, &look, NULL);
+    s->fence = hf_fence_check(fixture.a, "n", 1, "me", 0, NULL, NULL);
+    s->force = hf_lock_force(fixture.a, "n", NULL, NULL, NULL);
+    s->list = hf_lock_list(fixture.a, never, NULL, NULL);
 }
 
 static void all_were_refused(const seen *s)
@@ -92,18 +93,19 @@ static void begin_acquire(hf_lock_acquired_cb cb, seen *s)
     static const char *const name = "n";
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
                                .wait_ms = LONG_MS};
-    assert_int_equal(hf_lock_acquire(rig.a, &opts, cb, s, NULL, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_acquire(fixture.a, &opts, cb, s, NULL, fixture.detail),
+                     HF_OK);
 }
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name,
+    return hf_lock_must(&fixture, locks, name,
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
 }
 
 static void is_free(const char *name)
 {
-    hf_lock_released(must(rig.b, name));
+    hf_lock_released(must(fixture.b, name));
 }
 
 /* ---- when it was acquired ---- */
@@ -114,8 +116,8 @@ static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg
     (void)detail;
     if (err == HF_OK) {
         ask_all(s);
-        s->extend = hf_lock_extend_wait(lock, LONG_MS);
-        s->downgrade = hf_lock_downgrade_wait(lock);
+        s->extend = hf_lock_extend_wait(lock, LONG_MS, NULL);
+        s->downgrade = hf_lock_downgrade_wait(lock, NULL);
         s->held = hf_lock_held(lock);
         s->release = hf_lock_release_wait(lock, NULL);
     }
@@ -137,7 +139,7 @@ static void in_the_callback_of_a_grant_nothing_waits(void **state)
     assert_int_equal(s.release, HF_RELEASE_UNKNOWN);
     is_free("n");
     is_free("other");
-    hf_lock_released(must(rig.a, "n"));
+    hf_lock_released(must(fixture.a, "n"));
 }
 
 /* ---- when it was given back ---- */
@@ -157,7 +159,7 @@ static void in_the_callback_of_a_release_nothing_waits(void **state)
 {
     seen s = {.release = HF_RELEASE_UNKNOWN};
     (void)state;
-    hf_lock_release(must(rig.a, "n"), on_released, &s);
+    hf_lock_release(must(fixture.a, "n"), on_released, &s);
     EVENTUALLY(LONG_MS, s.done);
     assert_int_equal(s.release, HF_RELEASE_DONE);
     all_were_refused(&s);
@@ -166,12 +168,13 @@ static void in_the_callback_of_a_release_nothing_waits(void **state)
 
 /* ---- when it went from alone to shared ---- */
 
-static void on_downgraded(hf_lock *lock, hf_err err, void *arg)
+static void on_downgraded(hf_lock *lock, hf_err err, const char *detail, void *arg)
 {
+    (void)detail;
     seen *s = arg;
     s->downgrade = err;
     ask_all(s);
-    s->extend = hf_lock_extend_wait(lock, LONG_MS);
+    s->extend = hf_lock_extend_wait(lock, LONG_MS, NULL);
     atomic_store(&s->done, true);
 }
 
@@ -179,8 +182,8 @@ static void in_the_callback_of_a_downgrade_nothing_waits(void **state)
 {
     seen s = {.extend = HF_OK};
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
-    assert_int_equal(hf_lock_downgrade(lock, on_downgraded, &s), HF_OK);
+    hf_lock *lock = must(fixture.a, "n");
+    assert_int_equal(hf_lock_downgrade(lock, on_downgraded, &s, NULL), HF_OK);
     EVENTUALLY(LONG_MS, s.done);
     assert_int_equal(s.downgrade, HF_OK);
     all_were_refused(&s);
@@ -232,7 +235,7 @@ static void give_back_on_event(hf_lock *lock, hf_lock_event event, void *arg)
 static hf_lock *take_to_give(giving *g, int way, hf_lock_event when)
 {
     *g = (giving){.way = way, .when = when, .result = HF_RELEASE_STILL_HELD};
-    return hf_lock_must(&rig, rig.a, "n",
+    return hf_lock_must(&fixture, fixture.a, "n",
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                        .wait_ms = LONG_MS, .on_event = give_back_on_event,
                                        .event_arg = g});
@@ -258,7 +261,8 @@ static void a_lock_that_is_asked_back_is_given_back_in_the_callback(void **state
     for (int way = 0; way < WAYS; way++) {
         giving g;
         (void)take_to_give(&g, way, HF_LOCK_EVENT_REVOKED);
-        assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, NULL, fixture.detail),
+                         HF_OK);
         was_given_back(&g, HF_RELEASE_DONE);
     }
 }
@@ -269,7 +273,8 @@ static void a_lock_that_is_lost_is_given_back_in_the_callback(void **state)
     for (int way = 0; way < WAYS; way++) {
         giving g;
         (void)take_to_give(&g, way, HF_LOCK_EVENT_LOST);
-        assert_int_equal(hf_lock_force(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_force(fixture.b, "n", NULL, NULL, fixture.detail),
+                         HF_OK);
         was_given_back(&g, HF_RELEASE_EXPIRED);
     }
 }
@@ -309,11 +314,11 @@ static hf_lock *enter_guarded(guarded *g)
 {
     *g = (guarded){.mutex = PTHREAD_MUTEX_INITIALIZER};
     hf_lock *lock = hf_lock_must(
-        &rig, rig.a, "n",
+        &fixture, fixture.a, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS,
                        .on_event = on_guarded_event, .event_arg = g});
     (void)pthread_mutex_lock(&g->mutex);
-    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, NULL, fixture.detail), HF_OK);
     EVENTUALLY(LONG_MS, g->inside);
     return lock;
 }
@@ -348,7 +353,7 @@ static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
     if (event != HF_LOCK_EVENT_REVOKED)
         return;
     ask_all(s);
-    s->extend = hf_lock_extend_wait(lock, LONG_MS);
+    s->extend = hf_lock_extend_wait(lock, LONG_MS, NULL);
     s->release = hf_lock_release_wait(lock, NULL);
     s->held = hf_lock_held(lock);
     atomic_store(&s->done, true);
@@ -358,10 +363,10 @@ static void in_the_callback_of_an_event_nothing_waits(void **state)
 {
     seen s = {.release = HF_RELEASE_DONE};
     (void)state;
-    (void)hf_lock_must(&rig, rig.a, "n",
+    (void)hf_lock_must(&fixture, fixture.a, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                       .on_event = on_event, .event_arg = &s});
-    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, NULL, fixture.detail), HF_OK);
     EVENTUALLY(LONG_MS, s.done);
     all_were_refused(&s);
     assert_int_equal(s.extend, HF_INVALID);
@@ -385,8 +390,8 @@ static void for_each_lock_nothing_waits(void **state)
 {
     seen s = {.extend = HF_OK};
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
-    assert_int_equal(hf_lock_list(rig.a, each, &s, rig.detail), HF_OK);
+    hf_lock *lock = must(fixture.a, "n");
+    assert_int_equal(hf_lock_list(fixture.a, each, &s, fixture.detail), HF_OK);
     assert_true(s.done);
     all_were_refused(&s);
     hf_lock_released(lock);
@@ -400,7 +405,7 @@ static void use_another(hf_lock *lock, hf_err err, const char *detail, void *arg
     hf_lock *second = NULL;
     (void)detail;
     s->acquire = err;
-    s->other = acquire_other(rig.b, &second, s->detail);
+    s->other = acquire_other(fixture.b, &second, s->detail);
     if (s->other == HF_OK)
         s->release = hf_lock_release_wait(second, NULL);
     if (err == HF_OK)
@@ -473,9 +478,10 @@ static void on_set_event(hf_lock_set *set, hf_lock_event event, size_t place, vo
 
 static void open_servers(set_seen *s)
 {
-    const char *url = hf_fixture_url(&rig.redis);
+    const char *url = hf_fixture_url(&fixture.redis);
     *s = (set_seen){.release = HF_RELEASE_DONE};
-    assert_int_equal(hf_lock_servers_open(&s->servers, &url, 1, NULL, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_servers_open(&s->servers, &url, 1, NULL, fixture.detail),
+                     HF_OK);
 }
 
 static void was_refused(const set_seen *s)
@@ -497,8 +503,8 @@ static void in_the_callback_of_a_set_nothing_waits(void **state)
     set_seen s;
     (void)state;
     open_servers(&s);
-    assert_int_equal(hf_multilock_acquire(s.servers, &opts, on_set, &s, NULL, rig.detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_multilock_acquire(s.servers, &opts, on_set, &s, NULL, fixture.detail), HF_OK);
     EVENTUALLY(LONG_MS, s.done);
     assert_int_equal(s.first, HF_OK);
     was_refused(&s);
@@ -518,9 +524,9 @@ static void in_the_callback_of_a_sets_event_nothing_waits(void **state)
     const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT,   .members = &one,
                                     .n_members = 1,           .wait_ms = LONG_MS,
                                     .on_event = on_set_event, .event_arg = &s};
-    assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, rig.detail),
+    assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, fixture.detail),
                      HF_OK);
-    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, NULL, fixture.detail), HF_OK);
     EVENTUALLY(LONG_MS, s.done);
     was_refused(&s);
     is_free("n");
@@ -558,10 +564,10 @@ static void a_release_of_a_set_ends_although_a_callback_does_not(void **state)
     const hf_multilock_opts opts = {
         HF_MULTILOCK_OPTS_INIT,     .members = &one, .n_members = 1, .wait_ms = LONG_MS,
         .on_event = on_guarded_set, .event_arg = &g};
-    assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, rig.detail),
+    assert_int_equal(hf_multilock_acquire_wait(s.servers, &opts, &set, fixture.detail),
                      HF_OK);
     (void)pthread_mutex_lock(&g.mutex);
-    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, NULL, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, NULL, fixture.detail), HF_OK);
     EVENTUALLY(LONG_MS, g.inside);
     assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASE_UNKNOWN);
     assert_false(g.done);
@@ -569,6 +575,105 @@ static void a_release_of_a_set_ends_although_a_callback_does_not(void **state)
     EVENTUALLY(LONG_MS, g.done);
     is_free("n");
     hf_lock_servers_close(s.servers, NULL, NULL);
+}
+
+/* ---- the thread of callbacks ---- */
+
+enum { CALLERS = 4, ASYNC = 300 };
+
+static pthread_t callback_thread;
+static atomic_uint asked, told, elsewhere;
+static atomic_bool stop_calling;
+
+/* A call that waits may turn the loop, but it calls back for no other call. */
+static void note_thread(void)
+{
+    if (atomic_fetch_add(&told, 1) == 0)
+        callback_thread = pthread_self();
+    else if (!pthread_equal(callback_thread, pthread_self()))
+        atomic_fetch_add(&elsewhere, 1);
+}
+
+static void on_given_back(hf_lock *lock, hf_lock_release_result result, size_t left,
+                          void *arg)
+{
+    (void)lock;
+    (void)result;
+    (void)left;
+    (void)arg;
+    note_thread();
+}
+
+static void give_back(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)detail;
+    (void)arg;
+    if (err == HF_OK) {
+        atomic_fetch_add(&asked, 1);
+        hf_lock_release(lock, on_given_back, NULL);
+    }
+    note_thread();
+}
+
+/* The lock is kept for the thread that asked: it may still cancel. */
+static void keep(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    (void)lock;
+    (void)detail;
+    *(hf_err *)arg = err;
+    note_thread();
+}
+
+/* Gives how often it failed. */
+static void *call_often(void *arg)
+{
+    const char *name = arg;
+    char detail[HF_DETAIL_SIZE];
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
+    size_t bad = 0;
+    while (!atomic_load(&stop_calling)) {
+        hf_lock *lock;
+        if (hf_lock_acquire_wait(fixture.a, &opts, &lock, detail) != HF_OK ||
+            hf_lock_release_wait(lock, NULL) != HF_RELEASE_DONE)
+            bad++;
+    }
+    return (void *)bad;
+}
+
+/* A request that is cancelled at once has its answer in the turn that begins it. */
+static void callbacks_come_on_one_thread(void **state)
+{
+    static const char *const names[CALLERS] = {"c0", "c1", "c2", "c3"}, *const own = "n";
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &own, .n_names = 1};
+    pthread_t callers[CALLERS];
+    (void)state;
+    for (size_t i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&callers[i], NULL, call_often, (void *)names[i]),
+                         0);
+    for (size_t i = 0; i < ASYNC; i++) {
+        hf_lock *lock;
+        hf_err err = HF_CANCEL;
+        bool cancels = i % 2 == 0;
+        atomic_fetch_add(&asked, 1);
+        assert_int_equal(hf_lock_acquire(fixture.a, &opts, cancels ? keep : give_back,
+                                         &err, &lock, fixture.detail),
+                         HF_OK);
+        if (cancels)
+            hf_lock_cancel(lock);
+        EVENTUALLY(LONG_MS, atomic_load(&told) == atomic_load(&asked));
+        if (cancels && err == HF_OK) {
+            atomic_fetch_add(&asked, 1);
+            hf_lock_release(lock, on_given_back, NULL);
+            EVENTUALLY(LONG_MS, atomic_load(&told) == atomic_load(&asked));
+        }
+    }
+    atomic_store(&stop_calling, true);
+    for (size_t i = 0; i < CALLERS; i++) {
+        void *bad;
+        assert_int_equal(pthread_join(callers[i], &bad), 0);
+        assert_null(bad);
+    }
+    assert_int_equal(atomic_load(&elsewhere), 0);
 }
 
 int main(void)
@@ -588,6 +693,7 @@ int main(void)
         TEST(in_the_callback_of_a_set_nothing_waits),
         TEST(in_the_callback_of_a_sets_event_nothing_waits),
         TEST(a_release_of_a_set_ends_although_a_callback_does_not),
+        TEST(callbacks_come_on_one_thread),
     };
     return cmocka_run_group_tests(tests, up, down);
 }

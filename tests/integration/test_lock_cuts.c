@@ -8,12 +8,16 @@
 
 #include "base/base.h"
 #include "lock_scripts.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/proxy.h"
 
-enum { PATIENCE_MS = 30000, LONG_MS = 60000 };
+enum {
+    PATIENCE_MS = 30000,
+    LONG_MS = 60000,
+    RENEWED_MS = 3000 /* a lease whose renewal is waited for, also on a busy machine */
+};
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 static hf_proxy proxy;
 static hf_lock_client *far; /* behind the proxy */
 
@@ -36,8 +40,8 @@ static const cut cuts[] = {
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
-    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_lock_fixture_up(&fixture);
+    hf_proxy_start(&proxy, fixture.redis.socket);
     return 0;
 }
 
@@ -45,28 +49,28 @@ static int down(void **state)
 {
     (void)state;
     hf_proxy_stop(&proxy);
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 {
     opts.lease_ms = opts.lease_ms == 0 ? LONG_MS : opts.lease_ms;
-    return hf_lock_must(&rig, locks, "n", opts);
+    return hf_lock_must(&fixture, locks, "n", opts);
 }
 
 static int begin(void **state)
 {
     (void)state;
     size_t n;
-    hf_lock_rig_begin(&rig);
-    far = hf_lock_rig_open(&rig, proxy.url);
+    hf_lock_fixture_begin(&fixture);
+    far = hf_lock_fixture_open(&fixture, proxy.url);
     /* Redis knows the scripts from now on, and all connections are there. No message of a
      * lock that was given back comes: it would cause a renewal of each lock to come. */
-    hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
+    hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = RENEWED_MS});
     uint64_t before_ns = hf_lock_deadline_ns(lock);
     EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > before_ns);
-    assert_int_equal(hf_lock_force(far, "free", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_force(far, "free", NULL, &n, fixture.detail), HF_OK);
     (void)hf_lock_release_wait(lock, NULL);
     return 0;
 }
@@ -75,7 +79,7 @@ static int end(void **state)
 {
     (void)state;
     hf_lock_client_close(far, NULL, NULL);
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
@@ -85,7 +89,7 @@ static unsigned cuts_before;
 static void set_up(const cut *c)
 {
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
-    EVENTUALLY(PATIENCE_MS, hf_lock_look_at(far, "n", 1, &look, rig.detail) == HF_OK);
+    EVENTUALLY(PATIENCE_MS, hf_lock_look_at(far, "n", 1, &look, fixture.detail) == HF_OK);
     hf_lock_look_done(&look);
     cuts_before = hf_proxy_cuts(&proxy);
     hf_proxy_cut_after(&proxy, c->way, c->bytes);
@@ -120,12 +124,12 @@ static void an_enter_that_is_cut_takes_the_lock_once(void **state)
             hf_lock *lock = must(far, kinds[k]);
             must_have_been_cut(&cuts[i]);
             if (kinds[k].form == HF_LOCK_LINE)
-                assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:lock:{n}:x:n"),
-                                 1);
+                assert_int_equal(
+                    hf_fixture_number(&fixture.redis, "ZCARD hf:lock:{n}:x:n"), 1);
             size_t left = 9;
             assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASE_DONE);
             assert_int_equal(left, 0); /* it was one hold */
-            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
         }
 }
 
@@ -134,18 +138,18 @@ static void an_enter_of_what_is_taken_that_is_cut_stands_in_line_once(void **sta
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
         hf_lock_waiter w;
-        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+        hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
         set_up(&cuts[i]);
-        hf_lock_wait_begin(&w, &rig, far, "n",
+        hf_lock_wait_begin(&w, &fixture, far, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
         EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
-        assert_int_equal(hf_lock_queue(&rig, "n"), 1);
+        assert_int_equal(hf_lock_queue(&fixture, "n"), 1);
         released(lock);
         hf_lock_wait_end(&w);
         assert_int_equal(w.err, HF_OK);
-        assert_int_equal(hf_lock_queue(&rig, "n"), 0);
+        assert_int_equal(hf_lock_queue(&fixture, "n"), 0);
         released(w.lock);
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
 
@@ -162,7 +166,7 @@ static void a_second_enter_of_an_owner_that_is_cut_counts_once(void **state)
         assert_int_equal(hf_lock_release_wait(two, &left), HF_RELEASE_STILL_HELD);
         assert_int_equal(left, 1);
         released(one);
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
 
@@ -181,7 +185,7 @@ static void a_leave_that_is_cut_gives_it_back(void **state)
             must_have_been_cut(&cuts[i]);
             /* UNKNOWN: the machine was slower than a request may be */
             assert_true(result == HF_RELEASE_DONE || result == HF_RELEASE_UNKNOWN);
-            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
         }
 }
 
@@ -196,11 +200,12 @@ static void a_leave_of_one_of_two_holds_that_is_cut_leaves_the_other(void **stat
         must_have_been_cut(&cuts[i]);
         EVENTUALLY(
             PATIENCE_MS,
-            strchr(strchr(hf_fixture_command(&rig.redis, "HGET hf:lock:{n}:e:n me"), '='),
+            strchr(strchr(hf_fixture_command(&fixture.redis, "HGET hf:lock:{n}:e:n me"),
+                          '='),
                    ',') == NULL); /* one hold */
         assert_true(hf_lock_held(one));
         released(one);
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
 
@@ -224,17 +229,17 @@ static void a_cancel_that_is_cut_leaves_the_line(void **state)
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
         told t = {.err = 1};
         hf_lock *waits;
-        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
-        assert_int_equal(hf_lock_acquire(far, &opts, on_told, &t, &waits, rig.detail),
+        hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+        assert_int_equal(hf_lock_acquire(far, &opts, on_told, &t, &waits, fixture.detail),
                          HF_OK);
-        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == 1);
+        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&fixture, "n") == 1);
         EVENTUALLY(PATIENCE_MS, hf_lock_get_state(waits) == HF_LOCK_WAITING);
         set_up(&cuts[i]);
         hf_lock_cancel(waits);
         EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
-        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == 0);
+        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&fixture, "n") == 0);
         released(lock);
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
 
@@ -256,7 +261,7 @@ static void a_release_waits_for_redis_without_computing(void **state)
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_UNKNOWN); /* 1 s */
     assert_true(processor_ms() - before_ms < 500);
     hf_proxy_refuse(&proxy, false);
-    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
 }
 
 /* ---- keep ---- */
@@ -269,14 +274,14 @@ static void a_renewal_that_is_cut_is_made_again(void **state)
     for (size_t k = 0; k < HF_COUNT(forms); k++)
         for (size_t i = 0; i < HF_COUNT(cuts); i++) {
             hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[k],
-                                                     .lease_ms = 1500});
+                                                     .lease_ms = RENEWED_MS});
             uint64_t before_ns = hf_lock_deadline_ns(lock);
             set_up(&cuts[i]);
             EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
             EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > before_ns);
             assert_true(hf_lock_held(lock));
             released(lock);
-            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+            EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
         }
 }
 
@@ -285,8 +290,8 @@ static void a_renewal_that_is_cut_is_made_again(void **state)
 /* The connection that hears what becomes of the lock asks nothing more. */
 static bool listens(void)
 {
-    return strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:1") !=
-           NULL;
+    return strstr(hf_fixture_command(&fixture.redis, "INFO clients"),
+                  "blocked_clients:1") != NULL;
 }
 
 static void a_question_that_is_cut_is_answered_or_unsure(void **state)
@@ -299,26 +304,27 @@ static void a_question_that_is_cut_is_answered_or_unsure(void **state)
         const uint64_t fence = hf_lock_fence(lock);
         EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
-        hf_err err = hf_lock_look_at(far, "n", 10, &look, rig.detail);
+        hf_err err = hf_lock_look_at(far, "n", 10, &look, fixture.detail);
         must_have_been_cut(&cuts[i]);
         assert_int_equal(err, HF_UNSURE);
         hf_lock_look_done(&look);
         EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
-        assert_int_equal(hf_fence_check(far, "n", fence, "me", 0, &highest, rig.detail),
-                         HF_UNSURE);
-        assert_int_equal(hf_fence_check(far, "n", fence, "me", 0, &highest, rig.detail),
-                         HF_OK);
+        assert_int_equal(
+            hf_fence_check(far, "n", fence, "me", 0, &highest, fixture.detail),
+            HF_UNSURE);
+        assert_int_equal(
+            hf_fence_check(far, "n", fence, "me", 0, &highest, fixture.detail), HF_OK);
         EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
-        assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS), HF_UNSURE);
+        assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS, NULL), HF_UNSURE);
         assert_true(hf_lock_held(lock));
-        assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS), HF_OK);
+        assert_int_equal(hf_lock_extend_wait(lock, 2 * LONG_MS, NULL), HF_OK);
         EVENTUALLY(PATIENCE_MS, listens());
         set_up(&cuts[i]);
-        assert_int_equal(hf_lock_downgrade_wait(lock), HF_UNSURE);
+        assert_int_equal(hf_lock_downgrade_wait(lock, NULL), HF_UNSURE);
         assert_true(hf_lock_held(lock));
-        assert_int_equal(hf_lock_downgrade_wait(lock), HF_OK);
+        assert_int_equal(hf_lock_downgrade_wait(lock, NULL), HF_OK);
         released(lock);
     }
 }
@@ -328,17 +334,17 @@ static void a_demand_that_is_cut_is_unsure(void **state)
     size_t n;
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cuts); i++) {
-        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+        hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
         hf_lock_released(
-            hf_lock_must(&rig, far, "other", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
+            hf_lock_must(&fixture, far, "other", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
         set_up(&cuts[i]);
-        assert_int_equal(hf_lock_revoke(far, "n", NULL, &n, rig.detail), HF_UNSURE);
+        assert_int_equal(hf_lock_revoke(far, "n", NULL, &n, fixture.detail), HF_UNSURE);
         set_up(&cuts[i]);
-        assert_int_equal(hf_lock_force(far, "n", NULL, &n, rig.detail), HF_UNSURE);
-        assert_int_equal(hf_lock_force(far, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_force(far, "n", NULL, &n, fixture.detail), HF_UNSURE);
+        assert_int_equal(hf_lock_force(far, "n", NULL, &n, fixture.detail), HF_OK);
         assert_int_equal(n, cuts[i].way == PROXY_REQUESTS);
         (void)hf_lock_release_wait(lock, NULL);
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
 
@@ -355,9 +361,10 @@ static void a_grant_that_races_the_end_of_a_wait_leaves_nothing(void **state)
         hf_lock *waits;
         const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
                                    .wait_ms = 2 + i % 5, .lease_ms = LONG_MS};
-        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
-        assert_int_equal(hf_lock_acquire(rig.b, &opts, on_told, &t, &waits, rig.detail),
-                         HF_OK);
+        hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+        assert_int_equal(
+            hf_lock_acquire(fixture.b, &opts, on_told, &t, &waits, fixture.detail),
+            HF_OK);
         hf_test_pause_ms(1 + (unsigned)(i / 5) % 5);
         released(lock);
         EVENTUALLY(PATIENCE_MS, t.err != 1);
@@ -365,7 +372,7 @@ static void a_grant_that_races_the_end_of_a_wait_leaves_nothing(void **state)
         if (t.err == HF_OK)
             released(waits);
         granted += t.err == HF_OK;
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
     printf("granted %u of %d times\n", granted, TIMES);
 }

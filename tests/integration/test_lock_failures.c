@@ -9,38 +9,38 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/locker.h"
 
 enum { LONG_MS = 30000, PATIENT_MS = 600000, FILE_SIZE = 256 << 10 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
@@ -75,16 +75,16 @@ static void f1_a_lock_and_its_end_are_one_command(void **state)
         globfree(&found);
     }
     assert_true(looked > 20);
-    (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    (void)hf_fixture_command(&fixture.redis, "CONFIG RESETSTAT");
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
-    assert_int_equal(hf_fixture_calls(&rig.redis, "set"),
+    assert_int_equal(hf_fixture_calls(&fixture.redis, "set"),
                      2); /* the fence, and the lock */
-    assert_int_equal(hf_fixture_calls(&rig.redis, "expire") +
-                         hf_fixture_calls(&rig.redis, "pexpire") +
-                         hf_fixture_calls(&rig.redis, "pexpireat"),
+    assert_int_equal(hf_fixture_calls(&fixture.redis, "expire") +
+                         hf_fixture_calls(&fixture.redis, "pexpire") +
+                         hf_fixture_calls(&fixture.redis, "pexpireat"),
                      0);
-    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n") > 0);
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:lock:{n}:cell:n") > 0);
     hf_lock_released(lock);
 }
 
@@ -93,11 +93,11 @@ static void f1_a_lock_and_its_end_are_one_command(void **state)
 static void f2_ex_and_px_together_are_an_error(void **state)
 {
     (void)state;
-    assert_string_equal(hf_fixture_command(&rig.redis, "SET k v EX 10 PX 5000"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "SET k v EX 10 PX 5000"),
                         "(error) ERR syntax error");
-    assert_string_equal(hf_fixture_command(&rig.redis, "SET k v PX 5000 EX 10"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "SET k v PX 5000 EX 10"),
                         "(error) ERR syntax error");
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS k"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS k"), 0);
 }
 
 /* ---- F3 ---- */
@@ -108,13 +108,13 @@ static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
     hf_locker stopped;
     hf_locker_note note;
     (void)state;
-    hf_locker_start(&stopped, rig.redis.dir, rig.redis.url, "n", "lease=1000");
+    hf_locker_start(&stopped, fixture.redis.dir, fixture.redis.url, "n", "lease=1000");
     EVENTUALLY(LONG_MS, hf_locker_said(&stopped, "held", &note));
     uint64_t fence = note.value;
     hf_proc_signal(&stopped.proc, SIGSTOP);
     uint64_t asked_ns = hf_boot_ns();
     hf_lock *lock = hf_lock_must(
-        &rig, rig.a, "n",
+        &fixture, fixture.a, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS});
     assert_true(hf_lock_fence(lock) > fence);
     hf_proc_signal(&stopped.proc, SIGCONT);
@@ -143,18 +143,19 @@ static void f4_nothing_comes_between_comparing_and_deleting(void **state)
     char mine[128];
     (void)state;
     for (int by_script = 0; by_script < 2; by_script++) {
-        hf_lock *old = hf_lock_must(&rig, rig.a, "n", brief);
+        hf_lock *old = hf_lock_must(&fixture, fixture.a, "n", brief);
         (void)snprintf(mine, sizeof mine, "%s",
-                       hf_fixture_command(&rig.redis, "GET hf:lock:{n}:cell:n"));
+                       hf_fixture_command(&fixture.redis, "GET hf:lock:{n}:cell:n"));
         assert_memory_equal(mine, hf_lock_owner_of(old), 32); /* it is mine, so ... */
-        hf_lock *lock = hf_lock_must(&rig, rig.b, "n", next);
+        hf_lock *lock = hf_lock_must(&fixture, fixture.b, "n", next);
         if (by_script) {
             assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
-            assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:cell:n"),
-                             1);
+            assert_int_equal(
+                hf_fixture_number(&fixture.redis, "EXISTS hf:lock:{n}:cell:n"), 1);
             hf_lock_released(lock);
         } else {
-            assert_int_equal(hf_fixture_number(&rig.redis, "DEL hf:lock:{n}:cell:n"), 1);
+            assert_int_equal(hf_fixture_number(&fixture.redis, "DEL hf:lock:{n}:cell:n"),
+                             1);
             (void)hf_lock_release_wait(old, NULL);
             assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
         }
@@ -187,10 +188,11 @@ static void f5_work_may_outlast_the_lease(void **state)
     bool held = false;
     (void)state;
     for (int i = 0; i < ROUNDS && !held; i++) {
-        hf_lock *line = hf_lock_must(
-            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
+        hf_lock *line =
+            hf_lock_must(&fixture, fixture.a, "n",
+                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
         hf_lock *cell = hf_lock_must(
-            &rig, rig.a, "c",
+            &fixture, fixture.a, "c",
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE, .form = HF_LOCK_SPIN});
         held = holds_for(line, LEASE) && hf_lock_held(cell);
         if (held) {
@@ -209,10 +211,10 @@ static void f5_nobody_renews_for_the_dead(void **state)
 {
     hf_locker dead;
     (void)state;
-    hf_locker_start(&dead, rig.redis.dir, rig.redis.url, "n", "lease=400");
+    hf_locker_start(&dead, fixture.redis.dir, fixture.redis.url, "n", "lease=400");
     EVENTUALLY(LONG_MS, hf_locker_said(&dead, "held", NULL));
     hf_locker_kill(&dead);
-    hf_lock_released(hf_lock_must(&rig, rig.a, "n",
+    hf_lock_released(hf_lock_must(&fixture, fixture.a, "n",
                                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS}));
 }
 
@@ -221,15 +223,15 @@ static void f5_nobody_renews_for_the_dead(void **state)
 static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
-    hf_fixture_signal(&rig.redis, SIGSTOP);
-    EVENTUALLY(LONG_MS, rig.lost == 1);
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
+    EVENTUALLY(LONG_MS, fixture.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
     assert_false(hf_lock_held(lock));
-    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
     hf_lock *next = hf_lock_must(
-        &rig, rig.b, "n",
+        &fixture, fixture.b, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS});
     assert_true(hf_lock_fence(next) > hf_lock_fence(lock));
     assert_false(hf_lock_held(lock));
@@ -244,12 +246,14 @@ static void f5_after_a_loss_the_next_one_is_renewed(void **state)
     bool held = false;
     (void)state;
     for (int i = 0; i < 10 && !held; i++) {
-        hf_lock *lock = hf_lock_must(
-            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
-        (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
+        hf_lock *lock =
+            hf_lock_must(&fixture, fixture.a, "n",
+                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
+        (void)hf_fixture_command(&fixture.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
         EVENTUALLY(LONG_MS, !hf_lock_held(lock));
-        hf_lock *next = hf_lock_must(
-            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
+        hf_lock *next =
+            hf_lock_must(&fixture, fixture.a, "n",
+                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE});
         held = holds_for(next, LEASE);
         (void)hf_lock_release_wait(lock, NULL);
         if (held)
@@ -264,20 +268,21 @@ static void f5_after_a_loss_the_next_one_is_renewed(void **state)
 static void f5_a_full_redis_renews_and_releases(void **state)
 {
     (void)state;
-    hf_lock *line = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *line = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     hf_lock *cell = hf_lock_must(
-        &rig, rig.a, "c",
+        &fixture, fixture.a, "c",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .form = HF_LOCK_SPIN});
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1");
-    assert_int_equal(hf_lock_extend_wait(line, LONG_MS + 5000), HF_OK);
-    assert_int_equal(hf_lock_extend_wait(cell, LONG_MS + 5000), HF_OK);
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory 1");
+    assert_int_equal(hf_lock_extend_wait(line, LONG_MS + 5000, NULL), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(cell, LONG_MS + 5000, NULL), HF_OK);
     assert_true(hf_lock_remaining_ms(line) > 0);
     hf_lock_released(line);
     hf_lock_released(cell);
-    hf_lock_released(hf_lock_must(
-        &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS}));
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0");
+    hf_lock_released(
+        hf_lock_must(&fixture, fixture.b, "n",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS}));
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory 0");
 }
 
 /* A lock that Redis may evict is none: it is refused, not given. */
@@ -285,16 +290,17 @@ static void f5_a_redis_that_evicts_keys_gives_no_lock(void **state)
 {
     hf_lock *lock;
     (void)state;
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy volatile-lru");
-    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
-    assert_int_equal(hf_lock_take(&rig, locks, "n",
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory-policy volatile-lru");
+    hf_lock_client *locks =
+        hf_lock_fixture_open(&fixture, hf_fixture_url(&fixture.redis));
+    assert_int_equal(hf_lock_take(&fixture, locks, "n",
                                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1},
                                   &lock),
                      HF_POLICY);
-    assert_non_null(strstr(rig.detail, "found volatile-lru"));
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy noeviction");
-    EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
-                                     &lock) == HF_OK);
+    assert_non_null(strstr(fixture.detail, "found volatile-lru"));
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory-policy noeviction");
+    EVENTUALLY(LONG_MS, hf_lock_take(&fixture, locks, "n",
+                                     (hf_lock_opts){HF_LOCK_OPTS_INIT}, &lock) == HF_OK);
     hf_lock_released(lock);
     hf_lock_client_close(locks, NULL, NULL);
 }
@@ -317,23 +323,23 @@ static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
                                "master_link_status:up") != NULL);
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
-    hf_lock_client *before = hf_lock_rig_open(&rig, primary.url);
-    hf_lock_client *after = hf_lock_rig_open(&rig, replica.url);
-    hf_lock *old = hf_lock_must(&rig, before, "n",
+    hf_lock_client *before = hf_lock_fixture_open(&fixture, primary.url);
+    hf_lock_client *after = hf_lock_fixture_open(&fixture, replica.url);
+    hf_lock *old = hf_lock_must(&fixture, before, "n",
                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
-    hf_lock *lock = hf_lock_must(&rig, after, "n",
+    hf_lock *lock = hf_lock_must(&fixture, after, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     printf("%s hold it\n", hf_lock_held(old) ? "two" : "not two");
     assert_true(hf_lock_fence(lock) > hf_lock_fence(old));
-    assert_int_equal(
-        hf_fence_check(after, "n", hf_lock_fence(lock), "new", 0, &highest, rig.detail),
-        HF_OK);
-    assert_int_equal(
-        hf_fence_check(after, "n", hf_lock_fence(old), "old", 0, &highest, rig.detail),
-        HF_LOST);
+    assert_int_equal(hf_fence_check(after, "n", hf_lock_fence(lock), "new", 0, &highest,
+                                    fixture.detail),
+                     HF_OK);
+    assert_int_equal(hf_fence_check(after, "n", hf_lock_fence(old), "old", 0, &highest,
+                                    fixture.detail),
+                     HF_LOST);
     hf_fixture_kill(&primary, SIGKILL);
     uint64_t deadline_ns = hf_lock_deadline_ns(old);
-    EVENTUALLY(LONG_MS, rig.lost == 1);
+    EVENTUALLY(LONG_MS, fixture.lost == 1);
     assert_true(hf_boot_ns() >= deadline_ns);
     assert_int_equal(hf_lock_why(old), HF_LOCK_DEADLINE);
     assert_true(hf_lock_held(lock));
@@ -358,19 +364,19 @@ static void f6_with_the_link_cut_no_replica_confirms(void **state)
                      &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", port}});
     EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
                                "master_link_status:up") != NULL);
-    hf_lock_client *locks = hf_lock_rig_open(&rig, primary.url);
+    hf_lock_client *locks = hf_lock_fixture_open(&fixture, primary.url);
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .wait_replicas = 1,
                                .lease_ms = LONG_MS};
     /* Again, if the machine was too busy for the replica to answer in time. */
-    EVENTUALLY(LONG_MS, hf_lock_take(&rig, locks, "n", opts, &lock) == HF_OK);
+    EVENTUALLY(LONG_MS, hf_lock_take(&fixture, locks, "n", opts, &lock) == HF_OK);
     assert_int_equal(hf_fixture_number(&replica, "ZCARD hf:lock:{n}:x:n"), 1);
     hf_lock_released(lock);
     hf_fixture_signal(&replica,
                       SIGSTOP); /* it is connected, and has all but what follows */
-    assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), HF_MISCONF);
+    assert_int_equal(hf_lock_take(&fixture, locks, "n", opts, &lock), HF_MISCONF);
     hf_fixture_signal(&replica, SIGCONT);
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
-    assert_int_equal(hf_lock_take(&rig, locks, "n", opts, &lock), HF_MISCONF);
+    assert_int_equal(hf_lock_take(&fixture, locks, "n", opts, &lock), HF_MISCONF);
     hf_lock_client_close(locks, NULL, NULL);
     hf_fixture_stop(&replica);
     hf_fixture_stop(&primary);
@@ -385,21 +391,21 @@ static void f7_a_late_write_is_refused_by_its_fence(void **state)
     uint64_t highest;
     (void)state;
     hf_lock *old =
-        hf_lock_must(&rig, rig.a, "n",
+        hf_lock_must(&fixture, fixture.a, "n",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1000, .fixed = true});
     uint64_t stale = hf_lock_fence(old);
-    assert_int_equal(
-        hf_fence_check(rig.a, "n", stale, hf_lock_owner_of(old), 0, &highest, rig.detail),
-        HF_OK);
-    hf_lock *lock = hf_lock_must(
-        &rig, rig.b, "n",
-        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS});
-    assert_int_equal(hf_fence_check(rig.b, "n", hf_lock_fence(lock),
-                                    hf_lock_owner_of(lock), 0, &highest, rig.detail),
+    assert_int_equal(hf_fence_check(fixture.a, "n", stale, hf_lock_owner_of(old), 0,
+                                    &highest, fixture.detail),
                      HF_OK);
-    assert_int_equal(
-        hf_fence_check(rig.a, "n", stale, hf_lock_owner_of(old), 0, &highest, rig.detail),
-        HF_LOST);
+    hf_lock *lock = hf_lock_must(
+        &fixture, fixture.b, "n",
+        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS, .wait_ms = LONG_MS});
+    assert_int_equal(hf_fence_check(fixture.b, "n", hf_lock_fence(lock),
+                                    hf_lock_owner_of(lock), 0, &highest, fixture.detail),
+                     HF_OK);
+    assert_int_equal(hf_fence_check(fixture.a, "n", stale, hf_lock_owner_of(old), 0,
+                                    &highest, fixture.detail),
+                     HF_LOST);
     assert_true(highest == hf_lock_fence(lock));
     assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
     hf_lock_released(lock);
@@ -410,15 +416,16 @@ static void f7_a_redis_that_evicts_keys_checks_no_fence(void **state)
 {
     uint64_t highest = 0;
     (void)state;
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy volatile-lru");
-    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
-    assert_int_equal(hf_fence_check(locks, "n", 7, "me", 0, &highest, rig.detail),
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory-policy volatile-lru");
+    hf_lock_client *locks =
+        hf_lock_fixture_open(&fixture, hf_fixture_url(&fixture.redis));
+    assert_int_equal(hf_fence_check(locks, "n", 7, "me", 0, &highest, fixture.detail),
                      HF_POLICY);
-    assert_non_null(strstr(rig.detail, "found volatile-lru"));
-    assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 0);
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory-policy noeviction");
+    assert_non_null(strstr(fixture.detail, "found volatile-lru"));
+    assert_int_equal(hf_fixture_number(&fixture.redis, "DBSIZE"), 0);
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory-policy noeviction");
     EVENTUALLY(LONG_MS,
-               hf_fence_check(locks, "n", 7, "me", 0, &highest, rig.detail) == HF_OK);
+               hf_fence_check(locks, "n", 7, "me", 0, &highest, fixture.detail) == HF_OK);
     assert_true(highest == 7);
     hf_lock_client_close(locks, NULL, NULL);
 }
@@ -430,18 +437,18 @@ static void f9_a_release_wakes_one_and_only_one(void **state)
     enum { WAITERS = 20 };
     static hf_lock_waiter w[WAITERS];
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     for (size_t i = 0; i < WAITERS; i++)
-        hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
+        hf_lock_wait_begin(&w[i], &fixture, i % 2 ? fixture.a : fixture.b, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS,
                                           .wait_ms = 4 * LONG_MS});
     for (size_t i = 0; i < WAITERS; i++) {
-        long long pushed = hf_fixture_calls(&rig.redis, "rpush");
+        long long pushed = hf_fixture_calls(&fixture.redis, "rpush");
         hf_lock_released(lock);
         hf_lock_wait_end(&w[i]);
         assert_int_equal(w[i].err, HF_OK);
-        assert_int_equal(hf_fixture_calls(&rig.redis, "rpush"), pushed + 1);
+        assert_int_equal(hf_fixture_calls(&fixture.redis, "rpush"), pushed + 1);
         for (size_t k = i + 1; k < WAITERS; k++)
             assert_false(w[k].done);
         lock = w[i].lock;
@@ -456,11 +463,11 @@ static void f10_a_waiter_that_dies_in_the_middle_is_passed(void **state)
     hf_locker w[3];
     hf_locker_note first, last;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     for (size_t i = 0; i < HF_COUNT(w); i++) {
-        hf_locker_start(&w[i], rig.redis.dir, rig.redis.url, "n", "lease=2000");
-        EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == (long long)i + 1);
+        hf_locker_start(&w[i], fixture.redis.dir, fixture.redis.url, "n", "lease=2000");
+        EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == (long long)i + 1);
     }
     hf_locker_kill(&w[1]);
     hf_lock_released(lock);
@@ -484,7 +491,7 @@ static void has_it_soon(hf_lock_waiter *patient)
 
 static void wait_patiently(hf_lock_waiter *patient)
 {
-    hf_lock_wait_begin(patient, &rig, rig.b, "n",
+    hf_lock_wait_begin(patient, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = PATIENT_MS,
                                       .wait_ms = 2 * LONG_MS});
 }
@@ -495,10 +502,10 @@ static void f10_a_head_that_dies_is_passed_when_its_lease_ends(void **state)
     hf_locker dies;
     hf_lock_waiter patient;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
-    hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "n", "lease=2000");
-    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+    hf_locker_start(&dies, fixture.redis.dir, fixture.redis.url, "n", "lease=2000");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == 1);
     wait_patiently(&patient);
     hf_locker_kill(&dies);
     hf_lock_released(lock);
@@ -511,10 +518,10 @@ static void f10_who_follows_two_dead_ones_looks_after_both(void **state)
     hf_locker holds, dies;
     hf_lock_waiter patient;
     (void)state;
-    hf_locker_start(&holds, rig.redis.dir, rig.redis.url, "n", "lease=3000");
+    hf_locker_start(&holds, fixture.redis.dir, fixture.redis.url, "n", "lease=3000");
     EVENTUALLY(LONG_MS, hf_locker_said(&holds, "held", NULL));
-    hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "n", "lease=2000");
-    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+    hf_locker_start(&dies, fixture.redis.dir, fixture.redis.url, "n", "lease=2000");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == 1);
     wait_patiently(&patient);
     hf_locker_kill(&dies);
     hf_locker_kill(&holds);
@@ -529,11 +536,12 @@ static void f10_who_waits_in_two_lines_looks_after_both(void **state)
     hf_locker dies;
     hf_lock_waiter patient;
     (void)state;
-    hf_locker_start(&dies, rig.redis.dir, rig.redis.url, "t/a", "lease=2000");
+    hf_locker_start(&dies, fixture.redis.dir, fixture.redis.url, "t/a", "lease=2000");
     EVENTUALLY(LONG_MS, hf_locker_said(&dies, "held", NULL));
-    hf_lock *lock = hf_lock_must(
-        &rig, rig.a, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = PATIENT_MS});
-    hf_lock_wait_begin(&patient, &rig, rig.b, "t/a",
+    hf_lock *lock =
+        hf_lock_must(&fixture, fixture.a, "t/b",
+                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = PATIENT_MS});
+    hf_lock_wait_begin(&patient, &fixture, fixture.b, "t/a",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .names = both,
                                       .n_names = HF_COUNT(both), .lease_ms = PATIENT_MS,
                                       .wait_ms = 2 * LONG_MS});

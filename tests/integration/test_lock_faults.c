@@ -5,20 +5,20 @@
 
 #include "base/base.h"
 #include "lock_scripts.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/proxy.h"
 
 enum { LONG_MS = 60000, PATIENCE_MS = 30000 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 static hf_proxy proxy;
 static hf_lock_client *far; /* a client behind the proxy; requests may take 2 s */
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
-    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_lock_fixture_up(&fixture);
+    hf_proxy_start(&proxy, fixture.redis.socket);
     return 0;
 }
 
@@ -26,21 +26,22 @@ static int down(void **state)
 {
     (void)state;
     hf_proxy_stop(&proxy);
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     far = NULL;
     const hf_lock_client_opts opts = {
         HF_LOCK_CLIENT_OPTS_INIT,
         .server = HF_SERVER(.url = proxy.url, .request_timeout_ms = 2000)};
-    assert_int_equal(hf_lock_client_open(&far, &opts, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_client_open(&far, &opts, fixture.detail), HF_OK);
     /* Redis knows the scripts from now on. */
-    hf_lock *lock = hf_lock_must(&rig, far, "warm", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock *lock =
+        hf_lock_must(&fixture, far, "warm", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     return 0;
 }
@@ -52,7 +53,7 @@ static int end(void **state)
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
     hf_proxy_shift_clock(&proxy, 0);
     hf_lock_client_close(far, NULL, NULL);
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
@@ -82,7 +83,7 @@ static hf_lock *ask_for(hf_lock_client *locks, const char *name, hf_lock_opts op
     opts.names = &name;
     opts.n_names = 1;
     opts.lease_ms = opts.lease_ms == 0 ? LONG_MS : opts.lease_ms;
-    assert_int_equal(hf_lock_acquire(locks, &opts, on_acquired, t, &lock, rig.detail),
+    assert_int_equal(hf_lock_acquire(locks, &opts, on_acquired, t, &lock, fixture.detail),
                      HF_OK);
     return lock;
 }
@@ -97,12 +98,12 @@ static void an_enter_that_comes_after_the_leave_stays_for_no_lease(void **state)
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
         hf_proxy_delay(&proxy, hf_lua_lock_acquire.sha1);
         hf_lock *lock = hf_lock_must(
-            &rig, far, "n",
+            &fixture, far, "n",
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i], .lease_ms = LONG_MS});
         assert_true(hf_proxy_delayed(&proxy));
         released(lock);
         (void)hf_proxy_deliver(&proxy);
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
 
@@ -118,12 +119,12 @@ static void an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease(void *
     EVENTUALLY(PATIENCE_MS, hf_proxy_delayed(&proxy));
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
-    long long before = hf_fixture_calls(&rig.redis, "evalsha");
+    long long before = hf_fixture_calls(&fixture.redis, "evalsha");
     hf_proxy_refuse(&proxy, false);
     EVENTUALLY(PATIENCE_MS,
-               hf_fixture_calls(&rig.redis, "evalsha") > before); /* it has left */
+               hf_fixture_calls(&fixture.redis, "evalsha") > before); /* it has left */
     (void)hf_proxy_deliver(&proxy);
-    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
 }
 
 static void what_is_cancelled_on_its_way_is_left(void **state)
@@ -137,12 +138,12 @@ static void what_is_cancelled_on_its_way_is_left(void **state)
     EVENTUALLY(PATIENCE_MS, hf_proxy_bytes(&proxy, PROXY_REQUESTS) > before);
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
-    long long calls = hf_fixture_calls(&rig.redis, "evalsha");
+    long long calls = hf_fixture_calls(&fixture.redis, "evalsha");
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    EVENTUALLY(PATIENCE_MS,
-               hf_fixture_calls(&rig.redis, "evalsha") >= calls + 2); /* enter, leave */
-    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
-    released(hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
+    EVENTUALLY(PATIENCE_MS, hf_fixture_calls(&fixture.redis, "evalsha") >=
+                                calls + 2); /* enter, leave */
+    EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
+    released(hf_lock_must(&fixture, fixture.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}));
 }
 
 /* ---- deadlines ---- */
@@ -164,11 +165,11 @@ static void a_deadline_counts_from_before_the_request(void **state)
         EVENTUALLY(PATIENCE_MS, t.err == HF_OK);
         long long redis_ms =
             i == 0 ? hf_fixture_number(
-                         &rig.redis, "EVAL %s 1 hf:lock:{n}:x:n",
+                         &fixture.redis, "EVAL %s 1 hf:lock:{n}:x:n",
                          "local t = redis.call('TIME') "
                          "return redis.call('ZRANGE', KEYS[1], 0, 0, "
                          "'WITHSCORES')[2] + 20000 - t[1] * 1000 - t[2] / 1000")
-                   : hf_fixture_number(&rig.redis, "PTTL hf:lock:{n}:cell:n");
+                   : hf_fixture_number(&fixture.redis, "PTTL hf:lock:{n}:cell:n");
         int64_t local_ms = hf_lock_remaining_ms(t.lock); /* later, and still less */
         assert_true(local_ms > 0 && local_ms < redis_ms);
         released(t.lock);
@@ -181,9 +182,9 @@ static void a_grant_is_told_by_a_message(void **state)
     hf_lock_waiter w;
     (void)state;
     hf_lock *lock =
-        hf_lock_must(&rig, rig.a, "n",
+        hf_lock_must(&fixture, fixture.a, "n",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = HF_LOCK_LEASE_MAX_MS});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = HF_LOCK_LEASE_MAX_MS,
                                       .wait_ms = PATIENCE_MS});
     released(lock);
@@ -198,15 +199,15 @@ static void fences_rise_also_when_the_clock_is_behind(void **state)
     uint64_t last = (uint64_t)ahead;
     size_t n;
     (void)state;
-    (void)hf_fixture_command(&rig.redis, "SET hf:lock:{n}:fence %lld", ahead);
+    (void)hf_fixture_command(&fixture.redis, "SET hf:lock:{n}:fence %lld", ahead);
     for (int i = 0; i < 4; i++) {
         hf_lock *lock =
-            hf_lock_must(&rig, rig.a, "n",
+            hf_lock_must(&fixture, fixture.a, "n",
                          (hf_lock_opts){HF_LOCK_OPTS_INIT,
                                         .form = i % 2 ? HF_LOCK_SPIN : HF_LOCK_LINE});
         assert_true(hf_lock_fence(lock) > last);
         last = hf_lock_fence(lock);
-        assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_force(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
         (void)hf_lock_release_wait(lock, NULL);
     }
 }
@@ -218,7 +219,7 @@ static void read_entry(const char *name, char client[128], char hold[32])
 {
     char owner[80], mode[8], names[64];
     const char *line =
-        hf_fixture_command(&rig.redis, "EVAL %s 1 hf:lock:{%s}:",
+        hf_fixture_command(&fixture.redis, "EVAL %s 1 hf:lock:{%s}:",
                            "local o = redis.call('ZREVRANGE', KEYS[1] .. 'q:n', 0, 0)[1] "
                            "return o .. ' ' .. redis.call('HGET', KEYS[1] .. 'e:n', o)",
                            name);
@@ -229,7 +230,7 @@ static void read_entry(const char *name, char client[128], char hold[32])
 
 static void say_granted(const char *client, uint64_t fence, const char *hold)
 {
-    (void)hf_fixture_command(&rig.redis, "EVAL %s 1 hf:lock:{n}:in:%s %llu %s",
+    (void)hf_fixture_command(&fixture.redis, "EVAL %s 1 hf:lock:{n}:in:%s %llu %s",
                              "return redis.call('RPUSH', KEYS[1], 'granted ' .. ARGV[1] "
                              ".. ' ' .. ARGV[2])",
                              client, (unsigned long long)fence, hold);
@@ -241,9 +242,10 @@ static void an_old_message_grants_nothing(void **state)
     char client[128], hold[32];
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock *lock =
+        hf_lock_must(&fixture, fixture.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     uint64_t old = hf_lock_fence(lock);
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     read_entry("n", client, hold);
     say_granted(client, old, hold);
     ALWAYS(300, !w.done);
@@ -264,12 +266,12 @@ static void the_grant_of_one_of_several_is_not_believed(void **state)
                               .names = both,     .n_names = 2,      .lease_ms = 1500};
     hf_lock_waiter first, second;
     (void)state;
-    hf_lock *a = hf_lock_must(&rig, rig.a, "t/a",
+    hf_lock *a = hf_lock_must(&fixture, fixture.a, "t/a",
                               (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
-    hf_lock *b = hf_lock_must(&rig, rig.a, "t/b",
+    hf_lock *b = hf_lock_must(&fixture, fixture.a, "t/b",
                               (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
-    hf_lock_wait_begin(&first, &rig, rig.b, "t/a", one);
-    hf_lock_wait_begin(&second, &rig, rig.b, "t/b", two);
+    hf_lock_wait_begin(&first, &fixture, fixture.b, "t/a", one);
+    hf_lock_wait_begin(&second, &fixture, fixture.b, "t/b", two);
     released(b);
     ALWAYS(1000, !second.done);
     released(a);
@@ -291,8 +293,9 @@ static void a_grant_that_never_was_is_found_out(void **state)
     char client[128], hold[32];
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+    hf_lock *lock =
+        hf_lock_must(&fixture, fixture.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
     read_entry("n", client, hold);
     say_granted(client, 2 * hf_lock_fence(lock), hold);
@@ -310,14 +313,14 @@ static void a_broken_lock_is_not_the_end_of_the_others(void **state)
 {
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = 900};
     (void)state;
-    hf_lock *broken = hf_lock_must(&rig, rig.a, "broken", opts);
-    hf_lock *good = hf_lock_must(&rig, rig.a, "good", opts);
-    (void)hf_fixture_command(&rig.redis, "SET hf:lock:{broken}:x:broken text");
-    EVENTUALLY(PATIENCE_MS, rig.lost == 1);
+    hf_lock *broken = hf_lock_must(&fixture, fixture.a, "broken", opts);
+    hf_lock *good = hf_lock_must(&fixture, fixture.a, "good", opts);
+    (void)hf_fixture_command(&fixture.redis, "SET hf:lock:{broken}:x:broken text");
+    EVENTUALLY(PATIENCE_MS, fixture.lost == 1);
     assert_int_equal(hf_lock_why(broken), HF_LOCK_DEADLINE);
     ALWAYS(1000, hf_lock_held(good));
-    assert_true(rig.suspect >= 1);
-    (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{broken}:x:broken");
+    assert_true(fixture.suspect >= 1);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:lock:{broken}:x:broken");
     (void)hf_lock_release_wait(broken, NULL);
     released(good);
 }
@@ -328,15 +331,16 @@ static void a_key_of_another_type_is_told_at_once(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(keys); i++) {
         hf_lock *lock;
-        (void)hf_fixture_command(&rig.redis, "FLUSHALL");
-        (void)hf_fixture_command(&rig.redis, "%s hf:lock:{n}:%s %s",
+        (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+        (void)hf_fixture_command(&fixture.redis, "%s hf:lock:{n}:%s %s",
                                  strcmp(keys[i], "fence") == 0 ? "LPUSH" : "SET", keys[i],
                                  "text");
-        hf_err err = hf_lock_take(
-            &rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &lock);
+        hf_err err =
+            hf_lock_take(&fixture, fixture.a, "n",
+                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &lock);
         assert_int_equal(err, HF_REDIS);
-        assert_non_null(strstr(rig.detail, "WRONGTYPE"));
-        EVENTUALLY(PATIENCE_MS, hf_fixture_number(&rig.redis, "DBSIZE") == 1);
+        assert_non_null(strstr(fixture.detail, "WRONGTYPE"));
+        EVENTUALLY(PATIENCE_MS, hf_fixture_number(&fixture.redis, "DBSIZE") == 1);
     }
 }
 
@@ -346,16 +350,17 @@ static void an_inbox_that_cannot_be_read_only_delays(void **state)
     char client[128], hold[32];
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+    hf_lock *lock =
+        hf_lock_must(&fixture, fixture.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     read_entry("n", client, hold);
-    (void)hf_fixture_command(&rig.redis, "SET hf:lock:{n}:in:%s text", client);
-    (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
-    (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
-    EVENTUALLY(PATIENCE_MS, hf_fixture_calls(&rig.redis, "blpop") > 0);
+    (void)hf_fixture_command(&fixture.redis, "SET hf:lock:{n}:in:%s text", client);
+    (void)hf_fixture_command(&fixture.redis, "CONFIG RESETSTAT");
+    (void)hf_fixture_command(&fixture.redis, "CLIENT KILL TYPE normal SKIPME yes");
+    EVENTUALLY(PATIENCE_MS, hf_fixture_calls(&fixture.redis, "blpop") > 0);
     ALWAYS(1000, !w.done);
-    assert_true(hf_fixture_calls(&rig.redis, "blpop") < 20);
+    assert_true(hf_fixture_calls(&fixture.redis, "blpop") < 20);
     released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -371,13 +376,13 @@ static void a_line_without_some_of_its_keys_goes_on(void **state)
     for (size_t i = 0; i < HF_COUNT(keys); i++) {
         hf_lock_waiter one, two;
         hf_lock *lock =
-            hf_lock_must(&rig, rig.a, "n",
+            hf_lock_must(&fixture, fixture.a, "n",
                          (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LINE_LEASE_MS});
-        hf_lock_wait_begin(&one, &rig, rig.b, "n",
+        hf_lock_wait_begin(&one, &fixture, fixture.b, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LINE_LEASE_MS});
-        hf_lock_wait_begin(&two, &rig, rig.b, "n",
+        hf_lock_wait_begin(&two, &fixture, fixture.b, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LINE_LEASE_MS});
-        (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:%s", keys[i]);
+        (void)hf_fixture_command(&fixture.redis, "DEL hf:lock:{n}:%s", keys[i]);
         if (strcmp(keys[i], "q:n") == 0)
             released(lock);
         else
@@ -392,7 +397,7 @@ static void a_line_without_some_of_its_keys_goes_on(void **state)
         released(last->lock);
         if (strcmp(keys[i], "q:n") != 0)
             (void)hf_lock_release_wait(lock, NULL);
-        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&rig, "n"));
+        EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
 
@@ -403,14 +408,14 @@ static void only_what_was_taken_away_is_told_so(void **state)
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = 900};
     size_t n;
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n", opts);
-    assert_int_equal(hf_lock_force(rig.b, "n", "me", &n, rig.detail), HF_OK);
+    hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", opts);
+    assert_int_equal(hf_lock_force(fixture.b, "n", "me", &n, fixture.detail), HF_OK);
     assert_int_equal(n, 1);
-    hf_lock *two = hf_lock_must(&rig, rig.b, "n", opts); /* the same owner */
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", opts); /* the same owner */
     EVENTUALLY(PATIENCE_MS, !hf_lock_held(one));
     EVENTUALLY(PATIENCE_MS, hf_lock_why(one) == HF_LOCK_FORCED);
     assert_true(hf_lock_held(two));
-    (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:lock:{n}:x:n");
     EVENTUALLY(PATIENCE_MS, !hf_lock_held(two));
     EVENTUALLY(PATIENCE_MS, hf_lock_why(two) == HF_LOCK_REFUSED);
     (void)hf_lock_release_wait(one, NULL);
@@ -424,10 +429,10 @@ static void only_what_was_taken_away_is_told_so(void **state)
 static void a_clock_that_was_wrong_loses_no_lock(void **state)
 {
     (void)state;
-    hf_lock *lock =
-        hf_lock_must(&rig, far, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
+    hf_lock *lock = hf_lock_must(&fixture, far, "n",
+                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
     hf_proxy_shift_clock(&proxy, -5000);
-    hf_lock *other = hf_lock_must(&rig, far, "other",
+    hf_lock *other = hf_lock_must(&fixture, far, "other",
                                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .fixed = true});
     hf_proxy_shift_clock(&proxy, 0);
     ALWAYS(3000, hf_lock_held(lock));

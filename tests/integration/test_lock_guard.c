@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 #include "lock/watchdog.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/proc.h"
 
 enum { LEASE_MS = 4500, GRACE_MS = 1000, LONG_MS = 30000 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 static hf_lock_client *locks;
 static char dir[HF_TEMPDIR_SIZE];
 static pid_t leader; /* of a group; 0: none */
@@ -22,7 +22,7 @@ static pid_t leader; /* of a group; 0: none */
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     hf_tempdir_make(dir);
     return 0;
 }
@@ -31,7 +31,7 @@ static int down(void **state)
 {
     (void)state;
     hf_tempdir_remove(dir);
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
@@ -39,9 +39,9 @@ static hf_lock_client *open_client(const char *minder)
 {
     hf_lock_client *client = NULL;
     const hf_lock_client_opts opts = {
-        HF_LOCK_CLIENT_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis)),
-        .minder = minder};
-    assert_int_equal(hf_lock_client_open(&client, &opts, rig.detail), HF_OK);
+        HF_LOCK_CLIENT_OPTS_INIT,
+        .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis)), .minder = minder};
+    assert_int_equal(hf_lock_client_open(&client, &opts, fixture.detail), HF_OK);
     return client;
 }
 
@@ -59,7 +59,7 @@ static int begin(void **state)
 {
     (void)state;
     remove_marks();
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     locks = open_client(HF_TEST_COMMAND);
     return 0;
 }
@@ -67,20 +67,20 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
     hf_lock_client_close(locks, NULL, NULL);
     if (leader != 0) {
         kill(-leader, SIGKILL);
         waitpid(leader, NULL, 0);
     }
     leader = 0;
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
 static hf_lock *take(void)
 {
-    return hf_lock_must(&rig, locks, "job",
+    return hf_lock_must(&fixture, locks, "job",
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
 }
 
@@ -125,10 +125,10 @@ static void a_group_lives_while_the_lock_is_renewed(void **state)
     (void)state;
     hf_lock *lock = take();
     start_group("exec sleep 60");
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_OK);
     ALWAYS(LEASE_MS + LEASE_MS / 4, !has_ended());
     assert_true(hf_lock_held(lock));
-    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, 0, 0, NULL), HF_OK);
     kill(leader, SIGKILL);
     assert_int_equal(reap(), 128 + SIGKILL);
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
@@ -140,8 +140,8 @@ static void a_group_is_asked_before_the_deadline_and_killed_at_it(void **state)
     hf_lock *lock = take();
     start_group("trap ': >asked' TERM; : >ready; while :; do sleep 0.02; done");
     EVENTUALLY(LONG_MS, is_there("ready"));
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
-    hf_fixture_signal(&rig.redis, SIGSTOP);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_OK);
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
     EVENTUALLY(LONG_MS, is_there("asked") || has_ended());
     assert_true(is_there("asked"));
     uint64_t deadline_ns = hf_lock_deadline_ns(lock); /* 0: it has passed */
@@ -151,8 +151,8 @@ static void a_group_is_asked_before_the_deadline_and_killed_at_it(void **state)
     assert_int_equal(reap(), 128 + SIGKILL);
     assert_false(hf_lock_held(lock));
     start_group("exec sleep 60");
-    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_LOST);
+    assert_int_equal(hf_lock_guard(lock, 0, 0, NULL), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_LOST);
 }
 
 /* Its lock is lost long before its deadline: it is asked at once, and has its grace. */
@@ -160,11 +160,11 @@ static void a_group_is_asked_as_soon_as_its_lock_is_lost(void **state)
 {
     (void)state;
     size_t n;
-    hf_lock *lock = hf_lock_must(&rig, locks, "job",
+    hf_lock *lock = hf_lock_must(&fixture, locks, "job",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
     start_group("trap ': >asked' TERM; : >ready; while :; do sleep 0.02; done");
     EVENTUALLY(LONG_MS, is_there("ready"));
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_OK);
     assert_false(hf_lock_guard_asked(lock));
     uint64_t deadline_ns = hf_lock_deadline_ns(lock), forced_ns = hf_boot_ns();
     assert_int_equal(hf_lock_force(locks, "job", NULL, &n, NULL), HF_OK);
@@ -183,10 +183,11 @@ static void a_group_is_spared_when_it_is_not_guarded_any_more(void **state)
     (void)state;
     hf_lock *lock = take();
     start_group("exec sleep 60");
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_INVALID); /* one each */
-    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
-    hf_fixture_signal(&rig.redis, SIGSTOP);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL),
+                     HF_INVALID); /* one each */
+    assert_int_equal(hf_lock_guard(lock, 0, 0, NULL), HF_OK);
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
     EVENTUALLY(LONG_MS, !hf_lock_held(lock));
     ALWAYS(200, !has_ended());
 }
@@ -196,7 +197,7 @@ static void closing_the_client_kills_what_is_guarded(void **state)
     (void)state;
     hf_lock *lock = take();
     start_group("trap '' TERM; while :; do sleep 0.02; done");
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_OK);
     hf_lock_client_close(locks, NULL, NULL);
     locks = NULL;
     assert_int_equal(reap(), 128 + SIGKILL);
@@ -204,25 +205,29 @@ static void closing_the_client_kills_what_is_guarded(void **state)
 
 static void what_cannot_be_guarded_is_refused(void **state)
 {
+    char detail[HF_DETAIL_SIZE] = "";
     (void)state;
     hf_lock *lock = take();
-    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK); /* nothing to forget */
-    assert_int_equal(hf_lock_guard(lock, 1, 0), HF_INVALID);
-    assert_int_equal(hf_lock_guard(lock, -5, 0), HF_INVALID);
-    assert_int_equal(hf_lock_guard(lock, 99, LEASE_MS / 2 + 1), HF_INVALID);
+    assert_int_equal(hf_lock_guard(lock, 0, 0, NULL), HF_OK); /* nothing to forget */
+    assert_int_equal(hf_lock_guard(lock, 1, 0, NULL), HF_INVALID);
+    assert_int_equal(hf_lock_guard(lock, -5, 0, detail), HF_INVALID);
+    assert_string_equal(detail, "expected a process group, found -5");
+    assert_int_equal(hf_lock_guard(lock, 99, LEASE_MS / 2 + 1, detail), HF_INVALID);
+    assert_non_null(strstr(detail, "expected a grace of at most"));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
     for (uint32_t lease_ms = 100; lease_ms < 300; lease_ms += 100) {
-        lock = hf_lock_must(&rig, locks, "job",
+        lock = hf_lock_must(&fixture, locks, "job",
                             (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = lease_ms});
-        assert_int_equal(hf_lock_guard(lock, 99, lease_ms / 2), HF_INVALID);
+        assert_int_equal(hf_lock_guard(lock, 99, lease_ms / 2, NULL), HF_INVALID);
         (void)hf_lock_release_wait(lock, NULL);
     }
     hf_lock_client *none = open_client("/nonexistent/holdfast");
-    lock = hf_lock_must(&rig, none, "job",
+    lock = hf_lock_must(&fixture, none, "job",
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
     start_group("exec sleep 60");
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);
-    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS), HF_CONFIG);
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, detail), HF_CONFIG);
+    assert_non_null(strstr(detail, "/nonexistent/holdfast"));
+    assert_int_equal(hf_lock_guard(lock, leader, GRACE_MS, NULL), HF_CONFIG);
     assert_false(has_ended());
     hf_lock_client_close(none, NULL, NULL);
     assert_false(has_ended());
@@ -244,16 +249,18 @@ static void a_grace_leaves_room_for_a_renewal(void **state)
 
 static void a_lease_is_not_set_below_the_grace_of_what_runs(void **state)
 {
+    char detail[HF_DETAIL_SIZE] = "";
     (void)state;
     hf_lock *lock = take();
     start_group("exec sleep 60");
-    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3), HF_OK);
-    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS), HF_OK);
-    assert_int_equal(hf_lock_guard(lock, leader, LEASE_MS / 3), HF_OK);
-    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3), HF_INVALID);
-    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS), HF_OK);
-    assert_int_equal(hf_lock_guard(lock, 0, 0), HF_OK);
-    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3, NULL), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS, NULL), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, leader, LEASE_MS / 3, NULL), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3, detail), HF_INVALID);
+    assert_non_null(strstr(detail, "the grace of the guarded group"));
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS, NULL), HF_OK);
+    assert_int_equal(hf_lock_guard(lock, 0, 0, NULL), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3, NULL), HF_OK);
 }
 
 int main(void)

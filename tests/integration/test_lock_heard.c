@@ -6,20 +6,20 @@
 
 #include "base/base.h"
 #include "lock_scripts.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/proxy.h"
 
 enum { LEASE_MS = 120000, HEARD_MS = 15000, LONG_MS = 30000 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 static hf_proxy proxy;
 static hf_lock_client *far; /* a client behind the proxy */
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
-    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_lock_fixture_up(&fixture);
+    hf_proxy_start(&proxy, fixture.redis.socket);
     return 0;
 }
 
@@ -27,16 +27,16 @@ static int down(void **state)
 {
     (void)state;
     hf_proxy_stop(&proxy);
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
-    (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
-    far = hf_lock_rig_open(&rig, proxy.url);
+    hf_lock_fixture_begin(&fixture);
+    (void)hf_fixture_command(&fixture.redis, "CONFIG RESETSTAT");
+    far = hf_lock_fixture_open(&fixture, proxy.url);
     return 0;
 }
 
@@ -45,19 +45,19 @@ static int end(void **state)
     (void)state;
     hf_proxy_let_go(&proxy);
     hf_lock_client_close(far, NULL, NULL);
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name,
+    return hf_lock_must(&fixture, locks, name,
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
 }
 
 static void wait_begin(hf_lock_waiter *w, hf_lock_client *locks, const char *name)
 {
-    hf_lock_wait_begin(w, &rig, locks, name,
+    hf_lock_wait_begin(w, &fixture, locks, name,
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                       .wait_ms = (int64_t)2 * LEASE_MS});
 }
@@ -77,7 +77,7 @@ static void a_wait_that_was_ended_before_it_began_is_ended_again(void **state)
 {
     hf_lock_waiter first, second;
     (void)state;
-    hf_lock *one = must(rig.a, "one"), *two = must(rig.a, "two");
+    hf_lock *one = must(fixture.a, "one"), *two = must(fixture.a, "two");
     hf_proxy_keep_request(&proxy, "BLPOP");
     wait_begin(&first, far, "one");
     EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
@@ -99,15 +99,17 @@ static void a_grant_that_is_heard_before_the_answer_counts(void **state)
 {
     hf_lock_waiter first, second;
     (void)state;
-    hf_lock *one = must(rig.a, "t/one"), *two = must(rig.a, "t/two");
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1); /* their holder */
+    hf_lock *one = must(fixture.a, "t/one"), *two = must(fixture.a, "t/two");
+    EVENTUALLY(LONG_MS,
+               hf_fixture_calls(&fixture.redis, "blpop") == 1); /* their holder */
     wait_begin(&first, far, "t/one");
     come_and_go(far);
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 2);
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&fixture.redis, "blpop") == 2);
     hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
     wait_begin(&second, far, "t/two");
     hf_lock_released(two);
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 3); /* it was heard */
+    EVENTUALLY(LONG_MS,
+               hf_fixture_calls(&fixture.redis, "blpop") == 3); /* it was heard */
     hf_proxy_let_go(&proxy);
     EVENTUALLY(HEARD_MS, second.done);
     hf_lock_released(one);
@@ -124,8 +126,8 @@ static void the_lock_that_has_waited_longest_is_heard_first(void **state)
 {
     hf_lock_waiter zero, first, second;
     (void)state;
-    hf_lock *none = must(rig.a, "zero"), *one = must(rig.a, "one"),
-            *two = must(rig.a, "two");
+    hf_lock *none = must(fixture.a, "zero"), *one = must(fixture.a, "one"),
+            *two = must(fixture.a, "two");
     hf_proxy_keep_request(&proxy, "*3\r\n$5\r\nBLPOP");
     wait_begin(&zero, far, "zero");
     EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
@@ -170,9 +172,9 @@ static hf_lock *hold(const way *how)
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .mode = how->mode,
                                .fixed = how->fixed, .wait_ms = (int64_t)2 * LEASE_MS};
     if (!how->waited)
-        return hf_lock_must(&rig, rig.a, "n", opts);
-    hf_lock *before = must(rig.b, "n");
-    hf_lock_wait_begin(&w, &rig, rig.a, "n", opts);
+        return hf_lock_must(&fixture, fixture.a, "n", opts);
+    hf_lock *before = must(fixture.b, "n");
+    hf_lock_wait_begin(&w, &fixture, fixture.a, "n", opts);
     hf_lock_released(before);
     hf_lock_wait_end(&w);
     assert_non_null(w.lock);
@@ -189,10 +191,10 @@ static void a_lock_that_is_taken_away_is_lost_at_once(void **state)
         size_t n = 0;
         hf_lock *lock = hold(&ways[i / HF_COUNT(moments_ms)]);
         hf_test_pause_ms(moments_ms[i % HF_COUNT(moments_ms)]);
-        assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_force(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
         assert_int_equal(n, 1);
         EVENTUALLY(HEARD_MS, !hf_lock_held(lock));
-        EVENTUALLY(HEARD_MS, rig.lost == i + 1);
+        EVENTUALLY(HEARD_MS, fixture.lost == i + 1);
         assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
         assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
     }
@@ -217,13 +219,13 @@ static void the_reason_of_a_loss_is_known_before_its_event(void **state)
     atomic_store(&is_told, false);
     atomic_store(&may_go_on, false);
     for (size_t i = 0; i < HF_COUNT(names); i++)
-        locks[i] = hf_lock_must(&rig, rig.a, names[i],
+        locks[i] = hf_lock_must(&fixture, fixture.a, names[i],
                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                                .on_event = tell_and_stop});
     for (size_t i = 0; i < HF_COUNT(names); i++)
-        (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:%s hf:lock:{n}:e:%s",
+        (void)hf_fixture_command(&fixture.redis, "DEL hf:lock:{n}:x:%s hf:lock:{n}:e:%s",
                                  names[i], names[i]);
-    (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
+    (void)hf_fixture_command(&fixture.redis, "CLIENT KILL TYPE normal SKIPME yes");
     EVENTUALLY(HEARD_MS, atomic_load(&is_told));
     for (size_t i = 0; i < HF_COUNT(names); i++) {
         assert_false(hf_lock_held(locks[i]));
@@ -241,9 +243,9 @@ static void a_lock_that_is_asked_back_is_told_at_once(void **state)
         size_t n = 0;
         hf_lock *lock = hold(&ways[i / HF_COUNT(moments_ms)]);
         hf_test_pause_ms(moments_ms[i % HF_COUNT(moments_ms)]);
-        assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
         assert_int_equal(n, 1);
-        EVENTUALLY(HEARD_MS, rig.revoked == i + 1);
+        EVENTUALLY(HEARD_MS, fixture.revoked == i + 1);
         assert_true(hf_lock_held(lock));
         hf_lock_released(lock);
     }
@@ -256,9 +258,10 @@ static void begin_unheard(hf_lock_waiter *w, const char *name, hf_lock_opts opts
     size_t n = 0;
     opts.form = HF_LOCK_LINE;
     w->thread = 0;
-    hf_lock_begin(w, &rig, far, name, opts);
+    hf_lock_begin(w, &fixture, far, name, opts);
     while (n == 0) {
-        assert_int_equal(hf_lock_look_at(rig.b, name, 1, &look, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_look_at(fixture.b, name, 1, &look, fixture.detail),
+                         HF_OK);
         n = look.n;
         hf_lock_look_done(&look);
         hf_test_pause_ms(2);
@@ -272,14 +275,15 @@ static void a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon(void 
     size_t n = 0;
     (void)state;
     hf_lock *other = must(far, "t/other");
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1);
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&fixture.redis, "blpop") == 1);
     hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                .wait_ms = LONG_MS};
     begin_unheard(&w, "t/one", opts);
-    assert_int_equal(hf_lock_force(rig.b, "t/one", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_force(fixture.b, "t/one", NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(n, 1);
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 2); /* it was heard */
+    EVENTUALLY(LONG_MS,
+               hf_fixture_calls(&fixture.redis, "blpop") == 2); /* it was heard */
     hf_proxy_let_go(&proxy);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -296,9 +300,9 @@ static void a_message_that_is_lost_is_found_out(void **state)
     (void)state;
     hf_proxy_lose_answer(&proxy, "BLPOP");
     hf_lock *lock = must(far, "n");
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") == 1);
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&fixture.redis, "blpop") == 1);
     unsigned cuts = hf_proxy_cuts(&proxy);
-    assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_force(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(n, 1);
     EVENTUALLY(LONG_MS, hf_proxy_cuts(&proxy) > cuts);
     EVENTUALLY(HEARD_MS, !hf_lock_held(lock));
@@ -315,17 +319,17 @@ static void a_holder_listens_by_one_call_that_waits(void **state)
     char name[32];
     (void)state;
     for (size_t i = 0; i < LOCKS; i++)
-        hf_lock_released(must(rig.a, "brief"));
-    long long brief = hf_fixture_calls(&rig.redis, "blpop");
+        hf_lock_released(must(fixture.a, "brief"));
+    long long brief = hf_fixture_calls(&fixture.redis, "blpop");
     assert_true(brief <= LOCKS / 10);
     for (size_t i = 0; i < LOCKS; i++) {
         (void)snprintf(name, sizeof name, "t/%zu", i);
-        locks[i] = must(rig.a, name);
+        locks[i] = must(fixture.a, name);
     }
-    EVENTUALLY(LONG_MS, hf_fixture_calls(&rig.redis, "blpop") > brief);
-    (void)hf_fixture_command(&rig.redis, "CONFIG RESETSTAT");
-    ALWAYS(1000, hf_fixture_calls(&rig.redis, "blpop") == 0 &&
-                     hf_fixture_calls(&rig.redis, "evalsha") == 0);
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&fixture.redis, "blpop") > brief);
+    (void)hf_fixture_command(&fixture.redis, "CONFIG RESETSTAT");
+    ALWAYS(1000, hf_fixture_calls(&fixture.redis, "blpop") == 0 &&
+                     hf_fixture_calls(&fixture.redis, "evalsha") == 0);
     for (size_t i = 0; i < LOCKS; i++)
         hf_lock_released(locks[i]);
 }

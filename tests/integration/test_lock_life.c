@@ -11,44 +11,44 @@
 #include <uv.h>
 
 #include "base/base.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 
 enum { PATIENCE_MS = 30000, LONG_MS = 60000 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 static int failed; /* its address is what a thread gives that failed */
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    return hf_lock_must(&fixture, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
 }
 
 /* ---- on a loop of the caller's ---- */
@@ -60,13 +60,13 @@ static hf_lock *kept;
 
 static void loop_up(void)
 {
-    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop,
-                                      .server =
-                                          HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop,
+        .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     assert_int_equal(uv_loop_init(&loop), 0);
     n_answers = closed = 0;
     kept = NULL;
-    assert_int_equal(hf_lock_client_open(&on_loop, &opts, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_client_open(&on_loop, &opts, fixture.detail), HF_OK);
 }
 
 static void loop_until(const int *what, int n)
@@ -118,13 +118,15 @@ static hf_lock *ask_for(const char *name, int64_t wait_ms, hf_lock_acquired_cb c
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
                                .wait_ms = wait_ms, .lease_ms = LONG_MS};
     int before = n_answers;
-    assert_int_equal(hf_lock_acquire(on_loop, &opts, cb, NULL, &lock, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_acquire(on_loop, &opts, cb, NULL, &lock, fixture.detail),
+                     HF_OK);
     assert_int_equal(n_answers, before); /* nothing is called from inside the call */
     return lock;
 }
 
-static void on_shared(hf_lock *lock, hf_err err, void *arg)
+static void on_shared(hf_lock *lock, hf_err err, const char *detail, void *arg)
 {
+    (void)detail;
     (void)arg;
     note(err);
     hf_lock_release(lock, on_given, NULL); /* from inside a callback */
@@ -134,7 +136,7 @@ static void on_got_then_downgrade(hf_lock *lock, hf_err err, const char *detail,
                                   void *arg)
 {
     on_got(lock, err, detail, arg);
-    assert_int_equal(hf_lock_downgrade(lock, on_shared, NULL), HF_OK);
+    assert_int_equal(hf_lock_downgrade(lock, on_shared, NULL, NULL), HF_OK);
 }
 
 static void all_calls_work_on_a_loop(void **state)
@@ -158,10 +160,10 @@ static void all_calls_work_on_a_loop(void **state)
     loop_until(&n_answers, 5);
     assert_int_equal(answers[4], HF_CANCEL);
     /* What waits is refused, and does no harm. */
-    assert_int_equal(hf_lock_acquire_wait(on_loop, &opts, &waited, rig.detail),
+    assert_int_equal(hf_lock_acquire_wait(on_loop, &opts, &waited, fixture.detail),
                      HF_INVALID);
-    assert_int_equal(hf_lock_look_at(on_loop, "n", 9, &look, rig.detail), HF_INVALID);
-    assert_int_equal(hf_lock_extend_wait(lock, 1000), HF_INVALID);
+    assert_int_equal(hf_lock_look_at(on_loop, "n", 9, &look, fixture.detail), HF_INVALID);
+    assert_int_equal(hf_lock_extend_wait(lock, 1000, NULL), HF_INVALID);
     assert_true(hf_lock_held(lock));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_UNKNOWN);
     (void)ask_for("n", 5000, on_got);
@@ -170,7 +172,7 @@ static void all_calls_work_on_a_loop(void **state)
     hf_lock_client_close(on_loop, on_closed, NULL);
     assert_int_equal(closed, 0);
     loop_down();
-    assert_true(hf_lock_is_free(&rig, "n"));
+    assert_true(hf_lock_is_free(&fixture, "n"));
 }
 
 static void close_now(hf_lock *lock, hf_err err, const char *detail, void *arg)
@@ -196,8 +198,8 @@ static void it_can_be_closed_from_inside_a_callback(void **state)
         ended += answers[i] == HF_CLOSED;
     }
     assert_true(ok >= 2 && ok + ended == 4);
-    assert_true(hf_lock_is_free(&rig, "n") && hf_lock_is_free(&rig, "m") &&
-                hf_lock_is_free(&rig, "l"));
+    assert_true(hf_lock_is_free(&fixture, "n") && hf_lock_is_free(&fixture, "m") &&
+                hf_lock_is_free(&fixture, "l"));
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -215,7 +217,7 @@ static void a_client_that_cannot_be_had_leaves_the_loop_alone(void **state)
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(uv_timer_init(&loop, &other), 0);
     assert_int_equal(uv_timer_start(&other, on_tick, 1, 1), 0); /* for ever */
-    assert_int_not_equal(hf_lock_client_open(&none, &opts, rig.detail), HF_OK);
+    assert_int_not_equal(hf_lock_client_open(&none, &opts, fixture.detail), HF_OK);
     assert_null(none);
     uv_close((uv_handle_t *)&other, NULL);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
@@ -254,11 +256,12 @@ static void threads_of_one_client_come_one_after_the_other(void **state)
     pthread_t threads[THREADS];
     hf_lock_client *locks;
     const hf_lock_client_opts patient = {
-        HF_LOCK_CLIENT_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis),
-                                                      .connect_timeout_ms = PATIENCE_MS,
-                                                      .request_timeout_ms = PATIENCE_MS)};
+        HF_LOCK_CLIENT_OPTS_INIT,
+        .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis),
+                            .connect_timeout_ms = PATIENCE_MS,
+                            .request_timeout_ms = PATIENCE_MS)};
     (void)state;
-    assert_int_equal(hf_lock_client_open(&locks, &patient, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_client_open(&locks, &patient, fixture.detail), HF_OK);
     guarded = inside = 0;
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, count, locks), 0);
@@ -271,7 +274,7 @@ static void threads_of_one_client_come_one_after_the_other(void **state)
     hf_lock_client_close(locks, NULL, NULL);
     assert_int_equal(guarded, THREADS * ROUNDS);
     assert_int_equal(worst, 0);
-    assert_true(hf_lock_is_free(&rig, "n"));
+    assert_true(hf_lock_is_free(&fixture, "n"));
 }
 
 static void *wait_for_the_end(void *arg)
@@ -291,21 +294,22 @@ static void closing_tells_all_that_wait_and_gives_all_back(void **state)
     (void)state;
     for (int k = 0; k < TIMES; k++) {
         pthread_t threads[WAITERS];
-        hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+        hf_lock_client *locks =
+            hf_lock_fixture_open(&fixture, hf_fixture_url(&fixture.redis));
         (void)must(locks, "n");
-        (void)hf_lock_must(&rig, locks, "m",
+        (void)hf_lock_must(&fixture, locks, "m",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
         for (int i = 0; i < WAITERS; i++)
             assert_int_equal(pthread_create(&threads[i], NULL, wait_for_the_end, locks),
                              0);
-        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&rig, "n") == WAITERS);
+        EVENTUALLY(PATIENCE_MS, hf_lock_queue(&fixture, "n") == WAITERS);
         hf_lock_client_close(locks, NULL, NULL);
         for (int i = 0; i < WAITERS; i++) {
             void *why;
             assert_int_equal(pthread_join(threads[i], &why), 0);
             assert_null(why);
         }
-        assert_true(hf_lock_is_free(&rig, "n") && hf_lock_is_free(&rig, "m"));
+        assert_true(hf_lock_is_free(&fixture, "n") && hf_lock_is_free(&fixture, "m"));
     }
 }
 
@@ -319,8 +323,9 @@ static void on_end_of_wait(hf_lock *lock, hf_err err, const char *detail, void *
     atomic_store(&acquired_told, err);
 }
 
-static void on_end_of_change(hf_lock *lock, hf_err err, void *arg)
+static void on_end_of_change(hf_lock *lock, hf_err err, const char *detail, void *arg)
 {
+    (void)detail;
     (void)lock;
     (void)arg;
     atomic_store(&shared_told, err);
@@ -333,16 +338,17 @@ static void closing_ends_although_redis_stands_still(void **state)
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
                                .wait_ms = -1};
     (void)state;
-    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock_client *locks =
+        hf_lock_fixture_open(&fixture, hf_fixture_url(&fixture.redis));
     hf_lock *lock = must(locks, "n");
     atomic_store(&acquired_told, HF_OK);
     atomic_store(&shared_told, HF_OK);
-    hf_fixture_signal(&rig.redis, SIGSTOP);
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
     assert_int_equal(
-        hf_lock_acquire(locks, &opts, on_end_of_wait, NULL, NULL, rig.detail), HF_OK);
-    assert_int_equal(hf_lock_downgrade(lock, on_end_of_change, NULL), HF_OK);
+        hf_lock_acquire(locks, &opts, on_end_of_wait, NULL, NULL, fixture.detail), HF_OK);
+    assert_int_equal(hf_lock_downgrade(lock, on_end_of_change, NULL, NULL), HF_OK);
     hf_lock_client_close(locks, NULL, NULL);
-    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
     assert_int_equal(acquired_told, HF_CLOSED);
     assert_true(shared_told == HF_UNSURE || shared_told == HF_CLOSED);
 }
@@ -383,7 +389,8 @@ static void hundreds_are_held_and_renewed(void **state)
             .wait_ms = 5000,   .lease_ms = 3000};
         (void)snprintf(text, sizeof text, "%s/%zu", i % 3 ? "t" : "u", i);
         assert_int_equal(
-            hf_lock_acquire(rig.a, &opts, on_one_got, &many[i], NULL, rig.detail), HF_OK);
+            hf_lock_acquire(fixture.a, &opts, on_one_got, &many[i], NULL, fixture.detail),
+            HF_OK);
     }
     EVENTUALLY(PATIENCE_MS, got == (int)HF_COUNT(many));
     hf_test_pause_ms(3500); /* longer than a lease */
@@ -392,7 +399,7 @@ static void hundreds_are_held_and_renewed(void **state)
     for (size_t i = 0; i < HF_COUNT(many); i++)
         hf_lock_release(many[i], on_one_gone, NULL);
     EVENTUALLY(PATIENCE_MS, gone == (int)HF_COUNT(many));
-    assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 2); /* the fences */
+    assert_int_equal(hf_fixture_number(&fixture.redis, "DBSIZE"), 2); /* the fences */
 }
 
 enum { N_TAGS = 300, TAG_LEASE_MS = 6000 };
@@ -410,11 +417,11 @@ static void more_tags_than_it_listens_for_are_granted_within_a_third(void **stat
         const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
                                    .wait_ms = -1, .lease_ms = TAG_LEASE_MS};
         (void)snprintf(text, sizeof text, "tag%zu", i);
-        held[i] = hf_lock_must(&rig, rig.b, text,
+        held[i] = hf_lock_must(&fixture, fixture.b, text,
                                (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
-        assert_int_equal(
-            hf_lock_acquire(rig.a, &opts, on_one_got, &many[i], &waiting[i], rig.detail),
-            HF_OK);
+        assert_int_equal(hf_lock_acquire(fixture.a, &opts, on_one_got, &many[i],
+                                         &waiting[i], fixture.detail),
+                         HF_OK);
         EVENTUALLY(PATIENCE_MS, hf_lock_get_state(waiting[i]) == HF_LOCK_WAITING);
     }
     uint64_t from_ms = hf_test_now_ms();
@@ -429,33 +436,34 @@ static void more_tags_than_it_listens_for_are_granted_within_a_third(void **stat
 static void a_lease_can_be_set_anew(void **state)
 {
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
-    assert_int_equal(hf_lock_extend_wait(lock, 99), HF_INVALID);
-    assert_int_equal(hf_lock_extend_wait(lock, HF_LOCK_LEASE_MAX_MS + 1), HF_INVALID);
-    assert_int_equal(hf_lock_extend_wait(lock, LONG_MS), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, 99, NULL), HF_INVALID);
+    assert_int_equal(hf_lock_extend_wait(lock, HF_LOCK_LEASE_MAX_MS + 1, NULL),
+                     HF_INVALID);
+    assert_int_equal(hf_lock_extend_wait(lock, LONG_MS, NULL), HF_OK);
     assert_true(hf_lock_remaining_ms(lock) > 40000);
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
-    assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_look_at(fixture.b, "n", 1, &look, fixture.detail), HF_OK);
     assert_true(look.entries[0].ends_ms - look.now_ms > 40000);
     hf_lock_look_done(&look);
-    assert_int_equal(hf_lock_extend_wait(lock, 1000), HF_OK); /* never shortens */
+    assert_int_equal(hf_lock_extend_wait(lock, 1000, NULL), HF_OK); /* never shortens */
     assert_true(hf_lock_remaining_ms(lock) > 40000);
     assert_true(hf_lock_held(lock));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
 
     lock =
-        hf_lock_must(&rig, rig.a, "n",
+        hf_lock_must(&fixture, fixture.a, "n",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1000, .fixed = true});
-    assert_int_equal(hf_lock_extend_wait(lock, 3000), HF_OK);
+    assert_int_equal(hf_lock_extend_wait(lock, 3000, NULL), HF_OK);
     assert_true(hf_lock_remaining_ms(lock) > 1000);
     EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock)); /* it is not renewed all the same */
-    assert_int_equal(hf_lock_extend_wait(lock, 3000), HF_LOST);
+    assert_int_equal(hf_lock_extend_wait(lock, 3000, NULL), HF_LOST);
     (void)hf_lock_release_wait(lock, NULL);
 
-    lock = must(rig.a, "n");
-    (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n");
-    assert_int_equal(hf_lock_extend_wait(lock, 3000), HF_LOST);
+    lock = must(fixture.a, "n");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:lock:{n}:x:n");
+    assert_int_equal(hf_lock_extend_wait(lock, 3000, NULL), HF_LOST);
     (void)hf_lock_release_wait(lock, NULL);
 }
 
@@ -469,19 +477,19 @@ static void a_descriptor_tells_of_the_loss(void **state)
 {
     size_t n;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     int fd = hf_lock_fd(lock);
     assert_true(fd >= 0 && hf_lock_fd(lock) == fd);
     assert_false(is_readable(fd));
-    assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_force(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
     EVENTUALLY(PATIENCE_MS, is_readable(fd));
     assert_false(hf_lock_held(lock));
     assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
     (void)hf_lock_release_wait(lock, NULL);
 
     lock =
-        hf_lock_must(&rig, rig.a, "n",
+        hf_lock_must(&fixture, fixture.a, "n",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 300, .fixed = true});
     EVENTUALLY(PATIENCE_MS, !hf_lock_held(lock));
     assert_true(is_readable(hf_lock_fd(lock))); /* also one that is made after it */
@@ -494,21 +502,21 @@ static void a_full_redis_refuses_no_lock(void **state)
 {
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = 1200};
     (void)state;
-    hf_lock *line = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *line = hf_lock_must(&fixture, fixture.a, "n", opts);
     hf_lock *cell = hf_lock_must(
-        &rig, rig.a, "m",
+        &fixture, fixture.a, "m",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1200, .form = HF_LOCK_SPIN});
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1");
-    assert_non_null(strstr(hf_fixture_command(&rig.redis, "SET other value"), "OOM"));
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory 1");
+    assert_non_null(strstr(hf_fixture_command(&fixture.redis, "SET other value"), "OOM"));
     ALWAYS(2500, hf_lock_held(line) && hf_lock_held(cell));
     hf_lock_waiter w;
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", opts);
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n", opts);
     assert_int_equal(hf_lock_release_wait(line, NULL), HF_RELEASE_DONE);
     assert_int_equal(hf_lock_release_wait(cell, NULL), HF_RELEASE_DONE);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
     assert_int_equal(hf_lock_release_wait(w.lock, NULL), HF_RELEASE_DONE);
-    (void)hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0");
+    (void)hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory 0");
 }
 
 static int as_the_child(hf_lock *lock)
@@ -518,21 +526,21 @@ static int as_the_child(hf_lock *lock)
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
     hf_lock *other;
     size_t n;
-    if (hf_lock_acquire_wait(rig.a, &opts, &other, detail) != HF_FORKED)
+    if (hf_lock_acquire_wait(fixture.a, &opts, &other, detail) != HF_FORKED)
         return 1;
-    if (hf_lock_acquire(rig.a, &opts, on_one_got, NULL, &other, detail) != HF_FORKED)
+    if (hf_lock_acquire(fixture.a, &opts, on_one_got, NULL, &other, detail) != HF_FORKED)
         return 2;
-    if (hf_lock_extend_wait(lock, 1000) != HF_FORKED)
+    if (hf_lock_extend_wait(lock, 1000, NULL) != HF_FORKED)
         return 3;
-    if (hf_lock_downgrade_wait(lock) != HF_FORKED)
+    if (hf_lock_downgrade_wait(lock, NULL) != HF_FORKED)
         return 4;
-    if (hf_lock_force(rig.a, "n", NULL, &n, detail) != HF_FORKED)
+    if (hf_lock_force(fixture.a, "n", NULL, &n, detail) != HF_FORKED)
         return 5;
     if (hf_lock_release_wait(lock, NULL) != HF_RELEASE_UNKNOWN)
         return 6;
     hf_lock_release(lock, NULL, NULL);
     hf_lock_cancel(lock);
-    hf_lock_client_close(rig.a, NULL, NULL);
+    hf_lock_client_close(fixture.a, NULL, NULL);
     return 0;
 }
 
@@ -540,7 +548,7 @@ static void a_child_has_no_part_in_it(void **state)
 {
     int status = -1;
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 900});
     pid_t child = fork();
     if (child == 0)
@@ -573,9 +581,9 @@ static void who_asks_before_there_is_a_connection_comes_in_order_too(void **stat
     (void)state;
     loop_up();
     for (size_t i = 0; i < HF_COUNT(numbers); i++)
-        assert_int_equal(
-            hf_lock_acquire(on_loop, &opts, on_turn_come, &numbers[i], NULL, rig.detail),
-            HF_OK);
+        assert_int_equal(hf_lock_acquire(on_loop, &opts, on_turn_come, &numbers[i], NULL,
+                                         fixture.detail),
+                         HF_OK);
     loop_until(&n_answers, HF_COUNT(numbers));
     for (size_t i = 0; i < HF_COUNT(numbers); i++)
         assert_int_equal(answers[i], numbers[i]);
@@ -591,15 +599,16 @@ static void a_line_ends_long_after_its_leases(void **state)
     static const long long DAY_MS = 86400000;
     static const char *const keys[] = {"hf:lock:{n}:x:n", "hf:lock:{n}:e:n"};
     (void)state;
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
     for (size_t i = 0; i < HF_COUNT(keys); i++) /* as if it had been held for long */
-        assert_int_equal(hf_fixture_number(&rig.redis, "PEXPIRE %s 3600000", keys[i]), 1);
+        assert_int_equal(hf_fixture_number(&fixture.redis, "PEXPIRE %s 3600000", keys[i]),
+                         1);
     for (size_t i = 0; i < HF_COUNT(keys); i++)
         EVENTUALLY(PATIENCE_MS,
-                   hf_fixture_number(&rig.redis, "PTTL %s", keys[i]) > 29 * DAY_MS);
+                   hf_fixture_number(&fixture.redis, "PTTL %s", keys[i]) > 29 * DAY_MS);
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_DONE);
-    assert_int_equal(hf_fixture_number(&rig.redis, "DBSIZE"), 1); /* the fence */
+    assert_int_equal(hf_fixture_number(&fixture.redis, "DBSIZE"), 1); /* the fence */
 }
 
 int main(void)

@@ -6,34 +6,34 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "tests/support/set_rig.h"
+#include "tests/support/set_fixture.h"
 
 enum { N = 3, LEASE_MS = 5000, WAIT_MS = 30000 };
 
-static hf_set_rig rig;
+static hf_set_fixture fixture;
 static hf_lock_servers *a, *b;
 static hf_lock_servers *reversed; /* its URLs are the other way round */
 
 static int up(void **state)
 {
     (void)state;
-    hf_set_rig_up(&rig, N, false);
+    hf_set_fixture_up(&fixture, N, false);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_set_rig_down(&rig);
+    hf_set_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_set_rig_begin(&rig);
-    a = hf_set_rig_open(&rig, N, true);
-    b = hf_set_rig_open(&rig, N, false);
+    hf_set_fixture_begin(&fixture);
+    a = hf_set_fixture_open(&fixture, N, true);
+    b = hf_set_fixture_open(&fixture, N, false);
     return 0;
 }
 
@@ -87,8 +87,8 @@ static hf_err take(hf_lock_servers *servers, int64_t wait_ms, bool backwards,
                                     .members = members,
                                     .n_members = N,
                                     .wait_ms = wait_ms,
-                                    .on_event = hf_set_rig_on_event,
-                                    .event_arg = &rig};
+                                    .on_event = hf_set_fixture_on_event,
+                                    .event_arg = &fixture};
     *out = NULL;
     return hf_multilock_acquire_wait(servers, &opts, out, detail);
 }
@@ -96,9 +96,9 @@ static hf_err take(hf_lock_servers *servers, int64_t wait_ms, bool backwards,
 static hf_lock_set *must(hf_lock_servers *servers)
 {
     hf_lock_set *set;
-    hf_err err = take(servers, WAIT_MS, false, &set, rig.detail);
+    hf_err err = take(servers, WAIT_MS, false, &set, fixture.detail);
     if (err != HF_OK)
-        fail_msg("%s: %s", hf_err_name(err), rig.detail);
+        fail_msg("%s: %s", hf_err_name(err), fixture.detail);
     assert_true(hf_lock_set_held(set));
     return set;
 }
@@ -110,7 +110,8 @@ static hf_lock_set *must_one(hf_lock_servers *servers, size_t server)
     const hf_multilock_member one = member(server, &lock);
     const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = &one,
                                     .n_members = 1, .wait_ms = WAIT_MS};
-    assert_int_equal(hf_multilock_acquire_wait(servers, &opts, &set, rig.detail), HF_OK);
+    assert_int_equal(hf_multilock_acquire_wait(servers, &opts, &set, fixture.detail),
+                     HF_OK);
     return set;
 }
 
@@ -118,14 +119,14 @@ static size_t left_behind(void)
 {
     size_t n = 0;
     for (size_t i = 0; i < N; i++)
-        n += hf_set_rig_has(&rig, i, names[i]);
+        n += hf_set_fixture_has(&fixture, i, names[i]);
     return n;
 }
 
 static long long in_line(size_t server)
 {
-    return hf_fixture_number(&rig.redis[server], "ZCARD hf:lock:{%s}:q:%s", names[server],
-                             names[server]);
+    return hf_fixture_number(&fixture.redis[server], "ZCARD hf:lock:{%s}:q:%s",
+                             names[server], names[server]);
 }
 
 static void released(hf_lock_set *set)
@@ -146,10 +147,10 @@ static void operate(operation what, size_t server)
         hf_lock_client_open(
             &locks,
             &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT,
-                                   .server = HF_SERVER(.url = rig.urls[server])},
-            rig.detail),
+                                   .server = HF_SERVER(.url = fixture.urls[server])},
+            fixture.detail),
         HF_OK);
-    assert_int_equal(what(locks, names[server], NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(what(locks, names[server], NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(n, 1);
     hf_lock_client_close(locks, NULL, NULL);
 }
@@ -169,8 +170,8 @@ static void r16_all_are_held_or_none(void **state)
     for (size_t i = 0; i < N; i++)
         assert_true(hf_lock_set_fence(set, i) > 0);
     assert_true(hf_lock_set_fence(set, N) == 0);
-    assert_int_equal(take(b, 0, true, &other, rig.detail), HF_TAKEN);
-    assert_int_equal(take(b, 100, true, &other, rig.detail), HF_TAKEN);
+    assert_int_equal(take(b, 0, true, &other, fixture.detail), HF_TAKEN);
+    assert_int_equal(take(b, 100, true, &other, fixture.detail), HF_TAKEN);
     released(set);
     EVENTUALLY(30000, left_behind() == 0); /* whose wait was over leaves when it can */
     released(must(b));
@@ -182,8 +183,9 @@ static void f8_what_was_taken_is_given_back(void **state)
     (void)state;
     for (size_t busy = 0; busy < N; busy++) {
         hf_lock_set *one = must_one(b, busy);
-        assert_int_equal(take(a, busy == 1 ? 200 : 0, false, &set, rig.detail), HF_TAKEN);
-        assert_non_null(strstr(rig.detail, names[busy])); /* says which */
+        assert_int_equal(take(a, busy == 1 ? 200 : 0, false, &set, fixture.detail),
+                         HF_TAKEN);
+        assert_non_null(strstr(fixture.detail, names[busy])); /* says which */
         EVENTUALLY(30000, left_behind() == 1);
         released(one);
     }
@@ -196,8 +198,8 @@ static void f8_also_from_where_the_answer_was_lost(void **state)
     released(must(a)); /* it is connected */
     for (size_t lost = 0; lost < N - 1; lost++) {
         hf_lock_set *one = must_one(b, N - 1);
-        hf_proxy_lose_answer(&rig.proxy[lost], names[lost]);
-        assert_int_equal(take(a, 300, false, &set, rig.detail), HF_TAKEN);
+        hf_proxy_lose_answer(&fixture.proxy[lost], names[lost]);
+        assert_int_equal(take(a, 300, false, &set, fixture.detail), HF_TAKEN);
         EVENTUALLY(30000, left_behind() == 1);
         assert_true(hf_lock_set_held(one));
         released(one);
@@ -208,16 +210,18 @@ static void f8_a_server_that_is_down_leaves_nothing_on_the_others(void **state)
 {
     hf_lock_set *set;
     (void)state;
-    hf_fixture_kill(&rig.redis[1], SIGKILL);
+    hf_fixture_kill(&fixture.redis[1], SIGKILL);
     const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
                                       .server = HF_SERVER(.connect_timeout_ms = 500)};
     hf_lock_servers *c;
-    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &opts, rig.detail), HF_OK);
-    assert_int_equal(take(c, 0, false, &set, rig.detail), HF_CONN);
-    assert_non_null(strstr(rig.detail, rig.redis[1].socket));
-    EVENTUALLY(30000, !hf_set_rig_has(&rig, 0, "n0") && !hf_set_rig_has(&rig, 2, "n2"));
+    assert_int_equal(hf_lock_servers_open(&c, fixture.urls, N, &opts, fixture.detail),
+                     HF_OK);
+    assert_int_equal(take(c, 0, false, &set, fixture.detail), HF_CONN);
+    assert_non_null(strstr(fixture.detail, fixture.redis[1].socket));
+    EVENTUALLY(30000, !hf_set_fixture_has(&fixture, 0, "n0") &&
+                          !hf_set_fixture_has(&fixture, 2, "n2"));
     hf_lock_servers_close(c, NULL, NULL);
-    hf_fixture_restart(&rig.redis[1]);
+    hf_fixture_restart(&fixture.redis[1]);
 }
 
 /* ---- in one order ---- */
@@ -247,8 +251,9 @@ static void r9_opposite_orders_never_wait_in_a_circle(void **state)
     const char *back[N];
     (void)state;
     for (size_t i = 0; i < N; i++)
-        back[i] = rig.urls[N - 1 - i];
-    assert_int_equal(hf_lock_servers_open(&reversed, back, N, NULL, rig.detail), HF_OK);
+        back[i] = fixture.urls[N - 1 - i];
+    assert_int_equal(hf_lock_servers_open(&reversed, back, N, NULL, fixture.detail),
+                     HF_OK);
     worker w[3] = {
         {.servers = b}, {.servers = b, .backwards = true}, {.servers = reversed}};
     pthread_t threads[3];
@@ -274,8 +279,8 @@ static void the_loss_of_one_is_the_loss_of_all(void **state)
     struct pollfd fd = {.fd = hf_lock_set_fd(set), .events = POLLIN};
     assert_int_equal(poll(&fd, 1, 0), 0);
     operate(hf_lock_force, 1);
-    EVENTUALLY(30000, rig.lost == 1);
-    assert_int_equal(rig.member, 1);
+    EVENTUALLY(30000, fixture.lost == 1);
+    assert_int_equal(fixture.member, 1);
     assert_false(hf_lock_set_held(set));
     assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_GONE);
     assert_int_equal(hf_lock_set_why(set, &which), HF_LOCK_FORCED);
@@ -287,7 +292,7 @@ static void the_loss_of_one_is_the_loss_of_all(void **state)
     assert_int_equal(each[0], HF_RELEASE_DONE);
     assert_int_equal(each[1], HF_RELEASE_EXPIRED);
     assert_int_equal(each[2], HF_RELEASE_DONE);
-    assert_int_equal(rig.lost, 1);
+    assert_int_equal(fixture.lost, 1);
     EVENTUALLY(30000, left_behind() == 0);
 }
 
@@ -296,11 +301,11 @@ static void a_member_that_is_asked_back_is_still_held(void **state)
     (void)state;
     hf_lock_set *set = must(a);
     operate(hf_lock_revoke, 2);
-    EVENTUALLY(30000, rig.revoked == 1);
-    assert_int_equal(rig.member, 2);
+    EVENTUALLY(30000, fixture.revoked == 1);
+    assert_int_equal(fixture.member, 2);
     assert_true(hf_lock_set_held(set));
     released(set);
-    assert_int_equal(rig.lost, 0);
+    assert_int_equal(fixture.lost, 0);
 }
 
 /* Stands in line at the last server while the first is taken away. */
@@ -311,8 +316,9 @@ static void a_loss_on_the_way_ends_it(void **state)
     size_t first = 0, last = 0; /* in the order of their sockets */
     (void)state;
     for (size_t i = 1; i < N; i++) {
-        first = strcmp(rig.proxy[i].socket, rig.proxy[first].socket) < 0 ? i : first;
-        last = strcmp(rig.proxy[i].socket, rig.proxy[last].socket) > 0 ? i : last;
+        first =
+            strcmp(fixture.proxy[i].socket, fixture.proxy[first].socket) < 0 ? i : first;
+        last = strcmp(fixture.proxy[i].socket, fixture.proxy[last].socket) > 0 ? i : last;
     }
     hf_lock_set *one = must_one(b, last);
     assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
@@ -322,7 +328,7 @@ static void a_loss_on_the_way_ends_it(void **state)
     assert_int_equal(w.err, HF_LOST);
     EVENTUALLY(30000, left_behind() == 1);
     released(one);
-    assert_int_equal(rig.lost, 0); /* it never had it */
+    assert_int_equal(fixture.lost, 0); /* it never had it */
 }
 
 static void r16_some_releases_fail_and_all_are_tried(void **state)
@@ -331,12 +337,12 @@ static void r16_some_releases_fail_and_all_are_tried(void **state)
     (void)state;
     for (size_t dead = 0; dead < N; dead += 2) {
         hf_lock_set *set = must(a);
-        hf_proxy_set(&rig.proxy[dead], PROXY_REQUESTS, PROXY_HOLD);
+        hf_proxy_set(&fixture.proxy[dead], PROXY_REQUESTS, PROXY_HOLD);
         assert_int_equal(hf_lock_set_release_wait(set, each), HF_RELEASE_UNKNOWN);
         for (size_t i = 0; i < N; i++)
             assert_int_equal(each[i], i == dead ? HF_RELEASE_UNKNOWN : HF_RELEASE_DONE);
         EVENTUALLY(30000, left_behind() == 1);
-        hf_proxy_set(&rig.proxy[dead], PROXY_REQUESTS, PROXY_PASS);
+        hf_proxy_set(&fixture.proxy[dead], PROXY_REQUESTS, PROXY_PASS);
         EVENTUALLY(30000, left_behind() == 0);
     }
 }
@@ -354,11 +360,11 @@ static void the_deadline_is_the_first_of_all(void **state)
                                     .members = two,
                                     .n_members = 2,
                                     .wait_ms = WAIT_MS,
-                                    .on_event = hf_set_rig_on_event,
-                                    .event_arg = &rig};
-    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_OK);
+                                    .on_event = hf_set_fixture_on_event,
+                                    .event_arg = &fixture};
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, fixture.detail), HF_OK);
     assert_true(hf_lock_set_remaining_ms(set) <= 300);
-    EVENTUALLY(30000, rig.lost == 1);
+    EVENTUALLY(30000, fixture.lost == 1);
     assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
     (void)hf_lock_set_release_wait(set, NULL);
 }
@@ -376,35 +382,43 @@ static void bad_input_is_refused_in_one_line(void **state)
     locks[0].names = &tagged[0];
     locks[1].names = &tagged[1];
     hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = two, .n_members = 2};
-    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
-    assert_non_null(strstr(rig.detail, "one tag in one member"));
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, fixture.detail),
+                     HF_INVALID);
+    assert_non_null(strstr(fixture.detail, "one tag in one member"));
     two[1] = member(N, &locks[1]);
-    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
-    assert_non_null(strstr(rig.detail, "expected a server of 0 to 2, found 3"));
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, fixture.detail),
+                     HF_INVALID);
+    assert_non_null(strstr(fixture.detail, "expected a server of 0 to 2, found 3"));
     two[1] = member(1, &locks[1]);
     locks[1].wait_ms = 5;
-    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, fixture.detail),
+                     HF_INVALID);
     locks[1] = lock_of(1);
     locks[1].lease_ms = 1;
-    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, fixture.detail),
+                     HF_INVALID);
     opts.n_members = 0;
-    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, rig.detail), HF_INVALID);
+    assert_int_equal(hf_multilock_acquire_wait(a, &opts, &set, fixture.detail),
+                     HF_INVALID);
 
-    const char *const twice[] = {rig.urls[0], rig.urls[1], rig.urls[0]};
+    const char *const twice[] = {fixture.urls[0], fixture.urls[1], fixture.urls[0]};
     const hf_lock_client_opts none = {HF_LOCK_CLIENT_OPTS_INIT,
                                       .server = HF_SERVER(.ns = "hf")};
-    assert_int_equal(hf_lock_servers_open(&c, twice, 3, &none, rig.detail), HF_INVALID);
-    assert_non_null(strstr(rig.detail, "twice"));
-    assert_int_equal(hf_lock_servers_open(&c, rig.urls, 0, &none, rig.detail),
+    assert_int_equal(hf_lock_servers_open(&c, twice, 3, &none, fixture.detail),
                      HF_INVALID);
-    const char *const bad[] = {rig.urls[0], "http://x"};
-    assert_int_equal(hf_lock_servers_open(&c, bad, 2, &none, rig.detail), HF_INVALID);
+    assert_non_null(strstr(fixture.detail, "twice"));
+    assert_int_equal(hf_lock_servers_open(&c, fixture.urls, 0, &none, fixture.detail),
+                     HF_INVALID);
+    const char *const bad[] = {fixture.urls[0], "http://x"};
+    assert_int_equal(hf_lock_servers_open(&c, bad, 2, &none, fixture.detail), HF_INVALID);
     const hf_lock_client_opts url = {HF_LOCK_CLIENT_OPTS_INIT,
-                                     .server = HF_SERVER(.url = rig.urls[0])};
-    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &url, rig.detail), HF_INVALID);
+                                     .server = HF_SERVER(.url = fixture.urls[0])};
+    assert_int_equal(hf_lock_servers_open(&c, fixture.urls, N, &url, fixture.detail),
+                     HF_INVALID);
     const hf_lock_client_opts file = {HF_LOCK_CLIENT_OPTS_INIT,
                                       .server = HF_SERVER(.password_file = "/nowhere")};
-    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &file, rig.detail), HF_CONFIG);
+    assert_int_equal(hf_lock_servers_open(&c, fixture.urls, N, &file, fixture.detail),
+                     HF_CONFIG);
 }
 
 /* ---- closing, and a loop of one's own ---- */
@@ -417,7 +431,7 @@ static void closing_gives_back_and_answers(void **state)
     pthread_t thread;
     (void)state;
     hf_lock_set *one = must_one(b, 1);
-    hf_lock_servers *c = hf_set_rig_open(&rig, N, false);
+    hf_lock_servers *c = hf_set_fixture_open(&fixture, N, false);
     w.servers = c;
     assert_int_equal(pthread_create(&thread, NULL, work, &w), 0);
     EVENTUALLY(30000, in_line(1) == 1);
@@ -426,13 +440,13 @@ static void closing_gives_back_and_answers(void **state)
     lock.names = &name;
     const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = &other,
                                     .n_members = 1};
-    assert_int_equal(hf_multilock_acquire_wait(c, &opts, &set, rig.detail), HF_OK);
-    assert_true(hf_set_rig_has(&rig, 0, name));
+    assert_int_equal(hf_multilock_acquire_wait(c, &opts, &set, fixture.detail), HF_OK);
+    assert_true(hf_set_fixture_has(&fixture, 0, name));
     hf_lock_servers_close(c, NULL, NULL);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(w.err, HF_CLOSED);
     EVENTUALLY(30000, left_behind() == 1);
-    assert_false(hf_set_rig_has(&rig, 0, name));
+    assert_false(hf_set_fixture_has(&fixture, 0, name));
     released(one);
 }
 
@@ -447,20 +461,22 @@ static void a_loop_of_ones_own(void **state)
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(hf_lock_servers_open(
-                         &c, rig.urls, N,
+                         &c, fixture.urls, N,
                          &(hf_lock_client_opts){HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop},
-                         rig.detail),
+                         fixture.detail),
                      HF_OK);
     fill_members(members, locks);
     const hf_multilock_opts opts = {HF_MULTILOCK_OPTS_INIT, .members = members,
                                     .n_members = N, .wait_ms = -1};
-    assert_int_equal(hf_multilock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
+    assert_int_equal(hf_multilock_acquire_wait(c, &opts, &waits, fixture.detail),
+                     HF_INVALID);
     assert_int_equal(
-        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);
+        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, fixture.detail),
+        HF_OK);
     EVENTUALLY(30000, hf_set_turn(&loop) && t.acquired == 1);
     assert_int_equal(t.err, HF_OK);
     assert_int_equal(
-        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &u, &waits, rig.detail),
+        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &u, &waits, fixture.detail),
         HF_OK);
     for (int i = 0; i < 50; i++)
         assert_true(hf_set_turn(&loop));
@@ -472,7 +488,8 @@ static void a_loop_of_ones_own(void **state)
     assert_int_equal(t.result, HF_RELEASE_DONE);
     assert_int_equal(t.n, N);
     assert_int_equal(
-        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);
+        hf_multilock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, fixture.detail),
+        HF_OK);
     EVENTUALLY(30000, hf_set_turn(&loop) && t.acquired == 2);
     hf_lock_servers_close(c, hf_set_on_closed, &t); /* gives it back */
     EVENTUALLY(30000, hf_set_turn(&loop) && t.closed == 1);

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 
 enum {
     LEASE_MS = 120000,
@@ -15,28 +15,28 @@ enum {
     LONG_MS = 30000
 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 static hf_lock_client *other; /* a client of another owner */
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
-    other = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock_fixture_begin(&fixture);
+    other = hf_lock_fixture_open(&fixture, hf_fixture_url(&fixture.redis));
     return 0;
 }
 
@@ -44,7 +44,7 @@ static int end(void **state)
 {
     (void)state;
     hf_lock_client_close(other, NULL, NULL);
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
@@ -58,7 +58,7 @@ static size_t holds_of(const char *name, const char *owner)
 {
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
     size_t holds = 0;
-    assert_int_equal(hf_lock_look_at(other, name, 10, &look, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_look_at(other, name, 10, &look, fixture.detail), HF_OK);
     for (size_t i = 0; i < look.n; i++)
         if (strcmp(look.entries[i].owner, owner) == 0)
             holds = look.entries[i].holds;
@@ -70,7 +70,7 @@ static size_t holds_of(const char *name, const char *owner)
 static int64_t ends_ms(const char *name)
 {
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
-    assert_int_equal(hf_lock_look_at(other, name, 1, &look, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_look_at(other, name, 1, &look, fixture.detail), HF_OK);
     int64_t ends_ms = look.n == 0 ? 0 : look.entries[0].ends_ms - look.now_ms;
     hf_lock_look_done(&look);
     return ends_ms;
@@ -84,10 +84,10 @@ static void each_process_hears_that_its_lock_is_taken_away(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(moments_ms); i++) {
         size_t n = 0;
-        hf_lock *one = hf_lock_must(&rig, rig.a, "n", of_owner(LEASE_MS));
-        hf_lock *two = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+        hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", of_owner(LEASE_MS));
+        hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
         hf_test_pause_ms(moments_ms[i]);
-        assert_int_equal(hf_lock_force(other, "n", NULL, &n, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_force(other, "n", NULL, &n, fixture.detail), HF_OK);
         assert_int_equal(n, 1);
         EVENTUALLY(HEARD_MS, !hf_lock_held(one) && !hf_lock_held(two));
         assert_int_equal(hf_lock_why(one), HF_LOCK_FORCED);
@@ -102,11 +102,11 @@ static void each_process_hears_that_its_lock_is_asked_back(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(moments_ms); i++) {
         size_t n = 0, left = 0;
-        hf_lock *one = hf_lock_must(&rig, rig.a, "n", of_owner(LEASE_MS));
-        hf_lock *two = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+        hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", of_owner(LEASE_MS));
+        hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
         hf_test_pause_ms(moments_ms[i]);
-        assert_int_equal(hf_lock_revoke(other, "n", NULL, &n, rig.detail), HF_OK);
-        EVENTUALLY(HEARD_MS, rig.revoked == 2 * (i + 1));
+        assert_int_equal(hf_lock_revoke(other, "n", NULL, &n, fixture.detail), HF_OK);
+        EVENTUALLY(HEARD_MS, fixture.revoked == 2 * (i + 1));
         assert_int_equal(hf_lock_release_wait(one, &left), HF_RELEASE_STILL_HELD);
         assert_int_equal(left, 1);
         hf_lock_released(two);
@@ -118,10 +118,10 @@ static void the_process_that_remains_hears(void **state)
 {
     size_t n = 0;
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n", of_owner(LEASE_MS));
-    hf_lock *two = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", of_owner(LEASE_MS));
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
     assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_STILL_HELD);
-    assert_int_equal(hf_lock_force(other, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_force(other, "n", NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(n, 1);
     EVENTUALLY(HEARD_MS, !hf_lock_held(two));
     (void)hf_lock_release_wait(two, NULL);
@@ -132,9 +132,9 @@ static void each_process_hears_of_the_grant(void **state)
     hf_lock_waiter one, two;
     (void)state;
     hf_lock *before = hf_lock_must(
-        &rig, other, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
-    hf_lock_wait_begin(&one, &rig, rig.a, "n", of_owner(LEASE_MS));
-    hf_lock_begin(&two, &rig, rig.b, "n", of_owner(LEASE_MS));
+        &fixture, other, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
+    hf_lock_wait_begin(&one, &fixture, fixture.a, "n", of_owner(LEASE_MS));
+    hf_lock_begin(&two, &fixture, fixture.b, "n", of_owner(LEASE_MS));
     EVENTUALLY(LONG_MS, holds_of("n", "o") == 2);
     hf_lock_released(before);
     EVENTUALLY(HEARD_MS, one.done && two.done);
@@ -157,10 +157,10 @@ static void a_process_that_waits_in_one_of_several_lines_hears_of_the_grant(void
     both.names = names;
     both.n_names = 2;
     hf_lock *before = hf_lock_must(
-        &rig, other, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
-    hf_lock_begin(&one, &rig, rig.a, "t/b", both);
+        &fixture, other, "t/b", (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS});
+    hf_lock_begin(&one, &fixture, fixture.a, "t/b", both);
     EVENTUALLY(LONG_MS, holds_of("t/a", "o") == 1);
-    hf_lock_begin(&two, &rig, rig.b, "t/a", of_owner(LEASE_MS));
+    hf_lock_begin(&two, &fixture, fixture.b, "t/a", of_owner(LEASE_MS));
     EVENTUALLY(LONG_MS, holds_of("t/a", "o") == 2);
     hf_lock_released(before);
     EVENTUALLY(HEARD_MS, one.done && two.done);
@@ -177,20 +177,20 @@ static hf_lock *of_the_dead(uint32_t lease_ms)
 {
     hf_lock_opts opts = of_owner(lease_ms);
     opts.fixed = true;
-    return hf_lock_must(&rig, rig.a, "n", opts);
+    return hf_lock_must(&fixture, fixture.a, "n", opts);
 }
 
 static void holds_of_a_dead_process_end_with_their_lease(void **state)
 {
     (void)state;
     hf_lock *dead = of_the_dead(SHORT_MS);
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    hf_lock *live = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
     ALWAYS(2 * SHORT_MS, hf_lock_held(live));
     (void)hf_lock_release_wait(live, NULL); /* its renewals may have found out already */
     hf_lock_released(hf_lock_must(
-        &rig, other, "n",
+        &fixture, other, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
-    assert_true(hf_lock_is_free(&rig, "n"));
+    assert_true(hf_lock_is_free(&fixture, "n"));
     (void)hf_lock_release_wait(dead, NULL);
 }
 
@@ -199,7 +199,7 @@ static void a_dead_hold_leaves_while_its_owner_lives(void **state)
 {
     (void)state;
     hf_lock *dead = of_the_dead(SHORT_MS);
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LIVE_MS));
+    hf_lock *live = hf_lock_must(&fixture, fixture.b, "n", of_owner(LIVE_MS));
     EVENTUALLY(LONG_MS, holds_of("n", "o") == 1);
     ALWAYS(SHORT_MS, hf_lock_held(live) && holds_of("n", "o") == 1);
     hf_lock_released(live);
@@ -210,8 +210,8 @@ static void a_dead_hold_leaves_while_its_owner_lives(void **state)
 static void live_holds_of_one_owner_stay(void **state)
 {
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n", of_owner(LIVE_MS));
-    hf_lock *two = hf_lock_must(&rig, rig.b, "n", of_owner(2 * LIVE_MS));
+    hf_lock *one = hf_lock_must(&fixture, fixture.a, "n", of_owner(LIVE_MS));
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", of_owner(2 * LIVE_MS));
     ALWAYS(LIVE_MS + SHORT_MS,
            hf_lock_held(one) && hf_lock_held(two) && holds_of("n", "o") == 2);
     assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_STILL_HELD);
@@ -224,11 +224,11 @@ static void dead_holds_give_their_places_free(void **state)
     static hf_lock *dead[PLACES - 1];
     hf_lock *next = NULL;
     (void)state;
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LIVE_MS));
+    hf_lock *live = hf_lock_must(&fixture, fixture.b, "n", of_owner(LIVE_MS));
     for (size_t i = 0; i < HF_COUNT(dead); i++)
         dead[i] = of_the_dead(LIVE_MS);
-    EVENTUALLY(LONG_MS,
-               hf_lock_take(&rig, rig.b, "n", of_owner(LEASE_MS), &next) == HF_OK);
+    EVENTUALLY(LONG_MS, hf_lock_take(&fixture, fixture.b, "n", of_owner(LEASE_MS),
+                                     &next) == HF_OK);
     EVENTUALLY(LONG_MS, holds_of("n", "o") == 2);
     assert_int_equal(hf_lock_release_wait(next, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(live);
@@ -241,13 +241,13 @@ static void a_dead_process_keeps_the_lock_for_its_own_lease_only(void **state)
 {
     (void)state;
     hf_lock *dead = of_the_dead(2 * SHORT_MS);
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    hf_lock *live = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
     assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
-    hf_lock_refused(&rig, other, "n",
+    hf_lock_refused(&fixture, other, "n",
                     (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS}, HF_TAKEN);
     uint64_t from_ns = hf_boot_ns();
     hf_lock_released(hf_lock_must(
-        &rig, other, "n",
+        &fixture, other, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = SHORT_MS, .wait_ms = LONG_MS}));
     assert_true(hf_boot_ns() - from_ns < HEARD_MS * HF_MS_NS);
     (void)hf_lock_release_wait(dead, NULL);
@@ -257,12 +257,12 @@ static void a_dead_process_keeps_the_lock_for_its_own_lease_only(void **state)
 static void a_dead_process_that_joined_leaves_with_its_own_lease(void **state)
 {
     (void)state;
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    hf_lock *live = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
     hf_lock *dead = of_the_dead(SHORT_MS);
     assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
     uint64_t from_ns = hf_boot_ns();
     hf_lock_released(hf_lock_must(
-        &rig, other, "n",
+        &fixture, other, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS, .wait_ms = LONG_MS}));
     assert_true(hf_boot_ns() - from_ns < HEARD_MS * HF_MS_NS);
     (void)hf_lock_release_wait(dead, NULL);
@@ -276,8 +276,8 @@ static void readers_come_in_after_a_dead_writer_of_a_live_owner(void **state)
     hf_lock *dead = of_the_dead(2 * SHORT_MS);
     hf_lock_opts shared = of_owner(LIVE_MS);
     shared.mode = HF_LOCK_SHARED;
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", shared);
-    hf_lock_wait_begin(&w, &rig, other, "n",
+    hf_lock *live = hf_lock_must(&fixture, fixture.b, "n", shared);
+    hf_lock_wait_begin(&w, &fixture, other, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                       .mode = HF_LOCK_SHARED, .wait_ms = LONG_MS});
     EVENTUALLY(HEARD_MS, w.done);
@@ -293,12 +293,12 @@ static void the_fence_rises_after_the_last_hold_of_an_owner(void **state)
 {
     (void)state;
     hf_lock *dead = of_the_dead(SHORT_MS);
-    hf_lock *live = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    hf_lock *live = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
     uint64_t fence = hf_lock_fence(live);
     assert_int_equal(hf_lock_fence(dead), fence);
     assert_int_equal(hf_lock_release_wait(live, NULL), HF_RELEASE_STILL_HELD);
     EVENTUALLY(HEARD_MS, ends_ms("n") <= 0);
-    hf_lock *again = hf_lock_must(&rig, rig.b, "n", of_owner(LEASE_MS));
+    hf_lock *again = hf_lock_must(&fixture, fixture.b, "n", of_owner(LEASE_MS));
     assert_true(hf_lock_fence(again) > fence);
     hf_lock_released(again);
     (void)hf_lock_release_wait(dead, NULL);
@@ -308,11 +308,11 @@ static void the_fence_rises_after_the_last_hold_of_an_owner(void **state)
 static void a_second_process_may_join_the_random_owner_of_the_first(void **state)
 {
     (void)state;
-    hf_lock *one = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *one = hf_lock_must(&fixture, fixture.a, "n",
                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LIVE_MS});
     hf_lock_opts joins = of_owner(LEASE_MS);
     joins.owner = hf_lock_owner_of(one);
-    hf_lock *two = hf_lock_must(&rig, rig.b, "n", joins);
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "n", joins);
     ALWAYS(LIVE_MS + SHORT_MS, hf_lock_held(one));
     assert_int_equal(holds_of("n", joins.owner), 2);
     assert_int_equal(hf_lock_release_wait(one, NULL), HF_RELEASE_STILL_HELD);
@@ -328,16 +328,16 @@ static void a_process_that_restarts_comes_in_beside_other_readers(void **state)
         hf_lock_opts shared = of_owner(SHORT_MS);
         shared.mode = HF_LOCK_SHARED;
         shared.fixed = true;
-        hf_lock *dead = hf_lock_must(&rig, rig.a, "n", shared);
+        hf_lock *dead = hf_lock_must(&fixture, fixture.a, "n", shared);
         EVENTUALLY(HEARD_MS, ends_ms("n") <= 0);
         hf_lock *reader =
-            hf_lock_must(&rig, other, "n",
+            hf_lock_must(&fixture, other, "n",
                          (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                         .mode = HF_LOCK_SHARED});
         shared.fixed = false;
         shared.lease_ms = LIVE_MS;
         shared.wait_ms = waits_ms[i];
-        hf_lock_released(hf_lock_must(&rig, rig.b, "n", shared));
+        hf_lock_released(hf_lock_must(&fixture, fixture.b, "n", shared));
         hf_lock_released(reader);
         (void)hf_lock_release_wait(dead, NULL);
     }

@@ -9,52 +9,52 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/locker.h"
 #include "tests/support/proxy.h"
 
 enum { LONG_MS = 30000, NOTES_MAX = 4096 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
-    return hf_lock_must(&rig, locks, name,
+    return hf_lock_must(&fixture, locks, name,
                         (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
 }
 
 /* Nothing of any lock is left, nor in line for it, but counters and inboxes. */
 static bool nothing_is_left(void)
 {
-    return hf_fixture_number(&rig.redis, "EVAL %s 0",
+    return hf_fixture_number(&fixture.redis, "EVAL %s 0",
                              "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
                              "if not k:find(':fence$') and not k:find(':in:') and not "
                              "k:find(':forced:') then n = n + 1 end end return n") == 0;
@@ -62,7 +62,7 @@ static bool nothing_is_left(void)
 
 static long long keys_without_end(void)
 {
-    return hf_fixture_number(&rig.redis, "EVAL %s 0",
+    return hf_fixture_number(&fixture.redis, "EVAL %s 0",
                              "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
                              "if redis.call('PTTL', k) < 0 then n = n + 1 end end "
                              "return n");
@@ -108,12 +108,12 @@ static void p1_nobody_believes_to_hold_what_another_holds(void **state)
     size_t n = 0;
     (void)state;
     unsigned seed = (unsigned)hf_test_now_ms();
-    (void)snprintf(counter, sizeof counter, "%s/counter", rig.redis.dir);
+    (void)snprintf(counter, sizeof counter, "%s/counter", fixture.redis.dir);
     printf("seed %u\n", seed);
     for (unsigned i = 0; i < PROCESSES; i++) {
         (void)snprintf(words, sizeof words, "rounds=%d seed=%u counter=%s %s", ROUNDS,
                        seed + i, counter, i < 2 ? "overstay" : "");
-        hf_locker_start(&lockers[i], rig.redis.dir, rig.redis.url, "n", words);
+        hf_locker_start(&lockers[i], fixture.redis.dir, fixture.redis.url, "n", words);
     }
     for (unsigned i = 0; i < PROCESSES; i++) {
         hf_locker_note note;
@@ -140,20 +140,21 @@ static void p2_every_process_sees_the_same(void **state)
     hf_locker other;
     hf_locker_note held;
     (void)state;
-    hf_locker_start(&other, rig.redis.dir, rig.redis.url, "n", "owner=them");
+    hf_locker_start(&other, fixture.redis.dir, fixture.redis.url, "n", "owner=them");
     EVENTUALLY(LONG_MS, hf_locker_said(&other, "held", &held));
-    hf_lock_client *const seen_by[] = {rig.a, rig.b};
+    hf_lock_client *const seen_by[] = {fixture.a, fixture.b};
     for (size_t i = 0; i < HF_COUNT(seen_by); i++) {
         hf_lock *lock;
-        assert_int_equal(hf_lock_look_at(seen_by[i], "n", 10, &look, rig.detail), HF_OK);
+        assert_int_equal(hf_lock_look_at(seen_by[i], "n", 10, &look, fixture.detail),
+                         HF_OK);
         assert_int_equal(look.n, 1);
         assert_string_equal(look.entries[0].owner, "them");
         assert_true(look.entries[0].granted);
         assert_true(look.entries[0].fence == held.value);
         hf_lock_look_done(&look);
-        assert_int_equal(
-            hf_lock_take(&rig, seen_by[i], "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &lock),
-            HF_TAKEN);
+        assert_int_equal(hf_lock_take(&fixture, seen_by[i], "n",
+                                      (hf_lock_opts){HF_LOCK_OPTS_INIT}, &lock),
+                         HF_TAKEN);
     }
     hf_locker_kill(&other);
 }
@@ -190,26 +191,26 @@ static void p3_who_dies_leaves_with_its_lease(void **state)
     hf_locker waits, holds, unheard;
     hf_proxy proxy;
     (void)state;
-    hf_proxy_start(&proxy, rig.redis.socket);
-    hf_lock *lock = must(rig.a, "n");
-    hf_locker_start(&waits, rig.redis.dir, rig.redis.url, "n", "lease=500");
-    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
-    hf_locker_start(&holds, rig.redis.dir, rig.redis.url, "held", "lease=500");
+    hf_proxy_start(&proxy, fixture.redis.socket);
+    hf_lock *lock = must(fixture.a, "n");
+    hf_locker_start(&waits, fixture.redis.dir, fixture.redis.url, "n", "lease=500");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == 1);
+    hf_locker_start(&holds, fixture.redis.dir, fixture.redis.url, "held", "lease=500");
     EVENTUALLY(LONG_MS, hf_locker_said(&holds, "held", NULL));
     hf_proxy_keep_answer(&proxy, "hf:lock:{unheard}:");
-    hf_locker_start(&unheard, rig.redis.dir, proxy.url, "unheard", "lease=500");
-    EVENTUALLY(LONG_MS,
-               hf_fixture_number(&rig.redis, "ZCARD hf:lock:{unheard}:x:unheard") == 1);
+    hf_locker_start(&unheard, fixture.redis.dir, proxy.url, "unheard", "lease=500");
+    EVENTUALLY(LONG_MS, hf_fixture_number(&fixture.redis,
+                                          "ZCARD hf:lock:{unheard}:x:unheard") == 1);
     assert_int_equal(keys_without_end(), 0);
     hf_locker_kill(&waits);
     hf_locker_kill(&holds);
     hf_locker_kill(&unheard);
-    hf_lock *one = hf_lock_must(&rig, rig.b, "held",
+    hf_lock *one = hf_lock_must(&fixture, fixture.b, "held",
                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
-    hf_lock *two = hf_lock_must(&rig, rig.b, "unheard",
+    hf_lock *two = hf_lock_must(&fixture, fixture.b, "unheard",
                                 (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     hf_lock_released(lock);
-    hf_lock *three = hf_lock_must(&rig, rig.b, "n",
+    hf_lock *three = hf_lock_must(&fixture, fixture.b, "n",
                                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS});
     assert_int_equal(keys_without_end(), 0);
     hf_lock_released(one);
@@ -221,26 +222,26 @@ static void p3_who_dies_leaves_with_its_lease(void **state)
 static void p3_no_step_leaves_a_key_without_an_end(void **state)
 {
     hf_lock_waiter w;
-    hf_lock *cell = hf_lock_must(&rig, rig.a, "c",
+    hf_lock *cell = hf_lock_must(&fixture, fixture.a, "c",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
-    hf_lock *lock = hf_lock_must(&rig, rig.a, "n",
+    hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000});
     size_t n;
     (void)state;
     assert_int_equal(keys_without_end(), 0);
-    hf_lock_wait_begin(&w, &rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     assert_int_equal(keys_without_end(), 0);
-    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
-    EVENTUALLY(LONG_MS, rig.revoked == 1); /* renewed meanwhile */
+    assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
+    EVENTUALLY(LONG_MS, fixture.revoked == 1); /* renewed meanwhile */
     assert_int_equal(keys_without_end(), 0);
-    assert_int_equal(
-        hf_fence_check(rig.a, "n", hf_lock_fence(lock), "me", 60000, NULL, rig.detail),
-        HF_OK);
-    assert_int_equal(hf_lock_force(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(hf_fence_check(fixture.a, "n", hf_lock_fence(lock), "me", 60000,
+                                    NULL, fixture.detail),
+                     HF_OK);
+    assert_int_equal(hf_lock_force(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(keys_without_end(), 0);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
-    assert_int_equal(hf_lock_downgrade_wait(w.lock), HF_OK);
+    assert_int_equal(hf_lock_downgrade_wait(w.lock, NULL), HF_OK);
     assert_int_equal(keys_without_end(), 0);
     (void)hf_lock_release_wait(lock, NULL);
     hf_lock_released(w.lock);
@@ -254,16 +255,16 @@ static void p4_a_try_is_one_request(void **state)
 {
     hf_lock *other;
     (void)state;
-    hf_lock_released(must(rig.a, "n"));
-    hf_lock_released(must(rig.b, "n")); /* both know the scripts */
-    long long before = hf_fixture_calls(&rig.redis, "evalsha");
-    hf_lock *lock = must(rig.a, "n");
-    assert_int_equal(hf_fixture_calls(&rig.redis, "evalsha"), before + 1);
+    hf_lock_released(must(fixture.a, "n"));
+    hf_lock_released(must(fixture.b, "n")); /* both know the scripts */
+    long long before = hf_fixture_calls(&fixture.redis, "evalsha");
+    hf_lock *lock = must(fixture.a, "n");
+    assert_int_equal(hf_fixture_calls(&fixture.redis, "evalsha"), before + 1);
     assert_int_equal(
-        hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &other),
+        hf_lock_take(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &other),
         HF_TAKEN);
-    assert_int_equal(hf_fixture_calls(&rig.redis, "evalsha"), before + 2);
-    assert_int_equal(hf_lock_queue(&rig, "n"), 0);
+    assert_int_equal(hf_fixture_calls(&fixture.redis, "evalsha"), before + 2);
+    assert_int_equal(hf_lock_queue(&fixture, "n"), 0);
     hf_lock_released(lock);
 }
 
@@ -283,25 +284,26 @@ static uint64_t cpu_ns(pid_t pid)
 }
 
 /* With leases of 30 s nobody has anything to say for 9 s, but once when the connection
- * for renewals comes up; the one that blocks asks again every 5 s. */
+ * for renewals comes up; the one that blocks asks again every 5 s. Two block: the
+ * waiter's and, a moment after its grant, the holder's. */
 static void p4_who_waits_neither_asks_nor_computes(void **state)
 {
     hf_locker waits;
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
-    hf_locker_start(&waits, rig.redis.dir, rig.redis.url, "n", "");
-    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+    hf_lock *lock = must(fixture.a, "n");
+    hf_locker_start(&waits, fixture.redis.dir, fixture.redis.url, "n", "");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == 1);
     EVENTUALLY(LONG_MS,
-               hf_fixture_number(&rig.redis, "EVAL %s 0",
+               hf_fixture_number(&fixture.redis, "EVAL %s 0",
                                  "local _, n = redis.call('INFO', 'clients')"
-                                 ":find('blocked_clients:1') return n or 0") > 0);
-    long long scripts = hf_fixture_calls(&rig.redis, "evalsha"),
-              blocks = hf_fixture_calls(&rig.redis, "blpop");
+                                 ":find('blocked_clients:2') return n or 0") > 0);
+    long long scripts = hf_fixture_calls(&fixture.redis, "evalsha"),
+              blocks = hf_fixture_calls(&fixture.redis, "blpop");
     uint64_t cpu = cpu_ns(waits.proc.pid), start_ms = hf_test_now_ms();
     ALWAYS(1500, !hf_locker_said(&waits, "held", NULL));
     uint64_t cpu_after = cpu_ns(waits.proc.pid);
-    scripts = hf_fixture_calls(&rig.redis, "evalsha") - scripts;
-    blocks = hf_fixture_calls(&rig.redis, "blpop") - blocks;
+    scripts = hf_fixture_calls(&fixture.redis, "evalsha") - scripts;
+    blocks = hf_fixture_calls(&fixture.redis, "blpop") - blocks;
     long long took_ms = (long long)(hf_test_now_ms() - start_ms);
     printf("%lld scripts, %lld blocks, %.2f ms of processor time in %lld ms\n", scripts,
            blocks, (double)(cpu_after - cpu) / 1e6, took_ms);
@@ -324,11 +326,11 @@ static void p5_a_timed_try_that_races_a_release_leaves_nothing(void **state)
     (void)state;
     printf("seed %u\n", seed);
     for (int i = 0; i < RACES; i++) {
-        hf_lock *lock = must(rig.a, "n");
+        hf_lock *lock = must(fixture.a, "n");
         hf_lock_waiter w;
         uint64_t start_ms = hf_test_now_ms();
         hf_lock_wait_begin(
-            &w, &rig, rig.b, "n",
+            &w, &fixture, fixture.b, "n",
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 1 + rand_r(&seed) % 4});
         hf_test_pause_ms((unsigned)rand_r(&seed) % 4);
         hf_lock_released(lock);
@@ -350,28 +352,29 @@ static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
 {
     const hf_lock_client_opts client = {
         HF_LOCK_CLIENT_OPTS_INIT,
-        .server = HF_SERVER(.url = hf_fixture_url(&rig.redis), .connect_timeout_ms = 400,
-                            .request_timeout_ms = 200)};
+        .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis),
+                            .connect_timeout_ms = 400, .request_timeout_ms = 200)};
     hf_lock_client *locks;
     hf_lock_waiter w;
     hf_lock *none;
     (void)state;
     assert_int_equal(hf_lock_client_open(&locks, &client, NULL), HF_OK);
-    hf_lock *lock = must(rig.a, "n");
-    hf_lock_wait_begin(&w, &rig, locks, "n",
+    hf_lock *lock = must(fixture.a, "n");
+    hf_lock_wait_begin(&w, &fixture, locks, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 300});
-    hf_fixture_signal(&rig.redis, SIGSTOP);
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_TAKEN);
     hf_err err = hf_lock_take(
-        &rig, locks, "m",
+        &fixture, locks, "m",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 100, .lease_ms = LONG_MS}, &none);
-    printf("of who came while it stood still: %s, %s\n", hf_err_name(err), rig.detail);
+    printf("of who came while it stood still: %s, %s\n", hf_err_name(err),
+           fixture.detail);
     assert_true(err != HF_OK && err != HF_TAKEN);
-    hf_fixture_signal(&rig.redis, SIGCONT);
-    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 0);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
+    EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == 0);
     hf_lock_released(
-        hf_lock_must(&rig, rig.b, "m", /* it is not granted for its lease */
+        hf_lock_must(&fixture, fixture.b, "m", /* it is not granted for its lease */
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS / 2}));
     hf_lock_released(lock);
     EVENTUALLY(LONG_MS, nothing_is_left());
@@ -383,14 +386,14 @@ static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
 static void p6_a_lock_outlives_its_connections(void **state)
 {
     (void)state;
-    hf_lock *lock = must(rig.a, "n");
+    hf_lock *lock = must(fixture.a, "n");
     uint64_t fence = hf_lock_fence(lock);
     for (int i = 0; i < 5; i++) {
-        (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
+        (void)hf_fixture_command(&fixture.redis, "CLIENT KILL TYPE normal SKIPME yes");
         assert_true(hf_lock_held(lock));
-        hf_lock_released(must(rig.b, "other"));
+        hf_lock_released(must(fixture.b, "other"));
     }
-    EVENTUALLY(LONG_MS, hf_lock_extend_wait(lock, LONG_MS + 1000) == HF_OK);
+    EVENTUALLY(LONG_MS, hf_lock_extend_wait(lock, LONG_MS + 1000, NULL) == HF_OK);
     assert_true(hf_lock_fence(lock) == fence);
     hf_lock_released(lock);
 }
@@ -399,13 +402,13 @@ static void p6_what_too_few_replicas_have_is_given_back(void **state)
 {
     hf_lock *lock;
     (void)state;
-    assert_int_equal(hf_lock_take(&rig, rig.a, "n",
+    assert_int_equal(hf_lock_take(&fixture, fixture.a, "n",
                                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_replicas = 1},
                                   &lock),
                      HF_MISCONF);
-    assert_non_null(strstr(rig.detail, "0 of 1 replicas"));
+    assert_non_null(strstr(fixture.detail, "0 of 1 replicas"));
     EVENTUALLY(LONG_MS, nothing_is_left());
-    hf_lock_released(must(rig.b, "n"));
+    hf_lock_released(must(fixture.b, "n"));
 }
 
 enum { REPLICAS_MS = 3000, N_WANT_REPLICAS = 3 };
@@ -414,7 +417,7 @@ enum { REPLICAS_MS = 3000, N_WANT_REPLICAS = 3 };
 static size_t waits(void)
 {
     size_t n = 0;
-    const char *at = hf_fixture_command(&rig.redis, "CLIENT LIST");
+    const char *at = hf_fixture_command(&fixture.redis, "CLIENT LIST");
     while ((at = strstr(at, " flags=b")) != NULL) {
         const char *cmd = strstr(at, " cmd=");
         n += cmd != NULL && strncmp(cmd, " cmd=wait ", 10) == 0;
@@ -435,15 +438,16 @@ static void on_no_replicas(hf_lock *lock, hf_err err, const char *detail, void *
 static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
 {
     static const char *const names[] = {"r1", "r2", "r3"};
-    const hf_lock_client_opts opts = {
-        HF_LOCK_CLIENT_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&rig.redis),
-                                                      .request_timeout_ms = REPLICAS_MS)};
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server =
+                                          HF_SERVER(.url = hf_fixture_url(&fixture.redis),
+                                                    .request_timeout_ms = REPLICAS_MS)};
     atomic_uint refused = 0;
     hf_lock_client *locks = NULL;
     (void)state;
-    assert_int_equal(hf_lock_client_open(&locks, &opts, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_client_open(&locks, &opts, fixture.detail), HF_OK);
     hf_lock *kept =
-        hf_lock_must(&rig, locks, "kept",
+        hf_lock_must(&fixture, locks, "kept",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2 * REPLICAS_MS});
     for (size_t i = 0; i < N_WANT_REPLICAS; i++)
         assert_int_equal(
@@ -451,7 +455,7 @@ static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
                             &(hf_lock_opts){HF_LOCK_OPTS_INIT, .names = &names[i],
                                             .n_names = 1, .wait_replicas = 1,
                                             .lease_ms = LONG_MS},
-                            on_no_replicas, &refused, NULL, rig.detail),
+                            on_no_replicas, &refused, NULL, fixture.detail),
             HF_OK);
     EVENTUALLY(LONG_MS, waits() > 0);
     uint64_t end_ms = hf_test_now_ms() + 2 * REPLICAS_MS;
@@ -463,7 +467,7 @@ static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
     assert_true(taken > 20); /* 3 at most, if each came after a wait */
     EVENTUALLY(LONG_MS, atomic_load(&refused) == N_WANT_REPLICAS);
     assert_true(hf_lock_held(kept));
-    assert_int_equal(atomic_load(&rig.suspect) + atomic_load(&rig.lost), 0);
+    assert_int_equal(atomic_load(&fixture.suspect) + atomic_load(&fixture.lost), 0);
     hf_lock_released(kept);
     hf_lock_client_close(locks, NULL, NULL);
 }
@@ -483,11 +487,13 @@ static void p6_who_waits_for_replicas_can_be_cancelled_and_closed(void **state)
                                .wait_replicas = 1, .lease_ms = LONG_MS};
     hf_lock *lock;
     (void)state;
-    hf_lock_client *locks = hf_lock_rig_open(&rig, hf_fixture_url(&rig.redis));
+    hf_lock_client *locks =
+        hf_lock_fixture_open(&fixture, hf_fixture_url(&fixture.redis));
     for (int closes = 0; closes < 2; closes++) {
         atomic_int answer = -1;
         assert_int_equal(
-            hf_lock_acquire(locks, &opts, on_answer, &answer, &lock, rig.detail), HF_OK);
+            hf_lock_acquire(locks, &opts, on_answer, &answer, &lock, fixture.detail),
+            HF_OK);
         EVENTUALLY(LONG_MS, waits() > 0);
         if (closes == 0)
             hf_lock_cancel(lock);
@@ -503,18 +509,18 @@ static void p6_who_waits_for_replicas_can_be_cancelled_and_closed(void **state)
 
 static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
 {
-    hf_lock *lock = must(rig.a, "n");
+    hf_lock *lock = must(fixture.a, "n");
     for (size_t i = 0; i < n; i++)
-        hf_lock_wait_begin(&w[i], &rig, rig.b, "n",
+        hf_lock_wait_begin(&w[i], &fixture, fixture.b, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
-    long long before = hf_fixture_calls(&rig.redis, "evalsha");
+    long long before = hf_fixture_calls(&fixture.redis, "evalsha");
     for (size_t i = 0; i < n; i++) {
         hf_lock_released(lock);
         hf_lock_wait_end(&w[i]);
         assert_int_equal(w[i].err, HF_OK);
         lock = w[i].lock;
     }
-    long long sent = hf_fixture_calls(&rig.redis, "evalsha") - before;
+    long long sent = hf_fixture_calls(&fixture.redis, "evalsha") - before;
     hf_lock_released(lock);
     return sent;
 }
@@ -523,7 +529,7 @@ static void p7_a_handover_costs_the_same_however_many_wait(void **state)
 {
     static hf_lock_waiter w[40];
     (void)state;
-    hf_lock_released(must(rig.a, "n"));
+    hf_lock_released(must(fixture.a, "n"));
     assert_int_equal(scripts_of_handovers(w, 1), 1);
     uint64_t start_ms = hf_test_now_ms();
     long long sent = scripts_of_handovers(w, HF_COUNT(w));
@@ -538,7 +544,7 @@ static void p7_a_handover_costs_the_same_however_many_wait(void **state)
 static bool seems_over(void)
 {
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
-    assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_look_at(fixture.b, "n", 1, &look, fixture.detail), HF_OK);
     bool over = look.n == 1 && look.entries[0].ends_ms <= look.now_ms;
     hf_lock_look_done(&look);
     return over;
@@ -550,19 +556,19 @@ static void p8_only_its_owner_gives_it_back(void **state)
                                .fixed = true};
     size_t n = 9;
     (void)state;
-    hf_lock *old = hf_lock_must(&rig, rig.a, "n", opts);
+    hf_lock *old = hf_lock_must(&fixture, fixture.a, "n", opts);
     EVENTUALLY(LONG_MS, seems_over());
     hf_lock *lock =
-        hf_lock_must(&rig, rig.a, "n",
+        hf_lock_must(&fixture, fixture.a, "n",
                      (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = LONG_MS,
                                     .wait_ms = LONG_MS, .reentrant = true});
     assert_true(hf_lock_fence(lock) > hf_lock_fence(old));
     /* The same owner, by an acquisition whose lease was over. */
     assert_int_equal(hf_lock_release_wait(old, NULL), HF_RELEASE_NOT_OWNER);
-    assert_int_equal(hf_lock_force(rig.b, "n", "another", &n, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_force(fixture.b, "n", "another", &n, fixture.detail), HF_OK);
     assert_int_equal(n, 0);
     assert_int_equal(
-        hf_lock_take(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &old),
+        hf_lock_take(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, &old),
         HF_TAKEN);
     assert_true(hf_lock_held(lock));
     hf_lock_released(lock);
@@ -577,9 +583,10 @@ static void p9_a_lease_is_30_s_unless_it_is_said(void **state)
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
     hf_lock *lock;
     (void)state;
-    assert_int_equal(hf_lock_acquire_wait(rig.a, &opts, &lock, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_acquire_wait(fixture.a, &opts, &lock, fixture.detail),
+                     HF_OK);
     assert_true(hf_lock_remaining_ms(lock) <= HF_LOCK_LEASE_MS);
-    assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_look_at(fixture.b, "n", 1, &look, fixture.detail), HF_OK);
     assert_true(look.entries[0].ends_ms > look.now_ms);
     assert_true(look.entries[0].ends_ms <= look.now_ms + HF_LOCK_LEASE_MS);
     hf_lock_look_done(&look);
@@ -606,8 +613,8 @@ static hf_lock *ask_for(hf_lock_client *locks, uint32_t lease_ms)
                                .wait_ms = -1, .lease_ms = lease_ms};
     hf_lock *lock;
     atomic_store(&told, 1);
-    assert_int_equal(hf_lock_acquire(locks, &opts, on_acquired, NULL, &lock, rig.detail),
-                     HF_OK);
+    assert_int_equal(
+        hf_lock_acquire(locks, &opts, on_acquired, NULL, &lock, fixture.detail), HF_OK);
     return lock;
 }
 
@@ -616,16 +623,16 @@ static void p10_it_can_be_cancelled_before_it_is_answered(void **state)
 {
     hf_proxy proxy;
     (void)state;
-    hf_proxy_start(&proxy, rig.redis.socket);
+    hf_proxy_start(&proxy, fixture.redis.socket);
     hf_proxy_refuse(&proxy, true);
-    hf_lock_client *locks = hf_lock_rig_open(&rig, proxy.url);
+    hf_lock_client *locks = hf_lock_fixture_open(&fixture, proxy.url);
     hf_lock_cancel(ask_for(locks, LONG_MS));
     EVENTUALLY(LONG_MS, told == HF_CANCEL);
     hf_proxy_refuse(&proxy, false);
     hf_lock_released(must(locks, "other"));
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_HOLD);
     hf_lock *lock = ask_for(locks, 20 * LONG_MS); /* it would not end by itself */
-    EVENTUALLY(LONG_MS, hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:x:n") == 1);
+    EVENTUALLY(LONG_MS, hf_fixture_number(&fixture.redis, "EXISTS hf:lock:{n}:x:n") == 1);
     hf_lock_cancel(lock);
     EVENTUALLY(LONG_MS, told == HF_CANCEL);
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
@@ -640,9 +647,9 @@ static void p10_a_cancelled_wait_is_not_renewed(void **state)
     unsigned had = 0;
     (void)state;
     for (int i = 0; i < 50; i++) {
-        hf_lock *lock = must(rig.a, "n");
-        hf_lock *waits = ask_for(rig.b, 1000);
-        EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
+        hf_lock *lock = must(fixture.a, "n");
+        hf_lock *waits = ask_for(fixture.b, 1000);
+        EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == 1);
         hf_lock_release(lock, NULL, NULL);
         hf_test_pause_ms((unsigned)i % 2);
         hf_lock_cancel(waits);

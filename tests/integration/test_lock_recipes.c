@@ -11,38 +11,38 @@
 #include "lock_scripts.h"
 #include "queue_scripts.h"
 #include "tests/support/dump.h"
-#include "tests/support/lock_rig.h"
+#include "tests/support/lock_fixture.h"
 #include "tests/support/locker.h"
 
 enum { LONG_MS = 30000 };
 
-static hf_lock_rig rig;
+static hf_lock_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_lock_rig_up(&rig);
+    hf_lock_fixture_up(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_lock_rig_down(&rig);
+    hf_lock_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_lock_rig_begin(&rig);
+    hf_lock_fixture_begin(&fixture);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    hf_lock_rig_end(&rig);
+    hf_lock_fixture_end(&fixture);
     return 0;
 }
 
@@ -50,14 +50,14 @@ static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 {
     if (opts.lease_ms == 0)
         opts.lease_ms = LONG_MS;
-    return hf_lock_must(&rig, locks, "n", opts);
+    return hf_lock_must(&fixture, locks, "n", opts);
 }
 
 /* When the lease of its holder ends, on Redis's clock; 0: nobody holds it. */
 static int64_t ends_ms(void)
 {
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
-    assert_int_equal(hf_lock_look_at(rig.b, "n", 1, &look, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_look_at(fixture.b, "n", 1, &look, fixture.detail), HF_OK);
     int64_t at = look.n > 0 && look.entries[0].granted ? look.entries[0].ends_ms : 0;
     hf_lock_look_done(&look);
     return at;
@@ -71,16 +71,17 @@ static void r1_it_is_what_others_set_by_set_nx_px(void **state)
 {
     const hf_lock_opts spin = {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .lease_ms = 3000};
     (void)state;
-    assert_string_equal(hf_fixture_command(&rig.redis, "SET " CELL " them:1 NX PX 60000"),
-                        "OK");
-    hf_lock_refused(&rig, rig.a, "n", spin, HF_TAKEN);
-    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
-    assert_int_equal(hf_fixture_number(&rig.redis, "DEL " CELL), 1);
-    hf_lock *lock = must(rig.a, spin);
-    assert_string_equal(hf_fixture_command(&rig.redis, "SET " CELL " them:2 NX PX 60000"),
-                        "(nil)");
-    assert_int_equal(hf_fixture_number(&rig.redis, "DEL " CELL), 1);
-    EVENTUALLY(LONG_MS, rig.lost == 1);
+    assert_string_equal(
+        hf_fixture_command(&fixture.redis, "SET " CELL " them:1 NX PX 60000"), "OK");
+    hf_lock_refused(&fixture, fixture.a, "n", spin, HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "DEL " CELL), 1);
+    hf_lock *lock = must(fixture.a, spin);
+    assert_string_equal(
+        hf_fixture_command(&fixture.redis, "SET " CELL " them:2 NX PX 60000"), "(nil)");
+    assert_int_equal(hf_fixture_number(&fixture.redis, "DEL " CELL), 1);
+    EVENTUALLY(LONG_MS, fixture.lost == 1);
     assert_int_equal(hf_lock_why(lock), HF_LOCK_REFUSED);
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
 }
@@ -91,12 +92,12 @@ static void r1_the_owner_is_another_each_time(void **state)
     (void)state;
     for (int i = 0; i < 20; i++) {
         hf_lock *lock =
-            must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
+            must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
         const char *owner = hf_lock_owner_of(lock);
         assert_int_equal(strlen(owner), 32); /* 128 bits */
         assert_int_equal(strspn(owner, "0123456789abcdef"), 32);
         assert_string_not_equal(owner, before);
-        assert_memory_equal(hf_fixture_command(&rig.redis, "GET " CELL), owner, 32);
+        assert_memory_equal(hf_fixture_command(&fixture.redis, "GET " CELL), owner, 32);
         (void)snprintf(before, sizeof before, "%s", owner);
         hf_lock_released(lock);
     }
@@ -109,14 +110,15 @@ static void r2_it_is_released_although_the_scripts_were_flushed(void **state)
     static const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
-        hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i]});
-        (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
-        assert_int_equal(hf_lock_extend_wait(lock, LONG_MS + 1000), HF_OK);
-        (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
+        hf_lock *lock =
+            must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i]});
+        (void)hf_fixture_command(&fixture.redis, "SCRIPT FLUSH");
+        assert_int_equal(hf_lock_extend_wait(lock, LONG_MS + 1000, NULL), HF_OK);
+        (void)hf_fixture_command(&fixture.redis, "SCRIPT FLUSH");
         hf_lock_released(lock);
-        (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
+        (void)hf_fixture_command(&fixture.redis, "SCRIPT FLUSH");
     }
-    hf_lock_released(must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT}));
+    hf_lock_released(must(fixture.b, (hf_lock_opts){HF_LOCK_OPTS_INIT}));
 }
 
 /* ---- R3 ---- */
@@ -125,7 +127,7 @@ static void r2_it_is_released_although_the_scripts_were_flushed(void **state)
 static double first_end(void)
 {
     return strtod(
-        hf_fixture_command(&rig.redis, "EVAL %s 0",
+        hf_fixture_command(&fixture.redis, "EVAL %s 0",
                            "return redis.call('ZRANGE', 'hf:lock:{n}:x:n', 0, 0, "
                            "'WITHSCORES')[2]"),
         NULL);
@@ -136,12 +138,12 @@ static double first_end(void)
 static void r3_the_guard_renews_through_disturbances(void **state)
 {
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 6000});
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 6000});
     double at = first_end();
     assert_true(at > 0);
-    (void)hf_fixture_command(&rig.redis, "CLIENT KILL TYPE normal SKIPME yes");
-    (void)hf_fixture_command(&rig.redis, "SCRIPT FLUSH");
-    (void)hf_fixture_command(&rig.redis, "CLIENT PAUSE 300 ALL");
+    (void)hf_fixture_command(&fixture.redis, "CLIENT KILL TYPE normal SKIPME yes");
+    (void)hf_fixture_command(&fixture.redis, "SCRIPT FLUSH");
+    (void)hf_fixture_command(&fixture.redis, "CLIENT PAUSE 300 ALL");
     EVENTUALLY(LONG_MS, first_end() > at);
     assert_true(hf_lock_held(lock));
     hf_lock_released(lock);
@@ -157,7 +159,7 @@ static void r3_nothing_is_renewed_once_it_was_released(void **state)
         hf_lock *lock;
         const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = 300,
                                    .wait_ms = LONG_MS};
-        assert_int_equal(hf_lock_take(&rig, rig.a, "n", opts, &lock), HF_OK);
+        assert_int_equal(hf_lock_take(&fixture, fixture.a, "n", opts, &lock), HF_OK);
         hf_test_pause_ms(85 + (unsigned)rand_r(&seed) % 20); /* a third of it */
         hf_lock_release_result result = hf_lock_release_wait(lock, NULL);
         assert_true(result == HF_RELEASE_DONE || result == HF_RELEASE_EXPIRED);
@@ -172,19 +174,20 @@ static void r4_a_try_has_a_time_to_wait_and_a_time_to_hold(void **state)
 {
     const hf_lock_opts brief = {HF_LOCK_OPTS_INIT, .lease_ms = 1000, .fixed = true};
     (void)state;
-    hf_lock *lock = must(rig.a, brief);
+    hf_lock *lock = must(fixture.a, brief);
     int64_t at = ends_ms();
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 20},
-                    HF_TAKEN);
-    hf_lock *next = must(
-        rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS}); /* by time alone */
-    assert_true(hf_fixture_number(&rig.redis, "EVAL %s 0",
+    hf_lock_refused(&fixture, fixture.b, "n",
+                    (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 20}, HF_TAKEN);
+    hf_lock *next =
+        must(fixture.b,
+             (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = LONG_MS}); /* by time alone */
+    assert_true(hf_fixture_number(&fixture.redis, "EVAL %s 0",
                                   "local t = redis.call('TIME') return t[1] * 1000 + "
                                   "math.floor(t[2] / 1000)") >= at);
     assert_false(hf_lock_held(lock));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_NOT_OWNER);
     hf_lock_released(next);
-    lock = must(rig.a, brief);
+    lock = must(fixture.a, brief);
     EVENTUALLY(LONG_MS, !hf_lock_held(lock));
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_EXPIRED);
     assert_int_equal(ends_ms(), 0);
@@ -199,12 +202,12 @@ static void r5_a_lost_hold_is_not_counted(void **state)
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me",
                                .lease_ms = LONG_MS};
     (void)state;
-    hf_lock *lost = must(rig.a, opts);
-    (void)hf_fixture_command(&rig.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
-    hf_lock *lock = must(rig.a, opts);
+    hf_lock *lost = must(fixture.a, opts);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:lock:{n}:x:n hf:lock:{n}:e:n");
+    hf_lock *lock = must(fixture.a, opts);
     assert_true(hf_lock_fence(lock) > hf_lock_fence(lost));
     hf_lock_released(lock);
-    hf_lock_released(must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT}));
+    hf_lock_released(must(fixture.b, (hf_lock_opts){HF_LOCK_OPTS_INIT}));
     assert_int_equal(hf_lock_release_wait(lost, NULL), HF_RELEASE_EXPIRED);
 }
 
@@ -213,10 +216,10 @@ static void r5_entering_again_does_not_shorten_the_lease(void **state)
     hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me",
                          .lease_ms = LONG_MS};
     (void)state;
-    hf_lock *outer = must(rig.a, opts);
+    hf_lock *outer = must(fixture.a, opts);
     int64_t at = ends_ms();
     opts.lease_ms = 2000;
-    hf_lock *inner = must(rig.a, opts);
+    hf_lock *inner = must(fixture.a, opts);
     assert_true(ends_ms() >= at);
     assert_int_equal(hf_lock_release_wait(inner, NULL), HF_RELEASE_STILL_HELD);
     assert_true(ends_ms() >= at);
@@ -228,8 +231,8 @@ static int inner_calls;
 
 static void inner_function(const char *owner)
 {
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .reentrant = true,
-                                               .owner = owner, .wait_ms = -1});
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .reentrant = true,
+                                                   .owner = owner, .wait_ms = -1});
     inner_calls++;
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_STILL_HELD);
 }
@@ -239,11 +242,12 @@ static void r6_a_nested_call_does_not_wait_for_itself(void **state)
     char owner[HF_LOCK_OWNER_SIZE];
     (void)state;
     assert_int_equal(hf_lock_owner_make(owner), HF_OK);
-    hf_lock *lock =
-        must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .reentrant = true, .owner = owner});
+    hf_lock *lock = must(
+        fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .reentrant = true, .owner = owner});
     inner_function(owner);
     assert_int_equal(inner_calls, 1);
-    hf_lock_refused(&rig, rig.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT}, HF_TAKEN);
+    hf_lock_refused(&fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT},
+                    HF_TAKEN);
     hf_lock_released(lock);
 }
 
@@ -253,21 +257,22 @@ static void r7_who_spins_asks_less_and_less(void **state)
 {
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
+    hf_lock *lock =
+        must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN});
     hf_lock_refused(
-        &rig, rig.b, "n",
+        &fixture, fixture.b, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .wait_ms = 30}, HF_TAKEN);
-    long long before = hf_fixture_calls(&rig.redis, "evalsha");
+    long long before = hf_fixture_calls(&fixture.redis, "evalsha");
     uint64_t start_ms = hf_test_now_ms();
     hf_lock_wait_begin(
-        &w, &rig, rig.b, "n",
+        &w, &fixture, fixture.b, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .wait_ms = 2 * LONG_MS});
     ALWAYS(1000, !w.done);
-    long long asked = hf_fixture_calls(&rig.redis, "evalsha") - before;
+    long long asked = hf_fixture_calls(&fixture.redis, "evalsha") - before;
     uint64_t took_ms = hf_test_now_ms() - start_ms;
     printf("%lld requests in %d ms\n", asked, (int)took_ms);
     assert_in_range(asked, 2, 12 + took_ms / 40); /* 1, 2, ... 128 ms, at least half */
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:lock:{n}:q:n"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:lock:{n}:q:n"), 0);
     hf_lock_released(lock);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -305,15 +310,15 @@ static void r8_five_hundred_are_served_as_they_came(void **state)
     (void)state;
     atomic_store(&served, 0);
     hf_lock_released(
-        must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT})); /* Redis knows the scripts */
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+        must(fixture.b, (hf_lock_opts){HF_LOCK_OPTS_INIT})); /* Redis knows the scripts */
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     for (size_t i = 0; i < ALL; i++) {
         tickets[i].place = i;
-        assert_int_equal(hf_lock_acquire(i / 10 % 2 ? rig.a : rig.b, &opts, on_served,
-                                         &tickets[i], NULL, rig.detail),
+        assert_int_equal(hf_lock_acquire(i / 10 % 2 ? fixture.a : fixture.b, &opts,
+                                         on_served, &tickets[i], NULL, fixture.detail),
                          HF_OK);
         if (i % 10 == 9) /* the next ones come by the other client */
-            EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == (long long)i + 1);
+            EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == (long long)i + 1);
     }
     hf_lock_released(lock);
     EVENTUALLY(LONG_MS, served == ALL);
@@ -327,12 +332,12 @@ static void r8_a_head_that_goes_is_passed(void **state)
     hf_locker dead;
     hf_lock_waiter brief, last;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
-    hf_locker_start(&dead, rig.redis.dir, rig.redis.url, "n", "lease=500");
-    EVENTUALLY(LONG_MS, hf_lock_queue(&rig, "n") == 1);
-    hf_lock_wait_begin(&brief, &rig, rig.b, "n",
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_locker_start(&dead, fixture.redis.dir, fixture.redis.url, "n", "lease=500");
+    EVENTUALLY(LONG_MS, hf_lock_queue(&fixture, "n") == 1);
+    hf_lock_wait_begin(&brief, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 300});
-    hf_lock_wait_begin(&last, &rig, rig.b, "n",
+    hf_lock_wait_begin(&last, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
     hf_locker_kill(&dead);
     hf_lock_wait_end(&brief);
@@ -396,16 +401,16 @@ static void come(person *p, hf_lock_client *locks, bool writes, unsigned place)
                                .wait_ms = -1,
                                .lease_ms = 10 * LONG_MS,
                                .mode = writes ? HF_LOCK_EXCLUSIVE : HF_LOCK_SHARED};
-    long long before = hf_fixture_number(&rig.redis, "ZCARD hf:lock:{n}:x:n");
+    long long before = hf_fixture_number(&fixture.redis, "ZCARD hf:lock:{n}:x:n");
     p->here = true;
     p->inside = false;
     p->writes = writes;
     p->place = place;
     atomic_store(&p->told, 1);
-    assert_int_equal(hf_lock_acquire(locks, &opts, on_let_in, p, NULL, rig.detail),
+    assert_int_equal(hf_lock_acquire(locks, &opts, on_let_in, p, NULL, fixture.detail),
                      HF_OK);
     EVENTUALLY(LONG_MS,
-               hf_fixture_number(&rig.redis, "ZCARD hf:lock:{n}:x:n") == before + 1);
+               hf_fixture_number(&fixture.redis, "ZCARD hf:lock:{n}:x:n") == before + 1);
 }
 
 static void r11_readers_and_writers_do_as_a_model_of_them(void **state)
@@ -417,9 +422,10 @@ static void r11_readers_and_writers_do_as_a_model_of_them(void **state)
     for (int step = 0; step < STEPS; step++) {
         person *p = &people[(unsigned)rand_r(&seed) % PEOPLE];
         if (!p->here) {
-            come(p, rand_r(&seed) % 2 ? rig.a : rig.b, rand_r(&seed) % 3 == 0, ++place);
+            come(p, rand_r(&seed) % 2 ? fixture.a : fixture.b, rand_r(&seed) % 3 == 0,
+                 ++place);
         } else if (p->inside && p->writes && rand_r(&seed) % 2) {
-            assert_int_equal(hf_lock_downgrade_wait(p->lock), HF_OK);
+            assert_int_equal(hf_lock_downgrade_wait(p->lock, NULL), HF_OK);
             p->writes = false;
             downgrades++;
         } else if (p->inside) {
@@ -451,12 +457,12 @@ static void r11_a_reader_that_dies_leaves_the_others(void **state)
     hf_lock *readers[9];
     hf_lock_waiter writer;
     (void)state;
-    hf_locker_start(&dead, rig.redis.dir, rig.redis.url, "n", "lease=500 shared");
+    hf_locker_start(&dead, fixture.redis.dir, fixture.redis.url, "n", "lease=500 shared");
     EVENTUALLY(LONG_MS, hf_locker_said(&dead, "held", NULL));
     for (size_t i = 0; i < HF_COUNT(readers); i++)
-        readers[i] = must(i % 2 ? rig.a : rig.b,
+        readers[i] = must(i % 2 ? fixture.a : fixture.b,
                           (hf_lock_opts){HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED});
-    hf_lock_wait_begin(&writer, &rig, rig.b, "n",
+    hf_lock_wait_begin(&writer, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
     hf_locker_kill(&dead);
     for (size_t i = 0; i < HF_COUNT(readers); i++) {
@@ -476,11 +482,11 @@ static void r15_a_downgrade_lets_in_only_who_reads_next(void **state)
     const hf_lock_opts alone = {HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS};
     hf_lock_waiter reader, writer, late;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
-    hf_lock_wait_begin(&reader, &rig, rig.b, "n", shared);
-    hf_lock_wait_begin(&writer, &rig, rig.a, "n", alone);
-    hf_lock_wait_begin(&late, &rig, rig.b, "n", shared);
-    assert_int_equal(hf_lock_downgrade_wait(lock), HF_OK);
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock_wait_begin(&reader, &fixture, fixture.b, "n", shared);
+    hf_lock_wait_begin(&writer, &fixture, fixture.a, "n", alone);
+    hf_lock_wait_begin(&late, &fixture, fixture.b, "n", shared);
+    assert_int_equal(hf_lock_downgrade_wait(lock, NULL), HF_OK);
     hf_lock_wait_end(&reader);
     assert_int_equal(reader.err, HF_OK);
     ALWAYS(50, !writer.done && !late.done);
@@ -503,13 +509,13 @@ static void r12_places_and_fences_rise_in_order_of_arrival(void **state)
     double places[HF_COUNT(w)];
     uint64_t fence;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     fence = hf_lock_fence(lock);
     for (size_t i = 0; i < HF_COUNT(w); i++) {
-        hf_lock_wait_begin(&w[i], &rig, i % 2 ? rig.a : rig.b, "n",
+        hf_lock_wait_begin(&w[i], &fixture, i % 2 ? fixture.a : fixture.b, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
         const char *last =
-            hf_fixture_command(&rig.redis, "EVAL %s 0",
+            hf_fixture_command(&fixture.redis, "EVAL %s 0",
                                "return redis.call('ZRANGE', "
                                "'hf:lock:{n}:q:n', -1, -1, 'WITHSCORES')[2]");
         places[i] = strtod(last, NULL);
@@ -532,12 +538,12 @@ static void r13_a_holder_that_is_asked_gives_it_back(void **state)
     hf_lock_waiter w;
     size_t n = 9;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000});
-    hf_lock_wait_begin(&w, &rig, rig.b, "n",
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 3000});
+    hf_lock_wait_begin(&w, &fixture, fixture.b, "n",
                        (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS});
-    assert_int_equal(hf_lock_revoke(rig.b, "n", NULL, &n, rig.detail), HF_OK);
+    assert_int_equal(hf_lock_revoke(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(n, 1);
-    EVENTUALLY(LONG_MS, rig.revoked == 1);
+    EVENTUALLY(LONG_MS, fixture.revoked == 1);
     assert_true(hf_lock_held(lock)); /* it was asked, no more */
     assert_false(w.done);
     hf_lock_released(lock);
@@ -557,7 +563,7 @@ static void *take_and_give_back(void *arg)
         hf_lock_opts o = opts;
         o.names = &name;
         o.n_names = 1;
-        if (hf_lock_acquire_wait(rig.a, &o, &lock, detail) != HF_OK ||
+        if (hf_lock_acquire_wait(fixture.a, &o, &lock, detail) != HF_OK ||
             hf_lock_release_wait(lock, NULL) != HF_RELEASE_DONE)
             return NULL;
     }
@@ -585,12 +591,12 @@ static void r13_a_restart_of_redis_loses_the_lock_and_not_the_waiter(void **stat
 {
     hf_lock_waiter w;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 2000});
     hf_lock_wait_begin(
-        &w, &rig, rig.b, "n",
+        &w, &fixture, fixture.b, "n",
         (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = 2 * LONG_MS, .lease_ms = 2000});
-    hf_fixture_kill(&rig.redis, SIGKILL);
-    hf_fixture_restart(&rig.redis);
+    hf_fixture_kill(&fixture.redis, SIGKILL);
+    hf_fixture_restart(&fixture.redis);
     EVENTUALLY(LONG_MS, !hf_lock_held(lock));
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
@@ -612,13 +618,13 @@ static void r14_any_thread_may_release(void **state)
     pthread_t thread;
     void *answer;
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"});
-    hf_lock_refused(&rig, rig.a, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"},
-                    HF_DEADLOCK);
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"});
+    hf_lock_refused(&fixture, fixture.a, "n",
+                    (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"}, HF_DEADLOCK);
     assert_int_equal(pthread_create(&thread, NULL, give_back, lock), 0);
     assert_int_equal(pthread_join(thread, &answer), 0);
     assert_ptr_equal(answer, lock);
-    hf_lock_released(must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"}));
+    hf_lock_released(must(fixture.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "me"}));
 }
 
 /* ---- R17 and R19: all or nothing ---- */
@@ -643,20 +649,21 @@ static redisReply *send(const hf_script *script, const char *prefix,
 static void r17_several_members_are_added_or_none(void **state)
 {
     (void)state;
-    assert_string_equal(hf_fixture_command(&rig.redis, "ZADD z 1 a nonsense b 3 c"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "ZADD z 1 a nonsense b 3 c"),
                         "(error) ERR value is not a valid float");
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS z"), 0);
-    assert_memory_equal(hf_fixture_command(&rig.redis, "ZADD z NX XX 1 a"), "(error)", 7);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS z"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS z"), 0);
+    assert_memory_equal(hf_fixture_command(&fixture.redis, "ZADD z NX XX 1 a"), "(error)",
+                        7);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS z"), 0);
     /* So the queue's: two jobs, of which the second has no delay that is a number. */
     static const char *const args[] = {"",  "0",    "0",   "0",        "0",    "one",
                                        "0", "{}\n", "two", "nonsense", "{}\n", NULL};
-    connection = hf_fixture_connect(&rig.redis);
+    connection = hf_fixture_connect(&fixture.redis);
     redisReply *reply = send(&hf_lua_queue_enqueue, "hf:{q}:", args);
     assert_int_equal(reply->type, REDIS_REPLY_ERROR);
     freeReplyObject(reply);
     assert_int_equal(
-        hf_fixture_number(&rig.redis, "EXISTS hf:{q}:schedule hf:{q}:job:one"), 0);
+        hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:schedule hf:{q}:job:one"), 0);
     redisFree(connection);
 }
 
@@ -686,16 +693,16 @@ static void prepare_broken(const char *key)
 {
     static const char *const owners[] = {"o1", "o2", "o3"};
     static const char *const holds[] = {"h1", "h2", "h3"};
-    (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+    (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
     for (size_t i = 0; i < HF_COUNT(owners); i++) {
         const char *const args[] = {owners[i], holds[i], "c1", "x", "1", "0",
                                     "w",       "30000",  "0",  "n", NULL};
         freeReplyObject(send(&hf_lua_lock_acquire, PREFIX, args));
     }
-    const char *type = hf_fixture_command(&rig.redis, "TYPE " PREFIX "%s", key);
+    const char *type = hf_fixture_command(&fixture.redis, "TYPE " PREFIX "%s", key);
     bool string = strcmp(type, "string") == 0 || strcmp(type, "none") == 0;
-    (void)hf_fixture_command(&rig.redis, "DEL " PREFIX "%s", key);
-    (void)hf_fixture_command(&rig.redis,
+    (void)hf_fixture_command(&fixture.redis, "DEL " PREFIX "%s", key);
+    (void)hf_fixture_command(&fixture.redis,
                              string ? "SADD " PREFIX "%s 1" : "SET " PREFIX "%s 1", key);
 }
 
@@ -706,7 +713,7 @@ static void r19_a_script_that_fails_has_changed_nothing(void **state)
     unsigned failed = 0;
     char difference[256];
     (void)state;
-    connection = hf_fixture_connect(&rig.redis);
+    connection = hf_fixture_connect(&fixture.redis);
     for (size_t k = 0; k < HF_COUNT(keys); k++) {
         for (size_t i = 0; i < HF_COUNT(attempts); i++) {
             hf_dump before, after;
@@ -735,16 +742,16 @@ static void r19_a_script_that_fails_has_changed_nothing(void **state)
 
 static hf_err check(uint64_t fence, const char *owner)
 {
-    return hf_fence_check(rig.a, "n", fence, owner, 60000, NULL, rig.detail);
+    return hf_fence_check(fixture.a, "n", fence, owner, 60000, NULL, fixture.detail);
 }
 
 static void r20_a_stale_fence_may_not_write(void **state)
 {
     (void)state;
-    hf_lock *lock = must(rig.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "one"});
+    hf_lock *lock = must(fixture.a, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "one"});
     uint64_t first = hf_lock_fence(lock);
     hf_lock_released(lock);
-    lock = must(rig.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "two"});
+    lock = must(fixture.b, (hf_lock_opts){HF_LOCK_OPTS_INIT, .owner = "two"});
     uint64_t second = hf_lock_fence(lock);
     assert_int_equal(check(first, "one"), HF_OK);
     assert_int_equal(check(first, "two"), HF_LOST); /* the same one of another */

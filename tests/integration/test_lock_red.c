@@ -9,31 +9,31 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "tests/support/set_rig.h"
+#include "tests/support/set_fixture.h"
 
 enum { N = HF_SET_SERVERS, MAJORITY = N / 2 + 1, LEASE_MS = 4000, WAIT_MS = 30000 };
 
-static hf_set_rig rig;
+static hf_set_fixture fixture;
 static hf_lock_servers *a, *b;
 
 static int up(void **state)
 {
     (void)state;
-    hf_set_rig_up(&rig, N, false);
+    hf_set_fixture_up(&fixture, N, false);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_set_rig_down(&rig);
+    hf_set_fixture_down(&fixture);
     return 0;
 }
 
 static int begin(void **state)
 {
     (void)state;
-    hf_set_rig_begin(&rig);
+    hf_set_fixture_begin(&fixture);
     a = b = NULL;
     return 0;
 }
@@ -55,8 +55,8 @@ static hf_err take_with(hf_lock_servers *servers, hf_redlock_opts opts, hf_lock_
     opts.lease_ms = opts.lease_ms == 0 ? LEASE_MS : opts.lease_ms;
     if (opts.node_timeout_ms == 0)
         opts.node_timeout_ms = opts.lease_ms / 4;
-    opts.on_event = hf_set_rig_on_event;
-    opts.event_arg = &rig;
+    opts.on_event = hf_set_fixture_on_event;
+    opts.event_arg = &fixture;
     *out = NULL;
     return hf_redlock_acquire_wait(servers, &opts, out, detail);
 }
@@ -65,9 +65,9 @@ static hf_lock_set *must_with(hf_lock_servers *servers, hf_redlock_opts opts)
 {
     hf_lock_set *set;
     opts.wait_ms = WAIT_MS;
-    hf_err err = take_with(servers, opts, &set, rig.detail);
+    hf_err err = take_with(servers, opts, &set, fixture.detail);
     if (err != HF_OK)
-        fail_msg("%s: %s", hf_err_name(err), rig.detail);
+        fail_msg("%s: %s", hf_err_name(err), fixture.detail);
     assert_true(hf_lock_set_held(set));
     assert_true(hf_lock_set_remaining_ms(set) <=
                 (opts.lease_ms == 0 ? LEASE_MS : opts.lease_ms));
@@ -83,7 +83,7 @@ static hf_lock_set *must(hf_lock_servers *servers)
 static hf_err refused(hf_lock_servers *servers, hf_redlock_opts opts)
 {
     hf_lock_set *set;
-    hf_err err = take_with(servers, opts, &set, rig.detail);
+    hf_err err = take_with(servers, opts, &set, fixture.detail);
     assert_int_not_equal(err, HF_OK);
     assert_null(set);
     return err;
@@ -104,7 +104,7 @@ static void connected(hf_lock_servers *servers)
 
 static size_t left_behind(void)
 {
-    return hf_set_rig_count(&rig, N, "n");
+    return hf_set_fixture_count(&fixture, N, "n");
 }
 
 /* ---- a majority ---- */
@@ -112,14 +112,14 @@ static size_t left_behind(void)
 static void r10_one_holder_at_a_time(void **state)
 {
     (void)state;
-    a = hf_set_rig_open(&rig, N, false);
-    b = hf_set_rig_open(&rig, N, false);
+    a = hf_set_fixture_open(&fixture, N, false);
+    b = hf_set_fixture_open(&fixture, N, false);
     hf_lock_set *set = must(a);
     EVENTUALLY(30000, hf_lock_set_standing(set) == N && left_behind() == N);
     assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
     assert_true(hf_lock_set_fence(set, 0) == 0);
     assert_int_equal(refused(b, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT}), HF_TAKEN);
-    assert_non_null(strstr(rig.detail, "0 of 5 servers granted it, 3 are needed"));
+    assert_non_null(strstr(fixture.detail, "0 of 5 servers granted it, 3 are needed"));
     assert_int_equal(refused(b, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .wait_ms = 200}),
                      HF_TAKEN);
     assert_int_equal(left_behind(), N);
@@ -133,14 +133,14 @@ static void r10_even_or_too_few_servers_are_refused(void **state)
     static const size_t counts[] = {1, 2, 4};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(counts); i++) {
-        hf_lock_servers *few = hf_set_rig_open(&rig, counts[i], false);
+        hf_lock_servers *few = hf_set_fixture_open(&fixture, counts[i], false);
         assert_int_equal(refused(few, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT}),
                          HF_INVALID);
         assert_non_null(
-            strstr(rig.detail, "an odd number of servers, at least 3: found"));
+            strstr(fixture.detail, "an odd number of servers, at least 3: found"));
         hf_lock_servers_close(few, NULL, NULL);
     }
-    a = hf_set_rig_open(&rig, N, false);
+    a = hf_set_fixture_open(&fixture, N, false);
     assert_int_equal(refused(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .name = "a/b/c"}),
                      HF_INVALID);
     assert_int_equal(refused(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 400,
@@ -155,9 +155,9 @@ static void r10_two_of_five_may_be_dead(void **state)
 {
     hf_lock_release_result each[N];
     (void)state;
-    hf_fixture_kill(&rig.redis[0], SIGKILL);
-    hf_fixture_kill(&rig.redis[3], SIGKILL);
-    a = hf_set_rig_open(&rig, N, false);
+    hf_fixture_kill(&fixture.redis[0], SIGKILL);
+    hf_fixture_kill(&fixture.redis[3], SIGKILL);
+    a = hf_set_fixture_open(&fixture, N, false);
     hf_lock_set *set = must(a);
     EVENTUALLY(30000, left_behind() == MAJORITY);
     ALWAYS(200, hf_lock_set_held(set));
@@ -171,8 +171,8 @@ static void r10_with_three_of_five_dead_nothing_stays_on_the_others(void **state
 {
     (void)state;
     for (size_t i = 0; i < MAJORITY; i++)
-        hf_fixture_kill(&rig.redis[i], SIGKILL);
-    a = hf_set_rig_open(&rig, N, false);
+        hf_fixture_kill(&fixture.redis[i], SIGKILL);
+    a = hf_set_fixture_open(&fixture, N, false);
     for (int i = 0; i < 3; i++) {
         hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .lease_ms = 60000,
                                 .node_timeout_ms = 500};
@@ -187,32 +187,32 @@ static void r10_with_three_of_five_dead_nothing_stays_on_the_others(void **state
 static void r10_what_was_not_answered_is_given_back_too(void **state)
 {
     (void)state;
-    a = hf_set_rig_open(&rig, N, true);
+    a = hf_set_fixture_open(&fixture, N, true);
     connected(a);
     for (size_t i = 0; i < MAJORITY; i++)
-        hf_proxy_set(&rig.proxy[i], PROXY_ANSWERS, PROXY_HOLD);
+        hf_proxy_set(&fixture.proxy[i], PROXY_ANSWERS, PROXY_HOLD);
     const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .lease_ms = 60000,
                                   .node_timeout_ms = 300};
     assert_int_equal(refused(a, opts), HF_CONN);
     EVENTUALLY(30000, left_behind() == MAJORITY); /* executed, and not known to be */
     for (size_t i = 0; i < MAJORITY; i++)
-        hf_proxy_set(&rig.proxy[i], PROXY_ANSWERS, PROXY_PASS);
+        hf_proxy_set(&fixture.proxy[i], PROXY_ANSWERS, PROXY_PASS);
     EVENTUALLY(30000, left_behind() == 0);
 }
 
 static void r10_servers_that_stand_still_are_no_majority(void **state)
 {
     (void)state;
-    rig.request_timeout_ms = 400;
-    a = hf_set_rig_open(&rig, N, false);
+    fixture.request_timeout_ms = 400;
+    a = hf_set_fixture_open(&fixture, N, false);
     connected(a);
     for (size_t i = 0; i < MAJORITY; i++)
-        hf_fixture_signal(&rig.redis[i], SIGSTOP);
+        hf_fixture_signal(&fixture.redis[i], SIGSTOP);
     const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .lease_ms = 60000,
                                   .node_timeout_ms = 300};
     assert_int_equal(refused(a, opts), HF_CONN);
     for (size_t i = 0; i < MAJORITY; i++)
-        hf_fixture_signal(&rig.redis[i], SIGCONT);
+        hf_fixture_signal(&fixture.redis[i], SIGCONT);
     EVENTUALLY(30000, left_behind() == 0);
     ALWAYS(200, left_behind() == 0);
     released(must(a));
@@ -253,20 +253,20 @@ static void r10_the_validity_counts_from_before_the_request(void **state)
     enum { LONG_MS = 20000, SLOW_MS = 1200 };
     taker t;
     (void)state;
-    rig.request_timeout_ms = 10000;
-    a = hf_set_rig_open(&rig, N, true);
+    fixture.request_timeout_ms = 10000;
+    a = hf_set_fixture_open(&fixture, N, true);
     connected(a);
     for (size_t i = 0; i < N; i++)
-        hf_proxy_keep_answer(&rig.proxy[i], "late-one");
+        hf_proxy_keep_answer(&fixture.proxy[i], "late-one");
     taker_begin(&t, a,
                 (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .name = "late-one",
                                   .lease_ms = LONG_MS, .fixed = true});
     for (size_t i = 0; i < N; i++)
-        EVENTUALLY(30000, hf_proxy_kept(&rig.proxy[i]) == 1);
+        EVENTUALLY(30000, hf_proxy_kept(&fixture.proxy[i]) == 1);
     uint64_t seen_ns = hf_boot_ns();
     ALWAYS(SLOW_MS, !t.done);
     for (size_t i = 0; i < N; i++)
-        hf_proxy_let_go(&rig.proxy[i]);
+        hf_proxy_let_go(&fixture.proxy[i]);
     taker_end(&t);
     if (t.err != HF_OK)
         fail_msg("%s: %s", hf_err_name(t.err), t.detail);
@@ -279,17 +279,17 @@ static void r10_a_slow_server_makes_no_false_success(void **state)
 {
     taker t;
     (void)state;
-    hf_fixture_kill(&rig.redis[2], SIGKILL);
-    hf_proxy_set(&rig.proxy[1], PROXY_REQUESTS, PROXY_HOLD);
-    a = hf_set_rig_open(&rig, 3, true);
+    hf_fixture_kill(&fixture.redis[2], SIGKILL);
+    hf_proxy_set(&fixture.proxy[1], PROXY_REQUESTS, PROXY_HOLD);
+    a = hf_set_fixture_open(&fixture, 3, true);
     taker_begin(&t, a,
                 (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 600, .fixed = true});
-    EVENTUALLY(30000, hf_set_rig_has(&rig, 0, "n") || t.done);
-    EVENTUALLY(30000, !hf_set_rig_has(&rig, 0, "n"));
-    hf_proxy_set(&rig.proxy[1], PROXY_REQUESTS, PROXY_PASS);
+    EVENTUALLY(30000, hf_set_fixture_has(&fixture, 0, "n") || t.done);
+    EVENTUALLY(30000, !hf_set_fixture_has(&fixture, 0, "n"));
+    hf_proxy_set(&fixture.proxy[1], PROXY_REQUESTS, PROXY_PASS);
     taker_end(&t);
     assert_int_equal(t.err, HF_CONN);
-    EVENTUALLY(30000, !hf_set_rig_has(&rig, 1, "n"));
+    EVENTUALLY(30000, !hf_set_fixture_has(&fixture, 1, "n"));
 }
 
 /* ---- loss ---- */
@@ -297,16 +297,16 @@ static void r10_a_slow_server_makes_no_false_success(void **state)
 static void cut(size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
-        hf_proxy_refuse(&rig.proxy[i], true);
-        hf_proxy_close_all(&rig.proxy[i]);
+        hf_proxy_refuse(&fixture.proxy[i], true);
+        hf_proxy_close_all(&fixture.proxy[i]);
     }
 }
 
 static void l5_lost_by_the_deadline_when_no_server_can_be_reached(void **state)
 {
     (void)state;
-    rig.request_timeout_ms = 500;
-    a = hf_set_rig_open(&rig, N, true);
+    fixture.request_timeout_ms = 500;
+    a = hf_set_fixture_open(&fixture, N, true);
     hf_lock_set *set =
         must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 1500});
     struct pollfd fd = {.fd = hf_lock_set_fd(set), .events = POLLIN};
@@ -316,51 +316,51 @@ static void l5_lost_by_the_deadline_when_no_server_can_be_reached(void **state)
     uint64_t last_ns = hf_lock_set_deadline_ns(set);
     for (uint64_t now_ns = hf_boot_ns(); now_ns < last_ns + 100 * HF_MS_NS;
          now_ns = hf_boot_ns()) {
-        unsigned lost = rig.lost;
+        unsigned lost = fixture.lost;
         if (hf_lock_set_held(set))
             assert_true(now_ns < last_ns && lost == 0);
         hf_test_pause_ms(2);
     }
     assert_false(hf_lock_set_held(set));
-    EVENTUALLY(30000, rig.lost == 1);
-    assert_true(rig.suspect >= 1);
+    EVENTUALLY(30000, fixture.lost == 1);
+    assert_true(fixture.suspect >= 1);
     assert_int_equal(poll(&fd, 1, 0), 1);
     assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
     assert_int_not_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASE_DONE);
-    assert_int_equal(rig.lost, 1);
+    assert_int_equal(fixture.lost, 1);
 }
 
 /* Their renewals fail for a while, and they come back before the deadline. */
 static void a_majority_that_is_away_for_a_while_is_suspect(void **state)
 {
     (void)state;
-    a = hf_set_rig_open(&rig, N, true);
+    a = hf_set_fixture_open(&fixture, N, true);
     hf_lock_set *set =
         must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 9000});
     cut(0, MAJORITY);
-    EVENTUALLY(30000, rig.suspect == 1);
+    EVENTUALLY(30000, fixture.suspect == 1);
     assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_SUSPECT);
     assert_true(hf_lock_set_held(set));
     for (size_t i = 0; i < MAJORITY; i++)
-        hf_proxy_refuse(&rig.proxy[i], false);
-    EVENTUALLY(30000, rig.held == 1);
+        hf_proxy_refuse(&fixture.proxy[i], false);
+    EVENTUALLY(30000, fixture.held == 1);
     assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
-    assert_int_equal(rig.lost, 0);
+    assert_int_equal(fixture.lost, 0);
     (void)hf_lock_set_release_wait(set, NULL);
 }
 
 static void a_fixed_one_ends_and_a_longest_hold_too(void **state)
 {
     (void)state;
-    a = hf_set_rig_open(&rig, N, false);
+    a = hf_set_fixture_open(&fixture, N, false);
     hf_lock_set *set = must_with(
-        a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 600, .fixed = true});
-    EVENTUALLY(30000, rig.lost == 1);
+        a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 2000, .fixed = true});
+    EVENTUALLY(30000, fixture.lost == 1);
     assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_DEADLINE);
     (void)hf_lock_set_release_wait(set, NULL);
-    set = must_with(
-        a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 2000, .max_hold_ms = 700});
-    EVENTUALLY(30000, rig.lost == 2);
+    set = must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 4000,
+                                         .max_hold_ms = 2000});
+    EVENTUALLY(30000, fixture.lost == 2);
     assert_int_equal(hf_lock_set_why(set, NULL), HF_LOCK_MAX_HOLD);
     (void)hf_lock_set_release_wait(set, NULL);
     released(must(a));
@@ -370,7 +370,7 @@ static void a_fixed_one_ends_and_a_longest_hold_too(void **state)
 
 static void owner_on(size_t i, char out[HF_LOCK_OWNER_SIZE])
 {
-    const char *value = hf_fixture_command(&rig.redis[i], "GET hf:lock:{n}:cell:n");
+    const char *value = hf_fixture_command(&fixture.redis[i], "GET hf:lock:{n}:cell:n");
     (void)snprintf(out, HF_LOCK_OWNER_SIZE, "%.*s", (int)strcspn(value, ":"), value);
 }
 
@@ -378,19 +378,19 @@ static void a_server_that_forgot_is_entered_again(void **state)
 {
     char one[HF_LOCK_OWNER_SIZE], other[HF_LOCK_OWNER_SIZE];
     (void)state;
-    a = hf_set_rig_open(&rig, N, false);
+    a = hf_set_fixture_open(&fixture, N, false);
     hf_lock_set *set = must(a);
     EVENTUALLY(30000, left_behind() == N);
     for (size_t i = 0; i < 2; i++) { /* one after the other */
-        hf_fixture_kill(&rig.redis[i], SIGKILL);
-        hf_fixture_restart(&rig.redis[i]);
-        EVENTUALLY(30000, hf_set_rig_has(&rig, i, "n"));
+        hf_fixture_kill(&fixture.redis[i], SIGKILL);
+        hf_fixture_restart(&fixture.redis[i]);
+        EVENTUALLY(30000, hf_set_fixture_has(&fixture, i, "n"));
         EVENTUALLY(30000, hf_lock_set_standing(set) == N);
         owner_on(i, one);
         owner_on(4, other);
         assert_string_equal(one, other);
     }
-    assert_int_equal(rig.lost, 0);
+    assert_int_equal(fixture.lost, 0);
     released(set);
     EVENTUALLY(30000, left_behind() == 0);
 }
@@ -398,20 +398,20 @@ static void a_server_that_forgot_is_entered_again(void **state)
 static void without_a_majority_none_is_entered_again(void **state)
 {
     (void)state;
-    rig.request_timeout_ms = 500;
-    a = hf_set_rig_open(&rig, N, true);
+    fixture.request_timeout_ms = 500;
+    a = hf_set_fixture_open(&fixture, N, true);
     hf_lock_set *set =
         must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 1500});
     EVENTUALLY(30000, hf_lock_set_standing(set) == N);
     cut(0, MAJORITY);
-    EVENTUALLY(30000, rig.lost == 1);
-    EVENTUALLY(30000, hf_set_rig_count(&rig, MAJORITY, "n") == 0);
+    EVENTUALLY(30000, fixture.lost == 1);
+    EVENTUALLY(30000, hf_set_fixture_count(&fixture, MAJORITY, "n") == 0);
     for (size_t i = 0; i < MAJORITY; i++) {
-        unsigned before = hf_proxy_connections(&rig.proxy[i]);
-        hf_proxy_refuse(&rig.proxy[i], false);
-        EVENTUALLY(30000, hf_proxy_connections(&rig.proxy[i]) >= before + 2);
+        unsigned before = hf_proxy_connections(&fixture.proxy[i]);
+        hf_proxy_refuse(&fixture.proxy[i], false);
+        EVENTUALLY(30000, hf_proxy_connections(&fixture.proxy[i]) >= before + 2);
     }
-    ALWAYS(500, hf_set_rig_count(&rig, MAJORITY, "n") == 0);
+    ALWAYS(500, hf_set_fixture_count(&fixture, MAJORITY, "n") == 0);
     assert_false(hf_lock_set_held(set));
     (void)hf_lock_set_release_wait(set, NULL);
     EVENTUALLY(30000, left_behind() == 0);
@@ -424,19 +424,19 @@ static void counterexample_a_server_without_persistence_votes_twice(void **state
 {
     (void)state;
     cut(2, 3); /* A never reaches the third */
-    rig.request_timeout_ms = 500;
-    a = hf_set_rig_open(&rig, 3, true);
+    fixture.request_timeout_ms = 500;
+    a = hf_set_fixture_open(&fixture, 3, true);
     hf_lock_set *first =
         must_with(a, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .lease_ms = 5000});
     assert_int_equal(hf_lock_set_standing(first), 2);
     cut(0, 2);
-    hf_fixture_kill(&rig.redis[1], SIGKILL);
-    hf_fixture_restart(&rig.redis[1]);
-    b = hf_set_rig_open(&rig, 3, false);
+    hf_fixture_kill(&fixture.redis[1], SIGKILL);
+    hf_fixture_restart(&fixture.redis[1]);
+    b = hf_set_fixture_open(&fixture, 3, false);
     hf_lock_set *second = must(b);
     bool both = hf_lock_set_held(second) && hf_lock_set_held(first);
     assert_true(both); /* two holders: this is what no client can prevent */
-    EVENTUALLY(30000, rig.lost == 1); /* it ends with the lease of the first */
+    EVENTUALLY(30000, fixture.lost == 1); /* it ends with the lease of the first */
     assert_false(hf_lock_set_held(first));
     assert_true(hf_lock_set_held(second));
     (void)hf_lock_set_release_wait(first, NULL);
@@ -471,8 +471,8 @@ static void many_get_it_in_turn(void **state)
 {
     pthread_t threads[4];
     (void)state;
-    a = hf_set_rig_open(&rig, N, false);
-    b = hf_set_rig_open(&rig, N, false);
+    a = hf_set_fixture_open(&fixture, N, false);
+    b = hf_set_fixture_open(&fixture, N, false);
     for (size_t i = 0; i < HF_COUNT(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work, i % 2 ? a : b), 0);
     for (size_t i = 0; i < HF_COUNT(threads); i++) {
@@ -488,8 +488,8 @@ static void closing_gives_it_back(void **state)
 {
     taker t;
     (void)state;
-    a = hf_set_rig_open(&rig, N, false);
-    b = hf_set_rig_open(&rig, N, false);
+    a = hf_set_fixture_open(&fixture, N, false);
+    b = hf_set_fixture_open(&fixture, N, false);
     (void)must(a);
     taker_begin(&t, b, (hf_redlock_opts){HF_REDLOCK_OPTS_INIT, .wait_ms = -1});
     ALWAYS(100, !t.done);
@@ -515,14 +515,18 @@ static void a_loop_of_ones_own(void **state)
     (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     const hf_lock_client_opts looped = {HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop};
-    assert_int_equal(hf_lock_servers_open(&c, rig.urls, N, &looped, rig.detail), HF_OK);
-    assert_int_equal(hf_redlock_acquire_wait(c, &opts, &waits, rig.detail), HF_INVALID);
+    assert_int_equal(hf_lock_servers_open(&c, fixture.urls, N, &looped, fixture.detail),
+                     HF_OK);
+    assert_int_equal(hf_redlock_acquire_wait(c, &opts, &waits, fixture.detail),
+                     HF_INVALID);
     assert_int_equal(
-        hf_redlock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, rig.detail), HF_OK);
+        hf_redlock_acquire(c, &opts, hf_set_on_acquired, &t, NULL, fixture.detail),
+        HF_OK);
     EVENTUALLY(30000, hf_set_turn(&loop) && t.acquired == 1);
     assert_int_equal(t.err, HF_OK);
     assert_int_equal(
-        hf_redlock_acquire(c, &opts, hf_set_on_acquired, &u, &waits, rig.detail), HF_OK);
+        hf_redlock_acquire(c, &opts, hf_set_on_acquired, &u, &waits, fixture.detail),
+        HF_OK);
     ALWAYS(100, hf_set_turn(&loop) && u.acquired == 0);
     hf_lock_set_cancel(waits);
     EVENTUALLY(30000, hf_set_turn(&loop) && u.acquired == 1);

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "tests/support/set_rig.h"
+#include "tests/support/set_fixture.h"
 
 enum { N = 3, CLIENTS = 3, RUN_MS = 5000, LEASE_MS = 700, BELIEFS_MAX = 4096 };
 
@@ -28,7 +28,7 @@ typedef struct client {
     pthread_t thread;
 } client;
 
-static hf_set_rig rig;
+static hf_set_fixture fixture;
 static uint64_t seed;
 static atomic_bool over;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -42,15 +42,15 @@ static int up(void **state)
     (void)state;
     seed = given != NULL ? strtoull(given, NULL, 10) : hf_test_now_ms();
     print_message("HF_SEED=%" PRIu64 "\n", seed);
-    hf_set_rig_up(&rig, N, true);
-    hf_set_rig_begin(&rig);
+    hf_set_fixture_up(&fixture, N, true);
+    hf_set_fixture_begin(&fixture);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_set_rig_down(&rig);
+    hf_set_fixture_down(&fixture);
     return 0;
 }
 
@@ -94,7 +94,7 @@ static void *run_client(void *arg)
     hf_lock_servers *servers;
     const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
                                       .server = HF_SERVER(.request_timeout_ms = 300)};
-    if (hf_lock_servers_open(&servers, rig.urls, N, &opts, NULL) != HF_OK)
+    if (hf_lock_servers_open(&servers, fixture.urls, N, &opts, NULL) != HF_OK)
         return (void *)"no client";
     while (!over) {
         hf_lock_set *set;
@@ -115,15 +115,15 @@ static void disturb(hf_rng *rng)
         size_t one = hf_rng_next(rng) % N, other = (one + hf_rng_next(rng) % N) % N;
         unsigned ms = 1 + (unsigned)(hf_rng_next(rng) % (LEASE_MS * 3 / 2));
         if (hf_rng_next(rng) % 3 != 0) {
-            hf_fixture_signal(&rig.redis[one], SIGSTOP);
-            hf_fixture_signal(&rig.redis[other], SIGSTOP);
+            hf_fixture_signal(&fixture.redis[one], SIGSTOP);
+            hf_fixture_signal(&fixture.redis[other], SIGSTOP);
             hf_test_pause_ms(ms);
-            hf_fixture_signal(&rig.redis[other], SIGCONT);
-            hf_fixture_signal(&rig.redis[one], SIGCONT);
+            hf_fixture_signal(&fixture.redis[other], SIGCONT);
+            hf_fixture_signal(&fixture.redis[one], SIGCONT);
         } else {
-            hf_fixture_kill(&rig.redis[one], SIGKILL);
+            hf_fixture_kill(&fixture.redis[one], SIGKILL);
             hf_test_pause_ms(ms / 2);
-            hf_fixture_restart(&rig.redis[one]);
+            hf_fixture_restart(&fixture.redis[one]);
         }
         hf_test_pause_ms((unsigned)(hf_rng_next(rng) % 300));
     }

@@ -5,11 +5,11 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { JOBS = 12 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static const char *const ids[JOBS] = {"id-00", "id-01", "id-02", "id-03",
                                       "id-04", "id-05", "id-06", "id-07",
                                       "id-08", "id-09", "id-10", "id-11"};
@@ -18,19 +18,21 @@ static const char *const ids[JOBS] = {"id-00", "id-01", "id-02", "id-03",
  * refused. */
 static void make_full(void)
 {
-    assert_string_equal(hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 1"), "OK");
-    assert_non_null(strstr(hf_fixture_command(&rig.redis, "SET a b"), "OOM"));
+    assert_string_equal(hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory 1"),
+                        "OK");
+    assert_non_null(strstr(hf_fixture_command(&fixture.redis, "SET a b"), "OOM"));
 }
 
 static void make_room(void)
 {
-    assert_string_equal(hf_fixture_command(&rig.redis, "CONFIG SET maxmemory 0"), "OK");
+    assert_string_equal(hf_fixture_command(&fixture.redis, "CONFIG SET maxmemory 0"),
+                        "OK");
 }
 
 static void enqueue_all(void)
 {
     for (size_t i = 0; i < JOBS; i++)
-        assert_int_equal(hf_rig_enqueue(&rig, ids[i], 0), HF_OK);
+        assert_int_equal(hf_queue_fixture_enqueue(&fixture, ids[i], 0), HF_OK);
 }
 
 static void enqueue_is_refused_and_changes_nothing(void **state)
@@ -38,12 +40,12 @@ static void enqueue_is_refused_and_changes_nothing(void **state)
     (void)state;
     enqueue_all();
     make_full();
-    assert_int_equal(hf_rig_enqueue(&rig, "more", 0), HF_OOM);
-    assert_true(rig.detail[0] != '\0');
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), JOBS);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), JOBS);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "more", 0), HF_OOM);
+    assert_true(fixture.detail[0] != '\0');
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule"), JOBS);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), JOBS);
     make_room();
-    assert_int_equal(hf_rig_enqueue(&rig, "more", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "more", 0), HF_OK);
 }
 
 /* Jobs that were ready are moved first then, which a full Redis would allow. */
@@ -51,12 +53,12 @@ static void enqueue_is_refused_also_after_a_step_back_of_the_clock(void **state)
 {
     (void)state;
     enqueue_all();
-    (void)hf_fixture_command(&rig.redis, "HINCRBY hf:{q}:meta high 60000");
+    (void)hf_fixture_command(&fixture.redis, "HINCRBY hf:{q}:meta high 60000");
     make_full();
-    assert_int_equal(hf_rig_enqueue(&rig, "more", -1000), HF_OOM);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), JOBS);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "more", -1000), HF_OOM);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), JOBS);
     make_room();
-    assert_int_equal(hf_rig_enqueue(&rig, "more", -1000), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "more", -1000), HF_OK);
 }
 
 static void an_id_that_exists_is_told_all_the_same(void **state)
@@ -64,7 +66,7 @@ static void an_id_that_exists_is_told_all_the_same(void **state)
     (void)state;
     enqueue_all();
     make_full();
-    assert_int_equal(hf_rig_enqueue(&rig, ids[0], 0), HF_EXISTS);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, ids[0], 0), HF_EXISTS);
     make_room();
 }
 
@@ -73,32 +75,32 @@ static hf_err verdict(hf_verdict_op op, const char *id)
     const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
     const hf_verdict_item item = {
         .id = id, .error = {"a longer error than before", 26}, .reason = "handler"};
-    return hf_rig_verdict(&rig, op, &args, &item);
+    return hf_queue_fixture_verdict(&fixture, op, &args, &item);
 }
 
 static void everything_else_goes_on(void **state)
 {
     (void)state;
     enqueue_all();
-    assert_int_equal(hf_rig_claim(&rig, "other", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "other", 1, 0), 1);
     make_full();
-    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT FLUSH"), "OK");
-    hf_claim_args args = hf_rig_claim_args("w", JOBS, 0);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "SCRIPT FLUSH"), "OK");
+    hf_claim_args args = hf_queue_fixture_claim_args("w", JOBS, 0);
     args.alive_ms = 30000;
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, JOBS - 1);
-    assert_int_equal(hf_rig_renew(&rig, "w", ids[1], NULL, 60000), HF_OK);
-    assert_int_equal(hf_rig_complete(&rig, "w", ids[1], NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, JOBS - 1);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", ids[1], NULL, 60000), HF_OK);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", ids[1], NULL), HF_OK);
     assert_int_equal(verdict(HF_OP_RETRY, ids[2]), HF_OK);
     assert_int_equal(verdict(HF_OP_RELEASE, ids[3]), HF_OK);
     assert_int_equal(verdict(HF_OP_BURY, ids[4]), HF_OK);
-    assert_int_equal(hf_rig_check(&rig, "w", true), HF_OK);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_int_equal(rig.which, 0);
-    assert_int_equal(hf_rig_unclaim(&rig, "w", rig.number), HF_OK);
-    assert_int_equal(rig.n_jobs, JOBS - 1 - 4); /* those that were not settled */
-    hf_rig_audit(&rig, false);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", true), HF_OK);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_int_equal(fixture.which, 0);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", fixture.number), HF_OK);
+    assert_int_equal(fixture.n_jobs, JOBS - 1 - 4); /* those that were not settled */
+    hf_queue_fixture_audit(&fixture, false);
     make_room();
 }
 
@@ -106,17 +108,17 @@ static void takeovers_and_burials_go_on(void **state)
 {
     (void)state;
     enqueue_all();
-    hf_claim_args args = hf_rig_claim_args("w", 1, 20);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 20);
     args.poison = 2;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     make_full();
     for (int crashes = 1; crashes < 3; crashes++) {
         EVENTUALLY(15000,
-                   hf_rig_now(&rig) >
-                       hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running id-00"));
-        assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+                   hf_queue_fixture_now(&fixture) >
+                       hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:running id-00"));
+        assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     }
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), 1);
     make_room();
 }
 
@@ -126,21 +128,22 @@ static void orders_and_signs_of_life_go_on(void **state)
     hf_admin *admin;
     (void)state;
     enqueue_all();
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
     assert_int_equal(verdict(HF_OP_BURY, ids[0]), HF_OK);
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     make_full();
-    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
-    assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
-    assert_int_equal(hf_admin_limit(admin, "q", 5, 10, 1000), HF_OK);
-    assert_int_equal(hf_admin_retry(admin, "q", ids[0]), HF_OK);
+    assert_int_equal(hf_admin_pause(admin, "q", true, NULL), HF_OK);
+    assert_int_equal(hf_admin_pause(admin, "q", false, NULL), HF_OK);
+    assert_int_equal(hf_admin_limit(admin, "q", 5, 10, 1000, NULL), HF_OK);
+    assert_int_equal(hf_admin_retry(admin, "q", ids[0], NULL), HF_OK);
     hf_err err = HF_NOSCRIPT;
     for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_rig_begin(&rig);
-        err = hf_rig_end(&rig, hf_op_heartbeat(rig.client, "hf", "w", "{}", 30000,
-                                               hf_rig_on_answer, &rig));
+        hf_queue_fixture_begin(&fixture);
+        err = hf_queue_fixture_end(&fixture,
+                                   hf_op_heartbeat(fixture.client, "hf", "w", "{}", 30000,
+                                                   hf_queue_fixture_on_answer, &fixture));
     }
     assert_int_equal(err, HF_OK);
     make_room();
@@ -156,29 +159,30 @@ static void jobs_are_ended_and_looked_into(void **state)
     size_t n;
     (void)state;
     enqueue_all();
-    assert_int_equal(hf_rig_claim(&rig, "w", 5, 0), 5);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 5, 0), 5);
     for (size_t i = 2; i < 5; i++)
         assert_int_equal(verdict(HF_OP_BURY, ids[i]), HF_OK);
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
     make_full();
-    assert_string_equal(hf_fixture_command(&rig.redis, "SCRIPT FLUSH"), "OK");
-    assert_int_equal(hf_admin_cancel(admin, "q", ids[0], NULL), HF_RUNNING);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "SCRIPT FLUSH"), "OK");
+    assert_int_equal(hf_admin_cancel(admin, "q", ids[0], NULL, NULL), HF_RUNNING);
     assert_int_equal(verdict(HF_OP_RELEASE, ids[0]), HF_OK);
-    assert_int_equal(hf_admin_wait(admin, "q", ids[0], 1000), HF_CANCEL);
-    assert_int_equal(hf_admin_cancel(admin, "q", ids[5], NULL), HF_OK);
-    assert_int_equal(hf_admin_delete(admin, "q", ids[6], NULL), HF_OK);
-    assert_int_equal(hf_admin_retry(admin, "q", ids[2]), HF_OK);
+    assert_int_equal(hf_admin_wait(admin, "q", ids[0], 0, 1000, NULL), HF_CANCEL);
+    assert_int_equal(hf_admin_cancel(admin, "q", ids[5], NULL, NULL), HF_OK);
+    assert_int_equal(hf_admin_delete(admin, "q", ids[6], NULL, NULL), HF_OK);
+    assert_int_equal(hf_admin_retry(admin, "q", ids[2], NULL), HF_OK);
     const hf_dead_filter one = {HF_DEAD_FILTER_INIT, .limit = 1, .type = "t"};
-    assert_int_equal(hf_admin_dead_retry(admin, "q", &one, 10, NULL, NULL, &n), HF_OK);
+    assert_int_equal(hf_admin_dead_retry(admin, "q", &one, 10, NULL, NULL, &n, NULL),
+                     HF_OK);
     assert_int_equal(n, 1);
-    assert_int_equal(hf_admin_dead_purge(admin, "q", NULL, NULL, NULL, &n), HF_OK);
+    assert_int_equal(hf_admin_dead_purge(admin, "q", NULL, NULL, NULL, &n, NULL), HF_OK);
     assert_int_equal(n, 1);
-    assert_int_equal(hf_admin_why(admin, "q", ids[7], &why), HF_OK);
-    assert_int_equal(hf_admin_purge(admin, "q", NULL, NULL, &n), HF_OK);
+    assert_int_equal(hf_admin_why(admin, "q", ids[7], &why, NULL), HF_OK);
+    assert_int_equal(hf_admin_purge(admin, "q", NULL, NULL, &n, NULL), HF_OK);
     assert_int_equal(n, JOBS - 5);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{q}:jobs"), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{q}:jobs"), 1);
     make_room();
     hf_admin_close(admin);
 }
@@ -186,14 +190,14 @@ static void jobs_are_ended_and_looked_into(void **state)
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/markdown.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 #include "tests/support/tempdir.h"
 
 #define DOCUMENT HF_TEST_SOURCE "/docs/keys.md"
@@ -23,7 +23,7 @@ enum {
     SHA1_DIGITS = 40
 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 
 /* ---- one job's life ---- */
 
@@ -37,30 +37,32 @@ static void enqueue(int64_t now)
                                   .not_after = now + 60000,
                                   .remember_ms = 10000};
     const hf_enqueue_item item = {"job-1", 0, {record, (size_t)n}};
-    hf_rig_begin(&rig);
-    assert_int_equal(
-        hf_rig_end(&rig, hf_op_register(rig.client, &rig.queue, hf_rig_on_answer, &rig)),
-        HF_OK);
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
+    hf_queue_fixture_begin(&fixture);
+    assert_int_equal(hf_queue_fixture_end(
+                         &fixture, hf_op_register(fixture.client, &fixture.queue,
+                                                  hf_queue_fixture_on_answer, &fixture)),
+                     HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1), HF_OK);
 }
 
 static void live(int64_t now)
 {
-    hf_claim_args claim = hf_rig_claim_args(WORKER, 16, 10000);
+    hf_claim_args claim = hf_queue_fixture_claim_args(WORKER, 16, 10000);
     enqueue(now);
-    assert_int_equal(hf_rig_wait(&rig, 5000), HF_OK);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 5000), HF_OK);
     claim.baton = true;
     claim.slots = 16;
     claim.alive_ms = 25000;
     claim.not_after = now + 60000;
     claim.dead_max = 10000;
     claim.dead_age_ms = INT64_C(180) * 86400 * 1000;
-    rig.number = 0;
-    assert_int_equal(hf_rig_claim_with(&rig, &claim), HF_OK);
-    assert_int_equal(rig.n_jobs, 1);
+    fixture.number = 0;
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &claim), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
     const hf_verdict_args args = {.worker = WORKER, .not_after = now + 60000};
     const hf_verdict_item item = {.id = "job-1"};
-    assert_int_equal(hf_rig_verdict(&rig, HF_OP_COMPLETE, &args, &item), HF_OK);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_COMPLETE, &args, &item),
+                     HF_OK);
 }
 
 /* ---- a line of MONITOR, made the same each time ---- */
@@ -164,14 +166,14 @@ static void the_document_shows_what_redis_sees_of_one_job(void **state)
     hf_md_block block;
     char *document = hf_md_read(DOCUMENT);
     const char *at = document, *again = getenv("HF_WRITE_DOCS");
-    int64_t now = hf_rig_now(&rig);
+    int64_t now = hf_queue_fixture_now(&fixture);
     live(now); /* so that Redis knows the scripts */
-    (void)hf_fixture_command(&rig.redis, "FLUSHALL");
-    redisContext *monitor = hf_fixture_connect(&rig.redis);
+    (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+    redisContext *monitor = hf_fixture_connect(&fixture.redis);
     assert_non_null(monitor);
     freeReplyObject(redisCommand(monitor, "MONITOR"));
     live(now);
-    (void)hf_fixture_command(&rig.redis, "ECHO %s", FINAL);
+    (void)hf_fixture_command(&fixture.redis, "ECHO %s", FINAL);
     char *seen = watch(monitor);
     redisFree(monitor);
 
@@ -192,14 +194,14 @@ static void the_document_shows_what_redis_sees_of_one_job(void **state)
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "cli/worker/service.h"
-#include "tests/support/cli_rig.h"
+#include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/worker_fixture.h"
 
 enum { TEXT = 1 << 14, WATCHDOG_MS = 900 };
 
@@ -23,7 +23,7 @@ enum { TEXT = 1 << 14, WATCHDOG_MS = 900 };
 
 #define FILE_TEXT "worker: {concurrency: 4, lease: 1s, shutdown_timeout: 10s}\n" HANDLERS
 
-static hf_cli_rig rig;
+static hf_cli_fixture fixture;
 static hf_proc worker;
 static int listener;
 static char told[TEXT]; /* every datagram, with a newline behind it */
@@ -72,7 +72,7 @@ static size_t count(const char *text)
 
 static bool logged(const char *part)
 {
-    return strstr(hf_cli_rig_get(&rig, "log"), part) != NULL;
+    return strstr(hf_cli_fixture_get(&fixture, "log"), part) != NULL;
 }
 
 /* The worker inherits what systemd would set. */
@@ -85,7 +85,7 @@ static void begin(const char *name, unsigned watchdog_ms, const char *watchdog_p
         setenv("WATCHDOG_USEC", usec, 1);
     if (watchdog_pid != NULL)
         setenv("WATCHDOG_PID", watchdog_pid, 1);
-    hf_cli_rig_begin(&rig, &worker, "worker @ -c w.yaml", "log");
+    hf_cli_fixture_begin(&fixture, &worker, "worker @ -c w.yaml", "log");
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
@@ -94,7 +94,7 @@ static void begin(const char *name, unsigned watchdog_ms, const char *watchdog_p
 static void begin_at_path(unsigned watchdog_ms)
 {
     char path[HF_CLI_PATH];
-    hf_cli_rig_path(&rig, "notify", path);
+    hf_cli_fixture_path(&fixture, "notify", path);
     (void)unlink(path);
     listen_at(path);
     begin(path, watchdog_ms, NULL);
@@ -103,14 +103,14 @@ static void begin_at_path(unsigned watchdog_ms)
 static int up(void **state)
 {
     (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    hf_cli_fixture_start(&fixture, HF_TEST_COMMAND);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_cli_rig_stop(&rig);
+    hf_cli_fixture_stop(&fixture);
     return 0;
 }
 
@@ -122,11 +122,11 @@ static int clean(void **state)
     if (listener > 0)
         close(listener);
     listener = 0;
-    hf_cli_rig_path(&rig, "w.yaml", path);
+    hf_cli_fixture_path(&fixture, "w.yaml", path);
     (void)unlink(path); /* it may be a pipe */
-    hf_fixture_signal(&rig.redis, SIGCONT);
-    hf_fixture_command(&rig.redis, "FLUSHALL");
-    hf_cli_rig_put(&rig, "w.yaml", FILE_TEXT);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
+    hf_fixture_command(&fixture.redis, "FLUSHALL");
+    hf_cli_fixture_put(&fixture, "w.yaml", FILE_TEXT);
     return 0;
 }
 
@@ -151,10 +151,10 @@ static void it_is_ready_when_its_queues_were_claimed_and_tells_how_it_is(void **
 static void it_is_not_ready_while_redis_does_not_answer(void **state)
 {
     (void)state;
-    hf_fixture_signal(&rig.redis, SIGSTOP);
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
     begin_at_path(WATCHDOG_MS);
     ALWAYS(1000, !heard("READY=1") && !heard("WATCHDOG=1"));
-    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
     EVENTUALLY(15000, heard("READY=1\n") && heard("WATCHDOG=1\n"));
 }
 
@@ -162,10 +162,10 @@ static void it_is_not_ready_while_redis_does_not_answer(void **state)
 static void a_full_worker_is_ready_and_alive(void **state)
 {
     (void)state;
-    hf_cli_rig_put(&rig, "w.yaml",
-                   "worker: {concurrency: 1, lease: 1s, order: strict}\n"
-                   "queues: [{name: a}, {name: b}]\n" HANDLERS);
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @ -q a", NULL, NULL), 0);
+    hf_cli_fixture_put(&fixture, "w.yaml",
+                       "worker: {concurrency: 1, lease: 1s, order: strict}\n"
+                       "queues: [{name: a}, {name: b}]\n" HANDLERS);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue long @ -q a", NULL, NULL), 0);
     begin_at_path(WATCHDOG_MS);
     EVENTUALLY(15000, heard("READY=1\n"));
     EVENTUALLY(15000, count("WATCHDOG=1\n") >= 3);
@@ -180,12 +180,12 @@ static void an_idle_worker_is_alive_while_redis_answers(void **state)
     (void)state;
     begin_at_path(WATCHDOG_MS);
     EVENTUALLY(15000, count("WATCHDOG=1\n") >= 3);
-    hf_fixture_signal(&rig.redis, SIGSTOP);
+    hf_fixture_signal(&fixture.redis, SIGSTOP);
     EVENTUALLY(15000, logged("Redis is away"));
     size_t before = count("WATCHDOG=1\n");
     ALWAYS(2 * WATCHDOG_MS, count("WATCHDOG=1\n") <= before + 1);
     before = count("WATCHDOG=1\n");
-    hf_fixture_signal(&rig.redis, SIGCONT);
+    hf_fixture_signal(&fixture.redis, SIGCONT);
     EVENTUALLY(15000, count("WATCHDOG=1\n") >= before + 2);
     assert_int_equal(count("READY=1\n"), 1);
     assert_true(logged("WatchdogSec is below 20 s"));
@@ -207,12 +207,12 @@ static void a_reload_begins_and_ends(void **state)
     (void)state;
     begin_at_path(0);
     EVENTUALLY(15000, heard("READY=1\n"));
-    hf_cli_rig_put(&rig, "w.yaml", "queues: [{name: new}]\n" FILE_TEXT);
+    hf_cli_fixture_put(&fixture, "w.yaml", "queues: [{name: new}]\n" FILE_TEXT);
     hf_proc_signal(&worker, SIGHUP);
     EVENTUALLY(15000, heard("RELOADING=1\nMONOTONIC_USEC="));
     EVENTUALLY(15000, count("READY=1\n") == 2);
     assert_true(logged("msg=reloaded"));
-    hf_cli_rig_put(&rig, "w.yaml", "nonsense\n");
+    hf_cli_fixture_put(&fixture, "w.yaml", "nonsense\n");
     hf_proc_signal(&worker, SIGHUP);
     EVENTUALLY(15000, count("RELOADING=1\n") == 2 && count("READY=1\n") == 3);
     assert_true(logged("nothing was changed"));
@@ -233,7 +233,7 @@ static void that_it_is_ready_is_told_as_soon_as_there_is_room(void **state)
 {
     char path[HF_CLI_PATH];
     (void)state;
-    hf_cli_rig_path(&rig, "notify", path);
+    hf_cli_fixture_path(&fixture, "notify", path);
     (void)unlink(path);
     listen_at(path);
     fill_up(path);
@@ -250,9 +250,10 @@ static void that_it_reloads_and_stops_is_told_as_soon_as_there_is_room(void **st
     (void)state;
     begin_at_path(0);
     EVENTUALLY(15000, heard("READY=1\n"));
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @", NULL, NULL), 0);
-    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "ZCARD hf:{default}:running") == 1);
-    hf_cli_rig_path(&rig, "notify", path);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue long @", NULL, NULL), 0);
+    EVENTUALLY(15000,
+               hf_fixture_number(&fixture.redis, "ZCARD hf:{default}:running") == 1);
+    hf_cli_fixture_path(&fixture, "notify", path);
     fill_up(path);
     hf_proc_signal(&worker, SIGHUP);
     EVENTUALLY(15000, logged("msg=reloaded"));
@@ -272,21 +273,21 @@ static void that_it_reloads_and_stops_is_told_as_soon_as_there_is_room(void **st
 static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
 {
     char path[HF_CLI_PATH];
-    hf_worker_rig held = {.worker = NULL};
+    hf_worker_fixture held = {.worker = NULL};
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .concurrency = 1};
     hf_service service;
     (void)state;
-    hf_cli_rig_path(&rig, "notify", path);
+    hf_cli_fixture_path(&fixture, "notify", path);
     (void)unlink(path);
     listen_at(path);
-    hf_worker_rig_start(&held, rig.redis.url, &opts, 0);
+    hf_worker_fixture_start(&held, fixture.redis.url, &opts, 0);
     setenv("NOTIFY_SOCKET", path, 1);
     hf_service_open(&service, held.worker, NULL, 1);
     EVENTUALLY(15000, (hf_service_tick(&service), heard("READY=1\n")));
     atomic_store(&held.hold_loop, true);
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue t ok @ -q q", NULL, NULL), 0);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue t ok @ -q q", NULL, NULL), 0);
     EVENTUALLY(15000, atomic_load(&held.loop_held));
-    hf_worker_rig_fill(&held, rig.redis.url, &opts);
+    hf_worker_fixture_fill(&held, fixture.redis.url, &opts);
     for (int i = 0; i < 2; i++) {
         hf_service_reloading(&service);
         assert_int_equal(hf_worker_reload(held.worker, &opts, NULL, 0, NULL), HF_OK);
@@ -297,7 +298,7 @@ static void it_is_ready_again_when_the_last_reload_was_taken(void **state)
     atomic_store(&held.hold_loop, false);
     EVENTUALLY(15000, (hf_service_tick(&service), count("READY=1\n")) == 2);
     hf_service_close(&service);
-    hf_worker_rig_end(&held);
+    hf_worker_fixture_end(&held);
 }
 
 /* It could keep whoever reads it waiting, and then no signal would be heard. */
@@ -307,7 +308,7 @@ static void a_pipe_in_the_place_of_the_file_is_not_read(void **state)
     (void)state;
     begin_at_path(0);
     EVENTUALLY(15000, heard("READY=1\n"));
-    hf_cli_rig_path(&rig, "w.yaml", path);
+    hf_cli_fixture_path(&fixture, "w.yaml", path);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
     hf_proc_signal(&worker, SIGHUP);
@@ -323,7 +324,7 @@ static void programs_know_nothing_of_it(void **state)
     (void)state;
     begin_at_path(60000);
     EVENTUALLY(15000, heard("READY=1\n"));
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue env @ --wait", NULL, NULL), 0);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue env @ --wait", NULL, NULL), 0);
     EVENTUALLY(15000, logged("HOLDFAST_CONTRACT=1"));
     assert_false(logged("NOTIFY_SOCKET"));
     assert_false(logged("WATCHDOG_USEC"));

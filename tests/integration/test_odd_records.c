@@ -5,9 +5,9 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 static hf_admin *admin;
 
 /* Readable for cjson, which has no words for them; or not what a record's line is. */
@@ -36,11 +36,11 @@ static void claim_all(char fence[32])
         (void)snprintf(ids[i], sizeof ids[i], "id-%d", i);
         items[i] = (hf_enqueue_item){ids[i], 1, {line, strlen(line)}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, JOBS), HF_OK);
-    const hf_claim_args claim = hf_rig_claim_args("w", JOBS, 0);
-    assert_int_equal(hf_rig_claim_with(&rig, &claim), HF_OK);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:running"), JOBS);
-    memcpy(fence, rig.fence, sizeof rig.fence);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, JOBS), HF_OK);
+    const hf_claim_args claim = hf_queue_fixture_claim_args("w", JOBS, 0);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &claim), HF_OK);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:running"), JOBS);
+    memcpy(fence, fixture.fence, sizeof fixture.fence);
 }
 
 static void move_all(hf_verdict_op op, bool counts)
@@ -57,17 +57,17 @@ static void move_all(hf_verdict_op op, bool counts)
                                      .due_ms = 1,
                                      .error = {"no", 2},
                                      .reason = "handler"};
-    assert_int_equal(hf_rig_verdicts(&rig, op, &args, items, JOBS), HF_OK);
+    assert_int_equal(hf_queue_fixture_verdicts(&fixture, op, &args, items, JOBS), HF_OK);
     for (int i = 0; i < JOBS; i++)
-        assert_int_equal(rig.codes[i], HF_OK);
-    hf_rig_audit(&rig, false);
+        assert_int_equal(fixture.codes[i], HF_OK);
+    hf_queue_fixture_audit(&fixture, false);
 }
 
 static void payloads_are_kept(void)
 {
     for (int i = 0; i < JOBS; i++) {
         const char *record =
-            hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs %s", ids[i]);
+            hf_fixture_command(&fixture.redis, "HGET hf:{q}:jobs %s", ids[i]);
         assert_non_null(strstr(record, "\npayload"));
         if (i == GOOD)
             assert_non_null(strstr(record, "\"type\":\"t\""));
@@ -80,12 +80,13 @@ static void they_die(void **state)
     for (int counts = 0; counts < 2; counts++) {
         size_t n;
         move_all(HF_OP_BURY, counts != 0);
-        assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), JOBS);
+        assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), JOBS);
         payloads_are_kept();
-        assert_int_equal(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n), HF_OK);
+        assert_int_equal(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n, NULL),
+                         HF_OK);
         assert_int_equal(n, JOBS);
         payloads_are_kept();
-        assert_int_equal(hf_admin_purge(admin, "q", NULL, NULL, &n), HF_OK);
+        assert_int_equal(hf_admin_purge(admin, "q", NULL, NULL, &n, NULL), HF_OK);
     }
 }
 
@@ -93,7 +94,7 @@ static void they_are_tried_again(void **state)
 {
     (void)state;
     move_all(HF_OP_RETRY, true);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), JOBS);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule"), JOBS);
     payloads_are_kept();
 }
 
@@ -101,15 +102,15 @@ static void they_are_put_back(void **state)
 {
     (void)state;
     move_all(HF_OP_RELEASE, false);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), JOBS);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule"), JOBS);
     payloads_are_kept();
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
-    admin = hf_rig_admin(&rig);
+    hf_queue_fixture_start(&fixture, NULL);
+    admin = hf_queue_fixture_admin(&fixture);
     return 0;
 }
 
@@ -117,7 +118,7 @@ static int down(void **state)
 {
     (void)state;
     hf_admin_close(admin);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "holdfast/producer.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
+#include "tests/support/producer.h"
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
 
@@ -39,14 +40,7 @@ static int down(void **state)
 
 static void open_with(hf_producer_opts opts)
 {
-    hf_server_opts server = {HF_SERVER_OPTS_INIT};
-    if (opts.server != NULL)
-        server = *opts.server;
-    if (server.url == NULL)
-        server.url = hf_fixture_url(&redis);
-    opts.server = &server;
-    if (hf_producer_open(&producer, &opts, detail) != HF_OK)
-        fail_msg("open: %s", detail);
+    producer = hf_test_producer(&redis, opts);
 }
 
 static hf_err put(const char *queue, const char *id, hf_enqueue_result *result)
@@ -101,6 +95,20 @@ static void accepted_jobs_are_in_redis_as_they_were_given(void **state)
         strstr(hf_fixture_command(&redis, "HGET n:{q}:jobs given"), "\"created\":"));
     assert_int_equal(hf_fixture_number(&redis, "SCARD n:queues"), 2);
     (void)hf_fixture_command(&redis, "FLUSHALL");
+}
+
+static void the_answer_tells_when_a_job_was_accepted(void **state)
+{
+    (void)state;
+    hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
+    open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    long long before_ms = redis_ms();
+    assert_int_equal(put("q", "x", &r), HF_OK);
+    assert_true(r.accepted_ms >= before_ms && r.accepted_ms <= redis_ms());
+    before_ms = redis_ms();
+    assert_int_equal(put("q", "x", &r), HF_OK);
+    assert_int_equal(r.err, HF_EXISTS);
+    assert_true(r.accepted_ms >= before_ms);
 }
 
 static void a_known_id_exists_and_changes_nothing(void **state)
@@ -158,7 +166,7 @@ static void a_delay_counts_from_the_call(void **state)
     const hf_job job = {HF_JOB_INIT, .queue = "q",   .type = "t",
                         .id = "x",   .payload = "p", .delay_ms = 60000};
     long long before = redis_ms();
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
     long long asked = redis_ms();
     EVENTUALLY(SOON_MS, redis_ms() > asked + 400);
     hf_proxy_refuse(&proxy, false);
@@ -182,7 +190,7 @@ static void a_delay_does_not_grow_when_the_request_is_sent_again(void **state)
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .id = "x",
                         .delay_ms = 60000};
     long long asked = redis_ms();
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, redis_ms() > asked + 300);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
     hf_proxy_close_all(&proxy);
@@ -240,7 +248,8 @@ static void what_is_wrong_is_named_and_nothing_is_taken(void **state)
     refuse(HF_INVALID, "found none", jobs, 0);
     refuse(HF_TOOBIG, "at most 10000 jobs, found 10001", jobs, 10001);
     refuse(HF_TOOBIG, "the buffer's 20 jobs, found 21", jobs, 21);
-    assert_int_equal(hf_enqueue(producer, &jobs[1], NULL, NULL), HF_TOOBIG);
+    assert_int_equal(hf_enqueue(producer, &jobs[1], NULL, NULL, detail), HF_TOOBIG);
+    assert_non_null(strstr(detail, "bytes of payload"));
     assert_int_equal(put("q", "x", NULL), HF_OK);
     assert_string_equal(hf_fixture_command(&redis, "SMEMBERS hf:queues"), "q\n");
 }
@@ -293,12 +302,12 @@ static void a_full_buffer_says_so_at_once(void **state)
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     const hf_job many[4] = {job, job, job, {HF_JOB_INIT, .queue = "other", .type = "t"}};
     for (int i = 0; i < 7; i++)
-        assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
+        assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
     uint64_t before = hf_test_now_ms();
     assert_int_equal(hf_enqueue_wait(producer, many, 4, NULL, 0, detail), HF_FULL);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_FULL);
+        assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_FULL);
     assert_true(hf_test_now_ms() - before < 15000);
     hf_fixture_signal(&redis, SIGCONT);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") == 11);
@@ -315,10 +324,11 @@ static void a_buffer_is_also_full_by_bytes(void **state)
                   .payload_len = 6000};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_FULL);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, detail), HF_FULL);
+    assert_string_equal(detail, hf_err_text(HF_FULL));
     job.payload_len = 100;
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
     hf_fixture_signal(&redis, SIGCONT);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") == 3);
 }
@@ -418,13 +428,13 @@ static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **sta
 
     (void)hf_fixture_command(&redis, "SCRIPT FLUSH");
     hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t", .id = "refused"};
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "EXISTS hf:{q}:schedule") == 1 &&
                             strstr(hf_fixture_command(&redis, "INFO errorstats"),
                                    "errorstat_NOSCRIPT:count=2") != NULL);
     (void)hf_fixture_command(&redis, "SCRIPT LOAD %b", script, len);
     job.id = "executed";
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") == 2);
 
     hf_proxy_close_all(&proxy);
@@ -479,10 +489,10 @@ static void a_refusal_that_passes_is_waited_out(void **state)
     open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     assert_int_equal(put("q", NULL, NULL), HF_OK);
     set_replica(true);
+    long long before = hf_fixture_calls(&redis, "evalsha");
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
-    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
-    EVENTUALLY(SOON_MS, strstr(hf_fixture_command(&redis, "INFO errorstats"),
-                               "errorstat_READONLY") != NULL);
+    assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
+    EVENTUALLY(SOON_MS, hf_fixture_calls(&redis, "evalsha") > before);
     set_replica(false);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") == 2);
 }
@@ -669,7 +679,8 @@ static void numbers_must_not_fall_nor_pass_one_that_failed(void **state)
     assert_int_equal(hf_enqueue_numbered(producer, jobs, 1, 4, 0, NULL, detail),
                      HF_INVALID);
     assert_int_equal(put("q", NULL, NULL), HF_INVALID);
-    assert_int_equal(hf_enqueue(producer, jobs, NULL, NULL), HF_INVALID);
+    assert_int_equal(hf_enqueue(producer, jobs, NULL, NULL, detail), HF_INVALID);
+    assert_non_null(strstr(detail, "calls with numbers"));
     set_replica(true);
     assert_int_equal(hf_enqueue_numbered(producer, jobs, 1, 6, 1, NULL, detail),
                      HF_READONLY);
@@ -701,6 +712,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(accepted_jobs_are_in_redis_as_they_were_given),
+        TEST(the_answer_tells_when_a_job_was_accepted),
         TEST(a_known_id_exists_and_changes_nothing),
         TEST(made_ids_rise_in_the_order_of_the_jobs),
         TEST(a_delay_counts_from_the_call),

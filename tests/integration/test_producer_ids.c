@@ -15,6 +15,7 @@
 #include "producer/producer.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
+#include "tests/support/producer.h"
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
 
@@ -28,17 +29,19 @@ static hf_proxy proxy;
 static hf_producer *producer;
 static char detail[HF_DETAIL_SIZE];
 
+static hf_producer *open_run(const char *run)
+{
+    return hf_test_producer(
+        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = proxy.url), .run = run});
+}
+
 static int up(void **state)
 {
     (void)state;
     hf_fixture_start(&redis, NULL);
     hf_proxy_start(&proxy, redis.socket);
-    assert_int_equal(
-        hf_producer_open(&producer,
-                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
-                                             .server = HF_SERVER(.url = proxy.url)},
-                         detail),
-        HF_OK);
+    producer = open_run(NULL);
     return 0;
 }
 
@@ -159,7 +162,7 @@ static void a_callback_learns_the_new_id(void **state)
     take(coming(1));
     assert_int_equal(hf_enqueue(producer,
                                 &(hf_job){HF_JOB_INIT, .queue = "q", .type = "mine"},
-                                on_told, &t),
+                                on_told, &t, NULL),
                      HF_OK);
     EVENTUALLY(SOON_MS, t.done);
     assert_int_equal(t.err, HF_OK);
@@ -215,20 +218,13 @@ static void a_run_that_is_gone_on_with_keeps_its_ids(void **state)
 {
     (void)state;
     static const char run[] = "01M7Y0GNDW8KZGSWPCGM0CSBQW";
-    hf_producer *other;
     char taken[HF_RUN_ID_SIZE];
     hf_enqueue_result r[2] = {{HF_ENQUEUE_RESULT_INIT}};
     const hf_job jobs[2] = {{HF_JOB_INIT, .queue = "q", .type = "mine"},
                             {HF_JOB_INIT, .queue = "q", .type = "mine"}};
     hf_id_of_run(run, 0, taken);
     take(taken);
-    assert_int_equal(
-        hf_producer_open(&other,
-                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
-                                             .server = HF_SERVER(.url = proxy.url),
-                                             .run = run},
-                         detail),
-        HF_OK);
+    hf_producer *other = open_run(run);
     assert_int_equal(hf_enqueue_numbered(other, jobs, 2, 1, 0, r, detail), HF_OK);
     assert_int_equal(r[0].err, HF_EXISTS);
     assert_string_equal(r[0].id, taken);
@@ -243,7 +239,6 @@ static void created_is_written_where_the_id_does_not_tell_it(void **state)
 {
     (void)state;
     static const char run[] = "01M7Y0GNDW8KZGSWPCGM0CSBQW"; /* of 2026 */
-    hf_producer *other;
     hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "mine"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
@@ -253,24 +248,12 @@ static void created_is_written_where_the_id_does_not_tell_it(void **state)
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
     assert_non_null(
         strstr(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id), "created"));
-    assert_int_equal(
-        hf_producer_open(&other,
-                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
-                                             .server = HF_SERVER(.url = proxy.url),
-                                             .run = run},
-                         detail),
-        HF_OK);
+    hf_producer *other = open_run(run);
     assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
     assert_string_equal(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id),
                         "{\"type\":\"mine\"}\n");
     hf_producer_close(other, NULL, NULL);
-    assert_int_equal(
-        hf_producer_open(&other,
-                         &(hf_producer_opts){HF_PRODUCER_OPTS_INIT,
-                                             .server = HF_SERVER(.url = proxy.url),
-                                             .run = "mine"},
-                         detail),
-        HF_OK);
+    other = open_run("mine");
     assert_int_equal(hf_enqueue_numbered(other, &job, 1, 1, 0, &r, detail), HF_OK);
     assert_non_null(
         strstr(hf_fixture_command(&redis, "HGET hf:{q}:jobs %s", r.id), "created"));
@@ -292,7 +275,7 @@ static void an_administrator_reads_it_from_the_id(void **state)
             &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
             detail),
         HF_OK);
-    assert_int_equal(hf_admin_job(admin, "q", r.id, &info, NULL), HF_OK);
+    assert_int_equal(hf_admin_job(admin, "q", r.id, &info, NULL, detail), HF_OK);
     assert_true(info.created_ms >= before && info.created_ms <= hf_wall_ms());
     /* An id of that form, but of a time to come; and one of another form. */
     static const char *const others[] = {"order-20260101", "no-id-of-ours"};
@@ -301,7 +284,7 @@ static void an_administrator_reads_it_from_the_id(void **state)
         const char *script = hf_enqueue_script(&len, NULL);
         (void)hf_fixture_command(&redis, "EVAL %b 1 hf:{q}: %s 0 0 0 0 %s 0 %s", script,
                                  len, "", others[i], "{\"type\":\"t\"}\n");
-        assert_int_equal(hf_admin_job(admin, "q", others[i], &info, NULL), HF_OK);
+        assert_int_equal(hf_admin_job(admin, "q", others[i], &info, NULL, detail), HF_OK);
         assert_string_equal(info.type, "t");
         assert_true(info.created_ms == 0);
     }

@@ -16,6 +16,7 @@
 #include "producer/producer.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
+#include "tests/support/producer.h"
 #include "tests/support/redis_fixture.h"
 
 enum { MANY = 2000, THREADS = 16, SOON_MS = 30000, OPENS = 1000 };
@@ -36,20 +37,6 @@ static int down(void **state)
     hf_test_audit(&redis, false);
     hf_fixture_stop(&redis);
     return 0;
-}
-
-static hf_producer *open_with(hf_producer_opts opts)
-{
-    hf_server_opts server = {HF_SERVER_OPTS_INIT};
-    if (opts.server != NULL)
-        server = *opts.server;
-    if (server.url == NULL)
-        server.url = hf_fixture_url(&redis);
-    opts.server = &server;
-    hf_producer *producer = NULL;
-    if (hf_producer_open(&producer, &opts, detail) != HF_OK)
-        fail_msg("open: %s", detail);
-    return producer;
 }
 
 /* What the callbacks of MANY jobs said, by the jobs' places. */
@@ -92,7 +79,7 @@ static void enqueue_many(hf_producer *producer, size_t n, bool own_loop)
         places[i] = (struct place){&heard, i};
         if (own_loop) /* on another thread the callback may well come now */
             heard.inside = true;
-        assert_int_equal(hf_enqueue(producer, &job, on_result, &places[i]), HF_OK);
+        assert_int_equal(hf_enqueue(producer, &job, on_result, &places[i], NULL), HF_OK);
         if (own_loop)
             heard.inside = false;
     }
@@ -118,8 +105,8 @@ static void jobs_of_one_turn_leave_as_one_request(void **state)
     uv_loop_t loop;
     bool closed = false;
     assert_int_equal(uv_loop_init(&loop), 0);
-    hf_producer *producer =
-        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
+    hf_producer *producer = hf_test_producer(
+        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
     enqueue_many(producer, 1, true); /* the script is loaded, the connection made */
     while (heard.all == 0)
         (void)uv_run(&loop, UV_RUN_ONCE);
@@ -155,7 +142,7 @@ static void close_now(const hf_enqueue_result *result, const char *text, void *a
     closer->told = result->err == HF_OK;
     hf_producer_close(closer->producer, set_true, &closer->closed);
     const hf_job job = {HF_JOB_INIT, .type = "t"};
-    if (hf_enqueue(closer->producer, &job, NULL, NULL) != HF_CLOSED)
+    if (hf_enqueue(closer->producer, &job, NULL, NULL, NULL) != HF_CLOSED)
         abort();
 }
 
@@ -165,9 +152,10 @@ static void a_producer_may_be_closed_in_its_own_callback(void **state)
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
     struct closer closer = {
-        .producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop})};
+        .producer = hf_test_producer(
+            &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop})};
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
-    assert_int_equal(hf_enqueue(closer.producer, &job, close_now, &closer), HF_OK);
+    assert_int_equal(hf_enqueue(closer.producer, &job, close_now, &closer, NULL), HF_OK);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_true(closer.told);
     assert_true(closer.closed);
@@ -180,7 +168,8 @@ static void close_answers_what_was_taken(void **state)
 {
     (void)state;
     bool closed = false;
-    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    hf_producer *producer =
+        hf_test_producer(&redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     enqueue_many(producer, MANY, false);
     hf_producer_close(producer, set_true, &closed);
     assert_true(closed);
@@ -192,8 +181,9 @@ static void close_answers_what_was_taken(void **state)
 static void close_with_a_silent_server_answers_by_the_deadline(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){
-        HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000, .buffer_jobs = MANY});
+    hf_producer *producer = hf_test_producer(
+        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000,
+                                   .buffer_jobs = MANY});
     enqueue_many(producer, 1, false);
     EVENTUALLY(SOON_MS, heard.ok == 1);
     hf_fixture_signal(&redis, SIGSTOP);
@@ -208,9 +198,10 @@ static void close_with_a_silent_server_answers_by_the_deadline(void **state)
 static void close_without_a_server_answers_by_the_deadline(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){
-        HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = "unix:///nowhere/at/all"),
-        .deadline_ms = 200});
+    hf_producer *producer = hf_test_producer(
+        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                   .server = HF_SERVER(.url = "unix:///nowhere/at/all"),
+                                   .deadline_ms = 200});
     enqueue_many(producer, 10, false);
     hf_producer_close(producer, NULL, NULL);
     assert_each_heard_once(10);
@@ -237,13 +228,14 @@ static void opening_and_closing_leaves_no_thread_and_no_descriptor(void **state)
     unsigned fds = count_entries("/proc/self/fd");
     unsigned threads = count_entries("/proc/self/task");
     for (int i = 0; i < OPENS; i++) {
-        hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
-        hf_producer *other =
-            open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
+        hf_producer *producer =
+            hf_test_producer(&redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+        hf_producer *other = hf_test_producer(
+            &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
         if (i % 4 == 0) {
             const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
-            assert_int_equal(hf_enqueue(producer, &job, NULL, NULL), HF_OK);
-            assert_int_equal(hf_enqueue(other, &job, NULL, NULL), HF_OK);
+            assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
+            assert_int_equal(hf_enqueue(other, &job, NULL, NULL, NULL), HF_OK);
         }
         hf_producer_close(producer, NULL, NULL);
         hf_producer_close(other, NULL, NULL);
@@ -292,7 +284,8 @@ static void calls_of_many_threads_share_requests(void **state)
     (void)state;
     static struct caller callers[THREADS];
     const char *calls = getenv("HF_CALLS");
-    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    hf_producer *producer =
+        hf_test_producer(&redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     unsigned all = 0;
     for (unsigned i = 0; i < THREADS; i++) {
         callers[i] = (struct caller){
@@ -335,8 +328,8 @@ static void waiting_threads_are_answered_before_close_returns(void **state)
 {
     (void)state;
     static struct caller callers[THREADS];
-    hf_producer *producer =
-        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 3000});
+    hf_producer *producer = hf_test_producer(
+        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 3000});
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
@@ -367,8 +360,9 @@ static void numbered_calls_come_one_at_a_time(void **state)
 {
     (void)state;
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
-    struct caller caller = {.producer = open_with((hf_producer_opts){
-                                HF_PRODUCER_OPTS_INIT, .deadline_ms = 20000})};
+    struct caller caller = {
+        .producer = hf_test_producer(
+            &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 20000})};
     assert_int_equal(hf_enqueue_numbered(caller.producer, &job, 1, 1, 0, NULL, detail),
                      HF_OK);
     hf_fixture_signal(&redis, SIGSTOP);
@@ -407,11 +401,11 @@ static void a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever(void 
     static struct held_up held_up;
     hf_enqueue_result results[40] = {{HF_ENQUEUE_RESULT_INIT}};
     hf_job jobs[40];
-    held_up.producer =
-        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000});
+    held_up.producer = hf_test_producer(
+        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .deadline_ms = 2000});
     for (size_t i = 0; i < 40; i++)
         jobs[i] = (hf_job){HF_JOB_INIT, .queue = i % 2 == 0 ? "a" : "b", .type = "t"};
-    assert_int_equal(hf_enqueue(held_up.producer, jobs, hold_up, &held_up), HF_OK);
+    assert_int_equal(hf_enqueue(held_up.producer, jobs, hold_up, &held_up, NULL), HF_OK);
     EVENTUALLY(SOON_MS, atomic_load(&held_up.entered));
     uint64_t before = hf_test_now_ms();
     assert_int_equal(hf_enqueue_wait(held_up.producer, jobs, 40, results, 0, detail),
@@ -431,14 +425,15 @@ static void a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever(void 
 static void after_a_fork_the_child_is_refused_and_the_parent_goes_on(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    hf_producer *producer =
+        hf_test_producer(&redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, NULL, 0, detail), HF_OK);
     pid_t pid = fork();
     assert_int_not_equal(pid, -1);
     if (pid == 0) {
         bool right =
-            hf_enqueue(producer, &job, NULL, NULL) == HF_FORKED &&
+            hf_enqueue(producer, &job, NULL, NULL, NULL) == HF_FORKED &&
             hf_enqueue_wait(producer, &job, 1, NULL, 0, detail) == HF_FORKED &&
             hf_enqueue_numbered(producer, &job, 1, 1, 0, NULL, detail) == HF_FORKED;
         hf_producer_close(producer, NULL, NULL);
@@ -461,9 +456,10 @@ static void a_host_with_the_default_sigpipe_survives_broken_connections(void **s
     uv_loop_t loop;
     assert_int_equal(sigaction(SIGPIPE, &by_default, &before), 0);
     assert_int_equal(uv_loop_init(&loop), 0);
-    hf_producer *threaded = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
-    hf_producer *on_loop =
-        open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
+    hf_producer *threaded =
+        hf_test_producer(&redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    hf_producer *on_loop = hf_test_producer(
+        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
     for (int i = 0; i < 20; i++) {
         const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
         enqueue_many(on_loop, 50, true);
@@ -487,7 +483,8 @@ static void a_host_with_the_default_sigpipe_survives_broken_connections(void **s
 static void the_thread_of_a_producer_blocks_every_signal(void **state)
 {
     (void)state;
-    hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
+    hf_producer *producer =
+        hf_test_producer(&redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT});
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     /* While a thread is being made every signal is blocked: this one has done something.
      */

@@ -18,6 +18,7 @@
 #include "producer/producer.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
+#include "tests/support/producer.h"
 #include "tests/support/redis_fixture.h"
 
 enum {
@@ -52,18 +53,9 @@ static int down(void **state)
 
 static hf_producer *open_with(hf_producer_opts opts)
 {
-    hf_server_opts server = {HF_SERVER_OPTS_INIT};
-    if (opts.server != NULL)
-        server = *opts.server;
-    if (server.url == NULL)
-        server.url = hf_fixture_url(&redis);
-    opts.server = &server;
-    hf_producer *producer = NULL;
     if (opts.deadline_ms == 0)
         opts.deadline_ms = DEADLINE_MS;
-    if (hf_producer_open(&producer, &opts, detail) != HF_OK)
-        fail_msg("open: %s", detail);
-    return producer;
+    return hf_test_producer(&redis, opts);
 }
 
 /* What callbacks say. */
@@ -338,7 +330,7 @@ static void *enqueue_often(void *arg)
     caller *c = arg;
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
     for (; c->called < CALLS && c->wrong[0] == '\0'; c->called++) {
-        hf_err err = hf_enqueue(c->producer, &job, on_result, c->heard);
+        hf_err err = hf_enqueue(c->producer, &job, on_result, c->heard, NULL);
         if (err != HF_OK)
             (void)snprintf(c->wrong, sizeof c->wrong, "%s", hf_err_name(err));
         c->new ++;
@@ -371,7 +363,7 @@ static void on_told(const hf_enqueue_result *result, const char *text, void *arg
 static void put_one(rounds *r)
 {
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "t"};
-    if (hf_enqueue(r->producer, &job, on_told, r) != HF_OK)
+    if (hf_enqueue(r->producer, &job, on_told, r, NULL) != HF_OK)
         atomic_fetch_add(&r->faults, 1);
 }
 

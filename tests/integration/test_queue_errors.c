@@ -5,21 +5,21 @@
 #include "base/base.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 
@@ -31,20 +31,20 @@ static void what_a_check_meets_keeps_its_class(void **state)
                                            {"hf:{q}:workers", "WRONGTYPE "}};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(meets); i++) {
-        assert_string_equal(hf_fixture_command(&rig.redis, "SET %s text", meets[i][0]),
-                            "OK");
-        assert_int_equal(hf_rig_check(&rig, "w", false), HF_REDIS);
-        assert_memory_equal(rig.detail, meets[i][1], strlen(meets[i][1]));
-        (void)hf_fixture_command(&rig.redis, "DEL %s", meets[i][0]);
+        assert_string_equal(
+            hf_fixture_command(&fixture.redis, "SET %s text", meets[i][0]), "OK");
+        assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_REDIS);
+        assert_memory_equal(fixture.detail, meets[i][1], strlen(meets[i][1]));
+        (void)hf_fixture_command(&fixture.redis, "DEL %s", meets[i][0]);
     }
-    hf_fixture_command(&rig.redis, "ACL SETUSER default -zadd");
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_AUTH);
-    hf_fixture_command(&rig.redis, "ACL SETUSER default +zadd");
-    hf_fixture_command(&rig.redis, "REPLICAOF 127.0.0.1 1");
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_READONLY);
-    assert_memory_equal(rig.detail, "READONLY ", 9);
-    hf_fixture_command(&rig.redis, "REPLICAOF NO ONE");
-    hf_rig_ready(&rig);
+    hf_fixture_command(&fixture.redis, "ACL SETUSER default -zadd");
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_AUTH);
+    hf_fixture_command(&fixture.redis, "ACL SETUSER default +zadd");
+    hf_fixture_command(&fixture.redis, "REPLICAOF 127.0.0.1 1");
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_READONLY);
+    assert_memory_equal(fixture.detail, "READONLY ", 9);
+    hf_fixture_command(&fixture.redis, "REPLICAOF NO ONE");
+    hf_queue_fixture_ready(&fixture);
 }
 
 /* What pcall() gives for an error differs: Redis 6.2 puts the place in front, 7 gives the
@@ -65,7 +65,7 @@ static void a_caught_error_of_each_redis_keeps_its_class(void **state)
         (void)snprintf(script, sizeof script,
                        "local pcall = function() return false, %s end %s", all[i].caught,
                        (const char *)hf_lua_queue_check.text);
-        assert_memory_equal(hf_fixture_command(&rig.redis,
+        assert_memory_equal(hf_fixture_command(&fixture.redis,
                                                "EVAL %s 1 hf:{q}: w 0 0 1000 0 %s %s 0",
                                                script, "", ""),
                             all[i].words, strlen(all[i].words));

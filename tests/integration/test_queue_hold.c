@@ -6,26 +6,26 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
 enum { SHORT_MS = 40 };
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 
 static void enqueue(const char *id)
 {
-    assert_int_equal(hf_rig_enqueue(&rig, id, 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, 0), HF_OK);
 }
 
 static void claim_one(const char *worker, uint32_t lease_ms, const char *id)
 {
-    assert_int_equal(hf_rig_claim(&rig, worker, 1, lease_ms), 1);
-    assert_string_equal(rig.jobs[0].id, id);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, worker, 1, lease_ms), 1);
+    assert_string_equal(fixture.jobs[0].id, id);
 }
 
 static long long ends(const char *id)
 {
-    return hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", id);
+    return hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:running %s", id);
 }
 
 /* ---- the lock ---- */
@@ -38,19 +38,20 @@ static void i3_a_stale_worker_changes_nothing(void **state)
     (void)state;
     enqueue("one");
     claim_one("first", SHORT_MS, "one");
-    (void)snprintf(stale, sizeof stale, "%s", rig.fence);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "second", 1, 0) == 1);
-    assert_int_equal(hf_rig_renew(&rig, "first", "one", stale, 60000), HF_LOST);
+    (void)snprintf(stale, sizeof stale, "%s", fixture.fence);
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "second", 1, 0) == 1);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "first", "one", stale, 60000),
+                     HF_LOST);
     for (size_t i = 0; i < HF_COUNT(ops); i++) {
         const hf_verdict_args args = {
             .worker = "first", .dead_max = 10, .dead_age_ms = 1000};
         const hf_verdict_item item = {
             .id = "one", .fence = stale, .error = {"x", 1}, .reason = "handler"};
-        assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_LOST);
+        assert_int_equal(hf_queue_fixture_verdict(&fixture, ops[i], &args, &item),
+                         HF_LOST);
     }
-    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta lost"),
-                     HF_COUNT(ops));
-    assert_int_equal(hf_rig_complete(&rig, "second", "one", NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "lost"), HF_COUNT(ops));
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "second", "one", NULL), HF_OK);
 }
 
 static void a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed(void **state)
@@ -58,11 +59,11 @@ static void a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed(void **st
     (void)state;
     enqueue("one");
     claim_one("w", SHORT_MS, "one");
-    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one") == 0);
-    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_LOST);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:jobs one"), 1);
-    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_LOST);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one"), 0);
+    EVENTUALLY(15000, hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:one") == 0);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "one", NULL), HF_LOST);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HEXISTS hf:{q}:jobs one"), 1);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", NULL, 60000), HF_LOST);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:one"), 0);
 }
 
 static void i6_fences_of_one_job_strictly_grow(void **state)
@@ -72,17 +73,18 @@ static void i6_fences_of_one_job_strictly_grow(void **state)
     enqueue("one");
     for (int i = 0; i < 20; i++) {
         claim_one("w", 0, "one");
-        uint64_t fence = strtoull(rig.fence, NULL, 10);
+        uint64_t fence = strtoull(fixture.fence, NULL, 10);
         assert_true(fence > last);
         last = fence;
         const hf_verdict_args args = {.worker = "w"};
         const hf_verdict_item item = {.id = "one", .due_ms = 1};
-        assert_int_equal(hf_rig_verdict(&rig, HF_OP_RELEASE, &args, &item), HF_OK);
+        assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_RELEASE, &args, &item),
+                         HF_OK);
     }
     /* A failover may lose the last increments, and the clock may go back. */
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:meta fence 9000000000000000");
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta fence 9000000000000000");
     claim_one("w", 0, "one");
-    assert_string_equal(rig.fence, "9000000000000001");
+    assert_string_equal(fixture.fence, "9000000000000001");
 }
 
 /* A thousand locks take a while; each still ends when its score says. */
@@ -97,28 +99,29 @@ static void i5_every_lock_ends_exactly_when_its_score_says(void **state)
         (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
         items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, HF_CLAIM_MAX), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", HF_CLAIM_MAX, 0), HF_CLAIM_MAX);
-    int64_t end = hf_rig_lease_end(&rig, HF_RIG_LEASE_MS);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, HF_CLAIM_MAX),
+                     HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", HF_CLAIM_MAX, 0),
+                     HF_CLAIM_MAX);
+    int64_t end = hf_queue_fixture_lease_end(&fixture, HF_FIXTURE_LEASE_MS);
     for (size_t i = 0; i < HF_CLAIM_MAX; i += 111) {
         assert_true(ends(ids[i]) == end);
-        assert_true(hf_fixture_number(&rig.redis, "PEXPIRETIME hf:{q}:lock:%s", ids[i]) ==
-                    end);
+        assert_true(hf_fixture_expiry(&fixture.redis, "hf:{q}:lock:%s", ids[i]) == end);
     }
-    assert_int_equal(hf_rig_renew(&rig, "w", ids[0], NULL, 60000), HF_OK);
-    assert_true(hf_fixture_number(&rig.redis, "PEXPIRETIME hf:{q}:lock:%s", ids[0]) ==
-                hf_rig_lease_end(&rig, 60000));
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", ids[0], NULL, 60000), HF_OK);
+    assert_true(hf_fixture_expiry(&fixture.redis, "hf:{q}:lock:%s", ids[0]) ==
+                hf_queue_fixture_lease_end(&fixture, 60000));
 }
 
 static void a_job_that_is_locked_elsewhere_never_blocks_the_head(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "locked", 1700000000000), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "free", 1700000000001), HF_OK);
-    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:locked other:1 PX 100");
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "locked", 1700000000000), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "free", 1700000000001), HF_OK);
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:locked other:1 PX 100");
     claim_one("w", 0, "free"); /* though it asked for no more than one */
-    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
-    assert_string_equal(rig.jobs[0].id, "locked");
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "w", 1, 0) == 1);
+    assert_string_equal(fixture.jobs[0].id, "locked");
 }
 
 /* ---- renew ---- */
@@ -128,30 +131,31 @@ static void a_renewed_lease_lasts_from_the_renewal_on(void **state)
     (void)state;
     enqueue("one");
     claim_one("w", 20000, "one");
-    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 1000), HF_OK);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", NULL, 1000), HF_OK);
     assert_true(ends("one") ==
-                hf_rig_lease_end(&rig, 1000)); /* also after the clock was set back */
-    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one") <= 1001);
-    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_OK);
-    assert_true(ends("one") == hf_rig_lease_end(&rig, 60000));
-    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one") > 55000);
+                hf_queue_fixture_lease_end(&fixture,
+                                           1000)); /* also after the clock was set back */
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:one") <= 1001);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", NULL, 60000), HF_OK);
+    assert_true(ends("one") == hf_queue_fixture_lease_end(&fixture, 60000));
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:one") > 55000);
 }
 
 static void renewal_creates_nothing(void **state)
 {
     (void)state;
     enqueue("waits");
-    assert_int_equal(hf_rig_renew(&rig, "w", "waits", "1", 1000), HF_LOST);
-    assert_int_equal(hf_rig_renew(&rig, "w", "none", "1", 1000), HF_LOST);
-    assert_int_equal(hf_fixture_number(&rig.redis,
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "waits", "1", 1000), HF_LOST);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "none", "1", 1000), HF_LOST);
+    assert_int_equal(hf_fixture_number(&fixture.redis,
                                        "EXISTS hf:{q}:running hf:{q}:lock:waits "
                                        "hf:{q}:lock:none"),
                      0);
     /* The token alone is not enough: the job must be running. */
-    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:waits w:7 PX 100");
-    assert_int_equal(hf_rig_renew(&rig, "w", "waits", "7", 60000), HF_LOST);
-    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:waits") <= 100);
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:waits");
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:waits w:7 PX 100");
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "waits", "7", 60000), HF_LOST);
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:waits") <= 100);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:waits");
 }
 
 static void renewal_carries_a_request_to_cancel(void **state)
@@ -159,13 +163,16 @@ static void renewal_carries_a_request_to_cancel(void **state)
     (void)state;
     enqueue("one");
     claim_one("w", 0, "one");
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel one %s", rig.fence);
-    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_CANCEL);
-    assert_true(ends("one") == hf_rig_lease_end(&rig, 60000)); /* it is still held */
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel one 1");
-    assert_int_equal(hf_rig_renew(&rig, "w", "one", NULL, 60000), HF_OK);
-    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
-    hf_rig_audit(&rig, true); /* and the request went with it */
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses m");
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:cancel one %s", fixture.fence);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", NULL, 60000),
+                     HF_CANCEL);
+    assert_true(ends("one") ==
+                hf_queue_fixture_lease_end(&fixture, 60000)); /* it is still held */
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:cancel one 1");
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", NULL, 60000), HF_OK);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "one", NULL), HF_OK);
+    hf_queue_fixture_audit(&fixture, true); /* and the request went with it */
 }
 
 static void every_exit_clears_a_request_to_cancel(void **state)
@@ -177,17 +184,18 @@ static void every_exit_clears_a_request_to_cancel(void **state)
     for (size_t i = 0; i < HF_COUNT(ops); i++) {
         enqueue(ids[i]);
         claim_one("w", 0, ids[i]);
-        (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:cancel %s 1", ids[i]);
+        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses m");
+        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:cancel %s 1", ids[i]);
         const hf_verdict_args args = {
             .worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
         const hf_verdict_item item = {
             .id = ids[i], .due_ms = 60000, .error = {"x", 1}, .reason = "handler"};
-        assert_int_equal(hf_rig_verdict(&rig, ops[i], &args, &item), HF_OK);
-        assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:cancel"), 0);
+        assert_int_equal(hf_queue_fixture_verdict(&fixture, ops[i], &args, &item), HF_OK);
+        assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:cancel"), 0);
     }
     /* It was for another run: they are where they were sent. */
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), 2);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule"), 2);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), 1);
 }
 
 static void renewal_raises_the_fence_after_a_failover(void **state)
@@ -197,10 +205,11 @@ static void renewal_raises_the_fence_after_a_failover(void **state)
     enqueue("one");
     enqueue("two");
     claim_one("w", 0, "one");
-    (void)snprintf(shown, sizeof shown, "%s", rig.fence);
-    (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta fence");
-    assert_int_equal(hf_rig_renew(&rig, "w", "one", shown, 60000), HF_OK);
-    assert_string_equal(hf_fixture_command(&rig.redis, "HGET hf:{q}:meta fence"), shown);
+    (void)snprintf(shown, sizeof shown, "%s", fixture.fence);
+    (void)hf_fixture_command(&fixture.redis, "HDEL hf:{q}:meta fence");
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", shown, 60000), HF_OK);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta fence"),
+                        shown);
 }
 
 /* ---- lost answers ---- */
@@ -208,18 +217,18 @@ static void renewal_raises_the_fence_after_a_failover(void **state)
 static void unclaim_gives_back_what_a_lost_claim_took(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 1700000000000), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 1700000000001), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 2);
-    uint64_t lost = rig.number;
-    assert_int_equal(hf_rig_unclaim(&rig, "w", lost + 1), HF_OK);
-    assert_int_equal(rig.n_jobs, 0); /* not that one */
-    assert_int_equal(hf_rig_unclaim(&rig, "w", lost), HF_OK);
-    assert_int_equal(rig.n_jobs, 2);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 1700000000000), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 1700000000001), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 2);
+    uint64_t lost = fixture.number;
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", lost + 1), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0); /* not that one */
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", lost), HF_OK);
+    assert_int_equal(fixture.n_jobs, 2);
     claim_one("other", 0, "one");
-    assert_true(rig.jobs[0].due_ms == 1700000000000);
-    assert_int_equal(rig.jobs[0].crashes, 0);
-    assert_int_equal(rig.jobs[0].attempts, 0);
+    assert_true(fixture.jobs[0].due_ms == 1700000000000);
+    assert_int_equal(fixture.jobs[0].crashes, 0);
+    assert_int_equal(fixture.jobs[0].attempts, 0);
 }
 
 static void unclaim_leaves_alone_what_was_settled_or_taken_since(void **state)
@@ -227,16 +236,17 @@ static void unclaim_leaves_alone_what_was_settled_or_taken_since(void **state)
     (void)state;
     enqueue("done");
     enqueue("taken");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 2);
-    uint64_t number = rig.number;
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 2);
+    uint64_t number = fixture.number;
     const hf_verdict_args args = {.worker = "w"};
     const hf_verdict_item item = {.id = "taken", .due_ms = 1};
-    assert_int_equal(hf_rig_complete(&rig, "w", "done", NULL), HF_OK);
-    assert_int_equal(hf_rig_verdict(&rig, HF_OP_RELEASE, &args, &item), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "other", 10, 0), 1);
-    assert_int_equal(hf_rig_unclaim(&rig, "w", number), HF_OK);
-    assert_int_equal(rig.n_jobs, 0);
-    assert_int_equal(hf_rig_complete(&rig, "other", "taken", NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "done", NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_RELEASE, &args, &item),
+                     HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "other", 10, 0), 1);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", number), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "other", "taken", NULL), HF_OK);
 }
 
 /* ---- dead holders ---- */
@@ -247,14 +257,14 @@ static void i10_the_job_of_a_dead_holder_is_taken_over_at_its_leases_end(void **
     enqueue("one");
     claim_one("dead", 1500, "one");
     long long end = ends("one");
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
-    assert_true(rig.next_ms >= end && rig.next_ms <= end + 20);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
-    assert_true(rig.now_ms >= end);
-    assert_int_equal(rig.jobs[0].crashes, 1);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta crashed"), 1);
-    assert_int_equal(hf_rig_complete(&rig, "w", "one", NULL), HF_OK);
-    hf_rig_audit(&rig, true);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 0);
+    assert_true(fixture.next_ms >= end && fixture.next_ms <= end + 20);
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "w", 1, 0) == 1);
+    assert_true(fixture.now_ms >= end);
+    assert_int_equal(fixture.jobs[0].crashes, 1);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "crashed"), 1);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "one", NULL), HF_OK);
+    hf_queue_fixture_audit(&fixture, true);
 }
 
 static void takeovers_come_before_due_jobs(void **state)
@@ -262,10 +272,10 @@ static void takeovers_come_before_due_jobs(void **state)
     (void)state;
     enqueue("held");
     claim_one("dead", SHORT_MS, "held");
-    assert_int_equal(hf_rig_enqueue(&rig, "older", 1700000000000), HF_OK);
-    EVENTUALLY(15000, hf_rig_now(&rig) > ends("held"));
-    assert_int_equal(hf_rig_claim(&rig, "w", 2, 0), 2);
-    assert_string_equal(rig.jobs[0].id, "held");
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "older", 1700000000000), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > ends("held"));
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, 0), 2);
+    assert_string_equal(fixture.jobs[0].id, "held");
 }
 
 static void a_claim_takes_over_two_hundred_at_a_time(void **state)
@@ -280,13 +290,15 @@ static void a_claim_takes_over_two_hundred_at_a_time(void **state)
         (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
         items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record - 1}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &enqueue_args, items, MANY), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "dead", MANY, SHORT_MS), MANY);
-    EVENTUALLY(15000, hf_rig_now(&rig) > ends("id-000"));
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &enqueue_args, items, MANY),
+                     HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "dead", MANY, SHORT_MS), MANY);
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > ends("id-000"));
     enqueue("due");
-    assert_int_equal(hf_rig_claim(&rig, "w", MANY, 0), AT_A_TIME + 1);
-    assert_true(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:wake baton") <= rig.now_ms);
-    assert_int_equal(hf_rig_claim(&rig, "w", MANY, 0), MANY - AT_A_TIME);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", MANY, 0), AT_A_TIME + 1);
+    assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:wake baton") <=
+                fixture.now_ms);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", MANY, 0), MANY - AT_A_TIME);
 }
 
 /* Of many that are gone, those that went last are named. */
@@ -294,15 +306,17 @@ static void the_story_names_the_workers_that_went_last(void **state)
 {
     (void)state;
     enqueue("bad");
-    hf_claim_args args = hf_rig_claim_args("its-holder", 1, SHORT_MS);
+    hf_claim_args args = hf_queue_fixture_claim_args("its-holder", 1, SHORT_MS);
     args.alive_ms = SHORT_MS;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     for (int i = 0; i < 100; i++)
-        (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:workers %lld went-before-%02d",
-                                 (long long)rig.now_ms - 60000 - i, i);
+        (void)hf_fixture_command(&fixture.redis,
+                                 "ZADD hf:{q}:workers %lld went-before-%02d",
+                                 (long long)fixture.now_ms - 60000 - i, i);
     args.worker = "w";
-    EVENTUALLY(15000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
-    assert_non_null(strstr(hf_fixture_command(&rig.redis, "HGET hf:{q}:crashes bad"),
+    EVENTUALLY(15000, hf_queue_fixture_claim_with(&fixture, &args) == HF_OK &&
+                          fixture.n_jobs == 1);
+    assert_non_null(strstr(hf_fixture_command(&fixture.redis, "HGET hf:{q}:crashes bad"),
                            "its-holder or went-before-00 or went-before-01"));
 }
 
@@ -311,33 +325,34 @@ static void a_job_that_kills_its_holders_is_buried_as_poison(void **state)
     (void)state;
     enqueue("bad");
     claim_one("first", SHORT_MS, "bad");
-    EVENTUALLY(15000, hf_rig_claim(&rig, "second", 1, SHORT_MS) == 1);
-    assert_int_equal(rig.jobs[0].crashes, 1);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "third", 1, SHORT_MS) == 1);
-    assert_int_equal(rig.jobs[0].crashes, 2);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "fourth", 1, SHORT_MS) == 0 &&
-                          hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead") == 1);
-    const char *record = hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs bad");
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "second", 1, SHORT_MS) == 1);
+    assert_int_equal(fixture.jobs[0].crashes, 1);
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "third", 1, SHORT_MS) == 1);
+    assert_int_equal(fixture.jobs[0].crashes, 2);
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "fourth", 1, SHORT_MS) == 0 &&
+                          hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead") == 1);
+    const char *record = hf_fixture_command(&fixture.redis, "HGET hf:{q}:jobs bad");
     assert_non_null(strstr(record, "\"reason\":\"poison\""));
     assert_non_null(strstr(record, "payload"));
     assert_int_equal(
-        hf_fixture_number(&rig.redis, "EXISTS hf:{q}:crashes hf:{q}:running"), 0);
+        hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:crashes hf:{q}:running"), 0);
 }
 
 static void the_story_of_a_poisonous_job_names_its_holders(void **state)
 {
     (void)state;
     enqueue("bad");
-    hf_claim_args args = hf_rig_claim_args("host-1-aa", 1, SHORT_MS);
+    hf_claim_args args = hf_queue_fixture_claim_args("host-1-aa", 1, SHORT_MS);
     args.alive_ms = SHORT_MS;
     args.poison = 2;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     args.worker = "host-2-bb";
-    EVENTUALLY(15000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
+    EVENTUALLY(15000, hf_queue_fixture_claim_with(&fixture, &args) == HF_OK &&
+                          fixture.n_jobs == 1);
     args.worker = "host-3-cc";
-    EVENTUALLY(15000, hf_rig_claim_with(&rig, &args) == HF_OK &&
-                          hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead") == 1);
-    const char *record = hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs bad");
+    EVENTUALLY(15000, hf_queue_fixture_claim_with(&fixture, &args) == HF_OK &&
+                          hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead") == 1);
+    const char *record = hf_fixture_command(&fixture.redis, "HGET hf:{q}:jobs bad");
     assert_non_null(strstr(record, "host-1-aa"));
     assert_non_null(strstr(record, "host-2-bb"));
     assert_null(strstr(record, "host-3-cc"));
@@ -347,13 +362,14 @@ static void a_forgiven_takeover_counts_nothing(void **state)
 {
     (void)state;
     enqueue("one");
-    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, SHORT_MS);
     args.forgive = true;
     args.poison = 1;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     for (int i = 0; i < 3; i++) {
-        EVENTUALLY(15000, hf_rig_claim_with(&rig, &args) == HF_OK && rig.n_jobs == 1);
-        assert_int_equal(rig.jobs[0].crashes, 0);
+        EVENTUALLY(15000, hf_queue_fixture_claim_with(&fixture, &args) == HF_OK &&
+                              fixture.n_jobs == 1);
+        assert_int_equal(fixture.jobs[0].crashes, 0);
     }
 }
 
@@ -361,7 +377,7 @@ static void a_forgiven_takeover_counts_nothing(void **state)
 
 static int64_t score_of(const char *id)
 {
-    return hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:running %s", id);
+    return hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:running %s", id);
 }
 
 static void a_lease_that_is_not_vouched_for_is_not_taken_over(void **state)
@@ -370,20 +386,22 @@ static void a_lease_that_is_not_vouched_for_is_not_taken_over(void **state)
     enqueue("one");
     claim_one("dead", SHORT_MS, "one");
     int64_t ends = score_of("one");
-    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS);
-    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one") == 0);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, SHORT_MS);
+    EVENTUALLY(15000, hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:one") == 0);
     args.clock.vouched_ms = ends - 1;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 0);
-    assert_true(rig.next_ms > rig.now_ms && rig.next_ms < rig.now_ms + 10);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_true(fixture.next_ms > fixture.now_ms &&
+                fixture.next_ms < fixture.now_ms + 10);
     args.clock.vouched_ms = -5000; /* it is new */
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 0);
-    assert_true(rig.next_ms > rig.now_ms + 50 && rig.next_ms <= rig.now_ms + 200);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_true(fixture.next_ms > fixture.now_ms + 50 &&
+                fixture.next_ms <= fixture.now_ms + 200);
     args.clock.vouched_ms = ends;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 1);
-    assert_int_equal(rig.jobs[0].crashes, 1);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
+    assert_int_equal(fixture.jobs[0].crashes, 1);
 }
 
 static void a_claim_that_takes_one_over_leaves_what_is_not_vouched_for(void **state)
@@ -391,63 +409,63 @@ static void a_claim_that_takes_one_over_leaves_what_is_not_vouched_for(void **st
     (void)state;
     enqueue("one");
     enqueue("two");
-    assert_int_equal(hf_rig_claim(&rig, "dead", 2, 60000), 2);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running 1000 one 2000 two");
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one hf:{q}:lock:two");
-    hf_claim_args args = hf_rig_claim_args("w", 2, SHORT_MS);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "dead", 2, 60000), 2);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 1000 one 2000 two");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one hf:{q}:lock:two");
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 2, SHORT_MS);
     args.clock.vouched_ms = 1999;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 1);
-    assert_string_equal(rig.jobs[0].id, "one");
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
+    assert_string_equal(fixture.jobs[0].id, "one");
 }
 
 static void what_a_worker_vouches_for_holds_for_leases_that_it_judges(void **state)
 {
     (void)state;
     enqueue("one");
-    hf_claim_args args = hf_rig_claim_args("long", 1, 60000);
+    hf_claim_args args = hf_queue_fixture_claim_args("long", 1, 60000);
     args.alive_ms = 60000;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running %lld one",
-                             (long long)hf_rig_lease_end(&rig, -2));
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
-    args = hf_rig_claim_args("w", 1, SHORT_MS);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %lld one",
+                             (long long)hf_queue_fixture_lease_end(&fixture, -2));
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    args = hf_queue_fixture_claim_args("w", 1, SHORT_MS);
     args.judged_ms = 59999;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 0);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
     args.judged_ms = 60000;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 1);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
 }
 
 static void a_lease_of_a_newcomer_is_over_a_lease_later(void **state)
 {
     (void)state;
     enqueue("one");
-    hf_claim_args args = hf_rig_claim_args("new", 1, SHORT_MS);
+    hf_claim_args args = hf_queue_fixture_claim_args("new", 1, SHORT_MS);
     args.alive_ms = SHORT_MS;
     args.clock.at_least_ms = 0;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    int64_t claimed_ms = rig.now_ms;
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    int64_t claimed_ms = fixture.now_ms;
     assert_int_equal(ends("one") % 2, 1);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, SHORT_MS) == 1);
-    assert_in_range(rig.now_ms - claimed_ms, 2 * SHORT_MS, 15000);
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "w", 1, SHORT_MS) == 1);
+    assert_in_range(fixture.now_ms - claimed_ms, 2 * SHORT_MS, 15000);
 }
 
 static void no_lease_starts_before_the_time_that_its_holder_knows_of(void **state)
 {
     (void)state;
     enqueue("one");
-    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1); /* for the time */
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, SHORT_MS);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1); /* for the time */
     enqueue("two");
-    int64_t ahead_ms = hf_rig_lease_end(&rig, 30000);
+    int64_t ahead_ms = hf_queue_fixture_lease_end(&fixture, 30000);
     args.clock.at_least_ms = ahead_ms;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     assert_int_equal(score_of("two"), ahead_ms + SHORT_MS);
     hf_renew_args renew = {.worker = "w", .lease_ms = 1000};
     renew.clock.at_least_ms = ahead_ms + 1000;
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "two", NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "two", NULL), HF_OK);
     assert_int_equal(score_of("two"), ahead_ms + 2000);
 }
 
@@ -458,41 +476,41 @@ static void a_lock_that_ended_too_early_is_made_again_for_its_holder(void **stat
     claim_one("w", 60000, "one");
     hf_renew_args renew = {.worker = "w", .lease_ms = 60000};
     renew.clock = (hf_clock_view){.least_ms = 1000, .at_least_ms = 1};
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one"); /* by other hands */
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
-    (void)hf_fixture_command(&rig.redis,
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one"); /* by other hands */
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "one", NULL), HF_LOST);
+    (void)hf_fixture_command(&fixture.redis,
                              "ZADD hf:{q}:running 2000 one"); /* by the clock */
     renew.clock.least_ms = 2000;
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "one", NULL), HF_LOST);
     renew.clock.least_ms = 0;
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "one", NULL), HF_LOST);
     renew.clock.least_ms = 1999;
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_OK);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:one"), 1);
-    assert_true(score_of("one") == hf_rig_lease_end(&rig, 60000));
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "one", NULL), HF_OK);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:one"), 1);
+    assert_true(score_of("one") == hf_queue_fixture_lease_end(&fixture, 60000));
     /* It was ahead for a moment, and ended the lock then. */
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
-    renew.clock.at_least_ms = rig.now_ms + 3600000;
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_OK);
-    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one other:9 PX 60000");
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:lock:one");
-    (void)hf_fixture_command(&rig.redis, "ZREM hf:{q}:running one");
-    assert_int_equal(hf_rig_renew_with(&rig, &renew, "one", NULL), HF_LOST);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running %lld one",
-                             (long long)rig.now_ms);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    renew.clock.at_least_ms = fixture.now_ms + 3600000;
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "one", NULL), HF_OK);
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:one other:9 PX 60000");
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "one", NULL), HF_LOST);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    (void)hf_fixture_command(&fixture.redis, "ZREM hf:{q}:running one");
+    assert_int_equal(hf_queue_fixture_renew_with(&fixture, &renew, "one", NULL), HF_LOST);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %lld one",
+                             (long long)fixture.now_ms);
 }
 
 static hf_err check_at(int64_t at_least_ms)
 {
-    const hf_queue *queue = &rig.queue;
+    const hf_queue *queue = &fixture.queue;
     const hf_check_args args = {.worker = "w",
                                 .alive_ms = 60000,
                                 .lease_ms = SHORT_MS,
                                 .at_least_ms = at_least_ms,
                                 .machine = "",
                                 .learned = ""};
-    return hf_rig_check_with(&rig, &queue, 1, &args);
+    return hf_queue_fixture_check_with(&fixture, &queue, 1, &args);
 }
 
 /* As after the clock was set back by ten minutes. */
@@ -502,14 +520,16 @@ static void a_lease_longer_than_any_ends_as_if_it_had_begun_now(void **state)
     enqueue("one");
     claim_one("w", 600000, "one");
     assert_int_equal(check_at(0), HF_OK);
-    assert_true(score_of("one") > rig.now_ms + 500000);
-    assert_int_equal(check_at(rig.now_ms + 700000), HF_OK); /* it knows of a later time */
-    assert_true(score_of("one") > rig.now_ms + 500000);
+    assert_true(score_of("one") > fixture.now_ms + 500000);
+    assert_int_equal(check_at(fixture.now_ms + 700000),
+                     HF_OK); /* it knows of a later time */
+    assert_true(score_of("one") > fixture.now_ms + 500000);
     assert_int_equal(check_at(1), HF_OK);
-    assert_in_range(score_of("one"), rig.now_ms, hf_rig_lease_end(&rig, SHORT_MS));
-    assert_in_range(hf_fixture_number(&rig.redis, "PTTL hf:{q}:lock:one"), 0,
+    assert_in_range(score_of("one"), fixture.now_ms,
+                    hf_queue_fixture_lease_end(&fixture, SHORT_MS));
+    assert_in_range(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:one"), 0,
                     SHORT_MS + 1);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "x", 1, SHORT_MS) == 1);
+    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "x", 1, SHORT_MS) == 1);
 }
 
 /* As after the clock was set forward by more than an hour: the list of leases has ended.
@@ -518,18 +538,18 @@ static void a_check_shortens_no_lease_below_its_own(void **state)
 {
     (void)state;
     enqueue("one");
-    claim_one("w", HF_RIG_LEASE_MS, "one");
+    claim_one("w", HF_FIXTURE_LEASE_MS, "one");
     long long end = ends("one");
-    (void)hf_fixture_command(&rig.redis, "DEL hf:{q}:leases");
-    const hf_queue *queue = &rig.queue;
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:leases");
+    const hf_queue *queue = &fixture.queue;
     const hf_check_args args = {.worker = "w",
-                                .lease_ms = HF_RIG_LEASE_MS,
+                                .lease_ms = HF_FIXTURE_LEASE_MS,
                                 .at_least_ms = 1,
                                 .machine = "",
                                 .learned = ""};
-    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
     assert_true(ends("one") == end);
-    assert_true(hf_fixture_number(&rig.redis, "PEXPIRETIME hf:{q}:lock:one") == end);
+    assert_true(hf_fixture_expiry(&fixture.redis, "hf:{q}:lock:one") == end);
 }
 
 static void what_was_ready_before_the_clock_was_set_back_stays_ready(void **state)
@@ -538,58 +558,59 @@ static void what_was_ready_before_the_clock_was_set_back_stays_ready(void **stat
     enum { JOBS = 2500 };
     const char *record = "{\"type\":\"T\"}\n";
     assert_int_equal(check_at(1), HF_OK);
-    int64_t old_ms = rig.now_ms + 40000; /* what the clock said before */
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:meta high %lld", (long long)old_ms);
+    int64_t old_ms = fixture.now_ms + 40000; /* what the clock said before */
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta high %lld",
+                             (long long)old_ms);
     for (int i = 0; i < JOBS; i++) {
         char id[32];
         (void)snprintf(id, sizeof id, "j%05d", JOBS - i); /* not by their names */
-        (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %lld %s",
+        (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule %lld %s",
                                  (long long)old_ms - JOBS + i, id);
-        (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:jobs %s %s", id, record);
+        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:jobs %s %s", id, record);
     }
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:schedule %lld later",
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:schedule %lld later",
                              (long long)old_ms + 60000);
-    (void)hf_fixture_command(&rig.redis, "HSET hf:{q}:jobs later %s", record);
-    hf_rig_put(&rig, "delayed", "T",
-               -20000); /* none of those, though it is between them */
+    (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:jobs later %s", record);
+    hf_queue_fixture_put(&fixture, "delayed", "T",
+                         -20000); /* none of those, though it is between them */
     for (int i = 0, checks = 0; i < JOBS;) {
-        if (hf_rig_claim(&rig, "w", 200, 60000) == 0) {
+        if (hf_queue_fixture_claim(&fixture, "w", 200, 60000) == 0) {
             assert_in_range(++checks, 1, JOBS / 1000 + 1); /* it waits for no time */
             assert_int_equal(check_at(1), HF_OK);
         }
-        for (size_t k = 0; k < rig.n_jobs; k++, i++) {
+        for (size_t k = 0; k < fixture.n_jobs; k++, i++) {
             char id[32];
             (void)snprintf(id, sizeof id, "j%05d", JOBS - i);
-            assert_string_equal(rig.jobs[k].id, id); /* in their order */
+            assert_string_equal(fixture.jobs[k].id, id); /* in their order */
         }
     }
-    assert_int_equal(hf_rig_claim(&rig, "w", 200, 60000), 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), 2);
-    assert_true(hf_fixture_number(&rig.redis, "ZSCORE hf:{q}:schedule later") ==
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 200, 60000), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule"), 2);
+    assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:schedule later") ==
                 old_ms + 60000);
-    assert_true(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta high") <= rig.now_ms);
+    assert_true(hf_queue_fixture_meta(&fixture, "high") <= fixture.now_ms);
 }
 
 static void what_a_machine_learned_is_shared_among_its_workers(void **state)
 {
     (void)state;
-    const hf_queue *queue = &rig.queue;
+    const hf_queue *queue = &fixture.queue;
     hf_check_args args = {.worker = "w",
                           .lease_ms = 1000,
                           .machine = "m1",
                           .learned = "",
                           .keep_ms = 15000};
-    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
-    assert_string_equal(rig.learned, "");
+    assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
+    assert_string_equal(fixture.learned, "");
     args.learned = "1 2 3 4";
-    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
     args.learned = "";
-    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
-    assert_string_equal(rig.learned, "1 2 3 4");
+    assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
+    assert_string_equal(fixture.learned, "1 2 3 4");
     args.machine = "m2";
-    assert_int_equal(hf_rig_check_with(&rig, &queue, 1, &args), HF_OK);
-    assert_string_equal(rig.learned, "");
-    assert_in_range(hf_fixture_number(&rig.redis, "PTTL hf:{q}:clock:m1"), 1, 15000);
+    assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
+    assert_string_equal(fixture.learned, "");
+    assert_in_range(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:clock:m1"), 1, 15000);
 }
 
 static void a_job_without_a_record_goes_to_the_dead_with_that_reason(void **state)
@@ -597,13 +618,13 @@ static void a_job_without_a_record_goes_to_the_dead_with_that_reason(void **stat
     (void)state;
     enqueue("broken");
     enqueue("whole");
-    (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:jobs broken");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    assert_string_equal(rig.jobs[0].id, "whole");
-    assert_non_null(strstr(hf_fixture_command(&rig.redis, "HGET hf:{q}:jobs broken"),
+    (void)hf_fixture_command(&fixture.redis, "HDEL hf:{q}:jobs broken");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, "whole");
+    assert_non_null(strstr(hf_fixture_command(&fixture.redis, "HGET hf:{q}:jobs broken"),
                            "\"reason\":\"record\""));
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 1);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:schedule"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule"), 0);
 }
 
 /* ---- bounds of a claim ---- */
@@ -623,25 +644,25 @@ static void a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job(void **st
         (void)snprintf(ids[i], sizeof ids[i], "id-%zu", i);
         items[i] = (hf_enqueue_item){ids[i], 0, {record, i == 4 ? 9 << 20 : BIG}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, items, 5), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, 5), HF_OK);
     free(record);
-    assert_int_equal(hf_rig_claim(&rig, "w", 100, 0), 2);
-    assert_int_equal(hf_rig_claim(&rig, "w", 100, 0), 2);
-    assert_int_equal(hf_rig_claim(&rig, "w", 100, 0), 1);
-    assert_int_equal(rig.jobs[0].payload_len, (9 << 20) - (sizeof head - 1));
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 100, 0), 2);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 100, 0), 2);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 100, 0), 1);
+    assert_int_equal(fixture.jobs[0].payload_len, (9 << 20) - (sizeof head - 1));
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

@@ -6,15 +6,21 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 
-enum { SHORT_MS = 40, ALIVE_MS = 30000, BROKEN_MS = 100, NEAR_MS = 5000 };
+enum {
+    SHORT_MS = 40,
+    ALIVE_MS = 30000,
+    BROKEN_MS = 100,
+    NEAR_MS = 5000,
+    SOON_MS = 15000
+};
 
-static hf_rig rig;
+static hf_queue_fixture fixture;
 
 static void enqueue(const char *id, int64_t due_ms)
 {
-    assert_int_equal(hf_rig_enqueue(&rig, id, due_ms), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, id, due_ms), HF_OK);
 }
 
 static void enqueue_five(void)
@@ -26,12 +32,12 @@ static void enqueue_five(void)
 
 static const char *meta(const char *field)
 {
-    return hf_fixture_command(&rig.redis, "HGET hf:{q}:meta %s", field);
+    return hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta %s", field);
 }
 
 static size_t batons(void)
 {
-    return (size_t)hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake");
+    return (size_t)hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:wake");
 }
 
 /* ---- the baton ---- */
@@ -39,23 +45,23 @@ static size_t batons(void)
 static void an_idle_queue_lets_the_waiting_time_pass(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_wait(&rig, 20), HF_OK);
-    assert_int_equal(rig.which, 1);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 20), HF_OK);
+    assert_int_equal(fixture.which, 1);
 }
 
 static void a_due_job_wakes_whoever_waits_and_nobody_else(void **state)
 {
     (void)state;
     enqueue("one", 0);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_int_equal(rig.which, 0);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_int_equal(fixture.which, 0);
     /* Whoever pops it need not know Redis's time to see that it is due. */
-    assert_true(rig.at_ms == 0);
-    int64_t next_wake =
-        hf_fixture_number(&rig.redis, "HGET hf:{%s}:meta next_wake", rig.queue.name);
-    assert_true(next_wake > 0 && next_wake <= hf_rig_now(&rig));
+    assert_true(fixture.at_ms == 0);
+    int64_t next_wake = hf_fixture_number(&fixture.redis, "HGET hf:{%s}:meta next_wake",
+                                          fixture.queue.name);
+    assert_true(next_wake > 0 && next_wake <= hf_queue_fixture_now(&fixture));
     enqueue("two", 0);
-    if (rig.now_ms <= next_wake + BROKEN_MS) /* later the wake-up counts as broken */
+    if (fixture.now_ms <= next_wake + BROKEN_MS) /* later the wake-up counts as broken */
         assert_int_equal(batons(), 0);
 }
 
@@ -63,15 +69,15 @@ static void a_delayed_job_puts_the_baton_at_its_time(void **state)
 {
     (void)state;
     enqueue("later", -60000);
-    int64_t due = rig.now_ms + 60000;
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_int_equal(rig.which, 0);
-    assert_true(rig.at_ms == due);
+    int64_t due = fixture.now_ms + 60000;
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_int_equal(fixture.which, 0);
+    assert_true(fixture.at_ms == due);
     enqueue("latest", -70000);
     assert_int_equal(batons(), 0);
     enqueue("soon", -30000); /* earlier than the next wake-up */
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == rig.now_ms + 30000);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == fixture.now_ms + 30000);
 }
 
 static void a_claim_for_a_baton_leaves_one_for_what_remains(void **state)
@@ -79,57 +85,59 @@ static void a_claim_for_a_baton_leaves_one_for_what_remains(void **state)
     (void)state;
     enqueue("one", 0);
     enqueue("two", 0);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 1);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_int_equal(rig.which, 0);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_int_equal(fixture.which, 0);
 }
 
 static void a_claim_that_got_nothing_leaves_no_baton_that_is_due(void **state)
 {
     (void)state;
     enqueue("one", 0);
-    (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:one other:1 PX 60000");
-    rig.broken = true; /* a lock of no running job */
-    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:one other:1 PX 60000");
+    fixture.broken = true; /* a lock of no running job */
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 0);
-    assert_true(hf_fixture_number(&rig.redis, "ZCOUNT hf:{q}:wake -inf %lld",
-                                  (long long)rig.now_ms) == 0);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_true(hf_fixture_number(&fixture.redis, "ZCOUNT hf:{q}:wake -inf %lld",
+                                  (long long)fixture.now_ms) == 0);
 }
 
 /* More ids at the head that are locked elsewhere than one claim looks at. */
 static void a_claim_that_came_to_no_end_does_not_ask_for_the_next_at_once(void **state)
 {
     (void)state;
-    rig.broken = true; /* locks of no running jobs */
+    fixture.broken = true; /* locks of no running jobs */
     for (int i = 0; i < 20; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "id-%02d", i);
         enqueue(id, 0);
-        (void)hf_fixture_command(&rig.redis, "SET hf:{q}:lock:%s other:1 PX 60000", id);
+        (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:lock:%s other:1 PX 60000",
+                                 id);
     }
-    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 0);
-    assert_true(rig.next_ms > rig.now_ms && rig.next_ms < rig.now_ms + 1000);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_true(fixture.next_ms > fixture.now_ms &&
+                fixture.next_ms < fixture.now_ms + 1000);
 }
 
 static void a_leases_end_is_a_reason_to_wake(void **state)
 {
     (void)state;
     enqueue("one", 0);
-    hf_claim_args args = hf_rig_claim_args("w", 1, SHORT_MS * 10);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, SHORT_MS * 10);
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    int64_t end = hf_rig_lease_end(&rig, SHORT_MS * 10);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == end);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    int64_t end = hf_queue_fixture_lease_end(&fixture, SHORT_MS * 10);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == end);
 }
 
 /* Far away it wakes nobody: leases are renewed and most jobs are done by then. A check
@@ -138,22 +146,22 @@ static void a_far_leases_end_is_left_to_the_checks(void **state)
 {
     (void)state;
     enqueue("one", 0);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    hf_claim_args args = hf_rig_claim_args("w", 1, 60000);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 60000);
     args.due = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 1);
-    assert_int_equal(rig.next_ms, 0);
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
+    assert_int_equal(fixture.next_ms, 0);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
     assert_int_equal(batons(), 0);
     assert_string_equal(meta("next_wake"), "(nil)"); /* so the next job wakes a worker */
-    int64_t soon = rig.now_ms + NEAR_MS;
-    rig.broken = true; /* its lock ends later */
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:running XX %lld one",
+    int64_t soon = fixture.now_ms + NEAR_MS;
+    fixture.broken = true; /* its lock ends later */
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running XX %lld one",
                              (long long)soon);
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == soon);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == soon);
 }
 
 /* Who has the baton may find that others took what it was for; what comes later is for
@@ -162,29 +170,29 @@ static void a_wake_up_is_over_when_nothing_is_due(void **state)
 {
     (void)state;
     enqueue("later", -60000);
-    int64_t due = rig.now_ms + 60000;
+    int64_t due = fixture.now_ms + 60000;
     enqueue("now", 0);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == 0);
-    assert_int_equal(hf_rig_claim(&rig, "another", 1, 0), 1);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == due);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == 0);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "another", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == due);
 }
 
 static void a_claim_says_that_there_is_more_than_all_others_take(void **state)
 {
     (void)state;
     enqueue_five();
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_true(rig.more); /* nobody else is there */
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
-    assert_int_equal(hf_rig_check(&rig, "other", false), HF_OK);
-    assert_int_equal(hf_rig_check(&rig, "third", false), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_true(rig.more); /* three are left, and two others */
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_false(rig.more);
-    assert_true(rig.next_ms <= rig.now_ms); /* the baton tells */
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_true(fixture.more); /* no other worker is there */
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "other", false), HF_OK);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "third", false), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_true(fixture.more); /* three are left, and two others */
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_false(fixture.more);
+    assert_true(fixture.next_ms <= fixture.now_ms); /* the baton tells */
     assert_int_equal(batons(), 1);
 }
 
@@ -192,17 +200,19 @@ static void a_wake_up_that_nobody_keeps_is_made_anew_by_the_check(void **state)
 {
     (void)state;
     enqueue("one", 0);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK); /* and whoever had it is dead */
-    EVENTUALLY(15000, hf_rig_check(&rig, "w", false) == HF_OK && batons() == 1);
-    assert_false(rig.empty);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000),
+                     HF_OK); /* and its keeper is dead */
+    EVENTUALLY(SOON_MS,
+               hf_queue_fixture_check(&fixture, "w", false) == HF_OK && batons() == 1);
+    assert_false(fixture.empty);
 }
 
 /* ---- when it is in doubt that somebody comes for a lease's end ---- */
 
 static int64_t doubt(void)
 {
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
-    return rig.doubts[0];
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    return fixture.doubts[0];
 }
 
 /* `held` runs and its lease ends soon; somebody has popped the baton for that. The answer
@@ -210,12 +220,12 @@ static int64_t doubt(void)
 static int64_t hold(void)
 {
     enqueue("held", 0);
-    hf_claim_args args = hf_rig_claim_args("dead", 1, NEAR_MS);
+    hf_claim_args args = hf_queue_fixture_claim_args("dead", 1, NEAR_MS);
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    int64_t end = hf_rig_lease_end(&rig, NEAR_MS);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == end);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    int64_t end = hf_queue_fixture_lease_end(&fixture, NEAR_MS);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == end);
     return end;
 }
 
@@ -226,8 +236,8 @@ static void a_check_says_when_nobody_may_come_for_a_leases_end(void **state)
     int64_t end = hold();
     assert_true(doubt() == end + BROKEN_MS + 1);
     assert_true(doubt() == end + BROKEN_MS + 1); /* the lease is over, so that counts */
-    hf_admin *admin = hf_rig_admin(&rig);
-    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
+    hf_admin *admin = hf_queue_fixture_admin(&fixture);
+    assert_int_equal(hf_admin_pause(admin, "q", true, NULL), HF_OK);
     assert_true(doubt() == 0);
     hf_admin_close(admin);
 }
@@ -237,12 +247,12 @@ static void a_wake_up_before_the_leases_end_is_in_doubt_when_that_has_come(void 
     (void)state;
     int64_t end = hold();
     enqueue("soon", end - 1000);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == end - 1000);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == end - 1000);
     assert_true(doubt() == end); /* by then it is broken */
     enqueue("sooner", end - 2000);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == end - 2000);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == end - 2000);
     assert_true(doubt() == end);
 }
 
@@ -250,11 +260,11 @@ static void what_is_not_a_leases_end_is_in_no_doubt(void **state)
 {
     (void)state;
     enqueue("later", -NEAR_MS);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
     assert_true(doubt() == 0);
     enqueue("now", 0);
     assert_true(doubt() == 0);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 60000), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 60000), 1);
     assert_true(doubt() == 0); /* a check comes before it */
 }
 
@@ -264,13 +274,13 @@ static void each_queues_doubt_is_its_own(void **state)
     hf_queue empty, bad;
     assert_int_equal(hf_queue_init(&empty, "hf", "empty"), HF_OK);
     assert_int_equal(hf_queue_init(&bad, "hf", "bad"), HF_OK);
-    const hf_queue *const queues[] = {&empty, &rig.queue, &bad};
-    hf_fixture_command(&rig.redis, "SET hf:{bad}:running text");
+    const hf_queue *const queues[] = {&empty, &fixture.queue, &bad};
+    hf_fixture_command(&fixture.redis, "SET hf:{bad}:running text");
     int64_t end = hold();
-    assert_int_equal(hf_rig_check_all(&rig, queues, 3, "w", false), HF_OK);
-    assert_true(rig.doubts[0] == 0);
-    assert_true(rig.doubts[1] == end + BROKEN_MS + 1);
-    assert_true(rig.doubts[2] == 0);
+    assert_int_equal(hf_queue_fixture_check_all(&fixture, queues, 3, "w", false), HF_OK);
+    assert_true(fixture.doubts[0] == 0);
+    assert_true(fixture.doubts[1] == end + BROKEN_MS + 1);
+    assert_true(fixture.doubts[2] == 0);
 }
 
 /* One time for each queue, or it is no answer. */
@@ -284,7 +294,7 @@ static void a_checks_answer_of_another_shape_is_none(void **state)
     int64_t doubts[1];
     hf_checked checked;
     for (size_t i = 0; i < HF_COUNT(shapes); i++) {
-        redisContext *c = hf_fixture_connect(&rig.redis);
+        redisContext *c = hf_fixture_connect(&fixture.redis);
         redisReply *reply = redisCommand(c, "EVAL %s 0", shapes[i]);
         assert_non_null(reply);
         const hf_answer answer = {.err = HF_OK, .reply = reply};
@@ -299,21 +309,21 @@ static void a_baton_is_given_back(void **state)
 {
     (void)state;
     enqueue("later", -60000);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
-    assert_int_equal(batons(), 0); /* somebody keeps its timer */
-    assert_int_equal(hf_rig_check(&rig, "w", true), HF_OK);
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    assert_int_equal(batons(), 0); /* a worker keeps its timer */
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", true), HF_OK);
     assert_int_equal(batons(), 1);
 }
 
 static void the_check_tells_when_nothing_is_left(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
-    assert_true(rig.empty);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    assert_true(fixture.empty);
     enqueue("later", -60000);
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
-    assert_false(rig.empty);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
+    assert_false(fixture.empty);
 }
 
 static void several_queues_are_waited_for_and_checked_at_once(void **state)
@@ -328,17 +338,18 @@ static void several_queues_are_waited_for_and_checked_at_once(void **state)
         assert_int_equal(hf_queue_init(&queues[i], "hf", name), HF_OK);
         all[i] = &queues[i];
     }
-    hf_queue mine = rig.queue;
-    rig.queue = queues[MANY - 1];
+    hf_queue mine = fixture.queue;
+    fixture.queue = queues[MANY - 1];
     enqueue("one", 0);
-    assert_int_equal(hf_rig_wait_for(&rig, all, MANY, 2000), HF_OK);
-    assert_int_equal(rig.which, MANY - 1);
-    assert_int_equal(hf_rig_check_all(&rig, all, MANY, "w", false), HF_OK);
-    assert_false(rig.empty);
-    assert_int_equal(hf_rig_check_all(&rig, all, MANY - 1, "w", false), HF_OK);
-    assert_true(rig.empty);
-    hf_rig_audit(&rig, false);
-    rig.queue = mine;
+    assert_int_equal(hf_queue_fixture_wait_for(&fixture, all, MANY, 2000), HF_OK);
+    assert_int_equal(fixture.which, MANY - 1);
+    assert_int_equal(hf_queue_fixture_check_all(&fixture, all, MANY, "w", false), HF_OK);
+    assert_false(fixture.empty);
+    assert_int_equal(hf_queue_fixture_check_all(&fixture, all, MANY - 1, "w", false),
+                     HF_OK);
+    assert_true(fixture.empty);
+    hf_queue_fixture_audit(&fixture, false);
+    fixture.queue = mine;
 }
 
 /* ---- unblocking ---- */
@@ -352,7 +363,7 @@ typedef struct waiter {
 static void on_unblocked(const hf_answer *answer, void *arg)
 {
     waiter *w = arg;
-    const hf_queue *queue = &rig.queue;
+    const hf_queue *queue = &fixture.queue;
     int64_t at_ms;
     w->answered = true;
     w->err = hf_wait_read(answer, &queue, 1, &w->which, &at_ms);
@@ -365,49 +376,60 @@ static void a_queue_that_cannot_be_checked_leaves_the_others_theirs(void **state
     hf_queue bad;
     bool ready[2] = {false};
     assert_int_equal(hf_queue_init(&bad, "hf", "bad"), HF_OK);
-    const hf_queue *const queues[] = {&bad, &rig.queue};
-    hf_fixture_command(&rig.redis, "SET hf:{bad}:schedule text");
+    const hf_queue *const queues[] = {&bad, &fixture.queue};
+    hf_fixture_command(&fixture.redis, "SET hf:{bad}:schedule text");
     enqueue("a", 0);
-    assert_int_equal(hf_rig_wait(&rig, 1000),
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 1000),
                      HF_OK); /* its baton is gone with somebody */
-    hf_fixture_command(&rig.redis, "HSET hf:{q}:meta next_wake 1");
-    assert_int_equal(hf_rig_check_all(&rig, queues, 2, "w", false), HF_OK);
-    assert_false(rig.empty);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake"), 1);
-    assert_int_equal(hf_rig_check_all(&rig, queues, 1, "w", false), HF_REDIS);
-    assert_int_equal(hf_rig_peek(&rig, queues, ready, 2), HF_OK);
+    hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta next_wake 1");
+    assert_int_equal(hf_queue_fixture_check_all(&fixture, queues, 2, "w", false), HF_OK);
+    assert_false(fixture.empty);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:wake"), 1);
+    assert_int_equal(hf_queue_fixture_check_all(&fixture, queues, 1, "w", false),
+                     HF_REDIS);
+    assert_int_equal(hf_queue_fixture_peek(&fixture, queues, ready, 2), HF_OK);
     assert_true(!ready[0] && ready[1]);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_int_equal(hf_rig_peek(&rig, queues, ready, 2), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_peek(&fixture, queues, ready, 2), HF_OK);
     assert_true(!ready[0] && !ready[1]);
+}
+
+/* For EVENTUALLY(): a turn of the loop, which is always true. */
+static bool run_loop(void)
+{
+    (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+    return true;
+}
+
+static bool blocked(const char *clients)
+{
+    return run_loop() &&
+           strstr(hf_fixture_command(&fixture.redis, "INFO clients"), clients) != NULL;
 }
 
 static void one_client_ends_the_others_wait(void **state)
 {
     char detail[HF_DETAIL_SIZE];
     hf_client *other;
-    const hf_queue *queue = &rig.queue;
+    const hf_queue *queue = &fixture.queue;
     waiter w = {.answered = false};
     (void)state;
-    const hf_client_opts opts = {.loop = &rig.loop,
-                                 .server = {.url = hf_fixture_url(&rig.redis)}};
+    const hf_client_opts opts = {.loop = &fixture.loop,
+                                 .server = {.url = hf_fixture_url(&fixture.redis)}};
     assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
-    assert_int_equal(hf_redis_unblock(rig.client, other, hf_rig_on_answer, &rig),
-                     HF_CONN);
-    hf_rig_ready_client(&rig, other);
-    assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);
-    while (hf_fixture_number(&rig.redis, "ZCARD hf:{q}:wake") == 0 &&
-           strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:1") ==
-               NULL)
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
-    uint64_t from = hf_test_now_ms();
-    hf_rig_begin(&rig);
     assert_int_equal(
-        hf_rig_end(&rig, hf_redis_unblock(rig.client, other, hf_rig_on_answer, &rig)),
+        hf_redis_unblock(fixture.client, other, hf_queue_fixture_on_answer, &fixture),
+        HF_CONN);
+    hf_queue_fixture_ready_client(&fixture, other);
+    assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);
+    EVENTUALLY(SOON_MS, blocked("blocked_clients:1\r"));
+    hf_queue_fixture_begin(&fixture);
+    assert_int_equal(
+        hf_queue_fixture_end(&fixture,
+                             hf_redis_unblock(fixture.client, other,
+                                              hf_queue_fixture_on_answer, &fixture)),
         HF_OK);
-    while (!w.answered && hf_test_now_ms() < from + 5000)
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
-    assert_true(w.answered);
+    EVENTUALLY(SOON_MS, run_loop() && w.answered);
     assert_int_equal(w.err, HF_OK);
     assert_int_equal(w.which, 1); /* no queue's baton */
     hf_client_close(other, NULL, NULL);
@@ -418,28 +440,23 @@ static void in_a_pause_of_writes_no_wait_is_ended(void **state)
 {
     char detail[HF_DETAIL_SIZE];
     hf_client *other;
-    const hf_queue *queue = &rig.queue;
+    const hf_queue *queue = &fixture.queue;
     waiter w = {.answered = false};
     (void)state;
-    const hf_client_opts opts = {.loop = &rig.loop,
-                                 .server = {.url = hf_fixture_url(&rig.redis)}};
+    const hf_client_opts opts = {.loop = &fixture.loop,
+                                 .server = {.url = hf_fixture_url(&fixture.redis)}};
     assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
-    hf_rig_ready_client(&rig, other);
-    (void)hf_fixture_command(&rig.redis, "CLIENT PAUSE 60000 %s", "WRITE");
+    hf_queue_fixture_ready_client(&fixture, other);
+    (void)hf_fixture_command(&fixture.redis, "CLIENT PAUSE 60000 %s", "WRITE");
     assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);
-    while (strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:1") ==
-           NULL)
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
-    hf_rig_begin(&rig);
-    hf_err err = hf_redis_unblock(rig.client, other, hf_rig_on_answer, &rig);
+    EVENTUALLY(SOON_MS, blocked("blocked_clients:1\r"));
+    hf_queue_fixture_begin(&fixture);
+    hf_err err =
+        hf_redis_unblock(fixture.client, other, hf_queue_fixture_on_answer, &fixture);
     assert_int_equal(err, HF_OK);
-    while (strstr(hf_fixture_command(&rig.redis, "INFO clients"), "blocked_clients:2") ==
-           NULL) {
-        assert_string_not_equal(hf_fixture_command(&rig.redis, "PING"), "(gone)");
-        (void)uv_run(&rig.loop, UV_RUN_NOWAIT);
-    }
-    assert_string_equal(hf_fixture_command(&rig.redis, "CLIENT %s", "UNPAUSE"), "OK");
-    assert_int_equal(hf_rig_end(&rig, err), HF_OK);
+    EVENTUALLY(SOON_MS, blocked("blocked_clients:2\r"));
+    assert_string_equal(hf_fixture_command(&fixture.redis, "CLIENT %s", "UNPAUSE"), "OK");
+    assert_int_equal(hf_queue_fixture_end(&fixture, err), HF_OK);
     hf_client_close(other, NULL, NULL);
 }
 
@@ -449,10 +466,11 @@ static hf_err file_limits(uint32_t max_running, uint32_t rate_limit, uint32_t ra
 {
     hf_err err = HF_NOSCRIPT;
     for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_rig_begin(&rig);
-        err = hf_rig_end(&rig, hf_op_file_limits(rig.client, &rig.queue, max_running,
-                                                 rate_limit, rate_per_ms,
-                                                 hf_rig_on_answer, &rig));
+        hf_queue_fixture_begin(&fixture);
+        err = hf_queue_fixture_end(
+            &fixture,
+            hf_op_file_limits(fixture.client, &fixture.queue, max_running, rate_limit,
+                              rate_per_ms, hf_queue_fixture_on_answer, &fixture));
     }
     return err;
 }
@@ -461,8 +479,8 @@ static hf_admin *admin_open(void)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     if (hf_admin_open(&admin, &opts, detail) != HF_OK)
         fail_msg("admin: %s", detail);
     return admin;
@@ -473,23 +491,25 @@ static void max_running_bounds_all_workers_together(void **state)
     (void)state;
     assert_int_equal(file_limits(2, 0, 0), HF_OK);
     enqueue_five();
-    assert_int_equal(hf_rig_claim(&rig, "w1", 1, NEAR_MS), 1);
-    assert_int_equal(hf_rig_claim(&rig, "w2", 10, NEAR_MS), 1);
-    hf_claim_args args = hf_rig_claim_args("w3", 10, 0);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w1", 1, NEAR_MS), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w2", 10, NEAR_MS), 1);
+    hf_claim_args args = hf_queue_fixture_claim_args("w3", 10, 0);
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 0);
-    assert_true(rig.next_ms > rig.now_ms + 1000); /* only a lease's end would help */
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms == rig.next_ms);
-    assert_int_equal(hf_rig_complete(&rig, "w1", "id-0", NULL), HF_LOST); /* w3's fence */
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 0);
+    assert_true(fixture.next_ms >
+                fixture.now_ms + 1000); /* only a lease's end would help */
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms == fixture.next_ms);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w1", "id-0", NULL),
+                     HF_LOST); /* w3's fence */
     assert_int_equal(batons(), 0);
-    const char *token = hf_fixture_command(&rig.redis, "GET hf:{q}:lock:id-0");
+    const char *token = hf_fixture_command(&fixture.redis, "GET hf:{q}:lock:id-0");
     char fence[32];
     (void)snprintf(fence, sizeof fence, "%s", strchr(token, ':') + 1);
-    assert_int_equal(hf_rig_complete(&rig, "w1", "id-0", fence), HF_OK);
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w1", "id-0", fence), HF_OK);
     assert_int_equal(batons(), 1); /* the lifted block wakes one */
-    assert_int_equal(hf_rig_claim(&rig, "w3", 10, 0), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w3", 10, 0), 1);
 }
 
 /* `one` runs and holds the only place; `two` waits for it; nobody has the baton. */
@@ -498,11 +518,11 @@ static void block(void)
     enqueue("one", 0);
     enqueue("two", 0);
     assert_int_equal(file_limits(1, 0, 0), HF_OK);
-    hf_claim_args args = hf_rig_claim_args("w", 1, 0);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 1, 0);
     args.baton = true;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 1);
-    assert_int_equal(rig.next_ms, 0);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 1);
+    assert_int_equal(fixture.next_ms, 0);
     assert_int_equal(batons(), 0);
 }
 
@@ -510,8 +530,8 @@ static void assert_woken(const char *by)
 {
     if (batons() != 1)
         fail_msg("%s lifted the block and woke nobody", by);
-    assert_int_equal(hf_rig_wait(&rig, 2000), HF_OK);
-    assert_true(rig.at_ms <= hf_rig_now(&rig));
+    assert_int_equal(hf_queue_fixture_wait(&fixture, 2000), HF_OK);
+    assert_true(fixture.at_ms <= hf_queue_fixture_now(&fixture));
 }
 
 static void every_end_of_a_job_that_blocked_others_wakes_one(void **state)
@@ -525,18 +545,19 @@ static void every_end_of_a_job_that_blocked_others_wakes_one(void **state)
                 {HF_OP_BURY, "bury"}};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(ends); i++) {
-        (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+        (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
         block();
         const hf_verdict_args args = {
             .worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
         const hf_verdict_item item = {
             .id = "one", .due_ms = 60000, .error = {"x", 1}, .reason = "handler"};
-        assert_int_equal(hf_rig_verdict(&rig, ends[i].op, &args, &item), HF_OK);
+        assert_int_equal(hf_queue_fixture_verdict(&fixture, ends[i].op, &args, &item),
+                         HF_OK);
         assert_woken(ends[i].name);
     }
-    (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+    (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
     block();
-    assert_int_equal(hf_rig_unclaim(&rig, "w", rig.number), HF_OK);
+    assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", fixture.number), HF_OK);
     assert_woken("unclaim");
 }
 
@@ -545,17 +566,17 @@ static void orders_that_make_work_wake_one(void **state)
     (void)state;
     hf_admin *admin = admin_open();
     block();
-    assert_int_equal(hf_admin_limit(admin, "q", 2, -1, -1), HF_OK);
+    assert_int_equal(hf_admin_limit(admin, "q", 2, -1, -1, NULL), HF_OK);
     assert_woken("a higher limit");
-    (void)hf_fixture_command(&rig.redis, "FLUSHALL");
+    (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
     enqueue("one", 0);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
     const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
     const hf_verdict_item item = {.id = "one", .error = {"x", 1}, .reason = "handler"};
-    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
-    assert_int_equal(hf_rig_check(&rig, "w", false), HF_OK);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
     assert_int_equal(batons(), 0);
-    assert_int_equal(hf_admin_retry(admin, "q", "one"), HF_OK);
+    assert_int_equal(hf_admin_retry(admin, "q", "one", NULL), HF_OK);
     assert_woken("retry");
     hf_admin_close(admin);
 }
@@ -565,13 +586,13 @@ static void of_a_limited_queue_nobody_claims_ahead(void **state)
     (void)state;
     assert_int_equal(file_limits(100, 0, 0), HF_OK);
     enqueue_five();
-    hf_claim_args args = hf_rig_claim_args("w", 5, 0);
+    hf_claim_args args = hf_queue_fixture_claim_args("w", 5, 0);
     args.slots = 2;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 2);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 2);
     assert_int_equal(file_limits(0, 0, 0), HF_OK);
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(rig.n_jobs, 3);
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(fixture.n_jobs, 3);
 }
 
 static void a_takeover_is_free_under_max_running(void **state)
@@ -580,10 +601,10 @@ static void a_takeover_is_free_under_max_running(void **state)
     assert_int_equal(file_limits(1, 0, 0), HF_OK);
     enqueue("one", 0);
     enqueue("two", 0);
-    assert_int_equal(hf_rig_claim(&rig, "dead", 10, SHORT_MS), 1);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 1);
-    assert_string_equal(rig.jobs[0].id, "one");
-    assert_int_equal(rig.jobs[0].crashes, 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "dead", 10, SHORT_MS), 1);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_claim(&fixture, "w", 10, 0) == 1);
+    assert_string_equal(fixture.jobs[0].id, "one");
+    assert_int_equal(fixture.jobs[0].crashes, 1);
 }
 
 /* There is one token a minute. */
@@ -591,16 +612,17 @@ static void a_takeover_takes_no_token(void **state)
 {
     (void)state;
     enqueue("held", 0);
-    assert_int_equal(hf_rig_claim(&rig, "dead", 1, SHORT_MS), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "dead", 1, SHORT_MS), 1);
     enqueue("one", 0);
     enqueue("two", 0);
     assert_int_equal(file_limits(0, 1, 60000), HF_OK);
-    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 1, 0) == 1);
-    assert_string_equal(rig.jobs[0].id, "held");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    assert_string_equal(rig.jobs[0].id, "one");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
+    EVENTUALLY(SOON_MS,
+               hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:held") == 0);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_claim(&fixture, "w", 1, 0) == 1);
+    assert_string_equal(fixture.jobs[0].id, "held");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, "one");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 0);
 }
 
 static void a_rate_is_kept(void **state)
@@ -608,18 +630,19 @@ static void a_rate_is_kept(void **state)
     (void)state;
     assert_int_equal(file_limits(0, 10, 1000), HF_OK);
     enqueue_five();
-    int64_t from = hf_rig_now(&rig);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    int64_t first = rig.now_ms;
-    size_t second = hf_rig_claim(&rig, "w", 10, 0);
-    if (rig.now_ms < first + 100) {
+    int64_t from = hf_queue_fixture_now(&fixture);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
+    int64_t first = fixture.now_ms;
+    size_t second = hf_queue_fixture_claim(&fixture, "w", 10, 0);
+    if (fixture.now_ms < first + 100) {
         assert_int_equal(second, 0);
-        assert_true(rig.next_ms > rig.now_ms && rig.next_ms <= rig.now_ms + 101);
+        assert_true(fixture.next_ms > fixture.now_ms &&
+                    fixture.next_ms <= fixture.now_ms + 101);
     }
     size_t taken = 1 + second;
     for (; taken < 4; taken++)
-        EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 1);
-    assert_true(rig.now_ms - from >= 295); /* three more tokens at 100 ms each */
+        EVENTUALLY(SOON_MS, hf_queue_fixture_claim(&fixture, "w", 10, 0) == 1);
+    assert_true(fixture.now_ms - from >= 295); /* three more tokens at 100 ms each */
 }
 
 /* Redis's clock was set back by an hour since the last job started. */
@@ -628,10 +651,10 @@ static void a_rate_outlives_a_clock_that_is_set_back(void **state)
     (void)state;
     assert_int_equal(file_limits(0, 10, 1000), HF_OK);
     enqueue_five();
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    hf_fixture_command(&rig.redis, "HINCRBY hf:{q}:meta tokens_at 3600000");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    EVENTUALLY(15000, hf_rig_claim(&rig, "w", 10, 0) == 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
+    hf_fixture_command(&fixture.redis, "HINCRBY hf:{q}:meta tokens_at 3600000");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_claim(&fixture, "w", 10, 0) == 1);
 }
 
 static void a_paused_queue_gives_and_takes_over_nothing(void **state)
@@ -639,16 +662,17 @@ static void a_paused_queue_gives_and_takes_over_nothing(void **state)
     (void)state;
     hf_admin *admin = admin_open();
     enqueue("held", 0);
-    assert_int_equal(hf_rig_claim(&rig, "dead", 1, SHORT_MS), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "dead", 1, SHORT_MS), 1);
     enqueue("one", 0);
-    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
-    EVENTUALLY(15000, hf_fixture_number(&rig.redis, "EXISTS hf:{q}:lock:held") == 0);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
-    assert_true(rig.next_ms == 0);
+    assert_int_equal(hf_admin_pause(admin, "q", true, NULL), HF_OK);
+    EVENTUALLY(SOON_MS,
+               hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:held") == 0);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 0);
+    assert_true(fixture.next_ms == 0);
     assert_int_equal(batons(), 0);
-    assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
+    assert_int_equal(hf_admin_pause(admin, "q", false, NULL), HF_OK);
     assert_int_equal(batons(), 1);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 2);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 2);
     hf_admin_close(admin);
 }
 
@@ -656,12 +680,12 @@ static void an_order_stays_until_the_file_says_something_else(void **state)
 {
     (void)state;
     hf_admin *admin = admin_open();
-    assert_int_equal(hf_admin_limit(admin, "q", 7, -1, -1), HF_OK);
+    assert_int_equal(hf_admin_limit(admin, "q", 7, -1, -1, NULL), HF_OK);
     assert_int_equal(file_limits(0, 0, 0), HF_OK); /* a file without limits */
     assert_string_equal(meta("max_running"), "7");
     assert_int_equal(file_limits(5, 0, 0), HF_OK);
     assert_string_equal(meta("max_running"), "5");
-    assert_int_equal(hf_admin_limit(admin, "q", 9, -1, -1), HF_OK);
+    assert_int_equal(hf_admin_limit(admin, "q", 9, -1, -1, NULL), HF_OK);
     assert_int_equal(file_limits(5, 0, 0), HF_OK);
     assert_string_equal(meta("max_running"), "9");
     assert_int_equal(file_limits(0, 0, 0), HF_OK); /* now it lifts what it named */
@@ -675,9 +699,10 @@ static hf_err heartbeat(const char *json)
 {
     hf_err err = HF_NOSCRIPT;
     for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_rig_begin(&rig);
-        err = hf_rig_end(&rig, hf_op_heartbeat(rig.client, "hf", "host-1-aa", json,
-                                               ALIVE_MS, hf_rig_on_answer, &rig));
+        hf_queue_fixture_begin(&fixture);
+        err = hf_queue_fixture_end(
+            &fixture, hf_op_heartbeat(fixture.client, "hf", "host-1-aa", json, ALIVE_MS,
+                                      hf_queue_fixture_on_answer, &fixture));
     }
     return err;
 }
@@ -685,59 +710,59 @@ static hf_err heartbeat(const char *json)
 static void a_heartbeat_is_written_and_taken_away(void **state)
 {
     (void)state;
-    int64_t now = hf_rig_now(&rig);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:workers %lld old %lld young",
+    int64_t now = hf_queue_fixture_now(&fixture);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers %lld old %lld young",
                              (long long)now - 86400000 - 1000,
                              (long long)now - 86400000 + 60000);
     assert_int_equal(heartbeat("{\"a\": 1}"), HF_OK);
-    assert_string_equal(hf_fixture_command(&rig.redis, "GET hf:worker:host-1-aa"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "GET hf:worker:host-1-aa"),
                         "{\"a\": 1}");
-    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:worker:host-1-aa") >
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:worker:host-1-aa") >
                 ALIVE_MS - 5000);
-    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:workers 0 -1"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "ZRANGE hf:workers 0 -1"),
                         "young\nhost-1-aa\n");
-    assert_true(hf_fixture_number(&rig.redis, "ZSCORE hf:workers host-1-aa") >=
+    assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:workers host-1-aa") >=
                 now + ALIVE_MS);
     assert_int_equal(heartbeat(NULL), HF_OK);
-    assert_int_equal(hf_fixture_number(&rig.redis, "EXISTS hf:worker:host-1-aa"), 0);
-    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:workers 0 -1"),
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:worker:host-1-aa"), 0);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "ZRANGE hf:workers 0 -1"),
                         "young\n");
 }
 
 static void a_fault_of_any_part_of_a_heartbeat_is_told(void **state)
 {
     (void)state;
-    (void)hf_fixture_command(&rig.redis, "SET hf:workers wrong");
+    (void)hf_fixture_command(&fixture.redis, "SET hf:workers wrong");
     assert_int_equal(heartbeat("{}"), HF_REDIS);
-    assert_non_null(strstr(rig.detail, "WRONGTYPE"));
+    assert_non_null(strstr(fixture.detail, "WRONGTYPE"));
 }
 
 static void claims_and_checks_keep_the_queues_list_of_workers(void **state)
 {
     (void)state;
-    hf_claim_args args = hf_rig_claim_args("w1", 1, 0);
+    hf_claim_args args = hf_queue_fixture_claim_args("w1", 1, 0);
     args.alive_ms = ALIVE_MS;
-    assert_int_equal(hf_rig_claim_with(&rig, &args), HF_OK);
-    assert_int_equal(hf_rig_check(&rig, "w2", false), HF_OK);
-    (void)hf_fixture_command(&rig.redis, "ZADD hf:{q}:workers %lld old",
-                             (long long)rig.now_ms - 3600000 - 1000);
-    assert_int_equal(hf_rig_check(&rig, "w2", false), HF_OK);
-    assert_string_equal(hf_fixture_command(&rig.redis, "ZRANGE hf:{q}:workers 0 -1"),
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w2", false), HF_OK);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:workers %lld old",
+                             (long long)fixture.now_ms - 3600000 - 1000);
+    assert_int_equal(hf_queue_fixture_check(&fixture, "w2", false), HF_OK);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "ZRANGE hf:{q}:workers 0 -1"),
                         "w1\nw2\n");
-    assert_true(hf_fixture_number(&rig.redis, "PTTL hf:{q}:workers") > 0);
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:workers") > 0);
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 

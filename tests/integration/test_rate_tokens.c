@@ -5,22 +5,23 @@
 
 #include "base/base.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
-static hf_rig rig;
-static hf_worker_rig worker;
+static hf_queue_fixture fixture;
+static hf_worker_fixture worker;
 
 static void set_rate(int per_hour)
 {
-    (void)hf_fixture_command(&rig.redis,
-                             "HSET hf:{q}:meta rate_limit %d rate_per 3600000", per_hour);
+    (void)hf_fixture_command(&fixture.redis,
+                             "HSET hf:{q}:meta rate_limit %d rate_per 3600000 uses r",
+                             per_hour);
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
+    hf_queue_fixture_start(&fixture, NULL);
     set_rate(1);
     return 0;
 }
@@ -28,39 +29,39 @@ static int up(void **state)
 static int down(void **state)
 {
     (void)state;
-    hf_worker_rig_end(&worker);
-    hf_rig_stop(&rig);
+    hf_worker_fixture_end(&worker);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 
 static void claim_one(void)
 {
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
 }
 
 static void no_token_is_left(void)
 {
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 0);
-    assert_true(rig.next_ms > rig.now_ms + 3000000);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 0);
+    assert_true(fixture.next_ms > fixture.now_ms + 3000000);
 }
 
 static hf_err give_back(hf_verdict_op op, const hf_verdict_item *item)
 {
     const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
-    return hf_rig_verdict(&rig, op, &args, item);
+    return hf_queue_fixture_verdict(&fixture, op, &args, item);
 }
 
 static void a_job_that_never_started_gives_its_token_back(void **state)
 {
     hf_verdict_item item = {.id = "one"};
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
     for (int i = 0; i < 3; i++) {
         claim_one();
-        item.due_ms = rig.jobs[0].due_ms;
+        item.due_ms = fixture.jobs[0].due_ms;
         assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_OK);
     }
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
     claim_one();
     no_token_is_left();
 }
@@ -68,7 +69,7 @@ static void a_job_that_never_started_gives_its_token_back(void **state)
 static void a_job_that_had_started_does_not(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
     claim_one();
     const hf_verdict_item item = {.id = "one", .started = true};
     assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_OK);
@@ -80,10 +81,10 @@ static void a_job_that_was_refused_gives_its_token_back(void **state)
     const hf_verdict_item item = {
         .id = "one", .due_ms = 60000, .error = {"no handler", 10}};
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
     claim_one();
     assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
     claim_one();
 }
 
@@ -92,13 +93,13 @@ static void a_job_that_nobody_can_run_gives_its_token_back(void **state)
     const hf_verdict_item item = {
         .id = "one", .counts = false, .error = {"what?", 5}, .reason = "record"};
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
     claim_one();
     assert_int_equal(give_back(HF_OP_BURY, &item), HF_OK);
     claim_one();
-    assert_string_equal(rig.jobs[0].id, "two");
-    assert_int_equal(hf_rig_enqueue(&rig, "three", 0), HF_OK);
+    assert_string_equal(fixture.jobs[0].id, "two");
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "three", 0), HF_OK);
     no_token_is_left();
 }
 
@@ -107,8 +108,8 @@ static void a_job_that_is_dead_after_it_ran_does_not(void **state)
     const hf_verdict_item item = {
         .id = "one", .counts = true, .error = {"no", 2}, .reason = "handler"};
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
     claim_one();
     assert_int_equal(give_back(HF_OP_BURY, &item), HF_OK);
     no_token_is_left();
@@ -118,40 +119,41 @@ static void a_claim_whose_answer_was_lost_gives_its_tokens_back(void **state)
 {
     (void)state;
     set_rate(20); /* the bucket holds 2 */
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(hf_rig_claim(&rig, "w", 2, 0), 2);
-        assert_int_equal(hf_rig_unclaim(&rig, "w", rig.number), HF_OK);
+        assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, 0), 2);
+        assert_int_equal(hf_queue_fixture_unclaim(&fixture, "w", fixture.number), HF_OK);
     }
-    assert_int_equal(hf_rig_claim(&rig, "w", 2, 0), 2);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 2, 0), 2);
 }
 
 static void a_cancelled_job_that_never_started_gives_its_token_back(void **state)
 {
     const hf_verdict_item item = {.id = "one"};
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
     claim_one();
-    hf_admin *admin = hf_rig_admin(&rig);
-    assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL), HF_RUNNING);
+    hf_admin *admin = hf_queue_fixture_admin(&fixture);
+    assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL, NULL), HF_RUNNING);
     hf_admin_close(admin);
     assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_OK);
     claim_one();
-    assert_string_equal(rig.jobs[0].id, "two");
+    assert_string_equal(fixture.jobs[0].id, "two");
 }
 
 static void the_bucket_holds_no_more_than_before(void **state)
 {
     (void)state;
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "two", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "two", 0), HF_OK);
     claim_one();
-    (void)hf_fixture_command(&rig.redis, "HDEL hf:{q}:meta tokens tokens_at"); /* full */
+    (void)hf_fixture_command(&fixture.redis,
+                             "HDEL hf:{q}:meta tokens tokens_at"); /* full */
     const hf_verdict_item item = {.id = "one", .due_ms = 1};
     assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_OK);
-    assert_string_equal(hf_fixture_command(&rig.redis, "HGET hf:{q}:meta tokens"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta tokens"),
                         "1.000000");
     assert_int_equal(give_back(HF_OP_RELEASE, &item), HF_LOST);
     claim_one();
@@ -162,7 +164,7 @@ static void the_bucket_holds_no_more_than_before(void **state)
 
 static long long done(void)
 {
-    return hf_fixture_number(&rig.redis, "HGET hf:{q}:meta done");
+    return hf_queue_fixture_meta(&fixture, "done");
 }
 
 static void a_type_that_nobody_takes_burns_no_tokens(void **state)
@@ -171,24 +173,24 @@ static void a_type_that_nobody_takes_burns_no_tokens(void **state)
     const hf_enqueue_args args = {.producer = ""};
     const hf_enqueue_item item = {"stranger", 0, {stranger, sizeof stranger - 1}};
     (void)state;
-    assert_int_equal(hf_rig_enqueue_items(&rig, &args, &item, 1), HF_OK);
-    hf_worker_rig_start(&worker, hf_fixture_url(&rig.redis),
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT}, 0);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=no_handler") == 1);
-    hf_rig_put(&rig, "mine", "ok", 0);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1), HF_OK);
+    hf_worker_fixture_start(&worker, hf_fixture_url(&fixture.redis),
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT}, 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=no_handler") == 1);
+    hf_queue_fixture_put(&fixture, "mine", "ok", 0);
     EVENTUALLY(15000, done() == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 static void a_handler_that_a_stop_interrupts_has_had_its_token(void **state)
 {
     (void)state;
-    hf_rig_put(&rig, "one", "heed", 0);
-    hf_worker_rig_start(
-        &worker, hf_fixture_url(&rig.redis),
+    hf_queue_fixture_put(&fixture, "one", "heed", 0);
+    hf_worker_fixture_start(
+        &worker, hf_fixture_url(&fixture.redis),
         &(hf_worker_opts){HF_WORKER_OPTS_INIT, .shutdown_timeout_ms = UINT32_MAX}, 0);
     EVENTUALLY(15000, atomic_load(&worker.inside) == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     no_token_is_left();
 }
 

@@ -8,16 +8,17 @@
 #include "base/base.h"
 #include "tests/support/dump.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum { BREAKS = 4, JOBS = 1000, TEXT = 256 };
 
-static hf_rig rig;
-static hf_worker_rig worker;
+static hf_queue_fixture fixture;
+static hf_worker_fixture worker;
 static hf_admin *admin;
+static char detail[HF_DETAIL_SIZE];
 
-#define RUN(...) hf_fixture_command(&rig.redis, __VA_ARGS__)
+#define RUN(...) hf_fixture_command(&fixture.redis, __VA_ARGS__)
 
 typedef struct breakage {
     const char *what;
@@ -121,8 +122,8 @@ static const breakage table[] = {
      .breaks = {"PERSIST hf:{q}:lock:runs"},
      .check = "lock",
      .id = "runs",
-     .ask = "PTTL hf:{q}:lock:runs",
-     .answer = "2"},
+     .ask = "PERSIST hf:{q}:lock:runs",
+     .answer = "1"},
     {.what = "has a lock that ends later",
      .breaks = {"PEXPIREAT hf:{q}:lock:runs 9999999999999"},
      .check = "lock",
@@ -176,13 +177,19 @@ static const breakage table[] = {
      .answer = "1",
      .stays = true},
     {.what = "marks of jobs that are gone",
-     .breaks = {"HSET hf:{q}:crashes nobody 1"},
+     .breaks = {"HSET hf:{q}:crashes nobody 1", "HSET hf:{q}:meta uses m"},
      .check = "mark",
      .id = "nobody",
      .ask = "EXISTS hf:{q}:crashes",
      .answer = "0"},
+    {.what = "a pause that `uses` does not tell of",
+     .breaks = {"HSET hf:{q}:meta paused 1"},
+     .check = "uses",
+     .id = "hf:{q}:meta",
+     .ask = "HGET hf:{q}:meta uses",
+     .answer = "p"},
     {.what = "a mark to cancel what does not run",
-     .breaks = {"HSET hf:{q}:cancel waits 1"},
+     .breaks = {"HSET hf:{q}:cancel waits 1", "HSET hf:{q}:meta uses m"},
      .check = "mark",
      .id = "waits",
      .ask = "EXISTS hf:{q}:cancel",
@@ -266,9 +273,9 @@ static told look(const breakage *of, bool fix)
     size_t found;
     const hf_audit_opts opts = {HF_AUDIT_OPTS_INIT, .fix = fix, .cb = on_finding,
                                 .arg = &t};
-    hf_err err = hf_admin_audit(admin, "q", &opts, &found);
+    hf_err err = hf_admin_audit(admin, "q", &opts, &found, detail);
     if (err != HF_OK)
-        fail_msg("%s: %s", of == NULL ? "" : of->what, hf_admin_detail(admin));
+        fail_msg("%s: %s", of == NULL ? "" : of->what, detail);
     assert_int_equal(found, t.all);
     return t;
 }
@@ -279,12 +286,12 @@ static void fill(void)
     const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
     const hf_verdict_item item = {.id = "dead", .error = {"x", 1}, .reason = "handler"};
     (void)RUN("FLUSHALL");
-    assert_int_equal(hf_rig_enqueue(&rig, "dead", 0), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_int_equal(hf_rig_verdict(&rig, HF_OP_BURY, &args, &item), HF_OK);
-    assert_int_equal(hf_rig_enqueue(&rig, "runs", 0), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 1, 0), 1);
-    assert_int_equal(hf_rig_enqueue(&rig, "waits", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "dead", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "runs", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "waits", 0), HF_OK);
     assert_int_equal(look(NULL, false).all, 0);
 }
 
@@ -295,7 +302,7 @@ static const char *run(const char *command)
     if (n == NULL)
         return RUN(command);
     (void)snprintf(text, sizeof text, "%.*s%lld%s", (int)(n - command), command,
-                   (long long)hf_rig_now(&rig) + 60000, n + 2);
+                   (long long)hf_queue_fixture_now(&fixture) + 60000, n + 2);
     return RUN(text);
 }
 
@@ -316,12 +323,12 @@ static void a_look_writes_nothing_and_says_what_would_be_done(void **state)
         char difference[TEXT];
         hf_dump before, after;
         break_it(b);
-        hf_dump_take(&before, rig.redis.connection);
-        long long writes = hf_rig_writes(&rig);
+        hf_dump_take(&before, fixture.redis.connection);
+        long long writes = hf_queue_fixture_writes(&fixture);
         told t = look(b, false);
-        if (hf_rig_writes(&rig) != writes)
+        if (hf_queue_fixture_writes(&fixture) != writes)
             fail_msg("%s: the look wrote", b->what);
-        hf_dump_take(&after, rig.redis.connection);
+        hf_dump_take(&after, fixture.redis.connection);
         if (!hf_dump_same(&before, &after, difference, sizeof difference))
             fail_msg("%s: the look changed %s", b->what, difference);
         if (t.mine != 1 || t.repaired != 0 || (t.by_hand > 0) != b->by_hand)
@@ -361,14 +368,15 @@ static void what_has_no_set_is_dead_until_somebody_decides(void **state)
     fill();
     (void)RUN("HSET hf:{q}:jobs lost %s", RECORD);
     assert_int_equal(look(NULL, true).repaired, 1);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), 2);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), 2);
     assert_non_null(strstr(RUN("HGET hf:{q}:jobs lost"), "\"reason\":\"orphan\""));
     assert_non_null(strstr(RUN("HGET hf:{q}:jobs lost"), "\"type\":\"t\""));
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1); /* `waits`, not `lost` */
-    assert_int_equal(hf_admin_retry(admin, "q", "lost"), HF_OK);
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 1);
-    assert_string_equal(rig.jobs[0].id, "lost");
-    assert_string_equal(rig.jobs[0].payload, "lost");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0),
+                     1); /* `waits`, not `lost` */
+    assert_int_equal(hf_admin_retry(admin, "q", "lost", detail), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, "lost");
+    assert_string_equal(fixture.jobs[0].payload, "lost");
 }
 
 static void what_cannot_be_read_is_kept_as_the_payload(void **state)
@@ -379,7 +387,7 @@ static void what_cannot_be_read_is_kept_as_the_payload(void **state)
     assert_int_equal(look(NULL, true).repaired, 1);
     const char *record = RUN("HGET hf:{q}:jobs waits");
     assert_string_equal(strchr(record, '\n') + 1, "{\"type\":\nrubbish");
-    assert_int_equal(hf_rig_claim(&rig, "w", 10, 0), 0);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 0);
 }
 
 /* Its holder may believe in it until then, so a repair ends no lease. */
@@ -389,11 +397,11 @@ static void a_job_whose_lock_was_removed_is_taken_over_at_its_lease_s_end(void *
     fill();
     (void)RUN("DEL hf:{q}:lock:runs");
     assert_int_equal(look(NULL, true).repaired, 0);
-    assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
-    assert_string_equal(rig.jobs[0].id, "waits");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "v", 10, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, "waits");
     (void)RUN("ZADD hf:{q}:running 1000 runs");
-    assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
-    assert_string_equal(rig.jobs[0].id, "runs");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "v", 10, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, "runs");
 }
 
 static void what_runs_stays_with_its_holder(void **state)
@@ -411,9 +419,9 @@ static void what_runs_stays_with_its_holder(void **state)
         ;
     assert_int_equal(look(NULL, false).all, 0);
     assert_string_equal(RUN("HGET hf:{q}:meta fence"), fence);
-    assert_int_equal(hf_rig_claim(&rig, "v", 10, 0), 1);
-    assert_string_equal(rig.jobs[0].id, "waits");
-    assert_int_equal(hf_rig_complete(&rig, "w", "runs", fence), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "v", 10, 0), 1);
+    assert_string_equal(fixture.jobs[0].id, "waits");
+    assert_int_equal(hf_queue_fixture_complete(&fixture, "w", "runs", fence), HF_OK);
 }
 
 /* More than one slice, with something to repair in each, and large records among them. */
@@ -426,18 +434,18 @@ static void a_long_queue_is_put_right_to_its_end(void **state)
     memset(big, 'x', sizeof big - 1);
     for (int i = 0; i < JOBS; i++) {
         (void)snprintf(id, sizeof id, "id-%04d", i);
-        hf_rig_put(&rig, id, "ok", 0);
+        hf_queue_fixture_put(&fixture, id, "ok", 0);
         if (i % 3 == 0)
             (void)RUN("HDEL hf:{q}:jobs %s", id);
         else if (i % 3 == 1)
             (void)RUN("ZREM hf:{q}:schedule %s", id);
     }
     (void)RUN("HSET hf:{q}:jobs id-0008 %s%s", RECORD, big);
-    (void)RUN("HSET hf:{q}:meta big 1");
+    (void)RUN("HSET hf:{q}:meta uses b");
     told t = look(NULL, true);
     assert_int_equal(t.repaired, JOBS * 2 / 3 + 1);
     assert_int_equal(look(NULL, false).all, 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), t.repaired);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), t.repaired);
 }
 
 /* ---- what is outside of a queue ---- */
@@ -448,24 +456,25 @@ static void a_queue_that_nobody_registered_is_found_and_registered(void **state)
     size_t n;
     (void)state;
     (void)RUN("FLUSHALL");
-    assert_int_equal(hf_rig_enqueue(&rig, "one", 0), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
     (void)RUN("SET {bad name} 1");
     (void)RUN("SET hf:{bad*name}:jobs 1");
     (void)RUN("SADD hf:queues empty");
-    long long writes = hf_rig_writes(&rig);
+    long long writes = hf_queue_fixture_writes(&fixture);
     for (int fix = 0; fix < 2; fix++) {
-        assert_int_equal(hf_admin_unregistered(admin, fix == 1, &names, &n), HF_OK);
+        assert_int_equal(hf_admin_unregistered(admin, fix == 1, &names, &n, detail),
+                         HF_OK);
         assert_int_equal(n, 2);
         assert_string_equal(names[0], "bad*name");
         assert_string_equal(names[1], "q");
         free(names);
-        assert_int_equal(hf_rig_writes(&rig) == writes, fix == 0);
+        assert_int_equal(hf_queue_fixture_writes(&fixture) == writes, fix == 0);
     }
-    assert_int_equal(hf_admin_unregistered(admin, false, &names, &n), HF_OK);
+    assert_int_equal(hf_admin_unregistered(admin, false, &names, &n, detail), HF_OK);
     assert_int_equal(n, 1);
     free(names);
-    assert_int_equal(hf_fixture_number(&rig.redis, "SISMEMBER hf:queues q"), 1);
-    assert_int_equal(hf_fixture_number(&rig.redis, "SCARD hf:queues"), 2);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "SISMEMBER hf:queues q"), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "SCARD hf:queues"), 2);
 }
 
 static void only_a_silent_worker_is_forgotten(void **state)
@@ -476,18 +485,18 @@ static void only_a_silent_worker_is_forgotten(void **state)
     (void)run("ZADD hf:workers $N alive");
     (void)RUN("ZADD hf:workers 1 beats");
     (void)RUN("SET hf:worker:beats {}");
-    assert_int_equal(hf_admin_forget(admin, "alive"), HF_GONE);
-    assert_int_equal(hf_admin_forget(admin, "beats"), HF_GONE);
-    assert_int_equal(hf_admin_forget(admin, "gone"), HF_OK);
-    assert_int_equal(hf_admin_forget(admin, "gone"), HF_GONE);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:workers"), 2);
+    assert_int_equal(hf_admin_forget(admin, "alive", detail), HF_GONE);
+    assert_int_equal(hf_admin_forget(admin, "beats", detail), HF_GONE);
+    assert_int_equal(hf_admin_forget(admin, "gone", detail), HF_OK);
+    assert_int_equal(hf_admin_forget(admin, "gone", detail), HF_GONE);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:workers"), 2);
 }
 
 static void a_round_trip_is_measured(void **state)
 {
     hf_round_trip trip = {HF_ROUND_TRIP_INIT};
     (void)state;
-    assert_int_equal(hf_admin_round_trip(admin, &trip), HF_OK);
+    assert_int_equal(hf_admin_round_trip(admin, &trip, detail), HF_OK);
     assert_true(trip.took_us > 0 && trip.took_us < 1000000);
     assert_true(trip.unsure_us <= trip.took_us / 2 + 1);
     assert_true(llabs(trip.ahead_us) <= trip.unsure_us + 2000); /* the same host */
@@ -503,32 +512,32 @@ static void beside_a_busy_worker_nothing_is_found_and_nothing_touched(void **sta
     for (size_t i = 0; i < JOBS; i++) {
         static const char *const payloads[] = {"ok", "ok", "fail", "ok"};
         (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
-        hf_rig_put(&rig, ids[i], payloads[i % 4], i % 5 == 0 ? -200 : 0);
+        hf_queue_fixture_put(&fixture, ids[i], payloads[i % 4], i % 5 == 0 ? -200 : 0);
     }
-    hf_worker_rig_start(
-        &worker, hf_fixture_url(&rig.redis),
+    hf_worker_fixture_start(
+        &worker, hf_fixture_url(&fixture.redis),
         &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 4, .max_attempts = 3}, 0);
-    hf_rig_put(&rig, "last", "gate", 0); /* it runs until enough was seen */
-    while (hf_fixture_number(&rig.redis, "EXISTS hf:{q}:schedule hf:{q}:running") > 0) {
+    hf_queue_fixture_put(&fixture, "last", "gate", 0); /* it runs until enough was seen */
+    while (hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:schedule hf:{q}:running") >
+           0) {
         told t = look(NULL, looks++ % 2 == 1);
         assert_int_equal(t.all, 0);
         if (looks > 3)
             atomic_store(&worker.gate, true);
     }
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HGET hf:{q}:meta done"),
-                     JOBS * 3 / 4 + 1);
-    assert_int_equal(hf_fixture_number(&rig.redis, "ZCARD hf:{q}:dead"), JOBS / 4);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:meta lost"), 0);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HEXISTS hf:{q}:meta crashed"), 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "done"), JOBS * 3 / 4 + 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), JOBS / 4);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HEXISTS hf:{q}:meta lost"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HEXISTS hf:{q}:meta crashed"), 0);
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&rig, NULL);
-    rig.broken = true;
-    admin = hf_rig_admin(&rig);
+    hf_queue_fixture_start(&fixture, NULL);
+    fixture.broken = true;
+    admin = hf_queue_fixture_admin(&fixture);
     return 0;
 }
 
@@ -536,20 +545,20 @@ static int down(void **state)
 {
     (void)state;
     hf_admin_close(admin);
-    hf_rig_stop(&rig);
+    hf_queue_fixture_stop(&fixture);
     return 0;
 }
 
 static int worker_up(void **state)
 {
     int failed = up(state);
-    rig.broken = false;
+    fixture.broken = false;
     return failed;
 }
 
 static int worker_down(void **state)
 {
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     return down(state);
 }
 

@@ -116,11 +116,13 @@ static void enqueue_sized(bool newer, size_t size, size_t result_size)
         set_unknown(jobs);
         assert_int_equal(hf_enqueue_wait(producer, jobs, 2, NULL, 0, detail), HF_INVALID);
         assert_unknown("hf_job");
-        assert_int_equal(hf_enqueue(producer, jobs, NULL, NULL), HF_INVALID);
+        detail[0] = '\0';
+        assert_int_equal(hf_enqueue(producer, jobs, NULL, NULL, detail), HF_INVALID);
+        assert_unknown("hf_job");
     }
     const hf_job unsized = {.type = "t"};
     assert_int_equal(hf_enqueue_wait(producer, &unsized, 1, NULL, 0, detail), HF_INVALID);
-    assert_non_null(strstr(detail, "hf_job: expected its size"));
+    assert_non_null(strstr(detail, "hf_job: its size is 0: begin with HF_JOB_INIT"));
     hf_producer_close(producer, NULL, NULL);
 }
 
@@ -172,25 +174,26 @@ static void ask_all(hf_admin *admin, bool newer)
     const hf_job_why no_why = {HF_JOB_WHY_INIT, .job = job};
     hf_job_why *why =
         newer ? LATER(hf_job_why, &no_why) : OLDER(hf_job_why, n_holders, &no_why);
-    assert_int_equal(hf_admin_stats(admin, "q", stats), HF_OK);
+    assert_int_equal(hf_admin_stats(admin, "q", stats, detail), HF_OK);
     assert_int_equal(stats->ready, 1);
-    assert_int_equal(hf_admin_job(admin, "q", "a", info, NULL), HF_OK);
+    assert_int_equal(hf_admin_job(admin, "q", "a", info, NULL, detail), HF_OK);
     assert_string_equal(info->type, "t");
-    assert_int_equal(hf_admin_why(admin, "q", "a", why), HF_OK);
+    assert_int_equal(hf_admin_why(admin, "q", "a", why, detail), HF_OK);
     assert_string_equal(job->id, "a");
     assert_int_equal(why->workers, 0);
-    assert_int_equal(hf_admin_round_trip(admin, trip), HF_OK);
+    assert_int_equal(hf_admin_round_trip(admin, trip, detail), HF_OK);
     assert_true(trip->took_us > 0);
     const hf_audit_opts audit = {HF_AUDIT_OPTS_INIT, .fix = true};
     const void *theirs =
         newer ? LATER(hf_audit_opts, &audit) : OLDER(hf_audit_opts, cb, &audit);
     size_t n = 1;
-    assert_int_equal(hf_admin_audit(admin, "q", theirs, &n), HF_OK);
+    assert_int_equal(hf_admin_audit(admin, "q", theirs, &n, detail), HF_OK);
     assert_int_equal(n, 0);
     const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .type = "t"};
     theirs =
         newer ? LATER(hf_dead_filter, &filter) : OLDER(hf_dead_filter, since_ms, &filter);
-    assert_int_equal(hf_admin_dead_purge(admin, "q", theirs, NULL, NULL, &n), HF_OK);
+    assert_int_equal(hf_admin_dead_purge(admin, "q", theirs, NULL, NULL, &n, detail),
+                     HF_OK);
     assert_int_equal(n, 0);
 }
 
@@ -210,11 +213,12 @@ static void an_admin_takes_and_fills_older_and_newer_structs(void **state)
     hf_admin *admin = open_admin(true);
     const hf_dead_filter filter = {HF_DEAD_FILTER_INIT};
     void *theirs = set_unknown(LATER(hf_dead_filter, &filter));
-    assert_int_equal(hf_admin_dead_purge(admin, "q", theirs, NULL, NULL, &n), HF_INVALID);
-    assert_non_null(strstr(hf_admin_detail(admin), "hf_dead_filter"));
+    assert_int_equal(hf_admin_dead_purge(admin, "q", theirs, NULL, NULL, &n, detail),
+                     HF_INVALID);
+    assert_non_null(strstr(detail, "hf_dead_filter"));
     hf_queue_stats unsized = {.size = 0};
-    assert_int_equal(hf_admin_stats(admin, "q", &unsized), HF_INVALID);
-    assert_non_null(strstr(hf_admin_detail(admin), "hf_queue_stats"));
+    assert_int_equal(hf_admin_stats(admin, "q", &unsized, detail), HF_INVALID);
+    assert_non_null(strstr(detail, "hf_queue_stats"));
     hf_admin_close(admin);
 }
 
@@ -254,13 +258,13 @@ static void run_sized(bool newer)
     const void *theirs =
         newer ? LATER(hf_worker_opts, &opts) : OLDER(hf_worker_opts, strict, &opts);
     assert_int_equal(hf_worker_new(&worker, theirs, detail), HF_OK);
-    assert_int_equal(hf_worker_handle(worker, "t", 0, stop_after, &worker), HF_OK);
+    assert_int_equal(hf_worker_handle(worker, "t", 0, stop_after, &worker, NULL), HF_OK);
     assert_int_equal(hf_worker_run(worker, detail), HF_OK);
     assert_int_equal(told, newer); /* an older one knows no log */
     hf_worker_free(worker);
     assert_int_equal(hf_worker_new(&worker, theirs, detail), HF_OK);
     theirs = newer ? LATER(hf_program, &program) : OLDER(hf_program, env, &program);
-    assert_int_equal(hf_worker_handle_program(worker, theirs), HF_OK);
+    assert_int_equal(hf_worker_handle_program(worker, theirs, NULL), HF_OK);
     hf_worker_free(worker);
     if (!newer)
         return;

@@ -61,8 +61,8 @@ static const hf_sending table[] = {
      .second = "0 T 1 {}"},
     {.what = "claim",
      .script = &hf_lua_queue_claim,
-     .args = {"w2", "1", "2", "30000", "$T", "0", "3", "100", "1000000", "b", "2",
-              "9000000000000", "60000", "1"},
+     .args = {"w2", "1", "2", "30000", "$T", "0", "b", "2", "1", "9000000000000 60000",
+              "3 100 1000000"},
      .not_after = 5,
      .first = "0 T F T 1 0 0 T r1 " JOB_LINE "payload r2 " JOB_LINE "payload",
      .second = "0 T F T 0 0 0 T r3 " JOB_LINE "payload",
@@ -336,6 +336,12 @@ static const hf_sending table[] = {
      .first = "-3 T",
      .second = "-3 T",
      .reads = true},
+    {.what = "permitted commands",
+     .script = &hf_lua_queue_permitted,
+     .args = {"GET", "SET"},
+     .first = "0 T",
+     .second = "0 T",
+     .reads = true},
     {.what = "audit of jobs",
      .script = &hf_lua_queue_audit_jobs,
      .args = {"running", "0", "0", "0", "0"},
@@ -423,16 +429,16 @@ static void must(const hf_script *script, const char *const *args)
 static void prepare(void)
 {
     static const char *const first[] = {"", "0", "0", "0", "0", "d1", "0", "$R", NULL};
-    static const char *const claim[] = {"w1",    "0", "1",   "30000",   "0",
-                                        "20000", "3", "100", "1000000", "",
-                                        "1",     "0", "0",   "1",       NULL};
+    static const char *const claim[] = {
+        "w1", "0", "1",   "30000",         "0", "20000", "",
+        "1",  "1", "0 0", "3 100 1000000", NULL};
     static const char *const bury[] = {"w1", "0", "0",       "100",     "1000000", "d1",
                                        "$F", "1", "handler", "no good", NULL};
     static const char *const two[] = {"",  "0",  "0",  "0", "0",  "a1",
                                       "0", "$R", "a2", "0", "$R", NULL};
-    static const char *const claim_two[] = {"w1",    "1", "2",   "30000",   "0",
-                                            "20000", "3", "100", "1000000", "",
-                                            "2",     "0", "0",   "1",       NULL};
+    static const char *const claim_two[] = {
+        "w1", "1", "2",   "30000",         "0", "20000", "",
+        "2",  "1", "0 0", "3 100 1000000", NULL};
     static const char *const rest[] = {"",  "0",  "0",  "0",       "0",  "r1",
                                        "0", "$R", "r2", "0",       "$R", "r3",
                                        "0", "$R", "l1", "-500000", "$R", NULL};
@@ -453,6 +459,7 @@ static void prepare(void)
     (void)hf_fixture_command(&suite.redis, "ZADD hf:workers 1 gone");
     (void)hf_fixture_command(&suite.redis, "HSET %s stray %s", PREFIX "jobs", RECORD);
     (void)hf_fixture_command(&suite.redis, "HSET %s stray 1", PREFIX "crashes");
+    (void)hf_fixture_command(&suite.redis, "HSET %s uses m", PREFIX "meta");
 }
 
 /* Takes the counter back by what the table says, so that the rest can be compared. */
@@ -482,9 +489,8 @@ static void after_its_time_no_script_changes_anything(void **state)
 
 static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
 {
-    static const char *const claim[] = {"w2", "1", "2",   "30000",   "0",
-                                        "0",  "3", "100", "1000000", "",
-                                        "2",  "0", "0",   "1",       NULL};
+    static const char *const claim[] = {"w2", "1", "2",   "30000",         "0", "0", "",
+                                        "2",  "1", "0 0", "3 100 1000000", NULL};
     char token[128];
     (void)state;
     prepare();

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "lock/watchdog.h"
 #include "redis/call.h"
+#include "redis/server.h"
 
 enum { TTL_MS = 1800, SOON_MS = 15000, MANY = 10000, KEY_SIZE = 24, BATCH_MAX = 500 };
 
@@ -101,12 +102,15 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 static void start_watchdog(const char *url, uint32_t request_timeout_ms)
 {
     char detail[HF_DETAIL_SIZE];
-    hf_watchdog_opts opts = {
-        .client = {.server = {.url = url, .request_timeout_ms = request_timeout_ms}},
-        .renew = renew,
-        .on_event = on_event};
+    hf_server *server;
+    const hf_server_opts to = {HF_SERVER_OPTS_INIT, .url = url,
+                               .request_timeout_ms = request_timeout_ms};
+    if (hf_server_open(&server, &to, detail) != HF_OK)
+        fail_msg("%s", detail);
+    hf_watchdog_opts opts = {.redis = server, .renew = renew, .on_event = on_event};
     if (hf_watchdog_start(&watchdog, &opts, detail) != HF_OK)
         fail_msg("%s", detail);
+    hf_server_close(server); /* the watchdog's connection holds it */
 }
 
 static void use_script(const char *sha1)

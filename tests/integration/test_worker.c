@@ -6,23 +6,23 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
-static hf_rig queue; /* jobs go in here, and the audit is made here */
-static hf_worker_rig worker, other;
+static hf_queue_fixture queue; /* jobs go in here, and the audit is made here */
+static hf_worker_fixture worker, other;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&queue);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -33,12 +33,7 @@ static void put(const char *id, const char *payload, int64_t due_ms)
                        "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
     hf_enqueue_item item = {.id = id, .due_ms = due_ms, .record = {record, (size_t)len}};
     hf_enqueue_args args = {.producer = ""};
-    assert_int_equal(hf_rig_enqueue_items(&queue, &args, &item, 1), HF_OK);
-}
-
-static long long meta(const char *field)
-{
-    return hf_fixture_number(&queue.redis, "HGET %s %s", "hf:{q}:meta", field);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&queue, &args, &item, 1), HF_OK);
 }
 
 static long long card(const char *set)
@@ -86,16 +81,17 @@ static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
         items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record}};
     (void)hf_fixture_command(&queue.redis, "CONFIG SET slowlog-log-slower-than 0 "
                                            "slowlog-max-len 10000");
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     atomic_store(&worker.hold_loop, true); /* the verdicts gather meanwhile */
-    assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
-        HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
+                     HF_OK);
     EVENTUALLY(15000, atomic_load(&worker.returned) == JOBS);
     atomic_store(&worker.hold_loop, false);
-    EVENTUALLY(15000, meta("failed") == JOBS && card("running") == 0);
+    EVENTUALLY(15000,
+               hf_queue_fixture_meta(&queue, "failed") == JOBS && card("running") == 0);
     assert_int_equal(most_arguments(&hf_lua_queue_retry), FIXED + AT_A_TIME * EACH);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 static void jobs_run_and_are_removed(void **state)
@@ -106,12 +102,12 @@ static void jobs_run_and_are_removed(void **state)
         snprintf(id, sizeof id, "j%d", i);
         put(id, "ok", 0);
     }
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(15000, meta("done") == 300);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 300);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 300);
     assert_int_equal(jobs_left(), 0);
-    hf_rig_audit(&queue, true);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 static void as_many_run_at_once_as_there_are_slots(void **state)
@@ -122,13 +118,13 @@ static void as_many_run_at_once_as_there_are_slots(void **state)
         snprintf(id, sizeof id, "j%03d", i);
         put(id, i < 300 ? "ok" : "gate", 0);
     }
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 6}, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 6}, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 306);
     ALWAYS(200, atomic_load(&worker.started) == 306);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, meta("done") == 308);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 308);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 308);
     assert_int_equal(atomic_load(&worker.most_at_once), 6);
 }
@@ -137,23 +133,23 @@ static void a_failing_job_is_retried_after_its_backoff_and_dies(void **state)
 {
     (void)state;
     put("a", "fail", 0);
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .max_attempts = 3}, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .max_attempts = 3}, 0);
     EVENTUALLY(15000, card("dead") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 3);
     assert_non_null(strstr(record_of("a"), "\"attempts\":3"));
     assert_non_null(strstr(record_of("a"), "it failed"));
-    assert_int_equal(meta("failed"), 3);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "failed"), 3);
 }
 
 static void a_handler_can_end_a_job_at_once(void **state)
 {
     (void)state;
     put("a", "dead", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, card("dead") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 1);
     assert_non_null(strstr(record_of("a"), "it never will"));
 }
@@ -163,26 +159,27 @@ static void a_type_that_nobody_takes_goes_back_without_an_attempt(void **state)
     (void)state;
     const char record[] = "{\"v\":1,\"type\":\"stranger\",\"created\":1}\n";
     hf_enqueue_item item = {.id = "a", .record = {record, sizeof record - 1}};
-    assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
-        HF_OK);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+                     HF_OK);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, strstr(record_of("a"), "no handler for type") != NULL);
     EVENTUALLY(15000, card("schedule") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_null(strstr(record_of("a"), "attempts"));
     long long due = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
-    assert_true(due > hf_rig_now(&queue) + 8000);
+    assert_true(due > hf_queue_fixture_now(&queue) + 8000);
 }
 
 static void a_handler_that_overruns_is_asked_to_stop_and_its_job_retried(void **state)
 {
     (void)state;
     put("a", "gate", 0);
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .max_attempts = 1}, 200);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .max_attempts = 1},
+                            200);
     EVENTUALLY(15000, card("dead") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
     assert_non_null(strstr(record_of("a"), "time-out"));
 }
@@ -194,9 +191,9 @@ static void a_verdict_whose_answer_is_lost_is_sent_again(void **state)
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, queue.redis.socket);
-    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
     put("a", "ok", 0);
-    EVENTUALLY(15000, meta("done") == 1);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
     for (int i = 0; i < 5; i++) {
         char id[16];
         snprintf(id, sizeof id, "b%d", i);
@@ -206,13 +203,13 @@ static void a_verdict_whose_answer_is_lost_is_sent_again(void **state)
         EVENTUALLY(15000, hf_proxy_cuts(&proxy) == cuts + 1);
         EVENTUALLY(15000, jobs_left() == 0);
     }
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 5);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is back") == 5);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 6);
-    assert_int_equal(meta("done"), 6);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "done"), 6);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 0);
     hf_proxy_stop(&proxy);
-    hf_rig_audit(&queue, true);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 static void a_verdict_that_never_arrived_is_sent_again(void **state)
@@ -220,17 +217,17 @@ static void a_verdict_that_never_arrived_is_sent_again(void **state)
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, queue.redis.socket);
-    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
     put("a", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_DROP);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is away") > 0 ||
-                          hf_worker_rig_said(&worker, "outcome=") > 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is away") > 0 ||
+                          hf_worker_fixture_said(&worker, "outcome=") > 0);
     hf_proxy_close_all(&proxy);
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    EVENTUALLY(15000, meta("done") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 1);
     hf_proxy_stop(&proxy);
 }
@@ -240,18 +237,18 @@ static void a_claim_whose_answer_is_lost_is_given_back_and_counts_nothing(void *
     (void)state;
     hf_proxy proxy;
     hf_proxy_start(&proxy, queue.redis.socket);
-    hf_worker_rig_start(&worker, proxy.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
+    hf_worker_fixture_start(&worker, proxy.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     put("a", "ok", 0);
-    EVENTUALLY(15000, meta("done") == 1);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
     put("b", "ok", 0);
-    EVENTUALLY(15000,
-               meta("done") == 2); /* long before the lease of the lost claim ends */
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(meta("crashed"), -1);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") ==
+                          2); /* long before the lease of the lost claim ends */
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "crashed"), -1);
     hf_proxy_stop(&proxy);
-    hf_rig_audit(&queue, true);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* The claim lies in a buffer on its way until the worker has given its connection up and
@@ -264,9 +261,9 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 30000,
                            .server = HF_SERVER(.request_timeout_ms = 300)};
     hf_proxy_start(&proxy, queue.redis.socket);
-    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    hf_worker_fixture_start(&worker, proxy.url, &opts, 0);
     put("warm", "ok", 0);
-    EVENTUALLY(15000, meta("done") == 1);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "j%d", i);
@@ -277,14 +274,14 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
         put(id, "ok", 0); /* its baton is popped at once, and the claim is held */
         EVENTUALLY(15000, hf_proxy_connections(&proxy) > connections);
         hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-        EVENTUALLY(15000, meta("done") == i + 2);
+        EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == i + 2);
         EVENTUALLY(15000, jobs_left() == 0);
     }
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(meta("crashed"), -1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "crashed"), -1);
     assert_int_equal(atomic_load(&worker.started), 4);
     hf_proxy_stop(&proxy);
-    hf_rig_audit(&queue, true);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* ---- waking up ---- */
@@ -292,14 +289,14 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
 static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 60000}, 0);
-    int64_t due = hf_rig_now(&queue) + 300;
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 60000}, 0);
+    int64_t due = hf_queue_fixture_now(&queue) + 300;
     put("a", "ok", due);
     ALWAYS(200, atomic_load(&worker.started) == 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    assert_true(hf_rig_now(&queue) >= due);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_true(hf_queue_fixture_now(&queue) >= due);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 static void a_full_worker_leaves_a_due_job_to_another(void **state)
@@ -307,9 +304,9 @@ static void a_full_worker_leaves_a_due_job_to_another(void **state)
     (void)state;
     hf_worker_opts one = {HF_WORKER_OPTS_INIT, .concurrency = 1, .lease_ms = 60000};
     put("a", "gate", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    hf_worker_rig_start(&other, queue.redis.url, &one, 0);
+    hf_worker_fixture_start(&other, queue.redis.url, &one, 0);
     for (int i = 0; i < 20; i++) {
         char id[16];
         snprintf(id, sizeof id, "b%d", i);
@@ -317,10 +314,10 @@ static void a_full_worker_leaves_a_due_job_to_another(void **state)
         EVENTUALLY(15000, atomic_load(&other.returned) == i + 1);
     }
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, meta("done") == 21);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
-    hf_rig_audit(&queue, true);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 21);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&other), HF_OK);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* Between two blocks a worker looks into all of its queues. What it finds there must not
@@ -335,8 +332,9 @@ static void work_in_one_queue_does_not_delay_what_is_due_in_another(void **state
     assert_int_equal(hf_queue_init(&elsewhere, q.ns, both[1].name), HF_OK);
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
                            .lease_ms = 60000};
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
-    put("late", "ok", hf_rig_now(&queue) + 700); /* its baton is popped, a timer kept */
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
+    put("late", "ok",
+        hf_queue_fixture_now(&queue) + 700); /* its baton is popped, a timer kept */
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
     for (int i = 0; i < 5; i++) {
         char id[16];
@@ -347,7 +345,7 @@ static void work_in_one_queue_does_not_delay_what_is_due_in_another(void **state
         EVENTUALLY(15000, atomic_load(&worker.returned) == i + 1);
     }
     EVENTUALLY(15000, atomic_load(&worker.returned) == 6);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 static void resuming_and_raising_a_limit_wake_a_worker(void **state)
@@ -358,21 +356,21 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
     hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
                           .server = HF_SERVER(.url = queue.redis.url)};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 60000}, 0);
-    assert_int_equal(hf_admin_pause(admin, "q", true), HF_OK);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 60000}, 0);
+    assert_int_equal(hf_admin_pause(admin, "q", true, NULL), HF_OK);
     put("a", "gate", 0);
     put("b", "gate", 0);
     ALWAYS(200, atomic_load(&worker.started) == 0);
-    assert_int_equal(hf_admin_limit(admin, "q", 1, -1, -1), HF_OK);
-    assert_int_equal(hf_admin_pause(admin, "q", false), HF_OK);
+    assert_int_equal(hf_admin_limit(admin, "q", 1, -1, -1, NULL), HF_OK);
+    assert_int_equal(hf_admin_pause(admin, "q", false, NULL), HF_OK);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     ALWAYS(200, atomic_load(&worker.started) == 1);
-    assert_int_equal(hf_admin_limit(admin, "q", 2, -1, -1), HF_OK);
+    assert_int_equal(hf_admin_limit(admin, "q", 2, -1, -1, NULL), HF_OK);
     EVENTUALLY(15000, atomic_load(&worker.started) == 2);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, meta("done") == 2);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 2);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     hf_admin_close(admin);
 }
 
@@ -384,16 +382,17 @@ static void what_a_claim_buries_is_told(void **state)
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .poison = 1};
     (void)state;
     put("bad", "ok", 0);
-    assert_int_equal(hf_rig_claim(&queue, "its-holder", 1, 100), 1);
+    assert_int_equal(hf_queue_fixture_claim(&queue, "its-holder", 1, 100), 1);
     hf_fixture_command(&queue.redis, "ZADD hf:{q}:schedule 1 ghost");
     queue.broken = true;
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     EVENTUALLY(15000,
-               hf_worker_rig_said(&worker, "job job=bad queue=q outcome=dead "
-                                           "error=its holder died 1 times; ") == 1);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "job=ghost queue=q outcome=dead "
-                                                  "error=its record was missing") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+               hf_worker_fixture_said(&worker, "job job=bad queue=q outcome=dead "
+                                               "error=its holder died 1 times; ") == 1);
+    EVENTUALLY(15000,
+               hf_worker_fixture_said(&worker, "job=ghost queue=q outcome=dead "
+                                               "error=its record was missing") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(card("dead"), 2);
     assert_int_equal(atomic_load(&worker.started), 0);
 }
@@ -402,22 +401,22 @@ static void a_stop_releases_what_has_not_returned_and_counts_nothing(void **stat
 {
     (void)state;
     put("a", "deaf", 0);
-    put("b", "ok", hf_rig_now(&queue) + 60000);
+    put("b", "ok", hf_queue_fixture_now(&queue) + 60000);
     double due = (double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .shutdown_timeout_ms = 100,
                            .lease_ms = 30000};
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_worker_stop(worker.worker);
     EVENTUALLY(15000, atomic_load(&worker.ended));
     assert_int_equal(hf_worker_unreturned(worker.worker), 1);
     assert_int_equal(card("running"), 0);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=released"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=released"), 1);
     assert_true((double)hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a") ==
                 due);
     assert_null(strstr(record_of("a"), "attempts"));
     atomic_store(&worker.gate, true);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
 }
 
@@ -426,10 +425,10 @@ static void a_burst_ends_when_nothing_is_left(void **state)
     (void)state;
     put("a", "ok", 0);
     put("b", "ok", -300);
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .burst = true}, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .burst = true}, 0);
     EVENTUALLY(15000, atomic_load(&worker.ended));
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 2);
     assert_int_equal(jobs_left(), 0);
 }
@@ -440,29 +439,29 @@ static void a_long_job_keeps_its_lock(void **state)
 {
     (void)state;
     put("a", "gate", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    ALWAYS(2500, hf_fixture_number(&queue.redis, "PTTL hf:{q}:lock:a") > 300);
+    ALWAYS(2500, hf_fixture_number(&queue.redis, "PTTL hf:{q}:lock:a") > 0);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, meta("done") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 static void a_lock_that_is_taken_away_is_told_once_and_finishes_nothing(void **state)
 {
     (void)state;
     put("a", "deaf", 0);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_fixture_command(&queue.redis, "DEL hf:{q}:lock:a");
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=lost") == 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=lost") == 1);
     EVENTUALLY(15000,
                atomic_load(&worker.asked_to_stop)); /* the handler looks by itself */
     assert_int_equal(jobs_left(), 1);
     atomic_store(&worker.gate, true); /* its verdict is refused; then it is taken over */
-    EVENTUALLY(15000, meta("done") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 1);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 1);
     assert_int_equal(atomic_load(&worker.started), 2);
 }
 
@@ -474,11 +473,12 @@ static void an_isolated_job_runs_alone(void **state)
         snprintf(id, sizeof id, "g%d", i);
         put(id, "ok", 0);
     }
-    put("s", "gate", hf_rig_now(&queue) + 300);
+    put("s", "gate", hf_queue_fixture_now(&queue) + 300);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
-    EVENTUALLY(15000, meta("done") == 8);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta uses m");
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 8);
     EVENTUALLY(15000, atomic_load(&worker.inside) == 1);
     for (int i = 0; i < 8; i++) {
         snprintf(id, sizeof id, "h%d", i);
@@ -486,9 +486,9 @@ static void an_isolated_job_runs_alone(void **state)
     }
     ALWAYS(300, atomic_load(&worker.started) == 9);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, meta("done") == 17);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    hf_rig_audit(&queue, true);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 17);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 int main(void)

@@ -5,17 +5,17 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
-static hf_rig queue;
+static hf_queue_fixture queue;
 static hf_proxy proxy;
-static hf_worker_rig worker;
+static hf_worker_fixture worker;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     hf_proxy_start(&proxy, queue.redis.socket);
     return 0;
 }
@@ -24,16 +24,11 @@ static int down(void **state)
 {
     (void)state;
     hf_proxy_let_go(&proxy);
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     hf_proxy_stop(&proxy);
-    hf_rig_audit(&queue, true);
-    hf_rig_stop(&queue);
+    hf_queue_fixture_audit(&queue, true);
+    hf_queue_fixture_stop(&queue);
     return 0;
-}
-
-static long long meta(const char *field)
-{
-    return hf_fixture_number(&queue.redis, "HGET hf:{q}:meta %s", field);
 }
 
 /* It has said that it is alive, and waits for a baton: it sends nothing by itself. */
@@ -49,21 +44,21 @@ static void start(uint32_t lease_ms, uint32_t request_timeout_ms)
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = lease_ms,
                                  .server =
                                      HF_SERVER(.request_timeout_ms = request_timeout_ms)};
-    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    hf_worker_fixture_start(&worker, proxy.url, &opts, 0);
     EVENTUALLY(15000, at_rest());
 }
 
 static void stop_when_done(long long jobs)
 {
-    EVENTUALLY(15000, meta("done") == jobs);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == jobs);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 static void a_verdict_that_did_not_arrive_is_sent_again(void **state)
 {
     (void)state;
     start(30000, 0);
-    hf_rig_put(&queue, "a", "gate", 0);
+    hf_queue_fixture_put(&queue, "a", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1 && at_rest());
     hf_proxy_cut_after(&proxy, PROXY_REQUESTS, 10);
     atomic_store(&worker.gate, true);
@@ -77,15 +72,16 @@ static void a_verdict_whose_answer_did_not_arrive_is_no_loss(void **state)
 {
     (void)state;
     start(30000, 0);
-    hf_rig_put(&queue, "first", "ok", 0); /* the server has the scripts from then on */
-    EVENTUALLY(15000, meta("done") == 1);
+    hf_queue_fixture_put(&queue, "first", "ok",
+                         0); /* the server has the scripts from then on */
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_complete.sha1);
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is back") == 1);
     stop_when_done(2); /* it waits for the answer to what it sends again */
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
-    assert_int_equal(meta("lost"), -1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 0);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "lost"), -1);
 }
 
 /* Its jobs are locked for a worker that does not know them; they wait for no lease's end.
@@ -95,10 +91,10 @@ static void a_claim_whose_answer_did_not_arrive_is_given_back(void **state)
     (void)state;
     start(30000, 300);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
     stop_when_done(1);
-    assert_int_equal(meta("crashed"), -1);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "crashed"), -1);
 }
 
 static void a_jump_of_the_clock_is_told_and_holds_nothing_up(void **state)
@@ -106,13 +102,13 @@ static void a_jump_of_the_clock_is_told_and_holds_nothing_up(void **state)
     (void)state;
     start(30000, 300);
     hf_proxy_shift_clock(&proxy, 10000);
-    hf_rig_put(&queue, "a", "ok", 0);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "the clock of Redis jumped") == 1);
-    EVENTUALLY(15000, meta("done") == 1 && at_rest());
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "the clock of Redis jumped") == 1);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1 && at_rest());
     hf_proxy_shift_clock(&proxy, -10000);
-    hf_rig_put(&queue, "b", "ok", 0);
+    hf_queue_fixture_put(&queue, "b", "ok", 0);
     stop_when_done(2);
-    assert_int_equal(meta("lost"), -1);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "lost"), -1);
 }
 
 /* Only that queue waits until its claim cannot be executed any more. */
@@ -124,19 +120,20 @@ static void a_claim_without_an_answer_holds_up_no_other_queue(void **state)
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
                                  .lease_ms = 30000};
     const hf_queue q = queue.queue;
-    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    hf_worker_fixture_start(&worker, proxy.url, &opts, 0);
     EVENTUALLY(15000, at_rest());
     hf_proxy_lose_answer(&proxy, hf_lua_queue_claim.sha1);
-    int64_t sent_ms = hf_rig_now(&queue);
-    hf_rig_put(&queue, "a", "ok", 0);
+    int64_t sent_ms = hf_queue_fixture_now(&queue);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
     assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
-    hf_rig_put(&queue, "b", "ok", 0);
+    hf_queue_fixture_put(&queue, "b", "ok", 0);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "HGET hf:{other}:meta done") == 1);
-    int64_t other_ms = hf_rig_now(&queue) - sent_ms;
+    int64_t other_ms = hf_queue_fixture_now(&queue) - sent_ms;
     queue.queue = q;
     stop_when_done(1);
-    assert_true(hf_rig_now(&queue) - sent_ms >= 1000); /* so it was in doubt meanwhile */
+    assert_true(hf_queue_fixture_now(&queue) - sent_ms >=
+                1000); /* so it was in doubt meanwhile */
     assert_true(other_ms < 900);
 }
 
@@ -146,7 +143,7 @@ static void a_lock_counts_from_when_it_was_asked_for(void **state)
     enum { LEASE_MS = 4000, AWAY_MS = 300 };
     start(LEASE_MS, 0);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
     hf_proxy_let_go(&proxy);
@@ -160,7 +157,7 @@ static void a_lock_of_which_half_is_gone_is_renewed_before_the_job_starts(void *
     enum { LEASE_MS = 2000, AWAY_MS = 1050 };
     start(LEASE_MS, 3000);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_renew.sha1);
@@ -177,17 +174,17 @@ static void a_server_that_stays_away_is_told_once(void **state)
     (void)state;
     start(30000, 0);
     hf_fixture_kill(&queue.redis, SIGKILL);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "debug Redis is away") >= 2 &&
-                          hf_worker_rig_said(&worker, "debug the watchdog's") >= 2);
-    assert_int_equal(hf_worker_rig_said(&worker, "error Redis is away"), 1);
-    assert_int_equal(hf_worker_rig_said(&worker, "error the watchdog's"), 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "debug Redis is away") >= 2 &&
+                          hf_worker_fixture_said(&worker, "debug the watchdog's") >= 2);
+    assert_int_equal(hf_worker_fixture_said(&worker, "error Redis is away"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "error the watchdog's"), 1);
     hf_fixture_restart(&queue.redis);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is back") == 1);
     hf_fixture_kill(&queue.redis, SIGKILL);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "error Redis is away") == 2);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "error Redis is away") == 2);
     hf_fixture_restart(&queue.redis);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 2);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is back") == 2);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 int main(void)

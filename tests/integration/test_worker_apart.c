@@ -14,9 +14,9 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
+#include "tests/support/queue_fixture.h"
 #include "tests/support/tempdir.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/worker_fixture.h"
 
 enum { LONG_MS = 60000, SOON_MS = 3000, QUICK_MS = 1500, PROGRAM_MS = 10000 };
 enum { SEVERAL = 30, ROUNDS = 5 };
@@ -24,21 +24,21 @@ enum { SEVERAL = 30, ROUNDS = 5 };
 static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
                                        {HF_WORKER_QUEUE_INIT, .name = "other"}};
 
-static hf_rig queue;
-static hf_worker_rig worker;
+static hf_queue_fixture queue;
+static hf_worker_fixture worker;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_worker_rig_end(&worker);
-    hf_rig_stop(&queue);
+    hf_worker_fixture_end(&worker);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -54,13 +54,13 @@ static void put_into(const char *name, const char *id, const char *payload)
 {
     const hf_queue q = queue.queue;
     assert_int_equal(hf_queue_init(&queue.queue, q.ns, name), HF_OK);
-    hf_rig_put(&queue, id, payload, 0);
+    hf_queue_fixture_put(&queue, id, payload, 0);
     queue.queue = q;
 }
 
 static void stop(void)
 {
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 /* One after the other; each alone would take no time. On a busy machine some do: it is
@@ -91,12 +91,13 @@ static void a_queue_that_is_refused_holds_up_no_other(void **state)
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
                                  .lease_ms = LONG_MS};
     hf_fixture_command(&queue.redis, "SET hf:{other}:wake text");
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     EVENTUALLY(15000, waiting());
     several_run_soon("q");
     int ran = atomic_load(&worker.started);
-    assert_int_equal(hf_worker_rig_said(&worker, "Redis refuses what is asked of a queue "
-                                                 "queue=other"),
+    assert_int_equal(hf_worker_fixture_said(&worker,
+                                            "Redis refuses the requests of a queue "
+                                            "queue=other"),
                      1);
     hf_fixture_command(&queue.redis, "DEL hf:{other}:wake");
     put_into("other", "a", "ok");
@@ -111,30 +112,32 @@ static void a_verdict_that_is_refused_holds_up_no_other_queue(void **state)
     (void)state;
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
                                  .lease_ms = LONG_MS, .concurrency = 2};
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     put_into("other", "a", "gate");
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_fixture_command(&queue.redis, "RENAME hf:{other}:meta aside");
     hf_fixture_command(&queue.redis, "SET hf:{other}:meta text");
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis refuses what is asked") == 1);
+    EVENTUALLY(15000,
+               hf_worker_fixture_said(&worker, "Redis refuses the requests of") == 1);
     several_run_soon("q");
     hf_fixture_command(&queue.redis, "RENAME aside hf:{other}:meta");
     EVENTUALLY(15000, ask("HLEN hf:{other}:jobs") == 0);
     stop();
 }
 
-static void limited(bool strict, const char *limit, int start_at_first)
+static void limited(bool strict, const char *limit, const char *uses, int start_at_first)
 {
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
                                  .lease_ms = LONG_MS, .strict = strict};
-    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta %s 1 rate_per 60000", limit);
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta %s 1 rate_per 60000 uses %s",
+                       limit, uses);
     for (int i = 0; i < 5; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "held%d", i);
         put_into("q", id, "gate");
     }
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     EVENTUALLY(15000, waiting() && atomic_load(&worker.started) == start_at_first);
     several_run_soon("other");
     atomic_store(&worker.gate, true);
@@ -145,8 +148,9 @@ static void a_queue_at_its_limit_holds_up_no_other(void **state)
 {
     (void)state;
     static const char *const limits[] = {"paused", "max_running", "rate_limit"};
+    static const char *const uses[] = {"p", "n", "r"};
     for (size_t i = 0; i < 2 * HF_COUNT(limits); i++) {
-        limited(i % 2 == 0, limits[i / 2], i / 2 == 0 ? 0 : 1);
+        limited(i % 2 == 0, limits[i / 2], uses[i / 2], i / 2 == 0 ? 0 : 1);
         hf_fixture_command(&queue.redis, "FLUSHALL");
     }
 }
@@ -165,9 +169,9 @@ static void a_busy_worker_sees_what_comes_to_a_queue_that_was_empty(void **state
             (void)snprintf(id, sizeof id, "j%d", i);
             put_into("other", id, "short");
         }
-        hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+        hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
         EVENTUALLY(15000, atomic_load(&worker.started) > 50);
-        hf_rig_put(&queue, "a", "ok", 0);
+        hf_queue_fixture_put(&queue, "a", "ok", 0);
         EVENTUALLY(15000, ask("HGET hf:{q}:meta done") == strict + 1);
         assert_true(ask("HLEN hf:{other}:jobs") > BACKLOG / 4);
         EVENTUALLY(15000, ask("HLEN hf:{other}:jobs") == 0);
@@ -184,12 +188,12 @@ static void a_limited_queue_is_served_like_any_other(void **state)
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
                                  .concurrency = 1};
     char id[16];
-    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta max_running 1000");
+    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta max_running 1000 uses n");
     for (int i = 0; i < JOBS; i++) {
         (void)snprintf(id, sizeof id, "j%d", i);
-        hf_rig_put(&queue, id, "ok", 0);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
     }
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     EVENTUALLY(15000, ask("HGET hf:{q}:meta done") == JOBS && waiting());
     assert_in_range(hf_fixture_calls(&queue.redis, "bzpopmin"), 0, JOBS / 10);
     stop();
@@ -202,14 +206,14 @@ static void a_worker_that_may_not_wait_says_so_once_and_works(void **state)
     (void)state;
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS};
     hf_fixture_command(&queue.redis, "ACL SETUSER default -bzpopmin");
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     for (int i = 0; i < 3; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "j%d", i);
-        hf_rig_put(&queue, id, "ok", 0);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
         EVENTUALLY(3000, atomic_load(&worker.started) == i + 1);
     }
-    assert_int_equal(hf_worker_rig_said(&worker, "does not let this worker wait"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "does not let this worker wait"), 1);
     hf_fixture_command(&queue.redis, "ACL SETUSER default +bzpopmin");
     EVENTUALLY(15000, waiting());
     stop();
@@ -220,7 +224,7 @@ static void a_queue_is_registered_when_there_is_room_again(void **state)
 {
     (void)state;
     hf_fixture_command(&queue.redis, "CONFIG SET maxmemory 1");
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
     EVENTUALLY(15000, waiting());
     assert_int_equal(ask("SISMEMBER hf:queues q"), 0);
     hf_fixture_command(&queue.redis, "CONFIG SET maxmemory 0");
@@ -238,9 +242,10 @@ static void put_isolated(int64_t refused_ms)
                        (long long)refused_ms);
     const hf_enqueue_item item = {.id = "s", .record = {record, (size_t)len}};
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
-    assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
-        HF_OK);
+    (void)hf_fixture_command(&queue.redis, "HSET hf:{q}:meta uses m");
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+                     HF_OK);
 }
 
 static void an_isolated_job_that_cannot_run_alone_is_put_back_for_a_while(void **state)
@@ -248,23 +253,23 @@ static void an_isolated_job_that_cannot_run_alone_is_put_back_for_a_while(void *
     (void)state;
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
                                  .concurrency = 3};
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
-    hf_rig_put(&queue, "long", "gate", 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
+    hf_queue_fixture_put(&queue, "long", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    int64_t began = hf_rig_now(&queue);
+    int64_t began = hf_queue_fixture_now(&queue);
     put_isolated(0);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=put_back") == 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=put_back") == 1);
     EVENTUALLY(SOON_MS, ask("ZSCORE hf:{q}:schedule s") >= began + 1000);
     assert_non_null(
         strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs s"), "run alone"));
-    hf_rig_put(&queue, "short", "ok", 0);
+    hf_queue_fixture_put(&queue, "short", "ok", 0);
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
     atomic_store(&worker.gate, true);
     EVENTUALLY(15000, ask("HGET hf:{q}:meta done") == 3);
-    assert_in_range(hf_worker_rig_said(&worker, "outcome=put_back"), 1, 2);
+    assert_in_range(hf_worker_fixture_said(&worker, "outcome=put_back"), 1, 2);
     assert_int_equal(ask("EXISTS hf:{q}:crashes"), 0);
     stop();
-    hf_rig_audit(&queue, true);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* The longer it has been put back, the longer it may make others wait. */
@@ -273,16 +278,16 @@ static void an_isolated_job_comes_to_run_however_long_the_others_take(void **sta
     (void)state;
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
                                  .concurrency = 3};
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
-    hf_rig_put(&queue, "long", "gate", 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
+    hf_queue_fixture_put(&queue, "long", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    put_isolated(hf_rig_now(&queue) - 80000);
+    put_isolated(hf_queue_fixture_now(&queue) - 80000);
     EVENTUALLY(15000, ask("ZCARD hf:{q}:running") == 2);
-    ALWAYS(500, hf_worker_rig_said(&worker, "outcome=put_back") == 0);
+    ALWAYS(500, hf_worker_fixture_said(&worker, "outcome=put_back") == 0);
     atomic_store(&worker.gate, true);
     EVENTUALLY(SOON_MS, ask("HGET hf:{q}:meta done") == 2);
     stop();
-    hf_rig_audit(&queue, true);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* ---- programs and C handlers ---- */
@@ -353,8 +358,8 @@ static void start_mixed(mixed *m)
     m->argv[2] = m->script;
     const hf_program program = {HF_PROGRAM_INIT, .type = "program", .argv = m->argv};
     assert_int_equal(hf_worker_new(&m->worker, &opts, NULL), HF_OK);
-    assert_int_equal(hf_worker_handle(m->worker, "t", 0, short_one, m), HF_OK);
-    assert_int_equal(hf_worker_handle_program(m->worker, &program), HF_OK);
+    assert_int_equal(hf_worker_handle(m->worker, "t", 0, short_one, m, NULL), HF_OK);
+    assert_int_equal(hf_worker_handle_program(m->worker, &program, NULL), HF_OK);
     assert_int_equal(pthread_create(&m->thread, NULL, run_mixed, m), 0);
 }
 
@@ -363,7 +368,7 @@ static void put_many(const char *prefix, int n)
     char id[16];
     for (int i = 0; i < n; i++) {
         (void)snprintf(id, sizeof id, "%s%d", prefix, i);
-        hf_rig_put(&queue, id, "ok", 0);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
     }
 }
 
@@ -380,7 +385,7 @@ static void a_program_has_its_turn_and_its_slot_among_c_handlers(void **state)
     static mixed m;
     char path[HF_TEMPDIR_SIZE + 16];
     put_many("a", BEFORE);
-    assert_int_equal(hf_rig_enqueue_items(&queue, &args, &item, 1), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&queue, &args, &item, 1), HF_OK);
     put_many("b", BEHIND);
     start_mixed(&m);
     EVENTUALLY(LONG_MS, exists(&m, "runs") || atomic_load(&m.overtaken));
@@ -400,7 +405,7 @@ static void a_program_has_its_turn_and_its_slot_among_c_handlers(void **state)
     (void)pthread_join(m.thread, NULL);
     hf_worker_free(m.worker);
     hf_tempdir_remove(m.dir);
-    hf_rig_audit(&queue, true);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* ---- programs that cannot be started ---- */
@@ -430,21 +435,21 @@ static void without_descriptors_a_worker_rests_and_says_why(void **state)
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .minder = HF_TEST_COMMAND,
                                  .lease_ms = LONG_MS};
     (void)state;
-    hf_worker_rig_start_programs(&worker, queue.redis.url, &opts, 0, &program, 1);
+    hf_worker_fixture_start_programs(&worker, queue.redis.url, &opts, 0, &program, 1);
     EVENTUALLY(SOON_MS, waiting());
     long long before = hf_fixture_calls(&queue.redis, "evalsha");
     struct rlimit was = take_descriptors();
-    assert_int_equal(hf_rig_enqueue_items(&queue, &args, &item, 1), HF_OK);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "a program cannot be started") > 0);
-    ALWAYS(FOR_MS, hf_worker_rig_said(&worker, "a program cannot be started") == 1);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&queue, &args, &item, 1), HF_OK);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "a program cannot be started") > 0);
+    ALWAYS(FOR_MS, hf_worker_fixture_said(&worker, "a program cannot be started") == 1);
     long long scripts = hf_fixture_calls(&queue.redis, "evalsha") - before;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
-    assert_int_equal(
-        hf_worker_rig_said(&worker, "error a program cannot be started error=Too many"),
-        1);
+    assert_int_equal(hf_worker_fixture_said(
+                         &worker, "error a program cannot be started error=Too many"),
+                     1);
     assert_true(scripts <= SCRIPTS_MAX);
     EVENTUALLY(15000, ask("HGET hf:{q}:meta done") == 1);
-    assert_int_equal(hf_worker_rig_said(&worker, "programs are started again"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "programs are started again"), 1);
     assert_int_equal(ask("HGET hf:{q}:meta failed"), -1);
     stop();
 }

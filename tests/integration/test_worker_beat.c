@@ -8,21 +8,22 @@
 
 #include <jansson.h>
 
+#include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum { TYPES = 900, JSON_MAX = 32 << 10 };
 
-static hf_rig queue;
-static hf_worker_rig worker;
+static hf_queue_fixture queue;
+static hf_worker_fixture worker;
 static hf_worker *many;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     return 0;
 }
 
@@ -30,8 +31,8 @@ static int down(void **state)
 {
     (void)state;
     hf_fixture_signal(&queue.redis, SIGCONT);
-    hf_worker_rig_end(&worker);
-    hf_rig_stop(&queue);
+    hf_worker_fixture_end(&worker);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -73,8 +74,8 @@ static long long number(const char *key)
 static void it_says_who_and_what(void **state)
 {
     (void)state;
-    int64_t before = hf_rig_now(&queue);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    int64_t before = hf_queue_fixture_now(&queue);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, shows("state", "serving"));
     assert_true(shows("id", hf_worker_id(worker.worker)));
     assert_true(shows("version", HOLDFAST_VERSION));
@@ -104,7 +105,7 @@ static uint64_t left_ms(uint64_t until_ms)
 static void every_change_is_shown_at_once(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, shows("state", "serving"));
     uint64_t until = hf_test_now_ms() + 30000;
     for (int i = 0; i < 3; i++) {
@@ -113,7 +114,7 @@ static void every_change_is_shown_at_once(void **state)
         hf_worker_resume(worker.worker);
         EVENTUALLY(left_ms(until), shows("state", "serving"));
     }
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
 }
 
 static void changes_are_shown_until_the_end(void **state)
@@ -121,17 +122,17 @@ static void changes_are_shown_until_the_end(void **state)
     static const hf_worker_queue other[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}};
     hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = other, .n_queues = 1};
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, shows("state", "serving"));
     hf_worker_quiet(worker.worker);
     EVENTUALLY(15000, shows("state", "quiet"));
-    hf_worker_rig_fill(&worker, queue.redis.url, &opts);
+    hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
     EVENTUALLY(15000, lists("queues", 0, "other"));
     hf_worker_resume(worker.worker);
     EVENTUALLY(15000, shows("state", "serving"));
     assert_int_equal(hf_queue_init(&queue.queue, "hf", "other"), HF_OK);
-    hf_rig_put(&queue, "a", "deaf", 0);
+    hf_queue_fixture_put(&queue, "a", "deaf", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_worker_stop(worker.worker);
     EVENTUALLY(15000, shows("state", "stopping"));
@@ -148,16 +149,16 @@ static void the_first_does_not_wait_although_redis_is_slow(void **state)
     hf_proxy proxy;
     (void)state;
     hf_proxy_start(&proxy, queue.redis.socket);
-    hf_proxy_keep_answer(&proxy, "EVALSHA");
-    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
+    hf_proxy_keep_answer(&proxy, hf_lua_queue_check.sha1);
+    hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
     EVENTUALLY(30000, hf_proxy_kept(&proxy) == 1);
     ALWAYS(200, hf_worker_pulse(worker.worker) == 0);
     hf_proxy_let_go(&proxy);
     EVENTUALLY(30000, hf_worker_pulse(worker.worker) >= 2); /* Redis has its scripts */
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(30000, atomic_load(&worker.returned) == 1);
     assert_true(shows("state", "serving"));
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     hf_proxy_stop(&proxy);
 }
 
@@ -188,7 +189,7 @@ static void too_many_types_are_cut(void **state)
     assert_int_equal(hf_worker_new(&many, &opts, NULL), HF_OK);
     for (int i = 0; i < TYPES; i++) {
         (void)snprintf(type, sizeof type, "type-%0100d", i);
-        assert_int_equal(hf_worker_handle(many, type, 0, nothing, NULL), HF_OK);
+        assert_int_equal(hf_worker_handle(many, type, 0, nothing, NULL, NULL), HF_OK);
     }
     assert_int_equal(pthread_create(&thread, NULL, run_many, NULL), 0);
     EVENTUALLY(15000, (beat = beat_of(many)) != NULL);
@@ -221,9 +222,9 @@ static void it_rises_while_idle_full_quiet_and_stopping(void **state)
 {
     const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .concurrency = 1};
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
     rises();
-    hf_rig_put(&queue, "a", "deaf", 0);
+    hf_queue_fixture_put(&queue, "a", "deaf", 0);
     EVENTUALLY(15000, hf_worker_running(worker.worker) == 1);
     rises();
     hf_worker_quiet(worker.worker);
@@ -237,10 +238,10 @@ static void it_rises_while_idle_full_quiet_and_stopping(void **state)
 static void it_stands_still_while_redis_does_not_answer(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     rises();
     hf_fixture_signal(&queue.redis, SIGSTOP);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is away") > 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is away") > 0);
     uint64_t before = pulse();
     ALWAYS(1500, pulse() == before);
     hf_fixture_signal(&queue.redis, SIGCONT);
@@ -251,10 +252,10 @@ static void it_stands_still_while_redis_does_not_answer(void **state)
 static void it_stands_still_while_the_loop_hangs(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     rises();
     atomic_store(&worker.hold_loop, true);
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(15000, atomic_load(&worker.loop_held));
     uint64_t before = pulse();
     ALWAYS(1500, pulse() == before);
@@ -266,11 +267,11 @@ static void it_stands_still_while_the_loop_hangs(void **state)
 static void it_stands_still_while_redis_refuses(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     rises();
     hf_fixture_command(&queue.redis, "ACL SETUSER default -evalsha -eval");
     uint64_t before = pulse();
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis refuses") > 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis refuses") > 0);
     ALWAYS(1500, pulse() <= before + 1);
     hf_fixture_command(&queue.redis, "ACL SETUSER default +evalsha +eval");
     rises();
@@ -287,22 +288,23 @@ static void a_refused_heartbeat_is_told_once_and_so_is_its_end(void **state)
 {
     (void)state;
     hf_fixture_command(&queue.redis, "ACL SETUSER default resetkeys ~hf:{*");
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "warn Redis refuses the heartbeat "
-                                                  "error=NOPERM") == 1);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "warn Redis refuses the heartbeat "
+                                                      "error=NOPERM") == 1);
     long long before = refusals();
     hf_worker_quiet(worker.worker); /* what a heartbeat says changes: it goes at once */
     EVENTUALLY(15000, refusals() > before);
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     hf_worker_resume(worker.worker);
     EVENTUALLY(15000, refusals() > before + 1);
     EVENTUALLY(15000, atomic_load(&worker.returned) == 1); /* it works all the same */
-    assert_int_equal(hf_worker_rig_said(&worker, "the heartbeat"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "the heartbeat"), 1);
     hf_fixture_command(&queue.redis, "ACL SETUSER default ~*");
     hf_worker_quiet(worker.worker);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "info Redis takes the heartbeat") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_said(&worker, "the heartbeat"), 2);
+    EVENTUALLY(15000,
+               hf_worker_fixture_said(&worker, "info Redis takes the heartbeat") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_said(&worker, "the heartbeat"), 2);
 }
 
 int main(void)

@@ -7,20 +7,20 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
-static hf_rig queue;
+static hf_queue_fixture queue;
 static hf_proxy proxy; /* between the worker and Redis; not the administrator */
-static hf_worker_rig worker;
+static hf_worker_fixture worker;
 static hf_admin *admin;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     hf_proxy_start(&proxy, queue.redis.socket);
-    admin = hf_rig_admin(&queue);
+    admin = hf_queue_fixture_admin(&queue);
     return 0;
 }
 
@@ -29,24 +29,19 @@ static int down(void **state)
     (void)state;
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
     hf_proxy_let_go(&proxy);
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     hf_proxy_stop(&proxy);
     hf_admin_close(admin);
-    hf_rig_audit(&queue, true);
-    hf_rig_stop(&queue);
+    hf_queue_fixture_audit(&queue, true);
+    hf_queue_fixture_stop(&queue);
     return 0;
-}
-
-static long long meta(const char *field)
-{
-    return hf_fixture_number(&queue.redis, "HGET hf:{q}:meta %s", field);
 }
 
 static void start(uint32_t lease_ms)
 {
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = lease_ms,
                                  .server = HF_SERVER(.request_timeout_ms = 3000)};
-    hf_worker_rig_start(&worker, proxy.url, &opts, 0);
+    hf_worker_fixture_start(&worker, proxy.url, &opts, 0);
 }
 
 /* It has said that it is alive, and waits for a baton: it sends nothing by itself. */
@@ -61,25 +56,28 @@ static bool at_rest(void)
 static void start_with(uint32_t lease_ms, const char *payload)
 {
     start(lease_ms);
-    hf_rig_put(&queue, "a", payload, 0);
+    hf_queue_fixture_put(&queue, "a", payload, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
 }
 
 static void cancel(const char *id)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
-    assert_int_equal(hf_admin_cancel(admin, "q", id, &info), HF_RUNNING);
+    assert_int_equal(hf_admin_cancel(admin, "q", id, &info, NULL), HF_RUNNING);
     assert_true(info.holder[0] != '\0');
 }
 
 static void assert_cancelled(const char *id)
 {
-    EVENTUALLY(15000, meta("cancelled") == 1);
-    assert_int_equal(hf_admin_wait(admin, "q", id, 5000), HF_CANCEL);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=cancelled") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
-    assert_int_equal(meta("lost") + meta("unsure") + meta("failed"), -3);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "cancelled") == 1);
+    assert_int_equal(hf_admin_wait(admin, "q", id, 0, 5000, NULL), HF_CANCEL);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=cancelled") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 0);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "lost") +
+                         hf_queue_fixture_meta(&queue, "unsure") +
+                         hf_queue_fixture_meta(&queue, "failed"),
+                     -3);
 }
 
 static void a_running_handler_is_asked_to_stop_and_its_job_is_gone(void **state)
@@ -90,7 +88,7 @@ static void a_running_handler_is_asked_to_stop_and_its_job_is_gone(void **state)
     assert_cancelled("a");
     assert_true(atomic_load(&worker.asked_to_stop));
     assert_int_equal(atomic_load(&worker.started), 1);
-    assert_int_equal(meta("done"), -1);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "done"), -1);
 }
 
 /* It did its work all the same, and that is told. */
@@ -99,13 +97,13 @@ static void a_handler_that_finishes_is_done(void **state)
     (void)state;
     start_with(1000, "gate");
     cancel("a");
-    EVENTUALLY(15000, meta("done") == 1);
-    assert_int_equal(hf_admin_wait(admin, "q", "a", 5000), HF_OK);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == 1);
+    assert_int_equal(hf_admin_wait(admin, "q", "a", 0, 5000, NULL), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_true(atomic_load(&worker.asked_to_stop));
-    assert_int_equal(meta("cancelled"), -1);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=done"), 1);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=cancelled"), 0);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "cancelled"), -1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=done"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=cancelled"), 0);
 }
 
 /* The worker had made up its mind, but Redis had heard of the cancel first. */
@@ -115,12 +113,12 @@ static void a_verdict_on_its_way_is_overtaken(void **state)
     start_with(30000, "heed");
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=retry") == 1);
     cancel("a");
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    EVENTUALLY(15000, meta("cancelled") == 1);
-    assert_int_equal(meta("failed"), -1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "cancelled") == 1);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "failed"), -1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&worker.started), 1);
 }
 
@@ -134,21 +132,22 @@ static void what_waits_for_a_thread_is_not_started(void **state)
     hf_enqueue_item items[3];
     const hf_enqueue_args args = {.producer = ""};
     (void)state;
-    hf_worker_rig_start(&worker, proxy.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
+    hf_worker_fixture_start(&worker, proxy.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
     for (unsigned i = 0; i < BEFORE; i++) { /* it learns that its jobs are short */
         char id[16];
         (void)snprintf(id, sizeof id, "j%u", i % 100);
-        hf_rig_put(&queue, id, "ok", 0);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
     }
-    EVENTUALLY(15000, meta("done") == BEFORE);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == BEFORE);
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
         int len = snprintf(records[i], sizeof records[i],
                            "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payloads[i]);
         items[i] = (hf_enqueue_item){ids[i], 1 + (int64_t)i, {records[i], (size_t)len}};
     }
     atomic_store(&worker.hold_loop, true); /* as soon as `quick` is done */
-    assert_int_equal(hf_rig_enqueue_items(&queue, &args, items, HF_COUNT(ids)), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&queue, &args, items, HF_COUNT(ids)),
+                     HF_OK);
     EVENTUALLY(15000, atomic_load(&worker.loop_held));
     EVENTUALLY(15000, atomic_load(&worker.started) == BEFORE + 2);
     cancel("next");
@@ -159,7 +158,7 @@ static void what_waits_for_a_thread_is_not_started(void **state)
     ALWAYS(150, atomic_load(&worker.started) == BEFORE + 2);
     atomic_store(&worker.hold_loop, false);
     assert_cancelled("next");
-    assert_int_equal(meta("done"), BEFORE + 2);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "done"), BEFORE + 2);
 }
 
 /* So much of its lease had passed that it is renewed before it may start. */
@@ -170,7 +169,7 @@ static void what_is_held_back_is_not_started(void **state)
     start(LEASE_MS);
     EVENTUALLY(15000, at_rest());
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
-    hf_rig_put(&queue, "a", "ok", 0);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     cancel("a");
     ALWAYS(AWAY_MS, atomic_load(&worker.started) == 0);
@@ -188,7 +187,7 @@ static void an_answer_that_is_lost_changes_nothing(void **state)
     hf_proxy_lose_answer(&proxy, hf_lua_queue_release.sha1);
     cancel("a");
     EVENTUALLY(15000, hf_proxy_cuts(&proxy) == 1);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "Redis is back") == 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "Redis is back") == 1);
     assert_cancelled("a");
 }
 
@@ -209,8 +208,8 @@ static void a_worker_that_stops_meanwhile_does_not_bring_it_back(void **state)
     (void)state;
     start_with(30000, "heed");
     cancel("a"); /* its next renewal is 10 s away */
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(meta("cancelled"), 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "cancelled"), 1);
     assert_int_equal(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule"), 0);
 }
 

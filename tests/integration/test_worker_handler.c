@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
-static hf_rig queue;
-static hf_worker_rig worker;
+static hf_queue_fixture queue;
+static hf_worker_fixture worker;
 
 /* What the handler saw; read when `returned` says that it is there. */
 static struct seen {
@@ -24,7 +24,7 @@ static atomic_int started, returned, told, told_at_once;
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     seen = (struct seen){.attempt = 0};
     atomic_store(&started, 0);
     atomic_store(&returned, 0);
@@ -36,8 +36,8 @@ static int up(void **state)
 static int down(void **state)
 {
     (void)state;
-    hf_worker_rig_end(&worker);
-    hf_rig_stop(&queue);
+    hf_worker_fixture_end(&worker);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -64,9 +64,9 @@ static void note(hf_run *run)
 
 static void start(uint32_t timeout_ms, hf_handler_fn fn)
 {
-    hf_worker_rig_start_handler(&worker, hf_fixture_url(&queue.redis), timeout_ms, fn,
-                                NULL);
-    hf_rig_put(&queue, "a", "hello", 0);
+    hf_worker_fixture_start_handler(&worker, hf_fixture_url(&queue.redis), timeout_ms, fn,
+                                    NULL);
+    hf_queue_fixture_put(&queue, "a", "hello", 0);
 }
 
 /* ---- what it knows ---- */
@@ -85,15 +85,16 @@ static void a_handler_knows_its_run(void **state)
     (void)state;
     start(0, look);
     EVENTUALLY(15000, atomic_load(&returned) >= 2); /* the first one failed */
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_string_equal(seen.id, "a");
     assert_string_equal(seen.type, "t");
     assert_string_equal(seen.queue, "q");
     assert_string_equal(seen.payload, "hello");
     assert_true(seen.attempt >= 2);
-    long long fence = hf_fixture_number(&queue.redis, "HGET hf:{q}:meta fence");
+    long long fence = hf_queue_fixture_meta(&queue, "fence");
     assert_true(seen.fence > 0 && seen.fence <= (uint64_t)fence);
-    assert_true(seen.remaining_ms > 0 && seen.remaining_ms <= 1000); /* the rig's lease */
+    assert_true(seen.remaining_ms > 0 &&
+                seen.remaining_ms <= 1000); /* the fixture's lease */
     assert_false(seen.lost || seen.timed_out || seen.cancelled);
     assert_int_equal(atomic_load(&told), 0); /* never after it has returned */
 }
@@ -118,13 +119,13 @@ static void at_its_time_out_it_is_told(void **state)
 {
     (void)state;
     start(100, wait_for_stop);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=retry") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_true(seen.timed_out);
     assert_false(seen.lost || seen.cancelled);
     assert_true(atomic_load(&told_at_once) >=
                 1); /* who asks when it has stopped already */
-    assert_int_equal(hf_worker_rig_said(&worker, "error=time-out after 100 ms"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "error=time-out after 100 ms"), 1);
 }
 
 static void when_its_lock_is_lost_it_is_told_once(void **state)
@@ -137,9 +138,9 @@ static void when_its_lock_is_lost_it_is_told_once(void **state)
     assert_true(seen.lost);
     assert_false(seen.timed_out || seen.cancelled);
     assert_int_equal(seen.remaining_ms, 0);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&told), 1);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 1);
     queue.broken = true; /* by the lock that was put there */
 }
 
@@ -148,10 +149,10 @@ static void when_its_worker_stops_it_is_told(void **state)
     (void)state;
     start(0, wait_for_stop);
     EVENTUALLY(15000, atomic_load(&started) == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&told), 1);
     assert_false(seen.lost || seen.timed_out || seen.cancelled);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=done"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=done"), 1);
 }
 
 /* ---- what it says ---- */
@@ -168,10 +169,10 @@ static void it_says_when_to_run_again(void **state)
 {
     (void)state;
     start(0, ask_for_an_hour);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "outcome=retry") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "outcome=retry") == 1);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     int64_t due_ms = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
-    int64_t in_ms = due_ms - hf_rig_now(&queue);
+    int64_t in_ms = due_ms - hf_queue_fixture_now(&queue);
     assert_true(in_ms > 3500000 && in_ms <= 3600000); /* and not 50 ms, the backoff */
     assert_non_null(strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs a"),
                            "the shop is closed"));
@@ -194,6 +195,38 @@ static void a_worker_without_handlers_says_so(void **state)
     hf_worker_free(bare);
 }
 
+static hf_verdict do_nothing(hf_run *run, void *arg)
+{
+    (void)run;
+    (void)arg;
+    return HF_VERDICT_DONE;
+}
+
+static void a_refused_handler_is_explained(void **state)
+{
+    static const hf_worker_queue q = {HF_WORKER_QUEUE_INIT, .name = "q"};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = &q, .n_queues = 1};
+    const hf_program empty = {HF_PROGRAM_INIT, .type = "p"}, unsized = {.type = "p"};
+    char detail[HF_DETAIL_SIZE] = "";
+    hf_worker *one;
+    (void)state;
+    assert_int_equal(hf_worker_new(&one, &opts, detail), HF_OK);
+    assert_int_equal(hf_worker_handle(one, "t", 0, do_nothing, NULL, detail), HF_OK);
+    assert_int_equal(hf_worker_handle(one, "t", 0, do_nothing, NULL, detail), HF_INVALID);
+    assert_string_equal(detail, "expected one handler for each type, found t");
+    assert_int_equal(hf_worker_handle(one, "a b", 0, do_nothing, NULL, detail),
+                     HF_INVALID);
+    assert_non_null(strstr(detail, "expected a type ("));
+    assert_int_equal(hf_worker_handle(one, "u", 0, NULL, NULL, detail), HF_INVALID);
+    assert_string_equal(detail, "expected a function, found none");
+    assert_int_equal(hf_worker_handle_program(one, &empty, detail), HF_INVALID);
+    assert_string_equal(detail, "expected an argv with a program, found none");
+    assert_int_equal(hf_worker_handle_program(one, &unsized, detail), HF_INVALID);
+    assert_string_equal(detail, "hf_program: its size is 0: begin with HF_PROGRAM_INIT");
+    assert_int_equal(hf_worker_handle(one, NULL, 0, do_nothing, NULL, NULL), HF_INVALID);
+    hf_worker_free(one);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -205,6 +238,7 @@ int main(void)
         TEST(when_its_worker_stops_it_is_told),
         TEST(it_says_when_to_run_again),
         TEST(a_worker_without_handlers_says_so),
+        TEST(a_refused_handler_is_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

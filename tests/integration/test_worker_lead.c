@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum { LONG_MS = 30000, TRIES = 20000, JOBS = 300, ROUNDS = 20 };
 
-static hf_rig queue;
-static hf_worker_rig worker;
+static hf_queue_fixture queue;
+static hf_worker_fixture worker;
 static atomic_int ran, led; /* jobs; those whose thread had heard of them */
 static atomic_int stuck;    /* a handler that was led waits for the gate */
 static atomic_bool gate, lost, stopping;
@@ -24,7 +24,7 @@ static atomic_bool armed, held, let_go; /* see timerfd_settime() */
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     atomic_store(&ran, 0);
     atomic_store(&led, 0);
     atomic_store(&stuck, 0);
@@ -40,8 +40,8 @@ static int down(void **state)
     (void)state;
     atomic_store(&gate, true);
     atomic_store(&let_go, true);
-    hf_worker_rig_end(&worker);
-    hf_rig_stop(&queue);
+    hf_worker_fixture_end(&worker);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -81,7 +81,8 @@ static hf_verdict handle(hf_run *run, void *arg)
 
 static void start(void)
 {
-    hf_worker_rig_start_handler(&worker, hf_fixture_url(&queue.redis), 0, handle, NULL);
+    hf_worker_fixture_start_handler(&worker, hf_fixture_url(&queue.redis), 0, handle,
+                                    NULL);
 }
 
 static void put(const char *payload)
@@ -89,7 +90,7 @@ static void put(const char *payload)
     static int n;
     char id[32];
     (void)snprintf(id, sizeof id, "job-%06d", n++);
-    hf_rig_put(&queue, id, payload, 0);
+    hf_queue_fixture_put(&queue, id, payload, 0);
 }
 
 /* One job after the other, each when the one before was run, or stays. */
@@ -115,7 +116,7 @@ static void put_two(void)
         (void)snprintf(ids[i], sizeof ids[i], "two-%06d", n++);
         items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record - 1}};
     }
-    assert_int_equal(hf_rig_enqueue_items(&queue, &args, items, 2), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&queue, &args, items, 2), HF_OK);
 }
 
 static void assert_all_done(void)
@@ -131,7 +132,7 @@ static void who_hears_of_a_job_runs_it(void **state)
     start();
     put_until(&led, "short");
     assert_all_done();
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 /* One by one, some at once, and one right behind the other. */
@@ -146,7 +147,7 @@ static void each_job_is_run_once_whoever_turns_the_loop(void **state)
     }
     EVENTUALLY(LONG_MS, atomic_load(&ran) >= JOBS);
     assert_all_done();
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_int_equal(atomic_load(&ran), JOBS);
 }
 
@@ -178,7 +179,7 @@ static void a_loop_that_is_given_back_has_its_bell_set(void **state)
         EVENTUALLY(LONG_MS, atomic_load(&ran) == before + 3);
     }
     assert_all_done();
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 /* Longer than its lease: what it holds is renewed, others are run, and it ends well. */
@@ -196,8 +197,8 @@ static void a_handler_that_stays_away_holds_up_nothing(void **state)
     atomic_store(&gate, true);
     assert_all_done();
     assert_false(atomic_load(&lost));
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 0);
 }
 
 /* It is asked to stop, as any other is; after the second call it is waited for no more.
@@ -213,7 +214,7 @@ static void the_worker_comes_back_without_it(void **state)
     assert_int_equal(hf_worker_unreturned(worker.worker), 1);
     assert_true(hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") >= 1);
     atomic_store(&gate, true);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_true(atomic_load(&stopping));
 }
 

@@ -7,18 +7,18 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
-static hf_rig queue;
+static hf_queue_fixture queue;
 static hf_proxy proxy;
-static hf_worker_rig worker; /* its leases are of 1 s */
-static atomic_bool let_go;   /* handlers of a test's own return */
+static hf_worker_fixture worker; /* its leases are of 1 s */
+static atomic_bool let_go;       /* handlers of a test's own return */
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     hf_proxy_start(&proxy, queue.redis.socket);
     return 0;
 }
@@ -28,16 +28,11 @@ static int down(void **state)
     (void)state;
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
     atomic_store(&let_go, true);
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     hf_proxy_stop(&proxy);
-    hf_rig_audit(&queue, true);
-    hf_rig_stop(&queue);
+    hf_queue_fixture_audit(&queue, true);
+    hf_queue_fixture_stop(&queue);
     return 0;
-}
-
-static long long meta(const char *field)
-{
-    return hf_fixture_number(&queue.redis, "HGET hf:{q}:meta %s", field);
 }
 
 /* Nothing that the worker sends arrives, until it has come back. */
@@ -54,8 +49,8 @@ static void let_back(void)
 
 static void stop_when_done(long long jobs)
 {
-    EVENTUALLY(15000, meta("done") == jobs);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == jobs);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
 /* Redis would still take its verdict: but by the worker's own clock the lock is over, and
@@ -63,13 +58,13 @@ static void stop_when_done(long long jobs)
 static void a_worker_that_has_lost_its_lock_does_not_finish_the_job(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
-    hf_rig_put(&queue, "a", "deaf", 0);
+    hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
+    hf_queue_fixture_put(&queue, "a", "deaf", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     cut_off();
     hf_fixture_command(&queue.redis, "PEXPIRE hf:{q}:lock:a 60000");
     hf_fixture_command(&queue.redis, "ZADD hf:{q}:running %lld a",
-                       (long long)hf_rig_now(&queue) + 60000);
+                       (long long)hf_queue_fixture_now(&queue) + 60000);
     EVENTUALLY(15000, atomic_load(&worker.asked_to_stop));
     EVENTUALLY(15000, atomic_load(&worker.told) == 1);
     let_back();
@@ -77,8 +72,8 @@ static void a_worker_that_has_lost_its_lock_does_not_finish_the_job(void **state
     stop_when_done(1);
     assert_int_equal(atomic_load(&worker.told), 1);
     assert_int_equal(atomic_load(&worker.started), 2);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 1);
-    assert_int_equal(meta("crashed"), -1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 1);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "crashed"), -1);
 }
 
 /* The only thread is busy and the loop stands still while their locks run out: the next
@@ -92,21 +87,22 @@ static void what_waits_for_a_thread_past_its_deadline_is_not_started(void **stat
     char records[3][64];
     hf_enqueue_item items[3];
     const hf_enqueue_args args = {.producer = ""};
-    hf_worker_rig_start(&worker, proxy.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
+    hf_worker_fixture_start(&worker, proxy.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
     for (int i = 0; i < BEFORE; i++) { /* it learns that its jobs are short */
         char id[16];
         (void)snprintf(id, sizeof id, "j%d", i);
-        hf_rig_put(&queue, id, "ok", 0);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
     }
-    EVENTUALLY(15000, meta("done") == BEFORE);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == BEFORE);
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
         int len = snprintf(records[i], sizeof records[i],
                            "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payloads[i]);
         items[i] = (hf_enqueue_item){ids[i], 1 + (int64_t)i, {records[i], (size_t)len}};
     }
     atomic_store(&worker.hold_loop, true); /* as soon as `quick` is done */
-    assert_int_equal(hf_rig_enqueue_items(&queue, &args, items, HF_COUNT(ids)), HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(&queue, &args, items, HF_COUNT(ids)),
+                     HF_OK);
     EVENTUALLY(15000, atomic_load(&worker.loop_held));
     cut_off();
     EVENTUALLY(15000,
@@ -124,15 +120,15 @@ static void what_waits_for_a_thread_past_its_deadline_is_not_started(void **stat
 static void what_is_taken_over_after_a_reconnect_counts_no_crash(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
-    hf_rig_put(&queue, "a", "deaf", 0);
+    hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
+    hf_queue_fixture_put(&queue, "a", "deaf", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_proxy_refuse(&proxy, true);
     hf_proxy_close_all(&proxy);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "EXISTS hf:{q}:lock:a") == 0);
     hf_proxy_refuse(&proxy, false);
     EVENTUALLY(15000, atomic_load(&worker.started) == 2);
-    assert_int_equal(meta("crashed"), -1);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "crashed"), -1);
     atomic_store(&worker.gate, true);
     stop_when_done(1);
 }
@@ -141,14 +137,14 @@ static void what_is_taken_over_after_a_reconnect_counts_no_crash(void **state)
 static void a_worker_that_cannot_renew_claims_nothing(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, proxy.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 3000}, 0);
-    hf_rig_put(&queue, "a", "deaf", 0);
+    hf_worker_fixture_start(&worker, proxy.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 3000}, 0);
+    hf_queue_fixture_put(&queue, "a", "deaf", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     hf_proxy_refuse(&proxy, true);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_renew.sha1);
     EVENTUALLY(15000, atomic_load(&worker.asked_to_stop)); /* well past half a lease */
-    hf_rig_put(&queue, "b", "ok", 0);
+    hf_queue_fixture_put(&queue, "b", "ok", 0);
     ALWAYS(300, atomic_load(&worker.started) == 1);
     hf_proxy_refuse(&proxy, false);
     atomic_store(&worker.gate, true);
@@ -161,12 +157,13 @@ static void an_isolated_job_is_started_alone_and_nothing_beside_it(void **state)
 {
     (void)state;
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes suspect 2");
-    hf_rig_put(&queue, "suspect", "gate", 1);
-    hf_rig_put(&queue, "second", "ok", 2);
-    hf_rig_put(&queue, "third", "ok", 3);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    (void)hf_fixture_command(&queue.redis, "HSET hf:{q}:meta uses m");
+    hf_queue_fixture_put(&queue, "suspect", "gate", 1);
+    hf_queue_fixture_put(&queue, "second", "ok", 2);
+    hf_queue_fixture_put(&queue, "third", "ok", 3);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    hf_rig_put(&queue, "new", "ok", 0);
+    hf_queue_fixture_put(&queue, "new", "ok", 0);
     ALWAYS(200, atomic_load(&worker.started) == 1);
     atomic_store(&worker.gate, true);
     stop_when_done(4);
@@ -178,18 +175,18 @@ static void an_isolated_job_is_started_alone_and_nothing_beside_it(void **state)
 static void a_log_that_stands_still_ends_no_lease(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, proxy.url, NULL, 0);
-    hf_rig_put(&queue, "a", "deaf", 0);
+    hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
+    hf_queue_fixture_put(&queue, "a", "deaf", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == 1);
     atomic_store(&worker.hold_loop, true);
-    hf_rig_put(&queue, "b", "ok", 0);
+    hf_queue_fixture_put(&queue, "b", "ok", 0);
     EVENTUALLY(15000, atomic_load(&worker.loop_held));
     hf_proxy_close_all(&proxy); /* Redis answers, but the connections are made anew */
     ALWAYS(1500, !atomic_load(&worker.asked_to_stop));
     atomic_store(&worker.hold_loop, false);
     atomic_store(&worker.gate, true);
     stop_when_done(2);
-    assert_true(hf_worker_rig_said(&worker, "the watchdog's connection is away") > 0);
+    assert_true(hf_worker_fixture_said(&worker, "the watchdog's connection is away") > 0);
 }
 
 static _Atomic(hf_run *) runs[2];
@@ -220,9 +217,9 @@ static void a_callback_that_stands_still_ends_no_other_lease(void **state)
     (void)state;
     atomic_store(&in_callback, false);
     atomic_store(&let_go, false);
-    hf_worker_rig_start_handler(&worker, queue.redis.url, 0, stay_until_let_go, NULL);
-    hf_rig_put(&queue, "a", "", 0);
-    hf_rig_put(&queue, "b", "", 0);
+    hf_worker_fixture_start_handler(&worker, queue.redis.url, 0, stay_until_let_go, NULL);
+    hf_queue_fixture_put(&queue, "a", "", 0);
+    hf_queue_fixture_put(&queue, "b", "", 0);
     EVENTUALLY(15000, atomic_load(&runs[0]) != NULL && atomic_load(&runs[1]) != NULL);
     hf_fixture_command(&queue.redis, "SET hf:{q}:lock:a other:1 PX 500");
     EVENTUALLY(15000, atomic_load(&in_callback));
@@ -251,8 +248,8 @@ static void a_handler_left_behind_stops_believing_before_its_job_goes_back(void 
     (void)state;
     atomic_store(&left_behind, NULL);
     atomic_store(&let_go, false);
-    hf_worker_rig_start_handler(&worker, queue.redis.url, 0, stay, NULL);
-    hf_rig_put(&queue, "a", "", 0);
+    hf_worker_fixture_start_handler(&worker, queue.redis.url, 0, stay, NULL);
+    hf_queue_fixture_put(&queue, "a", "", 0);
     EVENTUALLY(15000, atomic_load(&left_behind) != NULL);
     hf_run *run = atomic_load(&left_behind);
     assert_false(hf_run_lost(run));
@@ -265,10 +262,10 @@ static void a_handler_left_behind_stops_believing_before_its_job_goes_back(void 
     EVENTUALLY(15000, atomic_load(&worker.ended));
     atomic_store(&let_go, true);
     assert_true(lost);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=released"), 1);
-    assert_int_equal(hf_worker_rig_said(&worker, "outcome=lost"), 0);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=released"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     stop_when_done(1);
 }
 

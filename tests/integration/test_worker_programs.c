@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "holdfast/admin.h"
-#include "tests/support/cli_rig.h"
+#include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
 
 /* Each ends by itself as well, should nobody end it. */
@@ -20,18 +20,18 @@
     "  - {type: deaf, grace: 2s, exec: [sh, -c, 'trap \"echo >> terms\" TERM; "          \
     "echo $$ > pid; for i in $(seq 300); do sleep 0.1; done']}\n"
 
-static hf_cli_rig rig;
+static hf_cli_fixture fixture;
 static hf_proc worker;
 
 static pid_t program(void)
 {
-    return (pid_t)strtol(hf_cli_rig_get(&rig, "pid"), NULL, 10);
+    return (pid_t)strtol(hf_cli_fixture_get(&fixture, "pid"), NULL, 10);
 }
 
 static int up(void **state)
 {
     (void)state;
-    hf_cli_rig_start(&rig, HF_TEST_COMMAND);
+    hf_cli_fixture_start(&fixture, HF_TEST_COMMAND);
     return 0;
 }
 
@@ -41,22 +41,22 @@ static int down(void **state)
     hf_proc_kill(&worker);
     if (program() > 1 && hf_pid_alive(program()))
         kill(program(), SIGKILL);
-    hf_cli_rig_stop(&rig);
+    hf_cli_fixture_stop(&fixture);
     return 0;
 }
 
 static void begin(const char *yaml)
 {
-    hf_cli_rig_put(&rig, "w.yaml", yaml);
-    hf_cli_rig_begin(&rig, &worker, "worker @ -c w.yaml", "log");
-    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "serving") != NULL);
+    hf_cli_fixture_put(&fixture, "w.yaml", yaml);
+    hf_cli_fixture_begin(&fixture, &worker, "worker @ -c w.yaml", "log");
+    EVENTUALLY(15000, strstr(hf_cli_fixture_get(&fixture, "log"), "serving") != NULL);
 }
 
 static void a_killed_worker_takes_its_program_along(void **state)
 {
     (void)state;
     begin("worker: {lease: 1m}\n" HANDLERS);
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue long @", NULL, NULL), 0);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue long @", NULL, NULL), 0);
     EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
     hf_proc_kill(&worker);
     EVENTUALLY(15000, !hf_pid_alive(program())); /* though its lease goes on */
@@ -66,8 +66,9 @@ static void a_program_runs_on_while_its_lease_is_renewed(void **state)
 {
     (void)state;
     begin("worker: {lease: 2s}\n" HANDLERS);
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue three @ --wait", NULL, NULL), 0);
-    assert_null(strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost"));
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue three @ --wait", NULL, NULL),
+                     0);
+    assert_null(strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=lost"));
 }
 
 /* Its worker sees to it at once. The minder would, at the end of the lease. */
@@ -75,10 +76,12 @@ static void a_program_whose_lock_was_taken_is_killed(void **state)
 {
     (void)state;
     begin("worker: {lease: 12s}\n" HANDLERS);
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue deaf @ --id one", NULL, NULL), 0);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue deaf @ --id one", NULL, NULL),
+                     0);
     EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
-    hf_fixture_command(&rig.redis, "SET hf:{default}:lock:one other:1 PX 60000");
-    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=lost") != NULL);
+    hf_fixture_command(&fixture.redis, "SET hf:{default}:lock:one other:1 PX 60000");
+    EVENTUALLY(15000,
+               strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=lost") != NULL);
     EVENTUALLY(5000, !hf_pid_alive(program()));
 }
 
@@ -92,19 +95,20 @@ static void put_many(const char *type, int n)
     assert_non_null(text);
     for (int i = 0; i < n; i++)
         memcpy(text + i * len, line, (size_t)len + 1);
-    hf_cli_rig_put(&rig, "jobs", text);
+    hf_cli_fixture_put(&fixture, "jobs", text);
     free(text);
-    assert_int_equal(hf_cli_rig_run(&rig, "enqueue @ --bulk jobs", NULL, NULL), 0);
+    assert_int_equal(hf_cli_fixture_run(&fixture, "enqueue @ --bulk jobs", NULL, NULL),
+                     0);
 }
 
 static long long running(void)
 {
-    return hf_fixture_number(&rig.redis, "ZCARD hf:{default}:running");
+    return hf_fixture_number(&fixture.redis, "ZCARD hf:{default}:running");
 }
 
 static long long counted(const char *field)
 {
-    return hf_fixture_number(&rig.redis, "HGET hf:{default}:meta %s", field);
+    return hf_fixture_number(&fixture.redis, "HGET hf:{default}:meta %s", field);
 }
 
 /* A moment of it may be the one before the next claim. */
@@ -136,16 +140,16 @@ static void cancel(const char *id)
 {
     hf_admin *admin;
     char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = hf_fixture_url(&rig.redis))};
+    const hf_admin_opts opts = {
+        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
     assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
-    assert_int_equal(hf_admin_cancel(admin, "default", id, NULL), HF_RUNNING);
+    assert_int_equal(hf_admin_cancel(admin, "default", id, NULL, NULL), HF_RUNNING);
     hf_admin_close(admin);
 }
 
 static void run_until_it_runs(const char *line)
 {
-    assert_int_equal(hf_cli_rig_run(&rig, line, NULL, NULL), 0);
+    assert_int_equal(hf_cli_fixture_run(&fixture, line, NULL, NULL), 0);
     EVENTUALLY(15000, program() > 1 && hf_pid_alive(program()));
 }
 
@@ -157,8 +161,9 @@ static void a_cancelled_program_gets_term(void **state)
     cancel("one");
     EVENTUALLY(15000, counted("cancelled") == 1);
     assert_false(hf_pid_alive(program()));
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs"), 0);
-    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{default}:jobs"), 0);
+    EVENTUALLY(15000,
+               strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=cancelled") != NULL);
     assert_int_equal(counted("failed"), -1);
 }
 
@@ -170,8 +175,9 @@ static void one_that_does_not_heed_it_is_killed(void **state)
     cancel("one");
     EVENTUALLY(15000, counted("cancelled") == 1);
     assert_false(hf_pid_alive(program()));
-    assert_true(strlen(hf_cli_rig_get(&rig, "terms")) >= 1);
-    EVENTUALLY(15000, strstr(hf_cli_rig_get(&rig, "log"), "outcome=cancelled") != NULL);
+    assert_true(strlen(hf_cli_fixture_get(&fixture, "terms")) >= 1);
+    EVENTUALLY(15000,
+               strstr(hf_cli_fixture_get(&fixture, "log"), "outcome=cancelled") != NULL);
 }
 
 /* Its holder has heard nothing of it yet, and never will. */
@@ -188,7 +194,7 @@ static void what_a_killed_worker_was_to_cancel_runs_nowhere_else(void **state)
     EVENTUALLY(15000, counted("cancelled") == 1);
     assert_int_equal(program(), first);
     assert_int_equal(counted("crashed"), -1);
-    assert_int_equal(hf_fixture_number(&rig.redis, "HLEN hf:{default}:jobs"), 0);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "HLEN hf:{default}:jobs"), 0);
 }
 
 int main(void)

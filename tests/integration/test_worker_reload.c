@@ -9,8 +9,8 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum {
     LONG_MS = 60000,
@@ -28,22 +28,22 @@ static const char *const fast[] = {"/bin/sh", "-c", "echo new", NULL};
 static const hf_worker_opts patient = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
                                        .minder = HF_TEST_COMMAND};
 
-static hf_rig queue;
+static hf_queue_fixture queue;
 static hf_proxy proxy;
-static hf_worker_rig worker;
+static hf_worker_fixture worker;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_worker_rig_end(&worker);
-    hf_rig_stop(&queue);
+    hf_worker_fixture_end(&worker);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -55,7 +55,7 @@ static void on_queue(const char *name)
 static void put_on(const char *name, const char *id, const char *payload, int64_t due_ms)
 {
     on_queue(name);
-    hf_rig_put(&queue, id, payload, due_ms);
+    hf_queue_fixture_put(&queue, id, payload, due_ms);
 }
 
 /* One of a type of the test's, with its record written by hand. */
@@ -66,15 +66,15 @@ static void put_typed(const char *id, const char *type)
                        "{\"v\":1,\"type\":\"%s\",\"created\":1}\nx", type);
     const hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
     on_queue("q");
-    assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
-        HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+                     HF_OK);
 }
 
 static hf_err reload(hf_worker_opts opts, const hf_program *programs, size_t n)
 {
     char detail[HF_DETAIL_SIZE] = "";
-    hf_worker_rig_fill(&worker, queue.redis.url, &opts);
+    hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
     return hf_worker_reload(worker.worker, &opts, programs, n, detail);
 }
 
@@ -96,7 +96,7 @@ static void reload_queues(const hf_worker_queue *queues, size_t n)
 
 static size_t said(const char *text)
 {
-    return hf_worker_rig_said(&worker, text);
+    return hf_worker_fixture_said(&worker, text);
 }
 
 static bool blocked(int n)
@@ -108,7 +108,7 @@ static bool blocked(int n)
 
 static void start(const hf_program *programs, size_t n)
 {
-    hf_worker_rig_start_programs(&worker, queue.redis.url, &patient, 0, programs, n);
+    hf_worker_fixture_start_programs(&worker, queue.redis.url, &patient, 0, programs, n);
     EVENTUALLY(15000, blocked(1));
 }
 
@@ -174,7 +174,7 @@ static void the_baton_of_a_removed_queue_is_given_back(void **state)
     static const hf_worker_queue only[] = {{HF_WORKER_QUEUE_INIT, .name = "other"}};
     (void)state;
     start(NULL, 0);
-    put_on("q", "late", "ok", hf_rig_now(&queue) + LONG_MS);
+    put_on("q", "late", "ok", hf_queue_fixture_now(&queue) + LONG_MS);
     EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 0);
     EVENTUALLY(15000, blocked(1));
     reload_queues(only, 1);
@@ -193,14 +193,15 @@ static void a_removed_queue_finishes_what_runs_and_starts_nothing(void **state)
     reload_queues(only, 1);
     put_on("q", "waits", "ok", 0);
     put_on("other", "o", "ok", 0);
+    on_queue("q"); /* whose counters are read */
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
     ALWAYS(100, atomic_load(&worker.started) == 2);
     atomic_store(&worker.gate, true);
     EVENTUALLY(SOON_MS, said("job=runs queue=q type=t attempt=1") == 1);
-    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 1);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_meta(&queue, "done") == 1);
     ALWAYS(100, atomic_load(&worker.started) == 2);
     reload_queues(back, 1);
-    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 2);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_meta(&queue, "done") == 2);
 }
 
 /* Short jobs are claimed ahead, and lie with the pool until a slot is free. */
@@ -211,7 +212,7 @@ static void what_was_claimed_ahead_goes_back_with_its_queue(void **state)
     char id[16];
     (void)state;
     opts.concurrency = 1;
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(id, sizeof id, "a%02d", i);
         put_on("q", id, "ok", 0);
@@ -250,7 +251,7 @@ static void a_queue_may_leave_and_come_back_while_its_job_runs(void **state)
     put_on("q", "next", "ok", 0);
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
     atomic_store(&worker.gate, true);
-    EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done") == 2);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_meta(&queue, "done") == 2);
     assert_int_equal(said("outcome=lost"), 0);
 }
 
@@ -294,7 +295,7 @@ static void a_reload_without_a_place_is_refused_whole(void **state)
     opts.queues = sets[0];
     opts.n_queues = HF_QUEUES_MAX;
     opts.concurrency = HF_QUEUES_MAX;
-    hf_worker_rig_start(&worker, queue.redis.url, &opts, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     for (int i = 0; i < HF_QUEUES_MAX; i++)
         put_on(names[0][i], "j", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.started) == HF_QUEUES_MAX);
@@ -334,8 +335,7 @@ static void limits_of_the_file_reach_redis_when_they_change(void **state)
     (void)state;
     start(NULL, 0);
     reload_queues(five, 1);
-    EVENTUALLY(SOON_MS,
-               hf_fixture_number(&queue.redis, "HGET hf:{q}:meta max_running") == 5);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_meta(&queue, "max_running") == 5);
     assert_int_equal(said("changed key=queues[].max_running name=q was=0 now=5"), 1);
     EVENTUALLY(SOON_MS,
                said("Redis knows the limits of the file queue=q max_running=5") == 1);
@@ -343,8 +343,7 @@ static void limits_of_the_file_reach_redis_when_they_change(void **state)
     reload_queues(five, 1); /* an order stays until the file changes */
     assert_int_equal(said("reloaded queues=1 handlers=1 changed=0"), 1);
     reload_queues(rated, 1);
-    EVENTUALLY(SOON_MS,
-               hf_fixture_number(&queue.redis, "HGET hf:{q}:meta rate_limit") == 7);
+    EVENTUALLY(SOON_MS, hf_queue_fixture_meta(&queue, "rate_limit") == 7);
     assert_int_equal(said("changed key=queues[].rate name=q was=0 now=7/2s"), 1);
 }
 
@@ -358,7 +357,7 @@ what_was_started_keeps_its_program_and_what_waits_has_the_new_one(void **state)
     hf_worker_opts opts = patient;
     (void)state;
     opts.concurrency = 1;
-    hf_worker_rig_start_programs(&worker, queue.redis.url, &opts, 0, &was, 1);
+    hf_worker_fixture_start_programs(&worker, queue.redis.url, &opts, 0, &was, 1);
     put_typed("first", "p");
     EVENTUALLY(15000, said("line=begun") == 1);
     reload_now(opts, &is, 1);
@@ -449,7 +448,7 @@ static void what_is_not_acceptable_changes_nothing(void **state)
     assert_int_equal(reload(patient, both, 2), HF_INVALID);
     opts = patient;
     opts.backoff_jitter = 2;
-    hf_worker_rig_fill(&worker, queue.redis.url, &opts);
+    hf_worker_fixture_fill(&worker, queue.redis.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, detail), HF_INVALID);
     assert_string_equal(detail, "expected a jitter of at most 1, found 2.000");
     opts.backoff_jitter = strtod("nan", NULL);
@@ -508,7 +507,7 @@ static void a_retry_waits_as_the_new_options_say(void **state)
     EVENTUALLY(SOON_MS, said("outcome=retry") == 1);
     EVENTUALLY(SOON_MS, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
     long long due = hf_fixture_number(&queue.redis, "ZSCORE hf:{q}:schedule a");
-    assert_true(due > hf_rig_now(&queue) + 300000);
+    assert_true(due > hf_queue_fixture_now(&queue) + 300000);
 }
 
 /* ---- when ---- */
@@ -573,7 +572,7 @@ static void a_reload_may_come_before_the_worker_runs(void **state)
     assert_int_equal(hf_worker_new(&early, &opts, NULL), HF_OK);
     opts.queues = only;
     assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_INVALID);
-    assert_int_equal(hf_worker_handle(early, "t", 0, count, &runs), HF_OK);
+    assert_int_equal(hf_worker_handle(early, "t", 0, count, &runs, NULL), HF_OK);
     assert_int_equal(hf_worker_reload(early, &opts, NULL, 0, NULL), HF_OK);
     assert_int_equal(pthread_create(&thread, NULL, run_early, early), 0);
     EVENTUALLY(15000, atomic_load(&runs) > 0);
@@ -597,10 +596,10 @@ static void a_reload_may_come_while_redis_is_away(void **state)
     assert_int_equal(said("Redis knows the limits"), 0);
     hf_fixture_restart(&queue.redis);
     EVENTUALLY(15000, said("Redis knows the limits") == 1);
-    assert_int_equal(hf_fixture_number(&queue.redis, "HGET hf:{q}:meta max_running"), 5);
-    (void)hf_rig_check(&queue, "probe",
-                       false); /* it learns that its connection is gone */
-    hf_rig_ready(&queue);
+    assert_int_equal(hf_queue_fixture_meta(&queue, "max_running"), 5);
+    (void)hf_queue_fixture_check(&queue, "probe",
+                                 false); /* it learns that its connection is gone */
+    hf_queue_fixture_ready(&queue);
     put_on("new", "a", "ok", 0);
     EVENTUALLY(5000, atomic_load(&worker.returned) == 1);
 }
@@ -618,8 +617,8 @@ static void a_queue_that_goes_before_redis_knew_of_it_leaves_nothing(void **stat
     reload_queues(q, 1);
     hf_fixture_restart(&queue.redis);
     EVENTUALLY(15000, said("Redis is back") == 1);
-    (void)hf_rig_check(&queue, "probe", false);
-    hf_rig_ready(&queue);
+    (void)hf_queue_fixture_check(&queue, "probe", false);
+    hf_queue_fixture_ready(&queue);
     put_on("q", "a", "ok", 0);
     EVENTUALLY(5000, atomic_load(&worker.returned) == 1);
     EVENTUALLY(15000, blocked(1));
@@ -635,14 +634,14 @@ static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
     hf_worker_opts opts = patient;
     (void)state;
     hf_proxy_start(&proxy, queue.redis.socket);
-    hf_worker_rig_start(&worker, proxy.url, &patient, 0);
+    hf_worker_fixture_start(&worker, proxy.url, &patient, 0);
     EVENTUALLY(15000, blocked(1));
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
     put_on("q", "a", "ok", 0);
     EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
     opts.queues = only;
     opts.n_queues = 1;
-    hf_worker_rig_fill(&worker, proxy.url, &opts);
+    hf_worker_fixture_fill(&worker, proxy.url, &opts);
     assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
     EVENTUALLY(15000, said("reloaded") == 1);
     EVENTUALLY(8000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
@@ -650,7 +649,7 @@ static void an_unanswered_claim_of_a_removed_queue_is_undone(void **state)
     EVENTUALLY(3000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:wake") == 1);
     assert_int_equal(atomic_load(&worker.started), 0);
     hf_proxy_let_go(&proxy);
-    hf_worker_rig_end(&worker);
+    hf_worker_fixture_end(&worker);
     hf_proxy_stop(&proxy);
 }
 
@@ -703,12 +702,13 @@ static void queues_that_come_and_go_at_random_lose_nothing(void **state)
                            .lease_ms = 5000};
     opts.n_queues = choose(&rng, queues, true);
     assert_int_equal(hf_worker_new(&busy, &opts, NULL), HF_OK);
-    assert_int_equal(hf_worker_handle(busy, "t", 0, count_job, NULL), HF_OK);
+    assert_int_equal(hf_worker_handle(busy, "t", 0, count_job, NULL, NULL), HF_OK);
     assert_int_equal(pthread_create(&thread, NULL, run_early, busy), 0);
     for (int i = 0; i < JOBS; i++) {
         (void)snprintf(name, sizeof name, "r%d", (int)(hf_rng_unit(&rng) * NAMES));
         (void)snprintf(id, sizeof id, "j%d", i);
-        put_on(name, id, "", hf_rng_unit(&rng) < 0.1 ? hf_rig_now(&queue) + 50 : 0);
+        put_on(name, id, "",
+               hf_rng_unit(&rng) < 0.1 ? hf_queue_fixture_now(&queue) + 50 : 0);
         if (hf_rng_unit(&rng) < 0.15) {
             opts.n_queues = choose(&rng, queues, i == JOBS - 1);
             opts.strict = hf_rng_unit(&rng) < 0.5;
@@ -726,7 +726,7 @@ static void queues_that_come_and_go_at_random_lose_nothing(void **state)
     for (int i = 0; i < NAMES; i++) {
         (void)snprintf(name, sizeof name, "r%d", i);
         on_queue(name);
-        hf_rig_audit(&queue, true);
+        hf_queue_fixture_audit(&queue, true);
     }
 }
 

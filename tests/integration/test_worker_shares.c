@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "tests/support/eventually.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum { QUEUES = 3, JOBS = 900, COUNTED = 1000, WORKERS = 30, RATED = 400, BUCKET = 20 };
 
-static hf_rig queue;
-static hf_worker_rig worker, other;
+static hf_queue_fixture queue;
+static hf_worker_fixture worker, other;
 
 static atomic_int begun[QUEUES], begun_all;
 
@@ -22,14 +22,14 @@ static int up(void **state)
     for (int i = 0; i < QUEUES; i++)
         atomic_store(&begun[i], 0);
     atomic_store(&begun_all, 0);
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     return 0;
 }
 
 static int down(void **state)
 {
     (void)state;
-    hf_rig_stop(&queue);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -39,14 +39,14 @@ static void put(const char *id, const char *payload)
     int len = snprintf(record, sizeof record,
                        "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
     hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
-    assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
-        HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+                     HF_OK);
 }
 
 static long long done(void)
 {
-    return hf_fixture_number(&queue.redis, "HGET hf:{q}:meta done");
+    return hf_queue_fixture_meta(&queue, "done");
 }
 
 /* ---- a worker with a handler of the test's own ---- */
@@ -67,7 +67,7 @@ static void start_own(own *o, hf_worker_opts opts, hf_handler_fn fn)
 {
     opts.server = HF_SERVER(.url = queue.redis.url);
     assert_int_equal(hf_worker_new(&o->worker, &opts, NULL), HF_OK);
-    assert_int_equal(hf_worker_handle(o->worker, "t", 0, fn, NULL), HF_OK);
+    assert_int_equal(hf_worker_handle(o->worker, "t", 0, fn, NULL, NULL), HF_OK);
     assert_int_equal(pthread_create(&o->thread, NULL, run_own, o), 0);
 }
 
@@ -105,9 +105,9 @@ static void fill(const char *name)
         items[i] = (hf_enqueue_item){.id = ids[i], .record = {record, sizeof record - 1}};
     }
     assert_int_equal(hf_queue_init(&queue.queue, "hf", name), HF_OK);
-    assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
-        HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
+                     HF_OK);
 }
 
 static void busy_queues_are_served_by_their_weights(void **state)
@@ -190,11 +190,13 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
 {
     (void)state;
     char id[16];
-    static hf_worker_rig herd[WORKERS];
-    hf_fixture_command(&queue.redis, "HSET hf:{q}:meta rate_limit 200 rate_per 1000");
+    static hf_worker_fixture herd[WORKERS];
+    hf_fixture_command(&queue.redis,
+                       "HSET hf:{q}:meta rate_limit 200 rate_per 1000 uses r");
     for (int i = 0; i < WORKERS; i++)
-        hf_worker_rig_start(&herd[i], queue.redis.url,
-                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
+        hf_worker_fixture_start(&herd[i], queue.redis.url,
+                                &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000},
+                                0);
     long long before = hf_fixture_calls(&queue.redis, "evalsha");
     for (int i = 0; i < RATED; i++) {
         snprintf(id, sizeof id, "j%d", i);
@@ -205,8 +207,8 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
     long long scripts = hf_fixture_calls(&queue.redis, "evalsha") - before - RATED;
     assert_in_range(scripts, RATED / BUCKET, 3 * RATED);
     for (int i = 0; i < WORKERS; i++)
-        assert_int_equal(hf_worker_rig_stop(&herd[i]), HF_OK);
-    hf_rig_audit(&queue, true);
+        assert_int_equal(hf_worker_fixture_stop(&herd[i]), HF_OK);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* ---- a type that nobody takes ---- */
@@ -218,22 +220,22 @@ static void put_stranger(const char *id, int64_t refused_ms)
                        "{\"v\":1,\"type\":\"stranger\",\"created\":1,\"refused\":%lld}\n",
                        (long long)refused_ms);
     hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
-    assert_int_equal(
-        hf_rig_enqueue_items(&queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
-        HF_OK);
+    assert_int_equal(hf_queue_fixture_enqueue_items(
+                         &queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
+                     HF_OK);
 }
 
 static void a_type_that_nobody_takes_for_an_hour_ends_in_dead(void **state)
 {
     (void)state;
     char first[64];
-    int64_t now = hf_rig_now(&queue);
+    int64_t now = hf_queue_fixture_now(&queue);
     put_stranger("old", now - 3601000);
     put_stranger("young", now - 3500000);
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:dead") == 1);
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{q}:schedule") == 1);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
     assert_non_null(
         strstr(hf_fixture_command(&queue.redis, "HGET hf:{q}:jobs old"), "no handler"));
     snprintf(first, sizeof first, "\"refused\":%lld", (long long)(now - 3500000));
@@ -247,8 +249,8 @@ static void jobs_run_though_no_connection_can_wait_for_them(void **state)
 {
     (void)state;
     char list[2048];
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     EVENTUALLY(15000,
                strstr(hf_fixture_command(&queue.redis, "CLIENT LIST"), "bzpopmin"));
     snprintf(list, sizeof list, "%s", hf_fixture_command(&queue.redis, "CLIENT LIST"));
@@ -265,8 +267,8 @@ static void jobs_run_though_no_connection_can_wait_for_them(void **state)
         EVENTUALLY(4000, done() == i + 1);
     }
     hf_fixture_command(&queue.redis, "CONFIG SET maxclients 100");
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    hf_rig_audit(&queue, true);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* ---- an isolated job ---- */
@@ -277,13 +279,14 @@ static void a_worker_with_an_isolated_job_leaves_the_batons_to_others(void **sta
 {
     (void)state;
     char id[16];
-    hf_worker_rig_start(&worker, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
-    hf_worker_rig_start(&other, queue.redis.url,
-                        &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
+    hf_worker_fixture_start(&other, queue.redis.url,
+                            &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     put("first", "ok");
     EVENTUALLY(15000, done() == 1);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
+    (void)hf_fixture_command(&queue.redis, "HSET hf:{q}:meta uses m");
     put("s", "gate");
     EVENTUALLY(15000, atomic_load(&worker.inside) + atomic_load(&other.inside) == 1);
     for (int i = 0; i < 20; i++) {
@@ -294,9 +297,9 @@ static void a_worker_with_an_isolated_job_leaves_the_batons_to_others(void **sta
     atomic_store(&worker.gate, true);
     atomic_store(&other.gate, true);
     EVENTUALLY(15000, done() == 22);
-    assert_int_equal(hf_worker_rig_stop(&worker), HF_OK);
-    assert_int_equal(hf_worker_rig_stop(&other), HF_OK);
-    hf_rig_audit(&queue, true);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&other), HF_OK);
+    hf_queue_fixture_audit(&queue, true);
 }
 
 /* ---- lost while it runs ---- */

@@ -10,21 +10,21 @@
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
-#include "tests/support/queue_rig.h"
-#include "tests/support/worker_rig.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
 
 enum { LONG_MS = 60000, SOON_MS = 3000 };
 
 static const hf_worker_opts patient = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS};
 
-static hf_rig queue;
+static hf_queue_fixture queue;
 static hf_proxy proxy;
-static hf_worker_rig worker, other;
+static hf_worker_fixture worker, other;
 
 static int up(void **state)
 {
     (void)state;
-    hf_rig_start(&queue, NULL);
+    hf_queue_fixture_start(&queue, NULL);
     hf_proxy_start(&proxy, queue.redis.socket);
     return 0;
 }
@@ -33,10 +33,10 @@ static int down(void **state)
 {
     (void)state;
     hf_proxy_let_go(&proxy);
-    hf_worker_rig_end(&worker);
-    hf_worker_rig_end(&other);
+    hf_worker_fixture_end(&worker);
+    hf_worker_fixture_end(&other);
     hf_proxy_stop(&proxy);
-    hf_rig_stop(&queue);
+    hf_queue_fixture_stop(&queue);
     return 0;
 }
 
@@ -53,16 +53,16 @@ static bool waiting(int n)
     return strstr(hf_fixture_command(&queue.redis, "INFO clients"), line) != NULL;
 }
 
-static void start_idle(hf_worker_rig *rig, const char *url, int idle_before)
+static void start_idle(hf_worker_fixture *fixture, const char *url, int idle_before)
 {
-    hf_rig_know_clock(&queue);
-    hf_worker_rig_start(rig, url, &patient, 0);
+    hf_queue_fixture_know_clock(&queue);
+    hf_worker_fixture_start(fixture, url, &patient, 0);
     EVENTUALLY(15000, waiting(idle_before + 1));
 }
 
-static void stop(hf_worker_rig *rig)
+static void stop(hf_worker_fixture *fixture)
 {
-    assert_int_equal(hf_worker_rig_stop(rig), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(fixture), HF_OK);
 }
 
 /* ---- what comes while a claim is under way ---- */
@@ -74,9 +74,9 @@ static void a_time_that_is_heard_of_before_the_claims_answer_is_kept(void **stat
     (void)state;
     start_idle(&worker, proxy.url, 0);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
-    int64_t now = hf_rig_now(&queue);
-    hf_rig_put(&queue, "second", "ok", now + 700);
-    hf_rig_put(&queue, "first", "ok", now + 300);
+    int64_t now = hf_queue_fixture_now(&queue);
+    hf_queue_fixture_put(&queue, "second", "ok", now + 700);
+    hf_queue_fixture_put(&queue, "first", "ok", now + 300);
     EVENTUALLY(3000, hf_proxy_kept(&proxy) == 1);
     EVENTUALLY(3000, batons() == 0);
     ALWAYS(50, atomic_load(&worker.started) == 0);
@@ -91,11 +91,11 @@ static void a_baton_that_is_due_during_a_claim_leads_to_one_more(void **state)
     (void)state;
     start_idle(&worker, proxy.url, 0);
     hf_proxy_keep_answer(&proxy, hf_lua_queue_claim.sha1);
-    hf_rig_put(&queue, "deleted", "ok", hf_rig_now(&queue) + 300);
+    hf_queue_fixture_put(&queue, "deleted", "ok", hf_queue_fixture_now(&queue) + 300);
     hf_fixture_command(&queue.redis, "ZREM hf:{q}:schedule deleted");
     hf_fixture_command(&queue.redis, "HDEL hf:{q}:jobs deleted");
     EVENTUALLY(15000, hf_proxy_kept(&proxy) == 1);
-    hf_rig_put(&queue, "next", "ok", 0);
+    hf_queue_fixture_put(&queue, "next", "ok", 0);
     EVENTUALLY(3000, batons() == 0);
     ALWAYS(50, atomic_load(&worker.started) == 0);
     hf_proxy_let_go(&proxy);
@@ -113,12 +113,12 @@ static void a_full_worker_gives_back_the_baton_whose_time_has_come(void **state)
     const hf_worker_opts one = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
                                 .concurrency = 1, .lease_ms = LONG_MS};
     const hf_queue q = queue.queue;
-    hf_worker_rig_start(&worker, queue.redis.url, &one, 0);
+    hf_worker_fixture_start(&worker, queue.redis.url, &one, 0);
     EVENTUALLY(15000, waiting(1));
-    hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + 300);
+    hf_queue_fixture_put(&queue, "late", "ok", hf_queue_fixture_now(&queue) + 300);
     EVENTUALLY(15000, batons() == 0);
     assert_int_equal(hf_queue_init(&queue.queue, q.ns, both[1].name), HF_OK);
-    hf_rig_put(&queue, "long", "gate", 0);
+    hf_queue_fixture_put(&queue, "long", "gate", 0);
     queue.queue = q;
     EVENTUALLY(3000, atomic_load(&worker.started) == 1);
     EVENTUALLY(SOON_MS, batons() == 1);
@@ -133,11 +133,11 @@ static void a_quiet_worker_leaves_what_comes_to_others(void **state)
     start_idle(&worker, queue.redis.url, 0); /* it waits longest, so it would be served */
     start_idle(&other, queue.redis.url, 1);
     hf_worker_quiet(worker.worker);
-    EVENTUALLY(15000, hf_worker_rig_said(&worker, "quiet") == 1);
+    EVENTUALLY(15000, hf_worker_fixture_said(&worker, "quiet") == 1);
     for (int i = 0; i < 3; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "j%d", i);
-        hf_rig_put(&queue, id, "ok", 0);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
         EVENTUALLY(SOON_MS, atomic_load(&other.returned) == i + 1);
     }
     stop(&worker);
@@ -148,7 +148,7 @@ static void a_worker_that_becomes_quiet_gives_back_its_baton(void **state)
 {
     (void)state;
     start_idle(&worker, queue.redis.url, 0);
-    hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + LONG_MS);
+    hf_queue_fixture_put(&queue, "late", "ok", hf_queue_fixture_now(&queue) + LONG_MS);
     EVENTUALLY(15000, batons() == 0);
     hf_worker_quiet(worker.worker);
     EVENTUALLY(SOON_MS, batons() == 1);
@@ -159,7 +159,7 @@ static void a_worker_that_stops_gives_back_its_baton(void **state)
 {
     (void)state;
     start_idle(&worker, queue.redis.url, 0);
-    hf_rig_put(&queue, "late", "ok", hf_rig_now(&queue) + LONG_MS);
+    hf_queue_fixture_put(&queue, "late", "ok", hf_queue_fixture_now(&queue) + LONG_MS);
     EVENTUALLY(15000,
                batons() == 0 && waiting(1)); /* it has its timer, and waits again */
     stop(&worker);
@@ -175,13 +175,13 @@ static void after_its_waiting_connection_broke_a_worker_claims_once(void **state
     EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1);
     /* Its baton is popped, and does not arrive; unless something else was answered in
      * this very moment, and was cut instead. */
-    for (unsigned i = 1; hf_worker_rig_said(&worker, "the waiting connection") == 0;
+    for (unsigned i = 1; hf_worker_fixture_said(&worker, "the waiting connection") == 0;
          i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "j%u", i);
         EVENTUALLY(15000, waiting(1));
         hf_proxy_cut_after(&proxy, PROXY_ANSWERS, 1);
-        hf_rig_put(&queue, id, "ok", 0);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
         EVENTUALLY(15000, hf_proxy_cuts(&proxy) == i);
         EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == (int)i);
     }
@@ -192,9 +192,9 @@ static void after_its_waiting_connection_broke_a_worker_claims_once(void **state
 static void the_check_finds_a_wake_up_that_nobody_keeps(void **state)
 {
     (void)state;
-    hf_worker_rig_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
+    hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
     EVENTUALLY(15000, waiting(1));
-    long long now = (long long)hf_rig_now(&queue);
+    long long now = (long long)hf_queue_fixture_now(&queue);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:jobs a %s",
                        "{\"v\":1,\"type\":\"t\",\"created\":1}\nok");
     hf_fixture_command(&queue.redis, "HSET hf:{q}:meta next_wake %lld", now);
@@ -206,7 +206,7 @@ static void the_check_finds_a_wake_up_that_nobody_keeps(void **state)
 /* ---- who promised to look after a lease's end, and died ---- */
 
 enum { LEASE_MS = 1500, BLOCK_MS = 60000 };
-static const char second_look[] = "looks whether anybody comes";
+static const char second_look[] = "checks whether a worker comes";
 
 static struct {
     bool popped;
@@ -228,16 +228,17 @@ static void on_popped(const hf_answer *answer, void *arg)
 static bool only_the_dead_one_will_come(void)
 {
     const hf_queue *q = &queue.queue;
-    hf_rig_put(&queue, "a", "ok", 0);
-    assert_int_equal(hf_rig_claim(&queue, "dead", 1, LEASE_MS), 1);
+    hf_queue_fixture_put(&queue, "a", "ok", 0);
+    assert_int_equal(hf_queue_fixture_claim(&queue, "dead", 1, LEASE_MS), 1);
     int64_t end = queue.now_ms + LEASE_MS;
-    assert_int_equal(hf_rig_wait(&queue, 2000), HF_OK);
+    assert_int_equal(hf_queue_fixture_wait(&queue, 2000), HF_OK);
     const hf_check_args args = {.worker = "dead",
                                 .alive_ms = LEASE_MS,
                                 .lease_ms = LEASE_MS,
                                 .machine = "",
                                 .learned = ""};
-    assert_int_equal(hf_rig_check_with(&queue, &q, 1, &args), HF_OK); /* known then */
+    assert_int_equal(hf_queue_fixture_check_with(&queue, &q, 1, &args),
+                     HF_OK); /* known then */
     dead.popped = false;
     assert_int_equal(hf_op_wait(queue.client, &q, 1, BLOCK_MS, on_popped, NULL), HF_OK);
     (void)uv_run(&queue.loop, UV_RUN_NOWAIT);
@@ -255,7 +256,7 @@ static void a_worker_comes_for_a_lease_whose_holder_had_promised_to(void **state
     bool in_time = only_the_dead_one_will_come();
     EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
     if (in_time) /* or it had nothing to look for */
-        assert_int_equal(hf_worker_rig_said(&worker, second_look), 1);
+        assert_int_equal(hf_worker_fixture_said(&worker, second_look), 1);
     stop(&worker);
 }
 
@@ -278,7 +279,7 @@ static void a_look_leads_to_no_other(void **state)
     hf_fixture_command(&queue.redis, "CONFIG RESETSTAT");
     hf_fixture_command(&queue.redis, "ACL SETUSER default -zrangebyscore");
     EVENTUALLY(15000, refused_claims() >= CLAIMS || atomic_load(&worker.returned) == 1);
-    size_t looks = hf_worker_rig_said(&worker, second_look);
+    size_t looks = hf_worker_fixture_said(&worker, second_look);
     size_t checks = 1 + (size_t)((hf_test_now_ms() - from) / BETWEEN_CHECKS_MS);
     hf_fixture_command(&queue.redis, "ACL SETUSER default +zrangebyscore");
     if (looks > checks)

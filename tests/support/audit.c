@@ -26,15 +26,15 @@ void hf_test_audit(hf_fixture *redis, bool idle)
                       detail);
     if (err != HF_OK)
         fail_msg("the audit cannot be made: %s", detail);
-    assert_int_equal(hf_admin_queues(admin, &names, &n), HF_OK);
+    assert_int_equal(hf_admin_queues(admin, &names, &n, detail), HF_OK);
     for (size_t i = 0; i < n; i++) {
         found = 0;
         err = hf_admin_audit(admin, names[i],
                              &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle,
                                               .cb = on_finding, .arg = names[i]},
-                             &found);
+                             &found, detail);
         if (err != HF_OK)
-            fail_msg("audit of %s: %s", names[i], hf_admin_detail(admin));
+            fail_msg("audit of %s: %s", names[i], detail);
         all += found;
     }
     free(names);

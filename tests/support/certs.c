@@ -45,12 +45,12 @@ static FILE *create(const char *dir, const char *name, const char *suffix)
     return out;
 }
 
-static void save(const char *dir, const char *name, const identity *who)
+static void save(const char *dir, const char *name, const identity *id)
 {
     FILE *cert = create(dir, name, ".pem");
-    need(PEM_write_X509(cert, who->cert) == 1 && fclose(cert) == 0, "a certificate");
+    need(PEM_write_X509(cert, id->cert) == 1 && fclose(cert) == 0, "a certificate");
     FILE *key = create(dir, name, ".key");
-    need(PEM_write_PrivateKey(key, who->key, NULL, NULL, 0, NULL, NULL) == 1 &&
+    need(PEM_write_PrivateKey(key, id->key, NULL, NULL, 0, NULL, NULL) == 1 &&
              fclose(key) == 0,
          "a key");
 }
@@ -67,33 +67,33 @@ static identity make(const char *dir, const char *name, const identity *issuer,
                      const char *names, long end_s)
 {
     static long serial;
-    identity who = {EVP_EC_gen("P-256"), X509_new()};
-    need(who.key != NULL && who.cert != NULL, "a key");
-    X509_NAME *subject = X509_get_subject_name(who.cert);
-    need(X509_set_version(who.cert, 2) == 1 &&
-             ASN1_INTEGER_set(X509_get_serialNumber(who.cert), ++serial) == 1 &&
-             X509_gmtime_adj(X509_getm_notBefore(who.cert), -YEAR_S) != NULL &&
-             X509_gmtime_adj(X509_getm_notAfter(who.cert), end_s) != NULL &&
-             X509_set_pubkey(who.cert, who.key) == 1 &&
+    identity id = {EVP_EC_gen("P-256"), X509_new()};
+    need(id.key != NULL && id.cert != NULL, "a key");
+    X509_NAME *subject = X509_get_subject_name(id.cert);
+    need(X509_set_version(id.cert, 2) == 1 &&
+             ASN1_INTEGER_set(X509_get_serialNumber(id.cert), ++serial) == 1 &&
+             X509_gmtime_adj(X509_getm_notBefore(id.cert), -YEAR_S) != NULL &&
+             X509_gmtime_adj(X509_getm_notAfter(id.cert), end_s) != NULL &&
+             X509_set_pubkey(id.cert, id.key) == 1 &&
              X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC,
                                         (const unsigned char *)name, -1, -1, 0) == 1,
          "a certificate");
-    const identity *signer = issuer == NULL ? &who : issuer;
-    need(X509_set_issuer_name(who.cert, X509_get_subject_name(signer->cert)) == 1,
+    const identity *signer = issuer == NULL ? &id : issuer;
+    need(X509_set_issuer_name(id.cert, X509_get_subject_name(signer->cert)) == 1,
          "an issuer");
     if (names == NULL)
-        extend(who.cert, NID_basic_constraints, "critical,CA:TRUE");
+        extend(id.cert, NID_basic_constraints, "critical,CA:TRUE");
     else
-        extend(who.cert, NID_subject_alt_name, names);
-    need(X509_sign(who.cert, signer->key, EVP_sha256()) > 0, "a signature");
-    save(dir, name, &who);
-    return who;
+        extend(id.cert, NID_subject_alt_name, names);
+    need(X509_sign(id.cert, signer->key, EVP_sha256()) > 0, "a signature");
+    save(dir, name, &id);
+    return id;
 }
 
-static void forget(identity who)
+static void forget(identity id)
 {
-    EVP_PKEY_free(who.key);
-    X509_free(who.cert);
+    EVP_PKEY_free(id.key);
+    X509_free(id.cert);
 }
 
 void hf_certs_make(const char *dir)

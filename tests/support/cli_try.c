@@ -8,13 +8,13 @@
 
 enum { LINE_SIZE = 320, START_MS = 30000 };
 
-hf_cli_rig hf_try_rig;
+hf_cli_fixture hf_try_fixture;
 hf_proc hf_try_proc;
 static const char *w_yaml;
 
 int hf_try_up(const char *command, const char *config)
 {
-    hf_cli_rig_start(&hf_try_rig, command);
+    hf_cli_fixture_start(&hf_try_fixture, command);
     w_yaml = config;
     return hf_try_clean(NULL);
 }
@@ -23,7 +23,7 @@ int hf_try_down(void **state)
 {
     (void)state;
     hf_proc_kill(&hf_try_proc);
-    hf_cli_rig_stop(&hf_try_rig);
+    hf_cli_fixture_stop(&hf_try_fixture);
     return 0;
 }
 
@@ -31,18 +31,18 @@ int hf_try_clean(void **state)
 {
     (void)state;
     hf_proc_kill(&hf_try_proc);
-    hf_fixture_command(&hf_try_rig.redis, "FLUSHALL");
+    hf_fixture_command(&hf_try_fixture.redis, "FLUSHALL");
     if (w_yaml != NULL)
-        hf_cli_rig_put(&hf_try_rig, "w.yaml", w_yaml);
+        hf_cli_fixture_put(&hf_try_fixture, "w.yaml", w_yaml);
     return 0;
 }
 
 void hf_try_run(const char *line, int code)
 {
-    int got = hf_cli_rig_run(&hf_try_rig, line, NULL, NULL);
+    int got = hf_cli_fixture_run(&hf_try_fixture, line, NULL, NULL);
     if (got != code)
         fail_msg("`%s` ended with %d instead of %d: %s%s", line, got, code,
-                 hf_try_rig.out, hf_try_rig.err);
+                 hf_try_fixture.out, hf_try_fixture.err);
 }
 
 void hf_try_has(const char *text, const char *part)
@@ -54,9 +54,11 @@ void hf_try_has(const char *text, const char *part)
 json_t *hf_try_object(const char *line, int code)
 {
     hf_try_run(line, code);
-    json_t *object = json_loads(code == 0 ? hf_try_rig.out : hf_try_rig.err, 0, NULL);
+    json_t *object =
+        json_loads(code == 0 ? hf_try_fixture.out : hf_try_fixture.err, 0, NULL);
     if (object == NULL)
-        fail_msg("`%s` printed no object: %s%s", line, hf_try_rig.out, hf_try_rig.err);
+        fail_msg("`%s` printed no object: %s%s", line, hf_try_fixture.out,
+                 hf_try_fixture.err);
     return object;
 }
 
@@ -80,7 +82,7 @@ long long hf_try_figure(const char *queue, const char *key)
 {
     char line[LINE_SIZE];
     snprintf(line, sizeof line, "queue show %s @ --json", queue);
-    if (hf_cli_rig_run(&hf_try_rig, line, NULL, NULL) == 1)
+    if (hf_cli_fixture_run(&hf_try_fixture, line, NULL, NULL) == 1)
         return 0; /* nobody has used it yet */
     json_t *stats = hf_try_object(line, 0);
     long long n = hf_try_number(stats, key);
@@ -92,9 +94,9 @@ bool hf_try_is_in(const char *id, const char *state)
 {
     char line[LINE_SIZE];
     snprintf(line, sizeof line, "job show %s @ --json", id);
-    if (hf_cli_rig_run(&hf_try_rig, line, NULL, NULL) != 0)
+    if (hf_cli_fixture_run(&hf_try_fixture, line, NULL, NULL) != 0)
         return false;
-    json_t *job = json_loads(hf_try_rig.out, 0, NULL);
+    json_t *job = json_loads(hf_try_fixture.out, 0, NULL);
     bool is = strcmp(hf_try_text(job, "state"), state) == 0;
     json_decref(job);
     return is;
@@ -102,11 +104,11 @@ bool hf_try_is_in(const char *id, const char *state)
 
 bool hf_try_logged(const char *part)
 {
-    return strstr(hf_cli_rig_get(&hf_try_rig, "log"), part) != NULL;
+    return strstr(hf_cli_fixture_get(&hf_try_fixture, "log"), part) != NULL;
 }
 
 void hf_try_worker(const char *line)
 {
-    hf_cli_rig_begin(&hf_try_rig, &hf_try_proc, line, "log");
+    hf_cli_fixture_begin(&hf_try_fixture, &hf_try_proc, line, "log");
     EVENTUALLY(START_MS, hf_try_logged("serving"));
 }

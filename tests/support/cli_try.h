@@ -1,15 +1,16 @@
 /* cli_try.h - running the command and reading its answers, for tests of what it does to
- * queues: one rig for all tests of a program, and at most one worker in the background.
- * Each fails the test, with what was printed, when it is not as it should be. */
+ * queues: one fixture for all tests of a program, and at most one worker in the
+ * background. Each fails the test, with what was printed, when it is not as it should be.
+ */
 #ifndef HF_TESTS_CLI_TRY_H
 #define HF_TESTS_CLI_TRY_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "tests/support/cli_rig.h"
+#include "tests/support/cli_fixture.h"
 
-extern hf_cli_rig hf_try_rig;
+extern hf_cli_fixture hf_try_fixture;
 extern hf_proc hf_try_proc; /* the worker */
 
 /* Before all tests and after them; `config` (borrowed, may be NULL) goes to the file

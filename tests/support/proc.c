@@ -36,7 +36,10 @@ void hf_env_add(const char *pair)
 
 static _Noreturn void become(const hf_proc_options *o, pid_t parent)
 {
-    (void)signal(SIGPIPE, SIG_DFL); /* what is ignored stays so in a new program */
+    /* What is ignored stays so in a new program: here, in the background, with nohup. */
+    static const int ignored[] = {SIGPIPE, SIGINT, SIGQUIT, SIGHUP};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        (void)signal(ignored[i], SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);

@@ -24,9 +24,9 @@
 
 #define PRELOAD "hf-clock-preload.so"
 
-enum { START_MS = 30000, ANSWER_S = 30, MISSING = 127, START_TRIES = 5 };
+enum { START_MS = 30000, SEEN_MS = 2000, ANSWER_S = 30, MISSING = 127, START_TRIES = 5 };
 enum { TLS_WORDS = 10 };
-enum { CLOCK_PATH_SIZE = HF_TEMPDIR_SIZE + 8 };
+enum { CLOCK_PATH_SIZE = HF_TEMPDIR_SIZE + 8, CONFIG_PATH_SIZE = CLOCK_PATH_SIZE };
 
 static _Noreturn void give_up(const hf_fixture *f, const char *why)
 {
@@ -63,6 +63,12 @@ static uint16_t free_port(void)
 static const char *clock_path(const hf_fixture *f, char *path)
 {
     (void)snprintf(path, CLOCK_PATH_SIZE, "%s/clock", f->dir);
+    return path;
+}
+
+static char *config_path(const hf_fixture *f, char *path)
+{
+    (void)snprintf(path, CONFIG_PATH_SIZE, "%s/conf", f->dir);
     return path;
 }
 
@@ -108,26 +114,20 @@ static void spawn(hf_fixture *f)
     char port[8];
     char *tls[TLS_WORDS];
     size_t n_tls = f->tls_port == 0 ? 0 : tls_words(f, tls);
-    char *argv[24 + TLS_WORDS + HF_FIXTURE_ARGS];
+    char *argv[25 + TLS_WORDS + HF_FIXTURE_ARGS], config[CONFIG_PATH_SIZE];
     size_t n = 0;
     (void)snprintf(port, sizeof port, "%u", (unsigned)f->port);
-    const char *fixed[] = {"redis-server",
-                           "--port",
-                           port,
-                           "--bind",
-                           "127.0.0.1",
-                           "--unixsocket",
-                           f->socket,
-                           "--dir",
-                           f->dir,
-                           "--save",
-                           "",
-                           "--daemonize",
-                           "no",
-                           "--appendonly",
-                           o->persistent ? "yes" : "no",
-                           "--appendfsync",
-                           o->persistent ? "always" : "no"};
+    argv[n++] = (char *)"redis-server";
+    if (o->config != NULL)
+        argv[n++] = config_path(f, config);
+    const char *fixed[] = {"--port",        port,
+                           "--bind",        "127.0.0.1",
+                           "--unixsocket",  f->socket,
+                           "--dir",         f->dir,
+                           "--save",        "",
+                           "--daemonize",   "no",
+                           "--appendonly",  o->persistent ? "yes" : "no",
+                           "--appendfsync", o->persistent ? "always" : "no"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         argv[n++] = (char *)fixed[i];
     if (o->password != NULL) {
@@ -207,6 +207,15 @@ static void give_clock(hf_fixture *f)
         give_up(f, "the file of its clock cannot be made");
 }
 
+/* Once: a Sentinel keeps what it learns there. */
+static void write_config(hf_fixture *f)
+{
+    char path[CONFIG_PATH_SIZE];
+    FILE *file = fopen(config_path(f, path), "w");
+    if (file == NULL || fputs(f->options.config, file) == EOF || fclose(file) != 0)
+        give_up(f, "its configuration cannot be written");
+}
+
 void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
 {
     *f = (hf_fixture){.pid = 0};
@@ -216,6 +225,8 @@ void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
     hf_tempdir_make(f->dir);
     (void)snprintf(f->socket, sizeof f->socket, "%s/s", f->dir);
     (void)snprintf(f->url, sizeof f->url, "unix://%s", f->socket);
+    if (f->options.config != NULL)
+        write_config(f);
     if (f->options.clock)
         give_clock(f);
     if (f->options.tls) {
@@ -278,6 +289,21 @@ void hf_fixture_stop(hf_fixture *f)
 void hf_fixture_clock_step(hf_fixture *f, int64_t ms)
 {
     hf_server_clock_step(f->clock, ms);
+}
+
+static int64_t server_ms(hf_fixture *f)
+{
+    long long s, us;
+    if (sscanf(hf_fixture_command(f, "TIME"), "%lld %lld", &s, &us) != 2)
+        return 0;
+    return s * 1000 + us / 1000;
+}
+
+void hf_fixture_clock_jump(hf_fixture *f, int64_t ms)
+{
+    int64_t before = server_ms(f);
+    hf_fixture_clock_step(f, ms);
+    EVENTUALLY(SEEN_MS, 2 * llabs(server_ms(f) - before) >= llabs(ms));
 }
 
 void hf_fixture_clock_slew(hf_fixture *f, int permille)
@@ -355,6 +381,26 @@ long long hf_fixture_number(hf_fixture *f, const char *format, ...)
     char *end;
     long long number = strtoll(answer, &end, 10);
     return end != answer && *end == '\0' ? number : -1;
+}
+
+long long hf_fixture_expiry(hf_fixture *f, const char *format, ...)
+{
+    char key[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(key, sizeof key, format, args);
+    va_end(args);
+    /* PEXPIRETIME came with Redis 7.0. Without it the time left counts from a millisecond
+     * that two readings of the clock agree on. */
+    static const char script[] =
+        "local at = redis.pcall('PEXPIRETIME', KEYS[1]) "
+        "if type(at) == 'number' then return at end "
+        "local function now() local t = redis.call('TIME') "
+        "return t[1] * 1000 + math.floor(t[2] / 1000) end "
+        "while true do local before = now() local left = redis.call('PTTL', KEYS[1]) "
+        "if left < 0 then return left end "
+        "if now() == before then return before + left end end";
+    return hf_fixture_number(f, "EVAL %s 1 %s", script, key);
 }
 
 long long hf_fixture_calls(hf_fixture *f, const char *command)

@@ -34,6 +34,7 @@ typedef struct hf_fixture_options {
     bool tls;             /* also with TLS on 127.0.0.1; certificates are in its dir */
     bool tls_clients;     /* and it wants a certificate of each client */
     const char *password; /* requirepass; the fixture's own commands use it */
+    const char *config; /* the text of a configuration file, for what no argument says */
     const char
         *args[HF_FIXTURE_ARGS]; /* more arguments, for example "--maxmemory", "2mb" */
 } hf_fixture_options;
@@ -68,6 +69,9 @@ void hf_fixture_signal(hf_fixture *f, int signal);
  * than the real one. The clock outlives the server's restart. One thread at a time. */
 void hf_fixture_clock_step(hf_fixture *f, int64_t ms);
 void hf_fixture_clock_slew(hf_fixture *f, int permille);
+/* A step that the server's commands have seen when it returns: Valkey reads its clock
+ * less often than it runs commands. Not while the server is stopped. */
+void hf_fixture_clock_jump(hf_fixture *f, int64_t ms);
 
 /* "unix:///tmp/hf-.../s". The password is not in it. */
 const char *hf_fixture_url(const hf_fixture *f);
@@ -79,6 +83,10 @@ const char *hf_fixture_url(const hf_fixture *f);
 const char *hf_fixture_command(hf_fixture *f, const char *format, ...);
 /* The same, as a number; -1 when the answer is none. */
 long long hf_fixture_number(hf_fixture *f, const char *format, ...);
+/* When a key expires, in Unix milliseconds; -1 when it never does, -2 when there is none.
+ * `format` gives the key's name. */
+long long hf_fixture_expiry(hf_fixture *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* How often it has executed a command, a name in small letters, since it was started. */
 long long hf_fixture_calls(hf_fixture *f, const char *command);
 

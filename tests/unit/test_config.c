@@ -104,6 +104,19 @@ static void every_key_is_read(void **state)
     hf_config_free(config);
 }
 
+static void sentinels_become_a_url(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("sentinel");
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    hf_config_fill_server(config, &server);
+    assert_string_equal(server.url, "rediss+sentinel://joe:s%2Fx@sentinel-1.example,"
+                                    "10.0.0.2:26380,[::1]:26381/mymaster/2");
+    assert_string_equal(server.sentinel->user, "watcher");
+    assert_string_equal(server.sentinel->password_file, "/etc/holdfast/sentinel");
+    hf_config_free(config);
+}
+
 static void queues_have_their_weights_and_limits(void **state)
 {
     (void)state;
@@ -330,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_file_or_with_an_empty_one_everything_is_the_default),
         cmocka_unit_test(every_key_is_read),
+        cmocka_unit_test(sentinels_become_a_url),
         cmocka_unit_test(queues_have_their_weights_and_limits),
         cmocka_unit_test(handlers_have_their_programs),
         cmocka_unit_test(options_are_filled_from_the_file),

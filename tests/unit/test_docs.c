@@ -187,6 +187,48 @@ static void every_file_in_the_documents_exists(void **state)
     for_each_document(check_files);
 }
 
+/* ---- functions ---- */
+
+/* True if a source that the text names has the function; `call` is its name and "(". */
+static bool has_function(const char *text, const char *call)
+{
+    char span[HF_MD_SPAN], path[PATH_SIZE];
+    bool found = false;
+    for (const char *at = text; !found && hf_md_next_span(&at, span);) {
+        const char *end = strrchr(span, '.');
+        if (end == NULL || strchr(span, '/') == NULL ||
+            (strcmp(end, ".c") != 0 && strcmp(end, ".h") != 0 &&
+             strcmp(end, ".lua") != 0))
+            continue;
+        (void)snprintf(path, sizeof path, HF_TEST_SOURCE "/%s", span);
+        if (access(path, F_OK) != 0)
+            continue;
+        char *source = hf_md_read(path);
+        found = strstr(source, call) != NULL;
+        free(source);
+    }
+    return found;
+}
+
+/* A newcomer is told where to look: each function, in a file that is named beside it. */
+static void every_function_to_change_is_in_a_file_to_change(void **state)
+{
+    (void)state;
+    char *text = hf_md_read(HF_TEST_SOURCE "/docs/changing.md"), span[HF_MD_SPAN];
+    size_t functions = 0;
+    for (const char *at = text; hf_md_next_span(&at, span);) {
+        size_t len = strlen(span);
+        if (len < 3 || strcmp(span + len - 2, "()") != 0 || strstr(span, "NAME") != NULL)
+            continue;
+        functions++;
+        span[len - 1] = '\0';
+        if (!has_function(text, span))
+            fail_msg("docs/changing.md names no file that has %s)", span);
+    }
+    assert_true(functions >= 5);
+    free(text);
+}
+
 /* ---- scripts, messages, exit codes ---- */
 
 static void check_scripts(const hf_script *const *all, const char *keys)
@@ -390,6 +432,7 @@ int main(void)
         cmocka_unit_test(every_command_in_the_documents_exists),
         cmocka_unit_test(every_habit_in_the_documents_exists),
         cmocka_unit_test(every_file_in_the_documents_exists),
+        cmocka_unit_test(every_function_to_change_is_in_a_file_to_change),
         cmocka_unit_test(every_script_is_described),
         cmocka_unit_test(every_message_of_the_worker_is_explained),
         cmocka_unit_test(every_exit_code_is_in_the_readme),

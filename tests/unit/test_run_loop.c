@@ -22,24 +22,29 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "tests/support/eventually.h"
 
-enum { THREADS = 6, CALLS = 3000, SLOW_MS = 300, LATE_MS = 20000 };
+enum { THREADS = 6, CALLS = 3000, SLOW_MS = 300, SLOWER_MS = 2000, LATE_MS = 20000 };
 
 /* What is put in, sent, answered and told. */
 typedef struct request {
     struct request *next;
     hf_run_waiter run;
     bool waits;
-    uint64_t delay_ms; /* of its answer; a timer of the loop instead of the pipe */
+    uint64_t delay_ms; /* of its answer; a timer of the loop instead of the pipe: `slow`,
+                          and from SLOWER_MS `slower`, for one request at a time. PIPE:
+                          none; SECOND_LOOK: the first look at it does not send it */
 } request;
+
+#define PIPE UINT64_MAX
+#define SECOND_LOOK (UINT64_MAX - 1)
 
 static hf_run_loop loop;
 static request *put; /* under the loop's lock */
 static bool closing; /* the same */
 static int asked[2], answered[2];
 static uv_poll_t poll_answers;
-static uv_timer_t slow;
-static request *slow_request;
+static uv_timer_t slow, slower;
 static pthread_t other_side;
 static pthread_t callback_thread;
 static atomic_uint callbacks_run, callbacks_elsewhere;
@@ -92,8 +97,7 @@ static void tell(request *r)
 
 static void on_slow(uv_timer_t *timer)
 {
-    (void)timer;
-    tell(slow_request);
+    tell(timer->data);
 }
 
 static void on_answers(uv_poll_t *handle, int status, int events)
@@ -114,15 +118,17 @@ static void close_handles(void)
     open_handles = false;
     uv_close((uv_handle_t *)&poll_answers, NULL);
     uv_close((uv_handle_t *)&slow, NULL);
+    uv_close((uv_handle_t *)&slower, NULL);
     hf_run_loop_close_wakeup(&loop, NULL);
 }
 
 static void send_one(request *r)
 {
-    if (r->delay_ms != UINT64_MAX) {
-        slow_request = r;
+    if (r->delay_ms != PIPE) {
+        uv_timer_t *timer = r->delay_ms < SLOWER_MS ? &slow : &slower;
+        timer->data = r;
         uv_update_time(loop.uv);
-        (void)uv_timer_start(&slow, on_slow, r->delay_ms, 0);
+        (void)uv_timer_start(timer, on_slow, r->delay_ms, 0);
     } else if (write(asked[1], &r, sizeof r) != (ssize_t)sizeof r) {
         abort();
     }
@@ -138,7 +144,10 @@ static void submit(void *arg)
     hf_run_loop_lock(&loop);
     while (*at != NULL) {
         request *r = *at;
-        if (!r->waits && loop.by_caller) {
+        bool later = r->delay_ms == SECOND_LOOK;
+        if (later)
+            r->delay_ms = PIPE;
+        if (later || (!r->waits && loop.by_caller)) {
             at = &r->next;
             continue;
         }
@@ -174,7 +183,7 @@ static int up(void **state)
         hf_run_loop_open(&loop, NULL, &hooks, NULL) != HF_OK ||
         uv_poll_init(loop.uv, &poll_answers, answered[0]) != 0 ||
         uv_poll_start(&poll_answers, UV_READABLE, on_answers) != 0 ||
-        uv_timer_init(loop.uv, &slow) != 0)
+        uv_timer_init(loop.uv, &slow) != 0 || uv_timer_init(loop.uv, &slower) != 0)
         return -1;
     open_handles = true;
     if (pthread_create(&other_side, NULL, answer_all, NULL) != 0)
@@ -222,6 +231,7 @@ static bool call(uint64_t delay_ms, uint64_t timeout_ms)
     hf_run_loop_enter(&loop);
     request *r = put_in(true, delay_ms);
     r->run.submits = true;
+    r->run.again_ms = delay_ms == SECOND_LOOK;
     bool done = hf_run_loop_await(&loop, &r->run, hf_boot_ns() + timeout_ms * HF_MS_NS);
     if (done)
         free(r);
@@ -231,7 +241,7 @@ static bool call(uint64_t delay_ms, uint64_t timeout_ms)
 
 static void call_back(void)
 {
-    (void)put_in(false, UINT64_MAX);
+    (void)put_in(false, PIPE);
     hf_run_loop_wake(&loop);
 }
 
@@ -250,8 +260,8 @@ static void *call_often(void *arg)
         if (dice == 0 && c->calls_back)
             call_back();
         else if (dice == 1 && c->gives_up)
-            (void)call(UINT64_MAX, 0);
-        else if (!call(UINT64_MAX, LATE_MS))
+            (void)call(PIPE, 0);
+        else if (!call(PIPE, LATE_MS))
             c->lost++;
     }
     return NULL;
@@ -300,6 +310,42 @@ static void callers_that_give_up_leave_their_work_to_others(void **state)
 {
     (void)state;
     run_callers(true, true);
+}
+
+static bool a_caller_sleeps(void)
+{
+    hf_run_loop_lock(&loop);
+    bool sleeps =
+        loop.poller != NULL && loop.poller != &loop.service && loop.until_ns != 0;
+    hf_run_loop_unlock(&loop);
+    return sleeps;
+}
+
+static void *call_slowly(void *done)
+{
+    atomic_store((atomic_bool *)done, call(SLOWER_MS, LATE_MS));
+    return NULL;
+}
+
+static void an_earlier_timer_wakes_the_caller_that_polls(void **state)
+{
+    (void)state;
+    pthread_t sleeper;
+    atomic_bool done = false;
+    assert_int_equal(pthread_create(&sleeper, NULL, call_slowly, &done), 0);
+    EVENTUALLY(LATE_MS, a_caller_sleeps());
+    assert_true(call(1, LATE_MS));
+    assert_false(atomic_load(&done));
+    assert_int_equal(pthread_join(sleeper, NULL), 0);
+    assert_true(atomic_load(&done));
+}
+
+/* The service thread may look as well, so once would not do. */
+static void a_caller_that_polls_looks_once_more(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++)
+        assert_true(call(SECOND_LOOK, LATE_MS));
 }
 
 /* ---- spinning ---- */
@@ -376,6 +422,9 @@ int main(void)
                                         up, down),
         cmocka_unit_test_setup_teardown(a_timer_that_is_due_at_once_ends_the_wait, up,
                                         down),
+        cmocka_unit_test_setup_teardown(an_earlier_timer_wakes_the_caller_that_polls, up,
+                                        down),
+        cmocka_unit_test_setup_teardown(a_caller_that_polls_looks_once_more, up, down),
         cmocka_unit_test_setup_teardown(
             a_caller_that_has_just_had_an_answer_spins_for_the_next, up, down),
         cmocka_unit_test_setup_teardown(it_does_not_spin_for_long, up, down),

@@ -31,6 +31,7 @@ enum { A, B, C, QUEUES, SLOTS = 10, RUN_MS = 3 };
 
 static hf_worker w;
 static hf_waking waking;
+static hf_server redis;
 static hf_running running;
 static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
@@ -236,7 +237,7 @@ NOTHING(hf_claimed_buried, const hf_claimed *claimed, size_t i, hf_bytes *id,
 NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
 NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_redis_flush, hf_client *client)
-NOTHING(hf_life_pause, hf_worker *worker, uint32_t ms)
+NOTHING(hf_life_pause, hf_worker *worker, hf_err err)
 NOTHING(hf_leader_expect, hf_worker *worker)
 NOTHING(hf_life_turn, hf_worker *worker)
 NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
@@ -262,7 +263,7 @@ NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
 NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
 NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
 
-int64_t hf_clock_now(const hf_worker *worker)
+int64_t hf_server_now(hf_server *server)
 {
     return 1;
 }
@@ -272,7 +273,7 @@ int64_t hf_clock_not_after(const hf_worker *worker)
     return 0;
 }
 
-hf_clock_view hf_clock_shown(const hf_worker *worker, uint32_t *judged_ms)
+hf_clock_view hf_server_view(hf_server *server, uint32_t *judged_ms)
 {
     *judged_ms = 0;
     return (hf_clock_view){.vouched_ms = 0};
@@ -402,6 +403,7 @@ static int up(void **state)
     memset(&w, 0, sizeof w);
     memset(&waking, 0, sizeof waking);
     w.wake = &waking;
+    w.redis = &redis;
     memset(&running, 0, sizeof running);
     w.running = &running;
     memset(slots, 0, sizeof slots);

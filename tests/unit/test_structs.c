@@ -73,7 +73,7 @@ static void a_struct_without_a_size_is_refused(void **state)
     (void)state;
     const second none = {.name = "a"}, wild = {.size = SIZE_MAX, .name = "a"};
     assert_int_equal(take(&ours, &none), HF_INVALID);
-    assert_non_null(strstr(detail, "thing: expected its size"));
+    assert_non_null(strstr(detail, "thing: its size is 0: begin with THING_INIT"));
     assert_int_equal(take(&ours, &wild), HF_INVALID);
     assert_int_equal(hf_struct_can_fill(&none, "thing", detail), HF_INVALID);
     assert_int_equal(hf_struct_can_fill(&ours, "thing", detail), HF_INVALID);

@@ -150,7 +150,7 @@ static void bytes_pass_in_pieces_of_any_size(void **state)
     for (size_t v = 0; v < HF_COUNT(versions); v++) {
         for (size_t i = 0; i < HF_COUNT(pieces); i++) {
             talk t;
-            start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost",
+            start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
                   &(hf_tls_peer_opts){.version = versions[v]});
             t.piece = pieces[i];
             assert_int_equal(hf_tls_write(t.tls, "early", 5), 0);
@@ -176,7 +176,8 @@ static void no_more_is_kept_than_the_maximum(void **state)
 {
     (void)state;
     talk t;
-    start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost", &(hf_tls_peer_opts){0});
+    start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
+          &(hf_tls_peer_opts){0});
     pump(&t);
     static char data[1 << 20];
     size_t taken = hf_tls_write(t.tls, data, sizeof data);
@@ -219,7 +220,7 @@ static void only_a_certificate_for_the_host_is_accepted(void **state)
         talk t;
         size_t c = i / HF_COUNT(versions);
         start(&t,
-              &(hf_tls_opts){HF_TLS_INIT, .ca = cases[c].own_ca ? ca : NULL,
+              &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = cases[c].own_ca ? ca : NULL,
                              .server_name = cases[c].name, .skip_verify = cases[c].skip},
               cases[c].host,
               &(hf_tls_peer_opts){.cert = cases[c].cert,
@@ -240,7 +241,7 @@ static void the_name_is_told_to_the_server_and_an_address_is_not(void **state)
                                            {"127.0.0.1", NULL}};
     for (size_t i = 0; i < HF_COUNT(hosts); i++) {
         talk t;
-        start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, hosts[i][0],
+        start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, hosts[i][0],
               &(hf_tls_peer_opts){0});
         pump(&t);
         const char *name = SSL_get_servername(t.peer.ssl, TLSEXT_NAMETYPE_host_name);
@@ -268,7 +269,7 @@ static void a_server_that_wants_our_certificate_gets_it(void **state)
         talk t;
         size_t c = i / HF_COUNT(versions);
         start(&t,
-              &(hf_tls_opts){HF_TLS_INIT, .ca = ca, .cert = cases[c].cert,
+              &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca, .cert = cases[c].cert,
                              .key = cases[c].key},
               "localhost",
               &(hf_tls_peer_opts){.wants_client = true,
@@ -287,7 +288,7 @@ static void what_is_no_tls_ends_the_handshake(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(answers); i++) {
         talk t;
-        start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost",
+        start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
               &(hf_tls_peer_opts){0});
         hf_tls_feed(t.tls, answers[i], strlen(answers[i]));
         read_clear(&t);
@@ -310,7 +311,8 @@ static void an_end_inside_the_handshake_or_a_record_is_no_good_end(void **state)
 {
     (void)state;
     talk t;
-    start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost", &(hf_tls_peer_opts){0});
+    start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
+          &(hf_tls_peer_opts){0});
     (void)to_server(&t);
     assert_int_equal(feed_part(&t, 50), 50);
     assert_int_equal(hf_tls_err(t.tls), HF_OK);
@@ -318,7 +320,8 @@ static void an_end_inside_the_handshake_or_a_record_is_no_good_end(void **state)
     expect_end(&t, HF_CONN, "in the TLS handshake");
     finish(&t);
 
-    start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost", &(hf_tls_peer_opts){0});
+    start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
+          &(hf_tls_peer_opts){0});
     pump(&t);
     hf_tls_peer_write(&t.peer, "whole", 5);
     pump(&t);
@@ -338,7 +341,7 @@ static void noise_ends_it_and_what_came_before_counts(void **state)
     for (size_t v = 0; v < HF_COUNT(versions); v++) {
         for (int corrupt = 0; corrupt < 2; corrupt++) {
             talk t;
-            start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost",
+            start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
                   &(hf_tls_peer_opts){.version = versions[v]});
             pump(&t);
             char sealed[4096];
@@ -370,7 +373,8 @@ static void both_sides_can_say_goodbye(void **state)
 {
     (void)state;
     talk t;
-    start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost", &(hf_tls_peer_opts){0});
+    start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
+          &(hf_tls_peer_opts){0});
     pump(&t);
     hf_tls_close(t.tls);
     pump(&t);
@@ -378,7 +382,8 @@ static void both_sides_can_say_goodbye(void **state)
                      SSL_RECEIVED_SHUTDOWN);
     finish(&t);
 
-    start(&t, &(hf_tls_opts){HF_TLS_INIT, .ca = ca}, "localhost", &(hf_tls_peer_opts){0});
+    start(&t, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = ca}, "localhost",
+          &(hf_tls_peer_opts){0});
     pump(&t);
     hf_tls_peer_write(&t.peer, "last", 4);
     (void)SSL_shutdown(t.peer.ssl);
@@ -418,29 +423,29 @@ static void files_that_cannot_be_used_are_told_by_name(void **state)
         hf_err err;
         const char *why;
     } cases[] = {
-        {{HF_TLS_INIT, .ca = gone}, HF_CONFIG, "gone.pem`: cannot be opened"},
-        {{HF_TLS_INIT, .ca = noise}, HF_CONFIG, "noise.pem`: expected certificates"},
-        {{HF_TLS_INIT, .ca = empty}, HF_CONFIG, "empty.pem`: expected certificates"},
-        {{HF_TLS_INIT, .ca = dir}, HF_CONFIG, "regular file"},
-        {{HF_TLS_INIT, .ca = "/dev/zero"}, HF_CONFIG, "regular file"},
-        {{HF_TLS_INIT, .cert = client_cert}, HF_CONFIG, "belong together"},
-        {{HF_TLS_INIT, .key = client_key}, HF_CONFIG, "belong together"},
-        {{HF_TLS_INIT, .cert = noise, .key = client_key},
+        {{HF_TLS_OPTS_INIT, .ca = gone}, HF_CONFIG, "gone.pem`: cannot be opened"},
+        {{HF_TLS_OPTS_INIT, .ca = noise}, HF_CONFIG, "noise.pem`: expected certificates"},
+        {{HF_TLS_OPTS_INIT, .ca = empty}, HF_CONFIG, "empty.pem`: expected certificates"},
+        {{HF_TLS_OPTS_INIT, .ca = dir}, HF_CONFIG, "regular file"},
+        {{HF_TLS_OPTS_INIT, .ca = "/dev/zero"}, HF_CONFIG, "regular file"},
+        {{HF_TLS_OPTS_INIT, .cert = client_cert}, HF_CONFIG, "belong together"},
+        {{HF_TLS_OPTS_INIT, .key = client_key}, HF_CONFIG, "belong together"},
+        {{HF_TLS_OPTS_INIT, .cert = noise, .key = client_key},
          HF_CONFIG,
          "noise.pem`: expected a certificate"},
-        {{HF_TLS_INIT, .cert = client_cert, .key = gone}, HF_CONFIG, "gone.pem`"},
-        {{HF_TLS_INIT, .cert = client_cert, .key = noise},
+        {{HF_TLS_OPTS_INIT, .cert = client_cert, .key = gone}, HF_CONFIG, "gone.pem`"},
+        {{HF_TLS_OPTS_INIT, .cert = client_cert, .key = noise},
          HF_CONFIG,
          "noise.pem`: expected a private key"},
-        {{HF_TLS_INIT, .cert = client_cert, .key = stranger_key},
+        {{HF_TLS_OPTS_INIT, .cert = client_cert, .key = stranger_key},
          HF_CONFIG,
          "stranger.key`: it is not the key"},
-        {{HF_TLS_INIT, .cert = client_cert, .key = locked},
+        {{HF_TLS_OPTS_INIT, .cert = client_cert, .key = locked},
          HF_CONFIG,
          "locked.key`: expected a private key in PEM without a passphrase"},
-        {{HF_TLS_INIT, .server_name = ""}, HF_CONFIG, "server name"},
-        {{HF_TLS_INIT}, HF_OK, ""},
-        {{HF_TLS_INIT, .ca = ca, .cert = client_cert, .key = client_key}, HF_OK, ""},
+        {{HF_TLS_OPTS_INIT, .server_name = ""}, HF_CONFIG, "server name"},
+        {{HF_TLS_OPTS_INIT}, HF_OK, ""},
+        {{HF_TLS_OPTS_INIT, .ca = ca, .cert = client_cert, .key = client_key}, HF_OK, ""},
     };
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
         char detail[HF_DETAIL_SIZE] = "";
@@ -459,8 +464,8 @@ static void a_copy_of_the_options_stands_alone(void **state)
 {
     (void)state;
     char name[] = "a name";
-    hf_tls_opts *copy = hf_tls_opts_copy(
-        &(hf_tls_opts){HF_TLS_INIT, .ca = "", .server_name = name, .skip_verify = true});
+    hf_tls_opts *copy = hf_tls_opts_copy(&(hf_tls_opts){
+        HF_TLS_OPTS_INIT, .ca = "", .server_name = name, .skip_verify = true});
     assert_non_null(copy);
     name[0] = 'X';
     assert_string_equal(copy->ca, "");

@@ -63,55 +63,130 @@ static void every_form_is_taken_apart(void **state)
     }
 }
 
-static void what_is_no_url_is_refused_with_the_reason(void **state)
+static void sentinels_are_taken_apart(void **state)
 {
     static const struct {
-        const char *text, *why;
+        const char *text;
+        size_t n;
+        const char *hosts[3];
+        int ports[3];
+        const char *master;
+        int db;
+        const char *user, *password, *place;
     } cases[] = {
-        {"", "expected a URL"},
-        {"localhost:6379", "expected a URL"},
-        {"http://h", "expected a URL"},
-        {"://h", "expected a URL"},
-        {"redis://h:0", "port"},
-        {"redis://h:65536", "port"},
-        {"redis://h:6379x", "port"},
-        {"redis://h:", "port"},
-        {"redis://h:-1", "port"},
-        {"redis://[::1]x", "port"},
-        {"redis://[::1", "host"},
-        {"redis://h/x", "database"},
-        {"redis://h/-1", "database"},
-        {"redis://h/0/", "database"},
-        {"redis://h/1000001", "database"},
-        {"redis://h?db=1", "percent-encode"},
-        {"redis://u:p#w@h", "percent-encode"},
-        {"redis://u:%zz@h", "password"},
-        {"redis://u:%4", "port"},
-        {"redis://u:%4@h", "password"},
-        {"redis://u:%00@h", "password"},
-        {"redis://%00:p@h", "user"},
-        {"unix://", "path"},
-        {"unix://run/redis.sock", "no host"},
-        {"unix:///s?db=", "database"},
-        {"unix:///s?x=1", "?db=N"},
-        {"unix:///s?db=1&x", "database"},
-        {"unix:///%0", "path"},
-        {"rediss://h?db=1", "percent-encode"},
-        {"rediss+sentinel://h", "not in this build"},
-        {"redis+sentinel://h", "not in this build"},
-        {"redis+cluster://h", "not in this build"},
-        {"rediss+cluster://h", "not in this build"},
-        {"redis-sentinel://h", "not in this build"},
-        {"sentinel://h", "not in this build"},
+        {"redis+sentinel://h/m", 1, {"h"}, {26379}, "m", 0, "", "", "the primary of m"},
+        {"rediss+sentinel://a:1,[::1]:2,c/my.m-1_X/3",
+         3,
+         {"a", "::1", "c"},
+         {1, 2, 26379},
+         "my.m-1_X",
+         3,
+         "",
+         "",
+         "the primary of my.m-1_X"},
+        {"Redis+Sentinel://joe:p%2C@a,b/m/",
+         2,
+         {"a", "b"},
+         {26379, 26379},
+         "m",
+         0,
+         "joe",
+         "p,",
+         "the primary of m"},
+        {"redis+sentinel://:a@b@10.0.0.1:7/m",
+         1,
+         {"10.0.0.1"},
+         {7},
+         "m",
+         0,
+         "",
+         "a@b",
+         "the primary of m"},
     };
     (void)state;
     for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        char detail[HF_DETAIL_SIZE], place[HF_URL_PLACE_SIZE];
+        hf_url url;
+        if (hf_url_parse(&url, cases[i].text, detail) != HF_OK)
+            fail_msg("%s: %s", cases[i].text, detail);
+        assert_int_equal(url.sentinel.n_nodes, cases[i].n);
+        for (size_t k = 0; k < cases[i].n; k++) {
+            assert_string_equal(url.sentinel.nodes[k].host, cases[i].hosts[k]);
+            assert_int_equal(url.sentinel.nodes[k].port, cases[i].ports[k]);
+        }
+        assert_string_equal(url.sentinel.master, cases[i].master);
+        assert_int_equal(url.tls, strncasecmp(cases[i].text, "rediss", 6) == 0);
+        assert_string_equal(url.host, "");
+        assert_int_equal(url.db, cases[i].db);
+        assert_string_equal(url.user, cases[i].user);
+        assert_string_equal(url.password, cases[i].password);
+        hf_url_place(&url, place);
+        assert_string_equal(place, cases[i].place);
+    }
+}
+
+static const struct {
+    const char *text, *why;
+} no_urls[] = {
+    {"", "expected a URL"},
+    {"localhost:6379", "expected a URL"},
+    {"http://h", "expected a URL"},
+    {"://h", "expected a URL"},
+    {"redis://h:0", "port"},
+    {"redis://h:65536", "port"},
+    {"redis://h:6379x", "port"},
+    {"redis://h:", "port"},
+    {"redis://h:-1", "port"},
+    {"redis://[::1]x", "port"},
+    {"redis://[::1", "host"},
+    {"redis://h/x", "database"},
+    {"redis://h/-1", "database"},
+    {"redis://h/0/", "database"},
+    {"redis://h/1000001", "database"},
+    {"redis://h?db=1", "percent-encode"},
+    {"redis://u:p#w@h", "percent-encode"},
+    {"redis://u:%zz@h", "password"},
+    {"redis://u:%4", "port"},
+    {"redis://u:%4@h", "password"},
+    {"redis://u:%00@h", "password"},
+    {"redis://%00:p@h", "user"},
+    {"unix://", "path"},
+    {"unix://run/redis.sock", "no host"},
+    {"unix:///s?db=", "database"},
+    {"unix:///s?x=1", "?db=N"},
+    {"unix:///s?db=1&x", "database"},
+    {"unix:///%0", "path"},
+    {"rediss://h?db=1", "percent-encode"},
+    {"redis+sentinel://h", "/MASTER"},
+    {"redis+sentinel://h/", "/MASTER"},
+    {"redis+sentinel://h//1", "/MASTER"},
+    {"redis+sentinel://h/a b", "/MASTER"},
+    {"redis+sentinel://h/a%41", "/MASTER"},
+    {"redis+sentinel:///m", "without a host"},
+    {"redis+sentinel://h,/m", "without a host"},
+    {"redis+sentinel://,h/m", "without a host"},
+    {"redis+sentinel://h:0/m", "port"},
+    {"redis+sentinel://h,i:x/m", "port"},
+    {"redis+sentinel://h/m/x", "database"},
+    {"redis+sentinel://h/m?db=1", "percent-encode"},
+    {"redis+sentinel://u:%zz@h/m", "password"},
+    {"redis+sentinel://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q/m", "more than 16"},
+    {"redis+cluster://h", "not in this build"},
+    {"rediss+cluster://h", "not in this build"},
+    {"redis-sentinel://h", "not in this build"},
+    {"sentinel://h", "not in this build"},
+};
+
+static void what_is_no_url_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(no_urls); i++) {
         char detail[HF_DETAIL_SIZE] = "";
-        assert_int_equal(hf_url_check(cases[i].text, detail), HF_INVALID);
-        if (strstr(detail, cases[i].why) == NULL)
-            fail_msg("%s: said '%s'", cases[i].text, detail);
+        assert_int_equal(hf_url_check(no_urls[i].text, detail), HF_INVALID);
+        if (strstr(detail, no_urls[i].why) == NULL)
+            fail_msg("%s: said '%s'", no_urls[i].text, detail);
         assert_null(strchr(detail, '\n'));
-        assert_int_equal(hf_url_check(cases[i].text, NULL), HF_INVALID);
+        assert_int_equal(hf_url_check(no_urls[i].text, NULL), HF_INVALID);
     }
 }
 
@@ -207,14 +282,14 @@ static void the_password_is_the_first_line_of_its_file(void **state)
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
         memcpy(url.password, "old", 4);
         hf_write_file(file, forms[i]);
-        assert_int_equal(hf_url_read_password(&url, file, detail), HF_OK);
+        assert_int_equal(hf_url_read_password(url.password, file, detail), HF_OK);
         assert_string_equal(url.password, "secret");
     }
     char line[602];
     memset(line, 'a', sizeof line - 1);
     line[512] = '\0';
     hf_write_file(file, line);
-    assert_int_equal(hf_url_read_password(&url, file, detail), HF_OK);
+    assert_int_equal(hf_url_read_password(url.password, file, detail), HF_OK);
     assert_string_equal(url.password, line);
     hf_tempdir_remove(dir);
 }
@@ -227,19 +302,19 @@ static void a_password_file_that_is_none_is_an_error_of_the_configuration(void *
     snprintf(file, sizeof file, "%s/p", dir);
     hf_url url;
     assert_int_equal(hf_url_parse(&url, "redis://:old@h", detail), HF_OK);
-    assert_int_equal(hf_url_read_password(&url, file, detail), HF_CONFIG);
+    assert_int_equal(hf_url_read_password(url.password, file, detail), HF_CONFIG);
     assert_non_null(strstr(detail, file));
-    assert_int_equal(hf_url_read_password(&url, dir, detail), HF_CONFIG);
-    assert_int_equal(hf_url_read_password(&url, "/dev/zero", detail), HF_CONFIG);
+    assert_int_equal(hf_url_read_password(url.password, dir, detail), HF_CONFIG);
+    assert_int_equal(hf_url_read_password(url.password, "/dev/zero", detail), HF_CONFIG);
     hf_write_file(file, "");
-    assert_int_equal(hf_url_read_password(&url, file, detail), HF_CONFIG);
+    assert_int_equal(hf_url_read_password(url.password, file, detail), HF_CONFIG);
     hf_write_file(file, "\nsecret\n");
-    assert_int_equal(hf_url_read_password(&url, file, detail), HF_CONFIG);
+    assert_int_equal(hf_url_read_password(url.password, file, detail), HF_CONFIG);
     char line[601];
     memset(line, 'a', sizeof line - 1);
     line[513] = '\0';
     hf_write_file(file, line);
-    assert_int_equal(hf_url_read_password(&url, file, detail), HF_CONFIG);
+    assert_int_equal(hf_url_read_password(url.password, file, detail), HF_CONFIG);
     assert_null(strstr(detail, "aaaa"));
     assert_string_equal(url.password, "old");
     hf_tempdir_remove(dir);
@@ -249,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_is_taken_apart),
+        cmocka_unit_test(sentinels_are_taken_apart),
         cmocka_unit_test(what_is_no_url_is_refused_with_the_reason),
         cmocka_unit_test(what_is_too_long_is_refused),
         cmocka_unit_test(no_reason_repeats_a_part_of_the_url),

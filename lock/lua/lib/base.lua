@@ -1,4 +1,4 @@
--- base.lua - what every script needs: its answers, the prefix, the time.
+-- base.lua - shared by all scripts: its answers, the prefix, the time.
 --
 -- KEYS[1] is the prefix of a tag, `hf:lock:{tag}:`; all keys of its locks begin with it, so that
 -- one script can take several of them. A lock `n` has two forms, which exclude each other:

@@ -1,4 +1,4 @@
--- entry.lua - what an owner has or wants of a line.
+-- entry.lua - the holds and wishes of one owner in a line.
 
 -- mode: x alone, s shared, p with permits; then 0 it waits, 1 it holds, 2 it holds and is asked to
 -- give it back. holds: {{id, mode, client, start, lease}, ...}, one for each acquisition of its owner;

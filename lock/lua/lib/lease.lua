@@ -25,8 +25,8 @@ local function renew(l, owner, e)
   note_lease(l, e.lease)
 end
 
--- What the caller has read: `clock:age ...`, the newest first. The witness tells of which line: its
--- birth, the fence of the caller's entry, or the place that the entry still has in it.
+-- What the caller has read: `clock:age ...`, the newest first. The witness names the line of these
+-- readings: by its birth, the fence of the caller's entry, or the place that the entry still has in it.
 local function heed(l, owner, e, witness, text)
   if text == '' or witness ~= l.birth and not (e and e.granted and witness == e.fence) and
     witness ~= call('ZSCORE', l.q, owner) then
@@ -54,7 +54,7 @@ local function age_of(l, start)
   return age
 end
 
--- The strongest of what its holds want.
+-- The strongest mode of its holds.
 local function mode_of(e)
   local mode = e.holds[1][2]
   for _, h in ipairs(e.holds) do

@@ -11,7 +11,7 @@
 
 local lines = {}
 
--- X, S, permits: what is granted; limit: of permits, as the oldest live entry said; shortest: the
+-- X, S, permits: the present grants; limit: of permits, by the oldest live entry; shortest: the
 -- shortest lease that was in it; birth: a number that no other line of its tag has.
 local function line(n)
   local l = lines[n]
@@ -26,7 +26,7 @@ local function line(n)
     l.now = math.max(now, l.clock)
     local all, waiting = call('ZCARD', l.x), call('ZCARD', l.q)
     l.waits = waiting > 0 and all > 0
-    if all <= waiting then -- it has no holder, whatever was lost of its keys
+    if all <= waiting then -- it has no holder, even if some of its keys were lost
       l.X, l.S, l.permits = 0, 0, 0
     end
     lines[n] = l
@@ -44,7 +44,7 @@ local function put_entry(l, owner, e)
   l.changed = true
 end
 
--- Written at once, so that what is granted is told truly wherever a script ends.
+-- Written at once: the grants in Redis are right wherever a script ends.
 local function save(l)
   l.birth = l.birth or next_fence()
   call('HSET', l.e, '#', concat({ l.X, l.S, l.permits, l.limit, string.format('%.0f', l.shortest),

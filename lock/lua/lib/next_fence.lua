@@ -1,5 +1,5 @@
 -- next_fence.lua - the counter of a tag.
-local FENCE_MS = 3600000 -- the counter ends so long after its last use
+local FENCE_MS = 3600000 -- the counter ends this long after its last use
 
 -- Rises for ever: also when a failover lost its last value, and when it ended meanwhile. It does not
 -- end while it is ahead of Redis's clock, which was set back then.

@@ -1,4 +1,4 @@
--- settle.lua - what is over leaves a line, and what can be granted is.
+-- settle.lua - removes ended leases from a line, and grants from its head.
 --- @include "lib/ages.lua"
 --- @include "lib/inbox_ms.lua"
 --- @include "lib/line.lua"
@@ -67,7 +67,7 @@ local function head_fits(owner, e)
   return true
 end
 
--- Grants what can be granted, from the head: strictly in order, so no waiter starves.
+-- Grants from the head, strictly in order: no waiter starves.
 local function promote(l)
   for _ = 1, SWEEP do
     local owner = l.waits and call('ZRANGE', l.q, 0, 0)[1]

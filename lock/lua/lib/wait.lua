@@ -1,5 +1,5 @@
--- wait.lua - what a client is told of its line, while it waits, or holds it together with other
--- clients of its owner: a reading of its clock, and when to ask again.
+-- wait.lua - the answer to a client that waits, or holds together with other clients of its owner:
+-- a reading of the line's clock, and when to ask again.
 --- @include "lib/line.lua"
 --- @include "lib/lease.lua"
 

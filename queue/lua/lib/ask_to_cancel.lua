@@ -1,9 +1,10 @@
--- ask_to_cancel.lua - marks a run that is to be cancelled.
+-- ask_to_cancel.lua - marks a run to cancel.
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_cancels.lua"
+--- @include "lib/uses.lua"
 
--- Marks one that runs: this run is to be cancelled. A lock that has ended names no run, and does not
+-- Marks the present run of a job to be cancelled. A lock that has ended names no run, and does not
 -- tell that its holder is gone, for this clock may have been set forward: then the mark is `*`, any.
 -- Returns its token ('': none) and the end of its lease; nil: it does not run.
 local function ask_to_cancel(id)
@@ -11,6 +12,7 @@ local function ask_to_cancel(id)
   local token = ends and (call('GET', LOCK .. id) or '')
   if token then
     call('HSET', CANCELS, id, token == '' and '*' or string.match(token, '(%d*)$'))
+    note_use('m', true)
   end
   return token, floor(tonumber(ends or 0))
 end

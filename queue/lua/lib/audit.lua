@@ -1,4 +1,4 @@
--- audit.lua - what the scripts of the audit share.
+-- audit.lua - shared by the scripts of the audit.
 --
 -- Each of them looks at a slice, and judges each id or key, and puts it right if that is asked
 -- for, at one instant: so a queue in use gives no false findings, and no job is taken out of the
@@ -13,7 +13,7 @@
 local phase, cursor, idle, fix = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4] == '1'
 local found, holders, written = {}, {}, false
 
--- mend: puts it right. nil: nobody may but a person, or time; then `repair` says how.
+-- mend: repairs it. nil: only a person or time can; then `repair` says how.
 local function report(check, invariant, id, text, repair, mend)
   local how = mend and (fix and 2 or 1) or 0
   for _, value in ipairs({ check, invariant, id, text, repair, how }) do
@@ -28,7 +28,7 @@ local function report(check, invariant, id, text, repair, mend)
   end
 end
 
--- The answer. What was put right may have changed when somebody should claim.
+-- The answer. Repairs may have changed the time of the next wake-up.
 local function looked_at(n, following, follows)
   if written then
     wake(read_meta())
@@ -57,10 +57,10 @@ local function off_by(id, ends)
   end
 end
 
--- Whether somebody may believe that it holds a job of this queue. A worker counts as alive for
+-- Whether a worker may believe that it holds a job of this queue. A worker counts as alive for
 -- its lease and 15 s beyond, and believes nothing any more when its lease is over.
 local lives
-local function anybody_lives()
+local function any_worker_lives()
   if lives == nil then
     lives = call('ZCOUNT', WORKERS, string.format('(%.0f', now), '+inf') > 0
   end

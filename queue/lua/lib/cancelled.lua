@@ -1,24 +1,22 @@
--- cancelled.lua - ends a run that is to be cancelled.
+-- cancelled.lua - ends a run with a request to cancel.
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_cancels.lua"
---- @include "lib/remove.lua"
+--- @include "lib/leave.lua"
 
 local cancelling = call('EXISTS', CANCELS) == 1
 
--- True: a command asked to cancel this run, and that is what ends it, whatever else was to become
--- of it. fence nil: the run whose lease is over.
+-- True: a command asked to cancel this run, and this overrides any other end. fence nil: the run
+-- whose lease is over.
 local function cancelled(id, fence)
   local asked = cancelling and call('HGET', CANCELS, id)
   if not asked then
     return false
   end
-  call('HDEL', CANCELS, id)
-  if fence and fence ~= asked and asked ~= '*' then
+  if fence and fence ~= asked and asked ~= '*' then -- an earlier run
+    call('HDEL', CANCELS, id)
     return false
   end
-  call('ZREM', RUNNING, id)
-  call('DEL', LOCK .. id)
-  remove({ id }, 'cancelled', true)
+  leave('cancelled', { id }, RUNNING, { LOCK .. id })
   return true
 end

@@ -1,9 +1,9 @@
 -- dues_of.lua - when each of many jobs is due.
 --- @include "lib/keys.lua"
 
--- When each of the first n ids is due; they are in order, and the first k of them are due when the
--- first one is. A score costs as much as a command, for Redis prints it with 17 digits: while many
--- have the same, count those.
+-- The due time of each of the first n ids; they are in order, and the first k of them are due at the
+-- same time. Reading a score costs as much as a command, because Redis prints it with 17 digits: if
+-- many have the same, they are counted.
 local function dues_of(ids, n, due, k)
   local dues, runs = {}, 1
   for i = 1, k do

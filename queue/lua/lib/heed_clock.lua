@@ -1,4 +1,4 @@
--- heed_clock.lua - what was ready before the clock was set back stays ready.
+-- heed_clock.lua - jobs that were ready before the clock was set back stay ready.
 --- @include "lib/keys.lua"
 --- @include "lib/high.lua"
 --- @include "lib/open_writes.lua"

@@ -1,4 +1,4 @@
--- high.lua - to within what time `high` is true.
+-- high.lua - the precision of `high`.
 
 -- `high` is the latest time that was seen here, to within HIGH_MS. If it is ahead, the clock was set
 -- back: jobs that were due by then stay due, in their order, a slice of them at a time, or so many

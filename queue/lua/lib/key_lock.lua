@@ -1,3 +1,3 @@
--- key_lock.lua - what the key of a job's lock begins with.
+-- key_lock.lua - the prefix of the keys of jobs' locks.
 --- @include "lib/keys.lua"
 local LOCK = P .. 'lock:'

@@ -1,8 +1,8 @@
 -- limits.lua - how many jobs may start: max_running, and the token bucket of a rate.
 --- @include "lib/keys.lua"
 
--- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs, so that no
--- second sees much more than its rate; and it is full when the clock was set back, by over 1 s.
+-- The token bucket: how many jobs may start now. It holds a tenth of a period's jobs: no second
+-- gets much more than its rate. It is full when the clock was set back, by over 1 s.
 -- `back`: so many are put back now.
 local function tokens(m, back)
   local burst, ms = math.max(1, floor(m.rate / 10)), now - m.tokens_at

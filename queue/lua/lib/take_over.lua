@@ -11,6 +11,7 @@
 --- @include "lib/put_away.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/count.lua"
+--- @include "lib/uses.lua"
 
 -- The names of workers that had not been heard of since the lease that ended was given, the last
 -- ones, other than this one and those that a mark names already. One counts as alive for its
@@ -31,7 +32,7 @@ local function gone_workers(worker, mark, ended)
   return #names > 0 and concat(names, ' or ') or 'a worker'
 end
 
--- How many crashes a job has, and what was told of them.
+-- The number of crashes of a job, and their text.
 local function crashes_of(id)
   local n, story = string.match(call('HGET', CRASHES, id) or '', '^(%d*)(.*)$')
   return tonumber(n) or 0, story
@@ -44,6 +45,7 @@ local function crash(id, ended, record, worker, poison, buried)
   story = string.format('%s; %s, lease ended %.0f', story, who, ended)
   if n + 1 < poison then
     call('HSET', CRASHES, id, n + 1 .. story)
+    note_use('m', true)
     return false
   end
   put_away(buried, RUNNING, id, record, 'poison', 'its holder died ' .. n + 1 .. ' times' .. story)

@@ -2,12 +2,12 @@
 -- follows the wake rule.
 --- @include "lib/bounds.lua"
 --- @include "lib/keys.lua"
---- @include "lib/open_writes.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/heed_clock.lua"
 --- @include "lib/limits.lua"
 --- @include "lib/watched.lua"
---- @include "lib/wake_rule.lua"
+--- @include "lib/key_wake.lua"
+--- @include "lib/broken_ms.lua"
 
 -- The earliest time at which a claim could succeed; nil: not by time alone, or only at the end of a
 -- lease that is so far away that a check comes before it. Leases are renewed, and most jobs are done
@@ -34,16 +34,17 @@ local function next_claim(m)
   return at, over
 end
 
--- `earliest`: not before (a claim that got nothing must not leave a baton that is due). A score beyond
--- all time (inf, 1e300) is not due: without the bound it would be no number for Redis, and a worker
--- would claim in vain for ever.
+-- The caller has begun to write. `earliest`: not before (a claim that got nothing must not leave a baton
+-- that is due). A score beyond all time (inf, 1e300) is not due: without the bound it would be no
+-- number for Redis, and a worker would claim in vain for ever. Returns when a claim could succeed, 0:
+-- not by time alone; and from when on a lease is over and the next wake-up counts as missed, 0: no
+-- lease ends soon.
 local function wake(m, doubted, earliest)
   m.high = heed_clock(m.high)
   local at, over = next_claim(m)
   at = at and math.min(TIME_MAX, math.max(floor(at), earliest or now))
-  if at and wake_rule(at, m.next_wake, doubted, true) then
-    open_writes()
-  end
-  m.next_wake = wake_rule(at, m.next_wake, doubted) or m.next_wake
-  return at or 0, over
+  local next_wake = m.next_wake
+  --- @step "lib/wake_rule.lua"
+  m.next_wake = next_wake
+  return at or 0, over and math.max(over, next_wake + BROKEN_MS + 1) or 0
 end

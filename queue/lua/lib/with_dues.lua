@@ -1,4 +1,4 @@
--- with_dues.lua - what `last` says of jobs that are due at different times.
+-- with_dues.lua - the form of `last` for jobs that are due at different times.
 
 -- What `last` says of jobs that are due at different times: `=due`, then the ids for which it is.
 local function with_dues(ids, dues, n)

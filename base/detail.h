@@ -1,0 +1,16 @@
+/* detail.h - the sentence that a public call gives beside its error (holdfast/error.h).
+ */
+#ifndef HF_BASE_DETAIL_H
+#define HF_BASE_DETAIL_H
+
+#include "holdfast/error.h"
+
+/* Writes the sentence, cut if it is too long, and gives err back. `detail` may be NULL.
+ */
+hf_err hf_say(char detail[HF_DETAIL_SIZE], hf_err err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same with the sentence of the error itself. */
+hf_err hf_say_err(char detail[HF_DETAIL_SIZE], hf_err err);
+
+#endif

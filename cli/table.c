@@ -1,0 +1,74 @@
+/* table.c - see table.h. */
+#include "cli/table.h"
+
+#include <string.h>
+
+/* ---- commands ---- */
+
+const hf_command *hf_command_find(const hf_command *commands, const char *name)
+{
+    for (; commands->name != NULL; commands++) {
+        if (strcmp(commands->name, name) == 0)
+            return commands;
+    }
+    return NULL;
+}
+
+const char *hf_command_after(const hf_command *command, const char *path)
+{
+    size_t len = strlen(path);
+    if (len == 0)
+        return command->name;
+    if (strncmp(command->name, path, len) != 0 || command->name[len] != ' ')
+        return NULL;
+    return command->name + len + 1;
+}
+
+bool hf_command_group(const hf_command *commands, const char *path)
+{
+    for (; commands->name != NULL; commands++) {
+        if (!commands->hidden && hf_command_after(commands, path) != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* ---- options ---- */
+
+/* Is it one of the words in "a|b|c"? */
+static bool is_word_of(const char *words, const char *name, size_t len)
+{
+    for (;;) {
+        size_t here = strcspn(words, "|");
+        if (here == len && memcmp(words, name, len) == 0)
+            return true;
+        if (words[here] == '\0')
+            return false;
+        words += here + 1;
+    }
+}
+
+static bool is_called(const hf_opt *opt, const char *name, size_t len)
+{
+    return is_word_of(opt->name, name, len) ||
+           (opt->also != NULL && is_word_of(opt->also, name, len));
+}
+
+static const hf_opt *find_in(const hf_opt *opts, const char *name, size_t len,
+                             char letter)
+{
+    for (; opts != NULL && opts->name != NULL; opts++) {
+        if (letter != 0 ? opts->letter == letter : is_called(opts, name, len))
+            return opts;
+    }
+    return NULL;
+}
+
+const hf_opt *hf_opt_find(const hf_command *command, const char *name, size_t len,
+                          char letter)
+{
+    const hf_opt *found = NULL;
+    if (command != NULL)
+        found = find_in(command->opts, name, len, letter);
+    return found != NULL ? found : find_in(hf_common_opts(), name, len, letter);
+}

@@ -1,0 +1,25 @@
+/* member.h - the calls of a lock over several servers to its members, beside the public
+ * ones of holdfast/lock.h. On the loop. */
+#ifndef HF_LOCK_MEMBER_H
+#define HF_LOCK_MEMBER_H
+
+#include "holdfast/lock.h"
+
+/* Whether hf_lock_acquire() would take such options: HF_OK or HF_INVALID. Any thread. */
+HF_MUSTCHECK hf_err hf_lock_opts_check(const hf_lock_opts *opts,
+                                       char detail[HF_DETAIL_SIZE]);
+
+/* Its first try to connect has not ended. */
+bool hf_lock_client_is_coming(const hf_lock_client *locks);
+
+/* In the last callback of a handle. Left behind: a request to acquire was executed and
+ * not undone so far, or may have been. At fault: one met a fault, so a request of this
+ * handle may still be executed. */
+bool hf_lock_left_behind(const hf_lock *lock);
+bool hf_lock_was_at_fault(const hf_lock *lock);
+
+/* hf_lock_release() that is told only when no callback of an event runs any more, however
+ * long that takes. */
+void hf_lock_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg);
+
+#endif

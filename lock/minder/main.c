@@ -1,0 +1,273 @@
+/* main.c - the minder process itself; lock/minder/minder.h explains its purpose.
+ *
+ * It holds its pipe (stdin), a timer on CLOCK_BOOTTIME, and a descriptor of its worker,
+ * and sleeps in poll() on the three. It reads the clock, then all records that have
+ * arrived, and then acts upon the deadlines that had passed at that reading. So a record
+ * that was written before the deadline that it replaces is always respected. And after
+ * the minder itself was stopped for a while, it does not kill a group that has ended
+ * meanwhile, whose number may belong to another by now. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "holdfast/minder.h"
+#include "lock/minder/minder.h"
+#include "lock/minder/spawn.h"
+
+enum {
+    RECORDS_AT_ONCE = 256,
+    LINGER_MS = 5000, /* for programs that were being started when the worker died */
+    EXIT_USAGE = 64,
+    EXIT_SYSTEM = 71
+};
+
+typedef struct group {
+    pid_t id;
+    int pidfd;  /* of its leader; -1: it could not be opened */
+    bool asked; /* TERM was sent */
+    uint64_t deadline_ns, ask_ns;
+} group;
+
+typedef struct minder {
+    uint64_t grace_ns;
+    int timer_fd, worker_fd;
+    bool orphaned;      /* the worker is gone: no group may live */
+    uint64_t linger_ns; /* when it ends, once orphaned */
+    size_t n;
+    group groups[HF_MINDER_GROUPS_MAX];
+} minder;
+
+/* ---- the groups ---- */
+
+/* When the worker has died, the number of a leader that has ended is not reserved. */
+static void send_signal(const group *g, int sig)
+{
+    if (g->pidfd < 0 || (!hf_spawn_signal_group(g->pidfd, sig) && errno == ENOTSUP))
+        kill(-g->id, sig);
+}
+
+static void drop(minder *m, group *g)
+{
+    hf_close_fd(&g->pidfd);
+    *g = m->groups[--m->n];
+}
+
+static void kill_all(minder *m)
+{
+    while (m->n > 0) {
+        send_signal(&m->groups[0], SIGKILL);
+        drop(m, &m->groups[0]);
+    }
+}
+
+static void hold(minder *m, pid_t id, uint64_t deadline_ns, uint64_t ask_ns)
+{
+    size_t i = 0;
+    while (i < m->n && m->groups[i].id != id)
+        i++;
+    if (m->orphaned || i == HF_MINDER_GROUPS_MAX) {
+        kill(-id, SIGKILL); /* what cannot be minded must not run */
+        return;
+    }
+    if (i == m->n)
+        m->groups[m->n++] = (group){.id = id, .pidfd = hf_spawn_pidfd(id)};
+    /* A program's own first record may come after its worker's extension. */
+    if (deadline_ns > m->groups[i].deadline_ns) {
+        m->groups[i].deadline_ns = deadline_ns;
+        m->groups[i].ask_ns = ask_ns != 0                 ? ask_ns
+                              : deadline_ns > m->grace_ns ? deadline_ns - m->grace_ns
+                                                          : 0;
+        m->groups[i].asked = false;
+    }
+}
+
+static void end_soon(minder *m, pid_t id, uint64_t deadline_ns)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->groups[i].id == id) {
+            m->groups[i].ask_ns = 0;
+            if (deadline_ns < m->groups[i].deadline_ns)
+                m->groups[i].deadline_ns = deadline_ns;
+        }
+    }
+}
+
+static void forget(minder *m, pid_t id)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->groups[i].id == id) {
+            drop(m, &m->groups[i]);
+            return;
+        }
+    }
+}
+
+/* Sends what is due, and returns when the next is. */
+static uint64_t act(minder *m, uint64_t now_ns)
+{
+    uint64_t next_ns = UINT64_MAX;
+    for (size_t i = 0; i < m->n;) {
+        group *g = &m->groups[i];
+        if (now_ns >= g->deadline_ns) {
+            send_signal(g, SIGKILL);
+            drop(m, g);
+            continue;
+        }
+        if (!g->asked && now_ns >= g->ask_ns) {
+            send_signal(g, SIGTERM);
+            g->asked = true;
+        }
+        uint64_t at_ns = g->asked ? g->deadline_ns : g->ask_ns;
+        next_ns = at_ns < next_ns ? at_ns : next_ns;
+        i++;
+    }
+    return next_ns;
+}
+
+/* ---- the pipe ---- */
+
+/* False: the pipe has ended, or carries something else than records. */
+static bool read_records(minder *m)
+{
+    hf_minder_record records[RECORDS_AT_ONCE];
+    for (;;) {
+        ssize_t n = read(STDIN_FILENO, records, sizeof records);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN;
+        if (n == 0 || (size_t)n % sizeof records[0] != 0)
+            return false;
+        for (size_t i = 0; i < (size_t)n / sizeof records[0]; i++) {
+            if (records[i].op == HF_MIND_ASK) {
+                (void)!write(STDOUT_FILENO, "", 1); /* full: it has not read the others */
+                continue;
+            }
+            if (records[i].group <= 1) /* would be everybody, or the minder's own */
+                return false;
+            if (records[i].op == HF_MIND_HOLD)
+                hold(m, (pid_t)records[i].group, records[i].deadline_ns,
+                     records[i].ask_ns);
+            else if (records[i].op == HF_MIND_END)
+                end_soon(m, (pid_t)records[i].group, records[i].deadline_ns);
+            else if (records[i].op == HF_MIND_GONE)
+                forget(m, (pid_t)records[i].group);
+            else
+                return false;
+        }
+    }
+}
+
+static void set_timer(const minder *m, uint64_t at_ns)
+{
+    struct itimerspec spec = {0};
+    if (at_ns != UINT64_MAX) {
+        spec.it_value.tv_sec = (time_t)(at_ns / (1000 * HF_MS_NS));
+        spec.it_value.tv_nsec = (long)(at_ns % (1000 * HF_MS_NS)) + (at_ns == 0);
+    }
+    timerfd_settime(m->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+}
+
+static void run(minder *m)
+{
+    for (;;) {
+        struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                               {.fd = m->timer_fd, .events = POLLIN},
+                               {.fd = m->orphaned ? -1 : m->worker_fd, .events = POLLIN}};
+        poll(fds, HF_COUNT(fds), -1);
+        bool worker_ended = fds[2].revents != 0;
+        uint64_t now_ns = hf_boot_ns();
+        if (!read_records(m)) {
+            kill_all(m);
+            return;
+        }
+        if (worker_ended) {
+            /* The pipe has not ended: another process has it as well. A program between
+             * fork and exec still sends its record, and is killed then. */
+            m->orphaned = true;
+            m->linger_ns = now_ns + LINGER_MS * HF_MS_NS;
+            kill_all(m);
+        }
+        if (m->orphaned && now_ns >= m->linger_ns)
+            return;
+        uint64_t next_ns = act(m, now_ns);
+        set_timer(m, m->orphaned ? m->linger_ns : next_ns);
+    }
+}
+
+/* ---- start ---- */
+
+static void ignore_signals(void)
+{
+    static const int ignored[] = {SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGPIPE,
+                                  SIGTSTP, SIGUSR1, SIGUSR2, SIGALRM};
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    for (size_t i = 0; i < HF_COUNT(ignored); i++)
+        sigaction(ignored[i], &action, NULL);
+}
+
+/* One for each group; where there are none left, numbers do. */
+static void allow_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* The worker's descriptor; -1 with errno, also if it is not our parent any more. */
+static int watch_worker(pid_t worker)
+{
+    int fd = hf_spawn_pidfd(worker);
+    if (fd < 0 || getppid() == worker)
+        return fd;
+    close(fd);
+    errno = ESRCH;
+    return -1;
+}
+
+int hf_minder_main(int argc, char **argv)
+{
+    static const char hello = HF_MINDER_ANSWERS;
+    int64_t grace_ms, worker;
+    struct stat in;
+    if (argc != 4 || !hf_parse_int(argv[2], 0, UINT32_MAX, &grace_ms) ||
+        !hf_parse_int(argv[3], 1, INT32_MAX, &worker) || fstat(STDIN_FILENO, &in) != 0 ||
+        !S_ISFIFO(in.st_mode)) {
+        fputs("holdfast: the minder is started by a worker\n", stderr);
+        return EXIT_USAGE;
+    }
+    ignore_signals();
+    allow_descriptors();
+    minder *m = calloc(1, sizeof *m);
+    if (m == NULL)
+        return EXIT_SYSTEM;
+    int status = EXIT_SYSTEM;
+    m->grace_ns = (uint64_t)grace_ms * HF_MS_NS;
+    m->worker_fd = watch_worker((pid_t)worker);
+    m->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (m->worker_fd >= 0 && m->timer_fd >= 0 && chdir("/") == 0 &&
+        fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
+        fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK) == 0 &&
+        write(STDOUT_FILENO, &hello, 1) == 1) {
+        run(m);
+        status = 0;
+    }
+    free(m);
+    return status;
+}

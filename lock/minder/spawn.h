@@ -1,0 +1,78 @@
+/* spawn.h - starts a process. The child has work to do before it executes its program.
+ *
+ * The child becomes the leader of a new session and process group, with default signal
+ * dispositions, an empty signal mask and no descriptors but those it is given, and tells
+ * the minder of itself before it executes anything. Until it has executed its program, or
+ * ended, it uses the worker's memory, and the thread that started it waits: nothing is
+ * copied, however large the worker is, and a fault is known at once. */
+#ifndef HF_LOCK_MINDER_SPAWN_H
+#define HF_LOCK_MINDER_SPAWN_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "holdfast/error.h"
+
+enum { HF_SPAWN_FDS = 4 };
+
+typedef struct hf_spawn {
+    const char *path; /* of the program; "" ends in ENOENT */
+    char *const *argv;
+    char *const *envp;
+    const char *cwd;       /* NULL: as it is */
+    int fds[HF_SPAWN_FDS]; /* become 0, 1, 2, 3; fds[3] may be -1. Borrowed */
+    int minder_fd;         /* -1: there is none to tell. Borrowed */
+    uint64_t deadline_ns;  /* of the group, for the minder */
+    bool ends_with_us; /* killed when the thread that starts it ends (base/parent.h) */
+} hf_spawn;
+
+typedef enum hf_spawn_step {
+    HF_SPAWN_NONE, /* it was executed */
+    HF_SPAWN_SETUP,
+    HF_SPAWN_MINDER,
+    HF_SPAWN_CWD,
+    HF_SPAWN_EXEC
+} hf_spawn_step;
+
+/* Why a child ended before it executed its program. */
+typedef struct hf_spawn_fault {
+    int32_t step; /* hf_spawn_step */
+    int32_t error;
+} hf_spawn_fault;
+
+/* The caller reaps `pid`, which leads the group of the same number, and closes pidfd. */
+typedef struct hf_spawned {
+    pid_t pid;
+    int pidfd; /* readable when the process has ended */
+    hf_spawn_fault fault;
+} hf_spawned;
+
+/* Returns when the program is executed, or the child has ended: then there is a fault,
+ * unless the child was killed. HF_SYSTEM with errno: nothing was started. */
+HF_MUSTCHECK hf_err hf_spawn_start(const hf_spawn *spawn, hf_spawned *out);
+
+/* Ends a group that was just started: kills it, tells the minder (unless minder_fd is -1)
+ * that it is gone, and reaps its leader. */
+void hf_spawn_undo(pid_t pid, int minder_fd);
+
+/* The file of a command, found by PATH. False, with "" in `out`: there is none. A file
+ * that may not be executed is accepted: exec reports that. */
+bool hf_spawn_find(const char *name, char out[PATH_MAX]);
+
+/* A close-on-exec pipe; fds[ours] does not block. False with errno. */
+bool hf_spawn_pipe(int fds[2], int ours);
+
+/* Closes *fd unless it is -1, and makes it -1. */
+void hf_close_fd(int *fd);
+
+/* Readable when the process has ended. -1 with errno. */
+int hf_spawn_pidfd(pid_t pid);
+
+/* Signals the group whose leader `pidfd` was opened for, and never another with the same
+ * number. False with errno: ESRCH (no process is left), EPERM (no permission for any of
+ * the rest), ENOTSUP (the system cannot: before Linux 6.9). */
+bool hf_spawn_signal_group(int pidfd, int sig);
+
+#endif

@@ -1,0 +1,258 @@
+/* servers.c - a client of several servers: one loop, and on it a client of locks for
+ * each of them; its timer; its end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/detail.h"
+#include "base/server_opts.h"
+#include "base/structs.h"
+#include "lock/callback.h"
+#include "lock/set/set.h"
+
+bool hf_servers_forked(const hf_lock_servers *servers)
+{
+    return servers->pid != getpid();
+}
+
+/* ---- the timer ---- */
+
+static void on_timer(uv_timer_t *timer)
+{
+    hf_lock_servers *servers = timer->data;
+    uint64_t now_ns = hf_boot_ns();
+    for (hf_lock_set *set = servers->sets, *next; set != NULL; set = next) {
+        next = set->next;
+        if (now_ns >= set->kind->due_ns(set))
+            set->kind->time(set, now_ns);
+        hf_set_time(set, now_ns);
+        hf_set_check(set);
+    }
+    hf_servers_settle(servers);
+}
+
+static void close_clients(hf_lock_servers *servers);
+
+void hf_servers_settle(hf_lock_servers *servers)
+{
+    uint64_t due_ns = UINT64_MAX;
+    if (servers->closing && servers->sets == NULL) {
+        (void)uv_timer_stop(&servers->timer);
+        close_clients(servers);
+        return;
+    }
+    for (const hf_lock_set *set = servers->sets; set != NULL; set = set->next) {
+        uint64_t at_ns = set->kind->due_ns(set);
+        uint64_t tell_ns = hf_set_due_ns(set);
+        at_ns = tell_ns < at_ns ? tell_ns : at_ns;
+        due_ns = at_ns < due_ns ? at_ns : due_ns;
+    }
+    hf_tasks_set_timer(&servers->timer, on_timer, due_ns);
+}
+
+static void begin_closing(hf_lock_servers *servers)
+{
+    servers->closing = true;
+    for (hf_lock_set *set = servers->sets; set != NULL; set = set->next)
+        hf_set_close(set);
+}
+
+static void submit(void *arg)
+{
+    hf_lock_servers *servers = arg;
+    if (hf_tasks_run(&servers->tasks) && !servers->closing)
+        begin_closing(servers);
+    for (hf_lock_set *set = servers->sets, *next; set != NULL; set = next) {
+        next = set->next;
+        if (atomic_exchange(&set->news, false))
+            set->kind->news(set);
+        hf_set_check(set);
+    }
+    hf_servers_settle(servers);
+}
+
+static const hf_run_hooks hooks = {submit, NULL, NULL};
+
+/* ---- the end ---- */
+
+static void finish(hf_lock_servers *servers)
+{
+    void (*cb)(void *arg) = servers->on_closed;
+    void *arg = servers->closed_arg;
+    hf_run_loop_close(&servers->run);
+    free(servers);
+    if (cb != NULL)
+        cb(arg);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    hf_lock_servers *servers = handle->data;
+    if (--servers->handles == 0 && !servers->run.owned)
+        finish(servers);
+}
+
+static void close_handles(hf_lock_servers *servers)
+{
+    servers->handles = 2;
+    uv_close((uv_handle_t *)&servers->timer, on_handle_closed);
+    hf_run_loop_close_wakeup(&servers->run, on_handle_closed);
+}
+
+static void on_client_closed(void *arg)
+{
+    hf_lock_servers *servers = arg;
+    if (--servers->open_clients == 0)
+        close_handles(servers);
+}
+
+static void close_clients(hf_lock_servers *servers)
+{
+    if (servers->clients_close)
+        return;
+    servers->clients_close = true;
+    servers->open_clients = servers->n;
+    for (size_t i = 0; i < servers->n; i++)
+        hf_lock_client_close(servers->clients[i], on_client_closed, servers);
+    if (servers->n == 0)
+        close_handles(servers);
+}
+
+void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void *arg)
+{
+    if (servers == NULL) {
+        if (cb != NULL)
+            cb(arg);
+        return;
+    }
+    if (hf_servers_forked(servers))
+        return;
+    /* Else it would wait for the callback that waits for it. */
+    HF_ASSERT(!servers->run.owned || !hf_callback_inside(servers));
+    servers->on_closed = cb;
+    servers->closed_arg = arg;
+    hf_run_loop_retire(&servers->run);
+    if (servers->run.owned)
+        finish(servers);
+}
+
+/* ---- its beginning ---- */
+
+static hf_err check_opts(const hf_lock_client_opts *o, hf_server_opts *server, size_t n,
+                         char *detail)
+{
+    if (n < 1 || n > HF_LOCK_SERVERS_MAX)
+        return hf_say(detail, HF_INVALID, "expected 1 to %d servers, found %zu",
+                      HF_LOCK_SERVERS_MAX, n);
+    hf_err err = hf_server_opts_in(server, o->server, detail);
+    if (err != HF_OK)
+        return err;
+    if (server->url != NULL || o->on_event != NULL || o->arg != NULL || o->minder != NULL)
+        return hf_say(detail, HF_INVALID,
+                      "several servers have their URLs beside, and events belong to "
+                      "a set: expected no url, on_event, arg and minder");
+    return HF_OK;
+}
+
+/* Each server once: a set counts servers, not names of servers. */
+static hf_err set_places(hf_lock_servers *servers, const char *const *urls, char *detail)
+{
+    char why[HF_DETAIL_SIZE] = "";
+    for (size_t i = 0; i < servers->n; i++) {
+        hf_url url;
+        hf_err err = urls[i] == NULL ? HF_INVALID : hf_url_parse(&url, urls[i], why);
+        if (err == HF_OK)
+            hf_url_place(&url, servers->places[i]);
+        if (urls[i] != NULL)
+            hf_url_wipe(&url);
+        if (err != HF_OK)
+            return hf_say(detail, err, "server %zu of %zu: %s", i + 1, servers->n,
+                          urls[i] == NULL ? "expected a URL" : why);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(servers->places[k], servers->places[i]) == 0)
+                return hf_say(detail, HF_INVALID,
+                              "expected each server once, found %.150s twice",
+                              servers->places[i]);
+    }
+    return HF_OK;
+}
+
+static hf_err open_loop(hf_lock_servers *servers, uv_loop_t *loop)
+{
+    hf_err err = hf_random_bytes(&servers->rng.state, sizeof servers->rng.state);
+    if (err == HF_OK)
+        err = hf_run_loop_open(&servers->run, loop, &hooks, servers);
+    if (err != HF_OK)
+        return err;
+    servers->tasks.run = &servers->run;
+    HF_ASSERT(uv_timer_init(servers->run.uv, &servers->timer) == 0);
+    servers->timer.data = servers;
+    return HF_OK;
+}
+
+/* Before any other thread runs the loop. */
+static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
+                           const hf_lock_client_opts *opts, const hf_server_opts *server,
+                           char *detail)
+{
+    char why[HF_DETAIL_SIZE] = "";
+    hf_lock_client_opts one = *opts;
+    hf_server_opts here = *server;
+    one.server = &here;
+    size_t n = servers->n;
+    hf_err err = HF_OK;
+    one.loop = servers->run.uv;
+    for (servers->n = 0; servers->n < n && err == HF_OK; servers->n += err == HF_OK) {
+        here.url = urls[servers->n];
+        err = hf_lock_client_open(&servers->clients[servers->n], &one, why);
+    }
+    if (err != HF_OK)
+        return hf_say(detail, err, "%.120s: %.120s", servers->places[servers->n], why);
+    return HF_OK;
+}
+
+hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size_t n,
+                            const hf_lock_client_opts *theirs,
+                            char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_client_opts sized;
+    const hf_lock_client_opts *opts = &sized;
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    hf_err err =
+        hf_struct_in(&sized, sizeof sized, theirs, "hf_lock_client_opts", detail);
+    if (err == HF_OK)
+        err = check_opts(opts, &server, n, detail);
+    if (err != HF_OK)
+        return err;
+    hf_lock_servers *servers = calloc(1, sizeof *servers);
+    if (servers == NULL)
+        return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
+    servers->pid = getpid();
+    servers->n = n;
+    servers->connect_timeout_ms = server.connect_timeout_ms;
+    servers->request_timeout_ms = server.request_timeout_ms;
+    err = set_places(servers, urls, detail);
+    if (err != HF_OK) {
+        free(servers);
+        return err;
+    }
+    err = open_loop(servers, opts->loop);
+    if (err != HF_OK) {
+        free(servers);
+        return hf_say(detail, err, "%s", hf_err_text(err));
+    }
+    err = open_clients(servers, urls, opts, &server, detail);
+    /* Work of the clients outside of calls belongs to no caller. */
+    hf_run_loop_background(&servers->run, 1);
+    hf_err started = hf_run_loop_start(&servers->run);
+    if (err == HF_OK && started != HF_OK)
+        err = hf_say(detail, started, "%s", hf_err_text(started));
+    if (err == HF_OK)
+        *out = servers;
+    else
+        hf_lock_servers_close(servers, NULL, NULL);
+    return err;
+}

@@ -1,0 +1,182 @@
+/* set.h - the inside of locks over several servers, shared by the files that it is
+ * spread over:
+ *
+ *   servers.c  the client: a loop, and a client of locks for each server on it
+ *   set.c      one acquisition: asking its members, giving them back, its end
+ *   state.c    a holder's questions and events
+ *   calls.c    the calls that take and give back
+ *   multi.c    all of them, in order
+ *   red.c      a majority of them, at once
+ *
+ *   TAKE --enough are held--> HELD --release--> LEAVE --> END
+ *     ^ '--it cannot be had--> UNDO --> END
+ *     '------- PAUSE <----------' (RedLock)
+ *
+ * All clients share one loop, on which everything without a remark happens. Members'
+ * events come on the threads that renew: they look at the members that were joined
+ * (`lock`), which only the loop changes, under the set's lock. A member is removed before
+ * it is released, so no thread uses a handle that has ended. */
+#ifndef HF_LOCK_SET_SET_H
+#define HF_LOCK_SET_SET_H
+
+#include "base/random.h"
+#include "holdfast/lock_set.h"
+#include "lock/member.h"
+#include "lock/names.h"
+#include "lock/tasks.h"
+#include "redis/url.h"
+
+typedef struct hf_set_member {
+    hf_lock_set *set;
+    size_t server, place; /* in `urls`; in the caller's order */
+    hf_lock_opts opts;    /* its pointers point into `text` */
+    void *text;           /* owned */
+    hf_lock *asked;       /* not answered yet */
+    hf_lock *lock;        /* it counts; changed under set->lock */
+    bool leaving;         /* a release is not answered yet */
+    atomic_bool lost;     /* that is told of the lock that was asked for last */
+    hf_lock_release_result result;
+    bool may_leave;  /* a request to leave may still be sent for the handle that ended */
+    hf_err err;      /* why it was not had */
+    uint64_t due_ns; /* RedLock: entered again no earlier */
+} hf_set_member;
+
+typedef enum hf_set_step {
+    SET_TAKE,
+    SET_PAUSE,
+    SET_HELD,
+    SET_UNDO, /* acquired members are released */
+    SET_LEAVE
+} hf_set_step;
+
+/* The differences of the two rules. */
+typedef struct hf_set_kind {
+    void (*begin)(hf_lock_set *set);
+    void (*got)(hf_set_member *m, hf_lock *lock); /* in TAKE or HELD */
+    void (*refused)(hf_set_member *m, const char *detail);
+    void (*left)(hf_set_member *m);   /* given back in HELD, because it was lost */
+    void (*undone)(hf_lock_set *set); /* nothing is under way any more */
+    void (*news)(hf_lock_set *set);   /* a member may have been lost */
+    uint64_t (*due_ns)(const hf_lock_set *set); /* UINT64_MAX: nothing */
+    void (*time)(hf_lock_set *set, uint64_t now_ns);
+} hf_set_kind;
+
+typedef enum hf_set_phase { PHASE_NEW, PHASE_HELD, PHASE_GONE } hf_set_phase;
+
+struct hf_lock_set {
+    hf_lock_servers *servers;
+    const hf_set_kind *kind;
+    hf_lock_set *next, *prev;
+    size_t n, needed;
+    hf_lock_set_acquired_cb on_acquired;
+    void *acquired_arg;
+    hf_lock_set_event_cb on_event;
+    void *event_arg;
+    int64_t wait_ms;
+    uint64_t begun_ns, until_ns; /* UINT64_MAX: for ever */
+    hf_task task, cancel_task;
+    bool owes; /* a callback of its user's, which only the service thread calls */
+    atomic_bool cancel_queued;
+    atomic_bool news;
+
+    hf_set_step step;
+    size_t open; /* answers that are to come */
+    bool notified, over;
+    bool final; /* UNDO is its end */
+    hf_err err;
+    char detail[HF_DETAIL_SIZE];
+    hf_lock_set_released_cb release_cb;  /* as the call gave it */
+    hf_lock_set_released_cb on_released; /* still to be told */
+    void *released_arg;
+    uint64_t tell_until_ns; /* of the release */
+
+    /* MultiLock */
+    size_t at; /* the member that is asked */
+    /* RedLock */
+    hf_redlock_opts red; /* its name is that of the members */
+    char owner[HF_LOCK_OWNER_SIZE];
+    uint32_t tries;
+    uint64_t check_ns; /* TAKE: the time-out; PAUSE: its end */
+    uint64_t max_ns;   /* the end of max_hold */
+
+    uv_mutex_t tell_lock; /* held while its user is told; taken before `lock` */
+    uv_mutex_t lock;      /* and under this one: */
+    bool silent; /* its user gets no more events; a running call may not have ended */
+    hf_set_phase phase;
+    bool lost, lost_told, suspect;
+    hf_lock_reason reason;
+    size_t lost_member;
+    int fd; /* -1: none yet */
+    hf_set_member members[];
+};
+
+struct hf_lock_servers {
+    pid_t pid;
+    hf_run_loop run;
+    hf_tasks tasks;
+    uv_timer_t timer;
+    hf_rng rng;
+    uint32_t connect_timeout_ms, request_timeout_ms;
+    size_t n;
+    hf_lock_client *clients[HF_LOCK_SERVERS_MAX];
+    char places[HF_LOCK_SERVERS_MAX][HF_URL_PLACE_SIZE];
+
+    hf_lock_set *sets;
+    bool closing, clients_close;
+    size_t open_clients;
+    unsigned handles;
+    void (*on_closed)(void *arg);
+    void *closed_arg;
+};
+
+/* ---- servers.c ---- */
+bool hf_servers_forked(const hf_lock_servers *servers);
+/* At the end of everything on the loop. */
+void hf_servers_settle(hf_lock_servers *servers);
+
+/* ---- set.c ---- */
+HF_MUSTCHECK hf_lock_set *hf_set_new(hf_lock_servers *servers, const hf_set_kind *kind,
+                                     size_t n, size_t needed, int64_t wait_ms);
+void hf_set_free(hf_lock_set *set);
+void hf_set_pay(hf_lock_set *set);   /* before the callback that it owes */
+void hf_set_begin(hf_lock_set *set); /* on the loop */
+/* Its answer comes to got() or refused(). */
+HF_MUSTCHECK hf_err hf_set_ask(hf_set_member *m, const hf_lock_opts *opts,
+                               char detail[HF_DETAIL_SIZE]);
+void hf_set_join(hf_set_member *m, hf_lock *lock);
+hf_lock *hf_set_take_out(hf_set_member *m);
+void hf_set_give_back(hf_set_member *m, hf_lock *lock);
+/* It cannot be had, so far. Goes on in undone(). */
+void hf_set_undo(hf_lock_set *set, bool final, hf_err err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+void hf_set_leave(hf_lock_set *set);
+/* Enough are held: its caller is told. False: they are not any more. */
+HF_MUSTCHECK bool hf_set_become_held(hf_lock_set *set);
+void hf_set_fail(hf_lock_set *set); /* tells err and detail, and ends it */
+void hf_set_over(hf_lock_set *set); /* frees it now, or when its cancel has run */
+void hf_set_close(hf_lock_set *set);
+/* The release is reported by this time, even if a callback of an event blocks. */
+uint64_t hf_set_due_ns(const hf_lock_set *set); /* UINT64_MAX: never */
+void hf_set_time(hf_lock_set *set, uint64_t now_ns);
+/* Goes on where nothing is under way any more; the set may be freed by it. */
+void hf_set_check(hf_lock_set *set);
+const char *hf_set_place(const hf_set_member *m);
+
+/* ---- state.c ---- */
+typedef struct hf_set_view {
+    size_t standing, solid; /* held; and their last renewal did not fail */
+    uint64_t deadline_ns;   /* 0: too few are held */
+} hf_set_view;
+hf_set_view hf_set_look(const hf_lock_set *set); /* under set->lock */
+bool hf_set_stands(hf_lock_set *set);            /* it is held at this moment */
+void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member);
+void hf_set_review(hf_set_member *m, const hf_lock *lost, bool revoked);
+void hf_set_silence(hf_lock_set *set, hf_lock_reason reason);
+
+/* ---- calls.c, multi.c, red.c ---- */
+HF_MUSTCHECK hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *opts,
+                                  hf_lock_set **out, char detail[HF_DETAIL_SIZE]);
+HF_MUSTCHECK hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *opts,
+                                hf_lock_set **out, char detail[HF_DETAIL_SIZE]);
+
+#endif

@@ -1,0 +1,248 @@
+/* state.c - the questions and events of a holder of a lock over several servers.
+ *
+ * The set is held while the needed number of its members is, each by its own local
+ * deadline; so it is lost when the watchdog of one of them says so, or when a caller
+ * finds by the clock that it is. LOST is final, even when members come back. */
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/callback.h"
+#include "lock/set/set.h"
+
+/* ---- all under set->lock ---- */
+
+hf_set_view hf_set_look(const hf_lock_set *set)
+{
+    hf_set_view view = {0};
+    uint64_t deadlines[HF_LOCK_MEMBERS_MAX] = {0}; /* the largest first */
+    for (size_t i = 0; i < set->n; i++) {
+        const hf_lock *lock = set->members[i].lock;
+        uint64_t at_ns = lock == NULL ? 0 : hf_lock_deadline_ns(lock);
+        if (at_ns == 0)
+            continue;
+        size_t k = view.standing++;
+        for (; k > 0 && deadlines[k - 1] < at_ns; k--)
+            deadlines[k] = deadlines[k - 1];
+        deadlines[k] = at_ns;
+        view.solid += hf_lock_get_state(lock) == HF_LOCK_HELD;
+    }
+    if (view.standing >= set->needed)
+        view.deadline_ns = deadlines[set->needed - 1];
+    return view;
+}
+
+static void signal_fd(hf_lock_set *set)
+{
+    uint64_t one = 1;
+    if (set->fd >= 0) {
+        ssize_t n = write(set->fd, &one, sizeof one);
+        (void)n; /* it is readable already */
+    }
+}
+
+static void blame(hf_lock_set *set, const hf_set_member *m)
+{
+    set->lost_member = m->place;
+    set->reason = m->lock == NULL ? HF_LOCK_DEADLINE : hf_lock_why(m->lock);
+    if (set->reason == HF_LOCK_NOT_LOST)
+        set->reason = HF_LOCK_DEADLINE;
+}
+
+static void lose(hf_lock_set *set)
+{
+    set->phase = PHASE_GONE;
+    set->lost = true;
+    set->reason = HF_LOCK_DEADLINE;
+    for (size_t i = 0; i < set->n; i++) {
+        const hf_set_member *m = &set->members[i];
+        if (m->lock != NULL && hf_lock_deadline_ns(m->lock) == 0)
+            blame(set, m);
+    }
+    signal_fd(set);
+}
+
+/* Settles by the clock of now whether it is held. */
+static hf_set_view settle(hf_lock_set *set)
+{
+    hf_set_view view = hf_set_look(set);
+    if (set->phase == PHASE_HELD && view.deadline_ns == 0)
+        lose(set);
+    if (set->phase != PHASE_HELD)
+        view.deadline_ns = 0;
+    return view;
+}
+
+/* ---- telling ---- */
+
+/* Under both locks. False: there is nothing to tell. */
+static bool choose(hf_lock_set *set, const hf_set_member *m, const hf_lock *lost,
+                   bool revoked, hf_lock_event *event)
+{
+    hf_set_view view = settle(set);
+    bool suspect = view.solid < set->needed;
+    if (set->silent || set->lost_told || set->phase == PHASE_NEW)
+        return false;
+    if (set->lost) {
+        if (lost != NULL && m->lock == lost)
+            blame(set, m);
+        set->lost_told = true;
+        *event = HF_LOCK_EVENT_LOST;
+        return true;
+    }
+    if (revoked) {
+        *event = HF_LOCK_EVENT_REVOKED;
+        return true;
+    }
+    *event = suspect ? HF_LOCK_EVENT_SUSPECT : HF_LOCK_EVENT_HELD;
+    bool news = suspect != set->suspect;
+    set->suspect = suspect;
+    return news;
+}
+
+void hf_set_review(hf_set_member *m, const hf_lock *lost, bool revoked)
+{
+    hf_lock_set *set = m->set;
+    hf_lock_event event = HF_LOCK_EVENT_HELD;
+    uv_mutex_lock(&set->tell_lock);
+    uv_mutex_lock(&set->lock);
+    bool news = choose(set, m, lost, revoked, &event);
+    size_t member = event == HF_LOCK_EVENT_LOST ? set->lost_member : m->place;
+    uv_mutex_unlock(&set->lock);
+    hf_callback callback;
+    hf_callback_begin(&callback, set->servers);
+    if (news && set->on_event != NULL)
+        set->on_event(set, event, member, set->event_arg);
+    hf_callback_end(&callback);
+    uv_mutex_unlock(&set->tell_lock);
+}
+
+/* On the thread that renews this member. */
+void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member)
+{
+    hf_set_member *m = member;
+    bool lost = event == HF_LOCK_EVENT_LOST;
+    hf_set_review(m, lost ? lock : NULL, event == HF_LOCK_EVENT_REVOKED);
+    if (lost) {
+        atomic_store(&m->lost, true);
+        atomic_store(&m->set->news, true);
+        hf_run_loop_wake(&m->set->servers->run);
+    }
+}
+
+/* It is not held any more, because its holder or its client says so. */
+void hf_set_silence(hf_lock_set *set, hf_lock_reason reason)
+{
+    uv_mutex_lock(&set->lock);
+    set->silent = true;
+    (void)settle(set);
+    if (set->phase == PHASE_HELD)
+        set->reason = reason;
+    set->phase = PHASE_GONE;
+    if (reason == HF_LOCK_CLOSED)
+        signal_fd(set);
+    uv_mutex_unlock(&set->lock);
+}
+
+/* ---- asking ---- */
+
+/* A question to a const set may record that it is lost; the clock has already decided
+ * that. */
+static hf_set_view look(const hf_lock_set *asked)
+{
+    hf_lock_set *set = (hf_lock_set *)asked;
+    uv_mutex_lock(&set->lock);
+    hf_set_view view = settle(set);
+    uv_mutex_unlock(&set->lock);
+    return view;
+}
+
+bool hf_set_stands(hf_lock_set *set)
+{
+    return look(set).deadline_ns != 0;
+}
+
+uint64_t hf_lock_set_deadline_ns(const hf_lock_set *set)
+{
+    return look(set).deadline_ns;
+}
+
+int64_t hf_lock_set_remaining_ms(const hf_lock_set *set)
+{
+    uint64_t deadline_ns = look(set).deadline_ns, now_ns = hf_boot_ns();
+    if (deadline_ns <= now_ns)
+        return 0;
+    return (int64_t)((deadline_ns - now_ns + HF_MS_NS - 1) / HF_MS_NS);
+}
+
+bool hf_lock_set_held(const hf_lock_set *set)
+{
+    return hf_lock_set_remaining_ms(set) > 0;
+}
+
+size_t hf_lock_set_size(const hf_lock_set *set)
+{
+    return set->n;
+}
+
+size_t hf_lock_set_standing(const hf_lock_set *set)
+{
+    return look(set).standing;
+}
+
+hf_lock_state hf_lock_set_get_state(const hf_lock_set *asked)
+{
+    hf_lock_set *set = (hf_lock_set *)asked;
+    uv_mutex_lock(&set->lock);
+    hf_set_view view = settle(set);
+    hf_set_phase phase = set->phase;
+    uv_mutex_unlock(&set->lock);
+    if (phase == PHASE_NEW)
+        return HF_LOCK_ENTERING;
+    if (phase == PHASE_GONE)
+        return HF_LOCK_GONE;
+    return view.solid < set->needed ? HF_LOCK_SUSPECT : HF_LOCK_HELD;
+}
+
+hf_lock_reason hf_lock_set_why(const hf_lock_set *asked, size_t *member)
+{
+    hf_lock_set *set = (hf_lock_set *)asked;
+    uv_mutex_lock(&set->lock);
+    (void)settle(set);
+    hf_lock_reason reason = set->reason;
+    if (member != NULL)
+        *member = set->lost_member;
+    uv_mutex_unlock(&set->lock);
+    return reason;
+}
+
+uint64_t hf_lock_set_fence(const hf_lock_set *asked, size_t member)
+{
+    hf_lock_set *set = (hf_lock_set *)asked;
+    uint64_t fence = 0;
+    if (set->needed < set->n)
+        return 0;
+    uv_mutex_lock(&set->lock);
+    for (size_t i = 0; i < set->n; i++) {
+        const hf_set_member *m = &set->members[i];
+        if (m->place == member && m->lock != NULL)
+            fence = hf_lock_fence(m->lock);
+    }
+    uv_mutex_unlock(&set->lock);
+    return fence;
+}
+
+int hf_lock_set_fd(hf_lock_set *set)
+{
+    uv_mutex_lock(&set->lock);
+    (void)settle(set);
+    if (set->fd < 0) {
+        set->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (set->phase == PHASE_GONE)
+            signal_fd(set);
+    }
+    int fd = set->fd;
+    uv_mutex_unlock(&set->lock);
+    return fd;
+}

@@ -1,0 +1,39 @@
+-- leaving.lua - the one door out: each job that ends goes through this step. Everything that is kept
+-- beside a job is removed here and nowhere else. `how` it ends:
+--   done       counted
+--   dead       stays as a dead letter: its record is kept (lib/bury.lua)
+--   cancelled  counted; a client that waits for the job can read it in `ended:<id>` for a minute,
+--   deleted    and `ended:` says that there is such a word
+--   purged     counted as deleted; no word for each
+--   trimmed    from the dead; not counted
+-- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
+-- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
+-- have a mark. Out of a set first, the record last.
+--- @include "lib/keys.lua"
+if set then
+  call('ZREM', set, unpack(ids, from))
+end
+if how ~= 'dead' then
+  call('HDEL', JOBS, unpack(ids, from))
+end
+if locks then
+  call('DEL', unpack(locks))
+end
+if marked then
+  --- @include "lib/key_crashes.lua"
+  --- @include "lib/key_cancels.lua"
+  --- @include "lib/uses.lua"
+  call('HDEL', CRASHES, unpack(ids, from))
+  call('HDEL', CANCELS, unpack(ids, from))
+  note_use('m', call('EXISTS', CRASHES, CANCELS) > 0)
+end
+if how == 'cancelled' or how == 'deleted' then
+  call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', '60000')
+  for k = from, #ids do
+    call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')
+  end
+end
+if how ~= 'dead' and how ~= 'trimmed' then
+  local n = #ids - from + 1
+  call('HINCRBY', META, how == 'purged' and 'deleted' or how, n == 1 and '1' or n)
+end

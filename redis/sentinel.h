@@ -1,0 +1,65 @@
+/* sentinel.h - which server is the primary, as Sentinels tell it.
+ *
+ * The Sentinels of a URL are asked in turn, each with a deadline. The one that answered
+ * is asked first the next time: once a second, and whenever the user wants to know. A
+ * second connection to the same Sentinel listens for news of a failover. A message is
+ * only a reason to ask at once; without messages the new primary is known a second later.
+ *
+ *   RESTING --> CONNECTING --> ASKING --> READY    an answer names a primary
+ *                     ^            ^         |
+ *                     |            '---------|       a second has passed, a message, ...
+ *                     '----------------------'       lost, or what it named is of no use
+ *
+ * When a Sentinel fails, the next one is asked; when all have failed in a row, it rests,
+ * for 50 ms to 1.5 s, with jitter. No state is final: it goes on until it is closed.
+ *
+ * Not thread-safe: call from the loop's thread only. */
+#ifndef HF_REDIS_SENTINEL_H
+#define HF_REDIS_SENTINEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "holdfast/server.h"
+#include "redis/url.h"
+
+typedef struct hf_sentinel hf_sentinel;
+
+/* On the loop's thread, never from inside a call. Any of them may close it. */
+typedef struct hf_sentinel_hooks {
+    /* A Sentinel has named the primary; borrowed until the hook returns. It is not
+     * verified yet. */
+    void (*on_primary)(void *owner, const hf_place *primary);
+    /* All were asked since the last answer or the last time that this was told.
+     * HF_CONFIG: a Sentinel does not know the master's name; HF_AUTH; else HF_CONN,
+     * HF_PROTO, ... `why` names a Sentinel. */
+    void (*on_vain)(void *owner, hf_err err, const char *why);
+    void (*on_closed)(void *owner); /* after hf_sentinel_close(); it is gone */
+} hf_sentinel_hooks;
+
+typedef struct hf_sentinel_setup {
+    uv_loop_t *loop;             /* borrowed, must outlive it */
+    const hf_url *url;           /* with Sentinels; copied */
+    const hf_tls_opts *tls;      /* for url->tls; copied; NULL: the defaults */
+    uint32_t connect_timeout_ms; /* shared by the Sentinels */
+    const hf_sentinel_hooks *hooks;
+    void *owner;
+} hf_sentinel_setup;
+
+/* Begins to ask. The caller owns *out and ends it with hf_sentinel_close(). HF_NOMEM,
+ * HF_SYSTEM. */
+HF_MUSTCHECK hf_err hf_sentinel_open(hf_sentinel **out, const hf_sentinel_setup *setup);
+
+/* Asks now: on_primary or on_vain will be called. */
+void hf_sentinel_again(hf_sentinel *sentinel);
+
+/* The named server is not a primary that answers: ask another Sentinel next. */
+void hf_sentinel_doubt(hf_sentinel *sentinel);
+
+/* Only on_closed will be called. */
+void hf_sentinel_close(hf_sentinel *sentinel);
+
+#endif

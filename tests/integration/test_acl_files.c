@@ -1,0 +1,272 @@
+/* test_acl_files.c - the users of packaging/acl: each does the essentials of its work by
+ * its own permissions, none has a command that its scripts do not contain, and none lacks
+ * one. tests/acceptance/59-acl does their whole work. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "lock_scripts.h"
+#include "queue_scripts.h"
+#include "tests/support/cli_fixture.h"
+#include "tests/support/eventually.h"
+#include "tests/support/worker_fixture.h"
+
+enum { LONG_MS = 20000, TEXT_SIZE = 8192, WORD_SIZE = 32 };
+
+static hf_cli_fixture cli;
+static hf_fixture *const redis = &cli.redis;
+static hf_worker_fixture worker;
+
+static void path_of(const char *file, char out[TEXT_SIZE])
+{
+    (void)snprintf(out, TEXT_SIZE, HF_TEST_SOURCE "/packaging/acl/%s", file);
+}
+
+static void begin(const char *file)
+{
+    static const char *const users[] = {"producer", "worker", "reader", "administrator",
+                                        "locks"};
+    static char path[TEXT_SIZE];
+    path_of(file, path);
+    hf_fixture_stop(redis);
+    hf_fixture_start(redis, &(hf_fixture_options){.args = {"--aclfile", path}});
+    for (size_t i = 0; i < HF_COUNT(users); i++)
+        assert_string_equal(
+            hf_fixture_command(redis, "ACL SETUSER holdfast-%s on >pw", users[i]), "OK");
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cli_fixture_start(&cli, HF_TEST_COMMAND);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_worker_fixture_end(&worker);
+    hf_cli_fixture_stop(&cli);
+    return 0;
+}
+
+static const char *url_of(const char *user)
+{
+    static char url[HF_TEMPDIR_SIZE + 64];
+    (void)snprintf(url, sizeof url, "unix://holdfast-%s:pw@%s", user, redis->socket);
+    return url;
+}
+
+static void run(const char *user, const char *line, int code)
+{
+    char env[HF_TEMPDIR_SIZE + 96];
+    (void)snprintf(env, sizeof env, "REDIS_URL=%s", url_of(user));
+    int got = hf_cli_fixture_run(&cli, line, NULL, (const char *const[]){env, NULL});
+    if (got != code)
+        fail_msg("%s: %s: expected %d, found %d\n%s%s", user, line, code, got, cli.out,
+                 cli.err);
+}
+
+static void work(void)
+{
+    hf_worker_fixture_start(&worker, url_of("worker"), NULL, 0);
+    run("producer", "enqueue t ok -q q --wait", 0);
+    run("producer", "enqueue t fail -q q --max-attempts 2 --wait", 1);
+    run("producer", "enqueue t ok -q q --in 1h --id later", 0);
+    assert_true(hf_fixture_number(redis, "CLIENT KILL USER holdfast-worker") > 0);
+    EVENTUALLY(LONG_MS, hf_worker_fixture_said(&worker, "Redis is back") > 0);
+    run("producer", "enqueue t ok -q q --wait", 0);
+    run("reader", "queue show q", 0);
+    run("reader", "job list -q q", 0);
+    run("reader", "job why later", 0);
+    run("reader", "dead list -q q", 0);
+    run("reader", "workers", 0);
+    run("reader", "doctor", 0);
+    run("reader", "locks list", 0);
+    run("locks", "lock n -- true", 0);
+    run("locks", "lock --spin m -- true", 0);
+    run("administrator", "queue pause q", 0);
+    run("administrator", "queue resume q", 0);
+    run("administrator", "queue limit q --rate 100/1s", 0);
+    run("administrator", "job cancel later", 0);
+    run("administrator", "dead purge -q q --yes", 0);
+    run("administrator", "doctor --fix", 0);
+    run("administrator", "locks list", 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_string_equal(hf_fixture_command(redis, "ACL LOG"), "");
+}
+
+/* Redis 6.2 does not start with the other file. */
+static bool is_new(void)
+{
+    return strstr(hf_fixture_command(redis, "INFO server"), "redis_version:6") == NULL;
+}
+
+static void each_user_may_do_its_work(void **state)
+{
+    (void)state;
+    if (is_new()) {
+        begin("redis-7.acl");
+        work();
+    }
+}
+
+static void each_user_may_do_its_work_by_the_plain_file(void **state)
+{
+    (void)state;
+    begin("redis-6.2.acl");
+    work();
+}
+
+static void no_user_may_do_anothers_work(void **state)
+{
+    (void)state;
+    begin(is_new() ? "redis-7.acl" : "redis-6.2.acl");
+    run("reader", "enqueue t", 77);
+    run("reader", "queue pause q", 77);
+    run("reader", "lock n -- true", 77);
+    run("producer", "lock n -- true", 77);
+    run("producer", "queue list", 77);
+    run("locks", "enqueue t", 77);
+}
+
+/* Without it a job would leave its set and not reach another. */
+static void a_worker_that_lacks_a_command_is_refused_by_name(void **state)
+{
+    (void)state;
+    if (!is_new())
+        skip(); /* it cannot tell */
+    begin("redis-7.acl");
+    hf_cli_fixture_put(&cli, "w.yaml", "handlers:\n  - {type: t, exec: [\"true\"]}\n");
+    run("worker", "worker --burst -c w.yaml", 0);
+    assert_string_equal(
+        hf_fixture_command(redis, "ACL SETUSER holdfast-worker -hget -zpopmin"), "OK");
+    run("worker", "worker --burst -c w.yaml", 77);
+    assert_non_null(strstr(cli.err, "hget"));
+    assert_non_null(strstr(cli.err, "zpopmin"));
+}
+
+/* ---- the files, against the scripts ---- */
+
+static bool is_option(const char *word)
+{
+    static const char *const options[] = {"PXAT", "WITHSCORES", "LIMIT", "COUNT",
+                                          "MATCH"};
+    for (size_t i = 0; i < HF_COUNT(options); i++)
+        if (strcmp(word, options[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Adds " name" of each command that a script contains: a word of capitals in quotes. */
+static void add_commands(char *out, const hf_script *script)
+{
+    const char *text = (const char *)script->text;
+    for (const char *at = text; (at = strchr(at, '\'')) != NULL; at++) {
+        char word[WORD_SIZE], small[WORD_SIZE + 2];
+        size_t n = strspn(at + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+        if (n < 3 || n >= sizeof word || at[1 + n] != '\'')
+            continue;
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, at + 1);
+        (void)snprintf(small, sizeof small, " %s ", word);
+        for (char *c = small; *c != '\0'; c++)
+            *c = (char)tolower((unsigned char)*c);
+        if (!is_option(word) && strstr(out, small) == NULL)
+            (void)snprintf(out + strlen(out) - 1, TEXT_SIZE - strlen(out), "%s", small);
+    }
+}
+
+/* Those of all scripts of a folder, or of the named ones alone. */
+static void add_all(char *out, const hf_script *const *all, const char *const *names)
+{
+    for (; *all != NULL; all++) {
+        bool wanted = names == NULL;
+        for (size_t i = 0; !wanted && names[i] != NULL; i++)
+            wanted = strcmp(strchr((*all)->name, '/') + 1, names[i]) == 0;
+        if (wanted)
+            add_commands(out, *all);
+    }
+}
+
+/* What the line of a user permits, as " name name ". */
+static void read_user(const char *file, const char *user, char out[TEXT_SIZE])
+{
+    static char text[4 * TEXT_SIZE], path[TEXT_SIZE], begins[WORD_SIZE * 2];
+    path_of(file, path);
+    (void)snprintf(begins, sizeof begins, "user holdfast-%s ", user);
+    char *line = strstr(hf_read_file(path, text, sizeof text), begins);
+    assert_non_null(line);
+    line[strcspn(line, "\n")] = '\0';
+    (void)snprintf(out, TEXT_SIZE, " ");
+    for (char *at = line; (at = strstr(at, " +")) != NULL; at++)
+        (void)snprintf(out + strlen(out), TEXT_SIZE - strlen(out), "%.*s ",
+                       (int)strcspn(at + 2, " "), at + 2);
+}
+
+/* Each word of `words` is in `others`. */
+static void check_words(const char *words, const char *others, const char *what)
+{
+    for (const char *at = words + 1; *at != '\0'; at += strcspn(at, " ") + 1) {
+        char word[2 * WORD_SIZE];
+        (void)snprintf(word, sizeof word, " %.*s ", (int)strcspn(at, " "), at);
+        if (strstr(others, word) == NULL)
+            fail_msg("%s:%s", what, word);
+    }
+}
+
+static void compare(const char *user, const char *needed, bool all)
+{
+    static const char *const files[] = {"redis-7.acl", "redis-6.2.acl"};
+    for (size_t i = 0; i < HF_COUNT(files); i++) {
+        char permitted[TEXT_SIZE], what[TEXT_SIZE];
+        read_user(files[i], user, permitted);
+        (void)snprintf(what, sizeof what, "packaging/acl/%s: holdfast-%s lacks", files[i],
+                       user);
+        if (all)
+            check_words(needed, permitted, what);
+        (void)snprintf(what, sizeof what, "packaging/acl/%s: holdfast-%s does not need",
+                       files[i], user);
+        check_words(permitted, needed, what);
+    }
+}
+
+#define LOGIN "select client|id client|kill info eval evalsha script|load time "
+
+static void users_have_the_commands_of_their_scripts(void **state)
+{
+    static const char *const producers[] = {"enqueue", "job", NULL};
+    static const char *const workers[] = {"claim", "unclaim", "renew",  "complete",
+                                          "retry", "release", "bury",   "check",
+                                          "peek",  "beat",    "limits", NULL};
+    (void)state;
+    char needed[TEXT_SIZE] = " " LOGIN "sadd del ";
+    add_all(needed, hf_lua_queue_all, producers);
+    compare("producer", needed, true);
+    (void)snprintf(needed, sizeof needed, " " LOGIN "sadd bzpopmin client|unblock ");
+    add_all(needed, hf_lua_queue_all, workers);
+    compare("worker", needed, true);
+    (void)snprintf(needed, sizeof needed, " " LOGIN "sadd scan smembers zscan mget ");
+    add_all(needed, hf_lua_queue_all, NULL);
+    add_all(needed, hf_lua_lock_all, NULL);
+    compare("administrator", needed, true);
+    compare("reader", needed, false); /* it may read */
+    (void)snprintf(needed, sizeof needed, " " LOGIN "blpop wait client|unblock ");
+    add_all(needed, hf_lua_lock_all, NULL);
+    compare("locks", needed, true);
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(each_user_may_do_its_work),
+        CASE(each_user_may_do_its_work_by_the_plain_file),
+        CASE(no_user_may_do_anothers_work),
+        CASE(a_worker_that_lacks_a_command_is_refused_by_name),
+        cmocka_unit_test(users_have_the_commands_of_their_scripts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

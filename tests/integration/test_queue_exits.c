@@ -1,0 +1,220 @@
+/* test_queue_exits.c - every way in which a job ends leaves nothing of it behind: no
+ * entry, record, lock or mark. A new kind of end needs a row here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_fixture.h"
+
+static hf_queue_fixture fixture;
+static hf_admin *admin;
+static char detail[HF_DETAIL_SIZE];
+
+static void must(hf_err err)
+{
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), detail);
+}
+
+static void verdict(hf_verdict_op op, uint32_t dead_max)
+{
+    const hf_verdict_args args = {
+        .worker = "w", .dead_max = dead_max, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {
+        .id = "one", .due_ms = 60000, .error = {"x", 1}, .reason = "handler"};
+    must(hf_queue_fixture_verdict(&fixture, op, &args, &item));
+}
+
+/* ---- the states in which a job is, each with a mark of each kind ---- */
+
+static void ready(void)
+{
+    must(hf_queue_fixture_enqueue(&fixture, "one", 0));
+}
+
+static void running(void)
+{
+    ready();
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+}
+
+static void dead(void)
+{
+    running();
+    verdict(HF_OP_BURY, 100);
+}
+
+/* It runs, and is to be cancelled. */
+static void cancelling(void)
+{
+    running();
+    assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL, detail), HF_RUNNING);
+}
+
+/* ---- the exits ---- */
+
+static void complete(void)
+{
+    must(hf_queue_fixture_complete(&fixture, "w", "one", NULL));
+}
+
+static void bury(void)
+{
+    verdict(HF_OP_BURY, 100);
+}
+
+static void release(void)
+{
+    verdict(HF_OP_RELEASE, 0);
+}
+
+static void retry(void)
+{
+    verdict(HF_OP_RETRY, 0);
+}
+
+static void unclaim(void)
+{
+    must(hf_queue_fixture_unclaim(&fixture, "w", fixture.number));
+}
+
+static void take_over(void)
+{
+    hf_claim_args args = hf_queue_fixture_claim_args("other", 1, 0);
+    args.poison = 1;
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 2 one");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    must(hf_queue_fixture_claim_with(&fixture, &args));
+    assert_int_equal(fixture.n_jobs, 0);
+}
+
+static void claim_without_a_record(void)
+{
+    (void)hf_fixture_command(&fixture.redis, "HDEL hf:{q}:jobs one");
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 0);
+}
+
+static void cancel(void)
+{
+    must(hf_admin_cancel(admin, "q", "one", NULL, detail));
+}
+
+static void delete_it(void)
+{
+    must(hf_admin_delete(admin, "q", "one", NULL, detail));
+}
+
+static void purge(void)
+{
+    size_t n = 0;
+    must(hf_admin_purge(admin, "q", NULL, NULL, &n, detail));
+    assert_int_equal(n, 1);
+}
+
+static void purge_dead(void)
+{
+    const hf_dead_filter filter = {HF_DEAD_FILTER_INIT};
+    size_t n = 0;
+    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
+    assert_int_equal(n, 1);
+}
+
+/* It goes because another one comes; with it, because no room is left at all. */
+static void trim(void)
+{
+    const hf_verdict_args args = {.worker = "w", .dead_max = 0, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "two", .reason = "handler"};
+    must(hf_queue_fixture_enqueue(&fixture, "two", 0));
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    must(hf_queue_fixture_verdict(&fixture, HF_OP_BURY, &args, &item));
+}
+
+typedef struct way {
+    const char *what;
+    void (*prepare)(void);
+    void (*end)(void);
+    const char *counted; /* the counter of meta that is 1 then */
+    bool dies;           /* its record stays, in `dead` */
+} way;
+
+static const way ways[] = {
+    {"done", running, complete, "done", false},
+    {"dead by its handler", running, bury, NULL, true},
+    {"dead as poison", running, take_over, "crashed", true},
+    {"dead without a record", ready, claim_without_a_record, NULL, true},
+    {"cancelled before it runs", ready, cancel, "cancelled", false},
+    {"cancelled, and released", cancelling, release, "cancelled", false},
+    {"cancelled, and failed", cancelling, retry, "cancelled", false},
+    {"cancelled, and buried", cancelling, bury, "cancelled", false},
+    {"cancelled, its claim without an answer", cancelling, unclaim, "cancelled", false},
+    {"cancelled, its holder dead", cancelling, take_over, "cancelled", false},
+    {"cancelled, and done", cancelling, complete, "done", false},
+    {"deleted before it runs", ready, delete_it, "deleted", false},
+    {"deleted when it is dead", dead, delete_it, "deleted", false},
+    {"purged before it runs", ready, purge, "deleted", false},
+    {"purged when it is dead", dead, purge, "deleted", false},
+    {"picked from the dead and purged", dead, purge_dead, "deleted", false},
+    {"trimmed from the dead", dead, trim, NULL, false},
+};
+
+/* The keys without an end, in order, but those that a queue keeps. */
+static const char *left(void)
+{
+    return hf_fixture_command(
+        &fixture.redis, "EVAL %s 0",
+        "local left = {} "
+        "for _, key in ipairs(redis.call('KEYS', 'hf:{q}:*')) do "
+        "  local name = string.sub(key, 8) "
+        "  if redis.call('PTTL', key) == -1 and name ~= 'meta' and name ~= 'leases' or "
+        "    string.find(name, '^lock:') then left[#left + 1] = name end "
+        "end "
+        "table.sort(left) return table.concat(left, ' ')");
+}
+
+static void every_exit_leaves_nothing_of_the_job_behind(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(ways); i++) {
+        const way *w = &ways[i];
+        (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+        w->prepare();
+        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes one 1");
+        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses m");
+        w->end();
+        const char *keys = left();
+        if (strcmp(keys, w->dies ? "dead jobs" : "") != 0)
+            fail_msg("%s: left behind: %s", w->what, keys);
+        if (strcmp(hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta uses"),
+                   "(nil)") != 0)
+            fail_msg("%s: `uses` still tells of a mark", w->what);
+        if (w->counted != NULL &&
+            hf_fixture_number(&fixture.redis, "HGET hf:{q}:meta %s", w->counted) != 1)
+            fail_msg("%s: not counted as %s", w->what, w->counted);
+    }
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_queue_fixture_start(&fixture, NULL);
+    admin = hf_queue_fixture_admin(&fixture);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_admin_close(admin);
+    hf_queue_fixture_stop(&fixture);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_exit_leaves_nothing_of_the_job_behind, up,
+                                        down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* lock_fixture.c - see lock_fixture.h. */
+#include "tests/support/lock_fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEASE_MS = 5000, WAIT_MS = 20000, REQUEST_MS = 3000 /* on a busy machine */ };
+
+static void on_event(hf_lock *lock, hf_lock_event event, void *arg)
+{
+    hf_lock_fixture *fixture = arg;
+    (void)lock;
+    atomic_uint *counts[] = {&fixture->suspect, &fixture->held, &fixture->revoked,
+                             &fixture->lost};
+    atomic_fetch_add(counts[event], 1);
+}
+
+hf_lock_client *hf_lock_fixture_open(hf_lock_fixture *fixture, const char *url)
+{
+    hf_lock_client *locks = NULL;
+    const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT,
+        .server = HF_SERVER(.url = url, .request_timeout_ms = REQUEST_MS),
+        .on_event = on_event, .arg = fixture};
+    if (hf_lock_client_open(&locks, &opts, fixture->detail) != HF_OK)
+        fail_msg("no client: %s", fixture->detail);
+    return locks;
+}
+
+void hf_lock_fixture_up(hf_lock_fixture *fixture)
+{
+    hf_fixture_start(&fixture->redis, NULL);
+}
+
+void hf_lock_fixture_down(hf_lock_fixture *fixture)
+{
+    hf_fixture_stop(&fixture->redis);
+}
+
+void hf_lock_fixture_begin(hf_lock_fixture *fixture)
+{
+    (void)hf_fixture_command(&fixture->redis, "FLUSHALL");
+    fixture->a = hf_lock_fixture_open(fixture, hf_fixture_url(&fixture->redis));
+    fixture->b = hf_lock_fixture_open(fixture, hf_fixture_url(&fixture->redis));
+    atomic_store(&fixture->suspect, 0);
+    atomic_store(&fixture->held, 0);
+    atomic_store(&fixture->revoked, 0);
+    atomic_store(&fixture->lost, 0);
+}
+
+void hf_lock_fixture_end(hf_lock_fixture *fixture)
+{
+    hf_lock_client_close(fixture->a, NULL, NULL);
+    hf_lock_client_close(fixture->b, NULL, NULL);
+}
+
+static void complete(hf_lock_opts *opts, const char *const *name)
+{
+    if (opts->n_names == 0) {
+        opts->names = name;
+        opts->n_names = 1;
+    }
+    if (opts->lease_ms == 0)
+        opts->lease_ms = LEASE_MS;
+}
+
+hf_err hf_lock_take(hf_lock_fixture *fixture, hf_lock_client *locks, const char *name,
+                    hf_lock_opts opts, hf_lock **out)
+{
+    complete(&opts, &name);
+    *out = NULL;
+    return hf_lock_acquire_wait(locks, &opts, out, fixture->detail);
+}
+
+hf_lock *hf_lock_must(hf_lock_fixture *fixture, hf_lock_client *locks, const char *name,
+                      hf_lock_opts opts)
+{
+    hf_lock *lock;
+    hf_err err = hf_lock_take(fixture, locks, name, opts, &lock);
+    if (err != HF_OK)
+        fail_msg("%s: %s %s", name, hf_err_name(err), fixture->detail);
+    /* A short lease may be over before this thread runs again. */
+    assert_true(hf_lock_held(lock) || hf_lock_why(lock) == HF_LOCK_DEADLINE);
+    return lock;
+}
+
+void hf_lock_refused(hf_lock_fixture *fixture, hf_lock_client *locks, const char *name,
+                     hf_lock_opts opts, hf_err expected)
+{
+    hf_lock *lock;
+    assert_int_equal(hf_lock_take(fixture, locks, name, opts, &lock), expected);
+    assert_null(lock);
+}
+
+void hf_lock_released(hf_lock *lock)
+{
+    size_t left = 9;
+    assert_int_equal(hf_lock_release_wait(lock, &left), HF_RELEASE_DONE);
+    assert_int_equal(left, 0);
+}
+
+bool hf_lock_is_free(hf_lock_fixture *fixture, const char *name)
+{
+    return hf_fixture_number(&fixture->redis,
+                             "EXISTS hf:lock:{%s}:e:%s hf:lock:{%s}:cell:%s", name, name,
+                             name, name) == 0;
+}
+
+static void *wait_for_it(void *arg)
+{
+    hf_lock_waiter *w = arg;
+    char detail[HF_DETAIL_SIZE];
+    w->err = hf_lock_acquire_wait(w->locks, &w->opts, &w->lock, detail);
+    atomic_store(&w->done, true);
+    return NULL;
+}
+
+long long hf_lock_queue(hf_lock_fixture *fixture, const char *name)
+{
+    char tag[HF_LOCK_NAME_MAX + 1];
+    (void)snprintf(tag, sizeof tag, "%.*s", (int)strcspn(name, "/"), name);
+    return hf_fixture_number(&fixture->redis, "ZCARD hf:lock:{%s}:q:%s", tag, name);
+}
+
+void hf_lock_begin(hf_lock_waiter *w, hf_lock_fixture *fixture, hf_lock_client *locks,
+                   const char *name, hf_lock_opts opts)
+{
+    pthread_t thread;
+    *w = (hf_lock_waiter){.fixture = fixture, .locks = locks, .name = name, .opts = opts};
+    complete(&w->opts, &w->name);
+    if (w->opts.wait_ms == 0)
+        w->opts.wait_ms = WAIT_MS;
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_it, w), 0);
+    w->thread = (unsigned long)thread;
+}
+
+void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_fixture *fixture,
+                        hf_lock_client *locks, const char *name, hf_lock_opts opts)
+{
+    long long before = hf_lock_queue(fixture, name);
+    hf_lock_begin(w, fixture, locks, name, opts);
+    if (w->opts.form == HF_LOCK_LINE)
+        EVENTUALLY(WAIT_MS, hf_lock_queue(fixture, name) == before + 1 || w->done);
+}
+
+void hf_lock_wait_end(hf_lock_waiter *w)
+{
+    assert_int_equal(pthread_join((pthread_t)w->thread, NULL), 0);
+}

@@ -1,0 +1,67 @@
+/* lock_fixture.h - a private server and clients of locks, for tests of what they promise.
+ */
+#ifndef HF_TESTS_LOCK_FIXTURE_H
+#define HF_TESTS_LOCK_FIXTURE_H
+
+#include <stdatomic.h>
+
+#include "holdfast/lock.h"
+#include "tests/support/eventually.h"
+#include "tests/support/redis_fixture.h"
+
+typedef struct hf_lock_fixture {
+    hf_fixture redis;
+    hf_lock_client *a, *b; /* two clients, with threads of their own */
+    char detail[HF_DETAIL_SIZE];
+    atomic_uint suspect, held, revoked, lost; /* events of all locks */
+} hf_lock_fixture;
+
+/* For cmocka: of a whole program, and of each test, which begins with an empty server. */
+void hf_lock_fixture_up(hf_lock_fixture *fixture);
+void hf_lock_fixture_down(hf_lock_fixture *fixture);
+void hf_lock_fixture_begin(hf_lock_fixture *fixture);
+void hf_lock_fixture_end(hf_lock_fixture *fixture);
+
+/* One more client. */
+hf_lock_client *hf_lock_fixture_open(hf_lock_fixture *fixture, const char *url);
+
+/* Takes a lock; what `opts` leaves open: one name, no wait, a lease of 5 s. */
+hf_err hf_lock_take(hf_lock_fixture *fixture, hf_lock_client *locks, const char *name,
+                    hf_lock_opts opts, hf_lock **out);
+/* The same, and fails the test if it is not had. */
+hf_lock *hf_lock_must(hf_lock_fixture *fixture, hf_lock_client *locks, const char *name,
+                      hf_lock_opts opts);
+
+/* Fails the test if it is had, or refused with another error. */
+void hf_lock_refused(hf_lock_fixture *fixture, hf_lock_client *locks, const char *name,
+                     hf_lock_opts opts, hf_err expected);
+/* Gives it back, and fails the test if it was not held to the end, or once more. */
+void hf_lock_released(hf_lock *lock);
+/* Nobody holds a lock whose name is its tag, nor stands in line for it. */
+bool hf_lock_is_free(hf_lock_fixture *fixture, const char *name);
+
+/* Somebody who waits in a thread of the test's own. */
+typedef struct hf_lock_waiter {
+    hf_lock_fixture *fixture;
+    hf_lock_client *locks;
+    const char *name;
+    hf_lock_opts opts;
+    hf_lock *lock; /* set when it is held */
+    hf_err err;
+    atomic_bool done;
+    unsigned long thread;
+} hf_lock_waiter;
+
+/* Begins to ask for it. */
+void hf_lock_begin(hf_lock_waiter *w, hf_lock_fixture *fixture, hf_lock_client *locks,
+                   const char *name, hf_lock_opts opts);
+/* Begins to wait (as long as opts.wait_ms says; 0: 20 s) and returns when it stands in
+ * line. */
+void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_fixture *fixture,
+                        hf_lock_client *locks, const char *name, hf_lock_opts opts);
+void hf_lock_wait_end(hf_lock_waiter *w); /* joins the thread */
+
+/* How many stand in line for it. */
+long long hf_lock_queue(hf_lock_fixture *fixture, const char *name);
+
+#endif
