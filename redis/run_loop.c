@@ -153,6 +153,11 @@ static bool callers_may_poll(const hf_run_loop *loop)
     return loop->callbacks == 0 && !loop->retired;
 }
 
+static bool a_caller_may_poll(const hf_run_loop *loop)
+{
+    return loop->waiting.first != NULL && callers_may_poll(loop);
+}
+
 static bool may_own(const hf_run_loop *loop, const hf_run_waiter *self)
 {
     return self == &loop->service || loop->callbacks == 0;
@@ -309,11 +314,11 @@ static void service_polls(hf_run_loop *loop)
  * comes soon finds it asleep, and no event wakes both. */
 static bool may_rest(const hf_run_loop *loop, uint64_t now_ns)
 {
-    if (!callers_may_poll(loop))
+    if (loop->wanted != 0 || !callers_may_poll(loop))
         return false;
     if (loop->waiting.first != NULL)
         return true;
-    return loop->wanted == 0 && loop->background == 0 && now_ns < loop->due_ns &&
+    return loop->background == 0 && now_ns < loop->due_ns &&
            now_ns < loop->polled_ns + REST_MS * HF_MS_NS;
 }
 
@@ -344,8 +349,10 @@ static void run_service(void *arg)
         } else {
             loop->poller = self;
             serve(loop, self, SUBMIT | TURN);
-            /* It let the lock go to wake callers, which may want something by now. */
-            if (!loop->over && loop->poller == self && loop->wanted == 0)
+            /* It let the lock go to wake callers, which may want something by now, and
+             * one that came meanwhile may be asleep. */
+            if (!loop->over && loop->poller == self && loop->wanted == 0 &&
+                !a_caller_may_poll(loop))
                 service_polls(loop);
         }
     }

@@ -49,6 +49,7 @@ static pthread_t other_side;
 static pthread_t callback_thread;
 static atomic_uint callbacks_run, callbacks_elsewhere;
 static atomic_bool expected;
+static atomic_bool slow_service; /* its next turn lasts until a caller waits */
 static bool open_handles;
 
 /* ---- the other side ---- */
@@ -134,6 +135,14 @@ static void send_one(request *r)
     }
 }
 
+static bool a_caller_waits(void)
+{
+    hf_run_loop_lock(&loop);
+    bool waits = loop.waiting.first != NULL;
+    hf_run_loop_unlock(&loop);
+    return waits;
+}
+
 /* As the producer does: a caller that is the owner leaves callbacks to the service
  * thread.
  */
@@ -141,6 +150,8 @@ static void submit(void *arg)
 {
     request **at = &put;
     (void)arg;
+    if (atomic_exchange(&slow_service, false))
+        EVENTUALLY(LATE_MS, a_caller_waits());
     hf_run_loop_lock(&loop);
     while (*at != NULL) {
         request *r = *at;
@@ -174,6 +185,7 @@ static int up(void **state)
 {
     (void)state;
     atomic_store(&expected, true);
+    atomic_store(&slow_service, false);
     closing = false;
     put = NULL;
     atomic_store(&callbacks_run, 0);
@@ -261,6 +273,8 @@ static void *call_often(void *arg)
             call_back();
         else if (dice == 1 && c->gives_up)
             (void)call(PIPE, 0);
+        else if (dice == 2)
+            hf_run_loop_wake(&loop);
         else if (!call(PIPE, LATE_MS))
             c->lost++;
     }
@@ -336,6 +350,20 @@ static void an_earlier_timer_wakes_the_caller_that_polls(void **state)
     EVENTUALLY(LATE_MS, a_caller_sleeps());
     assert_true(call(1, LATE_MS));
     assert_false(atomic_load(&done));
+    assert_int_equal(pthread_join(sleeper, NULL), 0);
+    assert_true(atomic_load(&done));
+}
+
+static void a_caller_that_came_during_a_turn_polls(void **state)
+{
+    (void)state;
+    pthread_t sleeper;
+    atomic_bool done = false;
+    atomic_store(&slow_service, true);
+    hf_run_loop_wake(&loop);
+    EVENTUALLY(LATE_MS, !atomic_load(&slow_service));
+    assert_int_equal(pthread_create(&sleeper, NULL, call_slowly, &done), 0);
+    EVENTUALLY(LATE_MS, a_caller_sleeps());
     assert_int_equal(pthread_join(sleeper, NULL), 0);
     assert_true(atomic_load(&done));
 }
@@ -424,6 +452,7 @@ int main(void)
                                         down),
         cmocka_unit_test_setup_teardown(an_earlier_timer_wakes_the_caller_that_polls, up,
                                         down),
+        cmocka_unit_test_setup_teardown(a_caller_that_came_during_a_turn_polls, up, down),
         cmocka_unit_test_setup_teardown(a_caller_that_polls_looks_once_more, up, down),
         cmocka_unit_test_setup_teardown(
             a_caller_that_has_just_had_an_answer_spins_for_the_next, up, down),
