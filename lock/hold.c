@@ -198,12 +198,12 @@ static void hear_client(hf_client *client, hf_err err, const char *detail, void 
     atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
 }
 
-static void hear_stop(void *arg)
+static hf_client *hear_stop(void *arg)
 {
     hf_lock_client *locks = arg;
     hf_hear *hear = &locks->hear;
     hear->stopped = true;
-    hf_client_close(hear->listener.client, NULL, NULL);
+    return hear->listener.client;
 }
 
 /* ---- messages: life ---- */
@@ -475,10 +475,12 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 
 /* ---- the lease begins and ends ---- */
 
-hf_err hf_held_start(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
+hf_err hf_held_start(hf_lock_client *locks, hf_watch_loop *loop,
+                     char detail[HF_DETAIL_SIZE])
 {
     return hf_watchdog_start(&locks->watchdog,
                              &(hf_watchdog_opts){.redis = locks->redis,
+                                                 .loop = loop,
                                                  .batch_max = BATCH_LEASES,
                                                  .suspects = true,
                                                  .renew = renew,

@@ -340,9 +340,10 @@ static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
 
 /* The watchdog comes first: it needs nothing of the caller's loop, which cannot be run
  * here, and finds what is wrong with the options. If this fails it has freed `locks`. */
-static hf_err start(hf_lock_client *locks, uv_loop_t *loop, char *detail)
+static hf_err start(hf_lock_client *locks, uv_loop_t *loop, hf_watch_loop *watch,
+                    char *detail)
 {
-    hf_err err = hf_held_start(locks, detail);
+    hf_err err = hf_held_start(locks, watch, detail);
     if (err == HF_OK)
         err = open_handles(locks, loop, detail);
     if (err != HF_OK) {
@@ -367,8 +368,14 @@ static hf_err init_parts(hf_lock_client *locks, const hf_lock_client_opts *o)
     return err;
 }
 
-hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *theirs,
+hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *opts,
                            char detail[HF_DETAIL_SIZE])
+{
+    return hf_lock_client_open_on(out, opts, NULL, detail);
+}
+
+hf_err hf_lock_client_open_on(hf_lock_client **out, const hf_lock_client_opts *theirs,
+                              hf_watch_loop *watch, char detail[HF_DETAIL_SIZE])
 {
     hf_lock_client_opts sized;
     const hf_lock_client_opts *opts = &sized;
@@ -392,7 +399,7 @@ hf_err hf_lock_client_open(hf_lock_client **out, const hf_lock_client_opts *thei
         free_locks(locks);
         return hf_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
     }
-    err = start(locks, opts->loop, why);
+    err = start(locks, opts->loop, watch, why);
     if (err == HF_OK) {
         *out = locks;
         return HF_OK;

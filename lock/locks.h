@@ -231,7 +231,9 @@ void hf_hear_begin(hf_lock *lock);
 HF_MUSTCHECK hf_err
 hf_hear_init(hf_lock_client *locks); /* HF_SYSTEM: nothing is left of it */
 void hf_hear_done(hf_lock_client *locks);
-HF_MUSTCHECK hf_err hf_held_start(hf_lock_client *locks, char detail[HF_DETAIL_SIZE]);
+/* loop NULL: the watchdog has its own. */
+HF_MUSTCHECK hf_err hf_held_start(hf_lock_client *locks, hf_watch_loop *loop,
+                                  char detail[HF_DETAIL_SIZE]);
 /* It is not looked after any more. From any thread; waits for a callback that runs. */
 void hf_held_drop(hf_lock *lock);
 /* The same without waiting: then `event_runs`, until the loop is woken. */

@@ -4,6 +4,14 @@
 #define HF_LOCK_MEMBER_H
 
 #include "holdfast/lock.h"
+#include "lock/watch_loop.h"
+
+/* hf_lock_client_open() of a client whose leases are renewed on a shared loop, which is
+ * not started yet. */
+HF_MUSTCHECK hf_err hf_lock_client_open_on(hf_lock_client **out,
+                                           const hf_lock_client_opts *opts,
+                                           hf_watch_loop *watch,
+                                           char detail[HF_DETAIL_SIZE]);
 
 /* Whether hf_lock_acquire() would take such options: HF_OK or HF_INVALID. Any thread. */
 HF_MUSTCHECK hf_err hf_lock_opts_check(const hf_lock_opts *opts,

@@ -22,7 +22,6 @@
  * are `busy`, and hf_watchdog_drop() waits for them. */
 #include "lock/watchdog.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,17 +49,18 @@ enum {
 struct hf_watchdog {
     hf_watchdog_opts opts;
 
+    hf_watch_loop *loop; /* a reference */
+
     /* its thread only, once that runs */
-    uv_loop_t loop;
     hf_client *client;
     uv_poll_t timer;
     hf_lease *due[DUE_MAX];
-    bool delivering; /* the events that are in line will be told anyway */
+    bool delivering;  /* the events that are in line will be told anyway */
+    unsigned closing; /* the handles and connections that are being closed */
 
-    uv_thread_t thread;
     int timer_fd;
     uv_mutex_t lock;
-    uv_cond_t idle; /* something is not `busy` any more */
+    uv_cond_t idle; /* something is not `busy` any more, or all of it is closed */
 
     /* under lock */
     size_t waiters; /* for idle */
@@ -71,7 +71,7 @@ struct hf_watchdog {
     uint64_t armed_ns; /* the time of the timer; UINT64_MAX: not set */
     hf_lease *events, *last_event;
     hf_rng rng;
-    bool stopping;
+    bool stopping, closed;
 };
 
 /* ---- the timer, the line of events, references; all under lock ---- */
@@ -408,13 +408,38 @@ static void send_due(hf_watchdog *w)
 
 /* ---- the thread ---- */
 
-static void on_timer(uv_poll_t *poll, int status, int events);
-
-static void on_client_closed(void *arg)
+/* When the last is closed the watchdog may be gone at once. */
+static void on_closed(void *arg)
 {
     hf_watchdog *w = arg;
-    w->client = NULL;
-    uv_close((uv_handle_t *)&w->timer, NULL);
+    if (--w->closing > 0)
+        return;
+    uv_mutex_lock(&w->lock);
+    w->closed = true;
+    uv_cond_broadcast(&w->idle);
+    uv_mutex_unlock(&w->lock);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    on_closed(handle->data);
+}
+
+static void close_client(hf_watchdog *w, hf_client *client)
+{
+    if (client == NULL)
+        return;
+    w->closing++;
+    hf_client_close(client, on_closed, w);
+}
+
+static void close_all(hf_watchdog *w)
+{
+    w->closing = 1;
+    uv_close((uv_handle_t *)&w->timer, on_timer_closed);
+    if (w->opts.on_stop != NULL)
+        close_client(w, w->opts.on_stop(w->opts.arg));
+    close_client(w, w->client);
 }
 
 static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
@@ -440,41 +465,20 @@ static void on_timer(uv_poll_t *poll, int status, int events)
         w->call_ns = UINT64_MAX;
     uv_mutex_unlock(&w->lock);
     if (stopping) {
-        if (w->opts.on_stop != NULL)
-            w->opts.on_stop(w->opts.arg);
-        uv_poll_stop(&w->timer);
-        hf_client_close(w->client, on_client_closed, w);
+        close_all(w);
         return;
     }
     if (call)
-        w->opts.on_call(w, w->client, &w->loop, w->opts.arg);
+        w->opts.on_call(w, w->client, &w->loop->uv, w->opts.arg);
     send_due(w);
     deliver(w);
 }
 
-static void run_thread(void *arg)
-{
-    hf_watchdog *w = arg;
-    uv_run(&w->loop, UV_RUN_DEFAULT);
-}
-
 /* ---- life ---- */
 
-static hf_err start_thread(hf_watchdog *w)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all,
-                    &before); /* the thread inherits it: signals are not ours */
-    int failed = uv_thread_create(&w->thread, run_thread, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed == 0 ? HF_OK : HF_SYSTEM;
-}
-
+/* The parts that do not need the loop. */
 static void free_watchdog(hf_watchdog *w)
 {
-    int failed = uv_loop_close(&w->loop);
-    HF_ASSERT(failed == 0);
     close(w->timer_fd);
     uv_cond_destroy(&w->idle);
     uv_mutex_destroy(&w->lock);
@@ -482,65 +486,90 @@ static void free_watchdog(hf_watchdog *w)
     free(w);
 }
 
-/* The loop, the timer, the lock. False: nothing is left of them. */
-static bool make_loop(hf_watchdog *w)
+static hf_watchdog *make_watchdog(const hf_watchdog_opts *opts)
 {
+    hf_watchdog *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return NULL;
+    w->opts = *opts;
+    w->opts.batch_max = opts->batch_max == 0 ? BATCH_MAX : opts->batch_max;
+    w->armed_ns = w->call_ns = UINT64_MAX;
+    w->rng.state = hf_boot_ns() ^ (uint64_t)getpid() << 32;
     w->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
     if (w->timer_fd < 0)
-        return false;
+        goto free_it;
     if (uv_mutex_init(&w->lock) != 0)
         goto close_timer;
-    if (uv_cond_init(&w->idle) != 0)
-        goto destroy_lock;
-    if (uv_loop_init(&w->loop) != 0)
-        goto destroy_idle;
-    if (uv_poll_init(&w->loop, &w->timer, w->timer_fd) != 0)
-        goto close_loop;
-    w->timer.data = w;
-    return true;
-close_loop:
-    (void)uv_loop_close(&w->loop); /* it has no handles */
-destroy_idle:
-    uv_cond_destroy(&w->idle);
-destroy_lock:
+    if (uv_cond_init(&w->idle) == 0)
+        return w;
     uv_mutex_destroy(&w->lock);
 close_timer:
     close(w->timer_fd);
-    return false;
+free_it:
+    free(w);
+    return NULL;
+}
+
+/* Its handles on the loop, whose thread does not run yet. */
+static hf_err open_handles(hf_watchdog *w, char *detail)
+{
+    uv_loop_t *uv = &w->loop->uv;
+    const hf_client_opts client = {
+        .loop = uv, .redis = w->opts.redis, .on_event = on_client, .arg = w};
+    hf_err err = hf_client_open(&w->client, &client, detail);
+    if (err != HF_OK)
+        return err;
+    HF_ASSERT(uv_poll_init(uv, &w->timer, w->timer_fd) == 0);
+    w->timer.data = w;
+    (void)uv_poll_start(&w->timer, UV_READABLE, on_timer);
+    return HF_OK;
+}
+
+/* Uses up the reference to the loop. */
+static hf_err start_on(hf_watch_loop *loop, hf_watchdog **out,
+                       const hf_watchdog_opts *opts, char *detail)
+{
+    hf_watchdog *w = make_watchdog(opts);
+    hf_err err = w == NULL ? HF_SYSTEM : HF_OK;
+    if (w != NULL) {
+        w->loop = loop;
+        err = open_handles(w, detail);
+        if (err != HF_OK)
+            free_watchdog(w);
+    }
+    if (err != HF_OK) {
+        hf_watch_loop_unref(loop);
+        return err;
+    }
+    if (opts->loop == NULL)
+        err = hf_watch_loop_start(loop);
+    if (err == HF_OK)
+        *out = w;
+    else
+        hf_watchdog_stop(w);
+    return err;
 }
 
 hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
                          char detail[HF_DETAIL_SIZE])
 {
-    hf_watchdog *w = calloc(1, sizeof *w);
-    if (w == NULL)
-        return HF_NOMEM;
-    if (!make_loop(w)) {
-        free(w);
-        return HF_SYSTEM;
-    }
-    w->opts = *opts;
-    w->opts.batch_max = opts->batch_max == 0 ? BATCH_MAX : opts->batch_max;
-    w->armed_ns = w->call_ns = UINT64_MAX;
-    w->rng.state = hf_boot_ns() ^ (uint64_t)getpid() << 32;
-    const hf_client_opts client = {
-        .loop = &w->loop, .redis = opts->redis, .on_event = on_client, .arg = w};
-    hf_err err = hf_client_open(&w->client, &client, detail);
-    if (err == HF_OK) {
-        uv_poll_start(&w->timer, UV_READABLE, on_timer);
-        err = start_thread(w);
-        if (err == HF_OK) {
-            *out = w;
-            return HF_OK;
-        }
-        uv_poll_stop(&w->timer);
-        hf_client_close(w->client, on_client_closed, w);
-    } else {
-        uv_close((uv_handle_t *)&w->timer, NULL);
-    }
-    uv_run(&w->loop, UV_RUN_DEFAULT); /* until all of it is closed */
-    free_watchdog(w);
-    return err;
+    hf_watch_loop *loop = opts->loop;
+    hf_err err = HF_OK;
+    if (loop == NULL)
+        err = hf_watch_loop_open(&loop);
+    else
+        hf_watch_loop_ref(loop);
+    return err == HF_OK ? start_on(loop, out, opts, detail) : err;
+}
+
+static void await_closed(hf_watchdog *w)
+{
+    while (!w->loop->runs && !w->closed)
+        hf_watch_loop_turn(w->loop);
+    uv_mutex_lock(&w->lock);
+    while (!w->closed)
+        uv_cond_wait(&w->idle, &w->lock);
+    uv_mutex_unlock(&w->lock);
 }
 
 void hf_watchdog_stop(hf_watchdog *w)
@@ -552,7 +581,8 @@ void hf_watchdog_stop(hf_watchdog *w)
     w->stopping = true;
     set_timer(w, 0);
     uv_mutex_unlock(&w->lock);
-    uv_thread_join(&w->thread);
+    await_closed(w);
+    hf_watch_loop_unref(w->loop);
     free_watchdog(w);
 }
 
@@ -612,8 +642,7 @@ static void end_one(hf_watchdog *w, hf_lease *lease)
 static void drop_one(hf_watchdog *w, hf_lease *lease)
 {
     while (lease->busy > 0) {
-        uv_thread_t self = uv_thread_self();
-        HF_ASSERT(!uv_thread_equal(&self, &w->thread)); /* it would wait for itself */
+        HF_ASSERT(!hf_watch_loop_is_self(w->loop)); /* it would wait for itself */
         w->waiters++;
         uv_cond_wait(&w->idle, &w->lock);
         w->waiters--;

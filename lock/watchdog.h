@@ -1,5 +1,5 @@
 /* watchdog.h - keeps leases alive from a thread and a connection of its own, and knows
- * when one is lost.
+ * when one is lost. Several watchdogs may share a thread (lock/watch_loop.h).
  *
  * A lease is a promise with an end. The watchdog renews each at a third of its time, in
  * batches, by a function of its user's; it knows tokens only as the user's pointers. The
@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "lock/lease.h"
+#include "lock/watch_loop.h"
 #include "redis/connection.h"
 
 typedef struct hf_watchdog hf_watchdog;
@@ -48,6 +49,8 @@ typedef struct hf_batch {
 
 typedef struct hf_watchdog_opts {
     struct hf_server *redis; /* borrowed; it gets one more connection */
+    hf_watch_loop *loop;     /* shared with others, and not started yet: its owner starts
+                                it; NULL: one of its own */
     uint32_t batch_max;      /* 500 */
     bool suspects;           /* HF_LEASE_SUSPECT is told too */
     void (*renew)(hf_client *client, hf_batch *batch, void *arg);
@@ -60,16 +63,18 @@ typedef struct hf_watchdog_opts {
      * the watchdog's own: the user may open handles and connections on that loop. */
     void (*on_call)(hf_watchdog *watchdog, hf_client *client, struct uv_loop_s *loop,
                     void *arg);
-    /* Before the thread ends, which waits for handles that are closed here; may be NULL.
-     */
-    void (*on_stop)(void *arg);
+    /* The last call; may be NULL. Returns a connection that the user has opened on that
+     * loop, which is closed with the watchdog's; NULL: none. */
+    hf_client *(*on_stop)(void *arg);
     void *arg;
 } hf_watchdog_opts;
 
-/* Starts the thread. HF_SYSTEM, HF_NOMEM, and what hf_client_open() gives. */
+/* Starts the thread, unless the loop is shared. HF_SYSTEM, HF_NOMEM, and what
+ * hf_client_open() gives. */
 HF_MUSTCHECK hf_err hf_watchdog_start(hf_watchdog **out, const hf_watchdog_opts *opts,
                                       char detail[HF_DETAIL_SIZE]);
-/* Ends the thread and frees; every lease must have been dropped. NULL is fine. */
+/* Waits until its connections are closed, and frees; every lease must have been dropped.
+ * The last on a loop ends the thread. Not on the thread. NULL is fine. */
 void hf_watchdog_stop(hf_watchdog *watchdog);
 
 /* Looks after a lease of ttl_ms that was asked for at sent_ns (hf_boot_ns() before the

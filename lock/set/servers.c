@@ -196,7 +196,7 @@ static hf_err open_loop(hf_lock_servers *servers, uv_loop_t *loop)
 /* Before any other thread runs the loop. */
 static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
                            const hf_lock_client_opts *opts, const hf_server_opts *server,
-                           char *detail)
+                           hf_watch_loop *watch, char *detail)
 {
     char why[HF_DETAIL_SIZE] = "";
     hf_lock_client_opts one = *opts;
@@ -207,11 +207,29 @@ static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
     one.loop = servers->run.uv;
     for (servers->n = 0; servers->n < n && err == HF_OK; servers->n += err == HF_OK) {
         here.url = urls[servers->n];
-        err = hf_lock_client_open(&servers->clients[servers->n], &one, why);
+        err = hf_lock_client_open_on(&servers->clients[servers->n], &one, watch, why);
     }
     if (err != HF_OK)
         return hf_say(detail, err, "%.120s: %.120s", servers->places[servers->n], why);
     return HF_OK;
+}
+
+/* One thread renews the leases of all of them. */
+static hf_err open_watched(hf_lock_servers *servers, const char *const *urls,
+                           const hf_lock_client_opts *opts, const hf_server_opts *server,
+                           char *detail)
+{
+    hf_watch_loop *watch;
+    hf_err err = hf_watch_loop_open(&watch);
+    if (err != HF_OK) {
+        servers->n = 0;
+        return hf_say(detail, err, "%s", hf_err_text(err));
+    }
+    err = open_clients(servers, urls, opts, server, watch, detail);
+    if (err == HF_OK && (err = hf_watch_loop_start(watch)) != HF_OK)
+        (void)hf_say(detail, err, "%s", hf_err_text(err));
+    hf_watch_loop_unref(watch); /* each client has a reference */
+    return err;
 }
 
 hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size_t n,
@@ -244,7 +262,7 @@ hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size
         free(servers);
         return hf_say(detail, err, "%s", hf_err_text(err));
     }
-    err = open_clients(servers, urls, opts, &server, detail);
+    err = open_watched(servers, urls, opts, &server, detail);
     /* Work of the clients outside of calls belongs to no caller. */
     hf_run_loop_background(&servers->run, 1);
     hf_err started = hf_run_loop_start(&servers->run);

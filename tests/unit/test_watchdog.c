@@ -714,6 +714,50 @@ static void its_thread_takes_no_signals_of_its_host(void **state)
     hf_watchdog_stop(other);
 }
 
+/* ---- several on one thread ---- */
+
+static hf_watchdog *start_on(hf_watch_loop *loop)
+{
+    hf_watchdog *w;
+    hf_watchdog_opts opts = {
+        .redis = open_nowhere(), .loop = loop, .renew = renew, .on_event = on_event};
+    assert_int_equal(hf_watchdog_start(&w, &opts, NULL), HF_OK);
+    hf_server_close(opts.redis);
+    return w;
+}
+
+static void those_on_one_thread_end_one_by_one(void **state)
+{
+    (void)state;
+    hf_watch_loop *loop;
+    owner one = {0}, two = {0};
+    assert_int_equal(hf_watch_loop_open(&loop), HF_OK);
+    hf_watchdog *a = start_on(loop), *b = start_on(loop);
+    assert_int_equal(hf_watch_loop_start(loop), HF_OK);
+    hf_watch_loop_unref(loop); /* they have it */
+    hf_lease *first = hf_watchdog_add(a, 0, 60000, hf_boot_ns(), true, &one);
+    hf_lease *second = hf_watchdog_add(b, 0, 60000, hf_boot_ns(), true, &two);
+    EVENTUALLY(15000, atomic_load(&one.renewed) == 1 && atomic_load(&two.renewed) == 1);
+    hf_watchdog_drop(a, first);
+    hf_watchdog_stop(a);
+    hf_watchdog_hurry(b, second, hf_boot_ns());
+    EVENTUALLY(15000, atomic_load(&two.renewed) == 2);
+    hf_watchdog_drop(b, second);
+    hf_watchdog_stop(b);
+    assert_int_equal(atomic_load(&one.renewed), 1);
+}
+
+static void those_whose_thread_never_started_end_too(void **state)
+{
+    (void)state;
+    hf_watch_loop *loop;
+    assert_int_equal(hf_watch_loop_open(&loop), HF_OK);
+    hf_watchdog *a = start_on(loop), *b = start_on(loop);
+    hf_watch_loop_unref(loop);
+    hf_watchdog_stop(b);
+    hf_watchdog_stop(a);
+}
+
 /* ---- the heap ---- */
 
 static void the_heap_always_has_the_earliest_first(void **state)
@@ -781,6 +825,8 @@ int main(void)
         TEST(an_answer_for_a_dropped_lease_is_nothing),
         TEST(leases_may_come_and_go_from_many_threads),
         TEST(half_a_million_leases_come_and_go_in_a_few_seconds),
+        TEST(those_on_one_thread_end_one_by_one),
+        TEST(those_whose_thread_never_started_end_too),
         TEST(its_thread_takes_no_signals_of_its_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,146 @@
+/* test_lock_set_threads.c - the threads of a client of several servers: two of its own,
+ * however many servers there are, and one server that stands still holds up none of the
+ * others. */
+#include <dirent.h>
+#include <signal.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "tests/support/set_fixture.h"
+
+enum { N = HF_SET_SERVERS, FEW = 3, LEASE_MS = 2000, WAIT_MS = 30000 };
+
+static hf_set_fixture fixture;
+static hf_lock_servers *servers;
+
+static int up(void **state)
+{
+    (void)state;
+    hf_set_fixture_up(&fixture, N, false);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_set_fixture_down(&fixture);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    hf_set_fixture_begin(&fixture);
+    servers = NULL;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    hf_lock_servers_close(servers, NULL, NULL);
+    return 0;
+}
+
+static const hf_redlock_opts redlock = {HF_REDLOCK_OPTS_INIT,
+                                        .name = "n",
+                                        .wait_ms = WAIT_MS,
+                                        .lease_ms = LEASE_MS,
+                                        .node_timeout_ms = LEASE_MS / 4,
+                                        .on_event = hf_set_fixture_on_event,
+                                        .event_arg = &fixture};
+
+static hf_lock_set *take(void)
+{
+    hf_lock_set *set;
+    hf_err err = hf_redlock_acquire_wait(servers, &redlock, &set, fixture.detail);
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), fixture.detail);
+    return set;
+}
+
+/* ---- how many there are ---- */
+
+static size_t count_threads(void)
+{
+    size_t n = 0;
+    DIR *dir = opendir("/proc/self/task");
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        n += entry->d_name[0] != '.';
+    (void)closedir(dir);
+    return n;
+}
+
+static void a_client_of_five_servers_has_two_threads(void **state)
+{
+    (void)state;
+    size_t before = count_threads();
+    servers = hf_set_fixture_open(&fixture, N, false);
+    assert_int_equal(count_threads(), before + 2);
+    hf_lock_set *set = take();
+    EVENTUALLY(30000, hf_lock_set_standing(set) == N);
+    assert_int_equal(count_threads(), before + 2);
+    assert_int_equal(hf_lock_set_release_wait(set, NULL), HF_RELEASE_DONE);
+    hf_lock_servers_close(servers, NULL, NULL);
+    servers = NULL;
+    EVENTUALLY(30000, count_threads() == before);
+}
+
+static void on_a_loop_of_ones_own_it_has_one(void **state)
+{
+    uv_loop_t loop;
+    hf_set_told t = {0};
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    size_t before = count_threads();
+    const hf_lock_client_opts looped = {HF_LOCK_CLIENT_OPTS_INIT, .loop = &loop};
+    hf_lock_servers *other;
+    assert_int_equal(
+        hf_lock_servers_open(&other, fixture.urls, N, &looped, fixture.detail), HF_OK);
+    assert_int_equal(count_threads(), before + 1);
+    hf_lock_servers_close(other, hf_set_on_closed, &t);
+    EVENTUALLY(30000, hf_set_turn(&loop) && t.closed == 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    EVENTUALLY(30000, count_threads() == before);
+}
+
+/* ---- one that stands still ---- */
+
+/* With one of three gone the deadline of the set is the earlier one of the other two, so
+ * it passes three leases only if both were renewed all the time. */
+static void a_server_that_stands_still_delays_no_renewal_of_the_others(void **state)
+{
+    (void)state;
+    for (size_t stopped = 0; stopped < FEW; stopped++) {
+        hf_set_fixture_begin(&fixture);
+        servers = hf_set_fixture_open(&fixture, FEW, false);
+        hf_lock_set *set = take();
+        EVENTUALLY(30000, hf_lock_set_standing(set) == FEW);
+        hf_fixture_signal(&fixture.redis[stopped], SIGSTOP);
+        EVENTUALLY(30000, hf_lock_set_standing(set) == FEW - 1);
+        uint64_t until_ns = hf_boot_ns() + 3 * LEASE_MS * HF_MS_NS;
+        EVENTUALLY(60000, hf_lock_set_deadline_ns(set) >= until_ns ||
+                              hf_lock_set_standing(set) != FEW - 1);
+        assert_int_equal(hf_lock_set_standing(set), FEW - 1);
+        assert_true(hf_lock_set_held(set));
+        assert_int_equal(fixture.lost, 0);
+        hf_fixture_signal(&fixture.redis[stopped], SIGCONT);
+        EVENTUALLY(60000, hf_lock_set_standing(set) == FEW);
+        (void)hf_lock_set_release_wait(set, NULL);
+        hf_lock_servers_close(servers, NULL, NULL);
+        servers = NULL;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_client_of_five_servers_has_two_threads, begin,
+                                        end),
+        cmocka_unit_test_setup_teardown(on_a_loop_of_ones_own_it_has_one, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_server_that_stands_still_delays_no_renewal_of_the_others, begin, end),
+    };
+    return cmocka_run_group_tests_name("lock_set_threads", tests, up, down);
+}
