@@ -16,8 +16,8 @@ from support import BUILD, HOLDFAST, Failure, eventually, require
 HERE = os.path.dirname(os.path.realpath(__file__))
 PLACE = os.path.join(BUILD, "bench/peers")  # of our programs, and of what npm installs
 INSTALL_S, STEP_S = 120, 60
-LOGGED = """With an append-only file each claim and each end is written there too, and the less time a
-    job takes otherwise, the more that weighs: rows below say how many bytes it is."""
+LOGGED = """With an append-only file each claim and each end is written there too. The less time a job
+    takes otherwise, the more this matters; rows below give the bytes."""
 
 
 class Peer:
@@ -235,7 +235,7 @@ def find_sidekiq():
     peer = Peer("Sidekiq, with a driver in C", words, 40000, settle_s=6,
                 crash="it has no such setting")
     plain = Peer("Sidekiq", words, 20000, 12, env={"PEER_PLAIN": "1"}, rates_only=True,
-                 why=f"""{LOGGED} A job of Sidekiq's is gone from Redis as soon as it is taken.""")
+                 why=f"""{LOGGED} Sidekiq's job leaves Redis as soon as a worker takes it.""")
     for each in (peer, plain):
         each.version = output(*words, "version").strip()
         each.missing = "" if each.version else "not installed: there is no sidekiq for ruby"

@@ -14,20 +14,18 @@ speed, prints one table, and is as short as this:
     main("How many jobs a second does one worker process?", measure, seconds=120)
 
 `m` is a Measure: a Fixture (tests/acceptance/support.py: server, worker, command, start, ...) that
-also collects rows, notes, settings and series. A row's first words say what was measured, with
-its unit. `ours` and `against` are numbers, or texts that are shown as they are. The bar holds
-for the ratio ours / against, or for `ours` alone where nothing stands beside it or on="ours".
+also collects rows, notes, settings and series. A row's first words say what was measured, with its unit. `ours` and `against` are numbers, or texts, which are shown unchanged. The bar holds for the ratio ours / against, or for `ours` alone if there is no `against` or on="ours".
 A row without at_least, at_most or reached has no bar.
 
 Run as: NN-name [--appendonly no|yes] [--quick] [--json]
   --appendonly yes  Redis writes an append-only file, synced every second
   --quick           small sizes, to see that all of it works; the figures mean little
-  --json            the table, and on the last line all of it as one object:
+  --json            the table, and on the last line everything as one object:
     {"name", "question", "settings": {...}, "notes": [...], "appendonly_matters": true or false,
      "rows": [{"what", "ours", "against", "ratio", "bar", "reached", "why"}],
      "series": [{"plot", "name", "points": [[x, y], ...]}]}
-  `reached` is true, false, or null where there is no bar. It ends with 0 when it could measure,
-  whatever the figures are, and with 1 and one line that says why when it could not.
+  `reached` is true, false, or null where there is no bar. It exits with 0 if it could measure,
+  with any figures, and otherwise with 1 and one line that gives the reason.
 """
 import argparse
 import json
