@@ -509,6 +509,13 @@ void hf_held_drop(hf_lock *lock)
         hf_watchdog_drop(lock->locks->watchdog, lease);
 }
 
+void hf_lock_renew_now(hf_lock *lock)
+{
+    int held = HF_LOCK_HELD;
+    (void)atomic_compare_exchange_strong(&lock->state, &held, HF_LOCK_SUSPECT);
+    hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease), hf_boot_ns());
+}
+
 /* ---- release ---- */
 
 enum { RETRY_MS = 100 };

@@ -26,6 +26,10 @@ bool hf_lock_client_is_coming(const hf_lock_client *locks);
 bool hf_lock_left_behind(const hf_lock *lock);
 bool hf_lock_was_at_fault(const hf_lock *lock);
 
+/* Renews a held lock at once. HF_LOCK_EVENT_HELD is told when that is answered, and until
+ * then it is SUSPECT. */
+void hf_lock_renew_now(hf_lock *lock);
+
 /* hf_lock_release() that is told only when no callback of an event runs any more, however
  * long that takes. */
 void hf_lock_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg);

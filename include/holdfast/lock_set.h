@@ -55,8 +55,7 @@ enum {
  * HF_LOCK_EVENT_LOST: a MultiLock lost a member (it keeps the others until the release);
  * a RedLock has less than a majority; hf_lock_set_why() has the reason. `member` caused
  * the event: an index of `members`, or of the servers' `urls`. Called one at a time, by
- * the rules of hf_lock_event_cb: quick above all, because one thread renews the leases at
- * all servers. */
+ * the rules of hf_lock_event_cb, on the thread that renews the leases at all servers. */
 typedef void (*hf_lock_set_event_cb)(hf_lock_set *set, hf_lock_event event, size_t member,
                                      void *arg);
 

@@ -229,7 +229,7 @@ static void join_again(hf_set_member *m, hf_lock *lock)
         return;
     }
     hf_set_join(m, lock);
-    hf_set_review(m, NULL, false);
+    hf_lock_renew_now(lock); /* then its event tells of the set's state */
 }
 
 static void left(hf_set_member *m)

@@ -32,12 +32,8 @@ hf_lock_set *hf_set_new(hf_lock_servers *servers, const hf_set_kind *kind, size_
     for (size_t i = 0; i < n; i++)
         set->members[i] = (hf_set_member){
             .set = set, .server = i, .place = i, .result = HF_RELEASE_EXPIRED};
-    if (uv_mutex_init(&set->lock) != 0)
-        goto free_set;
-    if (uv_mutex_init(&set->tell_lock) == 0)
+    if (uv_mutex_init(&set->lock) == 0)
         return set;
-    uv_mutex_destroy(&set->lock);
-free_set:
     free(set);
     return NULL;
 }
@@ -48,7 +44,6 @@ void hf_set_free(hf_lock_set *set)
         free(set->members[i].text);
     if (set->fd >= 0)
         (void)close(set->fd);
-    uv_mutex_destroy(&set->tell_lock);
     uv_mutex_destroy(&set->lock);
     free(set);
 }

@@ -13,8 +13,9 @@
  *     '------- PAUSE <----------' (RedLock)
  *
  * All clients share one loop, on which everything without a remark happens. Members'
- * events come on the threads that renew: they look at the members that were joined
- * (`lock`), which only the loop changes, under the set's lock. A member is removed before
+ * events come on the thread that renews, so its user is told of one at a time. They look
+ * at the members that were joined (`lock`), which only the loop changes, under the set's
+ * lock. A member is removed before
  * it is released, so no thread uses a handle that has ended. */
 #ifndef HF_LOCK_SET_SET_H
 #define HF_LOCK_SET_SET_H
@@ -99,9 +100,8 @@ struct hf_lock_set {
     uint64_t check_ns; /* TAKE: the time-out; PAUSE: its end */
     uint64_t max_ns;   /* the end of max_hold */
 
-    uv_mutex_t tell_lock; /* held while its user is told; taken before `lock` */
-    uv_mutex_t lock;      /* and under this one: */
-    bool silent; /* its user gets no more events; a running call may not have ended */
+    uv_mutex_t lock; /* and under it: */
+    bool silent;     /* its user gets no more events; a running call may not have ended */
     hf_set_phase phase;
     bool lost, lost_told, suspect;
     hf_lock_reason reason;
@@ -170,7 +170,6 @@ typedef struct hf_set_view {
 hf_set_view hf_set_look(const hf_lock_set *set); /* under set->lock */
 bool hf_set_stands(hf_lock_set *set);            /* it is held at this moment */
 void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member);
-void hf_set_review(hf_set_member *m, const hf_lock *lost, bool revoked);
 void hf_set_silence(hf_lock_set *set, hf_lock_reason reason);
 
 /* ---- calls.c, multi.c, red.c ---- */

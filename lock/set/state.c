@@ -76,7 +76,7 @@ static hf_set_view settle(hf_lock_set *set)
 
 /* ---- telling ---- */
 
-/* Under both locks. False: there is nothing to tell. */
+/* Under set->lock. False: there is nothing to tell. */
 static bool choose(hf_lock_set *set, const hf_set_member *m, const hf_lock *lost,
                    bool revoked, hf_lock_event *event)
 {
@@ -101,33 +101,25 @@ static bool choose(hf_lock_set *set, const hf_set_member *m, const hf_lock *lost
     return news;
 }
 
-void hf_set_review(hf_set_member *m, const hf_lock *lost, bool revoked)
+/* On the thread that renews. */
+void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member)
 {
+    hf_set_member *m = member;
     hf_lock_set *set = m->set;
-    hf_lock_event event = HF_LOCK_EVENT_HELD;
-    uv_mutex_lock(&set->tell_lock);
+    bool lost = event == HF_LOCK_EVENT_LOST, revoked = event == HF_LOCK_EVENT_REVOKED;
     uv_mutex_lock(&set->lock);
-    bool news = choose(set, m, lost, revoked, &event);
-    size_t member = event == HF_LOCK_EVENT_LOST ? set->lost_member : m->place;
+    bool news = choose(set, m, lost ? lock : NULL, revoked, &event);
+    size_t about = event == HF_LOCK_EVENT_LOST ? set->lost_member : m->place;
     uv_mutex_unlock(&set->lock);
     hf_callback callback;
     hf_callback_begin(&callback, set->servers);
     if (news && set->on_event != NULL)
-        set->on_event(set, event, member, set->event_arg);
+        set->on_event(set, event, about, set->event_arg);
     hf_callback_end(&callback);
-    uv_mutex_unlock(&set->tell_lock);
-}
-
-/* On the thread that renews this member. */
-void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member)
-{
-    hf_set_member *m = member;
-    bool lost = event == HF_LOCK_EVENT_LOST;
-    hf_set_review(m, lost ? lock : NULL, event == HF_LOCK_EVENT_REVOKED);
     if (lost) {
         atomic_store(&m->lost, true);
-        atomic_store(&m->set->news, true);
-        hf_run_loop_wake(&m->set->servers->run);
+        atomic_store(&set->news, true);
+        hf_run_loop_wake(&set->servers->run);
     }
 }
 

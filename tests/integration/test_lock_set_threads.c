@@ -2,6 +2,7 @@
  * however many servers there are, and one server that stands still holds up none of the
  * others. */
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include "base/base.h"
@@ -105,6 +106,46 @@ static void on_a_loop_of_ones_own_it_has_one(void **state)
     EVENTUALLY(30000, count_threads() == before);
 }
 
+/* ---- the thread of the events ---- */
+
+static pthread_t threads[4]; /* by event */
+static atomic_uint told[4];
+
+static void on_event(hf_lock_set *set, hf_lock_event event, size_t member, void *arg)
+{
+    (void)set, (void)member, (void)arg;
+    threads[event] = pthread_self();
+    atomic_fetch_add(&told[event], 1);
+}
+
+/* One server is away, and another client has the lock at a second one. That one makes the
+ * majority good again when it is asked again, which is the work of the service thread. */
+static void all_events_come_on_the_thread_that_renews(void **state)
+{
+    (void)state;
+    hf_redlock_opts opts = redlock;
+    hf_lock_set *set;
+    servers = hf_set_fixture_open(&fixture, FEW, true);
+    opts.lease_ms = 9000;
+    opts.node_timeout_ms = 2000;
+    opts.on_event = on_event;
+    assert_int_equal(hf_redlock_acquire_wait(servers, &opts, &set, fixture.detail),
+                     HF_OK);
+    EVENTUALLY(30000, hf_lock_set_standing(set) == FEW);
+    (void)hf_fixture_command(&fixture.redis[0], "SET hf:lock:{n}:cell:n another:1");
+    EVENTUALLY(30000, hf_lock_set_standing(set) == FEW - 1);
+    hf_proxy_refuse(&fixture.proxy[1], true);
+    hf_proxy_close_all(&fixture.proxy[1]);
+    EVENTUALLY(30000, atomic_load(&told[HF_LOCK_EVENT_SUSPECT]) == 1);
+    (void)hf_fixture_command(&fixture.redis[0], "DEL hf:lock:{n}:cell:n");
+    EVENTUALLY(30000, atomic_load(&told[HF_LOCK_EVENT_HELD]) == 1);
+    assert_int_equal(hf_lock_set_get_state(set), HF_LOCK_HELD);
+    assert_true(
+        pthread_equal(threads[HF_LOCK_EVENT_SUSPECT], threads[HF_LOCK_EVENT_HELD]));
+    assert_int_equal(atomic_load(&told[HF_LOCK_EVENT_LOST]), 0);
+    (void)hf_lock_set_release_wait(set, NULL);
+}
+
 /* ---- one that stands still ---- */
 
 /* With one of three gone the deadline of the set is the earlier one of the other two, so
@@ -139,6 +180,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_client_of_five_servers_has_two_threads, begin,
                                         end),
         cmocka_unit_test_setup_teardown(on_a_loop_of_ones_own_it_has_one, begin, end),
+        cmocka_unit_test_setup_teardown(all_events_come_on_the_thread_that_renews, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(
             a_server_that_stands_still_delays_no_renewal_of_the_others, begin, end),
     };

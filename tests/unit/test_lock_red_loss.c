@@ -71,6 +71,11 @@ bool hf_lock_held(const hf_lock *lock)
     return lock->held;
 }
 
+void hf_lock_renew_now(hf_lock *lock)
+{
+    lock->on_event(lock, HF_LOCK_EVENT_HELD, lock->member);
+}
+
 hf_lock_state hf_lock_get_state(const hf_lock *lock)
 {
     return lock->held ? HF_LOCK_HELD : HF_LOCK_GONE;
