@@ -13,6 +13,7 @@
 #include "tests/support/certs.h"
 #include "tests/support/client_fixture.h"
 #include "tests/support/redis_fixture.h"
+#include "tests/support/sentinels.h"
 #include "tests/support/tls_peer.h"
 
 enum { SOON_MS = 30000, MIB = 1 << 20 };
@@ -452,6 +453,32 @@ static void a_write_after_tls_has_failed_ends_as_a_lost_connection(void **state)
     }
 }
 
+/* ---- Sentinels ---- */
+
+static void sentinels_are_asked_by_tls_too(void **state)
+{
+    (void)state;
+    hf_client_fixture fixture;
+    hf_fixture sentinel;
+    char url[HF_SENTINELS_URL_SIZE], *cert = hf_certs_path(redis.dir, "server.pem"),
+                                     *key = hf_certs_path(redis.dir, "server.key");
+    hf_sentinel_fixture_start(
+        &sentinel,
+        &(hf_fixture_options){.tls = true,
+                              .args = {"--tls-cert-file", cert, "--tls-key-file", key}},
+        redis.tls_port);
+    (void)snprintf(url, sizeof url, "rediss+sentinel://127.0.0.1:%u/m",
+                   (unsigned)sentinel.tls_port);
+    open_with(&fixture, url, &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = sentinel.ca});
+    expect_loss(&fixture, HF_AUTH, "Sentinel 127.0.0.1:");
+    open_trusting(&fixture, url);
+    RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
+    hf_client_fixture_close(&fixture);
+    hf_fixture_stop(&sentinel);
+    free(cert);
+    free(key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +494,7 @@ int main(void)
         cmocka_unit_test(an_end_inside_the_handshake_is_told),
         cmocka_unit_test(an_end_inside_a_record_is_no_answer),
         cmocka_unit_test(a_write_after_tls_has_failed_ends_as_a_lost_connection),
+        cmocka_unit_test(sentinels_are_asked_by_tls_too),
     };
     return cmocka_run_group_tests(tests, up, down);
 }

@@ -426,7 +426,7 @@ static void one_connection_asks_for_all_of_a_server(void **state)
                    (uv_run(&loop, UV_RUN_NOWAIT), is_ready_at(clients[i], &primary)));
     EVENTUALLY(LONG_MS, (uv_run(&loop, UV_RUN_NOWAIT),
                          count_at_sentinel(first, "cmd=subscribe") == 1));
-    assert_int_equal(count_at_sentinel(first, "cmd=sentinel|get-master-addr-by-name"), 1);
+    assert_int_equal(count_at_sentinel(first, "cmd=sentinel"), 1);
     /* Whichever it was: the others go on when it is closed. */
     for (size_t closed = 0; closed < N; closed++) {
         const hf_fixture *to = closed % 2 == 0 ? &other : &primary;
@@ -459,40 +459,6 @@ static void the_first_call_of_administration_keeps_the_connection(void **state)
     hf_admin_close(admin);
 }
 
-/* ---- TLS ---- */
-
-static void sentinels_are_asked_by_tls_too(void **state)
-{
-    (void)state;
-    hf_fixture redis, sentinel;
-    char url[HF_SENTINELS_URL_SIZE];
-    hf_fixture_start(&redis, &(hf_fixture_options){.tls = true});
-    char key[HF_TEMPDIR_SIZE + 16], cert[HF_TEMPDIR_SIZE + 16];
-    (void)snprintf(cert, sizeof cert, "%s/server.pem", redis.dir);
-    (void)snprintf(key, sizeof key, "%s/server.key", redis.dir);
-    hf_sentinel_fixture_start(
-        &sentinel,
-        &(hf_fixture_options){.tls = true,
-                              .args = {"--tls-cert-file", cert, "--tls-key-file", key}},
-        redis.tls_port);
-    (void)snprintf(url, sizeof url, "rediss+sentinel://127.0.0.1:%u/m",
-                   (unsigned)sentinel.tls_port);
-    hf_client_fixture_open(
-        &fixture, url,
-        &(hf_client_opts){
-            .server = {.tls = &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = sentinel.ca}}});
-    expect_fault(HF_AUTH, "Sentinel 127.0.0.1:");
-    hf_client_fixture_close(&fixture);
-    hf_client_fixture_open(
-        &fixture, url,
-        &(hf_client_opts){
-            .server = {.tls = &(hf_tls_opts){HF_TLS_OPTS_INIT, .ca = redis.ca}}});
-    RUN_UNTIL(&fixture, LONG_MS, fixture.ready == 1);
-    hf_client_fixture_close(&fixture);
-    hf_fixture_stop(&sentinel);
-    hf_fixture_stop(&redis);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -514,7 +480,6 @@ int main(void)
         TEST(no_request_is_taken_once_another_primary_is_named),
         TEST(one_connection_asks_for_all_of_a_server),
         TEST(the_first_call_of_administration_keeps_the_connection),
-        cmocka_unit_test(sentinels_are_asked_by_tls_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

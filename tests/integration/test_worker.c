@@ -9,6 +9,8 @@
 #include "tests/support/queue_fixture.h"
 #include "tests/support/worker_fixture.h"
 
+enum { SLOW_CALLS = 10000 };
+
 static hf_queue_fixture queue; /* jobs go in here, and the audit is made here */
 static hf_worker_fixture worker, other;
 
@@ -58,10 +60,11 @@ static const char *record_of(const char *id)
 static long long most_arguments(const hf_script *script)
 {
     static const char look[] =
-        "local most = 0 for _, call in ipairs(redis.call('SLOWLOG', 'GET', -1)) do "
+        "local most = 0 for _, call in ipairs(redis.call('SLOWLOG', 'GET', ARGV[2])) do "
         "if call[4][2] == ARGV[1] then most = math.max(most, #call[4]) end end "
         "return most";
-    return hf_fixture_number(&queue.redis, "EVAL %s 0 %s", look, script->sha1);
+    return hf_fixture_number(&queue.redis, "EVAL %s 0 %s %d", look, script->sha1,
+                             SLOW_CALLS);
 }
 
 /* So that no script keeps Redis for long: about 1 MiB of records. */
@@ -79,8 +82,11 @@ static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
     hf_enqueue_item items[JOBS];
     for (size_t i = 0; i < JOBS; i++)
         items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record}};
-    (void)hf_fixture_command(&queue.redis, "CONFIG SET slowlog-log-slower-than 0 "
-                                           "slowlog-max-len 10000");
+    assert_string_equal(
+        hf_fixture_command(&queue.redis, "CONFIG SET slowlog-log-slower-than 0"), "OK");
+    assert_string_equal(
+        hf_fixture_command(&queue.redis, "CONFIG SET slowlog-max-len %d", SLOW_CALLS),
+        "OK");
     hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
     atomic_store(&worker.hold_loop, true); /* the verdicts gather meanwhile */
     assert_int_equal(hf_queue_fixture_enqueue_items(

@@ -39,12 +39,23 @@ static _Noreturn void give_up(const hf_fixture *f, const char *why)
     exit(1);
 }
 
-static _Noreturn void no_server(const hf_fixture *f)
+static _Noreturn void skip_all(const hf_fixture *f, const char *why)
 {
     const char *require = getenv("HF_REQUIRE_REDIS");
     hf_tempdir_remove(f->dir);
-    (void)fprintf(stderr, "redis fixture: there is no redis-server in PATH\n");
+    (void)fprintf(stderr, "redis fixture: %s\n", why);
     exit(require != NULL && strcmp(require, "1") == 0 ? 1 : 77);
+}
+
+/* A server that did not start: Redis refuses the options of TLS, Valkey misses the code.
+ */
+static bool lacks_tls(const hf_fixture *f)
+{
+    char path[HF_TEMPDIR_SIZE + 8], log[4096];
+    (void)snprintf(path, sizeof path, "%s/log", f->dir);
+    (void)hf_read_file(path, log, sizeof log);
+    return (strstr(log, "tls-port") != NULL && strstr(log, "Bad directive") != NULL) ||
+           strstr(log, "Failed finding TLS support") != NULL;
 }
 
 static uint16_t free_port(void)
@@ -185,7 +196,9 @@ static bool came_up(hf_fixture *f)
         if (waitpid(f->pid, &status, WNOHANG) == f->pid) {
             f->pid = 0;
             if (WIFEXITED(status) && WEXITSTATUS(status) == MISSING)
-                no_server(f);
+                skip_all(f, "there is no redis-server in PATH");
+            if (f->options.tls && lacks_tls(f))
+                skip_all(f, "the redis-server in PATH was built without TLS");
             return false;
         }
         if (hf_test_now_ms() >= until) {
@@ -403,10 +416,27 @@ long long hf_fixture_expiry(hf_fixture *f, const char *format, ...)
     return hf_fixture_number(f, "EVAL %s 1 %s", script, key);
 }
 
+static long long number_of(const char *info, const char *field)
+{
+    const char *at = strstr(info, field);
+    return at == NULL ? 0 : strtoll(at + strlen(field), NULL, 10);
+}
+
+/* From Redis 7.2 on, a command that waits counts when it ends. Valkey says 7.2 of itself.
+ */
+static bool counts_at_end(const char *info)
+{
+    long long major = number_of(info, "redis_version:");
+    return major > 7 || (major == 7 && number_of(info, "redis_version:7.") >= 2);
+}
+
 long long hf_fixture_calls(hf_fixture *f, const char *command)
 {
     char field[64];
     (void)snprintf(field, sizeof field, "cmdstat_%s:calls=", command);
-    const char *at = strstr(hf_fixture_command(f, "INFO commandstats"), field);
-    return at == NULL ? 0 : strtoll(at + strlen(field), NULL, 10);
+    const char *info = hf_fixture_command(f, "INFO all");
+    long long calls = number_of(info, field);
+    if (strstr(command, "pop") != NULL && counts_at_end(info))
+        calls += number_of(info, "blocked_clients:");
+    return calls;
 }

@@ -8,9 +8,10 @@
  *     static int up(void **state) { (void)state; hf_fixture_start(&redis, NULL); return
  * 0; } static int down(void **state) { (void)state; hf_fixture_stop(&redis); return 0; }
  *
- * Without a redis-server the program ends with 77, which means skipped; with
- * HF_REQUIRE_REDIS=1 in the environment it ends with 1. Whatever else goes wrong in here
- * ends the program with a sentence and 1: without its server a test has nothing to say.
+ * Without a redis-server, or for TLS with one that was built without it, the program ends
+ * with 77, which means skipped; with HF_REQUIRE_REDIS=1 in the environment it ends
+ * with 1. Whatever else goes wrong in here ends the program with a sentence and 1:
+ * without its server a test has nothing to say.
  */
 #ifndef HF_TESTS_REDIS_FIXTURE_H
 #define HF_TESTS_REDIS_FIXTURE_H
@@ -87,7 +88,8 @@ long long hf_fixture_number(hf_fixture *f, const char *format, ...);
  * `format` gives the key's name. */
 long long hf_fixture_expiry(hf_fixture *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* How often it has executed a command, a name in small letters, since it was started. */
+/* How often it has begun to execute a command, a name in small letters, since it was
+ * started. Two commands that wait are not told apart while they wait. */
 long long hf_fixture_calls(hf_fixture *f, const char *command);
 
 /* A blocking connection of the test's own, authenticated; the test frees it. */
