@@ -3,6 +3,7 @@
  * afterwards the queue is clean. And beside a worker under load nothing is found and
  * nothing touched. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
