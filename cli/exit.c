@@ -32,6 +32,8 @@ hf_exit hf_exit_code(hf_err err)
     case HF_MISCONF:
     case HF_UNSURE:
         return HF_EXIT_LATER;
+    case HF_UNCONFIRMED:
+        return HF_EXIT_UNCONFIRMED;
     case HF_AUTH:
         return HF_EXIT_NOPERM;
     case HF_CONFIG:
@@ -67,6 +69,9 @@ const char *hf_exit_hint(hf_err err)
     case HF_FULL:
     case HF_DEADLINE:
         return "try again in a moment";
+    case HF_UNCONFIRMED:
+        return "a failover may lose it: send it again under its id (--id, or --run with "
+               "--bulk); what is still there is not accepted twice";
     case HF_UNSURE:
         return "it may have been done: check before you repeat it";
     default:

@@ -12,7 +12,8 @@ typedef enum hf_exit {
     HF_EXIT_DATA = 65, /* an id, a name, a payload, a line of a bulk file, a file */
     HF_EXIT_UNAVAILABLE = 69, /* Redis cannot be reached, or is too old */
     HF_EXIT_BUG = 70,
-    HF_EXIT_LATER = 75, /* the same may work at another time */
+    HF_EXIT_UNCONFIRMED = 74, /* accepted, but too few replicas have it */
+    HF_EXIT_LATER = 75,       /* the same may work at another time */
     HF_EXIT_NOPERM = 77,
     HF_EXIT_CONFIG = 78
 } hf_exit;

@@ -216,6 +216,7 @@ void hf_help_manual(FILE *file)
         "a file that cannot be opened\n"
         ".TP\n69\nRedis cannot be reached, or is too old\n"
         ".TP\n70\na bug\n"
+        ".TP\n74\naccepted, but too few replicas of Redis have it\n"
         ".TP\n75\ntry again later\n"
         ".TP\n77\nwrong password, or no permission\n"
         ".TP\n78\nthe configuration, or the eviction policy of Redis\n",

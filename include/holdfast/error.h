@@ -3,7 +3,9 @@
  * Three families, because callers act differently on them:
  *   answers (-1..-19)   the call worked, and this is what it found;
  *   faults  (-20..-59)  nothing happened: correct the cause, or try again later;
- *   HF_UNSURE (-60)     the request was sent, and no answer came: it may have happened.
+ *   open ends (-60..)   HF_UNSURE: the request was sent, and no answer came: it may have
+ *                       happened. HF_UNCONFIRMED: it has happened on one server, and a
+ *                       failover may undo it.
  * Numbers are never reused. They appear in the Lua scripts, in logs and in other
  * languages.
  *
@@ -58,10 +60,11 @@
     X(HF_REDIS, -40, "Redis answered with an error")                                     \
     X(HF_PROTO, -41, "Redis answered in an unexpected shape")                            \
     X(HF_CONFIG, -50, "the configuration is not valid")                                  \
-    X(HF_UNSURE, -60, "it was sent and not answered: it may have happened")
+    X(HF_UNSURE, -60, "it was sent and not answered: it may have happened")              \
+    X(HF_UNCONFIRMED, -61, "it was done, but too few replicas have confirmed it")
 
 #define HF_ERR_ENUM(name, number, text) name = (number),
-typedef enum hf_err { HF_ERR_MAP(HF_ERR_ENUM) HF_ERR_LAST_ = -61 } hf_err;
+typedef enum hf_err { HF_ERR_MAP(HF_ERR_ENUM) HF_ERR_LAST_ = -62 } hf_err;
 #undef HF_ERR_ENUM
 
 /* Bytes of a detail: a sentence for people, always ended by NUL, and cut if longer. */

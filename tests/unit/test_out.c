@@ -30,12 +30,12 @@ static void every_answer_has_the_exit_code_that_is_documented(void **state)
         {HF_UNSUPPORTED, 69}, {HF_PROTO, 70},   {HF_REDIS, 70},    {HF_NOMEM, 70},
         {HF_FULL, 75},        {HF_OOM, 75},     {HF_READONLY, 75}, {HF_LOADING, 75},
         {HF_BUSY_SCRIPT, 75}, {HF_MISCONF, 75}, {HF_UNSURE, 75},   {HF_LOST, 75},
-        {HF_AUTH, 77},        {HF_CONFIG, 78},  {HF_POLICY, 78},
+        {HF_AUTH, 77},        {HF_CONFIG, 78},  {HF_POLICY, 78},   {HF_UNCONFIRMED, 74},
     };
     for (size_t i = 0; i < HF_COUNT(cases); i++)
         assert_int_equal(hf_exit_code(cases[i].err), cases[i].code);
     for (size_t i = 0; i < HF_COUNT(all_errs); i++) {
-        static const int codes[] = {0, 1, 65, 69, 70, 75, 77, 78};
+        static const int codes[] = {0, 1, 65, 69, 70, 74, 75, 77, 78};
         bool known = false;
         for (size_t k = 0; k < HF_COUNT(codes); k++)
             known = known || (int)hf_exit_code(all_errs[i]) == codes[k];

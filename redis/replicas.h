@@ -1,0 +1,53 @@
+/* replicas.h - waits until replicas have what a Redis has answered (wait_replicas).
+ *
+ * WAIT blocks its connection until replicas have received what that same connection has
+ * caused. So it has a connection of its own, where each round sends:
+ *
+ *   PING   from now on WAIT counts all that was executed before, by any connection
+ *   WAIT   until enough replicas have it, but only for a short time
+ *   ROLE   which replicas are still connected
+ *
+ * One round is under way at a time. It answers all that asked before it began; those that
+ * ask meanwhile share the next one.
+ *
+ * A round counts only for answers of the same life of the server (redis/server.h). And it
+ * does not count when a replica has left a short time ago: that one may have been
+ * promoted. Sentinels tell the old primary nothing of it, and its other replicas go on to
+ * confirm for a second what the new primary will never have.
+ *
+ * Not thread-safe: all of it belongs to the owner of the loop. */
+#ifndef HF_REDIS_REPLICAS_H
+#define HF_REDIS_REPLICAS_H
+
+#include "redis/connection.h"
+
+typedef struct hf_replicas hf_replicas;
+
+enum {
+    HF_REPLICAS_LEFT_MS = 3000 /* a replica that has left may be the next primary, and we
+                                  would know by then */
+};
+
+/* A question. The caller owns it until the answer, and sets all but `next`. */
+typedef struct hf_confirm {
+    struct hf_confirm *next;
+    uint64_t life;     /* hf_client_life() of the connection that Redis has answered */
+    uint64_t until_ns; /* on hf_boot_ns() */
+    /* Called once, on the loop, and never from inside hf_replicas_ask(). HF_OK: enough
+     * replicas have it. HF_UNSURE: another life of the server has begun, which may not
+     * have it. HF_UNCONFIRMED: neither, in time. HF_CLOSED. `detail` is borrowed. */
+    void (*cb)(void *arg, hf_err err, const char *detail);
+    void *arg;
+} hf_confirm;
+
+/* Starts to connect. `wanted` > 0. The loop and the server are borrowed. HF_NOMEM,
+ * HF_SYSTEM: *out is untouched. */
+HF_MUSTCHECK hf_err hf_replicas_open(hf_replicas **out, struct uv_loop_s *loop,
+                                     struct hf_server *redis, uint32_t wanted);
+/* Answers all questions with HF_CLOSED, before it returns; then closes, and calls cb (may
+ * be NULL) on the loop. NULL: cb is called at once. */
+void hf_replicas_close(hf_replicas *replicas, void (*cb)(void *arg), void *arg);
+
+void hf_replicas_ask(hf_replicas *replicas, hf_confirm *confirm);
+
+#endif
