@@ -56,6 +56,17 @@ static const hf_opt enqueue_opts[] = {
      .max = HF_TIMEOUT_MAX_MS,
      .help = "fail an attempt after this long"},
     {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
+    {.name = "wait-replicas",
+     .kind = HF_OPT_INT,
+     .value = "K",
+     .max = HF_REPLICAS_MAX,
+     .help = "succeed only when K replicas of Redis have the job as well; else exit 74"},
+    {.name = "replicas-timeout",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_WAIT_REPLICAS_MAX_MS,
+     .help = "with --wait-replicas: for how long; default as long as for Redis itself"},
     {.name = "bulk",
      .kind = HF_OPT_TEXT,
      .value = "FILE|-",
@@ -159,7 +170,11 @@ static const hf_command commands[] = {
          "at, id, max_attempts, timeout. It sends blocks of at most 10,000 lines of one "
          "queue, each all or none. After a failure, send the file again with --run R and "
          "the id of the run. Jobs that were accepted are not accepted twice, even if "
-         "they have run since. Redis remembers them for 24 hours."},
+         "they have run since. Redis remembers them for 24 hours.\nWith --wait-replicas "
+         "and "
+         "too few replicas the job is in Redis and may run, but a failover may lose it. "
+         "The command prints its id and exits with 74. Send the job again under that id "
+         "(--id), or the file with --run R."},
     {.name = "job show",
      .operands = "ID",
      .min_operands = 1,

@@ -6,7 +6,7 @@
 
 #include "holdfast/producer.h" /* HF_DELAY_MAX_MS */
 
-enum { HF_ATTEMPTS_MAX = 1000000 };
+enum { HF_ATTEMPTS_MAX = 1000000, HF_WAIT_REPLICAS_MAX_MS = 300000 };
 
 #define HF_DAY_MS (INT64_C(24) * 3600 * 1000)
 #define HF_TIMEOUT_MAX_MS (30 * HF_DAY_MS)

@@ -32,6 +32,7 @@ void hf_batch_free(hf_batch *batch)
     free(batch->slots);
     free(batch->calls);
     free(batch->items);
+    free(batch->codes);
     free(batch);
 }
 
@@ -202,6 +203,8 @@ static int badness(hf_err err)
     if (err == HF_OK || err == HF_EXISTS)
         return 0;
     if (err == HF_UNSURE)
+        return 4;
+    if (err == HF_UNCONFIRMED)
         return 3;
     return err == HF_TIMEOUT ? 2 : 1;
 }
@@ -222,13 +225,29 @@ void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_lo
 
 /* ---- telling ---- */
 
+hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes)
+{
+    free(batch->codes);
+    batch->codes = NULL;
+    if (codes == NULL)
+        return HF_OK;
+    batch->codes = malloc(batch->n);
+    if (batch->codes == NULL)
+        return HF_NOMEM;
+    for (size_t i = 0; i < batch->n; i++)
+        batch->codes[i] = (signed char)hf_reply_int(hf_reply_at(codes, i));
+    return HF_OK;
+}
+
 /* The answer of Redis for one job. For a known id, its set only appears in the detail. */
-static hf_err one_answer(const hf_outcome *outcome, size_t i, const char **detail)
+static hf_err one_answer(const hf_batch *batch, const hf_outcome *outcome, size_t i,
+                         const char **detail)
 {
     *detail = outcome->detail;
-    if (outcome->err != HF_OK || outcome->codes == NULL)
+    if (outcome->err != HF_OK || (outcome->codes == NULL && batch->codes == NULL))
         return outcome->err;
-    int64_t code = hf_reply_int(hf_reply_at(outcome->codes, i));
+    int64_t code = outcome->codes == NULL ? batch->codes[i]
+                                          : hf_reply_int(hf_reply_at(outcome->codes, i));
     if (code == HF_OK)
         return HF_OK;
     if (code == HF_RUNNING || code == HF_DEAD)
@@ -243,7 +262,7 @@ static void tell_callback(const hf_batch *batch, const hf_batch_call *call, size
     const char *detail;
     if (call->cb == NULL)
         return;
-    result.err = one_answer(outcome, i, &detail);
+    result.err = one_answer(batch, outcome, i, &detail);
     result.accepted_ms = batch->accepted_ms;
     const char *id = batch->bytes.data + batch->slots[i].id_at;
     memcpy(result.id, id, strlen(id) + 1);
@@ -258,7 +277,7 @@ static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t
     for (size_t i = first; i < first + call->n && wanted; i++) {
         const char *detail;
         hf_enqueue_result *result = &waiter->results[batch->slots[i].place];
-        result->err = one_answer(outcome, i, &detail);
+        result->err = one_answer(batch, outcome, i, &detail);
         result->accepted_ms = batch->accepted_ms;
     }
     hf_waiter_told(waiter, outcome->err, outcome->detail, run);

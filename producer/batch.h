@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "queue/ops.h"
+#include "redis/replicas.h"
 #include "redis/run_loop.h"
 
 struct hf_requests;
@@ -63,6 +64,7 @@ typedef enum hf_request_state {
     HF_REQUEST_SENT,       /* in flight; an error as its answer means: not executed */
     HF_REQUEST_IN_DOUBT,   /* no answer came; to be sent again with its number */
     HF_REQUEST_SENT_AGAIN, /* in flight, and an earlier sending may have been executed */
+    HF_REQUEST_CONFIRMING, /* executed; replicas do not have it yet */
     HF_REQUEST_ENDED
 } hf_request_state;
 
@@ -90,12 +92,14 @@ typedef struct hf_batch {
     hf_err refused;         /* how Redis last refused it, HF_OK if it never did */
     int64_t accepted_ms;    /* Redis's time, as the answer told it; 0: by an earlier
                                sending, or not */
+    hf_confirm confirm;     /* HF_REQUEST_CONFIRMING */
+    signed char *codes; /* owned; the answer for each job, kept for then; NULL: HF_OK */
 } hf_batch;
 
 /* How a request ended: one answer for all of its jobs, or with HF_OK one for each. */
 typedef struct hf_outcome {
     hf_err err;
-    const hf_reply *codes; /* NULL: HF_OK each */
+    const hf_reply *codes; /* NULL: HF_OK each, or what the batch has kept */
     const char *detail;    /* never NULL */
 } hf_outcome;
 
@@ -132,6 +136,9 @@ HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
  * makes other ids for those. The lock guards the waiters and the maker. */
 void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
                      const hf_reply *codes);
+
+/* Keeps the answers for each job until replicas have confirmed them. HF_NOMEM. */
+HF_MUSTCHECK hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes);
 
 /* Gives every call its answer: those that wait, with the run loop's lock held (see
  * hf_waiter_told), and without it those that have a callback. */

@@ -121,6 +121,17 @@ static hf_err check_ranges(const hf_producer_opts *o, char *detail)
         return hf_say(detail, HF_INVALID,
                       "expected a remember_ms of 0..%" PRId64 ", found %" PRId64,
                       HF_DELAY_MAX_MS, o->remember_ms);
+    if (o->wait_replicas > HF_REPLICAS_MAX)
+        return hf_say(detail, HF_INVALID,
+                      "expected a wait_replicas of 0..%d, found %" PRIu32,
+                      HF_REPLICAS_MAX, o->wait_replicas);
+    if (o->wait_replicas_ms > DEADLINE_MAX_MS ||
+        (o->wait_replicas_ms != 0 && o->wait_replicas == 0))
+        return hf_say(
+            detail, HF_INVALID,
+            "expected a wait_replicas_ms of 0..%d, and only with wait_replicas, "
+            "found %" PRIu32,
+            DEADLINE_MAX_MS, o->wait_replicas_ms);
     return HF_OK;
 }
 

@@ -1,6 +1,6 @@
 /* requests.c - the requests of a producer: one state machine.
  *
- *   QUEUED --send--> SENT --answered--> told
+ *   QUEUED --send--> SENT --answered--> told (with wait_replicas: CONFIRMING)
  *     ^               |  \
  *     '---refused-----'   '--no answer--> IN_DOUBT --send, same number--> SENT_AGAIN
  *                                            ^ '----refused, no answer-------' |
@@ -22,6 +22,10 @@
  * is sent until each request in doubt has its answer: they are executed before the jobs
  * that were taken after them, and no number falls out of the span.
  *
+ * With wait_replicas an executed request is CONFIRMING until replicas have it, and is
+ * told then. If another server takes over before that, it is IN_DOUBT there. A request
+ * that may still become so stays in flight, and its number in the span.
+ *
  * The machine as a whole:
  *
  *   RUNS --(closed, all answered)--> FORGETS --(if it may)--> CLOSES
@@ -34,6 +38,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 
 enum {
     WINDOW = 8,                 /* requests in flight */
@@ -49,16 +54,32 @@ enum {
 
 static void pump(hf_requests *requests);
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- states ---- */
 
 static bool is_in_flight(hf_request_state state)
 {
-    return state == HF_REQUEST_SENT || state == HF_REQUEST_SENT_AGAIN;
+    return state == HF_REQUEST_SENT || state == HF_REQUEST_SENT_AGAIN ||
+           state == HF_REQUEST_CONFIRMING;
 }
 
 static bool is_in_doubt(const hf_batch *batch)
 {
     return batch->state == HF_REQUEST_IN_DOUBT || batch->state == HF_REQUEST_SENT_AGAIN;
+}
+
+/* Whether the next number is in one span with all that may be sent again. One that waits
+ * for replicas may do so for longer than others after it. */
+static bool is_in_span(const hf_requests *requests)
+{
+    for (const hf_batch *b = requests->flight.first; b != NULL; b = b->next)
+        if (!b->numbered && requests->number + 1 - b->number >= SEEN_SPAN)
+            return false;
+    return true;
 }
 
 static void leave_flight(hf_requests *requests, hf_batch *batch)
@@ -87,14 +108,15 @@ static void enter_flight(hf_requests *requests, hf_batch *batch)
  * batch was taken out of the submit queue before. */
 static void become(hf_requests *requests, hf_batch *batch, hf_request_state state)
 {
-    if (is_in_flight(batch->state))
+    const bool stays = state == HF_REQUEST_CONFIRMING;
+    if (is_in_flight(batch->state) && !stays)
         leave_flight(requests, batch);
     else if (batch->state == HF_REQUEST_IN_DOUBT)
         hf_batches_remove(&requests->doubt, batch);
     requests->n_in_doubt -= is_in_doubt(batch);
     batch->state = state;
     requests->n_in_doubt += is_in_doubt(batch);
-    if (is_in_flight(state))
+    if (is_in_flight(state) && !stays)
         enter_flight(requests, batch);
     else if (state == HF_REQUEST_IN_DOUBT)
         hf_batches_by_number(&requests->doubt, batch);
@@ -172,7 +194,8 @@ static void fail_unsent(hf_requests *requests)
  * and no caller waits for it. */
 static void expire(hf_requests *requests, uint64_t now_ns)
 {
-    static const char silent[] = "sent, and not answered in time";
+    static const char silent[] = "sent, and not answered in time",
+                      unconfirmed[] = "done, and not confirmed by replicas in time";
     hf_batches unsent = {NULL, NULL};
     hf_submit_expire(&requests->queue, now_ns, &unsent);
     end_all(requests, &unsent, HF_OK, "");
@@ -182,8 +205,10 @@ static void expire(hf_requests *requests, uint64_t now_ns)
         if (batch->told)
             continue;
         if (batch->deadline_ns <= now_ns) {
+            const bool done = batch->state == HF_REQUEST_CONFIRMING;
             requests->unanswered = true;
-            tell(requests, batch, HF_UNSURE, NULL, silent);
+            tell(requests, batch, done ? HF_UNCONFIRMED : HF_UNSURE, NULL,
+                 done ? unconfirmed : silent);
         } else if (batch->deadline_ns < requests->next_deadline_ns) {
             requests->next_deadline_ns = batch->deadline_ns;
         }
@@ -249,6 +274,47 @@ static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
     back(requests, batch);
 }
 
+/* ---- replicas ---- */
+
+static void on_confirmed(void *arg, hf_err err, const char *detail)
+{
+    hf_batch *batch = arg;
+    hf_requests *requests = batch->requests;
+    if (err == HF_UNSURE) {
+        unanswered(requests, batch);
+    } else if (err == HF_OK) {
+        end(requests, batch, HF_OK, NULL, "");
+    } else {
+        requests->unanswered = true; /* the caller may send it again */
+        end(requests, batch, HF_UNCONFIRMED, NULL, detail);
+    }
+    pump(requests);
+}
+
+/* It was executed. */
+static void executed(hf_requests *requests, hf_batch *batch, const hf_reply *codes)
+{
+    if (requests->replicas == NULL || batch->told) {
+        end(requests, batch, HF_OK, codes, "");
+        return;
+    }
+    if (hf_batch_keep(batch, codes) != HF_OK) {
+        requests->unanswered = true;
+        end(requests, batch, HF_UNCONFIRMED, NULL, hf_err_text(HF_NOMEM));
+        return;
+    }
+    become(requests, batch, HF_REQUEST_CONFIRMING);
+    uint64_t until_ns = batch->deadline_ns;
+    if (requests->wait_replicas_ms != 0)
+        until_ns =
+            earlier(until_ns, hf_boot_ns() + requests->wait_replicas_ms * HF_MS_NS);
+    batch->confirm = (hf_confirm){.life = hf_client_life(requests->client),
+                                  .until_ns = until_ns,
+                                  .cb = on_confirmed,
+                                  .arg = batch};
+    hf_replicas_ask(requests->replicas, &batch->confirm);
+}
+
 static void note_time(hf_requests *requests, int64_t now_ms, uint64_t sent_ns)
 {
     (void)hf_server_sample(requests->redis, now_ms, sent_ns);
@@ -267,7 +333,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         hf_server_accepted(requests->redis);
         bool all_new = got.repeated || hf_reply_len(got.codes) == 0;
         batch->accepted_ms = got.repeated ? 0 : got.now_ms;
-        end(requests, batch, HF_OK, all_new ? NULL : got.codes, "");
+        executed(requests, batch, all_new ? NULL : got.codes);
     } else if (err == HF_EXISTS) {
         ids_taken(requests, batch, got.codes);
     } else if (err == HF_UNSURE) {
@@ -377,6 +443,8 @@ static hf_batch *next_batch(hf_requests *requests, uint64_t now_ns, uint64_t *la
 {
     if (requests->n_in_doubt > 0)
         return requests->doubt.first;
+    if (!is_in_span(requests))
+        return NULL;
     /* While Redis has enough to do, a batch gains more by growing than by waiting there.
      * Beside one request it has, unless the next is as large: then Redis finds work when
      * it has done the one, and the callers of the other call again meanwhile. */
@@ -409,11 +477,6 @@ static void arm(hf_requests *requests, uint64_t due_ns, uint64_t now_ns)
     else
         (void)uv_timer_start(&requests->timer, on_timer,
                              (uint64_t)ms_between(now_ns, due_ns) + 1, 0);
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Sends what may be sent now, and sets the timer for the rest. */
@@ -466,10 +529,18 @@ static void on_client_closed(void *arg)
     uv_close((uv_handle_t *)&requests->timer, on_handle_closed);
 }
 
+static void on_replicas_closed(void *arg)
+{
+    hf_requests *requests = arg;
+    hf_client_close(requests->client, on_client_closed, requests);
+}
+
 static void close_client(hf_requests *requests)
 {
+    hf_replicas *replicas = requests->replicas;
     requests->stage = HF_REQUESTS_CLOSES;
-    hf_client_close(requests->client, on_client_closed, requests);
+    requests->replicas = NULL;
+    hf_replicas_close(replicas, on_replicas_closed, requests);
 }
 
 static void on_forgotten(const hf_answer *answer, void *arg)
@@ -544,11 +615,11 @@ static void flush(void *arg)
         hf_redis_flush(requests->client);
 }
 
-/* Every request is a script that does not wait. */
+/* Every request is a script that does not wait; but replicas are somewhere else. */
 static bool expects(void *arg)
 {
-    (void)arg;
-    return true;
+    const hf_requests *requests = arg;
+    return requests->replicas == NULL;
 }
 
 const hf_run_hooks hf_requests_hooks = {submit, flush, expects};
@@ -591,6 +662,7 @@ hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
     requests->armed_ns = requests->next_deadline_ns = UINT64_MAX;
     requests->longest_ns = opts->deadline_ms * HF_MS_NS;
     requests->remember_ms = opts->remember_ms;
+    requests->wait_replicas_ms = opts->wait_replicas_ms;
     hf_err err = hf_server_open(&requests->redis, opts->server, detail);
     if (err != HF_OK)
         return err;
@@ -600,6 +672,14 @@ hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
                                            .on_event = on_event,
                                            .arg = requests},
                          detail);
+    if (err == HF_OK && opts->wait_replicas > 0) {
+        err = hf_replicas_open(&requests->replicas, requests->run->uv, requests->redis,
+                               opts->wait_replicas);
+        if (err != HF_OK) {
+            hf_client_close(requests->client, NULL, NULL);
+            (void)hf_say_err(detail, err);
+        }
+    }
     if (err != HF_OK) {
         hf_server_close(requests->redis);
         return err;

@@ -18,10 +18,12 @@ typedef enum hf_requests_stage {
 
 typedef struct hf_requests {
     hf_submit_queue queue;
-    const char *id;    /* the producer's; borrowed */
-    hf_run_loop *run;  /* borrowed */
-    hf_server *redis;  /* owned */
-    hf_client *client; /* owned, closed at the end; NULL before it is open */
+    const char *id;        /* the producer's; borrowed */
+    hf_run_loop *run;      /* borrowed */
+    hf_server *redis;      /* owned */
+    hf_client *client;     /* owned, closed at the end; NULL before it is open */
+    hf_replicas *replicas; /* owned; NULL: none are wanted, or it is closing */
+    uint32_t wait_replicas_ms;
     uv_timer_t timer;
     uint64_t armed_ns; /* when the timer fires; UINT64_MAX: never */
     int handles;       /* the timer and the wake-up of the loop, not closed yet */

@@ -62,6 +62,30 @@ static int take_payload(const hf_cli *cli, hf_buf *input, hf_job *job)
     return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, NULL);
 }
 
+/* ---- the producer ---- */
+
+static void fill_producer(const hf_cli *cli, hf_producer_opts *opts)
+{
+    hf_cli_fill_producer(cli, opts);
+    opts->wait_replicas = (uint32_t)hf_argv_number(cli->args, "wait-replicas", 0);
+    if (opts->wait_replicas == 0)
+        return;
+    opts->wait_replicas_ms = (uint32_t)hf_argv_number(cli->args, "replicas-timeout", 0);
+    if (opts->wait_replicas_ms == 0)
+        opts->wait_replicas_ms = opts->deadline_ms;
+    opts->deadline_ms += opts->wait_replicas_ms;
+}
+
+static int check_replicas(const hf_cli *cli)
+{
+    if (hf_argv_has(cli->args, "replicas-timeout") &&
+        hf_argv_number(cli->args, "wait-replicas", 0) == 0)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "enqueue: expected --wait-replicas with --replicas-timeout, "
+                          "found none");
+    return HF_EXIT_OK;
+}
+
 /* ---- the job ---- */
 
 static int take_options(const hf_cli *cli, hf_job *job)
@@ -98,6 +122,11 @@ static int check_usage(const hf_cli *cli)
     return HF_EXIT_OK;
 }
 
+static bool is_new(hf_err err)
+{
+    return err == HF_OK || err == HF_UNCONFIRMED;
+}
+
 static void print_id(const hf_cli *cli, const hf_job *job,
                      const hf_enqueue_result *result)
 {
@@ -107,7 +136,7 @@ static void print_id(const hf_cli *cli, const hf_job *job,
     }
     hf_out_json(stdout,
                 json_pack("{s:s, s:s, s:s, s:b}", "id", result->id, "queue", job->queue,
-                          "type", job->type, "existed", result->err != HF_OK));
+                          "type", job->type, "existed", !is_new(result->err)));
 }
 
 /* An id that is there already is no failure, wherever it is. */
@@ -121,16 +150,16 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
     char detail[HF_DETAIL_SIZE] = "";
     hf_producer *producer = NULL;
     hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT};
-    hf_cli_fill_producer(cli, &opts);
+    fill_producer(cli, &opts);
     hf_err err = hf_producer_open(&producer, &opts, detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, detail);
     err = hf_enqueue_wait(producer, job, 1, result, 0, detail);
     hf_producer_close(producer, NULL, NULL);
-    if (!is_there(err))
+    if (!is_there(err) && err != HF_UNCONFIRMED)
         return hf_cli_fail(cli, err, detail);
     print_id(cli, job, result);
-    return HF_EXIT_OK;
+    return err == HF_UNCONFIRMED ? hf_cli_fail(cli, err, detail) : HF_EXIT_OK;
 }
 
 /* ---- waiting ---- */
@@ -242,7 +271,7 @@ static int open_producer(const hf_cli *cli, sender *s)
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT};
-    hf_cli_fill_producer(cli, &opts);
+    fill_producer(cli, &opts);
     opts.run = hf_argv_text(cli->args, "run");
     opts.remember_ms = HF_DAY_MS;
     hf_err err = hf_producer_open(&s->producer, &opts, detail);
@@ -265,7 +294,7 @@ static int tell_fault(const sender *s, hf_err err, const char *what)
     bool theirs = err == HF_INVALID || err == HF_TOOBIG || err == HF_SYSTEM;
     bool whole = theirs || err == HF_TIMEOUT || strcmp(what, sentence) == 0;
     hf_exit code = theirs ? HF_EXIT_DATA : hf_exit_code(err);
-    if (s->accepted == 0 && err != HF_UNSURE)
+    if (s->accepted == 0 && err != HF_UNSURE && err != HF_UNCONFIRMED)
         snprintf(rest, sizeof rest, "nothing was accepted");
     else
         snprintf(rest, sizeof rest, "%" PRIu64 " jobs were accepted; go on with --run %s",
@@ -325,13 +354,16 @@ static int send_file(const hf_cli *cli)
 
 int hf_cmd_enqueue(hf_cli *cli)
 {
+    int code = check_replicas(cli);
+    if (code != HF_EXIT_OK)
+        return code;
     if (hf_argv_has(cli->args, "bulk"))
         return send_file(cli);
     hf_buf input;
     hf_job job = {HF_JOB_INIT};
     hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
     hf_buf_init(&input, (size_t)cli->config->payload_max);
-    int code = check_usage(cli);
+    code = check_usage(cli);
     if (code == HF_EXIT_OK)
         code = take_options(cli, &job);
     if (code == HF_EXIT_OK)

@@ -11,6 +11,12 @@
  * twice. While Redis is away, jobs wait in a bounded buffer; when it is full, the answer
  * is HF_FULL. No job is dropped silently.
  *
+ * With `wait_replicas` a job is accepted when so many replicas have it as well. If
+ * another server takes over before that, the producer sends the request to it again,
+ * under the old number. HF_UNCONFIRMED says that the job is in Redis and may run, and
+ * that a failover may lose it: hand it in again under its id (hf_enqueue_result), or the
+ * numbered call under its number, and a job that is still there is not accepted twice.
+ *
  * After fork() the child must not use the parent's producer: its calls return HF_FORKED,
  * and hf_producer_close() does nothing. */
 #ifndef HOLDFAST_PRODUCER_H
@@ -30,11 +36,12 @@ typedef struct hf_producer hf_producer;
 enum {
     HF_NAME_MAX = 128, /* bytes of a queue's name, a type or an id: at least one
                           character of [A-Za-z0-9._:-] */
-    HF_ID_SIZE = HF_NAME_MAX + 1, /* bytes of an id with its NUL */
-    HF_BATCH_JOBS = 10000,        /* jobs in one call */
-    HF_BATCH_BYTES = 64 << 20,    /* bytes of records in one call: 64 MiB */
-    HF_PAYLOAD_DEFAULT = 1 << 20, /* default limit of a payload in bytes: 1 MiB */
-    HF_PAYLOAD_CEILING = 63 << 20 /* largest limit that can be set: 63 MiB */
+    HF_ID_SIZE = HF_NAME_MAX + 1,  /* bytes of an id with its NUL */
+    HF_BATCH_JOBS = 10000,         /* jobs in one call */
+    HF_BATCH_BYTES = 64 << 20,     /* bytes of records in one call: 64 MiB */
+    HF_PAYLOAD_DEFAULT = 1 << 20,  /* default limit of a payload in bytes: 1 MiB */
+    HF_PAYLOAD_CEILING = 63 << 20, /* largest limit that can be set: 63 MiB */
+    HF_REPLICAS_MAX = 100          /* largest number of replicas that can be wanted */
 };
 
 /* The longest delay or other duration is 100 years (36,525 days); the latest time is the
@@ -89,8 +96,13 @@ typedef struct hf_producer_opts {
     size_t buffer_bytes;          /* their bytes; default 64 MiB */
     const char *run; /* the id of an earlier producer, to continue its numbered calls; no
                         others are then possible. NULL: a new producer */
-    int64_t remember_ms; /* how long Redis remembers the numbers that this producer has
-                            sent. 0: twice deadline_ms, and until a clean close */
+    int64_t remember_ms;    /* how long Redis remembers the numbers that this producer has
+                               sent. 0: twice deadline_ms, and until a clean close */
+    uint32_t wait_replicas; /* replicas of Redis that must have a job before it counts as
+                               accepted, at most HF_REPLICAS_MAX; 0: none. Too few in
+                               time: HF_UNCONFIRMED */
+    uint32_t wait_replicas_ms; /* for so long after the answer of Redis; 0: until the
+                                  deadline of the call, which always ends the wait */
 } hf_producer_opts;
 #define HF_PRODUCER_OPTS_INIT HF_STRUCT_INIT(hf_producer_opts)
 
@@ -121,8 +133,8 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue(hf_producer *producer, const hf_job *job,
  *
  * HF_OK: each job was accepted or existed. HF_INVALID, HF_TOOBIG, HF_FULL, HF_CLOSED,
  * HF_FORKED, HF_NOMEM: nothing was taken. Otherwise the worst answer of any job: a fault
- * (Redis refused until the deadline, or for a reason that does not pass), HF_TIMEOUT, or
- * HF_UNSURE. */
+ * (Redis refused until the deadline, or for a reason that does not pass), HF_TIMEOUT,
+ * HF_UNCONFIRMED, or HF_UNSURE. */
 HF_API HF_MUSTCHECK hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *jobs,
                                            size_t n, hf_enqueue_result *results,
                                            uint32_t deadline_ms,

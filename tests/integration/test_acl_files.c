@@ -75,6 +75,8 @@ static void work(void)
     run("producer", "enqueue t ok -q q --wait", 0);
     run("producer", "enqueue t fail -q q --max-attempts 2 --wait", 1);
     run("producer", "enqueue t ok -q q --in 1h --id later", 0);
+    run("producer",
+        "enqueue t ok -q q --in 1h --wait-replicas 1 --replicas-timeout 100ms", 74);
     assert_true(hf_fixture_number(redis, "CLIENT KILL USER holdfast-worker") > 0);
     EVENTUALLY(LONG_MS, hf_worker_fixture_said(&worker, "Redis is back") > 0);
     run("producer", "enqueue t ok -q q --wait", 0);
@@ -241,7 +243,7 @@ static void users_have_the_commands_of_their_scripts(void **state)
                                           "retry", "release", "bury",   "check",
                                           "peek",  "beat",    "limits", NULL};
     (void)state;
-    char needed[TEXT_SIZE] = " " LOGIN "sadd del ";
+    char needed[TEXT_SIZE] = " " LOGIN "sadd del ping wait role ";
     add_all(needed, hf_lua_queue_all, producers);
     compare("producer", needed, true);
     (void)snprintf(needed, sizeof needed, " " LOGIN "sadd bzpopmin client|unblock ");
