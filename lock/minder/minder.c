@@ -35,7 +35,7 @@
 #include "lock/minder/spawn.h"
 
 enum {
-    HELLO_MS = 5000,   /* from fork to the minder's word that it is there */
+    HELLO_MS = 30000,  /* from fork to the minder's word that it is there */
     CLOSE_MS = 1000,   /* from the end of the pipe to KILL */
     SETTLED_MS = 2000, /* a life that was this long is no repeated failure */
     TICK_MS = 500,
