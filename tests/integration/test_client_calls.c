@@ -539,8 +539,10 @@ static void every_request_is_answered_once_while_connections_are_cut(void **stat
                 n++;
         if (hf_rng_next(&rng) % 500 == 0)
             hf_client_reset(fixture.client);
+        /* Else a machine that gives the server no time would see nothing but resets. */
+        const bool room = n - ended < OPEN_MAX;
         uv_run(&fixture.loop,
-               hf_client_ready(fixture.client) ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+               hf_client_ready(fixture.client) && room ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     }
     RUN_UNTIL(&fixture, SOON_MS, answered(asked, n) == n);
     int64_t done = 0, unsure = 0, last = 0;
@@ -556,6 +558,8 @@ static void every_request_is_answered_once_while_connections_are_cut(void **stat
         done++;
     }
     assert_true(hf_proxy_cuts(&proxy) > 3);
+    print_message("%d answered, %d unsure, %u cuts\n", (int)done, (int)unsure,
+                  hf_proxy_cuts(&proxy));
     assert_true(done > 100 && unsure > 0);
     int64_t executed = hf_fixture_number(&redis, "GET n");
     assert_in_range(executed, done, done + unsure);

@@ -122,15 +122,16 @@ static bool stays_at(long long n)
 
 static void a_slot_for_short_programs_waits_for_no_claim(void **state)
 {
+    enum { SHORT = 600 };
     (void)state;
-    put_many("short", 1500);
+    put_many("short", SHORT);
     put_many("long", 8);
     put_many("short", 20);
     begin("worker: {concurrency: 8}\n" HANDLERS);
 #ifndef HF_SANITIZED /* there, none is short */
     EVENTUALLY(15000, running() > 8);
 #endif
-    EVENTUALLY(60000, counted("done") == 1500);
+    EVENTUALLY(120000, counted("done") == SHORT); /* a process each */
     EVENTUALLY(15000, stays_at(8)); /* what was claimed ahead is others' again */
 }
 
