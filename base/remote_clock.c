@@ -140,7 +140,6 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
         c->since_ns = c->last_ns = read_ns;
         c->low_us = s.low_us;
         c->high_us = s.high_us;
-        c->stepped_ns = 0;
         add_span(c, &s, true);
         return 0;
     }
@@ -155,7 +154,6 @@ int64_t hf_remote_clock_read(hf_remote_clock *c, uint64_t sent_ns, uint64_t read
             s.low_us > c->high_us ? s.low_us - c->high_us : s.high_us - c->low_us;
         c->low_us = s.low_us;
         c->high_us = s.high_us;
-        c->stepped_ns = read_ns;
     } else if (s.high_us - s.low_us <= greater(narrow_us, NARROW_LEAST_US)) {
         c->low_us = greater(c->low_us, s.low_us);
         c->high_us = lesser(c->high_us, s.high_us);

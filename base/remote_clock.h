@@ -48,7 +48,6 @@ typedef struct hf_remote_clock {
     uint32_t lease_ms;       /* the longest lease that is judged */
     uint64_t since_ns;       /* sampled without a gap since then, and kept in spans */
     uint64_t last_ns;        /* the last sample */
-    uint64_t stepped_ns;     /* the first one after the clock was set; 0: it was not */
     int64_t low_us, high_us; /* the offset as the last samples bound it */
     hf_remote_span spans[HF_REMOTE_SPANS]; /* the oldest first */
     size_t n;
@@ -63,8 +62,7 @@ void hf_remote_clock_judge(hf_remote_clock *clock, uint32_t lease_ms);
 uint32_t hf_remote_gap_ms(uint32_t lease_ms);
 
 /* The answer to a request of sent_ns was read at read_ns and said remote_ms. Returns by
- * how much the remote clock was set, in ms: 0 if the samples agree. It was set after the
- * sample before, so all others have seen it a gap after `stepped_ns`. */
+ * how much the remote clock was set, in ms: 0 if the samples agree. */
 int64_t hf_remote_clock_read(hf_remote_clock *clock, uint64_t sent_ns, uint64_t read_ns,
                              int64_t remote_ms);
 

@@ -227,7 +227,9 @@ typedef struct hf_check_args {
     uint32_t lease_ms;
     bool give_back;      /* a baton that this worker had is put back: the wake-up is
                             cleared first; otherwise only one that was broken is made anew */
-    int64_t at_least_ms; /* no lease starts before; 0: not known */
+    int64_t least_ms;    /* the clock was not set before this of late; 0: not known */
+    const int64_t *over; /* of each queue: undated leases up to this number are over;
+                            NULL: none are */
     const char *machine; /* whose processes share what they learned; "": none */
     const char *learned; /* of Redis's clock; "": nothing */
     uint32_t keep_ms;    /* and is useful for this long */
@@ -243,11 +245,14 @@ typedef struct hf_checked {
     uint32_t longest_lease_ms; /* of any worker of any of them */
     hf_bytes learned; /* by another worker of this machine; borrowed from the answer */
 } hf_checked;
-/* Writes n times, in the order of the queues: after this time a lease may have expired
- * with no worker scheduled to claim the job, unless something changes until then; 0: no
- * lease ends soon. */
+typedef struct hf_checked_queue {
+    int64_t doubt_ms; /* after this time a lease may have expired with no worker scheduled
+                         to claim the job, unless something changes; 0: none ends soon */
+    int64_t undated;  /* each undated lease has this number or a lower one; 0: none is */
+} hf_checked_queue;
+/* Writes n queues, in their order. */
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,
-                                    int64_t *doubts, size_t n);
+                                    hf_checked_queue *queues, size_t n);
 
 /* For n queues, at most HF_QUEUES_MAX: which of them could be claimed now? */
 HF_MUSTCHECK hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,

@@ -79,16 +79,18 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     for (size_t i = 0; i < n; i++)
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
-    if (!hf_args_init(&a, CHECK_ARGS, CHECK_ARGS))
+    if (!hf_args_init(&a, CHECK_ARGS + n, CHECK_ARGS + n))
         return HF_NOMEM;
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->alive_ms);
     hf_args_flag(&a, args->give_back);
     hf_args_int(&a, args->lease_ms);
-    hf_args_int(&a, args->at_least_ms);
+    hf_args_int(&a, args->least_ms);
     hf_args_text(&a, args->machine);
     hf_args_text(&a, args->learned);
     hf_args_int(&a, args->keep_ms);
+    for (size_t i = 0; args->over != NULL && i < n; i++)
+        hf_args_int(&a, args->over[i]);
     hf_err err = hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_check,
                                                   .keys = keys,
                                                   .n_keys = n,
@@ -100,11 +102,11 @@ hf_err hf_op_check(hf_client *client, const hf_queue *const *queues, size_t n,
     return err;
 }
 
-hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, int64_t *doubts,
+hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queue *queues,
                        size_t n)
 {
     *out = (hf_checked){.now_ms = 0};
-    hf_err err = hf_script_status(answer, 6, &out->now_ms);
+    hf_err err = hf_script_status(answer, 7, &out->now_ms);
     if (err != HF_OK)
         return err;
     int64_t longest_ms = hf_reply_int(hf_reply_at(answer->reply, 4));
@@ -113,12 +115,14 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, int64_t *doubts
     out->longest_lease_ms = (uint32_t)longest_ms;
     out->learned = hf_reply_bytes(hf_reply_at(answer->reply, 5));
     const hf_reply *times = hf_reply_at(answer->reply, 3);
-    if (hf_reply_len(times) != n)
+    const hf_reply *undated = hf_reply_at(answer->reply, 6);
+    if (hf_reply_len(times) != n || hf_reply_len(undated) != n)
         return HF_PROTO;
     out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     for (size_t i = 0; i < n; i++) {
-        doubts[i] = hf_reply_int(hf_reply_at(times, i));
-        if (doubts[i] < 0)
+        queues[i] = (hf_checked_queue){hf_reply_int(hf_reply_at(times, i)),
+                                       hf_reply_int(hf_reply_at(undated, i))};
+        if (queues[i].doubt_ms < 0 || queues[i].undated < 0)
             return HF_PROTO;
     }
     return HF_OK;

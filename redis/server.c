@@ -386,15 +386,6 @@ hf_clock_view hf_server_view(hf_server *s, uint32_t *judged_ms)
     return view;
 }
 
-uint64_t hf_server_step_seen_ns(hf_server *s)
-{
-    pthread_mutex_lock(&s->lock);
-    uint64_t seen_ns =
-        s->clock.stepped_ns + (hf_remote_gap_ms(s->clock.lease_ms) + 1) * HF_MS_NS;
-    pthread_mutex_unlock(&s->lock);
-    return seen_ns;
-}
-
 void hf_server_learned(hf_server *s, char out[HF_REMOTE_STATE_SIZE])
 {
     pthread_mutex_lock(&s->lock);

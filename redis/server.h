@@ -120,8 +120,6 @@ void hf_server_judge(hf_server *server, uint32_t lease_ms);
  * it holds.
  */
 hf_clock_view hf_server_view(hf_server *server, uint32_t *judged_ms);
-/* When all others have seen the last step of the clock as well. */
-uint64_t hf_server_step_seen_ns(hf_server *server);
 /* For other processes of this machine, and from them. */
 void hf_server_learned(hf_server *server, char out[HF_REMOTE_STATE_SIZE]);
 void hf_server_adopt(hf_server *server, const char *text, size_t len);

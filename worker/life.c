@@ -348,6 +348,7 @@ static void note_life(hf_worker *w)
                             : "Redis may be another one: leases are verified",
                        "run_id", info->run_id);
         hf_watchdog_verify(w->watchdog);
+        hf_wake_other_data(w);
     }
     hf_report_text(w, HF_LOG_INFO, "Redis is back", NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "worker/queue_state.h"
 #include "worker/shared.h"
+#include "worker/undated.h"
 
 /* A queue that is served, and what is known of it. */
 struct hf_served {
@@ -30,7 +31,8 @@ struct hf_served {
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
     int64_t due_ms, sent_due_ms; /* of the baton for which the next claim (DUE), and the
                                     one under way, is made */
-    int64_t look_ms;        /* when it is looked at once more; Redis's clock, 0: not */
+    int64_t look_ms; /* when it is looked at once more; Redis's clock, 0: not */
+    hf_undated undated;
     uint64_t hold_until_ns; /* nothing is asked of it; 0: it may be */
     uint32_t backoff_ms;    /* the last one; 0: it was answered since */
     hf_err refused;         /* why, as it was logged last */

@@ -28,7 +28,7 @@ bool hf_clock_sample(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
 }
 
 /* Leases may have lost their locks by a step forward. After a step back leases may seem
- * to last too long: a check shortens them, once all others have seen the step as well. */
+ * to last too long: a check finds those, and they are over a lease later. */
 void hf_clock_tell(hf_worker *w)
 {
     int64_t by_ms = atomic_exchange(&w->stepped_ms, 0);
@@ -37,7 +37,8 @@ void hf_clock_tell(hf_worker *w)
     hf_log_field field = {.key = "by_ms", .number = by_ms};
     hf_report(w, HF_LOG_ERROR, "the clock of Redis jumped", &field, 1);
     hf_watchdog_verify(w->watchdog);
-    hf_check_at(w, by_ms < 0 ? hf_server_step_seen_ns(w->redis) : 0);
+    if (by_ms < 0)
+        hf_check_at(w, hf_boot_ns());
 }
 
 void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns)

@@ -65,6 +65,11 @@ static uint32_t wait_ms(hf_worker *w)
     return hf_redis_wait_ms(w->client, w->wake_client, check_ms(w));
 }
 
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns) /* 0: none */
+{
+    return a_ns == 0 || (b_ns != 0 && b_ns < a_ns) ? b_ns : a_ns;
+}
+
 /* ---- the check: which queues ---- */
 
 /* Those that are served, and those that it may have to give a baton back to. */
@@ -110,7 +115,7 @@ static void share_clock(hf_worker *w, hf_check_args *args,
                         char learned[HF_REMOTE_STATE_SIZE])
 {
     uint32_t judged_ms;
-    args->at_least_ms = hf_server_view(w->redis, &judged_ms).at_least_ms;
+    args->least_ms = hf_server_view(w->redis, &judged_ms).least_ms;
     args->lease_ms = w->opts.lease_ms;
     args->machine = w->wake->machine;
     args->keep_ms = 2 * hf_remote_gap_ms(judged_ms);
@@ -126,16 +131,45 @@ static void adopt_clock(hf_worker *w, const hf_checked *checked)
         hf_server_adopt(w->redis, checked->learned.ptr, checked->learned.len);
 }
 
+/* ---- the check: undated leases ---- */
+
+static void choose_over(const hf_worker *w, size_t n, int64_t over[HF_SLOTS_MAX])
+{
+    for (size_t i = 0; i < n; i++)
+        over[i] = hf_undated_over(&w->wake->checking_at[i]->undated, hf_boot_ns());
+}
+
+/* All leases that are undated by now are over when the longest lease has passed. */
+static void note_undated(hf_worker *w, const hf_checked_queue *queues,
+                         uint32_t longest_ms)
+{
+    uint64_t over_ns = hf_boot_ns() + longest_ms * HF_MS_NS, next_ns = 0;
+    for (size_t i = 0; i < w->wake->n_checking; i++) {
+        hf_undated *undated = &w->wake->checking_at[i]->undated;
+        hf_undated_told(undated, queues[i].undated, over_ns);
+        next_ns = earlier(next_ns, hf_undated_next_ns(undated, w->wake->checked_ns));
+    }
+    if (next_ns != 0)
+        hf_check_at(w, next_ns);
+}
+
+void hf_wake_other_data(hf_worker *w)
+{
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        w->wake->slots[i].undated = (hf_undated){.n = 0};
+}
+
 /* ---- the second look ---- */
 
 /* In place of those that the last check has planned, and that have not come yet. */
-static void plan_looks(hf_worker *w, const int64_t *doubts)
+static void plan_looks(hf_worker *w, const hf_checked_queue *queues)
 {
     int64_t spread_ms = (int64_t)(hf_rng_unit(&w->rng) * SPREAD_MS);
     for (size_t i = 0; i < w->wake->n_checking; i++) {
         hf_served *served = w->wake->checking_at[i];
-        bool plan = doubts[i] != 0 && !hf_queue_is(served->state, HF_Q_GONE);
-        served->look_ms = plan ? doubts[i] + spread_ms : 0;
+        int64_t doubt_ms = queues[i].doubt_ms;
+        bool plan = doubt_ms != 0 && !hf_queue_is(served->state, HF_Q_GONE);
+        served->look_ms = plan ? doubt_ms + spread_ms : 0;
     }
 }
 
@@ -176,14 +210,16 @@ static void on_checked(const hf_answer *answer, void *arg)
 {
     hf_worker *w = arg;
     hf_checked checked;
-    int64_t doubts[HF_SLOTS_MAX];
-    hf_err err = hf_checked_read(answer, &checked, doubts, w->wake->n_checking);
+    hf_checked_queue queues[HF_SLOTS_MAX];
+    hf_err err = hf_checked_read(answer, &checked, queues, w->wake->n_checking);
     w->wake->checking = false;
     on_debts(w, err == HF_OK ? HF_DEBT_PAID : HF_DEBT_FAILED);
     if (w->phase == HF_ENDED)
         return;
-    if (err == HF_OK)
-        plan_looks(w, doubts);
+    if (err == HF_OK) {
+        plan_looks(w, queues);
+        note_undated(w, queues, checked.longest_lease_ms);
+    }
     checked_all(w);
     if (err != HF_OK) {
         w->wake->give_back = w->wake->give_back || w->wake->check_gives;
@@ -210,8 +246,11 @@ static void send_check(hf_worker *w, bool give_back)
     if (!hf_client_ready(w->client) || w->wake->checking || w->redis->pause_until_ns != 0)
         return;
     size_t n = choose_checked(w, queues);
+    int64_t over[HF_SLOTS_MAX];
+    choose_over(w, n, over);
     hf_check_args args = {.worker = w->id,
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
+                          .over = over,
                           .give_back = w->wake->give_back};
     share_clock(w, &args, learned);
     if (hf_op_check(w->client, queues, n, &args, on_checked, w) != HF_OK)
@@ -268,8 +307,7 @@ static void look_in(hf_worker *w, uint32_t ms)
 
 void hf_check_at(hf_worker *w, uint64_t at_ns)
 {
-    if (at_ns != 0)
-        w->wake->check_again_ns = at_ns;
+    w->wake->check_again_ns = at_ns;
     look_in(w, 0); /* plans it */
 }
 
@@ -290,11 +328,6 @@ static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
 static int64_t sooner(int64_t a_ms, int64_t b_ms) /* 0: none */
 {
     return a_ms == 0 || (b_ms != 0 && b_ms < a_ms) ? b_ms : a_ms;
-}
-
-static uint64_t earlier(uint64_t a_ns, uint64_t b_ns) /* 0: none */
-{
-    return a_ns == 0 || (b_ns != 0 && b_ns < a_ns) ? b_ns : a_ns;
 }
 
 static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */

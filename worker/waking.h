@@ -25,6 +25,7 @@ bool hf_wake_idle(const hf_worker *w);
 
 void hf_check_send(hf_worker *w);
 void hf_check_give_back(hf_worker *w);
-void hf_check_at(hf_worker *w, uint64_t at_ns); /* one more check at this time */
+void hf_check_at(hf_worker *w, uint64_t at_ns); /* one more at this time */
+void hf_wake_other_data(hf_worker *w);          /* what was told of leases is void */
 
 #endif

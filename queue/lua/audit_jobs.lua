@@ -107,6 +107,7 @@ end
 local function check_lock(id, ends, lock)
   local holder, fence = string.match(lock, '^([%w%._:-]+):(%d+)$')
   local left, of = call('PTTL', LOCK .. id), holders[holder or ''] or { 0, 0 }
+  ends = ends > TIME_MAX and now + left or ends -- undated: no score says it
   holders[holder or ''] = { of[1] + 1, math.max(of[2], ends) }
   check_fence(id, fence)
   if left == -1 then
@@ -137,7 +138,7 @@ local function check_member(id, scores, lock)
     check_no_record(id, lock)
   elseif phase == 'running' and lock then
     check_lock(id, scores.running, lock)
-  elseif phase == 'running' and scores.running > now + 50 then
+  elseif phase == 'running' and scores.running > now + 50 and scores.running <= TIME_MAX then
     check_no_lock(id, scores.running)
   end
   if phase == 'running' and idle then

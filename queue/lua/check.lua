@@ -6,17 +6,20 @@
 --  ARGV[2]   alive       ms for which it counts as alive; 0: no change
 --  ARGV[3]   give_back   1: it had the batons and cannot use them: they are put back
 --  ARGV[4]   lease       its length, ms
---  ARGV[5]   at_least    ms on Redis's clock: no lease starts earlier; 0: not known
+--  ARGV[5]   least       ms on Redis's clock: it is not known to have been set before that of late;
+--            0: not known
 --  ARGV[6]   machine     a name of this start of its machine; '': nothing is shared
 --  ARGV[7]   learned     its samples of this clock; '': none yet
 --  ARGV[8]   keep        ms for which they are useful
---  returns   {OK, now, empty, {doubt, ...}, longest, learned}; empty 1: nothing is scheduled or
---            running in any of them. doubt, of each: from then on a lease is over and its next
---            wake-up counts as missed; 0: no lease ends soon. longest: ms,
---            the longest lease of any of them; learned: what another worker of this machine has
---            learned, '' if none has. A queue that cannot be checked (a key of another type) is left
---            out: its doubt is 0, and it is not empty; the answer is its error only if that is so
---            of all. Sent twice: the same.
+--  ARGV[9..] over        of each queue: undated leases up to this number are over; 0: none
+--  returns   {OK, now, empty, {doubt, ...}, longest, learned, {undated, ...}}; empty 1: nothing is
+--            scheduled or running in any of them. doubt, of each: from then on a lease is over and
+--            its next wake-up counts as missed; 0: no lease ends soon. longest: ms, the longest
+--            lease of any of them; learned: what another worker of this machine has learned, '' if
+--            none has. undated, of each: all undated leases have this number or a lower one; 0:
+--            there is none. A queue that cannot be checked (a key of another type) is left out: its
+--            doubt is 0, and it is not empty; the answer is its error only if that is so of all.
+--            Sent twice: the same.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
@@ -24,26 +27,50 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/refresh_worker.lua"
 --- @include "lib/longest_lease.lua"
---- @include "lib/lease_ends.lua"
+--- @include "lib/bounds.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/uses_now.lua"
 --- @include "lib/wake.lua"
-local empty, checked, fault, doubts, longest, learned = 1, 0, nil, {}, ARGV[4] + 0, ''
+local empty, checked, fault, longest, learned = 1, 0, nil, ARGV[4] + 0, ''
+local doubts, numbers = {}, {}
 
--- A lease that ends later than any lease can last was given before this clock was set back. A worker
--- that knows the clock well lets it end as if it had begun now; one that is renewed follows by itself.
--- The list of leases may have ended: this worker's own lease counts in any case.
-local function shorten_leases()
-  local ends_at, text = lease_ends(longest, ARGV[5])
+local function leases(above, to)
+  return call('ZRANGEBYSCORE', RUNNING, '(' .. above, to, 'LIMIT', 0, 1000)
+end
+
+-- The score of an undated lease, beyond all times.
+local function undated(number)
+  return string.format('%d', TIME_MAX + number)
+end
+
+-- A lease that ends later than any lease can last was given before this clock was set back: no clock
+-- tells when it is over. It becomes undated: its score is beyond all times, by a number that rises with
+-- each check that finds such leases. A renewal dates it again. So a lease is over that is still undated,
+-- with a number that a worker was told a whole lease ago by its own clock: `over`. It gets an end
+-- that has come, and that the worker vouches for. A tenth more than any lease is none of these, since a
+-- holder knows this clock a little ahead at times. Returns the number that covers all, 0: there is none.
+local function judge_undated(over)
+  local limit = string.format('%d', now + longest + floor(longest / 10))
   local last = call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')[2]
-  if ARGV[5] == '0' or not last or last + 0 <= ends_at + 1 then
-    return
+  if not last or last + 0 <= limit + 0 then
+    return 0
   end
   open_writes()
-  for _, id in ipairs(call('ZREVRANGEBYSCORE', RUNNING, '+inf', '(' .. text, 'LIMIT', 0, 1000)) do
-    call('ZADD', RUNNING, 'XX', text, id)
-    call('PEXPIREAT', LOCK .. id, text)
+  local number, ended = tonumber(call('HGET', META, 'undated') or 0), ARGV[5] == '0' and now or math.min(now, ARGV[5] + 0)
+  ended = string.format('%d', ended - ended % 2) -- an odd one would be marked
+  for _, id in ipairs(leases(undated(0), undated(math.min(over, number)))) do
+    call('ZADD', RUNNING, 'XX', ended, id)
+    call('DEL', LOCK .. id)
   end
+  local found = false
+  for _, from in ipairs({ limit, undated(number) }) do
+    for _, id in ipairs(leases(from, from == limit and undated(0) or '+inf')) do
+      call('ZADD', RUNNING, 'XX', undated(number + 1), id)
+      found = true
+    end
+  end
+  number = found and call('HINCRBY', META, 'undated', 1) or number
+  return #leases(undated(0), undated(number)) > 0 and number or 0
 end
 
 local function share(prefix)
@@ -75,7 +102,7 @@ local function check(i)
     refresh_worker(ARGV[1], tonumber(ARGV[2]), ARGV[4])
   end
   longest = math.max(longest, longest_lease())
-  shorten_leases()
+  numbers[i] = judge_undated(tonumber(ARGV[8 + i] or 0))
   local m = read_meta()
   mend_uses(m, KEYS[i])
   local _, doubt = wake(m, ARGV[3] == '1')
@@ -84,7 +111,7 @@ local function check(i)
 end
 for i = 1, #KEYS do
   use(KEYS[i])
-  doubts[i] = 0
+  doubts[i], numbers[i] = 0, 0
   local done, found = pcall(check, i)
   if done then
     checked = checked + 1
@@ -102,4 +129,4 @@ if checked == 0 and fault then
   text = string.gsub(text, '^@user_script: %d+: %-', '')
   return { err = string.find(text, '^%u+ ') and text or 'ERR ' .. text }
 end
-return { OK, now, empty, doubts, longest, learned }
+return { OK, now, empty, doubts, longest, learned, numbers }

@@ -64,14 +64,16 @@ if not plain or call('ZADD', RUNNING, 'XX', 'CH', unpack(ends)) < n then
     ids[k] = args[5 + 2 * k]
   end
   local scores, cancels = call('ZMSCORE', RUNNING, unpack(ids)), call('HMGET', CANCELS, unpack(ids))
-  -- A lock has ended by this clock alone if its end is past, but not for its holder.
+  -- A lock has ended by this clock alone if its end is past, but not for its holder. An undated lease
+  -- has no end (check.lua), and is its holder's until a check finds it over.
   local least, latest = ARGV[6] == '0' and math.huge or ARGV[6] + 0, math.max(now, ARGV[5] + 0)
   codes, highest = {}, 0
   for k = n, 1, -1 do
     fence = args[6 + 2 * k]
     token = worker .. ':' .. fence
     local mine = scores[k] and holders[k] == token
-    if scores[k] and not holders[k] and scores[k] + 0 > least and scores[k] + 0 <= latest then
+    local at = scores[k] and not holders[k] and scores[k] + 0 or 0
+    if at > least and at <= latest or at > TIME_MAX then
       mine = call('SET', keys[k], token, 'NX', 'PXAT', lease_end)
     end
     if mine then

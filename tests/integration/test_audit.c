@@ -91,6 +91,17 @@ static void a_queue_in_use_is_clean(void **state)
     assert_int_equal(n_findings, 0);
 }
 
+/* Its score tells no end, so none that its lock could miss. */
+static void an_undated_lease_breaks_nothing(void **state)
+{
+    (void)state;
+    fill();
+    BREAK("ZADD hf:{q}:running 253402300800000 runs");
+    assert_int_equal(audit(false), 0);
+    BREAK("DEL hf:{q}:lock:runs");
+    assert_int_equal(audit(false), 0);
+}
+
 static void i1_a_job_in_two_sets_is_found(void **state)
 {
     (void)state;
@@ -323,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_queue_in_use_is_clean),
+        TEST(an_undated_lease_breaks_nothing),
         TEST(i1_a_job_in_two_sets_is_found),
         TEST(i1_a_job_without_a_record_is_found),
         TEST(i1_a_record_without_a_job_is_found),

@@ -209,6 +209,27 @@ static void a_lost_claim_is_given_back_though_the_clock_was_set_back(void **stat
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* Its lease seems to last for an hour. A holder that lives renews all the while. */
+static void the_job_of_a_dead_holder_runs_again_after_a_step_back(void **state)
+{
+    (void)state;
+    enum { SHORT_MS = 2 * S_MS };
+    hf_queue_fixture_put(&fixture, "dead", "ok", 0);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "gone", 1, SHORT_MS), 1);
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = SHORT_MS,
+                                 .concurrency = 2};
+    hf_queue_fixture_put(&fixture, "held", "gate", 0);
+    hf_worker_fixture_start(&worker, proxy.url, &opts, 0);
+    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
+    hf_fixture_clock_jump(&fixture.redis, -HOUR_MS);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "crashed"), 1);
+    assert_int_equal(hf_queue_fixture_meta(&fixture, "lost"), -1);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 2);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 /* Its verdict is the first that the worker hears of the step. */
 static void a_job_that_ends_after_a_step_forward_is_done(void **state)
 {
@@ -278,6 +299,7 @@ int main(void)
         CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
         CASE(a_step_forward_forgets_no_length_of_a_lease),
         CASE(a_lost_claim_is_given_back_though_the_clock_was_set_back),
+        CASE(the_job_of_a_dead_holder_runs_again_after_a_step_back),
         CASE(a_job_that_ends_after_a_step_forward_is_done),
         CASE(a_lost_request_is_not_executed_again_after_a_step_forward),
     };

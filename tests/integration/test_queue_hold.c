@@ -501,40 +501,97 @@ static void a_lock_that_ended_too_early_is_made_again_for_its_holder(void **stat
                              (long long)fixture.now_ms);
 }
 
-static hf_err check_at(int64_t at_least_ms)
+static int64_t check_over(int64_t over, int64_t least_ms)
 {
     const hf_queue *queue = &fixture.queue;
     const hf_check_args args = {.worker = "w",
                                 .alive_ms = 60000,
                                 .lease_ms = SHORT_MS,
-                                .at_least_ms = at_least_ms,
+                                .least_ms = least_ms,
+                                .over = &over,
                                 .machine = "",
                                 .learned = ""};
-    return hf_queue_fixture_check_with(&fixture, &queue, 1, &args);
+    assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
+    return fixture.checked[0].undated;
+}
+
+static bool undated(const char *id)
+{
+    return score_of(id) > HF_TIME_MAX_MS;
 }
 
 /* As after the clock was set back by ten minutes. */
-static void a_lease_longer_than_any_ends_as_if_it_had_begun_now(void **state)
+static void a_lease_longer_than_any_is_over_once_it_was_undated_for_a_lease(void **state)
+{
+    (void)state;
+    char fence[sizeof fixture.fence];
+    enqueue("one");
+    claim_one("w", 600000, "one");
+    memcpy(fence, fixture.fence, sizeof fence);
+    assert_int_equal(check_over(0, 0), 1);
+    assert_true(undated("one"));
+    assert_int_equal(check_over(0, 0), 1); /* the same, still */
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:one") > 500000);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "x", 1, SHORT_MS), 0);
+
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", fence, 600000), HF_OK);
+    assert_false(undated("one"));
+    assert_int_equal(check_over(1, 0), 2); /* that was not told a lease ago */
+    assert_int_equal(check_over(1, 0), 2);
+    assert_true(undated("one"));
+
+    assert_int_equal(check_over(2, 0), 0);
+    assert_in_range(score_of("one"), fixture.now_ms - 1, fixture.now_ms);
+    assert_int_equal(score_of("one") % 2, 0);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", fence, 600000),
+                     HF_LOST);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "x", 1, SHORT_MS), 1);
+}
+
+static void a_lease_that_was_undated_ends_as_its_judge_vouches(void **state)
 {
     (void)state;
     enqueue("one");
     claim_one("w", 600000, "one");
-    assert_int_equal(check_at(0), HF_OK);
-    assert_true(score_of("one") > fixture.now_ms + 500000);
-    assert_int_equal(check_at(fixture.now_ms + 700000),
-                     HF_OK); /* it knows of a later time */
-    assert_true(score_of("one") > fixture.now_ms + 500000);
-    assert_int_equal(check_at(1), HF_OK);
-    assert_in_range(score_of("one"), fixture.now_ms,
-                    hf_queue_fixture_lease_end(&fixture, SHORT_MS));
-    assert_in_range(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:one"), 0,
-                    SHORT_MS + 1);
-    EVENTUALLY(15000, hf_queue_fixture_claim(&fixture, "x", 1, SHORT_MS) == 1);
+    int64_t least_ms = fixture.now_ms - 5000;
+    assert_int_equal(check_over(0, least_ms), 1);
+    assert_int_equal(check_over(1, least_ms), 0);
+    assert_int_equal(score_of("one"), least_ms - least_ms % 2);
+}
+
+/* It was ahead for a moment, and ended the lock then. */
+static void an_undated_lease_is_renewed_without_its_lock(void **state)
+{
+    (void)state;
+    enqueue("one");
+    claim_one("w", 600000, "one");
+    assert_int_equal(check_over(0, 0), 1);
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "w", "one", NULL, 60000), HF_OK);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:one"), 1);
+    assert_false(undated("one"));
+}
+
+/* After a failover, or by other hands. */
+static void a_number_that_was_never_given_is_given_anew(void **state)
+{
+    (void)state;
+    static const char *const scores[] = {"253402300800009", "inf", "1e300"};
+    enqueue("one");
+    claim_one("w", 60000, "one");
+    for (size_t i = 0; i < HF_COUNT(scores); i++) {
+        int64_t number = (int64_t)i + 1;
+        (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %s one", scores[i]);
+        assert_int_equal(check_over(number + 10, 0), number);
+        assert_int_equal(score_of("one"), HF_TIME_MAX_MS + number);
+        assert_int_equal(check_over(number, 0), 0);
+        assert_false(undated("one"));
+    }
 }
 
 /* As after the clock was set forward by more than an hour: the list of leases has ended.
  */
-static void a_check_shortens_no_lease_below_its_own(void **state)
+static void a_check_undates_no_lease_below_its_own(void **state)
 {
     (void)state;
     enqueue("one");
@@ -542,11 +599,8 @@ static void a_check_shortens_no_lease_below_its_own(void **state)
     long long end = ends("one");
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:leases");
     const hf_queue *queue = &fixture.queue;
-    const hf_check_args args = {.worker = "w",
-                                .lease_ms = HF_FIXTURE_LEASE_MS,
-                                .at_least_ms = 1,
-                                .machine = "",
-                                .learned = ""};
+    const hf_check_args args = {
+        .worker = "w", .lease_ms = HF_FIXTURE_LEASE_MS, .machine = "", .learned = ""};
     assert_int_equal(hf_queue_fixture_check_with(&fixture, &queue, 1, &args), HF_OK);
     assert_true(ends("one") == end);
     assert_true(hf_fixture_expiry(&fixture.redis, "hf:{q}:lock:one") == end);
@@ -557,7 +611,7 @@ static void what_was_ready_before_the_clock_was_set_back_stays_ready(void **stat
     (void)state;
     enum { JOBS = 2500 };
     const char *record = "{\"type\":\"T\"}\n";
-    assert_int_equal(check_at(1), HF_OK);
+    (void)check_over(0, 1);
     int64_t old_ms = fixture.now_ms + 40000; /* what the clock said before */
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta high %lld",
                              (long long)old_ms);
@@ -576,7 +630,7 @@ static void what_was_ready_before_the_clock_was_set_back_stays_ready(void **stat
     for (int i = 0, checks = 0; i < JOBS;) {
         if (hf_queue_fixture_claim(&fixture, "w", 200, 60000) == 0) {
             assert_in_range(++checks, 1, JOBS / 1000 + 1); /* it waits for no time */
-            assert_int_equal(check_at(1), HF_OK);
+            (void)check_over(0, 1);
         }
         for (size_t k = 0; k < fixture.n_jobs; k++, i++) {
             char id[32];
@@ -696,8 +750,11 @@ int main(void)
         TEST(a_lease_of_a_newcomer_is_over_a_lease_later),
         TEST(no_lease_starts_before_the_time_that_its_holder_knows_of),
         TEST(a_lock_that_ended_too_early_is_made_again_for_its_holder),
-        TEST(a_lease_longer_than_any_ends_as_if_it_had_begun_now),
-        TEST(a_check_shortens_no_lease_below_its_own),
+        TEST(a_lease_longer_than_any_is_over_once_it_was_undated_for_a_lease),
+        TEST(a_lease_that_was_undated_ends_as_its_judge_vouches),
+        TEST(an_undated_lease_is_renewed_without_its_lock),
+        TEST(a_number_that_was_never_given_is_given_anew),
+        TEST(a_check_undates_no_lease_below_its_own),
         TEST(what_was_ready_before_the_clock_was_set_back_stays_ready),
         TEST(what_a_machine_learned_is_shared_among_its_workers),
         TEST(a_job_without_a_record_goes_to_the_dead_with_that_reason),

@@ -212,7 +212,7 @@ static void a_wake_up_that_nobody_keeps_is_made_anew_by_the_check(void **state)
 static int64_t doubt(void)
 {
     assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
-    return fixture.doubts[0];
+    return fixture.checked[0].doubt_ms;
 }
 
 /* `held` runs and its lease ends soon; somebody has popped the baton for that. The answer
@@ -278,27 +278,33 @@ static void each_queues_doubt_is_its_own(void **state)
     hf_fixture_command(&fixture.redis, "SET hf:{bad}:running text");
     int64_t end = hold();
     assert_int_equal(hf_queue_fixture_check_all(&fixture, queues, 3, "w", false), HF_OK);
-    assert_true(fixture.doubts[0] == 0);
-    assert_true(fixture.doubts[1] == end + BROKEN_MS + 1);
-    assert_true(fixture.doubts[2] == 0);
+    assert_true(fixture.checked[0].doubt_ms == 0);
+    assert_true(fixture.checked[1].doubt_ms == end + BROKEN_MS + 1);
+    assert_true(fixture.checked[2].doubt_ms == 0);
 }
 
 /* One time for each queue, or it is no answer. */
 static void a_checks_answer_of_another_shape_is_none(void **state)
 {
     static const char *const shapes[] = {
-        "return {0, 1700000000000, 1}", "return {0, 1700000000000, 1, 7}",
-        "return {0, 1700000000000, 1, {}}", "return {0, 1700000000000, 1, {0, 0}}",
-        "return {0, 1700000000000, 1, {-1}}"};
+        "return {0, 1700000000000, 1}",
+        "return {0, 1700000000000, 1, {0}, 1000, ''}",
+        "return {0, 1700000000000, 1, 7, 1000, '', {0}}",
+        "return {0, 1700000000000, 1, {}, 1000, '', {0}}",
+        "return {0, 1700000000000, 1, {0, 0}, 1000, '', {0}}",
+        "return {0, 1700000000000, 1, {0}, 1000, '', {}}",
+        "return {0, 1700000000000, 1, {-1}, 1000, '', {0}}",
+        "return {0, 1700000000000, 1, {0}, 1000, '', {-1}}",
+    };
     (void)state;
-    int64_t doubts[1];
     hf_checked checked;
+    hf_checked_queue queues[1];
     for (size_t i = 0; i < HF_COUNT(shapes); i++) {
         redisContext *c = hf_fixture_connect(&fixture.redis);
         redisReply *reply = redisCommand(c, "EVAL %s 0", shapes[i]);
         assert_non_null(reply);
         const hf_answer answer = {.err = HF_OK, .reply = reply};
-        if (hf_checked_read(&answer, &checked, doubts, 1) != HF_PROTO)
+        if (hf_checked_read(&answer, &checked, queues, 1) != HF_PROTO)
             fail_msg("%s was taken", shapes[i]);
         freeReplyObject(reply);
         redisFree(c);

@@ -321,7 +321,7 @@ static void on_checked(const hf_answer *answer, void *arg)
     hf_queue_fixture *fixture = arg;
     hf_checked read;
     keep(fixture, answer,
-         hf_checked_read(answer, &read, fixture->doubts, fixture->n_checked));
+         hf_checked_read(answer, &read, fixture->checked, fixture->n_checked));
     fixture->now_ms = read.now_ms;
     fixture->empty = read.empty;
     (void)snprintf(fixture->learned, sizeof fixture->learned, "%.*s",

@@ -50,8 +50,8 @@ typedef struct hf_queue_fixture {
     bool more;
     hf_queue_fixture_job jobs[HF_FIXTURE_JOBS];
     size_t n_jobs;
-    int64_t doubts[HF_SLOTS_MAX]; /* of the queues that were checked */
-    char learned[96];             /* by another worker of the machine that was named */
+    hf_checked_queue checked[HF_SLOTS_MAX];
+    char learned[96]; /* by another worker of the machine that was named */
     size_t n_checked;
     bool *ready;                    /* the caller's, for a peek */
     const hf_queue *const *waiting; /* for their batons */
