@@ -500,6 +500,7 @@ static void pump(hf_requests *requests)
             may_send = send_batch(requests, batch, now_ns);
     }
     uint64_t next_ns = hf_submit_look(&requests->queue, &idle);
+    requests->run->held = next_ns != UINT64_MAX;
     next_ns = earlier(next_ns, requests->next_deadline_ns);
     if (!requests->queue.run
              ->by_caller) /* else the call that began the batch sees to it */

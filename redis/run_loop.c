@@ -462,17 +462,26 @@ static void stop_waiting(hf_run_loop *loop, hf_run_waiter *waiter)
     wake_word(next);
 }
 
+/* When it runs the submit hook once more. Only if that is needed, because a short sleep
+ * costs more than a long one: the kernel has to set the clock for it. While another
+ * thread is the owner the answer is not known yet. */
+static uint64_t again_at(const hf_run_loop *loop, const hf_run_waiter *waiter,
+                         uint64_t now_ns)
+{
+    bool again = waiter->again_ms != 0 && (loop->taken || loop->held);
+    return again ? now_ns + waiter->again_ms * HF_MS_NS : UINT64_MAX;
+}
+
 bool hf_run_loop_await(hf_run_loop *loop, hf_run_waiter *waiter, uint64_t until_ns)
 {
     uint64_t now_ns = hf_boot_ns();
-    uint64_t again_ns =
-        waiter->again_ms != 0 ? now_ns + waiter->again_ms * HF_MS_NS : UINT64_MAX;
     hf_run_loop_lock(loop);
     waiter->waits = !waiter->done;
     if (waiter->waits)
         append(&loop->waiting, waiter);
     if (waiter->submits)
         serve(loop, waiter, SUBMIT);
+    uint64_t again_ns = again_at(loop, waiter, now_ns);
     while (!waiter->done && now_ns < until_ns) {
         if (may_poll(loop, waiter)) {
             caller_polls(loop, waiter, earlier(until_ns, again_ns));

@@ -64,7 +64,8 @@
 /* One call that waits. The caller sets the first two fields; all else begins as zero. */
 typedef struct hf_run_waiter {
     bool submits;      /* it has put in work for the submit hook */
-    uint32_t again_ms; /* not 0: it runs that hook once more after this time */
+    uint32_t again_ms; /* not 0: if work was held back, it runs that hook once more after
+                          this time */
     struct hf_run_waiter *next, *prev;
     atomic_uint word; /* its thread sleeps on it */
     bool waits;       /* it is in the list of those */
@@ -79,7 +80,7 @@ typedef struct hf_run_waiters {
 /* All run on the loop, by its owner. */
 typedef struct hf_run_hooks {
     /* Looks at what callers have put in, and sends what may be sent. Never inside of a
-     * callback of the loop. */
+     * callback of the loop. Sets `held` to whether something is left. */
     void (*submit)(void *arg);
     /* Writes requests to the connections now. NULL: nothing to write. */
     void (*flush)(void *arg);
@@ -116,6 +117,7 @@ typedef struct hf_run_loop {
     bool expects;          /* the last word of the hook */
     uint64_t polled_ns;    /* when a caller polled last */
     hf_spin spin;          /* of callers that poll */
+    bool held;             /* the owner's: the submit hook has held work back */
 
     hf_run_waiter service; /* never told anything */
     int event;             /* owned: an eventfd that wakes the service thread's poll */
