@@ -163,6 +163,12 @@ static bool may_own(const hf_run_loop *loop, const hf_run_waiter *self)
     return self == &loop->service || loop->callbacks == 0;
 }
 
+/* Timers are counted in ms: one that is due in the same one is no earlier. */
+static bool is_before(uint64_t due_ns, uint64_t until_ns)
+{
+    return due_ns < until_ns && until_ns - due_ns > HF_MS_NS;
+}
+
 /* Makes sure that a thread polls, and not for too long. Returns a word to wake. */
 static atomic_uint *appoint_poller(hf_run_loop *loop, const hf_run_waiter *self)
 {
@@ -176,9 +182,9 @@ static atomic_uint *appoint_poller(hf_run_loop *loop, const hf_run_waiter *self)
         return first != self ? post(first) : NULL;
     }
     if (loop->poller == NULL &&
-        (loop->background > 0 || loop->due_ns < loop->service_until_ns))
+        (loop->background > 0 || is_before(loop->due_ns, loop->service_until_ns)))
         wake_service(loop);
-    else if (loop->poller != NULL && loop->due_ns < loop->until_ns)
+    else if (loop->poller != NULL && is_before(loop->due_ns, loop->until_ns))
         wake_poller(loop);
     return NULL;
 }
