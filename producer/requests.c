@@ -479,13 +479,12 @@ static void arm(hf_requests *requests, uint64_t due_ns, uint64_t now_ns)
                              (uint64_t)ms_between(now_ns, due_ns) + 1, 0);
 }
 
-/* Sends what may be sent now, and sets the timer for the rest. */
-static void pump(hf_requests *requests)
+/* Sends what may be sent now, and sets the timer for the rest. True: the submit queue is
+ * closed, and all is answered. */
+static bool send_all(hf_requests *requests)
 {
     uint64_t now_ns = hf_boot_ns(), later_ns = UINT64_MAX;
     bool idle;
-    if (requests->stage != HF_REQUESTS_RUNS)
-        return;
     bool may_send = !requests->clock_asked && hf_client_ready(requests->client);
     if (hf_client_is_refused(requests->client))
         fail_unsent(requests);
@@ -508,7 +507,13 @@ static void pump(hf_requests *requests)
     if (now_ns < requests->redis->pause_until_ns)
         next_ns = earlier(next_ns, requests->redis->pause_until_ns);
     arm(requests, next_ns, now_ns);
-    if (idle)
+    return idle;
+}
+
+/* The same in a callback of the client, which leaves the end to submit(). */
+static void pump(hf_requests *requests)
+{
+    if (requests->stage == HF_REQUESTS_RUNS && send_all(requests))
         hf_run_loop_wake(requests->run);
 }
 
@@ -596,11 +601,7 @@ static void forget(hf_requests *requests)
 static void submit(void *arg)
 {
     hf_requests *requests = arg;
-    bool idle;
-    if (requests->stage == HF_REQUESTS_RUNS)
-        pump(requests);
-    (void)hf_submit_look(&requests->queue, &idle);
-    if (requests->stage == HF_REQUESTS_RUNS && idle) {
+    if (requests->stage == HF_REQUESTS_RUNS && send_all(requests)) {
         requests->stage = HF_REQUESTS_FORGETS;
         requests->armed_ns = UINT64_MAX;
         (void)uv_timer_stop(&requests->timer);
