@@ -127,18 +127,21 @@ static hf_err read_anything(const hf_answer *answer, void *out)
 }
 
 /* A queue with a setting must be listed even if it was never used. A Redis that is full
- * refuses SADD, even of a name that is there: then `doctor --fix` registers the queue. */
+ * refuses this, even of a name that is there: then `doctor --fix` registers the queue. */
 static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
 {
     hf_args args;
-    char key[HF_KEY_SIZE];
-    hf_key_queues(key, queue->ns);
-    if (!hf_args_init(&args, 3, 0))
+    char registry[HF_KEY_SIZE];
+    hf_key_registry(registry, queue->ns);
+    const hf_bytes key = {registry, strlen(registry)};
+    if (!hf_args_init(&args, 1, 0))
         return hf_admin_no_memory(admin);
-    hf_args_text(&args, "SADD");
-    hf_args_text(&args, key);
     hf_args_text(&args, queue->name);
-    const hf_ask ask = {.args = &args, .read = read_anything};
+    const hf_ask ask = {.script = &hf_lua_queue_register,
+                        .keys = &key,
+                        .n_keys = 1,
+                        .args = &args,
+                        .read = read_anything};
     hf_err err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
     return err == HF_OOM ? HF_OK : err;

@@ -42,19 +42,19 @@ static hf_err read_strays(const hf_answer *answer, void *out)
 
 static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
 {
-    char key[HF_KEY_SIZE];
+    char registry[HF_KEY_SIZE];
     hf_order order = {.admin = admin, .looks_only = !fix};
     hf_err err = hf_order_begin(&order, 4, 1);
     if (err != HF_OK)
         return err;
-    hf_key_queues(key, admin->ns);
+    hf_key_registry(registry, admin->ns);
     hf_args_text(&order.args, admin->ns);
     hf_args_text(&order.args, s->cursor);
     hf_args_flag(&order.args, fix);
     hf_args_int(&order.args, order.time.not_after);
-    const hf_bytes keys = {key, strlen(key)};
+    const hf_bytes key = {registry, strlen(registry)};
     const hf_ask ask = {.script = &hf_lua_queue_registry,
-                        .keys = &keys,
+                        .keys = &key,
                         .n_keys = 1,
                         .read = read_strays,
                         .out = s};
@@ -93,7 +93,7 @@ static hf_err read_forgotten(const hf_answer *answer, void *out)
 hf_err hf_admin_forget(hf_admin *admin, const char *worker, char detail[HF_DETAIL_SIZE])
 {
     bool forgotten = false;
-    char registry[HF_KEY_SIZE], key[HF_KEY_SIZE];
+    char registry[HF_KEY_SIZE];
     hf_order order = {.admin = admin};
     hf_admin_begin(admin, detail);
     if (worker == NULL || !hf_name_ok(worker) || strlen(worker) >= HF_WORKER_ID_SIZE)
@@ -102,14 +102,13 @@ hf_err hf_admin_forget(hf_admin *admin, const char *worker, char detail[HF_DETAI
     hf_err err = hf_order_begin(&order, 2, 1);
     if (err != HF_OK)
         return err;
-    hf_key_workers(registry, admin->ns);
-    hf_key_worker(key, admin->ns, worker);
-    const hf_bytes keys[] = {{registry, strlen(registry)}, {key, strlen(key)}};
+    hf_key_registry(registry, admin->ns);
+    const hf_bytes key = {registry, strlen(registry)};
     hf_args_text(&order.args, worker);
     hf_args_int(&order.args, order.time.not_after);
     const hf_ask ask = {.script = &hf_lua_queue_forget,
-                        .keys = keys,
-                        .n_keys = HF_COUNT(keys),
+                        .keys = &key,
+                        .n_keys = 1,
                         .read = read_forgotten,
                         .out = &forgotten};
     err = hf_order_send(&order, &ask);

@@ -1,7 +1,7 @@
 /* workers.c - the workers of a namespace, from the registry and their heartbeats.
  *
- * The registry (`hf:workers`) lists the workers of the last day, each with the time at
- * which its last heartbeat expires; the heartbeat itself is a key that expires then. A
+ * The registry (`hf:{/}:workers`) lists the workers of the last day, each with the time
+ * at which its last heartbeat expires; the heartbeat itself is a key that expires then. A
  * worker that stops cleanly removes both. So a worker that is registered and has no
  * heartbeat went silent. A heartbeat may come from another build of version 1, or from
  * another language: fields that are missing or have another type stay empty. */

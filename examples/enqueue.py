@@ -10,18 +10,21 @@ PLACES = ["/usr/share/holdfast/lua", "/usr/local/share/holdfast/lua"]
 LUA = os.environ.get("HOLDFAST_LUA") or next(filter(os.path.isdir, PLACES), PLACES[0])
 
 
+def script(r, name):
+    with open(f"{LUA}/{name}.lua", "rb") as file:
+        return r.register_script(file.read())  # EVALSHA; loaded where it is not known
+
+
 def enqueue(r, queue, job_type, payloads, delay_ms=0):
     """Returns the ids of the new jobs. All of them are accepted, or none: the script checks what it
     is given, and redis.ResponseError says what it refuses (`ERR holdfast: job 1: expected ...`)."""
-    with open(f"{LUA}/enqueue.lua", "rb") as file:
-        script = r.register_script(file.read())  # EVALSHA; loaded where it is not known
-    r.sadd("hf:queues", queue)  # so that tools find the queue
+    script(r, "register")(keys=["hf:{/}:"], args=[queue])  # tools find the queue by it
     ids, jobs = [], []
     for payload in payloads:
         ids.append(f"{time.time_ns():016x}{secrets.token_hex(5)}")  # rises: first in, first out
         head = {"type": job_type, "created": time.time_ns() // 1000000}
         jobs += [ids[-1], -delay_ms, json.dumps(head) + "\n" + payload]
-    script(keys=[f"hf:{{{queue}}}:"], args=["", 0, 0, 0, 0, *jobs])
+    script(r, "enqueue")(keys=[f"hf:{{{queue}}}:"], args=["", 0, 0, 0, 0, *jobs])
     return ids
 
 

@@ -424,7 +424,6 @@ int main(int argc, char **argv)
         snprintf(key, sizeof key, "shop:{sale}:%s", keys[i]);
         freeReplyObject(ask(&s, 2, (const char *[]){"DEL", key}));
     }
-    freeReplyObject(ask(&s, 3, (const char *[]){"SADD", "hf:queues", "sale"}));
     freeReplyObject(ask(&s, 3, (const char *[]){"SET", "shop:{sale}:stock", "100"}));
 
     int wrong = sale(&s, told);

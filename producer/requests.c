@@ -349,17 +349,23 @@ static void on_answer(const hf_answer *answer, void *arg)
 
 /* ---- sending ---- */
 
+static void register_queue(hf_requests *requests, hf_queue_state *target);
+
+/* If Redis did not know the script, it does now. Else again with the next request. */
 static void on_registered(const hf_answer *answer, void *arg)
 {
     hf_queue_state *target = arg;
     if (answer->err != HF_OK)
-        target->registered_in = 0; /* again with its next request */
+        target->registered_in = 0;
+    if (answer->err == HF_NOSCRIPT)
+        register_queue(target->requests, target);
 }
 
 /* Once in each life of the server, which may have come back empty. */
 static void register_queue(hf_requests *requests, hf_queue_state *target)
 {
     uint64_t life = hf_client_life(requests->client);
+    target->requests = requests;
     if (target->registered_in != life &&
         hf_op_register(requests->client, &target->queue, on_registered, target) == HF_OK)
         target->registered_in = life;

@@ -22,9 +22,10 @@ enum {
 typedef struct hf_queue_state {
     struct hf_queue_state *next; /* in its bucket */
     hf_queue queue;
-    hf_batch *open;         /* may be joined; it is in the line */
-    uint64_t highest;       /* number of a numbered request so far */
-    bool owed;              /* and that one has not succeeded yet */
+    hf_batch *open;   /* may be joined; it is in the line */
+    uint64_t highest; /* number of a numbered request so far */
+    bool owed;        /* and that one has not succeeded yet */
+    struct hf_requests *requests;
     uint64_t registered_in; /* the owner's: the life of the Redis that knows the queue */
     bool used;              /* the owner's: Redis may remember a number */
 } hf_queue_state;

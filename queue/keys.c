@@ -30,19 +30,24 @@ static void join(char out[HF_KEY_SIZE], const char *first, const char *second,
     HF_ASSERT(len > 0 && len < HF_KEY_SIZE);
 }
 
+void hf_key_registry(char out[HF_KEY_SIZE], const char *ns)
+{
+    join(out, ns, ":{/}:", "");
+}
+
 void hf_key_queues(char out[HF_KEY_SIZE], const char *ns)
 {
-    join(out, ns, ":queues", "");
+    join(out, ns, ":{/}:queues", "");
 }
 
 void hf_key_workers(char out[HF_KEY_SIZE], const char *ns)
 {
-    join(out, ns, ":workers", "");
+    join(out, ns, ":{/}:workers", "");
 }
 
 void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker)
 {
-    join(out, ns, ":worker:", worker);
+    join(out, ns, ":{/}:worker:", worker);
 }
 
 void hf_key_wake(char out[HF_KEY_SIZE], const hf_queue *queue)

@@ -1,6 +1,7 @@
-/* keys.h - the keys that plain commands use: those outside of every queue's tag (the
- * registry of queues, the workers' heartbeats), and two of a queue. All others are named
- * in queue/lua/lib/ alone; C gives the scripts no more than the queue's prefix. */
+/* keys.h - the keys that C names. All others are named in queue/lua/lib/ alone; C gives
+ * the scripts no more than a prefix: that of a queue, or that of the registry, which
+ * holds the names of the queues and the workers' heartbeats. No queue has its tag,
+ * because a slash cannot be in a queue's name. */
 #ifndef HF_QUEUE_KEYS_H
 #define HF_QUEUE_KEYS_H
 
@@ -8,8 +9,9 @@
 
 enum { HF_KEY_SIZE = 3 * HF_NAME_MAX + 24 };
 
-void hf_key_queues(char out[HF_KEY_SIZE], const char *ns);  /* "hf:queues" */
-void hf_key_workers(char out[HF_KEY_SIZE], const char *ns); /* "hf:workers" */
+void hf_key_registry(char out[HF_KEY_SIZE], const char *ns); /* its prefix, "hf:{/}:" */
+void hf_key_queues(char out[HF_KEY_SIZE], const char *ns);   /* "hf:{/}:queues" */
+void hf_key_workers(char out[HF_KEY_SIZE], const char *ns);  /* "hf:{/}:workers" */
 void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker);
 
 void hf_key_wake(char out[HF_KEY_SIZE], const hf_queue *queue); /* "hf:{q}:wake" */

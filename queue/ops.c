@@ -46,14 +46,10 @@ hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb,
                       void *arg)
 {
     hf_args a;
-    char key[HF_KEY_SIZE];
-    hf_key_queues(key, queue->ns);
-    if (!hf_args_init(&a, 3, 0))
+    if (!hf_args_init(&a, 1, 0))
         return HF_NOMEM;
-    hf_args_text(&a, "SADD");
-    hf_args_text(&a, key);
     hf_args_text(&a, queue->name);
-    return hf_command_send(client, &a, 0, cb, arg);
+    return hf_registry_send(client, queue->ns, &hf_lua_queue_register, &a, cb, arg);
 }
 
 hf_err hf_op_forget(hf_client *client, const hf_queue *queue, const char *producer,

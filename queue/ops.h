@@ -83,8 +83,7 @@ HF_MUSTCHECK hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out);
 HF_MUSTCHECK hf_err hf_op_permitted(hf_client *client, const hf_queue *queue,
                                     hf_answer_cb cb, void *arg);
 
-/* SADD of the queue's name to the registry `<ns>:queues`; any answer that is HF_OK will
- * do. */
+/* Puts the queue's name into the registry; any answer that is HF_OK will do. */
 HF_MUSTCHECK hf_err hf_op_register(hf_client *client, const hf_queue *queue,
                                    hf_answer_cb cb, void *arg);
 

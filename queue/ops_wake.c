@@ -180,22 +180,10 @@ hf_err hf_op_heartbeat(hf_client *client, const char *ns, const char *worker,
                        const char *json, uint32_t alive_ms, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char key[HF_KEY_SIZE], registry[HF_KEY_SIZE];
-    hf_key_worker(key, ns, worker);
-    hf_key_workers(registry, ns);
-    const hf_bytes keys[] = {{registry, strlen(registry)}, {key, strlen(key)}};
     if (!hf_args_init(&a, BEAT_ARGS, BEAT_ARGS))
         return HF_NOMEM;
     hf_args_text(&a, worker);
     hf_args_int(&a, json == NULL ? 0 : alive_ms);
     hf_args_text(&a, json == NULL ? "" : json);
-    hf_err err = hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_beat,
-                                                  .keys = keys,
-                                                  .n_keys = HF_COUNT(keys),
-                                                  .args = a.at,
-                                                  .n_args = a.n,
-                                                  .cb = cb,
-                                                  .arg = arg});
-    hf_args_done(&a);
-    return err;
+    return hf_registry_send(client, ns, &hf_lua_queue_beat, &a, cb, arg);
 }

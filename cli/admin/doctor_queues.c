@@ -142,7 +142,7 @@ static hf_err look_at_registry(hf_doctor *d, char ***names, size_t *n, char ***m
     char key[HF_DOCTOR_TEXT];
     hf_err err = hf_admin_queues(d->admin, names, n, d->cli->detail);
     bool broken = err == HF_REDIS;
-    snprintf(key, sizeof key, "%s:queues", d->cli->server.ns);
+    snprintf(key, sizeof key, "%s:{/}:queues", d->cli->server.ns);
     if (broken)
         hf_doctor_by_hand(d, "type", key, d->cli->detail,
                           "look at the key, then DEL it: --fix makes it anew");

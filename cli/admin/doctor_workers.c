@@ -83,7 +83,7 @@ hf_err hf_doctor_workers(hf_doctor *d)
     hf_doctor_begin(d, NULL);
     if (err == HF_REDIS) {
         char key[HF_DOCTOR_TEXT];
-        snprintf(key, sizeof key, "%s:workers", d->cli->server.ns);
+        snprintf(key, sizeof key, "%s:{/}:workers", d->cli->server.ns);
         hf_doctor_by_hand(d, "type", key, d->cli->detail,
                           "look at the key, then DEL it: the workers make it anew");
         err = HF_OK;

@@ -8,7 +8,7 @@
 --           renewal; the end of its lease; token '': its lock has ended, and it is removed when it
 --           is taken over, unless its holder renews it) | {IS_DEAD, now} | {GONE, now} | {LATE, now}
 --           Sent twice: GONE if it was removed, else the same.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"

@@ -20,7 +20,7 @@
 --            there is none. A queue that cannot be checked (a key of another type) is left out: its
 --            doubt is 0, and it is not empty; the answer is its error only if that is so of all.
 --            Sent twice: the same.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/use.lua"

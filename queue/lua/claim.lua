@@ -23,7 +23,7 @@
 --            many, ...} of those jobs that have some; buried: {id, why, ...}; each 0 if there is
 --            none. due: of all of them, or {due, ...} of each. Of more than 32 jobs: {id, ...},
 --            {record, ...}. Token: `worker:fence`. Sent twice, the second takes other jobs.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/bounds.lua"

@@ -22,7 +22,7 @@ local n = #args - from + 1
 for k = 1, n do
   locks[k] = LOCK .. args[from + k - 1]
 end
-local holders = call('MGET', unpack(locks))
+local holders = call('MGET', P, unpack(locks)) -- P: lib/guard.lua
 local m = call('HMGET', META, 'next_wake', 'uses')
 local next_wake, uses = m[1] and m[1] + 0, m[2]
 
@@ -31,7 +31,7 @@ local held, to, run, ids, codes = 0, 0, 5, args, nil
 repeat
   local token = worker .. ':' .. args[run] -- one claim gives many jobs the same
   to, run = to + args[run + 1], run + 2
-  while held < to and holders[held + 1] == token do
+  while held < to and holders[held + 2] == token do
     held = held + 1
   end
 until held < to or run == from

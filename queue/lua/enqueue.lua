@@ -66,7 +66,7 @@ end
 -- full) may be followed by one that was executed, and its answer may be lost: the highest number
 -- alone would then say that it was executed too, and its jobs would be nowhere.
 local SEEN, highest, bits = P .. 'seen:' .. ARGV[1], ARGV[2], '1'
-local words = call('MGET', SEEN, P .. 'ended:')
+local words = call('MGET', SEEN, P .. 'ended:', P) -- P: lib/guard.lua
 if words[1] and ARGV[1] ~= '' then
   local known, mask = string.match(words[1], '^(%d+):(-?%d+)$')
   local age = known - ARGV[2]

@@ -9,7 +9,7 @@
 --           else '' and 0; record '' if it is missing or has no first line.
 --           ended: when a job of this id was cancelled or deleted, purged: when a slice of the
 --           queue was, each within the last minute; else 0
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"

@@ -11,7 +11,7 @@
 --           was looked at, '' at the end of the set: of `retry` a page may have few jobs, or none,
 --           before it.
 --           line is the record's first line with its newline, '' if it has none.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"

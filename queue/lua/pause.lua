@@ -4,7 +4,7 @@
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
 --  ARGV[2]  paused      1 or 0
 --  returns  {OK, now} | {LATE, now}. Sent twice: the same.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"

@@ -8,7 +8,7 @@
 --  ARGV[5]  slice       a word for this slice, different from all others
 --  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second answers the number
 --           of the first, if no other slice came in between.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/late.lua"

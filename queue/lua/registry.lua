@@ -1,6 +1,6 @@
 -- A slice of the search for queues that have keys and are not in the registry.
 --
---  KEYS[1]  queues      the registry: the set of all names; if it is not a set, it has none
+--  KEYS[1]  prefix      of the registry, hf:{/}:; if its `queues` is not a set, it has none
 --  ARGV[1]  namespace   the beginning of all keys
 --  ARGV[2]  cursor      '0' at the start
 --  ARGV[3]  fix         1: they are registered; 0: nothing is written
@@ -8,7 +8,7 @@
 --  returns  {OK, now, cursor, {name, ...}} | {LATE, now}; cursor is the one to ask for next, '0'
 --           at the end. Several slices may return the same name. An invalid name is returned, but not
 --           registered. Sent twice: registered names are not returned again.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 if late(ARGV[4]) then
@@ -16,17 +16,19 @@ if late(ARGV[4]) then
 end
 local prefix = ARGV[1] .. ':{'
 local page = call('SCAN', ARGV[2], 'MATCH', prefix .. '*}:*', 'COUNT', 500)
-local names, seen, registry = {}, {}, call('TYPE', KEYS[1]).ok
+local queues = P .. 'queues'
+local names, seen, registry = {}, {}, call('TYPE', queues).ok
 local broken = registry ~= 'set' and registry ~= 'none'
 for _, key in ipairs(page[2]) do
   local name = string.match(key, '^([^}]*)}', #prefix + 1)
-  if name and not seen[name] and (broken or call('SISMEMBER', KEYS[1], name) == 0) then
+  if name and name ~= '/' and not seen[name] and
+    (broken or call('SISMEMBER', queues, name) == 0) then
     seen[name] = true
     names[#names + 1] = name
     local good = #name <= 128 and string.match(name, '^[%w%._:-]+$')
     if ARGV[3] == '1' and good and not broken then
       open_writes()
-      call('SADD', KEYS[1], name)
+      call('SADD', queues, name)
     end
   end
 end

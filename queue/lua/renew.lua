@@ -12,7 +12,7 @@
 --  ARGV[7..] id, fence for each job, at most 1000
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK (held),
 --            CANCEL (held, with a request to cancel it), LOST. Sent twice: the same.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_cancels.lua"

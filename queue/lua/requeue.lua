@@ -10,7 +10,7 @@
 --  ARGV[6..] id of each job, at most 200
 --  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS. Sent twice: the same,
 --            or GONE where died is given.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/bounds.lua"

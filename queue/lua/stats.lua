@@ -4,7 +4,7 @@
 --  returns  {OK, now, paused, ready, delayed, running, dead, enqueued, done, failed, lost,
 --           unsure, crashed, oldest ready (ms, 0 none), next due (ms, 0 none), max_running,
 --           rate_limit, rate_per, workers alive, cancelled, deleted}
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"

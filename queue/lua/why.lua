@@ -10,7 +10,7 @@
 --           until: the end of a lock on a waiting job; calm until: no takeover before it;
 --           each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
---- @include "lib/base.lua"
+--- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"

@@ -625,8 +625,8 @@ def leftovers(server, ns="hf"):
     """Keys that invariant I9 does not allow when all jobs are done."""
     bad = []
     for key in server.call("KEYS", "*"):
-        mine = key == f"{ns}:queues" or (key.startswith(ns + ":{") and
-                                        key.endswith(("}:meta", "}:leases")))
+        mine = key == f"{ns}:{{/}}:queues" or (key.startswith(ns + ":{") and
+                                               key.endswith(("}:meta", "}:leases")))
         if not mine and server.call("PTTL", key) == -1:
             bad.append(key)
     return sorted(bad)

@@ -81,7 +81,8 @@ static void queues_are_named_in_order(void **state)
     char **names;
     size_t n;
     (void)state;
-    (void)hf_fixture_command(&fixture.redis, "SADD hf:queues beta alpha gamma.1 no{name");
+    (void)hf_fixture_command(&fixture.redis,
+                             "SADD hf:{/}:queues beta alpha gamma.1 no{name");
     must(hf_admin_queues(admin, &names, &n, detail));
     assert_int_equal(n, 3);
     assert_string_equal(names[0], "alpha");
@@ -178,7 +179,7 @@ static void a_job_is_found_in_whatever_queue_it_is(void **state)
     void *payload;
     (void)state;
     enqueue("one", 0);
-    (void)hf_fixture_command(&fixture.redis, "SADD hf:queues a q z");
+    (void)hf_fixture_command(&fixture.redis, "SADD hf:{/}:queues a q z");
     must(hf_admin_job(admin, NULL, "one", &info, &payload, detail));
     assert_string_equal(info.queue, "q");
     free(payload);

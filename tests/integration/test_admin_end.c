@@ -363,7 +363,7 @@ static void a_job_is_found_in_whatever_queue_it_is(void **state)
     hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
-    (void)hf_fixture_command(&fixture.redis, "SADD hf:queues a q z");
+    (void)hf_fixture_command(&fixture.redis, "SADD hf:{/}:queues a q z");
     assert_int_equal(hf_admin_cancel(admin, NULL, "runs", &info, detail), HF_RUNNING);
     assert_held(&info, "runs");
     must(hf_admin_cancel(admin, NULL, "ready", NULL, detail));

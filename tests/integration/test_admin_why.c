@@ -146,9 +146,9 @@ static void who_went_silent_comes_last_and_who_left_not_at_all(void **state)
     beat("c-3-0", "{\"state\":\"serving\"}");
     beat("d-4-0", "{\"state\":\"serving\"}");
     beat("d-4-0", NULL);
-    (void)hf_fixture_command(&fixture.redis, "DEL hf:worker:a-2-0");
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers 1700000030000 a-2-0");
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers 1700000030000 a{2");
+    (void)hf_fixture_command(&fixture.redis, "DEL hf:{/}:worker:a-2-0");
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{/}:workers 1700000030000 a-2-0");
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{/}:workers 1700000030000 a{2");
     hf_queue_stats before = {HF_QUEUE_STATS_INIT}, after = {HF_QUEUE_STATS_INIT};
     must(hf_admin_stats(admin, "q", &before, detail));
     look();
@@ -172,7 +172,7 @@ static void many_workers_are_read_in_pages(void **state)
     (void)state;
     beat("live-1-0", "{\"state\":\"serving\"}");
     (void)hf_fixture_command(&fixture.redis, "EVAL %s 0",
-                             "for i = 1, 2500 do redis.call('ZADD', 'hf:workers', "
+                             "for i = 1, 2500 do redis.call('ZADD', 'hf:{/}:workers', "
                              "1700000030000, 'w-' .. i .. '-0') end");
     look();
     assert_int_equal(n_workers, 2501);
@@ -357,7 +357,7 @@ static void workers_are_counted_who_serve_the_queue_and_take_the_type(void **sta
                   "\"queues\":[\"x\"],\"types\":[\"t\"]}");
     beat("f-1-0", "{\"state\":\"quiet\",\"concurrency\":128,\"running\":0,"
                   "\"queues\":[\"q\"],\"types\":[\"t\"]}");
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers 1700000030000 g-1-0");
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{/}:workers 1700000030000 g-1-0");
     ask("one");
     assert_int_equal(why.workers, 4);
     assert_int_equal(why.workers_for_type, 3); /* `d` does not tell all its types */

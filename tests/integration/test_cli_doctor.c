@@ -78,7 +78,7 @@ static void of_one_kind_some_are_shown_and_all_are_counted(void **state)
         (void)snprintf(id, sizeof id, "id-%d", i);
         hf_fixture_command(&fixture->redis, "ZADD hf:{q}:schedule 9000000000000 %s", id);
     }
-    hf_fixture_command(&fixture->redis, "SADD hf:queues q");
+    hf_fixture_command(&fixture->redis, "SADD hf:{/}:queues q");
     hf_fixture_command(&fixture->redis, "HSET hf:{q}:crashes x 1");
     hf_fixture_command(&fixture->redis, "HSET hf:{q}:meta uses m");
     hf_try_run("doctor @", 1);
@@ -96,7 +96,7 @@ static void of_one_kind_some_are_shown_and_all_are_counted(void **state)
 static void what_others_wrote_does_not_spoil_the_lines(void **state)
 {
     (void)state;
-    hf_fixture_command(&fixture->redis, "SADD hf:queues q");
+    hf_fixture_command(&fixture->redis, "SADD hf:{/}:queues q");
     hf_fixture_command(&fixture->redis, "HSET hf:{q}:crashes %s 1", "a\033[31m\nb");
     hf_fixture_command(&fixture->redis, "HSET hf:{q}:meta uses m");
     hf_try_run("doctor @", 1);
@@ -126,7 +126,7 @@ static void one_queue_may_be_broken_and_the_others_are_looked_at(void **state)
     enqueue("lost", "--in 1h -q z");
     enqueue("lost", "--in 1h -q b");
     hf_fixture_command(&fixture->redis, "HDEL hf:{z}:jobs lost");
-    hf_fixture_command(&fixture->redis, "SADD hf:queues a");
+    hf_fixture_command(&fixture->redis, "SADD hf:{/}:queues a");
     hf_fixture_command(&fixture->redis, "SET hf:{a}:schedule x");
     hf_try_run("doctor @", 1);
     hf_try_has(fixture->out, "a: I9: hf:{a}:schedule: is a string, expected a zset\n");

@@ -70,13 +70,14 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
 /* One that holds for so long from now; ended long ago: the worker has gone silent. */
 static void forge(const char *id, long long holds_ms, const char *rest)
 {
-    hf_fixture_command(&fixture->redis, "SADD hf:queues default");
+    hf_fixture_command(&fixture->redis, "SADD hf:{/}:queues default");
     long long now = hf_try_figure("default", "now_ms");
-    hf_fixture_command(&fixture->redis, "ZADD hf:workers %lld %s", now + holds_ms, id);
+    hf_fixture_command(&fixture->redis, "ZADD hf:{/}:workers %lld %s", now + holds_ms,
+                       id);
     if (holds_ms > 0)
         hf_fixture_command(&fixture->redis,
-                           "SET hf:worker:%s {\"v\":1,\"now_ms\":%lld,%s} PX %lld", id,
-                           now, rest, holds_ms);
+                           "SET hf:{/}:worker:%s {\"v\":1,\"now_ms\":%lld,%s} PX %lld",
+                           id, now, rest, holds_ms);
 }
 
 #define WEB1 "web1-11-00000000000000aa"

@@ -180,7 +180,7 @@ static void a_step_forward_forgets_no_length_of_a_lease(void **state)
 
 static bool at_rest(void)
 {
-    return hf_fixture_number(&fixture.redis, "ZCARD hf:workers") == 1 &&
+    return hf_fixture_number(&fixture.redis, "ZCARD hf:{/}:workers") == 1 &&
            strstr(hf_fixture_command(&fixture.redis, "INFO clients"),
                   "blocked_clients:1") != NULL;
 }

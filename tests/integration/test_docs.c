@@ -264,18 +264,19 @@ static void what_the_readme_shows_is_what_happens(void **state)
     play(HF_TEST_SOURCE "/README.md", (const char *const[]){tmp, NULL});
 }
 
-/* With the command in PATH, a Redis to which REDIS_URL and SOCKET lead, and the ACL
- * files.
+/* With the command in PATH, a Redis to which REDIS_URL and SOCKET lead, the ACL files,
+ * and the scripts.
  */
 static void play_with_redis(const char *document)
 {
     static const char acl[] = "ACL=" HF_TEST_SOURCE "/packaging/acl";
+    static const char lua[] = "LUA=" HF_TEST_BUILD "/lua";
     char path[4096], url[PATH_SIZE], socket[PATH_SIZE];
     make_clone();
     (void)snprintf(path, sizeof path, "PATH=%s/build:%s", redis.dir, getenv("PATH"));
     (void)snprintf(url, sizeof url, "REDIS_URL=%s", redis.url);
     (void)snprintf(socket, sizeof socket, "SOCKET=%s", redis.socket);
-    play(document, (const char *const[]){path, url, socket, acl, NULL});
+    play(document, (const char *const[]){path, url, socket, acl, lua, NULL});
 }
 
 static bool has_redis_cli(void)

@@ -37,11 +37,7 @@ static void enqueue(int64_t now)
                                   .not_after = now + 60000,
                                   .remember_ms = 10000};
     const hf_enqueue_item item = {"job-1", 0, {record, (size_t)n}};
-    hf_queue_fixture_begin(&fixture);
-    assert_int_equal(hf_queue_fixture_end(
-                         &fixture, hf_op_register(fixture.client, &fixture.queue,
-                                                  hf_queue_fixture_on_answer, &fixture)),
-                     HF_OK);
+    assert_int_equal(hf_queue_fixture_register(&fixture), HF_OK);
     assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1), HF_OK);
 }
 

@@ -93,7 +93,7 @@ static void accepted_jobs_are_in_redis_as_they_were_given(void **state)
     assert_int_equal(hf_fixture_number(&redis, "ZCARD n:{q}:schedule"), 1);
     assert_non_null(
         strstr(hf_fixture_command(&redis, "HGET n:{q}:jobs given"), "\"created\":"));
-    assert_int_equal(hf_fixture_number(&redis, "SCARD n:queues"), 2);
+    assert_int_equal(hf_fixture_number(&redis, "SCARD n:{/}:queues"), 2);
     (void)hf_fixture_command(&redis, "FLUSHALL");
 }
 
@@ -251,7 +251,7 @@ static void what_is_wrong_is_named_and_nothing_is_taken(void **state)
     assert_int_equal(hf_enqueue(producer, &jobs[1], NULL, NULL, detail), HF_TOOBIG);
     assert_non_null(strstr(detail, "bytes of payload"));
     assert_int_equal(put("q", "x", NULL), HF_OK);
-    assert_string_equal(hf_fixture_command(&redis, "SMEMBERS hf:queues"), "q\n");
+    assert_string_equal(hf_fixture_command(&redis, "SMEMBERS hf:{/}:queues"), "q\n");
 }
 
 static void a_call_over_the_bytes_of_a_batch_is_refused_whole(void **state)
@@ -431,7 +431,7 @@ static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **sta
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "EXISTS hf:{q}:schedule") == 1 &&
                             strstr(hf_fixture_command(&redis, "INFO errorstats"),
-                                   "errorstat_NOSCRIPT:count=2") != NULL);
+                                   "errorstat_NOSCRIPT:count=3") != NULL);
     (void)hf_fixture_command(&redis, "SCRIPT LOAD %b", script, len);
     job.id = "executed";
     assert_int_equal(hf_enqueue(producer, &job, NULL, NULL, NULL), HF_OK);
@@ -545,7 +545,7 @@ static void a_lost_registry_is_written_again_by_the_next_server(void **state)
     hf_fixture_kill(&redis, SIGKILL);
     hf_fixture_restart(&redis);
     EVENTUALLY(SOON_MS, put("q", NULL, NULL) == HF_OK);
-    assert_int_equal(hf_fixture_number(&redis, "SISMEMBER hf:queues q"), 1);
+    assert_int_equal(hf_fixture_number(&redis, "SISMEMBER hf:{/}:queues q"), 1);
 }
 
 /* ---- what Redis remembers ---- */

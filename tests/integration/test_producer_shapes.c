@@ -2,9 +2,11 @@
  * another idea of the time, half an answer, one of another shape, a refusal at a chosen
  * moment. The requests that must come are in the scripts of the fake server, with their
  * numbers. */
+#include <stdio.h>
 #include <string.h>
 
 #include "holdfast/producer.h"
+#include "queue_scripts.h"
 #include "tests/support/eventually.h"
 #include "tests/support/fake_redis.h"
 
@@ -13,11 +15,13 @@
 enum { DEADLINE_MS = 5000, SOON_MS = 30000 };
 #define FIRST " 1 1005"
 
+static char registers[64]; /* the beginning of that request */
+
 static const hf_fake_auto autos[] = {
     {"CLIENT ID", ":7\r\n"},
     {"INFO", "$24\r\nredis_version:7.0.15\r\nx:\r\n"},
     {"TIME", "*2\r\n$4\r\n1000\r\n$6\r\n500000\r\n"},
-    {"SADD", ":1\r\n"},
+    {registers, "*2\r\n:0\r\n:1000500\r\n"},
     {NULL, NULL},
 };
 
@@ -152,7 +156,7 @@ static void a_request_is_sent_even_if_redis_does_not_tell_its_time(void **state)
         {"CLIENT ID", ":7\r\n"},
         {"INFO", "$24\r\nredis_version:7.0.15\r\nx:\r\n"},
         {"TIME", "-NOPERM no\r\n"},
-        {"SADD", "-NOPERM no\r\n"},
+        {registers, "-NOPERM no\r\n"},
         {NULL, NULL},
     };
     static const hf_fake_step steps[] = {
@@ -179,6 +183,7 @@ static void a_request_is_sent_even_if_redis_does_not_tell_its_time(void **state)
 
 int main(void)
 {
+    (void)snprintf(registers, sizeof registers, "EVALSHA %s", hf_lua_queue_register.sha1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_has_a_number_and_an_end_on_redis_clock),
         cmocka_unit_test(a_clock_that_jumped_costs_one_more_request),

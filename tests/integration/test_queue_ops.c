@@ -189,15 +189,10 @@ static void i7_ten_thousand_jobs_are_accepted_as_one(void **state)
 static void a_queue_is_registered_once(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        hf_queue_fixture_begin(&fixture);
-        assert_int_equal(
-            hf_queue_fixture_end(&fixture,
-                                 hf_op_register(fixture.client, &fixture.queue,
-                                                hf_queue_fixture_on_answer, &fixture)),
-            HF_OK);
-    }
-    assert_string_equal(hf_fixture_command(&fixture.redis, "SMEMBERS hf:queues"), "q\n");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(hf_queue_fixture_register(&fixture), HF_OK);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "SMEMBERS hf:{/}:queues"),
+                        "q\n");
 }
 
 /* ---- ends ---- */

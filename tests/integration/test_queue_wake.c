@@ -717,28 +717,29 @@ static void a_heartbeat_is_written_and_taken_away(void **state)
 {
     (void)state;
     int64_t now = hf_queue_fixture_now(&fixture);
-    (void)hf_fixture_command(&fixture.redis, "ZADD hf:workers %lld old %lld young",
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{/}:workers %lld old %lld young",
                              (long long)now - 86400000 - 1000,
                              (long long)now - 86400000 + 60000);
     assert_int_equal(heartbeat("{\"a\": 1}"), HF_OK);
-    assert_string_equal(hf_fixture_command(&fixture.redis, "GET hf:worker:host-1-aa"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "GET hf:{/}:worker:host-1-aa"),
                         "{\"a\": 1}");
-    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:worker:host-1-aa") >
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{/}:worker:host-1-aa") >
                 ALIVE_MS - 5000);
-    assert_string_equal(hf_fixture_command(&fixture.redis, "ZRANGE hf:workers 0 -1"),
+    assert_string_equal(hf_fixture_command(&fixture.redis, "ZRANGE hf:{/}:workers 0 -1"),
                         "young\nhost-1-aa\n");
-    assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:workers host-1-aa") >=
+    assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:{/}:workers host-1-aa") >=
                 now + ALIVE_MS);
     assert_int_equal(heartbeat(NULL), HF_OK);
-    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:worker:host-1-aa"), 0);
-    assert_string_equal(hf_fixture_command(&fixture.redis, "ZRANGE hf:workers 0 -1"),
+    assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{/}:worker:host-1-aa"),
+                     0);
+    assert_string_equal(hf_fixture_command(&fixture.redis, "ZRANGE hf:{/}:workers 0 -1"),
                         "young\n");
 }
 
 static void a_fault_of_any_part_of_a_heartbeat_is_told(void **state)
 {
     (void)state;
-    (void)hf_fixture_command(&fixture.redis, "SET hf:workers wrong");
+    (void)hf_fixture_command(&fixture.redis, "SET hf:{/}:workers wrong");
     assert_int_equal(heartbeat("{}"), HF_REDIS);
     assert_non_null(strstr(fixture.detail, "WRONGTYPE"));
 }

@@ -460,7 +460,7 @@ static void a_queue_that_nobody_registered_is_found_and_registered(void **state)
     assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_OK);
     (void)RUN("SET {bad name} 1");
     (void)RUN("SET hf:{bad*name}:jobs 1");
-    (void)RUN("SADD hf:queues empty");
+    (void)RUN("SADD hf:{/}:queues empty");
     long long writes = hf_queue_fixture_writes(&fixture);
     for (int fix = 0; fix < 2; fix++) {
         assert_int_equal(hf_admin_unregistered(admin, fix == 1, &names, &n, detail),
@@ -474,23 +474,23 @@ static void a_queue_that_nobody_registered_is_found_and_registered(void **state)
     assert_int_equal(hf_admin_unregistered(admin, false, &names, &n, detail), HF_OK);
     assert_int_equal(n, 1);
     free(names);
-    assert_int_equal(hf_fixture_number(&fixture.redis, "SISMEMBER hf:queues q"), 1);
-    assert_int_equal(hf_fixture_number(&fixture.redis, "SCARD hf:queues"), 2);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "SISMEMBER hf:{/}:queues q"), 1);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "SCARD hf:{/}:queues"), 2);
 }
 
 static void only_a_silent_worker_is_forgotten(void **state)
 {
     (void)state;
     (void)RUN("FLUSHALL");
-    (void)RUN("ZADD hf:workers 1 gone");
-    (void)run("ZADD hf:workers $N alive");
-    (void)RUN("ZADD hf:workers 1 beats");
-    (void)RUN("SET hf:worker:beats {}");
+    (void)RUN("ZADD hf:{/}:workers 1 gone");
+    (void)run("ZADD hf:{/}:workers $N alive");
+    (void)RUN("ZADD hf:{/}:workers 1 beats");
+    (void)RUN("SET hf:{/}:worker:beats {}");
     assert_int_equal(hf_admin_forget(admin, "alive", detail), HF_GONE);
     assert_int_equal(hf_admin_forget(admin, "beats", detail), HF_GONE);
     assert_int_equal(hf_admin_forget(admin, "gone", detail), HF_OK);
     assert_int_equal(hf_admin_forget(admin, "gone", detail), HF_GONE);
-    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:workers"), 2);
+    assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{/}:workers"), 2);
 }
 
 static void a_round_trip_is_measured(void **state)

@@ -20,6 +20,7 @@
 #include "tests/support/twice.h"
 
 #define PREFIX "hf:{q}:"
+#define REGISTRY "hf:{/}:"
 #define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
 
 static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
@@ -160,13 +161,13 @@ static const hf_sending table[] = {
      .second = "0 T 0 {0} 30000  {0}"},
     {.what = "beat",
      .script = &hf_lua_queue_beat,
-     .keys = {"hf:workers", "hf:worker:w1"},
+     .keys = {REGISTRY},
      .args = {"w1", "60000", "{}"},
      .first = "0 T",
      .second = "0 T"},
     {.what = "beat that says goodbye",
      .script = &hf_lua_queue_beat,
-     .keys = {"hf:workers", "hf:worker:w0"},
+     .keys = {REGISTRY},
      .args = {"w0", "0", ""},
      .first = "0 T",
      .second = "0 T"},
@@ -369,30 +370,36 @@ static const hf_sending table[] = {
          "0 T cancel 0 0 {mark 9 stray has left a mark in `crashes` it is removed 2} "
          "{}",
      .second = "0 T cancel 0 0 {} {}"},
+    {.what = "register",
+     .script = &hf_lua_queue_register,
+     .keys = {REGISTRY},
+     .args = {"new"},
+     .first = "0 T",
+     .second = "0 T"},
     {.what = "registry",
      .script = &hf_lua_queue_registry,
-     .keys = {"hf:queues"},
+     .keys = {REGISTRY},
      .args = {"hf", "0", "0", "0"},
      .first = "0 T 0 {q}",
      .second = "0 T 0 {q}",
      .reads = true},
     {.what = "registry that repairs",
      .script = &hf_lua_queue_registry,
-     .keys = {"hf:queues"},
+     .keys = {REGISTRY},
      .args = {"hf", "0", "1", "$T"},
      .not_after = 4,
      .first = "0 T 0 {q}",
      .second = "0 T 0 {}"},
     {.what = "forget",
      .script = &hf_lua_queue_forget,
-     .keys = {"hf:workers", "hf:worker:gone"},
+     .keys = {REGISTRY},
      .args = {"gone", "$T"},
      .not_after = 2,
      .first = "0 T 1",
      .second = "0 T 0"},
     {.what = "forget of one that lives",
      .script = &hf_lua_queue_forget,
-     .keys = {"hf:workers", "hf:worker:w0"},
+     .keys = {REGISTRY},
      .args = {"w0", "$T"},
      .first = "0 T 0",
      .second = "0 T 0",
@@ -454,9 +461,9 @@ static void prepare(void)
                    hf_fixture_command(&suite.redis, "HGET %s fence", PREFIX "meta"));
     must(&hf_lua_queue_enqueue, rest);
     (void)hf_fixture_command(&suite.redis, "ZPOPMIN %s", PREFIX "wake");
-    (void)hf_fixture_command(&suite.redis, "ZADD hf:workers 1 w0");
-    (void)hf_fixture_command(&suite.redis, "SET hf:worker:w0 {}");
-    (void)hf_fixture_command(&suite.redis, "ZADD hf:workers 1 gone");
+    (void)hf_fixture_command(&suite.redis, "ZADD hf:{/}:workers 1 w0");
+    (void)hf_fixture_command(&suite.redis, "SET hf:{/}:worker:w0 {}");
+    (void)hf_fixture_command(&suite.redis, "ZADD hf:{/}:workers 1 gone");
     (void)hf_fixture_command(&suite.redis, "HSET %s stray %s", PREFIX "jobs", RECORD);
     (void)hf_fixture_command(&suite.redis, "HSET %s stray 1", PREFIX "crashes");
     (void)hf_fixture_command(&suite.redis, "HSET %s uses m", PREFIX "meta");

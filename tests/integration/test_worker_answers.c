@@ -34,7 +34,7 @@ static int down(void **state)
 /* It has said that it is alive, and waits for a baton: it sends nothing by itself. */
 static bool at_rest(void)
 {
-    return hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1 &&
+    return hf_fixture_number(&queue.redis, "ZCARD hf:{/}:workers") == 1 &&
            strstr(hf_fixture_command(&queue.redis, "INFO clients"),
                   "blocked_clients:1") != NULL;
 }

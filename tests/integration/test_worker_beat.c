@@ -40,7 +40,8 @@ static int down(void **state)
 static json_t *beat_of(const hf_worker *w)
 {
     return json_loads(
-        hf_fixture_command(&queue.redis, "GET hf:worker:%s", hf_worker_id(w)), 0, NULL);
+        hf_fixture_command(&queue.redis, "GET hf:{/}:worker:%s", hf_worker_id(w)), 0,
+        NULL);
 }
 
 static bool shows(const char *key, const char *text)
@@ -198,7 +199,7 @@ static void too_many_types_are_cut(void **state)
     assert_true(json_is_true(json_object_get(beat, "types_cut")));
     json_decref(beat);
     assert_in_range(
-        hf_fixture_number(&queue.redis, "STRLEN hf:worker:%s", hf_worker_id(many)),
+        hf_fixture_number(&queue.redis, "STRLEN hf:{/}:worker:%s", hf_worker_id(many)),
         JSON_MAX - 300, JSON_MAX);
     hf_worker_stop(many);
     pthread_join(thread, NULL);
@@ -287,7 +288,7 @@ static long long refusals(void)
 static void a_refused_heartbeat_is_told_once_and_so_is_its_end(void **state)
 {
     (void)state;
-    hf_fixture_command(&queue.redis, "ACL SETUSER default resetkeys ~hf:{*");
+    hf_fixture_command(&queue.redis, "ACL SETUSER default resetkeys ~hf:{q}*");
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
     EVENTUALLY(15000, hf_worker_fixture_said(&worker, "warn Redis refuses the heartbeat "
                                                       "error=NOPERM") == 1);

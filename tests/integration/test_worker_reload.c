@@ -131,7 +131,7 @@ static void a_new_queue_is_claimed_at_once_and_heard_of_later(void **state)
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 3);
     assert_int_equal(said("changed key=queues name=new now=added"), 1);
     assert_int_equal(said("reloaded queues=2 handlers=1 changed=1 needs_restart=0"), 1);
-    assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:queues new"), 1);
+    assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:{/}:queues new"), 1);
 }
 
 /* Others must know how long its leases last before it has one. */
@@ -623,7 +623,7 @@ static void a_queue_that_goes_before_redis_knew_of_it_leaves_nothing(void **stat
     EVENTUALLY(5000, atomic_load(&worker.returned) == 1);
     EVENTUALLY(15000, blocked(1));
     assert_int_equal(hf_fixture_number(&queue.redis, "EXISTS hf:{brief}:workers"), 0);
-    assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:queues brief"), 0);
+    assert_int_equal(hf_fixture_number(&queue.redis, "SISMEMBER hf:{/}:queues brief"), 0);
 }
 
 /* A claim that was executed, and whose answer never came, has locked jobs of a queue that

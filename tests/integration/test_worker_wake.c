@@ -172,7 +172,7 @@ static void after_its_waiting_connection_broke_a_worker_claims_once(void **state
 {
     (void)state;
     start_idle(&worker, proxy.url, 0);
-    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:workers") == 1);
+    EVENTUALLY(15000, hf_fixture_number(&queue.redis, "ZCARD hf:{/}:workers") == 1);
     /* Its baton is popped, and does not arrive; unless something else was answered in
      * this very moment, and was cut instead. */
     for (unsigned i = 1; hf_worker_fixture_said(&worker, "the waiting connection") == 0;

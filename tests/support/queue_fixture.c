@@ -78,6 +78,18 @@ int64_t hf_queue_fixture_lease_end(const hf_queue_fixture *fixture, int64_t leas
     return end_ms + end_ms % 2; /* an odd one is a newcomer's */
 }
 
+hf_err hf_queue_fixture_register(hf_queue_fixture *fixture)
+{
+    hf_err err = HF_NOSCRIPT;
+    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
+        hf_queue_fixture_begin(fixture);
+        err = hf_queue_fixture_end(fixture,
+                                   hf_op_register(fixture->client, &fixture->queue,
+                                                  hf_queue_fixture_on_answer, fixture));
+    }
+    return err;
+}
+
 /* ---- enqueue ---- */
 
 static void on_enqueued(const hf_answer *answer, void *arg)

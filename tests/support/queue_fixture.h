@@ -83,6 +83,7 @@ hf_err hf_queue_fixture_enqueue(hf_queue_fixture *fixture, const char *id,
 /* One of the type "t", for a worker; fails the test when it is not accepted. */
 void hf_queue_fixture_put(hf_queue_fixture *fixture, const char *id, const char *payload,
                           int64_t due_ms);
+hf_err hf_queue_fixture_register(hf_queue_fixture *fixture); /* its queue */
 hf_err hf_queue_fixture_enqueue_items(hf_queue_fixture *fixture,
                                       const hf_enqueue_args *args,
                                       const hf_enqueue_item *items, size_t n);

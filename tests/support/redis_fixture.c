@@ -26,6 +26,7 @@
 
 enum { START_MS = 30000, SEEN_MS = 2000, ANSWER_S = 30, MISSING = 127, START_TRIES = 5 };
 enum { TLS_WORDS = 10 };
+enum { CLUSTER_PORT_MAX = 55535 }; /* a node also listens at a port 10,000 higher */
 enum { CLOCK_PATH_SIZE = HF_TEMPDIR_SIZE + 8, CONFIG_PATH_SIZE = CLOCK_PATH_SIZE };
 
 static _Noreturn void give_up(const hf_fixture *f, const char *why)
@@ -125,7 +126,7 @@ static void spawn(hf_fixture *f)
     char port[8];
     char *tls[TLS_WORDS];
     size_t n_tls = f->tls_port == 0 ? 0 : tls_words(f, tls);
-    char *argv[25 + TLS_WORDS + HF_FIXTURE_ARGS], config[CONFIG_PATH_SIZE];
+    char *argv[27 + TLS_WORDS + HF_FIXTURE_ARGS], config[CONFIG_PATH_SIZE];
     size_t n = 0;
     (void)snprintf(port, sizeof port, "%u", (unsigned)f->port);
     argv[n++] = (char *)"redis-server";
@@ -144,6 +145,10 @@ static void spawn(hf_fixture *f)
     if (o->password != NULL) {
         argv[n++] = (char *)"--requirepass";
         argv[n++] = (char *)o->password;
+    }
+    if (o->cluster) {
+        argv[n++] = (char *)"--cluster-enabled";
+        argv[n++] = (char *)"yes";
     }
     for (size_t i = 0; i < n_tls; i++)
         argv[n++] = tls[i];
@@ -247,8 +252,10 @@ void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
         (void)snprintf(f->ca, sizeof f->ca, "%s/ca.pem", f->dir);
     }
     for (int i = 0; i < START_TRIES; i++) {
-        if (f->options.tcp) {
-            f->port = free_port();
+        if (f->options.tcp || f->options.cluster) {
+            do
+                f->port = free_port();
+            while (f->options.cluster && f->port > CLUSTER_PORT_MAX);
             (void)snprintf(f->tcp_url, sizeof f->tcp_url, "redis://127.0.0.1:%u",
                            (unsigned)f->port);
         }

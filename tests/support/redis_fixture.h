@@ -30,6 +30,7 @@ enum { HF_FIXTURE_ARGS = 16 };
 /* All zero: a unix socket, nothing persistent, no password. */
 typedef struct hf_fixture_options {
     bool tcp;             /* also on 127.0.0.1, at a free port */
+    bool cluster;         /* a node of a cluster, with tcp; it has no slots yet */
     bool persistent;      /* append-only file, synced at each write */
     bool clock;           /* its wall clock can be moved, see server_clock.h */
     bool tls;             /* also with TLS on 127.0.0.1; certificates are in its dir */

@@ -52,16 +52,16 @@ static void what_is_no_name_is_refused(void **state)
     }
 }
 
-static void the_registry_is_outside_of_every_tag(void **state)
+static void no_queue_has_the_tag_of_the_registry(void **state)
 {
     char key[HF_KEY_SIZE];
     (void)state;
     hf_key_queues(key, "hf");
-    assert_string_equal(key, "hf:queues");
+    assert_string_equal(key, "hf:{/}:queues");
     hf_key_workers(key, "my.ns");
-    assert_string_equal(key, "my.ns:workers");
+    assert_string_equal(key, "my.ns:{/}:workers");
     hf_key_worker(key, "hf", "host-1-00ff");
-    assert_string_equal(key, "hf:worker:host-1-00ff");
+    assert_string_equal(key, "hf:{/}:worker:host-1-00ff");
 }
 
 static void the_longest_key_fits(void **state)
@@ -119,7 +119,7 @@ int main(void)
         cmocka_unit_test(a_queue_has_one_tag_in_all_its_keys),
         cmocka_unit_test(names_of_the_greatest_length_fit),
         cmocka_unit_test(what_is_no_name_is_refused),
-        cmocka_unit_test(the_registry_is_outside_of_every_tag),
+        cmocka_unit_test(no_queue_has_the_tag_of_the_registry),
         cmocka_unit_test(the_longest_key_fits),
         cmocka_unit_test(every_number_is_written_as_its_digits),
         cmocka_unit_test(many_arguments_keep_their_numbers),

@@ -11,11 +11,13 @@
 -- An entry is a lease, also while it waits. It is granted by its place and its mode, by whichever
 -- script finds that it can be; a message in the inbox `in:<client>` only says so sooner, and one
 -- in `in:<client>/held` that it is taken away, or asked back. Beside them: `fence`, the one counter of the tag, and `guard:<resource>`.
+-- The first command reads two keys that never exist: see queue/lua/lib/guard.lua.
 -- Every script answers {status, now, ...}: status is a number of error.h; now is TIME in ms. It
 -- reads and refuses first and writes last, because scripts do not roll back.
 
 local call, concat, floor, match = redis.call, table.concat, math.floor, string.match
 local OK, LOST, LATE, CANCEL, TAKEN, DEADLOCK, WAITING = 0, -2, -4, -5, -9, -10, -11
 local P = KEYS[1]
+call('EXISTS', P, P .. '/')
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
