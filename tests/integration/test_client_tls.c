@@ -17,6 +17,7 @@
 #include "tests/support/tls_peer.h"
 
 enum { SOON_MS = 30000, MIB = 1 << 20 };
+enum { LARGE_MS = 120000 }; /* with a sanitizer, on a busy machine */
 
 static hf_fixture redis;
 
@@ -83,17 +84,17 @@ static void there_and_back(hf_client_fixture *fixture, const char *data, size_t 
     got read = {.expected = data, .len = len};
     assert_int_equal(hf_redis_call(fixture->client, &(hf_call){.args = set,
                                                                .n_args = 3,
-                                                               .timeout_ms = SOON_MS,
+                                                               .timeout_ms = LARGE_MS,
                                                                .cb = hf_on_asked,
                                                                .arg = &stored}),
                      HF_OK);
     assert_int_equal(hf_redis_call(fixture->client, &(hf_call){.args = get,
                                                                .n_args = 2,
-                                                               .timeout_ms = SOON_MS,
+                                                               .timeout_ms = LARGE_MS,
                                                                .cb = on_got,
                                                                .arg = &read}),
                      HF_OK);
-    RUN_UNTIL(fixture, SOON_MS, read.done);
+    RUN_UNTIL(fixture, LARGE_MS, read.done);
     assert_int_equal(stored.err, HF_OK);
     assert_true(read.same);
 }

@@ -461,6 +461,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_does_not_spin_for_what_is_not_expected, up,
                                         down),
     };
-    (void)alarm(60); /* a thread that sleeps for ever fails the test */
+    (void)alarm(300); /* a thread that sleeps for ever fails the test */
     return cmocka_run_group_tests_name("run_loop", tests, NULL, NULL);
 }
