@@ -377,7 +377,7 @@ static void a_lock_whose_keys_are_deleted_ends_the_command(void **state)
 static void one_that_is_held_for_too_long_is_lost(void **state)
 {
     (void)state;
-    start_beats(&first, "one", "--ttl 3s --grace 100ms --max-hold 300ms", true);
+    start_beats(&first, "one", "--ttl 3s --grace 100ms --max-hold 2s", true);
     ended(&first, 75);
     logged("log1", "lock 'a' is lost: it was held for the time of --max-hold");
     hf_try_run("lock @ -n a true", 0);

@@ -106,7 +106,11 @@ static void jobs_of_one_turn_leave_as_one_request(void **state)
     bool closed = false;
     assert_int_equal(uv_loop_init(&loop), 0);
     hf_producer *producer = hf_test_producer(
-        &redis, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop});
+        &redis,
+        /* A machine that stands still for a second makes it send none twice. */
+        (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .loop = &loop,
+                           .server = HF_SERVER(.request_timeout_ms = SOON_MS),
+                           .deadline_ms = 2 * SOON_MS});
     enqueue_many(producer, 1, true); /* the script is loaded, the connection made */
     while (heard.all == 0)
         (void)uv_run(&loop, UV_RUN_ONCE);

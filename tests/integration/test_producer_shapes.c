@@ -10,10 +10,10 @@
 #include "tests/support/eventually.h"
 #include "tests/support/fake_redis.h"
 
-/* Redis's time is 1000.5 s, so a call must not be executed after 1005.5 s, less what it
- * took to get there: 1005 begins the number either way. */
-enum { DEADLINE_MS = 5000, SOON_MS = 30000 };
-#define FIRST " 1 1005"
+/* Redis's time is 1000.5 s, so a call must not be executed after 1119 s, less what it
+ * took to get there: 111 begins the number, unless that is more than 9 s. */
+enum { DEADLINE_MS = 118500, SOON_MS = 30000 };
+#define FIRST " 1 111"
 
 static char registers[64]; /* the beginning of that request */
 
@@ -66,7 +66,7 @@ static void a_clock_that_jumped_costs_one_more_request(void **state)
     static const hf_fake_step steps[] = {
         HF_FAKE_EXPECT(FIRST),
         HF_FAKE_SEND("*2\r\n:-4\r\n:9000500\r\n"),
-        HF_FAKE_EXPECT(" 2 9005"),
+        HF_FAKE_EXPECT(" 2 911"),
         HF_FAKE_SEND("*4\r\n:0\r\n:9000001\r\n:0\r\n*0\r\n"),
         HF_FAKE_EXPECT("DEL"),
         HF_FAKE_SEND(":1\r\n"),
@@ -80,11 +80,11 @@ static void a_refused_request_gets_a_new_number(void **state)
     static const hf_fake_step steps[] = {
         HF_FAKE_EXPECT(FIRST),
         HF_FAKE_SEND("-LOADING it takes a while\r\n"),
-        HF_FAKE_EXPECT(" 2 1005"),
+        HF_FAKE_EXPECT(" 2 111"),
         HF_FAKE_SEND("-BUSY with a script\r\n"),
-        HF_FAKE_EXPECT(" 3 1005"),
+        HF_FAKE_EXPECT(" 3 111"),
         HF_FAKE_SEND("-MISCONF no disk\r\n"),
-        HF_FAKE_EXPECT(" 4 1005"),
+        HF_FAKE_EXPECT(" 4 111"),
         HF_FAKE_SEND("*4\r\n:0\r\n:1000001\r\n:0\r\n*0\r\n"),
         HF_FAKE_EXPECT("DEL"),
         HF_FAKE_SEND(":1\r\n"),
@@ -162,7 +162,7 @@ static void a_request_is_sent_even_if_redis_does_not_tell_its_time(void **state)
     static const hf_fake_step steps[] = {
         HF_FAKE_EXPECT(" 1 0 "),
         HF_FAKE_SEND("*4\r\n:0\r\n:1000500\r\n:0\r\n*0\r\n"),
-        HF_FAKE_EXPECT(" 2 1005"),
+        HF_FAKE_EXPECT(" 2 111"),
         HF_FAKE_SEND("*4\r\n:0\r\n:1000001\r\n:0\r\n*0\r\n"),
         HF_FAKE_EXPECT("DEL"),
         HF_FAKE_SEND(":1\r\n"),
