@@ -43,7 +43,7 @@ static void tell(hf_lock *lock, hf_err err, const char *detail)
     if (lock->notified)
         return;
     lock->notified = true;
-    hf_lock_client_pay(lock);
+    hf_handle_pay(&lock->handle);
     hf_callback callback;
     hf_callback_begin(&callback, lock->locks);
     lock->on_acquired(lock, err, detail, lock->acquired_arg);
@@ -334,7 +334,7 @@ static void on_turn(hf_listener *listener)
 void hf_grants_init(hf_lock_client *locks)
 {
     locks->listener = (hf_listener){.redis = locks->redis,
-                                    .loop = locks->run.uv,
+                                    .loop = locks->tasks.run.uv,
                                     .inbox = locks->id,
                                     .choose = choose,
                                     .is_deaf = is_deaf,
@@ -527,7 +527,7 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
 
 static void run_acquire(hf_task *task)
 {
-    hf_lock *lock = HF_CONTAINER(task, hf_lock, task);
+    hf_lock *lock = HF_CONTAINER(task, hf_lock, handle.task);
     hf_lock_client *locks = lock->locks;
     hf_lock_client_move(lock, &locks->active);
     if (locks->closing)
@@ -538,8 +538,8 @@ static void run_acquire(hf_task *task)
 
 static void run_cancel(hf_task *task)
 {
-    hf_lock *lock = HF_CONTAINER(task, hf_lock, cancel_task);
-    atomic_store(&lock->cancel_queued, false);
+    hf_lock *lock = HF_CONTAINER(task, hf_lock, handle.cancel_task);
+    atomic_store(&lock->handle.cancel_queued, false);
     if (lock->over)
         hf_lock_client_over(lock);
     else if (!lock->notified)
@@ -549,16 +549,11 @@ static void run_cancel(hf_task *task)
 static hf_err make(hf_lock_client *locks, const hf_lock_opts *opts,
                    hf_lock_acquired_cb cb, void *arg, hf_lock **out, char *detail)
 {
-    if (hf_lock_client_forked(locks)) {
-        (void)hf_say(detail, HF_FORKED, "%s", hf_err_text(HF_FORKED));
-        return HF_FORKED;
-    }
     hf_err err = hf_lock_make(locks, opts, out, detail);
     if (err != HF_OK)
         return err;
     (*out)->on_acquired = cb;
     (*out)->acquired_arg = arg;
-    (*out)->task.run = run_acquire;
     return HF_OK;
 }
 
@@ -566,7 +561,7 @@ static hf_err make(hf_lock_client *locks, const hf_lock_opts *opts,
 static hf_err refuse(hf_lock *lock, hf_err err, char *detail)
 {
     hf_lock_free(lock);
-    return hf_say(detail, err, "%s", hf_err_text(err));
+    return hf_say_err(detail, err);
 }
 
 hf_err hf_lock_acquire(hf_lock_client *locks, const hf_lock_opts *opts,
@@ -574,54 +569,40 @@ hf_err hf_lock_acquire(hf_lock_client *locks, const hf_lock_opts *opts,
                        char detail[HF_DETAIL_SIZE])
 {
     hf_lock *lock;
+    if (hf_tasks_forked(&locks->tasks))
+        return hf_say_err(detail, HF_FORKED);
     hf_err err = make(locks, opts, cb, arg, &lock, detail);
     if (err != HF_OK)
         return err;
-    lock->owes = true;
     if (out != NULL)
         *out = lock;
-    err = hf_tasks_submit(&locks->tasks, &lock->task, true);
+    err = hf_handle_submit(&lock->handle, run_acquire, true);
     return err == HF_OK ? HF_OK : refuse(lock, err, detail);
 }
 
 void hf_lock_cancel(hf_lock *lock)
 {
-    if (hf_lock_client_forked(lock->locks) || atomic_exchange(&lock->cancel_queued, true))
-        return;
-    lock->cancel_task.run = run_cancel;
-    if (hf_tasks_submit(&lock->locks->tasks, &lock->cancel_task, false) != HF_OK)
-        atomic_store(&lock->cancel_queued, false); /* closing cancels it */
+    hf_handle_cancel(&lock->handle, run_cancel);
 }
 
 /* ---- waiting for it ---- */
 
-typedef struct awaited {
-    hf_run_loop *run;
-    hf_run_waiter waiter;
-    hf_err err;
-    char detail[HF_DETAIL_SIZE];
-} awaited;
-
-static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *arg)
+static void on_acquired(hf_lock *lock, hf_err err, const char *detail, void *awaited)
 {
-    awaited *a = arg;
-    (void)lock;
-    a->err = err;
-    (void)snprintf(a->detail, sizeof a->detail, "%s", detail);
-    hf_run_loop_done(a->run, &a->waiter);
+    hf_handle_answer(&lock->handle, awaited, err, detail);
 }
 
 hf_err hf_lock_acquire_wait(hf_lock_client *locks, const hf_lock_opts *opts,
                             hf_lock **out, char detail[HF_DETAIL_SIZE])
 {
-    awaited a = {.run = &locks->run};
+    hf_awaited a = {.err = HF_OK};
     hf_lock *lock;
-    hf_err err = hf_callback_may_wait(locks, locks->run.owned, detail);
+    hf_err err = hf_tasks_may_wait(&locks->tasks, detail);
     if (err == HF_OK)
         err = make(locks, opts, on_acquired, &a, &lock, detail);
     if (err != HF_OK)
         return err;
-    err = hf_tasks_await(&locks->tasks, &lock->task, false, &a.waiter);
+    err = hf_handle_await(&lock->handle, run_acquire, &a.waiter);
     if (err != HF_OK)
         return refuse(lock, err, detail);
     if (a.err != HF_OK)

@@ -34,7 +34,7 @@ static void end(hf_lock_ask *ask, hf_err err, const char *detail)
     if (owes(ask))
         hf_tasks_pay(&ask->locks->tasks);
     if (ask->waiter != NULL)
-        hf_run_loop_done(&ask->locks->run, ask->waiter);
+        hf_run_loop_done(&ask->locks->tasks.run, ask->waiter);
     else
         ask->on_end(ask);
     if (lock == NULL)
@@ -158,7 +158,7 @@ static void prepare(hf_lock_ask *ask, hf_lock_client *locks)
 
 hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks)
 {
-    if (hf_lock_client_forked(locks))
+    if (hf_tasks_forked(&locks->tasks))
         return HF_FORKED;
     prepare(ask, locks);
     return hf_tasks_submit(&locks->tasks, &ask->task, owes(ask));
@@ -167,14 +167,12 @@ hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks)
 hf_err hf_ask_wait(hf_lock_ask *ask, hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
 {
     hf_run_waiter waiter = {.again_ms = 0};
-    hf_err err = hf_callback_may_wait(locks, locks->run.owned, detail);
+    hf_err err = hf_tasks_may_wait(&locks->tasks, detail);
     if (err != HF_OK)
         return err;
     ask->waiter = &waiter;
     prepare(ask, locks);
-    err = hf_lock_client_forked(locks) ? HF_FORKED : HF_OK;
-    if (err == HF_OK)
-        err = hf_tasks_await(&locks->tasks, &ask->task, owes(ask), &waiter);
+    err = hf_tasks_await(&locks->tasks, &ask->task, owes(ask), &waiter);
     if (err == HF_OK)
         err = ask->err;
     if (err != HF_OK)

@@ -191,7 +191,7 @@ hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms,
 {
     hf_lock_client *locks = lock->locks;
     hf_guard *guard = &locks->guard;
-    if (hf_lock_client_forked(locks))
+    if (hf_tasks_forked(&locks->tasks))
         return hf_say_err(detail, HF_FORKED);
     if (group == 0) {
         hf_guard_end(guard, &lock->minded);
@@ -219,7 +219,7 @@ hf_err hf_lock_guard(hf_lock *lock, pid_t group, uint32_t grace_ms,
 
 bool hf_lock_guard_asked(hf_lock *lock)
 {
-    if (hf_lock_client_forked(lock->locks))
+    if (hf_tasks_forked(&lock->locks->tasks))
         return false;
     return hf_guard_asked(&lock->locks->guard, &lock->minded);
 }

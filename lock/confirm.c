@@ -153,7 +153,7 @@ void hf_confirm_pump(hf_lock_client *locks)
     if (first == NULL || locks->confirming || locks->closing)
         return;
     if (locks->confirmer == NULL) {
-        const hf_client_opts opts = {.loop = locks->run.uv,
+        const hf_client_opts opts = {.loop = locks->tasks.run.uv,
                                      .redis = locks->redis,
                                      .blocks = true,
                                      .on_event = on_client,

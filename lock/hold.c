@@ -382,7 +382,7 @@ static void on_lost(hf_lock *lock, const hf_lease *lease)
 {
     if (atomic_exchange(&lock->waits, false)) {
         atomic_store(&lock->lost, true);
-        hf_run_loop_wake(&lock->locks->run);
+        hf_run_loop_wake(&lock->locks->tasks.run);
         return;
     }
     atomic_store(&lock->reason, hf_held_reason(lock, lease));
@@ -416,7 +416,7 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_not
     if (code == HF_CANCEL) /* which is told when the loop has seen the grant */
         hf_watchdog_hurry(locks->watchdog, lease, hf_boot_ns() + ASKED_MS * HF_MS_NS);
     atomic_store(&lock->granted, true);
-    hf_run_loop_wake(&locks->run);
+    hf_run_loop_wake(&locks->tasks.run);
 }
 
 static void on_renewal(hf_lock *lock, hf_lease *lease)
@@ -452,7 +452,7 @@ static void on_callback_ended(hf_lock *lock)
 {
     hf_lock_client *locks = lock->locks;
     atomic_store(&lock->event_runs, false);
-    hf_run_loop_wake(&locks->run);
+    hf_run_loop_wake(&locks->tasks.run);
 }
 
 static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *arg)
@@ -527,7 +527,7 @@ static void notify(hf_lock *lock, hf_lock_release_result result, size_t left)
     lock->on_released = NULL;
     if (cb == NULL)
         return;
-    hf_lock_client_pay(lock);
+    hf_handle_pay(&lock->handle);
     hf_callback_begin(&callback, lock->locks);
     cb(lock, result, left, lock->released_arg);
     hf_callback_end(&callback);
@@ -613,7 +613,7 @@ void hf_release_drop(hf_lock *lock)
 {
     notify(lock, lock->answered ? lock->result : HF_RELEASE_UNKNOWN, lock->left);
     lock->in_flight = 0;
-    atomic_store(&lock->cancel_queued, false);
+    atomic_store(&lock->handle.cancel_queued, false);
     hf_lock_client_over(lock);
 }
 
@@ -671,13 +671,13 @@ void hf_release_time(hf_lock *lock, uint64_t now_ns)
 
 static void run_release(hf_task *task)
 {
-    hf_lock *lock = HF_CONTAINER(task, hf_lock, task);
+    hf_lock *lock = HF_CONTAINER(task, hf_lock, handle.task);
     lock->on_released = lock->release_cb;
     hf_release_begin(lock);
 }
 
 /* It counts as not held from here on, even if the request fails. */
-static void give_up(hf_lock *lock)
+static void give_up(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
     hf_lease *lease = atomic_load(&lock->lease);
     int kept = HF_LOCK_NOT_LOST;
@@ -686,19 +686,16 @@ static void give_up(hf_lock *lock)
     hf_held_leave(lock);
     hf_guard_end(&lock->locks->guard, &lock->minded);
     atomic_store(&lock->state, HF_LOCK_GONE);
+    lock->release_cb = cb; /* told once: by the task, if it is run, or by the call */
+    lock->released_arg = arg;
 }
 
 void hf_lock_release(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 {
-    if (hf_lock_client_forked(lock->locks))
+    if (hf_tasks_forked(&lock->locks->tasks))
         return;
-    give_up(lock);
-    lock->release_cb = cb; /* told once: by the task, if it is run, or below */
-    lock->released_arg = arg;
-    lock->owes = cb != NULL;
-    lock->task.run = run_release;
-    if (hf_tasks_submit(&lock->locks->tasks, &lock->task, cb != NULL) != HF_OK &&
-        cb != NULL)
+    give_up(lock, cb, arg);
+    if (hf_handle_submit(&lock->handle, run_release, cb != NULL) != HF_OK && cb != NULL)
         cb(lock, HF_RELEASE_UNKNOWN, 0, arg); /* closing gives it back */
 }
 
@@ -709,7 +706,6 @@ void hf_lock_release_patiently(hf_lock *lock, hf_lock_released_cb cb, void *arg)
 }
 
 typedef struct awaited {
-    hf_run_loop *run;
     hf_run_waiter waiter;
     hf_lock_release_result result;
     size_t left;
@@ -719,28 +715,21 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
                         void *arg)
 {
     awaited *a = arg;
-    (void)lock;
     a->result = result;
     a->left = left;
-    hf_run_loop_done(a->run, &a->waiter);
+    hf_run_loop_done(&lock->locks->tasks.run, &a->waiter);
 }
 
 hf_lock_release_result hf_lock_release_wait(hf_lock *lock, size_t *left)
 {
-    hf_lock_client *locks = lock->locks;
-    awaited a = {.run = &locks->run, .result = HF_RELEASE_UNKNOWN};
-    if (hf_lock_client_forked(locks))
-        return HF_RELEASE_UNKNOWN;
-    if (hf_callback_may_wait(locks, locks->run.owned, NULL) != HF_OK) {
+    awaited a = {.result = HF_RELEASE_UNKNOWN};
+    if (hf_tasks_may_wait(&lock->locks->tasks, NULL) != HF_OK) {
         hf_lock_release(lock, NULL, NULL); /* without waiting */
         return HF_RELEASE_UNKNOWN;
     }
-    give_up(lock);
-    lock->release_cb = on_released;
-    lock->released_arg = &a;
-    lock->task.run = run_release;
+    give_up(lock, on_released, &a);
     /* HF_CLOSED: closing gives it back. */
-    hf_err err = hf_tasks_await(&locks->tasks, &lock->task, false, &a.waiter);
+    hf_err err = hf_handle_await(&lock->handle, run_release, &a.waiter);
     HF_ASSERT(err == HF_OK || err == HF_CLOSED);
     if (left != NULL)
         *left = a.left;

@@ -18,6 +18,14 @@ uint64_t hf_lease_deadline(uint64_t sent_ns, uint32_t ttl_ms)
     return ttl_ns > cut_ns ? sent_ns + ttl_ns - cut_ns : sent_ns;
 }
 
+int64_t hf_lease_remaining_ms(uint64_t deadline_ns)
+{
+    uint64_t now_ns = hf_boot_ns();
+    if (deadline_ns <= now_ns)
+        return 0;
+    return (int64_t)((deadline_ns - now_ns + HF_MS_NS - 1) / HF_MS_NS);
+}
+
 bool hf_lease_lost(const hf_lease *lease)
 {
     /* Logically const: it only records what the clock has already decided. */

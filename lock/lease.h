@@ -35,6 +35,9 @@ uint32_t hf_lease_asked_ms(const hf_lease *lease);
 /* In on_event, after HF_LEASE_RENEWED: the last answer, and its note. */
 hf_err hf_lease_answer(const hf_lease *lease, hf_lease_note *note);
 
+/* The time until a deadline; 0: it has passed, or is that of a lost lease. */
+int64_t hf_lease_remaining_ms(uint64_t deadline_ns);
+
 /* The deadline of a lease of ttl_ms whose request was made at sent_ns. */
 uint64_t hf_lease_deadline(uint64_t sent_ns, uint32_t ttl_ms);
 

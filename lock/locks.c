@@ -15,14 +15,9 @@
 #include "lock/callback.h"
 #include "redis/url.h"
 
-bool hf_lock_client_forked(const hf_lock_client *locks)
-{
-    return locks->pid != getpid();
-}
-
 bool hf_lock_client_ready(const hf_lock_client *locks)
 {
-    return !locks->ended && hf_client_ready(locks->client) &&
+    return !locks->tasks.ended && hf_client_ready(locks->client) &&
            hf_lock_client_now(locks) != 0;
 }
 
@@ -82,15 +77,8 @@ void hf_lock_client_move(hf_lock *lock, hf_lock **list)
 void hf_lock_client_background(hf_lock *lock, bool on)
 {
     if (lock->background != on)
-        hf_run_loop_background(&lock->locks->run, on ? 1 : -1);
+        hf_run_loop_background(&lock->locks->tasks.run, on ? 1 : -1);
     lock->background = on;
-}
-
-void hf_lock_client_pay(hf_lock *lock)
-{
-    if (lock->owes)
-        hf_tasks_pay(&lock->locks->tasks);
-    lock->owes = false;
 }
 
 void hf_lock_client_over(hf_lock *lock)
@@ -98,7 +86,7 @@ void hf_lock_client_over(hf_lock *lock)
     lock->over = true;
     lock->step = STEP_RELEASE;
     lock->due_ns = lock->release_until_ns = lock->tell_until_ns = UINT64_MAX;
-    if (lock->in_flight > 0 || atomic_load(&lock->cancel_queued) ||
+    if (lock->in_flight > 0 || atomic_load(&lock->handle.cancel_queued) ||
         atomic_load(&lock->event_runs))
         return;
     hf_lock_client_background(lock, false);
@@ -140,9 +128,9 @@ static bool is_drained(const hf_lock_client *locks, uint64_t now_ns)
 
 /* ---- the timer ---- */
 
-static void on_timer(uv_timer_t *timer)
+static void on_time(void *arg)
 {
-    hf_lock_client *locks = timer->data;
+    hf_lock_client *locks = arg;
     uint64_t now_ns = hf_boot_ns();
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
@@ -178,7 +166,7 @@ static uint64_t first_due_ns(hf_lock_client *locks)
 void hf_lock_client_end_turn(hf_lock_client *locks)
 {
     uint64_t now_ns = hf_boot_ns();
-    if (locks->ended)
+    if (locks->tasks.ended)
         return;
     if (locks->unfit) {
         locks->unfit = false;
@@ -187,7 +175,7 @@ void hf_lock_client_end_turn(hf_lock_client *locks)
     if (locks->closing && is_drained(locks, now_ns))
         close_handles(locks);
     else
-        hf_tasks_set_timer(&locks->timer, on_timer, first_due_ns(locks));
+        hf_tasks_set_timer(&locks->tasks, first_due_ns(locks));
 }
 
 /* ---- work ---- */
@@ -205,17 +193,15 @@ static void submit(void *arg)
 static void flush(void *arg)
 {
     const hf_lock_client *locks = arg;
-    if (!locks->ended)
+    if (!locks->tasks.ended)
         hf_redis_flush(locks->client);
 }
 
 static bool expects(void *arg)
 {
     const hf_lock_client *locks = arg;
-    return !locks->ended && hf_client_in_flight(locks->client) > 0;
+    return !locks->tasks.ended && hf_client_in_flight(locks->client) > 0;
 }
-
-static const hf_run_hooks hooks = {submit, flush, expects};
 
 /* ---- the connection ---- */
 
@@ -236,7 +222,7 @@ static void pump(hf_lock_client *locks)
     hf_grants_listen(locks);
 }
 
-static void on_time(const hf_answer *answer, void *arg)
+static void on_redis_time(const hf_answer *answer, void *arg)
 {
     hf_lock_client *locks = arg;
     int64_t now_ms;
@@ -266,7 +252,7 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     (void)detail;
     atomic_store(&locks->clock_known, false);
     atomic_fetch_add(&locks->epoch, 1);
-    if (err == HF_OK && hf_redis_time(client, on_time, locks) != HF_OK)
+    if (err == HF_OK && hf_redis_time(client, on_redis_time, locks) != HF_OK)
         hf_client_reset(client);
     if (hf_client_is_refused(client))
         on_refused(locks);
@@ -298,7 +284,6 @@ static hf_err set_id(hf_lock_client *locks)
 static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o,
                    const hf_server_opts *server, char detail[HF_DETAIL_SIZE])
 {
-    locks->pid = getpid();
     locks->on_event = o->on_event;
     locks->arg = o->arg;
     (void)snprintf(locks->ns, sizeof locks->ns, "%s", server->ns);
@@ -309,33 +294,52 @@ static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o,
 }
 
 /* The parts that do not need the loop; nothing uses them any more. */
-static void free_parts(hf_lock_client *locks)
+static void free_parts(void *arg)
 {
+    hf_lock_client *locks = arg;
     hf_guard_done(&locks->guard);
     hf_hear_done(locks);
     free_locks(locks);
 }
 
+static void close_handles(hf_lock_client *locks)
+{
+    hf_client *clients[] = {locks->client, locks->listener.client, locks->confirmer};
+    size_t n = 0;
+    for (size_t i = 0; i < HF_COUNT(clients); i++)
+        n += clients[i] != NULL;
+    hf_tasks_end(&locks->tasks, n);
+    for (size_t i = 0; i < HF_COUNT(clients); i++)
+        hf_client_close(clients[i], hf_tasks_closed, &locks->tasks);
+}
+
+static void on_gone(void *arg)
+{
+    hf_lock_client *locks = arg;
+    hf_watchdog_stop(locks->watchdog); /* after it no callback runs */
+    locks->watchdog = NULL;
+    while (locks->active != NULL) /* its last answer came with the client's end */
+        hf_release_drop(locks->active);
+}
+
+static const hf_tasks_hooks hooks = {
+    {submit, flush, expects}, on_time, on_gone, free_parts};
+
 static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
 {
-    hf_err err = hf_run_loop_open(&locks->run, loop, &hooks, locks);
+    hf_err err = hf_tasks_open(&locks->tasks, loop, &hooks, locks);
     if (err != HF_OK)
         return err;
-    locks->tasks.run = &locks->run;
     hf_grants_init(locks);
-    const hf_client_opts opts = {.loop = locks->run.uv,
+    const hf_client_opts opts = {.loop = locks->tasks.run.uv,
                                  .redis = locks->redis,
                                  .replica_ok = true, /* for readers */
                                  .on_event = on_client,
                                  .arg = locks};
     err = hf_client_open(&locks->client, &opts, detail);
-    if (err != HF_OK) {
-        hf_run_loop_close(&locks->run); /* nothing is on the loop */
-        return err;
-    }
-    HF_ASSERT(uv_timer_init(locks->run.uv, &locks->timer) == 0);
-    locks->timer.data = locks;
-    return HF_OK;
+    if (err != HF_OK)
+        hf_run_loop_close(&locks->tasks.run); /* nothing is on the loop */
+    return err;
 }
 
 /* The watchdog comes first: it needs nothing of the caller's loop, which cannot be run
@@ -351,7 +355,7 @@ static hf_err start(hf_lock_client *locks, uv_loop_t *loop, hf_watch_loop *watch
         free_parts(locks);
         return err;
     }
-    err = hf_run_loop_start(&locks->run);
+    err = hf_tasks_start(&locks->tasks);
     if (err != HF_OK)
         hf_lock_client_close(locks, NULL, NULL);
     return err;
@@ -407,53 +411,6 @@ hf_err hf_lock_client_open_on(hf_lock_client **out, const hf_lock_client_opts *t
     return hf_say(detail, err, "%s", why[0] != '\0' ? why : hf_err_text(err));
 }
 
-/* ---- the end ---- */
-
-static void finish(hf_lock_client *locks)
-{
-    void (*cb)(void *arg) = locks->on_closed;
-    void *arg = locks->closed_arg;
-    hf_run_loop_close(&locks->run);
-    free_parts(locks);
-    if (cb != NULL)
-        cb(arg);
-}
-
-static void on_gone(hf_lock_client *locks)
-{
-    if (--locks->handles > 0)
-        return;
-    hf_watchdog_stop(locks->watchdog); /* after it no callback runs */
-    locks->watchdog = NULL;
-    while (locks->active != NULL) /* its last answer came with the client's end */
-        hf_release_drop(locks->active);
-    if (!locks->run.owned)
-        finish(locks);
-}
-
-static void on_client_closed(void *arg)
-{
-    on_gone(arg);
-}
-
-static void on_handle_closed(uv_handle_t *handle)
-{
-    on_gone(handle->data);
-}
-
-static void close_handles(hf_lock_client *locks)
-{
-    locks->ended = true;
-    locks->handles = 3U + (locks->listener.client != NULL) + (locks->confirmer != NULL);
-    hf_client_close(locks->client, on_client_closed, locks);
-    if (locks->listener.client != NULL)
-        hf_client_close(locks->listener.client, on_client_closed, locks);
-    if (locks->confirmer != NULL)
-        hf_client_close(locks->confirmer, on_client_closed, locks);
-    uv_close((uv_handle_t *)&locks->timer, on_handle_closed);
-    hf_run_loop_close_wakeup(&locks->run, on_handle_closed);
-}
-
 void hf_lock_client_close(hf_lock_client *locks, void (*cb)(void *arg), void *arg)
 {
     if (locks == NULL) {
@@ -461,14 +418,7 @@ void hf_lock_client_close(hf_lock_client *locks, void (*cb)(void *arg), void *ar
             cb(arg);
         return;
     }
-    if (hf_lock_client_forked(locks))
-        return;
-    /* Else it would wait for the callback that waits for it. */
-    HF_ASSERT(!locks->run.owned || !hf_callback_inside(locks));
-    hf_guard_kill(&locks->guard);
-    locks->on_closed = cb;
-    locks->closed_arg = arg;
-    hf_run_loop_retire(&locks->run);
-    if (locks->run.owned)
-        finish(locks);
+    if (!hf_tasks_forked(&locks->tasks))
+        hf_guard_kill(&locks->guard);
+    hf_tasks_close(&locks->tasks, cb, arg);
 }

@@ -1,6 +1,6 @@
 /* locks.h - the inside of a client of locks, shared by the files that it is spread over:
  *
- *   locks.c        its life; its one timer; Redis's time; tasks.c: work that is submitted
+ *   locks.c        its life; Redis's time; tasks.c: its loop, and work that is submitted
  *   acquisition.c  from the call that acquires a lock to HELD, or to its end
  *   hold.c         from HELD to the end of the release
  *   options.c      the options of an acquisition
@@ -19,7 +19,6 @@
 #define HF_LOCK_LOCKS_H
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
 #include "base/random.h"
 #include "lock/guard.h"
@@ -92,29 +91,27 @@ struct hf_lock {
     atomic_bool granted, lost; /* that is it */
     atomic_bool asked_early;   /* it was asked back before its grant was heard */
     atomic_bool event_runs;    /* released, and a callback of an event has not ended */
-    atomic_bool cancel_queued;
-    _Atomic int fd;   /* -1: none yet */
-    hf_minded minded; /* the group that ends with it; the guard's lock */
+    _Atomic int fd;            /* -1: none yet */
+    hf_minded minded;          /* the group that ends with it; the guard's lock */
 
     hf_lock *hear_next,
         *hear_prev;          /* in a list of the client's hear, and under its lock */
     hf_hear_list *hear_list; /* NULL: in none */
     uint64_t heard_ns;       /* from when on it is listened for */
 
-    hf_task task, cancel_task;
+    hf_handle handle;
     hf_lock_step step;
     unsigned in_flight; /* requests of its own */
     bool may_be_there;  /* a request to acquire was executed, or may have been */
     int64_t doubt_ms;   /* until then, on Redis's clock, one that was not answered may
                            still be executed; 0: there is none */
     bool notified;      /* its acquired callback was called */
-    bool owes;        /* a callback of its user's, which only the service thread calls */
-    bool background;  /* it is released without a waiting caller: the loop must run */
-    bool in_doubt;    /* a release was sent and not answered */
-    bool was_ours;    /* when that was sent, the deadline had not passed */
-    bool over;        /* to be freed when nothing refers to it any more */
-    uint64_t sent_ns; /* of the last request to acquire */
-    uint64_t number;  /* of its place in the line: it is granted with a higher fence */
+    bool background;    /* it is released without a waiting caller: the loop must run */
+    bool in_doubt;      /* a release was sent and not answered */
+    bool was_ours;      /* when that was sent, the deadline had not passed */
+    bool over;          /* to be freed when nothing refers to it any more */
+    uint64_t sent_ns;   /* of the last request to acquire */
+    uint64_t number;    /* of its place in the line: it is granted with a higher fence */
     hf_seen *seen; /* owned, NULL: nothing yet; while `waits` of the watchdog's thread */
     uint64_t prove_until_ns; /* past the end of its wait, for a holder that seems dead */
     uint64_t
@@ -137,8 +134,6 @@ struct hf_lock {
 };
 
 struct hf_lock_client {
-    pid_t pid;
-    hf_run_loop run;
     hf_tasks tasks;
     hf_server *redis;     /* owned */
     hf_client *client;    /* what is asked */
@@ -147,7 +142,6 @@ struct hf_lock_client {
     hf_watchdog *watchdog;
     hf_guard guard;
     hf_hear hear; /* for locks that are held */
-    uv_timer_t timer;
     char ns[HF_ID_SIZE];
     char id[HF_LOCK_CLIENT_SIZE];
     hf_lock_event_cb on_event;
@@ -161,23 +155,16 @@ struct hf_lock_client {
     struct hf_lock_ask *asks;
     bool closing;
     uint64_t close_until_ns;
-    bool confirming;  /* a round is under way */
-    bool unfit;       /* its Redis may evict keys: the next connection is asked again */
-    bool ended;       /* its handles are being closed, or are gone */
-    unsigned handles; /* that are being closed */
-    void (*on_closed)(void *arg);
-    void *closed_arg;
+    bool confirming; /* a round is under way */
+    bool unfit;      /* its Redis may evict keys: the next connection is asked again */
 };
 
 /* ---- locks.c ---- */
-bool hf_lock_client_forked(const hf_lock_client *locks);
 bool hf_lock_client_ready(
     const hf_lock_client *locks); /* connected, and the time is known */
 /* Sets the timer anew, and continues closing. At the end of every action on the loop. */
 void hf_lock_client_end_turn(hf_lock_client *locks);
 void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
-/* On the loop, before the callback that it owes. */
-void hf_lock_client_pay(hf_lock *lock);
 /* It is given back, and no call waits for that: the loop must run all the same. */
 void hf_lock_client_background(hf_lock *lock, bool on);
 /* Frees it now, or with its last answer. */

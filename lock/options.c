@@ -195,6 +195,7 @@ hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *theirs, hf_lock *
     if (lock == NULL)
         return hf_say(detail, HF_NOMEM, "out of memory");
     lock->locks = locks;
+    lock->handle.tasks = &locks->tasks;
     atomic_init(&lock->fd, -1);
     err = fill(lock, &opts);
     if (err != HF_OK) {

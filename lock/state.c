@@ -22,10 +22,7 @@ uint64_t hf_lock_deadline_ns(const hf_lock *lock)
 
 int64_t hf_lock_remaining_ms(const hf_lock *lock)
 {
-    uint64_t deadline_ns = hf_lock_deadline_ns(lock), now_ns = hf_boot_ns();
-    if (deadline_ns <= now_ns)
-        return 0;
-    return (int64_t)((deadline_ns - now_ns + HF_MS_NS - 1) / HF_MS_NS);
+    return hf_lease_remaining_ms(hf_lock_deadline_ns(lock));
 }
 
 /* By the clock, also before the watchdog has come to it. */

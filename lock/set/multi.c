@@ -4,7 +4,6 @@
  * a waiter holds only earlier stations, so no circle of waiters can form. All locks of
  * one station are taken in one step, by one member; two of them would wait for each other
  * inside the station's lines. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +13,6 @@
 #include "base/detail.h"
 #include "base/structs.h"
 #include "lock/set/set.h"
-
-#define WAIT_MAX_MS (INT64_C(1) << 40)
 
 /* ---- the order ---- */
 
@@ -102,10 +99,6 @@ static hf_err check(const hf_lock_servers *servers, const hf_multilock_opts *o,
     if (o->members == NULL || o->n_members < 1 || o->n_members > HF_LOCK_MEMBERS_MAX)
         return hf_say(detail, HF_INVALID, "expected 1 to %d members, found %zu",
                       HF_LOCK_MEMBERS_MAX, o->members == NULL ? 0 : o->n_members);
-    if (o->wait_ms > WAIT_MAX_MS)
-        return hf_say(detail, HF_INVALID,
-                      "expected a wait of at most %" PRId64 " ms, found %" PRId64,
-                      WAIT_MAX_MS, o->wait_ms);
     hf_err err = HF_OK;
     for (size_t i = 0; i < o->n_members && err == HF_OK; i++)
         err = check_member(servers, &o->members[i], detail);
@@ -127,10 +120,7 @@ static uint64_t limit_ns(const hf_lock_set *set)
 
 static bool all_stand(hf_lock_set *set)
 {
-    uv_mutex_lock(&set->lock);
-    size_t standing = hf_set_look(set).standing;
-    uv_mutex_unlock(&set->lock);
-    return standing == set->at;
+    return hf_lock_set_standing(set) == set->at;
 }
 
 static void lost_on_the_way(hf_lock_set *set)
@@ -159,11 +149,6 @@ static void ask_next(hf_lock_set *set)
         hf_set_undo(set, true, err, "%s", detail);
 }
 
-static void begin(hf_lock_set *set)
-{
-    ask_next(set);
-}
-
 static void got(hf_set_member *m, hf_lock *lock)
 {
     hf_lock_set *set = m->set;
@@ -185,11 +170,6 @@ static void refused(hf_set_member *m, const char *detail)
                 late        ? "not reached in time"
                 : detail[0] ? detail
                             : hf_err_text(m->err));
-}
-
-static void left(hf_set_member *m)
-{
-    (void)m; /* a lost member is kept until the release */
 }
 
 static void news(hf_lock_set *set)
@@ -231,14 +211,15 @@ static void in_time(hf_lock_set *set, uint64_t now_ns)
 static hf_err make(hf_lock_servers *servers, const hf_multilock_opts *o,
                    hf_lock_set **out, char *detail)
 {
-    static const hf_set_kind kind = {begin,  got,  refused, left,
-                                     undone, news, due_ns,  in_time};
+    /* A lost member is kept until the release. */
+    static const hf_set_kind kind = {ask_next, got,  refused, NULL,
+                                     undone,   news, due_ns,  in_time};
+    hf_lock_set *set;
     hf_err err = check(servers, o, detail);
+    if (err == HF_OK)
+        err = hf_set_new(&set, servers, &kind, o->n_members, o->wait_ms, detail);
     if (err != HF_OK)
         return err;
-    hf_lock_set *set = hf_set_new(servers, &kind, o->n_members, o->n_members, o->wait_ms);
-    if (set == NULL)
-        return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
     set->on_event = o->on_event;
     set->event_arg = o->event_arg;
     HF_ASSERT(o->members != NULL); /* check() refuses that */
@@ -246,7 +227,7 @@ static hf_err make(hf_lock_servers *servers, const hf_multilock_opts *o,
         set->members[i].server = o->members[i].server;
         if (!copy_lock(&set->members[i], o->members[i].lock)) {
             hf_set_free(set);
-            return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
+            return hf_say_err(detail, HF_NOMEM);
         }
     }
     qsort(set->members, set->n, sizeof set->members[0], by_station);

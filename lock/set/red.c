@@ -16,8 +16,6 @@
 #include "base/structs.h"
 #include "lock/set/set.h"
 
-#define WAIT_MAX_MS (INT64_C(1) << 40)
-
 enum {
     NODE_LEAST_MS = 50,
     PAUSE_FIRST_MS = 20,
@@ -42,10 +40,6 @@ static hf_err check(const hf_lock_servers *servers, const hf_redlock_opts *o,
                       "expected a time-out for each server of at most a quarter of "
                       "the lease, %" PRIu32 " ms, found %" PRIu32,
                       lease_ms / 4, o->node_timeout_ms);
-    if (o->wait_ms > WAIT_MAX_MS)
-        return hf_say(detail, HF_INVALID,
-                      "expected a wait of at most %" PRId64 " ms, found %" PRId64,
-                      WAIT_MAX_MS, o->wait_ms);
     return HF_OK;
 }
 
@@ -55,10 +49,10 @@ static uint32_t default_timeout(uint32_t lease_ms)
     return lease_ms / 100 > least_ms ? lease_ms / 100 : least_ms;
 }
 
-static hf_lock_opts opts_of(const hf_lock_set *set, const hf_set_member *m)
+static hf_lock_opts opts_of(const hf_lock_set *set)
 {
     return (hf_lock_opts){HF_LOCK_OPTS_INIT,
-                          .names = (const char *const *)m->text,
+                          .names = (const char *const *)&set->name,
                           .n_names = 1,
                           .form = HF_LOCK_SPIN,
                           .owner = set->owner,
@@ -77,18 +71,10 @@ static size_t count_asked(const hf_lock_set *set)
     return n;
 }
 
-static size_t count_standing(hf_lock_set *set)
-{
-    uv_mutex_lock(&set->lock);
-    size_t n = hf_set_look(set).standing;
-    uv_mutex_unlock(&set->lock);
-    return n;
-}
-
 /* Joins the servers' answers into one line; then the lock is released everywhere. */
 static void give_up(hf_lock_set *set)
 {
-    size_t granted = count_standing(set), silent = count_asked(set), taken = 0;
+    size_t granted = hf_lock_set_standing(set), silent = count_asked(set), taken = 0;
     const hf_set_member *fault = NULL;
     for (size_t i = 0; i < set->n; i++) {
         const hf_set_member *m = &set->members[i];
@@ -111,7 +97,7 @@ static void plan_refills(hf_lock_set *set);
 
 static void count(hf_lock_set *set)
 {
-    size_t standing = count_standing(set);
+    size_t standing = hf_lock_set_standing(set);
     if (set->step != SET_TAKE)
         return;
     if (standing >= set->needed && hf_set_become_held(set))
@@ -127,7 +113,7 @@ static void try_now(hf_lock_set *set)
     set->tries++;
     set->check_ns = hf_boot_ns() + set->red.node_timeout_ms * HF_MS_NS;
     for (size_t i = 0; i < set->n; i++) {
-        const hf_lock_opts opts = opts_of(set, &set->members[i]);
+        const hf_lock_opts opts = opts_of(set);
         set->members[i].result = HF_RELEASE_EXPIRED;
         set->members[i].may_leave = false;
         set->members[i].err =
@@ -145,7 +131,7 @@ static void time_out(hf_lock_set *set, uint64_t now_ns)
         coming += set->members[i].asked != NULL &&
                   hf_lock_client_is_coming(servers->clients[i]);
     bool early = now_ns < set->begun_ns + servers->connect_timeout_ms * HF_MS_NS;
-    if (early && count_standing(set) + coming >= set->needed)
+    if (early && hf_lock_set_standing(set) + coming >= set->needed)
         set->check_ns = now_ns + COMING_MS * HF_MS_NS;
     else
         give_up(set);
@@ -194,7 +180,7 @@ static void plan_refills(hf_lock_set *set)
 static void refill(hf_set_member *m, uint64_t now_ns)
 {
     hf_lock_set *set = m->set;
-    hf_lock_opts opts = opts_of(set, m);
+    hf_lock_opts opts = opts_of(set);
     opts.wait_ms = -1;
     m->due_ns = now_ns + REFILL_MS * HF_MS_NS;
     if (set->max_ns != 0) {
@@ -312,19 +298,10 @@ static void in_time(hf_lock_set *set, uint64_t now_ns)
 
 /* ---- making ---- */
 
-static bool copy_name(hf_set_member *m, const char *name)
-{
-    size_t size = strlen(name) + 1;
-    char **at = m->text = malloc(sizeof *at + size);
-    if (at == NULL)
-        return false;
-    at[0] = memcpy(at + 1, name, size);
-    return true;
-}
-
 static hf_err fill(hf_lock_set *set, const hf_redlock_opts *o, uint32_t lease_ms,
                    char *detail)
 {
+    set->needed = set->n / 2 + 1;
     set->red = *o;
     set->red.name = NULL;
     set->red.lease_ms = lease_ms;
@@ -332,10 +309,10 @@ static hf_err fill(hf_lock_set *set, const hf_redlock_opts *o, uint32_t lease_ms
         set->red.node_timeout_ms = default_timeout(lease_ms);
     set->on_event = o->on_event;
     set->event_arg = o->event_arg;
-    for (size_t i = 0; i < set->n; i++)
-        if (!copy_name(&set->members[i], o->name == NULL ? "" : o->name))
-            return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
-    hf_lock_opts opts = opts_of(set, &set->members[0]);
+    set->name = strdup(o->name == NULL ? "" : o->name);
+    if (set->name == NULL)
+        return hf_say_err(detail, HF_NOMEM);
+    hf_lock_opts opts = opts_of(set);
     opts.owner = NULL;
     return hf_lock_opts_check(&opts, detail);
 }
@@ -343,22 +320,20 @@ static hf_err fill(hf_lock_set *set, const hf_redlock_opts *o, uint32_t lease_ms
 hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *theirs,
                    hf_lock_set **out, char detail[HF_DETAIL_SIZE])
 {
-    hf_redlock_opts sized;
-    const hf_redlock_opts *o = &sized;
+    hf_redlock_opts o;
+    hf_lock_set *set;
     static const hf_set_kind kind = {try_now, got,  refused, left,
                                      undone,  news, due_ns,  in_time};
-    hf_err err = hf_struct_in(&sized, sizeof sized, theirs, "hf_redlock_opts", detail);
+    hf_err err = hf_struct_in(&o, sizeof o, theirs, "hf_redlock_opts", detail);
     if (err != HF_OK)
         return err;
-    uint32_t lease_ms = o->lease_ms == 0 ? HF_LOCK_LEASE_MS : o->lease_ms;
-    err = check(servers, o, lease_ms, detail);
+    uint32_t lease_ms = o.lease_ms == 0 ? HF_LOCK_LEASE_MS : o.lease_ms;
+    err = check(servers, &o, lease_ms, detail);
+    if (err == HF_OK)
+        err = hf_set_new(&set, servers, &kind, servers->n, o.wait_ms, detail);
     if (err != HF_OK)
         return err;
-    hf_lock_set *set =
-        hf_set_new(servers, &kind, servers->n, servers->n / 2 + 1, o->wait_ms);
-    if (set == NULL)
-        return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
-    err = fill(set, o, lease_ms, detail);
+    err = fill(set, &o, lease_ms, detail);
     if (err != HF_OK)
         hf_set_free(set);
     else

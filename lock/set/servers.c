@@ -3,54 +3,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
-#include "lock/callback.h"
 #include "lock/set/set.h"
-
-bool hf_servers_forked(const hf_lock_servers *servers)
-{
-    return servers->pid != getpid();
-}
 
 /* ---- the timer ---- */
 
-static void on_timer(uv_timer_t *timer)
+static void on_time(void *arg)
 {
-    hf_lock_servers *servers = timer->data;
+    hf_lock_servers *servers = arg;
     uint64_t now_ns = hf_boot_ns();
     for (hf_lock_set *set = servers->sets, *next; set != NULL; set = next) {
         next = set->next;
-        if (now_ns >= set->kind->due_ns(set))
-            set->kind->time(set, now_ns);
         hf_set_time(set, now_ns);
-        hf_set_check(set);
     }
     hf_servers_settle(servers);
 }
 
-static void close_clients(hf_lock_servers *servers);
+static void end(hf_lock_servers *servers)
+{
+    if (servers->tasks.ended)
+        return;
+    hf_tasks_end(&servers->tasks, servers->n);
+    for (size_t i = 0; i < servers->n; i++)
+        hf_lock_client_close(servers->clients[i], hf_tasks_closed, &servers->tasks);
+}
 
 void hf_servers_settle(hf_lock_servers *servers)
 {
     uint64_t due_ns = UINT64_MAX;
     if (servers->closing && servers->sets == NULL) {
-        (void)uv_timer_stop(&servers->timer);
-        close_clients(servers);
+        end(servers);
         return;
     }
     for (const hf_lock_set *set = servers->sets; set != NULL; set = set->next) {
-        uint64_t at_ns = set->kind->due_ns(set);
-        uint64_t tell_ns = hf_set_due_ns(set);
-        at_ns = tell_ns < at_ns ? tell_ns : at_ns;
+        uint64_t at_ns = hf_set_due_ns(set);
         due_ns = at_ns < due_ns ? at_ns : due_ns;
     }
-    hf_tasks_set_timer(&servers->timer, on_timer, due_ns);
+    hf_tasks_set_timer(&servers->tasks, due_ns);
 }
 
 static void begin_closing(hf_lock_servers *servers)
@@ -74,69 +68,16 @@ static void submit(void *arg)
     hf_servers_settle(servers);
 }
 
-static const hf_run_hooks hooks = {submit, NULL, NULL};
-
 /* ---- the end ---- */
 
-static void finish(hf_lock_servers *servers)
-{
-    void (*cb)(void *arg) = servers->on_closed;
-    void *arg = servers->closed_arg;
-    hf_run_loop_close(&servers->run);
-    free(servers);
-    if (cb != NULL)
-        cb(arg);
-}
-
-static void on_handle_closed(uv_handle_t *handle)
-{
-    hf_lock_servers *servers = handle->data;
-    if (--servers->handles == 0 && !servers->run.owned)
-        finish(servers);
-}
-
-static void close_handles(hf_lock_servers *servers)
-{
-    servers->handles = 2;
-    uv_close((uv_handle_t *)&servers->timer, on_handle_closed);
-    hf_run_loop_close_wakeup(&servers->run, on_handle_closed);
-}
-
-static void on_client_closed(void *arg)
-{
-    hf_lock_servers *servers = arg;
-    if (--servers->open_clients == 0)
-        close_handles(servers);
-}
-
-static void close_clients(hf_lock_servers *servers)
-{
-    if (servers->clients_close)
-        return;
-    servers->clients_close = true;
-    servers->open_clients = servers->n;
-    for (size_t i = 0; i < servers->n; i++)
-        hf_lock_client_close(servers->clients[i], on_client_closed, servers);
-    if (servers->n == 0)
-        close_handles(servers);
-}
+static const hf_tasks_hooks hooks = {{submit, NULL, NULL}, on_time, NULL, free};
 
 void hf_lock_servers_close(hf_lock_servers *servers, void (*cb)(void *arg), void *arg)
 {
-    if (servers == NULL) {
-        if (cb != NULL)
-            cb(arg);
-        return;
-    }
-    if (hf_servers_forked(servers))
-        return;
-    /* Else it would wait for the callback that waits for it. */
-    HF_ASSERT(!servers->run.owned || !hf_callback_inside(servers));
-    servers->on_closed = cb;
-    servers->closed_arg = arg;
-    hf_run_loop_retire(&servers->run);
-    if (servers->run.owned)
-        finish(servers);
+    if (servers != NULL)
+        hf_tasks_close(&servers->tasks, cb, arg);
+    else if (cb != NULL)
+        cb(arg);
 }
 
 /* ---- its beginning ---- */
@@ -180,19 +121,6 @@ static hf_err set_places(hf_lock_servers *servers, const char *const *urls, char
     return HF_OK;
 }
 
-static hf_err open_loop(hf_lock_servers *servers, uv_loop_t *loop)
-{
-    hf_err err = hf_random_bytes(&servers->rng.state, sizeof servers->rng.state);
-    if (err == HF_OK)
-        err = hf_run_loop_open(&servers->run, loop, &hooks, servers);
-    if (err != HF_OK)
-        return err;
-    servers->tasks.run = &servers->run;
-    HF_ASSERT(uv_timer_init(servers->run.uv, &servers->timer) == 0);
-    servers->timer.data = servers;
-    return HF_OK;
-}
-
 /* Before any other thread runs the loop. */
 static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
                            const hf_lock_client_opts *opts, const hf_server_opts *server,
@@ -204,7 +132,7 @@ static hf_err open_clients(hf_lock_servers *servers, const char *const *urls,
     one.server = &here;
     size_t n = servers->n;
     hf_err err = HF_OK;
-    one.loop = servers->run.uv;
+    one.loop = servers->tasks.run.uv;
     for (servers->n = 0; servers->n < n && err == HF_OK; servers->n += err == HF_OK) {
         here.url = urls[servers->n];
         err = hf_lock_client_open_on(&servers->clients[servers->n], &one, watch, why);
@@ -223,11 +151,11 @@ static hf_err open_watched(hf_lock_servers *servers, const char *const *urls,
     hf_err err = hf_watch_loop_open(&watch);
     if (err != HF_OK) {
         servers->n = 0;
-        return hf_say(detail, err, "%s", hf_err_text(err));
+        return hf_say_err(detail, err);
     }
     err = open_clients(servers, urls, opts, server, watch, detail);
     if (err == HF_OK && (err = hf_watch_loop_start(watch)) != HF_OK)
-        (void)hf_say(detail, err, "%s", hf_err_text(err));
+        (void)hf_say_err(detail, err);
     hf_watch_loop_unref(watch); /* each client has a reference */
     return err;
 }
@@ -247,8 +175,7 @@ hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size
         return err;
     hf_lock_servers *servers = calloc(1, sizeof *servers);
     if (servers == NULL)
-        return hf_say(detail, HF_NOMEM, "%s", hf_err_text(HF_NOMEM));
-    servers->pid = getpid();
+        return hf_say_err(detail, HF_NOMEM);
     servers->n = n;
     servers->connect_timeout_ms = server.connect_timeout_ms;
     servers->request_timeout_ms = server.request_timeout_ms;
@@ -257,17 +184,19 @@ hf_err hf_lock_servers_open(hf_lock_servers **out, const char *const *urls, size
         free(servers);
         return err;
     }
-    err = open_loop(servers, opts->loop);
+    err = hf_random_bytes(&servers->rng.state, sizeof servers->rng.state);
+    if (err == HF_OK)
+        err = hf_tasks_open(&servers->tasks, opts->loop, &hooks, servers);
     if (err != HF_OK) {
         free(servers);
-        return hf_say(detail, err, "%s", hf_err_text(err));
+        return hf_say_err(detail, err);
     }
     err = open_watched(servers, urls, opts, &server, detail);
     /* Work of the clients outside of calls belongs to no caller. */
-    hf_run_loop_background(&servers->run, 1);
-    hf_err started = hf_run_loop_start(&servers->run);
+    hf_run_loop_background(&servers->tasks.run, 1);
+    hf_err started = hf_tasks_start(&servers->tasks);
     if (err == HF_OK && started != HF_OK)
-        err = hf_say(detail, started, "%s", hf_err_text(started));
+        err = hf_say_err(detail, started);
     if (err == HF_OK)
         *out = servers;
     else

@@ -1,14 +1,19 @@
 /* set.c - one lock over several servers: its members are asked, joined, taken out
  * and given back; and its end. The two rules decide the order (hf_set_kind). */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "base/detail.h"
 #include "lock/callback.h"
 #include "lock/set/set.h"
+
+#define WAIT_MAX_MS (INT64_C(1) << 40)
 
 const char *hf_set_place(const hf_set_member *m)
 {
@@ -17,42 +22,40 @@ const char *hf_set_place(const hf_set_member *m)
 
 /* ---- life ---- */
 
-hf_lock_set *hf_set_new(hf_lock_servers *servers, const hf_set_kind *kind, size_t n,
-                        size_t needed, int64_t wait_ms)
+hf_err hf_set_new(hf_lock_set **out, hf_lock_servers *servers, const hf_set_kind *kind,
+                  size_t n, int64_t wait_ms, char *detail)
 {
+    if (wait_ms > WAIT_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "expected a wait of at most %" PRId64 " ms, found %" PRId64,
+                      WAIT_MAX_MS, wait_ms);
     hf_lock_set *set = calloc(1, sizeof *set + n * sizeof set->members[0]);
-    if (set == NULL)
-        return NULL;
+    if (set == NULL || uv_mutex_init(&set->lock) != 0) {
+        free(set);
+        return hf_say_err(detail, HF_NOMEM);
+    }
     set->servers = servers;
+    set->handle.tasks = &servers->tasks;
     set->kind = kind;
-    set->n = n;
-    set->needed = needed;
+    set->n = set->needed = n;
     set->wait_ms = wait_ms;
     set->fd = -1;
     for (size_t i = 0; i < n; i++)
         set->members[i] = (hf_set_member){
             .set = set, .server = i, .place = i, .result = HF_RELEASE_EXPIRED};
-    if (uv_mutex_init(&set->lock) == 0)
-        return set;
-    free(set);
-    return NULL;
+    *out = set;
+    return HF_OK;
 }
 
 void hf_set_free(hf_lock_set *set)
 {
     for (size_t i = 0; i < set->n; i++)
         free(set->members[i].text);
+    free(set->name);
     if (set->fd >= 0)
         (void)close(set->fd);
     uv_mutex_destroy(&set->lock);
     free(set);
-}
-
-void hf_set_pay(hf_lock_set *set)
-{
-    if (set->owes)
-        hf_tasks_pay(&set->servers->tasks);
-    set->owes = false;
 }
 
 static void unlink_set(hf_lock_set *set)
@@ -65,10 +68,11 @@ static void unlink_set(hf_lock_set *set)
         set->servers->sets = set->next;
 }
 
-void hf_set_over(hf_lock_set *set)
+/* Frees it now, or when its cancel has run. */
+static void end(hf_lock_set *set)
 {
     set->over = true;
-    if (atomic_load(&set->cancel_queued))
+    if (atomic_load(&set->handle.cancel_queued))
         return;
     unlink_set(set);
     hf_set_free(set);
@@ -78,7 +82,7 @@ static void tell(hf_lock_set *set, hf_err err, const char *detail)
 {
     hf_callback callback;
     set->notified = true;
-    hf_set_pay(set);
+    hf_handle_pay(&set->handle);
     hf_callback_begin(&callback, set->servers);
     set->on_acquired(set, err, detail, set->acquired_arg);
     hf_callback_end(&callback);
@@ -87,7 +91,7 @@ static void tell(hf_lock_set *set, hf_err err, const char *detail)
 void hf_set_fail(hf_lock_set *set)
 {
     tell(set, set->err, set->detail);
-    hf_set_over(set);
+    end(set);
 }
 
 void hf_set_begin(hf_lock_set *set)
@@ -138,7 +142,7 @@ static void on_released(hf_lock *lock, hf_lock_release_result result, size_t lef
     m->result = result;
     m->may_leave = result == HF_RELEASE_UNKNOWN || hf_lock_was_at_fault(lock);
     set->open--;
-    if (set->step == SET_HELD)
+    if (set->step == SET_HELD && set->kind->left != NULL)
         set->kind->left(m);
     hf_set_check(set);
     hf_servers_settle(servers);
@@ -209,12 +213,7 @@ static void give_all_back(hf_lock_set *set)
 
 bool hf_set_become_held(hf_lock_set *set)
 {
-    uv_mutex_lock(&set->lock);
-    bool held = hf_set_look(set).deadline_ns != 0;
-    if (held)
-        set->phase = PHASE_HELD;
-    uv_mutex_unlock(&set->lock);
-    if (!held)
+    if (!hf_set_hold(set))
         return false;
     set->step = SET_HELD;
     tell(set, HF_OK, "");
@@ -237,7 +236,7 @@ void hf_set_undo(hf_lock_set *set, bool final, hf_err err, const char *format, .
     give_all_back(set);
 }
 
-void hf_set_leave(hf_lock_set *set)
+static void leave(hf_lock_set *set)
 {
     if (set->step == SET_LEAVE)
         return;
@@ -265,23 +264,11 @@ static void tell_released(hf_lock_set *set)
     qsort(sorted, set->n, sizeof sorted[0], by_result);
     hf_callback callback;
     set->on_released = NULL;
-    hf_set_pay(set);
+    hf_handle_pay(&set->handle);
     hf_callback_begin(&callback, set->servers);
     if (cb != NULL)
         cb(set, sorted[set->needed - 1], each, set->n, set->released_arg);
     hf_callback_end(&callback);
-}
-
-uint64_t hf_set_due_ns(const hf_lock_set *set)
-{
-    bool waits = set->step == SET_LEAVE && set->on_released != NULL;
-    return waits ? set->tell_until_ns : UINT64_MAX;
-}
-
-void hf_set_time(hf_lock_set *set, uint64_t now_ns)
-{
-    if (now_ns >= hf_set_due_ns(set))
-        tell_released(set);
 }
 
 void hf_set_check(hf_lock_set *set)
@@ -292,16 +279,196 @@ void hf_set_check(hf_lock_set *set)
         set->kind->undone(set);
     } else if (set->step == SET_LEAVE) {
         tell_released(set);
-        hf_set_over(set);
+        end(set);
     }
+}
+
+/* The release is reported in time, even if a callback of an event blocks. */
+static uint64_t tell_ns(const hf_lock_set *set)
+{
+    bool waits = set->step == SET_LEAVE && set->on_released != NULL;
+    return waits ? set->tell_until_ns : UINT64_MAX;
+}
+
+uint64_t hf_set_due_ns(const hf_lock_set *set)
+{
+    uint64_t due_ns = set->kind->due_ns(set), at_ns = tell_ns(set);
+    return at_ns < due_ns ? at_ns : due_ns;
+}
+
+void hf_set_time(hf_lock_set *set, uint64_t now_ns)
+{
+    if (now_ns >= set->kind->due_ns(set))
+        set->kind->time(set, now_ns);
+    if (now_ns >= tell_ns(set))
+        tell_released(set);
+    hf_set_check(set);
 }
 
 void hf_set_close(hf_lock_set *set)
 {
     if (set->step == SET_HELD) {
         hf_set_silence(set, HF_LOCK_CLOSED);
-        hf_set_leave(set);
+        leave(set);
     } else if (set->step != SET_LEAVE) {
         hf_set_undo(set, true, HF_CLOSED, "the client is being closed");
     }
+}
+
+/* ---- taking: the calls ---- */
+
+static void run_acquire(hf_task *task)
+{
+    hf_set_begin(HF_CONTAINER(task, hf_lock_set, handle.task));
+}
+
+static void run_cancel(hf_task *task)
+{
+    hf_lock_set *set = HF_CONTAINER(task, hf_lock_set, handle.cancel_task);
+    atomic_store(&set->handle.cancel_queued, false);
+    if (set->over)
+        end(set);
+    else if (!set->notified)
+        hf_set_undo(set, true, HF_CANCEL, "cancelled");
+}
+
+/* It was not submitted. */
+static hf_err refuse(hf_lock_set *set, hf_err err, char *detail)
+{
+    hf_set_free(set);
+    return hf_say_err(detail, err);
+}
+
+static hf_err take(hf_lock_set *set, hf_lock_set_acquired_cb cb, void *arg,
+                   hf_lock_set **out, char *detail)
+{
+    set->on_acquired = cb;
+    set->acquired_arg = arg;
+    if (out != NULL)
+        *out = set;
+    hf_err err = hf_handle_submit(&set->handle, run_acquire, true);
+    return err == HF_OK ? HF_OK : refuse(set, err, detail);
+}
+
+hf_err hf_multilock_acquire(hf_lock_servers *servers, const hf_multilock_opts *opts,
+                            hf_lock_set_acquired_cb cb, void *arg, hf_lock_set **out,
+                            char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = hf_multi_make(servers, opts, &set, detail);
+    return err == HF_OK ? take(set, cb, arg, out, detail) : err;
+}
+
+hf_err hf_redlock_acquire(hf_lock_servers *servers, const hf_redlock_opts *opts,
+                          hf_lock_set_acquired_cb cb, void *arg, hf_lock_set **out,
+                          char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = hf_red_make(servers, opts, &set, detail);
+    return err == HF_OK ? take(set, cb, arg, out, detail) : err;
+}
+
+void hf_lock_set_cancel(hf_lock_set *set)
+{
+    hf_handle_cancel(&set->handle, run_cancel);
+}
+
+static void on_taken(hf_lock_set *set, hf_err err, const char *detail, void *awaited)
+{
+    hf_handle_answer(&set->handle, awaited, err, detail);
+}
+
+static hf_err take_and_wait(hf_lock_set *set, hf_lock_set **out, char *detail)
+{
+    hf_awaited a = {.err = HF_OK};
+    set->on_acquired = on_taken;
+    set->acquired_arg = &a;
+    hf_err err = hf_handle_await(&set->handle, run_acquire, &a.waiter);
+    if (err != HF_OK)
+        return refuse(set, err, detail);
+    if (a.err != HF_OK)
+        return hf_say(detail, a.err, "%s", a.detail);
+    *out = set;
+    return HF_OK;
+}
+
+hf_err hf_multilock_acquire_wait(hf_lock_servers *servers, const hf_multilock_opts *opts,
+                                 hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = hf_tasks_may_wait(&servers->tasks, detail);
+    if (err == HF_OK)
+        err = hf_multi_make(servers, opts, &set, detail);
+    return err == HF_OK ? take_and_wait(set, out, detail) : err;
+}
+
+hf_err hf_redlock_acquire_wait(hf_lock_servers *servers, const hf_redlock_opts *opts,
+                               hf_lock_set **out, char detail[HF_DETAIL_SIZE])
+{
+    hf_lock_set *set;
+    hf_err err = hf_tasks_may_wait(&servers->tasks, detail);
+    if (err == HF_OK)
+        err = hf_red_make(servers, opts, &set, detail);
+    return err == HF_OK ? take_and_wait(set, out, detail) : err;
+}
+
+/* ---- giving it back: the calls ---- */
+
+static void run_release(hf_task *task)
+{
+    hf_lock_set *set = HF_CONTAINER(task, hf_lock_set, handle.task);
+    set->on_released = set->release_cb;
+    leave(set);
+}
+
+/* It counts as not held from here on. */
+static void give_up(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg)
+{
+    hf_set_silence(set, HF_LOCK_RELEASED);
+    set->release_cb = cb; /* told once: by the task, if it is run, or by the call */
+    set->released_arg = arg;
+}
+
+void hf_lock_set_release(hf_lock_set *set, hf_lock_set_released_cb cb, void *arg)
+{
+    hf_lock_release_result each[HF_LOCK_MEMBERS_MAX];
+    size_t n = set->n;
+    if (hf_tasks_forked(set->handle.tasks))
+        return;
+    give_up(set, cb, arg);
+    for (size_t i = 0; i < n; i++)
+        each[i] = HF_RELEASE_UNKNOWN;
+    if (hf_handle_submit(&set->handle, run_release, cb != NULL) != HF_OK && cb != NULL)
+        cb(set, HF_RELEASE_UNKNOWN, each, n, arg); /* closing gives it back */
+}
+
+typedef struct given {
+    hf_run_waiter waiter;
+    hf_lock_release_result result, *each;
+} given;
+
+static void on_given(hf_lock_set *set, hf_lock_release_result result,
+                     const hf_lock_release_result *each, size_t n, void *arg)
+{
+    given *g = arg;
+    g->result = result;
+    if (g->each != NULL)
+        memcpy(g->each, each, n * sizeof *each);
+    hf_run_loop_done(&set->handle.tasks->run, &g->waiter);
+}
+
+hf_lock_release_result hf_lock_set_release_wait(hf_lock_set *set,
+                                                hf_lock_release_result *each)
+{
+    given g = {.result = HF_RELEASE_UNKNOWN, .each = each};
+    for (size_t i = 0; each != NULL && i < set->n; i++)
+        each[i] = HF_RELEASE_UNKNOWN;
+    if (hf_tasks_may_wait(set->handle.tasks, NULL) != HF_OK) {
+        hf_lock_set_release(set, NULL, NULL); /* without waiting */
+        return HF_RELEASE_UNKNOWN;
+    }
+    give_up(set, on_given, &g);
+    /* HF_CLOSED: closing gives it back. */
+    hf_err err = hf_handle_await(&set->handle, run_release, &g.waiter);
+    return err == HF_OK ? g.result : HF_RELEASE_UNKNOWN;
 }

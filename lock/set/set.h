@@ -2,9 +2,9 @@
  * spread over:
  *
  *   servers.c  the client: a loop, and a client of locks for each server on it
- *   set.c      one acquisition: asking its members, giving them back, its end
+ *   set.c      one acquisition, from the calls that take it to its end: asking its
+ *              members, giving them back
  *   state.c    a holder's questions and events
- *   calls.c    the calls that take and give back
  *   multi.c    all of them, in order
  *   red.c      a majority of them, at once
  *
@@ -55,10 +55,11 @@ typedef struct hf_set_kind {
     void (*begin)(hf_lock_set *set);
     void (*got)(hf_set_member *m, hf_lock *lock); /* in TAKE or HELD */
     void (*refused)(hf_set_member *m, const char *detail);
-    void (*left)(hf_set_member *m);   /* given back in HELD, because it was lost */
+    void (*left)(hf_set_member *m);   /* given back in HELD, because it was lost; NULL:
+                                         none is */
     void (*undone)(hf_lock_set *set); /* nothing is under way any more */
     void (*news)(hf_lock_set *set);   /* a member may have been lost */
-    uint64_t (*due_ns)(const hf_lock_set *set); /* UINT64_MAX: nothing */
+    uint64_t (*due_ns)(const hf_lock_set *set); /* UINT64_MAX: nothing is */
     void (*time)(hf_lock_set *set, uint64_t now_ns);
 } hf_set_kind;
 
@@ -75,9 +76,7 @@ struct hf_lock_set {
     void *event_arg;
     int64_t wait_ms;
     uint64_t begun_ns, until_ns; /* UINT64_MAX: for ever */
-    hf_task task, cancel_task;
-    bool owes; /* a callback of its user's, which only the service thread calls */
-    atomic_bool cancel_queued;
+    hf_handle handle;
     atomic_bool news;
 
     hf_set_step step;
@@ -94,7 +93,8 @@ struct hf_lock_set {
     /* MultiLock */
     size_t at; /* the member that is asked */
     /* RedLock */
-    hf_redlock_opts red; /* its name is that of the members */
+    hf_redlock_opts red;
+    char *name; /* owned */
     char owner[HF_LOCK_OWNER_SIZE];
     uint32_t tries;
     uint64_t check_ns; /* TAKE: the time-out; PAUSE: its end */
@@ -111,10 +111,7 @@ struct hf_lock_set {
 };
 
 struct hf_lock_servers {
-    pid_t pid;
-    hf_run_loop run;
     hf_tasks tasks;
-    uv_timer_t timer;
     hf_rng rng;
     uint32_t connect_timeout_ms, request_timeout_ms;
     size_t n;
@@ -122,23 +119,19 @@ struct hf_lock_servers {
     char places[HF_LOCK_SERVERS_MAX][HF_URL_PLACE_SIZE];
 
     hf_lock_set *sets;
-    bool closing, clients_close;
-    size_t open_clients;
-    unsigned handles;
-    void (*on_closed)(void *arg);
-    void *closed_arg;
+    bool closing;
 };
 
 /* ---- servers.c ---- */
-bool hf_servers_forked(const hf_lock_servers *servers);
 /* At the end of everything on the loop. */
 void hf_servers_settle(hf_lock_servers *servers);
 
 /* ---- set.c ---- */
-HF_MUSTCHECK hf_lock_set *hf_set_new(hf_lock_servers *servers, const hf_set_kind *kind,
-                                     size_t n, size_t needed, int64_t wait_ms);
+/* HF_NOMEM; HF_INVALID: wait_ms is too long. */
+HF_MUSTCHECK hf_err hf_set_new(hf_lock_set **out, hf_lock_servers *servers,
+                               const hf_set_kind *kind, size_t n, int64_t wait_ms,
+                               char *detail);
 void hf_set_free(hf_lock_set *set);
-void hf_set_pay(hf_lock_set *set);   /* before the callback that it owes */
 void hf_set_begin(hf_lock_set *set); /* on the loop */
 /* Its answer comes to got() or refused(). */
 HF_MUSTCHECK hf_err hf_set_ask(hf_set_member *m, const hf_lock_opts *opts,
@@ -149,30 +142,25 @@ void hf_set_give_back(hf_set_member *m, hf_lock *lock);
 /* It cannot be had, so far. Goes on in undone(). */
 void hf_set_undo(hf_lock_set *set, bool final, hf_err err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-void hf_set_leave(hf_lock_set *set);
 /* Enough are held: its caller is told. False: they are not any more. */
 HF_MUSTCHECK bool hf_set_become_held(hf_lock_set *set);
 void hf_set_fail(hf_lock_set *set); /* tells err and detail, and ends it */
-void hf_set_over(hf_lock_set *set); /* frees it now, or when its cancel has run */
 void hf_set_close(hf_lock_set *set);
-/* The release is reported by this time, even if a callback of an event blocks. */
-uint64_t hf_set_due_ns(const hf_lock_set *set); /* UINT64_MAX: never */
+/* What is due; the set may be freed by it. */
 void hf_set_time(hf_lock_set *set, uint64_t now_ns);
+uint64_t hf_set_due_ns(const hf_lock_set *set); /* UINT64_MAX: nothing */
 /* Goes on where nothing is under way any more; the set may be freed by it. */
 void hf_set_check(hf_lock_set *set);
 const char *hf_set_place(const hf_set_member *m);
 
 /* ---- state.c ---- */
-typedef struct hf_set_view {
-    size_t standing, solid; /* held; and their last renewal did not fail */
-    uint64_t deadline_ns;   /* 0: too few are held */
-} hf_set_view;
-hf_set_view hf_set_look(const hf_lock_set *set); /* under set->lock */
-bool hf_set_stands(hf_lock_set *set);            /* it is held at this moment */
+/* Enough are held, so it is from now on. False: they are not any more. */
+HF_MUSTCHECK bool hf_set_hold(hf_lock_set *set);
+bool hf_set_stands(hf_lock_set *set); /* it is held at this moment */
 void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member);
 void hf_set_silence(hf_lock_set *set, hf_lock_reason reason);
 
-/* ---- calls.c, multi.c, red.c ---- */
+/* ---- multi.c, red.c ---- */
 HF_MUSTCHECK hf_err hf_multi_make(hf_lock_servers *servers, const hf_multilock_opts *opts,
                                   hf_lock_set **out, char detail[HF_DETAIL_SIZE]);
 HF_MUSTCHECK hf_err hf_red_make(hf_lock_servers *servers, const hf_redlock_opts *opts,

@@ -9,13 +9,19 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "lock/callback.h"
+#include "lock/lease.h"
 #include "lock/set/set.h"
 
 /* ---- all under set->lock ---- */
 
-hf_set_view hf_set_look(const hf_lock_set *set)
+typedef struct set_view {
+    size_t standing, solid; /* held; and their last renewal did not fail */
+    uint64_t deadline_ns;   /* 0: too few are held */
+} set_view;
+
+static set_view look_now(const hf_lock_set *set)
 {
-    hf_set_view view = {0};
+    set_view view = {0};
     uint64_t deadlines[HF_LOCK_MEMBERS_MAX] = {0}; /* the largest first */
     for (size_t i = 0; i < set->n; i++) {
         const hf_lock *lock = set->members[i].lock;
@@ -64,9 +70,9 @@ static void lose(hf_lock_set *set)
 }
 
 /* Settles by the clock of now whether it is held. */
-static hf_set_view settle(hf_lock_set *set)
+static set_view settle(hf_lock_set *set)
 {
-    hf_set_view view = hf_set_look(set);
+    set_view view = look_now(set);
     if (set->phase == PHASE_HELD && view.deadline_ns == 0)
         lose(set);
     if (set->phase != PHASE_HELD)
@@ -80,7 +86,7 @@ static hf_set_view settle(hf_lock_set *set)
 static bool choose(hf_lock_set *set, const hf_set_member *m, const hf_lock *lost,
                    bool revoked, hf_lock_event *event)
 {
-    hf_set_view view = settle(set);
+    set_view view = settle(set);
     bool suspect = view.solid < set->needed;
     if (set->silent || set->lost_told || set->phase == PHASE_NEW)
         return false;
@@ -119,8 +125,18 @@ void hf_set_on_event(hf_lock *lock, hf_lock_event event, void *member)
     if (lost) {
         atomic_store(&m->lost, true);
         atomic_store(&set->news, true);
-        hf_run_loop_wake(&set->servers->run);
+        hf_run_loop_wake(&set->servers->tasks.run);
     }
+}
+
+bool hf_set_hold(hf_lock_set *set)
+{
+    uv_mutex_lock(&set->lock);
+    bool held = look_now(set).deadline_ns != 0;
+    if (held)
+        set->phase = PHASE_HELD;
+    uv_mutex_unlock(&set->lock);
+    return held;
 }
 
 /* It is not held any more, because its holder or its client says so. */
@@ -141,11 +157,11 @@ void hf_set_silence(hf_lock_set *set, hf_lock_reason reason)
 
 /* A question to a const set may record that it is lost; the clock has already decided
  * that. */
-static hf_set_view look(const hf_lock_set *asked)
+static set_view look(const hf_lock_set *asked)
 {
     hf_lock_set *set = (hf_lock_set *)asked;
     uv_mutex_lock(&set->lock);
-    hf_set_view view = settle(set);
+    set_view view = settle(set);
     uv_mutex_unlock(&set->lock);
     return view;
 }
@@ -162,10 +178,7 @@ uint64_t hf_lock_set_deadline_ns(const hf_lock_set *set)
 
 int64_t hf_lock_set_remaining_ms(const hf_lock_set *set)
 {
-    uint64_t deadline_ns = look(set).deadline_ns, now_ns = hf_boot_ns();
-    if (deadline_ns <= now_ns)
-        return 0;
-    return (int64_t)((deadline_ns - now_ns + HF_MS_NS - 1) / HF_MS_NS);
+    return hf_lease_remaining_ms(look(set).deadline_ns);
 }
 
 bool hf_lock_set_held(const hf_lock_set *set)
@@ -187,7 +200,7 @@ hf_lock_state hf_lock_set_get_state(const hf_lock_set *asked)
 {
     hf_lock_set *set = (hf_lock_set *)asked;
     uv_mutex_lock(&set->lock);
-    hf_set_view view = settle(set);
+    set_view view = settle(set);
     hf_set_phase phase = set->phase;
     uv_mutex_unlock(&set->lock);
     if (phase == PHASE_NEW)

@@ -189,11 +189,11 @@ static int begin(void **state)
 {
     const hf_redlock_opts opts = {HF_REDLOCK_OPTS_INIT, .name = "n",
                                   .on_event = on_event};
-    static const hf_run_hooks hooks = {NULL, NULL, NULL};
+    static const hf_tasks_hooks hooks = {{NULL, NULL, NULL}, NULL, NULL, NULL};
     (void)state;
     servers = (hf_lock_servers){.n = N};
     n_locks = acquired = told_lost = 0;
-    if (hf_run_loop_open(&servers.run, NULL, &hooks, NULL) != HF_OK ||
+    if (hf_tasks_open(&servers.tasks, NULL, &hooks, NULL) != HF_OK ||
         hf_red_make(&servers, &opts, &set, NULL) != HF_OK)
         return -1;
     set->on_acquired = on_acquired;
@@ -206,9 +206,9 @@ static int begin(void **state)
 static int end(void **state)
 {
     (void)state;
-    hf_set_leave(set);
+    hf_set_close(set);
     answer_releases(); /* the last answer frees the set */
-    hf_run_loop_close(&servers.run);
+    hf_run_loop_close(&servers.tasks.run);
     return 0;
 }
 
