@@ -108,7 +108,7 @@ static const hf_opt doctor_opts[] = {
      .value = "Q",
      .help = "check only this queue"},
     {.name = "idle",
-     .help = "look for leftovers as well; only while nothing else is at work"},
+     .help = "also look for leftovers; use it only while no worker and no producer runs"},
     {.name = "fix", .help = "repair what is safe to repair, then check again"},
     HF_OPT_END,
 };
@@ -212,8 +212,9 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_retry,
      .section = "jobs",
      .help = "run a dead or waiting job now",
-     .more = "A dead job runs as if it were new, with no attempt counted. A job that "
-             "waits for its time or for its next attempt stops waiting."},
+     .more =
+         "A dead job starts again like a new one: its attempts count from zero. A job "
+         "that waits for its time or for its next attempt becomes due now."},
     {.name = "job cancel",
      .operands = "ID",
      .min_operands = 1,
@@ -350,7 +351,7 @@ static const hf_command commands[] = {
      .opts = hf_opts_locks_revoke,
      .run = hf_cmd_locks_revoke,
      .section = "locks",
-     .help = "ask the holder of a lock to give it back",
+     .help = "ask the holder of a lock to release it",
      .more = "The holder learns of it at once, and decides what to do. Exits with 1 if "
              "the lock is free."},
     {.name = "locks fence-check",
@@ -369,8 +370,8 @@ static const hf_command commands[] = {
      .run = hf_cmd_workers,
      .section = "workers",
      .help = "list the live workers, and the silent ones",
-     .more = "A worker is silent when it was not heard of in time and did not say that "
-             "it ends. RUNNING shows the slots in use of all slots, at the time of "
+     .more = "A worker is silent if its heartbeats stopped and it did not sign off. "
+             "RUNNING shows the slots in use of all slots, at the time of "
              "HEARD; a worker reports every 10 s."},
     {.name = "worker",
      .operands = "",
@@ -400,8 +401,8 @@ static const hf_command commands[] = {
      .more = "Checks Redis itself, every queue and the workers, while all of them are in "
              "use. For each finding it prints what is wrong, what that means, and what "
              "it would repair or what to do by hand. Writes nothing without --fix; with "
-             "it, repairs what is safe and reports the rest. Exits with 1 if anything is "
-             "found, or left."},
+             "it, repairs what is safe and reports the rest. Exits with 1 if there are "
+             "findings, or some remain."},
     {.name = "script enqueue",
      .operands = "",
      .opts = script_opts,
@@ -421,7 +422,7 @@ static const hf_command commands[] = {
      .more = "Starts its own Redis and three workers, kills one of them in the middle of "
              "ten jobs, and compares the notes of the jobs' programs with the promises. "
              "Draws when and where each job ran, as SVG, and prints the name of that "
-             "file. Takes about 10 seconds, and leaves nothing behind but the picture. "
+             "file. Takes about 10 seconds, and leaves only the picture behind. "
              "Exits with 1 if a promise was not kept."},
     {.name = "bench",
      .operands = "",
@@ -434,7 +435,7 @@ static const hf_command commands[] = {
              "jobs enqueued and processed per second, how soon an idle worker starts a "
              "job, how late delayed jobs start, how soon a job of a killed worker starts "
              "elsewhere, and the memory of a job in Redis. Takes less than a minute. "
-             "Other load on the machine shows in the figures."},
+             "Other load on the machine changes the figures."},
     {.name = "bench-victim",
      .operands = "",
      .run = hf_cmd_bench_victim,

@@ -49,10 +49,11 @@ const char *hf_exit_hint(hf_err err)
     switch (err) {
     case HF_CONN:
     case HF_TIMEOUT:
-        return "is Redis running there? --redis, REDIS_URL or redis.url says where";
+        return "check that Redis runs there; --redis, REDIS_URL or redis.url sets the "
+               "address";
     case HF_AUTH:
-        return "look at the password (redis.password_file or the URL), at the user's "
-               "ACL, and by TLS at the certificates (redis.tls)";
+        return "check the password (redis.password_file or the URL), the user's ACL, and "
+               "with TLS the certificates (redis.tls)";
     case HF_UNSUPPORTED:
         return "Redis 6.2 or later, or Valkey, is needed";
     case HF_POLICY:
@@ -60,9 +61,9 @@ const char *hf_exit_hint(hf_err err)
     case HF_OOM:
         return "raise maxmemory of Redis, or let workers drain the queues";
     case HF_READONLY:
-        return "this is a replica: use the address of its master";
+        return "this is a replica: use the address of its primary";
     case HF_MISCONF:
-        return "look at the disk of Redis, and at its replicas (min-replicas-to-write, "
+        return "check the disk of Redis, and its replicas (min-replicas-to-write, "
                "--wait-replicas)";
     case HF_LOADING:
     case HF_BUSY_SCRIPT:

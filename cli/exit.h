@@ -1,5 +1,5 @@
-/* exit.h - how the command ends: the numbers of sysexits(3) that it uses, and which
- * answer of the library becomes which. */
+/* exit.h - the exit codes of the command: the numbers of sysexits(3) that it uses, and
+ * the code for each answer of the library. */
 #ifndef HF_CLI_EXIT_H
 #define HF_CLI_EXIT_H
 
@@ -7,13 +7,13 @@
 
 typedef enum hf_exit {
     HF_EXIT_OK = 0,
-    HF_EXIT_NO = 1, /* not found, dead, something was found by doctor */
+    HF_EXIT_NO = 1, /* not found, dead, or doctor found something */
     HF_EXIT_USAGE = 64,
     HF_EXIT_DATA = 65, /* an id, a name, a payload, a line of a bulk file, a file */
     HF_EXIT_UNAVAILABLE = 69, /* Redis cannot be reached, or is too old */
     HF_EXIT_BUG = 70,
     HF_EXIT_UNCONFIRMED = 74, /* accepted, but too few replicas have it */
-    HF_EXIT_LATER = 75,       /* the same may work at another time */
+    HF_EXIT_LATER = 75,       /* it may work at another time */
     HF_EXIT_NOPERM = 77,
     HF_EXIT_CONFIG = 78
 } hf_exit;

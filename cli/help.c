@@ -100,7 +100,7 @@ void hf_help_all(FILE *file)
     }
     print_title(file, "options of every command");
     print_options(file, hf_common_opts());
-    fputs("\nholdfast COMMAND --help says more about each.\n", file);
+    fputs("\nholdfast COMMAND --help explains a command.\n", file);
 }
 
 void hf_help_group(FILE *file, const char *group)
@@ -203,24 +203,23 @@ void hf_help_manual(FILE *file)
     }
     fputs(".SH OPTIONS OF EVERY COMMAND\n", file);
     put_roff_options(file, hf_common_opts());
-    fputs(
-        ".SH ENVIRONMENT\n.TP\n.B REDIS_URL\nthe URL of Redis, unless \\-\\-redis is "
-        "given\n"
-        ".TP\n.B NO_COLOR\nno colours on a terminal\n"
-        ".SH EXIT STATUS\n"
-        ".TP\n0\ndone; also if the id exists already\n"
-        ".TP\n1\nnot found, dead, running where it must not, answered with no, or doctor "
-        "found something\n"
-        ".TP\n64\nwrong usage\n"
-        ".TP\n65\nbad data: an id, a name, a payload, a line of a bulk file, "
-        "a file that cannot be opened\n"
-        ".TP\n69\nRedis cannot be reached, or is too old\n"
-        ".TP\n70\na bug\n"
-        ".TP\n74\naccepted, but too few replicas of Redis have it\n"
-        ".TP\n75\ntry again later\n"
-        ".TP\n77\nwrong password, or no permission\n"
-        ".TP\n78\nthe configuration, or the eviction policy of Redis\n",
-        file);
+    fputs(".SH ENVIRONMENT\n.TP\n.B REDIS_URL\nthe URL of Redis, unless \\-\\-redis is "
+          "given\n"
+          ".TP\n.B NO_COLOR\nno colours on a terminal\n"
+          ".SH EXIT STATUS\n"
+          ".TP\n0\ndone; also if the id exists already\n"
+          ".TP\n1\nnot found; dead or running, if the command does not allow that; a "
+          "question was answered with no; or doctor found something\n"
+          ".TP\n64\nwrong usage\n"
+          ".TP\n65\nbad data: an id, a name, a payload, a line of a bulk file, "
+          "a file that cannot be opened\n"
+          ".TP\n69\nRedis cannot be reached, or is too old\n"
+          ".TP\n70\na bug\n"
+          ".TP\n74\naccepted, but too few replicas of Redis have it\n"
+          ".TP\n75\ntry again later\n"
+          ".TP\n77\nwrong password, or no permission\n"
+          ".TP\n78\nthe configuration, or the eviction policy of Redis, is wrong\n",
+          file);
 }
 
 /* ---- the commands ---- */

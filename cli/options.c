@@ -85,7 +85,7 @@ const hf_opt hf_opts_workers[] = {
 };
 const hf_opt hf_opts_show[] = {
     FIND_OPT,
-    {.name = "payload", .help = "print only the payload, as it is"},
+    {.name = "payload", .help = "print only the payload, unchanged"},
     HF_OPT_END,
 };
 const hf_opt hf_opts_find[] = {FIND_OPT, HF_OPT_END};
@@ -185,8 +185,8 @@ const hf_opt hf_opts_lock[] = {
      .help = "require K replicas to have the lock, or do not take it (exit 75)"},
     {.name = "fair", .help = "serve waiters in order of arrival; the default"},
     {.name = "spin",
-     .help =
-         "retry a plain SET NX PX, in no order; for locks that others take in this way"},
+     .help = "retry a plain SET NX PX, without an order; for locks that other programs "
+             "take in this way"},
     {.name = "verbose", .letter = 'v', .help = "report what happens to the lock"},
     HF_OPT_END,
 };

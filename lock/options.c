@@ -51,11 +51,12 @@ static hf_err check_mode(const hf_lock_opts *o, char *detail)
                       "%" PRIu32 " of %" PRIu32,
                       HF_LOCK_PERMITS_MAX, o->permits, o->limit);
     if (o->mode != HF_LOCK_PERMITS && (o->permits != 0 || o->limit != 0))
-        return hf_say(detail, HF_INVALID, "permits go with the mode for permits");
+        return hf_say(detail, HF_INVALID,
+                      "expected no permits and no limit without HF_LOCK_PERMITS");
     if (o->form == HF_LOCK_SPIN &&
         (o->n_names != 1 || o->mode != HF_LOCK_EXCLUSIVE || o->reentrant))
         return hf_say(detail, HF_INVALID,
-                      "a lock that spins has one name, and is exclusive and not "
+                      "expected one name for HF_LOCK_SPIN, exclusive and not "
                       "reentrant");
     return HF_OK;
 }

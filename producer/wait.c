@@ -297,8 +297,8 @@ static hf_err may_wait(const hf_producer *producer, uint32_t deadline_ms, char *
     uv_thread_t self = uv_thread_self();
     if (!producer->run.served || uv_thread_equal(&self, &producer->run.thread))
         return hf_say(detail, HF_INVALID,
-                      "expected a producer with a thread of its own, and "
-                      "not to be called from there");
+                      "expected a producer with its own thread, and a call "
+                      "from another thread");
     if (deadline_ms > DEADLINE_MAX_MS)
         return hf_say(detail, HF_INVALID,
                       "expected a deadline_ms of 0..%d, found %" PRIu32, DEADLINE_MAX_MS,

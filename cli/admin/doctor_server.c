@@ -92,7 +92,7 @@ static hf_err look_at_clock(hf_doctor *d)
                  (double)off_us / 1e6, trip.ahead_us > 0 ? "ahead of" : "behind",
                  (double)trip.unsure_us / 1e3);
         hf_doctor_by_hand(d, "clock", "TIME", text,
-                          "set the one that is wrong, slowly; let both follow NTP");
+                          "correct the wrong clock slowly; let both follow NTP");
     }
     if (trip.took_us >= SLOW_US)
         hf_doctor_note(d,
@@ -109,7 +109,7 @@ hf_err hf_doctor_server(hf_doctor *d)
     look_at_version(d, server);
     if (server->role[0] != '\0' && strcmp(server->role, "master") != 0)
         hf_doctor_by_hand(d, "role", server->role, "this is a replica",
-                          "use the address of its master");
+                          "use the address of its primary");
     look_at_memory(d, server);
     look_at_persistence(d, server);
     hf_err err = look_at_clock(d);

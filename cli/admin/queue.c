@@ -191,8 +191,7 @@ static int show_one(const hf_cli *cli, hf_admin *admin, const char *name)
     bool known = is_known(cli, names, n, name);
     free(names);
     if (!known)
-        return hf_cli_say(cli, HF_EXIT_NO,
-                          "'holdfast queue list' names those that there are",
+        return hf_cli_say(cli, HF_EXIT_NO, "'holdfast queue list' lists the queues",
                           "no queue '%s'", name);
     return show_each(cli, admin, &name, 1, MANNER_WHOLE);
 }

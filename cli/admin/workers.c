@@ -125,7 +125,8 @@ static int list(const hf_cli *cli, hf_admin *admin)
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
     if (l.after != NULL)
-        return hf_cli_say(cli, HF_EXIT_NO, "", "no worker '%s' to go on after", l.after);
+        return hf_cli_say(cli, HF_EXIT_NO, "", "no worker '%s' to continue after",
+                          l.after);
     if (!cli->json)
         print_rest(&l);
     return HF_EXIT_OK;

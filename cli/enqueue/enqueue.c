@@ -110,7 +110,7 @@ static int check_usage(const hf_cli *cli)
 {
     const hf_argv *args = cli->args;
     if (args->n_operands == 0)
-        return hf_cli_say(cli, HF_EXIT_USAGE, "holdfast enqueue --help says more",
+        return hf_cli_say(cli, HF_EXIT_USAGE, "see holdfast enqueue --help",
                           "enqueue: expected TYPE or --bulk FILE, found neither");
     if (hf_argv_has(args, "in") && hf_argv_has(args, "at"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",

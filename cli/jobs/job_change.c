@@ -51,7 +51,7 @@ static void tell_asked(const hf_cli *cli, const hf_job_info *job)
     hf_out_moment(job->due_ms, now, end);
     hf_out_when(hears_by(job), now, soon);
     printf(
-        "%s: runs, and was asked to end: its holder %s hears of it %s at the latest; if "
+        "%s: runs, and was asked to end: its holder %s learns of it %s at the latest; if "
         "that is gone, it ends with its lease at %s\n",
         job->id, who, soon, end);
 }
@@ -66,7 +66,7 @@ static int wait_for_end(const hf_cli *cli, hf_admin *admin, const hf_job_info *j
     if (err == HF_OK)
         return tell(cli, job, "done", "done before it could be ended");
     if (err == HF_DEAD)
-        return hf_cli_say(cli, HF_EXIT_NO, "holdfast job show ID says more",
+        return hf_cli_say(cli, HF_EXIT_NO, "holdfast job show ID shows details",
                           "%s died before it could be ended: %s", job->id, cli->detail);
     return hf_cli_fail(cli, err, cli->detail);
 }
@@ -86,7 +86,7 @@ static int cancel(const hf_cli *cli, hf_admin *admin)
         return hf_argv_has(cli->args, "wait") ? wait_for_end(cli, admin, &job)
                                               : HF_EXIT_OK;
     case HF_DEAD:
-        return hf_cli_say(cli, HF_EXIT_NO, "holdfast dead list says why it died",
+        return hf_cli_say(cli, HF_EXIT_NO, "holdfast dead list shows why it died",
                           "%s is dead, and will not run: 'holdfast job delete %s%s' "
                           "removes it",
                           job.id, job.id, hf_job_queue_words(cli).text);
@@ -104,7 +104,7 @@ static int refuse_running(const hf_cli *cli, const hf_job_info *job)
     char who[HF_HOLDER_TEXT];
     hf_holder_text(job->holder, who);
     return hf_cli_say(cli, HF_EXIT_NO, "holdfast job cancel ID ends it",
-                      "%s runs (%s), and is not removed under its holder: 'holdfast job "
+                      "%s runs (%s), and a running job is not removed: 'holdfast job "
                       "cancel %s%s' ends it",
                       job->id, who, job->id, hf_job_queue_words(cli).text);
 }

@@ -33,8 +33,7 @@ hf_queue_words hf_job_queue_words(const hf_cli *cli)
 
 int hf_job_not_found(const hf_cli *cli, const char *queue)
 {
-    return hf_cli_say(cli, HF_EXIT_NO,
-                      "it is done, was taken away, or was never accepted",
+    return hf_cli_say(cli, HF_EXIT_NO, "it is done, was removed, or was never accepted",
                       "no job '%s' in %s%s%s", hf_argv_operand(cli->args, 0),
                       queue != NULL ? "queue '" : "any queue", queue != NULL ? queue : "",
                       queue != NULL ? "'" : "");
@@ -91,7 +90,7 @@ int hf_job_find(const hf_cli *cli, hf_admin *admin, hf_job_info *out)
     if (f.n == 0)
         return hf_job_not_found(cli, queue);
     if (f.n > 1)
-        return hf_cli_say(cli, HF_EXIT_USAGE, "--queue says which one",
+        return hf_cli_say(cli, HF_EXIT_USAGE, "name its queue with --queue",
                           "%s: expected --queue, since there is a job '%s' in %s%s",
                           cli->args->command->name, f.id, f.queues,
                           f.n > NAMED_MAX ? " and others" : "");

@@ -87,7 +87,7 @@ static void say_running(const hf_why_say *t)
             "the job over\n",
             who[0] != '\0' ? " " : "", who, end);
     else
-        printf("%s has it%s%s, by a lease until %s that is renewed: 'holdfast job "
+        printf("%s runs it%s%s, with a lease until %s that is renewed: 'holdfast job "
                "cancel %s%s' ends it\n",
                who, since_ms != 0 ? " since " : "", since_ms != 0 ? since : "", end,
                job->id, t->with_queue);
@@ -142,7 +142,7 @@ static void say_workers(const hf_why_say *t, hf_reason reason)
     const char *s = why->workers == 1 ? "" : "s";
     if (reason == HF_REASON_NO_WORKER)
         printf("no live worker takes jobs of queue '%s': start one, or send CONT to one "
-               "that is quiet; 'holdfast workers' shows those that there are\n",
+               "that is quiet; 'holdfast workers' lists the workers\n",
                queue);
     else if (reason == HF_REASON_BUSY)
         printf("all %" PRId64 " slots of the workers that take it (%" PRId64
@@ -166,10 +166,10 @@ static void say_none(const hf_why_say *t)
     const hf_job_why *why = t->why;
     hf_out_when(why->job->due_ms, why->now_ms, due);
     if (why->now_ms - why->job->due_ms < SOON_MS)
-        puts("nothing keeps it: it starts at any moment");
+        puts("nothing holds it up: it starts at any moment");
     else
-        printf("nothing keeps it, but it was due %s: the worker that takes it may be "
-               "gone; 'holdfast workers' shows when each was heard of\n",
+        printf("nothing holds it up, but it was due %s: the worker that takes it may be "
+               "dead; 'holdfast workers' shows when each was heard of\n",
                due);
 }
 
@@ -179,20 +179,21 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
     const hf_job_why *why = t->why;
     switch (reason) {
     case HF_REASON_CANCELLING:
-        puts("it was asked to end: its holder hears of it when it next renews the lease");
+        puts(
+            "it was asked to end: its holder learns of it when it next renews the lease");
         break;
     case HF_REASON_PAUSED:
         printf("queue '%s' is paused: 'holdfast queue resume %s' starts its jobs again\n",
                why->job->queue, why->job->queue);
         break;
     case HF_REASON_CLOCK:
-        printf(
-            "it is not taken over before %s: no worker has known the clock of Redis for "
-            "a whole lease\n",
-            when(t, why->calm_until_ms, moment));
+        printf("it cannot be taken over before %s: no worker has known the clock of "
+               "Redis for "
+               "a whole lease\n",
+               when(t, why->calm_until_ms, moment));
         break;
     case HF_REASON_LOCKED:
-        printf("an earlier run of it has its lock until %s\n",
+        printf("an earlier run of it holds its lock until %s\n",
                when(t, why->locked_until_ms, moment));
         break;
     case HF_REASON_BEHIND:

@@ -368,8 +368,8 @@ hf_lock_end hf_lock_run_program(hf_lock_run *run)
     if (asked)
         return (hf_lock_end){
             .code = hf_cli_say(run->cli, HF_EXIT_LATER, "",
-                               "lock '%s' was being lost, no renewal was answered: the "
-                               "command was asked to end",
+                               "lock '%s' was about to be lost, because no renewal was "
+                               "answered: the command was asked to end",
                                run->names)};
     return (hf_lock_end){.code = p.by_signal ? EXIT_SIGNAL + p.status : p.status,
                          .by_signal = p.by_signal,

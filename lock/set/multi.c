@@ -88,8 +88,8 @@ static hf_err check_member(const hf_lock_servers *servers, const hf_multilock_me
         return err;
     if (opts.wait_ms != 0 || opts.on_event != NULL || opts.event_arg != NULL)
         return hf_say(detail, HF_INVALID,
-                      "the wait and the events of a MultiLock are of all members "
-                      "together: expected none in a member");
+                      "expected no wait_ms and no events in a member: a MultiLock "
+                      "has its own");
     return hf_lock_opts_check(&opts, detail);
 }
 

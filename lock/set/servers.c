@@ -93,8 +93,8 @@ static hf_err check_opts(const hf_lock_client_opts *o, hf_server_opts *server, s
         return err;
     if (server->url != NULL || o->on_event != NULL || o->arg != NULL || o->minder != NULL)
         return hf_say(detail, HF_INVALID,
-                      "several servers have their URLs beside, and events belong to "
-                      "a set: expected no url, on_event, arg and minder");
+                      "expected no url, on_event, arg and minder: the URLs are in "
+                      "`urls`, and a set has its own events");
     return HF_OK;
 }
 

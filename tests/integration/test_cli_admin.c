@@ -71,7 +71,7 @@ static void who_sits_at_a_terminal_is_told_what_to_do(void **state)
     assert_int_equal(hf_terminal_end(&terminal, 10000), 1);
     assert_string_equal(terminal.text,
                         "holdfast: no job 'nothing' in any queue\r\n"
-                        "  it is done, was taken away, or was never accepted\r\n");
+                        "  it is done, was removed, or was never accepted\r\n");
     hf_try_run("job show nothing @", 1); /* a pipe, or a log, gets one line */
     assert_string_equal(fixture->err, "holdfast: no job 'nothing' in any queue\n");
 }
@@ -350,7 +350,7 @@ static void a_running_job_is_not_deleted_and_the_way_is_told(void **state)
     hf_try_run("job delete r1 @ --yes", 1);
     hf_try_has(fixture->err, "r1 runs (");
     hf_try_has(fixture->err,
-               "), and is not removed under its holder: 'holdfast job cancel r1' "
+               "), and a running job is not removed: 'holdfast job cancel r1' "
                "ends it");
     json_t *fault = hf_try_object("job delete r1 @ --yes --json", 1);
     hf_try_has(hf_try_text(fault, "hint"), "holdfast job cancel ID");

@@ -54,7 +54,7 @@ static void bad_input_ends_with_its_code_and_one_clear_line(void **state)
         const char *said;
     } bad[] = {
         {"job why x @ -q q", 1, "no job 'x' in queue 'q'"},
-        {"workers @ --after nobody", 1, "no worker 'nobody' to go on after"},
+        {"workers @ --after nobody", 1, "no worker 'nobody' to continue after"},
         {"workers @ --limit 0", 64, "--limit: expected an integer from 1 to 1000"},
         {"workers q @", 64, "expected nothing more after 'workers', found 'q'"},
     };
@@ -140,8 +140,8 @@ static bool tells_of_workers_that_may_be_gone(const char *id)
     char line[64];
     snprintf(line, sizeof line, "job why %s @", id);
     hf_try_run(line, 0);
-    return strstr(fixture->out, "nothing keeps it, but it was due ") != NULL &&
-           strstr(fixture->out, " ago: the worker that takes it may be gone; ") != NULL;
+    return strstr(fixture->out, "nothing holds it up, but it was due ") != NULL &&
+           strstr(fixture->out, " ago: the worker that takes it may be dead; ") != NULL;
 }
 
 static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
@@ -155,7 +155,7 @@ static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
                "'default', which takes a, b\n");
     hf_try_run("enqueue a @ --id a -q mail", 0);
     assert_why("a", "none");
-    hf_try_has(fixture->out, "none                nothing keeps it");
+    hf_try_has(fixture->out, "none                nothing holds it up");
     EVENTUALLY(15000, tells_of_workers_that_may_be_gone("a"));
     forge(WEB1, 30000,
           "\"state\":\"serving\",\"concurrency\":4,\"running\":4,\"queues\":[\"mail\"],"
@@ -172,7 +172,7 @@ static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
     start_running("r1");
     hf_try_run("enqueue good @ --id w1", 0);
     assert_why("r1", "running");
-    snprintf(who, sizeof who, " pid %d has it since 20", (int)worker->pid);
+    snprintf(who, sizeof who, " pid %d runs it since 20", (int)worker->pid);
     hf_try_has(fixture->out, who);
     hf_try_has(fixture->out, "'holdfast job cancel r1' ends it\n");
     assert_why("w1", "max_running");
@@ -196,7 +196,7 @@ static void why_does_not_tell_since_when_where_that_is_unknown(void **state)
     hf_fixture_command(&fixture->redis, "HSET hf:{default}:meta fence 4000000000000000");
     start_running("r1");
     assert_why("r1", "running");
-    snprintf(who, sizeof who, " pid %d has it, by a lease until 20", (int)worker->pid);
+    snprintf(who, sizeof who, " pid %d runs it, with a lease until 20", (int)worker->pid);
     hf_try_has(fixture->out, who);
 }
 
