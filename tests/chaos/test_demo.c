@@ -306,7 +306,7 @@ static void one_that_is_interrupted_leaves_the_file_as_it_was(void **state)
     assert_nothing_is_left();
 }
 
-static void the_redis_of_somebody_else_is_refused(void **state)
+static void the_redis_of_another_user_is_refused(void **state)
 {
     (void)state;
     const char *const args[] = {HF_TEST_COMMAND, "demo", "--redis", "unix:///nowhere",
@@ -328,7 +328,7 @@ int main(void)
                                         up, down),
         cmocka_unit_test_setup_teardown(one_that_is_killed_takes_all_processes_with_it,
                                         up, down),
-        cmocka_unit_test_setup_teardown(the_redis_of_somebody_else_is_refused, up, down),
+        cmocka_unit_test_setup_teardown(the_redis_of_another_user_is_refused, up, down),
         /* those that take whole demos */
         cmocka_unit_test_setup_teardown(every_promise_is_kept, up, down),
         cmocka_unit_test_setup_teardown(

@@ -393,7 +393,7 @@ static void the_descriptor_tells_of_a_loss(void **state)
     assert_true(is_there("lost"));
 }
 
-static void one_that_is_asked_back_says_so_and_goes_on(void **state)
+static void one_that_is_asked_back_says_so_and_continues(void **state)
 {
     (void)state;
     start_beats(&first, "one", "--ttl 3s", false);
@@ -426,7 +426,7 @@ int main(int argc, char **argv)
         TEST(a_lock_whose_keys_are_deleted_ends_the_command),
         TEST(one_that_is_held_for_too_long_is_lost),
         TEST(the_descriptor_tells_of_a_loss),
-        TEST(one_that_is_asked_back_says_so_and_goes_on),
+        TEST(one_that_is_asked_back_says_so_and_continues),
     };
     return cmocka_run_group_tests_name("lock_command", tests, up, hf_try_down);
 }

@@ -244,7 +244,7 @@ static void a_killed_worker_takes_its_programs_along_within_a_second(void **stat
     EVENTUALLY(15000, !hf_pid_alive(minder));
 }
 
-static void a_pipe_that_somebody_else_holds_does_not_help_a_program(void **state)
+static void a_pipe_that_another_process_holds_does_not_help_a_program(void **state)
 {
     (void)state;
     hf_proc proc;
@@ -481,7 +481,7 @@ static void stop_minder(void)
     EVENTUALLY(15000, is_in_state(pid, 'T'));
 }
 
-static void what_a_stopped_minder_was_told_meanwhile_counts(void **state)
+static void messages_to_a_stopped_minder_count(void **state)
 {
     (void)state;
     group extended = {.pid = 0}, gone = {.pid = 0}, late = {.pid = 0};
@@ -660,7 +660,7 @@ static void extend_all(void *arg)
                          hf_boot_ns() + 60000 * HF_MS_NS);
 }
 
-static void another_thread_may_extend_whatever_happens(void **state)
+static void another_thread_may_extend_at_any_time(void **state)
 {
     (void)state;
     enum { N = 8 };
@@ -696,7 +696,7 @@ int main(int argc, char **argv)
 #define MINDER_TEST(name) cmocka_unit_test_setup_teardown(name, minder_up, minder_down)
     const struct CMUnitTest tests[] = {
         TEST(a_killed_worker_takes_its_programs_along_within_a_second),
-        TEST(a_pipe_that_somebody_else_holds_does_not_help_a_program),
+        TEST(a_pipe_that_another_process_holds_does_not_help_a_program),
         TEST(a_program_does_not_outlive_its_worker_and_its_minder),
         TEST(a_stopped_worker_has_its_programs_asked_then_killed_at_the_deadline),
         TEST(programs_live_on_while_their_deadline_is_extended),
@@ -705,14 +705,14 @@ int main(int argc, char **argv)
         TEST(a_minder_that_dies_again_and_again_is_replaced_each_time),
         TEST(a_minder_is_not_ended_by_signals_that_ask),
         TEST(ps_shows_what_it_is),
-        MINDER_TEST(what_a_stopped_minder_was_told_meanwhile_counts),
+        MINDER_TEST(messages_to_a_stopped_minder_count),
         MINDER_TEST(a_program_tells_the_minder_of_itself),
         MINDER_TEST(a_number_that_leads_another_group_by_now_is_left_alone),
         MINDER_TEST(a_deadline_never_moves_back),
         MINDER_TEST(a_stopped_minder_is_replaced_before_its_pipe_is_full),
         MINDER_TEST(a_minder_that_answers_stays),
         MINDER_TEST(extending_waits_for_no_room_in_the_pipe),
-        MINDER_TEST(another_thread_may_extend_whatever_happens),
+        MINDER_TEST(another_thread_may_extend_at_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,7 +345,7 @@ static uint64_t from_environment(const char *name, uint64_t otherwise)
     return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
-static void i8_each_accepted_job_runs_exactly_once_whatever_is_cut(void **state)
+static void i8_each_accepted_job_runs_exactly_once_after_any_cut(void **state)
 {
     (void)state;
     static lane lanes[LANES];
@@ -373,7 +373,7 @@ static void i8_each_accepted_job_runs_exactly_once_whatever_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(i8_each_accepted_job_runs_exactly_once_whatever_is_cut),
+        cmocka_unit_test(i8_each_accepted_job_runs_exactly_once_after_any_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

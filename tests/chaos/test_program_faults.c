@@ -95,7 +95,7 @@ static void what_its_leader_leaves_in_the_group_is_killed(void **state)
     hf_outcome_free(&o);
 }
 
-static void who_left_the_group_cannot_hold_the_verdict_back(void **state)
+static void a_process_outside_the_group_cannot_delay_the_verdict(void **state)
 {
     (void)state;
     hf_outcome o;
@@ -362,7 +362,7 @@ static bool set_may_kill(bool may)
 
 #define AS_ANOTHER "setpriv --reuid=65534 --regid=65534 --clear-groups "
 
-static void what_became_another_user_is_told_of_once(void **state)
+static void a_process_of_another_user_is_told_once(void **state)
 {
     static const char *const scripts[] = {
         "exec " AS_ANOTHER "sh -c 'echo $$; exec sleep 30'", /* the leader itself */
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
         TEST(a_time_out_asks_first_and_kills_after_the_grace),
         TEST(a_program_that_ended_while_the_loop_was_slow_has_not_timed_out),
         TEST(what_its_leader_leaves_in_the_group_is_killed),
-        TEST(who_left_the_group_cannot_hold_the_verdict_back),
+        TEST(a_process_outside_the_group_cannot_delay_the_verdict),
         TEST(end_asks_and_kills_after_its_grace_or_at_once),
         TEST(closing_kills_everything_and_answers_each_once),
         TEST(without_descriptors_nothing_is_half_started),
@@ -414,7 +414,7 @@ int main(int argc, char **argv)
         TEST(without_a_minder_nothing_is_started_until_there_is_another),
         TEST(a_minder_that_is_none_is_said_at_once),
         TEST(a_host_that_ignores_its_children_has_no_stranger_killed),
-        TEST(what_became_another_user_is_told_of_once),
+        TEST(a_process_of_another_user_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

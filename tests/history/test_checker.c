@@ -190,7 +190,7 @@ static void s3_fences(void **state)
     sound(); /* the same one again */
 }
 
-static void s4_nobody_else_takes_it(void **state)
+static void s4_no_other_client_takes_it(void **state)
 {
     (void)state;
     check(HOLD(1, 1, 10, "n", "x", 5, "a", 110) LOSE(1, 1, 50, "REFUSED"), NULL, NULL);
@@ -352,7 +352,7 @@ static void s3_a_fence_is_granted_late(void **state)
     broken(RULE_S3, 1); /* the player was told another one */
 }
 
-static void s4_somebody_else_leaves(void **state)
+static void s4_another_client_leaves(void **state)
 {
     (void)state;
     check(NULL,
@@ -429,7 +429,7 @@ static void s12_shared_past_exclusive(void **state)
     broken(RULE_S12, 1);
 }
 
-static void o1_past_who_came_first(void **state)
+static void o1_grants_pass_an_earlier_waiter(void **state)
 {
     (void)state;
     check(NULL,
@@ -489,19 +489,19 @@ int main(void)
         cmocka_unit_test(s1_a_belief_ends_with_what_is_first),
         cmocka_unit_test(s1_what_was_taken_overlaps_for_one_lease_at_most),
         cmocka_unit_test(s3_fences),
-        cmocka_unit_test(s4_nobody_else_takes_it),
+        cmocka_unit_test(s4_no_other_client_takes_it),
         cmocka_unit_test(s12_an_upgrade_is_refused),
         cmocka_unit_test(o3_a_grant_is_heard_late),
         cmocka_unit_test(o3_a_grant_may_be_as_late_as_one_timer),
         cmocka_unit_test(a_line_in_order_is_sound),
         cmocka_unit_test(s2_two_are_granted),
         cmocka_unit_test(s3_a_fence_is_granted_late),
-        cmocka_unit_test(s4_somebody_else_leaves),
+        cmocka_unit_test(s4_another_client_leaves),
         cmocka_unit_test(s7_renewals),
         cmocka_unit_test(s11_a_lower_fence_is_taken),
         cmocka_unit_test(s11_of_a_file),
         cmocka_unit_test(s12_shared_past_exclusive),
-        cmocka_unit_test(o1_past_who_came_first),
+        cmocka_unit_test(o1_grants_pass_an_earlier_waiter),
         cmocka_unit_test(o2_messages),
         cmocka_unit_test(a_file_takes_no_lower_fence),
     };

@@ -166,7 +166,7 @@ static bool dead_is_granted(const char *name)
                    "x 1", 3) == 0;
 }
 
-static void o1_who_died_in_line_is_passed_over(void **state)
+static void o1_a_dead_waiter_is_passed_over(void **state)
 {
     hf_seeker next;
     (void)state;
@@ -188,7 +188,7 @@ static void o1_who_died_in_line_is_passed_over(void **state)
     (void)hf_record_release(next.taken);
 }
 
-static void l1_who_died_holding_it_is_followed(void **state)
+static void l1_a_dead_holder_is_followed_by_the_next(void **state)
 {
     hf_seeker next;
     (void)state;
@@ -239,7 +239,7 @@ static void s7_a_cell_that_was_deleted_is_not_renewed(void **state)
 
 /* ---- S12: in order, whatever the mode ---- */
 
-static void s12_nobody_overtakes_who_waits_to_be_alone(void **state)
+static void s12_no_client_overtakes_an_exclusive_waiter(void **state)
 {
     const hf_lock_opts shared = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED,
                                  .owner = "reader"};
@@ -318,18 +318,19 @@ static void o2_a_hand_over_costs_the_same_for_few_and_many(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(o1_who_died_in_line_is_passed_over, begin, end),
+        cmocka_unit_test_setup_teardown(o1_a_dead_waiter_is_passed_over, begin, end),
         cmocka_unit_test_setup_teardown(s1_an_answer_that_comes_late, begin, end),
         cmocka_unit_test_setup_teardown(s4_a_line_is_not_left_for_another_life, begin,
                                         end),
         cmocka_unit_test_setup_teardown(s4_a_cell_is_not_released_by_another, begin, end),
-        cmocka_unit_test_setup_teardown(l1_who_died_holding_it_is_followed, begin, end),
+        cmocka_unit_test_setup_teardown(l1_a_dead_holder_is_followed_by_the_next, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(s7_a_line_that_was_deleted_is_not_renewed, begin,
                                         end),
         cmocka_unit_test_setup_teardown(s7_a_cell_that_was_deleted_is_not_renewed, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(s12_nobody_overtakes_who_waits_to_be_alone, begin,
-                                        end),
+        cmocka_unit_test_setup_teardown(s12_no_client_overtakes_an_exclusive_waiter,
+                                        begin, end),
         cmocka_unit_test_setup_teardown(o2_a_hand_over_costs_the_same_for_few_and_many,
                                         begin, end),
     };

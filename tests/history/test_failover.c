@@ -110,7 +110,7 @@ static void judge(hf_taken *old, hf_taken *new, uint64_t from_ns, uint64_t grant
     assert_int_equal(fixture.report.acquired, 2);
 }
 
-static void f6_who_comes_along_is_told_by_its_renewal(void **state)
+static void f6_a_holder_that_follows_is_told_by_its_renewal(void **state)
 {
     (void)state;
     uint64_t from_ns = fail_over();
@@ -122,7 +122,7 @@ static void f6_who_comes_along_is_told_by_its_renewal(void **state)
     judge(old, new, from_ns, granted_ns);
 }
 
-static void f6_who_stays_behind_is_told_by_its_deadline(void **state)
+static void f6_a_holder_that_stays_behind_is_told_by_its_deadline(void **state)
 {
     (void)state;
     uint64_t from_ns = fail_over();
@@ -143,10 +143,10 @@ static void f6_who_stays_behind_is_told_by_its_deadline(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(f6_who_comes_along_is_told_by_its_renewal, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(f6_who_stays_behind_is_told_by_its_deadline,
+        cmocka_unit_test_setup_teardown(f6_a_holder_that_follows_is_told_by_its_renewal,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(
+            f6_a_holder_that_stays_behind_is_told_by_its_deadline, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -318,7 +318,7 @@ static void play(uint64_t seed, unsigned ms)
     assert_true(report.ended > 0 && report.again > 0);
 }
 
-static void i2_no_two_programs_or_believers_whatever_the_clock_of_redis_does(void **state)
+static void i2_no_two_programs_or_believers_with_any_clock_of_redis(void **state)
 {
     uint64_t any;
     (void)state;
@@ -342,6 +342,6 @@ static int down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(
-        i2_no_two_programs_or_believers_whatever_the_clock_of_redis_does, down)};
+        i2_no_two_programs_or_believers_with_any_clock_of_redis, down)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,7 +200,7 @@ static void ask_for_all(hf_lock_client *locks, const one *all, size_t n)
     }
 }
 
-static void l6_nothing_outlives_who_was_killed(void **state)
+static void l6_nothing_outlives_a_killed_client(void **state)
 {
     const char *const args[] = {hf_proc_self(), "live", hf_fixture_url(&redis), NULL};
     hf_lock_client *locks;
@@ -238,7 +238,7 @@ static void l6_nothing_outlives_who_was_killed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(l6_nothing_outlives_who_was_killed),
+        cmocka_unit_test(l6_nothing_outlives_a_killed_client),
     };
     if (argc == 3 && strcmp(argv[1], "live") == 0)
         return live_until_killed(argv[2]);

@@ -64,7 +64,7 @@ static void play(uint64_t seed, unsigned ms)
     finish();
 }
 
-static void s1_no_two_believe_whatever_the_clock_of_redis_does(void **state)
+static void s1_no_two_believe_with_any_clock_of_redis(void **state)
 {
     uint64_t any;
     assert_int_equal(hf_random_bytes(&any, sizeof any), HF_OK);
@@ -78,8 +78,8 @@ static void s1_no_two_believe_whatever_the_clock_of_redis_does(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(
-        s1_no_two_believe_whatever_the_clock_of_redis_does, end)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(s1_no_two_believe_with_any_clock_of_redis, end)};
     if (argc == 8 && strcmp(argv[1], "play") == 0)
         return hf_play_main(argv + 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

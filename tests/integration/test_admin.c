@@ -118,7 +118,7 @@ static void figures_count_every_state(void **state)
     assert_int_equal(stats.done, 1);
 }
 
-static void a_queue_that_nobody_used_is_empty(void **state)
+static void a_queue_that_was_never_used_is_empty(void **state)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
@@ -173,7 +173,7 @@ static void a_payload_is_given_when_it_is_wanted(void **state)
     free(payload);
 }
 
-static void a_job_is_found_in_whatever_queue_it_is(void **state)
+static void a_job_is_found_in_any_queue(void **state)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
     void *payload;
@@ -309,7 +309,7 @@ static void enqueue_block(size_t block, size_t n, hf_bytes record)
     assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, n), HF_OK);
 }
 
-static void a_list_that_has_looked_at_many_says_where_to_go_on(void **state)
+static void a_list_that_has_looked_at_many_says_where_to_continue(void **state)
 {
     enum { BLOCKS = 6, BLOCK = 10000 };
     static const char plain[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
@@ -478,7 +478,7 @@ static void waiting_survives_a_lost_connection(void **state)
 
 /* The loop's time goes on between two of its functions: in one of some hundred calls the
  * pause is over before it has begun. */
-static void a_pause_ends_however_short_it_is(void **state)
+static void even_the_shortest_pause_ends(void **state)
 {
     (void)state;
     for (int i = 0; i < SHORT_PAUSES; i++)
@@ -509,15 +509,15 @@ int main(void)
         TEST(an_empty_server_has_no_queues),
         TEST(queues_are_named_in_order),
         TEST(figures_count_every_state),
-        TEST(a_queue_that_nobody_used_is_empty),
+        TEST(a_queue_that_was_never_used_is_empty),
         TEST(a_job_is_shown_in_each_state),
         TEST(a_payload_is_given_when_it_is_wanted),
-        TEST(a_job_is_found_in_whatever_queue_it_is),
+        TEST(a_job_is_found_in_any_queue),
         TEST(a_record_that_cannot_be_read_is_shown_as_far_as_it_goes),
         TEST(each_state_has_its_list),
         TEST(a_list_is_read_page_by_page),
         TEST(a_sparse_list_is_searched_to_its_end),
-        TEST(a_list_that_has_looked_at_many_says_where_to_go_on),
+        TEST(a_list_that_has_looked_at_many_says_where_to_continue),
         TEST(a_list_of_large_records_is_whole),
         TEST(limits_are_set_left_and_lifted),
         TEST(a_queue_that_is_paused_or_limited_is_registered),
@@ -526,7 +526,7 @@ int main(void)
         TEST(waiting_tells_that_the_job_is_dead),
         TEST(waiting_ends_at_its_deadline),
         TEST(waiting_survives_a_lost_connection),
-        TEST(a_pause_ends_however_short_it_is),
+        TEST(even_the_shortest_pause_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void the_holder_of_what_runs_is_asked_to_end_it(void **state)
     assert_int_equal(hf_queue_fixture_meta(&fixture, "cancelled"), -1);
 }
 
-static void a_cancelled_run_ends_as_cancelled_whatever_its_holder_says(void **state)
+static void a_cancelled_run_ends_as_cancelled_after_any_verdict(void **state)
 {
     static const hf_verdict_op ops[] = {HF_OP_RELEASE, HF_OP_RETRY, HF_OP_BURY};
     char id[8];
@@ -358,7 +358,7 @@ static void an_idle_worker_hears_of_a_retry(void **state)
 
 /* ---- all of them ---- */
 
-static void a_job_is_found_in_whatever_queue_it_is(void **state)
+static void a_job_is_found_in_any_queue(void **state)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
@@ -620,7 +620,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_waits_is_removed_by_a_cancel),
         TEST(the_holder_of_what_runs_is_asked_to_end_it),
-        TEST(a_cancelled_run_ends_as_cancelled_whatever_its_holder_says),
+        TEST(a_cancelled_run_ends_as_cancelled_after_any_verdict),
         TEST(a_completion_that_was_faster_counts_as_done),
         TEST(what_a_dead_holder_was_to_end_is_not_run_again),
         TEST(what_runs_without_a_lock_is_removed_when_it_is_taken_over),
@@ -634,7 +634,7 @@ int main(void)
         TEST(what_waits_or_is_dead_runs_now),
         TEST(what_is_due_keeps_its_place),
         TEST(an_idle_worker_hears_of_a_retry),
-        TEST(a_job_is_found_in_whatever_queue_it_is),
+        TEST(a_job_is_found_in_any_queue),
         TEST(an_answer_that_was_lost_is_asked_for_again),
         TEST(claims_and_cancels_race_and_each_job_ends_once),
         TEST(waiting_tells_that_the_job_was_cancelled),

@@ -226,7 +226,7 @@ static hf_err look(void)
 
 /* Redis goes away with the answer: whoever asked for a change hears that it may have
  * been made. */
-static void what_may_have_been_done_is_not_told_as_not_done(void **state)
+static void a_change_in_doubt_is_not_told_as_not_done(void **state)
 {
     static const struct {
         const hf_script *script;
@@ -293,7 +293,7 @@ int main(void)
         TEST(no_more_dead_are_purged_than_the_limit_says),
         TEST(no_more_come_back_than_the_limit_says),
         TEST(one_that_went_with_a_lost_answer_is_counted),
-        TEST(what_may_have_been_done_is_not_told_as_not_done),
+        TEST(a_change_in_doubt_is_not_told_as_not_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

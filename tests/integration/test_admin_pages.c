@@ -75,7 +75,7 @@ static void what_goes_while_it_is_listed_ends_no_list(void **state)
     each_is_told_once(JOBS);
 }
 
-static void nor_one_that_goes_on_page_by_page(void **state)
+static void nor_one_that_continues_page_by_page(void **state)
 {
     (void)state;
     enqueue_all(0);
@@ -129,7 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_goes_while_it_is_listed_ends_no_list),
-        TEST(nor_one_that_goes_on_page_by_page),
+        TEST(nor_one_that_continues_page_by_page),
         TEST(a_place_is_known_in_its_own_list_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ static void what_a_heartbeat_does_not_tell_is_left_empty(void **state)
     assert_string_equal(workers[5].info.host, "");
 }
 
-static void who_went_silent_comes_last_and_who_left_not_at_all(void **state)
+static void silent_workers_come_last_and_those_that_left_not_at_all(void **state)
 {
     (void)state;
     beat("b-1-0", "{\"state\":\"serving\"}");
@@ -240,7 +240,7 @@ static void jobs_that_come_first_are_counted(void **state)
     assert_int_equal(why.job->state, HF_STATE_RUNNING);
 }
 
-static void a_pause_and_limits_are_told_with_those_who_reach_them(void **state)
+static void a_pause_and_limits_are_told_with_the_workers_that_reach_them(void **state)
 {
     char id[8];
     (void)state;
@@ -341,7 +341,7 @@ a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told(void **state)
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:cancel hf:{q}:crashes");
 }
 
-static void workers_are_counted_who_serve_the_queue_and_take_the_type(void **state)
+static void workers_that_serve_the_queue_and_take_the_type_are_counted(void **state)
 {
     (void)state;
     enqueue("one", 0);
@@ -388,15 +388,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_worker_is_told_as_its_heartbeat_says),
         TEST(what_a_heartbeat_does_not_tell_is_left_empty),
-        TEST(who_went_silent_comes_last_and_who_left_not_at_all),
+        TEST(silent_workers_come_last_and_those_that_left_not_at_all),
         TEST(many_workers_are_read_in_pages),
         TEST(a_job_that_nothing_keeps_is_told_so),
         TEST(jobs_that_come_first_are_counted),
-        TEST(a_pause_and_limits_are_told_with_those_who_reach_them),
+        TEST(a_pause_and_limits_are_told_with_the_workers_that_reach_them),
         TEST(at_most_eight_holders_are_told),
         TEST(the_next_token_is_when_a_claim_succeeds),
         TEST(a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told),
-        TEST(workers_are_counted_who_serve_the_queue_and_take_the_type),
+        TEST(workers_that_serve_the_queue_and_take_the_type_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -212,7 +212,7 @@ static void *stall(void *arg)
     return NULL;
 }
 
-static void i5_what_stands_still_in_the_middle_of_a_look_is_no_finding(void **state)
+static void i5_a_machine_that_stops_during_a_look_is_no_finding(void **state)
 {
     static char ids[HF_CLAIM_MAX][16];
     static hf_enqueue_item items[HF_CLAIM_MAX];
@@ -343,7 +343,7 @@ int main(void)
         TEST(i5_a_lock_of_a_job_that_does_not_run_is_found),
         TEST(i5_a_lock_that_ends_at_another_time_than_its_score_is_found),
         TEST(a_job_whose_holder_died_breaks_nothing),
-        TEST(i5_what_stands_still_in_the_middle_of_a_look_is_no_finding),
+        TEST(i5_a_machine_that_stops_during_a_look_is_no_finding),
         TEST(i6_a_fence_that_was_never_given_out_is_found),
         TEST(i9_marks_of_jobs_that_are_gone_are_found),
         TEST(i9_keys_that_no_queue_has_are_found),

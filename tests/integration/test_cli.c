@@ -398,7 +398,7 @@ static void a_queue_is_shown_with_all_its_numbers(void **state)
     hf_try_has(fixture->out, "ready 1  delayed 1  running 0  dead 0");
 }
 
-static void a_queue_that_nobody_knows_is_told_in_one_line(void **state)
+static void an_unknown_queue_is_told_in_one_line(void **state)
 {
     (void)state;
     hf_cli_fixture_put(fixture, "named.yaml", "queues: [{name: new}]\n");
@@ -498,7 +498,7 @@ static void a_bulk_file_prints_an_id_for_each_line(void **state)
     assert_int_equal(hf_fixture_number(&fixture->redis, "ZCARD hf:{other}:schedule"), 1);
 }
 
-static void a_bad_line_keeps_its_block_out_and_the_run_can_go_on(void **state)
+static void a_bad_line_keeps_its_block_out_and_the_run_can_continue(void **state)
 {
     (void)state;
     char run_id[256], line[512], before[HF_CLI_TEXT];
@@ -617,12 +617,12 @@ int main(void)
         TEST(a_payload_comes_from_standard_input),
         TEST(lists_are_paged),
         TEST(a_queue_is_shown_with_all_its_numbers),
-        TEST(a_queue_that_nobody_knows_is_told_in_one_line),
+        TEST(an_unknown_queue_is_told_in_one_line),
         TEST(a_queue_is_paused_resumed_and_limited),
         TEST(a_slip_of_the_pen_is_seen_when_a_queue_is_paused),
         TEST(check_counts_what_a_worker_would_have),
         TEST(a_bulk_file_prints_an_id_for_each_line),
-        TEST(a_bad_line_keeps_its_block_out_and_the_run_can_go_on),
+        TEST(a_bad_line_keeps_its_block_out_and_the_run_can_continue),
         TEST(atomic_refuses_a_second_block_before_anything_is_sent),
         TEST(doctor_is_quiet_about_a_sound_queue_and_names_what_is_wrong),
         TEST(the_script_is_printed_as_redis_runs_it),

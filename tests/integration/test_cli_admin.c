@@ -64,7 +64,7 @@ static void ask_at_terminal(const char *line, const char *question, const char *
         fail_msg("`%s` ended with %d instead of %d: %s", line, got, code, terminal.text);
 }
 
-static void who_sits_at_a_terminal_is_told_what_to_do(void **state)
+static void a_user_at_a_terminal_is_told_what_to_do(void **state)
 {
     (void)state;
     hf_cli_fixture_at_terminal(fixture, &terminal, "job show nothing @", NULL);
@@ -276,7 +276,7 @@ static void a_dead_job_is_not_cancelled_and_the_way_is_told(void **state)
     assert_true(hf_try_is_in("d1", "dead"));
 }
 
-static void a_running_job_is_asked_to_end_and_whoever_waits_is_told(void **state)
+static void a_running_job_is_asked_to_end_and_a_waiter_is_told(void **state)
 {
     (void)state;
     start_running("r1");
@@ -306,7 +306,7 @@ static void a_running_job_is_asked_to_end_and_whoever_waits_is_told(void **state
     assert_int_equal(hf_try_figure("default", "dead"), 0);
 }
 
-static void whoever_waits_for_a_job_learns_that_it_was_taken_away(void **state)
+static void a_waiter_learns_that_its_job_was_removed(void **state)
 {
     (void)state;
     static const char *const ways[] = {"job cancel w @", "job delete w @ --yes",
@@ -531,15 +531,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_bad_input_ends_with_its_code_and_one_clear_line),
-        TEST(who_sits_at_a_terminal_is_told_what_to_do),
+        TEST(a_user_at_a_terminal_is_told_what_to_do),
         TEST(a_purge_at_a_terminal_says_what_will_go_and_takes_no_for_an_answer),
         TEST(a_purge_shows_a_bar_on_a_terminal_and_none_in_a_pipe),
         TEST(a_purge_that_is_interrupted_stops_after_its_slice_and_says_how_far_it_came),
         TEST(interrupting_the_question_does_nothing),
         TEST(a_waiting_job_is_cancelled_at_once),
         TEST(a_dead_job_is_not_cancelled_and_the_way_is_told),
-        TEST(a_running_job_is_asked_to_end_and_whoever_waits_is_told),
-        TEST(whoever_waits_for_a_job_learns_that_it_was_taken_away),
+        TEST(a_running_job_is_asked_to_end_and_a_waiter_is_told),
+        TEST(a_waiter_learns_that_its_job_was_removed),
         TEST(a_job_is_deleted_only_after_a_yes),
         TEST(a_running_job_is_not_deleted_and_the_way_is_told),
         TEST(a_job_is_retried_whether_it_waits_or_is_dead),

@@ -104,7 +104,7 @@ static void what_others_wrote_does_not_spoil_the_lines(void **state)
     hf_try_has(fixture->out, "q: I9: a [31m b: has left a mark");
 }
 
-static void a_queue_that_nobody_serves_is_found_and_a_paused_one_noted(void **state)
+static void a_queue_without_workers_is_found_and_a_paused_one_noted(void **state)
 {
     (void)state;
     enqueue("later", "--in 1h");
@@ -170,7 +170,7 @@ int main(void)
         TEST(as_json_it_is_one_object_for_each),
         TEST(of_one_kind_some_are_shown_and_all_are_counted),
         TEST(what_others_wrote_does_not_spoil_the_lines),
-        TEST(a_queue_that_nobody_serves_is_found_and_a_paused_one_noted),
+        TEST(a_queue_without_workers_is_found_and_a_paused_one_noted),
         TEST(at_a_terminal_it_shows_how_far_it_is),
         TEST(one_queue_may_be_broken_and_the_others_are_looked_at),
     };

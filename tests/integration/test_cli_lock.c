@@ -102,7 +102,7 @@ static void the_status_of_the_command_is_passed_on(void **state)
     hf_try_run("locks show @ a", 1); /* nobody holds it */
 }
 
-static void what_cannot_be_executed_is_told(void **state)
+static void a_program_that_cannot_be_executed_is_told(void **state)
 {
     (void)state;
     hf_try_run("lock @ a no-such-command", 127);
@@ -158,7 +158,7 @@ static void without_redis_it_says_so(void **state)
 
 /* It is there, and does not answer. Who only tries hears of that soon, who waits for a
  * while no later than he would wait. */
-static void who_does_not_wait_for_the_lock_does_not_wait_for_redis(void **state)
+static void a_single_try_does_not_wait_for_redis(void **state)
 {
     static const char *const lines[] = {
         "lock -c mute.yaml -n a true", "lock -c mute.yaml --nb a true",
@@ -200,7 +200,7 @@ static void one_that_is_busy_is_not_had(void **state)
     hf_try_run("lock @ -c w.yaml -n a true", 0);
 }
 
-static void who_waits_gets_it_next(void **state)
+static void the_waiter_gets_it_next(void **state)
 {
     hf_proc next = {0};
     (void)state;
@@ -315,7 +315,7 @@ static void what_stays_in_the_background_keeps_the_lock(void **state)
 }
 
 /* Who goes on changes while it is looked for: each ends when it has made the next. */
-static void whoever_is_left_of_the_group_keeps_the_lock(void **state)
+static void any_process_left_of_the_group_keeps_the_lock(void **state)
 {
     (void)state;
     for (int i = 0; i < ROUNDS; i++) {
@@ -325,7 +325,7 @@ static void whoever_is_left_of_the_group_keeps_the_lock(void **state)
     }
 }
 
-static void who_leaves_the_group_is_not_waited_for(void **state)
+static void a_process_that_leaves_the_group_is_not_waited_for(void **state)
 {
     (void)state;
     begin_lock(
@@ -382,20 +382,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         TEST(the_status_of_the_command_is_passed_on),
-        TEST(what_cannot_be_executed_is_told),
+        TEST(a_program_that_cannot_be_executed_is_told),
         TEST(bad_words_are_refused),
         TEST(without_redis_it_says_so),
-        TEST(who_does_not_wait_for_the_lock_does_not_wait_for_redis),
+        TEST(a_single_try_does_not_wait_for_redis),
         TEST(one_that_is_busy_is_not_had),
-        TEST(who_waits_gets_it_next),
+        TEST(the_waiter_gets_it_next),
         TEST(modes_go_beside_each_other_as_they_should),
         TEST(the_environment_tells_of_the_lock),
         TEST(no_descriptor_of_ours_leaks),
         TEST(options_of_the_command_are_its_own),
         TEST(what_goes_into_a_pipe_gets_there),
         TEST(what_stays_in_the_background_keeps_the_lock),
-        TEST(whoever_is_left_of_the_group_keeps_the_lock),
-        TEST(who_leaves_the_group_is_not_waited_for),
+        TEST(any_process_left_of_the_group_keeps_the_lock),
+        TEST(a_process_that_leaves_the_group_is_not_waited_for),
         TEST(signals_are_passed_on),
         TEST(a_signal_ends_the_wait),
     };

@@ -124,7 +124,7 @@ static void an_interrupt_ends_the_wait(void **state)
     assert_true(hf_proc_wait(&holder, LONG_MS));
 }
 
-static void it_stops_and_goes_on_in_a_shell(void **state)
+static void it_stops_and_continues_in_a_shell(void **state)
 {
     char line[4 * HF_CLI_PATH];
     (void)state;
@@ -146,7 +146,7 @@ static void it_stops_and_goes_on_in_a_shell(void **state)
 
 /* Nobody renews while it is stopped: that is told, the command is ended before another
  * has the lock, and who goes on with it hears of the loss. */
-static void who_stops_it_for_too_long_loses_the_lock(void **state)
+static void stopping_it_for_too_long_loses_the_lock(void **state)
 {
     char line[4 * HF_CLI_PATH];
     (void)state;
@@ -255,7 +255,7 @@ static void begin_orphan(const char *options, const char *script)
     shows("begun");
 }
 
-static void without_job_control_who_wants_the_terminal_is_ended(void **state)
+static void without_job_control_a_command_that_wants_the_terminal_is_ended(void **state)
 {
     (void)state;
     begin_orphan("", reads);
@@ -268,7 +268,7 @@ static void without_job_control_who_wants_the_terminal_is_ended(void **state)
     end_shell();
 }
 
-static void without_job_control_who_wants_it_again_and_again_is_killed(void **state)
+static void without_job_control_a_command_that_keeps_asking_is_killed(void **state)
 {
     (void)state;
     begin_orphan("--grace 200ms",
@@ -300,14 +300,14 @@ int main(void)
         TEST(the_command_is_in_the_foreground_from_its_start),
         TEST(an_interrupt_ends_the_command),
         TEST(an_interrupt_ends_the_wait),
-        TEST(it_stops_and_goes_on_in_a_shell),
-        TEST(who_stops_it_for_too_long_loses_the_lock),
+        TEST(it_stops_and_continues_in_a_shell),
+        TEST(stopping_it_for_too_long_loses_the_lock),
         TEST(in_the_background_it_stops_when_it_wants_the_terminal),
         TEST(in_a_pipeline_it_gets_the_terminal_when_it_asks),
         TEST(an_interrupt_reaches_it_in_a_pipeline),
         TEST(an_interrupt_ends_a_loop_around_it),
-        TEST(without_job_control_who_wants_the_terminal_is_ended),
-        TEST(without_job_control_who_wants_it_again_and_again_is_killed),
+        TEST(without_job_control_a_command_that_wants_the_terminal_is_ended),
+        TEST(without_job_control_a_command_that_keeps_asking_is_killed),
         TEST(without_job_control_it_is_not_stopped),
     };
     return cmocka_run_group_tests_name("cli_lock_terminal", tests, up, hf_try_down);

@@ -164,7 +164,7 @@ static void why_names_the_types_that_are_taken_and_slots_in_use(void **state)
     hf_try_has(fixture->out, "all 4 slots of the workers that take it (1) are in use");
 }
 
-static void why_says_who_runs_it_and_who_uses_up_the_limit(void **state)
+static void why_names_the_holder_and_the_users_of_the_limit(void **state)
 {
     (void)state;
     char who[128];
@@ -382,7 +382,7 @@ int main(void)
         TEST(bad_input_ends_with_its_code_and_one_clear_line),
         TEST(why_says_what_keeps_a_job_that_waits),
         TEST(why_names_the_types_that_are_taken_and_slots_in_use),
-        TEST(why_says_who_runs_it_and_who_uses_up_the_limit),
+        TEST(why_names_the_holder_and_the_users_of_the_limit),
         TEST(why_does_not_tell_since_when_where_that_is_unknown),
         TEST(a_job_is_shown_by_the_time_of_redis),
         TEST(why_says_that_a_holder_is_gone),

@@ -52,7 +52,7 @@ static void a_row_of_a_list_tells_what_a_trace_was_of(void **state)
                            "          Traceback (most recent call last):\n"));
 }
 
-static void whoever_waits_learns_whether_the_job_is_done_or_dead(void **state)
+static void a_waiter_learns_whether_its_job_is_done_or_dead(void **state)
 {
     (void)state;
     hf_try_worker("worker @ -c w.yaml");
@@ -281,7 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_row_of_a_list_tells_what_a_trace_was_of),
-        TEST(whoever_waits_learns_whether_the_job_is_done_or_dead),
+        TEST(a_waiter_learns_whether_its_job_is_done_or_dead),
         TEST(a_running_job_shows_its_holder_and_goes_back_when_the_worker_is_stopped),
         TEST(a_second_int_ends_the_waiting),
         TEST(a_quiet_worker_claims_nothing_until_it_is_continued),

@@ -183,7 +183,7 @@ static void the_password_may_stand_in_a_file(void **state)
     hf_client_fixture_close(&fixture);
 }
 
-static void a_user_who_may_not_ask_info_is_ready_without_it(void **state)
+static void a_user_without_permission_for_info_is_ready_without_it(void **state)
 {
     (void)state;
     char url[160];
@@ -368,7 +368,7 @@ static void a_server_with_too_many_clients_cannot_be_reached(void **state)
     hf_client_fixture_close(&fixture);
 }
 
-static void tries_in_vain_become_rarer(void **state)
+static void failed_tries_become_rarer(void **state)
 {
     (void)state;
     char url[HF_TEMPDIR_SIZE + 32];
@@ -597,7 +597,7 @@ int main(void)
         CASE(a_wrong_or_missing_password_is_told_and_never_repeated),
         CASE(a_user_with_a_password_and_a_database_is_used),
         CASE(the_password_may_stand_in_a_file),
-        CASE(a_user_who_may_not_ask_info_is_ready_without_it),
+        CASE(a_user_without_permission_for_info_is_ready_without_it),
         CASE(it_comes_back_when_the_server_was_killed_and_started_again),
         CASE(a_replica_is_not_ready_until_it_is_a_primary),
         CASE(without_info_a_replica_is_not_ready_either),
@@ -606,7 +606,7 @@ int main(void)
         cmocka_unit_test(a_name_that_does_not_resolve_is_told_and_holds_up_nothing),
         CASE(a_server_that_says_nothing_is_given_up_in_time_and_tried_again),
         CASE(a_server_with_too_many_clients_cannot_be_reached),
-        CASE(tries_in_vain_become_rarer),
+        CASE(failed_tries_become_rarer),
         CASE(what_a_lost_connection_waits_for_is_not_given_to_it_later),
         CASE(every_lost_connection_is_killed_in_the_end),
         CASE(a_stranger_behind_the_same_number_on_a_new_server_is_left_alone),

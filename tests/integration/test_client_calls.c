@@ -279,7 +279,7 @@ static void a_large_request_and_a_large_answer_pass(void **state)
     hf_client_fixture_close(&fixture);
 }
 
-static void what_cannot_be_taken_is_refused_and_the_rest_goes_on(void **state)
+static void a_value_that_cannot_change_is_refused_and_the_rest_applies(void **state)
 {
     (void)state;
     hf_client_fixture fixture;
@@ -671,7 +671,7 @@ int main(void)
         CASE(waiting_ends_when_the_primary_becomes_a_replica),
         CASE(a_stranger_with_the_id_of_one_that_waits_is_not_unblocked),
         CASE(a_large_request_and_a_large_answer_pass),
-        CASE(what_cannot_be_taken_is_refused_and_the_rest_goes_on),
+        CASE(a_value_that_cannot_change_is_refused_and_the_rest_applies),
         CASE(a_server_that_stops_leaves_requests_unsure_in_time),
         CASE(answers_put_a_deadline_off_but_not_that_of_another),
         CASE(a_process_that_was_stopped_finds_the_answer_that_has_come),

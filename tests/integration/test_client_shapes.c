@@ -203,7 +203,7 @@ static void an_answer_counts_when_the_next_request_cannot_be_written(void **stat
     leave(&fixture);
 }
 
-static void an_answer_that_nobody_asked_for_ends_the_connection_only(void **state)
+static void an_unexpected_answer_ends_the_connection_only(void **state)
 {
     (void)state;
     static const hf_fake_step steps[] = {
@@ -277,7 +277,7 @@ int main(void)
         cmocka_unit_test(what_was_answered_before_the_end_counts),
         cmocka_unit_test(an_answer_that_fills_a_read_counts_when_the_end_is_behind_it),
         cmocka_unit_test(an_answer_counts_when_the_next_request_cannot_be_written),
-        cmocka_unit_test(an_answer_that_nobody_asked_for_ends_the_connection_only),
+        cmocka_unit_test(an_unexpected_answer_ends_the_connection_only),
         cmocka_unit_test(bytes_that_are_no_answer_leave_the_request_unsure),
         cmocka_unit_test(an_answer_after_the_deadline_is_not_taken_for_that_of_another),
         cmocka_unit_test(an_answer_in_many_pieces_is_one),

@@ -101,7 +101,7 @@ static void a_delay_that_begins_after_a_step_back_is_kept(void **state)
     assert_wait("refused", MINUTE_MS);
 }
 
-static void what_was_due_when_it_was_claimed_is_due_when_it_is_given_back(void **state)
+static void a_job_that_was_due_is_due_when_it_is_given_back(void **state)
 {
     (void)state;
     claim("released");
@@ -295,7 +295,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE(a_delay_that_begins_after_a_step_back_is_kept),
-        CASE(what_was_due_when_it_was_claimed_is_due_when_it_is_given_back),
+        CASE(a_job_that_was_due_is_due_when_it_is_given_back),
         CASE(a_delay_that_begins_while_ready_jobs_are_moved_is_kept),
         CASE(a_step_forward_forgets_no_length_of_a_lease),
         CASE(a_lost_claim_is_given_back_though_the_clock_was_set_back),

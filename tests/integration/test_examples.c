@@ -266,7 +266,7 @@ static void jobs_from_python_are_as_good_as_any(void **state)
 
 /* ---- locks ---- */
 
-static void the_sale_sells_each_item_once_whoever_dies(void **state)
+static void the_sale_sells_each_item_once_in_spite_of_deaths(void **state)
 {
     (void)state;
     assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_flash_sale", redis.url), 0);
@@ -277,7 +277,7 @@ static void the_sale_sells_each_item_once_whoever_dies(void **state)
     assert_int_equal(hf_fixture_number(&redis, "SCARD shop:{sale}:buyers"), 100);
 }
 
-static void what_a_fence_guards_refuses_who_was_robbed(void **state)
+static void a_guarded_store_refuses_a_holder_that_lost_the_lock(void **state)
 {
     (void)state;
     char path[PATH_SIZE], report[256];
@@ -305,8 +305,8 @@ int main(void)
         CASE(the_shell_handler_writes_its_mail_or_buries_its_job),
         CASE(the_python_handler_gives_each_verdict),
         CASE(jobs_from_python_are_as_good_as_any),
-        CASE(the_sale_sells_each_item_once_whoever_dies),
-        CASE(what_a_fence_guards_refuses_who_was_robbed),
+        CASE(the_sale_sells_each_item_once_in_spite_of_deaths),
+        CASE(a_guarded_store_refuses_a_holder_that_lost_the_lock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

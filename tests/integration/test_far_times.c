@@ -116,7 +116,7 @@ static void a_score_beyond_all_time_makes_no_baton_due(void **state)
     }
 }
 
-static void an_idle_worker_stays_idle_whatever_the_scores_are(void **state)
+static void an_idle_worker_stays_idle_with_any_scores(void **state)
 {
     (void)state;
     fixture.broken = true;
@@ -259,7 +259,7 @@ int main(void)
         TEST(a_delay_beyond_all_time_is_a_hundred_years),
         TEST(a_handler_cannot_ask_for_more_than_a_hundred_years),
         TEST(a_score_beyond_all_time_makes_no_baton_due),
-        TEST(an_idle_worker_stays_idle_whatever_the_scores_are),
+        TEST(an_idle_worker_stays_idle_with_any_scores),
         TEST(it_is_shown_as_a_time),
         TEST(what_is_no_number_is_refused_and_changes_nothing),
         TEST(a_rate_without_its_time_is_refused),

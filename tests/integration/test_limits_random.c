@@ -357,7 +357,7 @@ static void one_run(unsigned long long seed)
     hf_queue_fixture_stop(&m.fixture);
 }
 
-static void whoever_could_claim_will(void **state)
+static void a_worker_that_could_claim_will(void **state)
 {
     (void)state;
     const char *given = getenv("HF_SEED");
@@ -372,6 +372,6 @@ static void whoever_could_claim_will(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whoever_could_claim_will)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_worker_that_could_claim_will)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static void a_lock_is_held_no_longer_than_max_hold(void **state)
 
 /* ---- owners ---- */
 
-static void r5_an_owner_holds_as_often_as_it_takes(void **state)
+static void r5_an_owner_holds_as_often_as_it_acquires(void **state)
 {
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
     size_t left = 9;
@@ -248,7 +248,7 @@ static void r15_an_upgrade_is_refused_at_once(void **state)
 }
 
 /* What it wrote is done, what it reads is not: who waits to read comes in. */
-static void r15_a_writer_that_reads_too_goes_on_as_a_reader(void **state)
+static void r15_a_writer_that_also_reads_becomes_a_reader(void **state)
 {
     hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .reentrant = true, .owner = "me"};
     hf_lock_waiter reader, writer;
@@ -427,7 +427,7 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(a_lock_is_held_no_longer_than_max_hold, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(r5_an_owner_holds_as_often_as_it_takes, begin,
+        cmocka_unit_test_setup_teardown(r5_an_owner_holds_as_often_as_it_acquires, begin,
                                         end),
         cmocka_unit_test_setup_teardown(
             r14_without_reentrance_the_same_owner_is_refused_at_once, begin, end),
@@ -436,7 +436,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(r11_readers_share_and_a_writer_is_alone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(r15_an_upgrade_is_refused_at_once, begin, end),
-        cmocka_unit_test_setup_teardown(r15_a_writer_that_reads_too_goes_on_as_a_reader,
+        cmocka_unit_test_setup_teardown(r15_a_writer_that_also_reads_becomes_a_reader,
                                         begin, end),
         cmocka_unit_test_setup_teardown(
             r6_a_reader_may_read_again_past_a_writer_that_waits, begin, end),

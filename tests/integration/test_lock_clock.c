@@ -73,7 +73,7 @@ static void a_holder_that_lives_keeps_its_lock(void **state)
 }
 
 /* Its lease is over by Redis's clock at once, but not by the holder's. */
-static void who_tries_after_a_step_forward_is_refused(void **state)
+static void a_try_after_a_step_forward_is_refused(void **state)
 {
     (void)state;
     hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
@@ -110,7 +110,7 @@ static void die_with(const char *name)
 }
 
 /* Whatever the end of the dead one's lease says: long ago, or in hours. */
-static void the_dead_leave_within_a_lease_of_who_waits(void **state)
+static void dead_clients_leave_within_a_lease_of_the_waiter(void **state)
 {
     static const int64_t steps[] = {0, HOUR_MS, -HOUR_MS};
     (void)state;
@@ -148,9 +148,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_holder_that_lives_keeps_its_lock),
-        TEST(who_tries_after_a_step_forward_is_refused),
+        TEST(a_try_after_a_step_forward_is_refused),
         TEST(a_holder_keeps_its_lock_through_steps_of_weeks),
-        TEST(the_dead_leave_within_a_lease_of_who_waits),
+        TEST(dead_clients_leave_within_a_lease_of_the_waiter),
         TEST(a_single_try_takes_over_what_is_over),
     };
     return cmocka_run_group_tests(tests, up, down);

@@ -103,7 +103,7 @@ static void f2_ex_and_px_together_are_an_error(void **state)
 /* ---- F3 ---- */
 
 /* Its process stands still past the lease, and wakes up when another has the lock. */
-static void f3_who_was_stopped_neither_believes_nor_releases(void **state)
+static void f3_a_stopped_holder_neither_believes_nor_releases(void **state)
 {
     hf_locker stopped;
     hf_locker_note note;
@@ -207,7 +207,7 @@ static void f5_work_may_outlast_the_lease(void **state)
 }
 
 /* ... and is renewed by nobody when its process has died. */
-static void f5_nobody_renews_for_the_dead(void **state)
+static void f5_no_client_renews_for_a_dead_one(void **state)
 {
     hf_locker dead;
     (void)state;
@@ -220,7 +220,7 @@ static void f5_nobody_renews_for_the_dead(void **state)
 
 /* Nobody says so, since nobody can be asked: it is lost by the holder's own clock, and a
  * Redis that comes back does not bring it back. */
-static void f5_while_redis_stands_still_the_clock_tells_the_loss(void **state)
+static void f5_while_redis_hangs_the_clock_tells_the_loss(void **state)
 {
     (void)state;
     hf_lock *lock = hf_lock_must(&fixture, fixture.a, "n",
@@ -513,7 +513,7 @@ static void f10_a_head_that_dies_is_passed_when_its_lease_ends(void **state)
 }
 
 /* The second becomes the head, and looks after the holder. */
-static void f10_who_follows_two_dead_ones_looks_after_both(void **state)
+static void f10_a_waiter_behind_two_dead_ones_passes_both(void **state)
 {
     hf_locker holds, dies;
     hf_lock_waiter patient;
@@ -530,7 +530,7 @@ static void f10_who_follows_two_dead_ones_looks_after_both(void **state)
 
 /* One is given back soon, and the other one's holder is dead: the lease that ends first
  * counts, although it is not the only one that is waited for. */
-static void f10_who_waits_in_two_lines_looks_after_both(void **state)
+static void f10_a_waiter_in_two_lines_watches_both(void **state)
 {
     static const char *const both[] = {"t/a", "t/b"};
     hf_locker dies;
@@ -556,11 +556,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(f1_a_lock_and_its_end_are_one_command),
         TEST(f2_ex_and_px_together_are_an_error),
-        TEST(f3_who_was_stopped_neither_believes_nor_releases),
+        TEST(f3_a_stopped_holder_neither_believes_nor_releases),
         TEST(f4_nothing_comes_between_comparing_and_deleting),
         TEST(f5_work_may_outlast_the_lease),
-        TEST(f5_nobody_renews_for_the_dead),
-        TEST(f5_while_redis_stands_still_the_clock_tells_the_loss),
+        TEST(f5_no_client_renews_for_a_dead_one),
+        TEST(f5_while_redis_hangs_the_clock_tells_the_loss),
         TEST(f5_after_a_loss_the_next_one_is_renewed),
         TEST(f5_a_full_redis_renews_and_releases),
         TEST(f5_a_redis_that_evicts_keys_gives_no_lock),
@@ -571,8 +571,8 @@ int main(void)
         TEST(f9_a_release_wakes_one_and_only_one),
         TEST(f10_a_waiter_that_dies_in_the_middle_is_passed),
         TEST(f10_a_head_that_dies_is_passed_when_its_lease_ends),
-        TEST(f10_who_follows_two_dead_ones_looks_after_both),
-        TEST(f10_who_waits_in_two_lines_looks_after_both),
+        TEST(f10_a_waiter_behind_two_dead_ones_passes_both),
+        TEST(f10_a_waiter_in_two_lines_watches_both),
     };
     return cmocka_run_group_tests(tests, up, down);
 }

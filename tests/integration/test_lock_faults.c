@@ -368,7 +368,7 @@ static void an_inbox_that_cannot_be_read_only_delays(void **state)
 }
 
 /* What was deleted by hand frees the lock, and nothing stays stuck. */
-static void a_line_without_some_of_its_keys_goes_on(void **state)
+static void a_line_without_some_of_its_keys_continues(void **state)
 {
     enum { LINE_LEASE_MS = 2500 };
     static const char *const keys[] = {"x:n", "q:n", "e:n"};
@@ -403,7 +403,7 @@ static void a_line_without_some_of_its_keys_goes_on(void **state)
 
 /* ---- taken away ---- */
 
-static void only_what_was_taken_away_is_told_so(void **state)
+static void only_a_lock_that_was_taken_away_is_told_so(void **state)
 {
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .owner = "me", .lease_ms = 900};
     size_t n;
@@ -463,9 +463,10 @@ int main(void)
                                         end),
         cmocka_unit_test_setup_teardown(an_inbox_that_cannot_be_read_only_delays, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(a_line_without_some_of_its_keys_goes_on, begin,
+        cmocka_unit_test_setup_teardown(a_line_without_some_of_its_keys_continues, begin,
                                         end),
-        cmocka_unit_test_setup_teardown(only_what_was_taken_away_is_told_so, begin, end),
+        cmocka_unit_test_setup_teardown(only_a_lock_that_was_taken_away_is_told_so, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_clock_that_was_wrong_loses_no_lock, begin, end),
     };
     return cmocka_run_group_tests(tests, up, down);

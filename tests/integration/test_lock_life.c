@@ -332,7 +332,7 @@ static void on_end_of_change(hf_lock *lock, hf_err err, const char *detail, void
 }
 
 /* Nothing is answered: it ends all the same, and so does all that is under way. */
-static void closing_ends_although_redis_stands_still(void **state)
+static void closing_ends_although_redis_hangs(void **state)
 {
     const char *const name = "m";
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
@@ -573,7 +573,7 @@ static void on_turn_come(hf_lock *lock, hf_err err, const char *detail, void *ar
 }
 
 /* They are all sent when the connection is there. */
-static void who_asks_before_there_is_a_connection_comes_in_order_too(void **state)
+static void calls_before_a_connection_keep_their_order(void **state)
 {
     const char *const name = "n";
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
@@ -623,8 +623,7 @@ int main(void)
                                         begin, end),
         cmocka_unit_test_setup_teardown(closing_tells_all_that_wait_and_gives_all_back,
                                         begin, end),
-        cmocka_unit_test_setup_teardown(closing_ends_although_redis_stands_still, begin,
-                                        end),
+        cmocka_unit_test_setup_teardown(closing_ends_although_redis_hangs, begin, end),
         cmocka_unit_test_setup_teardown(hundreds_are_held_and_renewed, begin, end),
         cmocka_unit_test_setup_teardown(
             more_tags_than_it_listens_for_are_granted_within_a_third, begin, end),
@@ -632,8 +631,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_descriptor_tells_of_the_loss, begin, end),
         cmocka_unit_test_setup_teardown(a_full_redis_refuses_no_lock, begin, end),
         cmocka_unit_test_setup_teardown(a_child_has_no_part_in_it, begin, end),
-        cmocka_unit_test_setup_teardown(
-            who_asks_before_there_is_a_connection_comes_in_order_too, begin, end),
+        cmocka_unit_test_setup_teardown(calls_before_a_connection_keep_their_order, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_line_ends_long_after_its_leases, begin, end),
     };
     return cmocka_run_group_tests(tests, up, down);

@@ -177,7 +177,7 @@ static void r16_all_are_held_or_none(void **state)
     released(must(b));
 }
 
-static void f8_what_was_taken_is_given_back(void **state)
+static void f8_acquired_members_are_released(void **state)
 {
     hf_lock_set *set;
     (void)state;
@@ -191,7 +191,7 @@ static void f8_what_was_taken_is_given_back(void **state)
     }
 }
 
-static void f8_also_from_where_the_answer_was_lost(void **state)
+static void f8_also_where_the_answer_was_lost(void **state)
 {
     hf_lock_set *set;
     (void)state;
@@ -501,9 +501,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(r16_all_are_held_or_none, begin, end),
-        cmocka_unit_test_setup_teardown(f8_what_was_taken_is_given_back, begin, end),
-        cmocka_unit_test_setup_teardown(f8_also_from_where_the_answer_was_lost, begin,
-                                        end),
+        cmocka_unit_test_setup_teardown(f8_acquired_members_are_released, begin, end),
+        cmocka_unit_test_setup_teardown(f8_also_where_the_answer_was_lost, begin, end),
         cmocka_unit_test_setup_teardown(
             f8_a_server_that_is_down_leaves_nothing_on_the_others, begin, end),
         cmocka_unit_test_setup_teardown(r9_opposite_orders_never_wait_in_a_circle, begin,

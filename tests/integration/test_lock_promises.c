@@ -99,7 +99,7 @@ static size_t add_beliefs(const hf_locker *l, belief *all, size_t n)
 
 /* Processes take it in turn, some stay past their lease; they write down from when until
  * when they believed to have it, and count in a file that only the holder may touch. */
-static void p1_nobody_believes_to_hold_what_another_holds(void **state)
+static void p1_two_clients_never_believe_in_the_same_lock(void **state)
 {
     enum { PROCESSES = 4, ROUNDS = 30 };
     static belief all[PROCESSES * ROUNDS + 1];
@@ -187,7 +187,7 @@ static void p2_a_replica_decides_nothing(void **state)
 /* ---- P3 ---- */
 
 /* Killed while it waits, while it holds, and when the grant is made and not heard of. */
-static void p3_who_dies_leaves_with_its_lease(void **state)
+static void p3_a_dead_client_leaves_with_its_lease(void **state)
 {
     hf_locker waits, holds, unheard;
     hf_proxy proxy;
@@ -308,7 +308,7 @@ static uint64_t cpu_ns(pid_t pid)
 /* With leases of 30 s nobody has anything to say for 9 s, but once when the connection
  * for renewals comes up; the one that blocks asks again every 5 s. Two block: the
  * waiter's and, a moment after its grant, the holder's. */
-static void p4_who_waits_neither_asks_nor_computes(void **state)
+static void p4_a_waiter_neither_asks_nor_computes(void **state)
 {
     hf_locker waits;
     (void)state;
@@ -389,7 +389,7 @@ static bool wait_in_line(hf_lock_waiter *w, hf_lock_client *locks)
 }
 
 /* Also when nobody answers: of who stands in line already, and of who is to come. */
-static void p5_a_timed_try_ends_although_redis_stands_still(void **state)
+static void p5_a_timed_try_ends_although_redis_hangs(void **state)
 {
     const hf_lock_client_opts client = {
         HF_LOCK_CLIENT_OPTS_INIT,
@@ -438,7 +438,7 @@ static void p6_a_lock_outlives_its_connections(void **state)
     hf_lock_released(lock);
 }
 
-static void p6_what_too_few_replicas_have_is_given_back(void **state)
+static void p6_a_lock_on_too_few_replicas_is_released(void **state)
 {
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .wait_replicas = 1,
                                .lease_ms = LONG_MS};
@@ -478,7 +478,7 @@ static void on_no_replicas(hf_lock *lock, hf_err err, const char *detail, void *
 }
 
 /* They wait for replicas that are not there; the same client has other things to do. */
-static void p6_who_waits_for_replicas_keeps_nobody_waiting(void **state)
+static void p6_a_wait_for_replicas_delays_no_other_client(void **state)
 {
     static const char *const names[] = {"r1", "r2", "r3"};
     const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
@@ -523,7 +523,7 @@ static void on_answer(hf_lock *lock, hf_err err, const char *detail, void *arg)
     atomic_store(answer, (int)err);
 }
 
-static void p6_who_waits_for_replicas_can_be_cancelled_and_closed(void **state)
+static void p6_a_wait_for_replicas_can_be_cancelled_and_closed(void **state)
 {
     const char *const name = "n";
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1,
@@ -569,7 +569,7 @@ static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
     return sent;
 }
 
-static void p7_a_handover_costs_the_same_however_many_wait(void **state)
+static void p7_a_handover_costs_the_same_for_any_number_of_waiters(void **state)
 {
     static hf_lock_waiter w[40];
     (void)state;
@@ -709,20 +709,20 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(p1_nobody_believes_to_hold_what_another_holds),
+        TEST(p1_two_clients_never_believe_in_the_same_lock),
         TEST(p2_every_process_sees_the_same),
         TEST(p2_a_replica_decides_nothing),
-        TEST(p3_who_dies_leaves_with_its_lease),
+        TEST(p3_a_dead_client_leaves_with_its_lease),
         TEST(p3_no_step_leaves_a_key_without_an_end),
         TEST(p4_a_try_is_one_request),
-        TEST(p4_who_waits_neither_asks_nor_computes),
+        TEST(p4_a_waiter_neither_asks_nor_computes),
         TEST(p5_a_timed_try_that_races_a_release_leaves_nothing),
-        TEST(p5_a_timed_try_ends_although_redis_stands_still),
+        TEST(p5_a_timed_try_ends_although_redis_hangs),
         TEST(p6_a_lock_outlives_its_connections),
-        TEST(p6_what_too_few_replicas_have_is_given_back),
-        TEST(p6_who_waits_for_replicas_keeps_nobody_waiting),
-        TEST(p6_who_waits_for_replicas_can_be_cancelled_and_closed),
-        TEST(p7_a_handover_costs_the_same_however_many_wait),
+        TEST(p6_a_lock_on_too_few_replicas_is_released),
+        TEST(p6_a_wait_for_replicas_delays_no_other_client),
+        TEST(p6_a_wait_for_replicas_can_be_cancelled_and_closed),
+        TEST(p7_a_handover_costs_the_same_for_any_number_of_waiters),
         TEST(p8_only_its_owner_gives_it_back),
         TEST(p9_a_lease_is_30_s_unless_it_is_said),
         TEST(p10_it_can_be_cancelled_before_it_is_answered),

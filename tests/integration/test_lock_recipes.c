@@ -67,7 +67,7 @@ static int64_t ends_ms(void)
 
 #define CELL "hf:lock:{n}:cell:n"
 
-static void r1_it_is_what_others_set_by_set_nx_px(void **state)
+static void r1_it_is_the_key_that_others_set_by_set_nx_px(void **state)
 {
     const hf_lock_opts spin = {HF_LOCK_OPTS_INIT, .form = HF_LOCK_SPIN, .lease_ms = 3000};
     (void)state;
@@ -253,7 +253,7 @@ static void r6_a_nested_call_does_not_wait_for_itself(void **state)
 
 /* ---- R7 ---- */
 
-static void r7_who_spins_asks_less_and_less(void **state)
+static void r7_a_spinning_waiter_asks_less_and_less(void **state)
 {
     hf_lock_waiter w;
     (void)state;
@@ -475,7 +475,7 @@ static void r11_a_reader_that_dies_leaves_the_others(void **state)
     hf_lock_released(writer.lock);
 }
 
-static void r15_a_downgrade_lets_in_only_who_reads_next(void **state)
+static void r15_a_downgrade_lets_in_only_the_next_readers(void **state)
 {
     const hf_lock_opts shared = {HF_LOCK_OPTS_INIT, .mode = HF_LOCK_SHARED,
                                  .wait_ms = 2 * LONG_MS};
@@ -765,7 +765,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(r1_it_is_what_others_set_by_set_nx_px),
+        TEST(r1_it_is_the_key_that_others_set_by_set_nx_px),
         TEST(r1_the_owner_is_another_each_time),
         TEST(r2_it_is_released_although_the_scripts_were_flushed),
         TEST(r3_the_guard_renews_through_disturbances),
@@ -774,7 +774,7 @@ int main(void)
         TEST(r5_a_lost_hold_is_not_counted),
         TEST(r5_entering_again_does_not_shorten_the_lease),
         TEST(r6_a_nested_call_does_not_wait_for_itself),
-        TEST(r7_who_spins_asks_less_and_less),
+        TEST(r7_a_spinning_waiter_asks_less_and_less),
         TEST(r8_five_hundred_are_served_as_they_came),
         TEST(r8_a_head_that_goes_is_passed),
         TEST(r11_readers_and_writers_do_as_a_model_of_them),
@@ -784,7 +784,7 @@ int main(void)
         TEST(r13_two_threads_are_two_owners),
         TEST(r13_a_restart_of_redis_loses_the_lock_and_not_the_waiter),
         TEST(r14_any_thread_may_release),
-        TEST(r15_a_downgrade_lets_in_only_who_reads_next),
+        TEST(r15_a_downgrade_lets_in_only_the_next_readers),
         TEST(r17_several_members_are_added_or_none),
         TEST(r19_a_script_that_fails_has_changed_nothing),
         TEST(r20_a_stale_fence_may_not_write),

@@ -184,7 +184,7 @@ static void r10_with_three_of_five_dead_nothing_stays_on_the_others(void **state
 
 /* ---- answers that do not come ---- */
 
-static void r10_what_was_not_answered_is_given_back_too(void **state)
+static void r10_an_unanswered_lock_is_released_too(void **state)
 {
     (void)state;
     a = hf_set_fixture_open(&fixture, N, true);
@@ -550,8 +550,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(r10_two_of_five_may_be_dead, begin, end),
         cmocka_unit_test_setup_teardown(
             r10_with_three_of_five_dead_nothing_stays_on_the_others, begin, end),
-        cmocka_unit_test_setup_teardown(r10_what_was_not_answered_is_given_back_too,
-                                        begin, end),
+        cmocka_unit_test_setup_teardown(r10_an_unanswered_lock_is_released_too, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(r10_servers_that_stand_still_are_no_majority,
                                         begin, end),
         cmocka_unit_test_setup_teardown(r10_the_validity_counts_from_before_the_request,

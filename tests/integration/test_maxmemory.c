@@ -61,7 +61,7 @@ static void enqueue_is_refused_also_after_a_step_back_of_the_clock(void **state)
     assert_int_equal(hf_queue_fixture_enqueue(&fixture, "more", -1000), HF_OK);
 }
 
-static void an_id_that_exists_is_told_all_the_same(void **state)
+static void an_existing_id_is_told_even_then(void **state)
 {
     (void)state;
     enqueue_all();
@@ -78,7 +78,7 @@ static hf_err verdict(hf_verdict_op op, const char *id)
     return hf_queue_fixture_verdict(&fixture, op, &args, &item);
 }
 
-static void everything_else_goes_on(void **state)
+static void everything_else_continues(void **state)
 {
     (void)state;
     enqueue_all();
@@ -104,7 +104,7 @@ static void everything_else_goes_on(void **state)
     make_room();
 }
 
-static void takeovers_and_burials_go_on(void **state)
+static void takeovers_and_burials_continue(void **state)
 {
     (void)state;
     enqueue_all();
@@ -122,7 +122,7 @@ static void takeovers_and_burials_go_on(void **state)
     make_room();
 }
 
-static void orders_and_signs_of_life_go_on(void **state)
+static void orders_and_signs_of_life_continue(void **state)
 {
     char detail[HF_DETAIL_SIZE];
     hf_admin *admin;
@@ -208,10 +208,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(enqueue_is_refused_and_changes_nothing),
         TEST(enqueue_is_refused_also_after_a_step_back_of_the_clock),
-        TEST(an_id_that_exists_is_told_all_the_same),
-        TEST(everything_else_goes_on),
-        TEST(takeovers_and_burials_go_on),
-        TEST(orders_and_signs_of_life_go_on),
+        TEST(an_existing_id_is_told_even_then),
+        TEST(everything_else_continues),
+        TEST(takeovers_and_burials_continue),
+        TEST(orders_and_signs_of_life_continue),
         TEST(jobs_are_ended_and_looked_into),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

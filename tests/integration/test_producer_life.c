@@ -426,7 +426,7 @@ static void a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever(void 
 
 /* ---- processes and signals ---- */
 
-static void after_a_fork_the_child_is_refused_and_the_parent_goes_on(void **state)
+static void after_a_fork_the_child_is_refused_and_the_parent_continues(void **state)
 {
     (void)state;
     hf_producer *producer =
@@ -533,7 +533,7 @@ int main(void)
         TEST(waiting_threads_are_answered_before_close_returns),
         TEST(numbered_calls_come_one_at_a_time),
         TEST(a_callback_that_does_not_return_cannot_hold_up_a_call_for_ever),
-        TEST(after_a_fork_the_child_is_refused_and_the_parent_goes_on),
+        TEST(after_a_fork_the_child_is_refused_and_the_parent_continues),
         TEST(a_host_with_the_default_sigpipe_survives_broken_connections),
         TEST(the_thread_of_a_producer_blocks_every_signal),
     };

@@ -198,7 +198,7 @@ static void *call_until_told(void *arg)
     return NULL;
 }
 
-static void calls_go_on_while_connections_break(void **state)
+static void calls_continue_while_connections_break(void **state)
 {
     (void)state;
     atomic_bool stop = false;
@@ -267,7 +267,7 @@ static void a_call_that_gives_up_leaves_its_work_to_another(void **state)
 }
 
 /* Some are told by the call of another thread while they look out. */
-static void what_is_hopeless_is_told_to_every_call_at_once(void **state)
+static void a_lasting_fault_is_told_to_every_call_at_once(void **state)
 {
     (void)state;
     hf_fixture locked;
@@ -459,7 +459,7 @@ static void *call_until_none_comes(void *arg)
     return NULL;
 }
 
-static void who_waits_for_a_redis_that_stands_still_sleeps(void **state)
+static void a_call_sleeps_while_redis_hangs(void **state)
 {
     (void)state;
     hf_producer *producer = open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT});
@@ -509,13 +509,13 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         TEST(each_call_gets_its_own_answers),
-        TEST(calls_go_on_while_connections_break),
+        TEST(calls_continue_while_connections_break),
         TEST(a_call_that_gives_up_leaves_its_work_to_another),
-        TEST(what_is_hopeless_is_told_to_every_call_at_once),
+        TEST(a_lasting_fault_is_told_to_every_call_at_once),
         TEST(a_connection_that_breaks_is_made_again_without_a_call),
         TEST(callbacks_stay_on_one_thread_beside_calls),
         TEST(a_job_put_in_while_calls_are_woken_is_sent_at_once),
-        TEST(who_waits_for_a_redis_that_stands_still_sleeps),
+        TEST(a_call_sleeps_while_redis_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void i3_a_stale_worker_changes_nothing(void **state)
     assert_int_equal(hf_queue_fixture_complete(&fixture, "second", "one", NULL), HF_OK);
 }
 
-static void a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed(void **state)
+static void a_lease_that_ended_is_lost_even_without_another_claim(void **state)
 {
     (void)state;
     enqueue("one");
@@ -726,7 +726,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(i3_a_stale_worker_changes_nothing),
-        TEST(a_lease_that_ended_is_lost_even_if_nobody_else_has_claimed),
+        TEST(a_lease_that_ended_is_lost_even_without_another_claim),
         TEST(i6_fences_of_one_job_strictly_grow),
         TEST(i5_every_lock_ends_exactly_when_its_score_says),
         TEST(a_job_that_is_locked_elsewhere_never_blocks_the_head),

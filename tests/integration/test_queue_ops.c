@@ -325,7 +325,7 @@ static void bury_many(size_t n, uint32_t dead_max)
                      HF_OK);
 }
 
-static void the_dead_are_bounded_however_many_a_verdict_brings(void **state)
+static void the_dead_are_bounded_after_any_verdict(void **state)
 {
     static const size_t batches[] = {1, 250, 250, 1000, 99, 250};
     (void)state;
@@ -338,7 +338,7 @@ static void the_dead_are_bounded_however_many_a_verdict_brings(void **state)
     }
 }
 
-static void the_dead_are_bounded_however_many_holders_died_with(void **state)
+static void the_dead_are_bounded_after_any_number_of_crashes(void **state)
 {
     (void)state;
     enqueue_many(600);
@@ -488,8 +488,8 @@ int main(void)
         TEST(a_released_job_keeps_its_place),
         TEST(a_job_without_a_handler_waits_with_that_error),
         TEST(the_dead_are_bounded_by_count),
-        TEST(the_dead_are_bounded_however_many_a_verdict_brings),
-        TEST(the_dead_are_bounded_however_many_holders_died_with),
+        TEST(the_dead_are_bounded_after_any_verdict),
+        TEST(the_dead_are_bounded_after_any_number_of_crashes),
         TEST(a_lowered_bound_of_the_dead_is_reached_in_slices),
         TEST(the_dead_are_bounded_by_age),
         TEST(a_batch_of_verdicts_is_answered_one_by_one),

@@ -401,7 +401,7 @@ static void a_claim_of_the_last_job_leaves_no_baton(void **state)
     assert_int_equal(fixture.next_ms, 0);
 }
 
-static void what_a_pause_or_a_limit_keeps_wakes_nobody(void **state)
+static void jobs_held_by_a_pause_or_a_limit_wake_no_worker(void **state)
 {
     static const char *const fields[] = {"paused", "max_running"};
     static const char *const uses[] = {"p", "n"};
@@ -491,7 +491,7 @@ int main(void)
         TEST(a_claim_plans_a_wake_up_for_what_becomes_due_next),
         TEST(a_claim_plans_a_wake_up_for_the_end_of_the_lease_that_ends_first),
         TEST(a_claim_of_the_last_job_leaves_no_baton),
-        TEST(what_a_pause_or_a_limit_keeps_wakes_nobody),
+        TEST(jobs_held_by_a_pause_or_a_limit_wake_no_worker),
         TEST(a_mark_that_tells_no_number_counts_as_none),
     };
     const char *given = getenv("HF_SEED");

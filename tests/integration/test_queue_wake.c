@@ -49,7 +49,7 @@ static void an_idle_queue_lets_the_waiting_time_pass(void **state)
     assert_int_equal(fixture.which, 1);
 }
 
-static void a_due_job_wakes_whoever_waits_and_nobody_else(void **state)
+static void a_due_job_wakes_one_waiting_worker_only(void **state)
 {
     (void)state;
     enqueue("one", 0);
@@ -196,7 +196,7 @@ static void a_claim_says_that_there_is_more_than_all_others_take(void **state)
     assert_int_equal(batons(), 1);
 }
 
-static void a_wake_up_that_nobody_keeps_is_made_anew_by_the_check(void **state)
+static void a_missed_wake_up_is_made_again_by_the_check(void **state)
 {
     (void)state;
     enqueue("one", 0);
@@ -229,7 +229,7 @@ static int64_t hold(void)
     return end;
 }
 
-static void a_check_says_when_nobody_may_come_for_a_leases_end(void **state)
+static void a_check_says_when_a_lease_may_end_without_a_worker(void **state)
 {
     (void)state;
     assert_true(doubt() == 0);
@@ -587,7 +587,7 @@ static void orders_that_make_work_wake_one(void **state)
     hf_admin_close(admin);
 }
 
-static void of_a_limited_queue_nobody_claims_ahead(void **state)
+static void no_worker_claims_ahead_from_a_limited_queue(void **state)
 {
     (void)state;
     assert_int_equal(file_limits(100, 0, 0), HF_OK);
@@ -779,7 +779,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_idle_queue_lets_the_waiting_time_pass),
-        TEST(a_due_job_wakes_whoever_waits_and_nobody_else),
+        TEST(a_due_job_wakes_one_waiting_worker_only),
         TEST(a_delayed_job_puts_the_baton_at_its_time),
         TEST(a_claim_for_a_baton_leaves_one_for_what_remains),
         TEST(a_claim_that_got_nothing_leaves_no_baton_that_is_due),
@@ -788,8 +788,8 @@ int main(void)
         TEST(a_far_leases_end_is_left_to_the_checks),
         TEST(a_wake_up_is_over_when_nothing_is_due),
         TEST(a_claim_says_that_there_is_more_than_all_others_take),
-        TEST(a_wake_up_that_nobody_keeps_is_made_anew_by_the_check),
-        TEST(a_check_says_when_nobody_may_come_for_a_leases_end),
+        TEST(a_missed_wake_up_is_made_again_by_the_check),
+        TEST(a_check_says_when_a_lease_may_end_without_a_worker),
         TEST(a_wake_up_before_the_leases_end_is_in_doubt_when_that_has_come),
         TEST(what_is_not_a_leases_end_is_in_no_doubt),
         TEST(each_queues_doubt_is_its_own),
@@ -803,7 +803,7 @@ int main(void)
         TEST(max_running_bounds_all_workers_together),
         TEST(every_end_of_a_job_that_blocked_others_wakes_one),
         TEST(orders_that_make_work_wake_one),
-        TEST(of_a_limited_queue_nobody_claims_ahead),
+        TEST(no_worker_claims_ahead_from_a_limited_queue),
         TEST(a_takeover_is_free_under_max_running),
         TEST(a_takeover_takes_no_token),
         TEST(a_rate_is_kept),

@@ -88,7 +88,7 @@ static void a_job_that_was_refused_gives_its_token_back(void **state)
     claim_one();
 }
 
-static void a_job_that_nobody_can_run_gives_its_token_back(void **state)
+static void a_job_that_no_worker_can_run_returns_its_token(void **state)
 {
     const hf_verdict_item item = {
         .id = "one", .counts = false, .error = {"what?", 5}, .reason = "record"};
@@ -167,7 +167,7 @@ static long long done(void)
     return hf_queue_fixture_meta(&fixture, "done");
 }
 
-static void a_type_that_nobody_takes_burns_no_tokens(void **state)
+static void a_type_without_a_handler_burns_no_tokens(void **state)
 {
     static const char stranger[] = "{\"type\":\"stranger\",\"created\":1}\n";
     const hf_enqueue_args args = {.producer = ""};
@@ -202,12 +202,12 @@ int main(void)
         TEST(a_job_that_never_started_gives_its_token_back),
         TEST(a_job_that_had_started_does_not),
         TEST(a_job_that_was_refused_gives_its_token_back),
-        TEST(a_job_that_nobody_can_run_gives_its_token_back),
+        TEST(a_job_that_no_worker_can_run_returns_its_token),
         TEST(a_job_that_is_dead_after_it_ran_does_not),
         TEST(a_claim_whose_answer_was_lost_gives_its_tokens_back),
         TEST(a_cancelled_job_that_never_started_gives_its_token_back),
         TEST(the_bucket_holds_no_more_than_before),
-        TEST(a_type_that_nobody_takes_burns_no_tokens),
+        TEST(a_type_without_a_handler_burns_no_tokens),
         TEST(a_handler_that_a_stop_interrupts_has_had_its_token),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

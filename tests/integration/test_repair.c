@@ -363,7 +363,7 @@ static void a_repair_is_made_once_and_leaves_the_queue_clean(void **state)
 
 /* ---- jobs afterwards ---- */
 
-static void what_has_no_set_is_dead_until_somebody_decides(void **state)
+static void a_record_without_a_set_is_dead_until_a_person_decides(void **state)
 {
     (void)state;
     fill();
@@ -451,7 +451,7 @@ static void a_long_queue_is_put_right_to_its_end(void **state)
 
 /* ---- what is outside of a queue ---- */
 
-static void a_queue_that_nobody_registered_is_found_and_registered(void **state)
+static void an_unregistered_queue_is_found_and_registered(void **state)
 {
     char **names;
     size_t n;
@@ -570,12 +570,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_look_writes_nothing_and_says_what_would_be_done),
         TEST(a_repair_is_made_once_and_leaves_the_queue_clean),
-        TEST(what_has_no_set_is_dead_until_somebody_decides),
+        TEST(a_record_without_a_set_is_dead_until_a_person_decides),
         TEST(what_cannot_be_read_is_kept_as_the_payload),
         TEST(a_job_whose_lock_was_removed_is_taken_over_at_its_lease_s_end),
         TEST(what_runs_stays_with_its_holder),
         TEST(a_long_queue_is_put_right_to_its_end),
-        TEST(a_queue_that_nobody_registered_is_found_and_registered),
+        TEST(an_unregistered_queue_is_found_and_registered),
         TEST(only_a_silent_worker_is_forgotten),
         TEST(a_round_trip_is_measured),
         cmocka_unit_test_setup_teardown(

@@ -159,7 +159,7 @@ static void sentinels_that_are_down_are_passed_over(void **state)
     hf_fixture_signal(first, SIGCONT);
 }
 
-static void when_all_are_down_it_says_so_and_goes_on(void **state)
+static void when_all_are_down_it_says_so_and_continues(void **state)
 {
     (void)state;
     hf_fixture_kill(first, SIGKILL);
@@ -466,7 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_primary_is_the_one_that_sentinels_name),
         TEST(sentinels_that_are_down_are_passed_over),
-        TEST(when_all_are_down_it_says_so_and_goes_on),
+        TEST(when_all_are_down_it_says_so_and_continues),
         TEST(a_connection_outlives_its_sentinels),
         TEST(it_comes_back_when_everything_was_away),
         TEST(a_name_that_no_sentinel_knows_is_told_and_asked_again),

@@ -117,7 +117,7 @@ static void a_slew_changes_the_rate_and_a_step_keeps_it(void **state)
     }
 }
 
-static void a_restarted_server_goes_on_with_its_clock(void **state)
+static void a_restarted_server_continues_with_its_clock(void **state)
 {
     (void)state;
     hf_fixture_clock_step(&redis, HOUR_MS);
@@ -181,7 +181,7 @@ int main(void)
         cmocka_unit_test(a_step_moves_time_for_this_server_alone),
         cmocka_unit_test(keys_end_by_the_moved_clock),
         cmocka_unit_test(a_slew_changes_the_rate_and_a_step_keeps_it),
-        cmocka_unit_test(a_restarted_server_goes_on_with_its_clock),
+        cmocka_unit_test(a_restarted_server_continues_with_its_clock),
         cmocka_unit_test(no_reading_is_torn),
     };
     return cmocka_run_group_tests(tests, up, down);

@@ -204,7 +204,7 @@ static void a_caller_that_is_busy_for_two_leases_loses_nothing(void **state)
     drop(&h);
 }
 
-static void what_is_gone_or_anothers_is_told_lost_and_not_touched(void **state)
+static void a_lock_that_is_gone_or_anothers_is_told_lost_and_not_touched(void **state)
 {
     (void)state;
     static const char *const happens[] = {"DEL k", "SET k other PX 60000", "FLUSHALL",
@@ -532,7 +532,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(a_lease_is_held_as_long_as_wanted_and_never_close_to_its_end),
         TEST(a_caller_that_is_busy_for_two_leases_loses_nothing),
-        TEST(what_is_gone_or_anothers_is_told_lost_and_not_touched),
+        TEST(a_lock_that_is_gone_or_anothers_is_told_lost_and_not_touched),
         TEST(an_owner_that_took_it_again_after_a_loss_is_renewed_again),
         TEST(a_server_that_forgot_the_script_gets_it_again),
         TEST(connections_that_are_killed_all_the_time_lose_no_lease),

@@ -160,7 +160,7 @@ static void a_handler_can_end_a_job_at_once(void **state)
     assert_non_null(strstr(record_of("a"), "it never will"));
 }
 
-static void a_type_that_nobody_takes_goes_back_without_an_attempt(void **state)
+static void a_type_without_a_handler_goes_back_without_an_attempt(void **state)
 {
     (void)state;
     const char record[] = "{\"v\":1,\"type\":\"stranger\",\"created\":1}\n";
@@ -382,7 +382,7 @@ static void resuming_and_raising_a_limit_wake_a_worker(void **state)
 /* ---- stopping ---- */
 
 /* By the claim itself, so nobody here ever holds it. */
-static void what_a_claim_buries_is_told(void **state)
+static void jobs_that_a_claim_buries_are_told(void **state)
 {
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .poison = 1};
     (void)state;
@@ -505,7 +505,7 @@ int main(void)
         CASE(as_many_run_at_once_as_there_are_slots),
         CASE(a_failing_job_is_retried_after_its_backoff_and_dies),
         CASE(a_handler_can_end_a_job_at_once),
-        CASE(a_type_that_nobody_takes_goes_back_without_an_attempt),
+        CASE(a_type_without_a_handler_goes_back_without_an_attempt),
         CASE(a_handler_that_overruns_is_asked_to_stop_and_its_job_retried),
         CASE(a_verdict_whose_answer_is_lost_is_sent_again),
         CASE(a_verdict_that_never_arrived_is_sent_again),
@@ -515,7 +515,7 @@ int main(void)
         CASE(a_full_worker_leaves_a_due_job_to_another),
         CASE(work_in_one_queue_does_not_delay_what_is_due_in_another),
         CASE(resuming_and_raising_a_limit_wake_a_worker),
-        CASE(what_a_claim_buries_is_told),
+        CASE(jobs_that_a_claim_buries_are_told),
         CASE(a_stop_releases_what_has_not_returned_and_counts_nothing),
         CASE(a_burst_ends_when_nothing_is_left),
         CASE(a_long_job_keeps_its_lock),

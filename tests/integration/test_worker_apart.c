@@ -272,7 +272,7 @@ static void an_isolated_job_that_cannot_run_alone_is_put_back_for_a_while(void *
 }
 
 /* The longer it has been put back, the longer it may make others wait. */
-static void an_isolated_job_comes_to_run_however_long_the_others_take(void **state)
+static void an_isolated_job_runs_even_beside_long_jobs(void **state)
 {
     (void)state;
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LONG_MS,
@@ -465,7 +465,7 @@ int main(void)
         CASE(a_worker_that_may_not_wait_says_so_once_and_works),
         CASE(a_queue_is_registered_when_there_is_room_again),
         CASE(an_isolated_job_that_cannot_run_alone_is_put_back_for_a_while),
-        CASE(an_isolated_job_comes_to_run_however_long_the_others_take),
+        CASE(an_isolated_job_runs_even_beside_long_jobs),
         CASE(a_program_has_its_turn_and_its_slot_among_c_handlers),
         CASE(without_descriptors_a_worker_rests_and_says_why),
     };

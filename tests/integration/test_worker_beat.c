@@ -72,7 +72,7 @@ static long long number(const char *key)
 
 /* ---- the heartbeat ---- */
 
-static void it_says_who_and_what(void **state)
+static void it_names_the_holder_and_the_command(void **state)
 {
     (void)state;
     int64_t before = hf_queue_fixture_now(&queue);
@@ -236,7 +236,7 @@ static void it_rises_while_idle_full_quiet_and_stopping(void **state)
     atomic_store(&worker.gate, true);
 }
 
-static void it_stands_still_while_redis_does_not_answer(void **state)
+static void it_does_not_rise_while_redis_does_not_answer(void **state)
 {
     (void)state;
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
@@ -250,7 +250,7 @@ static void it_stands_still_while_redis_does_not_answer(void **state)
 }
 
 /* Redis is there, and its answers lie in the socket. */
-static void it_stands_still_while_the_loop_hangs(void **state)
+static void it_does_not_rise_while_the_loop_hangs(void **state)
 {
     (void)state;
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
@@ -265,7 +265,7 @@ static void it_stands_still_while_the_loop_hangs(void **state)
 }
 
 /* Redis answers, with nothing but refusals. */
-static void it_stands_still_while_redis_refuses(void **state)
+static void it_does_not_rise_while_redis_refuses(void **state)
 {
     (void)state;
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0);
@@ -312,15 +312,15 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
     const struct CMUnitTest tests[] = {
-        CASE(it_says_who_and_what),
+        CASE(it_names_the_holder_and_the_command),
         CASE(the_first_does_not_wait_although_redis_is_slow),
         CASE(every_change_is_shown_at_once),
         CASE(changes_are_shown_until_the_end),
         CASE(too_many_types_are_cut),
         CASE(it_rises_while_idle_full_quiet_and_stopping),
-        CASE(it_stands_still_while_redis_does_not_answer),
-        CASE(it_stands_still_while_the_loop_hangs),
-        CASE(it_stands_still_while_redis_refuses),
+        CASE(it_does_not_rise_while_redis_does_not_answer),
+        CASE(it_does_not_rise_while_the_loop_hangs),
+        CASE(it_does_not_rise_while_redis_refuses),
         CASE(a_refused_heartbeat_is_told_once_and_so_is_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

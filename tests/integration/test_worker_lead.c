@@ -126,7 +126,7 @@ static void assert_all_done(void)
 
 /* ---- the tests ---- */
 
-static void who_hears_of_a_job_runs_it(void **state)
+static void the_thread_that_hears_of_a_job_runs_it(void **state)
 {
     (void)state;
     start();
@@ -136,7 +136,7 @@ static void who_hears_of_a_job_runs_it(void **state)
 }
 
 /* One by one, some at once, and one right behind the other. */
-static void each_job_is_run_once_whoever_turns_the_loop(void **state)
+static void each_job_is_run_once_with_any_loop_owner(void **state)
 {
     (void)state;
     start();
@@ -221,8 +221,8 @@ static void the_worker_comes_back_without_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_hears_of_a_job_runs_it, up, down),
-        cmocka_unit_test_setup_teardown(each_job_is_run_once_whoever_turns_the_loop, up,
+        cmocka_unit_test_setup_teardown(the_thread_that_hears_of_a_job_runs_it, up, down),
+        cmocka_unit_test_setup_teardown(each_job_is_run_once_with_any_loop_owner, up,
                                         down),
         cmocka_unit_test_setup_teardown(a_loop_that_is_given_back_has_its_bell_set, up,
                                         down),

@@ -172,7 +172,7 @@ static void an_isolated_job_is_started_alone_and_nothing_beside_it(void **state)
 /* ---- what the watchdog does not wait for ---- */
 
 /* As with standard error a full pipe: the loop waits in the log, with a job's line. */
-static void a_log_that_stands_still_ends_no_lease(void **state)
+static void a_log_that_blocks_ends_no_lease(void **state)
 {
     (void)state;
     hf_worker_fixture_start(&worker, proxy.url, NULL, 0);
@@ -212,7 +212,7 @@ static hf_verdict stay_until_let_go(hf_run *run, void *arg)
     return HF_VERDICT_DONE;
 }
 
-static void a_callback_that_stands_still_ends_no_other_lease(void **state)
+static void a_callback_that_blocks_ends_no_other_lease(void **state)
 {
     (void)state;
     atomic_store(&in_callback, false);
@@ -278,8 +278,8 @@ int main(void)
         CASE(what_is_taken_over_after_a_reconnect_counts_no_crash),
         CASE(a_worker_that_cannot_renew_claims_nothing),
         CASE(an_isolated_job_is_started_alone_and_nothing_beside_it),
-        CASE(a_log_that_stands_still_ends_no_lease),
-        CASE(a_callback_that_stands_still_ends_no_other_lease),
+        CASE(a_log_that_blocks_ends_no_lease),
+        CASE(a_callback_that_blocks_ends_no_other_lease),
         CASE(a_handler_left_behind_stops_believing_before_its_job_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

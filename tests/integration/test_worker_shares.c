@@ -225,7 +225,7 @@ static void put_stranger(const char *id, int64_t refused_ms)
                      HF_OK);
 }
 
-static void a_type_that_nobody_takes_for_an_hour_ends_in_dead(void **state)
+static void a_type_without_a_handler_for_an_hour_ends_in_dead(void **state)
 {
     (void)state;
     char first[64];
@@ -355,7 +355,7 @@ int main(void)
         CASE(shares_hold_while_claims_are_under_way),
         CASE(in_order_nothing_of_the_next_queue_comes_first),
         CASE(workers_of_a_queue_with_a_rate_take_turns),
-        CASE(a_type_that_nobody_takes_for_an_hour_ends_in_dead),
+        CASE(a_type_without_a_handler_for_an_hour_ends_in_dead),
         CASE(jobs_run_though_no_connection_can_wait_for_them),
         CASE(a_worker_with_an_isolated_job_leaves_the_batons_to_others),
         CASE(the_error_of_a_handler_is_not_read_before_it_returns),

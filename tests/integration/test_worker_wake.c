@@ -190,7 +190,7 @@ static void after_its_waiting_connection_broke_a_worker_claims_once(void **state
 }
 
 /* The promise is there, and whoever gave it is dead. */
-static void the_check_finds_a_wake_up_that_nobody_keeps(void **state)
+static void the_check_finds_a_missed_wake_up(void **state)
 {
     (void)state;
     hf_worker_fixture_start(&worker, queue.redis.url, NULL, 0); /* with a lease of 1 s */
@@ -251,7 +251,7 @@ static bool only_the_dead_one_will_come(void)
 }
 
 /* Long before its next check. */
-static void a_worker_comes_for_a_lease_whose_holder_had_promised_to(void **state)
+static void a_worker_comes_for_a_lease_whose_holder_kept_the_timer(void **state)
 {
     (void)state;
     bool in_time = only_the_dead_one_will_come();
@@ -300,8 +300,8 @@ int main(void)
         CASE(a_worker_that_becomes_quiet_gives_back_its_baton),
         CASE(a_worker_that_stops_gives_back_its_baton),
         CASE(after_its_waiting_connection_broke_a_worker_claims_once),
-        CASE(the_check_finds_a_wake_up_that_nobody_keeps),
-        CASE(a_worker_comes_for_a_lease_whose_holder_had_promised_to),
+        CASE(the_check_finds_a_missed_wake_up),
+        CASE(a_worker_comes_for_a_lease_whose_holder_kept_the_timer),
         CASE(a_look_leads_to_no_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ static void a_payload_over_the_limit_is_refused(void **state)
     assert_string_equal(detail, "expected a payload of at most 1000 bytes, found 1001");
 }
 
-static void the_scanner_stays_inside_whatever_it_is_given(void **state)
+static void the_scanner_stays_inside_any_text(void **state)
 {
     (void)state;
     static const char text[] = " { \"a\" : [\"]\", {}] , \"b\\\"\":\"x\\\\\" } ";
@@ -470,7 +470,7 @@ int main(void)
         cmocka_unit_test(every_key_of_a_job_is_read),
         cmocka_unit_test(a_bad_line_is_refused_with_what_was_expected),
         cmocka_unit_test(a_payload_over_the_limit_is_refused),
-        cmocka_unit_test(the_scanner_stays_inside_whatever_it_is_given),
+        cmocka_unit_test(the_scanner_stays_inside_any_text),
         cmocka_unit_test(base64_is_read_strictly),
         cmocka_unit_test(lines_of_one_queue_go_in_blocks_of_ten_thousand),
         cmocka_unit_test(lines_of_several_queues_fill_a_block_for_each),

@@ -219,7 +219,7 @@ static void ids_of_a_made_run_tell_when_it_began_and_are_no_makers(void **state)
     assert_true(next - low == 1000);
 }
 
-static void a_run_whose_count_overflows_goes_on_in_the_next_ms(void **state)
+static void a_run_whose_count_overflows_continues_in_the_next_ms(void **state)
 {
     (void)state;
     char a[HF_NEW_ID_SIZE], b[HF_NEW_ID_SIZE];
@@ -289,7 +289,7 @@ int main(void)
         cmocka_unit_test(an_id_tells_when_it_was_made),
         cmocka_unit_test(ids_of_a_run_are_the_same_each_time_and_rise),
         cmocka_unit_test(ids_of_a_made_run_tell_when_it_began_and_are_no_makers),
-        cmocka_unit_test(a_run_whose_count_overflows_goes_on_in_the_next_ms),
+        cmocka_unit_test(a_run_whose_count_overflows_continues_in_the_next_ms),
         cmocka_unit_test(different_runs_have_different_ids),
         cmocka_unit_test(names_are_short_and_plain),
     };

@@ -123,7 +123,7 @@ static void await_all(void)
 }
 
 /* The next job finds the thread of the last one anywhere on its way into sleep. */
-static void test_no_job_is_left_by_who_goes_to_sleep(void **state)
+static void test_no_job_is_left_by_a_worker_that_goes_to_sleep(void **state)
 {
     hf_rng rng;
     (void)state;
@@ -234,8 +234,8 @@ static void test_what_a_handler_chooses_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_no_job_is_left_by_who_goes_to_sleep, up,
-                                        down),
+        cmocka_unit_test_setup_teardown(
+            test_no_job_is_left_by_a_worker_that_goes_to_sleep, up, down),
         cmocka_unit_test_setup_teardown(test_as_many_run_as_there_are_threads, up, down),
         cmocka_unit_test_setup_teardown(test_no_more_run_than_may, up, down),
         cmocka_unit_test_setup_teardown(test_a_job_is_taken_back_from_an_idle_pool, up,

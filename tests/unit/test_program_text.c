@@ -32,7 +32,7 @@ static void on_line(int stream, const char *text, size_t len, void *arg)
     t->len[stream - 1] += len + 1;
 }
 
-static void lines_are_the_same_however_they_arrive(void **state)
+static void lines_are_the_same_in_any_pieces(void **state)
 {
     (void)state;
     static const char text[] = "one\n\ntwo three\nfour\nfive\n";
@@ -200,7 +200,7 @@ static void a_long_error_is_cut(void **state)
     assert_memory_equal(result.error, "killed by signal 9: eee", 23);
 }
 
-static void a_time_out_is_retry_whatever_was_said(void **state)
+static void a_time_out_is_retry_after_any_verdict(void **state)
 {
     (void)state;
     char out[HF_PROGRAM_ERROR_MAX + 1];
@@ -218,14 +218,14 @@ static void a_time_out_is_retry_whatever_was_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_the_same_however_they_arrive),
+        cmocka_unit_test(lines_are_the_same_in_any_pieces),
         cmocka_unit_test(a_line_of_the_greatest_length_is_one_line),
         cmocka_unit_test(what_is_past_the_limit_is_counted_to_the_byte),
         cmocka_unit_test(the_error_is_the_end_of_stderr),
         cmocka_unit_test(the_error_does_not_begin_inside_a_character),
         cmocka_unit_test(a_verdict_line_is_read_or_refused_whole),
         cmocka_unit_test(a_long_error_is_cut),
-        cmocka_unit_test(a_time_out_is_retry_whatever_was_said),
+        cmocka_unit_test(a_time_out_is_retry_after_any_verdict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,7 +79,7 @@ static void after_a_lease_of_samples_it_vouches_for_almost_the_remote_time(void 
     assert_in_range(remote_ms() - hf_remote_clock_now(&clock_, boot_ns), 0, 2);
 }
 
-static void now_is_never_ahead_however_the_answers_travel(void **state)
+static void now_is_never_ahead_with_any_delay_of_answers(void **state)
 {
     (void)state;
     rng.state = 1;
@@ -200,7 +200,7 @@ static void an_answer_that_was_overtaken_changes_nothing(void **state)
 
 /* ---- what another process has learned ---- */
 
-static void a_process_goes_on_with_what_another_one_knew(void **state)
+static void a_process_continues_with_what_another_one_knew(void **state)
 {
     (void)state;
     char text[HF_REMOTE_STATE_SIZE];
@@ -287,7 +287,7 @@ static void step_at_random(uint64_t *quiet_until_ns, int64_t *back_us, uint64_t 
 
 /* The property of the header: a lease whose end is vouched for has lasted its length,
  * less the margin that a holder keeps. */
-static void no_lease_is_over_before_its_time_whatever_the_clock_does(void **state)
+static void no_lease_is_over_early_with_any_clock(void **state)
 {
     (void)state;
     const char *given = getenv("HF_SEED");
@@ -345,7 +345,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         CASE(a_new_clock_is_not_known_and_vouches_for_nothing),
         CASE(after_a_lease_of_samples_it_vouches_for_almost_the_remote_time),
-        CASE(now_is_never_ahead_however_the_answers_travel),
+        CASE(now_is_never_ahead_with_any_delay_of_answers),
         CASE(a_step_is_told_with_its_size_and_direction),
         CASE(a_slow_answer_is_no_step),
         CASE(after_a_step_forward_old_leases_are_judged_by_the_old_time),
@@ -354,9 +354,9 @@ int main(void)
         CASE(after_a_gap_everything_is_learned_anew),
         CASE(a_longer_lease_is_judged_once_its_length_was_sampled),
         CASE(an_answer_that_was_overtaken_changes_nothing),
-        CASE(a_process_goes_on_with_what_another_one_knew),
+        CASE(a_process_continues_with_what_another_one_knew),
         CASE(what_is_too_old_or_another_machine_s_or_no_text_is_not_adopted),
-        CASE(no_lease_is_over_before_its_time_whatever_the_clock_does),
+        CASE(no_lease_is_over_early_with_any_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

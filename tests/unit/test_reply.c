@@ -198,7 +198,7 @@ static void no_reply_reads_as_nil(void **state)
     assert_string_equal(hf_reply_text(NULL), "");
 }
 
-static void those_who_wait_leave_in_the_order_in_which_they_came(void **state)
+static void waiters_leave_in_the_order_of_arrival(void **state)
 {
     (void)state;
     hf_flight flight = {.n = 0};
@@ -261,7 +261,7 @@ int main(void)
         cmocka_unit_test(versions_from_6_2_on_are_new_enough),
         cmocka_unit_test(a_reply_of_the_wrong_type_reads_as_nothing),
         cmocka_unit_test(no_reply_reads_as_nil),
-        cmocka_unit_test(those_who_wait_leave_in_the_order_in_which_they_came),
+        cmocka_unit_test(waiters_leave_in_the_order_of_arrival),
         cmocka_unit_test(the_earliest_deadline_is_found_anywhere_in_the_line),
         cmocka_unit_test(the_line_has_an_end),
     };

@@ -473,7 +473,7 @@ static void a_share_is_kept_while_its_claim_is_under_way(void **state)
     shares_are_even_now();
 }
 
-static void shares_hold_in_whatever_order_answers_come(void **state)
+static void shares_hold_with_answers_in_any_order(void **state)
 {
     (void)state;
     hf_rng rng;
@@ -545,7 +545,7 @@ static void what_others_may_take_first_is_left_to_the_baton(void **state)
 
 /* Nothing was found: who can wait for all batons will hear of them. Who is at work on the
  * jobs of one queue cannot, and looks at the others. */
-static void who_will_wait_for_the_batons_does_not_look(void **state)
+static void a_worker_about_to_block_does_not_look(void **state)
 {
     (void)state;
     for (int i = 0; i < QUEUES; i++)
@@ -618,11 +618,11 @@ int main(void)
         CASE(slots_are_asked_for_by_weight),
         CASE(what_could_not_be_sent_costs_nothing),
         CASE(a_share_is_kept_while_its_claim_is_under_way),
-        CASE(shares_hold_in_whatever_order_answers_come),
+        CASE(shares_hold_with_answers_in_any_order),
         CASE(what_did_not_come_costs_nothing),
         CASE(a_queue_that_had_nothing_has_saved_nothing),
         CASE(what_others_may_take_first_is_left_to_the_baton),
-        CASE(who_will_wait_for_the_batons_does_not_look),
+        CASE(a_worker_about_to_block_does_not_look),
         CASE(a_claim_waits_for_verdicts_only_while_all_slots_have_work),
         CASE(what_was_not_started_costs_nothing),
     };

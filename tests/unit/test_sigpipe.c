@@ -66,7 +66,7 @@ static void a_write_to_a_closed_pipe_does_not_end_the_process(void **state)
     assert_false(is_blocked());
 }
 
-static void a_host_that_blocks_the_signal_goes_on_to_block_it(void **state)
+static void a_host_that_blocks_the_signal_keeps_blocking_it(void **state)
 {
     (void)state;
     block(SIG_BLOCK);
@@ -109,7 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_write_to_a_closed_pipe_does_not_end_the_process),
-        cmocka_unit_test(a_host_that_blocks_the_signal_goes_on_to_block_it),
+        cmocka_unit_test(a_host_that_blocks_the_signal_keeps_blocking_it),
         cmocka_unit_test(a_signal_that_was_waiting_before_is_left_to_the_host),
         cmocka_unit_test(a_descriptor_is_marked_close_on_exec),
     };

@@ -45,7 +45,7 @@ static void what_follows_an_answer_closely_is_span_for(void **state)
     assert_int_equal(tries(&spin, 1000, false), 1000);
 }
 
-static void in_vain_it_is_tried_ever_less_often(void **state)
+static void after_failures_it_is_tried_less_often(void **state)
 {
     (void)state;
     hf_spin spin = {0};
@@ -65,7 +65,7 @@ static void one_success_makes_up_for_all(void **state)
 }
 
 /* Pauses are no reason to try less. */
-static void who_comes_after_a_pause_leaves_nothing_out(void **state)
+static void a_worker_after_a_pause_leaves_nothing_out(void **state)
 {
     (void)state;
     hf_spin spin = {0};
@@ -83,9 +83,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_answer_is_slept_for),
         cmocka_unit_test(what_follows_an_answer_closely_is_span_for),
-        cmocka_unit_test(in_vain_it_is_tried_ever_less_often),
+        cmocka_unit_test(after_failures_it_is_tried_less_often),
         cmocka_unit_test(one_success_makes_up_for_all),
-        cmocka_unit_test(who_comes_after_a_pause_leaves_nothing_out),
+        cmocka_unit_test(a_worker_after_a_pause_leaves_nothing_out),
     };
     return cmocka_run_group_tests_name("spin", tests, NULL, NULL);
 }

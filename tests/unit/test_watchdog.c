@@ -263,7 +263,7 @@ static void an_older_answer_moves_it_not_back(void **state)
     drop(&o);
 }
 
-static void a_lease_that_nobody_renews_is_lost_at_its_deadline_and_for_ever(void **state)
+static void a_lease_without_renewal_is_lost_at_its_deadline_and_for_ever(void **state)
 {
     (void)state;
     owner o;
@@ -292,7 +292,7 @@ static void an_answer_that_is_handled_after_the_deadline_is_not_believed(void **
     drop(&o);
 }
 
-static void nobody_sees_a_lost_lease_come_back(void **state)
+static void a_lost_lease_never_comes_back(void **state)
 {
     (void)state;
     enum { N = 200 };
@@ -446,7 +446,7 @@ static void a_script_that_redis_did_not_know_is_sent_again_at_once(void **state)
     assert_in_range(least_ms, 0, 90); /* after any other fault it would be 100 */
 }
 
-static void what_is_sent_again_at_once_alarms_nobody(void **state)
+static void a_request_sent_again_at_once_alarms_no_holder(void **state)
 {
     (void)state;
     static const hf_err quiet[] = {HF_NOSCRIPT, HF_DEADLINE};
@@ -804,9 +804,9 @@ int main(void)
         cmocka_unit_test(the_heap_always_has_the_earliest_first),
         TEST(an_answer_moves_the_deadline_by_when_it_was_asked),
         TEST(an_older_answer_moves_it_not_back),
-        TEST(a_lease_that_nobody_renews_is_lost_at_its_deadline_and_for_ever),
+        TEST(a_lease_without_renewal_is_lost_at_its_deadline_and_for_ever),
         TEST(an_answer_that_is_handled_after_the_deadline_is_not_believed),
-        TEST(nobody_sees_a_lost_lease_come_back),
+        TEST(a_lost_lease_never_comes_back),
         TEST(a_lease_that_is_over_when_it_comes_is_told_lost),
         TEST(what_redis_calls_lost_is_lost_at_once),
         TEST(a_cancel_is_told_once_and_the_lease_is_kept),
@@ -814,7 +814,7 @@ int main(void)
         TEST(what_failed_is_tried_again_sooner_then_later_until_the_deadline),
         TEST(a_success_forgets_the_failures),
         TEST(a_script_that_redis_did_not_know_is_sent_again_at_once),
-        TEST(what_is_sent_again_at_once_alarms_nobody),
+        TEST(a_request_sent_again_at_once_alarms_no_holder),
         TEST(any_other_fault_makes_it_suspect),
         TEST(a_request_may_take_a_tenth_of_the_shortest_lease),
         TEST(many_leases_go_in_batches_by_group_all_at_once),
