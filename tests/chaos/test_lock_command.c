@@ -2,7 +2,7 @@
  * runs beside another one's, and ends with 75 when the lock is lost.
  *
  * The command is this program again: it notes the time (CLOCK_BOOTTIME) each millisecond,
- * and does not heed TERM if it is told so. */
+ * and ignores TERM if an argument says so. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

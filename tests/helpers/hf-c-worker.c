@@ -4,10 +4,10 @@
  *
  * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
  * SIGKILL); "fail" (retry); "believe MS" (a "beat" for each moment at which it believed
- * that it held the job, whatever asks it to stop; no "end" when it lost it). One that is
- * told of a cancel notes "cancelled". A job of the type "blocker" is done at once, and
- * then the loop's thread is held for three leases: by the log function, which that thread
- * calls with the verdict. */
+ * that it held the job, even if it is asked to stop; no "end" when it lost the job). A
+ * handler that learns of a cancel notes "cancelled". A job of the type "blocker" is done
+ * at once, and then the loop's thread is held for three leases: by the log function,
+ * which that thread calls with the verdict. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

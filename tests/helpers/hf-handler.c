@@ -3,8 +3,8 @@
  *
  *   log=FILE       lines go to FILE: KIND pid job attempt fence ns [TEXT], ns on
  * CLOCK_BOOTTIME. "start" now, "beat" while it waits, "end" before it ends by itself
- *   lock=DIR       hold DIR/<job> while alive; "overlap" when somebody holds it already
- *   append=FILE    the job's id, one line
+ *   lock=DIR hold DIR/<job> while alive; "overlap" when another process holds it already
+ *   append=FILE the job's id, one line
  *   beat=MS        how often a waiting handler says that it is alive (5)
  *   sleep=MS  spin=MS  exit=N  signal=N  error=TEXT (to stderr)  verdict=JSON
  *   fail-first=N   exit 1 in the first N attempts

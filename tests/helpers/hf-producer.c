@@ -1,7 +1,6 @@
 /* hf-producer.c - hf-producer URL ACCEPTED UNTIL_FILE: enqueues one job every 5 ms,
  * several calls at a time, until there is a file UNTIL_FILE; writes the id of each that
- * was accepted to ACCEPTED, and ends with 0. What was answered otherwise is written as
- * "NAME id". */
+ * was accepted to ACCEPTED, and ends with 0. Other answers are written as "NAME id". */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

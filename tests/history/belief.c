@@ -1,9 +1,9 @@
 /* belief.c - S1: the beliefs in locks that exclude each other never overlap.
  *
  * A belief begins when the call that acquired the lock returned, and ends at the release,
- * at the news of its loss, at the local deadline, or with its process, whatever is first.
- * What a lock's holder cannot know excuses an overlap, for one lease at most: somebody
- * deleted the lock, forced it, or a failover lost it. */
+ * at the news of its loss, at the local deadline, or with its process: the first of
+ * these. An overlap is excused, for one lease at most, if the holder cannot know its
+ * reason: the lock was deleted or forced, or a failover lost it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

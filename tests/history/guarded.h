@@ -1,5 +1,5 @@
-/* guarded.h - a file that is written by whoever holds a lock, and guards itself by the
- * fence: the witness that does not trust anybody's clock or log.
+/* guarded.h - a file that the holder of a lock writes, and that guards itself by the
+ * fence: a witness that trusts no clock and no log.
  *
  * Each write adds one to what it read before, with a pause in between that only the lock
  * protects. The file takes no lower fence than the highest that has read or written it,

@@ -1,5 +1,5 @@
-/* parts.h - the parts of a history: what players believe, what the server did, what was
- * written to the file. See history.h. */
+/* parts.h - the parts of a history: the beliefs of the players, the steps of the server,
+ * the writes to the file. See history.h. */
 #ifndef HF_TESTS_HISTORY_PARTS_H
 #define HF_TESTS_HISTORY_PARTS_H
 

@@ -1,9 +1,10 @@
 /* record.c - see record.h.
  *
- * Every moment is told as the later one where it begins a belief, and as the earlier one
- * where it ends it: the clock is read after an answer came, and before a release is asked
- * for. A thread of its own looks every few ms how far the local deadlines have moved, so
- * that a killed process has told it. It also tells when it could not look in time. */
+ * The recorded moment is never too early for the beginning of a belief, and never too
+ * late for its end: the clock is read after an answer came, and before a release is asked
+ * for. A thread of its own looks every few ms how far the local deadlines have moved, and
+ * records it, also for a process that is killed later. It also records when it could not
+ * look in time. */
 #include "tests/history/record.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* record.h - takes locks through the public interface and writes what was asked, told and
- * believed: the history of a player (history.h). Thread-safe. */
+/* record.h - takes locks through the public interface and records requests, answers and
+ * beliefs: the history of a player (history.h). Thread-safe. */
 #ifndef HF_TESTS_HISTORY_RECORD_H
 #define HF_TESTS_HISTORY_RECORD_H
 

@@ -1,8 +1,9 @@
-/* test_failover.c - a failover that loses a lock: two believe that they hold it, for one
- * lease at most; the older one is told by its deadline, and its fence is refused.
+/* test_failover.c - a failover that loses a lock: two clients believe that they hold it,
+ * for one lease at most; the older one learns of the loss by its deadline, and its fence
+ * is refused.
  *
  * The replication is cut before the lock is taken. Stopping the replica would show
- * nothing: what was written stays in the socket's buffer, and reaches it all the same. */
+ * nothing: the written bytes stay in the socket's buffer, and still reach it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

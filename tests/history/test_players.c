@@ -1,5 +1,5 @@
-/* test_players.c - processes that take locks of all kinds at random while everything goes
- * wrong around them, or nothing does: whatever happens, their history is sound.
+/* test_players.c - processes that take locks of all kinds at random, with and without
+ * faults around them: their history is always sound.
  *
  * From the environment: HF_SEED, and HF_HISTORY_MS, how long they play;
  * HF_KEEP=1: the history stays. */

@@ -1,5 +1,5 @@
-/* verdict.c - S3, S4, S12 and O3, by what players were told. What is told in time, that
- * is, before the local deadline, cannot be due to a lease that was over. */
+/* verdict.c - S3, S4, S12 and O3, checked by the reports to the players. A report in
+ * time, that is, before the local deadline, cannot be caused by a lease that was over. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

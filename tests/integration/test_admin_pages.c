@@ -1,5 +1,5 @@
 /* test_admin_pages.c - lists of a queue that changes between two pages: each job that was
- * there all the time is told once, whatever became of the one at a page's end. */
+ * there all the time is listed once, even if the last job of a page goes away. */
 #include <stdio.h>
 #include <string.h>
 

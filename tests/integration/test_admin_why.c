@@ -1,4 +1,4 @@
-/* test_admin_why.c - who works, and what keeps a job from running. */
+/* test_admin_why.c - the list of workers, and the reasons why a job does not run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Administration as people and scripts meet it: what is destroyed is asked for first,
- * what runs is left alone, and what is done is said. */
+/* Administration for people and scripts: the commands ask before they destroy, leave
+ * running jobs alone, and print what they did. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

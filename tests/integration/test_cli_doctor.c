@@ -1,5 +1,5 @@
-/* `holdfast doctor` as people and scripts meet it: what is told of a finding, how much of
- * many, what is only a note, and what it ends with. */
+/* `holdfast doctor` for people and scripts: the text of a finding, the limit for many
+ * findings, the notes, and the exit status. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

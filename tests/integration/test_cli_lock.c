@@ -1,5 +1,5 @@
-/* test_cli_lock.c - `holdfast lock`: what it exits with, what the command under it sees,
- * who gets the lock, what becomes of signals and of the terminal. */
+/* test_cli_lock.c - `holdfast lock`: its exit status, the environment of the command, the
+ * order of holders, signals and the terminal. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

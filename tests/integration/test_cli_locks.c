@@ -1,5 +1,4 @@
-/* test_cli_locks.c - `holdfast locks`: what it shows of locks that programs hold, and
- * what it does to them. */
+/* test_cli_locks.c - `holdfast locks`: shows and changes locks that programs hold. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* `holdfast job why` and `holdfast workers`: what is said of a job that does not run, and
- * of who could run it. */
+/* `holdfast job why` and `holdfast workers`: the reasons why a job does not run, and the
+ * workers that could run it. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

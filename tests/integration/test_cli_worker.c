@@ -1,4 +1,4 @@
-/* `holdfast worker` as a service: what it runs, how signals reach it, how it ends. */
+/* `holdfast worker` as a service: its jobs, its signals, its end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* test_client_calls.c - requests: each is answered exactly once, whatever happens to the
- * connection, the server or the client. */
+/* test_client_calls.c - requests: each is answered exactly once, even if the connection,
+ * the server or the client fails. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* test_docs.c - what the documents show is what happens.
+/* test_docs.c - the examples in the documents work as shown.
  *
  * All blocks of a document that are marked `sh` are run, in their order, by one shell. A
- * `text` block right after one shows what it prints. What differs each time (ids, times,
- * digests) may differ. A block marked `shell` is not run; the line above it says why, in
- * a comment that readers do not see: `<!-- not run: REASON -->`. Every `yaml` block is a
- * good configuration. What was run and what was not is printed at the end. */
+ * `text` block right after one shows what it prints. Ids, times and digests may differ. A
+ * block marked `shell` is not run; the line above it says why, in a comment that readers
+ * do not see: `<!-- not run: REASON -->`. Every `yaml` block is a good configuration.
+ * At the end it prints which blocks were run and which were not. */
 #include <glob.h>
 #include <regex.h>
 #include <setjmp.h>

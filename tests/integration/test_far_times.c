@@ -1,6 +1,6 @@
 /* test_far_times.c - numbers that are no times: delays beyond all time, scores that other
- * hands wrote, arguments that are not even numbers. Nothing becomes due because of them,
- * nothing is left half done, and no worker claims in vain for ever. */
+ * hands wrote, arguments that are not even numbers. They make no job due, leave nothing
+ * half done, and cause no endless useless claims. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

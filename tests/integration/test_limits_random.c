@@ -4,8 +4,8 @@
  *
  * Workers that are only a few variables follow the rules of waking up against the real
  * scripts on a real server, in an order that is drawn: enqueues, claims, verdicts,
- * crashes, limits that change. What could be claimed is computed here, from the keys, and
- * not by the scripts. HF_SEED repeats a run. */
+ * crashes, limits that change. The test computes from the keys which jobs could be
+ * claimed, without the scripts. HF_SEED repeats a run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* test_lock_callbacks.c - the thread that calls callbacks, and calls that wait, made
  * inside a callback: of the same client they are refused at once, because they would wait
- * for themselves; of another they are fine. What was found is kept, and looked at by the
- * test's own thread. */
+ * for themselves; of another they are fine. The callbacks keep their results, and the
+ * test's own thread checks them. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* test_lock_cuts.c - every request of a lock whose connection ends before it was sent,
  * within it, after it, before its answer, and within that: for the line and the cell, for
- * who holds, who waits and who holds twice. Whatever becomes of it, the truth is told,
- * and nothing stays that outlives its use. */
+ * a holder, a waiter and an owner that holds twice. In each case the report is true, and
+ * no key outlives its use. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
-/* test_lock_heard.c - how soon a client hears what became of its locks: a grant, a lock
- * that is taken away, a lock that is asked back. Leases are so long here that no renewal
- * could tell of it in time. */
+/* test_lock_heard.c - how soon a client learns of a grant, of a lock that is taken away,
+ * and of a lock that is asked back. The leases are too long here for a renewal to report
+ * it in time. */
 #include <stdio.h>
 #include <string.h>
 

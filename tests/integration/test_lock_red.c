@@ -1,5 +1,6 @@
-/* test_lock_red.c - a lock that a majority of independent servers holds: what it outlives
- * and what it does not, and that it never believes more than its servers do. */
+/* test_lock_red.c - a lock that a majority of independent servers holds: the faults that
+ * it survives and those that it does not, and that it never believes more than its
+ * servers do. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

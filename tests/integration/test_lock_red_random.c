@@ -2,8 +2,9 @@
  * data, and stopped for a while, by chance: two clients never believe at one time that
  * they hold it, and both get it again when that is over.
  *
- * Each client notes from when to when it believed: from the return of the acquisition to
- * the last moment at which it asked and was told that it holds. HF_SEED repeats a run. */
+ * Each client notes the time in which it believed that it held the lock: from the return
+ * of the acquisition to the last moment at which a call confirmed it. HF_SEED repeats a
+ * run. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* What systemd is told: by a socket of the test's own, as NOTIFY_SOCKET names it. */
+/* The messages to systemd, read from the test's own socket, which NOTIFY_SOCKET names. */
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>

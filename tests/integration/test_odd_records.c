@@ -1,5 +1,5 @@
-/* test_odd_records.c - records of other producers that a script could break off at when
- * it writes their line anew: the job moves all the same, and its neighbours with it. */
+/* test_odd_records.c - records of other producers at which a script could fail when it
+ * rewrites their line: the job moves, and its neighbours too. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* test_producer_ids.c - ids that the producer makes are another job's already: no job may
- * be lost for it, whatever happens to the answers.
+/* test_producer_ids.c - the producer makes ids that other jobs have already: no job may
+ * be lost by that, even if answers are lost.
  *
- * That is so rare that nobody will ever see it by chance (docs/design.md), so the
- * producer's maker of ids is set to a known place, and the ids that come next are taken.
+ * This hardly ever happens by chance (docs/design.md), so the producer's maker of ids is
+ * set to a known place, and the ids that come next are taken.
  */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_queue_hold.c - who holds a job, until when, and what becomes of it when the holder
- * is gone. */
+/* test_queue_hold.c - the holder of a job, the time until which it holds it, and the job
+ * of a dead holder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

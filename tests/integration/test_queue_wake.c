@@ -1,4 +1,5 @@
-/* test_queue_wake.c - who is woken when, limits and pause, and a worker's signs of life.
+/* test_queue_wake.c - which worker is woken when, limits and pause, and a worker's signs
+ * of life.
  */
 #include <stdio.h>
 #include <stdlib.h>

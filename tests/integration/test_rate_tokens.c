@@ -1,5 +1,5 @@
 /* test_rate_tokens.c - a job that was claimed and never started costs its queue's rate
- * nothing, however it is given back; one that started does. */
+ * nothing, in every way to give it back; a job that started does. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* test_sentinel.c - connections that Sentinels lead to the primary: whom they ask, whom
- * they believe, and how soon they follow. Failovers are played: a Sentinel is told of one
+/* test_sentinel.c - connections that Sentinels lead to the primary: which Sentinel they
+ * ask and believe, and how soon they follow. The test announces failovers to a Sentinel
  * (tests/support/sentinels.h). */
 #include <stdio.h>
 #include <string.h>

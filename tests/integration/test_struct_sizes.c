@@ -10,7 +10,8 @@
 #include "tests/support/eventually.h"
 #include "tests/support/redis_fixture.h"
 
-/* NEWER: what a later library has more. ARRAY_MAX: elements of a resized array. */
+/* NEWER: the bytes that a later library has more. ARRAY_MAX: elements of a resized array.
+ * */
 enum { NEWER = 24, ARRAY_MAX = 4, SHRUNK_MAX = 64 };
 
 static hf_fixture redis;

@@ -1,9 +1,9 @@
 /* test_twice.c - every script, sent twice with the same arguments, and once after its
  * time.
  *
- * An answer that gets lost leads to a second sending, so the second must find what the
- * first did and change nothing. What each script answers then stands in its header, and
- * here in one table. Whether something changed is seen in a dump of the whole server:
+ * A request whose answer is lost is sent again, so the second one must find the result of
+ * the first and change nothing. The header of each script says what it answers then, and
+ * this table checks it. Whether something changed is seen in a dump of the whole server:
  * types, values, and ends. Times may differ by what passes during the test. */
 #include <setjmp.h>
 #include <stdarg.h>

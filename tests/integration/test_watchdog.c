@@ -1,6 +1,6 @@
 /* test_watchdog.c - leases on a real server: strings with an end, renewed by their
- * owner's token. What may happen to a server, a connection or a holder happens here; a
- * lease is held through it or lost in time, and nobody else's is ever touched.
+ * owner's token. Servers, connections and holders fail here in all ways; each lease is
+ * held in spite of it or lost in time, and no lease of another owner changes.
  *
  * This program is also a holder that is stopped, chosen by its first argument. */
 #include <fcntl.h>

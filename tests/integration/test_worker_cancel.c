@@ -1,5 +1,5 @@
-/* test_worker_cancel.c - a job is cancelled while a worker has it: wherever the worker is
- * with it, and whatever gets lost meanwhile. */
+/* test_worker_cancel.c - a job is cancelled while a worker has it: at each stage of the
+ * job, and with lost requests and answers. */
 #include <stdio.h>
 #include <string.h>
 

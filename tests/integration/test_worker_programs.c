@@ -10,7 +10,7 @@
 #include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
 
-/* Each ends by itself as well, should nobody end it. */
+/* Each also ends alone, if no worker ends it. */
 #define HANDLERS                                                                         \
     "retry: {max_attempts: 1}\n"                                                         \
     "handlers:\n"                                                                        \

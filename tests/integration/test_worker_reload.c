@@ -1,5 +1,5 @@
-/* test_worker_reload.c - other options for a worker that runs: what it takes is taken
- * whole, what it leaves it leaves in order, and what is said is what happens. */
+/* test_worker_reload.c - new options for a running worker: it applies a reload as a
+ * whole, keeps the rest in order, and its log is true. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

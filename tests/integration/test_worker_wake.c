@@ -1,5 +1,5 @@
-/* test_worker_wake.c - what is due is claimed at its time: whatever comes between, no
- * baton and no timer is forgotten, and nobody keeps what he cannot use.
+/* test_worker_wake.c - due jobs are claimed at their time: no baton and no timer is
+ * forgotten, and no worker keeps a baton that it cannot use.
  *
  * The leases are long, so a worker that has forgotten a time finds it again only by its
  * check, seconds later; the tests do not wait so long. */

@@ -10,8 +10,8 @@
  *
  * Without a redis-server, or for TLS with one that was built without it, the program ends
  * with 77, which means skipped; with HF_REQUIRE_REDIS=1 in the environment it ends
- * with 1. Whatever else goes wrong in here ends the program with a sentence and 1:
- * without its server a test has nothing to say.
+ * with 1. Any other fault in here ends the program with a sentence and 1: without its
+ * server a test can check nothing.
  */
 #ifndef HF_TESTS_REDIS_FIXTURE_H
 #define HF_TESTS_REDIS_FIXTURE_H

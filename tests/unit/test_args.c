@@ -1,4 +1,4 @@
-/* The command line: what is understood, what is refused and how, and that a password does
+/* The command line: valid and refused arguments, the messages, and that a password does
  * not stay where others can read it. */
 #include <stdlib.h>
 #include <string.h>

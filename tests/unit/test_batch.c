@@ -1,5 +1,5 @@
-/* test_batch.c - how jobs gather: what a batch holds, who may join it, in which order
- * batches wait. No server, no threads. */
+/* test_batch.c - how jobs gather: the contents of a batch, the calls that may join it,
+ * the order of waiting batches. No server, no threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* test_docs.c - what the documents name is there: commands and their options, files,
- * scripts, messages, exit codes, pieces of the examples. What they show is run by
- * tests/integration/test_docs.c. */
+/* test_docs.c - everything that the documents name exists: commands and their options,
+ * files, scripts, messages, exit codes, pieces of the examples.
+ * tests/integration/test_docs.c runs their examples. */
 #include <ctype.h>
 #include <glob.h>
 #include <setjmp.h>

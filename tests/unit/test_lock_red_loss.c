@@ -1,5 +1,5 @@
-/* test_lock_red_loss.c - a RedLock whose locks are played: which of them it gives back
- * and asks for again, and that its loss is told. No Redis is there, and time passes where
+/* test_lock_red_loss.c - a RedLock with simulated locks: which of them it releases and
+ * acquires again, and that its loss is reported. There is no Redis, and time passes when
  * a test says so. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* test_pool.c - the threads of C handlers: each job is run once, whatever its thread did
- * when it was handed over; as many run at once as may; where threads may run is nobody's
- * business but the user's. */
+/* test_pool.c - the threads of C handlers: each job is run once, in every state of its
+ * thread when the job is passed to it; as many run at once as are allowed; the processors
+ * that the user has chosen for threads are kept. */
 #define _GNU_SOURCE /* for the processors of threads */
 #include <sched.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* test_remote_clock.c - what is known of another machine's clock: never ahead, steps are
- * seen, and no lease is judged to be over before it is, whatever that clock does. Both
- * clocks are the test's. */
+/* test_remote_clock.c - the knowledge of another machine's clock: it is never ahead,
+ * steps are seen, and no lease is judged to be over too early, for any change of that
+ * clock. Both clocks are the test's. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

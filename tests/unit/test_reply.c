@@ -1,5 +1,5 @@
-/* test_reply.c - what Redis's errors mean, what INFO tells, how replies are read, and the
- * line of those who wait for one. */
+/* test_reply.c - the meaning of Redis's errors and of INFO, how replies are read, and the
+ * order of requests that wait for one. */
 #include "redis/reply.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* test_run_loop.c - the threads of a run loop: every caller gets its own answer, no
  * wake-up is lost, and only the service thread runs callbacks.
  *
- * The other side is a thread that answers each request that it reads from a pipe. What is
- * lost is found by the deadline of each wait, which is longer than a test may take. */
+ * The other side is a thread that answers each request that it reads from a pipe. A lost
+ * answer is found by the deadline of each wait, which is longer than a test may take. */
 #include "redis/run_loop.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* test_svg.c - a picture is well-formed whatever is written into it, nothing reaches over
- * its edge, and it grows to its maximum and not beyond. */
+/* test_svg.c - a picture is well-formed with any text in it, nothing crosses its edge,
+ * and it grows to its maximum and not beyond. */
 #include "cli/demo/svg.h"
 
 #include <math.h>

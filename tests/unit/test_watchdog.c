@@ -1,5 +1,6 @@
-/* test_watchdog.c - the watchdog with a renewal that is played: when it renews, what it
- * believes, and whom it tells. No Redis is there; its client tries in vain. */
+/* test_watchdog.c - the watchdog with a simulated renewal: when it renews, what it
+ * believes, and which callbacks it calls. There is no Redis; its client cannot connect.
+ * */
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
