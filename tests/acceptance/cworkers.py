@@ -68,7 +68,7 @@ class Runs:
         return runs[n] if len(runs) > n else None
 
 
-# What clients send; the rest of Redis's statistics are the calls inside scripts.
+# The commands of clients; the rest of Redis's statistics are the calls inside scripts.
 SENT = ("eval", "evalsha", "bzpopmin", "client", "script", "sadd", "ping", "hello", "auth")
 
 

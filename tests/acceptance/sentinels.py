@@ -110,7 +110,7 @@ class Group:
         return self.primary()
 
     def start_as_replica(self, server):
-        """What was killed comes back as its Sentinels would have configured it."""
+        """A killed server comes back as its Sentinels would have configured it."""
         primary = self.primary()
         require(primary and primary is not server, "there is no other primary")
         server.args = self.args + ["--replicaof", "127.0.0.1", str(primary.port)]

@@ -1,4 +1,4 @@
-"""What the acceptance scripts share: private servers, workers, waiting, judging, cleaning up.
+"""Shared by the acceptance scripts: private servers, workers, waiting, judging, cleaning up.
 
 A script is a function that gets a Fixture, prints what it sees, raises Failure when a promise is
 broken, and returns the one line that sums it up:
@@ -85,7 +85,7 @@ class Pressure:
 
 
 def eventually(seconds, what, condition, every=0.01):
-    """The first true answer of condition(); Failure after so long."""
+    """The first true answer of condition(); Failure after this many seconds."""
     until = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -113,7 +113,7 @@ Process = collections.namedtuple("Process", "pid state parent group words")
 
 
 def process(pid):
-    """What /proc knows of it, or None. A zombie counts as gone: it runs no more."""
+    """The entry of /proc about it, or None. A zombie counts as gone: it does not run."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             fields = file.read().rpartition(")")[2].split()
@@ -164,7 +164,7 @@ class RedisError(Exception):
 
 
 class Redis:
-    """One connection, made anew when it broke. Texts come back as str."""
+    """One connection, made again when it broke. Texts are returned as str."""
 
     def __init__(self, address, auth=None, db=0, timeout=5.0):
         self.address, self.auth, self.db, self.timeout = address, auth, db, timeout
@@ -407,7 +407,7 @@ class Worker:
         return 0
 
     def jobs(self):
-        """What it logged of each end of a job, in order: mappings with job=, outcome= ..."""
+        """Its log lines about each end of a job, in order: mappings with job=, outcome= ..."""
         return [parse_logfmt(line) for line in self.lines(" msg=job ")]
 
     def ready(self):
@@ -555,7 +555,7 @@ class Fixture:
                             **options).out.split()
 
     def stats(self, server, queue="default"):
-        """The queue's figures; of one that nobody has used yet they are all 0."""
+        """The queue's figures; all are 0 for a queue that was never used."""
         result = self.command(server, "queue", "show", queue, "--json", code=None)
         if result.code == 1 and "no queue" in result.err:
             return collections.defaultdict(int)
@@ -563,7 +563,7 @@ class Fixture:
         return json.loads(result.out)
 
     def audit(self, server, idle=False):
-        """`holdfast doctor` finds nothing but what the script itself did to its workers."""
+        """`holdfast doctor` finds only what the script itself did to its workers."""
         words = ["doctor", "--idle"] if idle else ["doctor"]
         result = self.command(server, *words, "--json", code=None)
         require(result.code in (0, 1) and not result.err, "the audit failed: " + result.err)
@@ -708,7 +708,7 @@ def unordered_fences(runs):
 
 
 class Figures:
-    """What was measured, and the most it may be. All points are tried before it is judged."""
+    """A measured value and its bound. All points are tried before it is judged."""
 
     def __init__(self):
         self.told, self.bad = 0, []
