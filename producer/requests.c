@@ -39,6 +39,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
+#include "queue/keys.h"
 
 enum {
     WINDOW = 8,                 /* requests in flight */
@@ -681,8 +682,10 @@ hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
                                            .arg = requests},
                          detail);
     if (err == HF_OK && opts->wait_replicas > 0) {
+        char mark[HF_KEY_SIZE];
+        hf_key_replicated(mark, opts->server->ns);
         err = hf_replicas_open(&requests->replicas, requests->run->uv, requests->redis,
-                               opts->wait_replicas);
+                               opts->wait_replicas, mark);
         if (err != HF_OK) {
             hf_client_close(requests->client, NULL, NULL);
             (void)hf_say_err(detail, err);

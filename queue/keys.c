@@ -45,6 +45,11 @@ void hf_key_workers(char out[HF_KEY_SIZE], const char *ns)
     join(out, ns, ":{/}:workers", "");
 }
 
+void hf_key_replicated(char out[HF_KEY_SIZE], const char *ns)
+{
+    join(out, ns, ":{/}:replicated", "");
+}
+
 void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker)
 {
     join(out, ns, ":{/}:worker:", worker);

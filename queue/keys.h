@@ -9,9 +9,10 @@
 
 enum { HF_KEY_SIZE = 3 * HF_NAME_MAX + 24 };
 
-void hf_key_registry(char out[HF_KEY_SIZE], const char *ns); /* its prefix, "hf:{/}:" */
-void hf_key_queues(char out[HF_KEY_SIZE], const char *ns);   /* "hf:{/}:queues" */
-void hf_key_workers(char out[HF_KEY_SIZE], const char *ns);  /* "hf:{/}:workers" */
+void hf_key_registry(char out[HF_KEY_SIZE], const char *ns);   /* its prefix, "hf:{/}:" */
+void hf_key_queues(char out[HF_KEY_SIZE], const char *ns);     /* "hf:{/}:queues" */
+void hf_key_workers(char out[HF_KEY_SIZE], const char *ns);    /* "hf:{/}:workers" */
+void hf_key_replicated(char out[HF_KEY_SIZE], const char *ns); /* redis/replicas.h */
 void hf_key_worker(char out[HF_KEY_SIZE], const char *ns, const char *worker);
 
 void hf_key_wake(char out[HF_KEY_SIZE], const hf_queue *queue); /* "hf:{q}:wake" */

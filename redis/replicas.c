@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <uv.h>
 
@@ -22,12 +23,15 @@ enum {
     PAUSE_MS = 50    /* after a round that failed at once */
 };
 
+#define MARK_MS "60000" /* the key expires after this time */
+
 typedef struct line {
     hf_confirm *first, *last;
 } line;
 
 struct hf_replicas {
     hf_client *client;
+    char mark[HF_REPLICAS_MARK_SIZE];
     uint32_t wanted;
     uv_timer_t timer; /* the next round, or the end of a question's time */
     line waiting, asked;
@@ -168,7 +172,7 @@ static void answered(hf_replicas *r, const hf_answer *answer, bool is_role)
         end_round(r, is_role ? answer->reply : NULL);
 }
 
-static void on_ping(const hf_answer *answer, void *arg)
+static void on_marked(const hf_answer *answer, void *arg)
 {
     answered(arg, answer, false);
 }
@@ -185,19 +189,17 @@ static void on_role(const hf_answer *answer, void *arg)
     answered(arg, answer, true);
 }
 
-/* Up to three words; `second` and `third` below 0: not sent. */
-static void send_words(hf_replicas *r, const char *name, int64_t second, int64_t third,
-                       uint32_t timeout_ms, hf_answer_cb cb)
+static void send_words(hf_replicas *r, const char *const *words, uint32_t timeout_ms,
+                       hf_answer_cb cb)
 {
     hf_args a;
-    const size_t n = second >= 0 ? 2 : 0;
+    size_t n = 0;
     hf_err err = HF_NOMEM;
-    if (hf_args_init(&a, 1 + n, n)) {
-        hf_args_text(&a, name);
-        if (n > 0) {
-            hf_args_int(&a, second);
-            hf_args_int(&a, third);
-        }
+    while (words[n] != NULL)
+        n++;
+    if (hf_args_init(&a, n, 0)) {
+        for (size_t i = 0; i < n; i++)
+            hf_args_text(&a, words[i]);
         err = hf_command_send(r->client, &a, timeout_ms, cb, r);
     }
     if (err == HF_OK)
@@ -224,9 +226,14 @@ static void begin_round(hf_replicas *r)
     r->err = HF_OK;
     r->have = 0;
     r->open = 1; /* until all are sent */
-    send_words(r, "PING", -1, -1, timeout_ms, on_ping);
-    send_words(r, "WAIT", r->wanted, ms, timeout_ms, on_waited);
-    send_words(r, "ROLE", -1, -1, timeout_ms, on_role);
+    char wanted[HF_DECIMAL_MAX], wait[HF_DECIMAL_MAX];
+    (void)snprintf(wanted, sizeof wanted, "%u", r->wanted);
+    (void)snprintf(wait, sizeof wait, "%u", ms);
+    send_words(r, (const char *const[]){"SET", r->mark, "1", "PX", MARK_MS, NULL},
+               timeout_ms, on_marked);
+    send_words(r, (const char *const[]){"WAIT", wanted, wait, NULL}, timeout_ms,
+               on_waited);
+    send_words(r, (const char *const[]){"ROLE", NULL}, timeout_ms, on_role);
     if (--r->open == 0)
         end_round(r, NULL);
 }
@@ -294,13 +301,14 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
 }
 
 hf_err hf_replicas_open(hf_replicas **out, uv_loop_t *loop, hf_server *redis,
-                        uint32_t wanted)
+                        uint32_t wanted, const char *mark)
 {
-    HF_ASSERT(wanted > 0);
+    HF_ASSERT(wanted > 0 && strlen(mark) < HF_REPLICAS_MARK_SIZE);
     hf_replicas *r = calloc(1, sizeof *r);
     if (r == NULL)
         return HF_NOMEM;
     r->wanted = wanted;
+    (void)snprintf(r->mark, sizeof r->mark, "%s", mark);
     const hf_client_opts opts = {
         .loop = loop, .redis = redis, .on_event = on_event, .arg = r};
     hf_err err = hf_client_open(&r->client, &opts, NULL);

@@ -3,7 +3,8 @@
  * WAIT blocks its connection until replicas have received what that same connection has
  * caused. So it has a connection of its own, where each round sends:
  *
- *   PING   from now on WAIT counts all that was executed before, by any connection
+ *   SET    of a key that nobody reads: WAIT counts all that was executed before this
+ *          write, by any connection (on Redis before 7.2 any command would do, e.g. PING)
  *   WAIT   until enough replicas have it, but only for a short time
  *   ROLE   which replicas are still connected
  *
@@ -24,6 +25,7 @@
 typedef struct hf_replicas hf_replicas;
 
 enum {
+    HF_REPLICAS_MARK_SIZE = 512,
     HF_REPLICAS_LEFT_MS = 3000 /* a replica that has left may be the next primary, and we
                                   would know by then */
 };
@@ -40,10 +42,11 @@ typedef struct hf_confirm {
     void *arg;
 } hf_confirm;
 
-/* Starts to connect. `wanted` > 0. The loop and the server are borrowed. HF_NOMEM,
- * HF_SYSTEM: *out is untouched. */
+/* Starts to connect. `wanted` > 0. `mark` is the key that each round sets. The loop and
+ * the server are borrowed. HF_NOMEM, HF_SYSTEM: *out is untouched. */
 HF_MUSTCHECK hf_err hf_replicas_open(hf_replicas **out, struct uv_loop_s *loop,
-                                     struct hf_server *redis, uint32_t wanted);
+                                     struct hf_server *redis, uint32_t wanted,
+                                     const char *mark);
 /* Answers all questions with HF_CLOSED, before it returns; then closes, and calls cb (may
  * be NULL) on the loop. NULL: cb is called at once. */
 void hf_replicas_close(hf_replicas *replicas, void (*cb)(void *arg), void *arg);

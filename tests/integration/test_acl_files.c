@@ -238,18 +238,18 @@ static void compare(const char *user, const char *needed, bool all)
 
 static void users_have_the_commands_of_their_scripts(void **state)
 {
-    static const char *const producers[] = {"enqueue", "job", NULL};
-    static const char *const workers[] = {"claim", "unclaim", "renew",  "complete",
-                                          "retry", "release", "bury",   "check",
-                                          "peek",  "beat",    "limits", NULL};
+    static const char *const producers[] = {"register", "enqueue", "job", NULL};
+    static const char *const workers[] = {
+        "claim", "unclaim", "renew", "complete", "retry",    "release", "bury",
+        "check", "peek",    "beat",  "limits",   "register", NULL};
     (void)state;
-    char needed[TEXT_SIZE] = " " LOGIN "sadd del ping wait role ";
+    char needed[TEXT_SIZE] = " " LOGIN "set del wait role ";
     add_all(needed, hf_lua_queue_all, producers);
     compare("producer", needed, true);
-    (void)snprintf(needed, sizeof needed, " " LOGIN "sadd bzpopmin client|unblock ");
+    (void)snprintf(needed, sizeof needed, " " LOGIN "bzpopmin client|unblock ");
     add_all(needed, hf_lua_queue_all, workers);
     compare("worker", needed, true);
-    (void)snprintf(needed, sizeof needed, " " LOGIN "sadd scan smembers zscan mget ");
+    (void)snprintf(needed, sizeof needed, " " LOGIN "scan smembers zscan mget ");
     add_all(needed, hf_lua_queue_all, NULL);
     add_all(needed, hf_lua_lock_all, NULL);
     compare("administrator", needed, true);

@@ -52,7 +52,8 @@ static int down(void **state)
 static void begin(uint32_t wanted)
 {
     hf_client_fixture_open(&fixture, NULL, &(hf_client_opts){.redis = server});
-    assert_int_equal(hf_replicas_open(&rounds, &fixture.loop, server, wanted), HF_OK);
+    assert_int_equal(hf_replicas_open(&rounds, &fixture.loop, server, wanted, "mark"),
+                     HF_OK);
     RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
 }
 
@@ -153,6 +154,8 @@ static void a_replica_that_has_left_may_be_the_next_primary(void **state)
     (void)state;
     begin(1);
     expect(&q, SOON_MS, HF_OK, "");
+    (void)hf_fixture_command(&primary, "INCR n"); /* the other one answers, too */
+    EVENTUALLY(SOON_MS, hf_fixture_number(&primary, "WAIT 2 500") == 2);
     uint64_t left_ms = hf_test_now_ms();
     assert_string_equal(hf_fixture_command(&replicas[0], "REPLICAOF NO ONE"), "OK");
     EVENTUALLY(SOON_MS, hf_replicas_online(&primary) == 1);
