@@ -339,8 +339,10 @@ hf_err hf_server_has_left(hf_server *s, const hf_server_info *greeting, uint64_t
         strcmp(s->replica, run_id) == 0)
         err = HF_READONLY;
     else if (run_id[0] != '\0' && s->greeting.run_id[0] != '\0' &&
-             s->greeted_ns > ready_ns && strcmp(s->greeting.run_id, run_id) != 0)
-        err = HF_CONN;
+             s->greeted_ns > ready_ns &&
+             (strcmp(s->greeting.run_id, run_id) != 0 ||
+              strcmp(s->greeting.replid, greeting->replid) != 0))
+        err = HF_CONN; /* of an earlier life: it would be taken for one for ever */
     pthread_mutex_unlock(&s->lock);
     return err;
 }

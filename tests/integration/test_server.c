@@ -199,6 +199,20 @@ static void one_that_blocks_is_left_without_its_answer(void **state)
     close_two();
 }
 
+/* Its run id is the same: it was demoted and promoted, or its first replica has come.
+ * Else answers of the older connection would count as of an earlier life for ever. */
+static void another_replication_id_moves_all_connections_to_one_life(void **state)
+{
+    (void)state;
+    connect_one(&one, false);
+    assert_string_equal(hf_fixture_command(&redis, "REPLICAOF 127.0.0.1 1"), "OK");
+    assert_string_equal(hf_fixture_command(&redis, "REPLICAOF NO ONE"), "OK");
+    connect_one(&other, false);
+    RUN_UNTIL(&one, SOON_MS, one.ready == 2);
+    assert_true(hf_client_life(one.client) == hf_client_life(other.client));
+    close_two();
+}
+
 /* ---- its clock ---- */
 
 static void a_sample_of_one_tells_all_the_time(void **state)
@@ -252,6 +266,7 @@ int main(void)
         CASE(one_that_blocks_is_left_without_its_answer),
         CASE(a_sample_of_one_tells_all_the_time),
         CASE(each_refusal_in_a_row_makes_a_longer_pause),
+        CASE(another_replication_id_moves_all_connections_to_one_life),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
