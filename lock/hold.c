@@ -198,12 +198,15 @@ static void hear_client(hf_client *client, hf_err err, const char *detail, void 
     atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
 }
 
-static hf_client *hear_stop(void *arg)
+static void hear_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
 {
     hf_lock_client *locks = arg;
     hf_hear *hear = &locks->hear;
     hear->stopped = true;
-    return hear->listener.client;
+    if (hear->listener.client == NULL)
+        closed(closed_arg);
+    else
+        hf_client_close(hear->listener.client, closed, closed_arg);
 }
 
 /* ---- messages: life ---- */

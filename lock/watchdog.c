@@ -425,21 +425,16 @@ static void on_timer_closed(uv_handle_t *handle)
     on_closed(handle->data);
 }
 
-static void close_client(hf_watchdog *w, hf_client *client)
-{
-    if (client == NULL)
-        return;
-    w->closing++;
-    hf_client_close(client, on_closed, w);
-}
-
 static void close_all(hf_watchdog *w)
 {
     w->closing = 1;
     uv_close((uv_handle_t *)&w->timer, on_timer_closed);
-    if (w->opts.on_stop != NULL)
-        close_client(w, w->opts.on_stop(w->opts.arg));
-    close_client(w, w->client);
+    if (w->opts.on_stop != NULL) {
+        w->closing++;
+        w->opts.on_stop(on_closed, w, w->opts.arg);
+    }
+    w->closing++;
+    hf_client_close(w->client, on_closed, w);
 }
 
 static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)

@@ -63,9 +63,9 @@ typedef struct hf_watchdog_opts {
      * the watchdog's own: the user may open handles and connections on that loop. */
     void (*on_call)(hf_watchdog *watchdog, hf_client *client, struct uv_loop_s *loop,
                     void *arg);
-    /* The last call; may be NULL. Returns a connection that the user has opened on that
-     * loop, which is closed with the watchdog's; NULL: none. */
-    hf_client *(*on_stop)(void *arg);
+    /* The last call; may be NULL. The user closes what it has opened on that loop, and
+     * calls `closed` once that is done. */
+    void (*on_stop)(void (*closed)(void *arg), void *closed_arg, void *arg);
     void *arg;
 } hf_watchdog_opts;
 

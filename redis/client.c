@@ -346,6 +346,12 @@ const hf_server_info *hf_client_server(const hf_client *client)
     return &client->server;
 }
 
+uv_loop_t *hf_client_loop(const hf_client *client)
+{
+    check(client);
+    return client->loop;
+}
+
 uint64_t hf_client_life(const hf_client *client)
 {
     check(client);

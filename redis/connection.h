@@ -84,6 +84,8 @@ const hf_server_info *hf_client_server(const hf_client *client);
  */
 uint64_t hf_client_life(const hf_client *client);
 
+struct uv_loop_s *hf_client_loop(const hf_client *client);
+
 /* Ends the connection, as if it had been lost, and connects again. */
 void hf_client_reset(hf_client *client);
 /* The same where Sentinels say where the server is: the loop has not turned for more than

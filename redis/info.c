@@ -71,6 +71,7 @@ void hf_info_parse(const char *text, hf_server_info *out)
     out->rdb_failed = is_error(text, "rdb_last_bgsave_status");
     out->used_memory = number(text, "used_memory", 0);
     out->maxmemory = number(text, "maxmemory", 0);
+    out->replicas = number(text, "connected_slaves", -1);
 }
 
 bool hf_info_new_enough(const char *version)

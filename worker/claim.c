@@ -25,6 +25,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "holdfast/admin.h"
+#include "worker/confirm.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
@@ -73,7 +74,9 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
     hf_lease *leases[HF_CLAIM_MAX];
     size_t n = 0;
     uint64_t half_ns = w->opts.lease_ms * HF_MS_NS / 2;
-    bool renew_first = hf_boot_ns() - sent_ns > half_ns;
+    bool renew_first =
+        hf_boot_ns() - sent_ns > half_ns; /* which waits for replicas too */
+    bool confirm = w->replicas != NULL && !renew_first && hf_life_serving(w);
     for (size_t i = 0; i < claimed->n && n < HF_CLAIM_MAX; i++) {
         hf_claimed_job job;
         hf_claimed_at(claimed, i, &job);
@@ -92,11 +95,13 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
             continue;
         }
         w->held++;
-        if (renew_first && runs[i]->reason == NULL)
-            hf_running_await_renewal(runs[i]);
+        if ((renew_first || confirm) && runs[i]->reason == NULL)
+            hf_running_hold_back(runs[i]);
         else
             hf_running_take(runs[i]);
     }
+    if (confirm)
+        hf_confirm_claim(served, claimed->fence);
 }
 
 static void on_unclaimed(const hf_answer *answer, void *arg)

@@ -528,7 +528,7 @@ void hf_running_take(hf_run *run)
     }
 }
 
-void hf_running_await_renewal(hf_run *run)
+void hf_running_hold_back(hf_run *run)
 {
     run->state = HF_HELD_BACK;
     hf_run_push(&run->worker->running->held_back, run);
@@ -549,6 +549,21 @@ void hf_running_renewed(hf_run *run)
         return;
     (void)hf_running_withdraw(run);
     hf_running_take(run);
+}
+
+void hf_running_confirmed(const hf_served *served, const char *fence, bool confirmed)
+{
+    hf_run *next, *run = served->worker->running->held_back.head;
+    for (; run != NULL; run = next) {
+        next = run->next;
+        if (run->served != served || strcmp(run->fence, fence) != 0)
+            continue;
+        (void)hf_running_withdraw(run);
+        if (confirmed)
+            hf_running_take(run);
+        else
+            hf_verdict_release(run);
+    }
 }
 
 /* ---- a reload ---- */

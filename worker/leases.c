@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "queue/keys.h"
+#include "worker/confirm.h"
 #include "worker/leases.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
@@ -26,19 +28,59 @@ typedef struct hf_leases {
     hf_err watch_err; /* the last failure; HF_OK: none */
     bool watch_is_back;
     char watch_detail[HF_DETAIL_SIZE];
+    hf_err confirm_err; /* a renewal was not confirmed by replicas; HF_OK: none */
+    char confirm_detail[HF_DETAIL_SIZE];
+    /* the watchdog's thread: */
+    hf_replicas *replicas; /* owned; NULL: none were needed so far, or it stops */
+    bool stopped;
 } hf_leases;
 
 typedef struct renewal {
     hf_worker *worker;
+    hf_client *client; /* borrowed: the watchdog's */
     hf_batch *batch;
+    uint64_t sent_ns;
+    hf_confirm confirm;
+    hf_err codes[];
 } renewal;
+
+/* Also one that is marked as cancelled has not been renewed: it will hear so again. */
+static void on_confirmed(void *arg, hf_err err, const char *detail)
+{
+    renewal *r = arg;
+    hf_worker *w = r->worker;
+    for (size_t i = 0; err != HF_OK && i < r->batch->n; i++)
+        if (r->codes[i] == HF_OK || r->codes[i] == HF_CANCEL)
+            r->codes[i] = HF_UNCONFIRMED;
+    if (err == HF_UNCONFIRMED) {
+        pthread_mutex_lock(&w->note_lock);
+        w->leases->confirm_err = err;
+        snprintf(w->leases->confirm_detail, sizeof w->leases->confirm_detail, "%s",
+                 detail);
+        pthread_mutex_unlock(&w->note_lock);
+        uv_async_send(&w->async);
+    }
+    hf_batch_answer(r->batch, HF_OK, r->sent_ns, r->codes, NULL);
+    free(r);
+}
+
+static void confirm(renewal *r)
+{
+    const hf_worker *w = r->worker;
+    r->confirm =
+        (hf_confirm){.life = hf_client_life(r->client),
+                     .until_ns = hf_boot_ns() + w->opts.wait_replicas_ms * HF_MS_NS,
+                     .cb = on_confirmed,
+                     .arg = r};
+    hf_replicas_ask(w->leases->replicas, &r->confirm);
+}
 
 static void on_renewed(const hf_answer *answer, void *arg)
 {
     renewal *r = arg;
     hf_batch *batch = r->batch;
     hf_settled settled;
-    hf_err codes[HF_VERDICTS_MAX];
+    hf_err *codes = r->codes;
     hf_err err = hf_settled_read(answer, &settled);
     if (settled.now_ms != 0 &&
         hf_clock_sample(r->worker, settled.now_ms, answer->sent_ns))
@@ -47,8 +89,36 @@ static void on_renewed(const hf_answer *answer, void *arg)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
-    free(r);
+    r->sent_ns = answer->sent_ns;
+    if (err == HF_OK && r->worker->leases->replicas != NULL) {
+        confirm(r);
+        return;
+    }
     hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, NULL);
+    free(r);
+}
+
+/* What it needs to renew is there: the connection to wait for replicas, if any are
+ * wanted.
+ */
+static bool has_replicas(hf_worker *w, hf_client *client)
+{
+    hf_leases *leases = w->leases;
+    char mark[HF_KEY_SIZE];
+    if (w->opts.wait_replicas == 0 || leases->replicas != NULL || leases->stopped)
+        return true;
+    hf_key_replicated(mark, w->ns);
+    return hf_replicas_open(&leases->replicas, hf_client_loop(client), w->redis,
+                            w->opts.wait_replicas, mark) == HF_OK;
+}
+
+static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
+{
+    hf_worker *w = arg;
+    hf_replicas *replicas = w->leases->replicas;
+    w->leases->stopped = true;
+    w->leases->replicas = NULL;
+    hf_replicas_close(replicas, closed, closed_arg);
 }
 
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
@@ -69,10 +139,10 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS};
     uint32_t judged_ms;
     args.clock = hf_server_view(w->redis, &judged_ms);
-    renewal *r = malloc(sizeof *r);
+    renewal *r = malloc(sizeof *r + batch->n * sizeof r->codes[0]);
     hf_err err = HF_NOMEM;
-    if (r != NULL) {
-        *r = (renewal){.worker = w, .batch = batch};
+    if (r != NULL && has_replicas(w, client)) {
+        *r = (renewal){.worker = w, .client = client, .batch = batch};
         err = hf_op_renew(client, &hf_queues_slot(w, batch->group)->queue, &args, items,
                           batch->n, batch->timeout_ms, on_renewed, r);
     }
@@ -147,6 +217,7 @@ hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
         .renew = renew,
         .on_event = on_event,
         .on_client = on_client,
+        .on_stop = on_stop,
         .arg = w,
     };
     return hf_watchdog_start(&w->watchdog, &opts, detail);
@@ -157,10 +228,13 @@ hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 /* Of tries that came faster than the loop only the last is logged. */
 static void report_watch(hf_worker *w)
 {
-    char detail[HF_DETAIL_SIZE];
+    char detail[HF_DETAIL_SIZE], confirm_detail[HF_DETAIL_SIZE];
     pthread_mutex_lock(&w->note_lock);
     hf_err err = w->leases->watch_err;
     bool is_back = w->leases->watch_is_back;
+    hf_err confirm_err = w->leases->confirm_err;
+    memcpy(confirm_detail, w->leases->confirm_detail, sizeof confirm_detail);
+    w->leases->confirm_err = HF_OK;
     memcpy(detail, w->leases->watch_detail, sizeof detail);
     w->leases->watch_err = HF_OK;
     w->leases->watch_is_back = false;
@@ -170,6 +244,8 @@ static void report_watch(hf_worker *w)
                          err, detail);
     if (is_back)
         w->leases->watch_outage = (hf_outage){HF_OK, 0};
+    if (confirm_err != HF_OK)
+        hf_worker_confirmed(w, confirm_err, confirm_detail);
 }
 
 static void on_lost(hf_worker *w, hf_run *run)

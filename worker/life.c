@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "worker/confirm.h"
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/queues.h"
@@ -126,6 +127,7 @@ static void close_all(hf_worker *w)
         (uv_handle_t *)&w->retry_timer,
     };
     w->client = w->wake_client = NULL;
+    hf_worker_replicas_close(w);
     hf_client_close(client, NULL, NULL);
     hf_client_close(wake_client, NULL, NULL);
     hf_running_close(w);
@@ -587,6 +589,8 @@ static hf_err open_all(hf_worker *w)
         err = hf_leases_start(w, w->detail);
     if (err == HF_OK)
         err = open_clients(w);
+    if (err == HF_OK)
+        err = hf_worker_replicas_open(w);
     return err;
 }
 

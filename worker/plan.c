@@ -182,6 +182,9 @@ static void fill_defaults(hf_worker_opts *o)
     o->dead_age_ms = o->dead_age_ms <= 0 ? 180 * DAY_MS : o->dead_age_ms;
     if (o->dead_age_ms > HF_DELAY_MAX_MS)
         o->dead_age_ms = HF_DELAY_MAX_MS;
+    o->wait_replicas_ms = or_default(o->wait_replicas_ms, 5000);
+    if (o->wait_replicas_ms > o->lease_ms / 2)
+        o->wait_replicas_ms = o->lease_ms / 2;
 }
 
 hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)
@@ -205,6 +208,9 @@ static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
     snprintf(found, sizeof found, "%.3f", o->backoff_jitter);
     if (!(o->backoff_jitter <= 1)) /* it may be no number */
         return hf_plan_refuse(detail, "a jitter of at most 1", found);
+    snprintf(found, sizeof found, "%u", o->wait_replicas);
+    if (o->wait_replicas > HF_REPLICAS_MAX)
+        return hf_plan_refuse(detail, "0 to 100 replicas to wait for", found);
     return HF_OK;
 }
 

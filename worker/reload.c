@@ -139,6 +139,12 @@ static void compare_fixed(comparison *c)
                        c->plan->server.connect_timeout_ms);
     compare_fixed_time(c, "redis.request_timeout", w->server.request_timeout_ms,
                        c->plan->server.request_timeout_ms);
+    snprintf(texts[0], VALUE_SIZE, "%u", now->wait_replicas);
+    snprintf(texts[1], VALUE_SIZE, "%u", file->wait_replicas);
+    if (now->wait_replicas != file->wait_replicas)
+        report_fixed(c, "redis.wait_replicas", texts[0], texts[1]);
+    compare_fixed_time(c, "redis.replicas_timeout", now->wait_replicas_ms,
+                       file->wait_replicas_ms);
     if (strcmp(w->ns, c->plan->ns) != 0)
         report_fixed(c, "namespace", w->ns, c->plan->ns);
     snprintf(texts[0], VALUE_SIZE, "%u", now->concurrency);

@@ -24,8 +24,11 @@ uint64_t hf_running_hold_until_ns(const hf_worker *w); /* no program is started;
 
 void hf_running_take(
     hf_run *run); /* claimed, or renewed first: it waits, or is settled */
-void hf_running_await_renewal(hf_run *run); /* claimed: it is renewed before it starts */
-void hf_running_renewed(hf_run *run);       /* and now was */
+void hf_running_hold_back(hf_run *run); /* claimed: it is renewed before it starts, or
+                                           confirmed by replicas */
+void hf_running_renewed(hf_run *run);   /* and now was */
+/* Those of a claim that are still held back: started, or given back. */
+void hf_running_confirmed(const hf_served *served, const char *fence, bool confirmed);
 /* Its lease is lost, or it has to be cancelled: false: it has started. */
 bool hf_running_withdraw(hf_run *run);
 

@@ -26,6 +26,7 @@
 #include "holdfast/worker.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
+#include "redis/replicas.h"
 #include "redis/server.h"
 #include "worker/plan.h"
 
@@ -84,6 +85,7 @@ struct hf_worker {
     uv_loop_t loop;
     hf_server *redis;                /* owned */
     hf_client *client, *wake_client; /* claims and verdicts; the blocking call */
+    hf_replicas *replicas;           /* owned; NULL: none are waited for */
     hf_watchdog *watchdog;
     uv_async_t async; /* handlers returned, notes, stop and quiet */
     uv_check_t turn;  /* after what came in: verdicts and claims go out */
@@ -98,12 +100,14 @@ struct hf_worker {
     unsigned lacks_logged;     /* commands that it is not permitted: it was logged */
 
     /* what is held */
-    size_t held;      /* all, also those whose verdicts are on the way */
-    size_t decided;   /* their verdicts are on the way */
-    bool heard;       /* Redis has answered a claim or a check */
-    uint64_t tick_ns; /* the last tick; 0: none yet */
-    hf_err refused;   /* why Redis said "not now", as it was logged last */
-    hf_outage outage; /* of the connection for claims and verdicts */
+    size_t held;          /* all, also those whose verdicts are on the way */
+    size_t decided;       /* their verdicts are on the way */
+    bool heard;           /* Redis has answered a claim or a check */
+    uint64_t tick_ns;     /* the last tick; 0: none yet */
+    hf_err refused;       /* why Redis said "not now", as it was logged last */
+    hf_outage outage;     /* of the connection for claims and verdicts */
+    hf_outage unguarded;  /* too few replicas have confirmed */
+    uint64_t unconfirmed; /* jobs whose end they have not confirmed in time */
 
     /* from any thread */
     pthread_mutex_t stop_lock, log_lock; /* a handler's function, and the log, are called

@@ -5,6 +5,10 @@
  * again as such (`resent`): `lost` then probably means that the first sending was
  * executed. The watchdog renews a job until its verdict is answered; a renewal that says
  * `lost` after the verdict was sent is the verdict's own doing and is ignored (leases.c).
+ *
+ * With wait_replicas a verdict counts only when replicas have it. If another server takes
+ * over before that, it is sent there, as one whose answer never came. The next batch of
+ * its queue and operation waits meanwhile.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +16,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "worker/confirm.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
@@ -171,6 +176,7 @@ typedef struct batch {
     hf_worker *worker;
     hf_served *served;
     hf_verdict_op op;
+    hf_confirm confirm;
     size_t n;
     hf_run *runs[];
 } batch;
@@ -184,23 +190,65 @@ static void on_lost(hf_worker *w, hf_run *run)
     hf_report_run(w, run, "lost");
 }
 
-static void on_settled(batch *b, const hf_settled *settled)
+/* The end of it. */
+static void settle(batch *b)
 {
     hf_worker *w = b->worker;
     hf_lease *leases[HF_VERDICTS_MAX];
     size_t n = 0;
-    for (size_t i = 0; i < b->n; i++) {
-        hf_err code = (hf_err)hf_reply_int(hf_reply_at(settled->codes, i));
-        if (code == HF_LOST || code == HF_GONE)
-            on_lost(w, b->runs[i]);
+    for (size_t i = 0; i < b->n; i++)
         if (b->runs[i]->lease != NULL)
             leases[n++] = b->runs[i]->lease;
-    }
     hf_watchdog_drop_many(w->watchdog, leases, n);
     for (size_t i = 0; i < b->n; i++)
         hf_run_free(b->runs[i]);
     w->decided -= b->n;
     w->held -= b->n;
+    free(b);
+}
+
+static void send_again(batch *b, bool unsure);
+
+static void on_confirmed(void *arg, hf_err err, const char *detail)
+{
+    batch *b = arg;
+    hf_worker *w = b->worker;
+    outbox_of(b->served)->sending[b->op] = false;
+    hf_worker_confirmed(w, err, detail);
+    if (err == HF_UNCONFIRMED) {
+        w->unconfirmed += b->n;
+        const hf_log_field fields[] = {{.key = "queue", .text = b->served->queue.name},
+                                       {.key = "jobs", .number = (int64_t)b->n},
+                                       {.key = "all", .number = (int64_t)w->unconfirmed},
+                                       {.key = "error", .text = detail}};
+        hf_report(w, HF_LOG_WARN, "ended, and not confirmed by replicas", fields,
+                  HF_COUNT(fields));
+    }
+    if (err == HF_UNSURE) {
+        send_again(b, true);
+        free(b);
+    } else {
+        settle(b);
+    }
+    if (err != HF_CLOSED)
+        hf_life_turn(w); /* a timer may have led here */
+}
+
+static void on_settled(batch *b, const hf_settled *settled)
+{
+    hf_worker *w = b->worker;
+    for (size_t i = 0; i < b->n; i++) {
+        hf_err code = (hf_err)hf_reply_int(hf_reply_at(settled->codes, i));
+        if (code == HF_LOST || code == HF_GONE)
+            on_lost(w, b->runs[i]);
+    }
+    /* A job that is given back has not run: nothing is lost with this. */
+    if (w->replicas == NULL || b->op == HF_OP_RELEASE) {
+        settle(b);
+        return;
+    }
+    outbox_of(b->served)->sending[b->op] = true;
+    hf_worker_confirm(w, &b->confirm, on_confirmed, b);
 }
 
 /* Not executed, or not known: they go again, in front, those of unknown fate as resent.
@@ -265,6 +313,7 @@ static void on_answer(const hf_answer *answer, void *arg)
         hf_clock_read(w, settled.now_ms, answer->sent_ns);
     if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
         on_settled(b, &settled);
+        return;
     } else {
         /* HF_DEADLINE: it did nothing. It lay somewhere for too long, or the clock was
          * set.

@@ -78,6 +78,28 @@ static void look_at_persistence(hf_doctor *d, const hf_server_info *server)
                           "when it ends, all jobs are gone");
 }
 
+/* What processes with this configuration wait for. */
+static void look_at_replicas(hf_doctor *d, const hf_server_info *server)
+{
+    char text[HF_DOCTOR_TEXT];
+    const uint32_t wanted = d->cli->config->worker.wait_replicas;
+    if (wanted == 0)
+        return;
+    if (!is_told(server)) {
+        hf_doctor_by_hand(d, "replicas", "INFO",
+                          "is not permitted: nothing is ever confirmed by replicas",
+                          "permit it, or remove redis.wait_replicas");
+    } else if (server->replicas < (int64_t)wanted) {
+        snprintf(text, sizeof text,
+                 "%lld are connected, and redis.wait_replicas is %u: no job is started, "
+                 "and none is confirmed",
+                 (long long)server->replicas, wanted);
+        hf_doctor_by_hand(d, "replicas", "too few", text,
+                          "look at the replicas and their logs, or lower "
+                          "redis.wait_replicas");
+    }
+}
+
 static hf_err look_at_clock(hf_doctor *d)
 {
     hf_round_trip trip = {HF_ROUND_TRIP_INIT};
@@ -112,6 +134,7 @@ hf_err hf_doctor_server(hf_doctor *d)
                           "use the address of its primary");
     look_at_memory(d, server);
     look_at_persistence(d, server);
+    look_at_replicas(d, server);
     hf_err err = look_at_clock(d);
     hf_doctor_end(d);
     return err;

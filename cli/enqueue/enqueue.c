@@ -64,22 +64,26 @@ static int take_payload(const hf_cli *cli, hf_buf *input, hf_job *job)
 
 /* ---- the producer ---- */
 
+static uint32_t wanted_replicas(const hf_cli *cli)
+{
+    return (uint32_t)hf_argv_number(cli->args, "wait-replicas",
+                                    cli->config->worker.wait_replicas);
+}
+
 static void fill_producer(const hf_cli *cli, hf_producer_opts *opts)
 {
     hf_cli_fill_producer(cli, opts);
-    opts->wait_replicas = (uint32_t)hf_argv_number(cli->args, "wait-replicas", 0);
+    opts->wait_replicas = wanted_replicas(cli);
     if (opts->wait_replicas == 0)
         return;
-    opts->wait_replicas_ms = (uint32_t)hf_argv_number(cli->args, "replicas-timeout", 0);
-    if (opts->wait_replicas_ms == 0)
-        opts->wait_replicas_ms = opts->deadline_ms;
+    opts->wait_replicas_ms = (uint32_t)hf_argv_number(
+        cli->args, "replicas-timeout", cli->config->worker.wait_replicas_ms);
     opts->deadline_ms += opts->wait_replicas_ms;
 }
 
 static int check_replicas(const hf_cli *cli)
 {
-    if (hf_argv_has(cli->args, "replicas-timeout") &&
-        hf_argv_number(cli->args, "wait-replicas", 0) == 0)
+    if (hf_argv_has(cli->args, "replicas-timeout") && wanted_replicas(cli) == 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --wait-replicas with --replicas-timeout, "
                           "found none");

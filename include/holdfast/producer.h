@@ -36,12 +36,11 @@ typedef struct hf_producer hf_producer;
 enum {
     HF_NAME_MAX = 128, /* bytes of a queue's name, a type or an id: at least one
                           character of [A-Za-z0-9._:-] */
-    HF_ID_SIZE = HF_NAME_MAX + 1,  /* bytes of an id with its NUL */
-    HF_BATCH_JOBS = 10000,         /* jobs in one call */
-    HF_BATCH_BYTES = 64 << 20,     /* bytes of records in one call: 64 MiB */
-    HF_PAYLOAD_DEFAULT = 1 << 20,  /* default limit of a payload in bytes: 1 MiB */
-    HF_PAYLOAD_CEILING = 63 << 20, /* largest limit that can be set: 63 MiB */
-    HF_REPLICAS_MAX = 100          /* largest number of replicas that can be wanted */
+    HF_ID_SIZE = HF_NAME_MAX + 1, /* bytes of an id with its NUL */
+    HF_BATCH_JOBS = 10000,        /* jobs in one call */
+    HF_BATCH_BYTES = 64 << 20,    /* bytes of records in one call: 64 MiB */
+    HF_PAYLOAD_DEFAULT = 1 << 20, /* default limit of a payload in bytes: 1 MiB */
+    HF_PAYLOAD_CEILING = 63 << 20 /* largest limit that can be set: 63 MiB */
 };
 
 /* The longest delay or other duration is 100 years (36,525 days); the latest time is the

@@ -14,6 +14,8 @@
 #include "holdfast/struct.h"
 #include "holdfast/tls.h"
 
+enum { HF_REPLICAS_MAX = 100 /* largest number of replicas that can be waited for */ };
+
 /* How to log in at the Sentinels, which is not how to log in at Redis. NULL: without. */
 typedef struct hf_sentinel_opts {
     size_t size;               /* HF_SENTINEL_OPTS_INIT */
@@ -68,6 +70,7 @@ typedef struct hf_server_info {
                                        writes (MISCONF) */
     int64_t used_memory, maxmemory; /* bytes; maxmemory 0: no limit, or not reported */
     int64_t client_id;              /* of this connection */
+    int64_t replicas;               /* connected; -1: not reported */
 } hf_server_info;
 
 #ifdef __cplusplus

@@ -246,7 +246,8 @@ static void users_have_the_commands_of_their_scripts(void **state)
     char needed[TEXT_SIZE] = " " LOGIN "set del wait role ";
     add_all(needed, hf_lua_queue_all, producers);
     compare("producer", needed, true);
-    (void)snprintf(needed, sizeof needed, " " LOGIN "bzpopmin client|unblock ");
+    (void)snprintf(needed, sizeof needed,
+                   " " LOGIN "bzpopmin client|unblock set wait role ");
     add_all(needed, hf_lua_queue_all, workers);
     compare("worker", needed, true);
     (void)snprintf(needed, sizeof needed, " " LOGIN "scan smembers zscan mget ");

@@ -85,6 +85,22 @@ static void a_time_without_replicas_is_refused(void **state)
     assert_int_equal(hf_fixture_number(&primary, "DBSIZE"), 0);
 }
 
+static void doctor_counts_them(void **state)
+{
+    (void)state;
+    hf_cli_fixture_put(&cli, "c.yaml",
+                       "redis: {wait_replicas: 1, replicas_timeout: 200ms}\n");
+    run("doctor -c c.yaml", NULL, 1);
+    expect(cli.out, "0 are connected, and redis.wait_replicas is 1");
+    run("enqueue t -c c.yaml", NULL, 74); /* the file says so for all commands */
+    run("enqueue t -c c.yaml --wait-replicas 0", NULL, 0);
+    hf_replicas_start(&replica, 1, &primary);
+    run("doctor -c c.yaml", NULL, 1); /* no worker serves the queue */
+    assert_null(strstr(cli.out, "wait_replicas"));
+    run("enqueue t -c c.yaml", NULL, 0);
+    hf_replicas_stop(&replica, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -93,6 +109,7 @@ int main(void)
         TEST(what_replicas_have_is_accepted),
         TEST(too_few_replicas_have_a_code_of_their_own),
         TEST(a_time_without_replicas_is_refused),
+        TEST(doctor_counts_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

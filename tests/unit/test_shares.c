@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "worker/confirm.h"
 #include "worker/leader.h"
 #include "worker/pool.h"
 #include "worker/queues.h"
@@ -244,6 +245,7 @@ NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
 NOTHING(hf_life_refused, hf_worker *worker, hf_err err, const char *detail)
 NOTHING(hf_report, hf_worker *worker, hf_log_level level, const char *message,
         const hf_log_field *fields, size_t n)
+NOTHING(hf_confirm_claim, hf_served *served, hf_bytes fence)
 NOTHING(hf_clock_read, hf_worker *worker, int64_t now_ms, uint64_t sent_ns)
 NOTHING(hf_report_run, hf_worker *worker, const hf_run *run, const char *outcome)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
