@@ -13,7 +13,7 @@
 #include "queue/send.h"
 #include "queue_scripts.h"
 
-/* A script that answers nothing but its status. */
+/* The answer of a script that returns only its status. */
 static hf_err read_status(const hf_answer *answer, void *out)
 {
     int64_t now_ms;

@@ -2,7 +2,7 @@
  *
  * A job that is gone is done, unless something tells another end: `ended:<id>`, which a
  * cancelled or deleted job leaves for a minute, or, for one that was still waiting when
- * it was seen last, a purge since then. An id may be accepted anew after such an end, so
+ * it was seen last, a purge since then. An id may be accepted again after such an end, so
  * what is older than the last look at the living job does not count. The answer to its
  * enqueue counts as the first such look. */
 #include "holdfast/admin.h"

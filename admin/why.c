@@ -77,7 +77,7 @@ static hf_err why_in(hf_admin *admin, const hf_queue *queue, const char *id, voi
     return err;
 }
 
-/* ---- who could take it ---- */
+/* ---- the workers that could take it ---- */
 
 static bool names(const char *const *list, size_t n, const char *name)
 {

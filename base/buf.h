@@ -26,8 +26,8 @@ void hf_buf_printf(hf_buf *buf, const char *format, ...)
 void hf_buf_cut(hf_buf *buf, size_t n); /* removes the first n bytes */
 hf_err hf_buf_err(const hf_buf *buf);
 
-/* Room for n more bytes, to be written by the caller, who then says how many they were.
- * NULL: refused, and remembered as above. */
+/* Room for n more bytes. The caller writes them, and then says how many there were. NULL:
+ * refused, and remembered as above. */
 char *hf_buf_room(hf_buf *buf, size_t n);
 void hf_buf_took(hf_buf *buf, size_t n);
 

@@ -46,7 +46,7 @@ bool hf_id_maker_tells(const hf_id_maker *maker, int64_t unix_ms);
  * tomorrow). */
 int64_t hf_id_made_ms(const char *id);
 
-/* The id of these 84 bits; what `low` has above 42 is carried into the ms. */
+/* The id of these 84 bits; bits of `low` above 42 are carried into the ms. */
 void hf_id_text(uint64_t ms, uint64_t low, char out[HF_NEW_ID_SIZE]);
 
 /* A name for a run: 26 characters of Crockford's base32, 10 of Unix ms and 16 random. */

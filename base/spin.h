@@ -6,7 +6,7 @@
  * spinning does not pay: Redis sleeps by then, and wakes fastest on the processor that
  * the asking thread leaves. Nor does it pay where Redis is far away, or shares the
  * processor, as it may while several threads ask. So a thread spins only when no other
- * waits and the last answer was read a moment ago. After each spin in vain it skips twice
+ * waits and the last answer was read a moment ago. After each useless spin it skips twice
  * as many. (After A. Karlin et al., Empirical Studies of Competitive Spinning for a
  * Shared-Memory Multiprocessor, SOSP 1991.)
  *
@@ -27,8 +27,8 @@ enum {
 
 typedef struct hf_spin {
     uint64_t read_ns; /* when the last answer was read; 0: never */
-    uint32_t gap;     /* times left out after the last time in vain; 0: it was not */
-    uint32_t skip;    /* of those that are still to come */
+    uint32_t gap;  /* times to skip after the last useless spin; 0: it was not useless */
+    uint32_t skip; /* of those that are still to come */
 } hf_spin;
 
 /* The thread is about to wait for an answer that is due: until when it spins; 0: it

@@ -98,7 +98,7 @@ void hf_format_duration(int64_t ms, char out[HF_DURATION_SIZE])
              durations[i].name);
 }
 
-/* ---- what is no text ---- */
+/* ---- bytes that are not text ---- */
 
 size_t hf_control_len(const char *at)
 {

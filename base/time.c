@@ -150,7 +150,7 @@ void hf_format_time(int64_t unix_ms, char out[HF_TIME_SIZE])
         unix_ms = first;
     if (unix_ms >= end)
         unix_ms = end - 1;
-    int64_t since = unix_ms - first; /* not negative, so that / and % round down */
+    int64_t since = unix_ms - first; /* not negative: / and % round down */
     int64_t day = since / (DAY_S * 1000);
     int64_t ms = since % (DAY_S * 1000);
     int year = (int)(day / 366), month = 1;

@@ -98,8 +98,8 @@ static hf_err process(rates *r, double *rate)
     return err;
 }
 
-/* The producer has gone when the memory is read again: what Redis keeps for a connection
- * is not the jobs'. */
+/* The producer is closed when the memory is read again: the memory of a connection does
+ * not count as memory of jobs. */
 static hf_err enqueue_and_weigh(rates *r, size_t round)
 {
     hf_bench *b = r->b;

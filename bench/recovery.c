@@ -35,7 +35,7 @@ typedef struct recovery {
     sem_t started;
 } recovery;
 
-/* ---- the one who is left ---- */
+/* ---- the worker that is left ---- */
 
 static hf_verdict on_job(hf_run *run, void *arg)
 {

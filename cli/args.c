@@ -110,7 +110,7 @@ static hf_err unknown_option(parser *p, const char *word)
                 other != NULL ? other : "", other != NULL ? "'?)" : "");
 }
 
-/* `value`: what follows in the same word, or NULL. Takes the next word if one is needed.
+/* `value`: the rest of the same word, or NULL. Takes the next word if one is needed.
  */
 static hf_err take_option(parser *p, const hf_opt *opt, const char *value)
 {

@@ -82,7 +82,7 @@ const char *hf_cli_queue(const hf_cli *cli)
     return hf_cli_check_name(cli, "a queue's name", queue) == HF_EXIT_OK ? queue : NULL;
 }
 
-/* ---- what goes before what ---- */
+/* ---- which source takes precedence ---- */
 
 static bool has_password(const char *url)
 {
@@ -161,7 +161,7 @@ int hf_cli_setup(hf_cli *cli, const hf_argv *args)
         return hf_cli_fail(cli, err, detail);
     int code = hf_cli_put_over(cli);
     if (code == HF_EXIT_OK && cli->server.tls != NULL && cli->server.tls->skip_verify &&
-        args->command->run != hf_cmd_worker) /* which says so in its log */
+        args->command->run != hf_cmd_worker) /* a worker logs it */
         warn(cli, "the certificate of Redis is not verified (redis.tls.verify)");
     return code;
 }

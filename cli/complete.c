@@ -112,7 +112,7 @@ static void read_before(before *b, const char *const *words, size_t n)
     }
 }
 
-/* ---- what may stand at the cursor ---- */
+/* ---- the possible words at the cursor ---- */
 
 /* Of the help only its first part. */
 static void put(FILE *file, const char *word, size_t len, const char *help)

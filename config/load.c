@@ -98,7 +98,8 @@ void hf_config_free(hf_config *config)
     free(config);
 }
 
-/* ---- what the rest gets; the ranges of the table make every cast below exact ---- */
+/* ---- the options of the worker; the ranges of the table make every cast below exact
+ * ---- */
 
 void hf_config_fill_server(const hf_config *config, hf_server_opts *out)
 {

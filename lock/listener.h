@@ -1,12 +1,12 @@
-/* listener.h - hears messages: one connection that blocks on a client's inboxes, one
- * inbox for each tag. There are two: for locks that wait (acquisition.c), on the client's
- * loop, and for locks that are held (hold.c), on the watchdog's loop.
+/* listener.h - receives messages: one connection that blocks on a client's inboxes, one
+ * inbox for each tag. There are two listeners: for waiting locks (acquisition.c), on the
+ * client's loop, and for held locks (hold.c), on the watchdog's loop.
  *
- * To listen to one more tag, `CLIENT UNBLOCK` on another connection ends the wait, and it
- * begins anew. The command may overtake the wait that it is meant for: Redis answers 0
- * then, and it is sent again. When the connection was lost, a message may be lost with
- * it: the user is told of that doubt. A message is only a hint; the renewals tell the
- * true state. Private to lock/. */
+ * To listen to one more tag, `CLIENT UNBLOCK` on another connection ends the wait, and
+ * the listener waits again. The command may overtake the wait that it is meant for: Redis
+ * answers 0 then, and it is sent again. When the connection is lost, a message may be
+ * lost with it: the listener reports that doubt. A message is only a hint; the renewals
+ * return the true state. Private to lock/. */
 #ifndef HF_LOCK_LISTENER_H
 #define HF_LOCK_LISTENER_H
 
@@ -40,8 +40,8 @@ struct hf_listener {
     char heard[HF_HEARD_MAX][HF_TAG_PREFIX_SIZE];
 };
 
-/* Takes the next step: connects, listens, or ends the wait by a request of `other` to
- * begin it anew. On the listener's loop, like all calls here. */
+/* Takes the next step: connects, listens, or ends the wait by a request of `other`, to
+ * wait again. On the listener's loop, like all calls here. */
 void hf_listener_listen(hf_listener *listener, hf_client *other);
 /* When to call hf_listener_listen() again, if nothing happens; UINT64_MAX: never.
  */

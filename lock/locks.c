@@ -205,7 +205,7 @@ static bool expects(void *arg)
 
 /* ---- the connection ---- */
 
-/* From the oldest on: who was handed in first stands first in line. */
+/* From the oldest on: the first task gets the first place in the line. */
 static void pump(hf_lock_client *locks)
 {
     hf_lock *lock = locks->active, *newer;

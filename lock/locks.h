@@ -118,7 +118,7 @@ struct hf_lock {
         heard_fence; /* of a grant that was heard before the answer that says WAITING */
     uint64_t due_ns; /* the end of a pause, or of the wait for a round of confirm.c */
     bool in_round;   /* of that */
-    hf_err kept;     /* in a round: what became of its entry */
+    hf_err kept;     /* in a round: the result of its entry */
     uint64_t release_until_ns, tell_until_ns; /* of the release */
     bool answered; /* the release; not told, because a callback of an event runs */
     bool patient;  /* it is not told before that has ended, however long it takes */
@@ -162,7 +162,7 @@ struct hf_lock_client {
 /* ---- locks.c ---- */
 bool hf_lock_client_ready(
     const hf_lock_client *locks); /* connected, and the time is known */
-/* Sets the timer anew, and continues closing. At the end of every action on the loop. */
+/* Sets the timer again, and continues closing. At the end of every action on the loop. */
 void hf_lock_client_end_turn(hf_lock_client *locks);
 void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
 /* It is given back, and no call waits for that: the loop must run all the same. */
@@ -272,7 +272,7 @@ HF_MUSTCHECK hf_err hf_ask_wait(hf_lock_ask *ask, hf_lock_client *locks,
 HF_MUSTCHECK hf_err hf_ask_begin(hf_lock_ask *ask, hf_lock_client *locks);
 void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns);
 uint64_t hf_ask_due_ns(const hf_lock_client *locks);
-/* It was released: what is asked about it, and is not under way, is not asked again. */
+/* It was released: its requests that are not under way are not sent again. */
 void hf_ask_released(const hf_lock *lock);
 void hf_ask_end_all(hf_lock_client *locks, hf_err err, const char *detail);
 

@@ -21,7 +21,7 @@ enum {
     HF_LOCK_ENTRIES_MAX = 2048 /* in one renewal */
 };
 
-/* Locks of one tag, and who asks for them. All borrowed. */
+/* Locks of one tag, and the owner that asks for them. All borrowed. */
 typedef struct hf_lock_of {
     hf_bytes prefix;
     const char *const *names;

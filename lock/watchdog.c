@@ -203,7 +203,7 @@ static uint64_t third_ns(uint32_t ttl_ms, double jitter)
     return (uint64_t)(third - third * jitter / 10);
 }
 
-/* Goes again at once: by now Redis has the script, and its time is known anew. */
+/* Sent again at once: by now Redis has the script, and its new time is known. */
 static bool is_sent_again(const hf_lease *lease, hf_err err)
 {
     return (err == HF_NOSCRIPT || err == HF_DEADLINE) && lease->failures == 1;
@@ -306,7 +306,7 @@ void hf_batch_answer(hf_batch *shown, hf_err err, uint64_t sent_ns, const hf_err
         deliver(w);
 }
 
-/* ---- renewals: what is due ---- */
+/* ---- renewals that are due ---- */
 
 /* Under lock: finds leases that are lost or due for a renewal. Leases due soon go with
  * them: leases taken one by one are renewed together. */
@@ -454,7 +454,8 @@ static void on_timer(uv_poll_t *poll, int status, int events)
     w->armed_ns = UINT64_MAX;
     uint64_t times;
     ssize_t n = read(w->timer_fd, &times, sizeof times);
-    (void)n; /* nothing there: it was set anew meanwhile; due leases are handled anyway */
+    (void)
+        n; /* nothing there: it was set again in between; due leases are handled anyway */
     bool stopping = w->stopping, call = w->call_ns <= hf_boot_ns();
     if (call)
         w->call_ns = UINT64_MAX;

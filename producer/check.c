@@ -46,7 +46,7 @@ static hf_err check_when(const hf_job *job, size_t i, char *detail)
     return HF_OK;
 }
 
-/* `like` was checked before: what is the same text need not be looked at again. */
+/* `like` was checked before: text that is the same is not checked again. */
 static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job *like,
                         size_t i, char *detail)
 {

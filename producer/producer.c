@@ -1,7 +1,7 @@
 /* producer.c - open, enqueue, close: the public face of the requests.
  *
- * The service thread of a producer runs nothing but the run loop and the callbacks
- * of hf_enqueue(). */
+ * The service thread of a producer runs only the run loop and the callbacks of
+ * hf_enqueue(). */
 #include "holdfast/producer.h"
 
 #include <stdio.h>

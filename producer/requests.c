@@ -559,7 +559,7 @@ static void close_client(hf_requests *requests)
 static void on_forgotten(const hf_answer *answer, void *arg)
 {
     hf_requests *requests = arg;
-    (void)answer; /* what is not taken away ends by itself */
+    (void)answer; /* a key that is not removed expires */
     requests->forgets--;
     hf_run_loop_wake(requests->run);
 }
@@ -603,7 +603,7 @@ static void forget(hf_requests *requests)
         close_client(requests);
 }
 
-/* ---- what it is called for ---- */
+/* ---- the interface ---- */
 
 static void submit(void *arg)
 {

@@ -25,8 +25,8 @@ enum {
     HF_CLAIM_MAX = 1000,                    /* jobs in one claim */
     HF_CLAIM_BYTES = 8 << 20,               /* bytes of records in one claim */
     HF_VERDICTS_MAX = 1000,                 /* jobs in one verdict or renewal */
-    HF_REWRITES_MAX = 250, /* in one whose records are written anew: all but complete */
-    HF_QUEUES_MAX = 64,    /* queues of one worker */
+    HF_REWRITES_MAX = 250,           /* in one that rewrites records: all but complete */
+    HF_QUEUES_MAX = 64,              /* queues of one worker */
     HF_SLOTS_MAX = 2 * HF_QUEUES_MAX /* with those that it is leaving */
 };
 
@@ -144,7 +144,7 @@ HF_MUSTCHECK hf_err hf_op_unclaim(hf_client *client, const hf_queue *queue,
                                   const char *worker, uint64_t number, hf_answer_cb cb,
                                   void *arg);
 
-/* ---- what a holder says of its jobs ---- */
+/* ---- verdicts of a holder ---- */
 
 typedef enum hf_verdict_op {
     HF_OP_COMPLETE,

@@ -9,7 +9,7 @@
 
 enum {
     CLAIM_ARGS = 11,
-    CLAIM_HEAD = 7, /* of its answer: what comes before the jobs */
+    CLAIM_HEAD = 7, /* of its answer: the fields before the jobs */
     UNCLAIM_ARGS = 2,
     RENEW_FIXED = 6,
     RENEW_EACH = 2

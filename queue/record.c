@@ -2,8 +2,8 @@
  *
  * Reading is on the path of every job, so the line that we ourselves write (flat, whole
  * numbers, strings of plain ASCII without escapes) is scanned by hand. The scanner either
- * understands the whole line exactly as a JSON parser would, or says so and touches
- * nothing: then jansson reads it. */
+ * understands the whole line exactly as a JSON parser would, or changes nothing and
+ * reports that: then jansson reads it. */
 #include "queue/record.h"
 
 #include <jansson.h>

@@ -53,7 +53,7 @@ typedef struct hf_call {
 HF_MUSTCHECK hf_err hf_redis_call(hf_client *client, const hf_call *call);
 
 /* Writes what was asked for to the connection now, and not at the end of the loop's turn:
- * for who calls while the loop does not run. */
+ * for a caller while the loop does not run. */
 void hf_redis_flush(hf_client *client);
 
 /* Redis's time, by the cheapest way. */

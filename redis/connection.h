@@ -1,6 +1,6 @@
 /* connection.h - one connection to one Redis, on a libuv loop.
  *
- * A client connects by itself, and again after every loss, with jitter, for ever, until
+ * A client connects without being asked, and again after every loss, with jitter, until
  * it is closed. It does not queue: a request can be made only while it is ready. Every
  * request that was taken is answered exactly once, with an answer, a fault, or HF_UNSURE
  * when it was sent and the connection ended or stayed silent past the request's deadline;

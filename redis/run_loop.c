@@ -441,7 +441,7 @@ static void caller_polls(hf_run_loop *loop, hf_run_waiter *self, uint64_t until_
     serve(loop, self, TURN);
 }
 
-/* The thread that read the answer is about to say so. */
+/* The thread that read the answer is about to report it. */
 static void await_word(hf_run_waiter *waiter)
 {
     unsigned word;

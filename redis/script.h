@@ -10,7 +10,7 @@ typedef struct hf_script {
     const unsigned char *text; /* followed by a NUL that `len` does not count */
     size_t len;
     const char *sha1;
-    unsigned nkeys, nargs; /* the fixed ones; more may follow where the header says so */
+    unsigned nkeys, nargs; /* the fixed ones; more may follow if the header allows it */
 } hf_script;
 
 #endif

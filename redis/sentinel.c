@@ -58,7 +58,7 @@ struct hf_sentinel {
     bool doubted;   /* what node `at` said was of no use */
     hf_err err;     /* of this round: the reason that tells most */
     char why[WHY_SIZE];
-    uint32_t failures; /* rounds in vain since the last answer */
+    uint32_t failures; /* failed rounds since the last answer */
     hf_rng rng;
     unsigned handles; /* on the loop: the timer, and the clients of peers */
 };
@@ -144,7 +144,7 @@ static hf_err open_peer(hf_sentinel *s, peer **out, hf_client_event_cb on_event,
     return HF_OK;
 }
 
-/* ---- what the answers come to ---- */
+/* ---- the result of the answers ---- */
 
 static void on_timer(uv_timer_t *timer)
 {

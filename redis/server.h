@@ -155,7 +155,7 @@ typedef enum hf_watch {
     HF_WATCH_DOUBT
 } hf_watch;
 hf_watch hf_server_watches(hf_server *server, hf_server_seat *seat);
-/* By the watcher: what the Sentinels say. */
+/* By the watcher: the answer of the Sentinels. */
 void hf_server_named(hf_server *server, const hf_place *primary);
 void hf_server_not_named(hf_server *server, hf_err err, const char *why);
 

@@ -38,7 +38,7 @@ struct hf_tls {
     char name[NAME_MAX_SIZE]; /* that the server's certificate must have */
 };
 
-/* ---- what OpenSSL reads and writes ---- */
+/* ---- the bytes of OpenSSL ---- */
 
 static int bio_read(BIO *bio, char *out, int size)
 {

@@ -1,5 +1,5 @@
-/* beat.c - what a worker shows of itself: its heartbeat in Redis, and its pulse for who
- * watches this process.
+/* beat.c - how a worker shows that it lives: its heartbeat in Redis, and its pulse for a
+ * supervisor of this process.
  *
  * The pulse rises when Redis has answered a claim or a check and the loop came round. An
  * idle worker claims nothing, but its waits end with a check; and a timer always leads to

@@ -91,7 +91,7 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
     for (size_t i = 0; i < n; i++) {
         runs[i]->lease = leases[i];
         if (leases[i] == NULL) {
-            hf_run_free(runs[i]); /* out of memory: its lease ends by itself */
+            hf_run_free(runs[i]); /* out of memory: its lease will end */
             continue;
         }
         w->held++;

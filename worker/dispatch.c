@@ -414,7 +414,7 @@ void hf_running_abandon(hf_worker *w)
     }
 }
 
-/* ---- what time does to them ---- */
+/* ---- timers ---- */
 
 /* How long an isolated job may keep others from being started here. */
 static int64_t patience_ms(const hf_run *run)
@@ -508,7 +508,7 @@ void hf_running_hold_over(hf_worker *w, uint64_t now_ns)
         w->running->spawn_hold_until_ns = 0;
 }
 
-/* ---- what comes in ---- */
+/* ---- new jobs ---- */
 
 void hf_running_take(hf_run *run)
 {

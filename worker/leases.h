@@ -1,4 +1,5 @@
-/* leases.h - the leases part: what the watchdog does for the worker, and what it says. */
+/* leases.h - the leases part: the worker's use of the watchdog, and the watchdog's
+ * events. */
 #ifndef HF_WORKER_LEASES_H
 #define HF_WORKER_LEASES_H
 

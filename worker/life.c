@@ -231,8 +231,8 @@ static void forgive(hf_worker *w)
 }
 
 /* While something is held this comes every TICK_MS. A gap of a third of a lease means
- * that the process stood still: what it held may have passed on, and what it now takes
- * over, its own jobs among it, was left by no crash. */
+ * that the process was stopped: its jobs may run elsewhere by now, and jobs that it takes
+ * over next, even its own, do not count as crashes. */
 static void notice_pause(hf_worker *w)
 {
     uint64_t now = hf_boot_ns(), third_ns = w->opts.lease_ms * HF_MS_NS / 3;

@@ -14,7 +14,7 @@ void hf_life_report_lacks(hf_worker *w); /* commands that Redis does not permit 
 void hf_reload_take(hf_worker *w);
 hf_backoff hf_backoff_of(const hf_worker_opts *opts);
 
-/* -- beat.c: what it shows of itself -- */
+/* -- beat.c: heartbeat and pulse -- */
 HF_MUSTCHECK hf_err hf_beat_new(hf_worker *w);
 void hf_beat_free(hf_worker *w);
 void hf_beat_open(hf_worker *w); /* its timer */

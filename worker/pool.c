@@ -47,8 +47,8 @@ static bool tie(pthread_t sleeper, long processors)
     return pthread_setaffinity_np(sleeper, sizeof set, &set) == 0;
 }
 
-/* As soon as it is awake, before it does anything else: what it starts would be tied as
- * well. */
+/* As soon as it is awake, before it does anything else: threads and processes that it
+ * starts would be tied as well. */
 static void untie(void)
 {
     cpu_set_t all;

@@ -20,8 +20,8 @@ HF_MUSTCHECK hf_err hf_pool_new(hf_pool **out, uint32_t threads,
 /* Queues the whole list (it is empty afterwards), in order. */
 void hf_pool_push(hf_pool *pool, hf_run_list *list);
 
-/* Has `lead` called by a thread that has nothing to do. It may take long; meanwhile that
- * thread takes no jobs by itself. False: no thread is waiting. */
+/* Lets an idle thread call `lead`. The call may take long; until it returns, that thread
+ * takes no jobs from the pool. False: no thread is waiting. */
 bool hf_pool_offer(hf_pool *pool, void (*lead)(void *arg), void *arg);
 
 /* For `lead`. The first queues a non-empty list and wakes no thread, since its own thread

@@ -95,7 +95,7 @@ void hf_program_env_done(hf_program_env *env)
     hf_buf_done(&env->text);
 }
 
-/* ---- what it prints ---- */
+/* ---- its output ---- */
 
 void hf_output_init(hf_output *output, hf_output_line_fn on_line, void *arg)
 {

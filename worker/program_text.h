@@ -66,7 +66,7 @@ HF_MUSTCHECK hf_err hf_program_env_init(hf_program_env *env, const hf_program *s
                                         const hf_program_job *job);
 void hf_program_env_done(hf_program_env *env);
 
-/* ---- what it prints ---- */
+/* ---- its output ---- */
 
 /* As hf_programs_opts.on_line; `arg` is hf_output.arg. */
 typedef void (*hf_output_line_fn)(int stream, const char *text, size_t len, void *arg);
@@ -98,7 +98,7 @@ void hf_output_end(hf_output *output);
  * bytes as blanks. Answers its length. */
 size_t hf_output_error(const hf_output *output, char out[HF_PROGRAM_ERROR_MAX + 1]);
 
-/* ---- what becomes of its job ---- */
+/* ---- the end of its job ---- */
 
 enum { HF_VERDICT_LINE_MAX = 16 << 10, HF_EXIT_DEAD = 65 };
 

@@ -54,7 +54,7 @@ struct hf_process {
     const hf_program *spec;  /* borrowed */
     hf_program_done_cb done_cb;
     void *arg;
-    const char *payload; /* borrowed: what was not written yet */
+    const char *payload; /* borrowed: the bytes that are not written yet */
     size_t payload_left;
     uint32_t timeout_ms;
 
@@ -148,7 +148,7 @@ static void take(hf_process *p, int which, const char *bytes, size_t len)
     hf_buf_add(&p->verdict, bytes, len < room ? len : room);
 }
 
-/* One read. False: there is nothing to be had now, or ever. */
+/* One read. False: there is nothing to read now, or ever. */
 static bool read_pipe(process_pipe *pipe)
 {
     hf_process *p = pipe->process;
@@ -262,7 +262,7 @@ static void judge(hf_process *p, hf_program_result *result,
     }
     hf_output_error(&p->output, stderr_end);
     (void)hf_verdict_line_read(&line, p->verdict.data,
-                               p->verdict.len); /* it says so itself */
+                               p->verdict.len); /* the text names the mistake */
     hf_program_end_state end = {.by_signal = p->by_signal,
                                 .timed_out = p->timed_out,
                                 .status = p->status,
@@ -645,7 +645,7 @@ hf_err hf_programs_start(hf_programs *programs, const hf_program *spec,
     return err;
 }
 
-/* ---- what others do with it ---- */
+/* ---- the interface ---- */
 
 void hf_program_extend(hf_process *p, uint64_t deadline_ns)
 {

@@ -39,7 +39,8 @@ static const hf_queue_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
      * and then the timer has to stay: no other worker would come at its time. */
     [HF_Q_UNKNOWN] = {WHILE_SERVED, [HF_E_SENT] = TO(CLAIMING, HF_DO_DROP_TIMER),
                       [HF_E_BATON] = STAY(UNKNOWN), [HF_E_SEEN] = STAY(UNKNOWN)},
-    /* The batons that come meanwhile are forgotten, so the claim after it looks anew. */
+    /* Batons that come in between are forgotten, so the claim after it sets the next
+     * wake-up again. */
     [HF_Q_BACKING_OFF] = {[HF_E_HELD] = STAY(BACKING_OFF),
                           [HF_E_BACKOFF_OVER] = STAY(UNKNOWN),
                           [HF_E_BATON] = STAY(BACKING_OFF),

@@ -1,6 +1,6 @@
-/* redis_clock.c - what a worker does when Redis's clock is set. The clock itself is known
- * to the server (redis/server.h): each answer with a TIME is a sample of it, on whichever
- * connection. */
+/* redis_clock.c - how a worker reacts when Redis's clock is set. The clock itself is
+ * known to the server (redis/server.h): each answer with a TIME is a sample of it, on
+ * whichever connection. */
 #include "worker/redis_clock.h"
 
 #include <stdlib.h>

@@ -99,7 +99,7 @@ static void compare_fixed_time(comparison *c, const char *key, uint32_t now_ms,
     report_fixed(c, key, now, file);
 }
 
-/* ---- what cannot change ---- */
+/* ---- options that cannot change ---- */
 
 static void compare_tls(comparison *c, const hf_tls_opts *now, const hf_tls_opts *file)
 {
@@ -158,7 +158,7 @@ static void compare_fixed(comparison *c)
         report_fixed(c, "handlers", "none", "programs");
 }
 
-/* ---- what can ---- */
+/* ---- options that can change ---- */
 
 static void compare_opts(comparison *c)
 {

@@ -39,7 +39,7 @@ struct hf_run {
     hf_run_state state;
     bool isolated, has_retry_in, resent, lost_logged, released;
     bool started;                  /* its program; of a C handler begun_ns says it */
-    hf_verdict_op op;              /* DECIDED: what is sent */
+    hf_verdict_op op;              /* DECIDED: the verdict to send */
     const char *reason;            /* BURY */
     hf_verdict verdict;            /* the handler's */
     int64_t delay_ms;              /* RETRY, RELEASE with an error: from now */

@@ -41,8 +41,8 @@ void hf_running_returned(hf_worker *w); /* C handlers came back */
 void hf_running_tick(hf_worker *w);
 void hf_running_hold_over(hf_worker *w, uint64_t now_ns);
 
-/* For a reload: nothing that was claimed starts from the first on, and the second looks
- * at all of it anew. */
+/* For a reload: after the first call no claimed job starts; the second one chooses again
+ * for all of them. */
 void hf_running_recall(hf_worker *w);
 void hf_running_choose_anew(hf_worker *w);
 

@@ -10,8 +10,8 @@
  * a part is private; the others call its functions.
  *
  * One thread at a time, the one that turns the loop (leader.h), owns all of this. Other
- * threads touch only what says so: handlers run on the pool's threads, lease events come
- * on the watchdog's, stop and quiet from anywhere. */
+ * threads touch only members whose comments allow it: handlers run on the pool's threads,
+ * lease events come on the watchdog's, stop and quiet from anywhere. */
 #ifndef HF_WORKER_SHARED_H
 #define HF_WORKER_SHARED_H
 

@@ -44,7 +44,7 @@ static outbox *outbox_of(const hf_served *served)
     return &served->worker->verdicts->boxes[served->slot];
 }
 
-/* ---- one door out: what becomes of a job ---- */
+/* ---- one exit: the end of a job ---- */
 
 static void end_run(hf_run *run, hf_verdict_op op)
 {
@@ -79,7 +79,7 @@ void hf_verdict_no_handler(hf_run *run)
     snprintf(text, sizeof text, "no handler for type '%s' on %s", run->record.type,
              w->id);
     hf_run_set_text(run, text, strlen(text));
-    /* Each time it was put back it became due anew. */
+    /* Each time it was put back it became due again. */
     int64_t waited_ms = run->record.refused_ms > 0
                             ? hf_server_now(w->redis) - run->record.refused_ms
                             : run->wait_ms;

@@ -128,7 +128,7 @@ static void expect(const char *line, const char *begin)
         peer_fail(line);
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 static void put_job(wire *w, uint64_t mark, unsigned delay_s, uint32_t ttr_ms)
 {

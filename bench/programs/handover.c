@@ -117,7 +117,7 @@ static void bare_release(bench *b, hf_probe *probe)
         give_up("the bare lock", "it could not be given back");
 }
 
-/* ---- who waits ---- */
+/* ---- the waiters ---- */
 
 static void has_taken(bench *b)
 {

@@ -3,7 +3,7 @@
  *
  *   hands --url URL [--concurrency N] [--sleep-ms MS] [--count] [QUEUE]...
  *
- * USR1: it counts anew. It works until TERM and then prints what it did:
+ * USR1: it starts its counts again. It works until TERM and then prints what it did:
  *   {"claims", "empty", "jobs", "wakes": with --count, from the worker's own log: claims
  *     that were answered, those that gave nothing, jobs they gave, batons it was given;
  *    "first_ns", "full_ns": when its first handler began, and when all of them worked, on

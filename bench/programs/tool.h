@@ -12,7 +12,7 @@
 
 /* One line on standard error with the program's name; ends the program with 1. */
 _Noreturn void give_up(const char *what, const char *why);
-/* The same unless err is HF_OK. `why` NULL or "": what the error means. */
+/* The same unless err is HF_OK. `why` NULL or "": the meaning of the error. */
 void must(hf_err err, const char *what, const char *why);
 /* `expected ...`; ends the program with 64. */
 _Noreturn void misused(const char *expected);

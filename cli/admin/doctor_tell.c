@@ -1,5 +1,5 @@
-/* doctor_tell.c - a finding as three lines, or as an object: what is wrong, what that
- * means, and what is done about it. */
+/* doctor_tell.c - a finding as three lines, or as an object: the fault, its meaning and
+ * its repair. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

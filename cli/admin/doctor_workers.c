@@ -54,8 +54,8 @@ static void tell_holder(hf_doctor *d, const silent *s, const hf_doctor_holder *h
                       "wait: other workers take them over then; is one alive?");
 }
 
-/* It holds nothing: no job needs it, and if it lives it says so with its next heartbeat.
- */
+/* It holds no jobs, so it can be removed from the list; if it lives, its next heartbeat
+ * adds it again. */
 static hf_err forget(hf_doctor *d, const silent *s)
 {
     char text[HF_DOCTOR_TEXT], heard[HF_MOMENT_SIZE];

@@ -1,4 +1,5 @@
-/* queue.c - `holdfast queue ...`: what a queue holds, and its switches. */
+/* queue.c - `holdfast queue ...`: the figures of a queue, pause, resume, limits and
+ * purge. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -108,7 +108,7 @@ static bool all_settled(const hf_demo *d)
     return left == 0 && settled == HF_DEMO_JOBS;
 }
 
-/* Watches until `done` says so; not longer than the demo may last at all. */
+/* Watches until `done` returns true; at most for the longest time of the demo. */
 static int watch(hf_demo *d, bool (*done)(const hf_demo *d))
 {
     for (;;) {

@@ -197,8 +197,7 @@ void hf_demo_say(hf_demo *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Shows how things stand, if it was not done just now, or if it has to be. */
 void hf_demo_show(hf_demo *d, bool must);
-/* Gives the terminal back and shows nothing any more. `last`: what was drawn last stays.
- */
+/* Restores the terminal and stops drawing. `last`: the last drawing stays. */
 void hf_demo_view_end(hf_demo *d, bool last);
 /* Stops as Control-Z does, and gives the terminal back meanwhile. */
 void hf_demo_view_stop(hf_demo *d);

@@ -1,5 +1,6 @@
-/* facts.c - what really happened: what the handlers noted in their file, which
- * processes are alive, and what Redis counts. The checks at the end use nothing else. */
+/* facts.c - the facts of the demo: the notes that the handlers wrote to their file, the
+ * processes that are alive, and the counts of Redis. The checks at the end use nothing
+ * else. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

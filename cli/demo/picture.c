@@ -104,7 +104,7 @@ static double middle_of(const hf_demo_bar *b)
     return lane_of(b->worker) + (double)b->row * ROW + (double)ROW / 2;
 }
 
-/* ---- what is written above ---- */
+/* ---- the title ---- */
 
 static void write_title(chart *c)
 {

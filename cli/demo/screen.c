@@ -1,7 +1,7 @@
 /* screen.c - what the demo draws while it runs: the queues, the workers and what
  * they hold, where the jobs of the killed one are, and what happened last. Rows are at
- * most a column shorter than the terminal: what is written into its last column would
- * make some terminals wrap. */
+ * most a column shorter than the terminal: text in its last column would make some
+ * terminals wrap. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>

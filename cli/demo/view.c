@@ -20,7 +20,7 @@ enum { REDRAW_MS = 100, LINE_MS = 1000, SCREEN_MAX = 1 << 16, WRONG_SIZE = 256 }
 #define ENTER "\033[?1049h\033[?25l\033[2J"
 #define LEAVE "\033[2J\033[H\033[?25h\033[?1049l"
 
-/* ---- what the terminal can do ---- */
+/* ---- the abilities of the terminal ---- */
 
 /* False: it is too small, or none. True: its size is that of the view now. */
 static bool measure(hf_demo_view *view, bool *changed)
@@ -203,8 +203,8 @@ static void print_line(const hf_demo *d, int64_t now_ms)
 
 /* ---- how things stand ---- */
 
-/* The terminal was made too small: what was said so far would go with its other screen.
- */
+/* The terminal was made too small: the text so far would disappear with its other screen.
+ * */
 static void go_on_with_lines(hf_demo_view *view)
 {
     size_t first = view->n_events > HF_DEMO_EVENTS ? view->n_events - HF_DEMO_EVENTS : 0;

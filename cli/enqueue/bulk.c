@@ -188,7 +188,7 @@ static hf_err take_job(bulk *u, const hf_job *job)
         err = add_job(u, b, job);
     if (err != HF_OK || u->opts->atomic)
         return err;
-    /* As early as it is known to be whole: what follows in the file may be bad. */
+    /* As soon as the block is complete: later lines of the file may be bad. */
     if (b->n == HF_BATCH_JOBS)
         return send_block(u, b);
     return u->open_bytes > HF_BULK_OPEN_BYTES ? send_block(u, largest_block(u)) : HF_OK;

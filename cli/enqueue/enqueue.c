@@ -290,7 +290,7 @@ static int open_producer(const hf_cli *cli, sender *s)
     return HF_EXIT_OK;
 }
 
-/* One line: what was wrong, what became of the blocks before, and how to go on. */
+/* One line: the fault, the state of the blocks before, and how to continue. */
 static int tell_fault(const sender *s, hf_err err, const char *what)
 {
     char rest[128];

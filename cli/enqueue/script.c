@@ -1,5 +1,5 @@
-/* script.c - `holdfast script enqueue`: what another language needs to put jobs into
- * a queue. The script's own header is its manual, so this only cuts it up for --json. */
+/* script.c - `holdfast script enqueue`: prints the script with which other languages
+ * enqueue. The script's own header is its manual, so this only cuts it up for --json. */
 #include <stdio.h>
 #include <string.h>
 

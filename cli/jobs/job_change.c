@@ -1,5 +1,4 @@
-/* job_change.c - `holdfast job cancel`, `delete` and `retry`: what is done to one
- * job. */
+/* job_change.c - `holdfast job cancel`, `delete` and `retry`: changes of one job. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* job_why.c - `holdfast job why`: what keeps a job, the weightiest first. */
+/* job_why.c - `holdfast job why`: the reasons why a job does not run, the most important
+ * first. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,7 +113,7 @@ static void print_json(const hf_job_why *why, const hf_reason *reasons, size_t n
     json_decref(queue);
     if (!whole) {
         json_decref(object);
-        object = NULL; /* then it says so */
+        object = NULL; /* the reader gets an error instead */
     }
     hf_out_json(stdout, object);
 }

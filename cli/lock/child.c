@@ -1,6 +1,6 @@
 /* child.c - cli/lock/child.h. Other threads of ours go on while it is forked: up to
  * its exec the child calls only what is async-signal-safe, and execvpe(), which in glibc
- * and musl allocates nothing but on its stack. */
+ * and musl allocates only on its stack. */
 /* For execvpe() and pipe2(). */
 #define _GNU_SOURCE /* NOLINT(bugprone-reserved-identifier) */
 #include "cli/lock/child.h"

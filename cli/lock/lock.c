@@ -28,7 +28,7 @@ typedef struct lock_options {
     int busy; /* the exit code when another holder has it */
 } lock_options;
 
-/* ---- what is asked for ---- */
+/* ---- the options ---- */
 
 static size_t tag_len(const char *name)
 {

@@ -249,7 +249,7 @@ int hf_cmd_locks_show(hf_cli *cli)
 typedef hf_err (*taker)(hf_lock_client *locks, const char *name, const char *owner,
                         size_t *n, char *detail);
 
-/* `key`: the holders' number in JSON; `done`: what became of the lock, in words. */
+/* `key`: the name of the holders' number in JSON; `done`: the result in words. */
 static int take_from(const hf_cli *cli, hf_lock_client *locks, const char *name,
                      taker take, const char *key, const char *done)
 {

@@ -68,8 +68,8 @@ void hf_lock_run_note(const hf_lock_run *run, const char *format, ...)
         (void)fprintf(stderr, "holdfast: %s\n", text);
 }
 
-/* A process that runs as another user cannot be signalled. kill() only says so when it
- * reached none of the group. */
+/* A process that runs as another user cannot be signalled. kill() reports this only if it
+ * reached no process of the group. */
 static void say_it_runs_on(program *p, const char *why)
 {
     if (!p->told)

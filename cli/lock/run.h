@@ -1,5 +1,5 @@
-/* run.h - one run of `holdfast lock`: what lock.c, which asks for the lock, and
- * run.c, which runs the program under it, share. */
+/* run.h - one run of `holdfast lock`: shared by lock.c, which requests the lock, and
+ * run.c, which runs the program under it. */
 #ifndef HF_CLI_LOCK_RUN_H
 #define HF_CLI_LOCK_RUN_H
 

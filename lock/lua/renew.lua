@@ -128,7 +128,7 @@ end
 
 local function renew_all()
   while k < all do
-    k = k + 1 -- first of all, so that a fault is the end of one only
+    k = k + 1 -- first of all: a fault then ends one lock only
     if left == 0 then
       left, form = tonumber(args[at]), args[at + 1]
       set_lease(args[at + 2])
@@ -145,7 +145,7 @@ local function renew_all()
   end
 end
 
--- One that is broken shall not be the end of the others.
+-- A broken lock must not end the others.
 open_writes()
 while k < all do
   if not pcall(renew_all) then

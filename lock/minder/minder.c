@@ -142,7 +142,7 @@ static uint64_t wanted_of(const hf_minder *minder, const hf_minded *minded)
     return end_ns < minded->deadline_ns ? end_ns : minded->deadline_ns;
 }
 
-/* Under lock: what was wanted last. Never waits. */
+/* Under the lock: sends the last request. Never waits. */
 static void catch_up(hf_minder *minder, hf_minded *minded)
 {
     uint64_t before_ns = minded->deadline_ns, ask_before_ns = ask_ns(minder, minded);

@@ -223,7 +223,7 @@ static void left(hf_set_member *m)
     m->due_ns = m->may_leave ? left_behind_ns(m->set) : 0;
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void got(hf_set_member *m, hf_lock *lock)
 {

@@ -139,7 +139,7 @@ HF_MUSTCHECK hf_err hf_set_ask(hf_set_member *m, const hf_lock_opts *opts,
 void hf_set_join(hf_set_member *m, hf_lock *lock);
 hf_lock *hf_set_take_out(hf_set_member *m);
 void hf_set_give_back(hf_set_member *m, hf_lock *lock);
-/* It cannot be had, so far. Goes on in undone(). */
+/* It cannot be acquired now. Continues in undone(). */
 void hf_set_undo(hf_lock_set *set, bool final, hf_err err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Enough are held: its caller is told. False: they are not any more. */

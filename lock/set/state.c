@@ -1,8 +1,8 @@
 /* state.c - the questions and events of a holder of a lock over several servers.
  *
  * The set is held while the needed number of its members is, each by its own local
- * deadline; so it is lost when the watchdog of one of them says so, or when a caller
- * finds by the clock that it is. LOST is final, even when members come back. */
+ * deadline; so it is lost when the watchdog reports it for one of them, or when a caller
+ * finds it by the clock. LOST is final, even when members come back. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -139,7 +139,7 @@ bool hf_set_hold(hf_lock_set *set)
     return held;
 }
 
-/* It is not held any more, because its holder or its client says so. */
+/* It is not held any more, because its holder released it or its client was closed. */
 void hf_set_silence(hf_lock_set *set, hf_lock_reason reason)
 {
     uv_mutex_lock(&set->lock);

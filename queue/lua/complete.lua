@@ -9,7 +9,7 @@
 --            1 to 1000
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
---            accepted anew.
+--            accepted again.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"

@@ -1,6 +1,6 @@
 -- holders.lua - the holders of a line.
 
--- All that hold it, and when their leases began: owner, start, ...; however many wait.
+-- All holders, and when their leases began: owner, start, ...; for any number of waiters.
 local function holders_of(l)
   return call('ZDIFF', 2, l.x, l.q, 'WITHSCORES')
 end

@@ -19,7 +19,7 @@ local function note_lease(l, lease)
   end
 end
 
--- The lease of an entry begins anew.
+-- The lease of an entry begins again.
 local function renew(l, owner, e)
   call('ZADD', l.x, string.format('%.0f', l.now), owner)
   note_lease(l, e.lease)

@@ -36,9 +36,9 @@ local function grant(l, owner, e, fence)
   put_entry(l, owner, e)
 end
 
--- A hint; if it cannot be left there, the next renewal finds out. It names the holds, so that none
--- is taken for a later one of the same owner. Those that wait and those that hold listen apart. Each
--- client of its owner hears of its own holds.
+-- A hint; if it cannot be left there, the next renewal shows the grant. It names the holds, because
+-- a later hold of the same owner must not be mistaken for an earlier one. Waiters and holders have
+-- separate inboxes. Each client of the owner gets a message about its own holds.
 local function tell(e, what, fence)
   local clients, messages = {}, {}
   for _, hold in ipairs(e.holds) do

@@ -45,9 +45,9 @@ local function clock()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- By how much a lock ends after `ends`, and when it does; nil: by 50 ms at most. Before Redis 7.2
--- what is left of a key is told by a clock that goes on while a script runs, and `now` does not:
--- a machine that stands still in the middle of it must be nobody's fault.
+-- By how much a lock ends after `ends`, and when it does; nil: by 50 ms at most. Before Redis 7.2,
+-- PTTL uses a clock that runs on during a script, but `now` does not. A machine that stops in the
+-- middle of the script must not cause a finding.
 local function off_by(id, ends)
   local before = clock()
   local left = call('PTTL', LOCK .. id)

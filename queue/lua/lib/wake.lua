@@ -35,10 +35,10 @@ local function next_claim(m)
 end
 
 -- The caller has begun to write. `earliest`: not before (a claim that got nothing must not leave a baton
--- that is due). A score beyond all time (inf, 1e300) is not due: without the bound it would be no
--- number for Redis, and a worker would claim in vain for ever. Returns when a claim could succeed, 0:
--- not by time alone; and from when on a lease is over and the next wake-up counts as missed, 0: no
--- lease ends soon.
+-- that is due). A score beyond all time (inf, 1e300) is not due: without the bound it would not be
+-- a number for Redis, and a worker would send useless claims for ever. Returns the time at which a
+-- claim could succeed (0: not by time alone), and the time from which a lease is over and the next
+-- wake-up counts as missed (0: no lease ends soon).
 local function wake(m, doubted, earliest)
   m.high = heed_clock(m.high)
   local at, over = next_claim(m)
