@@ -71,7 +71,7 @@ static long long most_arguments(const hf_script *script)
 static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
 {
     enum { LARGE = 600 << 10, JOBS = 7, FIXED = 7, EACH = 4, AT_A_TIME = 2 };
-    static const char line[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\nfail";
+    static const char line[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\nlatefail";
     static char record[LARGE];
     const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 30000,
                                  .concurrency = JOBS, .backoff_base_ms = 60000};
@@ -88,10 +88,12 @@ static void large_jobs_that_failed_go_back_a_few_at_a_time(void **state)
         hf_fixture_command(&queue.redis, "CONFIG SET slowlog-max-len %d", SLOW_CALLS),
         "OK");
     hf_worker_fixture_start(&worker, queue.redis.url, &opts, 0);
-    atomic_store(&worker.hold_loop, true); /* the verdicts gather meanwhile */
     assert_int_equal(hf_queue_fixture_enqueue_items(
                          &queue, &(hf_enqueue_args){.producer = ""}, items, JOBS),
                      HF_OK);
+    EVENTUALLY(15000, atomic_load(&worker.started) == JOBS);
+    atomic_store(&worker.hold_loop, true); /* the verdicts gather meanwhile */
+    atomic_store(&worker.gate, true);
     EVENTUALLY(15000, atomic_load(&worker.returned) == JOBS);
     atomic_store(&worker.hold_loop, false);
     EVENTUALLY(15000,

@@ -22,7 +22,10 @@ static hf_verdict act(hf_worker_fixture *fixture, hf_run *run)
 {
     size_t len;
     const char *what = hf_run_payload(run, &len);
-    if (len >= 4 && memcmp(what, "fail", 4) == 0) {
+    bool late = len >= 8 && memcmp(what, "latefail", 8) == 0;
+    if (late)
+        wait_for_gate(fixture, run, false);
+    if (late || (len >= 4 && memcmp(what, "fail", 4) == 0)) {
         hf_run_set_error(run, "it failed");
         return HF_VERDICT_RETRY;
     }
