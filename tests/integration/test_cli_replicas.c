@@ -97,7 +97,8 @@ static void doctor_counts_them(void **state)
     hf_replicas_start(&replica, 1, &primary);
     run("doctor -c c.yaml", NULL, 1); /* no worker serves the queue */
     assert_null(strstr(cli.out, "wait_replicas"));
-    run("enqueue t -c c.yaml", NULL, 0);
+    run("enqueue t -c c.yaml --replicas-timeout 30s", NULL,
+        0); /* a new replica is slow */
     hf_replicas_stop(&replica, 1);
 }
 
