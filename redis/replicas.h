@@ -3,8 +3,8 @@
  * WAIT blocks its connection until replicas have received what that same connection has
  * caused. So it has a connection of its own, where each round sends:
  *
- *   SET    of a key that nobody reads: WAIT counts all that was executed before this
- *          write, by any connection (on Redis before 7.2 any command would do, e.g. PING)
+ *   SET    writes a key for this purpose alone: WAIT then counts all that any connection
+ *          has executed before (on Redis before 7.2 any command would do, e.g. PING)
  *   WAIT   until enough replicas have it, but only for a short time
  *   ROLE   which replicas are still connected
  *

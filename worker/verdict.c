@@ -314,17 +314,14 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
         on_settled(b, &settled);
         return;
-    } else {
-        /* HF_DEADLINE: it did nothing. It lay somewhere for too long, or the clock was
-         * set.
-         */
-        if (err == HF_DEADLINE && keep_locks(b))
-            return;
-        send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
-        if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
-            hf_queue_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail))
-            hf_queue_on(b->served, HF_E_HELD);
     }
+    /* HF_DEADLINE: it did nothing. It was late, or the clock was set. */
+    if (err == HF_DEADLINE && keep_locks(b))
+        return;
+    send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
+    if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
+        hf_queue_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail))
+        hf_queue_on(b->served, HF_E_HELD);
     free(b);
 }
 

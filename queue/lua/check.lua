@@ -56,7 +56,8 @@ local function judge_undated(over)
     return 0
   end
   open_writes()
-  local number, ended = tonumber(call('HGET', META, 'undated') or 0), ARGV[5] == '0' and now or math.min(now, ARGV[5] + 0)
+  local number = tonumber(call('HGET', META, 'undated') or 0)
+  local ended = ARGV[5] == '0' and now or math.min(now, ARGV[5] + 0)
   ended = string.format('%d', ended - ended % 2) -- an odd one would be marked
   for _, id in ipairs(leases(undated(0), undated(math.min(over, number)))) do
     call('ZADD', RUNNING, 'XX', ended, id)

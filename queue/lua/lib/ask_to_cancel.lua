@@ -7,7 +7,8 @@
 
 -- Marks the present run of a job to be cancelled. A lock that has ended names no run, and does not
 -- tell that its holder is gone, for this clock may have been set forward: then the mark is `*`, any.
--- Returns its token ('': none) and the end of its lease, or of its lock if it is undated; nil: it does not run.
+-- Returns its token ('': none) and the end of its lease, or of its lock if the lease is undated; nil: it
+-- does not run.
 local function ask_to_cancel(id)
   local ends = call('ZSCORE', RUNNING, id)
   local token = ends and (call('GET', LOCK .. id) or '')
