@@ -401,9 +401,13 @@ static void give_to_service(hf_run_loop *loop, const hf_run_waiter *self)
     wake_service(loop);
 }
 
+/* A caller that was told is still in its call until its thread has run. Several of them
+ * need the processor, and may call again soon: with a spin beside them, 8 threads get a
+ * fifth less done. */
 static bool may_spin(const hf_run_loop *loop, const hf_run_waiter *self)
 {
-    bool alone = loop->waiting.first == self && loop->waiting.last == self;
+    bool alone = loop->waiting.first == self && loop->waiting.last == self &&
+                 atomic_load(&loop->callers) <= 2;
     return alone && loop->expects && !loop->taken && callers_may_poll(loop);
 }
 
