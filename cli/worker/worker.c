@@ -43,7 +43,7 @@ static void say_error(runner *r, const char *text)
 /* With what the command line and the environment say over it, as at the start. */
 static bool take_config(runner *r, hf_config *config)
 {
-    char detail[HF_SETUP_DETAIL_SIZE] = "", text[HF_SETUP_DETAIL_SIZE + 64];
+    char detail[HF_SETUP_DETAIL_SIZE] = "", text[HF_SETUP_DETAIL_SIZE + 256];
     hf_worker_setup setup;
     hf_cli cli = *r->cli;
     cli.config = config;
