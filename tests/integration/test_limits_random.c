@@ -29,7 +29,7 @@ enum {
 };
 
 typedef struct job {
-    char id[16], fence[32];
+    char id[HF_ID_SIZE], fence[32];
     int64_t due_ms;
     int64_t paid_ms; /* when a claim took a token for it; 0: it was taken over */
 } job;
