@@ -158,7 +158,8 @@ static void claim(worker *w, bool due)
     long long taken_over = (long long)m.fixture.n_jobs - fresh; /* they come first */
     for (size_t i = 0; i < m.fixture.n_jobs; i++) {
         job *j = &w->jobs[w->n++];
-        (void)snprintf(j->id, sizeof j->id, "%s", m.fixture.jobs[i].id);
+        (void)snprintf(j->id, sizeof j->id, "%.*s", (int)sizeof j->id - 1,
+                       m.fixture.jobs[i].id);
         (void)snprintf(j->fence, sizeof j->fence, "%s", m.fixture.fence);
         j->due_ms = m.fixture.jobs[i].due_ms;
         j->paid_ms = (long long)i < taken_over ? 0 : m.fixture.now_ms;
