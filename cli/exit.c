@@ -30,6 +30,8 @@ hf_exit hf_exit_code(hf_err err)
     case HF_LOADING:
     case HF_BUSY_SCRIPT:
     case HF_MISCONF:
+    case HF_MOVED:
+    case HF_UNSERVED:
     case HF_UNSURE:
         return HF_EXIT_LATER;
     case HF_UNCONFIRMED:
@@ -67,6 +69,8 @@ const char *hf_exit_hint(hf_err err)
                "--wait-replicas)";
     case HF_LOADING:
     case HF_BUSY_SCRIPT:
+    case HF_MOVED:
+    case HF_UNSERVED:
     case HF_FULL:
     case HF_DEADLINE:
         return "try again in a moment";

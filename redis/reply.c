@@ -20,6 +20,10 @@ static const error_class classes[] = {
     {"READONLY", HF_READONLY},
     {"MASTERDOWN", HF_READONLY},
     {"UNBLOCKED", HF_READONLY}, /* it became a replica while a client waited there */
+    {"MOVED", HF_MOVED},
+    {"ASK", HF_UNSERVED}, /* the slot is on its way: it is never followed */
+    {"TRYAGAIN", HF_UNSERVED},
+    {"CLUSTERDOWN", HF_UNSERVED},
     {"LOADING", HF_LOADING},
     {"BUSY", HF_BUSY_SCRIPT},
     {"MISCONF", HF_MISCONF},

@@ -195,6 +195,14 @@ static void load_again(hf_client *client, const hf_script *script)
         client->repairing = script;
 }
 
+/* A server that is used alone has no other node to go to: these are its errors. */
+static hf_err class_of(const hf_client *client, const char *words)
+{
+    hf_err err = hf_reply_class(words);
+    bool of_cluster = err == HF_MOVED || err == HF_UNSERVED;
+    return of_cluster && !client->redis->in_cluster ? HF_REDIS : err;
+}
+
 void hf_call_on_reply(void *owner, const redisReply *reply)
 {
     hf_client *client = owner;
@@ -212,7 +220,7 @@ void hf_call_on_reply(void *owner, const redisReply *reply)
     hf_answer answer = {
         .err = HF_OK, .reply = reply, .detail = "", .sent_ns = item.sent_ns};
     if (reply->type == REDIS_REPLY_ERROR) {
-        answer.err = hf_reply_class(reply->str);
+        answer.err = class_of(client, reply->str);
         answer.reply = NULL;
         answer.detail = reply->str;
         if (answer.err == HF_NOSCRIPT && item.script != NULL) {

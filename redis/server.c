@@ -34,7 +34,8 @@ static hf_err take_tls(hf_server *s, const hf_tls_opts *opts, char *detail)
         return HF_OK;
     if (!s->url.tls)
         return refuse(detail, HF_CONFIG,
-                      "TLS options need a URL with rediss:// or rediss+sentinel://");
+                      "TLS options need a URL with rediss://, rediss+sentinel:// or "
+                      "rediss+cluster://");
     if (opts != NULL && (s->tls = hf_tls_opts_copy(opts)) == NULL)
         return refuse(detail, HF_NOMEM, hf_err_text(HF_NOMEM));
     return hf_tls_check(s->tls, detail);
@@ -117,8 +118,8 @@ static hf_err hand_out(hf_server **out, hf_server *s, hf_err err, char *detail)
     return err;
 }
 
-hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,
-                      char detail[HF_DETAIL_SIZE])
+hf_err hf_server_open_any(hf_server **out, const hf_server_opts *opts,
+                          char detail[HF_DETAIL_SIZE])
 {
     char unused[HF_DETAIL_SIZE];
     char *why = detail != NULL ? detail : unused;
@@ -126,6 +127,32 @@ hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,
     if (s == NULL)
         return refuse(why, HF_NOMEM, hf_err_text(HF_NOMEM));
     return hand_out(out, s, take_options(s, opts, why), why);
+}
+
+/* What cannot go to several nodes yet: it needs hf_cluster_open() in place of this. */
+static hf_err refuse_cluster(const hf_server *s, char *detail)
+{
+    return s->url.cluster.n_nodes == 0
+               ? HF_OK
+               : refuse(
+                     detail, HF_CONFIG,
+                     "a cluster can't be used here yet: expected the URL of one Redis");
+}
+
+hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,
+                      char detail[HF_DETAIL_SIZE])
+{
+    char unused[HF_DETAIL_SIZE];
+    char *why = detail != NULL ? detail : unused;
+    hf_server *s = NULL;
+    hf_err err = hf_server_open_any(&s, opts, why);
+    if (err == HF_OK)
+        err = refuse_cluster(s, why);
+    if (err == HF_OK)
+        *out = s;
+    else
+        hf_server_close(s);
+    return err;
 }
 
 hf_err hf_server_open_at(hf_server **out, const hf_url *url, const hf_tls_opts *tls,
@@ -142,6 +169,22 @@ hf_err hf_server_open_at(hf_server **out, const hf_url *url, const hf_tls_opts *
     return hand_out(out, s, take_tls(s, tls, detail), detail);
 }
 
+hf_err hf_server_open_node(hf_server **out, const hf_server *given, const hf_place *place,
+                           uint32_t connect_timeout_ms, uint32_t request_timeout_ms,
+                           char detail[HF_DETAIL_SIZE])
+{
+    hf_url url = {.port = place->port, .tls = given->url.tls};
+    memcpy(url.host, place->host, sizeof url.host);
+    memcpy(url.user, given->url.user, sizeof url.user);
+    memcpy(url.password, given->url.password, sizeof url.password);
+    hf_err err = hf_server_open_at(out, &url, given->tls, connect_timeout_ms,
+                                   request_timeout_ms, detail);
+    hf_url_wipe(&url);
+    if (err == HF_OK)
+        (*out)->in_cluster = true;
+    return err;
+}
+
 hf_err hf_server_opts_check(const hf_server_opts *opts, char detail[HF_DETAIL_SIZE])
 {
     hf_server_opts ours;
@@ -150,7 +193,7 @@ hf_err hf_server_opts_check(const hf_server_opts *opts, char detail[HF_DETAIL_SI
     char *why = detail != NULL ? detail : unused;
     hf_err err = hf_server_opts_in(&ours, opts, why);
     if (err == HF_OK)
-        err = hf_server_open(&s, &ours, why);
+        err = hf_server_open_any(&s, &ours, why);
     hf_server_close(s);
     return err;
 }
@@ -168,6 +211,22 @@ void hf_server_close(hf_server *s)
 {
     if (s != NULL)
         hf_server_unref(s);
+}
+
+hf_server *hf_server_share(hf_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->refs++;
+    pthread_mutex_unlock(&s->lock);
+    return s;
+}
+
+bool hf_server_is_shared(hf_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    bool shared = s->refs > 1;
+    pthread_mutex_unlock(&s->lock);
+    return shared;
 }
 
 /* ---- connections ---- */

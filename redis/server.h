@@ -63,13 +63,14 @@ typedef struct hf_server {
     hf_url url;
     hf_tls_opts *tls; /* owned; NULL: the defaults */
     char place[HF_URL_PLACE_SIZE];
+    bool in_cluster; /* a node of one: redis/cluster.h */
     uint32_t connect_timeout_ms, request_timeout_ms;
 
     _Atomic uint64_t drops; /* calls of hf_server_drop() */
     atomic_uint lacks;      /* HF_LACKS_... of any connection */
 
     pthread_mutex_t lock;
-    unsigned refs; /* its user, and the connections */
+    unsigned refs; /* its users, and the connections */
     hf_server_seat *seats;
     hf_server_seat *watcher; /* one of them; NULL: none asks the Sentinels */
     hf_server_word word;
@@ -91,18 +92,34 @@ typedef struct hf_server {
 } hf_server;
 
 /* The options in full size (hf_server_opts_in() makes them so); all text is copied.
- * Connects nothing. HF_INVALID (bad URL or option), HF_CONFIG (password file, TLS),
- * HF_NOMEM, HF_SYSTEM: `detail`, when not NULL, says why. */
+ * Connects nothing. HF_INVALID (bad URL or option), HF_CONFIG (password file, TLS, a
+ * cluster), HF_NOMEM, HF_SYSTEM: `detail`, when not NULL, says why. */
 HF_MUSTCHECK hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,
                                    char detail[HF_DETAIL_SIZE]);
-/* The user is done with it; its last connection frees it. NULL is fine. */
+/* A user is done with it; the last one, or its last connection, frees it. NULL is fine.
+ */
 void hf_server_close(hf_server *server);
+/* One more user, which calls hf_server_close() as well. Returns the server. */
+hf_server *hf_server_share(hf_server *server);
+bool hf_server_is_shared(hf_server *server); /* by more than one user or connection */
+
+/* As hf_server_open(), but also of a cluster's URL, which hf_server_open() refuses: for
+ * redis/cluster.h, and to check options. */
+HF_MUSTCHECK hf_err hf_server_open_any(hf_server **out, const hf_server_opts *opts,
+                                       char detail[HF_DETAIL_SIZE]);
 
 /* The same from what is taken apart already. */
 HF_MUSTCHECK hf_err hf_server_open_at(hf_server **out, const hf_url *url,
                                       const hf_tls_opts *tls, uint32_t connect_timeout_ms,
                                       uint32_t request_timeout_ms,
                                       char detail[HF_DETAIL_SIZE]);
+
+/* A node of a cluster: at that place, else as `given` is. */
+HF_MUSTCHECK hf_err hf_server_open_node(hf_server **out, const hf_server *given,
+                                        const hf_place *place,
+                                        uint32_t connect_timeout_ms,
+                                        uint32_t request_timeout_ms,
+                                        char detail[HF_DETAIL_SIZE]);
 
 /* The address leads elsewhere: all connections end as if they were lost, and connect
  * again at once. No request is taken on an old one once this has returned. */

@@ -14,7 +14,9 @@
 
 enum { DEFAULT_PORT = 6379, SENTINEL_PORT = 26379, DB_MAX = 1000000 };
 
-#define SCHEMES "redis://, rediss://, unix://, redis+sentinel:// or rediss+sentinel://"
+#define SCHEMES                                                                          \
+    "redis://, rediss://, unix://, redis+sentinel://, rediss+sentinel://, "              \
+    "redis+cluster:// or rediss+cluster://"
 
 static const char schemes[] = "expected a URL that begins with " SCHEMES;
 
@@ -164,20 +166,25 @@ static hf_err parse_tcp(hf_url *out, span in, char *detail)
     return parse_db(out, from(path, 1), detail);
 }
 
-/* "host", "host:port,[v6]:port" */
-static hf_err parse_nodes(hf_url_sentinel *out, span in, char *detail)
+/* "host", "host:port,[v6]:port": Sentinels, or nodes of a cluster. */
+static hf_err parse_nodes(hf_place nodes[HF_URL_NODES_MAX], size_t *n, span in,
+                          uint16_t port, char *detail)
 {
     for (bool more = true; more;) {
         size_t len = find(in, ',');
-        if (out->n_nodes == HF_URL_NODES_MAX)
-            return refuse(detail, "the URL has more than 16 Sentinels");
-        hf_place *node = &out->nodes[out->n_nodes++];
-        node->port = SENTINEL_PORT;
+        if (*n == HF_URL_NODES_MAX)
+            return refuse(detail, port == SENTINEL_PORT
+                                      ? "the URL has more than 16 Sentinels"
+                                      : "the URL has more than 16 nodes");
+        hf_place *node = &nodes[(*n)++];
+        node->port = port;
         hf_err err = parse_place((span){in.at, len}, node->host, &node->port, detail);
         if (err != HF_OK)
             return err;
         if (node->host[0] == '\0')
-            return refuse(detail, "the URL has a Sentinel without a host");
+            return refuse(detail, port == SENTINEL_PORT
+                                      ? "the URL has a Sentinel without a host"
+                                      : "the URL has a node without a host");
         more = len < in.len;
         in = from(in, more ? len + 1 : len);
     }
@@ -201,7 +208,8 @@ static hf_err parse_sentinel(hf_url *out, span in, char *detail)
     span nodes, path;
     hf_err err = parse_authority(out, in, &nodes, &path, detail);
     if (err == HF_OK)
-        err = parse_nodes(&out->sentinel, nodes, detail);
+        err = parse_nodes(out->sentinel.nodes, &out->sentinel.n_nodes, nodes,
+                          SENTINEL_PORT, detail);
     if (err != HF_OK)
         return err;
     span master = from(path, path.len > 0 ? 1 : 0);
@@ -214,6 +222,22 @@ static hf_err parse_sentinel(hf_url *out, span in, char *detail)
     out->host[0] = '\0';
     span db = from(path, master.len + 1);
     return db.len <= 1 ? HF_OK : parse_db(out, from(db, 1), detail);
+}
+
+/* "[user:password@]h1:p1,h2:p2" */
+static hf_err parse_cluster(hf_url *out, span in, char *detail)
+{
+    span nodes, path;
+    hf_err err = parse_authority(out, in, &nodes, &path, detail);
+    if (err == HF_OK)
+        err = parse_nodes(out->cluster.nodes, &out->cluster.n_nodes, nodes, DEFAULT_PORT,
+                          detail);
+    if (err == HF_OK && path.len > 1)
+        err = parse_db(out, from(path, 1), detail);
+    if (err == HF_OK && out->db != 0)
+        err = refuse(detail, "a cluster has no database but 0");
+    out->host[0] = '\0';
+    return err;
 }
 
 static hf_err parse_unix(hf_url *out, span in, char *detail)
@@ -249,9 +273,9 @@ static bool is_scheme(span scheme, const char *name)
 /* Schemes that mean something here, which this build does not do. */
 static bool is_known_elsewhere(span scheme)
 {
-    static const char *const names[] = {
-        "valkeys",       "sentinel",     "redis-sentinel", "rediss-sentinel",
-        "redis-cluster", "redis-socket", "redis+cluster",  "rediss+cluster"};
+    static const char *const names[] = {"valkeys",        "sentinel",
+                                        "redis-sentinel", "rediss-sentinel",
+                                        "redis-cluster",  "redis-socket"};
     for (size_t i = 0; i < HF_COUNT(names); i++)
         if (is_scheme(scheme, names[i]))
             return true;
@@ -269,11 +293,14 @@ hf_err hf_url_parse(hf_url *out, const char *text, char detail[HF_DETAIL_SIZE])
         return refuse(detail, schemes);
     span scheme = {text, (size_t)(mark - text)};
     span rest = from((span){text, len}, scheme.len + 3);
-    out->tls = is_scheme(scheme, "rediss") || is_scheme(scheme, "rediss+sentinel");
+    out->tls = is_scheme(scheme, "rediss") || is_scheme(scheme, "rediss+sentinel") ||
+               is_scheme(scheme, "rediss+cluster");
     if (is_scheme(scheme, "redis") || is_scheme(scheme, "rediss"))
         return parse_tcp(out, rest, detail);
     if (is_scheme(scheme, "redis+sentinel") || is_scheme(scheme, "rediss+sentinel"))
         return parse_sentinel(out, rest, detail);
+    if (is_scheme(scheme, "redis+cluster") || is_scheme(scheme, "rediss+cluster"))
+        return parse_cluster(out, rest, detail);
     if (is_scheme(scheme, "unix"))
         return parse_unix(out, rest, detail);
     if (is_known_elsewhere(scheme))
@@ -350,6 +377,8 @@ void hf_url_place(const hf_url *url, char out[HF_URL_PLACE_SIZE])
 {
     if (url->path[0] != '\0')
         snprintf(out, HF_URL_PLACE_SIZE, "%s", url->path);
+    else if (url->cluster.n_nodes > 0)
+        snprintf(out, HF_URL_PLACE_SIZE, "the cluster of %s", url->cluster.nodes[0].host);
     else if (url->host[0] == '\0')
         snprintf(out, HF_URL_PLACE_SIZE, "the primary of %s", url->sentinel.master);
     else

@@ -25,6 +25,12 @@ typedef struct hf_place {
     uint16_t port;
 } hf_place;
 
+/* Nodes of a cluster; any of them knows the others. */
+typedef struct hf_url_cluster {
+    hf_place nodes[HF_URL_NODES_MAX];
+    size_t n_nodes; /* 0: it is no cluster */
+} hf_url_cluster;
+
 /* The Sentinels that know the primary, and the login for them. */
 typedef struct hf_url_sentinel {
     char master[HF_URL_MASTER_MAX + 1]; /* "": no Sentinel is asked */
@@ -36,10 +42,13 @@ typedef struct hf_url_sentinel {
 
 typedef struct hf_url {
     char path[HF_URL_PATH_MAX + 1]; /* of a unix socket; "" means host and port */
-    char host[HF_URL_HOST_MAX + 1]; /* as in hf_place; "" while only Sentinels know it */
+    char host[HF_URL_HOST_MAX + 1]; /* as in hf_place; "" while only Sentinels, or nodes
+                                       of a cluster, know it */
     uint16_t port;
-    bool tls; /* rediss://, rediss+sentinel://: then for the Sentinels as well */
+    bool
+        tls; /* rediss://...: then for the Sentinels and all nodes of a cluster as well */
     hf_url_sentinel sentinel;
+    hf_url_cluster cluster;
     int32_t db;
     char user[HF_URL_PART_MAX + 1]; /* "" : none */
     char password[HF_URL_PART_MAX + 1];
@@ -56,9 +65,9 @@ HF_MUSTCHECK hf_err hf_url_read_password(char password[HF_URL_PART_MAX + 1],
 /* Overwrites it: freed memory must contain no password. */
 void hf_url_wipe(hf_url *url);
 
-/* "localhost:6379", "[::1]:6379", "/run/redis.sock" or "the primary of m": for people,
- * nothing secret. */
-enum { HF_URL_PLACE_SIZE = HF_URL_HOST_MAX + 16 };
+/* "localhost:6379", "[::1]:6379", "/run/redis.sock", "the primary of m" or "the cluster
+ * of h": for people, nothing secret. */
+enum { HF_URL_PLACE_SIZE = HF_URL_HOST_MAX + 24 };
 void hf_url_place(const hf_url *url, char out[HF_URL_PLACE_SIZE]);
 void hf_place_text(const hf_place *place, char out[HF_URL_PLACE_SIZE]);
 bool hf_place_is(const hf_place *place, const hf_place *other);

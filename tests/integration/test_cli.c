@@ -74,7 +74,7 @@ static const bad bad_inputs[] = {
     {"enqueue @ --bulk f --wait", NULL, 64, "expected no --wait with --bulk, found one"},
     {"enqueue t --redis http://localhost", NULL, 64,
      "holdfast: --redis: expected the URL of"},
-    {"enqueue t --redis redis+cluster://localhost", NULL, 64, "not in this build"},
+    {"enqueue t --redis redis-cluster://localhost", NULL, 64, "not in this build"},
     {"enqueue t --redis redis://localhost:port", NULL, 64,
      "holdfast: --redis: expected the URL"},
     {"queue list @ --namespace a{b", NULL, 64, "holdfast: --namespace: expected"},
@@ -144,7 +144,7 @@ static void every_bad_input_ends_with_its_code_and_one_clear_line(void **state)
     hf_cli_fixture_put(fixture, "doubled.yaml", "poison: 3\nnamespace: hf\npoison: 4\n");
     hf_cli_fixture_put(fixture, "duration.yaml", "worker: {lease: 10}\n");
     hf_cli_fixture_put(fixture, "broken.yaml", "namespace: a: b\n");
-    hf_cli_fixture_put(fixture, "cluster.yaml", "redis: {url: rediss+cluster://h}\n");
+    hf_cli_fixture_put(fixture, "cluster.yaml", "redis: {url: rediss+cluster://h/1}\n");
     hf_cli_fixture_put(fixture, "hasty.yaml",
                        "redis: {connect_timeout: 300ms, request_timeout: 300ms}\n");
     hf_cli_fixture_put(fixture, "nopassword.yaml",
@@ -186,7 +186,7 @@ static void with_json_a_fault_is_an_object(void **state)
 static void a_bad_url_of_the_environment_is_usage_too(void **state)
 {
     (void)state;
-    static const char *const env[] = {"REDIS_URL=redis+cluster://secret:word@h", NULL};
+    static const char *const env[] = {"REDIS_URL=redis-cluster://secret:word@h", NULL};
     assert_int_equal(hf_cli_fixture_run(fixture, "enqueue t", NULL, env), 64);
     hf_try_has(fixture->err, "holdfast: REDIS_URL: expected the URL of a Redis");
     assert_null(strstr(fixture->err, "word"));

@@ -491,9 +491,12 @@ static void bad_options_are_refused_with_the_reason(void **state)
         const char *why;
     } cases[] = {
         {{.loop = NULL}, HF_INVALID, "loop"},
-        {{.loop = &loop, .server = {.url = "redis+cluster://h"}},
+        {{.loop = &loop, .server = {.url = "redis-cluster://h"}},
          HF_INVALID,
          "not in this build"},
+        {{.loop = &loop, .server = {.url = "redis+cluster://h"}},
+         HF_CONFIG,
+         "can't be used here yet"},
         {{.loop = &loop, .server = {.url = "redis://joe@h"}}, HF_INVALID, "no password"},
         {{.loop = &loop, .server = {.connect_timeout_ms = 600001}},
          HF_INVALID,

@@ -33,6 +33,10 @@ static void an_error_has_the_class_of_its_code(void **state)
         {"UNBLOCKED force unblock from blocking operation, instance state changed "
          "(master -> replica?)",
          HF_READONLY},
+        {"MOVED 3999 127.0.0.1:6381", HF_MOVED},
+        {"ASK 3999 127.0.0.1:6381", HF_UNSERVED},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", HF_UNSERVED},
+        {"CLUSTERDOWN Hash slot not served", HF_UNSERVED},
         {"LOADING Redis is loading the dataset in memory", HF_LOADING},
         {"BUSY Redis is busy running a script.", HF_BUSY_SCRIPT},
         {"MISCONF Redis is configured to save RDB snapshots", HF_MISCONF},

@@ -125,6 +125,30 @@ static void sentinels_are_taken_apart(void **state)
     }
 }
 
+static void the_nodes_of_a_cluster_are_taken_apart(void **state)
+{
+    char detail[HF_DETAIL_SIZE], place[HF_URL_PLACE_SIZE];
+    hf_url url;
+    (void)state;
+    assert_int_equal(
+        hf_url_parse(&url, "Rediss+Cluster://joe:p%2C@a:1,[::1]:2,c/0", detail), HF_OK);
+    assert_int_equal(url.cluster.n_nodes, 3);
+    assert_string_equal(url.cluster.nodes[0].host, "a");
+    assert_int_equal(url.cluster.nodes[0].port, 1);
+    assert_string_equal(url.cluster.nodes[1].host, "::1");
+    assert_int_equal(url.cluster.nodes[1].port, 2);
+    assert_string_equal(url.cluster.nodes[2].host, "c");
+    assert_int_equal(url.cluster.nodes[2].port, 6379);
+    assert_string_equal(url.host, "");
+    assert_string_equal(url.user, "joe");
+    assert_string_equal(url.password, "p,");
+    assert_true(url.tls);
+    hf_url_place(&url, place);
+    assert_string_equal(place, "the cluster of a");
+    assert_int_equal(hf_url_parse(&url, "redis+cluster://h/", detail), HF_OK);
+    assert_false(url.tls);
+}
+
 static const struct {
     const char *text, *why;
 } no_urls[] = {
@@ -171,8 +195,12 @@ static const struct {
     {"redis+sentinel://h/m?db=1", "percent-encode"},
     {"redis+sentinel://u:%zz@h/m", "password"},
     {"redis+sentinel://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q/m", "more than 16"},
-    {"redis+cluster://h", "not in this build"},
-    {"rediss+cluster://h", "not in this build"},
+    {"redis+cluster://", "without a host"},
+    {"redis+cluster://a,,b", "without a host"},
+    {"redis+cluster://h/1", "no database but 0"},
+    {"redis+cluster://h/x", "database"},
+    {"redis+cluster://h:0", "port"},
+    {"rediss+cluster://a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "more than 16 nodes"},
     {"redis-sentinel://h", "not in this build"},
     {"sentinel://h", "not in this build"},
 };
@@ -325,6 +353,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_form_is_taken_apart),
         cmocka_unit_test(sentinels_are_taken_apart),
+        cmocka_unit_test(the_nodes_of_a_cluster_are_taken_apart),
         cmocka_unit_test(what_is_no_url_is_refused_with_the_reason),
         cmocka_unit_test(what_is_too_long_is_refused),
         cmocka_unit_test(no_reason_repeats_a_part_of_the_url),

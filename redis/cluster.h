@@ -1,0 +1,97 @@
+/* cluster.h - the servers of a URL: the nodes of a cluster, or the one Redis of any other
+ * URL; and which of them serves a key.
+ *
+ * A worker, a producer, a lock client or an admin object has one hf_cluster, in place of
+ * one hf_server. It answers one question: which server has this slot. Each server is an
+ * hf_server, with its own address, life, clock and pause. The one Redis of a plain URL
+ * (or that Sentinels name) has all slots, always: a user needs no second code path.
+ *
+ *     hf_cluster_open(&cluster, opts, detail);
+ *     hf_cluster_watch(cluster, loop, on_change, arg);      the loop of the requests
+ *     slot = hf_slot(queue->prefix, queue->prefix_len);     once for each queue
+ *     server = hf_cluster_server(cluster, slot);            at the start and on_change
+ *     ...                         connections to `server`, as to the one of a plain URL
+ *     hf_server_close(server);    when the user's last queue has left it
+ *     hf_cluster_close(cluster, on_closed, arg);
+ *
+ * Rules for a user:
+ *
+ *   - on_change: ask again for each queue. A queue whose server is another one now leaves
+ *     its old connection when nothing of it is in flight there; a request without an
+ *     answer stays with its queue, and is sent again wherever that is served.
+ *
+ *   - HF_MOVED (nothing happened): hf_cluster_moved() with the words of the answer. The
+ *     table is right when it returns; ask hf_cluster_server() and send it there. Two
+ *     nodes may send a request back and forth: after the second answer of this kind in a
+ *     row the queue rests, as below.
+ *
+ *   - HF_UNSERVED (nothing happened), HF_READONLY, no server for a slot: the queue rests.
+ *     Call hf_cluster_doubt(), and ask this queue's server again after a backoff (some
+ *     tens of ms, with jitter, up to a second), for as long as it takes. It is no error
+ *     to report before a deadline. Other queues of the same server go on.
+ *
+ *   - A connection is lost, or cannot be made: hf_cluster_doubt(). Each event is a reason
+ *     to look; the nodes are asked once a second at most, however often it is called.
+ *
+ *   - ASKING is never sent, and replicas are not read (no hf_client_opts.replica_ok).
+ *
+ * The table comes from CLUSTER SLOTS: of the node that has answered MOVED, of nodes that
+ * are known, and of those in the URL, in turn. It is read while there is a reason, and
+ * not else. After a failure the next node is asked; when all have failed, it rests for 50
+ * ms to 1.5 s, with jitter. No state is final.
+ *
+ * Threads: any may call hf_cluster_server(), _moved(), _doubt(), _changes(). The lock is
+ * held for a few instructions, and while a server is made that was not used before (with
+ * TLS its files are read). Watching and closing belong to the loop. */
+#ifndef HF_REDIS_CLUSTER_H
+#define HF_REDIS_CLUSTER_H
+
+#include "redis/server.h"
+#include "redis/slots.h"
+
+struct uv_loop_s;
+
+typedef struct hf_cluster hf_cluster;
+
+/* As hf_server_open(), but of any URL. */
+HF_MUSTCHECK hf_err hf_cluster_open(hf_cluster **out, const hf_server_opts *opts,
+                                    char detail[HF_DETAIL_SIZE]);
+
+/* From now on the nodes are asked on this loop (borrowed), at once for the first time. At
+ * most one loop watches. `on_change` is called there, never from inside a call: the table
+ * has changed, or hf_cluster_status() has. A plain URL puts nothing on the loop and never
+ * changes. HF_NOMEM, HF_SYSTEM. */
+HF_MUSTCHECK hf_err hf_cluster_watch(hf_cluster *cluster, struct uv_loop_s *loop,
+                                     void (*on_change)(void *arg), void *arg);
+
+/* The user is done with it. Its servers live on while they have users or connections. cb
+ * (may be NULL) is called when nothing of it is left on the loop; from inside this call
+ * if nothing was there. NULL is fine. */
+void hf_cluster_close(hf_cluster *cluster, void (*cb)(void *arg), void *arg);
+
+/* The URL is no cluster's: there is one server, for all slots. */
+bool hf_cluster_is_plain(const hf_cluster *cluster);
+
+/* The server of a slot, shared: the caller ends it with hf_server_close(). The same one
+ * as before while its address stays and it has users. NULL: none is known now; the nodes
+ * are asked until the table has changed. */
+hf_server *hf_cluster_server(hf_cluster *cluster, unsigned slot);
+
+/* All that have slots, each shared, up to `max`. Returns how many there are. */
+size_t hf_cluster_servers(hf_cluster *cluster, hf_server **out, size_t max);
+
+/* How often the table has changed: never with a plain URL. */
+uint64_t hf_cluster_changes(const hf_cluster *cluster);
+
+/* HF_OK: the last node that was asked has told the table, or the URL is plain. Else why
+ * none did: HF_CONN, HF_AUTH, HF_CONFIG (it is not a cluster), ... HF_CONN before the
+ * first answer as well. */
+hf_err hf_cluster_status(hf_cluster *cluster, char why[HF_DETAIL_SIZE]);
+
+/* A server has answered HF_MOVED with these words. */
+void hf_cluster_moved(hf_cluster *cluster, const hf_server *asked, const char *words);
+
+/* The table may be wrong. */
+void hf_cluster_doubt(hf_cluster *cluster);
+
+#endif
