@@ -345,7 +345,7 @@ static int by_group(const void *a, const void *b)
 
 static uint32_t timeout_of(const hf_watchdog *w, hf_lease *const *leases, size_t n)
 {
-    uint32_t ms = w->opts.redis->request_timeout_ms;
+    uint32_t ms = w->opts.request_timeout_ms;
     for (size_t i = 0; i < n; i++) {
         uint32_t tenth = leases[i]->asked_ms / 10;
         tenth = tenth < REQUEST_LEAST_MS ? REQUEST_LEAST_MS : tenth;
@@ -362,10 +362,12 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
         b->watchdog = w;
         b->refs = 2;
         memcpy(b->leases, leases, n * sizeof(hf_lease *));
-        b->shown = (hf_batch){leases[0]->group, n, b->leases, timeout_of(w, leases, n)};
+        bool full = n == w->opts.batch_max; /* there is more: not at the end of the turn */
+        b->shown =
+            (hf_batch){leases[0]->group, n, b->leases, timeout_of(w, leases, n), full};
         w->opts.renew(w->client, &b->shown, w->opts.arg);
-        if (n == w->opts.batch_max)
-            hf_redis_flush(w->client); /* there is more: not at the end of the turn */
+        if (full && w->client != NULL)
+            hf_redis_flush(w->client);
     }
     uv_mutex_lock(&w->lock);
     verdict v = {HF_NOMEM, 0, hf_boot_ns(), 0, 0};
@@ -433,6 +435,8 @@ static void close_all(hf_watchdog *w)
         w->closing++;
         w->opts.on_stop(on_closed, w, w->opts.arg);
     }
+    if (w->client == NULL)
+        return;
     w->closing++;
     hf_client_close(w->client, on_closed, w);
 }
@@ -489,6 +493,8 @@ static hf_watchdog *make_watchdog(const hf_watchdog_opts *opts)
         return NULL;
     w->opts = *opts;
     w->opts.batch_max = opts->batch_max == 0 ? BATCH_MAX : opts->batch_max;
+    if (opts->redis != NULL)
+        w->opts.request_timeout_ms = opts->redis->request_timeout_ms;
     w->armed_ns = w->call_ns = UINT64_MAX;
     w->rng.state = hf_boot_ns() ^ (uint64_t)getpid() << 32;
     w->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -512,7 +518,9 @@ static hf_err open_handles(hf_watchdog *w, char *detail)
     uv_loop_t *uv = &w->loop->uv;
     const hf_client_opts client = {
         .loop = uv, .redis = w->opts.redis, .on_event = on_client, .arg = w};
-    hf_err err = hf_client_open(&w->client, &client, detail);
+    hf_err err = HF_OK;
+    if (w->opts.redis != NULL)
+        err = hf_client_open(&w->client, &client, detail);
     if (err != HF_OK)
         return err;
     HF_ASSERT(uv_poll_init(uv, &w->timer, w->timer_fd) == 0);

@@ -45,10 +45,14 @@ typedef struct hf_batch {
     size_t n;
     hf_lease **leases;   /* borrowed from the batch */
     uint32_t timeout_ms; /* for the request */
+    bool full;           /* others follow: a connection of the user is flushed */
 } hf_batch;
 
 typedef struct hf_watchdog_opts {
-    struct hf_server *redis; /* borrowed; it gets one more connection */
+    struct hf_server *redis; /* borrowed; it gets one more connection. NULL: the user opens
+                                connections in on_call, which gets none, like `renew`,
+                                and calls hf_watchdog_verify() when one is ready */
+    uint32_t request_timeout_ms; /* without `redis` */
     hf_watch_loop *loop;     /* shared with others, and not started yet: its owner starts
                                 it; NULL: one of its own */
     uint32_t batch_max;      /* 500 */
