@@ -362,7 +362,8 @@ static void send_batch(hf_watchdog *w, hf_lease *const *leases, size_t n)
         b->watchdog = w;
         b->refs = 2;
         memcpy(b->leases, leases, n * sizeof(hf_lease *));
-        bool full = n == w->opts.batch_max; /* there is more: not at the end of the turn */
+        bool full =
+            n == w->opts.batch_max; /* there is more: not at the end of the turn */
         b->shown =
             (hf_batch){leases[0]->group, n, b->leases, timeout_of(w, leases, n), full};
         w->opts.renew(w->client, &b->shown, w->opts.arg);

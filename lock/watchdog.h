@@ -49,14 +49,15 @@ typedef struct hf_batch {
 } hf_batch;
 
 typedef struct hf_watchdog_opts {
-    struct hf_server *redis; /* borrowed; it gets one more connection. NULL: the user opens
-                                connections in on_call, which gets none, like `renew`,
-                                and calls hf_watchdog_verify() when one is ready */
+    struct hf_server
+        *redis; /* borrowed; it gets one more connection. NULL: the user opens
+                   connections in on_call, which gets none, like `renew`,
+                   and calls hf_watchdog_verify() when one is ready */
     uint32_t request_timeout_ms; /* without `redis` */
-    hf_watch_loop *loop;     /* shared with others, and not started yet: its owner starts
-                                it; NULL: one of its own */
-    uint32_t batch_max;      /* 500 */
-    bool suspects;           /* HF_LEASE_SUSPECT is told too */
+    hf_watch_loop *loop; /* shared with others, and not started yet: its owner starts
+                            it; NULL: one of its own */
+    uint32_t batch_max;  /* 500 */
+    bool suspects;       /* HF_LEASE_SUSPECT is told too */
     void (*renew)(hf_client *client, hf_batch *batch, void *arg);
     /* `user` is the lease's. Never called for a lease after hf_watchdog_drop() returned.
      */

@@ -16,6 +16,7 @@
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 
 /* ---- the heartbeat ---- */
 
@@ -56,7 +57,7 @@ static bool add_types(const hf_worker *w, hf_buf *json)
 
 static void write_json(const hf_worker *w, hf_buf *json)
 {
-    int64_t now_ms = hf_server_now(w->redis);
+    int64_t now_ms = hf_server_now(hf_site_of_registry(w)->redis);
     hf_buf_printf(json,
                   "{\"v\":1,\"id\":\"%s\",\"host\":\"%s\",\"pid\":%ld,"
                   "\"version\":\"" HOLDFAST_VERSION "\",\"state\":\"%s\","
@@ -102,17 +103,20 @@ static void on_beat(const hf_answer *answer, void *arg)
 
 void hf_beat_send(hf_worker *w)
 {
+    hf_site *site = hf_site_of_registry(w);
     hf_buf json;
     w->beat->beat_again = w->beat->beating;
-    if (w->beat->beating || !hf_client_ready(w->client) || hf_server_now(w->redis) == 0)
+    if (w->beat->beating || !hf_client_ready(site->client) ||
+        hf_server_now(site->redis) == 0)
         return;
     if (w->beat->started_ms == 0)
-        w->beat->started_ms = hf_server_now(w->redis);
+        w->beat->started_ms = hf_server_now(site->redis);
     w->beat->shown = state_of(w);
     hf_buf_init(&json, JSON_MAX);
     write_json(w, &json);
-    if (hf_buf_err(&json) == HF_OK && hf_op_heartbeat(w->client, w->ns, w->id, json.data,
-                                                      3 * BEAT_MS, on_beat, w) == HF_OK)
+    if (hf_buf_err(&json) == HF_OK &&
+        hf_op_heartbeat(site->client, w->ns, w->id, json.data, 3 * BEAT_MS, on_beat, w) ==
+            HF_OK)
         w->beat->beating = true;
     hf_buf_done(&json);
 }
@@ -132,12 +136,20 @@ static bool has_looked(const hf_worker *w)
            hf_queues_looked(w);
 }
 
+static bool is_watched(const hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_sites; i++)
+        if (hf_leases_watched(w->sites[i]))
+            return true;
+    return false;
+}
+
 void hf_beat_turn(hf_worker *w)
 {
     atomic_store(&w->beat->running_now, hf_running_now(w));
     if (w->phase != HF_STARTING && w->beat->shown != state_of(w))
         hf_beat_send(w); /* the first one as soon as Redis's time is known */
-    if (!w->heard || !hf_leases_watched(w))
+    if (!w->heard || !is_watched(w))
         return;
     w->heard = false;
     if (atomic_load(&w->beat->pulse) > 0 || has_looked(w))

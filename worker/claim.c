@@ -31,6 +31,7 @@
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/waking.h"
 #include "worker/waking_state.h"
 
@@ -76,7 +77,8 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
     uint64_t half_ns = w->opts.lease_ms * HF_MS_NS / 2;
     bool renew_first =
         hf_boot_ns() - sent_ns > half_ns; /* which waits for replicas too */
-    bool confirm = w->replicas != NULL && !renew_first && hf_life_serving(w);
+    bool confirm =
+        served->site->replicas != NULL && !renew_first && hf_site_serves(served->site);
     for (size_t i = 0; i < claimed->n && n < HF_CLAIM_MAX; i++) {
         hf_claimed_job job;
         hf_claimed_at(claimed, i, &job);
@@ -120,9 +122,9 @@ static void on_unclaimed(const hf_answer *answer, void *arg)
 
 /* Until its not_after the request may still be executed. That is at most as long after
  * its sending as any request has; if it seems longer, Redis's clock was set back. */
-static uint32_t doubt_left_ms(const hf_worker *w, const hf_served *served)
+static uint32_t doubt_left_ms(const hf_served *served)
 {
-    int64_t left = served->claim_not_after - hf_server_now(w->redis) + 1;
+    int64_t left = served->claim_not_after - hf_server_now(served->site->redis) + 1;
     uint64_t until_ns = served->lost_ns + (HF_NOT_AFTER_MS + 1) * HF_MS_NS;
     uint64_t boot_ns = hf_boot_ns();
     if (served->claim_not_after == 0 || left <= 0 || boot_ns >= until_ns)
@@ -133,19 +135,17 @@ static uint32_t doubt_left_ms(const hf_worker *w, const hf_served *served)
 
 void hf_claim_lost(hf_worker *w)
 {
-    if (!hf_client_ready(w->client) || w->redis->pause_until_ns != 0)
-        return;
     for (size_t i = 0; i < w->wake->n_slots; i++) {
         hf_served *served = &w->wake->slots[i];
         bool in_doubt =
             served->state == HF_Q_IN_DOUBT || served->state == HF_Q_LEAVING_IN_DOUBT;
-        if (!in_doubt || served->hold_until_ns != 0)
+        if (!in_doubt || served->hold_until_ns != 0 || !hf_site_can_ask(served->site))
             continue;
-        uint32_t left = doubt_left_ms(w, served);
+        uint32_t left = doubt_left_ms(served);
         if (left > 0)
             hf_queue_hold(served, left);
-        else if (hf_op_unclaim(w->client, &served->queue, w->id, served->claim_number,
-                               on_unclaimed, served) == HF_OK)
+        else if (hf_op_unclaim(served->site->client, &served->queue, w->id,
+                               served->claim_number, on_unclaimed, served) == HF_OK)
             hf_queue_on(served, HF_E_ASKED);
     }
 }
@@ -176,7 +176,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
     hf_claimed claimed;
     hf_err err = hf_claimed_read(answer, &claimed);
     if (claimed.now_ms != 0)
-        hf_clock_read(w, claimed.now_ms, answer->sent_ns);
+        hf_clock_read(served->site, claimed.now_ms, answer->sent_ns);
     if (err != HF_OK) {
         hf_queue_refund(served, served->asked);
         served->asked = 0;
@@ -200,6 +200,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
 
 static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
 {
+    hf_site *site = served->site;
     uint64_t now = hf_boot_ns();
     uint32_t slots = hf_running_slots(w);
     bool refresh = now >= w->wake->alive_at_ns;
@@ -209,21 +210,21 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .max = n > BATCH_MAX ? BATCH_MAX : n,
         .slots = slots == 0 ? 1 : slots,
         .lease_ms = w->opts.lease_ms,
-        .not_after = hf_clock_not_after(w),
+        .not_after = hf_clock_not_after(site),
         .alive_ms = refresh ? w->opts.lease_ms + HF_ALIVE_MS : 0,
         .poison = w->opts.poison,
         .dead_max = w->opts.dead_max,
         .dead_age_ms = w->opts.dead_age_ms,
         .baton = served->state == HF_Q_UNKNOWN,
         .due = served->state == HF_Q_DUE,
-        .forgive = now < w->forgive_until_ns,
+        .forgive = now < site->forgive_until_ns,
     };
-    args.clock = hf_server_view(w->redis, &args.judged_ms);
-    hf_err err = hf_op_claim(w->client, &served->queue, &args, on_claimed, served);
+    args.clock = hf_server_view(site->redis, &args.judged_ms);
+    hf_err err = hf_op_claim(site->client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {
         hf_queue_refund(served, args.max);
         if (err != HF_CONN)
-            hf_life_pause(w, err);
+            hf_site_pause(site, err);
         return;
     }
     served->claim_number++;
@@ -234,7 +235,8 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     if (refresh && w->wake->n_served == 1)
         w->wake->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
     if (args.due) {
-        hf_redis_flush(w->client); /* a job waits for it; the rest of the turn can wait */
+        hf_redis_flush(
+            site->client); /* a job waits for it; the rest of the turn can wait */
         hf_running_expect(w);
     }
 }
@@ -248,7 +250,7 @@ void hf_claim_introduce(hf_worker *w)
 
 static bool may_be_claimed(const hf_served *served)
 {
-    return hf_queue_is(served->state, HF_Q_CLAIMABLE);
+    return served->site->claimable && hf_queue_is(served->state, HF_Q_CLAIMABLE);
 }
 
 static bool is_busy(const hf_served *served)
@@ -268,42 +270,43 @@ static uint32_t under_way(const hf_worker *w)
 
 static void on_peeked(const hf_answer *answer, void *arg)
 {
-    hf_worker *w = arg;
+    hf_bundle *b = arg;
     bool ready[HF_QUEUES_MAX] = {false};
-    size_t n = w->wake->n_peeking;
+    size_t n = b->n_peeking;
     /* A fault tells nothing that the next claim does not tell. */
     hf_err err = hf_peeked_read(answer, ready, n);
-    w->wake->n_peeking = 0;
+    b->n_peeking = 0;
     for (size_t i = 0; i < n; i++) {
-        w->wake->peeking_at[i]->requests--;
+        b->peeking_at[i]->requests--;
         if (err == HF_OK && ready[i])
-            hf_queue_on(w->wake->peeking_at[i], HF_E_SEEN);
+            hf_queue_on(b->peeking_at[i], HF_E_SEEN);
     }
     if (err == HF_NOSCRIPT)
-        w->wake->peeked_ns = 0;
+        b->peeked_ns = 0;
 }
 
-static void peek(hf_worker *w, uint64_t now)
+static void peek(hf_bundle *b, uint64_t now)
 {
+    const hf_worker *w = b->site->worker;
     const hf_queue *queues[HF_QUEUES_MAX];
     size_t n = 0;
-    bool blocks = hf_queues_quiet(w) && hf_running_slots(w) > 0;
-    if (w->wake->n_served < 2 || w->wake->blocked || blocks || w->wake->n_peeking > 0 ||
-        w->wake->peeked_ns + PEEK_MS * HF_MS_NS > now)
+    bool blocks = hf_bundle_is_quiet(b) && hf_running_slots(w) > 0;
+    if (w->wake->n_served < 2 || b->blocked || blocks || b->n_peeking > 0 ||
+        b->peeked_ns + PEEK_MS * HF_MS_NS > now)
         return;
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
-        if (served->state != HF_Q_IDLE)
+        if (served->bundle != b || served->state != HF_Q_IDLE)
             continue;
         queues[n] = &served->queue;
-        w->wake->peeking_at[n++] = served;
+        b->peeking_at[n++] = served;
     }
-    if (n == 0 || hf_op_peek(w->client, queues, n, on_peeked, w) != HF_OK)
+    if (n == 0 || hf_op_peek(b->site->client, queues, n, on_peeked, b) != HF_OK)
         return;
-    w->wake->n_peeking = n;
-    w->wake->peeked_ns = now;
+    b->n_peeking = n;
+    b->peeked_ns = now;
     for (size_t i = 0; i < n; i++)
-        w->wake->peeking_at[i]->requests++;
+        b->peeking_at[i]->requests++;
 }
 
 /* ---- in order ---- */
@@ -346,7 +349,7 @@ static void level_credits(hf_worker *w)
     double most = -INFINITY;
     for (size_t i = 0; i < w->wake->n_served; i++)
         if (w->wake->served[i]->credit > most &&
-            hf_queue_is(w->wake->served[i]->state, HF_Q_CLAIMABLE | HF_Q_BUSY))
+            (may_be_claimed(w->wake->served[i]) || is_busy(w->wake->served[i])))
             most = w->wake->served[i]->credit;
     for (size_t i = 0; i < w->wake->n_served; i++) {
         double credit = w->wake->served[i]->credit - most;
@@ -376,10 +379,24 @@ static void pump_weighted(hf_worker *w, uint32_t want)
 
 static bool any_eager(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_served; i++)
-        if (hf_queue_is(w->wake->served[i]->state, HF_Q_EAGER))
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        const hf_served *served = w->wake->served[i];
+        if (served->site->claimable && hf_queue_is(served->state, HF_Q_EAGER))
             return true;
+    }
     return false;
+}
+
+/* False: there is none. */
+static bool find_claimable_sites(hf_worker *w)
+{
+    bool any = false;
+    for (size_t i = 0; i < w->n_sites; i++) {
+        hf_site *site = w->sites[i];
+        site->claimable = hf_site_serves(site) && hf_site_can_ask(site);
+        any = any || site->claimable;
+    }
+    return any;
 }
 
 /* Redis reads what leaves together as one, answers all of it at the end, and would have
@@ -392,13 +409,15 @@ bool hf_claim_can_wait(const hf_worker *w)
 
 void hf_claim_pump(hf_worker *w)
 {
-    if (!hf_life_serving(w) || !hf_client_ready(w->client) ||
-        w->redis->pause_until_ns != 0)
+    if (!find_claimable_sites(w))
         return;
     uint32_t want = hf_running_wanted(w), pending = under_way(w);
     if (want == 0)
         return;
-    peek(w, hf_boot_ns());
+    uint64_t now = hf_boot_ns();
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        if (w->wake->bundles[i]->site->claimable)
+            peek(w->wake->bundles[i], now);
     if (want <= pending || !any_eager(w))
         return;
     want -= pending;

@@ -14,45 +14,47 @@
 
 enum { FENCE_SIZE = sizeof((hf_run *)NULL)->fence };
 
-hf_err hf_worker_replicas_open(hf_worker *w)
+hf_err hf_confirm_open(hf_site *site)
 {
+    hf_worker *w = site->worker;
     char mark[HF_KEY_SIZE];
     if (w->opts.wait_replicas == 0)
         return HF_OK;
     hf_key_replicated(mark, w->ns);
-    hf_err err =
-        hf_replicas_open(&w->replicas, &w->loop, w->redis, w->opts.wait_replicas, mark);
+    hf_err err = hf_replicas_open(&site->replicas, &w->loop, site->redis,
+                                  w->opts.wait_replicas, mark);
     if (err != HF_OK)
         (void)snprintf(w->detail, sizeof w->detail, "%s", hf_err_text(err));
     return err;
 }
 
-void hf_worker_replicas_close(hf_worker *w)
+void hf_confirm_close(hf_site *site)
 {
-    hf_replicas *replicas = w->replicas;
-    w->replicas = NULL;
+    hf_replicas *replicas = site->replicas;
+    site->replicas = NULL;
     hf_replicas_close(replicas, NULL, NULL);
 }
 
-void hf_worker_confirm(hf_worker *w, hf_confirm *confirm,
-                       void (*cb)(void *arg, hf_err err, const char *detail), void *arg)
+void hf_confirm_ask(hf_site *site, hf_confirm *confirm,
+                    void (*cb)(void *arg, hf_err err, const char *detail), void *arg)
 {
-    *confirm =
-        (hf_confirm){.life = hf_client_life(w->client),
-                     .until_ns = hf_boot_ns() + w->opts.wait_replicas_ms * HF_MS_NS,
-                     .cb = cb,
-                     .arg = arg};
-    hf_replicas_ask(w->replicas, confirm);
+    uint32_t ms = site->worker->opts.wait_replicas_ms;
+    *confirm = (hf_confirm){.life = hf_client_life(site->client),
+                            .until_ns = hf_boot_ns() + ms * HF_MS_NS,
+                            .cb = cb,
+                            .arg = arg};
+    hf_replicas_ask(site->replicas, confirm);
 }
 
-void hf_worker_confirmed(hf_worker *w, hf_err err, const char *detail)
+void hf_confirm_told(hf_site *site, hf_err err, const char *detail)
 {
-    if (err == HF_OK && w->unguarded.err != HF_OK) {
-        w->unguarded = (hf_outage){HF_OK, 0};
+    hf_worker *w = site->worker;
+    if (err == HF_OK && site->unguarded.err != HF_OK) {
+        site->unguarded = (hf_outage){HF_OK, 0};
         hf_report_text(w, HF_LOG_INFO, "replicas confirm again", NULL, NULL);
     } else if (err == HF_UNCONFIRMED) {
-        hf_report_outage(w, &w->unguarded, "replicas do not confirm: no job is started",
-                         err, detail);
+        hf_report_outage(w, &site->unguarded,
+                         "replicas do not confirm: no job is started", err, detail);
     }
 }
 
@@ -69,7 +71,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
     claim *c = arg;
     hf_worker *w = c->served->worker;
     if (err != HF_CLOSED) {
-        hf_worker_confirmed(w, err, detail);
+        hf_confirm_told(c->served->site, err, detail);
         hf_running_confirmed(c->served, c->fence, err == HF_OK);
         hf_life_turn(w); /* a timer may have led here */
     }
@@ -87,5 +89,5 @@ void hf_confirm_claim(hf_served *served, hf_bytes fence)
     }
     c->served = served;
     memcpy(c->fence, text, sizeof c->fence);
-    hf_worker_confirm(served->worker, &c->confirm, on_confirmed, c);
+    hf_confirm_ask(served->site, &c->confirm, on_confirmed, c);
 }

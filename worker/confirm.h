@@ -4,18 +4,18 @@
 #ifndef HF_WORKER_CONFIRM_H
 #define HF_WORKER_CONFIRM_H
 
-#include "worker/shared.h"
+#include "worker/site.h"
 
-HF_MUSTCHECK hf_err hf_worker_replicas_open(hf_worker *w);
-void hf_worker_replicas_close(hf_worker *w);
+HF_MUSTCHECK hf_err hf_confirm_open(hf_site *site);
+void hf_confirm_close(hf_site *site);
 
 /* The connection for claims and verdicts has just been answered. */
-void hf_worker_confirm(hf_worker *w, hf_confirm *confirm,
-                       void (*cb)(void *arg, hf_err err, const char *detail), void *arg);
+void hf_confirm_ask(hf_site *site, hf_confirm *confirm,
+                    void (*cb)(void *arg, hf_err err, const char *detail), void *arg);
 
 /* How it ended, for the log: once for each reason and each minute, and again when
  * replicas confirm. */
-void hf_worker_confirmed(hf_worker *w, hf_err err, const char *detail);
+void hf_confirm_told(hf_site *site, hf_err err, const char *detail);
 
 /* Jobs that were claimed by one request wait (HELD_BACK) until replicas have the claim;
  * else they are given back. */

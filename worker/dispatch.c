@@ -27,6 +27,7 @@
 #include "worker/running.h"
 #include "worker/running_state.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/verdicts.h"
 
 enum {
@@ -420,7 +421,7 @@ void hf_running_abandon(hf_worker *w)
 static int64_t patience_ms(const hf_run *run)
 {
     int64_t since = run->record.refused_ms;
-    int64_t passed = since > 0 ? hf_server_now(run->worker->redis) - since : 0;
+    int64_t passed = since > 0 ? hf_server_now(run->served->site->redis) - since : 0;
     return AHEAD_KEEP_MS + (passed > 0 ? passed / 8 : 0);
 }
 

@@ -20,24 +20,33 @@
 #include "worker/shared.h"
 #include "worker/verdicts.h"
 
-typedef struct hf_leases {
-    _Atomic uint64_t
-        unwatched_ns; /* since then the watchdog has no connection; 0: it has */
-    hf_outage watch_outage;
-    /* under note_lock: events of the watchdog's connection for the loop to log */
-    hf_err watch_err; /* the last failure; HF_OK: none */
-    bool watch_is_back;
-    char watch_detail[HF_DETAIL_SIZE];
+enum { RETRY_MS = 1000 };
+
+/* Of one site: the watchdog's connection to it. */
+typedef struct hf_site_leases {
+    _Atomic uint64_t unwatched_ns; /* since then there is no connection; 0: it is there */
+    hf_outage outage;
+    /* under note_lock: events of the connection for the loop to log */
+    hf_err err; /* the last failure; HF_OK: none */
+    bool is_back;
+    char detail[HF_DETAIL_SIZE];
     hf_err confirm_err; /* a renewal was not confirmed by replicas; HF_OK: none */
     char confirm_detail[HF_DETAIL_SIZE];
     /* the watchdog's thread: */
+    hf_client *client;     /* owned; NULL: not opened yet, or the watchdog stops */
     hf_replicas *replicas; /* owned; NULL: none were needed so far, or it stops */
-    bool stopped;
+} hf_site_leases;
+
+/* The watchdog's thread. */
+typedef struct hf_leases {
+    hf_watchdog *watchdog;
+    unsigned closing; /* connections; then `closed` is called */
+    void (*closed)(void *arg);
+    void *closed_arg;
 } hf_leases;
 
 typedef struct renewal {
-    hf_worker *worker;
-    hf_client *client; /* borrowed: the watchdog's */
+    hf_site *site;
     hf_batch *batch;
     uint64_t sent_ns;
     hf_confirm confirm;
@@ -48,15 +57,15 @@ typedef struct renewal {
 static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     renewal *r = arg;
-    hf_worker *w = r->worker;
+    hf_worker *w = r->site->worker;
+    hf_site_leases *watch = r->site->leases;
     for (size_t i = 0; err != HF_OK && i < r->batch->n; i++)
         if (r->codes[i] == HF_OK || r->codes[i] == HF_CANCEL)
             r->codes[i] = HF_UNCONFIRMED;
     if (err == HF_UNCONFIRMED) {
         pthread_mutex_lock(&w->note_lock);
-        w->leases->confirm_err = err;
-        snprintf(w->leases->confirm_detail, sizeof w->leases->confirm_detail, "%s",
-                 detail);
+        watch->confirm_err = err;
+        snprintf(watch->confirm_detail, sizeof watch->confirm_detail, "%s", detail);
         pthread_mutex_unlock(&w->note_lock);
         uv_async_send(&w->async);
     }
@@ -66,13 +75,14 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 
 static void confirm(renewal *r)
 {
-    const hf_worker *w = r->worker;
+    const hf_worker *w = r->site->worker;
+    const hf_site_leases *watch = r->site->leases;
     r->confirm =
-        (hf_confirm){.life = hf_client_life(r->client),
+        (hf_confirm){.life = hf_client_life(watch->client),
                      .until_ns = hf_boot_ns() + w->opts.wait_replicas_ms * HF_MS_NS,
                      .cb = on_confirmed,
                      .arg = r};
-    hf_replicas_ask(w->leases->replicas, &r->confirm);
+    hf_replicas_ask(watch->replicas, &r->confirm);
 }
 
 static void on_renewed(const hf_answer *answer, void *arg)
@@ -82,15 +92,14 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_settled settled;
     hf_err *codes = r->codes;
     hf_err err = hf_settled_read(answer, &settled);
-    if (settled.now_ms != 0 &&
-        hf_clock_sample(r->worker, settled.now_ms, answer->sent_ns))
-        uv_async_send(&r->worker->async);
+    if (settled.now_ms != 0 && hf_clock_sample(r->site, settled.now_ms, answer->sent_ns))
+        uv_async_send(&r->site->worker->async);
     if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
         codes[i] = (hf_err)hf_reply_int(hf_reply_at(settled.codes, i));
     r->sent_ns = answer->sent_ns;
-    if (err == HF_OK && r->worker->leases->replicas != NULL) {
+    if (err == HF_OK && r->site->leases->replicas != NULL) {
         confirm(r);
         return;
     }
@@ -101,33 +110,28 @@ static void on_renewed(const hf_answer *answer, void *arg)
 /* What it needs to renew is there: the connection to wait for replicas, if any are
  * wanted.
  */
-static bool has_replicas(hf_worker *w, hf_client *client)
+static bool has_replicas(hf_site *site)
 {
-    hf_leases *leases = w->leases;
+    const hf_worker *w = site->worker;
+    hf_site_leases *watch = site->leases;
     char mark[HF_KEY_SIZE];
-    if (w->opts.wait_replicas == 0 || leases->replicas != NULL || leases->stopped)
+    if (w->opts.wait_replicas == 0 || watch->replicas != NULL)
         return true;
     hf_key_replicated(mark, w->ns);
-    return hf_replicas_open(&leases->replicas, hf_client_loop(client), w->redis,
+    return hf_replicas_open(&watch->replicas, hf_client_loop(watch->client), site->redis,
                             w->opts.wait_replicas, mark) == HF_OK;
-}
-
-static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
-{
-    hf_worker *w = arg;
-    hf_replicas *replicas = w->leases->replicas;
-    w->leases->stopped = true;
-    w->leases->replicas = NULL;
-    hf_replicas_close(replicas, closed, closed_arg);
 }
 
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
  * atomic. Its not_after keeps a renewal that lay in a buffer from holding a job for a
  * worker that has died meanwhile. */
-static void renew(hf_client *client, hf_batch *batch, void *arg)
+static void renew(hf_client *none, hf_batch *batch, void *arg)
 {
     hf_worker *w = arg;
+    hf_served *served = hf_queues_slot(w, batch->group);
+    hf_site *site = served->site;
     hf_renew_item items[HF_VERDICTS_MAX];
+    (void)none;
     HF_ASSERT(batch->n <= HF_VERDICTS_MAX);
     for (size_t i = 0; i < batch->n; i++) {
         const hf_run *run = hf_lease_user(batch->leases[i]);
@@ -135,17 +139,19 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     }
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
-                          .not_after = hf_clock_not_after(w),
+                          .not_after = hf_clock_not_after(site),
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS};
     uint32_t judged_ms;
-    args.clock = hf_server_view(w->redis, &judged_ms);
+    args.clock = hf_server_view(site->redis, &judged_ms);
     renewal *r = malloc(sizeof *r + batch->n * sizeof r->codes[0]);
-    hf_err err = HF_NOMEM;
-    if (r != NULL && has_replicas(w, client)) {
-        *r = (renewal){.worker = w, .client = client, .batch = batch};
-        err = hf_op_renew(client, &hf_queues_slot(w, batch->group)->queue, &args, items,
-                          batch->n, batch->timeout_ms, on_renewed, r);
+    hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
+    if (r != NULL && site->leases->client != NULL && has_replicas(site)) {
+        *r = (renewal){.site = site, .batch = batch};
+        err = hf_op_renew(site->leases->client, &served->queue, &args, items, batch->n,
+                          batch->timeout_ms, on_renewed, r);
     }
+    if (err == HF_OK && batch->full)
+        hf_redis_flush(site->leases->client);
     if (err != HF_OK) {
         free(r);
         hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
@@ -169,33 +175,90 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
         hf_run_note(run, event);
 }
 
-/* On the watchdog's thread. */
+/* ---- the watchdog's connections, on its thread ---- */
+
 static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    hf_worker *w = arg;
+    hf_site *site = arg;
+    hf_worker *w = site->worker;
+    hf_site_leases *watch = site->leases;
     uint64_t connected = 0;
     (void)client;
     if (err == HF_OK)
-        atomic_store(&w->leases->unwatched_ns, 0);
+        atomic_store(&watch->unwatched_ns, 0);
     else
-        atomic_compare_exchange_strong(&w->leases->unwatched_ns, &connected,
-                                       hf_boot_ns());
+        atomic_compare_exchange_strong(&watch->unwatched_ns, &connected, hf_boot_ns());
     pthread_mutex_lock(&w->note_lock);
-    w->leases->watch_is_back = err == HF_OK;
+    watch->is_back = err == HF_OK;
     if (err != HF_OK) {
-        w->leases->watch_err = err;
-        snprintf(w->leases->watch_detail, sizeof w->leases->watch_detail, "%s", detail);
+        watch->err = err;
+        snprintf(watch->detail, sizeof watch->detail, "%s", detail);
     }
     pthread_mutex_unlock(&w->note_lock);
     uv_async_send(&w->async);
+    if (err == HF_OK)
+        hf_watchdog_verify(w->leases->watchdog); /* the gap may have ended leases */
 }
+
+/* Opens the connections that are missing. */
+static void on_call(hf_watchdog *watchdog, hf_client *none, struct uv_loop_s *loop,
+                    void *arg)
+{
+    hf_worker *w = arg;
+    char detail[HF_DETAIL_SIZE];
+    (void)none;
+    w->leases->watchdog = watchdog;
+    for (size_t i = 0; i < w->n_sites; i++) {
+        hf_site *site = w->sites[i];
+        const hf_client_opts opts = {
+            .loop = loop, .redis = site->redis, .on_event = on_client, .arg = site};
+        if (site->leases->client != NULL)
+            continue;
+        hf_err err = hf_client_open(&site->leases->client, &opts, detail);
+        if (err == HF_OK)
+            continue;
+        on_client(NULL, err, detail, site);
+        hf_watchdog_call(watchdog, hf_boot_ns() + RETRY_MS * HF_MS_NS);
+    }
+}
+
+static void on_closed(void *arg)
+{
+    hf_leases *leases = arg;
+    if (--leases->closing == 0)
+        leases->closed(leases->closed_arg);
+}
+
+static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
+{
+    hf_worker *w = arg;
+    hf_leases *leases = w->leases;
+    leases->closed = closed;
+    leases->closed_arg = closed_arg;
+    leases->closing = 1;
+    for (size_t i = 0; i < w->n_sites; i++) {
+        hf_site_leases *watch = w->sites[i]->leases;
+        hf_client *client = watch->client;
+        hf_replicas *replicas = watch->replicas;
+        watch->client = NULL;
+        watch->replicas = NULL;
+        leases->closing += client == NULL ? 1 : 2;
+        hf_replicas_close(replicas, on_closed, leases);
+        if (client != NULL)
+            hf_client_close(client, on_closed, leases);
+    }
+    on_closed(leases);
+}
+
+/* ---- for the other parts ---- */
 
 /* A worker that cannot renew must not claim: after half a lease it is more than a
  * reconnect. */
-bool hf_leases_watched(const hf_worker *w)
+bool hf_leases_watched(const hf_site *site)
 {
-    uint64_t since = atomic_load(&w->leases->unwatched_ns);
-    return since == 0 || hf_boot_ns() - since < w->opts.lease_ms * HF_MS_NS / 2;
+    uint64_t since = atomic_load(&site->leases->unwatched_ns);
+    uint32_t lease_ms = site->worker->opts.lease_ms;
+    return since == 0 || hf_boot_ns() - since < lease_ms * HF_MS_NS / 2;
 }
 
 hf_err hf_leases_new(hf_worker *w)
@@ -210,42 +273,59 @@ void hf_leases_free(hf_worker *w)
     w->leases = NULL;
 }
 
+hf_err hf_leases_site_new(hf_site *site)
+{
+    site->leases = calloc(1, sizeof *site->leases);
+    return site->leases == NULL ? HF_NOMEM : HF_OK;
+}
+
+void hf_leases_site_free(hf_site *site)
+{
+    free(site->leases);
+    site->leases = NULL;
+}
+
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
     hf_watchdog_opts opts = {
-        .redis = w->redis,
+        .request_timeout_ms = w->sites[0]->redis->request_timeout_ms,
         .renew = renew,
         .on_event = on_event,
-        .on_client = on_client,
+        .on_call = on_call,
         .on_stop = on_stop,
         .arg = w,
     };
-    return hf_watchdog_start(&w->watchdog, &opts, detail);
+    hf_err err = hf_watchdog_start(&w->watchdog, &opts, detail);
+    if (err == HF_OK)
+        hf_watchdog_call(w->watchdog, hf_boot_ns());
+    return err;
 }
 
 /* ---- on the loop ---- */
 
 /* Of tries that came faster than the loop only the last is logged. */
-static void report_watch(hf_worker *w)
+static void report_watch(hf_site *site)
 {
+    hf_worker *w = site->worker;
+    hf_site_leases *watch = site->leases;
     char detail[HF_DETAIL_SIZE], confirm_detail[HF_DETAIL_SIZE];
     pthread_mutex_lock(&w->note_lock);
-    hf_err err = w->leases->watch_err;
-    bool is_back = w->leases->watch_is_back;
-    hf_err confirm_err = w->leases->confirm_err;
-    memcpy(confirm_detail, w->leases->confirm_detail, sizeof confirm_detail);
-    w->leases->confirm_err = HF_OK;
-    memcpy(detail, w->leases->watch_detail, sizeof detail);
-    w->leases->watch_err = HF_OK;
-    w->leases->watch_is_back = false;
+    hf_err err = watch->err;
+    bool is_back = watch->is_back;
+    hf_err confirm_err = watch->confirm_err;
+    memcpy(confirm_detail, watch->confirm_detail, sizeof confirm_detail);
+    watch->confirm_err = HF_OK;
+    memcpy(detail, watch->detail, sizeof detail);
+    watch->err = HF_OK;
+    watch->is_back = false;
     pthread_mutex_unlock(&w->note_lock);
     if (err != HF_OK)
-        hf_report_outage(w, &w->leases->watch_outage, "the watchdog's connection is away",
-                         err, detail);
+        hf_report_outage(w, &watch->outage, "the watchdog's connection is away", err,
+                         detail);
     if (is_back)
-        w->leases->watch_outage = (hf_outage){HF_OK, 0};
+        watch->outage = (hf_outage){HF_OK, 0};
     if (confirm_err != HF_OK)
-        hf_worker_confirmed(w, confirm_err, confirm_detail);
+        hf_confirm_told(site, confirm_err, confirm_detail);
 }
 
 static void on_lost(hf_worker *w, hf_run *run)
@@ -281,8 +361,9 @@ static void on_cancelled(hf_run *run)
 
 void hf_leases_notes(hf_worker *w)
 {
-    report_watch(w);
     unsigned notes;
+    for (size_t i = 0; i < w->n_sites; i++)
+        report_watch(w->sites[i]);
     for (hf_run *run; (run = hf_run_next_note(w, &notes)) != NULL;) {
         if (notes & 1U << HF_LEASE_LOST) {
             on_lost(w, run);

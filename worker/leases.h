@@ -4,12 +4,15 @@
 #define HF_WORKER_LEASES_H
 
 #include "worker/run.h"
+#include "worker/site.h"
 
 HF_MUSTCHECK hf_err hf_leases_new(hf_worker *w);
 void hf_leases_free(hf_worker *w);
+HF_MUSTCHECK hf_err hf_leases_site_new(hf_site *site);
+void hf_leases_site_free(hf_site *site); /* when the watchdog has stopped */
 HF_MUSTCHECK hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE]);
 bool hf_leases_watched(
-    const hf_worker *w);            /* false: it cannot renew, so it must not claim */
+    const hf_site *site);           /* false: it cannot renew, so it must not claim */
 void hf_leases_notes(hf_worker *w); /* events that came from the watchdog */
 
 #endif

@@ -1,5 +1,4 @@
-/* life.h - the life of a worker: start, turns, Redis's comings and goings, reload, end.
- */
+/* life.h - the life of a worker: start, turns, reload, end. */
 #ifndef HF_WORKER_LIFE_H
 #define HF_WORKER_LIFE_H
 
@@ -7,9 +6,9 @@
 
 /* -- life.c -- */
 void hf_life_free(hf_worker *w); /* waits for handlers that had not returned */
-/* Tells Redis of queues and limits that it does not know of. */
-void hf_life_register(hf_worker *w);
-void hf_life_report_lacks(hf_worker *w); /* commands that Redis does not permit */
+/* A Redis that may be used is there, for the first time or again. */
+void hf_life_started(hf_worker *w);
+void hf_life_refuse(hf_worker *w, hf_err err, const char *detail); /* ends the worker */
 /* -- reload.c -- */
 void hf_reload_take(hf_worker *w);
 hf_backoff hf_backoff_of(const hf_worker_opts *opts);

@@ -9,7 +9,7 @@
  * The worker backs off from a queue when Redis refuses a request because of that queue (a
  * key of another type, no permission for its keys), longer each time until a request is
  * answered; the other queues go on. After an error of Redis itself (it loads, it is full,
- * it is a replica) all queues wait: hf_life_refused(). */
+ * it is a replica) all queues wait: hf_site_refused(). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +18,7 @@
 #include "worker/queues.h"
 #include "worker/report.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/waking_state.h"
 
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_LONGEST_MS = 1000 };
@@ -49,8 +50,8 @@ bool hf_queue_refused(hf_served *served, hf_err err, const char *detail)
 {
     hf_worker *w = served->worker;
     bool because_of_it = err == HF_REDIS || err == HF_AUTH || err == HF_PROTO;
-    if (!because_of_it || hf_server_now(w->redis) == 0) {
-        hf_life_refused(w, err, detail);
+    if (!because_of_it || hf_server_now(served->site->redis) == 0) {
+        hf_site_refused(served->site, err, detail);
         return false;
     }
     if (err != served->refused && served->hold_until_ns == 0) {
@@ -79,22 +80,21 @@ void hf_queues_hold_over(hf_worker *w, uint64_t now_ns)
 
 static bool is_waited_for(const hf_served *served)
 {
-    const hf_worker *w = served->worker;
-    for (size_t i = 0; w->wake->blocked && i < w->wake->n_waiting_on; i++)
-        if (w->wake->waiting_on[i] == served)
+    const hf_bundle *b = served->bundle;
+    for (size_t i = 0; b->blocked && i < b->n_waiting_on; i++)
+        if (b->waiting_on[i] == served)
             return true;
     return false;
 }
 
 static void note_answer(hf_served *served)
 {
-    hf_worker *w = served->worker;
-    w->refused = served->refused = HF_OK;
-    hf_server_accepted(w->redis);
+    served->site->refused = served->refused = HF_OK;
+    hf_server_accepted(served->site->redis);
     served->backoff_ms = 0;
-    if (w->wake->blocked && !hf_queue_is(served->state, HF_Q_GONE) &&
+    if (served->bundle->blocked && !hf_queue_is(served->state, HF_Q_GONE) &&
         !is_waited_for(served))
-        w->wake->wait_stale = true;
+        served->bundle->wait_stale = true;
 }
 
 /* Another worker has to get the batons that this worker had of it. A queue that was never
@@ -149,10 +149,30 @@ bool hf_queues_looked(const hf_worker *w)
     return true;
 }
 
-void hf_queues_doubt(hf_worker *w)
+void hf_queues_doubt(hf_site *site)
 {
-    for (size_t i = 0; i < w->wake->n_served; i++)
-        hf_queue_on(w->wake->served[i], HF_E_DOUBT);
+    const hf_waking *k = site->worker->wake;
+    for (size_t i = 0; i < k->n_served; i++)
+        if (k->served[i]->site == site)
+            hf_queue_on(k->served[i], HF_E_DOUBT);
+}
+
+void hf_bundle_doubt(hf_bundle *b)
+{
+    const hf_waking *k = b->site->worker->wake;
+    for (size_t i = 0; i < k->n_served; i++)
+        if (k->served[i]->bundle == b)
+            hf_queue_on(k->served[i], HF_E_DOUBT);
+}
+
+bool hf_bundle_is_quiet(const hf_bundle *b)
+{
+    const hf_waking *k = b->site->worker->wake;
+    for (size_t i = 0; i < k->n_served; i++)
+        if (k->served[i]->bundle == b &&
+            hf_queue_is(k->served[i]->state, HF_Q_EAGER | HF_Q_BUSY))
+            return false;
+    return true;
 }
 
 bool hf_queues_quiet(const hf_worker *w)
@@ -179,13 +199,23 @@ hf_err hf_queues_open(hf_worker *w)
     if (w->wake == NULL)
         return HF_NOMEM;
     w->wake->slots = calloc(HF_SLOTS_MAX, sizeof *w->wake->slots);
-    return w->wake->slots == NULL ? HF_NOMEM : HF_OK;
+    hf_bundle *b = calloc(1, sizeof *b);
+    if (w->wake->slots == NULL || b == NULL) {
+        free(b);
+        return HF_NOMEM;
+    }
+    b->site = w->sites[0];
+    w->wake->bundles[w->wake->n_bundles++] = b;
+    return HF_OK;
 }
 
 void hf_queues_close(hf_worker *w)
 {
-    if (w->wake != NULL)
-        free(w->wake->slots);
+    if (w->wake == NULL)
+        return;
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        free(w->wake->bundles[i]);
+    free(w->wake->slots);
     free(w->wake);
     w->wake = NULL;
 }
@@ -289,6 +319,8 @@ hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
     if (served == NULL) {
         served = take_slot(w);
         served->queue = queue->queue;
+        served->site = hf_site_of(w, &served->queue);
+        served->bundle = w->wake->bundles[0];
     } else if (comes_back) {
         come_back(served);
     }
@@ -309,5 +341,6 @@ void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n)
         list[i]->index = i;
     }
     w->wake->n_served = n;
-    w->wake->wait_order = 0;
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        w->wake->bundles[i]->wait_order = 0;
 }

@@ -12,6 +12,8 @@
 /* A queue that is served, and what is known of it. */
 struct hf_served {
     hf_worker *worker;
+    hf_site *site;            /* where its keys are */
+    struct hf_bundle *bundle; /* the queues that it shares requests with */
     hf_queue queue;
     hf_queue_state state;
     hf_debt debt;
@@ -65,7 +67,7 @@ bool hf_queue_refused(hf_served *served, hf_err err, const char *detail);
 void hf_queue_refund(hf_served *served, uint32_t n);
 
 void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);
-void hf_queues_doubt(hf_worker *w);           /* each may have something */
+void hf_queues_doubt(hf_site *site);          /* each of it may have something */
 void hf_queues_drop_timers(hf_worker *w);     /* their batons are given back */
 bool hf_queues_quiet(const hf_worker *w);     /* nothing to claim, nothing under way */
 bool hf_queues_looked(const hf_worker *w);    /* each was asked for jobs */

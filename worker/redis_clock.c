@@ -18,38 +18,39 @@ static bool is_worth_logging(const hf_worker *w, int64_t step_ms)
     return llabs(step_ms) > (least < STEP_TOLD_MS ? least : STEP_TOLD_MS);
 }
 
-bool hf_clock_sample(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
+bool hf_clock_sample(hf_site *site, int64_t now_ms, uint64_t sent_ns)
 {
-    int64_t step_ms = hf_server_sample(w->redis, now_ms, sent_ns);
-    if (!is_worth_logging(w, step_ms))
+    int64_t step_ms = hf_server_sample(site->redis, now_ms, sent_ns);
+    if (!is_worth_logging(site->worker, step_ms))
         return false;
-    atomic_store(&w->stepped_ms, step_ms);
+    atomic_store(&site->stepped_ms, step_ms);
     return true;
 }
 
 /* Leases may have lost their locks by a step forward. After a step back leases may seem
  * to last too long: a check finds those, and they are over a lease later. */
-void hf_clock_tell(hf_worker *w)
+void hf_clock_tell(hf_site *site)
 {
-    int64_t by_ms = atomic_exchange(&w->stepped_ms, 0);
+    hf_worker *w = site->worker;
+    int64_t by_ms = atomic_exchange(&site->stepped_ms, 0);
     if (by_ms == 0)
         return;
     hf_log_field field = {.key = "by_ms", .number = by_ms};
     hf_report(w, HF_LOG_ERROR, "the clock of Redis jumped", &field, 1);
     hf_watchdog_verify(w->watchdog);
     if (by_ms < 0)
-        hf_check_at(w, hf_boot_ns());
+        hf_check_at(site, hf_boot_ns());
 }
 
-void hf_clock_read(hf_worker *w, int64_t now_ms, uint64_t sent_ns)
+void hf_clock_read(hf_site *site, int64_t now_ms, uint64_t sent_ns)
 {
-    if (hf_clock_sample(w, now_ms, sent_ns))
-        hf_clock_tell(w);
+    if (hf_clock_sample(site, now_ms, sent_ns))
+        hf_clock_tell(site);
 }
 
-int64_t hf_clock_not_after(const hf_worker *w)
+int64_t hf_clock_not_after(const hf_site *site)
 {
-    uint32_t room = w->redis->request_timeout_ms;
-    int64_t now = hf_server_now(w->redis);
+    uint32_t room = site->redis->request_timeout_ms;
+    int64_t now = hf_server_now(site->redis);
     return now == 0 ? 0 : now + (room < HF_NOT_AFTER_MS ? room : HF_NOT_AFTER_MS);
 }

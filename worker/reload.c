@@ -16,6 +16,7 @@
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/waking.h"
 
 enum { VALUE_SIZE = 64 };
@@ -408,7 +409,8 @@ static bool apply(hf_worker *w, hf_plan *plan)
         {.key = "changed", .number = (int64_t)changed.changed},
         {.key = "needs_restart", .number = (int64_t)changed.fixed}};
     hf_report(w, HF_LOG_INFO, "reloaded", fields, sizeof fields / sizeof fields[0]);
-    hf_life_register(w);
+    for (size_t i = 0; i < w->n_sites; i++)
+        hf_site_register(w->sites[i]);
     hf_wake_timers(w);
     hf_beat_send(w);
     return true;

@@ -1,6 +1,7 @@
 /* shared.h - the worker as all of its parts see it.
  *
  *   life      worker.c, life.c, reload.c, beat.c: start, turns, end (life.h)
+ *   sites     sites.c: each Redis comes and goes (site.h)
  *   waking    queues.c, claim.c, wake.c: which queue to claim, and when (waking.h)
  *   running   dispatch.c, leader.c, pool.c, programs.c: which job starts when (running.h)
  *   verdicts  verdict.c: the end of a job, and its way to Redis (verdicts.h)
@@ -34,7 +35,8 @@ enum {
     HF_NOT_AFTER_MS = 1000, /* a request is not executed later than that */
     HF_ALIVE_MS = 15000,    /* a worker counts as alive this long after its lease */
     HF_REMIND_MS = 60000,   /* of an error that lasts */
-    HF_HOST_SIZE = 41       /* of its name in ids; cut */
+    HF_HOST_SIZE = 41,      /* of its name in ids; cut */
+    HF_SITES_MAX = 1
 };
 
 typedef struct hf_run_list {
@@ -43,6 +45,7 @@ typedef struct hf_run_list {
 } hf_run_list;
 
 typedef struct hf_served hf_served;
+typedef struct hf_site hf_site;
 
 typedef enum hf_phase {
     HF_STARTING,
@@ -81,32 +84,25 @@ struct hf_worker {
     struct hf_leases *leases;
     struct hf_beat *beat;
 
+    hf_site *sites[HF_SITES_MAX]; /* each Redis; owned */
+    size_t n_sites;
+
     /* while it runs */
     uv_loop_t loop;
-    hf_server *redis;                /* owned */
-    hf_client *client, *wake_client; /* claims and verdicts; the blocking call */
-    hf_replicas *replicas;           /* owned; NULL: none are waited for */
     hf_watchdog *watchdog;
     uv_async_t async; /* handlers returned, notes, stop and quiet */
     uv_check_t turn;  /* after what came in: verdicts and claims go out */
-    uv_timer_t tick, phase_timer, retry_timer;
+    uv_timer_t tick, phase_timer;
     hf_phase phase;
     bool quiet, ran, shadows_sent;
     hf_err result; /* of hf_worker_run() */
     char detail[HF_DETAIL_SIZE];
-
-    uint64_t forgive_until_ns; /* after a reconnect, no crash is counted */
-    uint64_t life;             /* of its Redis, when it was connected last; 0: never */
-    unsigned lacks_logged;     /* commands that it is not permitted: it was logged */
 
     /* what is held */
     size_t held;          /* all, also those whose verdicts are on the way */
     size_t decided;       /* their verdicts are on the way */
     bool heard;           /* Redis has answered a claim or a check */
     uint64_t tick_ns;     /* the last tick; 0: none yet */
-    hf_err refused;       /* why Redis said "not now", as it was logged last */
-    hf_outage outage;     /* of the connection for claims and verdicts */
-    hf_outage unguarded;  /* too few replicas have confirmed */
     uint64_t unconfirmed; /* jobs whose end they have not confirmed in time */
 
     /* from any thread */
@@ -116,24 +112,18 @@ struct hf_worker {
     pthread_mutex_t
         plan_lock;      /* next_plan; and the handlers, for threads that only read */
     hf_plan *next_plan; /* to be taken by the loop; owned */
-    _Atomic uint64_t reloads;   /* plans that were taken, ignored or refused */
-    atomic_bool reload_taken;   /* the last one was taken */
-    hf_run_list notes;          /* chained by note_next */
-    atomic_uint stops, orders;  /* calls of stop; of quiet and resume */
-    atomic_bool quiet_wanted;   /* by the last of those */
-    _Atomic int64_t stepped_ms; /* Redis's clock was set by so much: to be logged */
+    _Atomic uint64_t reloads;  /* plans that were taken, ignored or refused */
+    atomic_bool reload_taken;  /* the last one was taken */
+    hf_run_list notes;         /* chained by note_next */
+    atomic_uint stops, orders; /* calls of stop; of quiet and resume */
+    atomic_bool quiet_wanted;  /* by the last of those */
     atomic_bool async_ready;
     unsigned stops_seen, orders_seen;
     size_t unreturned;
 };
 
 /* -- life.c, for all parts -- */
-bool hf_life_serving(const hf_worker *w); /* it may claim */
-/* Redis said "not now": verdicts and claims wait. */
-void hf_life_pause(hf_worker *w, hf_err err);
-/* Redis refused a claim or a check. Without permission from the start on the worker ends.
- */
-void hf_life_refused(hf_worker *w, hf_err err, const char *detail);
+bool hf_life_serving(const hf_worker *w); /* neither quiet, nor told to stop */
 /* Sends what can be sent, starts what can be started: after every event. A timer's
  * callback calls it itself, because the loop blocks before it comes to the end of a turn.
  */

@@ -21,6 +21,7 @@
 #include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/verdicts.h"
 
 enum {
@@ -80,9 +81,10 @@ void hf_verdict_no_handler(hf_run *run)
              w->id);
     hf_run_set_text(run, text, strlen(text));
     /* Each time it was put back it became due again. */
-    int64_t waited_ms = run->record.refused_ms > 0
-                            ? hf_server_now(w->redis) - run->record.refused_ms
-                            : run->wait_ms;
+    int64_t waited_ms =
+        run->record.refused_ms > 0
+            ? hf_server_now(run->served->site->redis) - run->record.refused_ms
+            : run->wait_ms;
     if (waited_ms >= NO_HANDLER_END_MS) {
         run->reason = "type";
         end_run(run, HF_OP_BURY);
@@ -214,7 +216,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
     batch *b = arg;
     hf_worker *w = b->worker;
     outbox_of(b->served)->sending[b->op] = false;
-    hf_worker_confirmed(w, err, detail);
+    hf_confirm_told(b->served->site, err, detail);
     if (err == HF_UNCONFIRMED) {
         w->unconfirmed += b->n;
         const hf_log_field fields[] = {{.key = "queue", .text = b->served->queue.name},
@@ -243,12 +245,12 @@ static void on_settled(batch *b, const hf_settled *settled)
             on_lost(w, b->runs[i]);
     }
     /* A job that is given back has not run: nothing is lost with this. */
-    if (w->replicas == NULL || b->op == HF_OP_RELEASE) {
+    if (b->served->site->replicas == NULL || b->op == HF_OP_RELEASE) {
         settle(b);
         return;
     }
     outbox_of(b->served)->sending[b->op] = true;
-    hf_worker_confirm(w, &b->confirm, on_confirmed, b);
+    hf_confirm_ask(b->served->site, &b->confirm, on_confirmed, b);
 }
 
 /* Not executed, or not known: they go again, in front, those of unknown fate as resent.
@@ -284,6 +286,7 @@ static void on_locks_kept(const hf_answer *answer, void *arg)
 static bool keep_locks(batch *b)
 {
     hf_worker *w = b->worker;
+    hf_site *site = b->served->site;
     hf_renew_item items[HF_VERDICTS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < b->n; i++)
@@ -291,12 +294,12 @@ static bool keep_locks(batch *b)
             items[n++] = (hf_renew_item){b->runs[i]->id, b->runs[i]->fence};
     hf_renew_args args = {.worker = w->id,
                           .lease_ms = w->opts.lease_ms,
-                          .not_after = hf_clock_not_after(w)};
+                          .not_after = hf_clock_not_after(site)};
     uint32_t judged_ms;
-    args.clock = hf_server_view(w->redis, &judged_ms);
-    if (n == 0 || !hf_client_ready(w->client) ||
-        hf_op_renew(w->client, &b->served->queue, &args, items, n, 0, on_locks_kept, b) !=
-            HF_OK)
+    args.clock = hf_server_view(site->redis, &judged_ms);
+    if (n == 0 || !hf_client_ready(site->client) ||
+        hf_op_renew(site->client, &b->served->queue, &args, items, n, 0, on_locks_kept,
+                    b) != HF_OK)
         return false;
     outbox_of(b->served)->sending[b->op] = true;
     return true;
@@ -305,12 +308,11 @@ static bool keep_locks(batch *b)
 static void on_answer(const hf_answer *answer, void *arg)
 {
     batch *b = arg;
-    hf_worker *w = b->worker;
     hf_settled settled;
     hf_err err = hf_settled_read(answer, &settled);
     outbox_of(b->served)->sending[b->op] = false;
     if (settled.now_ms != 0)
-        hf_clock_read(w, settled.now_ms, answer->sent_ns);
+        hf_clock_read(b->served->site, settled.now_ms, answer->sent_ns);
     if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
         on_settled(b, &settled);
         return;
@@ -379,11 +381,11 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     if (items != NULL) {
         fill(b, items);
         hf_verdict_args args = {.worker = w->id,
-                                .not_after = hf_clock_not_after(w),
+                                .not_after = hf_clock_not_after(served->site),
                                 .dead_max = w->opts.dead_max,
                                 .dead_age_ms = w->opts.dead_age_ms};
-        err = hf_op_verdict(w->client, &served->queue, op, &args, items, b->n, on_answer,
-                            b);
+        err = hf_op_verdict(served->site->client, &served->queue, op, &args, items, b->n,
+                            on_answer, b);
     }
     if (items != few)
         free(items);
@@ -393,21 +395,19 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     }
     send_again(b, false);
     free(b);
-    hf_life_pause(w, err);
+    hf_site_pause(served->site, err);
     return false;
 }
 
 bool hf_verdict_flush(hf_worker *w)
 {
     bool sent = false;
-    if (!hf_client_ready(w->client) || w->redis->pause_until_ns != 0)
-        return false;
     for (size_t i = 0, n = hf_queues_slots(w); i < n; i++) {
         hf_served *served = hf_queues_slot(w, i);
         const outbox *box = &w->verdicts->boxes[i];
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++)
             if (box->fresh[op].n + box->resent[op].n > 0 && !box->sending[op] &&
-                served->hold_until_ns == 0)
+                served->hold_until_ns == 0 && hf_site_can_ask(served->site))
                 sent = flush(w, served, op) || sent;
     }
     return sent;

@@ -25,12 +25,12 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/machine.h"
-#include "worker/life.h"
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/waking.h"
 #include "worker/waking_state.h"
 
@@ -60,9 +60,9 @@ static uint32_t check_ms(hf_worker *w)
     return ms + (uint32_t)(hf_rng_unit(&w->rng) * ms / 10);
 }
 
-static uint32_t wait_ms(hf_worker *w)
+static uint32_t wait_ms(const hf_bundle *b)
 {
-    return hf_redis_wait_ms(w->client, w->wake_client, check_ms(w));
+    return hf_redis_wait_ms(b->site->client, b->client, check_ms(b->site->worker));
 }
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns) /* 0: none */
@@ -73,100 +73,109 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns) /* 0: none */
 /* ---- the check: which queues ---- */
 
 /* Those that are served, and those that it may have to give a baton back to. */
-static size_t choose_checked(hf_worker *w, const hf_queue *out[HF_SLOTS_MAX])
+static size_t choose_checked(hf_bundle *b, const hf_queue *out[HF_SLOTS_MAX])
 {
+    const hf_waking *k = b->site->worker->wake;
     size_t n = 0;
-    for (size_t i = 0; i < w->wake->n_slots; i++)
-        if (w->wake->slots[i].state != HF_Q_FREE &&
-            (!hf_queue_is(w->wake->slots[i].state, HF_Q_GONE) ||
-             w->wake->slots[i].debt == HF_DEBT_OWED)) {
-            w->wake->checking_at[n] = &w->wake->slots[i];
-            out[n++] = &w->wake->slots[i].queue;
-        }
+    for (size_t i = 0; i < k->n_slots; i++) {
+        hf_served *served = &k->slots[i];
+        if (served->state == HF_Q_FREE || served->bundle != b ||
+            (hf_queue_is(served->state, HF_Q_GONE) && served->debt != HF_DEBT_OWED))
+            continue;
+        b->checking_at[n] = served;
+        out[n++] = &served->queue;
+    }
     return n;
 }
 
-static void note_checking(hf_worker *w, size_t n)
+static void note_checking(hf_bundle *b, size_t n)
 {
-    w->wake->n_checking = n;
+    b->n_checking = n;
     for (size_t i = 0; i < n; i++)
-        w->wake->checking_at[i]->requests++;
+        b->checking_at[i]->requests++;
 }
 
-static void checked_all(hf_worker *w)
+static void checked_all(hf_bundle *b)
 {
-    for (size_t i = 0; i < w->wake->n_checking; i++)
-        w->wake->checking_at[i]->requests--;
-    w->wake->n_checking = 0;
+    for (size_t i = 0; i < b->n_checking; i++)
+        b->checking_at[i]->requests--;
+    b->n_checking = 0;
 }
 
 /* Batons of queues that are served no more. */
-static void on_debts(const hf_worker *w, hf_debt_event event)
+static void on_debts(const hf_bundle *b, hf_debt_event event)
 {
-    for (size_t i = 0; i < w->wake->n_slots; i++)
-        w->wake->slots[i].debt = hf_debt_next(w->wake->slots[i].debt, event);
+    const hf_waking *k = b->site->worker->wake;
+    for (size_t i = 0; i < k->n_slots; i++)
+        if (k->slots[i].bundle == b)
+            k->slots[i].debt = hf_debt_next(k->slots[i].debt, event);
 }
 
 /* ---- the check: Redis's clock ---- */
 
 /* The samples of Redis's clock belong to the machine: each check stores them in Redis for
  * the other workers here, and a worker that has just started continues with them. */
-static void share_clock(hf_worker *w, hf_check_args *args,
+static void share_clock(hf_site *site, hf_check_args *args,
                         char learned[HF_REMOTE_STATE_SIZE])
 {
+    const hf_worker *w = site->worker;
     uint32_t judged_ms;
-    args->least_ms = hf_server_view(w->redis, &judged_ms).least_ms;
+    args->least_ms = hf_server_view(site->redis, &judged_ms).least_ms;
     args->lease_ms = w->opts.lease_ms;
     args->machine = w->wake->machine;
     args->keep_ms = 2 * hf_remote_gap_ms(judged_ms);
-    hf_server_learned(w->redis, learned);
+    hf_server_learned(site->redis, learned);
     args->learned = learned;
 }
 
-static void adopt_clock(hf_worker *w, const hf_checked *checked)
+static void adopt_clock(hf_site *site, const hf_checked *checked)
 {
-    uint32_t longest = checked->longest_lease_ms;
-    hf_server_judge(w->redis, longest > w->opts.lease_ms ? longest : w->opts.lease_ms);
+    uint32_t longest = checked->longest_lease_ms, own = site->worker->opts.lease_ms;
+    hf_server_judge(site->redis, longest > own ? longest : own);
     if (checked->learned.len > 0)
-        hf_server_adopt(w->redis, checked->learned.ptr, checked->learned.len);
+        hf_server_adopt(site->redis, checked->learned.ptr, checked->learned.len);
 }
 
 /* ---- the check: undated leases ---- */
 
-static void choose_over(const hf_worker *w, size_t n, int64_t over[HF_SLOTS_MAX])
+static void choose_over(const hf_bundle *b, size_t n, int64_t over[HF_SLOTS_MAX])
 {
     for (size_t i = 0; i < n; i++)
-        over[i] = hf_undated_over(&w->wake->checking_at[i]->undated, hf_boot_ns());
+        over[i] = hf_undated_over(&b->checking_at[i]->undated, hf_boot_ns());
 }
 
+static void check_at(hf_bundle *b, uint64_t at_ns);
+
 /* All leases that are undated by now are over when the longest lease has passed. */
-static void note_undated(hf_worker *w, const hf_checked_queue *queues,
+static void note_undated(hf_bundle *b, const hf_checked_queue *queues,
                          uint32_t longest_ms)
 {
     uint64_t over_ns = hf_boot_ns() + longest_ms * HF_MS_NS, next_ns = 0;
-    for (size_t i = 0; i < w->wake->n_checking; i++) {
-        hf_undated *undated = &w->wake->checking_at[i]->undated;
+    for (size_t i = 0; i < b->n_checking; i++) {
+        hf_undated *undated = &b->checking_at[i]->undated;
         hf_undated_told(undated, queues[i].undated, over_ns);
-        next_ns = earlier(next_ns, hf_undated_next_ns(undated, w->wake->checked_ns));
+        next_ns = earlier(next_ns, hf_undated_next_ns(undated, b->checked_ns));
     }
     if (next_ns != 0)
-        hf_check_at(w, next_ns);
+        check_at(b, next_ns);
 }
 
-void hf_wake_other_data(hf_worker *w)
+void hf_wake_other_data(hf_site *site)
 {
-    for (size_t i = 0; i < w->wake->n_slots; i++)
-        w->wake->slots[i].undated = (hf_undated){.n = 0};
+    const hf_waking *k = site->worker->wake;
+    for (size_t i = 0; i < k->n_slots; i++)
+        if (k->slots[i].site == site)
+            k->slots[i].undated = (hf_undated){.n = 0};
 }
 
 /* ---- the second look ---- */
 
 /* In place of those that the last check has planned, and that have not come yet. */
-static void plan_looks(hf_worker *w, const hf_checked_queue *queues)
+static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
 {
-    int64_t spread_ms = (int64_t)(hf_rng_unit(&w->rng) * SPREAD_MS);
-    for (size_t i = 0; i < w->wake->n_checking; i++) {
-        hf_served *served = w->wake->checking_at[i];
+    int64_t spread_ms = (int64_t)(hf_rng_unit(&b->site->worker->rng) * SPREAD_MS);
+    for (size_t i = 0; i < b->n_checking; i++) {
+        hf_served *served = b->checking_at[i];
         int64_t doubt_ms = queues[i].doubt_ms;
         bool plan = doubt_ms != 0 && !hf_queue_is(served->state, HF_Q_GONE);
         served->look_ms = plan ? doubt_ms + spread_ms : 0;
@@ -182,24 +191,26 @@ static void on_looked(const hf_answer *answer, void *arg)
 }
 
 /* A worker that cannot claim leaves it to those that can: they have planned the same. */
-static void look_again(hf_worker *w)
+static void look_again(hf_bundle *b)
 {
+    hf_worker *w = b->site->worker;
     const hf_queue *queues[HF_QUEUES_MAX];
     size_t n = 0;
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
-        if (served->look_ms == 0 || served->look_ms > hf_server_now(w->redis))
+        if (served->bundle != b || served->look_ms == 0 ||
+            served->look_ms > hf_server_now(b->site->redis))
             continue;
         served->look_ms = 0;
         queues[n++] = &served->queue;
     }
-    if (n == 0 || !hf_life_serving(w) || hf_running_slots(w) == 0 ||
-        !hf_client_ready(w->client) || w->redis->pause_until_ns != 0)
+    if (n == 0 || !hf_site_serves(b->site) || hf_running_slots(w) == 0 ||
+        !hf_site_can_ask(b->site))
         return;
     hf_check_args args = {.worker = w->id};
     char learned[HF_REMOTE_STATE_SIZE];
-    share_clock(w, &args, learned);
-    if (hf_op_check(w->client, queues, n, &args, on_looked, w) == HF_OK)
+    share_clock(b->site, &args, learned);
+    if (hf_op_check(b->site->client, queues, n, &args, on_looked, w) == HF_OK)
         hf_report_text(w, HF_LOG_DEBUG,
                        "checks whether a worker comes for an expired lease", NULL, NULL);
 }
@@ -208,114 +219,129 @@ static void look_again(hf_worker *w)
 
 static void on_checked(const hf_answer *answer, void *arg)
 {
-    hf_worker *w = arg;
+    hf_bundle *b = arg;
+    hf_site *site = b->site;
+    hf_worker *w = site->worker;
     hf_checked checked;
     hf_checked_queue queues[HF_SLOTS_MAX];
-    hf_err err = hf_checked_read(answer, &checked, queues, w->wake->n_checking);
-    w->wake->checking = false;
-    on_debts(w, err == HF_OK ? HF_DEBT_PAID : HF_DEBT_FAILED);
+    hf_err err = hf_checked_read(answer, &checked, queues, b->n_checking);
+    b->checking = false;
+    on_debts(b, err == HF_OK ? HF_DEBT_PAID : HF_DEBT_FAILED);
     if (w->phase == HF_ENDED)
         return;
     if (err == HF_OK) {
-        plan_looks(w, queues);
-        note_undated(w, queues, checked.longest_lease_ms);
+        plan_looks(b, queues);
+        note_undated(b, queues, checked.longest_lease_ms);
     }
-    checked_all(w);
+    checked_all(b);
     if (err != HF_OK) {
-        w->wake->give_back = w->wake->give_back || w->wake->check_gives;
+        b->give_back = b->give_back || b->check_gives;
         if (err != HF_UNSURE && err != HF_NOSCRIPT)
-            hf_life_refused(w, err, answer->detail);
+            hf_site_refused(site, err, answer->detail);
         return;
     }
-    w->refused = HF_OK;
-    hf_server_accepted(w->redis);
+    site->refused = HF_OK;
+    hf_server_accepted(site->redis);
     w->heard = true;
-    hf_clock_read(w, checked.now_ms, answer->sent_ns);
-    adopt_clock(w, &checked);
-    hf_life_register(w);
-    hf_life_report_lacks(w); /* what was refused since */
+    hf_clock_read(site, checked.now_ms, answer->sent_ns);
+    adopt_clock(site, &checked);
+    hf_site_register(site);
+    hf_site_report_lacks(site); /* what was refused since */
     if (w->opts.burst && checked.empty && w->held == 0 && hf_queues_quiet(w))
         hf_worker_stop(w);
 }
 
-static void send_check(hf_worker *w, bool give_back)
+static void send_check(hf_bundle *b, bool give_back)
 {
+    hf_worker *w = b->site->worker;
     const hf_queue *queues[HF_SLOTS_MAX];
     char learned[HF_REMOTE_STATE_SIZE];
-    w->wake->give_back = w->wake->give_back || give_back;
-    if (!hf_client_ready(w->client) || w->wake->checking || w->redis->pause_until_ns != 0)
+    b->give_back = b->give_back || give_back;
+    if (b->checking || !hf_site_can_ask(b->site))
         return;
-    size_t n = choose_checked(w, queues);
+    size_t n = choose_checked(b, queues);
     int64_t over[HF_SLOTS_MAX];
-    choose_over(w, n, over);
+    choose_over(b, n, over);
     hf_check_args args = {.worker = w->id,
                           .alive_ms = w->opts.lease_ms + HF_ALIVE_MS,
                           .over = over,
-                          .give_back = w->wake->give_back};
-    share_clock(w, &args, learned);
-    if (hf_op_check(w->client, queues, n, &args, on_checked, w) != HF_OK)
+                          .give_back = b->give_back};
+    share_clock(b->site, &args, learned);
+    if (hf_op_check(b->site->client, queues, n, &args, on_checked, b) != HF_OK)
         return;
-    note_checking(w, n);
-    w->wake->checking = true;
-    w->wake->checked_ns = hf_boot_ns();
-    w->wake->check_gives = w->wake->give_back;
-    if (w->wake->give_back)
-        on_debts(w, HF_DEBT_SENT);
-    w->wake->give_back = false;
+    note_checking(b, n);
+    b->checking = true;
+    b->checked_ns = hf_boot_ns();
+    b->check_gives = b->give_back;
+    if (b->give_back)
+        on_debts(b, HF_DEBT_SENT);
+    b->give_back = false;
     /* A little less than a wait: each wait that ends without a baton leads to a check. */
-    w->wake->check_at_ns = hf_boot_ns() + check_ms(w) * HF_MS_NS * 3 / 4;
+    b->check_at_ns = hf_boot_ns() + check_ms(w) * HF_MS_NS * 3 / 4;
 }
 
-void hf_check_send(hf_worker *w)
+void hf_check_send(hf_site *site)
 {
-    send_check(w, false);
+    const hf_waking *k = site->worker->wake;
+    for (size_t i = 0; i < k->n_bundles; i++)
+        if (k->bundles[i]->site == site)
+            send_check(k->bundles[i], false);
 }
 
 void hf_check_give_back(hf_worker *w)
 {
-    send_check(w, true);
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        send_check(w->wake->bundles[i], true);
 }
 
 /* A worker that waits for batons checks when the wait is over; but a wait that a baton
  * ended is followed by a whole one. */
 static void on_look(uv_timer_t *timer)
 {
-    hf_worker *w = timer->data;
-    hf_waking *k = w->wake;
+    hf_bundle *b = timer->data;
+    hf_worker *w = b->site->worker;
     uint64_t now = hf_boot_ns(), every_ns = longest_wait_ms(w) * HF_MS_NS;
-    bool again = k->check_again_ns != 0 && now >= k->check_again_ns;
+    bool again = b->check_again_ns != 0 && now >= b->check_again_ns;
     if (again)
-        k->check_again_ns = 0;
-    if (again || now >= k->checked_ns + every_ns)
-        hf_check_send(w);
+        b->check_again_ns = 0;
+    if (again || now >= b->checked_ns + every_ns)
+        send_check(b, false);
     hf_life_turn(w);
     if (w->phase == HF_ENDED || uv_is_active((uv_handle_t *)timer))
         return;
-    uint64_t due = k->checked_ns + every_ns;
-    if (k->check_again_ns != 0 && k->check_again_ns < due)
-        due = k->check_again_ns;
+    uint64_t due = b->checked_ns + every_ns;
+    if (b->check_again_ns != 0 && b->check_again_ns < due)
+        due = b->check_again_ns;
     uint64_t wait = due > now ? (due - now) / HF_MS_NS + 1 : NOT_NOW_MS;
     uv_update_time(&w->loop);
     uv_timer_start(timer, on_look, wait, 0);
 }
 
-static void look_in(hf_worker *w, uint32_t ms)
+static void look_in(hf_bundle *b, uint32_t ms)
 {
-    uv_update_time(&w->loop);
-    uv_timer_start(&w->wake->look, on_look, ms, 0);
+    uv_update_time(&b->site->worker->loop);
+    uv_timer_start(&b->look, on_look, ms, 0);
 }
 
-void hf_check_at(hf_worker *w, uint64_t at_ns)
+static void check_at(hf_bundle *b, uint64_t at_ns)
 {
-    w->wake->check_again_ns = at_ns;
-    look_in(w, 0); /* plans it */
+    b->check_again_ns = at_ns;
+    look_in(b, 0); /* plans it */
+}
+
+void hf_check_at(hf_site *site, uint64_t at_ns)
+{
+    const hf_waking *k = site->worker->wake;
+    for (size_t i = 0; i < k->n_bundles; i++)
+        if (k->bundles[i]->site == site)
+            check_at(k->bundles[i], at_ns);
 }
 
 /* ---- timers of batons ---- */
 
-static void on_baton(hf_worker *w, hf_served *served, int64_t at_ms)
+static void on_baton(hf_served *served, int64_t at_ms)
 {
-    if (at_ms <= hf_server_now(w->redis)) {
+    if (at_ms <= hf_server_now(served->site->redis)) {
         served->due_ms = at_ms == 0 ? 1 : at_ms;
         hf_queue_on(served, HF_E_BATON);
     } else if (served->timer_ms == 0 || at_ms < served->timer_ms) {
@@ -332,7 +358,9 @@ static int64_t sooner(int64_t a_ms, int64_t b_ms) /* 0: none */
 
 static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
 {
-    uint64_t first = earlier(w->wake->wait_hold_until_ns, hf_running_hold_until_ns(w));
+    uint64_t first = hf_running_hold_until_ns(w);
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        first = earlier(first, w->wake->bundles[i]->wait_hold_until_ns);
     for (size_t i = 0; i < w->wake->n_slots; i++)
         first = earlier(first, w->wake->slots[i].hold_until_ns);
     return first;
@@ -341,33 +369,48 @@ static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
 static void end_backoffs(hf_worker *w)
 {
     uint64_t now = hf_boot_ns();
-    if (w->wake->wait_hold_until_ns <= now)
-        w->wake->wait_hold_until_ns = 0;
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        if (w->wake->bundles[i]->wait_hold_until_ns <= now)
+            w->wake->bundles[i]->wait_hold_until_ns = 0;
     hf_running_hold_over(w, now);
     hf_queues_hold_over(w, now);
 }
 
 static void on_baton_timer(uv_timer_t *timer);
 
+/* Of the owned times and the planned looks, on the clock of this Redis; 0: none. */
+static int64_t first_time(const hf_site *site)
+{
+    const hf_waking *k = site->worker->wake;
+    int64_t first = 0;
+    for (size_t i = 0; i < k->n_served; i++)
+        if (k->served[i]->site == site)
+            first = sooner(first, sooner(k->served[i]->timer_ms, k->served[i]->look_ms));
+    return first;
+}
+
 /* Sets the one timer to the earliest of the owned times, of the planned looks, and of the
  * ends of backoffs. */
 void hf_wake_timers(hf_worker *w)
 {
-    int64_t first = 0, now = hf_server_now(w->redis);
     uint64_t over_ns = backoff_over_ns(w), boot_ns = hf_boot_ns();
-    for (size_t i = 0; i < w->wake->n_served; i++)
-        first = sooner(first,
-                       sooner(w->wake->served[i]->timer_ms, w->wake->served[i]->look_ms));
-    if (first == 0 && over_ns == 0) {
+    int64_t wait = over_ns == 0 ? -1 : 0; /* ms; -1: none */
+    if (over_ns > boot_ns)
+        wait = (int64_t)((over_ns - boot_ns) / HF_MS_NS) + 1;
+    for (size_t i = 0; i < w->n_sites; i++) {
+        int64_t first = first_time(w->sites[i]);
+        if (first == 0)
+            continue;
+        int64_t left = first - hf_server_now(w->sites[i]->redis);
+        left = left < 0 ? 0 : left;
+        wait = wait < 0 || left < wait ? left : wait;
+    }
+    if (wait < 0) {
         uv_timer_stop(&w->wake->baton_timer);
         return;
     }
-    uint64_t wait = first > now ? (uint64_t)(first - now) : 0;
-    uint64_t backoff = over_ns > boot_ns ? (over_ns - boot_ns) / HF_MS_NS + 1 : 0;
-    if (first == 0 || (over_ns != 0 && backoff < wait))
-        wait = backoff;
     uv_update_time(&w->loop);
-    uv_timer_start(&w->wake->baton_timer, on_baton_timer, wait, 0);
+    uv_timer_start(&w->wake->baton_timer, on_baton_timer, (uint64_t)wait, 0);
 }
 
 /* With a free slot: claim. Without one, or quiet: it is given back. */
@@ -376,15 +419,17 @@ static void on_baton_timer(uv_timer_t *timer)
     hf_worker *w = timer->data;
     bool back = false;
     end_backoffs(w);
-    look_again(w);
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        look_again(w->wake->bundles[i]);
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
-        if (served->timer_ms == 0 || served->timer_ms > hf_server_now(w->redis))
+        if (served->timer_ms == 0 ||
+            served->timer_ms > hf_server_now(served->site->redis))
             continue;
         served->due_ms = served->timer_ms;
         served->timer_ms = 0;
         hf_queue_on(served, HF_E_BATON);
-        back = back || !hf_life_serving(w) || hf_running_slots(w) == 0;
+        back = back || !hf_site_serves(served->site) || hf_running_slots(w) == 0;
     }
     hf_wake_timers(w);
     if (back)
@@ -396,29 +441,28 @@ static void on_baton_timer(uv_timer_t *timer)
 
 /* Each time another one is named first. One that cannot be claimed is not named: a
  * refusal for its sake would be one for all. */
-static void choose_waited(hf_worker *w)
+static void choose_waited(hf_bundle *b)
 {
-    w->wake->n_waiting_on = 0;
-    for (size_t i = 0; i < w->wake->n_served; i++) {
-        hf_served *served =
-            w->wake->served[(i + w->wake->wait_order) % w->wake->n_served];
-        if (!hf_queue_is(served->state, HF_Q_UNHEARD))
-            w->wake->waiting_on[w->wake->n_waiting_on++] = served;
+    const hf_waking *k = b->site->worker->wake;
+    b->n_waiting_on = 0;
+    for (size_t i = 0; i < k->n_served; i++) {
+        hf_served *served = k->served[(i + b->wait_order) % k->n_served];
+        if (served->bundle == b && !hf_queue_is(served->state, HF_Q_UNHEARD))
+            b->waiting_on[b->n_waiting_on++] = served;
     }
-    w->wake->wait_order =
-        w->wake->wait_order + 1 < w->wake->n_served ? w->wake->wait_order + 1 : 0;
+    b->wait_order = b->wait_order + 1 < k->n_served ? b->wait_order + 1 : 0;
 }
 
-static size_t waiting_queues(const hf_worker *w, const hf_queue *out[HF_QUEUES_MAX])
+static size_t waiting_queues(const hf_bundle *b, const hf_queue *out[HF_QUEUES_MAX])
 {
-    for (size_t i = 0; i < w->wake->n_waiting_on; i++)
-        out[i] = &w->wake->waiting_on[i]->queue;
-    return w->wake->n_waiting_on;
+    for (size_t i = 0; i < b->n_waiting_on; i++)
+        out[i] = &b->waiting_on[i]->queue;
+    return b->n_waiting_on;
 }
 
 static void report_woken(const hf_served *served, int64_t at_ms)
 {
-    int64_t now_ms = hf_server_now(served->worker->redis);
+    int64_t now_ms = hf_server_now(served->site->redis);
     const hf_log_field fields[] = {
         {.key = "queue", .text = served->queue.name},
         {.key = "in_ms", .number = at_ms > now_ms ? at_ms - now_ms : 0}};
@@ -435,49 +479,50 @@ static bool owes(hf_served *served)
 }
 
 /* Until it is let wait again it claims everything now and then. Told once. */
-static void on_wait_refused(hf_worker *w, const char *detail)
+static void on_wait_refused(hf_bundle *b, const char *detail)
 {
-    if (!w->wake->wait_refused)
-        hf_report_text(w, HF_LOG_WARN, "Redis does not let this worker wait for jobs",
-                       "error", detail);
-    w->wake->wait_refused = true;
-    w->wake->wait_backoff_ms = hf_backoff_longer(w->wake->wait_backoff_ms);
-    w->wake->wait_hold_until_ns = hf_boot_ns() + w->wake->wait_backoff_ms * HF_MS_NS;
+    if (!b->wait_refused)
+        hf_report_text(b->site->worker, HF_LOG_WARN,
+                       "Redis does not let this worker wait for jobs", "error", detail);
+    b->wait_refused = true;
+    b->wait_backoff_ms = hf_backoff_longer(b->wait_backoff_ms);
+    b->wait_hold_until_ns = hf_boot_ns() + b->wait_backoff_ms * HF_MS_NS;
 }
 
 static void on_woken(const hf_answer *answer, void *arg)
 {
-    hf_worker *w = arg;
+    hf_bundle *b = arg;
+    hf_worker *w = b->site->worker;
     const hf_queue *queues[HF_QUEUES_MAX];
-    size_t which, n = waiting_queues(w, queues);
+    size_t which, n = waiting_queues(b, queues);
     int64_t at_ms;
     hf_err err = hf_wait_read(answer, queues, n, &which, &at_ms);
-    w->wake->blocked = w->wake->unblocking = w->wake->wait_stale = false;
-    w->wake->unblock_ms = 0;
+    b->blocked = b->unblocking = b->wait_stale = false;
+    b->unblock_ms = 0;
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
         /* A baton may have been popped and lost with the answer. */
-        w->wake->wake_doubt = true;
-        for (size_t i = 0; i < w->wake->n_waiting_on; i++)
-            w->wake->give_back = owes(w->wake->waiting_on[i]) || w->wake->give_back;
+        b->wake_doubt = true;
+        for (size_t i = 0; i < b->n_waiting_on; i++)
+            b->give_back = owes(b->waiting_on[i]) || b->give_back;
         if (err != HF_UNSURE && err != HF_READONLY)
-            on_wait_refused(w, answer->detail);
+            on_wait_refused(b, answer->detail);
         return;
     }
-    w->wake->wait_refused = false;
-    w->wake->wait_backoff_ms = 0;
+    b->wait_refused = false;
+    b->wait_backoff_ms = 0;
     if (which < n) {
-        hf_served *served = w->wake->waiting_on[which];
+        hf_served *served = b->waiting_on[which];
         report_woken(served, at_ms);
-        if (owes(served) || !hf_life_serving(w) || hf_running_slots(w) == 0)
-            hf_check_give_back(w);
+        if (owes(served) || !hf_site_serves(b->site) || hf_running_slots(w) == 0)
+            send_check(b, true);
         else
-            on_baton(w, served, at_ms);
+            on_baton(served, at_ms);
         hf_wake_timers(w);
     }
-    if (hf_boot_ns() >= w->wake->check_at_ns)
-        hf_check_send(w);
+    if (hf_boot_ns() >= b->check_at_ns)
+        send_check(b, false);
     hf_life_turn(w);
 }
 
@@ -485,81 +530,88 @@ static void on_woken(const hf_answer *answer, void *arg)
  * its own connection: then this is tried again. */
 static void on_unblocked(const hf_answer *answer, void *arg)
 {
-    hf_worker *w = arg;
-    if (w->phase == HF_ENDED || !w->wake->blocked ||
+    hf_bundle *b = arg;
+    if (b->site->worker->phase == HF_ENDED || !b->blocked ||
         (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
         return;
-    w->wake->unblocking = false;
+    b->unblocking = false;
     if (answer->err == HF_AUTH) { /* the next waits are short, but this one is not */
-        hf_redis_unblock_refused(w->wake_client);
-        hf_client_reset(w->wake_client);
-        hf_life_report_lacks(w);
+        hf_redis_unblock_refused(b->client);
+        hf_client_reset(b->client);
+        hf_site_report_lacks(b->site);
         return;
     }
-    w->wake->unblock_ms = w->wake->unblock_ms == 0 ? UNBLOCK_MS : 2 * w->wake->unblock_ms;
-    w->wake->unblock_at_ns = hf_boot_ns() + w->wake->unblock_ms * HF_MS_NS;
-    look_in(w, w->wake->unblock_ms);
+    b->unblock_ms = b->unblock_ms == 0 ? UNBLOCK_MS : 2 * b->unblock_ms;
+    b->unblock_at_ns = hf_boot_ns() + b->unblock_ms * HF_MS_NS;
+    look_in(b, b->unblock_ms);
 }
 
 /* A full worker would keep a baton from workers that could use it. */
-static void unblock(hf_worker *w)
+static void unblock(hf_bundle *b)
 {
-    if (!w->wake->blocked || w->wake->unblocking || !hf_client_ready(w->client) ||
-        hf_boot_ns() < w->wake->unblock_at_ns)
+    if (!b->blocked || b->unblocking || !hf_client_ready(b->site->client) ||
+        hf_boot_ns() < b->unblock_at_ns)
         return;
-    if (hf_redis_unblock(w->client, w->wake_client, on_unblocked, w) == HF_OK)
-        w->wake->unblocking = true;
+    if (hf_redis_unblock(b->site->client, b->client, on_unblocked, b) == HF_OK)
+        b->unblocking = true;
+}
+
+static void pump(hf_bundle *b)
+{
+    hf_worker *w = b->site->worker;
+    const hf_queue *queues[HF_QUEUES_MAX];
+    bool can = hf_site_serves(b->site) && hf_running_slots(w) > 0;
+    if (b->give_back && !b->checking)
+        send_check(b, true);
+    if (!can) {
+        unblock(b);
+        return;
+    }
+    if (b->blocked && b->wait_stale)
+        unblock(b);
+    if (b->blocked || b->wait_hold_until_ns != 0 || !hf_site_can_ask(b->site) ||
+        !hf_client_ready(b->client))
+        return;
+    if (b->wake_doubt) {
+        b->wake_doubt = false;
+        hf_bundle_doubt(b);
+    }
+    if (!hf_bundle_is_quiet(b))
+        return;
+    if (w->opts.burst && w->held == 0)
+        send_check(b, false);
+    choose_waited(b);
+    size_t n = waiting_queues(b, queues);
+    if (n == 0)
+        return;
+    if (hf_op_wait(b->client, queues, n, wait_ms(b), on_woken, b) == HF_OK)
+        b->blocked = b->waited = true;
 }
 
 void hf_wake_pump(hf_worker *w)
 {
-    const hf_queue *queues[HF_QUEUES_MAX];
-    bool can = hf_life_serving(w) && hf_running_slots(w) > 0;
-    if (w->wake->give_back && !w->wake->checking)
-        hf_check_give_back(w);
-    if (!can) {
-        unblock(w);
-        return;
-    }
-    if (w->wake->blocked && w->wake->wait_stale)
-        unblock(w);
-    if (w->wake->blocked || w->redis->pause_until_ns != 0 ||
-        w->wake->wait_hold_until_ns != 0 || !hf_client_ready(w->client) ||
-        !hf_client_ready(w->wake_client))
-        return;
-    if (w->wake->wake_doubt) {
-        w->wake->wake_doubt = false;
-        hf_queues_doubt(w);
-    }
-    if (!hf_queues_quiet(w))
-        return;
-    if (w->opts.burst && w->held == 0)
-        hf_check_send(w);
-    choose_waited(w);
-    size_t n = waiting_queues(w, queues);
-    if (n == 0)
-        return;
-    if (hf_op_wait(w->wake_client, queues, n, wait_ms(w), on_woken, w) == HF_OK)
-        w->wake->blocked = w->wake->waited = true;
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        pump(w->wake->bundles[i]);
 }
 
-void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg)
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    hf_worker *w = arg;
+    hf_bundle *b = arg;
+    hf_worker *w = b->site->worker;
     (void)client;
     if (err == HF_OK) {
-        w->wake->wake_doubt = w->wake->waited;
-        w->wake->wait_away = false;
-        hf_life_report_lacks(w);
+        b->wake_doubt = b->waited;
+        b->wait_away = false;
+        hf_site_report_lacks(b->site);
         hf_life_turn(w);
     } else if (w->phase == HF_SERVING) {
-        if (!w->wake->wait_away)
+        if (!b->wait_away)
             hf_report_text(w, HF_LOG_WARN, "the waiting connection is away", "error",
                            detail);
-        w->wake->wait_away = true;
+        b->wait_away = true;
         /* It may stay away while the other serves (too many clients): without it nothing
          * is heard of, so each failed try to connect is a time to look. */
-        hf_queues_doubt(w);
+        hf_bundle_doubt(b);
         hf_life_turn(w);
     }
 }
@@ -568,41 +620,81 @@ void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, voi
 
 void hf_wake_open(hf_worker *w)
 {
-    uv_timer_t *timers[] = {&w->wake->baton_timer, &w->wake->look};
     hf_machine_id(w->wake->machine);
-    for (size_t i = 0; i < 2; i++) {
-        uv_timer_init(&w->loop, timers[i]);
-        timers[i]->data = w;
+    uv_timer_init(&w->loop, &w->wake->baton_timer);
+    w->wake->baton_timer.data = w;
+    for (size_t i = 0; i < w->wake->n_bundles; i++) {
+        uv_timer_init(&w->loop, &w->wake->bundles[i]->look);
+        w->wake->bundles[i]->look.data = w->wake->bundles[i];
     }
+}
+
+hf_err hf_wake_connect(hf_site *site)
+{
+    hf_worker *w = site->worker;
+    hf_client_opts opts = {
+        .loop = &w->loop, .redis = site->redis, .blocks = true, .on_event = on_client};
+    hf_err err = HF_OK;
+    for (size_t i = 0; err == HF_OK && i < w->wake->n_bundles; i++) {
+        opts.arg = w->wake->bundles[i];
+        if (w->wake->bundles[i]->site == site)
+            err = hf_client_open(&w->wake->bundles[i]->client, &opts, w->detail);
+    }
+    return err;
 }
 
 void hf_wake_start(hf_worker *w)
 {
-    uv_timer_start(&w->wake->look, on_look, longest_wait_ms(w), 0);
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        look_in(w->wake->bundles[i], longest_wait_ms(w));
+}
+
+static void close_bundle(hf_bundle *b)
+{
+    hf_client *client = b->client;
+    b->client = NULL;
+    hf_client_close(client, NULL, NULL);
+    if (!uv_is_closing((uv_handle_t *)&b->look))
+        uv_close((uv_handle_t *)&b->look, NULL);
 }
 
 void hf_wake_close(hf_worker *w)
 {
-    uv_handle_t *timers[] = {(uv_handle_t *)&w->wake->baton_timer,
-                             (uv_handle_t *)&w->wake->look};
-    for (size_t i = 0; i < 2; i++)
-        if (!uv_is_closing(timers[i]))
-            uv_close(timers[i], NULL);
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        close_bundle(w->wake->bundles[i]);
+    if (!uv_is_closing((uv_handle_t *)&w->wake->baton_timer))
+        uv_close((uv_handle_t *)&w->wake->baton_timer, NULL);
 }
 
 void hf_wake_queues_changed(hf_worker *w, bool some_left)
 {
-    w->wake->give_back = w->wake->give_back || some_left;
-    w->wake->wait_stale = w->wake->blocked;
+    for (size_t i = 0; i < w->wake->n_bundles; i++) {
+        hf_bundle *b = w->wake->bundles[i];
+        b->give_back = b->give_back || some_left;
+        b->wait_stale = b->blocked;
+    }
 }
 
 bool hf_wake_blocks(const hf_worker *w)
 {
-    return w->wake->blocked;
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        if (!w->wake->bundles[i]->blocked)
+            return false;
+    return true;
+}
+
+/* A site without a connection for the rest answers nothing. */
+static bool is_idle(const hf_bundle *b)
+{
+    return !hf_client_ready(b->site->client) ||
+           (!b->checking && !b->give_back &&
+            (!b->blocked || !hf_client_ready(b->client)));
 }
 
 bool hf_wake_idle(const hf_worker *w)
 {
-    return !w->wake->checking && !w->wake->give_back &&
-           (!w->wake->blocked || !hf_client_ready(w->wake_client));
+    for (size_t i = 0; i < w->wake->n_bundles; i++)
+        if (!is_idle(w->wake->bundles[i]))
+            return false;
+    return true;
 }

@@ -13,19 +13,20 @@ void hf_claim_introduce(hf_worker *w); /* the next claim says that this worker l
 
 /* -- wake.c -- */
 void hf_wake_open(hf_worker *w); /* its timers */
+HF_MUSTCHECK hf_err hf_wake_connect(hf_site *site);
 void hf_wake_start(hf_worker *w);
 void hf_wake_close(hf_worker *w);
 void hf_wake_pump(hf_worker *w);
 void hf_wake_timers(hf_worker *w);
-void hf_wake_client_event(hf_client *client, hf_err err, const char *detail, void *arg);
 void hf_wake_queues_changed(hf_worker *w, bool some_left); /* a reload did it */
 bool hf_wake_blocks(const hf_worker *w);
-/* Nothing of its own is under way, so no baton goes down with a connection. */
+/* Nothing of its own is under way where Redis answers, so no baton goes down with a
+ * connection. */
 bool hf_wake_idle(const hf_worker *w);
 
-void hf_check_send(hf_worker *w);
-void hf_check_give_back(hf_worker *w);
-void hf_check_at(hf_worker *w, uint64_t at_ns); /* one more at this time */
-void hf_wake_other_data(hf_worker *w);          /* what was told of leases is void */
+void hf_check_send(hf_site *site);
+void hf_check_give_back(hf_worker *w);           /* batons that it cannot use */
+void hf_check_at(hf_site *site, uint64_t at_ns); /* one more at this time */
+void hf_wake_other_data(hf_site *site);          /* what was told of leases is void */
 
 #endif

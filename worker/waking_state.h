@@ -3,18 +3,17 @@
 #define HF_WORKER_WAKING_STATE_H
 
 #include "base/machine.h"
-#include "worker/shared.h"
+#include "worker/site.h"
 
 enum { HF_WAIT_MS = 5000 }; /* a blocking call; half a lease if that is shorter */
 
-typedef struct hf_waking {
-    hf_served *slots; /* of queues, HF_SLOTS_MAX; they stay where they are */
-    size_t n_slots;   /* behind these none is used */
-    hf_served *served[HF_QUEUES_MAX]; /* those that are served, in their order */
-    size_t n_served;
-    uint64_t first_number; /* no claim of a queue that has left had a higher one */
+/* Queues that one request may name: all those of a Redis, or of a cluster those of one
+ * slot. They share a blocking call, a look and a check. */
+typedef struct hf_bundle {
+    hf_site *site;
 
     /* the blocking call */
+    hf_client *client; /* owned */
     bool blocked;
     bool waited;     /* it has blocked before: a baton may be lost with its connection */
     bool wake_doubt; /* one may have been lost */
@@ -29,15 +28,13 @@ typedef struct hf_waking {
     uint32_t unblock_ms;    /* the pause before unblocking is tried again */
     uint64_t unblock_at_ns; /* not before this */
 
-    /* timers */
-    uv_timer_t baton_timer, look;
-
     /* the look at queues that were found empty */
     hf_served *peeking_at[HF_QUEUES_MAX];
     size_t n_peeking;
     uint64_t peeked_ns;
 
     /* the check */
+    uv_timer_t look;
     bool checking, check_gives; /* one is under way; it gives batons back */
     bool give_back;             /* the next one has to */
     hf_served *checking_at[HF_SLOTS_MAX];
@@ -45,8 +42,23 @@ typedef struct hf_waking {
     uint64_t checked_ns;     /* when the last one was sent */
     uint64_t check_at_ns;    /* not before this when a wait has ended */
     uint64_t check_again_ns; /* one more at this time; 0: none */
-    uint64_t alive_at_ns;    /* then a claim says that this worker lives */
+} hf_bundle;
+
+typedef struct hf_waking {
+    hf_served *slots; /* of queues, HF_SLOTS_MAX; they stay where they are */
+    size_t n_slots;   /* behind these none is used */
+    hf_served *served[HF_QUEUES_MAX]; /* those that are served, in their order */
+    size_t n_served;
+    uint64_t first_number; /* no claim of a queue that has left had a higher one */
+    hf_bundle *bundles[HF_SLOTS_MAX]; /* owned */
+    size_t n_bundles;
+    uv_timer_t baton_timer;
+    uint64_t alive_at_ns; /* then a claim says that this worker lives */
     char machine[HF_MACHINE_SIZE];
 } hf_waking;
+
+/* -- queues.c -- */
+bool hf_bundle_is_quiet(const hf_bundle *b); /* nothing to claim, nothing under way */
+void hf_bundle_doubt(hf_bundle *b);          /* each of its queues may have something */
 
 #endif

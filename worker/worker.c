@@ -16,6 +16,7 @@
 #include "worker/report.h"
 #include "worker/running.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/verdicts.h"
 
 enum { MAGIC = 0x686f6c64 };
@@ -74,7 +75,9 @@ static void bound_kill_grace(hf_worker *w)
 static hf_err open_parts(hf_worker *w, const hf_plan *plan)
 {
     w->opts = plan->opts;
-    hf_err err = hf_queues_open(w);
+    hf_err err = hf_sites_new(w);
+    if (err == HF_OK)
+        err = hf_queues_open(w);
     if (err == HF_OK)
         err = hf_running_open(w);
     if (err == HF_OK)
@@ -93,6 +96,7 @@ static void close_parts(hf_worker *w)
     hf_queues_close(w);
     hf_leases_free(w);
     hf_beat_free(w);
+    hf_sites_free(w);
 }
 
 static void take_plan(hf_worker *w, hf_plan *plan)
@@ -226,7 +230,6 @@ void hf_worker_free(hf_worker *w)
     pthread_mutex_destroy(&w->plan_lock);
     hf_plan_free(w->next_plan);
     close_parts(w);
-    hf_server_close(w->redis);
     hf_server_opts_free(&w->server);
     free(w->minder);
     w->magic = 0;

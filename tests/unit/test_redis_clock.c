@@ -18,20 +18,22 @@
 #include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/shared.h"
+#include "worker/site.h"
 #include "worker/waking.h"
 
 enum { US = 1000, MS = 1000 * US };
 
 static hf_worker w;
+static hf_site site;
 static uint64_t check_at_ns; /* one more check is planned; 0: none */
 static uint64_t boot_ns;
 static int64_t redis_minus_boot_ns;
 static int verified;
 static int64_t jumped_by;
 
-void hf_check_at(hf_worker *worker, uint64_t at_ns)
+void hf_check_at(hf_site *at, uint64_t at_ns)
 {
-    (void)worker;
+    (void)at;
     check_at_ns = at_ns;
 }
 
@@ -69,18 +71,19 @@ static void ask(uint64_t there_ns, uint64_t back_ns)
     boot_ns += there_ns;
     int64_t now_ms = redis_us() / 1000;
     boot_ns += back_ns;
-    hf_clock_read(&w, now_ms, sent_ns);
+    hf_clock_read(&site, now_ms, sent_ns);
 }
 
 static int up(void **state)
 {
     (void)state;
     w = (hf_worker){.opts = {0}};
+    site = (hf_site){.worker = &w};
     check_at_ns = 0;
     w.opts.lease_ms = 10000;
     const hf_server_opts opts = {HF_SERVER_OPTS_INIT, .request_timeout_ms = 5000};
-    assert_int_equal(hf_server_open(&w.redis, &opts, NULL), HF_OK);
-    hf_server_judge(w.redis, w.opts.lease_ms);
+    assert_int_equal(hf_server_open(&site.redis, &opts, NULL), HF_OK);
+    hf_server_judge(site.redis, w.opts.lease_ms);
     boot_ns = UINT64_C(5000000) * MS + 123456;
     redis_minus_boot_ns = INT64_C(1700000000000) * MS + 654321;
     verified = 0;
@@ -91,18 +94,18 @@ static int up(void **state)
 static int down(void **state)
 {
     (void)state;
-    hf_server_close(w.redis);
+    hf_server_close(site.redis);
     return 0;
 }
 
 static void before_the_first_answer_it_is_not_known(void **state)
 {
     (void)state;
-    assert_int_equal(hf_server_now(w.redis), 0);
-    assert_int_equal(hf_clock_not_after(&w), 0);
+    assert_int_equal(hf_server_now(site.redis), 0);
+    assert_int_equal(hf_clock_not_after(&site), 0);
     ask(MS, MS);
-    assert_true(hf_server_now(w.redis) > 0);
-    assert_int_equal(hf_clock_not_after(&w), hf_server_now(w.redis) + 1000);
+    assert_true(hf_server_now(site.redis) > 0);
+    assert_int_equal(hf_clock_not_after(&site), hf_server_now(site.redis) + 1000);
     assert_int_equal(verified, 0);
 }
 
@@ -124,7 +127,7 @@ static void it_is_never_ahead_and_not_far_behind(void **state)
         uint64_t pause = hf_rng_next(&rng) % (10 * MS);
         boot_ns += pause;
         redis_minus_boot_ns -= (int64_t)pause / 2000;
-        int64_t behind_ms = redis_us() / 1000 - hf_server_now(w.redis);
+        int64_t behind_ms = redis_us() / 1000 - hf_server_now(site.redis);
         assert_true(behind_ms >= 0);
         if (i > 100)
             assert_true(behind_ms <= 3);
@@ -137,7 +140,7 @@ static void an_answer_that_took_long_does_not_set_it_back(void **state)
     (void)state;
     ask(50 * US, 50 * US);
     ask(50 * US, UINT64_C(800) * MS);
-    assert_true(redis_us() / 1000 - hf_server_now(w.redis) <= 3);
+    assert_true(redis_us() / 1000 - hf_server_now(site.redis) <= 3);
 }
 
 static void a_slow_answer_is_no_jump(void **state)
@@ -160,7 +163,7 @@ static void a_jump_is_told_and_everything_verified(void **state)
         ask(MS, MS);
         assert_int_equal(verified, i + 1);
         assert_true(llabs(jumped_by - jumps_ms[i]) <= 5);
-        assert_true(llabs(redis_us() / 1000 - hf_server_now(w.redis)) <= 3);
+        assert_true(llabs(redis_us() / 1000 - hf_server_now(site.redis)) <= 3);
     }
 }
 
@@ -184,7 +187,7 @@ static void a_clock_that_was_set_by_little_is_not_told(void **state)
     for (int i = 0; i < 20; i++) {
         redis_minus_boot_ns += (i % 2 == 0 ? 900 : -900) * MS;
         ask(MS, MS);
-        assert_true(llabs(redis_us() / 1000 - hf_server_now(w.redis)) <= 3);
+        assert_true(llabs(redis_us() / 1000 - hf_server_now(site.redis)) <= 3);
     }
     assert_int_equal(verified, 0);
 }

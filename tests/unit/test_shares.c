@@ -32,6 +32,8 @@ enum { A, B, C, QUEUES, SLOTS = 10, RUN_MS = 3 };
 
 static hf_worker w;
 static hf_waking waking;
+static hf_site site;
+static hf_bundle bundle;
 static hf_server redis;
 static hf_running running;
 static hf_served slots[QUEUES];
@@ -223,9 +225,20 @@ void hf_pool_take_back(hf_pool *threads, uint64_t claimed_before_ns, hf_run_list
 
 /* ---- what is not looked at here ---- */
 
-bool hf_life_serving(const hf_worker *worker)
+bool hf_site_serves(const hf_site *at)
 {
-    return worker->phase == HF_SERVING;
+    return at->worker->phase == HF_SERVING;
+}
+
+bool hf_site_can_ask(const hf_site *at)
+{
+    return at == &site;
+}
+
+hf_site *hf_site_of(const hf_worker *worker, const hf_queue *queue)
+{
+    (void)worker, (void)queue;
+    return &site;
 }
 
 #define NOTHING(name, ...)                                                               \
@@ -238,15 +251,15 @@ NOTHING(hf_claimed_buried, const hf_claimed *claimed, size_t i, hf_bytes *id,
 NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
 NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_redis_flush, hf_client *client)
-NOTHING(hf_life_pause, hf_worker *worker, hf_err err)
+NOTHING(hf_site_pause, hf_site *at, hf_err err)
 NOTHING(hf_leader_expect, hf_worker *worker)
 NOTHING(hf_life_turn, hf_worker *worker)
 NOTHING(hf_watchdog_end, hf_watchdog *watchdog, hf_lease *lease)
-NOTHING(hf_life_refused, hf_worker *worker, hf_err err, const char *detail)
+NOTHING(hf_site_refused, hf_site *at, hf_err err, const char *detail)
 NOTHING(hf_report, hf_worker *worker, hf_log_level level, const char *message,
         const hf_log_field *fields, size_t n)
 NOTHING(hf_confirm_claim, hf_served *served, hf_bytes fence)
-NOTHING(hf_clock_read, hf_worker *worker, int64_t now_ms, uint64_t sent_ns)
+NOTHING(hf_clock_read, hf_site *at, int64_t now_ms, uint64_t sent_ns)
 NOTHING(hf_report_run, hf_worker *worker, const hf_run *run, const char *outcome)
 NOTHING(hf_report_text, hf_worker *worker, hf_log_level level, const char *message,
         const char *key, const char *text)
@@ -270,7 +283,7 @@ int64_t hf_server_now(hf_server *server)
     return 1;
 }
 
-int64_t hf_clock_not_after(const hf_worker *worker)
+int64_t hf_clock_not_after(const hf_site *at)
 {
     return 0;
 }
@@ -405,7 +418,10 @@ static int up(void **state)
     memset(&w, 0, sizeof w);
     memset(&waking, 0, sizeof waking);
     w.wake = &waking;
-    w.redis = &redis;
+    site = (hf_site){.worker = &w, .redis = &redis};
+    w.sites[w.n_sites++] = &site;
+    bundle = (hf_bundle){.site = &site};
+    waking.bundles[waking.n_bundles++] = &bundle;
     memset(&running, 0, sizeof running);
     w.running = &running;
     memset(slots, 0, sizeof slots);
@@ -418,8 +434,12 @@ static int up(void **state)
     w.opts.lease_ms = 10000;
     w.phase = HF_SERVING;
     for (int i = 0; i < QUEUES; i++) {
-        slots[i] = (hf_served){
-            .worker = &w, .index = (size_t)i, .weight = weights[i], .state = HF_Q_READY};
+        slots[i] = (hf_served){.worker = &w,
+                               .site = &site,
+                               .bundle = &bundle,
+                               .index = (size_t)i,
+                               .weight = weights[i],
+                               .state = HF_Q_READY};
         waking.served[waking.n_served++] = &slots[i];
     }
     pthread_mutex_init(&w.stop_lock, NULL);

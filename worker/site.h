@@ -1,0 +1,52 @@
+/* site.h - one Redis, as a worker uses it: the connections, and what is known of it
+ * alone.
+ *
+ * Each queue that is served has a site, where its keys are. What is said of "Redis" in
+ * the other headers is said of the site of a queue. Belongs to the loop. */
+#ifndef HF_WORKER_SITE_H
+#define HF_WORKER_SITE_H
+
+#include "worker/shared.h"
+
+struct hf_site {
+    hf_worker *worker;
+    hf_server *redis;              /* owned */
+    hf_client *client;             /* claims, verdicts and checks; owned */
+    hf_replicas *replicas;         /* owned; NULL: none are waited for */
+    struct hf_site_leases *leases; /* the watchdog's connection (leases.c); owned */
+    uv_timer_t pause_timer;
+
+    bool claimable;             /* by the claims of this turn */
+    uint64_t forgive_until_ns;  /* after a reconnect, no crash is counted */
+    uint64_t life;              /* when it was connected last; 0: never */
+    unsigned lacks_logged;      /* commands that it does not permit: it was logged */
+    hf_err refused;             /* why it said "not now", as it was logged last */
+    hf_outage outage;           /* of the connection for claims and verdicts */
+    hf_outage unguarded;        /* too few replicas have confirmed */
+    _Atomic int64_t stepped_ms; /* its clock was set by so much: to be logged */
+};
+
+/* -- sites.c -- */
+HF_MUSTCHECK hf_err hf_sites_new(hf_worker *w);
+HF_MUSTCHECK hf_err hf_sites_open(hf_worker *w);
+HF_MUSTCHECK hf_err hf_sites_connect(hf_worker *w);
+void hf_sites_close(hf_worker *w); /* what is on the loop */
+void hf_sites_free(hf_worker *w);
+
+hf_site *hf_site_of(const hf_worker *w, const hf_queue *queue);
+hf_site *hf_site_of_registry(const hf_worker *w);
+
+bool hf_site_can_ask(const hf_site *site); /* a request can be made now */
+bool hf_site_serves(const hf_site *site);  /* its jobs may be claimed */
+/* It said "not now": verdicts and claims wait. */
+void hf_site_pause(hf_site *site, hf_err err);
+/* It refused a claim or a check. Without permission from the start on the worker ends. */
+void hf_site_refused(hf_site *site, hf_err err, const char *detail);
+/* This worker was away, or Redis was, but not the holders of jobs: no crash is counted
+ * for a while. */
+void hf_site_forgive(hf_site *site);
+/* Tells it of its queues and limits that it does not know of. */
+void hf_site_register(hf_site *site);
+void hf_site_report_lacks(hf_site *site); /* commands that it does not permit */
+
+#endif

@@ -1,0 +1,338 @@
+/* sites.c - the Redis of a worker comes, goes, and comes back as another (worker/site.h).
+ *
+ * At the start a Redis that cannot be used ends the worker with the reason; later it
+ * waits for a better one. After each reconnect every queue is claimed once, and no crash
+ * is counted for a lease: Redis was away, not the holders. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "worker/confirm.h"
+#include "worker/leases.h"
+#include "worker/life.h"
+#include "worker/queues.h"
+#include "worker/report.h"
+#include "worker/site.h"
+#include "worker/waking.h"
+
+bool hf_site_can_ask(const hf_site *site)
+{
+    return hf_client_ready(site->client) && site->redis->pause_until_ns == 0;
+}
+
+bool hf_site_serves(const hf_site *site)
+{
+    return hf_life_serving(site->worker) && hf_server_now(site->redis) != 0 &&
+           hf_leases_watched(site);
+}
+
+hf_site *hf_site_of(const hf_worker *w, const hf_queue *queue)
+{
+    (void)queue;
+    return w->sites[0];
+}
+
+hf_site *hf_site_of_registry(const hf_worker *w)
+{
+    return w->sites[0];
+}
+
+/* ---- refusals ---- */
+
+static void on_pause_over(uv_timer_t *timer)
+{
+    hf_site *site = timer->data;
+    site->redis->pause_until_ns = 0;
+    hf_life_turn(site->worker);
+}
+
+void hf_site_pause(hf_site *site, hf_err err)
+{
+    hf_server *redis = site->redis;
+    hf_worker *w = site->worker;
+    if (w->phase == HF_ENDED || redis->pause_until_ns != 0)
+        return;
+    hf_server_pause(redis, err, hf_boot_ns());
+    uint64_t ms = (redis->pause_until_ns - redis->paused_ns) / HF_MS_NS;
+    uv_update_time(&w->loop);
+    uv_timer_start(&site->pause_timer, on_pause_over, ms, 0);
+}
+
+/* A refusal that lasts is logged once, not with every try. */
+void hf_site_refused(hf_site *site, hf_err err, const char *detail)
+{
+    hf_worker *w = site->worker;
+    if (err == HF_AUTH && w->phase == HF_SERVING && hf_server_now(site->redis) == 0) {
+        hf_life_refuse(w, err, detail);
+        return;
+    }
+    if (err != site->refused && err != HF_DEADLINE)
+        hf_report_text(w, HF_LOG_ERROR, "Redis refuses to give jobs", "error", detail);
+    site->refused = err;
+    hf_site_pause(site, err);
+}
+
+/* This lasts for one lease until this worker can judge leases again, and one more for
+ * leases of new workers. */
+void hf_site_forgive(hf_site *site)
+{
+    site->forgive_until_ns = hf_boot_ns() + 3 * site->worker->opts.lease_ms * HF_MS_NS;
+}
+
+/* ---- its queues ---- */
+
+/* A registration or limits that could not be written are written after the next check or
+ * reconnect; at once, if Redis only did not know the script. */
+static void on_registered(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    served->requests--;
+    if (answer->err != HF_OK)
+        served->registered = false;
+    if (answer->err == HF_NOSCRIPT)
+        hf_site_register(served->site);
+}
+
+static void on_limits(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    char rate[HF_RATE_SIZE];
+    on_registered(answer, arg);
+    if (answer->err != HF_OK || !served->new_limits ||
+        hf_queue_is(served->state, HF_Q_GONE))
+        return;
+    served->new_limits = false;
+    hf_report_rate(&served->limits, rate);
+    const hf_log_field fields[] = {
+        {.key = "queue", .text = served->queue.name},
+        {.key = "max_running", .number = served->limits.max_running},
+        {.key = "rate", .text = rate}};
+    hf_report(served->worker, HF_LOG_INFO, "Redis knows the limits of the file", fields,
+              HF_COUNT(fields));
+}
+
+static void register_queue(hf_site *site, hf_served *served)
+{
+    if (hf_op_register(site->client, &served->queue, on_registered, served) != HF_OK)
+        return;
+    served->registered = true;
+    served->requests++;
+    if (!served->limits.has_limits)
+        return;
+    hf_err err = hf_op_file_limits(site->client, &served->queue,
+                                   served->limits.max_running, served->limits.rate_limit,
+                                   served->limits.rate_per_ms, on_limits, served);
+    served->registered = err == HF_OK;
+    served->requests += err == HF_OK ? 1 : 0;
+}
+
+void hf_site_register(hf_site *site)
+{
+    const hf_worker *w = site->worker;
+    for (size_t i = 0; i < hf_queues_count(w) && hf_client_ready(site->client); i++)
+        if (hf_queues_at(w, i)->site == site && !hf_queues_at(w, i)->registered)
+            register_queue(site, hf_queues_at(w, i));
+}
+
+/* The consequences of missing commands; each is logged once. */
+void hf_site_report_lacks(hf_site *site)
+{
+    static const struct {
+        unsigned bit;
+        const char *command, *without;
+    } all[] = {
+        {HF_LACKS_ID, "CLIENT ID",
+         "requests of a lost connection may still run, and no wait for jobs is ended "
+         "early: each lasts half a second at most"},
+        {HF_LACKS_INFO, "INFO",
+         "this Redis may evict locks, or keep nothing on disk; leases are verified "
+         "after each reconnect; requests of a lost connection may still run, and no "
+         "wait for jobs is ended early: each lasts half a second at most"},
+        {HF_LACKS_KILL, "CLIENT KILL", "requests of a lost connection may still run"},
+        {HF_LACKS_UNBLOCK, "CLIENT UNBLOCK",
+         "no wait for jobs is ended early: each lasts half a second at most"},
+    };
+    unsigned lacks = atomic_load(&site->redis->lacks);
+    for (size_t i = 0; i < HF_COUNT(all); i++) {
+        const hf_log_field fields[] = {{.key = "command", .text = all[i].command},
+                                       {.key = "without", .text = all[i].without}};
+        if (lacks & ~site->lacks_logged & all[i].bit)
+            hf_report(site->worker, HF_LOG_WARN, "Redis does not permit a command",
+                      fields, HF_COUNT(fields));
+    }
+    site->lacks_logged |= lacks;
+}
+
+/* ---- it comes and goes ---- */
+
+/* HF_OK, or why this Redis cannot be used. */
+static hf_err fit(const hf_site *site, char detail[HF_DETAIL_SIZE])
+{
+    const hf_server_info *info = hf_client_server(site->client);
+    if (info->policy[0] != '\0' && strcmp(info->policy, "noeviction") != 0) {
+        snprintf(detail, HF_DETAIL_SIZE,
+                 "expected maxmemory-policy noeviction, found %s: locks would be evicted "
+                 "first",
+                 info->policy);
+        return HF_POLICY;
+    }
+    return HF_OK;
+}
+
+static void note_life(hf_site *site)
+{
+    hf_worker *w = site->worker;
+    const hf_server_info *info = hf_client_server(site->client);
+    uint64_t life = hf_client_life(site->client), before = site->life;
+    bool told = info->run_id[0] != '\0'; /* INFO is permitted */
+    site->life = life;
+    if (before == 0 && told && !info->aof && !info->rdb)
+        hf_report_text(w, HF_LOG_WARN, "Redis keeps nothing on disk: jobs end with it",
+                       NULL, NULL);
+    if (before == 0)
+        return;
+    hf_site_forgive(site);
+    if (life != before) {
+        hf_report_text(w, HF_LOG_WARN,
+                       told ? "Redis was restarted or replaced: leases are verified"
+                            : "Redis may be another one: leases are verified",
+                       "run_id", info->run_id);
+        hf_watchdog_verify(w->watchdog);
+        hf_wake_other_data(site);
+    }
+    hf_report_text(w, HF_LOG_INFO, "Redis is back", NULL, NULL);
+}
+
+/* It is connected to a Redis that it may use. */
+static void serve(hf_site *site)
+{
+    hf_worker *w = site->worker;
+    note_life(site);
+    hf_site_report_lacks(site);
+    for (size_t i = 0; i < hf_queues_count(w); i++)
+        if (hf_queues_at(w, i)->site == site)
+            hf_queues_at(w, i)->registered = false; /* it may be another Redis */
+    hf_site_register(site);
+    hf_life_started(w);
+    hf_queues_doubt(site);
+    hf_claim_introduce(w);
+    hf_check_send(site);
+    hf_beat_send(w); /* it may be a Redis that never heard of us */
+    hf_life_turn(w);
+}
+
+static void ask_permission(hf_site *site);
+
+/* Another refusal will be met again by the claims, which know what to do about it. */
+static void on_permitted(const hf_answer *answer, void *arg)
+{
+    hf_site *site = arg;
+    hf_worker *w = site->worker;
+    if (w->phase != HF_STARTING || answer->err == HF_UNSURE)
+        return;
+    if (answer->err == HF_NOSCRIPT)
+        ask_permission(site);
+    else if (answer->err == HF_AUTH)
+        hf_life_refuse(w, HF_AUTH, answer->detail);
+    else
+        serve(site);
+}
+
+static void ask_permission(hf_site *site)
+{
+    const hf_queue *queue = &hf_queues_at(site->worker, 0)->queue;
+    if (hf_op_permitted(site->client, queue, on_permitted, site) != HF_OK)
+        serve(site);
+}
+
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_site *site = arg;
+    hf_worker *w = site->worker;
+    char unfit[HF_DETAIL_SIZE];
+    if (w->phase == HF_ENDED)
+        return;
+    if (err != HF_OK) {
+        if (w->phase == HF_STARTING &&
+            (hf_client_is_refused(client) || err == HF_READONLY)) {
+            hf_life_refuse(w, err, detail);
+        } else if (w->phase != HF_STARTING) {
+            hf_report_outage(w, &site->outage, "Redis is away", err, detail);
+        }
+        return;
+    }
+    site->outage = (hf_outage){HF_OK, 0};
+    err = fit(site, unfit);
+    if (err != HF_OK && w->phase == HF_STARTING) {
+        hf_life_refuse(w, err, unfit);
+        return;
+    }
+    if (err != HF_OK)
+        hf_report_text(w, HF_LOG_ERROR, "this Redis cannot be used", "error", unfit);
+    if (w->phase == HF_STARTING)
+        ask_permission(site);
+    else
+        serve(site);
+}
+
+/* ---- opening and closing ---- */
+
+hf_err hf_sites_new(hf_worker *w)
+{
+    hf_site *site = calloc(1, sizeof *site);
+    if (site == NULL)
+        return HF_NOMEM;
+    site->worker = w;
+    w->sites[w->n_sites++] = site;
+    return hf_leases_site_new(site);
+}
+
+void hf_sites_free(hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_sites; i++) {
+        hf_leases_site_free(w->sites[i]);
+        hf_server_close(w->sites[i]->redis);
+        free(w->sites[i]);
+    }
+    w->n_sites = 0;
+}
+
+hf_err hf_sites_open(hf_worker *w)
+{
+    hf_site *site = w->sites[0];
+    uv_timer_init(&w->loop, &site->pause_timer);
+    site->pause_timer.data = site;
+    hf_err err = hf_server_open(&site->redis, &w->server, w->detail);
+    if (err == HF_OK)
+        hf_server_judge(site->redis, w->opts.lease_ms);
+    return err;
+}
+
+hf_err hf_sites_connect(hf_worker *w)
+{
+    hf_site *site = w->sites[0];
+    const hf_client_opts opts = {
+        .loop = &w->loop, .redis = site->redis, .on_event = on_client, .arg = site};
+    hf_err err = hf_client_open(&site->client, &opts, w->detail);
+    if (err == HF_OK)
+        err = hf_wake_connect(site);
+    if (err == HF_OK)
+        err = hf_confirm_open(site);
+    return err;
+}
+
+void hf_sites_close(hf_worker *w)
+{
+    for (size_t i = 0; i < w->n_sites; i++) {
+        hf_site *site = w->sites[i];
+        hf_client *client = site->client;
+        site->client = NULL;
+        hf_confirm_close(site);
+        hf_client_close(client, NULL, NULL);
+        if (site->pause_timer.data != NULL)
+            uv_close((uv_handle_t *)&site->pause_timer, NULL);
+        site->pause_timer.data = NULL;
+    }
+}
