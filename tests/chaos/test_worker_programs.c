@@ -58,18 +58,9 @@ static void start(const char *const *argv, uint32_t lease_ms, uint32_t grace_ms)
 
 static int up(void **state)
 {
-    (void)state;
     atomic_store(&ended, 0);
     atomic_store(&retried, 0);
-    hf_queue_fixture_start(&queue, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&queue);
-    return 0;
+    return hf_queue_fixture_up(state);
 }
 
 /* Redis is back: the program is run again, and its first run is not counted as failed. */
@@ -140,10 +131,12 @@ static void a_program_that_was_asked_to_end_has_not_failed_either(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_program_that_its_minder_ended_has_not_failed,
-                                        up, down),
-        cmocka_unit_test_setup_teardown(
-            a_program_that_was_asked_to_end_has_not_failed_either, up, down),
+        cmocka_unit_test_prestate_setup_teardown(
+            a_program_that_its_minder_ended_has_not_failed, up, hf_queue_fixture_down,
+            &queue),
+        cmocka_unit_test_prestate_setup_teardown(
+            a_program_that_was_asked_to_end_has_not_failed_either, up,
+            hf_queue_fixture_down, &queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

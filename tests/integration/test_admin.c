@@ -15,7 +15,6 @@
 enum { LISTED = 64, SHORT_PAUSES = 4000 };
 
 static hf_queue_fixture fixture;
-static hf_admin *admin;
 static char detail[HF_DETAIL_SIZE];
 static hf_job_info listed[LISTED];
 static size_t n_listed;
@@ -71,7 +70,7 @@ static void an_empty_server_has_no_queues(void **state)
     char **names;
     size_t n = 1;
     (void)state;
-    must(hf_admin_queues(admin, &names, &n, detail));
+    must(hf_admin_queues(fixture.admin, &names, &n, detail));
     assert_int_equal(n, 0);
     free(names);
 }
@@ -83,7 +82,7 @@ static void queues_are_named_in_order(void **state)
     (void)state;
     (void)hf_fixture_command(&fixture.redis,
                              "SADD hf:{/}:queues beta alpha gamma.1 no{name");
-    must(hf_admin_queues(admin, &names, &n, detail));
+    must(hf_admin_queues(fixture.admin, &names, &n, detail));
     assert_int_equal(n, 3);
     assert_string_equal(names[0], "alpha");
     assert_string_equal(names[1], "beta");
@@ -98,7 +97,7 @@ static void figures_count_every_state(void **state)
     fill();
     assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
     (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:workers 1 gone");
-    must(hf_admin_stats(admin, "q", &stats, detail));
+    must(hf_admin_stats(fixture.admin, "q", &stats, detail));
     assert_string_equal(stats.queue, "q");
     assert_false(stats.paused);
     assert_int_equal(stats.ready, 1);
@@ -113,7 +112,7 @@ static void figures_count_every_state(void **state)
                 stats.next_due_ms <= stats.now_ms + 60000);
     assert_int_equal(hf_queue_fixture_complete(&fixture, "host:1:aa", "runs", NULL),
                      HF_OK);
-    must(hf_admin_stats(admin, "q", &stats, detail));
+    must(hf_admin_stats(fixture.admin, "q", &stats, detail));
     assert_int_equal(stats.running, 0);
     assert_int_equal(stats.done, 1);
 }
@@ -122,7 +121,7 @@ static void a_queue_that_was_never_used_is_empty(void **state)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
-    must(hf_admin_stats(admin, "never", &stats, detail));
+    must(hf_admin_stats(fixture.admin, "never", &stats, detail));
     assert_int_equal(stats.ready + stats.delayed + stats.running + stats.dead, 0);
     assert_int_equal(stats.oldest_ready_ms, 0);
     assert_true(stats.now_ms > 0);
@@ -133,7 +132,7 @@ static void a_job_is_shown_in_each_state(void **state)
     hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
-    must(hf_admin_job(admin, "q", "ready", &info, NULL, detail));
+    must(hf_admin_job(fixture.admin, "q", "ready", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_READY);
     assert_string_equal(info.id, "ready");
     assert_string_equal(info.queue, "q");
@@ -141,23 +140,25 @@ static void a_job_is_shown_in_each_state(void **state)
     assert_int_equal(info.payload_len, 7);
     assert_true(info.created_ms == 1700000000000);
     assert_string_equal(info.holder, "");
-    must(hf_admin_job(admin, "q", "later", &info, NULL, detail));
+    must(hf_admin_job(fixture.admin, "q", "later", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_DELAYED);
-    must(hf_admin_job(admin, "q", "again", &info, NULL, detail));
+    must(hf_admin_job(fixture.admin, "q", "again", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_RETRY);
     assert_int_equal(info.attempts, 1);
     assert_string_equal(info.error, "it broke");
-    must(hf_admin_job(admin, "q", "dead", &info, NULL, detail));
+    must(hf_admin_job(fixture.admin, "q", "dead", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_DEAD);
     assert_int_equal(info.attempts, 1);
-    must(hf_admin_job(admin, "q", "runs", &info, NULL, detail));
+    must(hf_admin_job(fixture.admin, "q", "runs", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_RUNNING);
     assert_string_equal(info.holder, "host:1:aa"); /* the colons are its own */
     assert_true(info.fence == strtoull(fixture.fence, NULL, 10));
     assert_true(info.lease_remaining_ms > 0 &&
                 info.lease_remaining_ms <= HF_FIXTURE_LEASE_MS + 1 /* an even ms */);
-    assert_int_equal(hf_admin_job(admin, "q", "none", &info, NULL, detail), HF_GONE);
-    assert_int_equal(hf_admin_job(admin, "q", "no id", &info, NULL, detail), HF_INVALID);
+    assert_int_equal(hf_admin_job(fixture.admin, "q", "none", &info, NULL, detail),
+                     HF_GONE);
+    assert_int_equal(hf_admin_job(fixture.admin, "q", "no id", &info, NULL, detail),
+                     HF_INVALID);
     assert_non_null(strstr(detail, "no id"));
 }
 
@@ -167,7 +168,7 @@ static void a_payload_is_given_when_it_is_wanted(void **state)
     void *payload;
     (void)state;
     enqueue("one", 0);
-    must(hf_admin_job(admin, "q", "one", &info, &payload, detail));
+    must(hf_admin_job(fixture.admin, "q", "one", &info, &payload, detail));
     assert_int_equal(info.payload_len, 7);
     assert_memory_equal(payload, "payload", 7);
     free(payload);
@@ -180,10 +181,11 @@ static void a_job_is_found_in_any_queue(void **state)
     (void)state;
     enqueue("one", 0);
     (void)hf_fixture_command(&fixture.redis, "SADD hf:{/}:queues a q z");
-    must(hf_admin_job(admin, NULL, "one", &info, &payload, detail));
+    must(hf_admin_job(fixture.admin, NULL, "one", &info, &payload, detail));
     assert_string_equal(info.queue, "q");
     free(payload);
-    assert_int_equal(hf_admin_job(admin, NULL, "none", &info, NULL, detail), HF_GONE);
+    assert_int_equal(hf_admin_job(fixture.admin, NULL, "none", &info, NULL, detail),
+                     HF_GONE);
 }
 
 static void a_record_that_cannot_be_read_is_shown_as_far_as_it_goes(void **state)
@@ -193,7 +195,7 @@ static void a_record_that_cannot_be_read_is_shown_as_far_as_it_goes(void **state
     (void)state;
     enqueue("one", 0);
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:jobs one rubbish");
-    must(hf_admin_job(admin, "q", "one", &info, &payload, detail));
+    must(hf_admin_job(fixture.admin, "q", "one", &info, &payload, detail));
     assert_string_equal(info.type, "");
     assert_int_equal(info.payload_len, 7);
     assert_memory_equal(payload, "rubbish", 7);
@@ -215,7 +217,8 @@ static char next[HF_ID_SIZE];
 static hf_err list(hf_job_state state, const char *after, size_t limit)
 {
     n_listed = 0;
-    return hf_admin_list(admin, "q", state, after, limit, on_job, &fixture, next, detail);
+    return hf_admin_list(fixture.admin, "q", state, after, limit, on_job, &fixture, next,
+                         detail);
 }
 
 static void each_state_has_its_list(void **state)
@@ -357,20 +360,20 @@ static void limits_are_set_left_and_lifted(void **state)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     (void)state;
-    must(hf_admin_limit(admin, "q", 5, 100, 1000, detail));
-    must(hf_admin_limit(admin, "q", -1, 200, 2000, detail));
-    must(hf_admin_stats(admin, "q", &stats, detail));
+    must(hf_admin_limit(fixture.admin, "q", 5, 100, 1000, detail));
+    must(hf_admin_limit(fixture.admin, "q", -1, 200, 2000, detail));
+    must(hf_admin_stats(fixture.admin, "q", &stats, detail));
     assert_int_equal(stats.max_running, 5);
     assert_int_equal(stats.rate_limit, 200);
     assert_int_equal(stats.rate_per_ms, 2000);
-    must(hf_admin_limit(admin, "q", 0, 0, 0, detail));
-    must(hf_admin_pause(admin, "q", true, detail));
-    must(hf_admin_stats(admin, "q", &stats, detail));
+    must(hf_admin_limit(fixture.admin, "q", 0, 0, 0, detail));
+    must(hf_admin_pause(fixture.admin, "q", true, detail));
+    must(hf_admin_stats(fixture.admin, "q", &stats, detail));
     assert_int_equal(stats.max_running + stats.rate_limit + stats.rate_per_ms, 0);
     assert_true(stats.paused);
-    assert_int_equal(hf_admin_limit(admin, "q", -2, -1, -1, detail), HF_INVALID);
-    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, -1, detail), HF_INVALID);
-    assert_int_equal(hf_admin_limit(admin, "q", -1, 10, 0, detail), HF_INVALID);
+    assert_int_equal(hf_admin_limit(fixture.admin, "q", -2, -1, -1, detail), HF_INVALID);
+    assert_int_equal(hf_admin_limit(fixture.admin, "q", -1, 10, -1, detail), HF_INVALID);
+    assert_int_equal(hf_admin_limit(fixture.admin, "q", -1, 10, 0, detail), HF_INVALID);
 }
 
 /* What is set before anybody uses the queue is found again; what sets nothing makes no
@@ -380,15 +383,15 @@ static void a_queue_that_is_paused_or_limited_is_registered(void **state)
     size_t n;
     char **names;
     (void)state;
-    must(hf_admin_pause(admin, "p", false, detail));
-    must(hf_admin_limit(admin, "l", 0, -1, -1, detail));
-    must(hf_admin_queues(admin, &names, &n, detail));
+    must(hf_admin_pause(fixture.admin, "p", false, detail));
+    must(hf_admin_limit(fixture.admin, "l", 0, -1, -1, detail));
+    must(hf_admin_queues(fixture.admin, &names, &n, detail));
     free(names);
     assert_int_equal(n, 0);
-    must(hf_admin_pause(admin, "p", true, detail));
-    must(hf_admin_limit(admin, "l", 1, -1, -1, detail));
-    must(hf_admin_limit(admin, "r", -1, 1, 1000, detail));
-    must(hf_admin_queues(admin, &names, &n, detail));
+    must(hf_admin_pause(fixture.admin, "p", true, detail));
+    must(hf_admin_limit(fixture.admin, "l", 1, -1, -1, detail));
+    must(hf_admin_limit(fixture.admin, "r", -1, 1, 1000, detail));
+    must(hf_admin_queues(fixture.admin, &names, &n, detail));
     assert_int_equal(n, 3);
     assert_string_equal(names[0], "l");
     assert_string_equal(names[1], "p");
@@ -429,7 +432,7 @@ static void *do_later(void *arg)
 static hf_err wait_while(later *l, uint32_t deadline_ms)
 {
     assert_int_equal(pthread_create(&l->thread, NULL, do_later, l), 0);
-    hf_err err = hf_admin_wait(admin, "q", "one", 0, deadline_ms, detail);
+    hf_err err = hf_admin_wait(fixture.admin, "q", "one", 0, deadline_ms, detail);
     assert_int_equal(pthread_join(l->thread, NULL), 0);
     return err;
 }
@@ -439,7 +442,7 @@ static void waiting_ends_when_the_job_is_done(void **state)
     later done = {.command = "ZREM hf:{q}:schedule one", .after_ms = 60};
     (void)state;
     fixture.broken = true; /* the record stays */
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 100, detail),
+    assert_int_equal(hf_admin_wait(fixture.admin, "q", "one", 0, 100, detail),
                      HF_OK); /* no such job any more */
     enqueue("one", -60000);
     assert_int_equal(wait_while(&done, 5000), HF_OK);
@@ -451,7 +454,7 @@ static void waiting_tells_that_the_job_is_dead(void **state)
     enqueue("one", 0);
     claim("one");
     verdict(HF_OP_BURY, "one", 0);
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 0, detail), HF_DEAD);
+    assert_int_equal(hf_admin_wait(fixture.admin, "q", "one", 0, 0, detail), HF_DEAD);
     assert_string_equal(detail, "it broke");
 }
 
@@ -460,7 +463,8 @@ static void waiting_ends_at_its_deadline(void **state)
     (void)state;
     enqueue("one", -60000);
     uint64_t from = hf_test_now_ms();
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 120, detail), HF_TIMEOUT);
+    assert_int_equal(hf_admin_wait(fixture.admin, "q", "one", 0, 120, detail),
+                     HF_TIMEOUT);
     assert_true(hf_test_now_ms() - from >= 120);
 }
 
@@ -470,10 +474,11 @@ static void waiting_survives_a_lost_connection(void **state)
     later killed = {.command = kill, .after_ms = 50};
     (void)state;
     (void)snprintf(kill, sizeof kill, "CLIENT KILL ID %lld",
-                   (long long)hf_admin_server(admin)->client_id);
+                   (long long)hf_admin_server(fixture.admin)->client_id);
     enqueue("one", -60000);
     assert_int_equal(wait_while(&killed, 700), HF_TIMEOUT); /* and not HF_CONN */
-    assert_true(hf_admin_server(admin)->client_id != strtoll(kill + 15, NULL, 10));
+    assert_true(hf_admin_server(fixture.admin)->client_id !=
+                strtoll(kill + 15, NULL, 10));
 }
 
 /* The loop's time goes on between two of its functions: in one of some hundred calls the
@@ -482,26 +487,10 @@ static void even_the_shortest_pause_ends(void **state)
 {
     (void)state;
     for (int i = 0; i < SHORT_PAUSES; i++)
-        hf_admin_idle(admin, hf_boot_ns() + HF_MS_NS);
+        hf_admin_idle(fixture.admin, hf_boot_ns() + HF_MS_NS);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_ADMIN_TEST(name, &fixture)
 
 int main(void)
 {

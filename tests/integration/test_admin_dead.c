@@ -12,7 +12,6 @@
 #include "tests/support/queue_fixture.h"
 
 static hf_queue_fixture fixture;
-static hf_admin *admin;
 static char detail[HF_DETAIL_SIZE];
 
 static void must(hf_err err)
@@ -77,7 +76,7 @@ static void fill_dead(unsigned n, unsigned every)
 static hf_queue_stats stats(void)
 {
     hf_queue_stats out = {HF_QUEUE_STATS_INIT};
-    must(hf_admin_stats(admin, "q", &out, detail));
+    must(hf_admin_stats(fixture.admin, "q", &out, detail));
     return out;
 }
 
@@ -106,15 +105,15 @@ static void all_the_dead_come_back_as_new(void **state)
     size_t n;
     (void)state;
     fill_dead(450, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(n, 450);
     assert_int_equal(s.done, 450);
     assert_int_equal(s.total, 450);
     assert_true(s.calls >= 3); /* slices of 200 at most */
     assert_int_equal(stats().ready, 450);
-    must(hf_admin_job(admin, "q", "id-00000", &info, NULL, detail));
+    must(hf_admin_job(fixture.admin, "q", "id-00000", &info, NULL, detail));
     assert_int_equal(info.attempts, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", NULL, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
 }
 
@@ -125,26 +124,28 @@ static void one_is_taken_by_its_id(void **state)
     size_t n;
     (void)state;
     fill_dead(3, 0);
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 1);
-    must(hf_admin_job(admin, "q", "id-00001", &info, NULL, detail));
+    must(hf_admin_job(fixture.admin, "q", "id-00001", &info, NULL, detail));
     assert_int_equal(info.state, HF_STATE_READY);
     assert_int_equal(info.attempts, 0);
     assert_int_equal(info.payload_len, 7);
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 0); /* it is not dead any more */
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
     filter.id = "id-00002";
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 1);
     filter.limit = 1;
-    assert_int_equal(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail),
-                     HF_INVALID);
+    assert_int_equal(
+        hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail),
+        HF_INVALID);
     filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .id = "no id"};
-    assert_int_equal(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail),
-                     HF_INVALID);
+    assert_int_equal(
+        hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail),
+        HF_INVALID);
 }
 
 /* Those that do not pass have all died in the same millisecond as those that do, so a
@@ -155,19 +156,20 @@ static void a_type_is_picked_from_among_others(void **state)
     size_t n;
     (void)state;
     fill_dead(900, 3);
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 300);
     assert_int_equal(stats().ready, 300);
     assert_int_equal(stats().dead, 600);
     bury_due();
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 300);
     assert_int_equal(stats().dead, 600);
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
     const hf_dead_filter bad = {HF_DEAD_FILTER_INIT, .type = "no type"};
-    assert_int_equal(hf_admin_dead_purge(admin, "q", &bad, NULL, NULL, &n, detail),
-                     HF_INVALID);
+    assert_int_equal(
+        hf_admin_dead_purge(fixture.admin, "q", &bad, NULL, NULL, &n, detail),
+        HF_INVALID);
 }
 
 static void a_time_and_a_number_bound_what_is_taken(void **state)
@@ -181,16 +183,17 @@ static void a_time_and_a_number_bound_what_is_taken(void **state)
     EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > between);
     enqueue_many(10, 10, 0, 0);
     bury_due();
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 3); /* the longest dead first */
-    assert_int_equal(hf_admin_job(admin, "q", "id-00002", &info, NULL, detail), HF_GONE);
-    must(hf_admin_job(admin, "q", "id-00003", &info, NULL, detail));
+    assert_int_equal(hf_admin_job(fixture.admin, "q", "id-00002", &info, NULL, detail),
+                     HF_GONE);
+    must(hf_admin_job(fixture.admin, "q", "id-00003", &info, NULL, detail));
     filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .since_ms = between};
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 10);
     assert_int_equal(stats().dead, 7);
     filter = (hf_dead_filter){HF_DEAD_FILTER_INIT, .since_ms = between + 3600000};
-    must(hf_admin_dead_retry(admin, "q", &filter, 0, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", &filter, 0, NULL, NULL, &n, detail));
     assert_int_equal(n, 0);
 }
 
@@ -202,7 +205,7 @@ static void what_dies_again_meanwhile_is_not_taken_again(void **state)
     size_t n;
     (void)state;
     fill_dead(500, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(n, 500);
     assert_int_equal(stats().dead, 500);
     assert_int_equal(stats().failed, 1000);
@@ -216,7 +219,7 @@ static void with_a_rate_they_become_due_one_after_the_other(void **state)
     (void)state;
     fill_dead(450, 0);
     int64_t from = hf_queue_fixture_now(&fixture);
-    must(hf_admin_dead_retry(admin, "q", NULL, 30, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", NULL, 30, NULL, NULL, &n, detail));
     int64_t to = hf_queue_fixture_now(&fixture);
     assert_int_equal(n, 450);
     name(id, 0);
@@ -239,7 +242,7 @@ static void it_stops_when_it_is_told(void **state)
     size_t n;
     (void)state;
     fill_dead(700, 0);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(s.calls, 2);
     assert_int_equal(n, 400);
     assert_int_equal(stats().dead, 300);
@@ -253,22 +256,22 @@ static void a_slice_whose_answer_was_lost_is_sent_again(void **state)
     (void)state;
     fill_dead(450, 0);
     hf_proxy_start(&proxy, fixture.redis.socket);
-    hf_admin_close(admin);
+    hf_admin_close(fixture.admin);
     assert_int_equal(
         hf_admin_open(
-            &admin,
+            &fixture.admin,
             &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
             detail),
         HF_OK);
     (void)hf_fixture_command(&fixture.redis, "SCRIPT LOAD %s", hf_lua_queue_requeue.text);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_requeue.sha1);
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", NULL, 0, NULL, NULL, &n, detail));
     assert_int_equal(hf_proxy_cuts(&proxy), 1);
     assert_int_equal(n, 250);
     assert_int_equal(stats().ready, 450);
     assert_int_equal(stats().dead, 0);
-    hf_admin_close(admin);
-    admin = NULL;
+    hf_admin_close(fixture.admin);
+    fixture.admin = NULL;
     hf_proxy_stop(&proxy);
 }
 
@@ -292,12 +295,12 @@ static void large_records_make_smaller_pages(void **state)
                          HF_OK);
     }
     bury_due();
-    must(hf_admin_dead_retry(admin, "q", NULL, 0, on_progress, &s, &n, detail));
+    must(hf_admin_dead_retry(fixture.admin, "q", NULL, 0, on_progress, &s, &n, detail));
     assert_int_equal(n, JOBS);
     assert_true(s.calls >= 3);
     bury_due();
     s = (seen){.calls = 0};
-    must(hf_admin_dead_purge(admin, "q", &filter, on_progress, &s, &n, detail));
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, on_progress, &s, &n, detail));
     assert_int_equal(n, JOBS);
     assert_true(s.calls >= 3);
 }
@@ -315,7 +318,7 @@ static void a_purge_takes_all_but_what_runs(void **state)
     enqueue_many(3000, 2500, 0, 0);
     enqueue_many(6000, 2500, -3600000, 0);
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes id-03000 1");
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
+    must(hf_admin_purge(fixture.admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 1200 + 5000);
     assert_int_equal(s.done, n);
     assert_int_equal(s.total, n);
@@ -349,7 +352,7 @@ static void a_queue_that_is_fed_meanwhile_keeps_its_new_jobs(void **state)
     enqueue_many(0, 3000, -3600000, 0);
     int64_t at = hf_queue_fixture_now(&fixture);
     EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > at);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
+    must(hf_admin_purge(fixture.admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 3000);
     assert_int_equal(stats().delayed, 0);
     assert_int_equal(stats().dead + stats().ready, fed);
@@ -369,7 +372,7 @@ static void a_queue_that_is_fed_for_later_does_not_keep_it_busy(void **state)
     (void)state;
     fed = 0;
     enqueue_many(50000, 3000, -3600000, 0);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
+    must(hf_admin_purge(fixture.admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 3000);
     assert_int_equal(stats().delayed, fed);
 }
@@ -391,7 +394,7 @@ static void what_becomes_due_meanwhile_is_not_taken(void **state)
     enqueue_many(0, 2500, 0, 0);
     int64_t at = hf_queue_fixture_now(&fixture);
     EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > at);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
+    must(hf_admin_purge(fixture.admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 1500); /* 500 were taken after each of the first two slices */
     assert_int_equal(stats().ready + stats().running, fed + 1000);
 }
@@ -402,10 +405,10 @@ static void a_purge_stops_when_it_is_told(void **state)
     size_t n;
     (void)state;
     enqueue_many(0, 3000, 0, 0);
-    must(hf_admin_purge(admin, "q", on_progress, &s, &n, detail));
+    must(hf_admin_purge(fixture.admin, "q", on_progress, &s, &n, detail));
     assert_int_equal(n, 500);
     assert_int_equal(stats().ready, 2500);
-    assert_int_equal(hf_admin_purge(admin, "no queue", NULL, NULL, &n, detail),
+    assert_int_equal(hf_admin_purge(fixture.admin, "no queue", NULL, NULL, &n, detail),
                      HF_INVALID);
 }
 
@@ -447,23 +450,7 @@ static void a_purge_and_claims_share_no_job(void **state)
     hf_queue_fixture_audit(&fixture, true);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_ADMIN_TEST(name, &fixture)
 
 int main(void)
 {

@@ -14,7 +14,6 @@
 enum { SHORT_MS = 40, LATER_MS = 500 /* the waiter has looked by then */ };
 
 static hf_queue_fixture fixture;
-static hf_admin *admin;
 static char detail[HF_DETAIL_SIZE];
 
 static void must(hf_err err)
@@ -63,7 +62,7 @@ static void fill(void)
 
 static hf_err cancel(const char *id)
 {
-    return hf_admin_cancel(admin, "q", id, NULL, detail);
+    return hf_admin_cancel(fixture.admin, "q", id, NULL, detail);
 }
 
 static void assert_held(const hf_job_info *info, const char *id)
@@ -88,7 +87,8 @@ static void what_waits_is_removed_by_a_cancel(void **state)
     fill();
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
         must(cancel(ids[i]));
-        assert_int_equal(hf_admin_job(admin, "q", ids[i], &info, NULL, detail), HF_GONE);
+        assert_int_equal(hf_admin_job(fixture.admin, "q", ids[i], &info, NULL, detail),
+                         HF_GONE);
         assert_int_equal(
             hf_fixture_number(&fixture.redis, "HEXISTS hf:{q}:jobs %s", ids[i]), 0);
         assert_int_equal(cancel(ids[i]), HF_GONE);
@@ -96,7 +96,7 @@ static void what_waits_is_removed_by_a_cancel(void **state)
     assert_int_equal(cancel("dead"), HF_DEAD);
     assert_int_equal(cancel("none"), HF_GONE);
     assert_int_equal(cancel("no id"), HF_INVALID);
-    must(hf_admin_stats(admin, "q", &stats, detail));
+    must(hf_admin_stats(fixture.admin, "q", &stats, detail));
     assert_int_equal(stats.cancelled, 3);
     assert_int_equal(stats.deleted, 0);
     assert_int_equal(stats.done, 0);
@@ -110,12 +110,14 @@ static void the_holder_of_what_runs_is_asked_to_end_it(void **state)
     (void)state;
     fill();
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(hf_admin_cancel(admin, "q", "runs", &info, detail), HF_RUNNING);
+        assert_int_equal(hf_admin_cancel(fixture.admin, "q", "runs", &info, detail),
+                         HF_RUNNING);
         assert_held(&info, "runs");
     }
     assert_int_equal(hf_queue_fixture_renew(&fixture, "host:1:aa", "runs", NULL, 60000),
                      HF_CANCEL);
-    must(hf_admin_job(admin, "q", "runs", &info, NULL, detail)); /* it still runs */
+    must(hf_admin_job(fixture.admin, "q", "runs", &info, NULL,
+                      detail)); /* it still runs */
     assert_int_equal(hf_queue_fixture_meta(&fixture, "cancelled"), -1);
 }
 
@@ -133,7 +135,8 @@ static void a_cancelled_run_ends_as_cancelled_after_any_verdict(void **state)
         assert_int_equal(cancel(id), HF_RUNNING);
         assert_int_equal(verdict(ops[i], id), HF_OK);
         assert_int_equal(hf_queue_fixture_meta(&fixture, "cancelled"), (long long)i + 1);
-        assert_int_equal(hf_admin_wait(admin, "q", id, 0, 15000, detail), HF_CANCEL);
+        assert_int_equal(hf_admin_wait(fixture.admin, "q", id, 0, 15000, detail),
+                         HF_CANCEL);
         assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:%s", id),
                          0);
         assert_int_equal(verdict(ops[i], id), HF_GONE); /* and told again: nothing */
@@ -152,7 +155,7 @@ static void a_completion_that_was_faster_counts_as_done(void **state)
                      HF_OK);
     assert_int_equal(hf_queue_fixture_meta(&fixture, "done"), 1);
     assert_int_equal(hf_queue_fixture_meta(&fixture, "cancelled"), -1);
-    must(hf_admin_wait(admin, "q", "one", 0, 15000, detail));
+    must(hf_admin_wait(fixture.admin, "q", "one", 0, 15000, detail));
     hf_queue_fixture_audit(&fixture, true);
 }
 
@@ -170,7 +173,8 @@ static void what_a_dead_holder_was_to_end_is_not_run_again(void **state)
     assert_int_equal(hf_queue_fixture_meta(&fixture, "crashed"), -1);
     assert_int_equal(hf_queue_fixture_complete(&fixture, "host:1:aa", "one", NULL),
                      HF_GONE);
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 15000, detail), HF_CANCEL);
+    assert_int_equal(hf_admin_wait(fixture.admin, "q", "one", 0, 15000, detail),
+                     HF_CANCEL);
 }
 
 /* That its lock has ended does not tell that its holder has: the clock may be wrong. */
@@ -184,7 +188,8 @@ static void what_runs_without_a_lock_is_removed_when_it_is_taken_over(void **sta
     EVENTUALLY(15000, hf_fixture_number(&fixture.redis,
                                         "EXISTS hf:{q}:lock:one hf:{q}:lock:two") == 0);
     assert_int_equal(cancel("one"), HF_RUNNING);
-    assert_int_equal(hf_admin_delete(admin, "q", "two", &info, detail), HF_RUNNING);
+    assert_int_equal(hf_admin_delete(fixture.admin, "q", "two", &info, detail),
+                     HF_RUNNING);
     assert_string_equal(info.holder, "");
     assert_int_equal(cancel("two"), HF_RUNNING);
     assert_int_equal(hf_queue_fixture_enqueue(&fixture, "one", 0), HF_RUNNING);
@@ -228,12 +233,12 @@ in_a_paused_queue_a_cancel_of_what_was_left_waits_for_the_end_of_the_pause(void 
     (void)state;
     enqueue("one", 0);
     claim_for("one", SHORT_MS);
-    must(hf_admin_pause(admin, "q", true, detail));
+    must(hf_admin_pause(fixture.admin, "q", true, detail));
     assert_int_equal(cancel("one"), HF_RUNNING);
     EVENTUALLY(15000, hf_fixture_number(&fixture.redis, "EXISTS hf:{q}:lock:one") == 0);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 0);
     assert_int_equal(cancel("one"), HF_RUNNING);
-    must(hf_admin_pause(admin, "q", false, detail));
+    must(hf_admin_pause(fixture.admin, "q", false, detail));
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 0);
     assert_int_equal(hf_queue_fixture_meta(&fixture, "cancelled"), 1);
     hf_queue_fixture_audit(&fixture, true);
@@ -248,7 +253,7 @@ static void a_request_does_not_reach_the_next_run(void **state)
     claim_for("one", 0);
     memcpy(old, fixture.fence, sizeof old);
     assert_int_equal(verdict(HF_OP_BURY, "one"), HF_OK);
-    must(hf_admin_retry(admin, "q", "one", detail));
+    must(hf_admin_retry(fixture.admin, "q", "one", detail));
     claim_for("one", 0);
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:cancel one %s", old);
     assert_int_equal(hf_queue_fixture_renew(&fixture, "host:1:aa", "one", NULL, 60000),
@@ -262,7 +267,7 @@ static void a_request_does_not_reach_the_next_run(void **state)
 static void a_cancelled_job_frees_its_slot(void **state)
 {
     (void)state;
-    must(hf_admin_limit(admin, "q", 1, -1, -1, detail));
+    must(hf_admin_limit(fixture.admin, "q", 1, -1, -1, detail));
     enqueue("one", 0);
     enqueue("two", 0);
     assert_int_equal(hf_queue_fixture_wait(&fixture, 5000), HF_OK);
@@ -287,10 +292,11 @@ static void what_waits_or_is_dead_is_deleted(void **state)
     (void)state;
     fill();
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
-        must(hf_admin_delete(admin, "q", ids[i], &info, detail));
-        assert_int_equal(hf_admin_delete(admin, "q", ids[i], &info, detail), HF_GONE);
+        must(hf_admin_delete(fixture.admin, "q", ids[i], &info, detail));
+        assert_int_equal(hf_admin_delete(fixture.admin, "q", ids[i], &info, detail),
+                         HF_GONE);
     }
-    must(hf_admin_stats(admin, "q", &stats, detail));
+    must(hf_admin_stats(fixture.admin, "q", &stats, detail));
     assert_int_equal(stats.deleted, 4);
     assert_int_equal(stats.cancelled, 0);
     assert_int_equal(stats.ready + stats.delayed + stats.dead, 0);
@@ -303,7 +309,8 @@ static void what_runs_is_not_deleted(void **state)
     hf_job_info info = {HF_JOB_INFO_INIT};
     (void)state;
     fill();
-    assert_int_equal(hf_admin_delete(admin, "q", "runs", &info, detail), HF_RUNNING);
+    assert_int_equal(hf_admin_delete(fixture.admin, "q", "runs", &info, detail),
+                     HF_RUNNING);
     assert_held(&info, "runs");
     assert_int_equal(hf_queue_fixture_renew(&fixture, "host:1:aa", "runs", NULL, 60000),
                      HF_OK);
@@ -322,15 +329,15 @@ static void what_waits_or_is_dead_runs_now(void **state)
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes again 2");
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses m");
     for (size_t i = 0; i < HF_COUNT(ids); i++) {
-        must(hf_admin_retry(admin, "q", ids[i], detail));
-        must(hf_admin_job(admin, "q", ids[i], &info, NULL, detail));
+        must(hf_admin_retry(fixture.admin, "q", ids[i], detail));
+        must(hf_admin_job(fixture.admin, "q", ids[i], &info, NULL, detail));
         assert_int_equal(info.state, HF_STATE_READY);
         assert_int_equal(info.attempts, i == 1 ? 1 : 0); /* the dead one's are gone */
         assert_int_equal(info.crashes, i == 1 ? 2 : 0);
         assert_int_equal(info.payload_len, 7);
     }
-    assert_int_equal(hf_admin_retry(admin, "q", "runs", detail), HF_RUNNING);
-    assert_int_equal(hf_admin_retry(admin, "q", "none", detail), HF_GONE);
+    assert_int_equal(hf_admin_retry(fixture.admin, "q", "runs", detail), HF_RUNNING);
+    assert_int_equal(hf_admin_retry(fixture.admin, "q", "none", detail), HF_GONE);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 4);
 }
 
@@ -339,7 +346,7 @@ static void what_is_due_keeps_its_place(void **state)
     (void)state;
     enqueue("first", 1700000000000);
     enqueue("second", 1700000000001);
-    must(hf_admin_retry(admin, "q", "first", detail));
+    must(hf_admin_retry(fixture.admin, "q", "first", detail));
     claim_for("first", 0);
 }
 
@@ -350,7 +357,7 @@ static void an_idle_worker_hears_of_a_retry(void **state)
     assert_int_equal(hf_queue_fixture_wait(&fixture, 5000),
                      HF_OK); /* a worker keeps its timer */
     assert_int_equal(fixture.which, 0);
-    must(hf_admin_retry(admin, "q", "one", detail));
+    must(hf_admin_retry(fixture.admin, "q", "one", detail));
     assert_int_equal(hf_queue_fixture_wait(&fixture, 5000), HF_OK);
     assert_int_equal(fixture.which, 0);
     assert_int_equal(fixture.at_ms, 0);
@@ -364,20 +371,21 @@ static void a_job_is_found_in_any_queue(void **state)
     (void)state;
     fill();
     (void)hf_fixture_command(&fixture.redis, "SADD hf:{/}:queues a q z");
-    assert_int_equal(hf_admin_cancel(admin, NULL, "runs", &info, detail), HF_RUNNING);
+    assert_int_equal(hf_admin_cancel(fixture.admin, NULL, "runs", &info, detail),
+                     HF_RUNNING);
     assert_held(&info, "runs");
-    must(hf_admin_cancel(admin, NULL, "ready", NULL, detail));
-    must(hf_admin_delete(admin, NULL, "dead", NULL, detail));
-    must(hf_admin_retry(admin, NULL, "later", detail));
-    assert_int_equal(hf_admin_delete(admin, NULL, "none", NULL, detail), HF_GONE);
+    must(hf_admin_cancel(fixture.admin, NULL, "ready", NULL, detail));
+    must(hf_admin_delete(fixture.admin, NULL, "dead", NULL, detail));
+    must(hf_admin_retry(fixture.admin, NULL, "later", detail));
+    assert_int_equal(hf_admin_delete(fixture.admin, NULL, "none", NULL, detail), HF_GONE);
     assert_non_null(strstr(detail, "none"));
 }
 
 static hf_err call(int which)
 {
-    return which == 0   ? hf_admin_cancel(admin, "q", "one", NULL, detail)
-           : which == 1 ? hf_admin_delete(admin, "q", "one", NULL, detail)
-                        : hf_admin_retry(admin, "q", "one", detail);
+    return which == 0   ? hf_admin_cancel(fixture.admin, "q", "one", NULL, detail)
+           : which == 1 ? hf_admin_delete(fixture.admin, "q", "one", NULL, detail)
+                        : hf_admin_retry(fixture.admin, "q", "one", detail);
 }
 
 /* The second sending finds the job gone; and yet it was this call that ended it. */
@@ -388,10 +396,10 @@ static void an_answer_that_was_lost_is_asked_for_again(void **state)
     hf_proxy proxy;
     (void)state;
     hf_proxy_start(&proxy, fixture.redis.socket);
-    hf_admin_close(admin);
+    hf_admin_close(fixture.admin);
     assert_int_equal(
         hf_admin_open(
-            &admin,
+            &fixture.admin,
             &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
             detail),
         HF_OK);
@@ -408,8 +416,8 @@ static void an_answer_that_was_lost_is_asked_for_again(void **state)
     assert_int_equal(hf_queue_fixture_meta(&fixture, "deleted"), 1);
     assert_int_equal(call(0), HF_OK);
     assert_int_equal(call(0), HF_GONE);
-    hf_admin_close(admin);
-    admin = NULL;
+    hf_admin_close(fixture.admin);
+    fixture.admin = NULL;
     hf_proxy_stop(&proxy);
 }
 
@@ -462,7 +470,7 @@ static void claims_and_cancels_race_and_each_job_ends_once(void **state)
                          HF_OK);
     }
     assert_int_equal(pthread_join(r.thread, NULL), 0);
-    must(hf_admin_stats(admin, "q", &stats, detail));
+    must(hf_admin_stats(fixture.admin, "q", &stats, detail));
     assert_int_equal(stats.ready + stats.delayed + stats.running, 0);
     assert_int_equal(stats.done + stats.dead + stats.cancelled + stats.deleted, RACERS);
     assert_true(stats.cancelled >= r.ended[0]);
@@ -519,7 +527,7 @@ static hf_err wait_while(void *(*fn)(void *), hf_err *said)
     pthread_t thread;
     *said = HF_INVALID;
     assert_int_equal(pthread_create(&thread, NULL, fn, said), 0);
-    hf_err err = hf_admin_wait(admin, "q", "one", 0, 15000, detail);
+    hf_err err = hf_admin_wait(fixture.admin, "q", "one", 0, 15000, detail);
     assert_int_equal(pthread_join(thread, NULL), 0);
     return err;
 }
@@ -531,7 +539,8 @@ static void waiting_tells_that_the_job_was_cancelled(void **state)
     enqueue("one", -60000);
     assert_int_equal(wait_while(cancel_later, &said), HF_CANCEL);
     assert_int_equal(said, HF_OK);
-    assert_int_equal(hf_admin_wait(admin, "q", "one", 0, 15000, detail), HF_CANCEL);
+    assert_int_equal(hf_admin_wait(fixture.admin, "q", "one", 0, 15000, detail),
+                     HF_CANCEL);
     long long left = hf_fixture_number(&fixture.redis, "PTTL hf:{q}:ended:one");
     assert_true(left > 0 && left <= 60000);
 }
@@ -543,7 +552,7 @@ static void waiting_tells_that_the_queue_was_purged_meanwhile(void **state)
     enqueue("one", -60000);
     assert_int_equal(wait_while(purge_later, &said), HF_CANCEL);
     assert_int_equal(said, HF_OK);
-    must(hf_admin_wait(admin, "q", "one", 0, 15000,
+    must(hf_admin_wait(fixture.admin, "q", "one", 0, 15000,
                        detail)); /* a later caller is not told */
 }
 
@@ -554,14 +563,14 @@ static void waiting_tells_of_a_purge_before_the_first_look(void **state)
     (void)state;
     int64_t accepted_ms = hf_queue_fixture_now(&fixture);
     enqueue("one", -60000);
-    must(hf_admin_purge(admin, "q", NULL, NULL, &n, detail));
+    must(hf_admin_purge(fixture.admin, "q", NULL, NULL, &n, detail));
     assert_int_equal(n, 1);
-    assert_int_equal(hf_admin_wait(admin, "q", "one", accepted_ms, 15000, detail),
+    assert_int_equal(hf_admin_wait(fixture.admin, "q", "one", accepted_ms, 15000, detail),
                      HF_CANCEL);
     int64_t purged_ms = hf_queue_fixture_now(&fixture);
     EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > purged_ms);
     accepted_ms = hf_queue_fixture_now(&fixture);
-    must(hf_admin_wait(admin, "q", "one", accepted_ms, 15000, detail));
+    must(hf_admin_wait(fixture.admin, "q", "one", accepted_ms, 15000, detail));
 }
 
 /* It was accepted again after it had been cancelled, and is done before anybody looks:
@@ -576,8 +585,9 @@ static void an_id_that_is_used_again_begins_anew(void **state)
     enqueue("one", 0);
     claim_for("one", 0);
     assert_int_equal(verdict(HF_OP_COMPLETE, "one"), HF_OK);
-    must(hf_admin_wait(admin, "q", "one", 0, 15000, detail));
-    assert_int_equal(hf_admin_wait(admin, "q", "other", 0, 15000, detail), HF_CANCEL);
+    must(hf_admin_wait(fixture.admin, "q", "one", 0, 15000, detail));
+    assert_int_equal(hf_admin_wait(fixture.admin, "q", "other", 0, 15000, detail),
+                     HF_CANCEL);
 }
 
 /* An older word than the job that was seen. */
@@ -593,27 +603,11 @@ static void an_old_end_does_not_count_for_a_job_that_was_seen_alive(void **state
     (void)hf_fixture_command(&fixture.redis, "SET hf:{q}:ended:one %lld PX 60000",
                              (long long)at);
     assert_int_equal(pthread_create(&done.thread, NULL, do_later, &done), 0);
-    must(hf_admin_wait(admin, "q", "one", 0, 5000, detail));
+    must(hf_admin_wait(fixture.admin, "q", "one", 0, 5000, detail));
     assert_int_equal(pthread_join(done.thread, NULL), 0);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_ADMIN_TEST(name, &fixture)
 
 int main(void)
 {

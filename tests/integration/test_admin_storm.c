@@ -183,25 +183,17 @@ static void every_job_ends_once_and_is_counted_so(void **state)
 
 static int up(void **state)
 {
-    (void)state;
     const char *given = getenv("HF_SEED");
     seed = given != NULL ? strtoull(given, NULL, 10) : hf_test_now_ms();
     print_message("HF_SEED=%" PRIu64 "\n", seed);
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
+    return hf_queue_fixture_up(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_job_ends_once_and_is_counted_so, up, down),
+        cmocka_unit_test_prestate_setup_teardown(every_job_ends_once_and_is_counted_so,
+                                                 up, hf_queue_fixture_down, &fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@
 enum { TOLD = 16, TOKEN_MS = 2000 };
 
 static hf_queue_fixture fixture;
-static hf_admin *admin;
 static char detail[HF_DETAIL_SIZE];
 static hf_job_info the_job = {HF_JOB_INFO_INIT};
 static hf_job_why why = {HF_JOB_WHY_INIT, .job = &the_job};
@@ -57,7 +56,7 @@ static void on_worker(const hf_worker_info *info, void *arg)
 static void look(void)
 {
     n_workers = 0;
-    must(hf_admin_workers(admin, on_worker, &fixture, detail));
+    must(hf_admin_workers(fixture.admin, on_worker, &fixture, detail));
 }
 
 static void beat(const char *id, const char *json)
@@ -150,9 +149,9 @@ static void silent_workers_come_last_and_those_that_left_not_at_all(void **state
     (void)hf_fixture_command(&fixture.redis, "ZADD hf:{/}:workers 1700000030000 a-2-0");
     (void)hf_fixture_command(&fixture.redis, "ZADD hf:{/}:workers 1700000030000 a{2");
     hf_queue_stats before = {HF_QUEUE_STATS_INIT}, after = {HF_QUEUE_STATS_INIT};
-    must(hf_admin_stats(admin, "q", &before, detail));
+    must(hf_admin_stats(fixture.admin, "q", &before, detail));
     look();
-    must(hf_admin_stats(admin, "q", &after, detail));
+    must(hf_admin_stats(fixture.admin, "q", &after, detail));
     assert_int_equal(n_workers, 3);
     for (size_t i = 0; i < n_workers; i++) /* Redis's time, silent or not */
         assert_in_range(workers[i].info.now_ms, before.now_ms, after.now_ms);
@@ -184,7 +183,7 @@ static void many_workers_are_read_in_pages(void **state)
 
 static void ask(const char *id)
 {
-    must(hf_admin_why(admin, "q", id, &why, detail));
+    must(hf_admin_why(fixture.admin, "q", id, &why, detail));
     assert_string_equal(why.job->id, id);
     assert_string_equal(why.job->queue, "q");
     assert_true(why.now_ms > 0);
@@ -204,9 +203,9 @@ static void a_job_that_nothing_keeps_is_told_so(void **state)
     assert_int_equal(why.next_token_ms + why.locked_until_ms + why.calm_until_ms, 0);
     assert_int_equal(why.workers + why.workers_for_type + why.slots, 0);
     assert_int_equal(why.n_holders, 0);
-    assert_int_equal(hf_admin_why(admin, "q", "none", &why, detail), HF_GONE);
-    assert_int_equal(hf_admin_why(admin, NULL, "none", &why, detail), HF_GONE);
-    assert_int_equal(hf_admin_why(admin, "q", "no id", &why, detail), HF_INVALID);
+    assert_int_equal(hf_admin_why(fixture.admin, "q", "none", &why, detail), HF_GONE);
+    assert_int_equal(hf_admin_why(fixture.admin, NULL, "none", &why, detail), HF_GONE);
+    assert_int_equal(hf_admin_why(fixture.admin, "q", "no id", &why, detail), HF_INVALID);
 }
 
 /* As if its holder had died long ago. */
@@ -251,8 +250,8 @@ static void a_pause_and_limits_are_told_with_the_workers_that_reach_them(void **
             hf_queue_fixture_claim(&fixture, i < 4 ? "host:1:aa" : "b", 1, 0), 1);
     }
     enqueue("one", 0);
-    must(hf_admin_pause(admin, "q", true, detail));
-    must(hf_admin_limit(admin, "q", 6, 100, 1000, detail));
+    must(hf_admin_pause(fixture.admin, "q", true, detail));
+    must(hf_admin_limit(fixture.admin, "q", 6, 100, 1000, detail));
     ask("one");
     assert_true(why.paused);
     assert_int_equal(why.max_running, 6);
@@ -291,7 +290,7 @@ static void at_most_eight_holders_are_told(void **state)
 static void the_next_token_is_when_a_claim_succeeds(void **state)
 {
     (void)state;
-    must(hf_admin_limit(admin, "q", -1, 1, TOKEN_MS, detail));
+    must(hf_admin_limit(fixture.admin, "q", -1, 1, TOKEN_MS, detail));
     enqueue("first", 0);
     enqueue("one", 0);
     ask("one");
@@ -324,7 +323,8 @@ a_lock_held_elsewhere_a_lease_not_vouched_for_and_a_mark_are_told(void **state)
     assert_string_equal(why.job->holder, "w");
     assert_int_equal(why.job->crashes, 2);
     assert_false(why.cancelling);
-    assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL, detail), HF_RUNNING);
+    assert_int_equal(hf_admin_cancel(fixture.admin, "q", "one", NULL, detail),
+                     HF_RUNNING);
     ask("one");
     assert_true(why.cancelling);
     (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:cancel one 1");
@@ -365,23 +365,7 @@ static void workers_that_serve_the_queue_and_take_the_type_are_counted(void **st
     assert_int_equal(why.busy, 9);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_ADMIN_TEST(name, &fixture)
 
 int main(void)
 {

@@ -18,7 +18,6 @@ typedef struct finding {
 } finding;
 
 static hf_queue_fixture fixture;
-static hf_admin *admin;
 static char detail[HF_DETAIL_SIZE];
 static finding findings[FINDINGS];
 static size_t n_findings;
@@ -43,8 +42,9 @@ static size_t audit(bool idle)
     n_findings = 0;
     long long writes = hf_queue_fixture_writes(&fixture);
     hf_err err = hf_admin_audit(
-        admin, "q", &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle, .cb = on_finding},
-        &found, detail);
+        fixture.admin, "q",
+        &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle, .cb = on_finding}, &found,
+        detail);
     if (err != HF_OK)
         fail_msg("audit: %s", detail);
     assert_int_equal(hf_queue_fixture_writes(&fixture), writes);
@@ -82,12 +82,14 @@ static void a_queue_in_use_is_clean(void **state)
     (void)state;
     fill();
     const hf_audit_opts idle = {HF_AUDIT_OPTS_INIT, .idle = true};
-    assert_int_equal(hf_admin_audit(admin, "q", NULL, &n_findings, detail), HF_OK);
-    assert_int_equal(n_findings, 0);
-    assert_int_equal(hf_admin_audit(admin, "never used", NULL, &n_findings, detail),
-                     HF_INVALID);
-    assert_int_equal(hf_admin_audit(admin, "never.used", &idle, &n_findings, detail),
+    assert_int_equal(hf_admin_audit(fixture.admin, "q", NULL, &n_findings, detail),
                      HF_OK);
+    assert_int_equal(n_findings, 0);
+    assert_int_equal(
+        hf_admin_audit(fixture.admin, "never used", NULL, &n_findings, detail),
+        HF_INVALID);
+    assert_int_equal(
+        hf_admin_audit(fixture.admin, "never.used", &idle, &n_findings, detail), HF_OK);
     assert_int_equal(n_findings, 0);
 }
 
@@ -313,22 +315,13 @@ static void a_long_queue_is_looked_at_to_its_end(void **state)
 
 static int up(void **state)
 {
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
+    int failed = hf_queue_fixture_up_admin(state);
     fixture.broken = true;
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
+    return failed;
 }
 
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, up, hf_queue_fixture_down, &fixture)
 
 int main(void)
 {

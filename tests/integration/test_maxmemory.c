@@ -187,21 +187,7 @@ static void jobs_are_ended_and_looked_into(void **state)
     hf_admin_close(admin);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_QUEUE_TEST(name, &fixture)
 
 int main(void)
 {

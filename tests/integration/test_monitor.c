@@ -187,25 +187,10 @@ static void the_document_shows_what_redis_sees_of_one_job(void **state)
     free(document);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_document_shows_what_redis_sees_of_one_job, up,
-                                        down),
+        HF_QUEUE_TEST(the_document_shows_what_redis_sees_of_one_job, &fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,6 @@
 #include "tests/support/queue_fixture.h"
 
 static hf_queue_fixture fixture;
-static hf_admin *admin;
 
 /* Readable for cjson, which has no words for them; or not what a record's line is. */
 static const char *const lines[] = {
@@ -82,11 +81,12 @@ static void they_die(void **state)
         move_all(HF_OP_BURY, counts != 0);
         assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:dead"), JOBS);
         payloads_are_kept();
-        assert_int_equal(hf_admin_dead_retry(admin, "q", NULL, 0, NULL, NULL, &n, NULL),
-                         HF_OK);
+        assert_int_equal(
+            hf_admin_dead_retry(fixture.admin, "q", NULL, 0, NULL, NULL, &n, NULL),
+            HF_OK);
         assert_int_equal(n, JOBS);
         payloads_are_kept();
-        assert_int_equal(hf_admin_purge(admin, "q", NULL, NULL, &n, NULL), HF_OK);
+        assert_int_equal(hf_admin_purge(fixture.admin, "q", NULL, NULL, &n, NULL), HF_OK);
     }
 }
 
@@ -106,23 +106,7 @@ static void they_are_put_back(void **state)
     payloads_are_kept();
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_ADMIN_TEST(name, &fixture)
 
 int main(void)
 {

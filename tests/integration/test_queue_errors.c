@@ -9,20 +9,6 @@
 
 static hf_queue_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
 /* The check catches an error. Its class must still be in front: the client leaves a
  * replica, and the log names a missing permission. */
 static void what_a_check_meets_keeps_its_class(void **state)
@@ -72,7 +58,7 @@ static void a_caught_error_of_each_redis_keeps_its_class(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_QUEUE_TEST(name, &fixture)
 
 int main(void)
 {

@@ -8,7 +8,6 @@
 #include "tests/support/queue_fixture.h"
 
 static hf_queue_fixture fixture;
-static hf_admin *admin;
 static char detail[HF_DETAIL_SIZE];
 
 static void must(hf_err err)
@@ -49,7 +48,8 @@ static void dead(void)
 static void cancelling(void)
 {
     running();
-    assert_int_equal(hf_admin_cancel(admin, "q", "one", NULL, detail), HF_RUNNING);
+    assert_int_equal(hf_admin_cancel(fixture.admin, "q", "one", NULL, detail),
+                     HF_RUNNING);
 }
 
 /* ---- the exits ---- */
@@ -97,18 +97,18 @@ static void claim_without_a_record(void)
 
 static void cancel(void)
 {
-    must(hf_admin_cancel(admin, "q", "one", NULL, detail));
+    must(hf_admin_cancel(fixture.admin, "q", "one", NULL, detail));
 }
 
 static void delete_it(void)
 {
-    must(hf_admin_delete(admin, "q", "one", NULL, detail));
+    must(hf_admin_delete(fixture.admin, "q", "one", NULL, detail));
 }
 
 static void purge(void)
 {
     size_t n = 0;
-    must(hf_admin_purge(admin, "q", NULL, NULL, &n, detail));
+    must(hf_admin_purge(fixture.admin, "q", NULL, NULL, &n, detail));
     assert_int_equal(n, 1);
 }
 
@@ -116,7 +116,7 @@ static void purge_dead(void)
 {
     const hf_dead_filter filter = {HF_DEAD_FILTER_INIT};
     size_t n = 0;
-    must(hf_admin_dead_purge(admin, "q", &filter, NULL, NULL, &n, detail));
+    must(hf_admin_dead_purge(fixture.admin, "q", &filter, NULL, NULL, &n, detail));
     assert_int_equal(n, 1);
 }
 
@@ -194,27 +194,10 @@ static void every_exit_leaves_nothing_of_the_job_behind(void **state)
     }
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_exit_leaves_nothing_of_the_job_behind, up,
-                                        down),
+        HF_ADMIN_TEST(every_exit_leaves_nothing_of_the_job_behind, &fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

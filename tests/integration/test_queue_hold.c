@@ -706,21 +706,7 @@ static void a_claim_takes_at_most_eight_mebibytes_but_at_least_one_job(void **st
     assert_int_equal(fixture.jobs[0].payload_len, (9 << 20) - (sizeof head - 1));
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_QUEUE_TEST(name, &fixture)
 
 int main(void)
 {

@@ -453,21 +453,7 @@ static void a_late_request_of_each_kind_says_so(void **state)
     assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:running"), 1);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_QUEUE_TEST(name, &fixture)
 
 int main(void)
 {

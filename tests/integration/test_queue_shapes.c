@@ -458,21 +458,7 @@ static void a_mark_that_tells_no_number_counts_as_none(void **state)
     assert_string_equal(fixture.jobs[0].id, "one");
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_QUEUE_TEST(name, &fixture)
 
 int main(void)
 {

@@ -760,21 +760,7 @@ static void claims_and_checks_keep_the_queues_list_of_workers(void **state)
     assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:workers") > 0);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_QUEUE_TEST(name, &fixture)
 
 int main(void)
 {

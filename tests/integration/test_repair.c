@@ -16,7 +16,6 @@ enum { BREAKS = 4, JOBS = 1000, TEXT = 256 };
 
 static hf_queue_fixture fixture;
 static hf_worker_fixture worker;
-static hf_admin *admin;
 static char detail[HF_DETAIL_SIZE];
 
 #define RUN(...) hf_fixture_command(&fixture.redis, __VA_ARGS__)
@@ -274,7 +273,7 @@ static told look(const breakage *of, bool fix)
     size_t found;
     const hf_audit_opts opts = {HF_AUDIT_OPTS_INIT, .fix = fix, .cb = on_finding,
                                 .arg = &t};
-    hf_err err = hf_admin_audit(admin, "q", &opts, &found, detail);
+    hf_err err = hf_admin_audit(fixture.admin, "q", &opts, &found, detail);
     if (err != HF_OK)
         fail_msg("%s: %s", of == NULL ? "" : of->what, detail);
     assert_int_equal(found, t.all);
@@ -374,7 +373,7 @@ static void a_record_without_a_set_is_dead_until_a_person_decides(void **state)
     assert_non_null(strstr(RUN("HGET hf:{q}:jobs lost"), "\"type\":\"t\""));
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0),
                      1); /* `waits`, not `lost` */
-    assert_int_equal(hf_admin_retry(admin, "q", "lost", detail), HF_OK);
+    assert_int_equal(hf_admin_retry(fixture.admin, "q", "lost", detail), HF_OK);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 10, 0), 1);
     assert_string_equal(fixture.jobs[0].id, "lost");
     assert_string_equal(fixture.jobs[0].payload, "lost");
@@ -463,15 +462,16 @@ static void an_unregistered_queue_is_found_and_registered(void **state)
     (void)RUN("SADD hf:{/}:queues empty");
     long long writes = hf_queue_fixture_writes(&fixture);
     for (int fix = 0; fix < 2; fix++) {
-        assert_int_equal(hf_admin_unregistered(admin, fix == 1, &names, &n, detail),
-                         HF_OK);
+        assert_int_equal(
+            hf_admin_unregistered(fixture.admin, fix == 1, &names, &n, detail), HF_OK);
         assert_int_equal(n, 2);
         assert_string_equal(names[0], "bad*name");
         assert_string_equal(names[1], "q");
         free(names);
         assert_int_equal(hf_queue_fixture_writes(&fixture) == writes, fix == 0);
     }
-    assert_int_equal(hf_admin_unregistered(admin, false, &names, &n, detail), HF_OK);
+    assert_int_equal(hf_admin_unregistered(fixture.admin, false, &names, &n, detail),
+                     HF_OK);
     assert_int_equal(n, 1);
     free(names);
     assert_int_equal(hf_fixture_number(&fixture.redis, "SISMEMBER hf:{/}:queues q"), 1);
@@ -486,10 +486,10 @@ static void only_a_silent_worker_is_forgotten(void **state)
     (void)run("ZADD hf:{/}:workers $N alive");
     (void)RUN("ZADD hf:{/}:workers 1 beats");
     (void)RUN("SET hf:{/}:worker:beats {}");
-    assert_int_equal(hf_admin_forget(admin, "alive", detail), HF_GONE);
-    assert_int_equal(hf_admin_forget(admin, "beats", detail), HF_GONE);
-    assert_int_equal(hf_admin_forget(admin, "gone", detail), HF_OK);
-    assert_int_equal(hf_admin_forget(admin, "gone", detail), HF_GONE);
+    assert_int_equal(hf_admin_forget(fixture.admin, "alive", detail), HF_GONE);
+    assert_int_equal(hf_admin_forget(fixture.admin, "beats", detail), HF_GONE);
+    assert_int_equal(hf_admin_forget(fixture.admin, "gone", detail), HF_OK);
+    assert_int_equal(hf_admin_forget(fixture.admin, "gone", detail), HF_GONE);
     assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{/}:workers"), 2);
 }
 
@@ -497,7 +497,7 @@ static void a_round_trip_is_measured(void **state)
 {
     hf_round_trip trip = {HF_ROUND_TRIP_INIT};
     (void)state;
-    assert_int_equal(hf_admin_round_trip(admin, &trip, detail), HF_OK);
+    assert_int_equal(hf_admin_round_trip(fixture.admin, &trip, detail), HF_OK);
     assert_true(trip.took_us > 0 && trip.took_us < 1000000);
     assert_true(trip.unsure_us <= trip.took_us / 2 + 1);
     assert_true(llabs(trip.ahead_us) <= trip.unsure_us + 2000); /* the same host */
@@ -535,35 +535,19 @@ static void beside_a_busy_worker_nothing_is_found_and_nothing_touched(void **sta
 
 static int up(void **state)
 {
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
+    int failed = hf_queue_fixture_up_admin(state);
     fixture.broken = true;
-    admin = hf_queue_fixture_admin(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_admin_close(admin);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
-}
-
-static int worker_up(void **state)
-{
-    int failed = up(state);
-    fixture.broken = false;
     return failed;
 }
 
 static int worker_down(void **state)
 {
     hf_worker_fixture_end(&worker);
-    return down(state);
+    return hf_queue_fixture_down(state);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, up, hf_queue_fixture_down, &fixture)
 
 int main(void)
 {
@@ -578,9 +562,9 @@ int main(void)
         TEST(an_unregistered_queue_is_found_and_registered),
         TEST(only_a_silent_worker_is_forgotten),
         TEST(a_round_trip_is_measured),
-        cmocka_unit_test_setup_teardown(
-            beside_a_busy_worker_nothing_is_found_and_nothing_touched, worker_up,
-            worker_down),
+        cmocka_unit_test_prestate_setup_teardown(
+            beside_a_busy_worker_nothing_is_found_and_nothing_touched,
+            hf_queue_fixture_up_admin, worker_down, &fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

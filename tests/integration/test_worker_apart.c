@@ -27,19 +27,10 @@ static const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
 static hf_queue_fixture queue;
 static hf_worker_fixture worker;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&queue, NULL);
-    return 0;
-}
-
 static int down(void **state)
 {
-    (void)state;
     hf_worker_fixture_end(&worker);
-    hf_queue_fixture_stop(&queue);
-    return 0;
+    return hf_queue_fixture_down(state);
 }
 
 #define ask(command) hf_fixture_number(&queue.redis, command)
@@ -455,7 +446,8 @@ static void without_descriptors_a_worker_rests_and_says_why(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define CASE(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_queue_fixture_up, down, &queue)
     const struct CMUnitTest tests[] = {
         CASE(a_queue_that_is_refused_holds_up_no_other),
         CASE(a_verdict_that_is_refused_holds_up_no_other_queue),

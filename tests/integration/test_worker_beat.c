@@ -20,20 +20,11 @@ static hf_queue_fixture queue;
 static hf_worker_fixture worker;
 static hf_worker *many;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&queue, NULL);
-    return 0;
-}
-
 static int down(void **state)
 {
-    (void)state;
     hf_fixture_signal(&queue.redis, SIGCONT);
     hf_worker_fixture_end(&worker);
-    hf_queue_fixture_stop(&queue);
-    return 0;
+    return hf_queue_fixture_down(state);
 }
 
 /* The heartbeat, or NULL while there is none. The caller gives it back. */
@@ -310,7 +301,8 @@ static void a_refused_heartbeat_is_told_once_and_so_is_its_end(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define CASE(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_queue_fixture_up, down, &queue)
     const struct CMUnitTest tests[] = {
         CASE(it_names_the_holder_and_the_command),
         CASE(the_first_does_not_wait_although_redis_is_slow),

@@ -32,19 +32,10 @@ static hf_queue_fixture queue;
 static hf_proxy proxy;
 static hf_worker_fixture worker;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&queue, NULL);
-    return 0;
-}
-
 static int down(void **state)
 {
-    (void)state;
     hf_worker_fixture_end(&worker);
-    hf_queue_fixture_stop(&queue);
-    return 0;
+    return hf_queue_fixture_down(state);
 }
 
 static void on_queue(const char *name)
@@ -765,7 +756,8 @@ static void what_was_said_last_holds(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define CASE(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_queue_fixture_up, down, &queue)
     const struct CMUnitTest tests[] = {
         CASE(a_new_queue_is_claimed_at_once_and_heard_of_later),
         CASE(a_new_queue_lists_the_lease_with_the_first_claim),

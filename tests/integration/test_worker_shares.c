@@ -18,19 +18,10 @@ static atomic_int begun[QUEUES], begun_all;
 
 static int up(void **state)
 {
-    (void)state;
     for (int i = 0; i < QUEUES; i++)
         atomic_store(&begun[i], 0);
     atomic_store(&begun_all, 0);
-    hf_queue_fixture_start(&queue, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_queue_fixture_stop(&queue);
-    return 0;
+    return hf_queue_fixture_up(state);
 }
 
 static void put(const char *id, const char *payload)
@@ -349,7 +340,8 @@ static void the_error_of_a_handler_is_not_read_before_it_returns(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define CASE(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, up, hf_queue_fixture_down, &queue)
     const struct CMUnitTest tests[] = {
         CASE(busy_queues_are_served_by_their_weights),
         CASE(shares_hold_while_claims_are_under_way),

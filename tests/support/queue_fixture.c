@@ -481,6 +481,7 @@ hf_admin *hf_queue_fixture_admin(const hf_queue_fixture *fixture)
 
 void hf_queue_fixture_stop(hf_queue_fixture *fixture)
 {
+    hf_admin_close(fixture->admin);
     if (!fixture->broken)
         hf_queue_fixture_audit(fixture, false);
     hf_client_close(fixture->client, on_closed, fixture);
@@ -489,6 +490,26 @@ void hf_queue_fixture_stop(hf_queue_fixture *fixture)
     (void)uv_run(&fixture->loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&fixture->loop), 0);
     hf_fixture_stop(&fixture->redis);
+}
+
+int hf_queue_fixture_up(void **state)
+{
+    hf_queue_fixture_start(*state, NULL);
+    return 0;
+}
+
+int hf_queue_fixture_up_admin(void **state)
+{
+    hf_queue_fixture *fixture = *state;
+    hf_queue_fixture_start(fixture, NULL);
+    fixture->admin = hf_queue_fixture_admin(fixture);
+    return 0;
+}
+
+int hf_queue_fixture_down(void **state)
+{
+    hf_queue_fixture_stop(*state);
+    return 0;
 }
 
 static void on_finding(const hf_finding *f, void *arg)

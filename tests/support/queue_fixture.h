@@ -34,6 +34,7 @@ typedef struct hf_queue_fixture {
     uv_loop_t loop;
     hf_client *client;
     hf_queue queue;
+    hf_admin *admin; /* of hf_queue_fixture_up_admin(); else NULL */
     uint64_t number; /* of the last claim */
     bool broken;     /* the test has broken an invariant by hand: no audit at the end */
     bool closed;
@@ -63,6 +64,17 @@ typedef struct hf_queue_fixture {
 
 void hf_queue_fixture_start(hf_queue_fixture *fixture, const hf_fixture_options *options);
 void hf_queue_fixture_stop(hf_queue_fixture *fixture);
+
+/* The same for cmocka, whose state is the fixture; with an administrator or without. */
+int hf_queue_fixture_up(void **state);
+int hf_queue_fixture_up_admin(void **state);
+int hf_queue_fixture_down(void **state);
+#define HF_QUEUE_TEST(name, fixture)                                                     \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_queue_fixture_up,                  \
+                                             hf_queue_fixture_down, fixture)
+#define HF_ADMIN_TEST(name, fixture)                                                     \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_queue_fixture_up_admin,            \
+                                             hf_queue_fixture_down, fixture)
 
 /* An administrator of its own connection, which the caller closes. */
 hf_admin *hf_queue_fixture_admin(const hf_queue_fixture *fixture);
