@@ -1,7 +1,7 @@
 /* undated.h - which undated leases of a queue are over.
  *
- * After Redis's clock was set back, a check makes leases that end too late undated, with
- * a number that rises (check.lua). A renewal dates a lease again. So the leases that are
+ * A check makes leases undated if Redis's clock does not tell when they are over, with a
+ * number that rises (check.lua). A renewal dates a lease again. So the leases that are
  * still undated, with a number that was told a whole lease ago, are over. A worker hears
  * of one number with each of its checks, hence of few within a lease. Belongs to the
  * loop. */

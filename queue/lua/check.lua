@@ -43,16 +43,46 @@ local function undated(number)
   return string.format('%d', TIME_MAX + number)
 end
 
--- A lease that ends later than any lease can last was given before this clock was set back: no clock
--- tells when it is over. It becomes undated: its score is beyond all times, by a number that rises with
--- each check that finds such leases. A renewal dates it again. So a lease is over that is still undated,
--- with a number that a worker was told a whole lease ago by its own clock: `over`. It gets an end
--- that has come, and that the worker vouches for. A tenth more than any lease is none of these, since a
--- holder knows this clock a little ahead at times. Returns the number that covers all, 0: there is none.
+-- Makes each of these leases undated. Its lock stays as long as it did, or until that time. Returns whether
+-- there were any.
+local function undate(ids, number, lock_end)
+  for _, id in ipairs(ids) do
+    call('ZADD', RUNNING, 'XX', undated(number), id)
+    if lock_end then
+      call('PEXPIREAT', LOCK .. id, lock_end)
+    end
+  end
+  return #ids > 0
+end
+
+-- The marked leases that end before that time: their scores are odd (lib/lease_end.lua).
+local function marked(before)
+  local ids = {}
+  local found = call('ZRANGEBYSCORE', RUNNING, '-inf', '(' .. before, 'WITHSCORES', 'LIMIT', 0, 1000)
+  for i = 1, #found, 2 do
+    if found[i + 1] % 2 ~= 0 then
+      ids[#ids + 1] = found[i]
+    end
+  end
+  return ids
+end
+
+-- This clock does not tell when leases of two kinds are over. A lease that ends later than any lease can
+-- last was given before this clock was set back. (A tenth more than any lease is none of these, since a
+-- holder knows this clock a little ahead at times.) A marked lease is of a holder that is new to this clock;
+-- it is looked for only if the first lease is one and was not renewed after a third of it, as a holder that
+-- lives does. Such leases become undated: their scores are beyond all times, by a number that rises with
+-- each check that finds some. A renewal dates a lease again. So a lease is over that is still undated, with
+-- a number that a worker was told a whole lease ago by its own clock: `over`. It gets an end that has
+-- come, and that the worker vouches for; its lock stays until then. Returns the number that covers all, 0:
+-- there is none.
 local function judge_undated(over)
-  local limit = string.format('%d', now + longest + floor(longest / 10))
-  local last = call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')[2]
-  if not last or last + 0 <= limit + 0 then
+  local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')[2]
+  local last = first and call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')[2]
+  local latest = string.format('%d', now + longest + floor(longest / 10))
+  local renewed = string.format('%d', now + floor(longest * 2 / 3))
+  local unrenewed = first and first % 2 ~= 0 and first + 0 < renewed + 0
+  if not last or last + 0 <= latest + 0 and not unrenewed then
     return 0
   end
   open_writes()
@@ -63,12 +93,10 @@ local function judge_undated(over)
     call('ZADD', RUNNING, 'XX', ended, id)
     call('DEL', LOCK .. id)
   end
-  local found = false
-  for _, from in ipairs({ limit, undated(number) }) do
-    for _, id in ipairs(leases(from, from == limit and undated(0) or '+inf')) do
-      call('ZADD', RUNNING, 'XX', undated(number + 1), id)
-      found = true
-    end
+  local found = undate(leases(undated(number), '+inf'), number + 1)
+  found = undate(leases(latest, undated(0)), number + 1) or found
+  if unrenewed then
+    found = undate(marked(renewed), number + 1, string.format('%d', now + 2 * longest)) or found
   end
   number = found and call('HINCRBY', META, 'undated', 1) or number
   return #leases(undated(0), undated(number)) > 0 and number or 0

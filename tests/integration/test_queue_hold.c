@@ -572,6 +572,44 @@ static void an_undated_lease_is_renewed_without_its_lock(void **state)
     assert_false(undated("one"));
 }
 
+/* A holder renews when a third has passed. The scores are those of leases of which half
+ * has passed. */
+static void a_marked_lease_that_is_not_renewed_becomes_undated(void **state)
+{
+    enum { LEASE_MS = 60000 };
+    (void)state;
+    char fence[sizeof fixture.fence];
+    hf_claim_args args = hf_queue_fixture_claim_args("new", 1, LEASE_MS);
+    args.alive_ms = LEASE_MS;
+    args.clock.at_least_ms = 0;
+    enqueue("one");
+    assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
+    memcpy(fence, fixture.fence, sizeof fence);
+    enqueue("two");
+    claim_one("w", LEASE_MS, "two");
+    assert_int_equal(check_over(0, 0), 0);
+
+    long long half_ms = hf_queue_fixture_lease_end(&fixture, LEASE_MS / 2);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %lld one %lld two",
+                             half_ms - 1, half_ms);
+    assert_int_equal(check_over(0, 0), 1);
+    assert_true(undated("one"));
+    assert_true(score_of("two") == half_ms);
+    assert_true(hf_fixture_number(&fixture.redis, "PTTL hf:{q}:lock:one") > LEASE_MS);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "new", "one", fence, LEASE_MS),
+                     HF_OK);
+    assert_false(undated("one"));
+    assert_int_equal(check_over(1, 0), 0);
+
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running %lld one", half_ms - 1);
+    assert_int_equal(check_over(1, 0), 2);
+    assert_int_equal(check_over(2, 0), 0);
+    assert_int_equal(hf_queue_fixture_renew(&fixture, "new", "one", fence, LEASE_MS),
+                     HF_LOST);
+    claim_one("x", LEASE_MS, "one");
+    (void)hf_fixture_command(&fixture.redis, "PEXPIREAT hf:{q}:lock:two %lld", half_ms);
+}
+
 /* After a failover, or by other hands. */
 static void a_number_that_was_never_given_is_given_anew(void **state)
 {
@@ -739,6 +777,7 @@ int main(void)
         TEST(a_lease_longer_than_any_is_over_once_it_was_undated_for_a_lease),
         TEST(a_lease_that_was_undated_ends_as_its_judge_vouches),
         TEST(an_undated_lease_is_renewed_without_its_lock),
+        TEST(a_marked_lease_that_is_not_renewed_becomes_undated),
         TEST(a_number_that_was_never_given_is_given_anew),
         TEST(a_check_undates_no_lease_below_its_own),
         TEST(what_was_ready_before_the_clock_was_set_back_stays_ready),

@@ -156,7 +156,7 @@ static void a_far_leases_end_is_left_to_the_checks(void **state)
     assert_int_equal(hf_queue_fixture_check(&fixture, "w", false), HF_OK);
     assert_int_equal(batons(), 0);
     assert_string_equal(meta("next_wake"), "(nil)"); /* so the next job wakes a worker */
-    int64_t soon = fixture.now_ms + NEAR_MS;
+    int64_t soon = hf_queue_fixture_lease_end(&fixture, NEAR_MS);
     fixture.broken = true; /* its lock ends later */
     (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running XX %lld one",
                              (long long)soon);
