@@ -231,7 +231,7 @@ static bool only_the_dead_one_will_come(void)
     const hf_queue *q = &queue.queue;
     hf_queue_fixture_put(&queue, "a", "ok", 0);
     assert_int_equal(hf_queue_fixture_claim(&queue, "dead", 1, LEASE_MS), 1);
-    int64_t end = queue.now_ms + LEASE_MS;
+    int64_t end = hf_queue_fixture_lease_end(&queue, LEASE_MS);
     assert_int_equal(hf_queue_fixture_wait(&queue, 2000), HF_OK);
     const hf_check_args args = {.worker = "dead",
                                 .alive_ms = LEASE_MS,
@@ -250,14 +250,17 @@ static bool only_the_dead_one_will_come(void)
     return dead.popped && dead.at_ms == end;
 }
 
-/* Long before its next check. */
+/* Long before its next check. Again, if the machine was too slow for the lease. */
 static void a_worker_comes_for_a_lease_whose_holder_kept_the_timer(void **state)
 {
-    (void)state;
-    bool in_time = only_the_dead_one_will_come();
+    enum { TRIES = 10 };
+    for (int tries = 1; !only_the_dead_one_will_come(); tries++) {
+        assert_true(tries < TRIES);
+        (void)down(state);
+        (void)up(state);
+    }
     EVENTUALLY(15000, atomic_load(&worker.returned) == 1);
-    if (in_time) /* or it had nothing to look for */
-        assert_int_equal(hf_worker_fixture_said(&worker, second_look), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, second_look), 1);
     stop(&worker);
 }
 
