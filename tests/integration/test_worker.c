@@ -2,6 +2,7 @@
  * stopping. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "holdfast/admin.h"
 #include "queue_scripts.h"
 #include "tests/support/eventually.h"
@@ -46,6 +47,12 @@ static long long card(const char *set)
 static long long jobs_left(void)
 {
     return hf_fixture_number(&queue.redis, "HLEN hf:{q}:jobs");
+}
+
+static bool is_idle(void) /* the one worker; it waits for a baton */
+{
+    return strstr(hf_fixture_command(&queue.redis, "INFO clients"),
+                  "blocked_clients:1") != NULL;
 }
 
 static const char *record_of(const char *id)
@@ -276,8 +283,7 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
         char id[16];
         snprintf(id, sizeof id, "j%d", i);
         unsigned connections = hf_proxy_connections(&proxy);
-        EVENTUALLY(15000, strstr(hf_fixture_command(&queue.redis, "INFO clients"),
-                                 "blocked_clients:1") != NULL);
+        EVENTUALLY(15000, is_idle());
         hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
         put(id, "ok", 0); /* its baton is popped at once, and the claim is held */
         EVENTUALLY(15000, hf_proxy_connections(&proxy) > connections);
@@ -294,15 +300,22 @@ a_claim_held_back_until_after_the_reconnect_locks_nothing_for_long(void **state)
 
 /* ---- waking up ---- */
 
+/* At each time, and long before its next check. */
 static void a_delayed_job_wakes_an_idle_worker_in_time_and_not_before(void **state)
 {
+    enum { DELAYED = 5, DELAY_MS = 300, SOON_MS = 3000 };
     (void)state;
     hf_worker_fixture_start(&worker, queue.redis.url,
                             &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 60000}, 0);
-    int64_t due = hf_queue_fixture_now(&queue) + 300;
-    put("a", "ok", due);
-    EVENTUALLY(15000, atomic_load(&worker.started) == 1);
-    assert_true(hf_queue_fixture_now(&queue) >= due);
+    for (int i = 0; i < DELAYED; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "j%d", i);
+        EVENTUALLY(15000, is_idle());
+        uint64_t due_ns = hf_boot_ns() + (DELAY_MS - 1) * HF_MS_NS;
+        put(id, "ok", hf_queue_fixture_now(&queue) + DELAY_MS);
+        EVENTUALLY(SOON_MS, atomic_load(&worker.started) == i + 1);
+        assert_true(atomic_load(&worker.started_ns) >= due_ns);
+    }
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 

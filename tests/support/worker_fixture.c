@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "tests/support/eventually.h"
 
 static void wait_for_gate(hf_worker_fixture *fixture, hf_run *run, bool deaf)
@@ -51,6 +52,7 @@ static void on_stop(void *arg)
 static hf_verdict handle(hf_run *run, void *arg)
 {
     hf_worker_fixture *fixture = arg;
+    atomic_store(&fixture->started_ns, hf_boot_ns());
     int now = atomic_fetch_add(&fixture->inside, 1) + 1;
     int most = atomic_load(&fixture->most_at_once);
     while (now > most &&

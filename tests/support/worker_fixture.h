@@ -26,6 +26,7 @@ typedef struct hf_worker_fixture {
     atomic_bool hold_loop, loop_held; /* its loop waits where it tells of a job's end */
     atomic_ulong woken;               /* the thread that heard of a job last */
     atomic_llong remaining_ms;        /* of the lease, at the last start */
+    _Atomic uint64_t started_ns;      /* the last start, boot time */
     pthread_mutex_t lock;
     char lines[HF_FIXTURE_LINES][HF_FIXTURE_LINE]; /* "message key=value ..." */
     size_t n_lines;
