@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
@@ -135,24 +136,37 @@ static long late_ms(void)
     return at == NULL ? 0 : strtol(at + strlen("late "), NULL, 10);
 }
 
+static bool names_one(const char *line, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strstr(line, words[i]) != NULL)
+            return true;
+    return false;
+}
+
 /* No promise was broken but for those that lean on the machine: what is done within 1 s;
  * that jobs that run again do it once, which takes leases of 2 s that do not expire; and
- * that ten jobs of 5 s, which must begin together, run at the kill. `mark` is in each
- * line that tells of a broken one. On a machine that is always late all of them lean. */
+ * that ten jobs of 5 s, which must begin together, run at the kill. On a machine that is
+ * always late others lean as well, but some never do. `mark` is in each line that tells
+ * of a broken one. */
 static bool only_late(const char *mark)
 {
-    if (late_ms() >= LATE_MS)
-        return true;
+    static const char *const lean[] = {" 1 s", "ran again",
+                                       "running in worker 1 when it was killed"};
+    static const char *const never[] = {"jobs accepted", "ran too early",
+                                        "an attempt was counted",
+                                        "findings of the audit"};
     static char copy[TEXT_SIZE];
     char *rest = NULL;
     size_t n = 0;
+    bool all_lean = late_ms() >= LATE_MS;
     memcpy(copy, text, sizeof copy);
     for (char *line = strtok_r(copy, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (strstr(line, mark) == NULL)
             continue;
-        if (strstr(line, " 1 s") == NULL && strstr(line, "ran again") == NULL &&
-            strstr(line, "running in worker 1 when it was killed") == NULL)
+        if (names_one(line, never, HF_COUNT(never)) ||
+            !(all_lean || names_one(line, lean, HF_COUNT(lean))))
             return false;
         n++;
     }
