@@ -8,34 +8,6 @@
 
 static hf_lock_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&fixture, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
@@ -411,42 +383,34 @@ static void a_message_that_is_lost_only_delays(void **state)
     hf_lock_released(w.lock);
 }
 
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(p1_one_holder_at_a_time, begin, end),
-        cmocka_unit_test_setup_teardown(a_cell_and_a_line_exclude_each_other, begin, end),
-        cmocka_unit_test_setup_teardown(p5_a_timed_wait_ends_in_time_and_leaves_nothing,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(s3_fences_rise_also_past_force_and_expiry, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(
-            f3_a_lease_that_ended_is_not_released_from_the_next_holder, begin, end),
-        cmocka_unit_test_setup_teardown(r4_a_fixed_lease_ends, begin, end),
-        cmocka_unit_test_setup_teardown(r3_a_lease_is_renewed_while_it_is_held, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_lock_is_held_no_longer_than_max_hold, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(r5_an_owner_holds_as_often_as_it_acquires, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(
-            r14_without_reentrance_the_same_owner_is_refused_at_once, begin, end),
-        cmocka_unit_test_setup_teardown(a_cell_that_is_entered_again_lasts_from_then_on,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(r11_readers_share_and_a_writer_is_alone, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(r15_an_upgrade_is_refused_at_once, begin, end),
-        cmocka_unit_test_setup_teardown(r15_a_writer_that_also_reads_becomes_a_reader,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(
-            r6_a_reader_may_read_again_past_a_writer_that_waits, begin, end),
-        cmocka_unit_test_setup_teardown(permits_are_never_exceeded_and_given_in_order,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(r9_several_locks_of_a_tag_all_or_none, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(o1_first_come_first_served, begin, end),
-        cmocka_unit_test_setup_teardown(p10_a_wait_can_be_cancelled, begin, end),
-        cmocka_unit_test_setup_teardown(a_message_that_is_lost_only_delays, begin, end),
+        TEST(p1_one_holder_at_a_time),
+        TEST(a_cell_and_a_line_exclude_each_other),
+        TEST(p5_a_timed_wait_ends_in_time_and_leaves_nothing),
+        TEST(s3_fences_rise_also_past_force_and_expiry),
+        TEST(f3_a_lease_that_ended_is_not_released_from_the_next_holder),
+        TEST(r4_a_fixed_lease_ends),
+        TEST(r3_a_lease_is_renewed_while_it_is_held),
+        TEST(a_lock_is_held_no_longer_than_max_hold),
+        TEST(r5_an_owner_holds_as_often_as_it_acquires),
+        TEST(r14_without_reentrance_the_same_owner_is_refused_at_once),
+        TEST(a_cell_that_is_entered_again_lasts_from_then_on),
+        TEST(r11_readers_share_and_a_writer_is_alone),
+        TEST(r15_an_upgrade_is_refused_at_once),
+        TEST(r15_a_writer_that_also_reads_becomes_a_reader),
+        TEST(r6_a_reader_may_read_again_past_a_writer_that_waits),
+        TEST(permits_are_never_exceeded_and_given_in_order),
+        TEST(r9_several_locks_of_a_tag_all_or_none),
+        TEST(o1_first_come_first_served),
+        TEST(p10_a_wait_can_be_cancelled),
+        TEST(a_message_that_is_lost_only_delays),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

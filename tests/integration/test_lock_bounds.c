@@ -12,34 +12,6 @@ enum { LONG_MS = 30000, SOON_MS = 5000 };
 
 static hf_lock_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 /* ---- max_hold_ms ---- */
 
 static void is_lost_in_time(const hf_lock *lock)
@@ -212,7 +184,7 @@ static void a_downgrade_is_answered_before_its_lock_ends(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(an_extended_lock_is_held_no_longer_than_it_may_be),
         TEST(a_fixed_lock_is_held_no_longer_than_it_may_be),
@@ -221,5 +193,8 @@ int main(void)
         TEST(a_client_without_options_is_refused),
         TEST(a_downgrade_is_answered_before_its_lock_ends),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

@@ -15,34 +15,6 @@ static const char refused[] = "this call waits: not inside a callback";
 
 static hf_lock_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 /* What the calls gave that were made inside a callback. */
 typedef struct seen {
     hf_err acquire, look, fence, force, list, downgrade, extend, other;
@@ -678,7 +650,7 @@ static void callbacks_come_on_one_thread(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(in_the_callback_of_a_grant_nothing_waits),
         TEST(in_the_callback_of_a_release_nothing_waits),
@@ -695,5 +667,8 @@ int main(void)
         TEST(a_release_of_a_set_ends_although_a_callback_does_not),
         TEST(callbacks_come_on_one_thread),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

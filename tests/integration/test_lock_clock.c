@@ -15,34 +15,6 @@ enum {
 
 static hf_lock_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&fixture.redis, &(hf_fixture_options){.clock = true});
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 /* Steps whose sum is none, with pauses between them. */
 static void disturb(void)
 {
@@ -142,7 +114,7 @@ static void a_single_try_takes_over_what_is_over(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
 
 int main(void)
 {
@@ -153,5 +125,8 @@ int main(void)
         TEST(dead_clients_leave_within_a_lease_of_the_waiter),
         TEST(a_single_try_takes_over_what_is_over),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, &(hf_fixture_options){.clock = true});
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

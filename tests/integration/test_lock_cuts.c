@@ -37,22 +37,6 @@ static const cut cuts[] = {
     {"in the middle of it", PROXY_ANSWERS, 12},
 };
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    hf_proxy_start(&proxy, fixture.redis.socket);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_proxy_stop(&proxy);
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
 static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 {
     opts.lease_ms = opts.lease_ms == 0 ? LONG_MS : opts.lease_ms;
@@ -61,9 +45,8 @@ static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 
 static int begin(void **state)
 {
-    (void)state;
     size_t n;
-    hf_lock_fixture_begin(&fixture);
+    (void)hf_lock_fixture_begin(state);
     far = hf_lock_fixture_open(&fixture, proxy.url);
     /* Redis knows the scripts from now on, and all connections are there. No message of a
      * lock that was given back comes: it would cause a renewal of each lock to come. */
@@ -77,10 +60,8 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hf_lock_client_close(far, NULL, NULL);
-    hf_lock_fixture_end(&fixture);
-    return 0;
+    return hf_lock_fixture_end(state);
 }
 
 static unsigned cuts_before;
@@ -377,27 +358,27 @@ static void a_grant_that_races_the_end_of_a_wait_leaves_nothing(void **state)
     printf("granted %u of %d times\n", granted, TIMES);
 }
 
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, end, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_enter_that_is_cut_takes_the_lock_once, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(
-            an_enter_of_what_is_taken_that_is_cut_stands_in_line_once, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_second_enter_of_an_owner_that_is_cut_counts_once, begin, end),
-        cmocka_unit_test_setup_teardown(a_leave_that_is_cut_gives_it_back, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_leave_of_one_of_two_holds_that_is_cut_leaves_the_other, begin, end),
-        cmocka_unit_test_setup_teardown(a_cancel_that_is_cut_leaves_the_line, begin, end),
-        cmocka_unit_test_setup_teardown(a_release_waits_for_redis_without_computing,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(a_renewal_that_is_cut_is_made_again, begin, end),
-        cmocka_unit_test_setup_teardown(a_question_that_is_cut_is_answered_or_unsure,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(a_demand_that_is_cut_is_unsure, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_grant_that_races_the_end_of_a_wait_leaves_nothing, begin, end),
+        TEST(an_enter_that_is_cut_takes_the_lock_once),
+        TEST(an_enter_of_what_is_taken_that_is_cut_stands_in_line_once),
+        TEST(a_second_enter_of_an_owner_that_is_cut_counts_once),
+        TEST(a_leave_that_is_cut_gives_it_back),
+        TEST(a_leave_of_one_of_two_holds_that_is_cut_leaves_the_other),
+        TEST(a_cancel_that_is_cut_leaves_the_line),
+        TEST(a_release_waits_for_redis_without_computing),
+        TEST(a_renewal_that_is_cut_is_made_again),
+        TEST(a_question_that_is_cut_is_answered_or_unsure),
+        TEST(a_demand_that_is_cut_is_unsure),
+        TEST(a_grant_that_races_the_end_of_a_wait_leaves_nothing),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    hf_proxy_start(&proxy, fixture.redis.socket);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_proxy_stop(&proxy);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

@@ -16,34 +16,6 @@ enum { LONG_MS = 30000, PATIENT_MS = 600000, FILE_SIZE = 256 << 10 };
 
 static hf_lock_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 /* ---- F1 ---- */
 
 static bool has_word(const char *path, const char *word)
@@ -552,7 +524,7 @@ static void f10_a_waiter_in_two_lines_watches_both(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(f1_a_lock_and_its_end_are_one_command),
         TEST(f2_ex_and_px_together_are_an_error),
@@ -574,5 +546,8 @@ int main(void)
         TEST(f10_a_waiter_behind_two_dead_ones_passes_both),
         TEST(f10_a_waiter_in_two_lines_watches_both),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

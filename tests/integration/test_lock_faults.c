@@ -14,26 +14,9 @@ static hf_lock_fixture fixture;
 static hf_proxy proxy;
 static hf_lock_client *far; /* a client behind the proxy; requests may take 2 s */
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    hf_proxy_start(&proxy, fixture.redis.socket);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_proxy_stop(&proxy);
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
 static int begin(void **state)
 {
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
+    (void)hf_lock_fixture_begin(state);
     far = NULL;
     const hf_lock_client_opts opts = {
         HF_LOCK_CLIENT_OPTS_INIT,
@@ -48,13 +31,11 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
     hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
     hf_proxy_shift_clock(&proxy, 0);
     hf_lock_client_close(far, NULL, NULL);
-    hf_lock_fixture_end(&fixture);
-    return 0;
+    return hf_lock_fixture_end(state);
 }
 
 static void released(hf_lock *lock)
@@ -440,34 +421,31 @@ static void a_clock_that_was_wrong_loses_no_lock(void **state)
     released(other);
 }
 
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, end, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            an_enter_that_comes_after_the_leave_stays_for_no_lease, begin, end),
-        cmocka_unit_test_setup_teardown(
-            an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease, begin, end),
-        cmocka_unit_test_setup_teardown(what_is_cancelled_on_its_way_is_left, begin, end),
-        cmocka_unit_test_setup_teardown(a_deadline_counts_from_before_the_request, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_grant_is_told_by_a_message, begin, end),
-        cmocka_unit_test_setup_teardown(fences_rise_also_when_the_clock_is_behind, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(an_old_message_grants_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(the_grant_of_one_of_several_is_not_believed,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(a_grant_that_never_was_is_found_out, begin, end),
-        cmocka_unit_test_setup_teardown(a_broken_lock_is_not_the_end_of_the_others, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_key_of_another_type_is_told_at_once, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(an_inbox_that_cannot_be_read_only_delays, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_line_without_some_of_its_keys_continues, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(only_a_lock_that_was_taken_away_is_told_so, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_clock_that_was_wrong_loses_no_lock, begin, end),
+        TEST(an_enter_that_comes_after_the_leave_stays_for_no_lease),
+        TEST(an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease),
+        TEST(what_is_cancelled_on_its_way_is_left),
+        TEST(a_deadline_counts_from_before_the_request),
+        TEST(a_grant_is_told_by_a_message),
+        TEST(fences_rise_also_when_the_clock_is_behind),
+        TEST(an_old_message_grants_nothing),
+        TEST(the_grant_of_one_of_several_is_not_believed),
+        TEST(a_grant_that_never_was_is_found_out),
+        TEST(a_broken_lock_is_not_the_end_of_the_others),
+        TEST(a_key_of_another_type_is_told_at_once),
+        TEST(an_inbox_that_cannot_be_read_only_delays),
+        TEST(a_line_without_some_of_its_keys_continues),
+        TEST(only_a_lock_that_was_taken_away_is_told_so),
+        TEST(a_clock_that_was_wrong_loses_no_lock),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    hf_proxy_start(&proxy, fixture.redis.socket);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_proxy_stop(&proxy);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

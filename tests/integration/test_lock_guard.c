@@ -19,22 +19,6 @@ static hf_lock_client *locks;
 static char dir[HF_TEMPDIR_SIZE];
 static pid_t leader; /* of a group; 0: none */
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    hf_tempdir_make(dir);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_tempdir_remove(dir);
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
 static hf_lock_client *open_client(const char *minder)
 {
     hf_lock_client *client = NULL;
@@ -57,16 +41,14 @@ static void remove_marks(void)
 
 static int begin(void **state)
 {
-    (void)state;
     remove_marks();
-    hf_lock_fixture_begin(&fixture);
+    (void)hf_lock_fixture_begin(state);
     locks = open_client(HF_TEST_COMMAND);
     return 0;
 }
 
 static int end(void **state)
 {
-    (void)state;
     hf_fixture_signal(&fixture.redis, SIGCONT);
     hf_lock_client_close(locks, NULL, NULL);
     if (leader != 0) {
@@ -74,8 +56,7 @@ static int end(void **state)
         waitpid(leader, NULL, 0);
     }
     leader = 0;
-    hf_lock_fixture_end(&fixture);
-    return 0;
+    return hf_lock_fixture_end(state);
 }
 
 static hf_lock *take(void)
@@ -263,23 +244,24 @@ static void a_lease_is_not_set_below_the_grace_of_what_runs(void **state)
     assert_int_equal(hf_lock_extend_wait(lock, LEASE_MS / 3, NULL), HF_OK);
 }
 
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, end, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_group_lives_while_the_lock_is_renewed, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(
-            a_group_is_asked_before_the_deadline_and_killed_at_it, begin, end),
-        cmocka_unit_test_setup_teardown(a_group_is_asked_as_soon_as_its_lock_is_lost,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(a_group_is_spared_when_it_is_not_guarded_any_more,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(closing_the_client_kills_what_is_guarded, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(what_cannot_be_guarded_is_refused, begin, end),
+        TEST(a_group_lives_while_the_lock_is_renewed),
+        TEST(a_group_is_asked_before_the_deadline_and_killed_at_it),
+        TEST(a_group_is_asked_as_soon_as_its_lock_is_lost),
+        TEST(a_group_is_spared_when_it_is_not_guarded_any_more),
+        TEST(closing_the_client_kills_what_is_guarded),
+        TEST(what_cannot_be_guarded_is_refused),
         cmocka_unit_test(a_grace_leaves_room_for_a_renewal),
-        cmocka_unit_test_setup_teardown(a_lease_is_not_set_below_the_grace_of_what_runs,
-                                        begin, end),
+        TEST(a_lease_is_not_set_below_the_grace_of_what_runs),
     };
-    return cmocka_run_group_tests_name("lock_guard", tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    hf_tempdir_make(dir);
+    int failures = cmocka_run_group_tests_name("lock_guard", tests, NULL, NULL);
+    hf_tempdir_remove(dir);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

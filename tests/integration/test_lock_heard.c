@@ -15,26 +15,9 @@ static hf_lock_fixture fixture;
 static hf_proxy proxy;
 static hf_lock_client *far; /* a client behind the proxy */
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    hf_proxy_start(&proxy, fixture.redis.socket);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_proxy_stop(&proxy);
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
 static int begin(void **state)
 {
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
+    (void)hf_lock_fixture_begin(state);
     (void)hf_fixture_command(&fixture.redis, "CONFIG RESETSTAT");
     far = hf_lock_fixture_open(&fixture, proxy.url);
     return 0;
@@ -42,11 +25,9 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     hf_proxy_let_go(&proxy);
     hf_lock_client_close(far, NULL, NULL);
-    hf_lock_fixture_end(&fixture);
-    return 0;
+    return hf_lock_fixture_end(state);
 }
 
 static hf_lock *must(hf_lock_client *locks, const char *name)
@@ -337,7 +318,7 @@ static void a_holder_listens_by_one_call_that_waits(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, end, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(a_wait_that_was_ended_before_it_began_is_ended_again),
         TEST(a_grant_that_is_heard_before_the_answer_counts),
@@ -349,5 +330,10 @@ int main(void)
         TEST(a_message_that_is_lost_is_found_out),
         TEST(a_holder_listens_by_one_call_that_waits),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    hf_proxy_start(&proxy, fixture.redis.socket);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_proxy_stop(&proxy);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

@@ -18,34 +18,6 @@ enum { PATIENCE_MS = 30000, LONG_MS = 60000 };
 static hf_lock_fixture fixture;
 static int failed; /* its address is what a thread gives that failed */
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&fixture, locks, name, (hf_lock_opts){HF_LOCK_OPTS_INIT});
@@ -611,29 +583,28 @@ static void a_line_ends_long_after_its_leases(void **state)
     assert_int_equal(hf_fixture_number(&fixture.redis, "DBSIZE"), 1); /* the fence */
 }
 
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_calls_work_on_a_loop, begin, end),
-        cmocka_unit_test_setup_teardown(it_can_be_closed_from_inside_a_callback, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_client_that_cannot_be_had_leaves_the_loop_alone,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(threads_of_one_client_come_one_after_the_other,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(closing_tells_all_that_wait_and_gives_all_back,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(closing_ends_although_redis_hangs, begin, end),
-        cmocka_unit_test_setup_teardown(hundreds_are_held_and_renewed, begin, end),
-        cmocka_unit_test_setup_teardown(
-            more_tags_than_it_listens_for_are_granted_within_a_third, begin, end),
-        cmocka_unit_test_setup_teardown(a_lease_can_be_set_anew, begin, end),
-        cmocka_unit_test_setup_teardown(a_descriptor_tells_of_the_loss, begin, end),
-        cmocka_unit_test_setup_teardown(a_full_redis_refuses_no_lock, begin, end),
-        cmocka_unit_test_setup_teardown(a_child_has_no_part_in_it, begin, end),
-        cmocka_unit_test_setup_teardown(calls_before_a_connection_keep_their_order, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_line_ends_long_after_its_leases, begin, end),
+        TEST(all_calls_work_on_a_loop),
+        TEST(it_can_be_closed_from_inside_a_callback),
+        TEST(a_client_that_cannot_be_had_leaves_the_loop_alone),
+        TEST(threads_of_one_client_come_one_after_the_other),
+        TEST(closing_tells_all_that_wait_and_gives_all_back),
+        TEST(closing_ends_although_redis_hangs),
+        TEST(hundreds_are_held_and_renewed),
+        TEST(more_tags_than_it_listens_for_are_granted_within_a_third),
+        TEST(a_lease_can_be_set_anew),
+        TEST(a_descriptor_tells_of_the_loss),
+        TEST(a_full_redis_refuses_no_lock),
+        TEST(a_child_has_no_part_in_it),
+        TEST(calls_before_a_connection_keep_their_order),
+        TEST(a_line_ends_long_after_its_leases),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

@@ -14,20 +14,6 @@ static hf_set_fixture fixture;
 static hf_lock_servers *a, *b;
 static hf_lock_servers *reversed; /* its URLs are the other way round */
 
-static int up(void **state)
-{
-    (void)state;
-    hf_set_fixture_up(&fixture, N, false);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_set_fixture_down(&fixture);
-    return 0;
-}
-
 static int begin(void **state)
 {
     (void)state;
@@ -497,26 +483,27 @@ static void a_loop_of_ones_own(void **state)
     EVENTUALLY(30000, left_behind() == 0);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(r16_all_are_held_or_none, begin, end),
-        cmocka_unit_test_setup_teardown(f8_acquired_members_are_released, begin, end),
-        cmocka_unit_test_setup_teardown(f8_also_where_the_answer_was_lost, begin, end),
-        cmocka_unit_test_setup_teardown(
-            f8_a_server_that_is_down_leaves_nothing_on_the_others, begin, end),
-        cmocka_unit_test_setup_teardown(r9_opposite_orders_never_wait_in_a_circle, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(the_loss_of_one_is_the_loss_of_all, begin, end),
-        cmocka_unit_test_setup_teardown(a_member_that_is_asked_back_is_still_held, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_loss_on_the_way_ends_it, begin, end),
-        cmocka_unit_test_setup_teardown(r16_some_releases_fail_and_all_are_tried, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(the_deadline_is_the_first_of_all, begin, end),
-        cmocka_unit_test_setup_teardown(bad_input_is_refused_in_one_line, begin, end),
-        cmocka_unit_test_setup_teardown(closing_gives_back_and_answers, begin, end),
-        cmocka_unit_test_setup_teardown(a_loop_of_ones_own, begin, end),
+        TEST(r16_all_are_held_or_none),
+        TEST(f8_acquired_members_are_released),
+        TEST(f8_also_where_the_answer_was_lost),
+        TEST(f8_a_server_that_is_down_leaves_nothing_on_the_others),
+        TEST(r9_opposite_orders_never_wait_in_a_circle),
+        TEST(the_loss_of_one_is_the_loss_of_all),
+        TEST(a_member_that_is_asked_back_is_still_held),
+        TEST(a_loss_on_the_way_ends_it),
+        TEST(r16_some_releases_fail_and_all_are_tried),
+        TEST(the_deadline_is_the_first_of_all),
+        TEST(bad_input_is_refused_in_one_line),
+        TEST(closing_gives_back_and_answers),
+        TEST(a_loop_of_ones_own),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_set_fixture_up(&fixture, N, false);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_set_fixture_down(&fixture);
+    return failures;
 }

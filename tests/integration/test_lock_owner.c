@@ -18,34 +18,17 @@ enum {
 static hf_lock_fixture fixture;
 static hf_lock_client *other; /* a client of another owner */
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
 static int begin(void **state)
 {
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
+    (void)hf_lock_fixture_begin(state);
     other = hf_lock_fixture_open(&fixture, hf_fixture_url(&fixture.redis));
     return 0;
 }
 
 static int end(void **state)
 {
-    (void)state;
     hf_lock_client_close(other, NULL, NULL);
-    hf_lock_fixture_end(&fixture);
-    return 0;
+    return hf_lock_fixture_end(state);
 }
 
 static hf_lock_opts of_owner(uint32_t lease_ms)
@@ -343,35 +326,29 @@ static void a_process_that_restarts_comes_in_beside_other_readers(void **state)
     }
 }
 
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, begin, end, &fixture)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_process_hears_that_its_lock_is_taken_away,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(each_process_hears_that_its_lock_is_asked_back,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(the_process_that_remains_hears, begin, end),
-        cmocka_unit_test_setup_teardown(each_process_hears_of_the_grant, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_process_that_waits_in_one_of_several_lines_hears_of_the_grant, begin, end),
-        cmocka_unit_test_setup_teardown(holds_of_a_dead_process_end_with_their_lease,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(a_dead_hold_leaves_while_its_owner_lives, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(live_holds_of_one_owner_stay, begin, end),
-        cmocka_unit_test_setup_teardown(dead_holds_give_their_places_free, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_dead_process_keeps_the_lock_for_its_own_lease_only, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_dead_process_that_joined_leaves_with_its_own_lease, begin, end),
-        cmocka_unit_test_setup_teardown(
-            readers_come_in_after_a_dead_writer_of_a_live_owner, begin, end),
-        cmocka_unit_test_setup_teardown(the_fence_rises_after_the_last_hold_of_an_owner,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_second_process_may_join_the_random_owner_of_the_first, begin, end),
-        cmocka_unit_test_setup_teardown(
-            a_process_that_restarts_comes_in_beside_other_readers, begin, end),
+        TEST(each_process_hears_that_its_lock_is_taken_away),
+        TEST(each_process_hears_that_its_lock_is_asked_back),
+        TEST(the_process_that_remains_hears),
+        TEST(each_process_hears_of_the_grant),
+        TEST(a_process_that_waits_in_one_of_several_lines_hears_of_the_grant),
+        TEST(holds_of_a_dead_process_end_with_their_lease),
+        TEST(a_dead_hold_leaves_while_its_owner_lives),
+        TEST(live_holds_of_one_owner_stay),
+        TEST(dead_holds_give_their_places_free),
+        TEST(a_dead_process_keeps_the_lock_for_its_own_lease_only),
+        TEST(a_dead_process_that_joined_leaves_with_its_own_lease),
+        TEST(readers_come_in_after_a_dead_writer_of_a_live_owner),
+        TEST(the_fence_rises_after_the_last_hold_of_an_owner),
+        TEST(a_second_process_may_join_the_random_owner_of_the_first),
+        TEST(a_process_that_restarts_comes_in_beside_other_readers),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

@@ -18,34 +18,6 @@ enum { LONG_MS = 30000, NOTES_MAX = 4096 };
 
 static hf_lock_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 static hf_lock *must(hf_lock_client *locks, const char *name)
 {
     return hf_lock_must(&fixture, locks, name,
@@ -707,7 +679,7 @@ static void p10_a_cancelled_wait_is_not_renewed(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(p1_two_clients_never_believe_in_the_same_lock),
         TEST(p2_every_process_sees_the_same),
@@ -728,5 +700,8 @@ int main(void)
         TEST(p10_it_can_be_cancelled_before_it_is_answered),
         TEST(p10_a_cancelled_wait_is_not_renewed),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

@@ -18,34 +18,6 @@ enum { LONG_MS = 30000 };
 
 static hf_lock_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_lock_fixture_up(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_lock_fixture_down(&fixture);
-    return 0;
-}
-
-static int begin(void **state)
-{
-    (void)state;
-    hf_lock_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_lock_fixture_end(&fixture);
-    return 0;
-}
-
 static hf_lock *must(hf_lock_client *locks, hf_lock_opts opts)
 {
     if (opts.lease_ms == 0)
@@ -763,7 +735,7 @@ static void r20_a_stale_fence_may_not_write(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) HF_LOCK_TEST(name, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(r1_it_is_the_key_that_others_set_by_set_nx_px),
         TEST(r1_the_owner_is_another_each_time),
@@ -789,5 +761,8 @@ int main(void)
         TEST(r19_a_script_that_fails_has_changed_nothing),
         TEST(r20_a_stale_fence_may_not_write),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_lock_fixture_up(&fixture, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_lock_fixture_down(&fixture);
+    return failures;
 }

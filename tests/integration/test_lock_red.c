@@ -17,20 +17,6 @@ enum { N = HF_SET_SERVERS, MAJORITY = N / 2 + 1, LEASE_MS = 4000, WAIT_MS = 3000
 static hf_set_fixture fixture;
 static hf_lock_servers *a, *b;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_set_fixture_up(&fixture, N, false);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_set_fixture_down(&fixture);
-    return 0;
-}
-
 static int begin(void **state)
 {
     (void)state;
@@ -542,38 +528,31 @@ static void a_loop_of_ones_own(void **state)
     EVENTUALLY(30000, left_behind() == 0);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(r10_one_holder_at_a_time, begin, end),
-        cmocka_unit_test_setup_teardown(r10_even_or_too_few_servers_are_refused, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(r10_two_of_five_may_be_dead, begin, end),
-        cmocka_unit_test_setup_teardown(
-            r10_with_three_of_five_dead_nothing_stays_on_the_others, begin, end),
-        cmocka_unit_test_setup_teardown(r10_an_unanswered_lock_is_released_too, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(r10_servers_that_stand_still_are_no_majority,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(r10_the_validity_counts_from_before_the_request,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(r10_a_slow_server_makes_no_false_success, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(
-            l5_lost_by_the_deadline_when_no_server_can_be_reached, begin, end),
-        cmocka_unit_test_setup_teardown(a_majority_that_is_away_for_a_while_is_suspect,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(a_fixed_one_ends_and_a_longest_hold_too, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_server_that_forgot_is_entered_again, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(without_a_majority_none_is_entered_again, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(
-            counterexample_a_server_without_persistence_votes_twice, begin, end),
-        cmocka_unit_test_setup_teardown(many_get_it_in_turn, begin, end),
-        cmocka_unit_test_setup_teardown(closing_gives_it_back, begin, end),
-        cmocka_unit_test_setup_teardown(a_loop_of_ones_own, begin, end),
+        TEST(r10_one_holder_at_a_time),
+        TEST(r10_even_or_too_few_servers_are_refused),
+        TEST(r10_two_of_five_may_be_dead),
+        TEST(r10_with_three_of_five_dead_nothing_stays_on_the_others),
+        TEST(r10_an_unanswered_lock_is_released_too),
+        TEST(r10_servers_that_stand_still_are_no_majority),
+        TEST(r10_the_validity_counts_from_before_the_request),
+        TEST(r10_a_slow_server_makes_no_false_success),
+        TEST(l5_lost_by_the_deadline_when_no_server_can_be_reached),
+        TEST(a_majority_that_is_away_for_a_while_is_suspect),
+        TEST(a_fixed_one_ends_and_a_longest_hold_too),
+        TEST(a_server_that_forgot_is_entered_again),
+        TEST(without_a_majority_none_is_entered_again),
+        TEST(counterexample_a_server_without_persistence_votes_twice),
+        TEST(many_get_it_in_turn),
+        TEST(closing_gives_it_back),
+        TEST(a_loop_of_ones_own),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_set_fixture_up(&fixture, N, false);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_set_fixture_down(&fixture);
+    return failures;
 }

@@ -14,20 +14,6 @@ enum { N = HF_SET_SERVERS, FEW = 3, LEASE_MS = 2000, WAIT_MS = 30000 };
 static hf_set_fixture fixture;
 static hf_lock_servers *servers;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_set_fixture_up(&fixture, N, false);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_set_fixture_down(&fixture);
-    return 0;
-}
-
 static int begin(void **state)
 {
     (void)state;
@@ -174,16 +160,18 @@ static void a_server_that_stands_still_delays_no_renewal_of_the_others(void **st
     }
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_client_of_five_servers_has_two_threads, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(on_a_loop_of_ones_own_it_has_one, begin, end),
-        cmocka_unit_test_setup_teardown(all_events_come_on_the_thread_that_renews, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(
-            a_server_that_stands_still_delays_no_renewal_of_the_others, begin, end),
+        TEST(a_client_of_five_servers_has_two_threads),
+        TEST(on_a_loop_of_ones_own_it_has_one),
+        TEST(all_events_come_on_the_thread_that_renews),
+        TEST(a_server_that_stands_still_delays_no_renewal_of_the_others),
     };
-    return cmocka_run_group_tests_name("lock_set_threads", tests, up, down);
+    hf_set_fixture_up(&fixture, N, false);
+    int failures = cmocka_run_group_tests_name("lock_set_threads", tests, NULL, NULL);
+    hf_set_fixture_down(&fixture);
+    return failures;
 }

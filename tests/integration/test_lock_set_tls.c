@@ -25,20 +25,6 @@ static void close_front(size_t i)
     open_fronts[i] = false;
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_set_fixture_up(&fixture, N, false);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_set_fixture_down(&fixture);
-    return 0;
-}
-
 static int begin(void **state)
 {
     (void)state;
@@ -140,5 +126,8 @@ int main(void)
         TEST(it_outlives_a_server_that_cannot_be_reached),
         TEST(servers_that_are_not_trusted_give_none),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_set_fixture_up(&fixture, N, false);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_set_fixture_down(&fixture);
+    return failures;
 }

@@ -28,9 +28,9 @@ hf_lock_client *hf_lock_fixture_open(hf_lock_fixture *fixture, const char *url)
     return locks;
 }
 
-void hf_lock_fixture_up(hf_lock_fixture *fixture)
+void hf_lock_fixture_up(hf_lock_fixture *fixture, const hf_fixture_options *options)
 {
-    hf_fixture_start(&fixture->redis, NULL);
+    hf_fixture_start(&fixture->redis, options);
 }
 
 void hf_lock_fixture_down(hf_lock_fixture *fixture)
@@ -38,8 +38,9 @@ void hf_lock_fixture_down(hf_lock_fixture *fixture)
     hf_fixture_stop(&fixture->redis);
 }
 
-void hf_lock_fixture_begin(hf_lock_fixture *fixture)
+int hf_lock_fixture_begin(void **state)
 {
+    hf_lock_fixture *fixture = *state;
     (void)hf_fixture_command(&fixture->redis, "FLUSHALL");
     fixture->a = hf_lock_fixture_open(fixture, hf_fixture_url(&fixture->redis));
     fixture->b = hf_lock_fixture_open(fixture, hf_fixture_url(&fixture->redis));
@@ -47,12 +48,15 @@ void hf_lock_fixture_begin(hf_lock_fixture *fixture)
     atomic_store(&fixture->held, 0);
     atomic_store(&fixture->revoked, 0);
     atomic_store(&fixture->lost, 0);
+    return 0;
 }
 
-void hf_lock_fixture_end(hf_lock_fixture *fixture)
+int hf_lock_fixture_end(void **state)
 {
+    const hf_lock_fixture *fixture = *state;
     hf_lock_client_close(fixture->a, NULL, NULL);
     hf_lock_client_close(fixture->b, NULL, NULL);
+    return 0;
 }
 
 static void complete(hf_lock_opts *opts, const char *const *name)

@@ -16,11 +16,16 @@ typedef struct hf_lock_fixture {
     atomic_uint suspect, held, revoked, lost; /* events of all locks */
 } hf_lock_fixture;
 
-/* For cmocka: of a whole program, and of each test, which begins with an empty server. */
-void hf_lock_fixture_up(hf_lock_fixture *fixture);
+/* Before all tests of a program and after them, in its main(). */
+void hf_lock_fixture_up(hf_lock_fixture *fixture, const hf_fixture_options *options);
 void hf_lock_fixture_down(hf_lock_fixture *fixture);
-void hf_lock_fixture_begin(hf_lock_fixture *fixture);
-void hf_lock_fixture_end(hf_lock_fixture *fixture);
+
+/* For cmocka, whose state is the fixture: each test begins with an empty server. */
+int hf_lock_fixture_begin(void **state);
+int hf_lock_fixture_end(void **state);
+#define HF_LOCK_TEST(name, fixture)                                                      \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_lock_fixture_begin,                \
+                                             hf_lock_fixture_end, fixture)
 
 /* One more client. */
 hf_lock_client *hf_lock_fixture_open(hf_lock_fixture *fixture, const char *url);

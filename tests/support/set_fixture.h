@@ -26,7 +26,8 @@ typedef struct hf_set_fixture {
     atomic_size_t member;                     /* of the last one */
 } hf_set_fixture;
 
-/* n servers; persistent ones keep everything when they are killed. */
+/* Before all tests of a program and after them, in its main(). n servers; persistent ones
+ * keep everything when they are killed. */
 void hf_set_fixture_up(hf_set_fixture *fixture, size_t n, bool persistent);
 void hf_set_fixture_down(hf_set_fixture *fixture);
 /* For each test: all servers run and are empty, the proxies pass, no event was seen. */
