@@ -23,20 +23,6 @@
 
 static hf_program_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_program_fixture_start(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_program_fixture_stop(&fixture);
-    return 0;
-}
-
 /* ---- its time, and its family ---- */
 
 static void a_time_out_asks_first_and_kills_after_the_grace(void **state)
@@ -400,7 +386,7 @@ int main(int argc, char **argv)
     int status;
     if (hf_program_fixture_role(argc, argv, &status))
         return status;
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_PROGRAM_TEST(name, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(a_time_out_asks_first_and_kills_after_the_grace),
         TEST(a_program_that_ended_while_the_loop_was_slow_has_not_timed_out),

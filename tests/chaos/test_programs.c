@@ -18,20 +18,6 @@
 
 static hf_program_fixture fixture;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_program_fixture_start(&fixture);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_program_fixture_stop(&fixture);
-    return 0;
-}
-
 /* ---- how it ends ---- */
 
 static void the_exit_status_is_the_verdict(void **state)
@@ -355,7 +341,7 @@ int main(int argc, char **argv)
     int status;
     if (hf_program_fixture_role(argc, argv, &status))
         return status;
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_PROGRAM_TEST(name, &fixture)
     const struct CMUnitTest tests[] = {
         TEST(the_exit_status_is_the_verdict),
         TEST(a_verdict_line_goes_before_the_exit_status),

@@ -25,20 +25,6 @@ enum {
 
 static hf_fixture redis;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* ---- the process that is killed ---- */
 
 typedef struct one {
@@ -238,9 +224,9 @@ static void l6_nothing_outlives_a_killed_client(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(l6_nothing_outlives_a_killed_client),
+        HF_REDIS_TEST(l6_nothing_outlives_a_killed_client, &redis),
     };
     if (argc == 3 && strcmp(argv[1], "live") == 0)
         return live_until_killed(argv[2]);
-    return cmocka_run_group_tests(tests, up, down);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,21 +166,7 @@ static void a_busy_redis_is_asked_again_until_the_deadline(void **state)
     hf_admin_close(admin);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) HF_REDIS_TEST(name, &redis)
 
 int main(void)
 {

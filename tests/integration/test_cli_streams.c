@@ -47,24 +47,10 @@ static void closed_streams_are_no_sockets(void **state)
     }
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(closed_streams_are_no_sockets, up, down),
+        HF_REDIS_TEST(closed_streams_are_no_sockets, &redis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

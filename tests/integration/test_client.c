@@ -28,13 +28,6 @@ static int up(void **state)
     return 0;
 }
 
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* ---- descriptors of this process ---- */
 
 /* Marks every open descriptor in `open`, and gives how many there are. */
@@ -589,7 +582,8 @@ static void a_thousand_clients_leave_nothing_behind(void **state)
     assert_int_equal(open_fds(fds), before);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+#define CASE(test)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(test, up, hf_fixture_down, &redis)
 
 int main(void)
 {

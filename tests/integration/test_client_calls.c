@@ -20,20 +20,6 @@ enum { LARGE_MS = 120000 }; /* with a sanitizer, on a busy machine */
 
 static hf_fixture redis;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* The digests are those of these very bytes. */
 static const hf_script echo = {.name = "test/echo",
                                .text = (const unsigned char *)"return {KEYS[1], ARGV[1]}",
@@ -658,7 +644,7 @@ static void an_idle_client_does_not_turn_the_loop(void **state)
     hf_client_fixture_close(&fixture);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+#define CASE(test) HF_REDIS_TEST(test, &redis)
 
 int main(void)
 {

@@ -140,13 +140,6 @@ static int up(void **state)
     return 0;
 }
 
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* ---- several addresses ---- */
 
 static void an_address_that_refuses_is_followed_by_the_next(void **state)
@@ -264,7 +257,8 @@ static void a_look_up_that_returns_at_the_close_does_no_harm(void **state)
     EVENTUALLY(SOON_MS, count(&names.answered) == count(&names.asked));
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+#define CASE(test)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(test, up, hf_fixture_down, &redis)
 
 int main(void)
 {

@@ -32,20 +32,6 @@ enum { RUN_MS = 90000, TEXT_SIZE = 64 << 10, PATH_SIZE = 256, BLOCKS_MAX = 16 };
 
 static hf_fixture redis;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* ---- a place that looks like a clone in which ./dev has built ---- */
 
 static void put_program(const char *name, const char *text)
@@ -315,14 +301,15 @@ static bool is_played_elsewhere(const char *path)
 static void what_every_other_document_shows_is_what_happens(void **state)
 {
     glob_t found;
+    (void)state;
     assert_int_equal(glob(HF_TEST_SOURCE "/docs/*.md", 0, NULL, &found), 0);
     assert_int_equal(glob(HF_TEST_SOURCE "/*.md", GLOB_APPEND, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         if (is_played_elsewhere(found.gl_pathv[i]))
             continue;
         play_with_redis(found.gl_pathv[i]);
-        (void)down(state); /* each has a Redis of its own */
-        (void)up(state);
+        hf_fixture_stop(&redis); /* each has a Redis of its own */
+        hf_fixture_start(&redis, NULL);
     }
     globfree(&found);
 }
@@ -366,7 +353,7 @@ static void every_configuration_in_the_documents_is_good(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define CASE(name) HF_REDIS_TEST(name, &redis)
     const struct CMUnitTest tests[] = {
         CASE(what_the_readme_shows_is_what_happens),
         CASE(what_is_shown_of_users_is_what_happens),

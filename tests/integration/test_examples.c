@@ -30,13 +30,6 @@ static int up(void **state)
     return 0;
 }
 
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* Runs it where a reader stands, in the root of the sources. */
 static int run(const char *const *args)
 {
@@ -294,7 +287,8 @@ static void a_guarded_store_refuses_a_holder_that_lost_the_lock(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define CASE(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, up, hf_fixture_down, &redis)
     const struct CMUnitTest tests[] = {
         CASE(the_service_prints_an_id_for_each_job_and_the_worker_runs_them),
         CASE(the_worker_buries_what_can_never_work),

@@ -24,21 +24,6 @@ enum { MANY = 2000, THREADS = 16, SOON_MS = 30000, OPENS = 1000 };
 static hf_fixture redis;
 static char detail[HF_DETAIL_SIZE];
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_test_audit(&redis, false);
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* What the callbacks of MANY jobs said, by the jobs' places. */
 struct heard {
     atomic_uint times[MANY];
@@ -518,7 +503,9 @@ static void the_thread_of_a_producer_blocks_every_signal(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_fixture_up, hf_test_audit_down,    \
+                                             &redis)
 
 int main(void)
 {

@@ -36,21 +36,6 @@ static hf_fixture redis;
 static char detail[HF_DETAIL_SIZE];
 static uint64_t seed;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_test_audit(&redis, false);
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 static hf_producer *open_with(hf_producer_opts opts)
 {
     if (opts.deadline_ms == 0)
@@ -498,7 +483,9 @@ static void callbacks_stay_on_one_thread_beside_calls(void **state)
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), known + new);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_fixture_up, hf_test_audit_down,    \
+                                             &redis)
 
 int main(void)
 {

@@ -14,20 +14,6 @@
 
 static hf_fixture redis;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_fixture_start(&redis, NULL);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_fixture_stop(&redis);
-    return 0;
-}
-
 /* The answer to GET k through a socket, or -1 when none came. */
 static int get(redisContext *c)
 {
@@ -232,5 +218,8 @@ int main(void)
         cmocka_unit_test(a_fake_follows_its_script),
         cmocka_unit_test(a_fake_says_what_did_not_come),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_fixture_start(&redis, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_fixture_stop(&redis);
+    return failures;
 }

@@ -41,3 +41,9 @@ void hf_test_audit(hf_fixture *redis, bool idle)
     hf_admin_close(admin);
     assert_int_equal(all, 0);
 }
+
+int hf_test_audit_down(void **state)
+{
+    hf_test_audit(*state, false);
+    return hf_fixture_down(state);
+}

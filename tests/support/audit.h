@@ -10,4 +10,8 @@
 /* Fails the test with what was found. `idle`: nothing works on the queues any more. */
 void hf_test_audit(hf_fixture *redis, bool idle);
 
+/* For cmocka, whose state is the fixture of the server: an audit, then the server's end.
+ */
+int hf_test_audit_down(void **state);
+
 #endif

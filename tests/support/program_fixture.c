@@ -102,6 +102,18 @@ void hf_program_fixture_stop(hf_program_fixture *fixture)
     hf_tempdir_remove(fixture->dir);
 }
 
+int hf_program_fixture_up(void **state)
+{
+    hf_program_fixture_start(*state);
+    return 0;
+}
+
+int hf_program_fixture_down(void **state)
+{
+    hf_program_fixture_stop(*state);
+    return 0;
+}
+
 static void on_guard(uv_timer_t *timer)
 {
     *(bool *)timer->data = true;

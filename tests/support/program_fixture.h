@@ -53,6 +53,12 @@ bool hf_program_fixture_role(int argc, char **argv, int *status);
 void hf_program_fixture_start(hf_program_fixture *fixture);
 /* Closes what is not closed yet. Fails the test when a child is left. */
 void hf_program_fixture_stop(hf_program_fixture *fixture);
+/* The same for cmocka, whose state is the fixture. */
+int hf_program_fixture_up(void **state);
+int hf_program_fixture_down(void **state);
+#define HF_PROGRAM_TEST(name, fixture)                                                   \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_program_fixture_up,                \
+                                             hf_program_fixture_down, fixture)
 /* Closes the programs, and runs the loop until that has happened. */
 void hf_program_fixture_close(hf_program_fixture *fixture);
 

@@ -311,6 +311,18 @@ void hf_fixture_clock_step(hf_fixture *f, int64_t ms)
     hf_server_clock_step(f->clock, ms);
 }
 
+int hf_fixture_up(void **state)
+{
+    hf_fixture_start(*state, NULL);
+    return 0;
+}
+
+int hf_fixture_down(void **state)
+{
+    hf_fixture_stop(*state);
+    return 0;
+}
+
 static int64_t server_ms(hf_fixture *f)
 {
     long long s, us;

@@ -5,8 +5,7 @@
  * server takes about ten milliseconds to start, so there is no reason to share one.
  *
  *     static hf_fixture redis;
- *     static int up(void **state) { (void)state; hf_fixture_start(&redis, NULL); return
- * 0; } static int down(void **state) { (void)state; hf_fixture_stop(&redis); return 0; }
+ *     const struct CMUnitTest tests[] = {HF_REDIS_TEST(a_test, &redis)};
  *
  * Without a redis-server, or for TLS with one that was built without it, the program ends
  * with 77, which means skipped; with HF_REQUIRE_REDIS=1 in the environment it ends
@@ -58,6 +57,13 @@ typedef struct hf_fixture {
 
 void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options);
 void hf_fixture_stop(hf_fixture *f); /* ends the server and removes its directory */
+
+/* The same for cmocka, whose state is the fixture; without options. */
+int hf_fixture_up(void **state);
+int hf_fixture_down(void **state);
+#define HF_REDIS_TEST(name, fixture)                                                     \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_fixture_up, hf_fixture_down,       \
+                                             fixture)
 
 /* Ends the server with a signal and waits until it is gone; its files stay. */
 void hf_fixture_kill(hf_fixture *f, int signal);

@@ -18,9 +18,9 @@ typedef struct hf_sending {
     const hf_script *script;
     const char *keys[HF_TWICE_KEYS]; /* none: the prefix of the suite */
     const char *args[HF_TWICE_ARGS]; /* $T: not_after; others as the suite expands them */
-    int not_after;     /* its place among the arguments, from 1; 0: it has none */
-    const char *first; /* the answer; T for each time in it, F for each fence */
-    const char *second;
+    int not_after;       /* its place among the arguments, from 1; 0: it has none */
+    const char *first;   /* the answer; T for each time in it, F for each fence */
+    const char *second;  /* NULL: the same as the first */
     const char *counted; /* told to the suite when the second was sent */
     bool reads;          /* the first changes nothing either */
     bool again;          /* the second does more of the same */
