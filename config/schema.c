@@ -116,8 +116,8 @@ static const hf_key keys[] = {
      WORKER(wait_replicas),
      .max = HF_REPLICAS_MAX,
      .preset = "0",
-     .help = "how many replicas must have a job, a claim, a renewal or the end of a job "
-             "before it counts"},
+     .help = "the least number of replicas that must have a job, a claim, a renewal or "
+             "the end of a job before it counts"},
     {.path = "redis.replicas_timeout",
      HF_KEY_DURATION,
      WORKER(wait_replicas_ms),

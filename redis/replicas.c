@@ -20,7 +20,8 @@ enum {
     ROUND_MS = 200,  /* of one WAIT, at most: others may have less time; */
     LEAST_MS = 20,   /* and at least: a replica needs some to answer */
     MARGIN_MS = 500, /* for the answer to a WAIT that took all its time */
-    PAUSE_MS = 50    /* after a round that failed at once */
+    PAUSE_MS = 50,   /* after a round that failed at once */
+    MARK_SIZE = 64
 };
 
 #define MARK_MS "60000" /* the key expires after this time */
@@ -37,14 +38,19 @@ struct hf_replicas {
     line waiting, asked;
     uint64_t again_ns; /* no round before that */
 
-    unsigned open; /* requests of the round that are not answered yet */
-    hf_err err;    /* its first fault */
-    int64_t have;  /* replicas, by WAIT */
+    unsigned open;    /* requests of the round that are not answered yet */
+    hf_err err;       /* its first fault */
+    bool meets;       /* the first of a life */
+    size_t awaited;   /* replicas, by WAIT; */
+    size_t have;      /* that confirmed; */
+    size_t noted;     /* that another process has met, by the mark; */
+    size_t answering; /* that are connected and have confirmed something, by ROLE */
     char why[HF_DETAIL_SIZE];
 
-    uint64_t life;    /* of the server, when these were counted: */
-    size_t connected; /* replicas, in the last round */
-    uint64_t left_ns; /* when there were fewer than the round before; 0: never */
+    uint64_t life;      /* of the server; 0: none was met yet. In it: */
+    size_t needed;      /* replicas that must confirm */
+    size_t had, known;  /* `have` and `answering` of the last round */
+    uint64_t behind_ns; /* since then fewer confirm than must; 0: none is missing */
 
     int handles; /* the timer and the client, not closed yet */
     bool closing;
@@ -108,60 +114,106 @@ static void sift(hf_replicas *r)
     }
 }
 
-/* ---- a round ---- */
+/* ---- the replicas that may be the next primary ---- */
 
-/* Counts the replicas that are connected. True: none has left for a while. */
-static bool all_stay(hf_replicas *r, const hf_reply *role)
+static size_t larger(size_t a, size_t b)
 {
-    const uint64_t life = hf_client_life(r->client), now_ns = hf_boot_ns();
-    const size_t n = hf_reply_len(hf_reply_at(role, 2));
-    if (life != r->life)
-        r->left_ns = 0;
-    else if (n < r->connected)
-        r->left_ns = now_ns;
-    r->life = life;
-    r->connected = n;
-    return r->left_ns == 0 || now_ns - r->left_ns >= HF_REPLICAS_LEFT_MS * HF_MS_NS;
+    return a > b ? a : b;
 }
 
-static bool is_confirmed(hf_replicas *r, const hf_reply *role)
+/* What the mark tells about this life of the server. */
+static size_t read_mark(const hf_replicas *r, const char *text)
 {
-    if (r->err != HF_OK || !hf_client_ready(r->client))
-        return false;
-    const bool stay = all_stay(r, role);
-    if (r->have < (int64_t)r->wanted)
-        (void)snprintf(r->why, sizeof r->why, "%lld of %u replicas have it",
-                       (long long)r->have, r->wanted);
-    else if (!stay)
+    const char *replid = hf_client_server(r->client)->replid;
+    const size_t len = strlen(replid);
+    const bool same = len > 0 && strncmp(text, replid, len) == 0 && text[len] == ' ';
+    return same ? strtoul(text + len + 1, NULL, 10) : 0;
+}
+
+/* One that still loads its first data has confirmed nothing. */
+static size_t count_answering(const hf_reply *role)
+{
+    const hf_reply *replicas = hf_reply_at(role, 2);
+    size_t n = 0;
+    for (size_t i = 0; i < hf_reply_len(replicas); i++)
+        n += hf_reply_int(hf_reply_at(hf_reply_at(replicas, i), 2)) > 0;
+    return n;
+}
+
+static void meet(hf_replicas *r)
+{
+    r->life = hf_client_life(r->client);
+    r->needed = r->had = larger(r->noted, r->answering);
+    r->known = r->answering;
+    r->behind_ns = 0;
+}
+
+/* Those that are missing or behind for so long: Sentinels know it, and take another. */
+static void give_up(hf_replicas *r)
+{
+    if (r->behind_ns == 0 || hf_boot_ns() - r->behind_ns < HF_REPLICAS_LEFT_MS * HF_MS_NS)
+        return;
+    r->needed = r->had;
+    r->behind_ns = 0;
+}
+
+/* And the mark tells that so many must. */
+static bool is_confirmed(hf_replicas *r)
+{
+    const size_t told = r->needed;
+    if (r->answering > r->known)
+        r->needed = larger(r->needed, r->answering);
+    r->known = r->answering;
+    r->needed = larger(r->needed, r->have);
+    if (r->have == r->needed)
+        r->behind_ns = 0;
+    else if (r->behind_ns == 0 || r->have < r->had)
+        r->behind_ns = hf_boot_ns();
+    r->had = r->have;
+    if (r->have < r->wanted)
+        (void)snprintf(r->why, sizeof r->why, "%zu of %u replicas have it", r->have,
+                       r->wanted);
+    else if (r->have < r->needed)
         (void)snprintf(r->why, sizeof r->why,
-                       "a replica has left, and may be the next primary");
+                       "%zu of %zu replicas have it, and another may be the next primary",
+                       r->have, r->needed);
     else
         r->why[0] = '\0';
-    return r->have >= (int64_t)r->wanted && stay;
+    return r->have >= r->wanted && r->have == r->needed && r->needed == told;
 }
 
-static void end_round(hf_replicas *r, const hf_reply *role)
+/* ---- a round ---- */
+
+static void put_back(hf_replicas *r)
 {
-    const bool confirmed = is_confirmed(r, role);
-    line old = r->asked;
+    if (r->asked.last == NULL)
+        return;
+    r->asked.last->next = r->waiting.first; /* they came before those that wait now */
+    r->waiting.first = r->asked.first;
+    if (r->waiting.last == NULL)
+        r->waiting.last = r->asked.last;
     r->asked = (line){NULL, NULL};
-    if (!confirmed && (r->err != HF_OK || r->have >= (int64_t)r->wanted))
-        r->again_ns = hf_boot_ns() + PAUSE_MS * HF_MS_NS;
-    if (!confirmed) { /* they came before those that wait now */
-        if (old.last != NULL) {
-            old.last->next = r->waiting.first;
-            r->waiting.first = old.first;
-            if (r->waiting.last == NULL)
-                r->waiting.last = old.last;
-        }
-    } else {
-        for (hf_confirm *confirm; (confirm = take_first(&old)) != NULL;)
+}
+
+static void end_round(hf_replicas *r)
+{
+    const bool answered = r->err == HF_OK && hf_client_ready(r->client);
+    line asked = r->asked;
+    if (answered && r->meets) {
+        meet(r);
+    } else if (answered && is_confirmed(r)) {
+        r->asked = (line){NULL, NULL};
+        for (hf_confirm *confirm; (confirm = take_first(&asked)) != NULL;)
             confirm->cb(confirm->arg, HF_OK, "");
+    } else {
+        put_back(r);
+        if (r->err != HF_OK || (r->have >= r->awaited && r->have < r->needed))
+            r->again_ns = hf_boot_ns() + PAUSE_MS * HF_MS_NS;
     }
     pump(r);
 }
 
-static void answered(hf_replicas *r, const hf_answer *answer, bool is_role)
+static void answered(hf_replicas *r, const hf_answer *answer)
 {
     if (answer->err != HF_OK && r->err == HF_OK) {
         r->err = answer->err;
@@ -169,24 +221,31 @@ static void answered(hf_replicas *r, const hf_answer *answer, bool is_role)
                        answer->detail);
     }
     if (--r->open == 0 && !r->closing)
-        end_round(r, is_role ? answer->reply : NULL);
+        end_round(r);
 }
 
-static void on_marked(const hf_answer *answer, void *arg)
+static void on_mark(const hf_answer *answer, void *arg)
 {
-    answered(arg, answer, false);
+    hf_replicas *r = arg;
+    if (answer->err == HF_OK && r->meets)
+        r->noted = read_mark(r, hf_reply_text(answer->reply));
+    answered(r, answer);
 }
 
 static void on_waited(const hf_answer *answer, void *arg)
 {
     hf_replicas *r = arg;
-    r->have = answer->err == HF_OK ? hf_reply_int(answer->reply) : 0;
-    answered(r, answer, false);
+    const int64_t have = answer->err == HF_OK ? hf_reply_int(answer->reply) : 0;
+    r->have = have > 0 ? (size_t)have : 0;
+    answered(r, answer);
 }
 
 static void on_role(const hf_answer *answer, void *arg)
 {
-    answered(arg, answer, true);
+    hf_replicas *r = arg;
+    if (answer->err == HF_OK)
+        r->answering = count_answering(answer->reply);
+    answered(r, answer);
 }
 
 static void send_words(hf_replicas *r, const char *const *words, uint32_t timeout_ms,
@@ -208,34 +267,53 @@ static void send_words(hf_replicas *r, const char *const *words, uint32_t timeou
         r->err = err;
 }
 
-static void begin_round(hf_replicas *r)
+/* The time for the WAIT of all that wait now. */
+static uint32_t take_all(hf_replicas *r)
 {
     const uint64_t now_ns = hf_boot_ns();
     uint64_t until_ns = now_ns + ROUND_MS * HF_MS_NS;
-    line old = r->waiting;
+    for (const hf_confirm *c = r->waiting.first; c != NULL; c = c->next)
+        if (c->until_ns < until_ns)
+            until_ns = c->until_ns;
+    r->asked = r->waiting;
     r->waiting = (line){NULL, NULL};
-    for (hf_confirm *confirm; (confirm = take_first(&old)) != NULL;) {
-        if (confirm->until_ns < until_ns)
-            until_ns = confirm->until_ns;
-        append(&r->asked, confirm);
-    }
     if (until_ns < now_ns + LEAST_MS * HF_MS_NS)
-        until_ns = now_ns + LEAST_MS * HF_MS_NS;
-    const uint32_t ms = (uint32_t)((until_ns - now_ns) / HF_MS_NS);
-    const uint32_t timeout_ms = ms + MARGIN_MS;
-    r->err = HF_OK;
-    r->have = 0;
-    r->open = 1; /* until all are sent */
-    char wanted[HF_DECIMAL_MAX], wait[HF_DECIMAL_MAX];
-    (void)snprintf(wanted, sizeof wanted, "%u", r->wanted);
+        return LEAST_MS;
+    return (uint32_t)((until_ns - now_ns) / HF_MS_NS);
+}
+
+static void send_wait(hf_replicas *r)
+{
+    char mark[MARK_SIZE], awaited[HF_DECIMAL_MAX], wait[HF_DECIMAL_MAX];
+    const uint32_t ms = take_all(r), timeout_ms = ms + MARGIN_MS;
+    give_up(r);
+    r->awaited = larger(r->wanted, r->known);
+    (void)snprintf(mark, sizeof mark, "%s %zu", hf_client_server(r->client)->replid,
+                   r->needed);
+    (void)snprintf(awaited, sizeof awaited, "%zu", r->awaited);
     (void)snprintf(wait, sizeof wait, "%u", ms);
-    send_words(r, (const char *const[]){"SET", r->mark, "1", "PX", MARK_MS, NULL},
-               timeout_ms, on_marked);
-    send_words(r, (const char *const[]){"WAIT", wanted, wait, NULL}, timeout_ms,
+    send_words(r, (const char *const[]){"SET", r->mark, mark, "PX", MARK_MS, NULL},
+               timeout_ms, on_mark);
+    send_words(r, (const char *const[]){"WAIT", awaited, wait, NULL}, timeout_ms,
                on_waited);
     send_words(r, (const char *const[]){"ROLE", NULL}, timeout_ms, on_role);
+}
+
+/* The first round in a life of the server asks for nobody: it meets the replicas. */
+static void begin_round(hf_replicas *r)
+{
+    r->err = HF_OK;
+    r->have = r->noted = 0;
+    r->open = 1; /* until all are sent */
+    r->meets = r->life != hf_client_life(r->client);
+    if (r->meets) {
+        send_words(r, (const char *const[]){"GET", r->mark, NULL}, MARGIN_MS, on_mark);
+        send_words(r, (const char *const[]){"ROLE", NULL}, MARGIN_MS, on_role);
+    } else {
+        send_wait(r);
+    }
     if (--r->open == 0)
-        end_round(r, NULL);
+        end_round(r);
 }
 
 static bool is_ahead(const hf_replicas *r)

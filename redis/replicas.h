@@ -3,18 +3,25 @@
  * WAIT blocks its connection until replicas have received what that same connection has
  * caused. So it has a connection of its own, where each round sends:
  *
- *   SET    writes a key for this purpose alone: WAIT then counts all that any connection
- *          has executed before (on Redis before 7.2 any command would do, e.g. PING)
- *   WAIT   until enough replicas have it, but only for a short time
- *   ROLE   which replicas are still connected
+ *   SET    writes a key for this purpose alone, the mark: WAIT then counts all that any
+ *          connection has executed before (on Redis before 7.2 any command would do)
+ *   WAIT   until all replicas have it, but only for a short time
+ *   ROLE   which replicas are connected
  *
  * One round is under way at a time. It answers all that asked before it began; those that
- * ask meanwhile share the next one.
+ * ask meanwhile share the next one. A round counts only for answers of the same life of
+ * the server (redis/server.h).
  *
- * A round counts only for answers of the same life of the server (redis/server.h). And it
- * does not count when a replica has left a short time ago: that one may have been
- * promoted. Sentinels tell the old primary nothing of it, and its other replicas go on to
- * confirm for a second what the new primary will never have.
+ * `wanted` replicas are the least. But Sentinels choose the next primary by what they
+ * knew of the replicas up to a second before, so it may be one that is a few milliseconds
+ * behind. They also tell the old primary nothing of it: its other replicas go on to
+ * confirm what the new one will never have. So all must confirm that were seen in this
+ * life of the server, except for one that has been missing or behind for
+ * HF_REPLICAS_LEFT_MS: it is not the next primary, or we would know by now.
+ *
+ * A process that comes later does not know who has left. The mark tells it: its value is
+ * the replication id, and how many replicas must confirm. Each life begins with GET of
+ * the mark, and ROLE.
  *
  * Not thread-safe: all of it belongs to the owner of the loop. */
 #ifndef HF_REDIS_REPLICAS_H
@@ -26,8 +33,7 @@ typedef struct hf_replicas hf_replicas;
 
 enum {
     HF_REPLICAS_MARK_SIZE = 512,
-    HF_REPLICAS_LEFT_MS = 3000 /* a replica that has left may be the next primary, and we
-                                  would know by then */
+    HF_REPLICAS_LEFT_MS = 3000 /* one that is missing or behind may still be promoted */
 };
 
 /* A question. The caller owns it until the answer, and sets all but `next`. */
@@ -42,8 +48,8 @@ typedef struct hf_confirm {
     void *arg;
 } hf_confirm;
 
-/* Starts to connect. `wanted` > 0. `mark` is the key that each round sets. The loop and
- * the server are borrowed. HF_NOMEM, HF_SYSTEM: *out is untouched. */
+/* Starts to connect. `wanted` > 0. `mark` is the key. The loop and the server are
+ * borrowed. HF_NOMEM, HF_SYSTEM: *out is untouched. */
 HF_MUSTCHECK hf_err hf_replicas_open(hf_replicas **out, struct uv_loop_s *loop,
                                      struct hf_server *redis, uint32_t wanted,
                                      const char *mark);

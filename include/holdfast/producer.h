@@ -97,9 +97,10 @@ typedef struct hf_producer_opts {
                         others are then possible. NULL: a new producer */
     int64_t remember_ms;    /* how long Redis remembers the numbers that this producer has
                                sent. 0: twice deadline_ms, and until a clean close */
-    uint32_t wait_replicas; /* replicas of Redis that must have a job before it counts as
-                               accepted, at most HF_REPLICAS_MAX; 0: none. Too few in
-                               time: HF_UNCONFIRMED */
+    uint32_t wait_replicas; /* the least number of replicas that must have a job before
+                               it counts as accepted, at most HF_REPLICAS_MAX; 0: none.
+                               All that are connected must. Too few in time:
+                               HF_UNCONFIRMED */
     uint32_t wait_replicas_ms; /* for so long after the answer of Redis; 0: until the
                                   deadline of the call, which always ends the wait */
 } hf_producer_opts;

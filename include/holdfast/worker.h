@@ -121,9 +121,9 @@ typedef struct hf_worker_opts {
                                  programs; NULL: found by PATH */
     hf_log_fn log;            /* may be NULL */
     void *log_arg;
-    uint32_t wait_replicas; /* replicas of Redis that must have a claim, a renewal and the
-                               end of a job before they count; 0: none; at most
-                               HF_REPLICAS_MAX */
+    uint32_t wait_replicas;    /* the least number of replicas that must have a claim, a
+                                  renewal and the end of a job before they count; all that
+                                  are connected must; 0: none; at most HF_REPLICAS_MAX */
     uint32_t wait_replicas_ms; /* for so long; default 5000, at most half of the lease. A
                                   claim that is not confirmed by then is given back, a
                                   renewal has failed, the end of a job is logged */

@@ -107,6 +107,18 @@ static void expect(question *q, uint32_t ms, hf_err err, const char *why)
                  hf_err_name(q->err), q->detail);
 }
 
+/* One of them is enough, and both are there. */
+static void begin_with_both(void)
+{
+    question q;
+    begin(1);
+    expect(&q, SOON_MS, HF_OK, "");
+    EVENTUALLY(SOON_MS,
+               ((void)hf_fixture_command(&primary, "INCR n"), /* the answer to a WAIT */
+                hf_fixture_number(&primary, "WAIT 2 500") == 2));
+    expect(&q, SOON_MS, HF_OK, "");
+}
+
 /* ---- what is counted ---- */
 
 static void what_replicas_have_is_confirmed(void **state)
@@ -152,16 +164,52 @@ static void a_replica_that_has_left_may_be_the_next_primary(void **state)
 {
     question q;
     (void)state;
-    begin(1);
-    expect(&q, SOON_MS, HF_OK, "");
-    (void)hf_fixture_command(&primary, "INCR n"); /* the other one answers, too */
-    EVENTUALLY(SOON_MS, hf_fixture_number(&primary, "WAIT 2 500") == 2);
+    begin_with_both();
     uint64_t left_ms = hf_test_now_ms();
     assert_string_equal(hf_fixture_command(&replicas[0], "REPLICAOF NO ONE"), "OK");
     EVENTUALLY(SOON_MS, hf_replicas_online(&primary) == 1);
-    expect(&q, SHORT_MS, HF_UNCONFIRMED, "a replica has left");
+    expect(&q, SHORT_MS, HF_UNCONFIRMED, "1 of 2 replicas");
     expect(&q, SOON_MS, HF_OK, "");
     assert_true(hf_test_now_ms() - left_ms >= HF_REPLICAS_LEFT_MS);
+    end();
+}
+
+static void a_process_that_comes_later_knows_that_it_has_left(void **state)
+{
+    question q;
+    (void)state;
+    begin_with_both();
+    end();
+    assert_string_equal(hf_fixture_command(&replicas[0], "REPLICAOF NO ONE"), "OK");
+    EVENTUALLY(SOON_MS, hf_replicas_online(&primary) == 1);
+    begin(1);
+    expect(&q, SHORT_MS, HF_UNCONFIRMED, "1 of 2 replicas");
+    expect(&q, SOON_MS, HF_OK, "");
+    end();
+    begin(1);
+    expect(&q, HF_REPLICAS_LEFT_MS / 2, HF_OK, ""); /* it is known that it stays away */
+    end();
+}
+
+/* Sentinels look at the replicas once in a while: they may take the one that lags. */
+static void a_replica_that_lags_may_be_the_next_primary(void **state)
+{
+    question q;
+    (void)state;
+    begin_with_both();
+    uint64_t stopped_ms = hf_test_now_ms();
+    hf_fixture_signal(&replicas[1], SIGSTOP);
+    expect(&q, SHORT_MS, HF_UNCONFIRMED, "1 of 2 replicas");
+    expect(&q, SOON_MS, HF_OK, "");
+    assert_true(hf_test_now_ms() - stopped_ms >= HF_REPLICAS_LEFT_MS);
+    hf_fixture_signal(&replicas[1], SIGCONT);
+    write_something();
+    EVENTUALLY(SOON_MS, hf_fixture_number(&primary, "WAIT 2 500") == 2);
+    expect(&q, SOON_MS, HF_OK, ""); /* from now on it is one of two again */
+    hf_fixture_signal(&replicas[1], SIGSTOP);
+    expect(&q, SHORT_MS, HF_UNCONFIRMED, "1 of 2 replicas");
+    hf_fixture_signal(&replicas[1], SIGCONT);
+    expect(&q, SOON_MS, HF_OK, "");
     end();
 }
 
@@ -273,6 +321,8 @@ int main(void)
         TEST(too_few_replicas_are_told_in_time),
         TEST(what_another_connection_wrote_is_not_confirmed_without_replicas),
         TEST(a_replica_that_has_left_may_be_the_next_primary),
+        TEST(a_process_that_comes_later_knows_that_it_has_left),
+        TEST(a_replica_that_lags_may_be_the_next_primary),
         TEST(all_that_ask_meanwhile_share_a_round),
         TEST(other_requests_do_not_wait_for_replicas),
         TEST(an_answer_of_another_life_is_not_confirmed),
