@@ -190,8 +190,7 @@ static void without_unblock_a_lock_is_granted_soon(void **state)
     assert_int_equal(second.err, HF_OK);
     assert_true(hf_test_now_ms() - start < PROMPT_MS); /* a third of a lease is 10000 */
     hf_lock_released(one);
-    hf_lock_wait_end(&first);
-    hf_lock_released(first.lock);
+    hf_lock_wait_released(&first);
     hf_lock_released(second.lock);
     hf_lock_client_close(a, NULL, NULL);
     hf_lock_client_close(b, NULL, NULL);

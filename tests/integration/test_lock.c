@@ -39,9 +39,7 @@ static void a_cell_and_a_line_exclude_each_other(void **state)
                     HF_TAKEN);
     hf_lock_wait_begin(&w, &fixture, fixture.b, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT});
     hf_lock_released(cell);
-    hf_lock_wait_end(&w);
-    assert_int_equal(w.err, HF_OK);
-    hf_lock_released(w.lock);
+    hf_lock_wait_released(&w);
 }
 
 static void p5_a_timed_wait_ends_in_time_and_leaves_nothing(void **state)
@@ -243,8 +241,7 @@ static void r15_a_writer_that_also_reads_becomes_a_reader(void **state)
     assert_false(writer.done);
     hf_lock_released(reads);
     hf_lock_released(reader.lock);
-    hf_lock_wait_end(&writer);
-    hf_lock_released(writer.lock);
+    hf_lock_wait_released(&writer);
 }
 
 static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
@@ -259,8 +256,7 @@ static void r6_a_reader_may_read_again_past_a_writer_that_waits(void **state)
     hf_lock *inner = hf_lock_must(&fixture, fixture.a, "n", opts);
     assert_int_equal(hf_lock_release_wait(inner, NULL), HF_RELEASE_STILL_HELD);
     hf_lock_released(outer);
-    hf_lock_wait_end(&writer);
-    hf_lock_released(writer.lock);
+    hf_lock_wait_released(&writer);
 }
 
 /* ---- permits ---- */
@@ -378,9 +374,7 @@ static void a_message_that_is_lost_only_delays(void **state)
     (void)hf_fixture_command(&fixture.redis, "CLIENT KILL TYPE normal SKIPME yes");
     EVENTUALLY(15000, hf_lock_held(lock));
     hf_lock_released(lock);
-    hf_lock_wait_end(&w);
-    assert_int_equal(w.err, HF_OK);
-    hf_lock_released(w.lock);
+    hf_lock_wait_released(&w);
 }
 
 #define TEST(name) HF_LOCK_TEST(name, &fixture)

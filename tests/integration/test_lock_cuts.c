@@ -9,7 +9,6 @@
 #include "base/base.h"
 #include "lock_scripts.h"
 #include "tests/support/lock_fixture.h"
-#include "tests/support/proxy.h"
 
 enum {
     PATIENCE_MS = 30000,
@@ -18,7 +17,6 @@ enum {
 };
 
 static hf_lock_fixture fixture;
-static hf_proxy proxy;
 static hf_lock_client *far; /* behind the proxy */
 
 /* Where the connection ends. */
@@ -47,7 +45,7 @@ static int begin(void **state)
 {
     size_t n;
     (void)hf_lock_fixture_begin(state);
-    far = hf_lock_fixture_open(&fixture, proxy.url);
+    far = hf_lock_fixture_open(&fixture, fixture.proxy.url);
     /* Redis knows the scripts from now on, and all connections are there. No message of a
      * lock that was given back comes: it would cause a renewal of each lock to come. */
     hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = RENEWED_MS});
@@ -72,13 +70,13 @@ static void set_up(const cut *c)
     hf_lock_look look = {HF_LOCK_LOOK_INIT};
     EVENTUALLY(PATIENCE_MS, hf_lock_look_at(far, "n", 1, &look, fixture.detail) == HF_OK);
     hf_lock_look_done(&look);
-    cuts_before = hf_proxy_cuts(&proxy);
-    hf_proxy_cut_after(&proxy, c->way, c->bytes);
+    cuts_before = hf_proxy_cuts(&fixture.proxy);
+    hf_proxy_cut_after(&fixture.proxy, c->way, c->bytes);
 }
 
 static void must_have_been_cut(const cut *c)
 {
-    if (hf_proxy_cuts(&proxy) == cuts_before)
+    if (hf_proxy_cuts(&fixture.proxy) == cuts_before)
         fail_msg("nothing was cut %s", c->where);
 }
 
@@ -123,7 +121,7 @@ static void an_enter_of_what_is_taken_that_is_cut_stands_in_line_once(void **sta
         set_up(&cuts[i]);
         hf_lock_wait_begin(&w, &fixture, far, "n",
                            (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = LONG_MS});
-        EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
+        EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&fixture.proxy) > cuts_before);
         assert_int_equal(hf_lock_queue(&fixture, "n"), 1);
         released(lock);
         hf_lock_wait_end(&w);
@@ -237,11 +235,11 @@ static void a_release_waits_for_redis_without_computing(void **state)
     (void)state;
     hf_lock *lock = must(far, (hf_lock_opts){HF_LOCK_OPTS_INIT});
     set_up(&cuts[3]);
-    hf_proxy_refuse(&proxy, true);
+    hf_proxy_refuse(&fixture.proxy, true);
     long long before_ms = processor_ms();
     assert_int_equal(hf_lock_release_wait(lock, NULL), HF_RELEASE_UNKNOWN); /* 1 s */
     assert_true(processor_ms() - before_ms < 500);
-    hf_proxy_refuse(&proxy, false);
+    hf_proxy_refuse(&fixture.proxy, false);
     EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
 }
 
@@ -258,7 +256,7 @@ static void a_renewal_that_is_cut_is_made_again(void **state)
                                                      .lease_ms = RENEWED_MS});
             uint64_t before_ns = hf_lock_deadline_ns(lock);
             set_up(&cuts[i]);
-            EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&proxy) > cuts_before);
+            EVENTUALLY(PATIENCE_MS, hf_proxy_cuts(&fixture.proxy) > cuts_before);
             EVENTUALLY(PATIENCE_MS, hf_lock_deadline_ns(lock) > before_ns);
             assert_true(hf_lock_held(lock));
             released(lock);
@@ -376,9 +374,7 @@ int main(void)
         TEST(a_grant_that_races_the_end_of_a_wait_leaves_nothing),
     };
     hf_lock_fixture_up(&fixture, NULL);
-    hf_proxy_start(&proxy, fixture.redis.socket);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    hf_proxy_stop(&proxy);
     hf_lock_fixture_down(&fixture);
     return failures;
 }

@@ -279,21 +279,27 @@ static void f5_a_redis_that_evicts_keys_gives_no_lock(void **state)
 
 /* ---- F6 ---- */
 
+/* A primary, and its replica when that has all of it. */
+static void start_pair(hf_fixture *primary, hf_fixture *replica)
+{
+    static char port[8]; /* borrowed by the replica */
+    hf_fixture_start(primary, &(hf_fixture_options){.tcp = true});
+    (void)snprintf(port, sizeof port, "%u", (unsigned)primary->port);
+    const hf_fixture_options options = {.args = {"--replicaof", "127.0.0.1", port}};
+    hf_fixture_start(replica, &options);
+    EVENTUALLY(LONG_MS, strstr(hf_fixture_command(replica, "INFO replication"),
+                               "master_link_status:up") != NULL);
+}
+
 /* Two hold it after a failover that lost a write: no lock on replicas that lag can
  * prevent that. The link is cut first, so that the write is really lost. The older is
  * told by its own deadline, its fence is lower, and what asks for fences refuses it. */
 static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
 {
     hf_fixture primary, replica;
-    char port[8];
     uint64_t highest;
     (void)state;
-    hf_fixture_start(&primary, &(hf_fixture_options){.tcp = true});
-    (void)snprintf(port, sizeof port, "%u", (unsigned)primary.port);
-    hf_fixture_start(&replica,
-                     &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", port}});
-    EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
-                               "master_link_status:up") != NULL);
+    start_pair(&primary, &replica);
     assert_string_equal(hf_fixture_command(&replica, "REPLICAOF NO ONE"), "OK");
     hf_lock_client *before = hf_lock_fixture_open(&fixture, primary.url);
     hf_lock_client *after = hf_lock_fixture_open(&fixture, replica.url);
@@ -325,17 +331,10 @@ static void f6_after_a_failover_the_older_is_told_and_refused(void **state)
 /* Who asks for replicas does not get what none of them has. */
 static void f6_with_the_link_cut_no_replica_confirms(void **state)
 {
-    hf_fixture replica;
-    char port[8];
+    hf_fixture primary, replica;
     hf_lock *lock;
-    hf_fixture primary;
     (void)state;
-    hf_fixture_start(&primary, &(hf_fixture_options){.tcp = true});
-    (void)snprintf(port, sizeof port, "%u", (unsigned)primary.port);
-    hf_fixture_start(&replica,
-                     &(hf_fixture_options){.args = {"--replicaof", "127.0.0.1", port}});
-    EVENTUALLY(LONG_MS, strstr(hf_fixture_command(&replica, "INFO replication"),
-                               "master_link_status:up") != NULL);
+    start_pair(&primary, &replica);
     hf_lock_client *locks = hf_lock_fixture_open(&fixture, primary.url);
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .wait_replicas = 1,
                                .lease_ms = LONG_MS};

@@ -6,12 +6,10 @@
 #include "base/base.h"
 #include "lock_scripts.h"
 #include "tests/support/lock_fixture.h"
-#include "tests/support/proxy.h"
 
 enum { LONG_MS = 60000, PATIENCE_MS = 30000 };
 
 static hf_lock_fixture fixture;
-static hf_proxy proxy;
 static hf_lock_client *far; /* a client behind the proxy; requests may take 2 s */
 
 static int begin(void **state)
@@ -20,7 +18,7 @@ static int begin(void **state)
     far = NULL;
     const hf_lock_client_opts opts = {
         HF_LOCK_CLIENT_OPTS_INIT,
-        .server = HF_SERVER(.url = proxy.url, .request_timeout_ms = 2000)};
+        .server = HF_SERVER(.url = fixture.proxy.url, .request_timeout_ms = 2000)};
     assert_int_equal(hf_lock_client_open(&far, &opts, fixture.detail), HF_OK);
     /* Redis knows the scripts from now on. */
     hf_lock *lock =
@@ -31,9 +29,9 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
-    hf_proxy_set(&proxy, PROXY_ANSWERS, PROXY_PASS);
-    hf_proxy_shift_clock(&proxy, 0);
+    hf_proxy_set(&fixture.proxy, PROXY_REQUESTS, PROXY_PASS);
+    hf_proxy_set(&fixture.proxy, PROXY_ANSWERS, PROXY_PASS);
+    hf_proxy_shift_clock(&fixture.proxy, 0);
     hf_lock_client_close(far, NULL, NULL);
     return hf_lock_fixture_end(state);
 }
@@ -77,13 +75,13 @@ static void an_enter_that_comes_after_the_leave_stays_for_no_lease(void **state)
     const hf_lock_form forms[] = {HF_LOCK_LINE, HF_LOCK_SPIN};
     (void)state;
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
-        hf_proxy_delay(&proxy, hf_lua_lock_acquire.sha1);
+        hf_proxy_delay(&fixture.proxy, hf_lua_lock_acquire.sha1);
         hf_lock *lock = hf_lock_must(
             &fixture, far, "n",
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i], .lease_ms = LONG_MS});
-        assert_true(hf_proxy_delayed(&proxy));
+        assert_true(hf_proxy_delayed(&fixture.proxy));
         released(lock);
-        (void)hf_proxy_deliver(&proxy);
+        (void)hf_proxy_deliver(&fixture.proxy);
         EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
     }
 }
@@ -93,18 +91,18 @@ static void an_enter_that_comes_after_it_was_cancelled_stays_for_no_lease(void *
 {
     told t;
     (void)state;
-    hf_proxy_delay(&proxy, hf_lua_lock_acquire.sha1);
-    hf_proxy_refuse(&proxy, true);
+    hf_proxy_delay(&fixture.proxy, hf_lua_lock_acquire.sha1);
+    hf_proxy_refuse(&fixture.proxy, true);
     hf_lock *lock =
         ask_for(far, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &t);
-    EVENTUALLY(PATIENCE_MS, hf_proxy_delayed(&proxy));
+    EVENTUALLY(PATIENCE_MS, hf_proxy_delayed(&fixture.proxy));
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
     long long before = hf_fixture_calls(&fixture.redis, "evalsha");
-    hf_proxy_refuse(&proxy, false);
+    hf_proxy_refuse(&fixture.proxy, false);
     EVENTUALLY(PATIENCE_MS,
                hf_fixture_calls(&fixture.redis, "evalsha") > before); /* it has left */
-    (void)hf_proxy_deliver(&proxy);
+    (void)hf_proxy_deliver(&fixture.proxy);
     EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
 }
 
@@ -112,15 +110,15 @@ static void what_is_cancelled_on_its_way_is_left(void **state)
 {
     told t;
     (void)state;
-    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_HOLD);
-    uint64_t before = hf_proxy_bytes(&proxy, PROXY_REQUESTS);
+    hf_proxy_set(&fixture.proxy, PROXY_REQUESTS, PROXY_HOLD);
+    uint64_t before = hf_proxy_bytes(&fixture.proxy, PROXY_REQUESTS);
     hf_lock *lock =
         ask_for(far, "n", (hf_lock_opts){HF_LOCK_OPTS_INIT, .wait_ms = -1}, &t);
-    EVENTUALLY(PATIENCE_MS, hf_proxy_bytes(&proxy, PROXY_REQUESTS) > before);
+    EVENTUALLY(PATIENCE_MS, hf_proxy_bytes(&fixture.proxy, PROXY_REQUESTS) > before);
     hf_lock_cancel(lock);
     EVENTUALLY(PATIENCE_MS, t.err == HF_CANCEL);
     long long calls = hf_fixture_calls(&fixture.redis, "evalsha");
-    hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
+    hf_proxy_set(&fixture.proxy, PROXY_REQUESTS, PROXY_PASS);
     EVENTUALLY(PATIENCE_MS, hf_fixture_calls(&fixture.redis, "evalsha") >=
                                 calls + 2); /* enter, leave */
     EVENTUALLY(PATIENCE_MS, hf_lock_is_free(&fixture, "n"));
@@ -136,13 +134,13 @@ static void a_deadline_counts_from_before_the_request(void **state)
     (void)state;
     for (size_t i = 0; i < HF_COUNT(forms); i++) {
         told t;
-        hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
+        hf_proxy_keep_answer(&fixture.proxy, hf_lua_lock_acquire.sha1);
         (void)ask_for(
             far, "n",
             (hf_lock_opts){HF_LOCK_OPTS_INIT, .form = forms[i], .lease_ms = 20000}, &t);
-        EVENTUALLY(PATIENCE_MS, hf_proxy_kept(&proxy) == 1);
+        EVENTUALLY(PATIENCE_MS, hf_proxy_kept(&fixture.proxy) == 1);
         hf_test_pause_ms(1000); /* more than the margin */
-        hf_proxy_let_go(&proxy);
+        hf_proxy_let_go(&fixture.proxy);
         EVENTUALLY(PATIENCE_MS, t.err == HF_OK);
         long long redis_ms =
             i == 0 ? hf_fixture_number(
@@ -412,10 +410,10 @@ static void a_clock_that_was_wrong_loses_no_lock(void **state)
     (void)state;
     hf_lock *lock = hf_lock_must(&fixture, far, "n",
                                  (hf_lock_opts){HF_LOCK_OPTS_INIT, .lease_ms = 1500});
-    hf_proxy_shift_clock(&proxy, -5000);
+    hf_proxy_shift_clock(&fixture.proxy, -5000);
     hf_lock *other = hf_lock_must(&fixture, far, "other",
                                   (hf_lock_opts){HF_LOCK_OPTS_INIT, .fixed = true});
-    hf_proxy_shift_clock(&proxy, 0);
+    hf_proxy_shift_clock(&fixture.proxy, 0);
     ALWAYS(3000, hf_lock_held(lock));
     released(lock);
     released(other);
@@ -443,9 +441,7 @@ int main(void)
         TEST(a_clock_that_was_wrong_loses_no_lock),
     };
     hf_lock_fixture_up(&fixture, NULL);
-    hf_proxy_start(&proxy, fixture.redis.socket);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    hf_proxy_stop(&proxy);
     hf_lock_fixture_down(&fixture);
     return failures;
 }

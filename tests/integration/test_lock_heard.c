@@ -7,25 +7,23 @@
 #include "base/base.h"
 #include "lock_scripts.h"
 #include "tests/support/lock_fixture.h"
-#include "tests/support/proxy.h"
 
 enum { LEASE_MS = 120000, HEARD_MS = 15000, LONG_MS = 30000 };
 
 static hf_lock_fixture fixture;
-static hf_proxy proxy;
 static hf_lock_client *far; /* a client behind the proxy */
 
 static int begin(void **state)
 {
     (void)hf_lock_fixture_begin(state);
     (void)hf_fixture_command(&fixture.redis, "CONFIG RESETSTAT");
-    far = hf_lock_fixture_open(&fixture, proxy.url);
+    far = hf_lock_fixture_open(&fixture, fixture.proxy.url);
     return 0;
 }
 
 static int end(void **state)
 {
-    hf_proxy_let_go(&proxy);
+    hf_proxy_let_go(&fixture.proxy);
     hf_lock_client_close(far, NULL, NULL);
     return hf_lock_fixture_end(state);
 }
@@ -59,20 +57,18 @@ static void a_wait_that_was_ended_before_it_began_is_ended_again(void **state)
     hf_lock_waiter first, second;
     (void)state;
     hf_lock *one = must(fixture.a, "one"), *two = must(fixture.a, "two");
-    hf_proxy_keep_request(&proxy, "BLPOP");
+    hf_proxy_keep_request(&fixture.proxy, "BLPOP");
     wait_begin(&first, far, "one");
-    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&fixture.proxy));
     wait_begin(&second, far, "two");
     come_and_go(far);
-    hf_proxy_let_go(&proxy);
+    hf_proxy_let_go(&fixture.proxy);
     hf_lock_released(two);
     EVENTUALLY(HEARD_MS, second.done);
     hf_lock_released(one);
     EVENTUALLY(HEARD_MS, first.done);
-    hf_lock_wait_end(&first);
-    hf_lock_wait_end(&second);
-    hf_lock_released(first.lock);
-    hf_lock_released(second.lock);
+    hf_lock_wait_released(&first);
+    hf_lock_wait_released(&second);
 }
 
 /* Its message comes by another connection than the answer that says that it waits. */
@@ -86,19 +82,17 @@ static void a_grant_that_is_heard_before_the_answer_counts(void **state)
     wait_begin(&first, far, "t/one");
     come_and_go(far);
     EVENTUALLY(LONG_MS, hf_fixture_calls(&fixture.redis, "blpop") == 2);
-    hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
+    hf_proxy_keep_answer(&fixture.proxy, hf_lua_lock_acquire.sha1);
     wait_begin(&second, far, "t/two");
     hf_lock_released(two);
     EVENTUALLY(LONG_MS,
                hf_fixture_calls(&fixture.redis, "blpop") == 3); /* it was heard */
-    hf_proxy_let_go(&proxy);
+    hf_proxy_let_go(&fixture.proxy);
     EVENTUALLY(HEARD_MS, second.done);
     hf_lock_released(one);
     EVENTUALLY(HEARD_MS, first.done);
-    hf_lock_wait_end(&first);
-    hf_lock_wait_end(&second);
-    hf_lock_released(first.lock);
-    hf_lock_released(second.lock);
+    hf_lock_wait_released(&first);
+    hf_lock_wait_released(&second);
 }
 
 /* Both are granted while the client does not listen. Its next wait is for three tags, the
@@ -109,29 +103,26 @@ static void the_lock_that_has_waited_longest_is_heard_first(void **state)
     (void)state;
     hf_lock *none = must(fixture.a, "zero"), *one = must(fixture.a, "one"),
             *two = must(fixture.a, "two");
-    hf_proxy_keep_request(&proxy, "*3\r\n$5\r\nBLPOP");
+    hf_proxy_keep_request(&fixture.proxy, "*3\r\n$5\r\nBLPOP");
     wait_begin(&zero, far, "zero");
-    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&fixture.proxy));
     wait_begin(&first, far, "one");
     wait_begin(&second, far, "two");
     come_and_go(far);
     hf_lock_released(two);
     hf_lock_released(one);
-    hf_proxy_keep_request(&proxy, "*4\r\n$5\r\nBLPOP");
-    hf_proxy_let_go(&proxy);
-    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&proxy));
+    hf_proxy_keep_request(&fixture.proxy, "*4\r\n$5\r\nBLPOP");
+    hf_proxy_let_go(&fixture.proxy);
+    EVENTUALLY(LONG_MS, hf_proxy_keeps_request(&fixture.proxy));
     EVENTUALLY(HEARD_MS, first.done);
     assert_false(second.done);
-    hf_proxy_let_go(&proxy);
+    hf_proxy_let_go(&fixture.proxy);
     EVENTUALLY(HEARD_MS, second.done);
     hf_lock_released(none);
     EVENTUALLY(HEARD_MS, zero.done);
-    hf_lock_wait_end(&zero);
-    hf_lock_wait_end(&first);
-    hf_lock_wait_end(&second);
-    hf_lock_released(zero.lock);
-    hf_lock_released(first.lock);
-    hf_lock_released(second.lock);
+    hf_lock_wait_released(&zero);
+    hf_lock_wait_released(&first);
+    hf_lock_wait_released(&second);
 }
 
 /* ---- what is held ---- */
@@ -257,7 +248,7 @@ static void a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon(void 
     (void)state;
     hf_lock *other = must(far, "t/other");
     EVENTUALLY(LONG_MS, hf_fixture_calls(&fixture.redis, "blpop") == 1);
-    hf_proxy_keep_answer(&proxy, hf_lua_lock_acquire.sha1);
+    hf_proxy_keep_answer(&fixture.proxy, hf_lua_lock_acquire.sha1);
     const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .lease_ms = LEASE_MS,
                                .wait_ms = LONG_MS};
     begin_unheard(&w, "t/one", opts);
@@ -265,7 +256,7 @@ static void a_lock_that_is_taken_away_before_its_holder_knows_is_lost_soon(void 
     assert_int_equal(n, 1);
     EVENTUALLY(LONG_MS,
                hf_fixture_calls(&fixture.redis, "blpop") == 2); /* it was heard */
-    hf_proxy_let_go(&proxy);
+    hf_proxy_let_go(&fixture.proxy);
     hf_lock_wait_end(&w);
     assert_int_equal(w.err, HF_OK);
     EVENTUALLY(HEARD_MS, !hf_lock_held(w.lock));
@@ -279,13 +270,13 @@ static void a_message_that_is_lost_is_found_out(void **state)
 {
     size_t n = 0;
     (void)state;
-    hf_proxy_lose_answer(&proxy, "BLPOP");
+    hf_proxy_lose_answer(&fixture.proxy, "BLPOP");
     hf_lock *lock = must(far, "n");
     EVENTUALLY(LONG_MS, hf_fixture_calls(&fixture.redis, "blpop") == 1);
-    unsigned cuts = hf_proxy_cuts(&proxy);
+    unsigned cuts = hf_proxy_cuts(&fixture.proxy);
     assert_int_equal(hf_lock_force(fixture.b, "n", NULL, &n, fixture.detail), HF_OK);
     assert_int_equal(n, 1);
-    EVENTUALLY(LONG_MS, hf_proxy_cuts(&proxy) > cuts);
+    EVENTUALLY(LONG_MS, hf_proxy_cuts(&fixture.proxy) > cuts);
     EVENTUALLY(HEARD_MS, !hf_lock_held(lock));
     assert_int_equal(hf_lock_why(lock), HF_LOCK_FORCED);
     (void)hf_lock_release_wait(lock, NULL);
@@ -331,9 +322,7 @@ int main(void)
         TEST(a_holder_listens_by_one_call_that_waits),
     };
     hf_lock_fixture_up(&fixture, NULL);
-    hf_proxy_start(&proxy, fixture.redis.socket);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    hf_proxy_stop(&proxy);
     hf_lock_fixture_down(&fixture);
     return failures;
 }

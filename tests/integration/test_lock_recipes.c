@@ -246,9 +246,7 @@ static void r7_a_spinning_waiter_asks_less_and_less(void **state)
     assert_in_range(asked, 2, 12 + took_ms / 40); /* 1, 2, ... 128 ms, at least half */
     assert_int_equal(hf_fixture_number(&fixture.redis, "EXISTS hf:lock:{n}:q:n"), 0);
     hf_lock_released(lock);
-    hf_lock_wait_end(&w);
-    assert_int_equal(w.err, HF_OK);
-    hf_lock_released(w.lock);
+    hf_lock_wait_released(&w);
 }
 
 /* ---- R8 ---- */
@@ -315,9 +313,7 @@ static void r8_a_head_that_goes_is_passed(void **state)
     hf_lock_wait_end(&brief);
     assert_int_equal(brief.err, HF_TAKEN);
     hf_lock_released(lock);
-    hf_lock_wait_end(&last);
-    assert_int_equal(last.err, HF_OK);
-    hf_lock_released(last.lock);
+    hf_lock_wait_released(&last);
 }
 
 /* ---- R11, R15 ---- */
@@ -466,11 +462,8 @@ static void r15_a_downgrade_lets_in_only_the_next_readers(void **state)
     hf_lock_released(lock);
     ALWAYS(50, !writer.done);
     hf_lock_released(reader.lock);
-    hf_lock_wait_end(&writer);
-    assert_int_equal(writer.err, HF_OK);
-    hf_lock_released(writer.lock);
-    hf_lock_wait_end(&late);
-    hf_lock_released(late.lock);
+    hf_lock_wait_released(&writer);
+    hf_lock_wait_released(&late);
 }
 
 /* ---- R12 ---- */
@@ -519,9 +512,7 @@ static void r13_a_holder_that_is_asked_gives_it_back(void **state)
     assert_true(hf_lock_held(lock)); /* it was asked, no more */
     assert_false(w.done);
     hf_lock_released(lock);
-    hf_lock_wait_end(&w);
-    assert_int_equal(w.err, HF_OK);
-    hf_lock_released(w.lock);
+    hf_lock_wait_released(&w);
 }
 
 static void *take_and_give_back(void *arg)

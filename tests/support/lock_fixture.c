@@ -31,10 +31,12 @@ hf_lock_client *hf_lock_fixture_open(hf_lock_fixture *fixture, const char *url)
 void hf_lock_fixture_up(hf_lock_fixture *fixture, const hf_fixture_options *options)
 {
     hf_fixture_start(&fixture->redis, options);
+    hf_proxy_start(&fixture->proxy, fixture->redis.socket);
 }
 
 void hf_lock_fixture_down(hf_lock_fixture *fixture)
 {
+    hf_proxy_stop(&fixture->proxy);
     hf_fixture_stop(&fixture->redis);
 }
 
@@ -151,4 +153,11 @@ void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_fixture *fixture,
 void hf_lock_wait_end(hf_lock_waiter *w)
 {
     assert_int_equal(pthread_join((pthread_t)w->thread, NULL), 0);
+}
+
+void hf_lock_wait_released(hf_lock_waiter *w)
+{
+    hf_lock_wait_end(w);
+    assert_int_equal(w->err, HF_OK);
+    hf_lock_released(w->lock);
 }

@@ -7,10 +7,12 @@
 
 #include "holdfast/lock.h"
 #include "tests/support/eventually.h"
+#include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
 
 typedef struct hf_lock_fixture {
     hf_fixture redis;
+    hf_proxy proxy;        /* before it, for clients of the test's own */
     hf_lock_client *a, *b; /* two clients, with threads of their own */
     char detail[HF_DETAIL_SIZE];
     atomic_uint suspect, held, revoked, lost; /* events of all locks */
@@ -65,6 +67,8 @@ void hf_lock_begin(hf_lock_waiter *w, hf_lock_fixture *fixture, hf_lock_client *
 void hf_lock_wait_begin(hf_lock_waiter *w, hf_lock_fixture *fixture,
                         hf_lock_client *locks, const char *name, hf_lock_opts opts);
 void hf_lock_wait_end(hf_lock_waiter *w); /* joins the thread */
+/* The same, and gives back the lock, which it must have. */
+void hf_lock_wait_released(hf_lock_waiter *w);
 
 /* How many stand in line for it. */
 long long hf_lock_queue(hf_lock_fixture *fixture, const char *name);
