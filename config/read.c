@@ -115,10 +115,15 @@ static hf_err bad_value(reader *r, const hf_key *key, const yaml_node_t *node,
     return err;
 }
 
-static hf_err check_length(reader *r, const hf_key *key, const yaml_node_t *node)
+/* The number of entries of a list. */
+static hf_err read_length(reader *r, const hf_key *key, const yaml_node_t *node,
+                          size_t *length)
 {
     char found[HF_SHOWN_SIZE];
+    if (node->type != YAML_SEQUENCE_NODE)
+        return bad_value(r, key, node, NULL);
     long n = node->data.sequence.items.top - node->data.sequence.items.start;
+    *length = (size_t)n;
     if (n >= key->min && n <= key->max)
         return HF_OK;
     snprintf(found, sizeof found, n == 0 ? "an empty list" : "%ld entries", n);
@@ -160,13 +165,11 @@ static hf_err read_scalar(reader *r, const hf_key *key, yaml_node_t *node, void 
 
 static hf_err read_words(reader *r, const hf_key *key, yaml_node_t *node, void *base)
 {
-    if (node->type != YAML_SEQUENCE_NODE)
-        return bad_value(r, key, node, NULL);
-    hf_err err = check_length(r, key, node);
+    size_t n;
+    hf_err err = read_length(r, key, node, &n);
     if (err != HF_OK)
         return err;
-    yaml_node_item_t *start = node->data.sequence.items.start;
-    size_t n = (size_t)(node->data.sequence.items.top - start);
+    const yaml_node_item_t *start = node->data.sequence.items.start;
     char **words = calloc(n + 1, sizeof *words);
     if (words == NULL)
         return HF_NOMEM;
@@ -230,13 +233,11 @@ static hf_err check_unique(reader *r, const list_kind *kind, yaml_node_t *list,
 static hf_err read_list(reader *r, const hf_key *key, const list_kind *kind,
                         yaml_node_t *node, void **items, size_t *n)
 {
-    if (node->type != YAML_SEQUENCE_NODE)
-        return bad_value(r, key, node, NULL);
-    hf_err err = check_length(r, key, node);
+    size_t count;
+    hf_err err = read_length(r, key, node, &count);
     if (err != HF_OK)
         return err;
-    yaml_node_item_t *start = node->data.sequence.items.start;
-    size_t count = (size_t)(node->data.sequence.items.top - start);
+    const yaml_node_item_t *start = node->data.sequence.items.start;
     char *array = calloc(count + 1, kind->size);
     if (array == NULL)
         return HF_NOMEM;
