@@ -193,6 +193,18 @@ static hf_slices_words retried(const char *queue)
                              .many = "jobs are back in the line"};
 }
 
+/* Tells of one job: n is 0 if it was not dead, or not any more. */
+static int tell_one(const hf_cli *cli, const hf_slices_words *words, const char *id,
+                    hf_err err, size_t n)
+{
+    if (err == HF_OK && n == 0)
+        return not_dead(cli, words->queue, id);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, cli->detail);
+    hf_slices_tell(cli, words, n, true);
+    return HF_EXIT_OK;
+}
+
 static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
                      const char *id)
 {
@@ -201,12 +213,7 @@ static int retry_one(const hf_cli *cli, hf_admin *admin, const char *queue,
     const hf_dead_filter filter = {HF_DEAD_FILTER_INIT, .id = id};
     hf_err err =
         hf_admin_dead_retry(admin, queue, &filter, 0, NULL, NULL, &n, cli->detail);
-    if (err == HF_OK && n == 0)
-        return not_dead(cli, queue, id);
-    if (err != HF_OK)
-        return hf_cli_fail(cli, err, cli->detail);
-    hf_slices_tell(cli, &words, n, true);
-    return HF_EXIT_OK;
+    return tell_one(cli, &words, id, err, n);
 }
 
 static int retry_many(const hf_cli *cli, hf_admin *admin, const char *queue,
@@ -282,12 +289,7 @@ static int purge_one(const hf_cli *cli, hf_admin *admin, const char *queue,
     if (code != HF_EXIT_OK)
         return code;
     err = hf_admin_dead_purge(admin, queue, &filter, NULL, NULL, &n, cli->detail);
-    if (err == HF_OK && n == 0) /* it was retried meanwhile */
-        return not_dead(cli, queue, id);
-    if (err != HF_OK)
-        return hf_cli_fail(cli, err, cli->detail);
-    hf_slices_tell(cli, &words, n, true);
-    return HF_EXIT_OK;
+    return tell_one(cli, &words, id, err, n);
 }
 
 /* Asks with the number of those that will go, which takes a look at each if not all do;
