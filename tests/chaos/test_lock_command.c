@@ -4,18 +4,13 @@
  * The command is this program again: it notes the time (CLOCK_BOOTTIME) each millisecond,
  * and ignores TERM if an argument says so. */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,25 +46,6 @@ static int beat(const char *file, bool deaf)
             return 1;
     }
     return 0;
-}
-
-/* Runs the rest of the words so that its signals are refused, as those to a command that
- * has become another user's are. */
-static int run_refused(char **words)
-{
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_send_signal, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_kill, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {.len = sizeof filter / sizeof filter[0],
-                                       .filter = filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0)
-        (void)execv(words[0], words);
-    return 127;
 }
 
 /* ---- the test ---- */
@@ -327,13 +303,26 @@ static void what_a_command_left_and_was_asked_to_end_is_no_success(void **state)
     logged("log1", "the command was asked to end");
 }
 
+/* Its signals are refused, as those to a command that has become another user's are. */
 static void a_command_that_cannot_be_ended_is_told(void **state)
 {
     char log[HF_CLI_PATH];
-    const char *const args[] = {
-        self,    "refused", HF_TEST_COMMAND, "lock", "--redis", hf_try_fixture.redis.url,
-        "--ttl", "3s",      "--grace",       "0s",   "a",       self,
-        "beat",  "one",     "deaf",          NULL};
+    const char *const args[] = {HF_TEST_BUILD "/tests/helpers/hf-lock-trials",
+                                "refused",
+                                HF_TEST_COMMAND,
+                                "lock",
+                                "--redis",
+                                hf_try_fixture.redis.url,
+                                "--ttl",
+                                "3s",
+                                "--grace",
+                                "0s",
+                                "a",
+                                self,
+                                "beat",
+                                "one",
+                                "deaf",
+                                NULL};
     (void)state;
     hf_cli_fixture_path(&hf_try_fixture, "log1", log);
     hf_proc_start(&first,
@@ -409,8 +398,6 @@ int main(int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "beat") == 0)
         return beat(argv[2], argc > 3);
-    if (argc > 2 && strcmp(argv[1], "refused") == 0)
-        return run_refused(argv + 2);
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
         TEST(one_that_is_killed_leaves_nothing_running),

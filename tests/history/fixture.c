@@ -55,6 +55,18 @@ void hf_history_fixture_end(hf_history_fixture *fixture)
         hf_tempdir_remove(fixture->dir);
 }
 
+int hf_history_fixture_up(void **state)
+{
+    hf_history_fixture_begin(*state);
+    return 0;
+}
+
+int hf_history_fixture_down(void **state)
+{
+    hf_history_fixture_end(*state);
+    return 0;
+}
+
 void hf_history_fixture_took(const hf_history_fixture *fixture, const char *name,
                              uint64_t from, uint64_t to)
 {

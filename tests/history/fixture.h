@@ -31,6 +31,12 @@ typedef struct hf_history_fixture {
 void hf_history_fixture_begin(
     hf_history_fixture *fixture); /* an empty server, and all of it */
 void hf_history_fixture_end(hf_history_fixture *fixture);
+/* The same for cmocka, whose state is the fixture. */
+int hf_history_fixture_up(void **state);
+int hf_history_fixture_down(void **state);
+#define HF_HISTORY_TEST(name, fixture)                                                   \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_history_fixture_up,                \
+                                             hf_history_fixture_down, fixture)
 
 hf_lock_client *hf_history_fixture_open(const char *url);
 

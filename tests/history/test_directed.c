@@ -14,20 +14,6 @@ enum { LONG_MS = 30000, DEAD_LEASE_MS = 400 };
 
 static hf_history_fixture fixture;
 
-static int begin(void **state)
-{
-    (void)state;
-    hf_history_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_history_fixture_end(&fixture);
-    return 0;
-}
-
 static hf_taken *must(hf_lock_client *locks, const char *name, hf_lock_opts opts)
 {
     hf_taken *t = hf_history_fixture_take(&fixture, locks, name, opts);
@@ -315,24 +301,20 @@ static void o2_a_hand_over_costs_the_same_for_few_and_many(void **state)
     assert_int_equal(fixture.report.messages, HAND_OVERS + MANY);
 }
 
+#define TEST(name) HF_HISTORY_TEST(name, &fixture)
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(o1_a_dead_waiter_is_passed_over, begin, end),
-        cmocka_unit_test_setup_teardown(s1_an_answer_that_comes_late, begin, end),
-        cmocka_unit_test_setup_teardown(s4_a_line_is_not_left_for_another_life, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(s4_a_cell_is_not_released_by_another, begin, end),
-        cmocka_unit_test_setup_teardown(l1_a_dead_holder_is_followed_by_the_next, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(s7_a_line_that_was_deleted_is_not_renewed, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(s7_a_cell_that_was_deleted_is_not_renewed, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(s12_no_client_overtakes_an_exclusive_waiter,
-                                        begin, end),
-        cmocka_unit_test_setup_teardown(o2_a_hand_over_costs_the_same_for_few_and_many,
-                                        begin, end),
+        TEST(o1_a_dead_waiter_is_passed_over),
+        TEST(s1_an_answer_that_comes_late),
+        TEST(s4_a_line_is_not_left_for_another_life),
+        TEST(s4_a_cell_is_not_released_by_another),
+        TEST(l1_a_dead_holder_is_followed_by_the_next),
+        TEST(s7_a_line_that_was_deleted_is_not_renewed),
+        TEST(s7_a_cell_that_was_deleted_is_not_renewed),
+        TEST(s12_no_client_overtakes_an_exclusive_waiter),
+        TEST(o2_a_hand_over_costs_the_same_for_few_and_many),
     };
     if (argc == 4 && strcmp(argv[1], "wait") == 0)
         return wait_until_killed(argv[2], argv[3]);

@@ -15,20 +15,6 @@ enum { PLAY_MS = 5000 };
 
 static hf_history_fixture fixture;
 
-static int begin(void **state)
-{
-    (void)state;
-    hf_history_fixture_begin(&fixture);
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    hf_history_fixture_end(&fixture);
-    return 0;
-}
-
 static uint64_t from_environment(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
@@ -78,11 +64,14 @@ static void o3_a_grant_is_heard_at_once(void **state)
     assert_true(fixture.report.heard > HF_PLAYERS);
 }
 
+#define TEST(name) HF_HISTORY_TEST(name, &fixture)
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(their_history_is_sound, begin, end),
-        cmocka_unit_test_setup_teardown(o3_a_grant_is_heard_at_once, begin, end)};
+        TEST(their_history_is_sound),
+        TEST(o3_a_grant_is_heard_at_once),
+    };
     if (argc == 8 && strcmp(argv[1], "play") == 0)
         return hf_play_main(argv + 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

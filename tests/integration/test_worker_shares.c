@@ -24,17 +24,6 @@ static int up(void **state)
     return hf_queue_fixture_up(state);
 }
 
-static void put(const char *id, const char *payload)
-{
-    char record[128];
-    int len = snprintf(record, sizeof record,
-                       "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
-    hf_enqueue_item item = {.id = id, .record = {record, (size_t)len}};
-    assert_int_equal(hf_queue_fixture_enqueue_items(
-                         &queue, &(hf_enqueue_args){.producer = ""}, &item, 1),
-                     HF_OK);
-}
-
 static long long done(void)
 {
     return hf_queue_fixture_meta(&queue, "done");
@@ -191,7 +180,7 @@ static void workers_of_a_queue_with_a_rate_take_turns(void **state)
     long long before = hf_fixture_calls(&queue.redis, "evalsha");
     for (int i = 0; i < RATED; i++) {
         snprintf(id, sizeof id, "j%d", i);
-        put(id, "ok");
+        hf_queue_fixture_put(&queue, id, "ok", 0);
     }
     EVENTUALLY(15000, done() == RATED);
     /* At least so many, if each found all that the bucket holds; and each put is one. */
@@ -254,7 +243,7 @@ static void jobs_run_though_no_connection_can_wait_for_them(void **state)
     for (int i = 0; i < 3; i++) {
         char id[16];
         snprintf(id, sizeof id, "j%d", i);
-        put(id, "ok");
+        hf_queue_fixture_put(&queue, id, "ok", 0);
         EVENTUALLY(4000, done() == i + 1);
     }
     hf_fixture_command(&queue.redis, "CONFIG SET maxclients 100");
@@ -274,15 +263,15 @@ static void a_worker_with_an_isolated_job_leaves_the_batons_to_others(void **sta
                             &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
     hf_worker_fixture_start(&other, queue.redis.url,
                             &(hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 30000}, 0);
-    put("first", "ok");
+    hf_queue_fixture_put(&queue, "first", "ok", 0);
     EVENTUALLY(15000, done() == 1);
     hf_fixture_command(&queue.redis, "HSET hf:{q}:crashes s 2");
     (void)hf_fixture_command(&queue.redis, "HSET hf:{q}:meta uses m");
-    put("s", "gate");
+    hf_queue_fixture_put(&queue, "s", "gate", 0);
     EVENTUALLY(15000, atomic_load(&worker.inside) + atomic_load(&other.inside) == 1);
     for (int i = 0; i < 20; i++) {
         snprintf(id, sizeof id, "j%d", i);
-        put(id, "ok");
+        hf_queue_fixture_put(&queue, id, "ok", 0);
         EVENTUALLY(3000, done() == 2 + i);
     }
     atomic_store(&worker.gate, true);
@@ -323,7 +312,7 @@ static void the_error_of_a_handler_is_not_read_before_it_returns(void **state)
 {
     (void)state;
     own o;
-    put("a", "");
+    hf_queue_fixture_put(&queue, "a", "", 0);
     start_own(
         &o,
         (hf_worker_opts){HF_WORKER_OPTS_INIT,
