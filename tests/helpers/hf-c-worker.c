@@ -1,6 +1,7 @@
-/* hf-c-worker.c - hf-c-worker URL LOG CONCURRENCY LEASE_MS [strict] [QUEUE[=WEIGHT]]...:
- * a worker with C handlers, which do what the payload says and write the lines of
- * hf-handler.c to LOG. Without a QUEUE it serves "default".
+/* hf-c-worker.c - hf-c-worker URL LOG CONCURRENCY LEASE_MS [strict] [replicas=N]
+ * [QUEUE[=WEIGHT]]...: a worker with C handlers, which do what the payload says and write
+ * the lines of hf-handler.c to LOG. Without a QUEUE it serves "default". replicas=N: it
+ * waits for that many.
  *
  * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
  * SIGKILL); "fail" (retry); "believe MS" (a "beat" for each moment at which it believed
@@ -125,14 +126,19 @@ static void on_signal(int number)
     hf_worker_stop(worker);
 }
 
-/* The words after the fixed ones: "strict", and queues. Cuts the weights off. */
-static size_t read_queues(char **words, int n, hf_worker_queue *queues, bool *strict)
+/* The words after the fixed ones: options, and queues. Cuts the weights off. */
+static void read_words(char **words, int n, hf_worker_queue *queues, hf_worker_opts *opts)
 {
+    static const char replicas[] = "replicas=";
     size_t found = 0;
     for (int i = 0; i < n; i++) {
         char *weight = strchr(words[i], '=');
         if (strcmp(words[i], "strict") == 0) {
-            *strict = true;
+            opts->strict = true;
+            continue;
+        }
+        if (strncmp(words[i], replicas, strlen(replicas)) == 0) {
+            opts->wait_replicas = (uint32_t)strtoul(weight + 1, NULL, 10);
             continue;
         }
         if (weight != NULL)
@@ -143,26 +149,24 @@ static size_t read_queues(char **words, int n, hf_worker_queue *queues, bool *st
     }
     if (found == 0)
         queues[found++] = (hf_worker_queue){HF_WORKER_QUEUE_INIT, .name = "default"};
-    return found;
+    opts->queues = queues;
+    opts->n_queues = found;
 }
 
 int main(int argc, char **argv)
 {
     char detail[HF_DETAIL_SIZE] = "";
     hf_worker_queue queues[FIXED_WORDS + QUEUES_MAX];
-    bool strict = false;
     if (argc < FIXED_WORDS || argc > FIXED_WORDS + QUEUES_MAX)
         return 64;
-    size_t n_queues =
-        read_queues(argv + FIXED_WORDS, argc - FIXED_WORDS, queues, &strict);
     uint32_t lease_ms = (uint32_t)strtoul(argv[4], NULL, 10);
     log_fd = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     hf_worker_opts opts = {
-        HF_WORKER_OPTS_INIT,  .server = HF_SERVER(.url = argv[1]),
-        .queues = queues,     .n_queues = n_queues,
-        .strict = strict,     .concurrency = (uint32_t)strtoul(argv[3], NULL, 10),
-        .lease_ms = lease_ms, .backoff_base_ms = 200,
-        .log = on_log,        .log_arg = &lease_ms};
+        HF_WORKER_OPTS_INIT,    .server = HF_SERVER(.url = argv[1]),
+        .lease_ms = lease_ms,   .concurrency = (uint32_t)strtoul(argv[3], NULL, 10),
+        .backoff_base_ms = 200, .log = on_log,
+        .log_arg = &lease_ms};
+    read_words(argv + FIXED_WORDS, argc - FIXED_WORDS, queues, &opts);
     hf_err err = hf_worker_new(&worker, &opts, detail);
     if (err == HF_OK)
         err = hf_worker_handle(worker, "blocker", 0, handle_block, NULL, detail);

@@ -3,11 +3,14 @@
  *     hf-locker URL LOG NAME [WORD...]
  *
  *   lease=MS  owner=TEXT  reentrant  shared  fixed   as hf_lock_opts has them
+ *   replicas=N         wait_replicas
  *   rounds=N seed=N    take it N times, each time for a moment; else once, until it is
  *                      lost or TERM comes
+ *   hold=MS            with rounds: hold it for up to so long, instead of 3 ms
  *   counter=FILE       with rounds: read a number and write it one higher, while it holds
  *   apart              with rounds: another name in each, NAME.0, NAME.1, ...; one that
  *                      cannot be taken is passed over
+ *   patient            with rounds: one that cannot be taken is tried again
  *   overstay           every fourth round is held past its lease, and does not count
  *
  * Lines of LOG: KIND ns VALUE, ns on CLOCK_BOOTTIME. "asks"; "held" with the fence;
@@ -125,10 +128,13 @@ static void hold_once(hf_lock_client *locks, const hf_lock_opts *opts)
 static void hold_often(hf_lock_client *locks, hf_lock_opts opts, int argc, char **argv)
 {
     uint64_t rounds = number_of(argc, argv, "rounds="), counted = 0;
+    uint64_t most_us = number_of(argc, argv, "hold=") * 1000;
     unsigned seed = (unsigned)number_of(argc, argv, "seed=");
     const char *counter = value_of(argc, argv, "counter=");
     bool overstay = value_of(argc, argv, "overstay") != NULL;
     bool apart = value_of(argc, argv, "apart") != NULL;
+    bool must = !apart && value_of(argc, argv, "patient") == NULL;
+    const uint32_t lease_ms = opts.lease_ms == 0 ? 30000 : opts.lease_ms;
     char name[TEXT];
     const char *const own = name;
     for (uint64_t i = 0; i < rounds && !ended; i++) {
@@ -136,10 +142,10 @@ static void hold_often(hf_lock_client *locks, hf_lock_opts opts, int argc, char 
         if (apart)
             opts.names = &own;
         bool late = overstay && i % 4 == 3;
-        uint64_t hold_ns = (uint64_t)(rand_r(&seed) % HOLD_US) * 1000;
+        uint64_t hold_ns = (uint64_t)rand_r(&seed) % (most_us ? most_us : HOLD_US) * 1000;
         opts.fixed = late;
-        opts.lease_ms = late ? HF_LOCK_LEASE_MIN_MS : 30000;
-        hf_lock *lock = take(locks, &opts, !apart);
+        opts.lease_ms = late ? HF_LOCK_LEASE_MIN_MS : lease_ms;
+        hf_lock *lock = take(locks, &opts, must);
         if (lock == NULL)
             continue;
         if (!late && counter != NULL) {
@@ -162,16 +168,17 @@ int main(int argc, char **argv)
     const char *const name = argv[3];
     const hf_lock_client_opts client = {HF_LOCK_CLIENT_OPTS_INIT,
                                         .server = HF_SERVER(.url = argv[1])};
-    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT,
-                               .names = &name,
-                               .n_names = 1,
-                               .wait_ms = -1,
-                               .owner = value_of(argc, argv, "owner="),
-                               .reentrant = value_of(argc, argv, "reentrant") != NULL,
-                               .mode = value_of(argc, argv, "shared") ? HF_LOCK_SHARED
-                                                                      : HF_LOCK_EXCLUSIVE,
-                               .fixed = value_of(argc, argv, "fixed") != NULL,
-                               .lease_ms = (uint32_t)number_of(argc, argv, "lease=")};
+    const hf_lock_opts opts = {
+        HF_LOCK_OPTS_INIT,
+        .names = &name,
+        .n_names = 1,
+        .wait_ms = -1,
+        .owner = value_of(argc, argv, "owner="),
+        .reentrant = value_of(argc, argv, "reentrant") != NULL,
+        .mode = value_of(argc, argv, "shared") ? HF_LOCK_SHARED : HF_LOCK_EXCLUSIVE,
+        .fixed = value_of(argc, argv, "fixed") != NULL,
+        .lease_ms = (uint32_t)number_of(argc, argv, "lease="),
+        .wait_replicas = (uint32_t)number_of(argc, argv, "replicas=")};
     out = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (out < 0 || signal(SIGTERM, on_term) == SIG_ERR)
         return 1;

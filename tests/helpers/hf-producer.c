@@ -1,10 +1,13 @@
-/* hf-producer.c - hf-producer URL ACCEPTED UNTIL_FILE: enqueues one job every 5 ms,
- * several calls at a time, until there is a file UNTIL_FILE; writes the id of each that
- * was accepted to ACCEPTED, and ends with 0. Other answers are written as "NAME id". */
+/* hf-producer.c - hf-producer URL ACCEPTED UNTIL_FILE [PAYLOAD REPLICAS DELAY_MS]:
+ * enqueues one job every 5 ms, several calls at a time, until there is a file UNTIL_FILE;
+ * writes the id of each that was accepted to ACCEPTED, and ends with 0. Other answers are
+ * written as "NAME id". A job is accepted when REPLICAS have it; every other one is due
+ * after DELAY_MS. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,16 +17,18 @@ enum { THREADS = 4 };
 
 static hf_producer *producer;
 static FILE *out;
-static const char *until;
+static const char *until, *payload = "sleep 5";
+static int64_t delay_ms;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *run(void *arg)
 {
     (void)arg;
-    while (access(until, F_OK) != 0) {
+    for (unsigned i = 0; access(until, F_OK) != 0; i++) {
         hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
-        const hf_job job = {HF_JOB_INIT, .type = "t", .payload = "sleep 5",
-                            .payload_len = 7};
+        const hf_job job = {HF_JOB_INIT, .type = "t", .payload = payload,
+                            .payload_len = strlen(payload),
+                            .delay_ms = i % 2 == 0 ? 0 : delay_ms};
         hf_err err = hf_enqueue_wait(producer, &job, 1, &result, 0, NULL);
         pthread_mutex_lock(&lock);
         if (err == HF_OK)
@@ -41,12 +46,17 @@ int main(int argc, char **argv)
 {
     pthread_t threads[THREADS];
     char detail[HF_DETAIL_SIZE] = "";
-    if (argc != 4 || (out = fopen(argv[2], "a")) == NULL)
+    if ((argc != 4 && argc != 7) || (out = fopen(argv[2], "a")) == NULL)
         return 64;
     until = argv[3];
+    if (argc > 4) {
+        payload = argv[4];
+        delay_ms = strtoll(argv[6], NULL, 10);
+    }
     /* Long enough for each of the disturbances: nothing ends as unsure. */
-    hf_producer_opts opts = {HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = argv[1]),
-                             .deadline_ms = 60000};
+    hf_producer_opts opts = {
+        HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = argv[1]), .deadline_ms = 60000,
+        .wait_replicas = argc > 5 ? (uint32_t)strtoul(argv[5], NULL, 10) : 0};
     if (hf_producer_open(&producer, &opts, detail) != HF_OK) {
         fprintf(stderr, "%s\n", detail);
         return 1;
