@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "queue_scripts.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
 #include "tests/support/queue_fixture.h"
@@ -257,12 +258,7 @@ static void a_slice_whose_answer_was_lost_is_sent_again(void **state)
     fill_dead(450, 0);
     hf_proxy_start(&proxy, fixture.redis.socket);
     hf_admin_close(fixture.admin);
-    assert_int_equal(
-        hf_admin_open(
-            &fixture.admin,
-            &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
-            detail),
-        HF_OK);
+    fixture.admin = hf_test_admin(proxy.url);
     (void)hf_fixture_command(&fixture.redis, "SCRIPT LOAD %s", hf_lua_queue_requeue.text);
     hf_proxy_lose_answer(&proxy, hf_lua_queue_requeue.sha1);
     must(hf_admin_dead_retry(fixture.admin, "q", NULL, 0, NULL, NULL, &n, detail));

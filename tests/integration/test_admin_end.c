@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "queue_scripts.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
 #include "tests/support/queue_fixture.h"
@@ -397,12 +398,7 @@ static void an_answer_that_was_lost_is_asked_for_again(void **state)
     (void)state;
     hf_proxy_start(&proxy, fixture.redis.socket);
     hf_admin_close(fixture.admin);
-    assert_int_equal(
-        hf_admin_open(
-            &fixture.admin,
-            &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
-            detail),
-        HF_OK);
+    fixture.admin = hf_test_admin(proxy.url);
     for (int which = 0; which < 3; which++) {
         unsigned cuts = hf_proxy_cuts(&proxy);
         enqueue("one", -60000);

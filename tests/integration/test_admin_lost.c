@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "queue_scripts.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
 #include "tests/support/queue_fixture.h"
@@ -266,10 +267,8 @@ static int up(void **state)
     (void)state;
     hf_queue_fixture_start(&fixture, NULL);
     hf_proxy_start(&proxy, fixture.redis.socket);
-    return hf_admin_open(
-        &admin,
-        &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
-        detail);
+    admin = hf_test_admin(proxy.url);
+    return 0;
 }
 
 static int down(void **state)

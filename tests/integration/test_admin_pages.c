@@ -108,10 +108,9 @@ static int up(void **state)
 {
     (void)state;
     hf_queue_fixture_start(&fixture, NULL);
-    const hf_admin_opts opts = {
-        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
-    return hf_admin_open(&others, &opts, detail) != HF_OK ||
-           hf_admin_open(&admin, &opts, detail) != HF_OK;
+    others = hf_queue_fixture_admin(&fixture);
+    admin = hf_queue_fixture_admin(&fixture);
+    return 0;
 }
 
 static int down(void **state)

@@ -5,13 +5,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/random.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
+#include "tests/support/seed.h"
 
 enum { JOBS = 40, ROUNDS = 1500, ADMINS = 3, SHORT_MS = 30 };
 
@@ -165,9 +165,7 @@ static void every_job_ends_once_and_is_counted_so(void **state)
     }
     hf_queue_fixture_audit(&fixture, false);
     EVENTUALLY(20000, drained(&rng));
-    const hf_admin_opts opts = {
-        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
-    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    admin = hf_queue_fixture_admin(&fixture);
     assert_int_equal(hf_admin_stats(admin, "q", &stats, detail), HF_OK);
     hf_admin_close(admin);
     print_message("%d calls, %lld accepted: %lld done, %lld cancelled, %lld deleted, "
@@ -183,9 +181,7 @@ static void every_job_ends_once_and_is_counted_so(void **state)
 
 static int up(void **state)
 {
-    const char *given = getenv("HF_SEED");
-    seed = given != NULL ? strtoull(given, NULL, 10) : hf_test_now_ms();
-    print_message("HF_SEED=%" PRIu64 "\n", seed);
+    seed = hf_test_seed();
     return hf_queue_fixture_up(state);
 }
 

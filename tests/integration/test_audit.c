@@ -217,17 +217,9 @@ static void *stall(void *arg)
 static void i5_a_machine_that_stops_during_a_look_is_no_finding(void **state)
 {
     static char ids[HF_CLAIM_MAX][16];
-    static hf_enqueue_item items[HF_CLAIM_MAX];
-    static const char raw[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
-    const hf_enqueue_args args = {.producer = ""};
     static stalls s;
     (void)state;
-    for (size_t i = 0; i < HF_CLAIM_MAX; i++) {
-        (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
-        items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
-    }
-    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, HF_CLAIM_MAX),
-                     HF_OK);
+    hf_queue_fixture_fill(&fixture, ids, HF_CLAIM_MAX);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", HF_CLAIM_MAX, 600000),
                      HF_CLAIM_MAX);
     assert_int_equal(pthread_create(&s.thread, NULL, stall, &s), 0);
@@ -293,16 +285,9 @@ static void i9_of_an_idle_queue_nothing_that_runs_may_remain(void **state)
 static void a_long_queue_is_looked_at_to_its_end(void **state)
 {
     enum { MANY = 1800 };
-    static const char raw[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
     static char ids[MANY][16];
-    static hf_enqueue_item items[MANY];
     (void)state;
-    for (size_t i = 0; i < MANY; i++) {
-        (void)snprintf(ids[i], sizeof ids[i], "id-%04zu", i);
-        items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
-    }
-    const hf_enqueue_args args = {.producer = ""};
-    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, MANY), HF_OK);
+    hf_queue_fixture_fill(&fixture, ids, MANY);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", HF_CLAIM_MAX, 0),
                      HF_CLAIM_MAX);
     assert_int_equal(audit(false), 0);

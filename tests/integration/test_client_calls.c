@@ -14,6 +14,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/proxy.h"
 #include "tests/support/redis_fixture.h"
+#include "tests/support/seed.h"
 
 enum { SOON_MS = 30000, MANY = 500, LARGE = 64 << 20 };
 enum { LARGE_MS = 120000 }; /* with a sanitizer, on a busy machine */
@@ -502,9 +503,7 @@ static void an_answer_may_ask_again(void **state)
 static void every_request_is_answered_once_while_connections_are_cut(void **state)
 {
     (void)state;
-    const char *given = getenv("HF_SEED");
-    hf_rng rng = {given != NULL ? strtoull(given, NULL, 10) : hf_boot_ns()};
-    print_message("HF_SEED=%llu\n", (unsigned long long)rng.state);
+    hf_rng rng = {hf_test_seed()};
     hf_proxy proxy;
     hf_client_fixture fixture;
     static hf_asked asked[20000];

@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "tests/support/seed.h"
 #include "tests/support/set_fixture.h"
 
 enum { N = 3, CLIENTS = 3, RUN_MS = 5000, LEASE_MS = 700, BELIEFS_MAX = 4096 };
@@ -39,10 +40,8 @@ static atomic_uint lost;
 
 static int up(void **state)
 {
-    const char *given = getenv("HF_SEED");
     (void)state;
-    seed = given != NULL ? strtoull(given, NULL, 10) : hf_test_now_ms();
-    print_message("HF_SEED=%" PRIu64 "\n", seed);
+    seed = hf_test_seed();
     hf_set_fixture_up(&fixture, N, true);
     hf_set_fixture_begin(&fixture);
     return 0;

@@ -272,44 +272,14 @@ static void an_enter_that_comes_again_shortens_no_lease(void **state)
     assert_string_equal(strrchr(entry, ' '), " 90000");
 }
 
-static void every_script_sent_twice_does_its_work_once(void **state)
-{
-    (void)state;
-    hf_twice_works_once(&suite);
-}
-
-static void after_its_time_no_script_changes_anything(void **state)
-{
-    (void)state;
-    hf_twice_refuses_late(&suite);
-}
-
-static void the_table_names_every_script(void **state)
-{
-    (void)state;
-    hf_twice_names_all(&suite);
-}
-
-static int up(void **state)
-{
-    (void)state;
-    return hf_twice_up(&suite);
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_twice_down(&suite);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_names_every_script),
+        HF_TWICE_TESTS(&suite),
         cmocka_unit_test(an_enter_that_comes_again_shortens_no_lease),
-        cmocka_unit_test(every_script_sent_twice_does_its_work_once),
-        cmocka_unit_test(after_its_time_no_script_changes_anything),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_twice_up(&suite);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_twice_down(&suite);
+    return failures;
 }

@@ -124,15 +124,11 @@ static void takeovers_and_burials_continue(void **state)
 
 static void orders_and_signs_of_life_continue(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
-    hf_admin *admin;
     (void)state;
     enqueue_all();
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
     assert_int_equal(verdict(HF_OP_BURY, ids[0]), HF_OK);
-    const hf_admin_opts opts = {
-        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
-    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    hf_admin *admin = hf_queue_fixture_admin(&fixture);
     make_full();
     assert_int_equal(hf_admin_pause(admin, "q", true, NULL), HF_OK);
     assert_int_equal(hf_admin_pause(admin, "q", false, NULL), HF_OK);
@@ -153,8 +149,6 @@ static void orders_and_signs_of_life_continue(void **state)
 /* What makes room can be asked for, and what it needs for that is had. */
 static void jobs_are_ended_and_looked_into(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
-    hf_admin *admin;
     hf_job_why why = {HF_JOB_WHY_INIT};
     size_t n;
     (void)state;
@@ -162,9 +156,7 @@ static void jobs_are_ended_and_looked_into(void **state)
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 5, 0), 5);
     for (size_t i = 2; i < 5; i++)
         assert_int_equal(verdict(HF_OP_BURY, ids[i]), HF_OK);
-    const hf_admin_opts opts = {
-        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
-    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    hf_admin *admin = hf_queue_fixture_admin(&fixture);
     make_full();
     assert_string_equal(hf_fixture_command(&fixture.redis, "SCRIPT FLUSH"), "OK");
     assert_int_equal(hf_admin_cancel(admin, "q", ids[0], NULL, NULL), HF_RUNNING);

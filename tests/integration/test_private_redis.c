@@ -12,6 +12,7 @@
 
 #include "bench/private_redis.h"
 #include "holdfast/admin.h"
+#include "tests/support/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
@@ -102,11 +103,8 @@ static void test_an_append_only_file_is_kept_and_taken_away(void **state)
 {
     (void)state;
     hf_private_redis redis;
-    hf_admin *admin;
     start(&redis, true);
-    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT,
-                                .server = HF_SERVER(.url = redis.url)};
-    assert_int_equal(hf_admin_open(&admin, &opts, NULL), HF_OK);
+    hf_admin *admin = hf_test_admin(redis.url);
     assert_true(hf_admin_server(admin)->aof);
     hf_admin_close(admin);
     assert_true(is_there(&redis, "appendonlydir") || is_there(&redis, "appendonly.aof"));

@@ -13,6 +13,7 @@
 #include "holdfast/admin.h"
 #include "holdfast/producer.h"
 #include "producer/producer.h"
+#include "tests/support/admin.h"
 #include "tests/support/audit.h"
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
@@ -263,18 +264,12 @@ static void created_is_written_where_the_id_does_not_tell_it(void **state)
 static void an_administrator_reads_it_from_the_id(void **state)
 {
     (void)state;
-    hf_admin *admin;
     hf_job_info info = {HF_JOB_INFO_INIT};
     hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
     const hf_job job = {HF_JOB_INIT, .queue = "q", .type = "mine"};
     int64_t before = hf_wall_ms();
     assert_int_equal(hf_enqueue_wait(producer, &job, 1, &r, 0, detail), HF_OK);
-    assert_int_equal(
-        hf_admin_open(
-            &admin,
-            &(hf_admin_opts){HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)},
-            detail),
-        HF_OK);
+    hf_admin *admin = hf_test_admin(proxy.url);
     assert_int_equal(hf_admin_job(admin, "q", r.id, &info, NULL, detail), HF_OK);
     assert_true(info.created_ms >= before && info.created_ms <= hf_wall_ms());
     /* An id of that form, but of a time to come; and one of another form. */

@@ -20,6 +20,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
 #include "tests/support/redis_fixture.h"
+#include "tests/support/seed.h"
 
 enum {
     THREADS = 12,
@@ -489,11 +490,7 @@ static void callbacks_stay_on_one_thread_beside_calls(void **state)
 
 int main(void)
 {
-    const char *given = getenv("HF_SEED");
-    if (given != NULL)
-        seed = strtoull(given, NULL, 10);
-    else if (hf_random_bytes(&seed, sizeof seed) != HF_OK)
-        return 1;
+    seed = hf_test_seed();
     const struct CMUnitTest tests[] = {
         TEST(each_call_gets_its_own_answers),
         TEST(calls_continue_while_connections_break),

@@ -91,16 +91,8 @@ static void i6_fences_of_one_job_strictly_grow(void **state)
 static void i5_every_lock_ends_exactly_when_its_score_says(void **state)
 {
     static char ids[HF_CLAIM_MAX][16];
-    static hf_enqueue_item items[HF_CLAIM_MAX];
-    static const char raw[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
-    const hf_enqueue_args args = {.producer = ""};
     (void)state;
-    for (size_t i = 0; i < HF_CLAIM_MAX; i++) {
-        (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
-        items[i] = (hf_enqueue_item){ids[i], 0, {raw, sizeof raw - 1}};
-    }
-    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &args, items, HF_CLAIM_MAX),
-                     HF_OK);
+    hf_queue_fixture_fill(&fixture, ids, HF_CLAIM_MAX);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", HF_CLAIM_MAX, 0),
                      HF_CLAIM_MAX);
     int64_t end = hf_queue_fixture_lease_end(&fixture, HF_FIXTURE_LEASE_MS);
@@ -281,19 +273,11 @@ static void takeovers_come_before_due_jobs(void **state)
 static void a_claim_takes_over_two_hundred_at_a_time(void **state)
 {
     enum { MANY = 300, AT_A_TIME = 200 };
-    static const char record[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
     static char ids[MANY][16];
-    static hf_enqueue_item items[MANY];
-    const hf_enqueue_args enqueue_args = {.producer = ""};
     (void)state;
-    for (size_t i = 0; i < MANY; i++) {
-        (void)snprintf(ids[i], sizeof ids[i], "id-%03zu", i);
-        items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record - 1}};
-    }
-    assert_int_equal(hf_queue_fixture_enqueue_items(&fixture, &enqueue_args, items, MANY),
-                     HF_OK);
+    hf_queue_fixture_fill(&fixture, ids, MANY);
     assert_int_equal(hf_queue_fixture_claim(&fixture, "dead", MANY, SHORT_MS), MANY);
-    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > ends("id-000"));
+    EVENTUALLY(15000, hf_queue_fixture_now(&fixture) > ends("id-0000"));
     enqueue("due");
     assert_int_equal(hf_queue_fixture_claim(&fixture, "w", MANY, 0), AT_A_TIME + 1);
     assert_true(hf_fixture_number(&fixture.redis, "ZSCORE hf:{q}:wake baton") <=

@@ -2,9 +2,7 @@
  * be done with less: jobs that became due together or one by one, ids that rise or not,
  * batches of which all or some are held, leases that are to be moved or not, marks that
  * are none. HF_SEED repeats what is drawn. */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -12,6 +10,7 @@
 #include "holdfast/admin.h"
 #include "tests/support/eventually.h"
 #include "tests/support/queue_fixture.h"
+#include "tests/support/seed.h"
 
 #define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
 
@@ -480,11 +479,6 @@ int main(void)
         TEST(jobs_held_by_a_pause_or_a_limit_wake_no_worker),
         TEST(a_mark_that_tells_no_number_counts_as_none),
     };
-    const char *given = getenv("HF_SEED");
-    uint64_t seed = given == NULL ? 0 : strtoull(given, NULL, 10);
-    if (given == NULL && hf_random_bytes(&seed, sizeof seed) != HF_OK)
-        return 1;
-    print_message("HF_SEED=%" PRIu64 "\n", seed);
-    rng.state = seed;
+    rng.state = hf_test_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

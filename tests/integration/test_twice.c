@@ -439,18 +439,6 @@ static void uncount(const char *counted)
 
 /* ---- the tests ---- */
 
-static void every_script_sent_twice_does_its_work_once(void **state)
-{
-    (void)state;
-    hf_twice_works_once(&suite);
-}
-
-static void after_its_time_no_script_changes_anything(void **state)
-{
-    (void)state;
-    hf_twice_refuses_late(&suite);
-}
-
 static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
 {
     static const char *const claim[] = {"w2", "1", "2",   "30000",         "0", "0", "",
@@ -467,32 +455,14 @@ static void a_second_claim_leaves_the_first_ones_jobs_alone(void **state)
                             token);
 }
 
-static void the_table_names_every_script(void **state)
-{
-    (void)state;
-    hf_twice_names_all(&suite);
-}
-
-static int up(void **state)
-{
-    (void)state;
-    return hf_twice_up(&suite);
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_twice_down(&suite);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_names_every_script),
-        cmocka_unit_test(every_script_sent_twice_does_its_work_once),
-        cmocka_unit_test(after_its_time_no_script_changes_anything),
+        HF_TWICE_TESTS(&suite),
         cmocka_unit_test(a_second_claim_leaves_the_first_ones_jobs_alone),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_twice_up(&suite);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_twice_down(&suite);
+    return failures;
 }

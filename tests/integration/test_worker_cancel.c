@@ -128,9 +128,6 @@ static void what_waits_for_a_thread_is_not_started(void **state)
     enum { BEFORE = 40 };
     static const char *const ids[] = {"quick", "slow", "next"};
     static const char *const payloads[] = {"ok", "deaf", "ok"};
-    char records[3][64];
-    hf_enqueue_item items[3];
-    const hf_enqueue_args args = {.producer = ""};
     (void)state;
     hf_worker_fixture_start(&worker, proxy.url,
                             &(hf_worker_opts){HF_WORKER_OPTS_INIT, .concurrency = 1}, 0);
@@ -140,14 +137,8 @@ static void what_waits_for_a_thread_is_not_started(void **state)
         hf_queue_fixture_put(&queue, id, "ok", 0);
     }
     EVENTUALLY(15000, hf_queue_fixture_meta(&queue, "done") == BEFORE);
-    for (size_t i = 0; i < HF_COUNT(ids); i++) {
-        int len = snprintf(records[i], sizeof records[i],
-                           "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payloads[i]);
-        items[i] = (hf_enqueue_item){ids[i], 1 + (int64_t)i, {records[i], (size_t)len}};
-    }
     atomic_store(&worker.hold_loop, true); /* as soon as `quick` is done */
-    assert_int_equal(hf_queue_fixture_enqueue_items(&queue, &args, items, HF_COUNT(ids)),
-                     HF_OK);
+    hf_queue_fixture_put_all(&queue, ids, payloads, HF_COUNT(ids));
     EVENTUALLY(15000, atomic_load(&worker.loop_held));
     EVENTUALLY(15000, atomic_load(&worker.started) == BEFORE + 2);
     cancel("next");

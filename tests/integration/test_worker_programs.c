@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "holdfast/admin.h"
+#include "tests/support/admin.h"
 #include "tests/support/cli_fixture.h"
 #include "tests/support/eventually.h"
 
@@ -139,11 +140,7 @@ static void a_slot_for_short_programs_waits_for_no_claim(void **state)
 
 static void cancel(const char *id)
 {
-    hf_admin *admin;
-    char detail[HF_DETAIL_SIZE];
-    const hf_admin_opts opts = {
-        HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = hf_fixture_url(&fixture.redis))};
-    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    hf_admin *admin = hf_test_admin(hf_fixture_url(&fixture.redis));
     assert_int_equal(hf_admin_cancel(admin, "default", id, NULL, NULL), HF_RUNNING);
     hf_admin_close(admin);
 }

@@ -1,5 +1,6 @@
 /* audit.c - see audit.h. */
 #include "tests/support/audit.h"
+#include "tests/support/admin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,23 +17,16 @@ static void on_finding(const hf_finding *f, void *arg)
 void hf_test_audit(hf_fixture *redis, bool idle)
 {
     char detail[HF_DETAIL_SIZE];
-    hf_admin *admin;
+    hf_admin *admin = hf_test_admin(hf_fixture_url(redis));
     char **names;
     size_t n, found, all = 0;
-    hf_err err =
-        hf_admin_open(&admin,
-                      &(hf_admin_opts){HF_ADMIN_OPTS_INIT,
-                                       .server = HF_SERVER(.url = hf_fixture_url(redis))},
-                      detail);
-    if (err != HF_OK)
-        fail_msg("the audit cannot be made: %s", detail);
     assert_int_equal(hf_admin_queues(admin, &names, &n, detail), HF_OK);
     for (size_t i = 0; i < n; i++) {
         found = 0;
-        err = hf_admin_audit(admin, names[i],
-                             &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle,
-                                              .cb = on_finding, .arg = names[i]},
-                             &found, detail);
+        hf_err err = hf_admin_audit(admin, names[i],
+                                    &(hf_audit_opts){HF_AUDIT_OPTS_INIT, .idle = idle,
+                                                     .cb = on_finding, .arg = names[i]},
+                                    &found, detail);
         if (err != HF_OK)
             fail_msg("audit of %s: %s", names[i], detail);
         all += found;

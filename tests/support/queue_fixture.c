@@ -11,7 +11,7 @@
 #include "queue/record.h"
 #include "tests/support/eventually.h"
 
-enum { ANSWER_MS = 20000, NOSCRIPT_TRIES = 3 };
+enum { ANSWER_MS = 20000, NOSCRIPT_TRIES = 3, TOGETHER = 8 };
 
 /* ---- asking ---- */
 
@@ -138,6 +138,35 @@ void hf_queue_fixture_put(hf_queue_fixture *fixture, const char *id, const char 
     const hf_enqueue_item item = {id, due_ms, {record, (size_t)len}};
     assert_int_equal(hf_queue_fixture_enqueue_items(fixture, &args, &item, 1), HF_OK);
     assert_int_equal(fixture->n_codes, 0); /* it is new */
+}
+
+void hf_queue_fixture_fill(hf_queue_fixture *fixture, char ids[][16], size_t n)
+{
+    static const char record[] = "{\"v\":1,\"type\":\"t\",\"created\":1}\n";
+    const hf_enqueue_args args = {.producer = ""};
+    hf_enqueue_item *items = calloc(n, sizeof *items);
+    assert_non_null(items);
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(ids[i], sizeof ids[i], "id-%04u", (unsigned)i);
+        items[i] = (hf_enqueue_item){ids[i], 0, {record, sizeof record - 1}};
+    }
+    assert_int_equal(hf_queue_fixture_enqueue_items(fixture, &args, items, n), HF_OK);
+    free(items);
+}
+
+void hf_queue_fixture_put_all(hf_queue_fixture *fixture, const char *const *ids,
+                              const char *const *payloads, size_t n)
+{
+    char records[TOGETHER][HF_FIXTURE_PAYLOAD + 64];
+    hf_enqueue_item items[TOGETHER];
+    const hf_enqueue_args args = {.producer = ""};
+    assert_true(n <= TOGETHER);
+    for (size_t i = 0; i < n; i++) {
+        int len = snprintf(records[i], sizeof records[i],
+                           "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payloads[i]);
+        items[i] = (hf_enqueue_item){ids[i], 1 + (int64_t)i, {records[i], (size_t)len}};
+    }
+    assert_int_equal(hf_queue_fixture_enqueue_items(fixture, &args, items, n), HF_OK);
 }
 
 /* ---- claim ---- */

@@ -95,6 +95,12 @@ hf_err hf_queue_fixture_enqueue(hf_queue_fixture *fixture, const char *id,
 /* One of the type "t", for a worker; fails the test when it is not accepted. */
 void hf_queue_fixture_put(hf_queue_fixture *fixture, const char *id, const char *payload,
                           int64_t due_ms);
+/* n of the type "t" in one request, due now, without payloads; their ids are given:
+ * "id-0000" and so on. */
+void hf_queue_fixture_fill(hf_queue_fixture *fixture, char ids[][16], size_t n);
+/* n of the type "t" in one request, each behind the one before it. */
+void hf_queue_fixture_put_all(hf_queue_fixture *fixture, const char *const *ids,
+                              const char *const *payloads, size_t n);
 hf_err hf_queue_fixture_register(hf_queue_fixture *fixture); /* its queue */
 hf_err hf_queue_fixture_enqueue_items(hf_queue_fixture *fixture,
                                       const hf_enqueue_args *args,

@@ -13,11 +13,11 @@
 
 enum { TEXT_SIZE = 512 };
 
-int hf_twice_up(hf_twice *suite)
+void hf_twice_up(hf_twice *suite)
 {
     hf_fixture_start(&suite->redis, NULL);
     suite->connection = hf_fixture_connect(&suite->redis);
-    return suite->connection == NULL;
+    assert_non_null(suite->connection);
 }
 
 void hf_twice_down(hf_twice *suite)
@@ -135,8 +135,9 @@ static void send_late(hf_twice *suite, const hf_sending *s)
 
 /* ---- the tests ---- */
 
-void hf_twice_names_all(hf_twice *suite)
+void hf_twice_the_table_names_every_script(void **state)
 {
+    const hf_twice *suite = *state;
     for (const hf_script *const *script = suite->all; *script != NULL; script++) {
         size_t i = 0;
         while (i < suite->n && suite->table[i].script != *script)
@@ -146,14 +147,16 @@ void hf_twice_names_all(hf_twice *suite)
     }
 }
 
-void hf_twice_works_once(hf_twice *suite)
+void hf_twice_every_script_does_its_work_once(void **state)
 {
+    hf_twice *suite = *state;
     for (size_t i = 0; i < suite->n; i++)
         send_twice(suite, &suite->table[i]);
 }
 
-void hf_twice_refuses_late(hf_twice *suite)
+void hf_twice_no_script_changes_anything_after_its_time(void **state)
 {
+    hf_twice *suite = *state;
     for (size_t i = 0; i < suite->n; i++)
         if (suite->table[i].not_after != 0)
             send_late(suite, &suite->table[i]);

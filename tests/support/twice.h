@@ -38,8 +38,9 @@ typedef struct hf_twice {
     redisContext *connection;
 } hf_twice;
 
-/* A server of its own, and a connection to it. 0: they are there, as cmocka wants it. */
-int hf_twice_up(hf_twice *suite);
+/* A server of its own, and a connection to it: before all tests of a program and after
+ * them, in its main(). */
+void hf_twice_up(hf_twice *suite);
 void hf_twice_down(hf_twice *suite);
 
 /* The answer; the caller frees it. `keys` as in hf_sending, or NULL; `args` ends with
@@ -48,10 +49,16 @@ redisReply *hf_twice_send(hf_twice *suite, const hf_script *script,
                           const char *const keys[HF_TWICE_KEYS], const char *const *args,
                           bool late);
 
-/* The three tests: each script of `all` is in the table; sent twice, each does its work
- * once; sent late, those with a not_after answer "-4 T" and change nothing. */
-void hf_twice_names_all(hf_twice *suite);
-void hf_twice_works_once(hf_twice *suite);
-void hf_twice_refuses_late(hf_twice *suite);
+/* The three tests, whose state is the suite: each script of `all` is in the table; sent
+ * twice, each does its work once; sent late, those with a not_after answer "-4 T" and
+ * change nothing. */
+void hf_twice_the_table_names_every_script(void **state);
+void hf_twice_every_script_does_its_work_once(void **state);
+void hf_twice_no_script_changes_anything_after_its_time(void **state);
+#define HF_TWICE_TESTS(suite)                                                            \
+    cmocka_unit_test_prestate(hf_twice_the_table_names_every_script, suite),             \
+        cmocka_unit_test_prestate(hf_twice_every_script_does_its_work_once, suite),      \
+        cmocka_unit_test_prestate(hf_twice_no_script_changes_anything_after_its_time,    \
+                                  suite)
 
 #endif

@@ -1,7 +1,6 @@
 /* test_redis_clock.c - Redis's clock as a worker knows it: never ahead, not far behind,
  * and what is a jump. Both clocks are the test's. */
 #define _GNU_SOURCE
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "tests/support/seed.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/shared.h"
@@ -113,13 +113,7 @@ static void before_the_first_answer_it_is_not_known(void **state)
 static void it_is_never_ahead_and_not_far_behind(void **state)
 {
     (void)state;
-    hf_rng rng;
-    const char *given = getenv("HF_SEED");
-    if (given != NULL)
-        rng.state = strtoull(given, NULL, 10);
-    else
-        assert_int_equal(hf_random_bytes(&rng.state, sizeof rng.state), HF_OK);
-    print_message("HF_SEED=%" PRIu64 "\n", rng.state);
+    hf_rng rng = {hf_test_seed()};
     for (int i = 0; i < 100000; i++) {
         uint64_t slow = hf_rng_next(&rng) % 4 == 0 ? 50 : 1;
         ask(50 * US + hf_rng_next(&rng) % (slow * MS),

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/remote_clock.h"
+#include "tests/support/seed.h"
 
 enum { US = 1000, LEASE_MS = 1000 };
 
@@ -290,9 +290,8 @@ static void step_at_random(uint64_t *quiet_until_ns, int64_t *back_us, uint64_t 
 static void no_lease_is_over_early_with_any_clock(void **state)
 {
     (void)state;
-    const char *given = getenv("HF_SEED");
-    rng.state = given != NULL ? strtoull(given, NULL, 10) : hf_boot_ns();
-    uint64_t seed = rng.state, judged = 0;
+    uint64_t seed = hf_test_seed(), judged = 0;
+    rng.state = seed;
     for (int round = 0; round < ROUNDS; round++) {
         party parties[PARTIES] = {0};
         lease held = {0};

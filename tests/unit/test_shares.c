@@ -1,7 +1,6 @@
 /* test_shares.c - whose turn it is, to the last job: shares while claims are under way,
  * and what costs a queue nothing. claim.c, queues.c and dispatch.c as they are; Redis and
  * the threads are played by the test, which answers when it likes. */
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "tests/support/seed.h"
 #include "worker/confirm.h"
 #include "worker/leader.h"
 #include "worker/pool.h"
@@ -498,13 +498,7 @@ static void a_share_is_kept_while_its_claim_is_under_way(void **state)
 static void shares_hold_with_answers_in_any_order(void **state)
 {
     (void)state;
-    hf_rng rng;
-    const char *given = getenv("HF_SEED");
-    if (given != NULL)
-        rng.state = strtoull(given, NULL, 10);
-    else
-        assert_int_equal(hf_random_bytes(&rng.state, sizeof rng.state), HF_OK);
-    print_message("HF_SEED=%" PRIu64 "\n", rng.state);
+    hf_rng rng = {hf_test_seed()};
     while (begun_all < 6000) {
         hf_claim_pump(&w);
         int queue = (int)(hf_rng_next(&rng) % QUEUES);
