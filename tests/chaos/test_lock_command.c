@@ -60,13 +60,6 @@ static void remove_marks(void)
     }
 }
 
-static int up(void **state)
-{
-    (void)state;
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    return n > 0 ? hf_try_up(HF_TEST_COMMAND, NULL) : 1;
-}
-
 static int begin(void **state)
 {
     remove_marks();
@@ -415,5 +408,10 @@ int main(int argc, char **argv)
         TEST(the_descriptor_tells_of_a_loss),
         TEST(one_that_is_asked_back_says_so_and_continues),
     };
-    return cmocka_run_group_tests_name("lock_command", tests, up, hf_try_down);
+    if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0)
+        return 1;
+    hf_try_up(HF_TEST_COMMAND, NULL);
+    int failures = cmocka_run_group_tests_name("lock_command", tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

@@ -594,12 +594,6 @@ static void the_manual_page_is_that_of_the_table(void **state)
         fail_msg("man/holdfast.1 is not that of the table: run ./dev generate");
 }
 
-static int up(void **state)
-{
-    (void)state;
-    return hf_try_up(HF_TEST_COMMAND, NULL);
-}
-
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
@@ -629,5 +623,8 @@ int main(void)
         TEST(help_goes_to_standard_output_and_knows_every_command),
         TEST(the_manual_page_is_that_of_the_table),
     };
-    return cmocka_run_group_tests(tests, up, hf_try_down);
+    hf_try_up(HF_TEST_COMMAND, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

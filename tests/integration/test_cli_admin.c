@@ -519,12 +519,6 @@ static void queues_are_listed_page_by_page(void **state)
     hf_try_has(fixture->out, "q3");
 }
 
-static int up(void **state)
-{
-    (void)state;
-    return hf_try_up(HF_TEST_COMMAND, HANDLERS);
-}
-
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
@@ -551,5 +545,8 @@ int main(void)
         TEST(a_filter_that_lets_nothing_pass_purges_nothing),
         TEST(queues_are_listed_page_by_page),
     };
-    return cmocka_run_group_tests(tests, up, hf_try_down);
+    hf_try_up(HF_TEST_COMMAND, HANDLERS);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

@@ -155,12 +155,6 @@ static void at_a_terminal_it_shows_how_far_it_is(void **state)
     assert_string_equal(fixture->err, ""); /* none in a pipe */
 }
 
-static int up(void **state)
-{
-    (void)state;
-    return hf_try_up(HF_TEST_COMMAND, NULL);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, NULL, hf_try_clean)
 
 int main(void)
@@ -174,5 +168,8 @@ int main(void)
         TEST(at_a_terminal_it_shows_how_far_it_is),
         TEST(one_queue_may_be_broken_and_the_others_are_looked_at),
     };
-    return cmocka_run_group_tests(tests, up, hf_try_down);
+    hf_try_up(HF_TEST_COMMAND, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

@@ -18,12 +18,6 @@ enum { LONG_MS = 30000, ROUNDS = 20 };
 
 static hf_proc holder; /* another `holdfast lock` */
 
-static int up(void **state)
-{
-    (void)state;
-    return hf_try_up(HF_TEST_COMMAND, PATIENT);
-}
-
 static void remove_marks(void)
 {
     static const char *const names[] = {"ready", "out", "err", "go", "left"};
@@ -399,5 +393,8 @@ int main(void)
         TEST(signals_are_passed_on),
         TEST(a_signal_ends_the_wait),
     };
-    return cmocka_run_group_tests_name("cli_lock", tests, up, hf_try_down);
+    hf_try_up(HF_TEST_COMMAND, PATIENT);
+    int failures = cmocka_run_group_tests_name("cli_lock", tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

@@ -11,14 +11,6 @@ enum { LONG_MS = 30000 };
 
 static hf_terminal terminal;
 
-static int up(void **state)
-{
-    (void)state;
-    (void)signal(SIGINT, SIG_DFL); /* ignored where the tests run in the background */
-    (void)signal(SIGQUIT, SIG_DFL);
-    return hf_try_up(HF_TEST_COMMAND, NULL);
-}
-
 static int end(void **state)
 {
     (void)state;
@@ -310,5 +302,10 @@ int main(void)
         TEST(without_job_control_a_command_that_keeps_asking_is_killed),
         TEST(without_job_control_it_is_not_stopped),
     };
-    return cmocka_run_group_tests_name("cli_lock_terminal", tests, up, hf_try_down);
+    (void)signal(SIGINT, SIG_DFL); /* ignored where the tests run in the background */
+    (void)signal(SIGQUIT, SIG_DFL);
+    hf_try_up(HF_TEST_COMMAND, NULL);
+    int failures = cmocka_run_group_tests_name("cli_lock_terminal", tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

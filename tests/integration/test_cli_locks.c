@@ -111,12 +111,6 @@ static void r20_a_stale_fence_is_refused(void **state)
     hf_try_run("locks show @ a/b/c", 65);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    return hf_try_up(HF_TEST_COMMAND, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,5 +119,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_holder_is_asked_once, begin, end),
         cmocka_unit_test_setup_teardown(r20_a_stale_fence_is_refused, begin, end),
     };
-    return cmocka_run_group_tests(tests, up, hf_try_down);
+    hf_try_up(HF_TEST_COMMAND, NULL);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

@@ -368,12 +368,6 @@ static void words_are_bright_on_a_terminal_unless_that_is_not_wanted(void **stat
     }
 }
 
-static int up(void **state)
-{
-    (void)state;
-    return hf_try_up(HF_TEST_COMMAND, HANDLERS);
-}
-
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
@@ -393,5 +387,8 @@ int main(void)
         TEST(workers_are_listed_page_by_page_with_all_their_fields),
         TEST(words_are_bright_on_a_terminal_unless_that_is_not_wanted),
     };
-    return cmocka_run_group_tests(tests, up, hf_try_down);
+    hf_try_up(HF_TEST_COMMAND, HANDLERS);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

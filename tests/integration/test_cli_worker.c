@@ -269,12 +269,6 @@ static void queues_on_the_command_line_are_checked(void **state)
     assert_int_equal(run("worker @ -c w.yaml -n 0"), 64);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    return hf_try_up(HF_TEST_COMMAND, HANDLERS);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, hf_try_clean, hf_try_clean)
 
 int main(void)
@@ -295,5 +289,8 @@ int main(void)
         TEST(a_redis_that_may_evict_locks_is_refused),
         TEST(queues_on_the_command_line_are_checked),
     };
-    return cmocka_run_group_tests(tests, up, hf_try_down);
+    hf_try_up(HF_TEST_COMMAND, HANDLERS);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_try_down();
+    return failures;
 }

@@ -414,16 +414,22 @@ static bool blocked(const char *clients)
            strstr(hf_fixture_command(&fixture.redis, "INFO clients"), clients) != NULL;
 }
 
-static void one_client_ends_the_others_wait(void **state)
+static hf_client *open_other(void)
 {
     char detail[HF_DETAIL_SIZE];
     hf_client *other;
-    const hf_queue *queue = &fixture.queue;
-    waiter w = {.answered = false};
-    (void)state;
     const hf_client_opts opts = {.loop = &fixture.loop,
                                  .server = {.url = hf_fixture_url(&fixture.redis)}};
     assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
+    return other;
+}
+
+static void one_client_ends_the_others_wait(void **state)
+{
+    const hf_queue *queue = &fixture.queue;
+    waiter w = {.answered = false};
+    (void)state;
+    hf_client *other = open_other();
     assert_int_equal(
         hf_redis_unblock(fixture.client, other, hf_queue_fixture_on_answer, &fixture),
         HF_CONN);
@@ -445,14 +451,10 @@ static void one_client_ends_the_others_wait(void **state)
 /* Redis would crash: what waits then is not blocked by its own command. */
 static void in_a_pause_of_writes_no_wait_is_ended(void **state)
 {
-    char detail[HF_DETAIL_SIZE];
-    hf_client *other;
     const hf_queue *queue = &fixture.queue;
     waiter w = {.answered = false};
     (void)state;
-    const hf_client_opts opts = {.loop = &fixture.loop,
-                                 .server = {.url = hf_fixture_url(&fixture.redis)}};
-    assert_int_equal(hf_client_open(&other, &opts, detail), HF_OK);
+    hf_client *other = open_other();
     hf_queue_fixture_ready_client(&fixture, other);
     (void)hf_fixture_command(&fixture.redis, "CLIENT PAUSE 60000 %s", "WRITE");
     assert_int_equal(hf_op_wait(other, &queue, 1, 60000, on_unblocked, &w), HF_OK);

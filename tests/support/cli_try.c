@@ -12,19 +12,17 @@ hf_cli_fixture hf_try_fixture;
 hf_proc hf_try_proc;
 static const char *w_yaml;
 
-int hf_try_up(const char *command, const char *config)
+void hf_try_up(const char *command, const char *config)
 {
     hf_cli_fixture_start(&hf_try_fixture, command);
     w_yaml = config;
-    return hf_try_clean(NULL);
+    (void)hf_try_clean(NULL);
 }
 
-int hf_try_down(void **state)
+void hf_try_down(void)
 {
-    (void)state;
     hf_proc_kill(&hf_try_proc);
     hf_cli_fixture_stop(&hf_try_fixture);
-    return 0;
 }
 
 int hf_try_clean(void **state)

@@ -13,10 +13,10 @@
 extern hf_cli_fixture hf_try_fixture;
 extern hf_proc hf_try_proc; /* the worker */
 
-/* Before all tests and after them; `config` (borrowed, may be NULL) goes to the file
- * "w.yaml". Both return 0. */
-int hf_try_up(const char *command, const char *config);
-int hf_try_down(void **state);
+/* Before all tests of a program and after them, in its main(); `config` (borrowed, may be
+ * NULL) goes to the file "w.yaml". */
+void hf_try_up(const char *command, const char *config);
+void hf_try_down(void);
 
 /* Between them: no worker, an empty server, and "w.yaml" as it was. Returns 0. */
 int hf_try_clean(void **state);
