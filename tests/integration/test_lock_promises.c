@@ -231,17 +231,22 @@ static void count_from_now(void)
     (void)hf_fixture_command(&fixture.redis, "SLOWLOG RESET");
 }
 
-/* What was asked since then, without renewals: they come at their own times, the first
- * when the connection for them is there. */
-static long long asked(void)
+/* The scripts that ran since then: renewals, or all others. Renewals come at their own
+ * times, the first when the connection for them is there. */
+static long long scripts_run(bool renewals)
 {
     static const char count[] =
         "local n = 0 for _, call in ipairs(redis.call('SLOWLOG', 'GET', -1)) do "
-        "if call[4][1]:upper() == 'EVALSHA' and call[4][2] ~= ARGV[1] then n = n + 1 end "
-        "end return n";
+        "if call[4][1]:upper() == 'EVALSHA' and "
+        "(call[4][2] == ARGV[1]) == (ARGV[2] == '1') then n = n + 1 end end return n";
     (void)hf_fixture_command(&fixture.redis, "CONFIG SET slowlog-log-slower-than -1");
-    return hf_fixture_number(&fixture.redis, "EVAL %s 0 %s", count,
-                             hf_lua_lock_renew.sha1);
+    return hf_fixture_number(&fixture.redis, "EVAL %s 0 %s %d", count,
+                             hf_lua_lock_renew.sha1, renewals ? 1 : 0);
+}
+
+static long long asked(void)
+{
+    return scripts_run(false);
 }
 
 static void p4_a_try_is_one_request(void **state)
@@ -524,6 +529,8 @@ static void p6_a_wait_for_replicas_can_be_cancelled_and_closed(void **state)
 
 static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
 {
+    enum { FIRST = 4, LEAST_THIRD_MS = LONG_MS / 4 };
+    uint64_t from_ms = hf_test_now_ms();
     hf_lock *lock = must(fixture.a, "n");
     for (size_t i = 0; i < n; i++)
         hf_lock_wait_begin(&w[i], &fixture, fixture.b, "n",
@@ -536,7 +543,10 @@ static long long scripts_of_handovers(hf_lock_waiter *w, size_t n)
         assert_int_equal(w[i].err, HF_OK);
         lock = w[i].lock;
     }
-    long long sent = asked();
+    long long sent = asked(), renewed = scripts_run(true);
+    uint64_t thirds = (hf_test_now_ms() - from_ms) / LEAST_THIRD_MS;
+    printf("%lld renewals beside %zu handovers\n", renewed, n);
+    assert_in_range(renewed, 0, FIRST + thirds * (n + 1)); /* none for its own sake */
     hf_lock_released(lock);
     return sent;
 }
