@@ -662,7 +662,7 @@ def note(run, kind, ns, text):
 
 # A line of tests/helpers/hf-handler.c. A handler that is killed in the middle of writing one
 # leaves the beginning of it, with the next handler's line right behind.
-NOTE = re.compile(r"(start|beat|end|overlap|term|child|read|fds|cancelled) (\d+) (\S+) (\d+) (\d+) "
+NOTE = re.compile(r"(start|beat|end|overlap|dying|term|child|read|fds|cancelled) (\d+) (\S+) (\d+) (\d+) "
                   r"(\d+)(?: (.*))?\n$")
 
 

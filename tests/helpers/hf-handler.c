@@ -3,7 +3,8 @@
  *
  *   log=FILE       lines go to FILE: KIND pid job attempt fence ns [TEXT], ns on
  * CLOCK_BOOTTIME. "start" now, "beat" while it waits, "end" before it ends by itself
- *   lock=DIR hold DIR/<job> while alive; "overlap" when another process holds it already
+ *   lock=DIR hold DIR/<job> while alive; "overlap" when another process holds it already;
+ *   "dying" when that one was killed before, and had no processor yet to end on
  *   append=FILE the job's id, one line
  *   beat=MS        how often a waiting handler says that it is alive (5)
  *   sleep=MS  spin=MS  exit=N  signal=N  error=TEXT (to stderr)  verdict=JSON
@@ -108,13 +109,58 @@ static int open_own(const char *path, int flags)
     return moved;
 }
 
+/* Whether it got a KILL and is not gone: it runs no instruction of its own any more. */
+static bool is_dying(long pid)
+{
+    char path[64], line[256], state = 'Z';
+    unsigned long long pending = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        (void)sscanf(line, "State: %c", &state);
+        (void)sscanf(line, "ShdPnd: %llx", &pending);
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    return state != 'Z' && (pending >> (SIGKILL - 1) & 1) != 0;
+}
+
+static long holder_of(int fd)
+{
+    char text[32] = "";
+    return pread(fd, text, sizeof text - 1, 0) > 0 ? strtol(text, NULL, 10) : 0;
+}
+
+/* False: another process holds it, and was not killed before this one looked. */
+static bool lock_file(const handler *h, int fd)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    long holder = holder_of(fd);
+    bool dying = is_dying(holder), told = false;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (!dying || holder_of(fd) != holder)
+            return false;
+        if (!told)
+            note(h, "dying", "");
+        told = true;
+        nanosleep(&pause, NULL);
+        dying = is_dying(holder);
+    }
+    return true;
+}
+
 static void hold(const handler *h, const char *dir)
 {
-    char path[LINE_SIZE];
+    char path[LINE_SIZE], text[32];
     snprintf(path, sizeof path, "%s/%s", dir, h->id);
     int fd = open_own(path, O_RDWR);
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+    if (!lock_file(h, fd)) {
         note(h, "overlap", "");
+        return;
+    }
+    int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
+        _exit(94);
 }
 
 static void wait_as(const handler *h, pid_t pid, long ms)

@@ -100,7 +100,7 @@ typedef struct run {
     long pid;
     char job[ID_SIZE];
     uint64_t fence, first, last;
-    bool ended, overlapped;
+    bool ended, overlapped, waited;
 } run;
 
 typedef struct runs {
@@ -129,6 +129,7 @@ static bool take_line(runs *r, const char *line)
     r->all[i].last = one.first > r->all[i].last ? one.first : r->all[i].last;
     r->all[i].ended = r->all[i].ended || strcmp(kind, "end") == 0;
     r->all[i].overlapped = r->all[i].overlapped || strcmp(kind, "overlap") == 0;
+    r->all[i].waited = r->all[i].waited || strcmp(kind, "dying") == 0;
     return true;
 }
 
@@ -173,7 +174,8 @@ static void tell(hf_staff_report *out, const run *one, const run *other, uint64_
 }
 
 /* A run's last line is never later than its end, and a program that finds the file lock
- * of another one is an overlap however short it was. */
+ * of another one is an overlap however short it was; unless that one had been killed, and
+ * waited for a processor to end on. */
 void hf_staff_judge(const hf_staff *c, hf_staff_report *out)
 {
     runs r = read_runs(c);
@@ -183,6 +185,7 @@ void hf_staff_judge(const hf_staff *c, hf_staff_report *out)
     for (size_t i = 0; i < r.n; i++) {
         const run *other = &r.all[i], *one = other;
         out->ended += other->ended ? 1 : 0;
+        out->waited += other->waited ? 1 : 0;
         out->again += i > 0 && strcmp(other->job, r.all[i - 1].job) == 0 ? 1 : 0;
         bool found = false;
         for (size_t k = i; k > 0 && strcmp(r.all[k - 1].job, other->job) == 0; k--) {

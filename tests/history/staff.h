@@ -43,6 +43,7 @@ int hf_staff_command(const hf_staff *c, const char *url, const char *const *word
 typedef struct hf_staff_report {
     unsigned runs, again, ended; /* `again`: of them not the first of their job */
     unsigned overlaps;
+    unsigned waited; /* until a killed one had a processor to end on */
     uint64_t longest_ns;
     char first[320]; /* overlap, in words; "": there was none */
 } hf_staff_report;

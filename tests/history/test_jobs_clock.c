@@ -288,8 +288,10 @@ static void print(const nemesis *n, const hf_staff_report *r)
     for (unsigned i = 0; i < HF_CLOCK_HARMS; i++)
         print_message("%s%u %s", i == 0 ? "\nclock: " : ", ", n->clock[i],
                       hf_clock_harms[i]);
-    print_message("\njobs: %u runs, %u again, %u ended, %u overlaps\n", r->runs, r->again,
-                  r->ended, r->overlaps);
+    print_message(
+        "\njobs: %u runs, %u again, %u ended, %u overlaps, %u waited for the end of a "
+        "killed one\n",
+        r->runs, r->again, r->ended, r->overlaps, r->waited);
 }
 
 static uint64_t from_environment(const char *name, uint64_t otherwise)
