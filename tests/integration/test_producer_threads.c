@@ -327,7 +327,7 @@ static void *enqueue_often(void *arg)
 
 /* ---- a callback that comes while others are woken ---- */
 
-enum { ROUNDS = 4000, PAUSES_MAX = 300 };
+enum { ROUNDS = 4000, PAUSES_MAX = 300, PAUSES_TO_READ = 100 };
 
 typedef struct rounds {
     hf_producer *producer;
@@ -372,7 +372,8 @@ static void *call_in_rounds(void *arg)
 
 /* How often this thread has slept for a millisecond until then. A machine that is too
  * busy for the producer's thread is too busy for this one as well; and a Redis that
- * stands still, or has no time, answers when it goes on: it is counted from then. */
+ * stands still, or has no time, answers when it goes on: then the answer of the job is
+ * there, and only has to be read. */
 static unsigned pauses_until_told(rounds *r)
 {
     bool redis_answers = false;
@@ -387,7 +388,7 @@ static unsigned pauses_until_told(rounds *r)
         if (pauses == PAUSES_MAX && !redis_answers) {
             (void)hf_fixture_command(&redis, "PING");
             redis_answers = true;
-            pauses = 0;
+            pauses = PAUSES_MAX - PAUSES_TO_READ;
         }
     }
 }
