@@ -61,13 +61,10 @@ static void look(void)
 
 static void beat(const char *id, const char *json)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(&fixture);
-        err = hf_queue_fixture_end(&fixture,
-                                   hf_op_heartbeat(fixture.client, "hf", id, json, 30000,
-                                                   hf_queue_fixture_on_answer, &fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, &fixture,
+                         hf_op_heartbeat(fixture.client, "hf", id, json, 30000,
+                                         hf_queue_fixture_on_answer, &fixture));
     assert_int_equal(err, HF_OK);
 }
 

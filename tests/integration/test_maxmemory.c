@@ -134,13 +134,10 @@ static void orders_and_signs_of_life_continue(void **state)
     assert_int_equal(hf_admin_pause(admin, "q", false, NULL), HF_OK);
     assert_int_equal(hf_admin_limit(admin, "q", 5, 10, 1000, NULL), HF_OK);
     assert_int_equal(hf_admin_retry(admin, "q", ids[0], NULL), HF_OK);
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(&fixture);
-        err = hf_queue_fixture_end(&fixture,
-                                   hf_op_heartbeat(fixture.client, "hf", "w", "{}", 30000,
-                                                   hf_queue_fixture_on_answer, &fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, &fixture,
+                         hf_op_heartbeat(fixture.client, "hf", "w", "{}", 30000,
+                                         hf_queue_fixture_on_answer, &fixture));
     assert_int_equal(err, HF_OK);
     make_room();
     hf_admin_close(admin);

@@ -17,6 +17,7 @@
 enum { MANY = 1000, SOON_MS = 30000 };
 
 static hf_fixture redis;
+static hf_proxy proxy; /* before it, for those that name it */
 static hf_producer *producer;
 static char detail[HF_DETAIL_SIZE];
 
@@ -24,6 +25,7 @@ static int up(void **state)
 {
     (void)state;
     hf_fixture_start(&redis, NULL);
+    hf_proxy_start(&proxy, redis.socket);
     detail[0] = '\0';
     return 0;
 }
@@ -34,6 +36,7 @@ static int down(void **state)
     hf_producer_close(producer, NULL, NULL);
     producer = NULL;
     hf_test_audit(&redis, false);
+    hf_proxy_stop(&proxy);
     hf_fixture_stop(&redis);
     return 0;
 }
@@ -158,8 +161,6 @@ static void made_ids_rise_in_the_order_of_the_jobs(void **state)
 static void a_delay_counts_from_the_call(void **state)
 {
     (void)state;
-    hf_proxy proxy;
-    hf_proxy_start(&proxy, redis.socket);
     hf_proxy_refuse(&proxy, true);
     open_with(
         (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
@@ -173,16 +174,11 @@ static void a_delay_counts_from_the_call(void **state)
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") == 1);
     long long due = hf_fixture_number(&redis, "ZSCORE hf:{q}:schedule x");
     assert_in_range(due, before + 60000 - 5, asked + 60000 + 100);
-    hf_producer_close(producer, NULL, NULL);
-    producer = NULL;
-    hf_proxy_stop(&proxy);
 }
 
 static void a_delay_does_not_grow_when_the_request_is_sent_again(void **state)
 {
     (void)state;
-    hf_proxy proxy;
-    hf_proxy_start(&proxy, redis.socket);
     open_with(
         (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
     assert_int_equal(put("q", "first", NULL), HF_OK);
@@ -197,9 +193,6 @@ static void a_delay_does_not_grow_when_the_request_is_sent_again(void **state)
     EVENTUALLY(SOON_MS, hf_fixture_number(&redis, "ZCARD hf:{q}:schedule") == 2);
     long long due = hf_fixture_number(&redis, "ZSCORE hf:{q}:schedule x");
     assert_in_range(due, asked + 60000 - 5, asked + 60000 + 100);
-    hf_producer_close(producer, NULL, NULL);
-    producer = NULL;
-    hf_proxy_stop(&proxy);
 }
 
 /* ---- refused ---- */
@@ -392,8 +385,6 @@ static void a_server_that_comes_back_in_time_executes_once(void **state)
 {
     (void)state;
     hf_enqueue_result r = {HF_ENQUEUE_RESULT_INIT};
-    hf_proxy proxy;
-    hf_proxy_start(&proxy, redis.socket);
     open_with(
         (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
     const char *sha;
@@ -407,9 +398,6 @@ static void a_server_that_comes_back_in_time_executes_once(void **state)
     }
     assert_int_equal(hf_proxy_cuts(&proxy), 5);
     assert_int_equal(hf_fixture_number(&redis, "HGET hf:{q}:meta enqueued"), 5);
-    hf_producer_close(producer, NULL, NULL);
-    producer = NULL;
-    hf_proxy_stop(&proxy);
 }
 
 /* An error that is answered is no answer that is lost, but the two can look alike from
@@ -417,8 +405,6 @@ static void a_server_that_comes_back_in_time_executes_once(void **state)
 static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **state)
 {
     (void)state;
-    hf_proxy proxy;
-    hf_proxy_start(&proxy, redis.socket);
     open_with(
         (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = proxy.url)});
     assert_int_equal(put("q", "zero", NULL), HF_OK);
@@ -442,9 +428,6 @@ static void a_request_refused_and_overtaken_is_not_taken_for_executed(void **sta
     assert_int_equal(put("q", "last", NULL), HF_OK);
     assert_int_equal(hf_fixture_number(&redis, "ZCARD hf:{q}:schedule"), 4);
     assert_int_equal(hf_fixture_number(&redis, "HGET hf:{q}:meta enqueued"), 4);
-    hf_producer_close(producer, NULL, NULL);
-    producer = NULL;
-    hf_proxy_stop(&proxy);
 }
 
 /* ---- Redis refuses ---- */
@@ -517,8 +500,6 @@ static void a_refusal_that_stays_is_the_answer(void **state)
 static void a_first_request_also_carries_its_end(void **state)
 {
     (void)state;
-    hf_proxy proxy;
-    hf_proxy_start(&proxy, redis.socket);
     size_t len;
     const char *script = hf_enqueue_script(&len, NULL);
     (void)hf_fixture_command(&redis, "SCRIPT LOAD %b", script, len);
@@ -532,9 +513,6 @@ static void a_first_request_also_carries_its_end(void **state)
     hf_proxy_set(&proxy, PROXY_REQUESTS, PROXY_PASS);
     EVENTUALLY(SOON_MS, put("q", "y", NULL) == HF_OK);
     assert_string_equal(hf_fixture_command(&redis, "ZSCORE hf:{q}:schedule x"), "(nil)");
-    hf_producer_close(producer, NULL, NULL);
-    producer = NULL;
-    hf_proxy_stop(&proxy);
 }
 
 static void a_lost_registry_is_written_again_by_the_next_server(void **state)
@@ -578,8 +556,6 @@ static void a_clean_close_is_forgotten(void **state)
 static void a_close_after_a_lost_answer_is_not_forgotten(void **state)
 {
     (void)state;
-    hf_proxy proxy;
-    hf_proxy_start(&proxy, redis.socket);
     open_with((hf_producer_opts){HF_PRODUCER_OPTS_INIT,
                                  .server = HF_SERVER(.url = proxy.url),
                                  .deadline_ms = 10000});
@@ -594,7 +570,6 @@ static void a_close_after_a_lost_answer_is_not_forgotten(void **state)
     char key[128];
     (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(keys, "\n"), keys);
     assert_in_range(hf_fixture_number(&redis, "PTTL %s", key), 5000, 20000);
-    hf_proxy_stop(&proxy);
 }
 
 /* Each number is known by itself, whatever came after it. */

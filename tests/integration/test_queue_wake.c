@@ -473,14 +473,11 @@ static void in_a_pause_of_writes_no_wait_is_ended(void **state)
 
 static hf_err file_limits(uint32_t max_running, uint32_t rate_limit, uint32_t rate_per_ms)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(&fixture);
-        err = hf_queue_fixture_end(
-            &fixture,
-            hf_op_file_limits(fixture.client, &fixture.queue, max_running, rate_limit,
-                              rate_per_ms, hf_queue_fixture_on_answer, &fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, &fixture,
+                         hf_op_file_limits(fixture.client, &fixture.queue, max_running,
+                                           rate_limit, rate_per_ms,
+                                           hf_queue_fixture_on_answer, &fixture));
     return err;
 }
 
@@ -706,13 +703,10 @@ static void an_order_stays_until_the_file_says_something_else(void **state)
 
 static hf_err heartbeat(const char *json)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < 3 && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(&fixture);
-        err = hf_queue_fixture_end(
-            &fixture, hf_op_heartbeat(fixture.client, "hf", "host-1-aa", json, ALIVE_MS,
-                                      hf_queue_fixture_on_answer, &fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, &fixture,
+                         hf_op_heartbeat(fixture.client, "hf", "host-1-aa", json,
+                                         ALIVE_MS, hf_queue_fixture_on_answer, &fixture));
     return err;
 }
 

@@ -11,7 +11,7 @@
 #include "queue/record.h"
 #include "tests/support/eventually.h"
 
-enum { ANSWER_MS = 20000, NOSCRIPT_TRIES = 3, TOGETHER = 8 };
+enum { ANSWER_MS = 20000, TOGETHER = 8 };
 
 /* ---- asking ---- */
 
@@ -80,13 +80,10 @@ int64_t hf_queue_fixture_lease_end(const hf_queue_fixture *fixture, int64_t leas
 
 hf_err hf_queue_fixture_register(hf_queue_fixture *fixture)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        err = hf_queue_fixture_end(fixture,
-                                   hf_op_register(fixture->client, &fixture->queue,
-                                                  hf_queue_fixture_on_answer, fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, fixture,
+                         hf_op_register(fixture->client, &fixture->queue,
+                                        hf_queue_fixture_on_answer, fixture));
     return err;
 }
 
@@ -108,13 +105,10 @@ hf_err hf_queue_fixture_enqueue_items(hf_queue_fixture *fixture,
                                       const hf_enqueue_args *args,
                                       const hf_enqueue_item *items, size_t n)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        err = hf_queue_fixture_end(fixture,
-                                   hf_op_enqueue(fixture->client, &fixture->queue, args,
-                                                 items, n, 0, on_enqueued, fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, fixture,
+                         hf_op_enqueue(fixture->client, &fixture->queue, args, items, n,
+                                       0, on_enqueued, fixture));
     return err;
 }
 
@@ -238,13 +232,11 @@ hf_claim_args hf_queue_fixture_claim_args(const char *worker, uint32_t max,
 hf_err hf_queue_fixture_claim_with(hf_queue_fixture *fixture, const hf_claim_args *given)
 {
     hf_claim_args args = *given;
-    hf_err err = HF_NOSCRIPT;
+    hf_err err;
     args.number = ++fixture->number;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        err = hf_queue_fixture_end(fixture, hf_op_claim(fixture->client, &fixture->queue,
-                                                        &args, on_claimed, fixture));
-    }
+    HF_QUEUE_FIXTURE_ASK(
+        err, fixture,
+        hf_op_claim(fixture->client, &fixture->queue, &args, on_claimed, fixture));
     return err;
 }
 
@@ -271,13 +263,10 @@ static void on_status(const hf_answer *answer, void *arg)
 hf_err hf_queue_fixture_unclaim(hf_queue_fixture *fixture, const char *worker,
                                 uint64_t number)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        err = hf_queue_fixture_end(fixture,
-                                   hf_op_unclaim(fixture->client, &fixture->queue, worker,
-                                                 number, on_status, fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, fixture,
+                         hf_op_unclaim(fixture->client, &fixture->queue, worker, number,
+                                       on_status, fixture));
     return err;
 }
 
@@ -298,13 +287,10 @@ hf_err hf_queue_fixture_verdicts(hf_queue_fixture *fixture, hf_verdict_op op,
                                  const hf_verdict_args *args,
                                  const hf_verdict_item *items, size_t n)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        err = hf_queue_fixture_end(fixture,
-                                   hf_op_verdict(fixture->client, &fixture->queue, op,
-                                                 args, items, n, on_settled, fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, fixture,
+                         hf_op_verdict(fixture->client, &fixture->queue, op, args, items,
+                                       n, on_settled, fixture));
     return err;
 }
 
@@ -329,13 +315,10 @@ hf_err hf_queue_fixture_complete(hf_queue_fixture *fixture, const char *worker,
 hf_err hf_queue_fixture_renew_all(hf_queue_fixture *fixture, const hf_renew_args *args,
                                   const hf_renew_item *items, size_t n)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        err = hf_queue_fixture_end(fixture,
-                                   hf_op_renew(fixture->client, &fixture->queue, args,
-                                               items, n, 0, on_settled, fixture));
-    }
+    hf_err err;
+    HF_QUEUE_FIXTURE_ASK(err, fixture,
+                         hf_op_renew(fixture->client, &fixture->queue, args, items, n, 0,
+                                     on_settled, fixture));
     return err;
 }
 
@@ -374,13 +357,10 @@ hf_err hf_queue_fixture_check_with(hf_queue_fixture *fixture,
                                    const hf_queue *const *queues, size_t n,
                                    const hf_check_args *args)
 {
-    hf_err err = HF_NOSCRIPT;
+    hf_err err;
     fixture->n_checked = n;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        err = hf_queue_fixture_end(
-            fixture, hf_op_check(fixture->client, queues, n, args, on_checked, fixture));
-    }
+    HF_QUEUE_FIXTURE_ASK(
+        err, fixture, hf_op_check(fixture->client, queues, n, args, on_checked, fixture));
     return err;
 }
 
@@ -413,14 +393,11 @@ static void on_peeked(const hf_answer *answer, void *arg)
 hf_err hf_queue_fixture_peek(hf_queue_fixture *fixture, const hf_queue *const *queues,
                              bool *ready, size_t n)
 {
-    hf_err err = HF_NOSCRIPT;
-    for (int i = 0; i < NOSCRIPT_TRIES && err == HF_NOSCRIPT; i++) {
-        hf_queue_fixture_begin(fixture);
-        fixture->ready = ready;
-        fixture->n_waiting = n;
-        err = hf_queue_fixture_end(
-            fixture, hf_op_peek(fixture->client, queues, n, on_peeked, fixture));
-    }
+    hf_err err;
+    fixture->ready = ready;
+    fixture->n_waiting = n;
+    HF_QUEUE_FIXTURE_ASK(err, fixture,
+                         hf_op_peek(fixture->client, queues, n, on_peeked, fixture));
     return err;
 }
 

@@ -162,6 +162,17 @@ void hf_queue_fixture_begin(hf_queue_fixture *fixture);
 void hf_queue_fixture_on_answer(const hf_answer *answer, void *fixture);
 hf_err hf_queue_fixture_end(hf_queue_fixture *fixture, hf_err sent);
 
+/* Both: `err` becomes what was answered. Redis may not know the script of a request yet:
+ * it is loaded then, and the request is made again. */
+#define HF_QUEUE_FIXTURE_ASK(err, fixture, request)                                      \
+    do {                                                                                 \
+        unsigned ask_tries = 3;                                                          \
+        do {                                                                             \
+            hf_queue_fixture_begin(fixture);                                             \
+            (err) = hf_queue_fixture_end(fixture, request);                              \
+        } while ((err) == HF_NOSCRIPT && --ask_tries > 0);                               \
+    } while (0)
+
 /* A field of the meta of the queue "q", for example "done"; -1: it has none. */
 long long hf_queue_fixture_meta(hf_queue_fixture *fixture, const char *field);
 
