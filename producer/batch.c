@@ -38,7 +38,7 @@ void hf_batch_free(hf_batch *batch)
 
 void hf_batch_expect(hf_batch *batch, size_t n, size_t bytes)
 {
-    hf_slot *slots = batch->slots == NULL ? malloc(n * sizeof *slots) : NULL;
+    hf_batch_job *slots = batch->slots == NULL ? malloc(n * sizeof *slots) : NULL;
     if (slots != NULL) {
         batch->slots = slots;
         batch->slots_cap = n;
@@ -62,7 +62,7 @@ static void *grown(void *array, size_t n, size_t *cap, size_t first, size_t size
 hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t place,
                     int64_t created_ms)
 {
-    hf_slot *slots =
+    hf_batch_job *slots =
         grown(batch->slots, batch->n, &batch->slots_cap, FIRST_SLOTS, sizeof *slots);
     if (slots == NULL)
         return HF_NOMEM;
@@ -78,12 +78,12 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t p
         return HF_NOMEM; /* never too big: it was measured before it was taken */
     }
     slots[batch->n++] =
-        (hf_slot){.id_at = (uint32_t)start,
-                  .record_at = (uint32_t)record,
-                  .record_len = (uint32_t)(batch->bytes.len - record),
-                  .place = place & INT32_MAX,
-                  .made = id.made,
-                  .due_ms = job->delay_ms > 0 ? -job->delay_ms : job->at_ms};
+        (hf_batch_job){.id_at = (uint32_t)start,
+                       .record_at = (uint32_t)record,
+                       .record_len = (uint32_t)(batch->bytes.len - record),
+                       .place = place & INT32_MAX,
+                       .made = id.made,
+                       .due_ms = job->delay_ms > 0 ? -job->delay_ms : job->at_ms};
     batch->n_made += id.made;
     return HF_OK;
 }
@@ -142,7 +142,7 @@ hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns)
         int64_t waited_ms =
             now_ns > call->taken_ns ? (int64_t)((now_ns - call->taken_ns) / HF_MS_NS) : 0;
         for (size_t end = i + call->n; i < end; i++) {
-            const hf_slot *slot = &batch->slots[i];
+            const hf_batch_job *slot = &batch->slots[i];
             items[i] =
                 (hf_enqueue_item){.id = bytes + slot->id_at,
                                   .due_ms = due_now(slot->due_ms, waited_ms),
@@ -164,7 +164,7 @@ void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
     for (size_t p = 0; p < batch->n_calls; p++) {
         const hf_batch_call *call = &batch->calls[p];
         for (size_t end = i + call->n; i < end; i++) {
-            const hf_slot *slot = &batch->slots[i];
+            const hf_batch_job *slot = &batch->slots[i];
             if (!slot->made || hf_reply_int(hf_reply_at(codes, i)) == HF_OK)
                 continue;
             char *id = batch->bytes.data + slot->id_at;
@@ -326,10 +326,10 @@ void hf_batches_insert(hf_batches *list, hf_batch *before, hf_batch *batch)
     link_between(list, before == NULL ? list->last : before->prev, batch, before);
 }
 
-void hf_batches_by_number(hf_batches *list, hf_batch *batch)
+void hf_batches_in_turn(hf_batches *list, hf_batch *batch)
 {
     hf_batch *after = list->last;
-    while (after != NULL && after->number > batch->number)
+    while (after != NULL && after->turn > batch->turn)
         after = after->prev;
     link_between(list, after, batch, after == NULL ? list->first : after->next);
 }

@@ -22,6 +22,7 @@
 #include "redis/replicas.h"
 #include "redis/run_loop.h"
 
+struct hf_node;
 struct hf_requests;
 struct hf_queue_state;
 
@@ -51,12 +52,12 @@ typedef struct hf_batch_call {
     void *arg;
 } hf_batch_call;
 
-typedef struct hf_slot {
+typedef struct hf_batch_job {
     uint32_t id_at, record_at, record_len; /* in the batch's bytes */
     uint32_t place : 31;                   /* of the job in its call */
     uint32_t made : 1;                     /* its id was made here, and must be new */
     int64_t due_ms;                        /* as in hf_enqueue_item */
-} hf_slot;
+} hf_batch_job;
 
 /* Where the request is that carries the batch; see requests.c. */
 typedef enum hf_request_state {
@@ -71,9 +72,10 @@ typedef enum hf_request_state {
 typedef struct hf_batch {
     struct hf_batch *next, *prev;
     struct hf_requests *requests;  /* borrowed; set when it is sent */
+    struct hf_node *node;          /* the one that it is in flight at, or in doubt for */
     struct hf_queue_state *target; /* borrowed */
     hf_buf bytes;
-    hf_slot *slots;
+    hf_batch_job *slots;
     size_t n, slots_cap, n_made;
     hf_batch_call *calls;
     size_t n_calls, calls_cap;
@@ -85,7 +87,8 @@ typedef struct hf_batch {
     uint64_t deadline_ns;   /* of the first call, and so of all */
     uint64_t sealed_ns;
     hf_request_state state;
-    uint64_t number;        /* 0: not given yet */
+    uint64_t number;        /* of its queue; 0: not given yet */
+    uint64_t turn;          /* of its sending among all; 0: it was not sent yet */
     bool numbered;          /* the number is the caller's */
     int64_t known_until_ms; /* of its first sending, on Redis's clock; 0: not known */
     bool told;              /* its calls have their answers */
@@ -165,7 +168,7 @@ typedef struct hf_batches {
 } hf_batches;
 
 void hf_batches_append(hf_batches *list, hf_batch *batch);
-void hf_batches_by_number(hf_batches *list, hf_batch *batch); /* lowest first */
+void hf_batches_in_turn(hf_batches *list, hf_batch *batch); /* lowest first */
 void hf_batches_insert(hf_batches *list, hf_batch *before,
                        hf_batch *batch); /* NULL: append */
 void hf_batches_remove(hf_batches *list, hf_batch *batch);

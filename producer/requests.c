@@ -22,6 +22,9 @@
  * is sent until each request in doubt has its answer: they are executed before the jobs
  * that were taken after them, and no number falls out of the span.
  *
+ * In a cluster all this holds for each node alone (producer/nodes.h): a request in doubt
+ * stays with its queue, and is sent again to the node that has the queue then.
+ *
  * With wait_replicas an executed request is CONFIRMING until replicas have it, and is
  * told then. If another server takes over before that, it is IN_DOUBT there. A request
  * that may still become so stays in flight, and its number in the span.
@@ -73,33 +76,46 @@ static bool is_in_doubt(const hf_batch *batch)
     return batch->state == HF_REQUEST_IN_DOUBT || batch->state == HF_REQUEST_SENT_AGAIN;
 }
 
-/* Whether the next number is in one span with all that may be sent again. One that waits
- * for replicas may do so for longer than others after it. */
-static bool is_in_span(const hf_requests *requests)
+/* Whether the queue's next number is in one span with all that may be sent again. One
+ * that waits for replicas may do so for longer than others after it. */
+static bool is_in_span(const hf_node *node)
 {
-    for (const hf_batch *b = requests->flight.first; b != NULL; b = b->next)
-        if (!b->numbered && requests->number + 1 - b->number >= SEEN_SPAN)
+    for (const hf_batch *b = node->flight.first; b != NULL; b = b->next)
+        if (!b->numbered && b->target->number + 1 - b->number >= SEEN_SPAN)
+            return false;
+    return true;
+}
+
+static bool fits_span(const hf_node *node, const hf_batch *batch)
+{
+    for (const hf_batch *b = node->flight.first; b != NULL; b = b->next)
+        if (!b->numbered && b->target == batch->target &&
+            batch->number >= b->number + SEEN_SPAN)
             return false;
     return true;
 }
 
 static void leave_flight(hf_requests *requests, hf_batch *batch)
 {
-    hf_batches_remove(&requests->flight, batch);
-    requests->in_flight--;
-    requests->jobs_in_flight -= batch->n;
-    requests->bytes_in_flight -= batch->charge;
+    hf_node *node = batch->node;
+    hf_batches_remove(&node->flight, batch);
+    node->in_flight--;
+    node->jobs_in_flight -= batch->n;
+    node->bytes_in_flight -= batch->charge;
+    if (--batch->target->in_flight == 0)
+        hf_nodes_landed(&requests->nodes, batch->target);
 }
 
 static void enter_flight(hf_requests *requests, hf_batch *batch)
 {
-    const hf_batch *oldest = requests->flight.first;
-    HF_ASSERT(oldest == NULL || batch->numbered || is_in_doubt(batch) ||
-              batch->number - oldest->number < SEEN_SPAN);
-    hf_batches_append(&requests->flight, batch);
-    requests->in_flight++;
-    requests->jobs_in_flight += batch->n;
-    requests->bytes_in_flight += batch->charge;
+    hf_node *node = batch->node;
+    HF_ASSERT(batch->numbered || is_in_doubt(batch) || fits_span(node, batch));
+    hf_batches_append(&node->flight, batch);
+    node->in_flight++;
+    node->jobs_in_flight += batch->n;
+    node->bytes_in_flight += batch->charge;
+    batch->target->in_flight++;
+    batch->target->flew = node;
     batch->target->used = true;
     if (batch->deadline_ns < requests->next_deadline_ns)
         requests->next_deadline_ns = batch->deadline_ns;
@@ -113,14 +129,18 @@ static void become(hf_requests *requests, hf_batch *batch, hf_request_state stat
     if (is_in_flight(batch->state) && !stays)
         leave_flight(requests, batch);
     else if (batch->state == HF_REQUEST_IN_DOUBT)
-        hf_batches_remove(&requests->doubt, batch);
-    requests->n_in_doubt -= is_in_doubt(batch);
+        hf_batches_remove(&batch->node->doubt, batch);
+    if (is_in_doubt(batch))
+        batch->node->n_in_doubt--;
     batch->state = state;
-    requests->n_in_doubt += is_in_doubt(batch);
+    if (!stays)
+        batch->node = hf_node_of(batch->target);
+    if (is_in_doubt(batch))
+        batch->node->n_in_doubt++;
     if (is_in_flight(state) && !stays)
         enter_flight(requests, batch);
     else if (state == HF_REQUEST_IN_DOUBT)
-        hf_batches_by_number(&requests->doubt, batch);
+        hf_batches_in_turn(&batch->node->doubt, batch);
     else if (state == HF_REQUEST_QUEUED)
         hf_submit_put_back(&requests->queue, batch);
 }
@@ -152,21 +172,31 @@ static void end(hf_requests *requests, hf_batch *batch, hf_err err, const hf_rep
     hf_batch_free(batch);
 }
 
+/* Why a node takes nothing. */
+static hf_err why_not(hf_requests *requests, const hf_node *node,
+                      char why[HF_DETAIL_SIZE])
+{
+    if (node->client == NULL)
+        return hf_nodes_status(&requests->nodes, why);
+    (void)snprintf(why, HF_DETAIL_SIZE, "%s", hf_client_detail(node->client));
+    return hf_client_status(node->client);
+}
+
 /* For one that was never sent, in time. */
 static void end_unsent(hf_requests *requests, hf_batch *batch)
 {
-    char text[HF_DETAIL_SIZE];
+    const hf_node *node = hf_node_of(batch->target);
+    char text[HF_DETAIL_SIZE], why[HF_DETAIL_SIZE];
     if (batch->refused != HF_OK && batch->refused != HF_DEADLINE) {
         end(requests, batch, batch->refused, NULL, requests->why);
         return;
     }
-    if (hf_client_ready(requests->client))
+    hf_err err = why_not(requests, node, why);
+    if (node->client != NULL && hf_client_ready(node->client))
         (void)snprintf(text, sizeof text, "not sent in time");
     else
-        (void)snprintf(text, sizeof text, "not sent in time: %s",
-                       hf_client_detail(requests->client));
-    bool replica = hf_client_status(requests->client) == HF_READONLY;
-    end(requests, batch, replica ? HF_READONLY : HF_TIMEOUT, NULL, text);
+        (void)snprintf(text, sizeof text, "not sent in time: %.230s", why);
+    end(requests, batch, err == HF_READONLY ? HF_READONLY : HF_TIMEOUT, NULL, text);
 }
 
 static void end_all(hf_requests *requests, hf_batches *unsent, hf_err err,
@@ -182,27 +212,28 @@ static void end_all(hf_requests *requests, hf_batches *unsent, hf_err err,
     }
 }
 
-/* All that were never sent, with the fault of the client. */
-static void fail_unsent(hf_requests *requests)
+/* All for a node that were never sent, with the fault of its client. */
+static void fail_unsent(hf_requests *requests, hf_node *node)
 {
     hf_batches unsent = {NULL, NULL};
-    hf_submit_expire(&requests->queue, UINT64_MAX, &unsent);
-    end_all(requests, &unsent, hf_client_status(requests->client),
-            hf_client_detail(requests->client));
+    char why[HF_DETAIL_SIZE];
+    hf_err err = why_not(requests, node, why);
+    hf_submit_expire(&requests->queue, &node->line, 0, &unsent);
+    end_all(requests, &unsent, err, why);
 }
 
-/* All whose deadline has come. One in flight stays there: its answer is still to come,
- * and no caller waits for it. */
-static void expire(hf_requests *requests, uint64_t now_ns)
+static void note_deadline(hf_requests *requests, const hf_batch *batch)
+{
+    if (batch->deadline_ns < requests->next_deadline_ns)
+        requests->next_deadline_ns = batch->deadline_ns;
+}
+
+/* One in flight stays there: its answer is still to come, and no caller waits for it. */
+static void expire_at(hf_requests *requests, hf_node *node, uint64_t now_ns)
 {
     static const char silent[] = "sent, and not answered in time",
                       unconfirmed[] = "done, and not confirmed by replicas in time";
-    hf_batches unsent = {NULL, NULL};
-    hf_submit_expire(&requests->queue, now_ns, &unsent);
-    end_all(requests, &unsent, HF_OK, "");
-
-    requests->next_deadline_ns = UINT64_MAX;
-    for (hf_batch *batch = requests->flight.first; batch != NULL; batch = batch->next) {
+    for (hf_batch *batch = node->flight.first; batch != NULL; batch = batch->next) {
         if (batch->told)
             continue;
         if (batch->deadline_ns <= now_ns) {
@@ -210,19 +241,30 @@ static void expire(hf_requests *requests, uint64_t now_ns)
             requests->unanswered = true;
             tell(requests, batch, done ? HF_UNCONFIRMED : HF_UNSURE, NULL,
                  done ? unconfirmed : silent);
-        } else if (batch->deadline_ns < requests->next_deadline_ns) {
-            requests->next_deadline_ns = batch->deadline_ns;
+        } else {
+            note_deadline(requests, batch);
         }
     }
     hf_batch *next;
-    for (hf_batch *batch = requests->doubt.first; batch != NULL; batch = next) {
+    for (hf_batch *batch = node->doubt.first; batch != NULL; batch = next) {
         next = batch->next;
-        if (batch->deadline_ns <= now_ns) {
+        if (batch->deadline_ns <= now_ns)
             end(requests, batch, HF_UNSURE, NULL, silent);
-        } else if (batch->deadline_ns < requests->next_deadline_ns) {
-            requests->next_deadline_ns = batch->deadline_ns;
-        }
+        else
+            note_deadline(requests, batch);
     }
+}
+
+/* All whose deadline has come. */
+static void expire(hf_requests *requests, uint64_t now_ns)
+{
+    hf_batches unsent = {NULL, NULL};
+    hf_submit_expire(&requests->queue, NULL, now_ns, &unsent);
+    end_all(requests, &unsent, HF_OK, "");
+    requests->next_deadline_ns = UINT64_MAX;
+    expire_at(requests, &requests->nodes.away, now_ns);
+    for (hf_node *node = requests->nodes.first; node != NULL; node = node->next)
+        expire_at(requests, node, now_ns);
 }
 
 /* ---- answers ---- */
@@ -233,7 +275,8 @@ static void expire(hf_requests *requests, uint64_t now_ns)
 static bool may_pass(hf_err err)
 {
     return err == HF_NOSCRIPT || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
-           err == HF_READONLY || err == HF_MISCONF || err == HF_DEADLINE;
+           err == HF_READONLY || err == HF_MISCONF || err == HF_DEADLINE ||
+           err == HF_MOVED || err == HF_UNSERVED;
 }
 
 static void unanswered(hf_requests *requests, hf_batch *batch)
@@ -258,20 +301,35 @@ static void ids_taken(hf_requests *requests, hf_batch *batch, const hf_reply *co
     back(requests, batch);
 }
 
+static bool is_of_cluster(hf_err err)
+{
+    return err == HF_MOVED || err == HF_UNSERVED;
+}
+
+/* Nothing happened: the queue, or the whole node, is asked again after a pause. */
+static void pause_for(hf_requests *requests, const hf_batch *batch, hf_err err,
+                      const hf_answer *answer)
+{
+    if (!is_of_cluster(err))
+        hf_server_pause(batch->node->redis, err, answer->sent_ns);
+    if (err != HF_DEADLINE)
+        (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
+}
+
 static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
                         const hf_answer *answer)
 {
+    if (is_of_cluster(err))
+        hf_nodes_refused(batch->node, batch->target, err, answer);
     if (batch->told || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {
         /* An earlier sending may have done it, and this answer does not say. */
         end(requests, batch, is_in_doubt(batch) ? HF_UNSURE : err, NULL, answer->detail);
         return;
     }
-    if (err != HF_DEADLINE)
-        (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
-    hf_server_pause(requests->redis, err, answer->sent_ns);
+    pause_for(requests, batch, err, answer);
     /* The last try may come too late: why the ones before it were refused says more. */
     if (err != HF_DEADLINE || batch->refused == HF_OK)
-        batch->refused = err;
+        batch->refused = err == HF_MOVED ? HF_UNSERVED : err;
     back(requests, batch);
 }
 
@@ -295,7 +353,8 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 /* It was executed. */
 static void executed(hf_requests *requests, hf_batch *batch, const hf_reply *codes)
 {
-    if (requests->replicas == NULL || batch->told) {
+    hf_node *node = batch->node;
+    if (requests->wait_replicas == 0 || batch->told) {
         end(requests, batch, HF_OK, codes, "");
         return;
     }
@@ -309,17 +368,32 @@ static void executed(hf_requests *requests, hf_batch *batch, const hf_reply *cod
     if (requests->wait_replicas_ms != 0)
         until_ns =
             earlier(until_ns, hf_boot_ns() + requests->wait_replicas_ms * HF_MS_NS);
-    batch->confirm = (hf_confirm){.life = hf_client_life(requests->client),
+    batch->confirm = (hf_confirm){.life = hf_client_life(node->client),
                                   .until_ns = until_ns,
                                   .cb = on_confirmed,
                                   .arg = batch};
-    hf_replicas_ask(requests->replicas, &batch->confirm);
+    hf_replicas_ask(node->replicas, &batch->confirm);
 }
 
-static void note_time(hf_requests *requests, int64_t now_ms, uint64_t sent_ns)
+/* The queue leaves its node: another one has to confirm it, after the same request. */
+static void withdraw(void *owner, hf_queue_state *target)
 {
-    (void)hf_server_sample(requests->redis, now_ms, sent_ns);
-    requests->clock_known = true;
+    hf_requests *requests = owner;
+    hf_node *node = target->flew;
+    hf_batch *next;
+    for (hf_batch *batch = node->flight.first; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->target != target || batch->state != HF_REQUEST_CONFIRMING)
+            continue;
+        hf_replicas_withdraw(node->replicas, &batch->confirm);
+        unanswered(requests, batch);
+    }
+}
+
+static void note_time(hf_node *node, int64_t now_ms, uint64_t sent_ns)
+{
+    (void)hf_server_sample(node->redis, now_ms, sent_ns);
+    node->clock_known = true;
 }
 
 static void on_answer(const hf_answer *answer, void *arg)
@@ -329,9 +403,10 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_enqueued got;
     hf_err err = hf_enqueued_read(answer, &got);
     if (err == HF_OK || err == HF_DEADLINE || err == HF_EXISTS)
-        note_time(requests, got.now_ms, answer->sent_ns);
+        note_time(batch->node, got.now_ms, answer->sent_ns);
     if (err == HF_OK) {
-        hf_server_accepted(requests->redis);
+        hf_server_accepted(batch->node->redis);
+        hf_nodes_accepted(batch->target);
         bool all_new = got.repeated || hf_reply_len(got.codes) == 0;
         batch->accepted_ms = got.repeated ? 0 : got.now_ms;
         executed(requests, batch, all_new ? NULL : got.codes);
@@ -350,28 +425,6 @@ static void on_answer(const hf_answer *answer, void *arg)
 
 /* ---- sending ---- */
 
-static void register_queue(hf_requests *requests, hf_queue_state *target);
-
-/* If Redis did not know the script, it does now. Else again with the next request. */
-static void on_registered(const hf_answer *answer, void *arg)
-{
-    hf_queue_state *target = arg;
-    if (answer->err != HF_OK)
-        target->registered_in = 0;
-    if (answer->err == HF_NOSCRIPT)
-        register_queue(target->requests, target);
-}
-
-/* Once in each life of the server, which may have come back empty. */
-static void register_queue(hf_requests *requests, hf_queue_state *target)
-{
-    uint64_t life = hf_client_life(requests->client);
-    target->requests = requests;
-    if (target->registered_in != life &&
-        hf_op_register(requests->client, &target->queue, on_registered, target) == HF_OK)
-        target->registered_in = life;
-}
-
 static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
 {
     return to_ns > from_ns ? (int64_t)((to_ns - from_ns) / HF_MS_NS) : 0;
@@ -380,12 +433,12 @@ static int64_t ms_between(uint64_t from_ns, uint64_t to_ns)
 /* Redis forgets an executed request after a time on its own clock. If that clock is set
  * forward, the request would be executed again; so it must not arrive after that time.
  */
-static int64_t not_after_of(const hf_requests *requests, hf_batch *batch,
-                            int64_t remember_ms, uint64_t now_ns)
+static int64_t not_after_of(const hf_node *node, hf_batch *batch, int64_t remember_ms,
+                            uint64_t now_ns)
 {
     int64_t not_after = 0, now_ms = 0;
-    if (requests->clock_known) {
-        now_ms = hf_server_now(requests->redis);
+    if (node->clock_known) {
+        now_ms = hf_server_now(node->redis);
         not_after = now_ms + ms_between(now_ns, batch->deadline_ns);
     }
     if (!is_in_doubt(batch))
@@ -404,38 +457,42 @@ static hf_enqueue_args args_of(hf_requests *requests, hf_batch *batch, uint64_t 
     int64_t remember_ms = 2 * (int64_t)(requests->longest_ns / HF_MS_NS);
     if (requests->remember_ms > remember_ms)
         remember_ms = requests->remember_ms;
-    return (hf_enqueue_args){.producer = requests->id,
-                             .number = batch->number,
-                             .not_after =
-                                 not_after_of(requests, batch, remember_ms, now_ns),
-                             .remember_ms = remember_ms,
-                             .waited_ms = ms_between(batch->sealed_ns, now_ns),
-                             .made = batch->made};
+    return (hf_enqueue_args){
+        .producer = requests->id,
+        .number = batch->number,
+        .not_after = not_after_of(hf_node_of(batch->target), batch, remember_ms, now_ns),
+        .remember_ms = remember_ms,
+        .waited_ms = ms_between(batch->sealed_ns, now_ns),
+        .made = batch->made};
 }
 
 /* False: the client takes nothing now. */
-static bool send_batch(hf_requests *requests, hf_batch *batch, uint64_t now_ns)
+static bool send_batch(hf_requests *requests, hf_node *node, hf_batch *batch,
+                       uint64_t now_ns)
 {
-    const uint64_t last = requests->number, before = batch->number;
+    hf_queue_state *target = batch->target;
+    const uint64_t last = target->number, before = batch->number;
     batch->requests = requests;
     if (batch->items == NULL && hf_batch_seal(batch, now_ns) != HF_OK) {
         end(requests, batch, HF_NOMEM, NULL, hf_err_text(HF_NOMEM));
         return true;
     }
     if (!is_in_doubt(batch) && !batch->numbered)
-        batch->number = ++requests->number;
-    register_queue(requests, batch->target);
-    size_t ms = REQUEST_MS + (requests->bytes_in_flight + batch->charge) / BYTES_PER_MS +
-                (requests->jobs_in_flight + batch->n) / JOBS_PER_MS;
+        batch->number = ++target->number;
+    hf_nodes_register(&requests->nodes, target);
+    size_t ms = REQUEST_MS + (node->bytes_in_flight + batch->charge) / BYTES_PER_MS +
+                (node->jobs_in_flight + batch->n) / JOBS_PER_MS;
     hf_enqueue_args args = args_of(requests, batch, now_ns);
-    hf_err err = hf_op_enqueue(requests->client, &batch->target->queue, &args,
-                               batch->items, batch->n, (uint32_t)ms, on_answer, batch);
+    hf_err err = hf_op_enqueue(node->client, &target->queue, &args, batch->items,
+                               batch->n, (uint32_t)ms, on_answer, batch);
     if (err == HF_OK) {
+        if (!is_in_doubt(batch))
+            batch->turn = ++requests->turns;
         become(requests, batch,
                is_in_doubt(batch) ? HF_REQUEST_SENT_AGAIN : HF_REQUEST_SENT);
         return true;
     }
-    requests->number = last;
+    target->number = last;
     batch->number = before;
     if (err == HF_CONN)
         back(requests, batch);
@@ -446,18 +503,19 @@ static bool send_batch(hf_requests *requests, hf_batch *batch, uint64_t now_ns)
 }
 
 /* The next batch to send, or NULL. */
-static hf_batch *next_batch(hf_requests *requests, uint64_t now_ns, uint64_t *later_ns)
+static hf_batch *next_batch(hf_requests *requests, hf_node *node, uint64_t now_ns,
+                            uint64_t *later_ns)
 {
-    if (requests->n_in_doubt > 0)
-        return requests->doubt.first;
-    if (!is_in_span(requests))
+    if (node->n_in_doubt > 0)
+        return node->doubt.first;
+    if (!is_in_span(node))
         return NULL;
     /* While Redis has enough to do, a batch gains more by growing than by waiting there.
      * Beside one request it has, unless the next is as large: then Redis finds work when
      * it has done the one, and the callers of the other call again meanwhile. */
-    size_t enough = requests->in_flight >= BUSY_AT ? SIZE_MAX : requests->jobs_in_flight;
-    return hf_submit_take(&requests->queue, enough, GATHER_MS * HF_MS_NS, now_ns,
-                          later_ns);
+    size_t enough = node->in_flight >= BUSY_AT ? SIZE_MAX : node->jobs_in_flight;
+    return hf_submit_take(&requests->queue, &node->line, enough, GATHER_MS * HF_MS_NS,
+                          now_ns, later_ns);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -486,33 +544,47 @@ static void arm(hf_requests *requests, uint64_t due_ns, uint64_t now_ns)
                              (uint64_t)ms_between(now_ns, due_ns) + 1, 0);
 }
 
-/* Sends what may be sent now, and sets the timer for the rest. True: the submit queue is
- * closed, and all is answered. */
-static bool send_all(hf_requests *requests)
+/* Sends to one node what may be sent now. */
+static void send_to(hf_requests *requests, hf_node *node, uint64_t now_ns,
+                    uint64_t *later_ns)
 {
-    uint64_t now_ns = hf_boot_ns(), later_ns = UINT64_MAX;
-    bool idle;
-    bool may_send = !requests->clock_asked && hf_client_ready(requests->client);
-    if (hf_client_is_refused(requests->client))
-        fail_unsent(requests);
-    while (may_send && now_ns >= requests->redis->pause_until_ns &&
-           requests->in_flight < WINDOW && requests->bytes_in_flight < BYTES_IN_FLIGHT) {
-        hf_batch *batch = next_batch(requests, now_ns, &later_ns);
+    bool may_send = !node->clock_asked && hf_client_ready(node->client);
+    if (hf_client_is_refused(node->client))
+        fail_unsent(requests, node);
+    while (may_send && now_ns >= node->redis->pause_until_ns &&
+           node->in_flight < WINDOW && node->bytes_in_flight < BYTES_IN_FLIGHT) {
+        hf_batch *batch = next_batch(requests, node, now_ns, later_ns);
         if (batch == NULL)
             break;
         if (batch->deadline_ns <= now_ns && !is_in_doubt(batch))
             end_unsent(requests, batch);
         else
-            may_send = send_batch(requests, batch, now_ns);
+            may_send = send_batch(requests, node, batch, now_ns);
     }
+}
+
+/* Sends what may be sent now, and sets the timer for the rest. True: the submit queue is
+ * closed, and all is answered. */
+static bool send_all(hf_requests *requests)
+{
+    hf_nodes *nodes = &requests->nodes;
+    uint64_t now_ns = hf_boot_ns(), later_ns = UINT64_MAX, pause_ns = UINT64_MAX;
+    bool idle;
+    hf_nodes_route(nodes, now_ns);
+    for (hf_node *node = nodes->first; node != NULL; node = node->next) {
+        send_to(requests, node, now_ns, &later_ns);
+        if (now_ns < node->redis->pause_until_ns)
+            pause_ns = earlier(pause_ns, node->redis->pause_until_ns);
+    }
+    if (hf_nodes_are_refused(nodes))
+        fail_unsent(requests, &nodes->away);
     uint64_t next_ns = hf_submit_look(&requests->queue, &idle);
     requests->run->held = next_ns != UINT64_MAX;
     next_ns = earlier(next_ns, requests->next_deadline_ns);
     if (!requests->queue.run
              ->by_caller) /* else the call that began the batch sees to it */
         next_ns = earlier(next_ns, later_ns);
-    if (now_ns < requests->redis->pause_until_ns)
-        next_ns = earlier(next_ns, requests->redis->pause_until_ns);
+    next_ns = earlier(next_ns, earlier(pause_ns, nodes->due_ns));
     arm(requests, next_ns, now_ns);
     return idle;
 }
@@ -529,31 +601,36 @@ static void pump(hf_requests *requests)
 static void on_handle_closed(uv_handle_t *handle)
 {
     hf_requests *requests = handle->data;
-    if (--requests->handles > 0)
-        return;
-    hf_server_close(requests->redis);
-    requests->on_end(requests->arg);
+    if (--requests->handles == 0)
+        requests->on_end(requests->arg);
 }
 
-static void on_client_closed(void *arg)
+static void on_nodes_closed(void *owner)
 {
-    hf_requests *requests = arg;
+    hf_requests *requests = owner;
     hf_run_loop_close_wakeup(requests->run, on_handle_closed);
     uv_close((uv_handle_t *)&requests->timer, on_handle_closed);
 }
 
-static void on_replicas_closed(void *arg)
+static void close_nodes(hf_requests *requests)
 {
-    hf_requests *requests = arg;
-    hf_client_close(requests->client, on_client_closed, requests);
+    requests->stage = HF_REQUESTS_CLOSES;
+    hf_nodes_close(&requests->nodes);
 }
 
-static void close_client(hf_requests *requests)
+/* In a cluster a queue may have its first jobs before the registry's node is connected:
+ * a producer that ends soon waits for that node, for a while. */
+static bool may_end(hf_requests *requests)
 {
-    hf_replicas *replicas = requests->replicas;
-    requests->stage = HF_REQUESTS_CLOSES;
-    requests->replicas = NULL;
-    hf_replicas_close(replicas, on_replicas_closed, requests);
+    const uint64_t now_ns = hf_boot_ns();
+    if (hf_nodes_register_all(&requests->nodes))
+        return true;
+    if (requests->register_until_ns == 0)
+        requests->register_until_ns = now_ns + REQUEST_MS * HF_MS_NS;
+    if (requests->register_until_ns <= now_ns)
+        return true;
+    arm(requests, earlier(requests->register_until_ns, requests->nodes.due_ns), now_ns);
+    return false;
 }
 
 static void on_forgotten(const hf_answer *answer, void *arg)
@@ -586,8 +663,7 @@ static hf_queue_state *next_target(hf_requests *requests)
  * executed. So Redis may forget them only when all are answered. */
 static bool may_forget(const hf_requests *requests)
 {
-    return requests->remember_ms == 0 && !requests->unanswered &&
-           hf_client_ready(requests->client);
+    return requests->remember_ms == 0 && !requests->unanswered;
 }
 
 static void forget(hf_requests *requests)
@@ -595,12 +671,13 @@ static void forget(hf_requests *requests)
     hf_queue_state *target = NULL;
     while (may_forget(requests) && requests->forgets < FORGETS_AT_ONCE &&
            (target = next_target(requests)) != NULL) {
-        if (hf_op_forget(requests->client, &target->queue, requests->id, on_forgotten,
-                         requests) == HF_OK)
+        hf_client *client = hf_node_of(target)->client;
+        if (client != NULL && hf_op_forget(client, &target->queue, requests->id,
+                                           on_forgotten, requests) == HF_OK)
             requests->forgets++;
     }
     if (requests->forgets == 0)
-        close_client(requests);
+        close_nodes(requests);
 }
 
 /* ---- the interface ---- */
@@ -608,7 +685,7 @@ static void forget(hf_requests *requests)
 static void submit(void *arg)
 {
     hf_requests *requests = arg;
-    if (requests->stage == HF_REQUESTS_RUNS && send_all(requests)) {
+    if (requests->stage == HF_REQUESTS_RUNS && send_all(requests) && may_end(requests)) {
         requests->stage = HF_REQUESTS_FORGETS;
         requests->armed_ns = UINT64_MAX;
         (void)uv_timer_stop(&requests->timer);
@@ -619,51 +696,67 @@ static void submit(void *arg)
 
 static void flush(void *arg)
 {
-    hf_requests *requests = arg;
-    if (requests->stage == HF_REQUESTS_RUNS)
-        hf_redis_flush(requests->client);
+    const hf_requests *requests = arg;
+    if (requests->stage != HF_REQUESTS_RUNS)
+        return;
+    for (hf_node *node = requests->nodes.first; node != NULL; node = node->next)
+        hf_redis_flush(node->client);
 }
 
 /* Every request is a script that does not wait; but replicas are somewhere else. */
 static bool expects(void *arg)
 {
     const hf_requests *requests = arg;
-    return requests->replicas == NULL;
+    return requests->wait_replicas == 0;
 }
 
 const hf_run_hooks hf_requests_hooks = {submit, flush, expects};
 
 static void on_time(const hf_answer *answer, void *arg)
 {
-    hf_requests *requests = arg;
+    hf_node *node = arg;
+    hf_requests *requests = node->nodes->owner;
     int64_t now_ms;
-    requests->clock_asked = false;
+    node->clock_asked = false;
     if (hf_time_read(answer, &now_ms) == HF_OK)
-        note_time(requests, now_ms, answer->sent_ns);
+        note_time(node, now_ms, answer->sent_ns);
     pump(requests);
 }
 
 /* Redis's time belongs to a connection: the next one may lead to another server. It is
  * asked for first, because every request carries its not_after. */
-static void on_ready(hf_requests *requests)
+static void on_ready(hf_requests *requests, hf_node *node)
 {
-    requests->clock_known = false;
-    requests->clock_asked = hf_redis_time(requests->client, on_time, requests) == HF_OK;
+    node->clock_known = false;
+    node->clock_asked = hf_redis_time(node->client, on_time, node) == HF_OK;
+    if (&node->line == requests->nodes.registry.line)
+        (void)hf_nodes_register_all(&requests->nodes);
 }
 
-static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
+static void on_event(hf_node *node, hf_err err)
 {
-    hf_requests *requests = arg;
-    (void)client;
-    (void)detail;
+    hf_requests *requests = node->nodes->owner;
     if (requests->stage != HF_REQUESTS_RUNS) {
         hf_run_loop_wake(requests->run);
         return;
     }
     if (err == HF_OK)
-        on_ready(requests);
+        on_ready(requests, node);
     pump(requests);
 }
+
+static void on_change(void *owner)
+{
+    hf_requests *requests = owner;
+    pump(requests);
+    if (requests->register_until_ns != 0) /* the end waits for it */
+        hf_run_loop_wake(requests->run);
+}
+
+static const hf_nodes_hooks nodes_hooks = {.on_event = on_event,
+                                           .on_change = on_change,
+                                           .withdraw = withdraw,
+                                           .on_closed = on_nodes_closed};
 
 hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
                          char detail[HF_DETAIL_SIZE])
@@ -671,30 +764,14 @@ hf_err hf_requests_start(hf_requests *requests, const hf_producer_opts *opts,
     requests->armed_ns = requests->next_deadline_ns = UINT64_MAX;
     requests->longest_ns = opts->deadline_ms * HF_MS_NS;
     requests->remember_ms = opts->remember_ms;
+    requests->wait_replicas = opts->wait_replicas;
     requests->wait_replicas_ms = opts->wait_replicas_ms;
-    hf_err err = hf_server_open(&requests->redis, opts->server, detail);
+    requests->nodes.queue = &requests->queue;
+    requests->nodes.hooks = &nodes_hooks;
+    requests->nodes.owner = requests;
+    hf_err err = hf_nodes_open(&requests->nodes, requests->run->uv, opts, detail);
     if (err != HF_OK)
         return err;
-    err = hf_client_open(&requests->client,
-                         &(hf_client_opts){.loop = requests->run->uv,
-                                           .redis = requests->redis,
-                                           .on_event = on_event,
-                                           .arg = requests},
-                         detail);
-    if (err == HF_OK && opts->wait_replicas > 0) {
-        char mark[HF_KEY_SIZE];
-        hf_key_replicated(mark, opts->server->ns);
-        err = hf_replicas_open(&requests->replicas, requests->run->uv, requests->redis,
-                               opts->wait_replicas, mark);
-        if (err != HF_OK) {
-            hf_client_close(requests->client, NULL, NULL);
-            (void)hf_say_err(detail, err);
-        }
-    }
-    if (err != HF_OK) {
-        hf_server_close(requests->redis);
-        return err;
-    }
     int made = uv_timer_init(requests->run->uv, &requests->timer);
     HF_ASSERT(made == 0);
     requests->timer.data = requests;

@@ -7,8 +7,7 @@
 #ifndef HF_PRODUCER_REQUESTS_H
 #define HF_PRODUCER_REQUESTS_H
 
-#include "producer/submit.h"
-#include "redis/server.h"
+#include "producer/nodes.h"
 
 typedef enum hf_requests_stage {
     HF_REQUESTS_RUNS,    /* until the submit queue is closed and all is answered */
@@ -18,29 +17,23 @@ typedef enum hf_requests_stage {
 
 typedef struct hf_requests {
     hf_submit_queue queue;
-    const char *id;        /* the producer's; borrowed */
-    hf_run_loop *run;      /* borrowed */
-    hf_server *redis;      /* owned */
-    hf_client *client;     /* owned, closed at the end; NULL before it is open */
-    hf_replicas *replicas; /* owned; NULL: none are wanted, or it is closing */
-    uint32_t wait_replicas_ms;
+    const char *id;   /* the producer's; borrowed */
+    hf_run_loop *run; /* borrowed */
+    hf_nodes nodes;
+    uint32_t wait_replicas, wait_replicas_ms;
     uv_timer_t timer;
     uint64_t armed_ns; /* when the timer fires; UINT64_MAX: never */
     int handles;       /* the timer and the wake-up of the loop, not closed yet */
 
-    hf_batches flight; /* HF_REQUEST_SENT, HF_REQUEST_SENT_AGAIN; in the order sent */
-    size_t in_flight, jobs_in_flight, bytes_in_flight;
-    hf_batches doubt;          /* HF_REQUEST_IN_DOUBT; lowest number first */
-    size_t n_in_doubt;         /* those, and HF_REQUEST_SENT_AGAIN */
-    uint64_t number;           /* the last one given */
-    uint64_t next_deadline_ns; /* no later than the first one of `flight` and `doubt` */
+    uint64_t turns;            /* requests that were sent */
+    uint64_t next_deadline_ns; /* no later than the first one in flight or in doubt */
     uint64_t longest_ns;       /* the longest deadline of any request so far */
     int64_t remember_ms;       /* 0: without a limit */
     bool unanswered;           /* a request stayed so: Redis keeps remembering */
 
-    bool clock_asked;         /* Redis's time was asked for and not answered yet */
-    bool clock_known;         /* since this connection was made */
     char why[HF_DETAIL_SIZE]; /* Redis's words at the last refusal */
+
+    uint64_t register_until_ns; /* the end waits so long for the registry; 0: not yet */
 
     hf_requests_stage stage;
     size_t forgets; /* requests in flight */

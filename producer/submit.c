@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "redis/slots.h"
 
 /* A request has one deadline, that of the call that began it. Another call may join if
  * this deadline is at most this fraction of its own time too early, or a moment too late:
@@ -26,10 +27,12 @@ hf_err hf_submit_init(hf_submit_queue *queue, hf_run_loop *run,
 
 void hf_submit_done(hf_submit_queue *queue)
 {
-    while (queue->line.first != NULL) {
-        hf_batch *batch = queue->line.first;
-        hf_batches_remove(&queue->line, batch);
-        hf_batch_free(batch);
+    for (hf_line *line = queue->lines; line != NULL; line = line->next) {
+        while (line->batches.first != NULL) {
+            hf_batch *batch = line->batches.first;
+            hf_batches_remove(&line->batches, batch);
+            hf_batch_free(batch);
+        }
     }
     for (size_t i = 0; i < HF_TARGET_BUCKETS; i++) {
         while (queue->buckets[i] != NULL) {
@@ -67,6 +70,10 @@ static hf_err target_of(hf_submit_queue *queue, const char *name, hf_queue_state
                 return HF_NOMEM;
             hf_err err = hf_queue_init(&target->queue, queue->ns, name);
             HF_ASSERT(err == HF_OK);
+            target->slot = hf_slot(target->queue.prefix, target->queue.prefix_len);
+            target->line = queue->home;
+            target->fresh = queue->fresh;
+            queue->fresh = target;
             target->next = *bucket;
             *bucket = target;
             queue->n_targets++;
@@ -144,7 +151,8 @@ static void note_deadline(hf_submit_queue *queue, const hf_batch *batch)
 
 static void put_last(hf_submit_queue *queue, hf_batch *batch)
 {
-    hf_batches_append(&queue->line, batch);
+    hf_batches_append(&batch->target->line->batches, batch);
+    queue->waiting++;
     note_deadline(queue, batch);
 }
 
@@ -215,7 +223,8 @@ static hf_err join(hf_submit_queue *queue, hf_queue_state *target, const hf_inta
         put_last(queue, batch);
         target->open = batch;
     }
-    bool enough = batch->n >= queue->enough && batch->n - in->n < queue->enough;
+    const size_t wanted = target->line->enough;
+    bool enough = batch->n >= wanted && batch->n - in->n < wanted;
     bool first_callback = call->waiter == NULL && queue->run->callbacks++ == 0;
     *ready = begun || enough || first_callback;
     return HF_OK;
@@ -263,20 +272,22 @@ static bool may_take(const hf_submit_queue *queue, const hf_batch *batch)
 
 static void take_out(hf_submit_queue *queue, hf_batch *batch)
 {
-    hf_batches_remove(&queue->line, batch);
+    hf_batches_remove(&batch->target->line->batches, batch);
+    queue->waiting--;
     if (batch->target->open == batch)
         batch->target->open = NULL;
 }
 
-hf_batch *hf_submit_take(hf_submit_queue *queue, size_t enough, uint64_t gather_ns,
-                         uint64_t now_ns, uint64_t *later_ns)
+hf_batch *hf_submit_take(hf_submit_queue *queue, hf_line *line, size_t enough,
+                         uint64_t gather_ns, uint64_t now_ns, uint64_t *later_ns)
 {
     hf_run_loop_lock(queue->run);
-    hf_batch *batch = queue->line.first;
-    queue->enough = enough;
+    hf_batch *batch = line->batches.first;
+    line->enough = enough;
     if (batch != NULL && batch->target->open == batch && batch->n < enough &&
         now_ns < batch->taken_ns + gather_ns) {
-        *later_ns = batch->taken_ns + gather_ns;
+        if (batch->taken_ns + gather_ns < *later_ns)
+            *later_ns = batch->taken_ns + gather_ns;
         batch = NULL;
     }
     if (batch != NULL && !may_take(queue, batch))
@@ -290,20 +301,21 @@ hf_batch *hf_submit_take(hf_submit_queue *queue, size_t enough, uint64_t gather_
 void hf_submit_put_back(hf_submit_queue *queue, hf_batch *batch)
 {
     hf_run_loop_lock(queue->run);
-    hf_batch *before = queue->line.first;
-    while (before != NULL && before->number != 0 && before->number < batch->number)
+    hf_batches *line = &batch->target->line->batches;
+    hf_batch *before = line->first;
+    while (before != NULL && before->turn != 0 && before->turn < batch->turn)
         before = before->next;
-    hf_batches_insert(&queue->line, before, batch);
+    hf_batches_insert(line, before, batch);
+    queue->waiting++;
     note_deadline(queue, batch);
     hf_run_loop_unlock(queue->run);
 }
 
-void hf_submit_expire(hf_submit_queue *queue, uint64_t until_ns, hf_batches *out)
+static void expire_line(hf_submit_queue *queue, hf_line *line, uint64_t until_ns,
+                        hf_batches *out)
 {
-    hf_run_loop_lock(queue->run);
-    queue->next_deadline_ns = UINT64_MAX;
     hf_batch *next;
-    for (hf_batch *batch = queue->line.first; batch != NULL; batch = next) {
+    for (hf_batch *batch = line->batches.first; batch != NULL; batch = next) {
         next = batch->next;
         if (batch->deadline_ns <= until_ns && may_take(queue, batch)) {
             take_out(queue, batch);
@@ -312,16 +324,84 @@ void hf_submit_expire(hf_submit_queue *queue, uint64_t until_ns, hf_batches *out
             queue->next_deadline_ns = batch->deadline_ns;
         }
     }
+}
+
+void hf_submit_expire(hf_submit_queue *queue, const hf_line *all, uint64_t now_ns,
+                      hf_batches *out)
+{
+    hf_run_loop_lock(queue->run);
+    queue->next_deadline_ns = UINT64_MAX;
+    for (hf_line *line = queue->lines; line != NULL; line = line->next)
+        expire_line(queue, line, line == all ? UINT64_MAX : now_ns, out);
     hf_run_loop_unlock(queue->run);
 }
 
 uint64_t hf_submit_look(hf_submit_queue *queue, bool *idle)
 {
     hf_run_loop_lock(queue->run);
-    if (queue->line.first == NULL)
+    if (queue->waiting == 0)
         queue->next_deadline_ns = UINT64_MAX;
     uint64_t next_ns = queue->next_deadline_ns;
     *idle = queue->run->retired && queue->jobs == 0;
     hf_run_loop_unlock(queue->run);
     return next_ns;
+}
+
+/* ---- lines ---- */
+
+void hf_submit_add_line(hf_submit_queue *queue, hf_line *line)
+{
+    hf_run_loop_lock(queue->run);
+    line->next = queue->lines;
+    queue->lines = line;
+    hf_run_loop_unlock(queue->run);
+}
+
+void hf_submit_drop_line(hf_submit_queue *queue, hf_line *line)
+{
+    hf_run_loop_lock(queue->run);
+    HF_ASSERT(line->batches.first == NULL);
+    hf_line **at = &queue->lines;
+    while (*at != line)
+        at = &(*at)->next;
+    *at = line->next;
+    hf_run_loop_unlock(queue->run);
+}
+
+static void take_moving(hf_line *line, hf_batches *out)
+{
+    hf_batch *next;
+    for (hf_batch *batch = line->batches.first; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->target->line == line)
+            continue;
+        hf_batches_remove(&line->batches, batch);
+        hf_batches_append(out, batch);
+    }
+}
+
+void hf_submit_move(hf_submit_queue *queue, hf_queue_state *targets)
+{
+    hf_batches moving = {NULL, NULL};
+    hf_run_loop_lock(queue->run);
+    for (hf_queue_state *t = targets; t != NULL; t = t->routed)
+        t->line = t->goes;
+    for (hf_line *line = queue->lines; line != NULL; line = line->next)
+        take_moving(line, &moving);
+    while (moving.first != NULL) {
+        hf_batch *batch = moving.first;
+        hf_batches_remove(&moving, batch);
+        hf_batches_append(&batch->target->line->batches, batch);
+    }
+    hf_run_loop_unlock(queue->run);
+}
+
+hf_queue_state *hf_submit_new_target(hf_submit_queue *queue)
+{
+    hf_run_loop_lock(queue->run);
+    hf_queue_state *target = queue->fresh;
+    if (target != NULL)
+        queue->fresh = target->fresh;
+    hf_run_loop_unlock(queue->run);
+    return target;
 }

@@ -2,10 +2,11 @@
  * answer, counted and bounded.
  *
  * The only part of a producer that several threads touch: everything in it is guarded by
- * the lock of the run loop. Callers put jobs in; the owner takes batches out, in the
- * order in which they were begun. Jobs of small calls join the open batch of their queue,
- * until the owner takes it or it is full. So batches grow while Redis is busy with
- * others. */
+ * the lock of the run loop. Callers put jobs in; the owner takes batches out. Each node
+ * has a line of its own, in the order in which batches were begun (producer/nodes.h), so
+ * one that is away keeps no other waiting. Jobs of small calls join the open batch of
+ * their queue, until the owner takes it or it is full. So batches grow while Redis is
+ * busy with others. */
 #ifndef HF_PRODUCER_SUBMIT_H
 #define HF_PRODUCER_SUBMIT_H
 
@@ -18,16 +19,37 @@ enum {
 
 #define HF_DEFAULT_QUEUE "default"
 
+/* The batches that wait for one node. */
+typedef struct hf_line {
+    struct hf_line *next; /* of the submit queue */
+    hf_batches batches;
+    size_t enough; /* jobs of an open batch that were too few at the last look */
+} hf_line;
+
 /* One queue that the producer has used. It lives as long as the producer. */
 typedef struct hf_queue_state {
     struct hf_queue_state *next; /* in its bucket */
     hf_queue queue;
+    hf_line *line;    /* where its batches wait; the owner changes it, under the lock */
     hf_batch *open;   /* may be joined; it is in the line */
     uint64_t highest; /* number of a numbered request so far */
     bool owed;        /* and that one has not succeeded yet */
-    struct hf_requests *requests;
-    uint64_t registered_in; /* the owner's: the life of the Redis that knows the queue */
-    bool used;              /* the owner's: Redis may remember a number */
+    struct hf_queue_state *fresh; /* the next one that the owner has not seen yet */
+
+    /* The owner's. */
+    struct hf_nodes *nodes;
+    uint64_t registered_in; /* the life of the registry that knows the queue */
+    bool used;              /* Redis may remember a number */
+    uint64_t number;        /* the last one given */
+
+    /* The owner's, for a cluster: producer/nodes.c. */
+    struct hf_queue_state *routed;
+    hf_line *goes; /* where `line` is next */
+    unsigned slot;
+    size_t in_flight;     /* its requests; */
+    struct hf_node *flew; /* the node of the last one that was sent */
+    uint32_t refusals;    /* for its slot, in a row */
+    uint64_t rested_ns, rest_until_ns;
 } hf_queue_state;
 
 /* Numbers that are counted here and numbers that the caller gives would answer for each
@@ -39,14 +61,16 @@ typedef enum hf_numbering {
 } hf_numbering;
 
 typedef struct hf_submit_queue {
-    hf_run_loop *run; /* borrowed; retired: nothing more is taken */
-    hf_batches line;
-    size_t jobs, bytes; /* taken and not answered yet */
+    hf_run_loop *run;      /* borrowed; retired: nothing more is taken */
+    hf_line *lines;        /* all; borrowed */
+    hf_line *home;         /* the one in which a new queue begins */
+    hf_queue_state *fresh; /* new ones that the owner has not seen yet */
+    size_t waiting;        /* batches in all lines */
+    size_t jobs, bytes;    /* taken and not answered yet */
     size_t jobs_max, bytes_max;
-    uint64_t next_deadline_ns; /* no later than the first one in the line */
+    uint64_t next_deadline_ns; /* no later than the first one in any line */
     hf_numbering numbering;
     bool numbered_busy; /* a numbered call waits */
-    size_t enough;      /* jobs of an open batch that were too few at the last look */
     hf_id_maker ids;
     char ns[HF_ID_SIZE];
     hf_queue_state *buckets[HF_TARGET_BUCKETS];
@@ -67,7 +91,7 @@ typedef struct hf_intake {
 /* The opts give the namespace and the bounds, all checked and set. HF_SYSTEM. */
 HF_MUSTCHECK hf_err hf_submit_init(hf_submit_queue *queue, hf_run_loop *run,
                                    const hf_producer_opts *opts);
-void hf_submit_done(hf_submit_queue *queue); /* also frees what is in the line */
+void hf_submit_done(hf_submit_queue *queue); /* also frees what is in line */
 
 /* Takes a small call whose jobs are of one queue: they join the open batch of the queue,
  * or begin one. *ready: the loop's owner must look whether something can be sent now,
@@ -97,20 +121,31 @@ bool hf_submit_ids(hf_submit_queue *queue, char (*out)[HF_NEW_ID_SIZE], size_t n
  * here; the run loop wakes those that wait. */
 void hf_submit_tell(hf_submit_queue *queue, hf_batch *batch, const hf_outcome *outcome);
 
-/* The first batch of the line. One that is open and has fewer jobs than `enough` is left
+/* The first batch of a line. One that is open and has fewer jobs than `enough` is left
  * to grow until gather_ns after it was begun: then NULL, and *later_ns is that moment. */
-hf_batch *hf_submit_take(hf_submit_queue *queue, size_t enough, uint64_t gather_ns,
-                         uint64_t now_ns, uint64_t *later_ns);
+hf_batch *hf_submit_take(hf_submit_queue *queue, hf_line *line, size_t enough,
+                         uint64_t gather_ns, uint64_t now_ns, uint64_t *later_ns);
 
-/* Back to the front, sealed: it was refused, or could not be sent. By the numbers that
- * they had, batches are in the order again in which they were taken. */
+/* Back to the front of its queue's line, sealed: it was refused, or could not be sent. By
+ * their turns, batches are in the order again in which they were sent. */
 void hf_submit_put_back(hf_submit_queue *queue, hf_batch *batch);
 
-/* Takes out those whose deadline has come (until_ns UINT64_MAX: all). */
-void hf_submit_expire(hf_submit_queue *queue, uint64_t until_ns, hf_batches *out);
+/* Takes out those whose deadline has come, of all lines, and those of one line (NULL: of
+ * none) in any case. */
+void hf_submit_expire(hf_submit_queue *queue, const hf_line *line, uint64_t now_ns,
+                      hf_batches *out);
 
-/* A deadline that is no later than the first one in the line, UINT64_MAX when it is
+/* A deadline that is no later than the first one in any line, UINT64_MAX when all are
  * empty; *idle: closed, and all that was taken has been answered. */
 uint64_t hf_submit_look(hf_submit_queue *queue, bool *idle);
+
+/* Lines come and go with nodes; one that goes is empty, and no queue's. */
+void hf_submit_add_line(hf_submit_queue *queue, hf_line *line);
+void hf_submit_drop_line(hf_submit_queue *queue, hf_line *line);
+/* Brings these queues (linked by `routed`), and their batches, to the lines to which they
+ * go. */
+void hf_submit_move(hf_submit_queue *queue, hf_queue_state *targets);
+/* A queue that the owner has not seen yet, each once; NULL: there is none. */
+hf_queue_state *hf_submit_new_target(hf_submit_queue *queue);
 
 #endif

@@ -10,6 +10,8 @@
 #include "base/base.h"
 #include "redis/slot_watch.h"
 
+enum { TAGS = 16 * HF_SLOTS /* that are tried: a node with one slot finds some */ };
+
 /* One that has slots, or whose server has users. Port 0: free. */
 typedef struct node {
     hf_place place;
@@ -188,6 +190,26 @@ size_t hf_cluster_servers(hf_cluster *c, hf_server **out, size_t max)
     }
     pthread_mutex_unlock(&c->lock);
     return n;
+}
+
+void hf_cluster_key(hf_cluster *c, const hf_server *server, const char *ns,
+                    const char *name, unsigned *tag, char *out, size_t size)
+{
+    bool found = false;
+    HF_ASSERT(!c->plain);
+    pthread_mutex_lock(&c->lock);
+    for (unsigned i = 0; i < TAGS && !found; i++) {
+        unsigned n = (*tag + i) % TAGS;
+        int len = snprintf(out, size, "%s:{/%u}:%s", ns, n, name);
+        HF_ASSERT(len > 0 && (size_t)len < size);
+        unsigned at = c->at[hf_slot(out, (size_t)len)];
+        found = at != 0 && c->nodes[at - 1].server == server;
+        if (found)
+            *tag = n;
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (!found)
+        out[0] = '\0';
 }
 
 hf_err hf_cluster_status(hf_cluster *c, char why[HF_DETAIL_SIZE])

@@ -33,6 +33,10 @@
  *   - A connection is lost, or cannot be made: hf_cluster_doubt(). Each event is a reason
  *     to look; the nodes are asked once a second at most, however often it is called.
  *
+ *   - wait_replicas: hf_replicas_in_cluster() after hf_replicas_open(). When a queue
+ *     leaves a server, what waits for replicas there is in doubt
+ *     (hf_replicas_withdraw()): the new server has to confirm it.
+ *
  *   - ASKING is never sent, and replicas are not read (no hf_client_opts.replica_ok).
  *
  * The table comes from CLUSTER SLOTS: of the node that has answered MOVED, of nodes that
@@ -79,6 +83,12 @@ hf_server *hf_cluster_server(hf_cluster *cluster, unsigned slot);
 
 /* All that have slots, each shared, up to `max`. Returns how many there are. */
 size_t hf_cluster_servers(hf_cluster *cluster, hf_server **out, size_t max);
+
+/* The key "NS:{/N}:NAME", no queue's, in a slot of this server: that of the first N from
+ * *tag on, which is then put there. So all processes find the same one, and one that is
+ * refused its key finds the next. "": the server has no slot now. */
+void hf_cluster_key(hf_cluster *cluster, const hf_server *server, const char *ns,
+                    const char *name, unsigned *tag, char *out, size_t size);
 
 /* How often the table has changed: never with a plain URL. */
 uint64_t hf_cluster_changes(const hf_cluster *cluster);

@@ -13,8 +13,8 @@
 
 #include "base/base.h"
 #include "base/clock.h"
+#include "redis/cluster.h"
 #include "redis/send.h"
-#include "redis/server.h"
 
 enum {
     ROUND_MS = 200,  /* of one WAIT, at most: others may have less time; */
@@ -32,11 +32,15 @@ typedef struct line {
 
 struct hf_replicas {
     hf_client *client;
-    char mark[HF_REPLICAS_MARK_SIZE];
+    char mark[HF_REPLICAS_MARK_SIZE]; /* "": it serves no slot for one */
+    hf_server *redis;                 /* borrowed from the client */
+    hf_cluster *cluster;              /* borrowed; NULL: the server is used alone */
+    char ns[HF_REPLICAS_MARK_SIZE / 2];
+    unsigned tag; /* of the mark, in a cluster */
     uint32_t wanted;
-    uv_timer_t timer; /* the next round, or the end of a question's time */
-    line waiting, asked;
-    uint64_t again_ns; /* no round before that */
+    uv_timer_t timer;          /* the next round, or the end of a question's time */
+    line waiting, asked, told; /* the last: their answer is known and about to be told */
+    uint64_t again_ns;         /* no round before that */
 
     unsigned open;    /* requests of the round that are not answered yet */
     hf_err err;       /* its first fault */
@@ -99,11 +103,11 @@ static void tell_late(hf_replicas *r, hf_confirm *confirm)
 /* Tells those whose time is over, and those whose server has gone. */
 static void sift(hf_replicas *r)
 {
-    line old = r->waiting;
     const uint64_t now_ns = hf_boot_ns(), life = hf_client_life(r->client);
     const bool ready = hf_client_ready(r->client);
+    r->told = r->waiting;
     r->waiting = (line){NULL, NULL};
-    for (hf_confirm *confirm; (confirm = take_first(&old)) != NULL;) {
+    for (hf_confirm *confirm; (confirm = take_first(&r->told)) != NULL;) {
         if (ready && confirm->life < life)
             confirm->cb(confirm->arg, HF_UNSURE,
                         "another server has taken over meanwhile");
@@ -198,12 +202,12 @@ static void put_back(hf_replicas *r)
 static void end_round(hf_replicas *r)
 {
     const bool answered = r->err == HF_OK && hf_client_ready(r->client);
-    line asked = r->asked;
     if (answered && r->meets) {
         meet(r);
     } else if (answered && is_confirmed(r)) {
+        r->told = r->asked;
         r->asked = (line){NULL, NULL};
-        for (hf_confirm *confirm; (confirm = take_first(&asked)) != NULL;)
+        for (hf_confirm *confirm; (confirm = take_first(&r->told)) != NULL;)
             confirm->cb(confirm->arg, HF_OK, "");
     } else {
         put_back(r);
@@ -224,9 +228,34 @@ static void answered(hf_replicas *r, const hf_answer *answer)
         end_round(r);
 }
 
+/* Its slot is at another node, or on its way there: another key will do, as long as this
+ * node has any slot. */
+static void lose_mark(hf_replicas *r, const hf_answer *answer)
+{
+    if (r->cluster == NULL || r->closing || answer->err == HF_OK)
+        return;
+    if (answer->err == HF_MOVED)
+        hf_cluster_moved(r->cluster, r->redis, answer->detail);
+    else
+        hf_cluster_doubt(r->cluster);
+    if (answer->err == HF_MOVED || answer->err == HF_UNSERVED) {
+        r->mark[0] = '\0';
+        r->tag++;
+    }
+}
+
+static bool has_mark(hf_replicas *r)
+{
+    if (r->mark[0] == '\0')
+        hf_cluster_key(r->cluster, r->redis, r->ns, "replicated", &r->tag, r->mark,
+                       sizeof r->mark);
+    return r->mark[0] != '\0';
+}
+
 static void on_mark(const hf_answer *answer, void *arg)
 {
     hf_replicas *r = arg;
+    lose_mark(r, answer);
     if (answer->err == HF_OK && r->meets)
         r->noted = read_mark(r, hf_reply_text(answer->reply));
     answered(r, answer);
@@ -306,7 +335,9 @@ static void begin_round(hf_replicas *r)
     r->have = r->noted = 0;
     r->open = 1; /* until all are sent */
     r->meets = r->life != hf_client_life(r->client);
-    if (r->meets) {
+    if (!has_mark(r)) {
+        r->err = HF_UNSERVED;
+    } else if (r->meets) {
         send_words(r, (const char *const[]){"GET", r->mark, NULL}, MARGIN_MS, on_mark);
         send_words(r, (const char *const[]){"ROLE", NULL}, MARGIN_MS, on_role);
     } else {
@@ -367,6 +398,36 @@ void hf_replicas_ask(hf_replicas *r, hf_confirm *confirm)
         arm(r, 0);
 }
 
+static bool take_out(line *from, const hf_confirm *wanted)
+{
+    line old = *from;
+    bool found = false;
+    *from = (line){NULL, NULL};
+    for (hf_confirm *confirm; (confirm = take_first(&old)) != NULL;) {
+        if (confirm == wanted)
+            found = true;
+        else
+            append(from, confirm);
+    }
+    return found;
+}
+
+void hf_replicas_withdraw(hf_replicas *r, hf_confirm *confirm)
+{
+    bool found = take_out(&r->waiting, confirm) || take_out(&r->asked, confirm) ||
+                 take_out(&r->told, confirm);
+    HF_ASSERT(found);
+}
+
+void hf_replicas_in_cluster(hf_replicas *r, hf_cluster *cluster, const char *ns)
+{
+    if (hf_cluster_is_plain(cluster))
+        return;
+    r->cluster = cluster;
+    (void)snprintf(r->ns, sizeof r->ns, "%s", ns);
+    r->mark[0] = '\0';
+}
+
 static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
     hf_replicas *r = arg;
@@ -386,6 +447,7 @@ hf_err hf_replicas_open(hf_replicas **out, uv_loop_t *loop, hf_server *redis,
     if (r == NULL)
         return HF_NOMEM;
     r->wanted = wanted;
+    r->redis = redis;
     (void)snprintf(r->mark, sizeof r->mark, "%s", mark);
     const hf_client_opts opts = {
         .loop = loop, .redis = redis, .on_event = on_event, .arg = r};
@@ -428,10 +490,10 @@ void hf_replicas_close(hf_replicas *r, void (*cb)(void *arg), void *arg)
     r->closing = true;
     r->on_closed = cb;
     r->arg = arg;
-    line both[] = {r->asked, r->waiting};
-    r->asked = r->waiting = (line){NULL, NULL};
-    for (size_t i = 0; i < HF_COUNT(both); i++)
-        for (hf_confirm *confirm; (confirm = take_first(&both[i])) != NULL;)
+    line all[] = {r->told, r->asked, r->waiting};
+    r->told = r->asked = r->waiting = (line){NULL, NULL};
+    for (size_t i = 0; i < HF_COUNT(all); i++)
+        for (hf_confirm *confirm; (confirm = take_first(&all[i])) != NULL;)
             confirm->cb(confirm->arg, HF_CLOSED, hf_err_text(HF_CLOSED));
     hf_client_close(r->client, on_part_closed, r);
     uv_close((uv_handle_t *)&r->timer, on_timer_closed);

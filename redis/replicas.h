@@ -29,6 +29,8 @@
 
 #include "redis/connection.h"
 
+struct hf_cluster;
+
 typedef struct hf_replicas hf_replicas;
 
 enum {
@@ -58,5 +60,13 @@ HF_MUSTCHECK hf_err hf_replicas_open(hf_replicas **out, struct uv_loop_s *loop,
 void hf_replicas_close(hf_replicas *replicas, void (*cb)(void *arg), void *arg);
 
 void hf_replicas_ask(hf_replicas *replicas, hf_confirm *confirm);
+/* Takes a question back that has no answer yet: cb is not called. */
+void hf_replicas_withdraw(hf_replicas *replicas, hf_confirm *confirm);
+
+/* The server is a node of this cluster (borrowed): each round sets a key in a slot that
+ * the node serves, with the same end. A refusal is a reason to doubt the cluster's table.
+ * Nothing changes with a plain URL. */
+void hf_replicas_in_cluster(hf_replicas *replicas, struct hf_cluster *cluster,
+                            const char *ns);
 
 #endif

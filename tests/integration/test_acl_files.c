@@ -234,7 +234,8 @@ static void compare(const char *user, const char *needed, bool all)
     }
 }
 
-#define LOGIN "select client|id client|kill info eval evalsha script|load time "
+#define LOGIN                                                                            \
+    "cluster|slots select client|id client|kill info eval evalsha script|load time "
 
 static void users_have_the_commands_of_their_scripts(void **state)
 {

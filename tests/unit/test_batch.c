@@ -16,6 +16,7 @@
 
 static hf_run_loop run;
 static hf_submit_queue submitted;
+static hf_line line;
 
 static int up(void **state)
 {
@@ -24,7 +25,12 @@ static int up(void **state)
                                    .buffer_jobs = 5000, .buffer_bytes = 64 << 20};
     if (hf_run_loop_open(&run, NULL, NULL, NULL) != HF_OK)
         return -1;
-    return hf_submit_init(&submitted, &run, &opts) == HF_OK ? 0 : -1;
+    if (hf_submit_init(&submitted, &run, &opts) != HF_OK)
+        return -1;
+    line = (hf_line){.next = NULL};
+    hf_submit_add_line(&submitted, &line);
+    submitted.home = &line;
+    return 0;
 }
 
 static int down(void **state)
@@ -62,8 +68,8 @@ static bool join(const hf_job *job, size_t n, uint64_t now_ns, uint64_t deadline
 
 static hf_batch *take(void)
 {
-    uint64_t later;
-    hf_batch *batch = hf_submit_take(&submitted, 0, 0, UINT64_MAX, &later);
+    uint64_t later = UINT64_MAX;
+    hf_batch *batch = hf_submit_take(&submitted, &line, 0, 0, UINT64_MAX, &later);
     assert_non_null(batch);
     return batch;
 }
@@ -126,15 +132,15 @@ static void only_calls_of_about_the_same_deadline_share(void **state)
 static void an_open_batch_waits_for_company_and_not_long(void **state)
 {
     (void)state;
-    uint64_t later = 0;
+    uint64_t later = UINT64_MAX;
     const hf_job job = {HF_JOB_INIT, .type = "t"};
     (void)join(&job, 1, 1000 * MS, 5000);
-    assert_null(hf_submit_take(&submitted, SIZE_MAX, MS, 1000 * MS, &later));
+    assert_null(hf_submit_take(&submitted, &line, SIZE_MAX, MS, 1000 * MS, &later));
     assert_int_equal(later, 1001 * MS);
-    hf_batch *batch = hf_submit_take(&submitted, SIZE_MAX, MS, 1001 * MS, &later);
+    hf_batch *batch = hf_submit_take(&submitted, &line, SIZE_MAX, MS, 1001 * MS, &later);
     assert_non_null(batch);
     hf_submit_put_back(&submitted, batch); /* it is closed now and waits no more */
-    assert_ptr_equal(hf_submit_take(&submitted, SIZE_MAX, MS, 0, &later), batch);
+    assert_ptr_equal(hf_submit_take(&submitted, &line, SIZE_MAX, MS, 0, &later), batch);
     hf_batch_free(batch);
 }
 
@@ -149,7 +155,7 @@ static void refused_batches_go_back_in_their_order(void **state)
     }
     for (size_t i = 0; i < 3; i++) {
         batches[i] = take();
-        batches[i]->number = i + 1;
+        batches[i]->turn = i + 1;
     }
     hf_submit_put_back(&submitted, batches[1]);
     hf_submit_put_back(&submitted, batches[0]);
@@ -171,7 +177,7 @@ static void what_is_over_is_taken_out_and_no_more(void **state)
     (void)join(&a, 1, 0, 100);
     (void)join(&b, 1, 0, 200);
     assert_int_equal(hf_submit_look(&submitted, &idle), 100 * MS);
-    hf_submit_expire(&submitted, 100 * MS, &out);
+    hf_submit_expire(&submitted, NULL, 100 * MS, &out);
     assert_non_null(out.first);
     assert_ptr_equal(out.first, out.last);
     hf_batch_free(out.first);

@@ -1,0 +1,118 @@
+/* nodes.h - the nodes that a producer sends to, and which queue belongs to which.
+ *
+ * One node is one Redis with its connections; a plain URL has one for all queues. In a
+ * cluster each queue is at the node that has its slot. It is `away` while no node is
+ * known to serve it, while it rests after a refusal, and while a request of it is in
+ * flight at a node that it has left: so all that is unanswered of a queue is at one node,
+ * or waits to be sent to one.
+ *
+ *      new queue --> away --its slot has a node--> at a node
+ *                      ^                              |
+ *                      '--MOVED, UNSERVED, no node----'
+ *
+ * What waits for a queue goes along: its batches in line, and its requests in doubt.
+ *
+ * Belongs to the owner of the run loop. */
+#ifndef HF_PRODUCER_NODES_H
+#define HF_PRODUCER_NODES_H
+
+#include "base/base.h"
+#include "producer/submit.h"
+#include "redis/cluster.h"
+
+typedef struct hf_node {
+    struct hf_node *next;
+    struct hf_nodes *nodes;
+    hf_server *redis;      /* shared; NULL: this is `away` */
+    hf_client *client;     /* owned; NULL: this is `away` */
+    hf_replicas *replicas; /* owned; NULL: none are wanted, or it is closing */
+    hf_line line;
+
+    /* For requests.c. */
+    hf_batches flight; /* HF_REQUEST_SENT, _SENT_AGAIN, _CONFIRMING; in the order sent */
+    size_t in_flight, jobs_in_flight, bytes_in_flight;
+    hf_batches doubt;  /* HF_REQUEST_IN_DOUBT; in the order sent */
+    size_t n_in_doubt; /* those, and HF_REQUEST_SENT_AGAIN */
+    bool clock_asked;  /* Redis's time was asked for and not answered yet */
+    bool clock_known;  /* since this connection was made */
+} hf_node;
+
+typedef struct hf_nodes_hooks {
+    /* As of hf_client_opts; for any node. */
+    void (*on_event)(hf_node *node, hf_err err);
+    /* The table has changed, or a queue was registered: look again. */
+    void (*on_change)(void *owner);
+    /* This queue goes to another node: its requests that Redis has executed, and that
+     * only wait for replicas of the old one, are in doubt. */
+    void (*withdraw)(void *owner, hf_queue_state *target);
+    void (*on_closed)(void *owner);
+} hf_nodes_hooks;
+
+typedef struct hf_nodes {
+    hf_cluster *cluster;    /* owned */
+    hf_submit_queue *queue; /* borrowed */
+    uv_loop_t *loop;        /* borrowed */
+    uint32_t wait_replicas;
+    const hf_nodes_hooks *hooks;
+    void *owner;
+
+    hf_node away;
+    hf_node *first;
+    hf_queue_state registry;     /* no queue: the slot of the registry */
+    const hf_node *registry_met; /* its node as of the last look, */
+    uint64_t server_met;         /* the life of its server then, */
+    uint64_t registry_life;      /* and how many of both there were */
+    size_t registers;            /* requests in flight */
+    hf_queue_state *targets;     /* of a cluster: all but new ones, by `routed` */
+    bool stale;                  /* hf_nodes_route() has something to do */
+    uint64_t due_ns;             /* and when a rest ends; UINT64_MAX: never */
+    size_t open;                 /* nodes that are not closed yet */
+    bool closing;
+} hf_nodes;
+
+/* The queue, and `owner` and `hooks` are set; all else is zero. A plain URL begins to
+ * connect. What hf_cluster_open() and hf_client_open() give. */
+HF_MUSTCHECK hf_err hf_nodes_open(hf_nodes *nodes, uv_loop_t *loop,
+                                  const hf_producer_opts *opts,
+                                  char detail[HF_DETAIL_SIZE]);
+/* Closes all connections, then calls on_closed. Nothing is in flight any more. */
+void hf_nodes_close(hf_nodes *nodes);
+
+/* Where a queue is now. */
+static inline hf_node *hf_node_of(const hf_queue_state *target)
+{
+    return HF_CONTAINER(target->line, hf_node, line);
+}
+
+/* Brings each queue, and what waits for it, to its node. Cheap when nothing has changed.
+ */
+void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns);
+
+/* The node has refused a request of the queue with HF_MOVED or HF_UNSERVED. */
+void hf_nodes_refused(hf_node *node, hf_queue_state *target, hf_err err,
+                      const hf_answer *answer);
+/* It has executed one. */
+static inline void hf_nodes_accepted(hf_queue_state *target)
+{
+    target->refusals = 0;
+}
+/* The last request of the queue has left the flight of its node. */
+static inline void hf_nodes_landed(hf_nodes *nodes, const hf_queue_state *target)
+{
+    if (target->line == &nodes->away.line)
+        nodes->stale = true;
+}
+
+/* Registers the queue, once in each life of the registry, which may have come back empty.
+ * While the registry's node is away jobs are accepted all the same. */
+void hf_nodes_register(hf_nodes *nodes, hf_queue_state *target);
+/* In a cluster: all that could not be registered when they were used. True: all are
+ * known. */
+bool hf_nodes_register_all(hf_nodes *nodes);
+
+/* Nobody can tell where a queue is, for a reason that waiting does not change. */
+bool hf_nodes_are_refused(hf_nodes *nodes);
+/* Why a queue that is away is not sent. */
+hf_err hf_nodes_status(hf_nodes *nodes, char why[HF_DETAIL_SIZE]);
+
+#endif
