@@ -368,6 +368,7 @@ uint64_t hf_server_greeted(hf_server *s, const hf_server_info *greeting,
                        strcmp(s->greeting.replid, greeting->replid) != 0;
         s->greeting = *greeting;
         s->greeted_ns = *ready_ns;
+        s->trip_ns = 0;
         if (another && known && s->lives > 0)
             tell_all(s);
         if (another || s->lives == 0)
@@ -411,9 +412,20 @@ hf_err hf_server_has_left(hf_server *s, const hf_server_info *greeting, uint64_t
 int64_t hf_server_sample(hf_server *s, int64_t now_ms, uint64_t sent_ns)
 {
     pthread_mutex_lock(&s->lock);
-    int64_t step_ms = hf_remote_clock_read(&s->clock, sent_ns, hf_boot_ns(), now_ms);
+    uint64_t read_ns = hf_boot_ns();
+    int64_t step_ms = hf_remote_clock_read(&s->clock, sent_ns, read_ns, now_ms);
+    if (s->trip_ns == 0 || read_ns - sent_ns < s->trip_ns)
+        s->trip_ns = read_ns - sent_ns;
     pthread_mutex_unlock(&s->lock);
     return step_ms;
+}
+
+uint64_t hf_server_trip_ns(hf_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t trip_ns = s->trip_ns;
+    pthread_mutex_unlock(&s->lock);
+    return trip_ns;
 }
 
 int64_t hf_server_now(hf_server *s)

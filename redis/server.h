@@ -84,6 +84,7 @@ typedef struct hf_server {
     char replica[48]; /* the run id that was last found to be a replica's, and when */
     uint64_t replica_ns;
     hf_remote_clock clock;
+    uint64_t trip_ns; /* the shortest round trip since `greeted_ns`; 0: none yet */
 
     uint64_t paused_ns;      /* when the last pause began */
     uint64_t pause_until_ns; /* its end; the owner sets it to 0 when that has come */
@@ -130,6 +131,8 @@ void hf_server_drop(hf_server *server);
 /* An answer to a request of sent_ns says now_ms. Returns by how much the clock was set,
  * in ms; 0: it was not. */
 int64_t hf_server_sample(hf_server *server, int64_t now_ms, uint64_t sent_ns);
+/* The shortest round trip of a sample since a connection became ready; 0: none yet. */
+uint64_t hf_server_trip_ns(hf_server *server);
 int64_t hf_server_now(hf_server *server); /* Unix ms, never ahead; 0: not known yet */
 /* Leases of this length are judged from now on. */
 void hf_server_judge(hf_server *server, uint32_t lease_ms);

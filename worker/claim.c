@@ -36,7 +36,9 @@
 #include "worker/waking_state.h"
 
 enum {
-    BATCH_MAX = 200, /* jobs asked for at a time */
+    BATCH_MAX = 200,     /* jobs asked for at a time; */
+    FAR_BATCH_MAX = 400, /* of a Redis whose answers take FAR_US or longer */
+    FAR_US = 300,
     PEEK_MS = 10,
     SHARES_MAX = 256
 };
@@ -198,16 +200,24 @@ static void on_claimed(const hf_answer *answer, void *arg)
 
 /* ---- the request ---- */
 
+/* A queue has one claim under way, so a long way to Redis is worth a larger one. Where
+ * the way is short, 16 workers get more done with smaller ones. */
+static uint32_t batch_max(const hf_served *served)
+{
+    bool far = hf_server_trip_ns(served->site->redis) >= FAR_US * (uint64_t)1000;
+    return far ? FAR_BATCH_MAX : BATCH_MAX;
+}
+
 static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
 {
     hf_site *site = served->site;
     uint64_t now = hf_boot_ns();
-    uint32_t slots = hf_running_slots(w);
+    uint32_t slots = hf_running_slots(w), most = batch_max(served);
     bool refresh = now >= w->wake->alive_at_ns;
     hf_claim_args args = {
         .worker = w->id,
         .number = served->claim_number + 1,
-        .max = n > BATCH_MAX ? BATCH_MAX : n,
+        .max = n < most ? n : most,
         .slots = slots == 0 ? 1 : slots,
         .lease_ms = w->opts.lease_ms,
         .not_after = hf_clock_not_after(site),
@@ -365,7 +375,7 @@ static void pump_weighted(hf_worker *w, uint32_t want)
     for (hf_served *served; want > 0; want -= step) {
         step = step < want ? step : want;
         served = next_by_weight(w, step);
-        if (served == NULL || shares[served->index] + step > BATCH_MAX)
+        if (served == NULL || shares[served->index] + step > batch_max(served))
             break; /* full: its share is not given to the others */
         shares[served->index] += step;
         served->credit -= (double)step / served->weight;

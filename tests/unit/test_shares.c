@@ -38,6 +38,7 @@ static hf_server redis;
 static hf_running running;
 static hf_served slots[QUEUES];
 static hf_claim_args asked[QUEUES]; /* of the claim under way */
+static uint64_t trip_ns;
 static hf_answer_cb answer_cb;
 static int unsent = -1;         /* the queue whose claims cannot be sent */
 static size_t looks;            /* queues that were looked at */
@@ -288,6 +289,11 @@ int64_t hf_clock_not_after(const hf_site *at)
     return 0;
 }
 
+uint64_t hf_server_trip_ns(hf_server *server)
+{
+    return trip_ns;
+}
+
 hf_clock_view hf_server_view(hf_server *server, uint32_t *judged_ms)
 {
     *judged_ms = 0;
@@ -430,6 +436,7 @@ static int up(void **state)
     begun_all = 0;
     others_wait = false;
     looks = 0;
+    trip_ns = 50000;
     w.opts.concurrency = SLOTS;
     w.opts.lease_ms = 10000;
     w.phase = HF_SERVING;
@@ -627,6 +634,19 @@ static void what_was_not_started_costs_nothing(void **state)
     shares_are_even_now();
 }
 
+static void a_claim_is_larger_where_redis_is_far(void **state)
+{
+    (void)state;
+    w.opts.concurrency = 1000;
+    w.opts.strict = true;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A), 200);
+    answer(A, 0);
+    trip_ns = 1000000;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A), 400);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -641,6 +661,7 @@ int main(void)
         CASE(a_worker_about_to_block_does_not_look),
         CASE(a_claim_waits_for_verdicts_only_while_all_slots_have_work),
         CASE(what_was_not_started_costs_nothing),
+        CASE(a_claim_is_larger_where_redis_is_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
