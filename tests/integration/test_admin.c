@@ -221,6 +221,22 @@ static hf_err list(hf_job_state state, const char *after, size_t limit)
                          detail);
 }
 
+/* Its score is a number beyond all times (check.lua). */
+static void an_undated_lease_is_shown_with_the_end_of_its_lock(void **state)
+{
+    enum { OFF_MS = 2 };
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    (void)state;
+    enqueue("one", 0);
+    assert_int_equal(hf_queue_fixture_claim(&fixture, "w", 1, 0), 1);
+    int64_t end_ms = hf_queue_fixture_lease_end(&fixture, HF_FIXTURE_LEASE_MS);
+    (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 253402300800003 one");
+    must(hf_admin_job(fixture.admin, "q", "one", &info, NULL, detail));
+    assert_in_range(info.due_ms, end_ms - OFF_MS, end_ms + OFF_MS);
+    must(list(HF_STATE_RUNNING, NULL, 1));
+    assert_in_range(listed[0].due_ms, end_ms - OFF_MS, end_ms + OFF_MS);
+}
+
 static void each_state_has_its_list(void **state)
 {
     static const char *const expected[] = {"ready", NULL, "again", "runs", "dead"};
@@ -504,6 +520,7 @@ int main(void)
         TEST(a_job_is_found_in_any_queue),
         TEST(a_record_that_cannot_be_read_is_shown_as_far_as_it_goes),
         TEST(each_state_has_its_list),
+        TEST(an_undated_lease_is_shown_with_the_end_of_its_lock),
         TEST(a_list_is_read_page_by_page),
         TEST(a_sparse_list_is_searched_to_its_end),
         TEST(a_list_that_has_looked_at_many_says_where_to_continue),
