@@ -53,11 +53,8 @@ static int beat(const char *file, bool deaf)
 static void remove_marks(void)
 {
     static const char *const names[] = {"one", "two", "ready", "lost", "go", "asked"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[HF_CLI_PATH];
-        hf_cli_fixture_path(&hf_try_fixture, names[i], path);
-        (void)unlink(path);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        hf_cli_fixture_remove(&hf_try_fixture, names[i]);
 }
 
 static int begin(void **state)
@@ -253,9 +250,7 @@ static void a_command_that_heeds_term_may_tidy_up(void **state)
 
 static bool is_there(const char *name)
 {
-    char path[HF_CLI_PATH];
-    hf_cli_fixture_path(&hf_try_fixture, name, path);
-    return access(path, F_OK) == 0;
+    return hf_cli_fixture_has(&hf_try_fixture, name);
 }
 
 static void start_script(const char *options, const char *script)

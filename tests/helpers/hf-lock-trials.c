@@ -2,18 +2,25 @@
  *
  *     hf-lock-trials TRIAL URL [ARG...]
  *
- *   grants URL THREADS ROUNDS   Each thread waits ROUNDS times for a lock of its own tag,
- *                               all with one client. Prints how many rounds there were,
- * in how many the grant was heard later than 200 ms, and the longest in ms. The time in
- * which another lock could not be had at once is left out: Redis did not answer event URL
- * lock|set revoked|lost releases in the callback of the event; prints the ms from the
- * request that causes it until the release is told mutex URL lock|set          releases
- * while it holds a mutex that the callback waits for; prints how many ms that took crowd
- * URL N TAGS            holds c-0 to c-(TAGS-1) with one client and has N wait for them
- * with another one; prints "ready"; ends by a signal bound URL extend|fixed MAX  prints
- * for how many ms it believed to hold a lock that may be held for MAX ms refused COMMAND
- * [ARG...]    runs it so that the kernel refuses all its signals, as those to a program
- * that became another user
+ *   grants URL THREADS ROUNDS
+ *     Each thread waits ROUNDS times for a lock of its own tag, all with one client.
+ *     Prints how many rounds there were, in how many the grant was heard later than 200
+ *     ms, and the longest in ms. The time in which another lock could not be had at once
+ *     is left out: Redis did not answer.
+ *   event URL lock|set revoked|lost
+ *     Releases in the callback of the event. Prints the ms from the request that causes
+ *     it until the release is told.
+ *   mutex URL lock|set
+ *     Releases while it holds a mutex that the callback waits for. Prints how many ms
+ *     that took.
+ *   crowd URL N TAGS
+ *     Holds c-0 to c-(TAGS-1) with one client and has N wait for them with another one.
+ *     Prints "ready". Ends by a signal.
+ *   bound URL extend|fixed MAX
+ *     Prints for how many ms it believed to hold a lock that may be held for MAX ms.
+ *   refused COMMAND [ARG...]
+ *     Runs it so that the kernel refuses all its signals, as those to a program that
+ *     became another user.
  *
  * A trial that hangs is ended by its caller. */
 #define _GNU_SOURCE /* rand_r */

@@ -21,11 +21,8 @@ static hf_proc holder; /* another `holdfast lock` */
 static void remove_marks(void)
 {
     static const char *const names[] = {"ready", "out", "err", "go", "left"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[HF_CLI_PATH];
-        hf_cli_fixture_path(&hf_try_fixture, names[i], path);
-        (void)unlink(path);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        hf_cli_fixture_remove(&hf_try_fixture, names[i]);
 }
 
 static int begin(void **state)
@@ -43,9 +40,7 @@ static int end(void **state)
 
 static bool is_there(const char *name)
 {
-    char path[HF_CLI_PATH];
-    hf_cli_fixture_path(&hf_try_fixture, name, path);
-    return access(path, F_OK) == 0;
+    return hf_cli_fixture_has(&hf_try_fixture, name);
 }
 
 /* Runs the command with a program of several words; "" keeps what it prints. */

@@ -22,19 +22,10 @@ enum {
 static hf_queue_fixture fixture;
 static hf_worker_fixture worker;
 
-static int up(void **state)
-{
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
-    return 0;
-}
-
 static int down(void **state)
 {
-    (void)state;
     hf_worker_fixture_end(&worker);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
+    return hf_queue_fixture_down(state);
 }
 
 static void is_due_in_a_hundred_years(const char *id)
@@ -251,7 +242,8 @@ static void a_rate_without_its_time_is_refused(void **state)
     assert_false(refuses(&rate, 3, "1000"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name)                                                                       \
+    cmocka_unit_test_prestate_setup_teardown(name, hf_queue_fixture_up, down, &fixture)
 
 int main(void)
 {

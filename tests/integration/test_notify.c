@@ -100,30 +100,14 @@ static void begin_at_path(unsigned watchdog_ms)
     begin(path, watchdog_ms, NULL);
 }
 
-static int up(void **state)
-{
-    (void)state;
-    hf_cli_fixture_start(&fixture, HF_TEST_COMMAND);
-    return 0;
-}
-
-static int down(void **state)
-{
-    (void)state;
-    hf_cli_fixture_stop(&fixture);
-    return 0;
-}
-
 static int clean(void **state)
 {
-    char path[HF_CLI_PATH];
     (void)state;
     hf_proc_kill(&worker);
     if (listener > 0)
         close(listener);
     listener = 0;
-    hf_cli_fixture_path(&fixture, "w.yaml", path);
-    (void)unlink(path); /* it may be a pipe */
+    hf_cli_fixture_remove(&fixture, "w.yaml"); /* it may be a pipe */
     hf_fixture_signal(&fixture.redis, SIGCONT);
     hf_fixture_command(&fixture.redis, "FLUSHALL");
     hf_cli_fixture_put(&fixture, "w.yaml", FILE_TEXT);
@@ -356,5 +340,8 @@ int main(void)
         TEST(programs_know_nothing_of_it),
         TEST(a_socket_that_cannot_be_used_is_said),
     };
-    return cmocka_run_group_tests(tests, up, down);
+    hf_cli_fixture_start(&fixture, HF_TEST_COMMAND);
+    int failures = cmocka_run_group_tests(tests, NULL, NULL);
+    hf_cli_fixture_stop(&fixture);
+    return failures;
 }

@@ -20,18 +20,15 @@ static void set_rate(int per_hour)
 
 static int up(void **state)
 {
-    (void)state;
-    hf_queue_fixture_start(&fixture, NULL);
+    (void)hf_queue_fixture_up(state);
     set_rate(1);
     return 0;
 }
 
 static int down(void **state)
 {
-    (void)state;
     hf_worker_fixture_end(&worker);
-    hf_queue_fixture_stop(&fixture);
-    return 0;
+    return hf_queue_fixture_down(state);
 }
 
 static void claim_one(void)
@@ -194,7 +191,7 @@ static void a_handler_that_a_stop_interrupts_has_had_its_token(void **state)
     no_token_is_left();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+#define TEST(name) cmocka_unit_test_prestate_setup_teardown(name, up, down, &fixture)
 
 int main(void)
 {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -50,6 +51,20 @@ const char *hf_cli_fixture_get(hf_cli_fixture *fixture, const char *name)
     char path[HF_CLI_PATH];
     hf_cli_fixture_path(fixture, name, path);
     return hf_read_file(path, fixture->out, sizeof fixture->out);
+}
+
+bool hf_cli_fixture_has(const hf_cli_fixture *fixture, const char *name)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_fixture_path(fixture, name, path);
+    return access(path, F_OK) == 0;
+}
+
+void hf_cli_fixture_remove(const hf_cli_fixture *fixture, const char *name)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_fixture_path(fixture, name, path);
+    (void)unlink(path);
 }
 
 static void split(const hf_cli_fixture *fixture, words *w, const char *line)

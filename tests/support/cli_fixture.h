@@ -21,12 +21,15 @@ typedef struct hf_cli_fixture {
 void hf_cli_fixture_start(hf_cli_fixture *fixture, const char *command);
 void hf_cli_fixture_stop(hf_cli_fixture *fixture);
 
-/* The path of a file in the directory; writing one; reading one (into `out`). */
+/* The path of a file in the directory; writing one; reading one (into `out`); whether
+ * there is one; removing it, if there is. */
 void hf_cli_fixture_path(const hf_cli_fixture *fixture, const char *name,
                          char out[HF_CLI_PATH]);
 void hf_cli_fixture_put(const hf_cli_fixture *fixture, const char *name,
                         const char *text);
 const char *hf_cli_fixture_get(hf_cli_fixture *fixture, const char *name);
+bool hf_cli_fixture_has(const hf_cli_fixture *fixture, const char *name);
+void hf_cli_fixture_remove(const hf_cli_fixture *fixture, const char *name);
 
 /* Runs the command with the words of a line; "@" becomes --redis and the server's URL.
  * `input` (may be NULL) is its standard input, `env` (may be NULL) is added. Returns its
