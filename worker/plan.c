@@ -183,8 +183,6 @@ static void fill_defaults(hf_worker_opts *o)
     if (o->dead_age_ms > HF_DELAY_MAX_MS)
         o->dead_age_ms = HF_DELAY_MAX_MS;
     o->wait_replicas_ms = or_default(o->wait_replicas_ms, 5000);
-    if (o->wait_replicas_ms > o->lease_ms / 2)
-        o->wait_replicas_ms = o->lease_ms / 2;
 }
 
 hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found)

@@ -144,7 +144,7 @@ static void compare_fixed(comparison *c)
     snprintf(texts[1], VALUE_SIZE, "%u", file->wait_replicas);
     if (now->wait_replicas != file->wait_replicas)
         report_fixed(c, "redis.wait_replicas", texts[0], texts[1]);
-    compare_fixed_time(c, "redis.replicas_timeout", now->wait_replicas_ms,
+    compare_fixed_time(c, "redis.replicas_timeout", w->asked_wait_replicas_ms,
                        file->wait_replicas_ms);
     if (strcmp(w->ns, c->plan->ns) != 0)
         report_fixed(c, "namespace", w->ns, c->plan->ns);

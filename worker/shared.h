@@ -72,7 +72,7 @@ struct hf_worker {
     hf_handler *handlers[HF_TYPES_MAX];
     size_t n_handlers;
     bool has_programs, only_programs;
-    uint32_t asked_kill_grace_ms; /* before it was bounded */
+    uint32_t asked_kill_grace_ms, asked_wait_replicas_ms; /* before they were bounded */
     char host[HF_HOST_SIZE];
     char id[HF_WORKER_ID_SIZE];
     hf_rng rng;

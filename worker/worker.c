@@ -72,6 +72,13 @@ static void bound_kill_grace(hf_worker *w)
                        NULL, NULL);
 }
 
+static void bound_wait_replicas(hf_worker *w)
+{
+    w->asked_wait_replicas_ms = w->opts.wait_replicas_ms;
+    if (w->opts.wait_replicas_ms > w->opts.lease_ms / 2)
+        w->opts.wait_replicas_ms = w->opts.lease_ms / 2;
+}
+
 static hf_err open_parts(hf_worker *w, const hf_plan *plan)
 {
     w->opts = plan->opts;
@@ -140,6 +147,7 @@ hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,
     take_plan(w, plan);
     hf_plan_free(plan);
     bound_kill_grace(w);
+    bound_wait_replicas(w);
     *out = w;
     return HF_OK;
 }

@@ -455,12 +455,12 @@ static void what_needs_a_restart_is_named_and_keeps_its_value(void **state)
     hf_worker_opts opts = patient;
     (void)state;
     start(NULL, 0);
-    opts.lease_ms = 30000;
+    opts.lease_ms = 8000;
     opts.concurrency = 9;
     opts.server = HF_SERVER(.request_timeout_ms = 2000, .ns = "elsewhere");
     opts.kill_grace_ms = 2000;
     reload_now(opts, NULL, 0);
-    assert_int_equal(said("needs a restart key=worker.lease now=1m file=30s"), 1);
+    assert_int_equal(said("needs a restart key=worker.lease now=1m file=8s"), 1);
     assert_int_equal(said("needs a restart key=worker.concurrency now=4 file=9"), 1);
     assert_int_equal(said("needs a restart key=redis.request_timeout now=1s file=2s"), 1);
     assert_int_equal(said("needs a restart key=worker.kill_grace now=1s file=2s"), 1);
