@@ -62,8 +62,7 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
 
 /* The elements of an answer from `first` on: score, record, payload bytes, token, lease,
  * crashes. */
-static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
-                        int64_t now_ms)
+static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first)
 {
     out->due_ms = hf_reply_int(hf_reply_at(reply, first));
     out->payload_len = (size_t)hf_reply_int(hf_reply_at(reply, first + 2));
@@ -71,13 +70,18 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
     if (out->state == HF_STATE_RUNNING) {
         hf_look_token(out, hf_reply_at(reply, first + 3));
         out->lease_remaining_ms = hf_reply_int(hf_reply_at(reply, first + 4));
-        if (out->due_ms == HF_TIME_MAX_MS) /* undated: its score is no time */
-            out->due_ms = now_ms + out->lease_remaining_ms;
     }
     hf_err err = read_line(out, hf_reply_bytes(hf_reply_at(reply, first + 1)));
     if (out->created_ms == 0)
         out->created_ms = hf_id_made_ms(out->id);
     return err;
+}
+
+/* The score of an undated lease is no time: it is shown with the end of its lock. */
+static void show_undated(hf_job_info *info, int64_t now_ms)
+{
+    if (info->state == HF_STATE_RUNNING && info->due_ms == HF_TIME_MAX_MS)
+        info->due_ms = now_ms + info->lease_remaining_ms;
 }
 
 static hf_job_state waiting_state(const hf_job_info *info, int64_t now_ms)
@@ -103,9 +107,13 @@ hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, int64_t now_ms)
     const char *set = hf_reply_text(hf_reply_at(reply, 2));
     bool waits = strcmp(set, "schedule") == 0;
     info->state = strcmp(set, "dead") == 0 ? HF_STATE_DEAD : HF_STATE_RUNNING;
-    hf_err err = read_info(info, reply, 3, now_ms);
-    if (err != HF_OK || !waits)
+    hf_err err = read_info(info, reply, 3);
+    if (err != HF_OK)
         return err;
+    if (!waits) {
+        show_undated(info, now_ms);
+        return HF_OK;
+    }
     info->state = waiting_state(info, now_ms);
     info->holder[0] = '\0';
     info->fence = 0;
@@ -230,11 +238,12 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
     *info = (hf_job_info){HF_JOB_INFO_INIT, .state = p->state};
     copy(info->id, sizeof info->id, hf_reply_bytes(hf_reply_at(entry, 0)));
     memcpy(info->queue, p->queue->name, sizeof info->queue);
-    hf_err err = read_info(info, entry, 1, now_ms);
+    hf_err err = read_info(info, entry, 1);
     if (err != HF_OK)
         return err;
     if (p->state != HF_STATE_RUNNING && p->state != HF_STATE_DEAD)
         info->state = waiting_state(info, now_ms);
+    show_undated(info, now_ms);
     memcpy(p->admin->listed, info->id, sizeof p->admin->listed);
     memcpy(p->admin->listed_queue, info->queue, sizeof p->admin->listed_queue);
     p->admin->listed_state = p->state;
