@@ -34,39 +34,6 @@
 local empty, checked, fault, longest, learned = 1, 0, nil, ARGV[4] + 0, ''
 local doubts, numbers = {}, {}
 
-local function leases(above, to)
-  return call('ZRANGEBYSCORE', RUNNING, '(' .. above, to, 'LIMIT', 0, 1000)
-end
-
--- The score of an undated lease, beyond all times.
-local function undated(number)
-  return string.format('%d', TIME_MAX + number)
-end
-
--- Makes each of these leases undated. Its lock stays as long as it did, or until that time. Returns whether
--- there were any.
-local function undate(ids, number, lock_end)
-  for _, id in ipairs(ids) do
-    call('ZADD', RUNNING, 'XX', undated(number), id)
-    if lock_end then
-      call('PEXPIREAT', LOCK .. id, lock_end)
-    end
-  end
-  return #ids > 0
-end
-
--- The marked leases that end before that time: their scores are odd (lib/lease_end.lua).
-local function marked(before)
-  local ids = {}
-  local found = call('ZRANGEBYSCORE', RUNNING, '-inf', '(' .. before, 'WITHSCORES', 'LIMIT', 0, 1000)
-  for i = 1, #found, 2 do
-    if found[i + 1] % 2 ~= 0 then
-      ids[#ids + 1] = found[i]
-    end
-  end
-  return ids
-end
-
 -- This clock does not tell when leases of two kinds are over. A lease that ends later than any lease can
 -- last was given before this clock was set back. (A tenth more than any lease is none of these, since a
 -- holder knows this clock a little ahead at times.) A marked lease is of a holder that is new to this clock;
@@ -79,12 +46,12 @@ end
 local function judge_undated(over)
   local first = call('ZRANGE', RUNNING, 0, 0, 'WITHSCORES')[2]
   local last = first and call('ZRANGE', RUNNING, -1, -1, 'WITHSCORES')[2]
-  local latest = string.format('%d', now + longest + floor(longest / 10))
-  local renewed = string.format('%d', now + floor(longest * 2 / 3))
-  local unrenewed = first and first % 2 ~= 0 and first + 0 < renewed + 0
-  if not last or last + 0 <= latest + 0 and not unrenewed then
+  local latest, renewed = now + longest + floor(longest / 10), now + floor(longest * 2 / 3)
+  local unrenewed = first and first % 2 ~= 0 and first + 0 < renewed
+  if not last or last + 0 <= latest and not unrenewed then
     return 0
   end
+  --- @include "lib/undate.lua"
   open_writes()
   local number = tonumber(call('HGET', META, 'undated') or 0)
   local ended = ARGV[5] == '0' and now or math.min(now, ARGV[5] + 0)
@@ -94,9 +61,10 @@ local function judge_undated(over)
     call('DEL', LOCK .. id)
   end
   local found = undate(leases(undated(number), '+inf'), number + 1)
-  found = undate(leases(latest, undated(0)), number + 1) or found
+  found = undate(leases(string.format('%d', latest), undated(0)), number + 1) or found
   if unrenewed then
-    found = undate(marked(renewed), number + 1, string.format('%d', now + 2 * longest)) or found
+    local lock_end = string.format('%d', now + 2 * longest)
+    found = undate(marked_leases(string.format('%d', renewed)), number + 1, lock_end) or found
   end
   number = found and call('HINCRBY', META, 'undated', 1) or number
   return #leases(undated(0), undated(number)) > 0 and number or 0
