@@ -15,6 +15,7 @@
 #include "base/detail.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
+#include "queue/keys.h"
 
 enum {
     DEADLINE_MS = 5000,
@@ -22,7 +23,8 @@ enum {
         1000, /* after which a silent connection is given up and a new one asked */
     STOOD_STILL_MS = 1000, /* between two calls the loop does not turn */
     NOSCRIPT_TRIES = 3,
-    RETRY_MS = 20
+    RETRY_MS = 20,
+    NODES_MAX = HF_NODES_MAX
 };
 
 typedef struct waiting {
@@ -71,15 +73,27 @@ static uint32_t left_ms(uint64_t until_ns)
     return left > UINT32_MAX ? UINT32_MAX : (uint32_t)left;
 }
 
+static void wake(hf_admin *admin)
+{
+    hf_run_waiter *waiter = admin->waits_ready;
+    admin->waits_ready = NULL;
+    if (waiter != NULL)
+        hf_run_loop_done(&admin->run, waiter);
+}
+
 static void on_event(hf_client *client, hf_err err, const char *detail, void *arg)
 {
-    hf_admin *admin = arg;
-    hf_run_waiter *waiter = admin->waits_ready;
+    const hf_admin_node *node = arg;
     (void)detail;
-    if (waiter == NULL || (err != HF_OK && !hf_client_is_refused(client)))
-        return;
-    admin->waits_ready = NULL;
-    hf_run_loop_done(&admin->run, waiter);
+    if (err != HF_OK)
+        hf_cluster_doubt(node->admin->cluster);
+    if (err == HF_OK || hf_client_is_refused(client))
+        wake(node->admin);
+}
+
+static void on_change(void *arg)
+{
+    wake(arg);
 }
 
 void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
@@ -88,23 +102,182 @@ void hf_admin_idle(hf_admin *admin, uint64_t until_ns)
     (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
 }
 
-static hf_err wait_ready(hf_admin *admin, uint64_t until_ns)
+/* ---- the nodes ---- */
+
+/* Takes the server over, also after a failure. */
+static hf_err open_node(hf_admin *admin, hf_server *redis, hf_admin_node **out)
+{
+    hf_admin_node *node = calloc(1, sizeof *node);
+    if (node == NULL) {
+        hf_server_close(redis);
+        return hf_admin_no_memory(admin);
+    }
+    node->admin = admin;
+    node->redis = redis;
+    const hf_client_opts opts = {.loop = admin->run.uv,
+                                 .redis = redis,
+                                 .replica_ok = hf_cluster_is_plain(admin->cluster),
+                                 .on_event = on_event,
+                                 .arg = node};
+    hf_err err = hf_client_open(&node->client, &opts, admin->detail);
+    if (err != HF_OK) {
+        hf_server_close(redis);
+        free(node);
+        return err;
+    }
+    node->turned_ns = hf_boot_ns();
+    node->next = admin->nodes;
+    admin->nodes = node;
+    *out = node;
+    return HF_OK;
+}
+
+static void close_node(hf_admin_node *node)
+{
+    hf_client_close(node->client, NULL, NULL);
+    hf_server_close(node->redis);
+    free(node);
+}
+
+/* Takes the server over. */
+static hf_err node_at(hf_admin *admin, hf_server *redis, hf_admin_node **out)
+{
+    for (hf_admin_node *node = admin->nodes; node != NULL; node = node->next) {
+        if (node->redis == redis) {
+            hf_server_close(redis); /* the node has it already */
+            *out = node;
+            return HF_OK;
+        }
+    }
+    return open_node(admin, redis, out);
+}
+
+static bool is_among(const hf_server *redis, hf_server *const *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (all[i] == redis)
+            return true;
+    return false;
+}
+
+/* Closes those that have no slots any more. */
+static void look_through(hf_admin *admin)
+{
+    hf_server *all[NODES_MAX];
+    uint64_t changes = hf_cluster_changes(admin->cluster);
+    if (changes == admin->changes)
+        return;
+    admin->changes = changes;
+    size_t n = hf_cluster_servers(admin->cluster, all, NODES_MAX);
+    if (n > NODES_MAX)
+        n = NODES_MAX;
+    for (hf_admin_node **at = &admin->nodes; *at != NULL;) {
+        hf_admin_node *node = *at;
+        if (node == admin->here || is_among(node->redis, all, n)) {
+            at = &node->next;
+        } else {
+            *at = node->next;
+            close_node(node);
+        }
+    }
+    while (n-- > 0)
+        hf_server_close(all[n]);
+}
+
+/* *out NULL: no node is known to serve the slot. */
+static hf_err find_node(hf_admin *admin, unsigned slot, hf_admin_node **out)
+{
+    look_through(admin);
+    hf_server *redis = hf_cluster_server(admin->cluster, slot);
+    *out = NULL;
+    return redis == NULL ? HF_OK : node_at(admin, redis, out);
+}
+
+/* For a reason that waiting does not change. */
+static bool is_refused(hf_admin *admin, const hf_admin_node *node)
+{
+    char unread[HF_DETAIL_SIZE];
+    if (node != NULL)
+        return hf_client_is_refused(node->client);
+    hf_err err = hf_cluster_status(admin->cluster, unread);
+    return hf_cluster_changes(admin->cluster) == 0 &&
+           (err == HF_AUTH || err == HF_UNSUPPORTED || err == HF_CONFIG);
+}
+
+static hf_err why_not(hf_admin *admin, const hf_admin_node *node)
+{
+    char why[HF_DETAIL_SIZE];
+    if (node != NULL) {
+        hf_err err = hf_client_status(node->client);
+        return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s",
+                             hf_client_detail(node->client));
+    }
+    hf_err err = hf_cluster_status(admin->cluster, why);
+    return err == HF_OK
+               ? hf_admin_fail(admin, HF_UNSERVED, "%s", hf_err_text(HF_UNSERVED))
+               : hf_admin_fail(admin, err, "%s", why);
+}
+
+static void wait_for_news(hf_admin *admin, uint64_t until_ns)
 {
     hf_run_waiter waiter = {.again_ms = 0};
-    if (hf_boot_ns() - admin->turned_ns > STOOD_STILL_MS * HF_MS_NS)
-        hf_client_stood_still(admin->client);
-    if (!hf_client_ready(admin->client)) {
-        admin->waits_ready = &waiter;
-        (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
-        admin->waits_ready = NULL;
+    admin->waits_ready = &waiter;
+    (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
+    admin->waits_ready = NULL;
+}
+
+static void look_after(hf_admin_node *node)
+{
+    if (hf_boot_ns() - node->turned_ns > STOOD_STILL_MS * HF_MS_NS)
+        hf_client_stood_still(node->client);
+}
+
+/* A node of a cluster whose table is wrong is waited for in vain: each time the table has
+ * changed, it is looked at again. */
+static hf_err wait_ready(hf_admin *admin, unsigned slot, uint64_t until_ns,
+                         hf_admin_node **out)
+{
+    for (bool waited = false;; waited = true) {
+        hf_admin_node *node = admin->here;
+        hf_err err = node != NULL ? HF_OK : find_node(admin, slot, &node);
+        if (err != HF_OK)
+            return err;
+        if (node != NULL && !waited)
+            look_after(node);
+        if (node != NULL && hf_client_ready(node->client)) {
+            node->turned_ns = hf_boot_ns();
+            *out = node;
+            return HF_OK;
+        }
+        if (left_ms(until_ns) == 0 || (waited && is_refused(admin, node)))
+            return why_not(admin, node);
+        wait_for_news(admin, until_ns);
     }
-    if (hf_client_ready(admin->client)) {
-        admin->turned_ns = hf_boot_ns();
-        return HF_OK;
+}
+
+hf_err hf_admin_each_node(hf_admin *admin, hf_err (*fn)(hf_admin *admin, void *arg),
+                          void *arg)
+{
+    hf_server *all[NODES_MAX];
+    hf_err err = HF_OK;
+    size_t n = hf_cluster_servers(admin->cluster, all, NODES_MAX);
+    if (n > NODES_MAX) {
+        (void)hf_admin_fail(admin, HF_TOOBIG, "the cluster has more than %d nodes",
+                            NODES_MAX);
+        err = HF_TOOBIG;
+        n = NODES_MAX;
     }
-    hf_err err = hf_client_status(admin->client);
-    return hf_admin_fail(admin, err == HF_OK ? HF_CONN : err, "%s",
-                         hf_client_detail(admin->client));
+    for (size_t i = 0; i < n; i++) {
+        if (err != HF_OK) {
+            hf_server_close(all[i]);
+            continue;
+        }
+        err = node_at(admin, all[i], &admin->here);
+        if (err == HF_OK)
+            err = fn(admin, arg);
+        admin->here = NULL;
+    }
+    return err;
 }
 
 /* ---- asking ---- */
@@ -125,9 +298,29 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_run_loop_done(&w->admin->run, &w->run);
 }
 
+static unsigned slot_of(const hf_admin *admin, const hf_ask *ask)
+{
+    char registry[HF_KEY_SIZE];
+    if (ask->keys != NULL)
+        return hf_slot(ask->keys[0].ptr, ask->keys[0].len);
+    if (ask->queue != NULL)
+        return hf_slot(ask->queue->prefix, ask->queue->prefix_len);
+    hf_key_registry(registry, admin->ns);
+    return hf_slot(registry, strlen(registry));
+}
+
+static void note_refusal(hf_admin *admin, const hf_admin_node *node, hf_err err)
+{
+    if (err == HF_MOVED)
+        hf_cluster_moved(admin->cluster, node->redis, admin->detail);
+    else if (err == HF_UNSERVED || err == HF_READONLY)
+        hf_cluster_doubt(admin->cluster);
+}
+
 static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
 {
-    hf_err err = wait_ready(admin, until_ns);
+    hf_admin_node *node;
+    hf_err err = wait_ready(admin, slot_of(admin, ask), until_ns, &node);
     if (err != HF_OK)
         return err;
     uint32_t left = left_ms(until_ns);
@@ -148,12 +341,13 @@ static hf_err ask_one(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
                               ask->once || left < REQUEST_MS ? left : REQUEST_MS,
                           .cb = on_answer,
                           .arg = &w};
-    err = hf_redis_call(admin->client, &call);
+    err = hf_redis_call(node->client, &call);
     if (err != HF_OK)
         return hf_admin_fail(admin, err, "%s", hf_err_text(err));
     /* The client answers each request by its time-out. */
     HF_ASSERT(hf_run_loop_await(&admin->run, &w.run, UINT64_MAX));
-    admin->turned_ns = hf_boot_ns();
+    node->turned_ns = hf_boot_ns();
+    note_refusal(admin, node, w.err);
     return w.err;
 }
 
@@ -174,10 +368,13 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         if (err == HF_DEADLINE)
             return late(admin, unsure);
         unsure = unsure || err == HF_UNSURE;
-        bool nothing = err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT;
+        bool nothing = err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
+                       err == HF_MOVED || err == HF_UNSERVED;
         bool again = nothing || (err == HF_UNSURE && !ask->once);
-        if (!again || left_ms(until_ns) == 0)
+        bool rests = err == HF_MOVED || err == HF_UNSERVED; /* so the reason is told */
+        if (!again || left_ms(until_ns) <= (rests ? RETRY_MS : 0))
             return unsure && ask->writes && (nothing || err == HF_TIMEOUT) ? HF_UNSURE
+                   : err == HF_MOVED                                       ? HF_UNSERVED
                                                                            : err;
         if (unsure && ask->doubt != NULL)
             *ask->doubt = true;
@@ -200,14 +397,15 @@ static hf_err read_time(const hf_answer *answer, void *out)
     return hf_time_read(answer, &m->ms);
 }
 
-hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns, hf_admin_time *out)
+hf_err hf_admin_clock(hf_admin *admin, const hf_queue *queue, uint64_t until_ns,
+                      hf_admin_time *out)
 {
     hf_args args;
     moment m = {0, 0};
     if (!hf_args_init(&args, 1, 0))
         return hf_admin_no_memory(admin);
     hf_args_text(&args, "TIME");
-    const hf_ask ask = {.args = &args, .read = read_time, .out = &m};
+    const hf_ask ask = {.queue = queue, .args = &args, .read = read_time, .out = &m};
     hf_err err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
     int64_t left =
@@ -223,8 +421,12 @@ void hf_admin_close(hf_admin *admin)
 {
     if (admin == NULL)
         return;
-    hf_client_close(admin->client, NULL, NULL);
-    hf_server_close(admin->redis);
+    while (admin->nodes != NULL) {
+        hf_admin_node *node = admin->nodes;
+        admin->nodes = node->next;
+        close_node(node);
+    }
+    hf_cluster_close(admin->cluster, NULL, NULL);
     hf_run_loop_close(&admin->run);
     free(admin);
 }
@@ -232,7 +434,8 @@ void hf_admin_close(hf_admin *admin)
 static void flush(void *arg)
 {
     const hf_admin *admin = arg;
-    hf_redis_flush(admin->client);
+    for (hf_admin_node *node = admin->nodes; node != NULL; node = node->next)
+        hf_redis_flush(node->client);
 }
 
 static void submit(void *arg)
@@ -242,20 +445,30 @@ static void submit(void *arg)
 
 static const hf_run_hooks hooks = {submit, flush, NULL};
 
+/* Of a cluster it is enough to know the table: a node that is away stops only what is
+ * asked of it. */
+static hf_err wait_table(hf_admin *admin, uint64_t until_ns)
+{
+    while (hf_cluster_changes(admin->cluster) == 0) {
+        if (left_ms(until_ns) == 0 || is_refused(admin, NULL))
+            return why_not(admin, NULL);
+        wait_for_news(admin, until_ns);
+    }
+    return HF_OK;
+}
+
 static hf_err start(hf_admin *admin, const hf_server_opts *server)
 {
-    hf_err err = hf_server_open(&admin->redis, server, admin->detail);
+    hf_admin_node *node;
+    hf_err err = hf_cluster_open(&admin->cluster, server, admin->detail);
     if (err != HF_OK)
         return err;
-    const hf_client_opts client = {.loop = admin->run.uv,
-                                   .redis = admin->redis,
-                                   .replica_ok = true,
-                                   .on_event = on_event,
-                                   .arg = admin};
-    err = hf_client_open(&admin->client, &client, admin->detail);
-    if (err != HF_OK)
-        return err;
-    return wait_ready(admin, hf_boot_ns() + server->connect_timeout_ms * HF_MS_NS);
+    uint64_t until_ns = hf_boot_ns() + server->connect_timeout_ms * HF_MS_NS;
+    if (hf_cluster_is_plain(admin->cluster))
+        return wait_ready(admin, 0, until_ns, &node);
+    err = hf_cluster_watch(admin->cluster, admin->run.uv, on_change, admin);
+    return err == HF_OK ? wait_table(admin, until_ns)
+                        : hf_admin_fail(admin, err, "%s", hf_err_text(err));
 }
 
 hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *theirs,
@@ -292,7 +505,38 @@ hf_err hf_admin_fits(hf_admin *admin, const void *theirs, const char *name)
     return hf_struct_can_fill(theirs, name, admin->detail);
 }
 
+/* ---- the servers ---- */
+
 const hf_server_info *hf_admin_server(const hf_admin *admin)
 {
-    return hf_client_server(admin->client);
+    static const hf_server_info unknown = {.size = sizeof unknown};
+    if (admin->here != NULL)
+        return hf_client_server(admin->here->client);
+    return admin->nodes == NULL ? &unknown : hf_client_server(admin->nodes->client);
+}
+
+typedef struct visit {
+    hf_server_cb cb;
+    void *arg;
+} visit;
+
+static hf_err visit_one(hf_admin *admin, void *arg)
+{
+    const visit *v = arg;
+    hf_admin_node *node;
+    char why[HF_DETAIL_SIZE] = "";
+    hf_err err = wait_ready(admin, 0, hf_admin_until(admin), &node);
+    if (err != HF_OK)
+        (void)snprintf(why, sizeof why, "%s", admin->detail);
+    bool plain = hf_cluster_is_plain(admin->cluster);
+    v->cb(plain ? NULL : admin->here->redis->place, err, why, v->arg);
+    return HF_OK;
+}
+
+hf_err hf_admin_servers(hf_admin *admin, hf_server_cb cb, void *arg,
+                        char detail[HF_DETAIL_SIZE])
+{
+    visit v = {cb, arg};
+    hf_admin_begin(admin, detail);
+    return hf_admin_each_node(admin, visit_one, &v);
 }

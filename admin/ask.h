@@ -11,15 +11,27 @@
 #include "holdfast/admin.h"
 #include "queue/ops.h"
 #include "redis/args.h"
+#include "redis/cluster.h"
 #include "redis/run_loop.h"
-#include "redis/server.h"
+
+/* One Redis, and the connection to it. */
+typedef struct hf_admin_node {
+    struct hf_admin_node *next;
+    struct hf_admin *admin;
+    hf_server *redis; /* shared */
+    hf_client *client;
+    uint64_t turned_ns; /* when the loop has turned last, and the connection was ready */
+} hf_admin_node;
 
 struct hf_admin {
     hf_run_loop run;            /* never started */
-    hf_run_waiter *waits_ready; /* until the connection is ready or refused; or NULL */
-    hf_server *redis;           /* owned */
-    hf_client *client;
-    uint64_t turned_ns; /* when the loop has turned last, and the connection was ready */
+    hf_run_waiter *waits_ready; /* until a connection is ready or refused, or a cluster
+                                   has changed; or NULL */
+    hf_cluster *cluster;        /* owned */
+    hf_admin_node *nodes;       /* owned: those that were asked */
+    hf_admin_node *here;        /* all that names no queue goes to this one; NULL: to the
+                                   registry's */
+    uint64_t changes;           /* of the cluster, when the nodes were looked through */
     uint32_t deadline_ms;
     char ns[HF_ID_SIZE];
     char *detail; /* of the call under way: the caller's, or `unread` */
@@ -32,7 +44,8 @@ struct hf_admin {
 
 typedef struct hf_ask {
     const hf_script *script; /* NULL: a command */
-    const hf_queue *queue;   /* whose prefix is the key of a script */
+    const hf_queue *queue;   /* whose prefix is the key of a script, and whose node is
+                                asked; NULL: that of the first key, else the registry's */
     const hf_bytes *keys;    /* of a script that has others; NULL: the queue's */
     size_t n_keys;
     const hf_args *args;
@@ -51,12 +64,22 @@ void hf_admin_begin(hf_admin *admin, char detail[HF_DETAIL_SIZE]);
 uint64_t hf_admin_until(const hf_admin *admin); /* the end of a call that begins now */
 HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns);
 
-/* Redis's clock: now, and the end of the call, for a script that must not be late. */
+/* The clock of a queue's Redis (NULL: of the registry's): now, and the end of the call,
+ * for a script that must not be late. */
 typedef struct hf_admin_time {
     int64_t now_ms, not_after;
 } hf_admin_time;
-HF_MUSTCHECK hf_err hf_admin_clock(hf_admin *admin, uint64_t until_ns,
-                                   hf_admin_time *out);
+HF_MUSTCHECK hf_err hf_admin_clock(hf_admin *admin, const hf_queue *queue,
+                                   uint64_t until_ns, hf_admin_time *out);
+
+/* In a cluster: calls fn for each node, with admin->here set to it, until one fails. */
+HF_MUSTCHECK hf_err hf_admin_each_node(hf_admin *admin,
+                                       hf_err (*fn)(hf_admin *admin, void *arg),
+                                       void *arg);
+
+/* Puts the queue's name into the registry. */
+HF_MUSTCHECK hf_err hf_admin_register(hf_admin *admin, const hf_queue *queue,
+                                      uint64_t until_ns);
 
 /* Waits until then, and keeps the connection alive meanwhile. */
 void hf_admin_idle(hf_admin *admin, uint64_t until_ns);

@@ -67,7 +67,7 @@ static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script 
                         slice *s)
 {
     /* A script that writes nothing may run late. */
-    hf_order order = {.admin = admin, .looks_only = !s->opts->fix};
+    hf_order order = {.admin = admin, .queue = queue, .looks_only = !s->opts->fix};
     hf_err err = hf_order_begin(&order, 5, 1);
     if (err != HF_OK)
         return err;

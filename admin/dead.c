@@ -127,7 +127,7 @@ static hf_err move(sweep *s)
 {
     bool doubt = false;
     size_t before = s->moved;
-    hf_order order = {.admin = s->admin};
+    hf_order order = {.admin = s->admin, .queue = &s->queue};
     hf_args *args = &order.args;
     hf_err err = hf_order_begin(&order, s->n + (s->purge ? 2 : 5), 5);
     if (err != HF_OK)

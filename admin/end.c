@@ -68,7 +68,7 @@ static hf_err end_one(hf_admin *admin, hf_ask *ask, const char *id, hf_job_info 
 {
     bool doubt = false;
     bool list = ask->script != &hf_lua_queue_cancel;
-    hf_order order = {.admin = admin};
+    hf_order order = {.admin = admin, .queue = ask->queue};
     hf_err err = hf_order_begin(&order, list ? 3 : 2, 1);
     if (err != HF_OK)
         return err;
@@ -100,7 +100,7 @@ static hf_err delete_in(hf_admin *admin, const hf_queue *queue, const char *id, 
 static hf_err requeue_in(hf_admin *admin, const hf_queue *queue, const char *id,
                          void *arg)
 {
-    hf_order order = {.admin = admin};
+    hf_order order = {.admin = admin, .queue = queue};
     (void)arg;
     hf_err err = hf_order_begin(&order, 6, 5);
     if (err != HF_OK)

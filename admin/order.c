@@ -7,7 +7,7 @@ hf_err hf_order_begin(hf_order *order, size_t n, size_t n_numbers)
     if (order->until_ns == 0)
         order->until_ns = hf_admin_until(order->admin);
     if (!order->looks_only)
-        err = hf_admin_clock(order->admin, order->until_ns, &order->time);
+        err = hf_admin_clock(order->admin, order->queue, order->until_ns, &order->time);
     if (err == HF_OK && !hf_args_init(&order->args, n, n_numbers))
         err = hf_admin_no_memory(order->admin);
     return err;

@@ -1,7 +1,7 @@
 /* order.h - how a call of holdfast/admin.h changes something by a script. The request
  * carries a deadline in Redis's time; a script that runs later changes nothing.
  *
- *     hf_order order = {.admin = admin};
+ *     hf_order order = {.admin = admin, .queue = queue};
  *     hf_err err = hf_order_begin(&order, 2, 1);
  *     if (err != HF_OK)
  *         return err;
@@ -16,8 +16,9 @@
 
 typedef struct hf_order {
     hf_admin *admin;
-    uint64_t until_ns; /* the end of the call; 0: of one that begins now */
-    bool looks_only;   /* it changes nothing and may come late: the time stays 0 */
+    const hf_queue *queue; /* whose Redis it is; NULL: the registry's */
+    uint64_t until_ns;     /* the end of the call; 0: of one that begins now */
+    bool looks_only;       /* it changes nothing and may come late: the time stays 0 */
     hf_admin_time time;
     hf_args args; /* between begin and send: the script's */
 } hf_order;

@@ -39,7 +39,7 @@ static hf_err read_removed(const hf_answer *answer, void *out)
 static hf_err slice(purge *p, const char *state, int64_t before_ms, int64_t max)
 {
     char name[HF_NEW_ID_SIZE];
-    hf_order order = {.admin = p->admin};
+    hf_order order = {.admin = p->admin, .queue = &p->queue};
     hf_err err = hf_order_begin(&order, 5, 3);
     if (err != HF_OK)
         return err;

@@ -126,9 +126,7 @@ static hf_err read_anything(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
-/* A queue with a setting must be listed even if it was never used. A Redis that is full
- * refuses this, even of a name that is there: then `doctor --fix` registers the queue. */
-static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
+hf_err hf_admin_register(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
 {
     hf_args args;
     char registry[HF_KEY_SIZE];
@@ -144,6 +142,14 @@ static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_
                         .read = read_anything};
     hf_err err = hf_admin_ask(admin, &ask, until_ns);
     hf_args_done(&args);
+    return err;
+}
+
+/* A queue with a setting must be listed even if it was never used. A Redis that is full
+ * refuses this, even of a name that is there: then `doctor --fix` registers the queue. */
+static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_ns)
+{
+    hf_err err = hf_admin_register(admin, queue, until_ns);
     return err == HF_OOM ? HF_OK : err;
 }
 
@@ -151,7 +157,7 @@ hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused,
                       char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
-    hf_order order = {.admin = admin, .until_ns = hf_admin_until(admin)};
+    hf_order order = {.admin = admin, .queue = &queue, .until_ns = hf_admin_until(admin)};
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err == HF_OK && paused)
@@ -185,7 +191,7 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
                       char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
-    hf_order order = {.admin = admin, .until_ns = hf_admin_until(admin)};
+    hf_order order = {.admin = admin, .queue = &queue, .until_ns = hf_admin_until(admin)};
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err != HF_OK)

@@ -3,6 +3,7 @@
 #include "holdfast/admin.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "admin/ask.h"
@@ -40,19 +41,18 @@ static hf_err read_strays(const hf_answer *answer, void *out)
     return hf_buf_err(&s->names.text);
 }
 
-static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
+/* Of keys that this prefix is on one node with. */
+static hf_err ask_strays(hf_admin *admin, const char *prefix, bool fix, strays *s)
 {
-    char registry[HF_KEY_SIZE];
     hf_order order = {.admin = admin, .looks_only = !fix};
     hf_err err = hf_order_begin(&order, 4, 1);
     if (err != HF_OK)
         return err;
-    hf_key_registry(registry, admin->ns);
     hf_args_text(&order.args, admin->ns);
     hf_args_text(&order.args, s->cursor);
     hf_args_flag(&order.args, fix);
     hf_args_int(&order.args, order.time.not_after);
-    const hf_bytes key = {registry, strlen(registry)};
+    const hf_bytes key = {prefix, strlen(prefix)};
     const hf_ask ask = {.script = &hf_lua_queue_registry,
                         .keys = &key,
                         .n_keys = 1,
@@ -61,22 +61,82 @@ static hf_err ask_strays(hf_admin *admin, bool fix, strays *s)
     return hf_order_send(&order, &ask);
 }
 
+static hf_err find_strays(hf_admin *admin, const char *prefix, bool fix, strays *s)
+{
+    hf_err err;
+    (void)snprintf(s->cursor, CURSOR_SIZE, "0");
+    do
+        err = ask_strays(admin, prefix, fix, s);
+    while (err == HF_OK && strcmp(s->cursor, "0") != 0);
+    return err;
+}
+
+/* On this node there is no registry under that prefix, so all queues with keys here are
+ * found. */
+static hf_err find_here(hf_admin *admin, void *arg)
+{
+    char prefix[HF_KEY_SIZE];
+    unsigned tag = 0;
+    hf_cluster_key(admin->cluster, admin->here->redis, admin->ns, "", &tag, prefix,
+                   sizeof prefix);
+    return prefix[0] == '\0' ? HF_OK : find_strays(admin, prefix, false, arg);
+}
+
+static bool is_listed(const char *name, char *const *listed, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, listed[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Leaves those that the registry lacks. */
+static hf_err keep_strays(hf_admin *admin, bool fix, char **names, size_t *n)
+{
+    char **listed = NULL;
+    size_t n_listed = 0, left = 0;
+    hf_err err = hf_admin_queues(admin, &listed, &n_listed, admin->detail);
+    for (size_t i = 0; err == HF_OK && i < *n; i++) {
+        hf_queue queue;
+        if (is_listed(names[i], listed, n_listed))
+            continue;
+        names[left++] = names[i];
+        if (fix && hf_queue_init(&queue, admin->ns, names[i]) == HF_OK)
+            err = hf_admin_register(admin, &queue, hf_admin_until(admin));
+    }
+    free(listed);
+    *n = left;
+    return err;
+}
+
+static hf_err find_all(hf_admin *admin, bool fix, strays *s)
+{
+    char prefix[HF_KEY_SIZE];
+    if (!hf_cluster_is_plain(admin->cluster))
+        return hf_admin_each_node(admin, find_here, s);
+    hf_key_registry(prefix, admin->ns);
+    return find_strays(admin, prefix, fix, s);
+}
+
 hf_err hf_admin_unregistered(hf_admin *admin, bool fix, char ***names, size_t *n,
                              char detail[HF_DETAIL_SIZE])
 {
     strays s = {.cursor = "0"};
     hf_names_init(&s.names);
     hf_admin_begin(admin, detail);
-    hf_err err;
-    do
-        err = ask_strays(admin, fix, &s);
-    while (err == HF_OK && strcmp(s.cursor, "0") != 0);
+    hf_err err = find_all(admin, fix, &s);
     if (err != HF_OK) {
         hf_names_done(&s.names);
         return err;
     }
     err = hf_names_take(&s.names, names, n);
-    return err == HF_OK ? err : hf_admin_fail(admin, err, "%s", hf_err_text(err));
+    if (err != HF_OK)
+        return hf_admin_fail(admin, err, "%s", hf_err_text(err));
+    if (!hf_cluster_is_plain(admin->cluster))
+        err = keep_strays(admin, fix, *names, n);
+    if (err != HF_OK)
+        free(*names);
+    return err;
 }
 
 /* ---- workers ---- */

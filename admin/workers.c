@@ -251,7 +251,7 @@ hf_err hf_admin_workers(hf_admin *admin, hf_worker_cb cb, void *arg,
 {
     hf_admin_time time;
     hf_admin_begin(admin, detail);
-    hf_err err = hf_admin_clock(admin, hf_admin_until(admin), &time);
+    hf_err err = hf_admin_clock(admin, NULL, hf_admin_until(admin), &time);
     if (err != HF_OK)
         return err;
     roster r = {.admin = admin, .cb = cb, .arg = arg, .now_ms = time.now_ms};

@@ -85,10 +85,10 @@ hf_err hf_probe_open(hf_probe *probe, const char *text, const char *password_fil
     hf_url url;
     *probe = (hf_probe){.redis = NULL};
     hf_err err = hf_url_parse(&url, text, probe->detail);
-    if (err == HF_OK && (url.tls || url.sentinel.n_nodes > 0))
+    if (err == HF_OK && (url.tls || url.sentinel.n_nodes > 0 || url.cluster.n_nodes > 0))
         err = hf_probe_fail(probe, HF_INVALID,
                             "expected a redis:// or unix:// URL: the bench has no TLS, "
-                            "and asks no Sentinels");
+                            "asks no Sentinels, and measures one Redis");
     if (err == HF_OK && password_file != NULL)
         err = hf_url_read_password(url.password, password_file, probe->detail);
     if (err == HF_OK)

@@ -26,6 +26,7 @@ typedef struct hf_doctor {
     hf_admin *admin;
     const char *only;  /* the one queue that is looked at; NULL: all, and the workers */
     const char *queue; /* that is looked at now; NULL: none of them */
+    const char *place; /* of the node that is looked at now; NULL: of none */
     bool fix;          /* this pass repairs, and tells only what it repaired */
     size_t n_queues, found, repairable, repaired;
     hf_doctor_kind kinds[HF_DOCTOR_KINDS]; /* of the queue that is looked at now */

@@ -124,10 +124,14 @@ static hf_err look_at_clock(hf_doctor *d)
     return HF_OK;
 }
 
-hf_err hf_doctor_server(hf_doctor *d)
+typedef struct server_visit {
+    hf_doctor *doctor;
+    hf_err err;
+} server_visit;
+
+static hf_err look_at_server(hf_doctor *d)
 {
     const hf_server_info *server = hf_admin_server(d->admin);
-    hf_doctor_begin(d, NULL);
     look_at_version(d, server);
     if (server->role[0] != '\0' && strcmp(server->role, "master") != 0)
         hf_doctor_by_hand(d, "role", server->role, "this is a replica",
@@ -135,7 +139,29 @@ hf_err hf_doctor_server(hf_doctor *d)
     look_at_memory(d, server);
     look_at_persistence(d, server);
     look_at_replicas(d, server);
-    hf_err err = look_at_clock(d);
+    return look_at_clock(d);
+}
+
+static void on_server(const char *place, hf_err err, const char *detail, void *arg)
+{
+    server_visit *visit = arg;
+    hf_doctor *d = visit->doctor;
+    hf_doctor_begin(d, NULL);
+    d->place = place;
+    if (err == HF_OK)
+        err = look_at_server(d);
+    else
+        (void)snprintf(d->cli->detail, HF_DETAIL_SIZE, "%s", detail);
     hf_doctor_end(d);
-    return err;
+    d->place = NULL;
+    if (visit->err == HF_OK)
+        visit->err = err;
+}
+
+/* Each node of a cluster, or the one Redis. */
+hf_err hf_doctor_server(hf_doctor *d)
+{
+    server_visit visit = {d, HF_OK};
+    hf_err err = hf_admin_servers(d->admin, on_server, &visit, d->cli->detail);
+    return err == HF_OK ? visit.err : err;
 }

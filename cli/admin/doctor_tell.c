@@ -70,12 +70,16 @@ void hf_doctor_begin(hf_doctor *d, const char *queue)
     memset(d->kinds, 0, sizeof d->kinds);
 }
 
+static const char *about(const hf_doctor *d)
+{
+    return d->queue != NULL ? d->queue : d->place != NULL ? d->place : "redis";
+}
+
 void hf_doctor_end(hf_doctor *d)
 {
     for (const hf_doctor_kind *kind = d->kinds; kind->check != NULL; kind++) {
         if (kind->n > SHOWN && !d->cli->json)
-            printf("%s: and %zu more of `%s`\n", d->queue != NULL ? d->queue : "redis",
-                   kind->n - SHOWN, kind->check);
+            printf("%s: and %zu more of `%s`\n", about(d), kind->n - SHOWN, kind->check);
     }
     d->queue = NULL;
 }
@@ -96,7 +100,7 @@ static void print_json(const hf_doctor *d, const hf_finding *f, const meaning *m
 static void print_text(const hf_doctor *d, const hf_finding *f, const meaning *m,
                        bool first)
 {
-    printf("%s: ", d->queue != NULL ? d->queue : "redis");
+    printf("%s: ", about(d));
     if (f->invariant > 0)
         printf("I%d: ", f->invariant);
     hf_out_plain(stdout, f->id);
@@ -148,6 +152,8 @@ void hf_doctor_note(const hf_doctor *d, const char *format, ...)
         return;
     va_start(args, format);
     printf("note: ");
+    if (d->place != NULL)
+        printf("%s: ", d->place);
     vprintf(format, args);
     putchar('\n');
     va_end(args);

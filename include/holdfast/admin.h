@@ -43,16 +43,27 @@ HF_API HF_MUSTCHECK hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *op
                                          char detail[HF_DETAIL_SIZE]);
 HF_API void hf_admin_close(hf_admin *admin); /* NULL is fine */
 
-/* What Redis reported at the last connection. Borrowed from the admin object. */
+/* What Redis reported at the last connection; of a cluster one of its nodes. Borrowed
+ * from the admin object. */
 HF_API const hf_server_info *hf_admin_server(const hf_admin *admin);
+
+/* Calls cb for each server: the nodes of a cluster that serve queues, or the one Redis of
+ * any other URL. `place` is the address of a node, NULL without a cluster. `err` and
+ * `detail` say why one cannot be reached. Inside of cb hf_admin_server() and
+ * hf_admin_round_trip() are about this server; no other call is possible. */
+typedef void (*hf_server_cb)(const char *place, hf_err err, const char *detail,
+                             void *arg);
+HF_API HF_MUSTCHECK hf_err hf_admin_servers(hf_admin *admin, hf_server_cb cb, void *arg,
+                                            char detail[HF_DETAIL_SIZE]);
 
 /* Each call below returns HF_OK, an answer that its comment names, or one of these
  * faults, after which its output is undefined. HF_INVALID: a name, an id or a number is
  * not valid. HF_TIMEOUT: the deadline passed before the request was executed. HF_CONN,
- * HF_AUTH, HF_UNSUPPORTED, HF_LOADING, HF_BUSY_SCRIPT: Redis could not be asked before
- * the deadline. HF_READONLY, HF_MISCONF, HF_OOM, HF_REDIS: Redis refused the request (a
- * key may have another type). HF_PROTO, HF_TOOBIG, HF_NOMEM, HF_SYSTEM. HF_UNSURE: the
- * request was sent and not answered in time, so the change may have been made. */
+ * HF_AUTH, HF_UNSUPPORTED, HF_LOADING, HF_BUSY_SCRIPT, HF_UNSERVED (of a cluster): Redis
+ * could not be asked before the deadline. HF_READONLY, HF_MISCONF, HF_OOM, HF_REDIS:
+ * Redis refused the request (a key may have another type). HF_PROTO, HF_TOOBIG, HF_NOMEM,
+ * HF_SYSTEM. HF_UNSURE: the request was sent and not answered in time, so the change may
+ * have been made. */
 
 /* ---- queues ---- */
 

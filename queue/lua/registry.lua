@@ -21,7 +21,7 @@ local names, seen, registry = {}, {}, call('TYPE', queues).ok
 local broken = registry ~= 'set' and registry ~= 'none'
 for _, key in ipairs(page[2]) do
   local name = string.match(key, '^([^}]*)}', #prefix + 1)
-  if name and name ~= '/' and not seen[name] and
+  if name and string.sub(name, 1, 1) ~= '/' and not seen[name] and
     (broken or call('SISMEMBER', queues, name) == 0) then
     seen[name] = true
     names[#names + 1] = name
