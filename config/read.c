@@ -165,7 +165,7 @@ static hf_err read_scalar(reader *r, const hf_key *key, yaml_node_t *node, void 
 
 static hf_err read_words(reader *r, const hf_key *key, yaml_node_t *node, void *base)
 {
-    size_t n;
+    size_t n = 0;
     hf_err err = read_length(r, key, node, &n);
     if (err != HF_OK)
         return err;
@@ -233,7 +233,7 @@ static hf_err check_unique(reader *r, const list_kind *kind, yaml_node_t *list,
 static hf_err read_list(reader *r, const hf_key *key, const list_kind *kind,
                         yaml_node_t *node, void **items, size_t *n)
 {
-    size_t count;
+    size_t count = 0;
     hf_err err = read_length(r, key, node, &count);
     if (err != HF_OK)
         return err;

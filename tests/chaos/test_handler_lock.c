@@ -58,8 +58,8 @@ static bool noted(const char *kind, pid_t pid)
 static void start(hf_proc *p, const char *file, const char *action, const char *last)
 {
     static const char *const env[] = {"HOLDFAST_JOB_ID=job", NULL};
-    const char *const args[] = {HF_TEST_BUILD "/tests/helpers/hf-handler", log_to, action,
-                                last, NULL};
+    static const char handler[] = HF_TEST_BUILD "/tests/helpers/hf-handler";
+    const char *const args[] = {handler, log_to, action, last, NULL};
     hf_proc_start(p, &(hf_proc_options){.args = args, .env = env, .in = file});
 }
 

@@ -294,23 +294,12 @@ static void what_a_command_left_and_was_asked_to_end_is_no_success(void **state)
 /* Its signals are refused, as those to a command that has become another user's are. */
 static void a_command_that_cannot_be_ended_is_told(void **state)
 {
+    static const char trials[] = HF_TEST_BUILD "/tests/helpers/hf-lock-trials";
     char log[HF_CLI_PATH];
-    const char *const args[] = {HF_TEST_BUILD "/tests/helpers/hf-lock-trials",
-                                "refused",
-                                HF_TEST_COMMAND,
-                                "lock",
-                                "--redis",
-                                hf_try_fixture.redis.url,
-                                "--ttl",
-                                "3s",
-                                "--grace",
-                                "0s",
-                                "a",
-                                self,
-                                "beat",
-                                "one",
-                                "deaf",
-                                NULL};
+    const char *const args[] = {
+        trials,  "refused", HF_TEST_COMMAND, "lock", "--redis", hf_try_fixture.redis.url,
+        "--ttl", "3s",      "--grace",       "0s",   "a",       self,
+        "beat",  "one",     "deaf",          NULL};
     (void)state;
     hf_cli_fixture_path(&hf_try_fixture, "log1", log);
     hf_proc_start(&first,
