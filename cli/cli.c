@@ -11,7 +11,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "cli/out.h"
-#include "config/sentinel.h"
+#include "config/nodes.h"
 
 enum { MESSAGE_SIZE = 2048 };
 

@@ -53,6 +53,7 @@ typedef struct hf_config {
     char *sentinel_master; /* NULL: none, as the next three */
     char **sentinel_nodes; /* ends with NULL */
     char *sentinel_user, *sentinel_password_file;
+    char **cluster_nodes;                                /* ends with NULL; NULL: none */
     hf_sentinel_opts sentinel;                           /* the last two */
     char *password_file;                                 /* NULL: none */
     char *tls_ca, *tls_cert, *tls_key, *tls_server_name; /* NULL: none */

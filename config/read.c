@@ -12,8 +12,8 @@
 
 #include "base/text.h"
 #include "config/fault.h"
+#include "config/nodes.h"
 #include "config/scan.h"
-#include "config/sentinel.h"
 #include "config/value.h"
 
 enum { PATH_SIZE = 64 };
@@ -352,15 +352,21 @@ static hf_err read_mapping(reader *r, yaml_node_t *node, const char *path, void 
 
 /* ---- the whole ---- */
 
-static hf_err check_sentinels(reader *r, yaml_node_t *redis)
+typedef hf_err (*put_fn)(hf_config *config, bool has_url, const char **expected,
+                         char found[HF_DETAIL_SIZE]);
+
+/* The mapping `redis.NAME` has the servers of the URL. */
+static hf_err check_nodes(reader *r, yaml_node_t *redis, const char *name, put_fn put)
 {
-    yaml_node_t *at = redis == NULL ? NULL : value_of(r, redis, "sentinel");
+    yaml_node_t *at = redis == NULL ? NULL : value_of(r, redis, name);
     const char *expected;
     char found[HF_DETAIL_SIZE];
     if (at == NULL)
         return HF_OK;
-    bool has_url = value_of(r, redis, "url") != NULL;
-    hf_err err = hf_config_put_sentinels(r->config, has_url, &expected, found);
+    bool has_url =
+        value_of(r, redis, "url") != NULL ||
+        (put == hf_config_put_cluster && value_of(r, redis, "sentinel") != NULL);
+    hf_err err = put(r->config, has_url, &expected, found);
     return err != HF_INVALID
                ? err
                : hf_fault_at(&r->fault, at->start_mark, expected, "%s", found);
@@ -370,7 +376,10 @@ static hf_err check_sentinels(reader *r, yaml_node_t *redis)
 static hf_err check_whole(reader *r, yaml_node_t *root)
 {
     const hf_config *config = r->config;
-    hf_err err = check_sentinels(r, value_of(r, root, "redis"));
+    yaml_node_t *redis = value_of(r, root, "redis");
+    hf_err err = check_nodes(r, redis, "sentinel", hf_config_put_sentinels);
+    if (err == HF_OK)
+        err = check_nodes(r, redis, "cluster", hf_config_put_cluster);
     yaml_node_t *retry = value_of(r, root, "retry");
     if (err != HF_OK || retry == NULL ||
         config->worker.backoff_cap_ms >= config->worker.backoff_base_ms)

@@ -32,9 +32,10 @@ static const hf_key keys[] = {
      .help =
          "`redis://[user[:password]@]host[:port][/db]`, "
          "`unix://[user[:password]@]/path[?db=N]`, "
-         "`redis+sentinel://[user[:password]@]h1[:p1],h2[:p2]/master[/db]`, or with TLS "
-         "`rediss://` and `rediss+sentinel://`; `--redis` and the environment "
-         "variable `REDIS_URL` override it"},
+         "`redis+sentinel://[user[:password]@]h1[:p1],h2[:p2]/master[/db]`, "
+         "`redis+cluster://[user[:password]@]h1[:p1],h2[:p2]`, or with TLS "
+         "`rediss://`, `rediss+sentinel://` and `rediss+cluster://`; `--redis` and the "
+         "environment variable `REDIS_URL` override it"},
     {.path = "redis.password_file",
      HF_KEY_TEXT,
      CONFIG(password_file),
@@ -67,6 +68,19 @@ static const hf_key keys[] = {
      CONFIG(sentinel_password_file),
      .unset = "none",
      .help = "a file whose first line is the password at the Sentinels"},
+    {.path = "redis.cluster",
+     HF_KEY_MAPPING,
+     NOWHERE(HF_IN_CONFIG),
+     .help = "a cluster; `redis.url` then has no host"},
+    {.path = "redis.cluster.nodes",
+     HF_KEY_PLACES,
+     CONFIG(cluster_nodes),
+     .min = 1,
+     .max = 16,
+     .unset = "none",
+     .help =
+         "some of its nodes, each `host` or `host:port`; the port is 6379. They make a "
+         "`redis+cluster://` URL, which `--redis` and `REDIS_URL` override"},
     {.path = "redis.tls",
      HF_KEY_MAPPING,
      NOWHERE(HF_IN_CONFIG),

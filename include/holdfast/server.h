@@ -26,18 +26,18 @@ typedef struct hf_sentinel_opts {
 
 /* Zero means the default. Where these options are expected, NULL is all defaults. */
 typedef struct hf_server_opts {
-    size_t size; /* HF_SERVER_OPTS_INIT */
-    const char
-        *url;                  /* redis://[user[:password]@]host[:port][/db],
+    size_t size;               /* HF_SERVER_OPTS_INIT */
+    const char *url;           /* redis://[user[:password]@]host[:port][/db],
                                   unix://[user[:password]@]/path[?db=N],
                                   redis+sentinel://[user[:password]@]h1[:p1],h2[:p2]
                                   /master[/db] (1 to 16 Sentinels, which are asked where
                                   the primary of that name is),
                                   redis+cluster://[user[:password]@]h1[:p1],h2[:p2] (1 to
                                   16 nodes of a cluster, which know the others; not for
-                                  workers and locks yet), or by TLS rediss://, rediss+sentinel:// and
-                                  rediss+cluster:// (for the Sentinels, and all nodes, as
-                                  well); default redis://localhost:6379/0 */
+                                  workers and locks yet), or by TLS rediss://,
+                                  rediss+sentinel:// and rediss+cluster:// (for all
+                                  Sentinels and nodes); default redis://localhost:6379/0
+                                */
     const char *password_file; /* its first line is the password, in place of the URL's */
     const char *ns; /* namespace, the first part of every key: "hf"; 1 to 128 characters
                        of [A-Za-z0-9._:-] */

@@ -117,6 +117,18 @@ static void sentinels_become_a_url(void **state)
     hf_config_free(config);
 }
 
+static void nodes_of_a_cluster_become_a_url(void **state)
+{
+    (void)state;
+    hf_config *config = load_good("cluster");
+    hf_server_opts server = {HF_SERVER_OPTS_INIT};
+    hf_config_fill_server(config, &server);
+    assert_string_equal(
+        server.url,
+        "rediss+cluster://joe:s%2Fx@redis-1.example,10.0.0.2:7000,[::1]:7001");
+    hf_config_free(config);
+}
+
 static void queues_have_their_weights_and_limits(void **state)
 {
     (void)state;
@@ -344,6 +356,7 @@ int main(void)
         cmocka_unit_test(without_a_file_or_with_an_empty_one_everything_is_the_default),
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(sentinels_become_a_url),
+        cmocka_unit_test(nodes_of_a_cluster_become_a_url),
         cmocka_unit_test(queues_have_their_weights_and_limits),
         cmocka_unit_test(handlers_have_their_programs),
         cmocka_unit_test(options_are_filled_from_the_file),

@@ -1,6 +1,7 @@
-/* sentinel.h - `redis.sentinel.master` and `nodes` of the file, as a URL. */
-#ifndef HF_CONFIG_SENTINEL_H
-#define HF_CONFIG_SENTINEL_H
+/* nodes.h - the Sentinels (`redis.sentinel`) or the nodes of a cluster (`redis.cluster`)
+ * of the file, as a URL. */
+#ifndef HF_CONFIG_NODES_H
+#define HF_CONFIG_NODES_H
 
 #include <stdbool.h>
 
@@ -16,5 +17,9 @@ bool hf_url_has_sentinels(const char *url);
 HF_MUSTCHECK hf_err hf_config_put_sentinels(hf_config *config, bool has_url,
                                             const char **expected,
                                             char found[HF_DETAIL_SIZE]);
+/* The same for `redis.cluster.nodes`. */
+HF_MUSTCHECK hf_err hf_config_put_cluster(hf_config *config, bool has_url,
+                                          const char **expected,
+                                          char found[HF_DETAIL_SIZE]);
 
 #endif
