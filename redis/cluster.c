@@ -23,6 +23,7 @@ struct hf_cluster {
     hf_server *given; /* owned; of a cluster's URL: how to reach the nodes, no server */
     bool plain;
     _Atomic uint64_t changes;
+    atomic_uint users;
 
     hf_slot_watch *watch; /* these belong to the loop; NULL: none */
     uv_async_t news;
@@ -353,6 +354,7 @@ hf_err hf_cluster_open(hf_cluster **out, const hf_server_opts *opts,
         return err;
     }
     pthread_mutex_init(&c->lock, NULL);
+    atomic_init(&c->users, 1);
     c->plain = c->given->url.cluster.n_nodes == 0;
     c->err = c->plain ? HF_OK : HF_CONN;
     (void)snprintf(c->why, sizeof c->why, "%.160s: no node has answered yet",
@@ -361,8 +363,11 @@ hf_err hf_cluster_open(hf_cluster **out, const hf_server_opts *opts,
     return HF_OK;
 }
 
+/* By its user, or one that shares it. */
 static void free_cluster(hf_cluster *c)
 {
+    if (atomic_fetch_sub(&c->users, 1) > 1)
+        return;
     for (size_t i = 0; i < c->n_nodes; i++)
         hf_server_close(c->nodes[i].server);
     hf_server_close(c->given);
@@ -414,6 +419,18 @@ hf_err hf_cluster_watch(hf_cluster *c, uv_loop_t *loop, void (*on_change)(void *
     pthread_mutex_unlock(&c->lock);
     hf_slot_watch_again(c->watch);
     return HF_OK;
+}
+
+hf_cluster *hf_cluster_share(hf_cluster *c)
+{
+    atomic_fetch_add(&c->users, 1);
+    return c;
+}
+
+void hf_cluster_unshare(hf_cluster *c)
+{
+    if (c != NULL)
+        free_cluster(c);
 }
 
 void hf_cluster_close(hf_cluster *c, void (*cb)(void *arg), void *arg)

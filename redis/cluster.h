@@ -73,6 +73,11 @@ HF_MUSTCHECK hf_err hf_cluster_watch(hf_cluster *cluster, struct uv_loop_s *loop
  * if nothing was there. NULL is fine. */
 void hf_cluster_close(hf_cluster *cluster, void (*cb)(void *arg), void *arg);
 
+/* For one more thread, which may still ask when the user is done with it: the table does
+ * not change any more then. Returns the cluster. */
+hf_cluster *hf_cluster_share(hf_cluster *cluster);
+void hf_cluster_unshare(hf_cluster *cluster); /* NULL is fine */
+
 /* The URL is no cluster's: there is one server, for all slots. */
 bool hf_cluster_is_plain(const hf_cluster *cluster);
 
