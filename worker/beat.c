@@ -57,7 +57,7 @@ static bool add_types(const hf_worker *w, hf_buf *json)
 
 static void write_json(const hf_worker *w, hf_buf *json)
 {
-    int64_t now_ms = hf_server_now(hf_site_of_registry(w)->redis);
+    int64_t now_ms = hf_server_now(w->registry->redis);
     hf_buf_printf(json,
                   "{\"v\":1,\"id\":\"%s\",\"host\":\"%s\",\"pid\":%ld,"
                   "\"version\":\"" HOLDFAST_VERSION "\",\"state\":\"%s\","
@@ -78,8 +78,10 @@ static void write_json(const hf_worker *w, hf_buf *json)
 static void report_refusal(hf_worker *w, const hf_answer *answer)
 {
     hf_err err = answer->err;
-    if (err == HF_UNSURE || err == HF_NOSCRIPT || err == HF_CLOSED || err == HF_CONN ||
-        err == HF_TIMEOUT)
+    if (err == HF_MOVED || err == HF_UNSERVED)
+        hf_site_unserved(w->registry, HF_UNSERVED, answer->detail);
+    if (err == HF_MOVED || err == HF_UNSERVED || err == HF_UNSURE || err == HF_NOSCRIPT ||
+        err == HF_CLOSED || err == HF_CONN || err == HF_TIMEOUT)
         return;
     if (err != HF_OK && err != w->beat->beat_refused)
         hf_report_text(w, HF_LOG_WARN, "Redis refuses the heartbeat", "error",
@@ -103,11 +105,11 @@ static void on_beat(const hf_answer *answer, void *arg)
 
 void hf_beat_send(hf_worker *w)
 {
-    hf_site *site = hf_site_of_registry(w);
+    hf_site *site = w->registry;
     hf_buf json;
     w->beat->beat_again = w->beat->beating;
-    if (w->beat->beating || !hf_client_ready(site->client) ||
-        hf_server_now(site->redis) == 0)
+    hf_site_learn_time(site);
+    if (w->beat->beating || !hf_site_ready(site) || hf_server_now(site->redis) == 0)
         return;
     if (w->beat->started_ms == 0)
         w->beat->started_ms = hf_server_now(site->redis);

@@ -79,8 +79,8 @@ static void take_all(hf_worker *w, hf_served *served, const hf_claimed *claimed,
     uint64_t half_ns = w->opts.lease_ms * HF_MS_NS / 2;
     bool renew_first =
         hf_boot_ns() - sent_ns > half_ns; /* which waits for replicas too */
-    bool confirm =
-        served->site->replicas != NULL && !renew_first && hf_site_serves(served->site);
+    const hf_site *site = served->asked_site;
+    bool confirm = site->replicas != NULL && !renew_first && hf_site_serves(site);
     for (size_t i = 0; i < claimed->n && n < HF_CLAIM_MAX; i++) {
         hf_claimed_job job;
         hf_claimed_at(claimed, i, &job);
@@ -117,7 +117,8 @@ static void on_unclaimed(const hf_answer *answer, void *arg)
         event = HF_E_ACCOUNTED;
     else if (err == HF_UNSURE)
         event = HF_E_LOST;
-    else if (err != HF_NOSCRIPT && hf_queue_refused(served, err, answer->detail))
+    else if (err != HF_NOSCRIPT &&
+             hf_queue_refused(served, served->asked_site, err, answer->detail))
         event = HF_E_REFUSED;
     hf_queue_on(served, event);
 }
@@ -144,6 +145,7 @@ void hf_claim_lost(hf_worker *w)
         if (!in_doubt || served->hold_until_ns != 0 || !hf_site_can_ask(served->site))
             continue;
         uint32_t left = doubt_left_ms(served);
+        served->asked_site = served->site;
         if (left > 0)
             hf_queue_hold(served, left);
         else if (hf_op_unclaim(served->site->client, &served->queue, w->id,
@@ -159,7 +161,7 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
     if (err == HF_UNSURE || err == HF_PROTO)
         event = HF_E_LOST;
     else if (err != HF_DEADLINE && err != HF_NOSCRIPT &&
-             hf_queue_refused(served, err, detail))
+             hf_queue_refused(served, served->asked_site, err, detail))
         event = HF_E_REFUSED;
     hf_queue_on(served, event);
 }
@@ -178,7 +180,7 @@ static void on_claimed(const hf_answer *answer, void *arg)
     hf_claimed claimed;
     hf_err err = hf_claimed_read(answer, &claimed);
     if (claimed.now_ms != 0)
-        hf_clock_read(served->site, claimed.now_ms, answer->sent_ns);
+        hf_clock_read(served->asked_site, claimed.now_ms, answer->sent_ns);
     if (err != HF_OK) {
         hf_queue_refund(served, served->asked);
         served->asked = 0;
@@ -227,7 +229,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .dead_age_ms = w->opts.dead_age_ms,
         .baton = served->state == HF_Q_UNKNOWN,
         .due = served->state == HF_Q_DUE,
-        .forgive = now < site->forgive_until_ns,
+        .forgive = now < site->forgive_until_ns || now < served->forgive_until_ns,
     };
     args.clock = hf_server_view(site->redis, &args.judged_ms);
     hf_err err = hf_op_claim(site->client, &served->queue, &args, on_claimed, served);
@@ -238,6 +240,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         return;
     }
     served->claim_number++;
+    served->asked_site = site;
     served->asked = args.max;
     served->claim_not_after = args.not_after;
     served->sent_due_ms = args.due ? served->due_ms : 0;
@@ -425,9 +428,9 @@ void hf_claim_pump(hf_worker *w)
     if (want == 0)
         return;
     uint64_t now = hf_boot_ns();
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        if (w->wake->bundles[i]->site->claimable)
-            peek(w->wake->bundles[i], now);
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        if (b->site->claimable)
+            peek(b, now);
     if (want <= pending || !any_eager(w))
         return;
     want -= pending;

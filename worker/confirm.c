@@ -23,7 +23,9 @@ hf_err hf_confirm_open(hf_site *site)
     hf_key_replicated(mark, w->ns);
     hf_err err = hf_replicas_open(&site->replicas, &w->loop, site->redis,
                                   w->opts.wait_replicas, mark);
-    if (err != HF_OK)
+    if (err == HF_OK)
+        hf_replicas_in_cluster(site->replicas, w->cluster, w->ns);
+    else
         (void)snprintf(w->detail, sizeof w->detail, "%s", hf_err_text(err));
     return err;
 }
@@ -63,6 +65,7 @@ void hf_confirm_told(hf_site *site, hf_err err, const char *detail)
 typedef struct claim {
     hf_confirm confirm;
     hf_served *served;
+    hf_site *site;          /* that has answered it */
     char fence[FENCE_SIZE]; /* of all its jobs */
 } claim;
 
@@ -70,9 +73,11 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     claim *c = arg;
     hf_worker *w = c->served->worker;
-    if (err != HF_CLOSED) {
-        hf_confirm_told(c->served->site, err, detail);
-        hf_running_confirmed(c->served, c->fence, err == HF_OK);
+    if (w->phase != HF_ENDED) {
+        bool moved = c->site != c->served->site;
+        if (!moved)
+            hf_confirm_told(c->site, err, detail);
+        hf_running_confirmed(c->served, c->fence, err == HF_OK && !moved);
         hf_life_turn(w); /* a timer may have led here */
     }
     free(c);
@@ -88,6 +93,7 @@ void hf_confirm_claim(hf_served *served, hf_bytes fence)
         return;
     }
     c->served = served;
+    c->site = served->asked_site;
     memcpy(c->fence, text, sizeof c->fence);
-    hf_confirm_ask(served->site, &c->confirm, on_confirmed, c);
+    hf_confirm_ask(c->site, &c->confirm, on_confirmed, c);
 }

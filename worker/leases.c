@@ -20,7 +20,7 @@
 #include "worker/shared.h"
 #include "worker/verdicts.h"
 
-enum { RETRY_MS = 1000 };
+enum { RETRY_MS = 1000, ALL_SITES = 2 * HF_SITES_MAX };
 
 /* Of one site: the watchdog's connection to it. */
 typedef struct hf_site_leases {
@@ -32,15 +32,18 @@ typedef struct hf_site_leases {
     char detail[HF_DETAIL_SIZE];
     hf_err confirm_err; /* a renewal was not confirmed by replicas; HF_OK: none */
     char confirm_detail[HF_DETAIL_SIZE];
+    bool unserved;     /* a renewal was refused: another node may have the queue */
+    bool part, parted; /* it has to be closed; it is, and the thread is done with it */
     /* the watchdog's thread: */
-    hf_client *client;     /* owned; NULL: not opened yet, or the watchdog stops */
-    hf_replicas *replicas; /* owned; NULL: none were needed so far, or it stops */
+    hf_client *client;     /* owned; NULL: not opened yet, or it is being closed */
+    hf_replicas *replicas; /* owned; NULL: none were needed so far, or the same */
+    unsigned closing;      /* those of the two that are not closed yet */
 } hf_site_leases;
 
 /* The watchdog's thread. */
 typedef struct hf_leases {
     hf_watchdog *watchdog;
-    unsigned closing; /* connections; then `closed` is called */
+    unsigned closing; /* sites; then `closed` is called */
     void (*closed)(void *arg);
     void *closed_arg;
 } hf_leases;
@@ -59,6 +62,8 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
     renewal *r = arg;
     hf_worker *w = r->site->worker;
     hf_site_leases *watch = r->site->leases;
+    if (hf_queues_slot(w, r->batch->group)->site != r->site)
+        err = HF_UNSURE; /* the new site has to confirm it */
     for (size_t i = 0; err != HF_OK && i < r->batch->n; i++)
         if (r->codes[i] == HF_OK || r->codes[i] == HF_CANCEL)
             r->codes[i] = HF_UNCONFIRMED;
@@ -85,6 +90,16 @@ static void confirm(renewal *r)
     hf_replicas_ask(watch->replicas, &r->confirm);
 }
 
+/* It is renewed in a moment, where the queue is served by then. */
+static void note_unserved(hf_site *site)
+{
+    hf_worker *w = site->worker;
+    pthread_mutex_lock(&w->note_lock);
+    site->leases->unserved = true;
+    pthread_mutex_unlock(&w->note_lock);
+    uv_async_send(&w->async);
+}
+
 static void on_renewed(const hf_answer *answer, void *arg)
 {
     renewal *r = arg;
@@ -94,6 +109,8 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_err err = hf_settled_read(answer, &settled);
     if (settled.now_ms != 0 && hf_clock_sample(r->site, settled.now_ms, answer->sent_ns))
         uv_async_send(&r->site->worker->async);
+    if (err == HF_MOVED || err == HF_UNSERVED)
+        note_unserved(r->site);
     if (err == HF_OK && settled.n != 0 && settled.n != batch->n)
         err = HF_PROTO;
     for (size_t i = 0; err == HF_OK && i < batch->n; i++)
@@ -118,8 +135,11 @@ static bool has_replicas(hf_site *site)
     if (w->opts.wait_replicas == 0 || watch->replicas != NULL)
         return true;
     hf_key_replicated(mark, w->ns);
-    return hf_replicas_open(&watch->replicas, hf_client_loop(watch->client), site->redis,
-                            w->opts.wait_replicas, mark) == HF_OK;
+    if (hf_replicas_open(&watch->replicas, hf_client_loop(watch->client), site->redis,
+                         w->opts.wait_replicas, mark) != HF_OK)
+        return false;
+    hf_replicas_in_cluster(watch->replicas, w->cluster, w->ns);
+    return true;
 }
 
 /* On the watchdog's thread: reads what does not change while the worker runs, and what is
@@ -200,54 +220,103 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
         hf_watchdog_verify(w->leases->watchdog); /* the gap may have ended leases */
 }
 
-/* Opens the connections that are missing. */
+static void on_part_closed(void *arg)
+{
+    hf_site *site = arg;
+    hf_worker *w = site->worker;
+    hf_leases *leases = w->leases;
+    if (--site->leases->closing > 0)
+        return;
+    pthread_mutex_lock(&w->note_lock);
+    site->leases->parted = true; /* from here on it may be freed */
+    pthread_mutex_unlock(&w->note_lock);
+    uv_async_send(&w->async);
+    if (leases->closed != NULL && --leases->closing == 0)
+        leases->closed(leases->closed_arg);
+}
+
+/* Of requests that are under way none is known to have been done. */
+static void close_site(hf_site *site)
+{
+    hf_site_leases *watch = site->leases;
+    hf_client *client = watch->client;
+    hf_replicas *replicas = watch->replicas;
+    if (watch->closing > 0)
+        return;
+    watch->client = NULL;
+    watch->replicas = NULL;
+    watch->closing = client == NULL ? 1 : 2;
+    if (client != NULL)
+        hf_client_close(client, on_part_closed, site);
+    hf_replicas_close(replicas, on_part_closed, site);
+}
+
+static void open_site(hf_site *site, struct uv_loop_s *loop)
+{
+    hf_leases *leases = site->worker->leases;
+    char detail[HF_DETAIL_SIZE];
+    const hf_client_opts opts = {
+        .loop = loop, .redis = site->redis, .on_event = on_client, .arg = site};
+    hf_err err = hf_client_open(&site->leases->client, &opts, detail);
+    if (err == HF_OK)
+        return;
+    on_client(NULL, err, detail, site);
+    hf_watchdog_call(leases->watchdog, hf_boot_ns() + RETRY_MS * HF_MS_NS);
+}
+
+/* Those that the thread is not done with. */
+static size_t all_sites(hf_worker *w, hf_site *out[ALL_SITES])
+{
+    size_t n = 0;
+    pthread_mutex_lock(&w->note_lock);
+    for (size_t i = 0; i < w->n_sites; i++)
+        out[n++] = w->sites[i];
+    for (hf_site *site = w->parting; site != NULL && n < ALL_SITES; site = site->next)
+        if (!site->leases->parted)
+            out[n++] = site;
+    pthread_mutex_unlock(&w->note_lock);
+    return n;
+}
+
+static bool has_to_part(hf_site *site)
+{
+    pthread_mutex_lock(&site->worker->note_lock);
+    bool part = site->leases->part;
+    pthread_mutex_unlock(&site->worker->note_lock);
+    return part;
+}
+
+/* Opens and closes connections, as the sites come and go. */
 static void on_call(hf_watchdog *watchdog, hf_client *none, struct uv_loop_s *loop,
                     void *arg)
 {
     hf_worker *w = arg;
-    char detail[HF_DETAIL_SIZE];
+    hf_site *sites[ALL_SITES];
     (void)none;
     w->leases->watchdog = watchdog;
-    for (size_t i = 0; i < w->n_sites; i++) {
-        hf_site *site = w->sites[i];
-        const hf_client_opts opts = {
-            .loop = loop, .redis = site->redis, .on_event = on_client, .arg = site};
-        if (site->leases->client != NULL)
-            continue;
-        hf_err err = hf_client_open(&site->leases->client, &opts, detail);
-        if (err == HF_OK)
-            continue;
-        on_client(NULL, err, detail, site);
-        hf_watchdog_call(watchdog, hf_boot_ns() + RETRY_MS * HF_MS_NS);
-    }
+    for (size_t i = 0, n = all_sites(w, sites); i < n; i++)
+        if (has_to_part(sites[i]))
+            close_site(sites[i]);
+        else if (sites[i]->leases->client == NULL)
+            open_site(sites[i], loop);
 }
 
-static void on_closed(void *arg)
-{
-    hf_leases *leases = arg;
-    if (--leases->closing == 0)
-        leases->closed(leases->closed_arg);
-}
-
+/* No thread but this one is left. */
 static void on_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
 {
     hf_worker *w = arg;
     hf_leases *leases = w->leases;
+    hf_site *sites[ALL_SITES];
+    size_t n = all_sites(w, sites);
+    if (n == 0) {
+        closed(closed_arg);
+        return;
+    }
     leases->closed = closed;
     leases->closed_arg = closed_arg;
-    leases->closing = 1;
-    for (size_t i = 0; i < w->n_sites; i++) {
-        hf_site_leases *watch = w->sites[i]->leases;
-        hf_client *client = watch->client;
-        hf_replicas *replicas = watch->replicas;
-        watch->client = NULL;
-        watch->replicas = NULL;
-        leases->closing += client == NULL ? 1 : 2;
-        hf_replicas_close(replicas, on_closed, leases);
-        if (client != NULL)
-            hf_client_close(client, on_closed, leases);
-    }
-    on_closed(leases);
+    leases->closing = (unsigned)n;
+    for (size_t i = 0; i < n; i++)
+        close_site(sites[i]);
 }
 
 /* ---- for the other parts ---- */
@@ -288,7 +357,7 @@ void hf_leases_site_free(hf_site *site)
 hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
 {
     hf_watchdog_opts opts = {
-        .request_timeout_ms = w->sites[0]->redis->request_timeout_ms,
+        .request_timeout_ms = w->registry->redis->request_timeout_ms,
         .renew = renew,
         .on_event = on_event,
         .on_call = on_call,
@@ -297,11 +366,33 @@ hf_err hf_leases_start(hf_worker *w, char detail[HF_DETAIL_SIZE])
     };
     hf_err err = hf_watchdog_start(&w->watchdog, &opts, detail);
     if (err == HF_OK)
-        hf_watchdog_call(w->watchdog, hf_boot_ns());
+        hf_leases_watch(w);
     return err;
 }
 
 /* ---- on the loop ---- */
+
+void hf_leases_watch(hf_worker *w)
+{
+    hf_watchdog_call(w->watchdog, hf_boot_ns());
+}
+
+void hf_leases_part(hf_site *site)
+{
+    hf_worker *w = site->worker;
+    pthread_mutex_lock(&w->note_lock);
+    site->leases->part = true;
+    pthread_mutex_unlock(&w->note_lock);
+    hf_leases_watch(w);
+}
+
+bool hf_leases_parted(hf_site *site)
+{
+    pthread_mutex_lock(&site->worker->note_lock);
+    bool parted = site->leases->parted;
+    pthread_mutex_unlock(&site->worker->note_lock);
+    return parted;
+}
 
 /* Of tries that came faster than the loop only the last is logged. */
 static void report_watch(hf_site *site)
@@ -318,12 +409,16 @@ static void report_watch(hf_site *site)
     memcpy(detail, watch->detail, sizeof detail);
     watch->err = HF_OK;
     watch->is_back = false;
+    bool unserved = watch->unserved;
+    watch->unserved = false;
     pthread_mutex_unlock(&w->note_lock);
     if (err != HF_OK)
         hf_report_outage(w, &watch->outage, "the watchdog's connection is away", err,
                          detail);
     if (is_back)
         watch->outage = (hf_outage){HF_OK, 0};
+    if (unserved || err != HF_OK)
+        hf_site_unserved(site, HF_UNSERVED, detail);
     if (confirm_err != HF_OK)
         hf_confirm_told(site, confirm_err, confirm_detail);
 }

@@ -134,8 +134,8 @@ static void take_down(hf_worker *w)
 {
     if (w->phase == HF_ENDED)
         return;
-    const hf_site *site = hf_site_of_registry(w);
-    bool told = w->phase != HF_STARTING && hf_client_ready(site->client);
+    const hf_site *site = w->registry;
+    bool told = w->phase != HF_STARTING && hf_site_ready(site);
     w->phase = HF_ENDED;
     w->unreturned = hf_running_out(w);
     uv_timer_start(&w->phase_timer, on_gone_late, site->redis->request_timeout_ms + 1, 0);
@@ -200,6 +200,7 @@ void hf_life_turn(hf_worker *w)
 {
     if (w->phase == HF_ENDED)
         return;
+    hf_sites_turn(w);
     for (size_t i = 0; w->phase == HF_SERVING && i < w->n_sites; i++)
         if (hf_server_now(w->sites[i]->redis) == 0)
             hf_check_send(w->sites[i]);
@@ -251,9 +252,13 @@ void hf_life_refuse(hf_worker *w, hf_err err, const char *detail)
 static void on_start_over(uv_timer_t *timer)
 {
     hf_worker *w = timer->data;
-    const hf_client *client = w->sites[0]->client;
-    hf_err err = hf_client_status(client);
-    hf_life_refuse(w, err == HF_OK ? HF_CONN : err, hf_client_detail(client));
+    char why[HF_DETAIL_SIZE];
+    hf_err err = hf_cluster_status(w->cluster, why);
+    for (size_t i = 0; err == HF_OK && i < w->n_sites; i++) {
+        err = hf_client_status(w->sites[i]->client);
+        snprintf(why, sizeof why, "%s", hf_client_detail(w->sites[i]->client));
+    }
+    hf_life_refuse(w, err == HF_OK ? HF_CONN : err, why);
 }
 
 /* ---- from other threads ---- */

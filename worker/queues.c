@@ -46,12 +46,31 @@ static void back_off(hf_served *served)
     hf_queue_hold(served, served->backoff_ms);
 }
 
-bool hf_queue_refused(hf_served *served, hf_err err, const char *detail)
+/* Nodes may send a request to each other: only the first answer of that kind is followed
+ * at once. */
+static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char *detail)
+{
+    hf_site_unserved(site, err, detail);
+    if (err == HF_MOVED && served->moves++ == 0)
+        return false;
+    if (served->refused != HF_UNSERVED) {
+        const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
+                                       {.key = "error", .text = detail}};
+        hf_report(served->worker, HF_LOG_WARN, "no node serves a queue at the moment",
+                  fields, HF_COUNT(fields));
+    }
+    served->refused = HF_UNSERVED;
+    return true;
+}
+
+bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail)
 {
     hf_worker *w = served->worker;
+    if (err == HF_MOVED || err == HF_UNSERVED)
+        return is_unserved(served, site, err, detail);
     bool because_of_it = err == HF_REDIS || err == HF_AUTH || err == HF_PROTO;
-    if (!because_of_it || hf_server_now(served->site->redis) == 0) {
-        hf_site_refused(served->site, err, detail);
+    if (!because_of_it || hf_server_now(site->redis) == 0) {
+        hf_site_refused(site, err, detail);
         return false;
     }
     if (err != served->refused && served->hold_until_ns == 0) {
@@ -76,6 +95,17 @@ void hf_queues_hold_over(hf_worker *w, uint64_t now_ns)
     }
 }
 
+/* ---- bundles ---- */
+
+hf_bundle *hf_bundle_next(const hf_waking *k, hf_bundle *b)
+{
+    size_t i = b == NULL ? 0 : (size_t)(b - k->bundles) + 1;
+    size_t n = k->n_bundles > 1 ? k->n_slots : k->n_bundles;
+    while (i < n && k->bundles[i].site == NULL)
+        i++;
+    return i < n ? &k->bundles[i] : NULL;
+}
+
 /* ---- states ---- */
 
 static bool is_waited_for(const hf_served *served)
@@ -93,6 +123,7 @@ static void note_answer(hf_served *served)
     served->site->refused = served->refused = HF_OK;
     hf_server_accepted(served->site->redis);
     served->backoff_ms = 0;
+    served->moves = 0;
     if (served->bundle->blocked && !hf_queue_is(served->state, HF_Q_GONE) &&
         !is_waited_for(served))
         served->bundle->wait_stale = true;
@@ -200,22 +231,14 @@ hf_err hf_queues_open(hf_worker *w)
     if (w->wake == NULL)
         return HF_NOMEM;
     w->wake->slots = calloc(HF_SLOTS_MAX, sizeof *w->wake->slots);
-    hf_bundle *b = calloc(1, sizeof *b);
-    if (w->wake->slots == NULL || b == NULL) {
-        free(b);
-        return HF_NOMEM;
-    }
-    b->site = w->sites[0];
-    w->wake->bundles[w->wake->n_bundles++] = b;
-    return HF_OK;
+    return w->wake->slots == NULL ? HF_NOMEM : HF_OK;
 }
 
 void hf_queues_close(hf_worker *w)
 {
     if (w->wake == NULL)
         return;
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        free(w->wake->bundles[i]);
+    free(w->wake->bundles);
     free(w->wake->slots);
     free(w->wake);
     w->wake = NULL;
@@ -253,7 +276,8 @@ hf_served *hf_queues_find(const hf_worker *w, const char *name)
 static bool is_referred_to(const hf_served *served)
 {
     return served->runs > 0 || served->requests > 0 || served->debt != HF_DEBT_NONE ||
-           is_waited_for(served);
+           is_waited_for(served) ||
+           (served->bundle->only != NULL && served->bundle->unblocks > 0);
 }
 
 /* Numbers of claims rise for each queue of this worker, also of one that comes back. */
@@ -266,6 +290,8 @@ static void reap(hf_worker *w)
         if (served->claim_number > w->wake->first_number)
             w->wake->first_number = served->claim_number;
         hf_queue_on(served, HF_E_FREED);
+        if (served->bundle->only != NULL)
+            hf_bundle_end(served->bundle);
         memset(served, 0, sizeof *served);
     }
     while (w->wake->n_slots > 0 &&
@@ -296,6 +322,49 @@ static hf_served *take_slot(hf_worker *w)
     return &w->wake->slots[i];
 }
 
+/* Its site, and its bundle: in a cluster it is alone in it. */
+static void place(hf_served *served)
+{
+    const hf_worker *w = served->worker;
+    hf_waking *k = w->wake;
+    bool plain = hf_cluster_is_plain(w->cluster);
+    hf_site *site = hf_sites_find(served->worker, served->key_slot);
+    served->site = site;
+    served->bundle = &k->bundles[plain ? 0 : served->slot];
+    hf_bundle_open(served->bundle, site, plain ? NULL : served);
+}
+
+hf_err hf_queues_place(hf_worker *w)
+{
+    hf_waking *k = w->wake;
+    k->n_bundles = hf_cluster_is_plain(w->cluster) ? 1 : HF_SLOTS_MAX;
+    k->bundles = calloc(k->n_bundles, sizeof *k->bundles);
+    if (k->bundles == NULL)
+        return HF_NOMEM;
+    for (size_t i = 0; i < k->n_slots; i++)
+        if (k->slots[i].state != HF_Q_FREE)
+            place(&k->slots[i]);
+    return HF_OK;
+}
+
+/* What was known by another clock, or of other data, is void. A lost claim may be
+ * executed at the old site for as long as any request. */
+void hf_queue_move(hf_served *served, hf_site *site)
+{
+    const hf_worker *w = served->worker;
+    served->site = site;
+    served->timer_ms = served->look_ms = served->sent_due_ms = 0;
+    served->undated = (hf_undated){.n = 0};
+    served->registered = false;
+    served->claim_not_after = INT64_MAX / 2;
+    served->forgive_until_ns = hf_boot_ns() + 3 * w->opts.lease_ms * HF_MS_NS;
+    if (!hf_queue_is(served->state, HF_Q_GONE))
+        hf_queue_on(served, HF_E_DOUBT);
+    hf_bundle_move(served->bundle, site);
+    if (served->runs > 0)
+        hf_watchdog_verify(w->watchdog);
+}
+
 /* It may still have a claim under way, jobs that run and a baton to give back. */
 static void come_back(hf_served *served)
 {
@@ -320,8 +389,9 @@ hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
     if (served == NULL) {
         served = take_slot(w);
         served->queue = queue->queue;
-        served->site = hf_site_of(w, &served->queue);
-        served->bundle = w->wake->bundles[0];
+        served->key_slot = hf_slot(served->queue.prefix, served->queue.prefix_len);
+        if (w->wake->bundles != NULL)
+            place(served);
     } else if (comes_back) {
         come_back(served);
     }
@@ -342,6 +412,6 @@ void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n)
         list[i]->index = i;
     }
     w->wake->n_served = n;
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        w->wake->bundles[i]->wait_order = 0;
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        b->wait_order = 0;
 }

@@ -12,7 +12,9 @@
 /* A queue that is served, and what is known of it. */
 struct hf_served {
     hf_worker *worker;
-    hf_site *site;            /* where its keys are */
+    _Atomic(hf_site *) site;  /* where its keys are */
+    hf_site *asked_site;      /* of the claim, or of what became of it, under way */
+    unsigned key_slot;        /* of its keys, in a cluster */
     struct hf_bundle *bundle; /* the queues that it shares requests with */
     hf_queue queue;
     hf_queue_state state;
@@ -35,9 +37,11 @@ struct hf_served {
                                     one under way, is made */
     int64_t look_ms; /* when it is looked at once more; Redis's clock, 0: not */
     hf_undated undated;
-    uint64_t hold_until_ns; /* nothing is asked of it; 0: it may be */
-    uint32_t backoff_ms;    /* the last one; 0: it was answered since */
-    hf_err refused;         /* why, as it was logged last */
+    uint64_t hold_until_ns;    /* nothing is asked of it; 0: it may be */
+    uint32_t backoff_ms;       /* the last one; 0: it was answered since */
+    hf_err refused;            /* why, as it was logged last */
+    uint32_t moves;            /* nodes that did not have it, in a row */
+    uint64_t forgive_until_ns; /* since it moved: no crash is counted */
 };
 
 HF_MUSTCHECK hf_err hf_queues_open(hf_worker *w);
@@ -56,13 +60,18 @@ size_t hf_queues_room(hf_worker *w); /* free slots */
 /* Takes its settings from the plan: a new one (a slot must be free), one that comes back,
  * or one that is served. */
 hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue);
+/* Gives all of them their sites. */
+HF_MUSTCHECK hf_err hf_queues_place(hf_worker *w);
 /* Serves these, in this order, and no others. */
 void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n);
 
 void hf_queue_on(hf_served *served, hf_queue_event event);
 void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
-/* Redis refused a request. True: because of this queue; else all queues wait. */
-bool hf_queue_refused(hf_served *served, hf_err err, const char *detail);
+/* This site refused a request. True: because of this queue; else all queues wait, or
+ * another site has it. */
+bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail);
+/* Another site has its keys by now. */
+void hf_queue_move(hf_served *served, hf_site *site);
 /* So many jobs of it that were asked for did not come, or did not start. */
 void hf_queue_refund(hf_served *served, uint32_t n);
 

@@ -27,8 +27,8 @@
 #include "holdfast/worker.h"
 #include "lock/watchdog.h"
 #include "queue/ops.h"
+#include "redis/cluster.h"
 #include "redis/replicas.h"
-#include "redis/server.h"
 #include "worker/plan.h"
 
 enum {
@@ -36,7 +36,7 @@ enum {
     HF_ALIVE_MS = 15000,    /* a worker counts as alive this long after its lease */
     HF_REMIND_MS = 60000,   /* of an error that lasts */
     HF_HOST_SIZE = 41,      /* of its name in ids; cut */
-    HF_SITES_MAX = 1
+    HF_SITES_MAX = HF_SLOTS_MAX + 1 /* of the queues, and of the registry */
 };
 
 typedef struct hf_run_list {
@@ -84,11 +84,17 @@ struct hf_worker {
     struct hf_leases *leases;
     struct hf_beat *beat;
 
-    hf_site *sites[HF_SITES_MAX]; /* each Redis; owned */
-    size_t n_sites;
-
     /* while it runs */
     uv_loop_t loop;
+    hf_cluster *cluster; /* owned; a plain URL is one as well. Read by the watchdog */
+    bool table_open;     /* it is not closed yet */
+    hf_site *sites[HF_SITES_MAX]; /* each Redis; owned. Under note_lock, and read by the
+                                     loop without */
+    size_t n_sites;
+    hf_site *parting;  /* that are being closed, by `next`; owned, and as above */
+    hf_site *nowhere;  /* of queues that no known node serves; owned, never connected */
+    hf_site *registry; /* of heartbeats and the names of queues; one of those above */
+    bool reroute;      /* queues may have other sites by now */
     hf_watchdog *watchdog;
     uv_async_t async; /* handlers returned, notes, stop and quiet */
     uv_check_t turn;  /* after what came in: verdicts and claims go out */

@@ -10,6 +10,8 @@
 
 struct hf_site {
     hf_worker *worker;
+    hf_site *next;                 /* among those that are being closed */
+    bool timer_closed;             /* then */
     hf_server *redis;              /* owned */
     hf_client *client;             /* claims, verdicts and checks; owned */
     hf_replicas *replicas;         /* owned; NULL: none are waited for */
@@ -26,18 +28,12 @@ struct hf_site {
     _Atomic int64_t stepped_ms; /* its clock was set by so much: to be logged */
 };
 
-/* -- sites.c -- */
-HF_MUSTCHECK hf_err hf_sites_new(hf_worker *w);
-HF_MUSTCHECK hf_err hf_sites_open(hf_worker *w);
-HF_MUSTCHECK hf_err hf_sites_connect(hf_worker *w);
-void hf_sites_close(hf_worker *w); /* what is on the loop */
-void hf_sites_free(hf_worker *w);
-
-hf_site *hf_site_of(const hf_worker *w, const hf_queue *queue);
-hf_site *hf_site_of_registry(const hf_worker *w);
-
+/* -- sites.c: it comes and goes -- */
+bool hf_site_ready(const hf_site *site);   /* it is connected */
 bool hf_site_can_ask(const hf_site *site); /* a request can be made now */
 bool hf_site_serves(const hf_site *site);  /* its jobs may be claimed */
+HF_MUSTCHECK hf_err hf_site_connect(hf_site *site, char detail[HF_DETAIL_SIZE]);
+void hf_site_disconnect(hf_site *site);
 /* It said "not now": verdicts and claims wait. */
 void hf_site_pause(hf_site *site, hf_err err);
 /* It refused a claim or a check. Without permission from the start on the worker ends. */
@@ -47,6 +43,19 @@ void hf_site_refused(hf_site *site, hf_err err, const char *detail);
 void hf_site_forgive(hf_site *site);
 /* Tells it of its queues and limits that it does not know of. */
 void hf_site_register(hf_site *site);
+void hf_site_learn_time(hf_site *site);   /* of the registry, if it is not known */
 void hf_site_report_lacks(hf_site *site); /* commands that it does not permit */
+
+/* -- route.c: which site a queue has -- */
+HF_MUSTCHECK hf_err hf_sites_open(hf_worker *w);
+HF_MUSTCHECK hf_err hf_sites_connect(hf_worker *w);
+void hf_sites_close(hf_worker *w); /* what is on the loop */
+void hf_sites_free(hf_worker *w);
+/* Of a queue whose keys are in this slot. */
+hf_site *hf_sites_find(hf_worker *w, unsigned key_slot);
+/* The node has answered that it does not have a slot, or not now: nothing happened. */
+void hf_site_unserved(hf_site *site, hf_err err, const char *detail);
+/* Moves queues to other sites, and closes sites that none needs. */
+void hf_sites_turn(hf_worker *w);
 
 #endif

@@ -4,7 +4,6 @@
  * waits for a better one. After each reconnect every queue is claimed once, and no crash
  * is counted for a lease: Redis was away, not the holders. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -13,30 +12,25 @@
 #include "worker/leases.h"
 #include "worker/life.h"
 #include "worker/queues.h"
+#include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/site.h"
 #include "worker/waking.h"
 
+bool hf_site_ready(const hf_site *site)
+{
+    return site->client != NULL && hf_client_ready(site->client);
+}
+
 bool hf_site_can_ask(const hf_site *site)
 {
-    return hf_client_ready(site->client) && site->redis->pause_until_ns == 0;
+    return hf_site_ready(site) && site->redis->pause_until_ns == 0;
 }
 
 bool hf_site_serves(const hf_site *site)
 {
     return hf_life_serving(site->worker) && hf_server_now(site->redis) != 0 &&
            hf_leases_watched(site);
-}
-
-hf_site *hf_site_of(const hf_worker *w, const hf_queue *queue)
-{
-    (void)queue;
-    return w->sites[0];
-}
-
-hf_site *hf_site_of_registry(const hf_worker *w)
-{
-    return w->sites[0];
 }
 
 /* ---- refusals ---- */
@@ -64,7 +58,8 @@ void hf_site_pause(hf_site *site, hf_err err)
 void hf_site_refused(hf_site *site, hf_err err, const char *detail)
 {
     hf_worker *w = site->worker;
-    if (err == HF_AUTH && w->phase == HF_SERVING && hf_server_now(site->redis) == 0) {
+    bool first = hf_cluster_is_plain(w->cluster) && hf_server_now(site->redis) == 0;
+    if (err == HF_AUTH && w->phase == HF_SERVING && first) {
         hf_life_refuse(w, err, detail);
         return;
     }
@@ -89,6 +84,8 @@ static void on_registered(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
     served->requests--;
+    if (answer->err == HF_MOVED || answer->err == HF_UNSERVED)
+        hf_site_unserved(served->site, HF_UNSERVED, answer->detail);
     if (answer->err != HF_OK)
         served->registered = false;
     if (answer->err == HF_NOSCRIPT)
@@ -115,7 +112,9 @@ static void on_limits(const hf_answer *answer, void *arg)
 
 static void register_queue(hf_site *site, hf_served *served)
 {
-    if (hf_op_register(site->client, &served->queue, on_registered, served) != HF_OK)
+    const hf_site *registry = site->worker->registry;
+    if (!hf_site_ready(registry) ||
+        hf_op_register(registry->client, &served->queue, on_registered, served) != HF_OK)
         return;
     served->registered = true;
     served->requests++;
@@ -131,7 +130,7 @@ static void register_queue(hf_site *site, hf_served *served)
 void hf_site_register(hf_site *site)
 {
     const hf_worker *w = site->worker;
-    for (size_t i = 0; i < hf_queues_count(w) && hf_client_ready(site->client); i++)
+    for (size_t i = 0; i < hf_queues_count(w) && hf_site_ready(site); i++)
         if (hf_queues_at(w, i)->site == site && !hf_queues_at(w, i)->registered)
             register_queue(site, hf_queues_at(w, i));
 }
@@ -202,7 +201,32 @@ static void note_life(hf_site *site)
         hf_watchdog_verify(w->watchdog);
         hf_wake_other_data(site);
     }
-    hf_report_text(w, HF_LOG_INFO, "Redis is back", NULL, NULL);
+    hf_report_text(w, HF_LOG_INFO, "Redis is back",
+                   hf_cluster_is_plain(w->cluster) ? NULL : "node", site->redis->place);
+}
+
+static void on_time(const hf_answer *answer, void *arg)
+{
+    hf_site *site = arg;
+    int64_t now_ms;
+    if (hf_time_read(answer, &now_ms) != HF_OK || site->worker->phase == HF_ENDED)
+        return;
+    hf_clock_read(site, now_ms, answer->sent_ns);
+    hf_beat_send(site->worker);
+}
+
+/* No claim and no check tells the time of a site without queues: the heartbeat needs it.
+ */
+void hf_site_learn_time(hf_site *site)
+{
+    const hf_worker *w = site->worker;
+    if (site != w->registry || !hf_site_ready(site) || hf_server_now(site->redis) != 0)
+        return;
+    for (size_t i = 0; i < hf_queues_count(w); i++)
+        if (hf_queues_at(w, i)->site == site)
+            return;
+    if (hf_redis_time(site->client, on_time, site) != HF_OK)
+        return; /* the next heartbeat asks again */
 }
 
 /* It is connected to a Redis that it may use. */
@@ -214,7 +238,9 @@ static void serve(hf_site *site)
     for (size_t i = 0; i < hf_queues_count(w); i++)
         if (hf_queues_at(w, i)->site == site)
             hf_queues_at(w, i)->registered = false; /* it may be another Redis */
-    hf_site_register(site);
+    for (size_t i = 0; i < w->n_sites; i++)
+        if (w->sites[i] == site || site == w->registry)
+            hf_site_register(w->sites[i]);
     hf_life_started(w);
     hf_queues_doubt(site);
     hf_claim_introduce(w);
@@ -242,8 +268,13 @@ static void on_permitted(const hf_answer *answer, void *arg)
 
 static void ask_permission(hf_site *site)
 {
-    const hf_queue *queue = &hf_queues_at(site->worker, 0)->queue;
-    if (hf_op_permitted(site->client, queue, on_permitted, site) != HF_OK)
+    const hf_worker *w = site->worker;
+    const hf_queue *queue = NULL;
+    for (size_t i = 0; i < hf_queues_count(w) && queue == NULL; i++)
+        if (hf_queues_at(w, i)->site == site)
+            queue = &hf_queues_at(w, i)->queue;
+    if (queue == NULL ||
+        hf_op_permitted(site->client, queue, on_permitted, site) != HF_OK)
         serve(site);
 }
 
@@ -255,8 +286,9 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     if (w->phase == HF_ENDED)
         return;
     if (err != HF_OK) {
-        if (w->phase == HF_STARTING &&
-            (hf_client_is_refused(client) || err == HF_READONLY)) {
+        hf_cluster_doubt(w->cluster);
+        bool replica = err == HF_READONLY && hf_cluster_is_plain(w->cluster);
+        if (w->phase == HF_STARTING && (hf_client_is_refused(client) || replica)) {
             hf_life_refuse(w, err, detail);
         } else if (w->phase != HF_STARTING) {
             hf_report_outage(w, &site->outage, "Redis is away", err, detail);
@@ -279,60 +311,22 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
 
 /* ---- opening and closing ---- */
 
-hf_err hf_sites_new(hf_worker *w)
+hf_err hf_site_connect(hf_site *site, char detail[HF_DETAIL_SIZE])
 {
-    hf_site *site = calloc(1, sizeof *site);
-    if (site == NULL)
-        return HF_NOMEM;
-    site->worker = w;
-    w->sites[w->n_sites++] = site;
-    return hf_leases_site_new(site);
-}
-
-void hf_sites_free(hf_worker *w)
-{
-    for (size_t i = 0; i < w->n_sites; i++) {
-        hf_leases_site_free(w->sites[i]);
-        hf_server_close(w->sites[i]->redis);
-        free(w->sites[i]);
-    }
-    w->n_sites = 0;
-}
-
-hf_err hf_sites_open(hf_worker *w)
-{
-    hf_site *site = w->sites[0];
-    uv_timer_init(&w->loop, &site->pause_timer);
-    site->pause_timer.data = site;
-    hf_err err = hf_server_open(&site->redis, &w->server, w->detail);
-    if (err == HF_OK)
-        hf_server_judge(site->redis, w->opts.lease_ms);
-    return err;
-}
-
-hf_err hf_sites_connect(hf_worker *w)
-{
-    hf_site *site = w->sites[0];
-    const hf_client_opts opts = {
-        .loop = &w->loop, .redis = site->redis, .on_event = on_client, .arg = site};
-    hf_err err = hf_client_open(&site->client, &opts, w->detail);
-    if (err == HF_OK)
-        err = hf_wake_connect(site);
+    const hf_client_opts opts = {.loop = &site->worker->loop,
+                                 .redis = site->redis,
+                                 .on_event = on_client,
+                                 .arg = site};
+    hf_err err = hf_client_open(&site->client, &opts, detail);
     if (err == HF_OK)
         err = hf_confirm_open(site);
     return err;
 }
 
-void hf_sites_close(hf_worker *w)
+void hf_site_disconnect(hf_site *site)
 {
-    for (size_t i = 0; i < w->n_sites; i++) {
-        hf_site *site = w->sites[i];
-        hf_client *client = site->client;
-        site->client = NULL;
-        hf_confirm_close(site);
-        hf_client_close(client, NULL, NULL);
-        if (site->pause_timer.data != NULL)
-            uv_close((uv_handle_t *)&site->pause_timer, NULL);
-        site->pause_timer.data = NULL;
-    }
+    hf_client *client = site->client;
+    site->client = NULL;
+    hf_confirm_close(site);
+    hf_client_close(client, NULL, NULL);
 }

@@ -177,6 +177,7 @@ void hf_verdict_finish(hf_run *run)
 typedef struct batch {
     hf_worker *worker;
     hf_served *served;
+    hf_site *site; /* that was asked */
     hf_verdict_op op;
     hf_confirm confirm;
     size_t n;
@@ -215,8 +216,12 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     batch *b = arg;
     hf_worker *w = b->worker;
+    bool moved = b->site != b->served->site;
     outbox_of(b->served)->sending[b->op] = false;
-    hf_confirm_told(b->served->site, err, detail);
+    if (moved && w->phase != HF_ENDED)
+        err = HF_UNSURE; /* the new site has to confirm it */
+    if (!moved)
+        hf_confirm_told(b->site, err, detail);
     if (err == HF_UNCONFIRMED) {
         w->unconfirmed += b->n;
         const hf_log_field fields[] = {{.key = "queue", .text = b->served->queue.name},
@@ -245,12 +250,12 @@ static void on_settled(batch *b, const hf_settled *settled)
             on_lost(w, b->runs[i]);
     }
     /* A job that is given back has not run: nothing is lost with this. */
-    if (b->served->site->replicas == NULL || b->op == HF_OP_RELEASE) {
+    if (b->site->replicas == NULL || b->op == HF_OP_RELEASE) {
         settle(b);
         return;
     }
     outbox_of(b->served)->sending[b->op] = true;
-    hf_confirm_ask(b->served->site, &b->confirm, on_confirmed, b);
+    hf_confirm_ask(b->site, &b->confirm, on_confirmed, b);
 }
 
 /* Not executed, or not known: they go again, in front, those of unknown fate as resent.
@@ -297,7 +302,7 @@ static bool keep_locks(batch *b)
                           .not_after = hf_clock_not_after(site)};
     uint32_t judged_ms;
     args.clock = hf_server_view(site->redis, &judged_ms);
-    if (n == 0 || !hf_client_ready(site->client) ||
+    if (n == 0 || !hf_site_ready(site) ||
         hf_op_renew(site->client, &b->served->queue, &args, items, n, 0, on_locks_kept,
                     b) != HF_OK)
         return false;
@@ -312,7 +317,7 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_err err = hf_settled_read(answer, &settled);
     outbox_of(b->served)->sending[b->op] = false;
     if (settled.now_ms != 0)
-        hf_clock_read(b->served->site, settled.now_ms, answer->sent_ns);
+        hf_clock_read(b->site, settled.now_ms, answer->sent_ns);
     if (err == HF_OK && (settled.n == 0 || settled.n == b->n)) {
         on_settled(b, &settled);
         return;
@@ -322,7 +327,8 @@ static void on_answer(const hf_answer *answer, void *arg)
         return;
     send_again(b, err == HF_UNSURE || err == HF_PROTO || err == HF_OK);
     if (err != HF_UNSURE && err != HF_NOSCRIPT && err != HF_DEADLINE &&
-        hf_queue_refused(b->served, err == HF_OK ? HF_PROTO : err, answer->detail))
+        hf_queue_refused(b->served, b->site, err == HF_OK ? HF_PROTO : err,
+                         answer->detail))
         hf_queue_on(b->served, HF_E_HELD);
     free(b);
 }
@@ -358,7 +364,7 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
     batch *b = malloc(sizeof *b + n * sizeof(hf_run *));
     if (b == NULL)
         return NULL;
-    *b = (batch){.worker = w, .served = served, .op = op};
+    *b = (batch){.worker = w, .served = served, .site = served->site, .op = op};
     while (b->n < n && bytes < REWRITTEN_MAX) {
         hf_run *run = hf_run_pop(&outbox_of(served)->resent[op]);
         if (run == NULL)
@@ -384,7 +390,7 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
                                 .not_after = hf_clock_not_after(served->site),
                                 .dead_max = w->opts.dead_max,
                                 .dead_age_ms = w->opts.dead_age_ms};
-        err = hf_op_verdict(served->site->client, &served->queue, op, &args, items, b->n,
+        err = hf_op_verdict(b->site->client, &served->queue, op, &args, items, b->n,
                             on_answer, b);
     }
     if (items != few)

@@ -38,7 +38,8 @@ enum {
     BURST_WAIT_MS = 500,
     UNBLOCK_MS = 5,
     SPREAD_MS = 40, /* of the second looks of many workers */
-    NOT_NOW_MS = 100
+    NOT_NOW_MS = 100,
+    OPEN_MS = 20 /* from one new connection to the next, at most */
 };
 
 static uint32_t shortest_wait_ms(const hf_worker *w)
@@ -217,10 +218,26 @@ static void look_again(hf_bundle *b)
 
 /* ---- the check itself ---- */
 
+/* Of a cluster's node: it does not have this queue, or not now. */
+static void on_unserved(hf_bundle *b, hf_site *site, hf_err err, const char *detail)
+{
+    if (hf_queue_refused(b->only, site, err, detail))
+        hf_queue_on(b->only, HF_E_HELD);
+}
+
+/* By checks that were sent when the last job had ended; of this one it is not asked. */
+static bool are_empty(const hf_worker *w, const hf_bundle *last)
+{
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        if (b->empty_ns == 0 || (b != last && b->empty_ns < w->wake->worked_ns))
+            return false;
+    return true;
+}
+
 static void on_checked(const hf_answer *answer, void *arg)
 {
     hf_bundle *b = arg;
-    hf_site *site = b->site;
+    hf_site *site = b->checked_site;
     hf_worker *w = site->worker;
     hf_checked checked;
     hf_checked_queue queues[HF_SLOTS_MAX];
@@ -236,7 +253,9 @@ static void on_checked(const hf_answer *answer, void *arg)
     checked_all(b);
     if (err != HF_OK) {
         b->give_back = b->give_back || b->check_gives;
-        if (err != HF_UNSURE && err != HF_NOSCRIPT)
+        if (err == HF_MOVED || err == HF_UNSERVED)
+            on_unserved(b, site, err, answer->detail);
+        else if (err != HF_UNSURE && err != HF_NOSCRIPT)
             hf_site_refused(site, err, answer->detail);
         return;
     }
@@ -247,7 +266,8 @@ static void on_checked(const hf_answer *answer, void *arg)
     adopt_clock(site, &checked);
     hf_site_register(site);
     hf_site_report_lacks(site); /* what was refused since */
-    if (w->opts.burst && checked.empty && w->held == 0 && hf_queues_quiet(w))
+    b->empty_ns = checked.empty ? b->checked_ns : 0;
+    if (w->opts.burst && w->held == 0 && hf_queues_quiet(w) && are_empty(w, b))
         hf_worker_stop(w);
 }
 
@@ -257,9 +277,14 @@ static void send_check(hf_bundle *b, bool give_back)
     const hf_queue *queues[HF_SLOTS_MAX];
     char learned[HF_REMOTE_STATE_SIZE];
     b->give_back = b->give_back || give_back;
-    if (b->checking || !hf_site_can_ask(b->site))
+    if (b->checking || !hf_site_can_ask(b->site) ||
+        (b->only != NULL && b->only->hold_until_ns != 0))
         return;
     size_t n = choose_checked(b, queues);
+    if (n == 0) { /* its only queue leaves, and nothing is owed */
+        b->give_back = false;
+        return;
+    }
     int64_t over[HF_SLOTS_MAX];
     choose_over(b, n, over);
     hf_check_args args = {.worker = w->id,
@@ -271,6 +296,7 @@ static void send_check(hf_bundle *b, bool give_back)
         return;
     note_checking(b, n);
     b->checking = true;
+    b->checked_site = b->site;
     b->checked_ns = hf_boot_ns();
     b->check_gives = b->give_back;
     if (b->give_back)
@@ -283,15 +309,15 @@ static void send_check(hf_bundle *b, bool give_back)
 void hf_check_send(hf_site *site)
 {
     const hf_waking *k = site->worker->wake;
-    for (size_t i = 0; i < k->n_bundles; i++)
-        if (k->bundles[i]->site == site)
-            send_check(k->bundles[i], false);
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(k, b)) != NULL;)
+        if (b->site == site)
+            send_check(b, false);
 }
 
 void hf_check_give_back(hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        send_check(w->wake->bundles[i], true);
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        send_check(b, true);
 }
 
 /* A worker that waits for batons checks when the wait is over; but a wait that a baton
@@ -332,9 +358,9 @@ static void check_at(hf_bundle *b, uint64_t at_ns)
 void hf_check_at(hf_site *site, uint64_t at_ns)
 {
     const hf_waking *k = site->worker->wake;
-    for (size_t i = 0; i < k->n_bundles; i++)
-        if (k->bundles[i]->site == site)
-            check_at(k->bundles[i], at_ns);
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(k, b)) != NULL;)
+        if (b->site == site)
+            check_at(b, at_ns);
 }
 
 /* ---- timers of batons ---- */
@@ -359,8 +385,10 @@ static int64_t sooner(int64_t a_ms, int64_t b_ms) /* 0: none */
 static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
 {
     uint64_t first = hf_running_hold_until_ns(w);
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        first = earlier(first, w->wake->bundles[i]->wait_hold_until_ns);
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        first = earlier(first, b->client == NULL && hf_site_can_ask(b->site)
+                                   ? w->wake->open_at_ns
+                                   : b->wait_hold_until_ns);
     for (size_t i = 0; i < w->wake->n_slots; i++)
         first = earlier(first, w->wake->slots[i].hold_until_ns);
     return first;
@@ -369,9 +397,9 @@ static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
 static void end_backoffs(hf_worker *w)
 {
     uint64_t now = hf_boot_ns();
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        if (w->wake->bundles[i]->wait_hold_until_ns <= now)
-            w->wake->bundles[i]->wait_hold_until_ns = 0;
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        if (b->wait_hold_until_ns <= now)
+            b->wait_hold_until_ns = 0;
     hf_running_hold_over(w, now);
     hf_queues_hold_over(w, now);
 }
@@ -419,8 +447,8 @@ static void on_baton_timer(uv_timer_t *timer)
     hf_worker *w = timer->data;
     bool back = false;
     end_backoffs(w);
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        look_again(w->wake->bundles[i]);
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        look_again(b);
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
         if (served->timer_ms == 0 ||
@@ -506,7 +534,9 @@ static void on_woken(const hf_answer *answer, void *arg)
         b->wake_doubt = true;
         for (size_t i = 0; i < b->n_waiting_on; i++)
             b->give_back = owes(b->waiting_on[i]) || b->give_back;
-        if (err != HF_UNSURE && err != HF_READONLY)
+        if (err == HF_MOVED || err == HF_UNSERVED)
+            on_unserved(b, b->site, err, answer->detail);
+        else if (err != HF_UNSURE && err != HF_READONLY)
             on_wait_refused(b, answer->detail);
         return;
     }
@@ -531,6 +561,7 @@ static void on_woken(const hf_answer *answer, void *arg)
 static void on_unblocked(const hf_answer *answer, void *arg)
 {
     hf_bundle *b = arg;
+    b->unblocks--;
     if (b->site->worker->phase == HF_ENDED || !b->blocked ||
         (answer->err == HF_OK && hf_reply_int(answer->reply) != 0))
         return;
@@ -546,21 +577,84 @@ static void on_unblocked(const hf_answer *answer, void *arg)
     look_in(b, b->unblock_ms);
 }
 
+static bool waits(const hf_bundle *b)
+{
+    return b->blocked && b->client != NULL && hf_client_ready(b->client);
+}
+
 /* A full worker would keep a baton from workers that could use it. */
 static void unblock(hf_bundle *b)
 {
-    if (!b->blocked || b->unblocking || !hf_client_ready(b->site->client) ||
+    if (!b->blocked || b->unblocking || !hf_site_ready(b->site) ||
         hf_boot_ns() < b->unblock_at_ns)
         return;
-    if (hf_redis_unblock(b->site->client, b->client, on_unblocked, b) == HF_OK)
-        b->unblocking = true;
+    if (hf_redis_unblock(b->site->client, b->client, on_unblocked, b) != HF_OK)
+        return;
+    b->unblocking = true;
+    b->unblocks++;
 }
+
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_bundle *b = arg;
+    hf_worker *w = b->site->worker;
+    (void)client;
+    if (err == HF_OK) {
+        b->wake_doubt = b->waited;
+        b->wait_away = false;
+        hf_site_report_lacks(b->site);
+        hf_life_turn(w);
+    } else if (w->phase == HF_SERVING) {
+        hf_cluster_doubt(w->cluster);
+        if (!b->wait_away)
+            hf_report_text(w, HF_LOG_WARN, "the waiting connection is away", "error",
+                           detail);
+        b->wait_away = true;
+        /* It may stay away while the other serves (too many clients): without it nothing
+         * is heard of, so each failed try to connect is a time to look. */
+        hf_bundle_doubt(b);
+        hf_life_turn(w);
+    }
+}
+
+static hf_err open_client(hf_bundle *b, char detail[HF_DETAIL_SIZE])
+{
+    const hf_client_opts opts = {.loop = &b->site->worker->loop,
+                                 .redis = b->site->redis,
+                                 .blocks = true,
+                                 .on_event = on_client,
+                                 .arg = b};
+    return hf_client_open(&b->client, &opts, detail);
+}
+
+/* In a cluster, where each queue has one. Without memory: later. */
+static void open_next_client(hf_bundle *b)
+{
+    hf_worker *w = b->site->worker;
+    char detail[HF_DETAIL_SIZE];
+    uint64_t now = hf_boot_ns();
+    if (now < w->wake->open_at_ns || !hf_site_can_ask(b->site))
+        return;
+    (void)open_client(b, detail);
+    w->wake->open_at_ns = now + (uint64_t)(hf_rng_unit(&w->rng) * OPEN_MS * HF_MS_NS);
+}
+
+static void close_client(hf_bundle *b)
+{
+    hf_client *client = b->client;
+    b->client = NULL;
+    hf_client_close(client, NULL, NULL);
+}
+
+/* ---- a turn ---- */
 
 static void pump(hf_bundle *b)
 {
     hf_worker *w = b->site->worker;
     const hf_queue *queues[HF_QUEUES_MAX];
     bool can = hf_site_serves(b->site) && hf_running_slots(w) > 0;
+    if (b->client == NULL)
+        open_next_client(b);
     if (b->give_back && !b->checking)
         send_check(b, true);
     if (!can) {
@@ -570,7 +664,7 @@ static void pump(hf_bundle *b)
     if (b->blocked && b->wait_stale)
         unblock(b);
     if (b->blocked || b->wait_hold_until_ns != 0 || !hf_site_can_ask(b->site) ||
-        !hf_client_ready(b->client))
+        b->client == NULL || !hf_client_ready(b->client))
         return;
     if (b->wake_doubt) {
         b->wake_doubt = false;
@@ -590,30 +684,41 @@ static void pump(hf_bundle *b)
 
 void hf_wake_pump(hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        pump(w->wake->bundles[i]);
+    if (w->opts.burst && w->held > 0)
+        w->wake->worked_ns = hf_boot_ns();
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        pump(b);
 }
 
-static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+/* ---- bundles ---- */
+
+void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only)
 {
-    hf_bundle *b = arg;
-    hf_worker *w = b->site->worker;
-    (void)client;
-    if (err == HF_OK) {
-        b->wake_doubt = b->waited;
-        b->wait_away = false;
-        hf_site_report_lacks(b->site);
-        hf_life_turn(w);
-    } else if (w->phase == HF_SERVING) {
-        if (!b->wait_away)
-            hf_report_text(w, HF_LOG_WARN, "the waiting connection is away", "error",
-                           detail);
-        b->wait_away = true;
-        /* It may stay away while the other serves (too many clients): without it nothing
-         * is heard of, so each failed try to connect is a time to look. */
-        hf_bundle_doubt(b);
-        hf_life_turn(w);
-    }
+    hf_worker *w = site->worker;
+    b->site = site;
+    b->only = only;
+    if (b->look.data == NULL)
+        uv_timer_init(&w->loop, &b->look);
+    b->look.data = b;
+    if (w->phase == HF_SERVING && !uv_is_active((uv_handle_t *)&b->look))
+        look_in(b, longest_wait_ms(w));
+}
+
+/* A baton that its connection had is lost, which is a doubt. */
+void hf_bundle_move(hf_bundle *b, hf_site *site)
+{
+    b->site = site;
+    close_client(b);
+    check_at(b, hf_boot_ns());
+}
+
+/* Only the timer stays: the slot's next queue has it. */
+void hf_bundle_end(hf_bundle *b)
+{
+    close_client(b);
+    uv_timer_stop(&b->look);
+    uv_timer_t look = b->look;
+    *b = (hf_bundle){.look = look};
 }
 
 /* ---- for the other parts ---- */
@@ -623,53 +728,37 @@ void hf_wake_open(hf_worker *w)
     hf_machine_id(w->wake->machine);
     uv_timer_init(&w->loop, &w->wake->baton_timer);
     w->wake->baton_timer.data = w;
-    for (size_t i = 0; i < w->wake->n_bundles; i++) {
-        uv_timer_init(&w->loop, &w->wake->bundles[i]->look);
-        w->wake->bundles[i]->look.data = w->wake->bundles[i];
-    }
 }
 
-hf_err hf_wake_connect(hf_site *site)
+hf_err hf_wake_connect(hf_worker *w)
 {
-    hf_worker *w = site->worker;
-    hf_client_opts opts = {
-        .loop = &w->loop, .redis = site->redis, .blocks = true, .on_event = on_client};
-    hf_err err = HF_OK;
-    for (size_t i = 0; err == HF_OK && i < w->wake->n_bundles; i++) {
-        opts.arg = w->wake->bundles[i];
-        if (w->wake->bundles[i]->site == site)
-            err = hf_client_open(&w->wake->bundles[i]->client, &opts, w->detail);
-    }
-    return err;
+    return open_client(&w->wake->bundles[0], w->detail);
 }
 
 void hf_wake_start(hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        look_in(w->wake->bundles[i], longest_wait_ms(w));
-}
-
-static void close_bundle(hf_bundle *b)
-{
-    hf_client *client = b->client;
-    b->client = NULL;
-    hf_client_close(client, NULL, NULL);
-    if (!uv_is_closing((uv_handle_t *)&b->look))
-        uv_close((uv_handle_t *)&b->look, NULL);
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        look_in(b, longest_wait_ms(w));
 }
 
 void hf_wake_close(hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        close_bundle(w->wake->bundles[i]);
-    if (!uv_is_closing((uv_handle_t *)&w->wake->baton_timer))
-        uv_close((uv_handle_t *)&w->wake->baton_timer, NULL);
+    uv_handle_t *timer = (uv_handle_t *)&w->wake->baton_timer;
+    for (size_t i = 0; i < w->wake->n_bundles; i++) {
+        hf_bundle *b = &w->wake->bundles[i];
+        close_client(b);
+        if (b->look.data != NULL && !uv_is_closing((uv_handle_t *)&b->look))
+            uv_close((uv_handle_t *)&b->look, NULL);
+    }
+    if (!uv_is_closing(timer))
+        uv_close(timer, NULL);
 }
 
 void hf_wake_queues_changed(hf_worker *w, bool some_left)
 {
-    for (size_t i = 0; i < w->wake->n_bundles; i++) {
-        hf_bundle *b = w->wake->bundles[i];
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;) {
+        if (b->only != NULL && !hf_queue_is(b->only->state, HF_Q_GONE))
+            continue;
         b->give_back = b->give_back || some_left;
         b->wait_stale = b->blocked;
     }
@@ -677,8 +766,8 @@ void hf_wake_queues_changed(hf_worker *w, bool some_left)
 
 bool hf_wake_blocks(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        if (!w->wake->bundles[i]->blocked)
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        if (!b->blocked && (b->only == NULL || hf_site_can_ask(b->site)))
             return false;
     return true;
 }
@@ -686,15 +775,13 @@ bool hf_wake_blocks(const hf_worker *w)
 /* A site without a connection for the rest answers nothing. */
 static bool is_idle(const hf_bundle *b)
 {
-    return !hf_client_ready(b->site->client) ||
-           (!b->checking && !b->give_back &&
-            (!b->blocked || !hf_client_ready(b->client)));
+    return !hf_site_ready(b->site) || (!b->checking && !b->give_back && !waits(b));
 }
 
 bool hf_wake_idle(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_bundles; i++)
-        if (!is_idle(w->wake->bundles[i]))
+    for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
+        if (!is_idle(b))
             return false;
     return true;
 }

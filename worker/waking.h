@@ -12,8 +12,8 @@ void hf_claim_lost(hf_worker *w);           /* asks what lost claims took */
 void hf_claim_introduce(hf_worker *w); /* the next claim says that this worker lives */
 
 /* -- wake.c -- */
-void hf_wake_open(hf_worker *w); /* its timers */
-HF_MUSTCHECK hf_err hf_wake_connect(hf_site *site);
+void hf_wake_open(hf_worker *w);                   /* its timers */
+HF_MUSTCHECK hf_err hf_wake_connect(hf_worker *w); /* to a plain Redis */
 void hf_wake_start(hf_worker *w);
 void hf_wake_close(hf_worker *w);
 void hf_wake_pump(hf_worker *w);

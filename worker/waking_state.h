@@ -10,10 +10,11 @@ enum { HF_WAIT_MS = 5000 }; /* a blocking call; half a lease if that is shorter 
 /* Queues that one request may name: all those of a Redis, or of a cluster those of one
  * slot. They share a blocking call, a look and a check. */
 typedef struct hf_bundle {
-    hf_site *site;
+    hf_site *site;   /* NULL: not in use */
+    hf_served *only; /* in a cluster; NULL: it has all queues */
 
     /* the blocking call */
-    hf_client *client; /* owned */
+    hf_client *client; /* owned; NULL: not opened yet */
     bool blocked;
     bool waited;     /* it has blocked before: a baton may be lost with its connection */
     bool wake_doubt; /* one may have been lost */
@@ -25,6 +26,7 @@ typedef struct hf_bundle {
     uint64_t wait_hold_until_ns;
     bool wait_refused, wait_away; /* it was logged */
     bool unblocking;
+    unsigned unblocks;      /* requests for it that are under way */
     uint32_t unblock_ms;    /* the pause before unblocking is tried again */
     uint64_t unblock_at_ns; /* not before this */
 
@@ -35,6 +37,7 @@ typedef struct hf_bundle {
 
     /* the check */
     uv_timer_t look;
+    hf_site *checked_site;      /* that was asked */
     bool checking, check_gives; /* one is under way; it gives batons back */
     bool give_back;             /* the next one has to */
     hf_served *checking_at[HF_SLOTS_MAX];
@@ -42,6 +45,7 @@ typedef struct hf_bundle {
     uint64_t checked_ns;     /* when the last one was sent */
     uint64_t check_at_ns;    /* not before this when a wait has ended */
     uint64_t check_again_ns; /* one more at this time; 0: none */
+    uint64_t empty_ns;       /* when the last one was sent, if it found no job; or 0 */
 } hf_bundle;
 
 typedef struct hf_waking {
@@ -50,15 +54,25 @@ typedef struct hf_waking {
     hf_served *served[HF_QUEUES_MAX]; /* those that are served, in their order */
     size_t n_served;
     uint64_t first_number; /* no claim of a queue that has left had a higher one */
-    hf_bundle *bundles[HF_SLOTS_MAX]; /* owned */
+    hf_bundle *bundles; /* owned; a single one, or one for each slot. NULL: it has never
+                           run */
     size_t n_bundles;
+    uint64_t open_at_ns; /* the next connection that blocks: they come one by one */
+    uint64_t worked_ns;  /* when a job was held last */
     uv_timer_t baton_timer;
     uint64_t alive_at_ns; /* then a claim says that this worker lives */
     char machine[HF_MACHINE_SIZE];
 } hf_waking;
 
 /* -- queues.c -- */
+/* Of those in use; the first one after NULL, and NULL after the last one. */
+hf_bundle *hf_bundle_next(const hf_waking *k, hf_bundle *b);
 bool hf_bundle_is_quiet(const hf_bundle *b); /* nothing to claim, nothing under way */
 void hf_bundle_doubt(hf_bundle *b);          /* each of its queues may have something */
+
+/* -- wake.c -- */
+void hf_bundle_open(hf_bundle *b, hf_site *site, hf_served *only);
+void hf_bundle_move(hf_bundle *b, hf_site *site);
+void hf_bundle_end(hf_bundle *b); /* its queue has left, and nothing is under way */
 
 #endif

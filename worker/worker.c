@@ -82,9 +82,7 @@ static void bound_wait_replicas(hf_worker *w)
 static hf_err open_parts(hf_worker *w, const hf_plan *plan)
 {
     w->opts = plan->opts;
-    hf_err err = hf_sites_new(w);
-    if (err == HF_OK)
-        err = hf_queues_open(w);
+    hf_err err = hf_queues_open(w);
     if (err == HF_OK)
         err = hf_running_open(w);
     if (err == HF_OK)

@@ -236,10 +236,15 @@ bool hf_site_can_ask(const hf_site *at)
     return at == &site;
 }
 
-hf_site *hf_site_of(const hf_worker *worker, const hf_queue *queue)
+hf_site *hf_sites_find(hf_worker *worker, unsigned key_slot)
 {
-    (void)worker, (void)queue;
+    (void)worker, (void)key_slot;
     return &site;
+}
+
+bool hf_cluster_is_plain(const hf_cluster *cluster)
+{
+    return cluster == NULL;
 }
 
 #define NOTHING(name, ...)                                                               \
@@ -252,6 +257,11 @@ NOTHING(hf_claimed_buried, const hf_claimed *claimed, size_t i, hf_bytes *id,
 NOTHING(hf_pool_allow, hf_pool *threads, uint32_t n)
 NOTHING(hf_pool_running, hf_pool *threads, void (*fn)(hf_run *, void *), void *arg)
 NOTHING(hf_redis_flush, hf_client *client)
+NOTHING(hf_site_unserved, hf_site *at, hf_err err, const char *detail)
+NOTHING(hf_bundle_open, hf_bundle *b, hf_site *at, hf_served *only)
+NOTHING(hf_bundle_move, hf_bundle *b, hf_site *at)
+NOTHING(hf_bundle_end, hf_bundle *b)
+NOTHING(hf_watchdog_verify, hf_watchdog *watchdog)
 NOTHING(hf_site_pause, hf_site *at, hf_err err)
 NOTHING(hf_leader_expect, hf_worker *worker)
 NOTHING(hf_life_turn, hf_worker *worker)
@@ -427,7 +437,8 @@ static int up(void **state)
     site = (hf_site){.worker = &w, .redis = &redis};
     w.sites[w.n_sites++] = &site;
     bundle = (hf_bundle){.site = &site};
-    waking.bundles[waking.n_bundles++] = &bundle;
+    waking.bundles = &bundle;
+    waking.n_bundles = 1;
     memset(&running, 0, sizeof running);
     w.running = &running;
     memset(slots, 0, sizeof slots);
@@ -443,6 +454,7 @@ static int up(void **state)
     for (int i = 0; i < QUEUES; i++) {
         slots[i] = (hf_served){.worker = &w,
                                .site = &site,
+                               .asked_site = &site,
                                .bundle = &bundle,
                                .index = (size_t)i,
                                .weight = weights[i],
