@@ -21,7 +21,8 @@ enum {
     LEAST_MS = 20,   /* and at least: a replica needs some to answer */
     MARGIN_MS = 500, /* for the answer to a WAIT that took all its time */
     PAUSE_MS = 50,   /* after a round that failed at once */
-    MARK_SIZE = 64
+    MARK_SIZE = 64,
+    HERE_MAX = 32
 };
 
 #define MARK_MS "60000" /* the key expires after this time */
@@ -51,10 +52,13 @@ struct hf_replicas {
     size_t answering; /* that are connected and have confirmed something, by ROLE */
     char why[HF_DETAIL_SIZE];
 
-    uint64_t life;      /* of the server; 0: none was met yet. In it: */
-    size_t needed;      /* replicas that must confirm */
-    size_t had, known;  /* `have` and `answering` of the last round */
-    uint64_t behind_ns; /* since then fewer confirm than must; 0: none is missing */
+    uint64_t life;           /* of the server; 0: none was met yet. In it: */
+    size_t needed;           /* replicas that must confirm */
+    size_t had, known;       /* `have` and `answering` of the last round */
+    uint64_t behind_ns;      /* since then fewer confirm than must; 0: none is missing */
+    uint64_t here[HERE_MAX]; /* who is connected, each by a hash of its address */
+    size_t n_here;
+    uint64_t left_ns; /* when one of them was missing last; 0: never */
 
     int handles; /* the timer and the client, not closed yet */
     bool closing;
@@ -144,8 +148,41 @@ static size_t count_answering(const hf_reply *role)
     return n;
 }
 
+/* FNV-1a of its address and port. */
+static uint64_t place_of(const hf_reply *replica)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < 2; i++)
+        for (const char *c = hf_reply_text(hf_reply_at(replica, i)); *c != '\0'; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return hash;
+}
+
+/* A replica may have left although as many are connected as before: another came. */
+static void see_who_is_here(hf_replicas *r, const hf_reply *role)
+{
+    const hf_reply *replicas = hf_reply_at(role, 2);
+    uint64_t here[HERE_MAX];
+    size_t n = 0, stayed = 0;
+    for (; n < hf_reply_len(replicas) && n < HERE_MAX; n++) {
+        here[n] = place_of(hf_reply_at(replicas, n));
+        for (size_t i = 0; i < r->n_here; i++)
+            stayed += r->here[i] == here[n];
+    }
+    if (stayed < r->n_here)
+        r->left_ns = hf_boot_ns();
+    memcpy(r->here, here, n * sizeof here[0]);
+    r->n_here = n;
+}
+
+static bool one_has_left(const hf_replicas *r)
+{
+    return r->left_ns != 0 && hf_boot_ns() - r->left_ns < HF_REPLICAS_LEFT_MS * HF_MS_NS;
+}
+
 static void meet(hf_replicas *r)
 {
+    r->left_ns = 0;
     r->life = hf_client_life(r->client);
     r->needed = r->had = larger(r->noted, r->answering);
     r->known = r->answering;
@@ -181,9 +218,13 @@ static bool is_confirmed(hf_replicas *r)
         (void)snprintf(r->why, sizeof r->why,
                        "%zu of %zu replicas have it, and another may be the next primary",
                        r->have, r->needed);
+    else if (one_has_left(r))
+        (void)snprintf(r->why, sizeof r->why,
+                       "a replica has left, and may be the next primary");
     else
         r->why[0] = '\0';
-    return r->have >= r->wanted && r->have == r->needed && r->needed == told;
+    return r->have >= r->wanted && r->have == r->needed && r->needed == told &&
+           !one_has_left(r);
 }
 
 /* ---- a round ---- */
@@ -211,7 +252,8 @@ static void end_round(hf_replicas *r)
             confirm->cb(confirm->arg, HF_OK, "");
     } else {
         put_back(r);
-        if (r->err != HF_OK || (r->have >= r->awaited && r->have < r->needed))
+        if (r->err != HF_OK || one_has_left(r) ||
+            (r->have >= r->awaited && r->have < r->needed))
             r->again_ns = hf_boot_ns() + PAUSE_MS * HF_MS_NS;
     }
     pump(r);
@@ -272,8 +314,10 @@ static void on_waited(const hf_answer *answer, void *arg)
 static void on_role(const hf_answer *answer, void *arg)
 {
     hf_replicas *r = arg;
-    if (answer->err == HF_OK)
+    if (answer->err == HF_OK) {
         r->answering = count_answering(answer->reply);
+        see_who_is_here(r, answer->reply);
+    }
     answered(r, answer);
 }
 
@@ -317,8 +361,9 @@ static void send_wait(hf_replicas *r)
     const uint32_t ms = take_all(r), timeout_ms = ms + MARGIN_MS;
     give_up(r);
     r->awaited = larger(r->wanted, r->known);
+    /* One more: it must not be taken for one that stays. */
     (void)snprintf(mark, sizeof mark, "%s %zu", hf_client_server(r->client)->replid,
-                   r->needed);
+                   r->needed + one_has_left(r));
     (void)snprintf(awaited, sizeof awaited, "%zu", r->awaited);
     (void)snprintf(wait, sizeof wait, "%u", ms);
     send_words(r, (const char *const[]){"SET", r->mark, mark, "PX", MARK_MS, NULL},

@@ -19,6 +19,8 @@
  * life of the server, except for one that has been missing or behind for
  * HF_REPLICAS_LEFT_MS: it is not the next primary, or we would know by now.
  *
+ * Replicas are told apart by their addresses: one may leave while another comes.
+ *
  * A process that comes later does not know who has left. The mark tells it: its value is
  * the replication id, and how many replicas must confirm. Each life begins with GET of
  * the mark, and ROLE.

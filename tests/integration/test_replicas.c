@@ -174,6 +174,26 @@ static void a_replica_that_has_left_may_be_the_next_primary(void **state)
     end();
 }
 
+/* As many are connected as before. */
+static void one_that_took_its_place_does_not_confirm_for_it(void **state)
+{
+    hf_fixture third;
+    question q;
+    (void)state;
+    begin_with_both();
+    hf_fixture_start(&third, &(hf_fixture_options){HF_PRIMARY});
+    assert_string_equal(hf_fixture_command(&replicas[0], "REPLICAOF NO ONE"), "OK");
+    EVENTUALLY(SOON_MS, hf_replicas_online(&primary) == 1);
+    assert_string_equal(
+        hf_fixture_command(&third, "REPLICAOF 127.0.0.1 %u", (unsigned)primary.port),
+        "OK");
+    EVENTUALLY(SOON_MS, hf_fixture_number(&primary, "WAIT 2 500") == 2);
+    expect(&q, SHORT_MS, HF_UNCONFIRMED, "a replica has left");
+    expect(&q, SOON_MS, HF_OK, "");
+    end();
+    hf_fixture_stop(&third);
+}
+
 static void a_process_that_comes_later_knows_that_it_has_left(void **state)
 {
     question q;
@@ -321,6 +341,7 @@ int main(void)
         TEST(too_few_replicas_are_told_in_time),
         TEST(what_another_connection_wrote_is_not_confirmed_without_replicas),
         TEST(a_replica_that_has_left_may_be_the_next_primary),
+        TEST(one_that_took_its_place_does_not_confirm_for_it),
         TEST(a_process_that_comes_later_knows_that_it_has_left),
         TEST(a_replica_that_lags_may_be_the_next_primary),
         TEST(all_that_ask_meanwhile_share_a_round),
