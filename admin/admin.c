@@ -218,9 +218,11 @@ static hf_err why_not(hf_admin *admin, const hf_admin_node *node)
                : hf_admin_fail(admin, err, "%s", why);
 }
 
+/* It may be the first since a connection was opened, whose timer the loop does not know:
+ * `submits` makes it look. */
 static void wait_for_news(hf_admin *admin, uint64_t until_ns)
 {
-    hf_run_waiter waiter = {.again_ms = 0};
+    hf_run_waiter waiter = {.submits = true};
     admin->waits_ready = &waiter;
     (void)hf_run_loop_await(&admin->run, &waiter, until_ns);
     admin->waits_ready = NULL;

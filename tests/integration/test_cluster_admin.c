@@ -10,7 +10,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
 
-enum { LONG_MS = 30000, SHORT_MS = 300, QUEUES = 3, NAME = 32 };
+enum { LONG_MS = 30000, SHORT_MS = 300, AT_ONCE_MS = 800, QUEUES = 3, NAME = 32 };
 
 static hf_cluster_fixture nodes;
 static char queues[QUEUES][NAME]; /* one for each primary */
@@ -76,6 +76,18 @@ static void each_queue_is_asked_at_its_node(void **state)
             1);
         assert_int_equal(hf_admin_pause(admin, queues[i], false, detail), HF_OK);
     }
+}
+
+/* A call makes the connection itself. Without that nothing ends the wait for a second. */
+static void a_node_is_connected_when_it_is_needed(void **state)
+{
+    (void)state;
+    hf_admin_close(admin);
+    open_admin(AT_ONCE_MS);
+    for (size_t i = 0; i < QUEUES; i++)
+        assert_int_equal(ready(queues[i]), 1);
+    hf_admin_close(admin);
+    open_admin(LONG_MS);
 }
 
 static void expect_unregistered(bool fix, size_t wanted, const char *name)
@@ -158,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_queue_is_asked_at_its_node),
+        cmocka_unit_test(a_node_is_connected_when_it_is_needed),
         cmocka_unit_test(a_name_that_the_registry_lacks_is_found_on_any_node),
         cmocka_unit_test(all_nodes_are_visited),
         cmocka_unit_test(a_queue_that_moves_is_unserved_and_then_found),
