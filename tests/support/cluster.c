@@ -86,37 +86,78 @@ static void add_replicas(hf_cluster_fixture *c)
         EVENTUALLY(LONG_MS, is_linked(&c->nodes[i]));
 }
 
-void hf_cluster_start(hf_cluster_fixture *c, size_t primaries, bool replicas)
+static unsigned port_of(const hf_cluster_fixture *c, size_t i)
+{
+    return c->tls ? c->nodes[i].tls_port : c->nodes[i].port;
+}
+
+/* All nodes have the certificate of the first one. */
+static void share_certs(hf_cluster_fixture *c, const char **args)
+{
+    static const char *const words[] = {"--tls-cert-file",    "server.pem",
+                                        "--tls-key-file",     "server.key",
+                                        "--tls-ca-cert-file", "ca.pem"};
+    for (size_t i = 0; i < HF_COUNT(words); i += 2) {
+        (void)snprintf(c->certs[i], sizeof c->certs[i], "%s", words[i]);
+        (void)snprintf(c->certs[i + 1], sizeof c->certs[i + 1], "%s/%s", c->nodes[0].dir,
+                       words[i + 1]);
+        args[i] = c->certs[i];
+        args[i + 1] = c->certs[i + 1];
+    }
+}
+
+static void start_nodes(hf_cluster_fixture *c)
 {
     static char timeout[8];
     (void)snprintf(timeout, sizeof timeout, "%d", HF_CLUSTER_TIMEOUT_MS);
-    const hf_fixture_options options = {.cluster = true,
-                                        .args = {"--cluster-require-full-coverage", "no",
-                                                 "--cluster-node-timeout", timeout,
-                                                 "--repl-diskless-sync-delay", "0"}};
-    *c = (hf_cluster_fixture){.primaries = primaries,
-                              .n = replicas ? 2 * primaries : primaries};
-    assert_true(c->n <= HF_CLUSTER_MAX);
+    hf_fixture_options options = {
+        .cluster = true,
+        .tls = c->tls,
+        .args = {"--cluster-require-full-coverage", "no", "--cluster-node-timeout",
+                 timeout, "--repl-diskless-sync-delay", "0", "--tls-cluster", "yes"}};
+    if (!c->tls)
+        options.args[6] = NULL;
     for (size_t i = 0; i < c->n; i++) {
         char command[64];
+        if (c->tls && i == 1)
+            share_certs(c, options.args + 8);
         hf_fixture_start(&c->nodes[i], &options);
         (void)snprintf(command, sizeof command, "CLUSTER SET-CONFIG-EPOCH %zu", i + 1);
         expect_ok(&c->nodes[i], command);
     }
-    for (size_t i = 0; i < primaries; i++)
+}
+
+static void start(hf_cluster_fixture *c)
+{
+    assert_true(c->n <= HF_CLUSTER_MAX);
+    start_nodes(c);
+    for (size_t i = 0; i < c->primaries; i++)
         add_slots(&c->nodes[i], first_slot(c, i), first_slot(c, i + 1));
     for (size_t i = 1; i < c->n; i++) {
         char command[64];
         (void)snprintf(command, sizeof command, "CLUSTER MEET 127.0.0.1 %u",
-                       (unsigned)c->nodes[0].port);
+                       port_of(c, 0));
         expect_ok(&c->nodes[i], command);
     }
-    if (replicas)
+    if (c->n > c->primaries)
         add_replicas(c);
     for (size_t i = 0; i < c->n; i++)
         EVENTUALLY(LONG_MS, is_up(&c->nodes[i], c->n));
-    (void)snprintf(c->url, sizeof c->url, "redis+cluster://127.0.0.1:%u",
-                   (unsigned)c->nodes[0].port);
+    (void)snprintf(c->url, sizeof c->url, "%s://127.0.0.1:%u",
+                   c->tls ? "rediss+cluster" : "redis+cluster", port_of(c, 0));
+}
+
+void hf_cluster_start(hf_cluster_fixture *c, size_t primaries, bool replicas)
+{
+    *c = (hf_cluster_fixture){.primaries = primaries,
+                              .n = replicas ? 2 * primaries : primaries};
+    start(c);
+}
+
+void hf_cluster_start_tls(hf_cluster_fixture *c, size_t primaries)
+{
+    *c = (hf_cluster_fixture){.primaries = primaries, .n = primaries, .tls = true};
+    start(c);
 }
 
 void hf_cluster_stop(hf_cluster_fixture *c)

@@ -12,12 +12,16 @@ enum { HF_CLUSTER_MAX = 8, HF_CLUSTER_URL_SIZE = 256, HF_CLUSTER_TIMEOUT_MS = 10
 typedef struct hf_cluster_fixture {
     hf_fixture nodes[HF_CLUSTER_MAX]; /* the primaries, then a replica of each */
     size_t primaries, n;
-    char url[HF_CLUSTER_URL_SIZE]; /* of the first node alone */
+    bool tls;
+    char certs[6][HF_TEMPDIR_SIZE + 16]; /* arguments, with tls */
+    char url[HF_CLUSTER_URL_SIZE];       /* of the first node alone */
 } hf_cluster_fixture;
 
 /* Returns when all nodes know the table and serve it. `replicas`: one for each primary.
  * A node is found to be down after HF_CLUSTER_TIMEOUT_MS. */
 void hf_cluster_start(hf_cluster_fixture *cluster, size_t primaries, bool replicas);
+/* By TLS alone, with the authority of the first node; without replicas. */
+void hf_cluster_start_tls(hf_cluster_fixture *cluster, size_t primaries);
 void hf_cluster_stop(hf_cluster_fixture *cluster);
 
 /* The URL of all nodes. */

@@ -260,7 +260,9 @@ void hf_fixture_start(hf_fixture *f, const hf_fixture_options *options)
                            (unsigned)f->port);
         }
         if (f->options.tls) {
-            f->tls_port = free_port();
+            do
+                f->tls_port = free_port();
+            while (f->options.cluster && f->tls_port > CLUSTER_PORT_MAX);
             (void)snprintf(f->tls_url, sizeof f->tls_url, "rediss://127.0.0.1:%u",
                            (unsigned)f->tls_port);
         }
