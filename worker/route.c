@@ -213,9 +213,18 @@ void hf_site_unserved(hf_site *site, hf_err err, const char *detail)
     w->reroute = true;
 }
 
+/* The table has changed, or why the nodes do not tell it. At the start a reason that
+ * waiting does not change ends the worker. */
 static void on_change(void *arg)
 {
     hf_worker *w = arg;
+    char why[HF_DETAIL_SIZE];
+    hf_err err = hf_cluster_status(w->cluster, why);
+    if (w->phase == HF_STARTING &&
+        (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)) {
+        hf_life_refuse(w, err, why);
+        return;
+    }
     w->reroute = true;
     hf_life_turn(w);
 }

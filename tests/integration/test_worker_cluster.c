@@ -19,6 +19,8 @@ enum {
     GIVE_UP_MS = 3000, /* as in worker/life.c */
     SLACK_MS = 3000,
     DELAY_MS = 2000,
+    OTHERS = 20,
+    OTHERS_MS = 5000, /* a busy machine; each would wait for a pause of the node */
     KEY_SIZE = 96
 };
 
@@ -307,6 +309,50 @@ static void a_reload_changes_the_nodes(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* Two queues of one node; the slot of the first is on its way. */
+static void a_slot_that_moves_stops_its_queue_alone(void **state)
+{
+    (void)state;
+    char other[32];
+    hf_cluster_queue(&nodes, 0, 1, other);
+    const hf_worker_queue both[] = {queues[0], {HF_WORKER_QUEUE_INIT, .name = other}};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = both, .n_queues = 2,
+                                 .lease_ms = LEASE_MS};
+    hf_worker_fixture_start(&worker, nodes.url, &opts, 0);
+    EVENTUALLY(LONG_MS, blocks(&nodes.nodes[0], 2));
+    put(names[0], "held", "gate");
+    EVENTUALLY(LONG_MS, atomic_load(&worker.started) == 1);
+    hf_cluster_move_begin(&nodes, slot_of(names[0]), &nodes.nodes[1]);
+    atomic_store(&worker.gate, true); /* its verdict is refused from now on */
+    EVENTUALLY(LONG_MS, hf_worker_fixture_said(&worker, "no node serves a queue") == 1);
+    uint64_t from = hf_test_now_ms();
+    put_many(other, "o", OTHERS);
+    EVENTUALLY(LONG_MS, done(other) == OTHERS);
+    assert_in_range(hf_test_now_ms() - from, 0, OTHERS_MS);
+    assert_int_equal(hf_worker_fixture_said(&worker, "no node serves a queue"), 1);
+    assert_int_equal(hf_worker_fixture_said(&worker, "Redis refuses"), 0);
+    move_end(names[0], &nodes.nodes[1]);
+    EVENTUALLY(LONG_MS, left(names[0]) == 0);
+    assert_int_equal(hf_worker_fixture_said(&worker, "outcome=lost"), 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    move(names[0], &nodes.nodes[0]);
+}
+
+static void a_redis_that_is_no_node_is_refused_at_the_start(void **state)
+{
+    (void)state;
+    const hf_fixture_options options = {.tcp = true};
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = LEASE_MS};
+    hf_fixture plain;
+    char url[64];
+    hf_fixture_start(&plain, &options);
+    (void)snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%u", (unsigned)plain.port);
+    hf_worker_fixture_start(&worker, url, &opts, 0);
+    EVENTUALLY(LONG_MS, atomic_load(&worker.ended));
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_CONFIG);
+    hf_fixture_stop(&plain);
+}
+
 static void no_job_is_lost_or_run_twice_while_a_slot_moves(void **state)
 {
     (void)state;
@@ -416,6 +462,9 @@ int main(void)
         cmocka_unit_test_teardown(a_burst_ends_when_all_nodes_are_empty, end_worker),
         cmocka_unit_test_teardown(a_reload_changes_the_nodes, end_worker),
         cmocka_unit_test_teardown(a_queue_that_moves_while_a_job_runs_is_followed,
+                                  end_worker),
+        cmocka_unit_test_teardown(a_slot_that_moves_stops_its_queue_alone, end_worker),
+        cmocka_unit_test_teardown(a_redis_that_is_no_node_is_refused_at_the_start,
                                   end_worker),
         cmocka_unit_test_teardown(no_job_is_lost_or_run_twice_while_a_slot_moves,
                                   end_worker),
