@@ -212,12 +212,15 @@ static void a_moving_slot_is_unserved_and_then_moved(void **state)
     close_cluster();
 }
 
+/* Redis 6.2 counts all CLUSTER commands together; the test sends no others meanwhile. */
 static long long times_asked(void)
 {
-    long long n = 0;
-    for (size_t i = 0; i < nodes.n; i++)
+    long long n = 0, all = 0;
+    for (size_t i = 0; i < nodes.n; i++) {
         n += hf_fixture_calls(&nodes.nodes[i], "cluster|slots");
-    return n;
+        all += hf_fixture_calls(&nodes.nodes[i], "cluster");
+    }
+    return n > 0 ? n : all;
 }
 
 static void a_slot_without_a_server_is_asked_for_until_it_has_one(void **state)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include "base/base.h"
 #include "tests/support/cluster.h"
 #include "tests/support/eventually.h"
@@ -175,6 +177,43 @@ static void a_producer_that_ends_soon_has_registered_its_queue(void **state)
     assert_true(is_registered(queue));
 }
 
+static void on_enqueued(const hf_enqueue_result *result, const char *why, void *arg)
+{
+    bool *done = arg;
+    if (result->err != HF_OK)
+        fail_msg("%s", why);
+    *done = true;
+}
+
+static void set(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+/* It leaves nothing on the loop, also of nodes that it has asked for the table alone. */
+static void a_producer_on_a_loop_of_the_caller_works_and_ends(void **state)
+{
+    uv_loop_t loop;
+    char queue[NAME], url[HF_CLUSTER_URL_SIZE], detail[HF_DETAIL_SIZE];
+    bool done = false, closed = false;
+    (void)state;
+    hf_cluster_queue(&nodes, 2, 1, queue);
+    hf_cluster_url(&nodes, url);
+    assert_int_equal(uv_loop_init(&loop), 0);
+    hf_producer *producer = hf_test_producer(
+        NULL, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = url),
+                                 .loop = &loop, .deadline_ms = CALL_MS});
+    const hf_job job = {HF_JOB_INIT, .queue = queue, .type = "t"};
+    assert_int_equal(hf_enqueue(producer, &job, on_enqueued, &done, detail), HF_OK);
+    EVENTUALLY(LONG_MS, (uv_run(&loop, UV_RUN_NOWAIT), done));
+    hf_producer_close(producer, set, &closed);
+    EVENTUALLY(LONG_MS, (uv_run(&loop, UV_RUN_NOWAIT), closed));
+    assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    assert_int_equal(count(queue), 1);
+    assert_true(is_registered(queue));
+}
+
 static void a_queue_whose_slot_moves_rests_and_goes_on(void **state)
 {
     char queue[NAME], other[NAME];
@@ -291,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_go_to_the_nodes_of_their_queues),
         cmocka_unit_test(a_producer_that_ends_soon_has_registered_its_queue),
+        cmocka_unit_test(a_producer_on_a_loop_of_the_caller_works_and_ends),
         cmocka_unit_test(a_queue_whose_slot_moves_rests_and_goes_on),
         cmocka_unit_test(a_planned_failover_loses_nothing),
         cmocka_unit_test(a_node_that_is_silent_delays_no_other),
