@@ -304,8 +304,10 @@ static void peek(hf_bundle *b, uint64_t now)
     const hf_queue *queues[HF_QUEUES_MAX];
     size_t n = 0;
     bool blocks = hf_bundle_is_quiet(b) && hf_running_slots(w) > 0;
+    /* In a cluster each queue is looked at by itself: as many requests for all. */
+    uint64_t peek_ms = b->only == NULL ? PEEK_MS : PEEK_MS * w->wake->n_served;
     if (w->wake->n_served < 2 || b->blocked || blocks || b->n_peeking > 0 ||
-        b->peeked_ns + PEEK_MS * HF_MS_NS > now)
+        b->peeked_ns + peek_ms * HF_MS_NS > now)
         return;
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];

@@ -175,9 +175,12 @@ void hf_queues_drop_timers(hf_worker *w)
 
 bool hf_queues_looked(const hf_worker *w)
 {
-    for (size_t i = 0; i < w->wake->n_served; i++)
-        if (!w->wake->served[i]->looked)
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        const hf_served *served = w->wake->served[i];
+        bool away = served->bundle->only != NULL && !hf_site_can_ask(served->site);
+        if (!served->looked && !away)
             return false;
+    }
     return true;
 }
 

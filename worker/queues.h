@@ -76,10 +76,11 @@ void hf_queue_move(hf_served *served, hf_site *site);
 void hf_queue_refund(hf_served *served, uint32_t n);
 
 void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);
-void hf_queues_doubt(hf_site *site);          /* each of it may have something */
-void hf_queues_drop_timers(hf_worker *w);     /* their batons are given back */
-bool hf_queues_quiet(const hf_worker *w);     /* nothing to claim, nothing under way */
-bool hf_queues_looked(const hf_worker *w);    /* each was asked for jobs */
+void hf_queues_doubt(hf_site *site);      /* each of it may have something */
+void hf_queues_drop_timers(hf_worker *w); /* their batons are given back */
+bool hf_queues_quiet(const hf_worker *w); /* nothing to claim, nothing under way */
+/* Each was asked for jobs; but for those of a cluster's node that is away. */
+bool hf_queues_looked(const hf_worker *w);
 bool hf_queues_under_way(const hf_worker *w); /* some claim's jobs are not known yet */
 uint32_t hf_backoff_longer(uint32_t ms);      /* than the last time */
 

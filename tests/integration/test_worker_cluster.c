@@ -454,6 +454,21 @@ static void a_worker_stops_in_time_while_a_node_is_away(void **state)
     assert_in_range(hf_test_now_ms() - from, 0, shutdown_ms + GIVE_UP_MS + SLACK_MS);
 }
 
+/* It is as after the test before. */
+static void a_worker_starts_while_a_node_is_away(void **state)
+{
+    (void)state;
+    char url[HF_CLUSTER_URL_SIZE];
+    const hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .queues = queues,
+                                 .n_queues = PRIMARIES, .lease_ms = LEASE_MS,
+                                 .shutdown_timeout_ms = 1000};
+    hf_cluster_url(&nodes, url);
+    hf_worker_fixture_start(&worker, url, &opts, 0);
+    put_many(names[1], "i", 1);
+    EVENTUALLY(LONG_MS, done(names[1]) == 1 && hf_worker_pulse(worker.worker) > 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +488,7 @@ int main(void)
         cmocka_unit_test_teardown(a_killed_primary_stops_its_queues_alone, end_worker),
         cmocka_unit_test_teardown(a_worker_stops_in_time_while_a_node_is_away,
                                   end_worker),
+        cmocka_unit_test_teardown(a_worker_starts_while_a_node_is_away, end_worker),
     };
     assert_int_equal(uv_loop_init(&loop), 0);
     hf_cluster_start(&nodes, PRIMARIES, true);
