@@ -170,13 +170,16 @@ static void move_doubt(hf_node *from)
     }
 }
 
+/* A queue that rests keeps its last node: it mostly returns there, each time. */
 static bool is_used(const hf_nodes *nodes, const hf_node *node)
 {
+    const hf_line *away = &nodes->away.line;
     if (node->flight.first != NULL || node->doubt.first != NULL ||
-        nodes->registry.line == &node->line)
+        nodes->registry.line == &node->line ||
+        (nodes->registry.line == away && nodes->registry_met == node))
         return true;
     for (const hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
-        if (t->line == &node->line)
+        if (t->line == &node->line || (t->line == away && t->flew == node))
             return true;
     return false;
 }

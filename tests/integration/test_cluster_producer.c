@@ -19,6 +19,8 @@ enum {
     CALL_MS = 30000,
     CONFIRM_MS = 10000,
     WAKE_MS = 200,
+    REST_MS = 3000,
+    TABLES = 5,   /* at most so often a node tells the table in that time */
     AT_ONCE = 10, /* jobs of a call */
     BEFORE = 20,  /* calls before something happens, and after it */
     NAME = 32
@@ -240,6 +242,38 @@ static void a_queue_whose_slot_moves_rests_and_goes_on(void **state)
     hf_producer_close(producer, NULL, NULL);
 }
 
+static long long connections(hf_fixture *node)
+{
+    static const char field[] = "total_connections_received:";
+    const char *found = strstr(hf_fixture_command(node, "INFO stats"), field);
+    assert_non_null(found);
+    return strtoll(found + strlen(field), NULL, 10);
+}
+
+/* No other queue is there that would keep it. */
+static void a_rest_keeps_the_connection(void **state)
+{
+    char queue[NAME], url[HF_CLUSTER_URL_SIZE], detail[HF_DETAIL_SIZE];
+    (void)state;
+    const size_t from = hf_cluster_owner(&nodes, "hf:{/}:queues") == &nodes.nodes[1];
+    hf_cluster_queue(&nodes, 1 + from, 7, queue);
+    hf_fixture *node = &nodes.nodes[1 + from];
+    const unsigned slot = hf_slot(queue, strlen(queue));
+    hf_cluster_url(&nodes, url);
+    hf_producer *producer = hf_test_producer(
+        NULL, (hf_producer_opts){HF_PRODUCER_OPTS_INIT, .server = HF_SERVER(.url = url),
+                                 .deadline_ms = REST_MS});
+    enqueue_one(producer, queue);
+    hf_cluster_move_begin(&nodes, slot, &nodes.nodes[0]);
+    const long long before = connections(node);
+    assert_int_equal(enqueue(producer, queue, 1, detail), HF_UNSERVED);
+    const long long made = connections(node) - before;
+    hf_cluster_move_end(&nodes, slot, &nodes.nodes[0]);
+    hf_producer_close(producer, NULL, NULL);
+    if (made > TABLES)
+        fail_msg("%lld connections in one rest", made);
+}
+
 static void a_node_that_is_silent_delays_no_other(void **state)
 {
     char silent[NAME], other[NAME];
@@ -332,6 +366,7 @@ int main(void)
         cmocka_unit_test(a_producer_that_ends_soon_has_registered_its_queue),
         cmocka_unit_test(a_producer_on_a_loop_of_the_caller_works_and_ends),
         cmocka_unit_test(a_queue_whose_slot_moves_rests_and_goes_on),
+        cmocka_unit_test(a_rest_keeps_the_connection),
         cmocka_unit_test(a_planned_failover_loses_nothing),
         cmocka_unit_test(a_node_that_is_silent_delays_no_other),
         cmocka_unit_test(a_killed_primary_loses_nothing_that_replicas_have),
