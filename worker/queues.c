@@ -119,7 +119,7 @@ static bool is_waited_for(const hf_served *served)
 
 static void note_answer(hf_served *served)
 {
-    HF_ASSERT(served->site != NULL); /* it was asked */
+    HF_ASSERT(served->site != NULL && served->bundle != NULL); /* it was asked */
     served->site->refused = served->refused = HF_OK;
     hf_server_accepted(served->site->redis);
     served->backoff_ms = 0;
