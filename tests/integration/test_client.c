@@ -30,15 +30,11 @@ static int up(void **state)
 
 /* ---- descriptors of this process ---- */
 
-/* Marks every open descriptor in `open`, and gives how many there are. */
-static int open_fds(bool open[FDS_MAX])
+/* Marks every open descriptor. */
+static void open_fds(bool open[FDS_MAX])
 {
-    int n = 0;
-    for (int fd = 0; fd < FDS_MAX; fd++) {
+    for (int fd = 0; fd < FDS_MAX; fd++)
         open[fd] = fcntl(fd, F_GETFD) >= 0;
-        n += open[fd];
-    }
-    return n;
 }
 
 /* The socket that is open now and was not before. */
@@ -105,7 +101,7 @@ static void its_socket_is_closed_on_exec(void **state)
     for (size_t i = 0; i < HF_COUNT(urls); i++) {
         bool before[FDS_MAX];
         hf_client_fixture fixture;
-        (void)open_fds(before);
+        open_fds(before);
         hf_client_fixture_connect(&fixture, urls[i]);
         assert_int_equal(fcntl(new_socket(before), F_GETFD), FD_CLOEXEC);
         hf_client_fixture_close(&fixture);
@@ -393,7 +389,7 @@ static void what_a_lost_connection_waits_for_is_not_given_to_it_later(void **sta
     bool before[FDS_MAX];
     hf_client_fixture fixture;
     hf_asked blocked = {.answers = 0}, asked = {.answers = 0};
-    (void)open_fds(before);
+    open_fds(before);
     hf_client_fixture_connect(&fixture, redis.url);
     int copy = keep_open(before);
     assert_int_equal(hf_ask(&fixture, &blocked, 60000, "BZPOPMIN baton 0"), HF_OK);
@@ -417,7 +413,7 @@ static void every_lost_connection_is_killed_in_the_end(void **state)
     int copies[12];
     hf_asked asked = {.answers = 0};
     bool before[FDS_MAX];
-    (void)open_fds(before);
+    open_fds(before);
     hf_client_fixture_connect(&fixture, redis.url);
     for (size_t i = 0; i < HF_COUNT(copies); i++) {
         copies[i] = keep_open(before);
@@ -569,8 +565,8 @@ static void it_may_be_closed_in_any_state(void **state)
 static void a_thousand_clients_leave_nothing_behind(void **state)
 {
     (void)state;
-    bool fds[FDS_MAX];
-    int before = open_fds(fds);
+    bool before[FDS_MAX], after[FDS_MAX];
+    open_fds(before); /* a resolver that an earlier test left may still end */
     for (int i = 0; i < CYCLES; i++) {
         hf_client_fixture fixture;
         hf_asked asked = {.answers = 0};
@@ -579,7 +575,9 @@ static void a_thousand_clients_leave_nothing_behind(void **state)
         hf_client_fixture_close(&fixture);
         assert_int_equal(asked.answers, 1);
     }
-    assert_int_equal(open_fds(fds), before);
+    open_fds(after);
+    for (int fd = 0; fd < FDS_MAX; fd++)
+        assert_true(before[fd] || !after[fd]);
 }
 
 #define CASE(test)                                                                       \
