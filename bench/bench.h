@@ -23,6 +23,8 @@ enum {
 typedef struct hf_bench_opts {
     const char *url;           /* NULL: a private Redis, started and ended here */
     const char *password_file; /* for url; may be NULL */
+    const char *bare_url;      /* of the same Redis without TLS, for the bare loop; NULL:
+                                  url */
     uint32_t jobs;             /* of the rates and of bytes_per_job */
     uint32_t payload_bytes;
     uint32_t concurrency;

@@ -22,7 +22,7 @@ enum { HF_BENCH_LEASE_MS = 10000, HF_BENCH_WAIT_MS = 20000 };
 typedef struct hf_bench {
     const hf_bench_opts *opts;
     hf_bench_result *result;
-    const char *url, *password_file;
+    const char *url, *bare_url, *password_file;
     char ns[32];
     hf_admin *admin;
     hf_probe probe;

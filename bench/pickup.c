@@ -133,14 +133,14 @@ static hf_err open_all(pickup *p)
                                        .lease_ms = HF_BENCH_LEASE_MS,
                                        .fn = on_job,
                                        .arg = p};
-    hf_err err = hf_bare_open(&p->bare_producer, b->url, b->password_file, b->ns,
+    hf_err err = hf_bare_open(&p->bare_producer, b->bare_url, b->password_file, b->ns,
                               bare_queue, b->payload, b->opts->payload_bytes, b->detail);
     if (err == HF_OK)
-        err = hf_bare_open(&p->our_bare_producer, b->url, b->password_file, b->ns,
+        err = hf_bare_open(&p->our_bare_producer, b->bare_url, b->password_file, b->ns,
                            our_queue, b->payload, b->opts->payload_bytes, b->detail);
     if (err == HF_OK)
-        err = hf_bare_open(&p->bare_worker, b->url, b->password_file, b->ns, bare_queue,
-                           NULL, 0, b->detail);
+        err = hf_bare_open(&p->bare_worker, b->bare_url, b->password_file, b->ns,
+                           bare_queue, NULL, 0, b->detail);
     if (err == HF_OK)
         err = hf_bench_producer(b, &p->producer);
     return err == HF_OK ? hf_bench_worker_start(b, &p->runner, &opts) : err;

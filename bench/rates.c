@@ -208,8 +208,8 @@ hf_err hf_bench_rates(hf_bench *b)
             (hf_job){HF_JOB_INIT, .queue = our_queue, .type = "bench",
                      .payload = b->payload, .payload_len = b->opts->payload_bytes};
     (void)sem_init(&r.started, 0, 0);
-    err = hf_bare_open(&r.bare, b->url, b->password_file, b->ns, bare_queue, b->payload,
-                       b->opts->payload_bytes, b->detail);
+    err = hf_bare_open(&r.bare, b->bare_url, b->password_file, b->ns, bare_queue,
+                       b->payload, b->opts->payload_bytes, b->detail);
     if (err == HF_OK)
         err = alternate(&r);
     if (err == HF_OK)

@@ -192,7 +192,7 @@ static hf_err connect_and_measure(hf_bench *b, hf_bench_fn measure, void *arg)
     if (err != HF_OK)
         return err;
     b->result->server = *hf_admin_server(b->admin);
-    err = hf_probe_open(&b->probe, b->url, b->password_file);
+    err = hf_probe_open(&b->probe, b->bare_url, b->password_file);
     if (err != HF_OK) {
         (void)hf_bench_fail(b, err, b->probe.detail);
     } else {
@@ -214,6 +214,7 @@ hf_err hf_bench_with(const hf_bench_opts *opts, hf_bench_result *out, hf_bench_f
     hf_bench b = {.opts = opts,
                   .result = out,
                   .url = opts->url,
+                  .bare_url = opts->bare_url != NULL ? opts->bare_url : opts->url,
                   .password_file = opts->password_file,
                   .detail = detail};
     sigset_t ours, before;
@@ -223,7 +224,7 @@ hf_err hf_bench_with(const hf_bench_opts *opts, hf_bench_result *out, hf_bench_f
     hf_err err = prepare(&b);
     if (err == HF_OK && b.url == NULL) {
         err = hf_private_redis_start(&redis, false, detail);
-        b.url = redis.url;
+        b.url = b.bare_url = redis.url;
         b.password_file = NULL;
     }
     if (err == HF_OK)

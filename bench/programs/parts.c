@@ -1,6 +1,7 @@
 /* parts.c - chosen parts of `holdfast bench` as one line of JSON.
  *
- *     parts --url unix:///... [--parts rates,pickup,lateness,recovery] [--jobs N]
+ *     parts --url unix:///... [--bare-url redis://...] [--parts
+ * rates,pickup,lateness,recovery] [--jobs N]
  *           [--payload BYTES] [--concurrency N] */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static void parse(int argc, char **argv, hf_bench_opts *opts)
 {
     const char *parts = NULL;
     const option_spec specs[] = {{"url", &opts->url, NULL},
+                                 {"bare-url", &opts->bare_url, NULL},
                                  {"parts", &parts, NULL},
                                  {"jobs", NULL, &opts->jobs},
                                  {"payload", NULL, &opts->payload_bytes},
