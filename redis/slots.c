@@ -11,7 +11,7 @@
 
 /* CRC-16/XMODEM, which the Redis Cluster specification names in its appendix A: the
  * polynomial 0x1021, no initial value, no reflection. */
-static unsigned crc16(const char *data, size_t len)
+unsigned hf_crc16(const char *data, size_t len)
 {
     unsigned crc = 0;
     for (size_t i = 0; i < len; i++) {
@@ -31,9 +31,9 @@ unsigned hf_slot(const char *key, size_t len)
         size_t left = len - (size_t)(tag - key);
         const char *close = left == 0 ? NULL : memchr(tag, '}', left);
         if (close != NULL && close > tag)
-            return crc16(tag, (size_t)(close - tag)) % HF_SLOTS;
+            return hf_crc16(tag, (size_t)(close - tag)) % HF_SLOTS;
     }
-    return crc16(key, len) % HF_SLOTS;
+    return hf_crc16(key, len) % HF_SLOTS;
 }
 
 /* ---- CLUSTER SLOTS ---- */

@@ -19,6 +19,8 @@ enum {
  * if that is not empty, else the whole key. */
 unsigned hf_slot(const char *key, size_t len);
 
+unsigned hf_crc16(const char *data, size_t len); /* CRC-16/XMODEM, of which it is made */
+
 /* An answer of CLUSTER SLOTS. */
 typedef struct hf_slot_map {
     hf_place nodes[HF_NODES_MAX];

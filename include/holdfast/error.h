@@ -61,6 +61,7 @@
     X(HF_PROTO, -41, "Redis answered in an unexpected shape")                            \
     X(HF_MOVED, -42, "another node of the cluster has it")                               \
     X(HF_UNSERVED, -43, "no node of the cluster serves it at the moment")                \
+    X(HF_SHARDED, -44, "the queue is divided into shards")                               \
     X(HF_CONFIG, -50, "the configuration is not valid")                                  \
     X(HF_UNSURE, -60, "it was sent and not answered: it may have happened")              \
     X(HF_UNCONFIRMED, -61, "it was done, but too few replicas have confirmed it")

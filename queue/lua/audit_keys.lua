@@ -26,6 +26,8 @@
 if late(ARGV[5]) then
   return { LATE, now }
 end
+local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local FOLLOWS = { crashes = 'cancel', cancel = 'keys', keys = 'rest' }
 local TYPES = {
   schedule = 'zset', running = 'zset', dead = 'zset', jobs = 'hash', crashes = 'hash',

@@ -19,6 +19,8 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local id = ARGV[2]
 if call('ZSCORE', DEAD, id) then
   return { IS_DEAD, now }

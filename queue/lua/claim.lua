@@ -61,6 +61,7 @@ if uses and string.find(uses, '[^bm]') or first and first + 0 <= now or #flags >
   --- @include "lib/limits.lua"
   --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
+  --- @step "lib/sharded.lua"
   if uses and string.find(uses, '[^bmnpr]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end

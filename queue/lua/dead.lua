@@ -13,6 +13,8 @@
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local MAX_BYTES = 1024 * 1024
 local first = call('ZCOUNT', DEAD, '-inf', '(' .. ARGV[1])
 if tonumber(call('ZSCORE', DEAD, ARGV[2]) or -1) == tonumber(ARGV[1]) then

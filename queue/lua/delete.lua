@@ -19,6 +19,8 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local died, ids, codes, holders = tonumber(ARGV[2]), {}, {}, {}
 local from = { [SCHEDULE] = {}, [DEAD] = {} }
 for i = 3, #ARGV do

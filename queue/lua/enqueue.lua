@@ -18,7 +18,9 @@
 --  returns   {OK, now, repeated, codes} | {LATE, now} | {EXISTS, now, 0, codes}
 --            repeated 1: the number was executed before, nothing was changed, all are accepted;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
---            DEAD. Of an id that is named twice the first counts.
+--            DEAD. Of an id that is named twice the first counts. A queue that is divided into
+--            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
+--            changed, and its jobs belong to the queues with these tags.
 --- @include "lib/base.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
@@ -162,6 +164,7 @@ if codes then
 end
 local m = call('HMGET', META, 'next_wake', 'uses', 'high')
 local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
+--- @step "lib/sharded.lua"
 
 if now < high then
   call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all

@@ -14,6 +14,8 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local id = ARGV[1]
 for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
   local score = call('ZSCORE', P .. name, id)

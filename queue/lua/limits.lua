@@ -19,6 +19,8 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 -- A file that never named limits says the same as one that lifts them: an order stays.
 if ARGV[5] ~= '' and (call('HGET', META, 'file') or '0 0 0') == ARGV[5] then
   return { OK, now }

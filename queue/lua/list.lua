@@ -16,6 +16,8 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
 local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
 local first = 0

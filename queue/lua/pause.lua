@@ -13,6 +13,8 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 open_writes()
 if ARGV[2] == '1' then
   call('HSET', META, 'paused', 1)

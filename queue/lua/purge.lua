@@ -18,6 +18,8 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+) (%d+)$')
 if last and last == ARGV[5] then
   return { OK, now, tonumber(removed) }

@@ -21,6 +21,7 @@ local names, seen, registry = {}, {}, call('TYPE', queues).ok
 local broken = registry ~= 'set' and registry ~= 'none'
 for _, key in ipairs(page[2]) do
   local name = string.match(key, '^([^}]*)}', #prefix + 1)
+  name = name and string.match(name, '^(.+)/%d+%-%d+$') or name -- a shard is its queue's
   if name and string.sub(name, 1, 1) ~= '/' and not seen[name] and
     (broken or call('SISMEMBER', queues, name) == 0) then
     seen[name] = true

@@ -23,6 +23,8 @@
 if late(ARGV[1]) then
   return { LATE, now }
 end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local died, first = digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
 local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
 local codes, changed = {}, false

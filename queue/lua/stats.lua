@@ -9,6 +9,8 @@
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/time_of.lua"
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local ready = call('ZCOUNT', SCHEDULE, '-inf', now)
 local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
 local after = call('ZRANGEBYSCORE', SCHEDULE, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)

@@ -18,6 +18,8 @@
 --- @include "lib/time_of.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/limits.lua"
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
 local id, score, place = ARGV[1], nil, nil
 for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
   score = call('ZSCORE', P .. name, id)
