@@ -62,6 +62,7 @@ bool hf_lock_was_at_fault(const hf_lock *lock)
 
 void hf_acquire_fail(hf_lock *lock, hf_err err, const char *detail)
 {
+    hf_confirm_end(lock);
     hf_held_drop(lock);
     atomic_store(&lock->waits, false);
     atomic_store(&lock->state, HF_LOCK_GONE);
@@ -216,8 +217,8 @@ static void become_held(hf_lock *lock, uint64_t fence)
 static bool keep_lease(hf_lock *lock)
 {
     atomic_store(&lock->waits, true);
-    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, 0, lock->acquire.lease_ms,
-                                      lock->sent_ns, false, lock);
+    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, lock->wait_replicas,
+                                      lock->acquire.lease_ms, lock->sent_ns, false, lock);
     atomic_store(&lock->lease, lease);
     if (lease == NULL)
         hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
@@ -232,6 +233,7 @@ static void granted(hf_lock *lock, uint64_t fence)
 
 void hf_acquire_lost(hf_lock *lock)
 {
+    hf_confirm_end(lock);
     hf_held_drop(lock);
     atomic_store(&lock->waits, false);
     atomic_store(&lock->lost, false);
@@ -491,7 +493,7 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
     if (lock->step == STEP_WAIT)
         return lock->until_ns;
     if (lock->step == STEP_CONFIRM)
-        return lock->in_round ? UINT64_MAX : lock->due_ns;
+        return lock->asks_replicas || lock->in_flight > 0 ? UINT64_MAX : lock->due_ns;
     return lock->step == STEP_ACQUIRE && lock->in_flight == 0 ? limit_ns(lock)
                                                               : UINT64_MAX;
 }
@@ -512,10 +514,8 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         return;
     if (lock->step == STEP_WAIT)
         hf_acquire_fail(lock, HF_TAKEN, "");
-    else if (lock->step == STEP_ACQUIRE)
+    else if (lock->step == STEP_ACQUIRE || lock->step == STEP_CONFIRM)
         hf_acquire_not_reached(lock);
-    else if (lock->step == STEP_CONFIRM)
-        hf_confirm_late(lock);
     else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK &&
              lock->prove_until_ns == 0)
         hf_acquire_fail(lock, HF_TAKEN, "");

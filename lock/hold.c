@@ -198,15 +198,25 @@ static void hear_client(hf_client *client, hf_err err, const char *detail, void 
     atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
 }
 
+static void on_closed(void *arg)
+{
+    hf_hear *hear = arg;
+    if (--hear->closing == 0)
+        hear->closed(hear->closed_arg);
+}
+
 static void hear_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
 {
     hf_lock_client *locks = arg;
     hf_hear *hear = &locks->hear;
+    hf_replicas *replicas = hear->replicas;
     hear->stopped = true;
-    if (hear->listener.client == NULL)
-        closed(closed_arg);
-    else
-        hf_client_close(hear->listener.client, closed, closed_arg);
+    hear->replicas = NULL;
+    hear->closing = hear->listener.client == NULL ? 1 : 2;
+    hear->closed = closed;
+    hear->closed_arg = closed_arg;
+    hf_client_close(hear->listener.client, on_closed, hear);
+    hf_replicas_close(replicas, on_closed, hear);
 }
 
 /* ---- messages: life ---- */
@@ -237,9 +247,14 @@ enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 
 typedef struct renewal {
     hf_lock_client *locks;
+    hf_client *client; /* borrowed: the watchdog's */
     hf_batch *batch;
     uint16_t entries[BATCH_LEASES]; /* how many each lease has */
     bool held[BATCH_LEASES];        /* it was held when this was sent */
+    uint64_t sent_ns;
+    hf_err codes[BATCH_LEASES];
+    hf_lease_note notes[BATCH_LEASES];
+    hf_confirm confirm;
 } renewal;
 
 /* 0: none. */
@@ -270,29 +285,58 @@ static hf_err sum_up(hf_lock_renewed *renewed, size_t first, size_t n,
     return code;
 }
 
+static void end_renewal(renewal *r, hf_err err)
+{
+    hf_batch_answer(r->batch, err, r->sent_ns, err == HF_OK ? r->codes : NULL, r->notes);
+    free(r);
+}
+
+/* What replicas do not have was not renewed. */
+static void on_confirmed(void *arg, hf_err err, const char *detail)
+{
+    renewal *r = arg;
+    (void)detail;
+    for (size_t i = 0; err != HF_OK && i < r->batch->n; i++)
+        if (r->codes[i] == HF_OK || r->codes[i] == HF_CANCEL)
+            r->codes[i] = HF_UNCONFIRMED;
+    end_renewal(r, HF_OK);
+}
+
+static void confirm(renewal *r)
+{
+    const hf_hear *hear = &r->locks->hear;
+    r->confirm = (hf_confirm){.life = hf_client_life(r->client),
+                              .wanted = (uint32_t)r->batch->group,
+                              .until_ns = hf_boot_ns() + r->batch->timeout_ms * HF_MS_NS,
+                              .cb = on_confirmed,
+                              .arg = r};
+    hf_replicas_ask(hear->replicas, &r->confirm);
+}
+
 static void on_renewed(const hf_answer *answer, void *arg)
 {
     renewal *r = arg;
-    hf_batch *batch = r->batch;
-    hf_err codes[BATCH_LEASES];
-    hf_lease_note notes[BATCH_LEASES] = {{.value = 0}};
+    const hf_batch *batch = r->batch;
     hf_lock_renewed renewed;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     size_t at = 0;
     if (renewed.now_ms > 0)
         hf_lock_client_clock(r->locks, renewed.now_ms, answer->sent_ns);
     for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
-        codes[i] = sum_up(&renewed, at, r->entries[i], &notes[i]);
+        r->codes[i] = sum_up(&renewed, at, r->entries[i], &r->notes[i]);
         at += r->entries[i];
-        if (codes[i] == HF_IN_LINE && r->held[i]) { /* it was never granted */
-            codes[i] = HF_LOST;
-            notes[i].value = 0;
+        if (r->codes[i] == HF_IN_LINE && r->held[i]) { /* it was never granted */
+            r->codes[i] = HF_LOST;
+            r->notes[i].value = 0;
         }
     }
     if (err == HF_OK && renewed.n != at)
         err = HF_PROTO;
-    free(r);
-    hf_batch_answer(batch, err, answer->sent_ns, err == HF_OK ? codes : NULL, notes);
+    r->sent_ns = answer->sent_ns;
+    if (err == HF_OK && r->locks->hear.replicas != NULL && batch->group > 0)
+        confirm(r);
+    else
+        end_renewal(r, err);
 }
 
 /* Gives how many entries it has. */
@@ -320,6 +364,14 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
     return lock->n_names;
 }
 
+/* The group of a batch is how many replicas its locks want. */
+static bool can_confirm(hf_lock_client *locks, hf_client *client, const hf_batch *batch)
+{
+    hf_hear *hear = &locks->hear;
+    return batch->group == 0 || hear->replicas != NULL || hear->stopped ||
+           hf_lock_replicas_open(&hear->replicas, hf_client_loop(client), locks) == HF_OK;
+}
+
 static void renew(hf_client *client, hf_batch *batch, void *arg)
 {
     hf_lock_client *locks = arg;
@@ -327,9 +379,8 @@ static void renew(hf_client *client, hf_batch *batch, void *arg)
     size_t n = 0;
     hf_err err = HF_NOMEM;
     renewal *r = malloc(sizeof *r);
-    if (r != NULL) {
-        r->locks = locks;
-        r->batch = batch;
+    if (r != NULL && can_confirm(locks, client, batch)) {
+        *r = (renewal){.locks = locks, .client = client, .batch = batch};
         for (size_t i = 0; i < batch->n; i++) {
             const hf_lock *lock = hf_lease_user(batch->leases[i]);
             bool waits = atomic_load(&lock->waits);

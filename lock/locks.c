@@ -215,6 +215,8 @@ static void pump(hf_lock_client *locks)
         newer = lock->prev;
         if (lock->step == STEP_ACQUIRE)
             hf_acquire_send(lock);
+        else if (lock->step == STEP_CONFIRM)
+            hf_confirm_send(lock);
         else if (lock->step == STEP_RELEASE && !lock->over)
             hf_release_send(lock);
     }
@@ -304,13 +306,16 @@ static void free_parts(void *arg)
 
 static void close_handles(hf_lock_client *locks)
 {
-    hf_client *clients[] = {locks->client, locks->listener.client, locks->confirmer};
-    size_t n = 0;
+    hf_client *clients[] = {locks->client, locks->listener.client};
+    hf_replicas *replicas = locks->replicas;
+    size_t n = replicas != NULL;
     for (size_t i = 0; i < HF_COUNT(clients); i++)
         n += clients[i] != NULL;
     hf_tasks_end(&locks->tasks, n);
     for (size_t i = 0; i < HF_COUNT(clients); i++)
         hf_client_close(clients[i], hf_tasks_closed, &locks->tasks);
+    if (replicas != NULL)
+        hf_replicas_close(replicas, hf_tasks_closed, &locks->tasks);
 }
 
 static void on_gone(void *arg)

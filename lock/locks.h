@@ -4,7 +4,7 @@
  *   acquisition.c  from the call that acquires a lock to HELD, or to its end
  *   hold.c         from HELD to the end of the release
  *   options.c      the options of an acquisition
- *   confirm.c      counts the replicas that have it
+ *   confirm.c      waits until replicas have it
  *   seen.c         proof that the leases before one's own are over
  *   change.c       downgrade, extend, guard; guard.c: the minder of guarded groups
  *   state.c        a holder's calls that need no request
@@ -28,6 +28,7 @@
 #include "lock/seen.h"
 #include "lock/tasks.h"
 #include "lock/watchdog.h"
+#include "redis/replicas.h"
 
 /* The channel by which holders learn that a lock is taken away, or asked back
  * (hold.c). */
@@ -44,9 +45,13 @@ typedef struct hf_hear {
     hf_listener listener;
     char inbox[HF_LOCK_CLIENT_SIZE + 8];
     hf_watchdog *watchdog;
-    hf_client *client; /* the watchdog's */
-    bool wants;        /* an old one is not heard */
+    hf_client *client;     /* the watchdog's */
+    bool wants;            /* an old one is not heard */
+    hf_replicas *replicas; /* confirm renewals; NULL: none were needed so far */
     bool stopped;
+    unsigned closing; /* connections, when it has stopped, and then */
+    void (*closed)(void *arg);
+    void *closed_arg;
     uint64_t unknown_ns; /* when a message named a hold that is not known; 0: none did */
 } hf_hear;
 
@@ -116,9 +121,9 @@ struct hf_lock {
     uint64_t prove_until_ns; /* past the end of its wait, for a holder that seems dead */
     uint64_t
         heard_fence; /* of a grant that was heard before the answer that says WAITING */
-    uint64_t due_ns; /* the end of a pause, or of the wait for a round of confirm.c */
-    bool in_round;   /* of that */
-    hf_err kept;     /* in a round: the result of its entry */
+    uint64_t due_ns; /* the end of a pause, or of the wait for a server to confirm.c */
+    hf_confirm confirm; /* while */
+    bool asks_replicas;
     uint64_t release_until_ns, tell_until_ns; /* of the release */
     bool answered; /* the release; not told, because a callback of an event runs */
     bool patient;  /* it is not told before that has ended, however long it takes */
@@ -135,10 +140,10 @@ struct hf_lock {
 
 struct hf_lock_client {
     hf_tasks tasks;
-    hf_server *redis;     /* owned */
-    hf_client *client;    /* what is asked */
-    hf_listener listener; /* for locks that wait */
-    hf_client *confirmer; /* waits for replicas; NULL: none were wanted so far */
+    hf_server *redis;      /* owned */
+    hf_client *client;     /* what is asked */
+    hf_listener listener;  /* for locks that wait */
+    hf_replicas *replicas; /* NULL: none were wanted so far */
     hf_watchdog *watchdog;
     hf_guard guard;
     hf_hear hear; /* for locks that are held */
@@ -155,8 +160,7 @@ struct hf_lock_client {
     struct hf_lock_ask *asks;
     bool closing;
     uint64_t close_until_ns;
-    bool confirming; /* a round is under way */
-    bool unfit;      /* its Redis may evict keys: the next connection is asked again */
+    bool unfit; /* its Redis may evict keys: the next connection is asked again */
 };
 
 /* ---- locks.c ---- */
@@ -209,8 +213,11 @@ void hf_grants_notes(hf_lock_client *locks);      /* the watchdog's note */
 
 /* ---- confirm.c ---- */
 void hf_confirm_begin(hf_lock *lock);
-void hf_confirm_pump(hf_lock_client *locks); /* begins a round, if it can be */
-void hf_confirm_late(hf_lock *lock);         /* no round has begun in time */
+void hf_confirm_send(hf_lock *lock); /* if it can be */
+void hf_confirm_end(hf_lock *lock);  /* it is not in that step any more */
+/* The connection for that, on one of the client's loops. */
+HF_MUSTCHECK hf_err hf_lock_replicas_open(hf_replicas **out, uv_loop_t *loop,
+                                          const hf_lock_client *locks);
 
 /* ---- hold.c ---- */
 /* It is held, and has a lease. Before it is told; any thread. */

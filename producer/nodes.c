@@ -34,8 +34,7 @@ static hf_err open_replicas(hf_node *node, char *detail)
     const hf_nodes *nodes = node->nodes;
     char mark[HF_KEY_SIZE];
     hf_key_replicated(mark, nodes->queue->ns);
-    hf_err err = hf_replicas_open(&node->replicas, nodes->loop, node->redis,
-                                  nodes->wait_replicas, mark);
+    hf_err err = hf_replicas_open(&node->replicas, nodes->loop, node->redis, mark);
     if (err != HF_OK)
         return hf_say_err(detail, err);
     hf_replicas_in_cluster(node->replicas, nodes->cluster, nodes->queue->ns);

@@ -369,6 +369,7 @@ static void executed(hf_requests *requests, hf_batch *batch, const hf_reply *cod
         until_ns =
             earlier(until_ns, hf_boot_ns() + requests->wait_replicas_ms * HF_MS_NS);
     batch->confirm = (hf_confirm){.life = hf_client_life(node->client),
+                                  .wanted = requests->wait_replicas,
                                   .until_ns = until_ns,
                                   .cb = on_confirmed,
                                   .arg = batch};

@@ -37,20 +37,19 @@ struct hf_replicas {
     hf_server *redis;                 /* borrowed from the client */
     hf_cluster *cluster;              /* borrowed; NULL: the server is used alone */
     char ns[HF_REPLICAS_MARK_SIZE / 2];
-    unsigned tag; /* of the mark, in a cluster */
-    uint32_t wanted;
+    unsigned tag;              /* of the mark, in a cluster */
     uv_timer_t timer;          /* the next round, or the end of a question's time */
     line waiting, asked, told; /* the last: their answer is known and about to be told */
     uint64_t again_ns;         /* no round before that */
 
-    unsigned open;    /* requests of the round that are not answered yet */
-    hf_err err;       /* its first fault */
+    unsigned open; /* requests of the round that are not answered yet */
+    hf_err err;    /* its first fault, and */
+    char why[HF_DETAIL_SIZE];
     bool meets;       /* the first of a life */
     size_t awaited;   /* replicas, by WAIT; */
     size_t have;      /* that confirmed; */
     size_t noted;     /* that another process has met, by the mark; */
     size_t answering; /* that are connected and have confirmed something, by ROLE */
-    char why[HF_DETAIL_SIZE];
 
     uint64_t life;           /* of the server; 0: none was met yet. In it: */
     size_t needed;           /* replicas that must confirm */
@@ -91,14 +90,29 @@ static hf_confirm *take_first(line *from)
 
 /* ---- the end of a question ---- */
 
+static bool one_has_left(const hf_replicas *r)
+{
+    return r->left_ns != 0 && hf_boot_ns() - r->left_ns < HF_REPLICAS_LEFT_MS * HF_MS_NS;
+}
+
 static void tell_late(hf_replicas *r, hf_confirm *confirm)
 {
     char text[HF_DETAIL_SIZE];
     if (!hf_client_ready(r->client))
         (void)snprintf(text, sizeof text, "replicas cannot be asked: %.200s",
                        hf_client_detail(r->client));
-    else if (r->why[0] != '\0')
-        (void)snprintf(text, sizeof text, "%s", r->why);
+    else if (r->err != HF_OK)
+        (void)snprintf(text, sizeof text, "replicas cannot be asked: %.200s", r->why);
+    else if (r->life == confirm->life && r->had < confirm->wanted)
+        (void)snprintf(text, sizeof text, "%zu of %u replicas have it", r->had,
+                       confirm->wanted);
+    else if (r->life == confirm->life && r->had < r->needed)
+        (void)snprintf(text, sizeof text,
+                       "%zu of %zu replicas have it, and another may be the next primary",
+                       r->had, r->needed);
+    else if (one_has_left(r))
+        (void)snprintf(text, sizeof text,
+                       "a replica has left, and may be the next primary");
     else
         (void)snprintf(text, sizeof text, "replicas did not confirm it in time");
     confirm->cb(confirm->arg, HF_UNCONFIRMED, text);
@@ -175,11 +189,6 @@ static void see_who_is_here(hf_replicas *r, const hf_reply *role)
     r->n_here = n;
 }
 
-static bool one_has_left(const hf_replicas *r)
-{
-    return r->left_ns != 0 && hf_boot_ns() - r->left_ns < HF_REPLICAS_LEFT_MS * HF_MS_NS;
-}
-
 static void meet(hf_replicas *r)
 {
     r->left_ns = 0;
@@ -199,7 +208,7 @@ static void give_up(hf_replicas *r)
 }
 
 /* And the mark tells that so many must. */
-static bool is_confirmed(hf_replicas *r)
+static bool have_all(hf_replicas *r)
 {
     const size_t told = r->needed;
     if (r->answering > r->known)
@@ -211,33 +220,30 @@ static bool is_confirmed(hf_replicas *r)
     else if (r->behind_ns == 0 || r->have < r->had)
         r->behind_ns = hf_boot_ns();
     r->had = r->have;
-    if (r->have < r->wanted)
-        (void)snprintf(r->why, sizeof r->why, "%zu of %u replicas have it", r->have,
-                       r->wanted);
-    else if (r->have < r->needed)
-        (void)snprintf(r->why, sizeof r->why,
-                       "%zu of %zu replicas have it, and another may be the next primary",
-                       r->have, r->needed);
-    else if (one_has_left(r))
-        (void)snprintf(r->why, sizeof r->why,
-                       "a replica has left, and may be the next primary");
-    else
-        r->why[0] = '\0';
-    return r->have >= r->wanted && r->have == r->needed && r->needed == told &&
-           !one_has_left(r);
+    return r->have == r->needed && r->needed == told && !one_has_left(r);
 }
 
 /* ---- a round ---- */
 
-static void put_back(hf_replicas *r)
+/* They came before those that wait now. */
+static void put_back(hf_replicas *r, line old)
 {
-    if (r->asked.last == NULL)
+    if (old.last == NULL)
         return;
-    r->asked.last->next = r->waiting.first; /* they came before those that wait now */
-    r->waiting.first = r->asked.first;
+    old.last->next = r->waiting.first;
+    r->waiting.first = old.first;
     if (r->waiting.last == NULL)
-        r->waiting.last = r->asked.last;
-    r->asked = (line){NULL, NULL};
+        r->waiting.last = old.last;
+}
+
+static void tell_confirmed(hf_replicas *r)
+{
+    line rest = {NULL, NULL};
+    for (hf_confirm *confirm; (confirm = take_first(&r->asked)) != NULL;)
+        append(r->have >= confirm->wanted ? &r->told : &rest, confirm);
+    put_back(r, rest);
+    for (hf_confirm *confirm; (confirm = take_first(&r->told)) != NULL;)
+        confirm->cb(confirm->arg, HF_OK, "");
 }
 
 static void end_round(hf_replicas *r)
@@ -245,13 +251,11 @@ static void end_round(hf_replicas *r)
     const bool answered = r->err == HF_OK && hf_client_ready(r->client);
     if (answered && r->meets) {
         meet(r);
-    } else if (answered && is_confirmed(r)) {
-        r->told = r->asked;
-        r->asked = (line){NULL, NULL};
-        for (hf_confirm *confirm; (confirm = take_first(&r->told)) != NULL;)
-            confirm->cb(confirm->arg, HF_OK, "");
+    } else if (answered && have_all(r)) {
+        tell_confirmed(r);
     } else {
-        put_back(r);
+        put_back(r, r->asked);
+        r->asked = (line){NULL, NULL};
         if (r->err != HF_OK || one_has_left(r) ||
             (r->have >= r->awaited && r->have < r->needed))
             r->again_ns = hf_boot_ns() + PAUSE_MS * HF_MS_NS;
@@ -259,13 +263,17 @@ static void end_round(hf_replicas *r)
     pump(r);
 }
 
+static void note_fault(hf_replicas *r, hf_err err, const char *why)
+{
+    if (err == HF_OK || r->err != HF_OK)
+        return;
+    r->err = err;
+    (void)snprintf(r->why, sizeof r->why, "%s", why);
+}
+
 static void answered(hf_replicas *r, const hf_answer *answer)
 {
-    if (answer->err != HF_OK && r->err == HF_OK) {
-        r->err = answer->err;
-        (void)snprintf(r->why, sizeof r->why, "replicas cannot be asked: %.200s",
-                       answer->detail);
-    }
+    note_fault(r, answer->err, answer->detail);
     if (--r->open == 0 && !r->closing)
         end_round(r);
 }
@@ -336,18 +344,21 @@ static void send_words(hf_replicas *r, const char *const *words, uint32_t timeou
     }
     if (err == HF_OK)
         r->open++;
-    else if (r->err == HF_OK)
-        r->err = err;
+    else
+        note_fault(r, err, hf_err_text(err));
 }
 
-/* The time for the WAIT of all that wait now. */
+/* For all that wait now: the replicas of their WAIT, and its time. */
 static uint32_t take_all(hf_replicas *r)
 {
     const uint64_t now_ns = hf_boot_ns();
     uint64_t until_ns = now_ns + ROUND_MS * HF_MS_NS;
-    for (const hf_confirm *c = r->waiting.first; c != NULL; c = c->next)
+    r->awaited = r->known;
+    for (const hf_confirm *c = r->waiting.first; c != NULL; c = c->next) {
+        r->awaited = larger(r->awaited, c->wanted);
         if (c->until_ns < until_ns)
             until_ns = c->until_ns;
+    }
     r->asked = r->waiting;
     r->waiting = (line){NULL, NULL};
     if (until_ns < now_ns + LEAST_MS * HF_MS_NS)
@@ -360,7 +371,6 @@ static void send_wait(hf_replicas *r)
     char mark[MARK_SIZE], awaited[HF_DECIMAL_MAX], wait[HF_DECIMAL_MAX];
     const uint32_t ms = take_all(r), timeout_ms = ms + MARGIN_MS;
     give_up(r);
-    r->awaited = larger(r->wanted, r->known);
     /* One more: it must not be taken for one that stays. */
     (void)snprintf(mark, sizeof mark, "%s %zu", hf_client_server(r->client)->replid,
                    r->needed + one_has_left(r));
@@ -381,7 +391,7 @@ static void begin_round(hf_replicas *r)
     r->open = 1; /* until all are sent */
     r->meets = r->life != hf_client_life(r->client);
     if (!has_mark(r)) {
-        r->err = HF_UNSERVED;
+        note_fault(r, HF_UNSERVED, hf_err_text(HF_UNSERVED));
     } else if (r->meets) {
         send_words(r, (const char *const[]){"GET", r->mark, NULL}, MARGIN_MS, on_mark);
         send_words(r, (const char *const[]){"ROLE", NULL}, MARGIN_MS, on_role);
@@ -485,13 +495,12 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
 }
 
 hf_err hf_replicas_open(hf_replicas **out, uv_loop_t *loop, hf_server *redis,
-                        uint32_t wanted, const char *mark)
+                        const char *mark)
 {
-    HF_ASSERT(wanted > 0 && strlen(mark) < HF_REPLICAS_MARK_SIZE);
+    HF_ASSERT(strlen(mark) < HF_REPLICAS_MARK_SIZE);
     hf_replicas *r = calloc(1, sizeof *r);
     if (r == NULL)
         return HF_NOMEM;
-    r->wanted = wanted;
     r->redis = redis;
     (void)snprintf(r->mark, sizeof r->mark, "%s", mark);
     const hf_client_opts opts = {

@@ -12,11 +12,11 @@
  * ask meanwhile share the next one. A round counts only for answers of the same life of
  * the server (redis/server.h).
  *
- * `wanted` replicas are the least. But Sentinels choose the next primary by what they
- * knew of the replicas up to a second before, so it may be one that is a few milliseconds
- * behind. They also tell the old primary nothing of it: its other replicas go on to
- * confirm what the new one will never have. So all must confirm that were seen in this
- * life of the server, except for one that has been missing or behind for
+ * The replicas that a question wants are the least. But Sentinels choose the next primary
+ * by what they knew of the replicas up to a second before, so it may be one that is a few
+ * milliseconds behind. They also tell the old primary nothing of it: its other replicas
+ * go on to confirm what the new one will never have. So all must confirm that were seen
+ * in this life of the server, except for one that has been missing or behind for
  * HF_REPLICAS_LEFT_MS: it is not the next primary, or we would know by now.
  *
  * Replicas are told apart by their addresses: one may leave while another comes.
@@ -44,6 +44,7 @@ enum {
 typedef struct hf_confirm {
     struct hf_confirm *next;
     uint64_t life;     /* hf_client_life() of the connection that Redis has answered */
+    uint32_t wanted;   /* replicas; not 0 */
     uint64_t until_ns; /* on hf_boot_ns() */
     /* Called once, on the loop, and never from inside hf_replicas_ask(). HF_OK: enough
      * replicas have it. HF_UNSURE: another life of the server has begun, which may not
@@ -52,11 +53,10 @@ typedef struct hf_confirm {
     void *arg;
 } hf_confirm;
 
-/* Starts to connect. `wanted` > 0. `mark` is the key. The loop and the server are
- * borrowed. HF_NOMEM, HF_SYSTEM: *out is untouched. */
+/* Starts to connect. `mark` is the key. The loop and the server are borrowed. HF_NOMEM,
+ * HF_SYSTEM: *out is untouched. */
 HF_MUSTCHECK hf_err hf_replicas_open(hf_replicas **out, struct uv_loop_s *loop,
-                                     struct hf_server *redis, uint32_t wanted,
-                                     const char *mark);
+                                     struct hf_server *redis, const char *mark);
 /* Answers all questions with HF_CLOSED, before it returns; then closes, and calls cb (may
  * be NULL) on the loop. NULL: cb is called at once. */
 void hf_replicas_close(hf_replicas *replicas, void (*cb)(void *arg), void *arg);

@@ -21,8 +21,7 @@ hf_err hf_confirm_open(hf_site *site)
     if (w->opts.wait_replicas == 0)
         return HF_OK;
     hf_key_replicated(mark, w->ns);
-    hf_err err = hf_replicas_open(&site->replicas, &w->loop, site->redis,
-                                  w->opts.wait_replicas, mark);
+    hf_err err = hf_replicas_open(&site->replicas, &w->loop, site->redis, mark);
     if (err == HF_OK)
         hf_replicas_in_cluster(site->replicas, w->cluster, w->ns);
     else
@@ -42,6 +41,7 @@ void hf_confirm_ask(hf_site *site, hf_confirm *confirm,
 {
     uint32_t ms = site->worker->opts.wait_replicas_ms;
     *confirm = (hf_confirm){.life = hf_client_life(site->client),
+                            .wanted = site->worker->opts.wait_replicas,
                             .until_ns = hf_boot_ns() + ms * HF_MS_NS,
                             .cb = cb,
                             .arg = arg};

@@ -84,6 +84,7 @@ static void confirm(renewal *r)
     const hf_site_leases *watch = r->site->leases;
     r->confirm =
         (hf_confirm){.life = hf_client_life(watch->client),
+                     .wanted = w->opts.wait_replicas,
                      .until_ns = hf_boot_ns() + w->opts.wait_replicas_ms * HF_MS_NS,
                      .cb = on_confirmed,
                      .arg = r};
@@ -136,7 +137,7 @@ static bool has_replicas(hf_site *site)
         return true;
     hf_key_replicated(mark, w->ns);
     if (hf_replicas_open(&watch->replicas, hf_client_loop(watch->client), site->redis,
-                         w->opts.wait_replicas, mark) != HF_OK)
+                         mark) != HF_OK)
         return false;
     hf_replicas_in_cluster(watch->replicas, w->cluster, w->ns);
     return true;

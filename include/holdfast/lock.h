@@ -186,11 +186,10 @@ typedef struct hf_lock_opts {
     bool fixed;                /* never renewed: it ends with its lease */
     uint32_t max_hold_ms;      /* longest time that it is held, in spite of renewals and
                                   extensions; 0: no limit */
-    uint32_t wait_replicas;    /* replicas that must confirm it within request_timeout_ms;
-                                  else it is released, and the answer is HF_MISCONF. So a
-                                  failover loses it less often, but still can. These locks
-                                  share a connection of their own, on which one wait for
-                                  replicas is under way at a time */
+    uint32_t wait_replicas;    /* the least number of replicas that must confirm it within
+                                  request_timeout_ms; all that are connected must. Else it
+                                  is released, and the answer is HF_MISCONF. A renewal that
+                                  they do not confirm has failed */
     hf_lock_event_cb on_event; /* NULL: the client's */
     void *event_arg;
 } hf_lock_opts;

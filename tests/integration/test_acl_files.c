@@ -256,7 +256,8 @@ static void users_have_the_commands_of_their_scripts(void **state)
     add_all(needed, hf_lua_lock_all, NULL);
     compare("administrator", needed, true);
     compare("reader", needed, false); /* it may read */
-    (void)snprintf(needed, sizeof needed, " " LOGIN "blpop wait client|unblock ");
+    (void)snprintf(needed, sizeof needed,
+                   " " LOGIN "blpop set wait role client|unblock ");
     add_all(needed, hf_lua_lock_all, NULL);
     compare("locks", needed, true);
 }

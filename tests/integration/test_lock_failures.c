@@ -11,8 +11,9 @@
 #include "base/clock.h"
 #include "tests/support/lock_fixture.h"
 #include "tests/support/locker.h"
+#include "tests/support/replicas.h"
 
-enum { LONG_MS = 30000, PATIENT_MS = 600000, FILE_SIZE = 256 << 10 };
+enum { LONG_MS = 30000, PATIENT_MS = 600000, RENEWED_MS = 2000, FILE_SIZE = 256 << 10 };
 
 static hf_lock_fixture fixture;
 
@@ -353,6 +354,32 @@ static void f6_with_the_link_cut_no_replica_confirms(void **state)
     hf_fixture_stop(&primary);
 }
 
+/* Redis has renewed it; but another primary would not know. */
+static void f6_a_renewal_that_no_replica_has_does_not_count(void **state)
+{
+    hf_fixture primary, replica;
+    hf_lock *lock;
+    (void)state;
+    hf_fixture_start(&primary, &(hf_fixture_options){HF_PRIMARY});
+    hf_replicas_start(&replica, 1, &primary);
+    hf_lock_client *locks = hf_lock_fixture_open(&fixture, primary.url);
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .wait_replicas = 1,
+                               .lease_ms = RENEWED_MS};
+    EVENTUALLY(LONG_MS, hf_lock_take(&fixture, locks, "n", opts, &lock) == HF_OK);
+    long long waits = hf_fixture_calls(&primary, "wait");
+    EVENTUALLY(LONG_MS, hf_fixture_calls(&primary, "wait") >= waits + 2);
+    assert_true(hf_lock_held(lock));
+    hf_fixture_signal(&replica, SIGSTOP);
+    EVENTUALLY(LONG_MS, !hf_lock_held(lock));
+    assert_int_equal(hf_lock_why(lock), HF_LOCK_DEADLINE);
+    assert_int_equal(hf_fixture_number(&primary, "ZCARD hf:lock:{n}:x:n"), 1);
+    hf_fixture_signal(&replica, SIGCONT);
+    hf_lock_release(lock, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
+    hf_fixture_stop(&replica);
+    hf_fixture_stop(&primary);
+}
+
 /* ---- F7 ---- */
 
 /* A write of who lost the lock is refused when it comes; there is nothing to roll back,
@@ -537,6 +564,7 @@ int main(void)
         TEST(f5_a_redis_that_evicts_keys_gives_no_lock),
         TEST(f6_after_a_failover_the_older_is_told_and_refused),
         TEST(f6_with_the_link_cut_no_replica_confirms),
+        TEST(f6_a_renewal_that_no_replica_has_does_not_count),
         TEST(f7_a_late_write_is_refused_by_its_fence),
         TEST(f7_a_redis_that_evicts_keys_checks_no_fence),
         TEST(f9_a_release_wakes_one_and_only_one),

@@ -27,10 +27,12 @@ static hf_lock *must(hf_lock_client *locks, const char *name)
 /* Nothing of any lock is left, nor in line for it, but counters and inboxes. */
 static bool nothing_is_left(void)
 {
-    return hf_fixture_number(&fixture.redis, "EVAL %s 0",
-                             "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
-                             "if not k:find(':fence$') and not k:find(':in:') and not "
-                             "k:find(':forced:') then n = n + 1 end end return n") == 0;
+    return hf_fixture_number(
+               &fixture.redis, "EVAL %s 0",
+               "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+               "if not k:find(':fence$') and not k:find(':in:') and not "
+               "k:find(':forced:') and not k:find(':replicated$') then n = n + 1 end "
+               "end return n") == 0;
 }
 
 static long long keys_without_end(void)

@@ -26,6 +26,7 @@ static hf_fixture primary, replicas[2];
 static hf_client_fixture fixture;
 static hf_server *server;
 static hf_replicas *rounds;
+static uint32_t least; /* replicas that each question wants */
 
 static int up(void **state)
 {
@@ -52,8 +53,8 @@ static int down(void **state)
 static void begin(uint32_t wanted)
 {
     hf_client_fixture_open(&fixture, NULL, &(hf_client_opts){.redis = server});
-    assert_int_equal(hf_replicas_open(&rounds, &fixture.loop, server, wanted, "mark"),
-                     HF_OK);
+    assert_int_equal(hf_replicas_open(&rounds, &fixture.loop, server, "mark"), HF_OK);
+    least = wanted;
     RUN_UNTIL(&fixture, SOON_MS, fixture.ready == 1);
 }
 
@@ -82,6 +83,7 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 static void ask(question *q, uint32_t ms)
 {
     *q = (question){.confirm = {.life = hf_client_life(fixture.client),
+                                .wanted = least,
                                 .until_ns = hf_boot_ns() + ms * HF_MS_NS,
                                 .cb = on_confirmed,
                                 .arg = q}};
