@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "queue/record.h"
 
-enum { FIRST_SLOTS = 8, FIRST_CALLS = 4 };
+enum { FIRST_SLOTS = 8, FIRST_CALLS = 4, PLACE_MAX = (1 << 30) - 1 };
 
 /* An offset into a batch's bytes fits in 32 bits. */
 _Static_assert(HF_BATCH_BYTES < UINT32_MAX, "a batch is addressed with 32 bits");
@@ -59,33 +59,61 @@ static void *grown(void *array, size_t n, size_t *cap, size_t first, size_t size
     return moved;
 }
 
-hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t place,
-                    int64_t created_ms)
+/* Room for one more job; NULL: out of memory. */
+static hf_batch_job *next_slot(hf_batch *batch)
 {
     hf_batch_job *slots =
         grown(batch->slots, batch->n, &batch->slots_cap, FIRST_SLOTS, sizeof *slots);
     if (slots == NULL)
-        return HF_NOMEM;
+        return NULL;
     batch->slots = slots;
+    return &slots[batch->n];
+}
 
+/* The bytes from `start` on are the job of the slot. Never too big: it was measured
+ * before it was taken. */
+static hf_err end_job(hf_batch *batch, size_t start, const hf_batch_job *job)
+{
+    if (hf_buf_err(&batch->bytes) != HF_OK) {
+        batch->bytes.len = start;
+        batch->bytes.err = HF_OK;
+        return HF_NOMEM;
+    }
+    batch->slots[batch->n++] = *job;
+    batch->n_made += job->made;
+    return HF_OK;
+}
+
+hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t place,
+                    int64_t created_ms)
+{
+    if (next_slot(batch) == NULL)
+        return HF_NOMEM;
     size_t start = batch->bytes.len;
     hf_buf_add(&batch->bytes, id.text, strlen(id.text) + 1);
     size_t record = batch->bytes.len;
     hf_record_write(&batch->bytes, job, id.tells ? 0 : created_ms);
-    if (hf_buf_err(&batch->bytes) != HF_OK) {
-        batch->bytes.len = start;
-        batch->bytes.err = HF_OK;
-        return HF_NOMEM; /* never too big: it was measured before it was taken */
-    }
-    slots[batch->n++] =
-        (hf_batch_job){.id_at = (uint32_t)start,
-                       .record_at = (uint32_t)record,
-                       .record_len = (uint32_t)(batch->bytes.len - record),
-                       .place = place & INT32_MAX,
-                       .made = id.made,
-                       .due_ms = job->delay_ms > 0 ? -job->delay_ms : job->at_ms};
-    batch->n_made += id.made;
-    return HF_OK;
+    return end_job(
+        batch, start,
+        &(hf_batch_job){.id_at = (uint32_t)start,
+                        .record_at = (uint32_t)record,
+                        .record_len = (uint32_t)(batch->bytes.len - record),
+                        .place = place & PLACE_MAX,
+                        .made = id.made,
+                        .chosen = job->id != NULL,
+                        .due_ms = job->delay_ms > 0 ? -job->delay_ms : job->at_ms});
+}
+
+hf_err hf_batch_copy(hf_batch *batch, const hf_batch *from, size_t i)
+{
+    hf_batch_job job = from->slots[i];
+    if (next_slot(batch) == NULL)
+        return HF_NOMEM;
+    size_t start = batch->bytes.len, id_len = job.record_at - job.id_at;
+    hf_buf_add(&batch->bytes, from->bytes.data + job.id_at, id_len + job.record_len);
+    job.id_at = (uint32_t)start;
+    job.record_at = (uint32_t)(start + id_len);
+    return end_job(batch, start, &job);
 }
 
 hf_err hf_batch_end_call(hf_batch *batch, const hf_batch_call *call)

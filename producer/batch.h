@@ -54,8 +54,9 @@ typedef struct hf_batch_call {
 
 typedef struct hf_batch_job {
     uint32_t id_at, record_at, record_len; /* in the batch's bytes */
-    uint32_t place : 31;                   /* of the job in its call */
+    uint32_t place : 30;                   /* of the job in its call */
     uint32_t made : 1;                     /* its id was made here, and must be new */
+    uint32_t chosen : 1;                   /* its id is the caller's */
     int64_t due_ms;                        /* as in hf_enqueue_item */
 } hf_batch_job;
 
@@ -124,6 +125,10 @@ typedef struct hf_job_id {
  * batch is as it was. */
 HF_MUSTCHECK hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id,
                                  uint32_t place, int64_t created_ms);
+
+/* Appends the i-th job of another batch, for the same place of the same call. HF_NOMEM:
+ * the batch is as it was. */
+HF_MUSTCHECK hf_err hf_batch_copy(hf_batch *batch, const hf_batch *from, size_t i);
 
 /* Makes the last call->n jobs a call. HF_NOMEM: they are none yet. */
 HF_MUSTCHECK hf_err hf_batch_end_call(hf_batch *batch, const hf_batch_call *call);

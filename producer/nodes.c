@@ -26,6 +26,7 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
     (void)detail;
     if (err != HF_OK)
         hf_cluster_doubt(node->nodes->cluster);
+    hf_submit_line_is_down(node->nodes->queue, &node->line, err != HF_OK);
     node->nodes->hooks->on_event(node, err);
 }
 
@@ -65,6 +66,7 @@ static hf_err open_node(hf_nodes *nodes, hf_server *redis, hf_node **out, char *
     node->next = nodes->first;
     nodes->first = node;
     nodes->open++;
+    node->line.down = true; /* until it is connected */
     hf_submit_add_line(nodes->queue, &node->line);
     *out = node;
     return HF_OK;
@@ -221,6 +223,7 @@ void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns)
     for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
         route(nodes, t, now_ns);
     hf_submit_move(nodes->queue, nodes->targets);
+    hf_submit_line_is_down(nodes->queue, &nodes->away.line, true);
     move_doubt(&nodes->away);
     for (hf_node *node = nodes->first; node != NULL; node = node->next)
         move_doubt(node);
@@ -282,6 +285,8 @@ static void on_registered(const hf_answer *answer, void *arg)
 void hf_nodes_register(hf_nodes *nodes, hf_queue_state *target)
 {
     const hf_node *node = hf_node_of(&nodes->registry);
+    if (target->whole != NULL) /* which is used already: it has told the shards */
+        target = target->whole;
     if (node->client == NULL || !hf_client_ready(node->client))
         return;
     uint64_t life = registry_life(nodes, node);
@@ -297,9 +302,10 @@ bool hf_nodes_register_all(hf_nodes *nodes)
 {
     bool all = true;
     for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed) {
-        if (t->used)
+        const bool counts = t->used && t->whole == NULL;
+        if (counts)
             hf_nodes_register(nodes, t);
-        all = all && (!t->used || t->registered_in != 0);
+        all = all && (!counts || t->registered_in != 0);
     }
     return all && (nodes->registers == 0 || hf_cluster_is_plain(nodes->cluster));
 }

@@ -316,9 +316,27 @@ static void pause_for(hf_requests *requests, const hf_batch *batch, hf_err err,
         (void)snprintf(requests->why, sizeof requests->why, "%s", answer->detail);
 }
 
+/* Nothing happened, nor by an earlier sending: the script looks for its number first. */
+static void was_sharded(hf_requests *requests, hf_batch *batch, const hf_answer *answer)
+{
+    hf_shards shards;
+    hf_err err = hf_shards_refused(&shards, answer->detail);
+    if (err == HF_OK)
+        err = hf_submit_divide(&requests->queue, batch->target, &shards);
+    if (err == HF_OK && !batch->told) {
+        err = hf_submit_divide_batch(&requests->queue, batch);
+        batch->told = err == HF_OK; /* its parts will be */
+    }
+    end(requests, batch, err, NULL, hf_err_text(err));
+}
+
 static void was_refused(hf_requests *requests, hf_batch *batch, hf_err err,
                         const hf_answer *answer)
 {
+    if (err == HF_SHARDED) {
+        was_sharded(requests, batch, answer);
+        return;
+    }
     if (is_of_cluster(err))
         hf_nodes_refused(batch->node, batch->target, err, answer);
     if (batch->told || !may_pass(err) || (is_in_doubt(batch) && err == HF_DEADLINE)) {

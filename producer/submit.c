@@ -38,6 +38,7 @@ void hf_submit_done(hf_submit_queue *queue)
         while (queue->buckets[i] != NULL) {
             hf_queue_state *target = queue->buckets[i];
             queue->buckets[i] = target->next;
+            free(target->shards);
             free(target);
         }
     }
@@ -54,13 +55,31 @@ static size_t bucket_of(const char *name)
     return h % HF_TARGET_BUCKETS;
 }
 
+static bool is_named(const hf_queue_state *target, const char *name)
+{
+    return target->whole == NULL && strcmp(target->queue.name, name) == 0;
+}
+
+/* The owner sees it with its next look. */
+static void put_target(hf_submit_queue *queue, hf_queue_state *target,
+                       hf_queue_state **at)
+{
+    target->slot = hf_slot(target->queue.prefix, target->queue.prefix_len);
+    target->line = queue->home;
+    target->fresh = queue->fresh;
+    queue->fresh = target;
+    target->next = *at;
+    *at = target;
+    queue->n_targets++;
+}
+
 static hf_err target_of(hf_submit_queue *queue, const char *name, hf_queue_state **out)
 {
     hf_queue_state *target = queue->last_target;
     if (target == NULL || strcmp(target->queue.name, name) != 0) {
         hf_queue_state **bucket = &queue->buckets[bucket_of(name)];
         target = *bucket;
-        while (target != NULL && strcmp(target->queue.name, name) != 0)
+        while (target != NULL && !is_named(target, name))
             target = target->next;
         if (target == NULL) {
             if (queue->n_targets == HF_TARGETS_MAX)
@@ -70,13 +89,7 @@ static hf_err target_of(hf_submit_queue *queue, const char *name, hf_queue_state
                 return HF_NOMEM;
             hf_err err = hf_queue_init(&target->queue, queue->ns, name);
             HF_ASSERT(err == HF_OK);
-            target->slot = hf_slot(target->queue.prefix, target->queue.prefix_len);
-            target->line = queue->home;
-            target->fresh = queue->fresh;
-            queue->fresh = target;
-            target->next = *bucket;
-            *bucket = target;
-            queue->n_targets++;
+            put_target(queue, target, bucket);
         }
     }
     *out = queue->last_target = target;
@@ -176,6 +189,38 @@ static bool has_room(const hf_batch *batch, const hf_intake *in)
            in->deadline_ns + DISORDER_NS >= batch->deadline_ns;
 }
 
+/* A call without ids joins the batch that the one before it has begun, so that batches
+ * stay large; the next batch goes to the next shard. in NULL: one that has its own. */
+static hf_queue_state *next_shard(hf_shard_states *shards, const hf_intake *in)
+{
+    hf_queue_state *shard = shards->at[shards->turn];
+    if (in != NULL && shard->open != NULL && has_room(shard->open, in) &&
+        !shard->line->down)
+        return shard;
+    for (unsigned i = 0; i < shards->n; i++) {
+        shards->turn = (shards->turn + 1) % shards->n;
+        shard = shards->at[shards->turn];
+        if (!shard->line->down)
+            break;
+    }
+    return shard;
+}
+
+/* Where a small call goes. If it has ids for several shards, and these were not known
+ * when it was looked at, Redis refuses it and it is divided then. */
+static hf_queue_state *place_of(hf_queue_state *target, const hf_intake *in)
+{
+    hf_shard_states *shards = target->shards;
+    if (shards == NULL)
+        return target;
+    if (in->n == 1 && in->jobs[0].id != NULL)
+        return shards->at[hf_shard_of_id(in->jobs[0].id, shards->n)];
+    for (size_t i = 0; i < in->n; i++)
+        if (in->jobs[i].id != NULL)
+            return target;
+    return next_shard(shards, in);
+}
+
 static hf_err append(hf_submit_queue *queue, hf_batch *batch, const hf_intake *in,
                      const hf_batch_call *call)
 {
@@ -240,7 +285,7 @@ hf_err hf_submit_join(hf_submit_queue *queue, const hf_intake *in,
     if (err == HF_OK)
         err = reserve(queue, in);
     if (err == HF_OK) {
-        err = join(queue, target, in, call, ready);
+        err = join(queue, place_of(target, in), in, call, ready);
         if (err != HF_OK)
             unreserve(queue, in->n, in->bytes);
     }
@@ -404,4 +449,187 @@ hf_queue_state *hf_submit_new_target(hf_submit_queue *queue)
         queue->fresh = target->fresh;
     hf_run_loop_unlock(queue->run);
     return target;
+}
+
+/* ---- shards ---- */
+
+const hf_shard_states *hf_submit_shards(hf_submit_queue *queue,
+                                        const hf_queue_state *target)
+{
+    hf_run_loop_lock(queue->run);
+    const hf_shard_states *shards = target->shards;
+    hf_run_loop_unlock(queue->run);
+    return shards;
+}
+
+hf_queue_state *hf_submit_next_shard(hf_submit_queue *queue, hf_queue_state *target)
+{
+    hf_run_loop_lock(queue->run);
+    hf_queue_state *shard = next_shard(target->shards, NULL);
+    hf_run_loop_unlock(queue->run);
+    return shard;
+}
+
+static hf_err make_shards(hf_submit_queue *queue, hf_queue_state *target,
+                          const hf_shards *told)
+{
+    if (told->n > HF_TARGETS_MAX - queue->n_targets)
+        return HF_FULL;
+    hf_shard_states *shards = calloc(1, sizeof *shards + told->n * sizeof shards->at[0]);
+    while (shards != NULL && shards->n < told->n &&
+           (shards->at[shards->n] = calloc(1, sizeof *target)) != NULL)
+        shards->n++;
+    if (shards == NULL || shards->n < told->n) {
+        while (shards != NULL && shards->n > 0)
+            free(shards->at[--shards->n]);
+        free(shards);
+        return HF_NOMEM;
+    }
+    for (unsigned i = 0; i < shards->n; i++) {
+        hf_queue_state *shard = shards->at[i];
+        hf_shards_queue(told, &target->queue, i, &shard->queue);
+        shard->whole = target;
+        put_target(queue, shard, &target->next);
+    }
+    shards->turn = (unsigned)queue->ids.low % shards->n; /* producers begin anywhere */
+    target->shards = shards;
+    target->open = NULL; /* it is divided when Redis has refused it */
+    return HF_OK;
+}
+
+hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target,
+                        const hf_shards *shards)
+{
+    hf_run_loop_lock(queue->run);
+    hf_err err = target->shards != NULL ? HF_OK : make_shards(queue, target, shards);
+    hf_run_loop_unlock(queue->run);
+    return err;
+}
+
+/* The parts of a batch, one for each shard or NULL, and how many jobs each has of the
+ * call at hand. */
+typedef struct parts {
+    hf_shard_states *shards;
+    hf_batch *of[HF_SHARDS_MAX];
+    size_t n[HF_SHARDS_MAX];
+    unsigned without_id; /* the shard of all jobs whose ids were made */
+} parts;
+
+/* A numbered call may be continued by another process, which must find the same shard:
+ * that of the first id that was made. */
+static unsigned shard_without_id(parts *p, const hf_batch *batch)
+{
+    if (batch->numbered)
+        for (size_t i = 0; i < batch->n; i++)
+            if (!batch->slots[i].chosen)
+                return hf_shard_of_id(batch->bytes.data + batch->slots[i].id_at,
+                                      p->shards->n);
+    (void)next_shard(p->shards, NULL);
+    return p->shards->turn;
+}
+
+static hf_err put_part(parts *p, const hf_batch *batch, size_t i)
+{
+    const hf_batch_job *job = &batch->slots[i];
+    unsigned k = job->chosen
+                     ? hf_shard_of_id(batch->bytes.data + job->id_at, p->shards->n)
+                     : p->without_id;
+    hf_batch *part = p->of[k];
+    if (part == NULL && (part = hf_batch_new(p->shards->at[k])) == NULL)
+        return HF_NOMEM;
+    p->of[k] = part;
+    p->n[k]++;
+    return hf_batch_copy(part, batch, i);
+}
+
+static hf_err put_call(parts *p, const hf_batch *batch, size_t first, size_t c)
+{
+    hf_batch_call call = batch->calls[c];
+    hf_err err = HF_OK;
+    memset(p->n, 0, sizeof p->n);
+    p->without_id = shard_without_id(p, batch);
+    for (size_t i = first; err == HF_OK && i < first + call.n; i++)
+        err = put_part(p, batch, i);
+    for (unsigned k = 0; err == HF_OK && k < p->shards->n; k++) {
+        if (p->n[k] == 0)
+            continue;
+        call.n = p->n[k];
+        err = hf_batch_end_call(p->of[k], &call);
+    }
+    return err;
+}
+
+/* A call is told when all of its parts are. */
+static void put_parts(hf_submit_queue *queue, parts *p, const hf_batch *batch)
+{
+    size_t charge = batch->charge, n = batch->n;
+    for (size_t c = 0; c < batch->n_calls; c++)
+        if (batch->calls[c].waiter != NULL)
+            batch->calls[c].waiter->pending--;
+    for (unsigned k = 0; k < p->shards->n; k++) {
+        hf_batch *part = p->of[k];
+        if (part == NULL)
+            continue;
+        for (size_t c = 0; c < part->n_calls; c++)
+            if (part->calls[c].waiter != NULL)
+                part->calls[c].waiter->pending++;
+        part->taken_ns = batch->taken_ns;
+        part->deadline_ns = batch->deadline_ns;
+        part->numbered = batch->numbered;
+        part->number = batch->numbered ? batch->number : 0;
+        part->charge = charge * part->n / n; /* all of it, in the end */
+        charge -= part->charge;
+        n -= part->n;
+        put_last(queue, part);
+    }
+}
+
+hf_err hf_submit_divide_batch(hf_submit_queue *queue, const hf_batch *batch)
+{
+    parts *p = calloc(1, sizeof *p);
+    hf_err err = p == NULL ? HF_NOMEM : HF_OK;
+    hf_run_loop_lock(queue->run);
+    if (p != NULL)
+        p->shards = batch->target->shards;
+    for (size_t c = 0, first = 0; err == HF_OK && c < batch->n_calls;
+         first += batch->calls[c++].n)
+        err = put_call(p, batch, first, c);
+    if (err == HF_OK)
+        put_parts(queue, p, batch);
+    hf_run_loop_unlock(queue->run);
+    for (unsigned k = 0; err != HF_OK && p != NULL && k < HF_SHARDS_MAX; k++)
+        hf_batch_free(p->of[k]);
+    free(p);
+    return err;
+}
+
+/* It can go to any shard. In line there are only batches that no Redis has executed. */
+static bool may_go_anywhere(const hf_batch *batch)
+{
+    return batch->target->whole != NULL && batch->n_made == batch->n && !batch->numbered;
+}
+
+static void leave_line(hf_submit_queue *queue, hf_line *line)
+{
+    hf_batch *next;
+    for (hf_batch *batch = line->batches.first; batch != NULL; batch = next) {
+        next = batch->next;
+        if (!may_go_anywhere(batch))
+            continue;
+        hf_queue_state *shard = next_shard(batch->target->whole->shards, NULL);
+        if (shard->line->down)
+            continue;
+        take_out(queue, batch);
+        batch->target = shard;
+        put_last(queue, batch);
+    }
+}
+
+void hf_submit_line_is_down(hf_submit_queue *queue, hf_line *line, bool down)
+{
+    hf_run_loop_lock(queue->run);
+    line->down = down;
+    if (down)
+        leave_line(queue, line);
+    hf_run_loop_unlock(queue->run);
 }

@@ -11,6 +11,7 @@
 #define HF_PRODUCER_SUBMIT_H
 
 #include "producer/batch.h"
+#include "queue/shards.h"
 
 enum {
     HF_TARGETS_MAX = 65536, /* different queues in the life of one producer */
@@ -24,12 +25,22 @@ typedef struct hf_line {
     struct hf_line *next; /* of the submit queue */
     hf_batches batches;
     size_t enough; /* jobs of an open batch that were too few at the last look */
+    bool down;     /* nothing can be sent to the node now */
 } hf_line;
 
-/* One queue that the producer has used. It lives as long as the producer. */
+/* The shards of a queue that is divided (queue/shards.h). */
+typedef struct hf_shard_states {
+    unsigned n, turn; /* turn: the one that a call without ids went to last */
+    struct hf_queue_state *at[];
+} hf_shard_states;
+
+/* One queue that the producer has used, or one of its shards. It lives as long as the
+ * producer. */
 typedef struct hf_queue_state {
     struct hf_queue_state *next; /* in its bucket */
     hf_queue queue;
+    struct hf_queue_state *whole; /* the queue, if this is one of its shards */
+    hf_shard_states *shards;      /* owned; NULL: none are known; set once */
     hf_line *line;    /* where its batches wait; the owner changes it, under the lock */
     hf_batch *open;   /* may be joined; it is in the line */
     uint64_t highest; /* number of a numbered request so far */
@@ -111,6 +122,12 @@ void hf_submit_unreserve(hf_submit_queue *queue, size_t jobs, size_t bytes);
 HF_MUSTCHECK hf_err hf_submit_target(hf_submit_queue *queue, const char *name,
                                      hf_queue_state **out);
 
+/* The shards of a queue, NULL if it is not known to have any. */
+const hf_shard_states *hf_submit_shards(hf_submit_queue *queue,
+                                        const hf_queue_state *target);
+/* The one for a larger call without ids. */
+hf_queue_state *hf_submit_next_shard(hf_submit_queue *queue, hf_queue_state *target);
+
 /* n ids of our own, rising. Answers whether they tell this time (Unix ms). */
 bool hf_submit_ids(hf_submit_queue *queue, char (*out)[HF_NEW_ID_SIZE], size_t n,
                    int64_t created_ms);
@@ -145,6 +162,19 @@ void hf_submit_drop_line(hf_submit_queue *queue, hf_line *line);
 /* Brings these queues (linked by `routed`), and their batches, to the lines to which they
  * go. */
 void hf_submit_move(hf_submit_queue *queue, hf_queue_state *targets);
+/* Whether something can be sent to its node. What waits there for any shard of a queue
+ * goes to a node that is not down: all that was not sent and has no ids of its caller. */
+void hf_submit_line_is_down(hf_submit_queue *queue, hf_line *line, bool down);
+
+/* Redis has told that the queue is divided. Calls go to its shards from now on. HF_NOMEM,
+ * HF_FULL: too many queues. */
+HF_MUSTCHECK hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target,
+                                     const hf_shards *shards);
+/* The jobs of a refused batch of such a queue, which is in no line, go on as one batch
+ * for each shard: nothing of them is counted for this one any more. HF_NOMEM: nothing
+ * happened. */
+HF_MUSTCHECK hf_err hf_submit_divide_batch(hf_submit_queue *queue, const hf_batch *batch);
+
 /* A queue that the owner has not seen yet, each once; NULL: there is none. */
 hf_queue_state *hf_submit_new_target(hf_submit_queue *queue);
 

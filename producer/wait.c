@@ -37,11 +37,12 @@ typedef struct waiting_call {
 
 typedef struct sorted {
     const hf_job *job;
+    unsigned shard; /* of its queue */
 } sorted;
 
 typedef struct maker {
     const waiting_call *of;
-    sorted *order; /* the jobs by queue; NULL: as they are */
+    sorted *order; /* the jobs by queue and shard; NULL: as they are */
     hf_batches made;
     char ids[IDS_AT_ONCE][HF_NEW_ID_SIZE];
     size_t ids_left;
@@ -63,16 +64,34 @@ static int by_queue(const void *a, const void *b)
     return x < y ? -1 : x > y; /* within a queue as they were given */
 }
 
-static hf_err sort_by_queue(maker *m)
+static int by_shard(const void *a, const void *b)
+{
+    const sorted *x = a, *y = b;
+    if (x->shard != y->shard)
+        return x->shard < y->shard ? -1 : 1;
+    return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* An array of the jobs that can be sorted. */
+static hf_err begin_order(maker *m)
 {
     const hf_intake *in = &m->of->in;
+    if (m->order != NULL)
+        return HF_OK;
     m->order = malloc(in->n * sizeof *m->order);
     if (m->order == NULL)
         return HF_NOMEM;
     for (size_t i = 0; i < in->n; i++)
-        m->order[i].job = &in->jobs[i];
-    qsort(m->order, in->n, sizeof *m->order, by_queue);
+        m->order[i] = (sorted){.job = &in->jobs[i]};
     return HF_OK;
+}
+
+static hf_err sort_by_queue(maker *m)
+{
+    hf_err err = begin_order(m);
+    if (err == HF_OK)
+        qsort(m->order, m->of->in.n, sizeof *m->order, by_queue);
+    return err;
 }
 
 /* An id for a job that has none: from a stock of our own, or always the same for the same
@@ -117,18 +136,13 @@ static hf_err fill(maker *m, hf_batch *batch, size_t from, size_t n)
     return err == HF_OK ? hf_batch_seal(batch, c->in.now_ns) : err;
 }
 
-static hf_err make_batch(maker *m, size_t from, size_t n)
+static hf_err make_batch(maker *m, hf_queue_state *target, size_t from, size_t n)
 {
-    hf_queue_state *target;
-    hf_submit_queue *queue = &m->of->producer->requests.queue;
-    hf_err err = hf_submit_target(queue, hf_job_queue(job_at(m, from)), &target);
-    if (err != HF_OK)
-        return err;
     hf_batch *batch = hf_batch_new(target);
     if (batch == NULL)
         return HF_NOMEM;
     hf_batch_expect(batch, n, m->of->in.bytes / m->of->in.n * n);
-    err = fill(m, batch, from, n);
+    hf_err err = fill(m, batch, from, n);
     if (err != HF_OK) {
         hf_batch_free(batch);
         return err;
@@ -138,7 +152,64 @@ static hf_err make_batch(maker *m, size_t from, size_t n)
     return HF_OK;
 }
 
-/* One batch for each queue, or none. */
+/* ---- shards ---- */
+
+/* The shard of all n jobs that have no id. A numbered call may be continued by another
+ * process, which must find the same one: that of the first id that is made. */
+static hf_queue_state *shard_without_id(maker *m, hf_queue_state *target,
+                                        const hf_shard_states *shards, size_t from,
+                                        size_t n)
+{
+    const waiting_call *c = m->of;
+    for (size_t i = from; c->number != 0 && i < from + n; i++) {
+        const hf_job *job = job_at(m, i);
+        if (job->id == NULL) {
+            hf_job_id id = make_id(m, (uint32_t)(job - c->in.jobs));
+            return shards->at[hf_shard_of_id(id.text, shards->n)];
+        }
+    }
+    return hf_submit_next_shard(&c->producer->requests.queue, target);
+}
+
+/* One batch for each shard of the queue. */
+static hf_err make_batches_of_shards(maker *m, hf_queue_state *target,
+                                     const hf_shard_states *shards, size_t from, size_t n)
+{
+    unsigned without_id = 0;
+    hf_queue_state *free_one = shard_without_id(m, target, shards, from, n);
+    while (shards->at[without_id] != free_one)
+        without_id++;
+    hf_err err = begin_order(m);
+    if (err != HF_OK)
+        return err;
+    for (size_t i = from; i < from + n; i++) {
+        const char *id = m->order[i].job->id;
+        m->order[i].shard = id == NULL ? without_id : hf_shard_of_id(id, shards->n);
+    }
+    qsort(m->order + from, n, sizeof *m->order, by_shard);
+    for (size_t i = from, end; err == HF_OK && i < from + n; i = end) {
+        unsigned shard = m->order[i].shard;
+        for (end = i + 1; end < from + n && m->order[end].shard == shard;)
+            end++;
+        err = make_batch(m, shards->at[shard], i, end - i);
+    }
+    return err;
+}
+
+/* Of the n jobs of one queue. */
+static hf_err make_batches_of_queue(maker *m, size_t from, size_t n)
+{
+    hf_queue_state *target;
+    hf_submit_queue *queue = &m->of->producer->requests.queue;
+    hf_err err = hf_submit_target(queue, hf_job_queue(job_at(m, from)), &target);
+    if (err != HF_OK)
+        return err;
+    const hf_shard_states *shards = hf_submit_shards(queue, target);
+    return shards == NULL ? make_batch(m, target, from, n)
+                          : make_batches_of_shards(m, target, shards, from, n);
+}
+
+/* One batch for each queue, or for each of its shards; or none. */
 static hf_err make_batches(maker *m)
 {
     size_t all = m->of->in.n, n;
@@ -148,7 +219,7 @@ static hf_err make_batches(maker *m)
         n = m->of->one_queue ? all : 1;
         while (from + n < all && strcmp(queue, hf_job_queue(job_at(m, from + n))) == 0)
             n++;
-        err = make_batch(m, from, n);
+        err = make_batches_of_queue(m, from, n);
     }
     free(m->order);
     while (err != HF_OK && m->made.first != NULL) {
@@ -179,12 +250,27 @@ static hf_err put_in_large(waiting_call *c)
     return err;
 }
 
+/* Several jobs of a divided queue, with ids that may belong to several shards. */
+static bool has_parts(const waiting_call *c)
+{
+    const hf_intake *in = &c->in;
+    hf_queue_state *target;
+    hf_submit_queue *queue = &c->producer->requests.queue;
+    size_t i = 0;
+    while (i < in->n && in->jobs[i].id == NULL)
+        i++;
+    return in->n > 1 && i < in->n &&
+           hf_submit_target(queue, hf_job_queue(in->jobs), &target) == HF_OK &&
+           hf_submit_shards(queue, target) != NULL;
+}
+
 /* The waiter is told once for each batch. HF_CLOSED, HF_FULL, HF_INVALID (the other kind
  * of numbers), HF_NOMEM: nothing was taken. */
 static hf_err put_in(waiting_call *c)
 {
     const hf_intake *in = &c->in;
-    if (!c->one_queue || c->number != 0 || in->n > SMALL_JOBS || in->bytes > SMALL_BYTES)
+    if (!c->one_queue || c->number != 0 || in->n > SMALL_JOBS ||
+        in->bytes > SMALL_BYTES || has_parts(c))
         return put_in_large(c);
     c->waiter->pending = 1;
     const hf_batch_call call = {.n = in->n, .taken_ns = in->now_ns, .waiter = c->waiter};

@@ -1,0 +1,189 @@
+/* test_cluster_shards.c - a divided queue in a cluster: its shards are on all nodes, and
+ * one that is away stops what belongs to its own shards, and nothing else. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "tests/support/cluster.h"
+#include "tests/support/eventually.h"
+#include "tests/support/producer.h"
+#include "tests/support/shards.h"
+
+enum {
+    NODES = 3,
+    N = 6,
+    CALLS = 60,
+    CALL_MS = 30000,
+    SHORT_MS = 500,
+    AWAY_MS = 2500, /* a silent connection is given up before */
+    NAME = 32
+};
+
+static hf_cluster_fixture nodes;
+static hf_shards shards;
+static char wide[NAME], detail[HF_DETAIL_SIZE];
+
+static hf_producer *open_producer(uint32_t deadline_ms)
+{
+    char url[HF_CLUSTER_URL_SIZE];
+    hf_cluster_url(&nodes, url);
+    return hf_test_producer(NULL, (hf_producer_opts){HF_PRODUCER_OPTS_INIT,
+                                                     .server = HF_SERVER(.url = url),
+                                                     .deadline_ms = deadline_ms});
+}
+
+/* The queue is at the first node: its own slot, and the first third of its shards. Each
+ * test has another one. */
+static void divide(unsigned number)
+{
+    hf_cluster_queue(&nodes, 0, number, wide);
+    hf_test_divide(&nodes.nodes[0], wide, N, &shards);
+}
+
+static hf_fixture *owner(unsigned i)
+{
+    char key[HF_TEST_SHARD_KEY];
+    return hf_cluster_owner(&nodes, hf_test_shard_key(&shards, i, "schedule", key));
+}
+
+static long long count(unsigned i)
+{
+    char key[HF_TEST_SHARD_KEY];
+    return hf_fixture_number(owner(i), "ZCARD %s",
+                             hf_test_shard_key(&shards, i, "schedule", key));
+}
+
+static long long count_all(void)
+{
+    long long n = 0;
+    for (unsigned i = 0; i < N; i++)
+        n += count(i);
+    return n;
+}
+
+static hf_err enqueue(hf_producer *producer, const char *id)
+{
+    return hf_enqueue_wait(producer,
+                           &(hf_job){HF_JOB_INIT, .queue = wide, .type = "t", .id = id},
+                           1, NULL, 0, detail);
+}
+
+static void enqueue_calls(hf_producer *producer)
+{
+    for (int i = 0; i < CALLS; i++)
+        if (enqueue(producer, NULL) != HF_OK)
+            fail_msg("call %d: %s", i, detail);
+}
+
+/* An id of this shard. */
+static const char *id_of(unsigned shard, char id[NAME])
+{
+    unsigned k = 0;
+    do
+        (void)snprintf(id, NAME, "id-%u", k++);
+    while (hf_shard_of_id(id, N) != shard);
+    return id;
+}
+
+static void shards_are_on_all_nodes_and_get_their_jobs(void **state)
+{
+    char id[NAME];
+    (void)state;
+    divide(0);
+    hf_producer *producer = open_producer(CALL_MS);
+    for (unsigned i = 0; i < N; i++)
+        assert_ptr_equal(owner(i), &nodes.nodes[i * NODES / N]);
+    for (unsigned i = 0; i < N; i++)
+        assert_int_equal(enqueue(producer, id_of(i, id)), HF_OK);
+    for (unsigned i = 0; i < N; i++)
+        assert_int_equal(count(i), 1);
+    enqueue_calls(producer);
+    assert_int_equal(count_all(), N + CALLS);
+    for (unsigned i = 0; i < N; i++)
+        assert_in_range(count(i), CALLS / N / 2, CALLS / N * 2);
+    hf_producer_close(producer, NULL, NULL);
+}
+
+static void on_enqueued(const hf_enqueue_result *result, const char *why, void *arg)
+{
+    if (result->err != HF_OK)
+        fail_msg("%s", why);
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* Requests that were sent to a silent node stay with their shard: each is executed once.
+ */
+static void what_a_silent_node_has_got_is_executed_once(void **state)
+{
+    atomic_int told = 0;
+    (void)state;
+    divide(1);
+    hf_producer *producer = open_producer(CALL_MS);
+    enqueue_calls(producer);
+    hf_fixture_signal(&nodes.nodes[1], SIGSTOP);
+    const uint64_t until_ms = hf_test_now_ms() + AWAY_MS;
+    int sent = 0;
+    while (hf_test_now_ms() < until_ms) {
+        const hf_job job = {HF_JOB_INIT, .queue = wide, .type = "t"};
+        assert_int_equal(hf_enqueue(producer, &job, on_enqueued, &told, detail), HF_OK);
+        sent++;
+        hf_test_pause_ms(10);
+    }
+    assert_true(atomic_load(&told) > sent / 2); /* by the other nodes */
+    hf_fixture_signal(&nodes.nodes[1], SIGCONT);
+    EVENTUALLY(CALL_MS, atomic_load(&told) == sent);
+    hf_producer_close(producer, NULL, NULL);
+    assert_int_equal(count_all(), CALLS + sent);
+}
+
+/* The last test: the node stays away, and the cluster has no replicas. One call may have
+ * been sent before the producer knew that. */
+static void jobs_without_ids_go_to_the_nodes_that_are_there(void **state)
+{
+    char id[NAME];
+    int unanswered = 0;
+    (void)state;
+    divide(2);
+    hf_producer *producer = open_producer(SHORT_MS);
+    for (int i = 0; i < CALLS; i++)
+        assert_int_equal(enqueue(producer, NULL), HF_OK);
+    const long long before = count_all() - count(N - 1) - count(N - 2);
+    hf_fixture_kill(&nodes.nodes[NODES - 1], SIGKILL);
+    for (int i = 0; i < CALLS; i++)
+        unanswered += enqueue(producer, NULL) != HF_OK;
+    assert_in_range(unanswered, 0, 1);
+    long long after = 0;
+    for (unsigned i = 0; i < N - 2; i++)
+        after += count(i);
+    assert_int_equal(after - before, CALLS - unanswered);
+    for (unsigned i = 0; i < N - 2; i++)
+        assert_int_equal(enqueue(producer, id_of(i, id)), HF_OK);
+    assert_int_equal(enqueue(producer, id_of(N - 1, id)), HF_TIMEOUT);
+    hf_producer_close(producer, NULL, NULL);
+}
+
+static int up(void **state)
+{
+    (void)state;
+    hf_cluster_start(&nodes, NODES, false);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_cluster_stop(&nodes);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shards_are_on_all_nodes_and_get_their_jobs),
+        cmocka_unit_test(what_a_silent_node_has_got_is_executed_once),
+        cmocka_unit_test(jobs_without_ids_go_to_the_nodes_that_are_there),
+    };
+    return cmocka_run_group_tests(tests, up, down);
+}
