@@ -215,7 +215,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     hf_site *site = served->site;
     uint64_t now = hf_boot_ns();
     uint32_t slots = hf_running_slots(w), most = batch_max(served);
-    bool refresh = now >= w->wake->alive_at_ns;
+    bool refresh = now >= served->alive_at_ns;
     hf_claim_args args = {
         .worker = w->id,
         .number = served->claim_number + 1,
@@ -245,8 +245,8 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     served->claim_not_after = args.not_after;
     served->sent_due_ms = args.due ? served->due_ms : 0;
     hf_queue_on(served, HF_E_SENT);
-    if (refresh && w->wake->n_served == 1)
-        w->wake->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
+    if (refresh)
+        served->alive_at_ns = now + HF_WAIT_MS * HF_MS_NS;
     if (args.due) {
         hf_redis_flush(
             site->client); /* a job waits for it; the rest of the turn can wait */
@@ -256,7 +256,8 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
 
 void hf_claim_introduce(hf_worker *w)
 {
-    w->wake->alive_at_ns = 0;
+    for (size_t i = 0; i < w->wake->n_slots; i++)
+        w->wake->slots[i].alive_at_ns = 0;
 }
 
 /* ---- whose turn it is ---- */

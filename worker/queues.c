@@ -373,6 +373,7 @@ static void come_back(hf_served *served)
 {
     hf_queue_on(served, HF_E_RETURN);
     served->registered = false;
+    served->alive_at_ns = 0; /* its next claim names this worker and its lease there */
     served->credit = 0;
 }
 
@@ -386,9 +387,6 @@ hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
 {
     hf_served *served = hf_queues_find(w, queue->queue.name);
     bool comes_back = served != NULL && hf_queue_is(served->state, HF_Q_GONE);
-    if (served == NULL || comes_back)
-        w->wake->alive_at_ns =
-            0; /* its first claim names this worker and its lease there */
     if (served == NULL) {
         served = take_slot(w);
         served->queue = queue->queue;

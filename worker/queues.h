@@ -30,6 +30,7 @@ struct hf_served {
     bool new_limits;        /* and that has to be logged */
     bool looked;            /* a claim was answered */
     uint32_t asked;         /* jobs, of the claim under way */
+    uint64_t alive_at_ns;   /* then a claim says that this worker lives */
     uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */

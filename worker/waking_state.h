@@ -60,7 +60,6 @@ typedef struct hf_waking {
     uint64_t open_at_ns; /* the next connection that blocks: they come one by one */
     uint64_t worked_ns;  /* when a job was held last */
     uv_timer_t baton_timer;
-    uint64_t alive_at_ns; /* then a claim says that this worker lives */
     char machine[HF_MACHINE_SIZE];
 } hf_waking;
 
