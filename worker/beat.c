@@ -65,9 +65,9 @@ static void write_json(const hf_worker *w, hf_buf *json)
                   "\"now_ms\":%lld,\"queues\":[",
                   w->id, w->host, (long)getpid(), state_of(w), w->opts.concurrency,
                   hf_running_now(w), (long long)w->beat->started_ms, (long long)now_ms);
-    for (size_t i = 0; i < hf_queues_count(w); i++)
+    for (size_t i = 0; i < hf_wholes_count(w); i++)
         hf_buf_printf(json, "%s\"%s\"", i == 0 ? "" : ",",
-                      hf_queues_at(w, i)->queue.name);
+                      hf_whole_name(hf_wholes_at(w, i)));
     hf_buf_text(json, "],\"types\":[");
     bool all = add_types(w, json);
     hf_buf_text(json, all ? "]}" : "],\"types_cut\":true}");

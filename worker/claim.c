@@ -240,6 +240,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         return;
     }
     served->claim_number++;
+    served->claimed = ++served->whole->n_claims;
     served->asked_site = site;
     served->asked = args.max;
     served->claim_not_after = args.not_after;
@@ -267,9 +268,15 @@ static bool may_be_claimed(const hf_served *served)
     return served->site->claimable && hf_queue_is(served->state, HF_Q_CLAIMABLE);
 }
 
-static bool is_busy(const hf_served *served)
+/* The member whose turn it is. */
+static void take_turn(hf_whole *whole)
 {
-    return hf_queue_is(served->state, HF_Q_BUSY);
+    whole->turn = may_be_claimed(whole->members) ? whole->members : NULL;
+}
+
+static bool is_busy(const hf_whole *whole)
+{
+    return hf_queue_is(whole->members->state, HF_Q_BUSY);
 }
 
 static uint32_t under_way(const hf_worker *w)
@@ -329,14 +336,13 @@ static void peek(hf_bundle *b, uint64_t now)
 
 static void pump_strict(hf_worker *w, uint32_t want)
 {
-    for (size_t i = 0; i < w->wake->n_served; i++) {
-        hf_served *served = w->wake->served[i];
-        if (is_busy(served))
+    for (size_t i = 0; i < w->wake->n_wholes; i++) {
+        hf_whole *whole = w->wake->wholes[i];
+        take_turn(whole);
+        if (whole->turn != NULL)
+            send_claim(w, whole->turn, want);
+        if (whole->turn != NULL || is_busy(whole))
             return;
-        if (may_be_claimed(served)) {
-            send_claim(w, served, want);
-            return;
-        }
     }
 }
 
@@ -345,16 +351,16 @@ static void pump_strict(hf_worker *w, uint32_t want)
 /* The least served of the queues that can be claimed. None, while a queue that is far
  * behind has a claim under way: the others wait for that answer, or they would get all
  * the slots meanwhile. */
-static hf_served *next_by_weight(const hf_worker *w, uint32_t step)
+static hf_whole *next_by_weight(const hf_worker *w, uint32_t step)
 {
-    hf_served *best = NULL;
+    hf_whole *best = NULL;
     double lead = -INFINITY;
-    for (size_t i = 0; i < w->wake->n_served; i++) {
-        hf_served *served = w->wake->served[i];
-        if (is_busy(served) && served->credit > lead)
-            lead = served->credit;
-        if (may_be_claimed(served) && (best == NULL || served->credit > best->credit))
-            best = served;
+    for (size_t i = 0; i < w->wake->n_wholes; i++) {
+        hf_whole *whole = w->wake->wholes[i];
+        if (is_busy(whole) && whole->credit > lead)
+            lead = whole->credit;
+        if (whole->turn != NULL && (best == NULL || whole->credit > best->credit))
+            best = whole;
     }
     return best != NULL && best->credit + 2.0 * step < lead ? NULL : best;
 }
@@ -363,13 +369,14 @@ static hf_served *next_by_weight(const hf_worker *w, uint32_t step)
 static void level_credits(hf_worker *w)
 {
     double most = -INFINITY;
-    for (size_t i = 0; i < w->wake->n_served; i++)
-        if (w->wake->served[i]->credit > most &&
-            (may_be_claimed(w->wake->served[i]) || is_busy(w->wake->served[i])))
-            most = w->wake->served[i]->credit;
-    for (size_t i = 0; i < w->wake->n_served; i++) {
-        double credit = w->wake->served[i]->credit - most;
-        w->wake->served[i]->credit = credit < 0 ? credit : 0;
+    for (size_t i = 0; i < w->wake->n_wholes; i++) {
+        const hf_whole *whole = w->wake->wholes[i];
+        if (whole->credit > most && (whole->turn != NULL || is_busy(whole)))
+            most = whole->credit;
+    }
+    for (size_t i = 0; i < w->wake->n_wholes; i++) {
+        double credit = w->wake->wholes[i]->credit - most;
+        w->wake->wholes[i]->credit = credit < 0 ? credit : 0;
     }
 }
 
@@ -377,18 +384,20 @@ static void pump_weighted(hf_worker *w, uint32_t want)
 {
     uint32_t shares[HF_QUEUES_MAX] = {0};
     uint32_t step = want / SHARES_MAX + 1;
+    for (size_t i = 0; i < w->wake->n_wholes; i++)
+        take_turn(w->wake->wholes[i]);
     level_credits(w);
-    for (hf_served *served; want > 0; want -= step) {
+    for (hf_whole *whole; want > 0; want -= step) {
         step = step < want ? step : want;
-        served = next_by_weight(w, step);
-        if (served == NULL || shares[served->index] + step > batch_max(served))
+        whole = next_by_weight(w, step);
+        if (whole == NULL || shares[whole->index] + step > batch_max(whole->turn))
             break; /* full: its share is not given to the others */
-        shares[served->index] += step;
-        served->credit -= (double)step / served->weight;
+        shares[whole->index] += step;
+        whole->credit -= (double)step / whole->weight;
     }
-    for (size_t i = 0; i < w->wake->n_served; i++)
+    for (size_t i = 0; i < w->wake->n_wholes; i++)
         if (shares[i] > 0)
-            send_claim(w, w->wake->served[i], shares[i]);
+            send_claim(w, w->wake->wholes[i]->turn, shares[i]);
 }
 
 /* ---- both ---- */

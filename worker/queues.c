@@ -164,7 +164,7 @@ void hf_queue_on(hf_served *served, hf_queue_event event)
 
 void hf_queue_refund(hf_served *served, uint32_t n)
 {
-    served->credit += (double)n / served->weight;
+    served->whole->credit += (double)n / served->whole->weight;
 }
 
 void hf_queues_drop_timers(hf_worker *w)
@@ -247,6 +247,26 @@ void hf_queues_close(hf_worker *w)
     w->wake = NULL;
 }
 
+size_t hf_wholes_count(const hf_worker *w)
+{
+    return w->wake->n_wholes;
+}
+
+hf_whole *hf_wholes_at(const hf_worker *w, size_t i)
+{
+    return w->wake->wholes[i];
+}
+
+const char *hf_whole_name(const hf_whole *whole)
+{
+    return whole->members->queue.name;
+}
+
+bool hf_whole_is_gone(const hf_whole *whole)
+{
+    return hf_queue_is(whole->members->state, HF_Q_GONE);
+}
+
 size_t hf_queues_count(const hf_worker *w)
 {
     return w->wake->n_served;
@@ -267,12 +287,12 @@ hf_served *hf_queues_slot(const hf_worker *w, size_t slot)
     return &w->wake->slots[slot];
 }
 
-hf_served *hf_queues_find(const hf_worker *w, const char *name)
+hf_whole *hf_wholes_find(const hf_worker *w, const char *name)
 {
     for (size_t i = 0; i < w->wake->n_slots; i++)
         if (w->wake->slots[i].state != HF_Q_FREE &&
             strcmp(w->wake->slots[i].queue.name, name) == 0)
-            return &w->wake->slots[i];
+            return w->wake->slots[i].whole;
     return NULL;
 }
 
@@ -311,20 +331,6 @@ size_t hf_queues_room(hf_worker *w)
     return n;
 }
 
-static hf_served *take_slot(hf_worker *w)
-{
-    size_t i = 0;
-    while (w->wake->slots[i].state != HF_Q_FREE)
-        i++;
-    HF_ASSERT(i < HF_SLOTS_MAX);
-    if (i >= w->wake->n_slots)
-        w->wake->n_slots = i + 1;
-    w->wake->slots[i] =
-        (hf_served){.worker = w, .slot = i, .claim_number = w->wake->first_number};
-    hf_queue_on(&w->wake->slots[i], HF_E_TAKEN);
-    return &w->wake->slots[i];
-}
-
 /* Its site, and its bundle: in a cluster it is alone in it. */
 static void place(hf_served *served)
 {
@@ -335,6 +341,26 @@ static void place(hf_served *served)
     served->site = site;
     served->bundle = &k->bundles[plain ? 0 : served->slot];
     hf_bundle_open(served->bundle, site, plain ? NULL : served);
+}
+
+static hf_served *take_slot(hf_worker *w, const hf_queue *queue)
+{
+    size_t i = 0;
+    while (w->wake->slots[i].state != HF_Q_FREE)
+        i++;
+    HF_ASSERT(i < HF_SLOTS_MAX);
+    if (i >= w->wake->n_slots)
+        w->wake->n_slots = i + 1;
+    hf_served *served = &w->wake->slots[i];
+    *served = (hf_served){.worker = w,
+                          .slot = i,
+                          .queue = *queue,
+                          .key_slot = hf_slot(queue->prefix, queue->prefix_len),
+                          .claim_number = w->wake->first_number};
+    hf_queue_on(served, HF_E_TAKEN);
+    if (w->wake->bundles != NULL)
+        place(served);
+    return served;
 }
 
 hf_err hf_queues_place(hf_worker *w)
@@ -374,7 +400,21 @@ static void come_back(hf_served *served)
     hf_queue_on(served, HF_E_RETURN);
     served->registered = false;
     served->alive_at_ns = 0; /* its next claim names this worker and its lease there */
-    served->credit = 0;
+}
+
+/* The first member of a new queue. */
+static hf_whole *start_whole(hf_worker *w, const hf_queue *queue)
+{
+    hf_served *served = take_slot(w, queue);
+    served->whole = &served->own;
+    served->own = (hf_whole){.members = served, .n_members = 1};
+    return served->whole;
+}
+
+void hf_whole_leave(hf_whole *whole)
+{
+    for (hf_served *member = whole->members; member != NULL; member = member->next_member)
+        hf_queue_on(member, HF_E_LEAVE);
 }
 
 static bool same_limits(const hf_worker_queue *a, const hf_worker_queue *b)
@@ -383,36 +423,43 @@ static bool same_limits(const hf_worker_queue *a, const hf_worker_queue *b)
            a->rate_limit == b->rate_limit && a->rate_per_ms == b->rate_per_ms;
 }
 
-hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue)
+static void set_limits(hf_whole *whole, const hf_worker_queue *limits)
 {
-    hf_served *served = hf_queues_find(w, queue->queue.name);
-    bool comes_back = served != NULL && hf_queue_is(served->state, HF_Q_GONE);
-    if (served == NULL) {
-        served = take_slot(w);
-        served->queue = queue->queue;
-        served->key_slot = hf_slot(served->queue.prefix, served->queue.prefix_len);
-        if (w->wake->bundles != NULL)
-            place(served);
-    } else if (comes_back) {
-        come_back(served);
+    if (!same_limits(&whole->limits, limits)) {
+        for (hf_served *member = whole->members; member != NULL;
+             member = member->next_member)
+            member->registered = false;
+        whole->new_limits = limits->has_limits;
     }
-    served->weight = queue->settings.weight;
-    if (!same_limits(&served->limits, &queue->settings)) {
-        served->registered = false;
-        served->new_limits = queue->settings.has_limits;
-    }
-    served->limits = queue->settings;
-    served->limits.name = NULL;
-    return served;
+    whole->limits = *limits;
+    whole->limits.name = NULL;
 }
 
-void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n)
+hf_whole *hf_wholes_put(hf_worker *w, const hf_plan_queue *queue)
 {
-    for (size_t i = 0; i < n; i++) {
-        w->wake->served[i] = list[i];
-        list[i]->index = i;
+    hf_whole *whole = hf_wholes_find(w, queue->queue.name);
+    if (whole == NULL) {
+        whole = start_whole(w, &queue->queue);
+    } else if (hf_whole_is_gone(whole)) {
+        come_back(whole->members);
+        whole->credit = 0;
     }
-    w->wake->n_served = n;
+    whole->weight = queue->settings.weight;
+    set_limits(whole, &queue->settings);
+    return whole;
+}
+
+void hf_wholes_order(hf_worker *w, hf_whole *const *list, size_t n)
+{
+    w->wake->n_served = 0;
+    for (size_t i = 0; i < n; i++) {
+        w->wake->wholes[i] = list[i];
+        list[i]->index = i;
+        for (hf_served *member = list[i]->members; member != NULL;
+             member = member->next_member)
+            w->wake->served[w->wake->n_served++] = member;
+    }
+    w->wake->n_wholes = n;
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
         b->wait_order = 0;
 }

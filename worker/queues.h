@@ -1,5 +1,9 @@
 /* queues.h - the queues that a worker serves: their settings, their states, their slots.
  *
+ * A queue of the plan is a whole, with a name, a weight and limits. Its members are what
+ * the worker claims from: each has keys with a prefix of its own, a state, a slot and a
+ * site. The first member has the queue's own keys.
+ *
  * Belongs to the loop, but for `queue` and `slot`, which other threads may read while a
  * job of the queue is held. */
 #ifndef HF_WORKER_QUEUES_H
@@ -9,9 +13,25 @@
 #include "worker/shared.h"
 #include "worker/undated.h"
 
-/* A queue that is served, and what is known of it. */
+/* A queue of the plan. It lives as long as its first member. */
+struct hf_whole {
+    hf_served *members; /* by next_member */
+    size_t n_members;   /* also those that are leaving */
+    size_t index;       /* its place among those that are served */
+    uint32_t weight;
+    hf_worker_queue limits; /* name is not used */
+    bool new_limits;        /* Redis did not know them: that has to be logged */
+    double credit;          /* jobs by weight that the others had and it did not; <= 0 */
+    uint64_t n_claims;      /* of all its members */
+    hf_served *turn;        /* the member that is claimed next; NULL: none can be */
+};
+
+/* A member of a queue that is served, and what is known of it. */
 struct hf_served {
     hf_worker *worker;
+    hf_whole *whole;
+    hf_served *next_member;
+    hf_whole own;             /* of a first member: its whole */
     _Atomic(hf_site *) site;  /* where its keys are */
     hf_site *asked_site;      /* of the claim, or of what became of it, under way */
     unsigned key_slot;        /* of its keys, in a cluster */
@@ -19,18 +39,14 @@ struct hf_served {
     hf_queue queue;
     hf_queue_state state;
     hf_debt debt;
-    size_t slot;       /* its place in memory, and its group with the watchdog */
-    size_t index;      /* its place among those that are served */
-    size_t runs;       /* jobs that are held */
-    unsigned requests; /* looks, checks and registrations under way that name it */
-    uint32_t weight;
-    hf_worker_queue limits; /* name is not used */
-    double credit;          /* jobs by weight that the others had and it did not; <= 0 */
-    bool registered;        /* Redis knows of it and of its limits */
-    bool new_limits;        /* and that has to be logged */
-    bool looked;            /* a claim was answered */
-    uint32_t asked;         /* jobs, of the claim under way */
-    uint64_t alive_at_ns;   /* then a claim says that this worker lives */
+    size_t slot;          /* its place in memory, and its group with the watchdog */
+    size_t runs;          /* jobs that are held */
+    unsigned requests;    /* looks, checks and registrations under way that name it */
+    bool registered;      /* Redis knows of it and of its limits */
+    bool looked;          /* a claim was answered */
+    uint32_t asked;       /* jobs, of the claim under way */
+    uint64_t alive_at_ns; /* then a claim says that this worker lives */
+    uint64_t claimed;     /* n_claims of its whole when it was claimed last */
     uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */
@@ -48,9 +64,14 @@ struct hf_served {
 HF_MUSTCHECK hf_err hf_queues_open(hf_worker *w);
 void hf_queues_close(hf_worker *w);
 
-size_t hf_queues_count(const hf_worker *w); /* those that are served, in their order */
+size_t hf_wholes_count(const hf_worker *w); /* those that are served, in their order */
+hf_whole *hf_wholes_at(const hf_worker *w, size_t i);
+hf_whole *hf_wholes_find(const hf_worker *w, const char *name); /* a leaving one, too */
+const char *hf_whole_name(const hf_whole *whole);
+bool hf_whole_is_gone(const hf_whole *whole); /* a reload took it out */
+
+size_t hf_queues_count(const hf_worker *w); /* the members of these, in their order */
 hf_served *hf_queues_at(const hf_worker *w, size_t i);
-hf_served *hf_queues_find(const hf_worker *w, const char *name); /* a leaving one, too */
 
 /* Of all slots, also those of queues that are leaving. The slots stay where they are;
  * one at or beyond the count is free. */
@@ -60,11 +81,12 @@ hf_served *hf_queues_slot(const hf_worker *w, size_t slot);
 size_t hf_queues_room(hf_worker *w); /* free slots */
 /* Takes its settings from the plan: a new one (a slot must be free), one that comes back,
  * or one that is served. */
-hf_served *hf_queues_put(hf_worker *w, const hf_plan_queue *queue);
-/* Gives all of them their sites. */
-HF_MUSTCHECK hf_err hf_queues_place(hf_worker *w);
+hf_whole *hf_wholes_put(hf_worker *w, const hf_plan_queue *queue);
+void hf_whole_leave(hf_whole *whole);
 /* Serves these, in this order, and no others. */
-void hf_queues_order(hf_worker *w, hf_served *const *list, size_t n);
+void hf_wholes_order(hf_worker *w, hf_whole *const *list, size_t n);
+/* Gives all members their sites. */
+HF_MUSTCHECK hf_err hf_queues_place(hf_worker *w);
 
 void hf_queue_on(hf_served *served, hf_queue_event event);
 void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
@@ -73,7 +95,8 @@ void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for thi
 bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail);
 /* Another site has its keys by now. */
 void hf_queue_move(hf_served *served, hf_site *site);
-/* So many jobs of it that were asked for did not come, or did not start. */
+/* So many jobs of it that were asked for did not come, or did not start: its queue may
+ * have others for them. */
 void hf_queue_refund(hf_served *served, uint32_t n);
 
 void hf_queues_hold_over(hf_worker *w, uint64_t now_ns);

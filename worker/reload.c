@@ -209,21 +209,23 @@ static void compare_queues(comparison *c)
     const hf_plan *plan = c->plan;
     bool moved = false;
     size_t place = 0;
-    for (size_t i = 0; i < hf_queues_count(c->w); i++)
-        if (hf_plan_find(plan, hf_queues_at(c->w, i)->queue.name) == NULL)
-            report(c, "queues", hf_queues_at(c->w, i)->queue.name, NULL, "removed");
+    for (size_t i = 0; i < hf_wholes_count(c->w); i++) {
+        const char *name = hf_whole_name(hf_wholes_at(c->w, i));
+        if (hf_plan_find(plan, name) == NULL)
+            report(c, "queues", name, NULL, "removed");
+    }
     for (size_t i = 0; i < plan->n_queues; i++) {
         const hf_plan_queue *queue = &plan->queues[i];
         const char *name = queue->queue.name;
-        const hf_served *served = hf_queues_find(c->w, name);
-        if (served == NULL || hf_queue_is(served->state, HF_Q_GONE)) {
+        const hf_whole *was = hf_wholes_find(c->w, name);
+        if (was == NULL || hf_whole_is_gone(was)) {
             report(c, "queues", name, NULL, "added");
             continue;
         }
-        moved = moved || served->index < place;
-        place = served->index;
-        report_number(c, "queues[].weight", name, served->weight, queue->settings.weight);
-        compare_limits(c, name, &served->limits, &queue->settings);
+        moved = moved || was->index < place;
+        place = was->index;
+        report_number(c, "queues[].weight", name, was->weight, queue->settings.weight);
+        compare_limits(c, name, &was->limits, &queue->settings);
     }
     if (moved && plan->opts.strict)
         report(c, "queues", NULL, NULL, "in another order");
@@ -323,7 +325,7 @@ static bool have_room(hf_worker *w, const hf_plan *plan)
     char text[HF_DETAIL_SIZE];
     size_t room = hf_queues_room(w), needed = 0;
     for (size_t i = 0; i < plan->n_queues; i++)
-        needed += hf_queues_find(w, plan->queues[i].queue.name) == NULL ? 1 : 0;
+        needed += hf_wholes_find(w, plan->queues[i].queue.name) == NULL ? 1 : 0;
     if (needed <= room)
         return true;
     snprintf(text, sizeof text,
@@ -337,16 +339,16 @@ static bool have_room(hf_worker *w, const hf_plan *plan)
 
 static void take_queues(hf_worker *w, const hf_plan *plan)
 {
-    hf_served *list[HF_QUEUES_MAX];
-    size_t n = hf_queues_count(w), left = 0;
+    hf_whole *list[HF_QUEUES_MAX];
+    size_t n = hf_wholes_count(w), left = 0;
     for (size_t i = 0; i < n; i++)
-        if (hf_plan_find(plan, hf_queues_at(w, i)->queue.name) == NULL) {
-            hf_queue_on(hf_queues_at(w, i), HF_E_LEAVE);
+        if (hf_plan_find(plan, hf_whole_name(hf_wholes_at(w, i))) == NULL) {
+            hf_whole_leave(hf_wholes_at(w, i));
             left++;
         }
     for (size_t i = 0; i < plan->n_queues; i++)
-        list[i] = hf_queues_put(w, &plan->queues[i]);
-    hf_queues_order(w, list, plan->n_queues);
+        list[i] = hf_wholes_put(w, &plan->queues[i]);
+    hf_wholes_order(w, list, plan->n_queues);
     if (left > 0 || plan->n_queues != n)
         hf_wake_queues_changed(w, left > 0);
 }
@@ -404,7 +406,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
     take_opts(w, &plan->opts);
     hf_running_choose_anew(w);
     const hf_log_field fields[] = {
-        {.key = "queues", .number = (int64_t)hf_queues_count(w)},
+        {.key = "queues", .number = (int64_t)hf_wholes_count(w)},
         {.key = "handlers", .number = (int64_t)w->n_handlers},
         {.key = "changed", .number = (int64_t)changed.changed},
         {.key = "needs_restart", .number = (int64_t)changed.fixed}};

@@ -45,6 +45,7 @@ typedef struct hf_run_list {
 } hf_run_list;
 
 typedef struct hf_served hf_served;
+typedef struct hf_whole hf_whole;
 typedef struct hf_site hf_site;
 
 typedef enum hf_phase {

@@ -94,17 +94,18 @@ static void on_registered(const hf_answer *answer, void *arg)
 
 static void on_limits(const hf_answer *answer, void *arg)
 {
-    hf_served *served = arg;
+    const hf_served *served = arg;
+    hf_whole *whole = served->whole;
     char rate[HF_RATE_SIZE];
     on_registered(answer, arg);
-    if (answer->err != HF_OK || !served->new_limits ||
+    if (answer->err != HF_OK || !whole->new_limits ||
         hf_queue_is(served->state, HF_Q_GONE))
         return;
-    served->new_limits = false;
-    hf_report_rate(&served->limits, rate);
+    whole->new_limits = false;
+    hf_report_rate(&whole->limits, rate);
     const hf_log_field fields[] = {
         {.key = "queue", .text = served->queue.name},
-        {.key = "max_running", .number = served->limits.max_running},
+        {.key = "max_running", .number = whole->limits.max_running},
         {.key = "rate", .text = rate}};
     hf_report(served->worker, HF_LOG_INFO, "Redis knows the limits of the file", fields,
               HF_COUNT(fields));
@@ -118,11 +119,12 @@ static void register_queue(hf_site *site, hf_served *served)
         return;
     served->registered = true;
     served->requests++;
-    if (!served->limits.has_limits)
+    const hf_worker_queue *limits = &served->whole->limits;
+    if (!limits->has_limits)
         return;
-    hf_err err = hf_op_file_limits(site->client, &served->queue,
-                                   served->limits.max_running, served->limits.rate_limit,
-                                   served->limits.rate_per_ms, on_limits, served);
+    hf_err err =
+        hf_op_file_limits(site->client, &served->queue, limits->max_running,
+                          limits->rate_limit, limits->rate_per_ms, on_limits, served);
     served->registered = err == HF_OK;
     served->requests += err == HF_OK ? 1 : 0;
 }

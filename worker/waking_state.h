@@ -51,7 +51,9 @@ typedef struct hf_bundle {
 typedef struct hf_waking {
     hf_served *slots; /* of queues, HF_SLOTS_MAX; they stay where they are */
     size_t n_slots;   /* behind these none is used */
-    hf_served *served[HF_QUEUES_MAX]; /* those that are served, in their order */
+    hf_whole *wholes[HF_QUEUES_MAX]; /* the queues that are served, in their order */
+    size_t n_wholes;
+    hf_served *served[HF_QUEUES_MAX]; /* and their members */
     size_t n_served;
     uint64_t first_number; /* no claim of a queue that has left had a higher one */
     hf_bundle *bundles; /* owned; a single one, or one for each slot. NULL: it has never

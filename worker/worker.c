@@ -106,7 +106,7 @@ static void close_parts(hf_worker *w)
 
 static void take_plan(hf_worker *w, hf_plan *plan)
 {
-    hf_served *list[HF_QUEUES_MAX];
+    hf_whole *list[HF_QUEUES_MAX];
     snprintf(w->ns, sizeof w->ns, "%s", plan->ns);
     w->server = plan->server;
     if (w->server.tls != NULL && w->server.tls->skip_verify)
@@ -117,8 +117,8 @@ static void take_plan(hf_worker *w, hf_plan *plan)
     plan->server = (hf_server_opts){HF_SERVER_OPTS_INIT};
     plan->minder = NULL;
     for (size_t i = 0; i < plan->n_queues; i++)
-        list[i] = hf_queues_put(w, &plan->queues[i]);
-    hf_queues_order(w, list, plan->n_queues);
+        list[i] = hf_wholes_put(w, &plan->queues[i]);
+    hf_wholes_order(w, list, plan->n_queues);
 }
 
 hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,

@@ -61,9 +61,9 @@ hf_err hf_op_claim(hf_client *client, const hf_queue *queue, const hf_claim_args
     (void)client, (void)queue;
     hf_served *served = arg;
     assert_true(hf_queue_is(served->state, HF_Q_CLAIMABLE));
-    if ((int)served->index == unsent)
+    if ((int)served->slot == unsent)
         return HF_NOMEM;
-    asked[served->index] = *args;
+    asked[served->slot] = *args;
     answer_cb = cb;
     return HF_OK;
 }
@@ -170,14 +170,14 @@ hf_run *hf_run_pop(hf_run_list *list)
 
 void hf_verdict_release(hf_run *run)
 {
-    released[run->served->index]++;
+    released[run->served->slot]++;
     run->worker->held--;
     free(run);
 }
 
 void hf_verdict_finish(hf_run *run)
 {
-    begun[run->served->index]++;
+    begun[run->served->slot]++;
     begun_all++;
     run->worker->held--;
     free(run);
@@ -456,10 +456,15 @@ static int up(void **state)
                                .site = &site,
                                .asked_site = &site,
                                .bundle = &bundle,
-                               .index = (size_t)i,
-                               .weight = weights[i],
+                               .slot = (size_t)i,
+                               .whole = &slots[i].own,
+                               .own = {.members = &slots[i],
+                                       .n_members = 1,
+                                       .index = (size_t)i,
+                                       .weight = weights[i]},
                                .state = HF_Q_READY};
         waking.served[waking.n_served++] = &slots[i];
+        waking.wholes[waking.n_wholes++] = &slots[i].own;
     }
     pthread_mutex_init(&w.stop_lock, NULL);
     return 0;
@@ -494,7 +499,7 @@ static void what_could_not_be_sent_costs_nothing(void **state)
     for (int i = 0; i < 100; i++)
         hf_claim_pump(&w);
     unsent = -1;
-    assert_true(slots[C].credit > -0.01); /* a job would have cost it 1 */
+    assert_true(slots[C].own.credit > -0.01); /* a job would have cost it 1 */
     shares_are_even_now();
 }
 
