@@ -27,7 +27,7 @@ enum {
     HF_VERDICTS_MAX = 1000,                 /* jobs in one verdict or renewal */
     HF_REWRITES_MAX = 250,           /* in one that rewrites records: all but complete */
     HF_QUEUES_MAX = 64,              /* queues of one worker */
-    HF_SLOTS_MAX = 2 * HF_QUEUES_MAX /* with those that it is leaving */
+    HF_SLOTS_MAX = 2 * HF_QUEUES_MAX /* with their shards, and with those that it leaves */
 };
 
 typedef struct hf_queue {
@@ -253,7 +253,7 @@ typedef struct hf_checked_queue {
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,
                                     hf_checked_queue *queues, size_t n);
 
-/* For n queues, at most HF_QUEUES_MAX: which of them could be claimed now? */
+/* For n queues, at most HF_SLOTS_MAX: which of them could be claimed now? */
 HF_MUSTCHECK hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
                                hf_answer_cb cb, void *arg);
 /* Into n flags, in the order of the queues. */

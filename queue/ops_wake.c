@@ -22,9 +22,9 @@ hf_err hf_op_wait(hf_client *client, const hf_queue *const *queues, size_t n,
                   uint32_t wait_ms, hf_answer_cb cb, void *arg)
 {
     hf_args a;
-    char keys[HF_QUEUES_MAX][HF_KEY_SIZE];
+    char keys[HF_SLOTS_MAX][HF_KEY_SIZE];
     char seconds[24];
-    HF_ASSERT(n >= 1 && n <= HF_QUEUES_MAX);
+    HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     if (!hf_args_init(&a, n + 2, 0))
         return HF_NOMEM;
     if (wait_ms == 0) /* Redis takes 0 for "for ever" */
@@ -131,8 +131,8 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queu
 hf_err hf_op_peek(hf_client *client, const hf_queue *const *queues, size_t n,
                   hf_answer_cb cb, void *arg)
 {
-    hf_bytes keys[HF_QUEUES_MAX];
-    HF_ASSERT(n >= 1 && n <= HF_QUEUES_MAX);
+    hf_bytes keys[HF_SLOTS_MAX];
+    HF_ASSERT(n >= 1 && n <= HF_SLOTS_MAX);
     for (size_t i = 0; i < n; i++)
         keys[i] = (hf_bytes){queues[i]->prefix, queues[i]->prefix_len};
     return hf_redis_call(client, &(hf_call){.script = &hf_lua_queue_peek,

@@ -292,7 +292,7 @@ static uint32_t under_way(const hf_worker *w)
 static void on_peeked(const hf_answer *answer, void *arg)
 {
     hf_bundle *b = arg;
-    bool ready[HF_QUEUES_MAX] = {false};
+    bool ready[HF_SLOTS_MAX] = {false};
     size_t n = b->n_peeking;
     /* A fault tells nothing that the next claim does not tell. */
     hf_err err = hf_peeked_read(answer, ready, n);
@@ -309,7 +309,7 @@ static void on_peeked(const hf_answer *answer, void *arg)
 static void peek(hf_bundle *b, uint64_t now)
 {
     const hf_worker *w = b->site->worker;
-    const hf_queue *queues[HF_QUEUES_MAX];
+    const hf_queue *queues[HF_SLOTS_MAX];
     size_t n = 0;
     bool blocks = hf_bundle_is_quiet(b) && hf_running_slots(w) > 0;
     /* In a cluster each queue is looked at by itself: as many requests for all. */

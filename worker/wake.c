@@ -195,7 +195,7 @@ static void on_looked(const hf_answer *answer, void *arg)
 static void look_again(hf_bundle *b)
 {
     hf_worker *w = b->site->worker;
-    const hf_queue *queues[HF_QUEUES_MAX];
+    const hf_queue *queues[HF_SLOTS_MAX];
     size_t n = 0;
     for (size_t i = 0; i < w->wake->n_served; i++) {
         hf_served *served = w->wake->served[i];
@@ -481,7 +481,7 @@ static void choose_waited(hf_bundle *b)
     b->wait_order = b->wait_order + 1 < k->n_served ? b->wait_order + 1 : 0;
 }
 
-static size_t waiting_queues(const hf_bundle *b, const hf_queue *out[HF_QUEUES_MAX])
+static size_t waiting_queues(const hf_bundle *b, const hf_queue *out[HF_SLOTS_MAX])
 {
     for (size_t i = 0; i < b->n_waiting_on; i++)
         out[i] = &b->waiting_on[i]->queue;
@@ -521,7 +521,7 @@ static void on_woken(const hf_answer *answer, void *arg)
 {
     hf_bundle *b = arg;
     hf_worker *w = b->site->worker;
-    const hf_queue *queues[HF_QUEUES_MAX];
+    const hf_queue *queues[HF_SLOTS_MAX];
     size_t which, n = waiting_queues(b, queues);
     int64_t at_ms;
     hf_err err = hf_wait_read(answer, queues, n, &which, &at_ms);
@@ -651,7 +651,7 @@ static void close_client(hf_bundle *b)
 static void pump(hf_bundle *b)
 {
     hf_worker *w = b->site->worker;
-    const hf_queue *queues[HF_QUEUES_MAX];
+    const hf_queue *queues[HF_SLOTS_MAX];
     bool can = hf_site_serves(b->site) && hf_running_slots(w) > 0;
     if (b->client == NULL)
         open_next_client(b);

@@ -19,7 +19,7 @@ typedef struct hf_bundle {
     bool waited;     /* it has blocked before: a baton may be lost with its connection */
     bool wake_doubt; /* one may have been lost */
     bool wait_stale; /* it names other queues than are served */
-    hf_served *waiting_on[HF_QUEUES_MAX]; /* what it names */
+    hf_served *waiting_on[HF_SLOTS_MAX]; /* what it names */
     size_t n_waiting_on;
     size_t wait_order;        /* which queue the next one names first */
     uint32_t wait_backoff_ms; /* as of a queue, but for the blocking call */
@@ -31,7 +31,7 @@ typedef struct hf_bundle {
     uint64_t unblock_at_ns; /* not before this */
 
     /* the look at queues that were found empty */
-    hf_served *peeking_at[HF_QUEUES_MAX];
+    hf_served *peeking_at[HF_SLOTS_MAX];
     size_t n_peeking;
     uint64_t peeked_ns;
 
@@ -53,7 +53,7 @@ typedef struct hf_waking {
     size_t n_slots;   /* behind these none is used */
     hf_whole *wholes[HF_QUEUES_MAX]; /* the queues that are served, in their order */
     size_t n_wholes;
-    hf_served *served[HF_QUEUES_MAX]; /* and their members */
+    hf_served *served[HF_SLOTS_MAX]; /* and their members */
     size_t n_served;
     uint64_t first_number; /* no claim of a queue that has left had a higher one */
     hf_bundle *bundles; /* owned; a single one, or one for each slot. NULL: it has never
