@@ -3,7 +3,9 @@
  * The choice: by weight, each requested job costs its queue 1/weight, and the queue that
  * has spent least goes next. Jobs that did not arrive, or were put back before they
  * started, are refunded. In strict order a queue is asked only for what the queues before
- * it did not give.
+ * it did not give. Of the members of a queue one is asked for all of it, and each in its
+ * turn; those of one site one after the other, so a claim is as large as that of a queue
+ * with one member.
  *
  * While this worker does not block on the batons it receives none. It checks its empty
  * queues now and then, all by one request, unless it has nothing to do and blocks in the
@@ -268,15 +270,38 @@ static bool may_be_claimed(const hf_served *served)
     return served->site->claimable && hf_queue_is(served->state, HF_Q_CLAIMABLE);
 }
 
-/* The member whose turn it is. */
-static void take_turn(hf_whole *whole)
+/* What its members do now. */
+static void look_at(hf_whole *whole)
 {
-    whole->turn = may_be_claimed(whole->members) ? whole->members : NULL;
+    whole->under_way = 0;
+    whole->busy = false;
+    for (hf_served *m = whole->members; m != NULL; m = m->next_member)
+        m->site->claimed = false;
+    for (hf_served *m = whole->members; m != NULL; m = m->next_member) {
+        if (!hf_queue_is(m->state, HF_Q_BUSY))
+            continue;
+        m->site->claimed = whole->busy = true;
+        whole->under_way += m->asked;
+    }
 }
 
-static bool is_busy(const hf_whole *whole)
+/* Whether a claim for more would be about as large as if its queue had one member: the
+ * site has answered the last one, and it asks for half as much as the others do. */
+static bool is_worth_it(const hf_served *served, uint32_t want)
 {
-    return hf_queue_is(whole->members->state, HF_Q_BUSY);
+    return !served->site->claimed && want >= served->whole->under_way / 2;
+}
+
+/* The member that was claimed least recently of those that can be. */
+static void take_turn(hf_whole *whole, uint32_t want)
+{
+    look_at(whole);
+    whole->turn = NULL;
+    for (hf_served *m = whole->members; m != NULL; m = m->next_member)
+        if (may_be_claimed(m) &&
+            (!hf_queue_is(m->state, HF_Q_PATIENT) || is_worth_it(m, want)) &&
+            (whole->turn == NULL || m->claimed < whole->turn->claimed))
+            whole->turn = m;
 }
 
 static uint32_t under_way(const hf_worker *w)
@@ -338,10 +363,10 @@ static void pump_strict(hf_worker *w, uint32_t want)
 {
     for (size_t i = 0; i < w->wake->n_wholes; i++) {
         hf_whole *whole = w->wake->wholes[i];
-        take_turn(whole);
+        take_turn(whole, want);
         if (whole->turn != NULL)
             send_claim(w, whole->turn, want);
-        if (whole->turn != NULL || is_busy(whole))
+        if (whole->turn != NULL || whole->busy)
             return;
     }
 }
@@ -357,7 +382,7 @@ static hf_whole *next_by_weight(const hf_worker *w, uint32_t step)
     double lead = -INFINITY;
     for (size_t i = 0; i < w->wake->n_wholes; i++) {
         hf_whole *whole = w->wake->wholes[i];
-        if (is_busy(whole) && whole->credit > lead)
+        if (whole->busy && whole->credit > lead)
             lead = whole->credit;
         if (whole->turn != NULL && (best == NULL || whole->credit > best->credit))
             best = whole;
@@ -371,7 +396,7 @@ static void level_credits(hf_worker *w)
     double most = -INFINITY;
     for (size_t i = 0; i < w->wake->n_wholes; i++) {
         const hf_whole *whole = w->wake->wholes[i];
-        if (whole->credit > most && (whole->turn != NULL || is_busy(whole)))
+        if (whole->credit > most && (whole->turn != NULL || whole->busy))
             most = whole->credit;
     }
     for (size_t i = 0; i < w->wake->n_wholes; i++) {
@@ -385,7 +410,7 @@ static void pump_weighted(hf_worker *w, uint32_t want)
     uint32_t shares[HF_QUEUES_MAX] = {0};
     uint32_t step = want / SHARES_MAX + 1;
     for (size_t i = 0; i < w->wake->n_wholes; i++)
-        take_turn(w->wake->wholes[i]);
+        take_turn(w->wake->wholes[i], want);
     level_credits(w);
     for (hf_whole *whole; want > 0; want -= step) {
         step = step < want ? step : want;
@@ -436,18 +461,23 @@ void hf_claim_pump(hf_worker *w)
 {
     if (!find_claimable_sites(w))
         return;
-    uint32_t want = hf_running_wanted(w), pending = under_way(w);
+    uint32_t want = hf_running_wanted(w), asked = under_way(w), before;
     if (want == 0)
         return;
     uint64_t now = hf_boot_ns();
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
         if (b->site->claimable)
             peek(b, now);
-    if (want <= pending || !any_eager(w))
+    if (!any_eager(w))
         return;
-    want -= pending;
-    if (w->opts.strict)
-        pump_strict(w, want);
-    else
-        pump_weighted(w, want);
+    do { /* of each queue one claim, then of other members another one */
+        if (want <= asked)
+            return;
+        if (w->opts.strict)
+            pump_strict(w, want - asked);
+        else
+            pump_weighted(w, want - asked);
+        before = asked;
+        asked = under_way(w);
+    } while (asked > before && w->wake->n_served > w->wake->n_wholes);
 }

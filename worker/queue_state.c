@@ -118,8 +118,8 @@ static const hf_queue_cell table[HF_Q_STATES][HF_Q_EVENTS] = {
 };
 
 static const unsigned char traits_of[HF_Q_STATES] = {
-    [HF_Q_CONTESTED] = HF_Q_CLAIMABLE,
-    [HF_Q_READY] = HF_Q_CLAIMABLE | HF_Q_EAGER,
+    [HF_Q_CONTESTED] = HF_Q_CLAIMABLE | HF_Q_PATIENT,
+    [HF_Q_READY] = HF_Q_CLAIMABLE | HF_Q_EAGER | HF_Q_PATIENT,
     [HF_Q_DUE] = HF_Q_CLAIMABLE | HF_Q_EAGER,
     [HF_Q_UNKNOWN] = HF_Q_CLAIMABLE | HF_Q_EAGER,
     [HF_Q_BACKING_OFF] = HF_Q_UNHEARD,

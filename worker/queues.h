@@ -24,6 +24,8 @@ struct hf_whole {
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
     uint64_t n_claims;      /* of all its members */
     hf_served *turn;        /* the member that is claimed next; NULL: none can be */
+    uint32_t under_way;     /* jobs, of the claims of its members */
+    bool busy;              /* one of these will probably bring something */
 };
 
 /* A member of a queue that is served, and what is known of it. */

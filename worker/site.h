@@ -19,6 +19,7 @@ struct hf_site {
     uv_timer_t pause_timer;
 
     bool claimable;             /* by the claims of this turn */
+    bool claimed;               /* the queue in question has a claim under way here */
     uint64_t forgive_until_ns;  /* after a reconnect, no crash is counted */
     uint64_t life;              /* when it was connected last; 0: never */
     unsigned lacks_logged;      /* commands that it does not permit: it was logged */

@@ -32,7 +32,7 @@ enum { A, B, C, QUEUES, SLOTS = 10, RUN_MS = 3 };
 
 static hf_worker w;
 static hf_waking waking;
-static hf_site site;
+static hf_site site, elsewhere;
 static hf_bundle bundle;
 static hf_server redis;
 static hf_running running;
@@ -233,7 +233,7 @@ bool hf_site_serves(const hf_site *at)
 
 bool hf_site_can_ask(const hf_site *at)
 {
-    return at == &site;
+    return at == &site || at == &elsewhere;
 }
 
 hf_site *hf_sites_find(hf_worker *worker, unsigned key_slot)
@@ -435,7 +435,9 @@ static int up(void **state)
     memset(&waking, 0, sizeof waking);
     w.wake = &waking;
     site = (hf_site){.worker = &w, .redis = &redis};
+    elsewhere = site;
     w.sites[w.n_sites++] = &site;
+    w.sites[w.n_sites++] = &elsewhere;
     bundle = (hf_bundle){.site = &site};
     waking.bundles = &bundle;
     waking.n_bundles = 1;
@@ -664,6 +666,96 @@ static void a_claim_is_larger_where_redis_is_far(void **state)
     assert_int_equal(under_way(A), 400);
 }
 
+/* ---- a queue of several members ---- */
+
+static void make_one_queue_of_them(void)
+{
+    for (int i = A; i < C; i++)
+        slots[i].next_member = &slots[i + 1];
+    for (int i = A; i < QUEUES; i++)
+        slots[i].whole = &slots[A].own;
+    slots[A].own.n_members = QUEUES;
+    waking.n_wholes = 1;
+}
+
+static void members_take_turns_with_whole_claims(void **state)
+{
+    (void)state;
+    make_one_queue_of_them();
+    for (int i = 0; i < 2 * QUEUES; i++) {
+        hf_claim_pump(&w);
+        for (int queue = A; queue < QUEUES; queue++)
+            assert_int_equal(under_way(queue) >= SLOTS, queue == i % QUEUES);
+        answer_all();
+        run_some(w.held);
+    }
+}
+
+/* A baton is due, or has to be set anew: this does not wait for another's answer. */
+static void a_member_whose_baton_came_is_claimed_beside_others(void **state)
+{
+    (void)state;
+    make_one_queue_of_them();
+    running.mean_run_ns = 1000;
+    hf_claim_pump(&w);
+    assert_true(is_claimed(A) && !is_claimed(B) && !is_claimed(C));
+    hf_queue_on(&slots[C], HF_E_BATON);
+    hf_claim_pump(&w);
+    assert_true(is_claimed(C) && !is_claimed(B));
+}
+
+static void each_site_has_a_claim_of_the_queue_under_way(void **state)
+{
+    (void)state;
+    make_one_queue_of_them();
+    slots[C].site = &elsewhere;
+    running.mean_run_ns = 1000;
+    hf_claim_pump(&w);
+    assert_true(is_claimed(A) && !is_claimed(B) && is_claimed(C));
+    answer(A, asked[A].max);
+    hf_claim_pump(&w);
+    assert_true(is_claimed(B));
+}
+
+/* Slots become free one by one while a large claim is under way. */
+static void no_small_claim_leaves_beside_a_large_one(void **state)
+{
+    (void)state;
+    make_one_queue_of_them();
+    slots[C].site = &elsewhere;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A), SLOTS);
+    answer(A, SLOTS);
+    run_some(SLOTS - 2);
+    hf_claim_pump(&w);
+    assert_true(is_claimed(B));
+    run_some(1);
+    hf_claim_pump(&w);
+    assert_true(hf_running_wanted(&w) > under_way(B) && !is_claimed(C));
+    answer(B, asked[B].max);
+    run_some(SLOTS);
+    hf_claim_pump(&w);
+    assert_true(is_claimed(C));
+}
+
+static void members_have_even_shares(void **state)
+{
+    (void)state;
+    make_one_queue_of_them();
+    slots[C].site = &elsewhere;
+    hf_rng rng = {hf_test_seed()};
+    while (begun_all < 6000) {
+        hf_claim_pump(&w);
+        int queue = (int)(hf_rng_next(&rng) % QUEUES);
+        if (is_claimed(queue))
+            answer(queue, asked[queue].max);
+        run_some((size_t)(hf_rng_next(&rng) % 2));
+    }
+    print_message("%zu : %zu : %zu\n", begun[A], begun[B], begun[C]);
+    for (int i = A; i < QUEUES; i++)
+        assert_in_range(begun[i], 1800, 2200);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -679,6 +771,11 @@ int main(void)
         CASE(a_claim_waits_for_verdicts_only_while_all_slots_have_work),
         CASE(what_was_not_started_costs_nothing),
         CASE(a_claim_is_larger_where_redis_is_far),
+        CASE(members_take_turns_with_whole_claims),
+        CASE(a_member_whose_baton_came_is_claimed_beside_others),
+        CASE(each_site_has_a_claim_of_the_queue_under_way),
+        CASE(no_small_claim_leaves_beside_a_large_one),
+        CASE(members_have_even_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
