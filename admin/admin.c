@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/ask.h"
+#include "admin/parts.h"
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
@@ -282,6 +282,16 @@ hf_err hf_admin_each_node(hf_admin *admin, hf_err (*fn)(hf_admin *admin, void *a
     return err;
 }
 
+const char *hf_admin_place(hf_admin *admin, const hf_queue *queue)
+{
+    hf_admin_node *node;
+    if (hf_cluster_is_plain(admin->cluster) ||
+        find_node(admin, hf_slot(queue->prefix, queue->prefix_len), &node) != HF_OK ||
+        node == NULL)
+        return NULL;
+    return node->redis->place;
+}
+
 /* ---- asking ---- */
 
 uint64_t hf_admin_until(const hf_admin *admin)
@@ -293,6 +303,9 @@ static void on_answer(const hf_answer *answer, void *arg)
 {
     waiting *w = arg;
     w->err = answer->err == HF_OK ? w->ask->read(answer, w->ask->out) : answer->err;
+    if (w->err == HF_SHARDED &&
+        hf_shards_refused(&w->admin->shards, answer->detail) != HF_OK)
+        w->err = HF_PROTO;
     if (answer->err != HF_OK)
         (void)hf_admin_fail(w->admin, w->err, "%s", answer->detail);
     else if (w->err != HF_OK)

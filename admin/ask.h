@@ -10,6 +10,7 @@
 
 #include "holdfast/admin.h"
 #include "queue/ops.h"
+#include "queue/shards.h"
 #include "redis/args.h"
 #include "redis/cluster.h"
 #include "redis/run_loop.h"
@@ -36,9 +37,10 @@ struct hf_admin {
     char ns[HF_ID_SIZE];
     char *detail; /* of the call under way: the caller's, or `unread` */
     char unread[HF_DETAIL_SIZE];
+    hf_shards shards;        /* of the last queue that Redis has called divided */
     char listed[HF_ID_SIZE]; /* the last job that a list told, */
     int64_t listed_ms;       /* its score then, */
-    char listed_queue[HF_ID_SIZE];
+    char listed_prefix[HF_PREFIX_SIZE];
     hf_job_state listed_state; /* and in which list */
 };
 
@@ -95,6 +97,7 @@ hf_err hf_admin_fail(hf_admin *admin, hf_err err, const char *format, ...)
 hf_err hf_admin_no_memory(hf_admin *admin);
 
 /* HF_INVALID with a sentence when it is no name. */
+HF_MUSTCHECK hf_err hf_admin_check_id(hf_admin *admin, const char *id);
 HF_MUSTCHECK hf_err hf_admin_queue(hf_admin *admin, const char *name, hf_queue *out);
 
 /* Does something with a job in the queue of that name; NULL: in each queue until one

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "admin/ask.h"
 #include "admin/order.h"
+#include "admin/parts.h"
 #include "base/base.h"
 #include "base/structs.h"
 #include "queue/send.h"
@@ -21,6 +21,12 @@ typedef struct slice {
     size_t *found;
     size_t looked_at; /* by this slice; the first one says how many there are */
 } slice;
+
+typedef struct audit {
+    slice slice;
+    size_t done, total; /* ids, of all shards so far */
+    bool stopped;       /* by its caller */
+} audit;
 
 static void tell_finding(const slice *s, const hf_reply *words, size_t at)
 {
@@ -80,34 +86,42 @@ static hf_err ask_slice(hf_admin *admin, const hf_queue *queue, const hf_script 
     return hf_order_send(&order, &ask);
 }
 
+/* Of one queue, whose first slice says how many ids it has. */
+static hf_err audit_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    static const hf_script *const scripts[] = {&hf_lua_queue_audit_keys,
+                                               &hf_lua_queue_audit_jobs};
+    audit *a = arg;
+    slice *s = &a->slice;
+    bool first = true, stop = a->stopped;
+    hf_err err = HF_OK;
+    for (size_t i = 0; err == HF_OK && !stop && i < HF_COUNT(scripts); i++) {
+        (void)snprintf(s->phase, WORD_SIZE, "%s", "");
+        (void)snprintf(s->cursor, WORD_SIZE, "%s", "0");
+        do {
+            err = ask_slice(admin, part->queue, scripts[i], s);
+            if (err != HF_OK)
+                break;
+            *(first ? &a->total : &a->done) += s->looked_at;
+            first = false;
+            a->stopped = s->opts->progress != NULL &&
+                         !s->opts->progress(a->done, a->total, s->opts->arg);
+            stop = a->stopped || strcmp(s->phase, "stop") == 0;
+        } while (!stop && s->phase[0] != '\0');
+    }
+    return err;
+}
+
 hf_err hf_admin_audit(hf_admin *admin, const char *name, const hf_audit_opts *theirs,
                       size_t *found, char detail[HF_DETAIL_SIZE])
 {
     hf_audit_opts opts;
-    const hf_script *const scripts[] = {&hf_lua_queue_audit_keys,
-                                        &hf_lua_queue_audit_jobs};
     hf_queue queue;
-    slice s = {.opts = &opts, .found = found};
-    size_t done = 0, total = 0;
-    bool more = true, first = true;
+    audit a = {.slice = {.opts = &opts, .found = found}};
     *found = 0;
     hf_admin_begin(admin, detail);
     hf_err err = hf_struct_in(&opts, sizeof opts, theirs, "hf_audit_opts", admin->detail);
     if (err == HF_OK)
         err = hf_admin_queue(admin, name, &queue);
-    for (size_t i = 0; err == HF_OK && more && i < HF_COUNT(scripts); i++) {
-        (void)snprintf(s.phase, WORD_SIZE, "%s", "");
-        (void)snprintf(s.cursor, WORD_SIZE, "%s", "0");
-        do {
-            err = ask_slice(admin, &queue, scripts[i], &s);
-            if (err != HF_OK)
-                break;
-            *(first ? &total : &done) += s.looked_at;
-            first = false;
-            if (s.opts->progress != NULL)
-                more = s.opts->progress(done, total, s.opts->arg);
-        } while (more && s.phase[0] != '\0' && strcmp(s.phase, "stop") != 0);
-        more = more && strcmp(s.phase, "stop") != 0;
-    }
-    return err;
+    return err == HF_OK ? hf_admin_in_parts(admin, &queue, audit_in, &a) : err;
 }

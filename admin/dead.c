@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/ask.h"
+#include "admin/look.h"
 #include "admin/order.h"
+#include "admin/parts.h"
 #include "base/base.h"
 #include "base/id.h"
 #include "base/structs.h"
@@ -23,8 +24,13 @@ enum { RETRY_SLICE = 200, PURGE_SLICE = 500 };
 
 typedef struct sweep {
     hf_admin *admin;
-    hf_queue queue;
+    hf_queue queue; /* the one at hand: that of the call, or a shard */
+    hf_queue_stats stats;
     hf_dead_filter filter;
+    size_t total;
+    hf_progress_cb progress;
+    void *arg;
+    bool stopped;
     int64_t before_ms; /* when the call began */
     int64_t from_ms;   /* the page begins there, */
     char after[HF_ID_SIZE];
@@ -154,42 +160,64 @@ static hf_err move(sweep *s)
 
 /* The one that the filter names. It was dead: so when an answer was lost, and it is not
  * any more, that was this call. */
-static hf_err run_one(sweep *s)
+static hf_err move_one(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
+    sweep *s = arg;
     hf_job_info info = {HF_JOB_INFO_INIT};
-    hf_err err = hf_admin_job(s->admin, s->queue.name, s->filter.id, &info, NULL,
-                              s->admin->detail);
-    if (err == HF_GONE || (err == HF_OK && info.state != HF_STATE_DEAD))
-        return HF_OK;
+    hf_look look = {.info = &info};
+    hf_err err = hf_look_at(admin, queue, id, &look, hf_admin_until(admin));
+    if (err != HF_OK || info.state != HF_STATE_DEAD)
+        return err;
+    s->queue = *queue;
+    s->before_ms = look.now_ms;
     s->n = 1;
-    memcpy(s->ids[0], s->filter.id, strlen(s->filter.id) + 1);
-    if (err == HF_OK)
-        err = move(s);
+    memcpy(s->ids[0], id, strlen(id) + 1);
+    err = move(s);
     s->moved = s->spent;
     return err;
 }
 
-static hf_err run(sweep *s, hf_progress_cb progress, void *arg)
+static hf_err run_one(sweep *s)
 {
-    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-    hf_err err = hf_admin_stats(s->admin, s->queue.name, &stats, s->admin->detail);
-    if (err != HF_OK)
-        return err;
-    size_t total = (size_t)stats.dead;
-    if (s->filter.limit != 0 && s->filter.limit < total)
-        total = s->filter.limit;
-    s->before_ms = stats.now_ms;
-    if (s->filter.id != NULL)
-        return run_one(s);
-    s->more = true;
+    const hf_queue queue = s->queue;
+    hf_err err = hf_admin_in_part_of(s->admin, &queue, s->filter.id, move_one, s);
+    return err == HF_GONE ? HF_OK : err;
+}
+
+static hf_err run_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    sweep *s = arg;
+    s->queue = *part->queue;
+    hf_err err =
+        part->n == 0 || s->stopped ? HF_OK : hf_stats_of(admin, part->queue, &s->stats);
+    s->before_ms = s->stats.now_ms;
+    s->from_ms = s->filter.since_ms > 0 ? s->filter.since_ms : 0;
+    s->after[0] = '\0';
+    s->more = err == HF_OK && !s->stopped;
     while (s->more && (s->filter.limit == 0 || s->spent < s->filter.limit)) {
         err = next_page(s);
         if (err == HF_OK && s->n > 0)
             err = move(s);
-        if (err != HF_OK || (progress != NULL && !progress(s->moved, total, arg)))
+        s->stopped = s->progress != NULL && err == HF_OK &&
+                     !s->progress(s->moved, s->total, s->arg);
+        if (err != HF_OK || s->stopped)
             break;
     }
     return err;
+}
+
+static hf_err run(sweep *s)
+{
+    const hf_queue queue = s->queue;
+    if (s->filter.id != NULL)
+        return run_one(s);
+    hf_err err = hf_admin_stats(s->admin, queue.name, &s->stats, s->admin->detail);
+    if (err != HF_OK)
+        return err;
+    s->total = (size_t)s->stats.dead;
+    if (s->filter.limit != 0 && s->filter.limit < s->total)
+        s->total = s->filter.limit;
+    return hf_admin_in_parts(s->admin, &queue, run_in, s);
 }
 
 static hf_err check(hf_admin *admin, const hf_dead_filter *filter)
@@ -226,10 +254,12 @@ static hf_err sweep_all(hf_admin *admin, const char *queue, const task *what,
     s->filter = *filter;
     s->purge = what->purge;
     s->per_second = what->per_second;
-    s->from_ms = filter->since_ms > 0 ? filter->since_ms : 0;
+    s->progress = progress;
+    s->arg = arg;
+    s->stats = (hf_queue_stats){HF_QUEUE_STATS_INIT};
     err = hf_admin_queue(admin, queue, &s->queue);
     if (err == HF_OK)
-        err = run(s, progress, arg);
+        err = run(s);
     *n = s->moved;
     free(s);
     return err;

@@ -6,6 +6,7 @@
 
 #include "admin/ask.h"
 #include "admin/look.h"
+#include "admin/parts.h"
 #include "base/base.h"
 #include "base/id.h"
 #include "base/structs.h"
@@ -199,24 +200,32 @@ static hf_err in_every_queue(hf_admin *admin, const char *id, hf_in_queue_fn fn,
         hf_queue queue;
         err = hf_admin_queue(admin, names[i], &queue);
         if (err == HF_OK)
-            err = fn(admin, &queue, id, arg);
+            err = hf_admin_in_part_of(admin, &queue, id, fn, arg);
     }
     free(names);
     return err == HF_GONE ? hf_admin_fail(admin, err, "no queue has a job '%s'", id)
                           : err;
 }
 
+hf_err hf_admin_check_id(hf_admin *admin, const char *id)
+{
+    if (id == NULL || !hf_name_ok(id))
+        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
+                             id == NULL ? "" : id);
+    return HF_OK;
+}
+
 hf_err hf_admin_in_queue(hf_admin *admin, const char *name, const char *id,
                          hf_in_queue_fn fn, void *arg)
 {
     hf_queue queue;
-    if (id == NULL || !hf_name_ok(id))
-        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'",
-                             id == NULL ? "" : id);
+    hf_err err = hf_admin_check_id(admin, id);
+    if (err != HF_OK)
+        return err;
     if (name == NULL)
         return in_every_queue(admin, id, fn, arg);
-    hf_err err = hf_admin_queue(admin, name, &queue);
-    return err != HF_OK ? err : fn(admin, &queue, id, arg);
+    err = hf_admin_queue(admin, name, &queue);
+    return err != HF_OK ? err : hf_admin_in_part_of(admin, &queue, id, fn, arg);
 }
 
 /* ---- a page ---- */
@@ -230,6 +239,7 @@ typedef struct page {
     void *arg;
     hf_job_info *info; /* one, for all of them */
     char next[HF_ID_SIZE];
+    size_t looks;
 } page;
 
 static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
@@ -245,7 +255,7 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
         info->state = waiting_state(info, now_ms);
     show_undated(info, now_ms);
     memcpy(p->admin->listed, info->id, sizeof p->admin->listed);
-    memcpy(p->admin->listed_queue, info->queue, sizeof p->admin->listed_queue);
+    memcpy(p->admin->listed_prefix, p->queue->prefix, sizeof p->admin->listed_prefix);
     p->admin->listed_state = p->state;
     p->admin->listed_ms = hf_reply_int(hf_reply_at(entry, 1));
     p->cb(info, p->arg);
@@ -264,12 +274,17 @@ static hf_err read_page(const hf_answer *answer, void *out)
     return err;
 }
 
+/* The last job that was told of this list, in whichever shard. */
+static bool is_listed(const page *p, const char *id)
+{
+    return strcmp(id, p->admin->listed) == 0 && p->state == p->admin->listed_state;
+}
+
 static hf_err ask_page(hf_admin *admin, page *p, const char *after)
 {
     hf_args args;
-    bool known = after[0] != '\0' && strcmp(after, admin->listed) == 0 &&
-                 p->state == admin->listed_state &&
-                 strcmp(p->queue->name, admin->listed_queue) == 0;
+    bool known = after[0] != '\0' && is_listed(p, after) &&
+                 strcmp(p->queue->prefix, admin->listed_prefix) == 0;
     if (!hf_args_init(&args, 4, 2))
         return hf_admin_no_memory(admin);
     /* Those that failed before may be few among many that wait. */
@@ -291,6 +306,55 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
     return err;
 }
 
+/* From behind `after`; "": from the first one. At the end of the queue p->next is "". */
+static hf_err list_queue(page *p, const hf_queue *queue, const char *after)
+{
+    char from[HF_ID_SIZE];
+    hf_err err;
+    copy(from, sizeof from, (hf_bytes){after, strlen(after)});
+    p->queue = queue;
+    do {
+        err = ask_page(p->admin, p, from);
+        memcpy(from, p->next, sizeof from);
+    } while (err == HF_OK && p->left > 0 && p->next[0] != '\0' && ++p->looks < LOOKS_MAX);
+    return err;
+}
+
+/* From behind a job of any shard, which is *i then. */
+static hf_err list_behind(page *p, const hf_shards *shards, const hf_queue *whole,
+                          const char *after, unsigned *i)
+{
+    hf_queue shard;
+    for (*i = 0; is_listed(p, after) && *i < shards->n; ++*i) {
+        hf_shards_queue(shards, whole, *i, &shard);
+        if (strcmp(shard.prefix, p->admin->listed_prefix) == 0)
+            return list_queue(p, &shard, after);
+    }
+    hf_err err = HF_GONE;
+    for (unsigned k = 0; k < shards->n && err == HF_GONE; k++) {
+        *i = hf_part_for(shards, after, k);
+        hf_shards_queue(shards, whole, *i, &shard);
+        err = list_queue(p, &shard, after);
+    }
+    return err;
+}
+
+/* One shard after the other. */
+static hf_err list_shards(page *p, const hf_queue *whole, const char *after)
+{
+    const hf_shards *shards = &p->admin->shards;
+    hf_queue shard;
+    unsigned i = 0;
+    hf_shards_queue(shards, whole, 0, &shard);
+    hf_err err = after[0] == '\0' ? list_queue(p, &shard, "")
+                                  : list_behind(p, shards, whole, after, &i);
+    while (err == HF_OK && p->left > 0 && p->next[0] == '\0' && ++i < shards->n) {
+        hf_shards_queue(shards, whole, i, &shard);
+        err = list_queue(p, &shard, "");
+    }
+    return err <= HF_INVALID ? hf_admin_name_shard(p->admin, err, shards->tags[i]) : err;
+}
+
 hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
                      const char *after, size_t limit, hf_job_cb cb, void *arg,
                      char next[HF_ID_SIZE], char detail[HF_DETAIL_SIZE])
@@ -298,7 +362,6 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
     hf_queue queue;
     hf_job_info info = {HF_JOB_INFO_INIT};
     page p = {.admin = admin,
-              .queue = &queue,
               .state = state,
               .left = limit,
               .cb = cb,
@@ -313,16 +376,13 @@ hf_err hf_admin_list(hf_admin *admin, const char *name, hf_job_state state,
     if (limit < 1 || limit > LIST_MAX || (size_t)state >= HF_COUNT(state_names))
         return hf_admin_fail(admin, HF_INVALID, "expected a state, and 1 to %d jobs",
                              LIST_MAX);
-    if (after != NULL && !hf_name_ok(after))
-        return hf_admin_fail(admin, HF_INVALID, "expected an id, found '%s'", after);
-    char from[HF_ID_SIZE] = "";
-    if (after != NULL)
-        copy(from, sizeof from, (hf_bytes){after, strlen(after)});
-    size_t looks = 0;
-    do {
-        err = ask_page(admin, &p, from);
-        memcpy(from, p.next, sizeof from);
-    } while (err == HF_OK && p.left > 0 && p.next[0] != '\0' && ++looks < LOOKS_MAX);
+    err = after != NULL ? hf_admin_check_id(admin, after) : HF_OK;
+    if (err != HF_OK)
+        return err;
+    after = after != NULL ? after : "";
+    err = list_queue(&p, &queue, after);
+    if (err == HF_SHARDED)
+        err = list_shards(&p, &queue, after);
     if (err == HF_OK && p.left > 0 && next != NULL)
         memcpy(next, p.next, HF_ID_SIZE);
     return err;

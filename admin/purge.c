@@ -6,8 +6,8 @@
  * would remove newer jobs. */
 #include "holdfast/admin.h"
 
-#include "admin/ask.h"
 #include "admin/order.h"
+#include "admin/parts.h"
 #include "base/base.h"
 #include "base/id.h"
 #include "queue/send.h"
@@ -17,8 +17,9 @@ enum { SLICE = 500 };
 
 typedef struct purge {
     hf_admin *admin;
-    hf_queue queue;
-    hf_id_maker names; /* of slices */
+    const hf_queue *queue; /* the one at hand, */
+    hf_queue_stats *stats; /* and its figures at the start */
+    hf_id_maker names;     /* of slices */
     hf_progress_cb progress;
     void *arg;
     size_t done, total;
@@ -39,7 +40,7 @@ static hf_err read_removed(const hf_answer *answer, void *out)
 static hf_err slice(purge *p, const char *state, int64_t before_ms, int64_t max)
 {
     char name[HF_NEW_ID_SIZE];
-    hf_order order = {.admin = p->admin, .queue = &p->queue};
+    hf_order order = {.admin = p->admin, .queue = p->queue};
     hf_err err = hf_order_begin(&order, 5, 3);
     if (err != HF_OK)
         return err;
@@ -49,10 +50,8 @@ static hf_err slice(purge *p, const char *state, int64_t before_ms, int64_t max)
     hf_args_int(&order.args, before_ms);
     hf_args_int(&order.args, max);
     hf_args_text(&order.args, name);
-    const hf_ask ask = {.script = &hf_lua_queue_purge,
-                        .queue = &p->queue,
-                        .read = read_removed,
-                        .out = p};
+    const hf_ask ask = {
+        .script = &hf_lua_queue_purge, .queue = p->queue, .read = read_removed, .out = p};
     return hf_order_send(&order, &ask);
 }
 
@@ -76,8 +75,9 @@ static hf_err phase(purge *p, const char *state, int64_t before_ms, int64_t *lef
 
 /* First the delayed jobs, then those of them that became due before they were reached.
  * Jobs that arrive later stay, even if they are due at once. */
-static hf_err run(purge *p, hf_queue_stats *stats)
+static hf_err run(purge *p)
 {
+    hf_queue_stats *stats = p->stats;
     hf_err err = phase(p, "delayed", 0, &stats->delayed);
     int64_t reached_ms = p->at_ms;
     if (err == HF_OK)
@@ -87,22 +87,32 @@ static hf_err run(purge *p, hf_queue_stats *stats)
     return err != HF_OK ? err : phase(p, "dead", stats->now_ms, &stats->dead);
 }
 
+static hf_err purge_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    purge *p = arg;
+    p->queue = part->queue;
+    hf_err err =
+        part->n == 0 || p->stopped ? HF_OK : hf_stats_of(admin, part->queue, p->stats);
+    return err == HF_OK ? run(p) : err;
+}
+
 hf_err hf_admin_purge(hf_admin *admin, const char *name, hf_progress_cb progress,
                       void *arg, size_t *n, char detail[HF_DETAIL_SIZE])
 {
+    hf_queue queue;
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
-    purge p = {.admin = admin, .progress = progress, .arg = arg};
+    purge p = {.admin = admin, .stats = &stats, .progress = progress, .arg = arg};
     *n = 0;
     hf_admin_begin(admin, detail);
     hf_err err = hf_id_maker_init(&p.names);
     if (err == HF_OK)
-        err = hf_admin_queue(admin, name, &p.queue);
+        err = hf_admin_queue(admin, name, &queue);
     if (err == HF_OK)
         err = hf_admin_stats(admin, name, &stats, admin->detail);
     if (err != HF_OK)
         return err;
     p.total = (size_t)(stats.ready + stats.delayed + stats.dead);
-    err = run(&p, &stats);
+    err = hf_admin_in_parts(admin, &queue, purge_in, &p);
     *n = p.done;
     return err;
 }

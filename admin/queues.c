@@ -1,11 +1,12 @@
 /* queues.c - queues as a whole: their names, figures and limits, and pause. */
 #include "holdfast/admin.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-#include "admin/ask.h"
 #include "admin/names.h"
 #include "admin/order.h"
+#include "admin/parts.h"
 #include "base/base.h"
 #include "base/id.h"
 #include "base/structs.h"
@@ -91,10 +92,69 @@ static hf_err read_stats(const hf_answer *answer, void *out)
     return HF_OK;
 }
 
+hf_err hf_stats_of(hf_admin *admin, const hf_queue *queue, hf_queue_stats *out)
+{
+    hf_args args;
+    *out = (hf_queue_stats){HF_QUEUE_STATS_INIT};
+    if (!hf_args_init(&args, 0, 0))
+        return hf_admin_no_memory(admin);
+    memcpy(out->queue, queue->name, sizeof out->queue);
+    const hf_ask ask = {.script = &hf_lua_queue_stats,
+                        .queue = queue,
+                        .args = &args,
+                        .read = read_stats,
+                        .out = out};
+    hf_err err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
+    hf_args_done(&args);
+    return err;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Each worker of the queue serves all shards. */
+static void add_shard(hf_queue_stats *sum, const hf_queue_stats *s, const hf_part *part)
+{
+    int64_t *const to[] = {
+        &sum->ready,     &sum->delayed, &sum->running,     &sum->dead,   &sum->enqueued,
+        &sum->done,      &sum->failed,  &sum->lost,        &sum->unsure, &sum->crashed,
+        &sum->cancelled, &sum->deleted, &sum->max_running,
+    };
+    const int64_t from[] = {
+        s->ready,     s->delayed, s->running,     s->dead,   s->enqueued,
+        s->done,      s->failed,  s->lost,        s->unsure, s->crashed,
+        s->cancelled, s->deleted, s->max_running,
+    };
+    for (size_t i = 0; i < HF_COUNT(to); i++)
+        *to[i] += from[i];
+    sum->paused = s->paused && (part->i == 0 || sum->paused);
+    sum->oldest_ready_ms = sooner(sum->oldest_ready_ms, s->oldest_ready_ms);
+    sum->next_due_ms = sooner(sum->next_due_ms, s->next_due_ms);
+    sum->rate_limit = s->rate_limit;
+    sum->rate_per_ms = s->rate_per_ms / part->n;
+    sum->workers = greater(sum->workers, s->workers);
+    sum->now_ms = greater(sum->now_ms, s->now_ms);
+}
+
+static hf_err stats_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    hf_queue_stats stats, *sum = arg;
+    hf_err err = hf_stats_of(admin, part->queue, part->n == 0 ? sum : &stats);
+    if (err == HF_OK && part->n > 0)
+        add_shard(sum, &stats, part);
+    return err;
+}
+
 hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *theirs,
                       char detail[HF_DETAIL_SIZE])
 {
-    hf_args args;
     hf_queue queue;
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
     hf_admin_begin(admin, detail);
@@ -103,16 +163,7 @@ hf_err hf_admin_stats(hf_admin *admin, const char *name, hf_queue_stats *theirs,
         err = hf_admin_queue(admin, name, &queue);
     if (err != HF_OK)
         return err;
-    if (!hf_args_init(&args, 0, 0))
-        return hf_admin_no_memory(admin);
-    memcpy(stats.queue, queue.name, sizeof stats.queue);
-    const hf_ask ask = {.script = &hf_lua_queue_stats,
-                        .queue = &queue,
-                        .args = &args,
-                        .read = read_stats,
-                        .out = &stats};
-    err = hf_admin_ask(admin, &ask, hf_admin_until(admin));
-    hf_args_done(&args);
+    err = hf_admin_in_parts(admin, &queue, stats_in, &stats);
     hf_struct_fill(theirs, &stats, sizeof stats);
     return err;
 }
@@ -153,25 +204,34 @@ static hf_err make_known(hf_admin *admin, const hf_queue *queue, uint64_t until_
     return err == HF_OOM ? HF_OK : err;
 }
 
+static hf_err pause_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    const bool *paused = arg;
+    hf_order order = {.admin = admin, .queue = part->queue};
+    hf_err err = hf_order_begin(&order, 2, 1);
+    if (err != HF_OK)
+        return err;
+    hf_args_int(&order.args, order.time.not_after);
+    hf_args_flag(&order.args, *paused);
+    const hf_ask ask = {
+        .script = &hf_lua_queue_pause, .queue = part->queue, .read = read_status};
+    return hf_order_send(&order, &ask);
+}
+
 hf_err hf_admin_pause(hf_admin *admin, const char *name, bool paused,
                       char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
-    hf_order order = {.admin = admin, .queue = &queue, .until_ns = hf_admin_until(admin)};
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err == HF_OK && paused)
-        err = make_known(admin, &queue, order.until_ns);
-    if (err == HF_OK)
-        err = hf_order_begin(&order, 2, 1);
-    if (err != HF_OK)
-        return err;
-    hf_args_int(&order.args, order.time.not_after);
-    hf_args_flag(&order.args, paused);
-    const hf_ask ask = {
-        .script = &hf_lua_queue_pause, .queue = &queue, .read = read_status};
-    return hf_order_send(&order, &ask);
+        err = make_known(admin, &queue, hf_admin_until(admin));
+    return err == HF_OK ? hf_admin_in_all_parts(admin, &queue, pause_in, &paused) : err;
 }
+
+typedef struct limits {
+    int64_t max_running, rate_limit, rate_per_ms;
+} limits;
 
 static bool limit_ok(int64_t value)
 {
@@ -186,12 +246,54 @@ static void add_limit(hf_args *args, int64_t value)
         hf_args_int(args, value);
 }
 
+/* What a part has of them. */
+static hf_err divide(hf_admin *admin, const hf_part *part, limits *of)
+{
+    if (part->n == 0)
+        return HF_OK;
+    if (of->max_running > 0 && of->max_running < part->n)
+        return hf_admin_fail(admin, HF_INVALID,
+                             "expected max_running of at least %u, one for each shard, "
+                             "found %" PRId64,
+                             part->n, of->max_running);
+    if (of->rate_per_ms > UINT32_MAX / part->n)
+        return hf_admin_fail(admin, HF_INVALID,
+                             "expected a rate in at most %u ms, because the queue has "
+                             "%u shards, found %" PRId64,
+                             UINT32_MAX / part->n, part->n, of->rate_per_ms);
+    if (of->max_running > 0)
+        of->max_running =
+            hf_shard_max_running((uint32_t)of->max_running, part->i, part->n);
+    if (of->rate_per_ms > 0)
+        of->rate_per_ms *= part->n;
+    return HF_OK;
+}
+
+static hf_err limit_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    limits to = *(const limits *)arg;
+    hf_order order = {.admin = admin, .queue = part->queue};
+    hf_err err = divide(admin, part, &to);
+    if (err == HF_OK)
+        err = hf_order_begin(&order, 5, 4);
+    if (err != HF_OK)
+        return err;
+    hf_args_int(&order.args, order.time.not_after);
+    add_limit(&order.args, to.max_running);
+    add_limit(&order.args, to.rate_limit);
+    add_limit(&order.args, to.rate_per_ms);
+    hf_args_text(&order.args, ""); /* an order, not what a file says */
+    const hf_ask ask = {
+        .script = &hf_lua_queue_limits, .queue = part->queue, .read = read_status};
+    return hf_order_send(&order, &ask);
+}
+
 hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
                       int64_t rate_limit, int64_t rate_per_ms,
                       char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
-    hf_order order = {.admin = admin, .queue = &queue, .until_ns = hf_admin_until(admin)};
+    limits to = {max_running, rate_limit, rate_per_ms};
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
     if (err != HF_OK)
@@ -203,17 +305,6 @@ hf_err hf_admin_limit(hf_admin *admin, const char *name, int64_t max_running,
         return hf_admin_fail(admin, HF_INVALID,
                              "expected a rate's limit together with its time");
     if (max_running > 0 || rate_limit > 0)
-        err = make_known(admin, &queue, order.until_ns);
-    if (err == HF_OK)
-        err = hf_order_begin(&order, 5, 4);
-    if (err != HF_OK)
-        return err;
-    hf_args_int(&order.args, order.time.not_after);
-    add_limit(&order.args, max_running);
-    add_limit(&order.args, rate_limit);
-    add_limit(&order.args, rate_per_ms);
-    hf_args_text(&order.args, ""); /* an order, not what a file says */
-    const hf_ask ask = {
-        .script = &hf_lua_queue_limits, .queue = &queue, .read = read_status};
-    return hf_order_send(&order, &ask);
+        err = make_known(admin, &queue, hf_admin_until(admin));
+    return err == HF_OK ? hf_admin_in_all_parts(admin, &queue, limit_in, &to) : err;
 }

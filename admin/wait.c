@@ -8,13 +8,14 @@
 #include "holdfast/admin.h"
 
 #include "admin/look.h"
+#include "admin/parts.h"
 #include "base/base.h"
 #include "base/clock.h"
 
 enum { POLL_FIRST_MS = 5, POLL_LAST_MS = 200 };
 
 typedef struct wait {
-    const hf_queue *queue;
+    hf_queue queue; /* as soon as the job was seen, its shard */
     uint64_t until_ns;
     uint32_t deadline_ms;
     int64_t alive_ms; /* when it was known to be there; 0: never */
@@ -34,13 +35,38 @@ static bool was_taken_away(const wait *w, const hf_look *gone)
     return w->alive_ms != 0 && w->waited && gone->purged_ms >= w->alive_ms;
 }
 
+/* In one queue, or in one shard after the other until one has the job. If none has, each
+ * may tell its end. */
+typedef struct search {
+    hf_look look;
+    wait *of;
+    int64_t ended_ms, purged_ms;
+} search;
+
+static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
+{
+    search *s = arg;
+    hf_err err = hf_look_at(admin, queue, id, &s->look,
+                            sooner(s->of->until_ns, hf_admin_until(admin)));
+    if (err == HF_OK)
+        s->of->queue = *queue;
+    if (err == HF_GONE && s->look.ended_ms > s->ended_ms)
+        s->ended_ms = s->look.ended_ms;
+    if (err == HF_GONE && s->look.purged_ms > s->purged_ms)
+        s->purged_ms = s->look.purged_ms;
+    s->look.ended_ms = s->ended_ms;
+    s->look.purged_ms = s->purged_ms;
+    return err;
+}
+
 /* HF_RUNNING: keep waiting. */
 static hf_err look_once(hf_admin *admin, wait *w, const char *id)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
-    hf_look look = {.info = &info};
-    hf_err err = hf_look_at(admin, w->queue, id, &look,
-                            sooner(w->until_ns, hf_admin_until(admin)));
+    search s = {.look = {.info = &info}, .of = w};
+    const hf_queue queue = w->queue;
+    hf_err err = hf_admin_in_part_of(admin, &queue, id, look_in, &s);
+    const hf_look look = s.look;
     if (err == HF_GONE)
         return was_taken_away(w, &look)
                    ? hf_admin_fail(admin, HF_CANCEL, "the job was cancelled or deleted")
@@ -55,11 +81,9 @@ static hf_err look_once(hf_admin *admin, wait *w, const char *id)
     return HF_RUNNING;
 }
 
-static hf_err wait_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
+static hf_err wait_for(hf_admin *admin, wait *w, const char *id)
 {
-    wait *w = arg;
     uint32_t pause_ms = POLL_FIRST_MS;
-    w->queue = queue;
     for (;;) {
         bool seen = w->seen;
         hf_err err = look_once(admin, w, id);
@@ -82,8 +106,9 @@ hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
                   deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS,
               .alive_ms = accepted_ms,
               .waited = true};
-    hf_queue queue;
     hf_admin_begin(admin, detail);
-    hf_err err = hf_admin_queue(admin, name, &queue); /* NULL is no name here */
-    return err != HF_OK ? err : hf_admin_in_queue(admin, name, id, wait_in, &w);
+    hf_err err = hf_admin_queue(admin, name, &w.queue); /* NULL is no name here */
+    if (err == HF_OK)
+        err = hf_admin_check_id(admin, id);
+    return err != HF_OK ? err : wait_for(admin, &w, id);
 }

@@ -106,7 +106,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_pause(hf_admin *admin, const char *queue, bo
 
 /* Limits a queue, across all workers, to max_running jobs at a time and to rate_limit
  * jobs started in rate_per_ms. Each value is HF_LIMIT_KEEP, HF_LIMIT_NONE
- * or 1..UINT32_MAX; a rate needs both of its values. */
+ * or 1..UINT32_MAX; a rate needs both of its values. The limits are divided among the
+ * shards of a queue: each starts its part of the jobs. HF_INVALID: a shard would have no
+ * place. */
 HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           int64_t max_running, int64_t rate_limit,
                                           int64_t rate_per_ms,
@@ -152,6 +154,7 @@ HF_API HF_MUSTCHECK hf_err hf_admin_job(hf_admin *admin, const char *queue,
 
 /* Lists at most `limit` (1..1000) jobs in a state, in their order, from behind the job
  * `after` (an id; NULL: from the first one). HF_GONE: the job `after` no longer exists.
+ * The shards of a queue are listed one after the other.
  *
  * One call looks at 50,000 jobs at most, and few of these may wait for a retry. `next`
  * (may be NULL) becomes the id with which to continue, or "" if the call found `limit`
@@ -206,8 +209,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
  * repeated. A slice without an answer is sent again; *n may then be too low by up to 1000
  * jobs, which the first sending did. */
 
-/* Selects dead jobs, in the order in which they died; NULL or all zero: every job that is
- * dead now. */
+/* Selects dead jobs, in the order in which they died (shard by shard); NULL or all zero:
+ * every job that is dead now. */
 typedef struct hf_dead_filter {
     size_t size;    /* HF_DEAD_FILTER_INIT */
     const char *id; /* only this job, without other filters; *n is 0 if it is not dead */

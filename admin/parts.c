@@ -1,0 +1,97 @@
+/* parts.c - see parts.h. */
+#include "admin/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+hf_err hf_admin_name_shard(hf_admin *admin, hf_err err, const char *tag)
+{
+    char why[HF_DETAIL_SIZE];
+    (void)snprintf(why, sizeof why, "%s", admin->detail);
+    return hf_admin_fail(admin, err, "shard %.100s: %.140s", tag, why);
+}
+
+/* A copy, because the next answer of another divided queue replaces them. */
+static hf_shards *copy_shards(const hf_admin *admin)
+{
+    hf_shards *shards = malloc(sizeof *shards);
+    if (shards != NULL)
+        *shards = admin->shards;
+    return shards;
+}
+
+static hf_err in_shards(hf_admin *admin, const hf_queue *whole, hf_part_fn fn, void *arg,
+                        bool goes_on)
+{
+    hf_shards *shards = copy_shards(admin);
+    char why[HF_DETAIL_SIZE] = "";
+    hf_err worst = HF_OK;
+    if (shards == NULL)
+        return hf_admin_no_memory(admin);
+    for (unsigned i = 0; i < shards->n && (worst == HF_OK || goes_on); i++) {
+        hf_queue queue;
+        const hf_part part = {
+            .queue = &queue, .tag = shards->tags[i], .i = i, .n = shards->n};
+        hf_shards_queue(shards, whole, i, &queue);
+        hf_err err = fn(admin, &part, arg);
+        if (err == HF_OK || worst != HF_OK)
+            continue;
+        worst = err;
+        if (err != HF_INVALID) /* of what was asked for, and not of this shard */
+            (void)hf_admin_name_shard(admin, err, shards->tags[i]);
+        (void)snprintf(why, sizeof why, "%s", admin->detail);
+    }
+    free(shards);
+    return worst == HF_OK ? worst : hf_admin_fail(admin, worst, "%s", why);
+}
+
+static hf_err in_parts(hf_admin *admin, const hf_queue *queue, hf_part_fn fn, void *arg,
+                       bool goes_on)
+{
+    const hf_part whole = {.queue = queue};
+    hf_err err = fn(admin, &whole, arg);
+    return err == HF_SHARDED ? in_shards(admin, queue, fn, arg, goes_on) : err;
+}
+
+hf_err hf_admin_in_parts(hf_admin *admin, const hf_queue *queue, hf_part_fn fn, void *arg)
+{
+    return in_parts(admin, queue, fn, arg, false);
+}
+
+hf_err hf_admin_in_all_parts(hf_admin *admin, const hf_queue *queue, hf_part_fn fn,
+                             void *arg)
+{
+    return in_parts(admin, queue, fn, arg, true);
+}
+
+unsigned hf_part_for(const hf_shards *shards, const char *id, unsigned k)
+{
+    const unsigned first = hf_shard_of_id(id, shards->n);
+    return k == 0 ? first : k <= first ? k - 1 : k;
+}
+
+static hf_err in_shard_of(hf_admin *admin, const hf_queue *whole, const char *id,
+                          hf_in_queue_fn fn, void *arg)
+{
+    hf_shards *shards = copy_shards(admin);
+    hf_err err = HF_GONE;
+    if (shards == NULL)
+        return hf_admin_no_memory(admin);
+    for (unsigned k = 0; k < shards->n && err == HF_GONE; k++) {
+        const unsigned i = hf_part_for(shards, id, k);
+        hf_queue queue;
+        hf_shards_queue(shards, whole, i, &queue);
+        err = fn(admin, &queue, id, arg);
+        if (err <= HF_INVALID) /* a fault, no answer */
+            (void)hf_admin_name_shard(admin, err, shards->tags[i]);
+    }
+    free(shards);
+    return err;
+}
+
+hf_err hf_admin_in_part_of(hf_admin *admin, const hf_queue *queue, const char *id,
+                           hf_in_queue_fn fn, void *arg)
+{
+    hf_err err = fn(admin, queue, id, arg);
+    return err == HF_SHARDED ? in_shard_of(admin, queue, id, fn, arg) : err;
+}
