@@ -102,7 +102,7 @@ bool hf_acquire_seen(hf_lock *lock, uint64_t witness)
         lock->seen = calloc(1, sizeof *lock->seen);
     if (lock->seen == NULL)
         return false;
-    hf_seen_of(lock->seen, witness, atomic_load(&lock->locks->epoch));
+    hf_seen_of(lock->seen, witness, atomic_load(&atomic_load(&lock->node)->epoch));
     return true;
 }
 
@@ -154,7 +154,8 @@ static bool passes(hf_err err)
     return err != HF_AUTH && err != HF_REDIS && err != HF_PROTO && err != HF_LOST;
 }
 
-static void again(hf_lock *lock, hf_err err, const char *detail)
+/* `moved`: another node has it. */
+static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
 {
     static const hf_backoff backoff = {HF_SHAPE_EXPONENTIAL, FAULT_FIRST_MS,
                                        FAULT_LAST_MS, 0.2};
@@ -164,7 +165,7 @@ static void again(hf_lock *lock, hf_err err, const char *detail)
         hf_acquire_fail(lock, err, detail);
     else if (err == HF_UNSURE || err == HF_CONN)
         lock->step = STEP_ACQUIRE; /* with the next connection */
-    else if (err == HF_NOSCRIPT || err == HF_DEADLINE)
+    else if (err == HF_NOSCRIPT || err == HF_DEADLINE || moved)
         hf_acquire_send(lock);
     else
         pause_until(lock, &backoff, limit_ns(lock));
@@ -217,7 +218,7 @@ static void become_held(hf_lock *lock, uint64_t fence)
 static bool keep_lease(hf_lock *lock)
 {
     atomic_store(&lock->waits, true);
-    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, lock->wait_replicas,
+    hf_lease *lease = hf_watchdog_add(lock->locks->watchdog, hf_held_group(lock),
                                       lock->acquire.lease_ms, lock->sent_ns, false, lock);
     atomic_store(&lock->lease, lease);
     if (lease == NULL)
@@ -252,25 +253,48 @@ void hf_acquire_lost(hf_lock *lock)
 
 /* ---- grants: the tags of all locks that wait ---- */
 
+static hf_listener_tag tag_of(const hf_lock *lock)
+{
+    const hf_lock_node *node = atomic_load(&lock->node);
+    return (hf_listener_tag){.prefix = lock->prefix,
+                             .prefix_len = lock->prefix_len,
+                             .slot = lock->slot,
+                             .redis = node->redis,
+                             .other = node->client};
+}
+
+/* Without room for it, it asks. */
+static void listen_for(hf_listener *listener, hf_lock *lock)
+{
+    const hf_listener_tag tag = tag_of(lock);
+    bool heard = hf_listener_add(listener, &tag);
+    atomic_store(&lock->unheard, !heard);
+    if (!heard)
+        hf_watchdog_hurry(lock->locks->watchdog, atomic_load(&lock->lease),
+                          hf_boot_ns() + HF_UNHEARD_MS * HF_MS_NS);
+}
+
 /* Redis serves the first tag that has a message, so the lock that has waited longest
  * comes first: otherwise newer locks could keep its message waiting. */
 static void choose(hf_listener *listener)
 {
     const hf_lock_client *locks = listener->arg;
-    const hf_lock *lock = locks->active;
+    hf_lock *lock = locks->active;
     while (lock != NULL && lock->next != NULL)
         lock = lock->next;
     for (; lock != NULL; lock = lock->prev)
         if (lock->step == STEP_WAIT)
-            hf_listener_add(listener, lock->prefix, lock->prefix_len);
+            listen_for(listener, lock);
 }
 
 static bool is_deaf(hf_listener *listener)
 {
     const hf_lock_client *locks = listener->arg;
-    for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next)
-        if (lock->step == STEP_WAIT && !hf_listener_hears(listener, lock->prefix))
+    for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
+        const hf_listener_tag tag = tag_of(lock);
+        if (lock->step == STEP_WAIT && !hf_listener_hears(listener, &tag))
             return true;
+    }
     return false;
 }
 
@@ -335,7 +359,7 @@ static void on_turn(hf_listener *listener)
 
 void hf_grants_init(hf_lock_client *locks)
 {
-    locks->listener = (hf_listener){.redis = locks->redis,
+    locks->listener = (hf_listener){.cluster = locks->nodes.cluster,
                                     .loop = locks->tasks.run.uv,
                                     .inbox = locks->id,
                                     .choose = choose,
@@ -349,7 +373,7 @@ void hf_grants_init(hf_lock_client *locks)
 void hf_grants_listen(hf_lock_client *locks)
 {
     if (!locks->closing)
-        hf_listener_listen(&locks->listener, locks->client);
+        hf_listener_listen(&locks->listener);
 }
 
 uint64_t hf_grants_due_ns(hf_lock_client *locks)
@@ -368,23 +392,6 @@ void hf_grants_notes(hf_lock_client *locks)
         else if (atomic_exchange(&lock->granted, false))
             granted(lock, atomic_load(&lock->fence));
     }
-}
-
-/* ---- may the Redis that was reached give out locks, and remember fences? ---- */
-
-/* An evicted lock would be granted to another client while it is held, and an evicted
- * fence would admit a client that lost its lock. */
-bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE])
-{
-    const char *policy = hf_client_server(locks->client)->policy;
-    if (policy[0] == '\0' || strcmp(policy, "noeviction") == 0)
-        return true;
-    locks->unfit = true;
-    (void)snprintf(detail, HF_DETAIL_SIZE,
-                   "expected maxmemory-policy noeviction, found %s: locks would be "
-                   "evicted first",
-                   policy);
-    return false;
 }
 
 /* ---- the request ---- */
@@ -426,11 +433,12 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
     hf_lock_client *locks = lock->locks;
     hf_acquired e;
     hf_err err = hf_acquired_read(answer, &e);
+    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
     lock->in_flight--;
-    if (e.now_ms > 0) {
-        hf_lock_client_clock(locks, e.now_ms, answer->sent_ns);
+    if (e.now_ms > 0)
+        hf_lock_node_clock(lock->asked, e.now_ms, answer->sent_ns);
+    if (e.now_ms > 0 || lock->moved || err == HF_UNSERVED)
         was_reached(lock);
-    }
     lock->may_be_there = lock->may_be_there || may_have_done(err);
     if (err == HF_UNSURE)
         lock->doubt_ms = lock->acquire.not_after;
@@ -450,34 +458,37 @@ static void on_acquire_answered(const hf_answer *answer, void *arg)
         (void)snprintf(detail, sizeof detail, "the limit is %u", e.limit);
         hf_acquire_fail(lock, err, detail);
     } else {
-        again(lock, err, answer->detail);
+        again(lock, err, moved, answer->detail);
     }
     hf_lock_client_end_turn(locks);
 }
 
 void hf_acquire_send(hf_lock *lock)
 {
-    hf_lock_client *locks = lock->locks;
+    hf_lock_node *node = hf_lock_route(lock);
     char detail[HF_DETAIL_SIZE];
     lock->step = STEP_ACQUIRE;
-    if (lock->in_flight > 0 || !hf_lock_client_ready(locks))
+    if (node->client == NULL && hf_lock_node_status(node, detail) == HF_UNSERVED)
+        was_reached(lock);
+    if (lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
-    if (!hf_lock_client_fit(locks, detail)) {
+    if (!hf_lock_node_fit(node, detail)) {
         hf_acquire_fail(lock, HF_POLICY, detail);
         return;
     }
     const hf_lock_of of = hf_lock_of_lock(lock);
-    lock->acquire.not_after = hf_lock_client_not_after(locks);
+    lock->acquire.not_after = hf_lock_node_not_after(node);
     uint64_t sent_ns = hf_boot_ns();
     lock->acquire.readings = NULL;
     if (lock->seen != NULL && hf_acquire_seen(lock, lock->seen->witness)) {
         lock->acquire.witness = lock->seen->witness;
         lock->acquire.readings = hf_seen_text(lock->seen, sent_ns);
     }
-    hf_err err = hf_op_lock_acquire(locks->client, &of, &lock->acquire, 0,
+    hf_err err = hf_op_lock_acquire(node->client, &of, &lock->acquire, 0,
                                     on_acquire_answered, lock);
     if (err == HF_OK) {
         lock->in_flight++;
+        lock->asked = node;
         lock->sent_ns = sent_ns;
     } else if (err != HF_CONN) {
         hf_acquire_fail(lock, err, hf_err_text(err));
@@ -493,19 +504,19 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock)
     if (lock->step == STEP_WAIT)
         return lock->until_ns;
     if (lock->step == STEP_CONFIRM)
-        return lock->asks_replicas || lock->in_flight > 0 ? UINT64_MAX : lock->due_ns;
+        return hf_confirm_due_ns(lock);
     return lock->step == STEP_ACQUIRE && lock->in_flight == 0 ? limit_ns(lock)
                                                               : UINT64_MAX;
 }
 
 void hf_acquire_not_reached(hf_lock *lock)
 {
-    const hf_client *client = lock->locks->client;
-    hf_err err = hf_client_status(client);
+    char why[HF_DETAIL_SIZE];
+    hf_err err = hf_lock_node_status(atomic_load(&lock->node), why);
     if (lock->last_err != HF_OK && err == HF_OK)
         hf_acquire_fail(lock, lock->last_err, lock->detail);
     else
-        hf_acquire_fail(lock, err == HF_OK ? HF_CONN : err, hf_client_detail(client));
+        hf_acquire_fail(lock, err == HF_OK ? HF_CONN : err, why);
 }
 
 void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
@@ -514,8 +525,10 @@ void hf_acquire_time(hf_lock *lock, uint64_t now_ns)
         return;
     if (lock->step == STEP_WAIT)
         hf_acquire_fail(lock, HF_TAKEN, "");
-    else if (lock->step == STEP_ACQUIRE || lock->step == STEP_CONFIRM)
+    else if (lock->step == STEP_ACQUIRE)
         hf_acquire_not_reached(lock);
+    else if (lock->step == STEP_CONFIRM)
+        hf_confirm_time(lock, now_ns);
     else if (lock->simple && now_ns >= lock->until_ns && lock->last_err == HF_OK &&
              lock->prove_until_ns == 0)
         hf_acquire_fail(lock, HF_TAKEN, "");

@@ -53,8 +53,11 @@ void hf_ask_released(const hf_lock *lock)
     }
 }
 
-static bool did_nothing(hf_err err)
+/* And time may heal it. */
+static bool did_nothing(const hf_lock_ask *ask, hf_err err)
 {
+    if (err == HF_MOVED || err == HF_UNSERVED || err == HF_READONLY)
+        return !hf_cluster_is_plain(ask->locks->nodes.cluster);
     return err == HF_CONN || err == HF_NOSCRIPT || err == HF_LOADING ||
            err == HF_BUSY_SCRIPT || err == HF_DEADLINE;
 }
@@ -65,16 +68,18 @@ static void on_answer(const hf_answer *answer, void *arg)
     hf_lock_client *locks = ask->locks;
     ask->in_flight = false;
     hf_err err = ask->read(ask, answer);
+    bool moved = hf_lock_node_answered(ask->node, answer, &ask->moved);
     int64_t redis_ms =
         0; /* also told with HF_DEADLINE: it goes again with the new time */
     hf_err status = hf_script_status(answer, 2, &redis_ms);
     if (status != HF_PROTO && redis_ms > 0)
-        hf_lock_client_clock(locks, redis_ms, answer->sent_ns);
+        hf_lock_node_clock(ask->node, redis_ms, answer->sent_ns);
     uint64_t now_ns = hf_boot_ns();
-    if (did_nothing(err) && ask->lock != NULL && ask->lock->step == STEP_RELEASE)
+    bool again = did_nothing(ask, err);
+    if (again && ask->lock != NULL && ask->lock->step == STEP_RELEASE)
         end(ask, HF_LOST, "it was released");
-    else if (did_nothing(err) && now_ns < ask->until_ns && !locks->closing)
-        ask->due_ns = err == HF_NOSCRIPT ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
+    else if (again && now_ns < ask->until_ns && !locks->closing)
+        ask->due_ns = err == HF_NOSCRIPT || moved ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
     else
         end(ask, err, answer->detail);
     hf_lock_client_end_turn(locks);
@@ -82,18 +87,34 @@ static void on_answer(const hf_answer *answer, void *arg)
 
 static void send_ask(hf_lock_ask *ask)
 {
-    hf_lock_client *locks = ask->locks;
     char detail[HF_DETAIL_SIZE];
-    if (ask->writes_what_must_stay && !hf_lock_client_fit(locks, detail)) {
+    if (ask->writes_what_must_stay && !hf_lock_node_fit(ask->node, detail)) {
         end(ask, HF_POLICY, detail);
         return;
     }
     ask->sent_ns = hf_boot_ns();
-    hf_err err = ask->send(ask, locks->client, on_answer, ask);
+    hf_err err = ask->send(ask, ask->node->client, on_answer, ask);
     if (err == HF_OK)
         ask->in_flight = true;
     else if (err != HF_CONN)
         end(ask, err, hf_err_text(err));
+}
+
+static hf_lock_node *route(hf_lock_ask *ask)
+{
+    if (ask->lock != NULL)
+        return hf_lock_route(ask->lock);
+    if (ask->redis != NULL)
+        return hf_lock_nodes_at(ask->locks, ask->redis);
+    return hf_lock_nodes_find(ask->locks, ask->slot);
+}
+
+/* Why it was not answered in time. */
+static void give_up(hf_lock_ask *ask)
+{
+    char why[HF_DETAIL_SIZE];
+    hf_err err = hf_lock_node_status(ask->node, why);
+    end(ask, err == HF_OK ? HF_TIMEOUT : err, why);
 }
 
 void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns)
@@ -102,12 +123,12 @@ void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns)
         next = ask->next;
         if (ask->in_flight)
             continue;
+        ask->node = route(ask);
         if (now_ns >= ask->until_ns) {
-            hf_err err = hf_client_status(locks->client);
-            end(ask, err == HF_OK ? HF_TIMEOUT : err, hf_client_detail(locks->client));
+            give_up(ask);
         } else if (now_ns >= ask->due_ns) {
             ask->due_ns = 0; /* if not now, with the next connection */
-            if (hf_lock_client_ready(locks))
+            if (hf_lock_node_ready(ask->node))
                 send_ask(ask);
         }
     }
@@ -125,11 +146,12 @@ uint64_t hf_ask_due_ns(const hf_lock_client *locks)
     return due_ns;
 }
 
-void hf_ask_end_all(hf_lock_client *locks, hf_err err, const char *detail)
+void hf_ask_end_all(hf_lock_client *locks, const hf_lock_node *node, hf_err err,
+                    const char *detail)
 {
     for (hf_lock_ask *ask = locks->asks, *next; ask != NULL; ask = next) {
         next = ask->next;
-        if (!ask->in_flight)
+        if (!ask->in_flight && (node == NULL || ask->node == node))
             end(ask, err, detail);
     }
 }
@@ -143,14 +165,14 @@ static void run_ask(hf_task *task)
     if (ask->lock != NULL)
         ask->lock->in_flight++;
     if (locks->closing)
-        hf_ask_end_all(locks, HF_CLOSED, hf_err_text(HF_CLOSED));
+        hf_ask_end_all(locks, NULL, HF_CLOSED, hf_err_text(HF_CLOSED));
     else
         hf_ask_pump(locks, hf_boot_ns());
 }
 
 static void prepare(hf_lock_ask *ask, hf_lock_client *locks)
 {
-    uint32_t ms = locks->redis->connect_timeout_ms + locks->redis->request_timeout_ms;
+    uint32_t ms = locks->connect_timeout_ms + locks->request_timeout_ms;
     ask->locks = locks;
     ask->task.run = run_ask;
     ask->until_ns = hf_boot_ns() + ms * HF_MS_NS;

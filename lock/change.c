@@ -20,8 +20,8 @@ static hf_err send_downgrade(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                              void *arg)
 {
     const hf_lock_of of = hf_lock_of_lock(ask->arg);
-    return hf_op_lock_release(client, &of, true, hf_lock_client_not_after(ask->locks), 0,
-                              cb, arg);
+    return hf_op_lock_release(client, &of, true, hf_lock_node_not_after(ask->node), 0, cb,
+                              arg);
 }
 
 static hf_err read_downgrade(hf_lock_ask *ask, const hf_answer *answer)
@@ -115,7 +115,7 @@ static hf_err send_extension(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
                                      .lease_ms = e->lease_ms,
                                      .simple = lock->simple};
     return hf_op_lock_renew(client, items, lock->n_names,
-                            hf_lock_client_not_after(ask->locks), 0, cb, arg);
+                            hf_lock_node_not_after(ask->node), 0, cb, arg);
 }
 
 static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)

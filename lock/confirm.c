@@ -11,13 +11,7 @@
 #include "base/clock.h"
 #include "lock/locks.h"
 
-hf_err hf_lock_replicas_open(hf_replicas **out, uv_loop_t *loop,
-                             const hf_lock_client *locks)
-{
-    char mark[HF_REPLICAS_MARK_SIZE];
-    (void)snprintf(mark, sizeof mark, "%s:lock:{/}:replicated", locks->ns);
-    return hf_replicas_open(out, loop, locks->redis, mark);
-}
+enum { RETRY_MS = 100 };
 
 static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
@@ -35,26 +29,29 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 
 static void ask_replicas(hf_lock *lock)
 {
-    hf_lock_client *locks = lock->locks;
-    if (locks->replicas == NULL &&
-        hf_lock_replicas_open(&locks->replicas, locks->tasks.run.uv, locks) != HF_OK) {
-        hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));
-        return;
-    }
-    lock->asks_replicas = true;
-    lock->confirm = (hf_confirm){.life = hf_client_life(locks->client),
-                                 .wanted = lock->wait_replicas,
-                                 .until_ns = hf_boot_ns() +
-                                             locks->redis->request_timeout_ms * HF_MS_NS,
-                                 .cb = on_confirmed,
-                                 .arg = lock};
-    hf_replicas_ask(locks->replicas, &lock->confirm);
+    lock->confirm =
+        (hf_confirm){.wanted = lock->wait_replicas, .cb = on_confirmed, .arg = lock};
+    hf_err err = hf_lock_node_confirm(lock->asked, &lock->confirm);
+    lock->asks_replicas = err == HF_OK;
+    if (err != HF_OK)
+        hf_acquire_fail(lock, err, hf_err_text(err));
 }
 
 /* Nothing was done, or the result is unknown. */
 static bool may_pass(hf_err err)
 {
-    return err == HF_NOSCRIPT || err == HF_DEADLINE || err == HF_CONN || err == HF_UNSURE;
+    return err == HF_NOSCRIPT || err == HF_DEADLINE || err == HF_CONN ||
+           err == HF_UNSURE || err == HF_MOVED || err == HF_UNSERVED;
+}
+
+static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
+{
+    lock->last_err = err;
+    (void)snprintf(lock->detail, sizeof lock->detail, "%s", detail);
+    if (moved || (err != HF_MOVED && err != HF_UNSERVED))
+        hf_confirm_send(lock);
+    else
+        lock->due_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
 }
 
 static void on_renewed(const hf_answer *answer, void *arg)
@@ -64,19 +61,22 @@ static void on_renewed(const hf_answer *answer, void *arg)
     hf_lock_renewed renewed;
     hf_lease_note what;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
+    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
     lock->in_flight--;
     if (renewed.now_ms > 0)
-        hf_lock_client_clock(locks, renewed.now_ms, answer->sent_ns);
+        hf_lock_node_clock(lock->asked, renewed.now_ms, answer->sent_ns);
     if (err == HF_OK)
         err = hf_lock_renewed_next(&renewed, 0, &what);
     if (lock->step == STEP_RELEASE)
         hf_release_answered(lock);
+    else if ((err == HF_OK || err == HF_CANCEL) && hf_lock_route(lock) != lock->asked)
+        hf_confirm_send(lock); /* the new node's replicas have to have it */
     else if (err == HF_OK || err == HF_CANCEL)
         ask_replicas(lock);
     else if (err == HF_LOST || err == HF_IN_LINE)
         hf_acquire_lost(lock);
     else if (may_pass(err))
-        hf_confirm_send(lock);
+        again(lock, err, moved, answer->detail);
     else
         hf_acquire_fail(lock, err,
                         err == answer->err ? answer->detail : hf_err_text(err));
@@ -85,17 +85,19 @@ static void on_renewed(const hf_answer *answer, void *arg)
 
 void hf_confirm_send(hf_lock *lock)
 {
-    hf_lock_client *locks = lock->locks;
+    hf_lock_node *node = hf_lock_route(lock);
     const hf_lock_renewal item = {.prefix = {lock->prefix, lock->prefix_len},
                                   .owner = lock->owner,
                                   .hold = lock->hold,
                                   .name = lock->names[0],
                                   .lease_ms = atomic_load(&lock->lease_ms),
                                   .simple = lock->simple};
-    if (lock->asks_replicas || lock->in_flight > 0 || !hf_lock_client_ready(locks))
-        return; /* else with the next connection */
-    hf_err err = hf_op_lock_renew(locks->client, &item, 1,
-                                  hf_lock_client_not_after(locks), 0, on_renewed, lock);
+    lock->due_ns = UINT64_MAX; /* else with the next connection */
+    if (lock->asks_replicas || lock->in_flight > 0 || !hf_lock_node_ready(node))
+        return;
+    lock->asked = node;
+    hf_err err = hf_op_lock_renew(node->client, &item, 1, hf_lock_node_not_after(node), 0,
+                                  on_renewed, lock);
     if (err == HF_OK)
         lock->in_flight++;
     else if (err != HF_CONN)
@@ -105,13 +107,28 @@ void hf_confirm_send(hf_lock *lock)
 void hf_confirm_begin(hf_lock *lock)
 {
     lock->step = STEP_CONFIRM;
-    lock->due_ns = hf_boot_ns() + lock->locks->redis->connect_timeout_ms * HF_MS_NS;
+    lock->confirm_until_ns = hf_boot_ns() + lock->locks->connect_timeout_ms * HF_MS_NS;
     hf_confirm_send(lock);
+}
+
+uint64_t hf_confirm_due_ns(const hf_lock *lock)
+{
+    if (lock->asks_replicas || lock->in_flight > 0)
+        return UINT64_MAX;
+    return lock->due_ns < lock->confirm_until_ns ? lock->due_ns : lock->confirm_until_ns;
+}
+
+void hf_confirm_time(hf_lock *lock, uint64_t now_ns)
+{
+    if (now_ns >= lock->confirm_until_ns)
+        hf_acquire_not_reached(lock);
+    else
+        hf_confirm_send(lock);
 }
 
 void hf_confirm_end(hf_lock *lock)
 {
     if (lock->asks_replicas)
-        hf_replicas_withdraw(lock->locks->replicas, &lock->confirm);
+        hf_replicas_withdraw(atomic_load(&lock->node)->replicas, &lock->confirm);
     lock->asks_replicas = false;
 }

@@ -1,15 +1,8 @@
 /* hold.c - a lock from HELD to its release: the renewal of its lease, the callbacks on
  * its loss, and its return.
  *
- * Renewals, events and messages run on the watchdog's thread, because the client's loop
- * may be busy, or not run at all. The release belongs to the loop.
- *
- * Messages: one more connection listens for locks that are held for longer than a moment,
- * on inboxes of its own (listener.h). A lock that is released within that moment only
- * costs its place in a list, and a message that comes meanwhile stays in its inbox. A
- * message only says that a renewal has news, so the lock is renewed at once. The lists
- * are under `lock`. A lock is in one of them from the grant until just before its lease
- * is dropped, so every lease found there is alive.
+ * Renewals and events run on the watchdog's thread, because the client's loop may be
+ * busy, or not run at all. The release belongs to the loop.
  *
  * Release: the handle's owner gets an answer within request_timeout_ms, but not while a
  * callback of an event runs, which may use memory that the owner frees then. The release
@@ -29,226 +22,15 @@
 #include "lock/callback.h"
 #include "lock/locks.h"
 
-enum {
-    MOMENT_MS = 100,
-    UNKNOWN_MS =
-        60000 /* how long a message may belong to a grant that is not known yet */
-};
-
-/* ---- messages: the lists, under lock ---- */
-
-static void put_last(hf_hear *hear, hf_hear_list *list, hf_lock *lock)
-{
-    lock->hear_list = list;
-    lock->hear_next = NULL;
-    lock->hear_prev = list->last;
-    if (list->last != NULL)
-        list->last->hear_next = lock;
-    else
-        list->first = lock;
-    list->last = lock;
-    if (list == &hear->old &&
-        !(hear->listener.listening && hf_listener_hears(&hear->listener, lock->prefix)))
-        hear->wants = true;
-}
-
-static void unlist(hf_lock *lock)
-{
-    hf_hear_list *list = lock->hear_list;
-    if (list == NULL)
-        return;
-    if (lock->hear_next != NULL)
-        lock->hear_next->hear_prev = lock->hear_prev;
-    else
-        list->last = lock->hear_prev;
-    if (lock->hear_prev != NULL)
-        lock->hear_prev->hear_next = lock->hear_next;
-    else
-        list->first = lock->hear_next;
-    lock->hear_list = NULL;
-}
-
-static hf_lock *find_hold(const hf_hear_list *list, const char *hold, size_t len)
-{
-    hf_lock *lock = list->first;
-    while (lock != NULL &&
-           (len != HF_HOLD_SIZE - 1 || memcmp(lock->hold, hold, len) != 0))
-        lock = lock->hear_next;
-    return lock;
-}
-
-/* ---- messages: any thread ---- */
-
-void hf_hear_begin(hf_lock *lock)
-{
-    hf_hear *hear = &lock->locks->hear;
-    if (lock->simple) /* which does not say whose it is */
-        return;
-    lock->heard_ns = hf_boot_ns() + MOMENT_MS * HF_MS_NS;
-    uv_mutex_lock(&hear->lock);
-    put_last(hear, &hear->young, lock);
-    bool called = hear->called;
-    hear->called = true;
-    uv_mutex_unlock(&hear->lock);
-    if (!called)
-        hf_watchdog_call(lock->locks->watchdog, lock->heard_ns);
-}
-
-static void hear_end(hf_lock *lock)
-{
-    hf_hear *hear = &lock->locks->hear;
-    uv_mutex_lock(&hear->lock);
-    unlist(lock);
-    uv_mutex_unlock(&hear->lock);
-}
-
-/* ---- messages: the watchdog's thread ---- */
-
-static void choose(hf_listener *listener)
-{
-    hf_hear *hear = listener->arg;
-    uv_mutex_lock(&hear->lock);
-    for (const hf_lock *lock = hear->old.first; lock != NULL; lock = lock->hear_next)
-        hf_listener_add(listener, lock->prefix, lock->prefix_len);
-    hear->wants = false;
-    uv_mutex_unlock(&hear->lock);
-}
-
-static bool is_deaf(hf_listener *listener)
-{
-    const hf_hear *hear = listener->arg;
-    return hear->wants;
-}
-
-/* "revoked FENCE HOLD ..." or "forced FENCE HOLD ...". A hold that is not known was given
- * back, or its grant was not answered yet: then it is renewed when it is listened for. */
-static void on_message(hf_listener *listener, const char *text)
-{
-    hf_hear *hear = listener->arg;
-    uint64_t now_ns = hf_boot_ns();
-    uv_mutex_lock(&hear->lock);
-    for (const char *at = text + strcspn(text, " "); *at == ' ';) {
-        const char *hold = at + 1;
-        size_t len = strcspn(hold, " ");
-        hf_lock *lock = find_hold(&hear->old, hold, len);
-        lock = lock != NULL ? lock : find_hold(&hear->young, hold, len);
-        if (lock != NULL)
-            hf_watchdog_hurry(hear->watchdog, atomic_load(&lock->lease), now_ns);
-        else
-            hear->unknown_ns = now_ns;
-        at = hold + len;
-    }
-    uv_mutex_unlock(&hear->lock);
-}
-
-static void on_doubt(hf_listener *listener)
-{
-    const hf_hear *hear = listener->arg;
-    hf_watchdog_verify(hear->watchdog);
-}
-
-static void on_turn(hf_listener *listener)
-{
-    hf_hear *hear = listener->arg;
-    if (hear->stopped)
-        return;
-    hf_listener_listen(listener, hear->client);
-    uint64_t due_ns = hf_listener_due_ns(listener);
-    if (due_ns != UINT64_MAX)
-        hf_watchdog_call(hear->watchdog, due_ns);
-}
-
-/* Starts to listen for locks that have been held for long enough. */
-static void grow_old(hf_hear *hear, uint64_t now_ns)
-{
-    hf_lock *lock;
-    bool doubt =
-        hear->unknown_ns != 0 && now_ns - hear->unknown_ns < UNKNOWN_MS * HF_MS_NS;
-    uv_mutex_lock(&hear->lock);
-    while ((lock = hear->young.first) != NULL && lock->heard_ns <= now_ns) {
-        unlist(lock);
-        put_last(hear, &hear->old, lock);
-        if (doubt)
-            hf_watchdog_hurry(hear->watchdog, atomic_load(&lock->lease), now_ns);
-    }
-    hear->called = lock != NULL;
-    uint64_t next_ns = lock != NULL ? lock->heard_ns : 0;
-    uv_mutex_unlock(&hear->lock);
-    if (next_ns != 0)
-        hf_watchdog_call(hear->watchdog, next_ns);
-}
-
-static void hear_called(hf_watchdog *watchdog, hf_client *client, uv_loop_t *loop,
-                        void *arg)
-{
-    hf_lock_client *locks = arg;
-    hf_hear *hear = &locks->hear;
-    hear->watchdog = watchdog;
-    hear->client = client;
-    hear->listener.loop = loop;
-    grow_old(hear, hf_boot_ns());
-    if (hear->wants || hear->listener.listening || hear->listener.client != NULL)
-        on_turn(&hear->listener);
-}
-
-static void hear_client(hf_client *client, hf_err err, const char *detail, void *arg)
-{
-    hf_lock_client *locks = arg;
-    (void)client, (void)err, (void)detail;
-    atomic_fetch_add(&locks->epoch, 1); /* another server's lines count otherwise */
-}
-
-static void on_closed(void *arg)
-{
-    hf_hear *hear = arg;
-    if (--hear->closing == 0)
-        hear->closed(hear->closed_arg);
-}
-
-static void hear_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
-{
-    hf_lock_client *locks = arg;
-    hf_hear *hear = &locks->hear;
-    hf_replicas *replicas = hear->replicas;
-    hear->stopped = true;
-    hear->replicas = NULL;
-    hear->closing = hear->listener.client == NULL ? 1 : 2;
-    hear->closed = closed;
-    hear->closed_arg = closed_arg;
-    hf_client_close(hear->listener.client, on_closed, hear);
-    hf_replicas_close(replicas, on_closed, hear);
-}
-
-/* ---- messages: life ---- */
-
-hf_err hf_hear_init(hf_lock_client *locks)
-{
-    hf_hear *hear = &locks->hear;
-    (void)snprintf(hear->inbox, sizeof hear->inbox, "%s/held", locks->id);
-    hear->listener = (hf_listener){.redis = locks->redis,
-                                   .inbox = hear->inbox,
-                                   .choose = choose,
-                                   .is_deaf = is_deaf,
-                                   .on_message = on_message,
-                                   .on_doubt = on_doubt,
-                                   .on_turn = on_turn,
-                                   .arg = hear};
-    return uv_mutex_init(&hear->lock) == 0 ? HF_OK : HF_SYSTEM;
-}
-
-void hf_hear_done(hf_lock_client *locks)
-{
-    uv_mutex_destroy(&locks->hear.lock);
-}
-
 enum { BATCH_LEASES = HF_LOCK_ENTRIES_MAX / HF_LOCK_NAMES_MAX, ASKED_MS = 10 };
 
 /* ---- renewals ---- */
 
 typedef struct renewal {
-    hf_lock_client *locks;
-    hf_client *client; /* borrowed: the watchdog's */
+    hf_lock_node *node;
     hf_batch *batch;
+    unsigned slot;
+    uint32_t wanted;                /* replicas that must confirm it; 0: none */
     uint16_t entries[BATCH_LEASES]; /* how many each lease has */
     bool held[BATCH_LEASES];        /* it was held when this was sent */
     uint64_t sent_ns;
@@ -291,11 +73,22 @@ static void end_renewal(renewal *r, hf_err err)
     free(r);
 }
 
+/* Else the replicas of another node have to confirm it. */
+static bool is_still_there(const renewal *r)
+{
+    hf_server *redis = hf_cluster_server(r->node->locks->nodes.cluster, r->slot);
+    bool same = redis == r->node->redis;
+    hf_server_close(redis);
+    return same;
+}
+
 /* What replicas do not have was not renewed. */
 static void on_confirmed(void *arg, hf_err err, const char *detail)
 {
     renewal *r = arg;
     (void)detail;
+    if (err == HF_OK && !is_still_there(r))
+        err = HF_UNSURE;
     for (size_t i = 0; err != HF_OK && i < r->batch->n; i++)
         if (r->codes[i] == HF_OK || r->codes[i] == HF_CANCEL)
             r->codes[i] = HF_UNCONFIRMED;
@@ -304,13 +97,12 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 
 static void confirm(renewal *r)
 {
-    const hf_hear *hear = &r->locks->hear;
-    r->confirm = (hf_confirm){.life = hf_client_life(r->client),
-                              .wanted = (uint32_t)r->batch->group,
+    r->confirm = (hf_confirm){.life = hf_client_life(r->node->renewer),
+                              .wanted = r->wanted,
                               .until_ns = hf_boot_ns() + r->batch->timeout_ms * HF_MS_NS,
                               .cb = on_confirmed,
                               .arg = r};
-    hf_replicas_ask(hear->replicas, &r->confirm);
+    hf_replicas_ask(r->node->confirms, &r->confirm);
 }
 
 static void on_renewed(const hf_answer *answer, void *arg)
@@ -319,9 +111,11 @@ static void on_renewed(const hf_answer *answer, void *arg)
     const hf_batch *batch = r->batch;
     hf_lock_renewed renewed;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
+    bool unused = false;
     size_t at = 0;
+    (void)hf_lock_node_answered(r->node, answer, &unused);
     if (renewed.now_ms > 0)
-        hf_lock_client_clock(r->locks, renewed.now_ms, answer->sent_ns);
+        hf_lock_node_clock(r->node, renewed.now_ms, answer->sent_ns);
     for (size_t i = 0; err == HF_OK && i < batch->n; i++) {
         r->codes[i] = sum_up(&renewed, at, r->entries[i], &r->notes[i]);
         at += r->entries[i];
@@ -333,20 +127,20 @@ static void on_renewed(const hf_answer *answer, void *arg)
     if (err == HF_OK && renewed.n != at)
         err = HF_PROTO;
     r->sent_ns = answer->sent_ns;
-    if (err == HF_OK && r->locks->hear.replicas != NULL && batch->group > 0)
+    if (err == HF_OK && r->wanted > 0)
         confirm(r);
     else
         end_renewal(r, err);
 }
 
 /* Gives how many entries it has. */
-static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
-                        hf_lock_renewal *items)
+static size_t put_items(const hf_lock *lock, const hf_lock_node *node, uint32_t lease_ms,
+                        bool waits, hf_lock_renewal *items)
 {
     uint64_t witness = waits ? lock->number : atomic_load(&lock->fence);
     const char *readings = NULL;
     if (lock->seen != NULL) {
-        hf_seen_of(lock->seen, witness, atomic_load(&lock->locks->epoch));
+        hf_seen_of(lock->seen, witness, atomic_load(&node->epoch));
         if (lock->seen->n > 0)
             readings = hf_seen_text(lock->seen, hf_boot_ns());
     }
@@ -364,34 +158,55 @@ static size_t put_items(const hf_lock *lock, uint32_t lease_ms, bool waits,
     return lock->n_names;
 }
 
-/* The group of a batch is how many replicas its locks want. */
-static bool can_confirm(hf_lock_client *locks, hf_client *client, const hf_batch *batch)
+/* One request: of the same slot in a cluster, and of those that want the same replicas.
+ */
+size_t hf_held_group(const hf_lock *lock)
 {
-    hf_hear *hear = &locks->hear;
-    return batch->group == 0 || hear->replicas != NULL || hear->stopped ||
-           hf_lock_replicas_open(&hear->replicas, hf_client_loop(client), locks) == HF_OK;
+    enum { WANTED_MAX = 0xffff };
+    size_t wanted = lock->wait_replicas < WANTED_MAX ? lock->wait_replicas : WANTED_MAX;
+    return wanted * HF_SLOTS + lock->slot;
 }
 
-static void renew(hf_client *client, hf_batch *batch, void *arg)
+static bool can_confirm(hf_lock_node *node, uint32_t wanted)
 {
-    hf_lock_client *locks = arg;
+    if (wanted == 0 || node->confirms != NULL)
+        return true;
+    if (hf_lock_node_replicas(node, hf_client_loop(node->renewer), &node->confirms) !=
+        HF_OK)
+        return false;
+    node->watched_open++;
+    return true;
+}
+
+static void renew(hf_client *none, hf_batch *batch, void *arg)
+{
+    const hf_lock *first = hf_lease_user(batch->leases[0]);
+    hf_lock_node *node = atomic_load(&first->node);
     hf_lock_renewal items[HF_LOCK_ENTRIES_MAX];
     size_t n = 0;
-    hf_err err = HF_NOMEM;
     renewal *r = malloc(sizeof *r);
-    if (r != NULL && can_confirm(locks, client, batch)) {
-        *r = (renewal){.locks = locks, .client = client, .batch = batch};
+    hf_err err = r == NULL ? HF_NOMEM : HF_CONN;
+    (void)none, (void)arg;
+    if (r != NULL && node->renewer != NULL && can_confirm(node, first->wait_replicas)) {
+        *r = (renewal){.node = node,
+                       .batch = batch,
+                       .slot = first->slot,
+                       .wanted = first->wait_replicas};
         for (size_t i = 0; i < batch->n; i++) {
             const hf_lock *lock = hf_lease_user(batch->leases[i]);
             bool waits = atomic_load(&lock->waits);
             size_t had = n;
-            n += put_items(lock, hf_lease_asked_ms(batch->leases[i]), waits, items + n);
+            n += put_items(lock, node, hf_lease_asked_ms(batch->leases[i]), waits,
+                           items + n);
+            r->wanted = lock->wait_replicas > r->wanted ? lock->wait_replicas : r->wanted;
             r->entries[i] = (uint16_t)(n - had);
             r->held[i] = !waits;
         }
-        err = hf_op_lock_renew(client, items, n, hf_lock_client_not_after(locks),
+        err = hf_op_lock_renew(node->renewer, items, n, hf_lock_node_not_after(node),
                                batch->timeout_ms, on_renewed, r);
     }
+    if (err == HF_OK && batch->full)
+        hf_redis_flush(node->renewer);
     if (err != HF_OK) {
         free(r);
         hf_batch_answer(batch, err, hf_boot_ns(), NULL, NULL);
@@ -464,6 +279,9 @@ static void on_waiting(hf_lock *lock, hf_lease *lease, hf_err code, hf_lease_not
     hf_lock_client *locks = lock->locks;
     if (code == HF_IN_LINE) {
         note_reading(lock, lease, lock->number, note);
+        if (atomic_load(&lock->unheard))
+            hf_watchdog_hurry(locks->watchdog, lease,
+                              hf_boot_ns() + HF_UNHEARD_MS * HF_MS_NS);
         return;
     }
     atomic_store(&lock->fence, note.value);
@@ -532,23 +350,23 @@ static void on_event(void *user, hf_lease *lease, hf_lease_event event, void *ar
 hf_err hf_held_start(hf_lock_client *locks, hf_watch_loop *loop,
                      char detail[HF_DETAIL_SIZE])
 {
-    return hf_watchdog_start(&locks->watchdog,
-                             &(hf_watchdog_opts){.redis = locks->redis,
-                                                 .loop = loop,
-                                                 .batch_max = BATCH_LEASES,
-                                                 .suspects = true,
-                                                 .renew = renew,
-                                                 .on_client = hear_client,
-                                                 .on_call = hear_called,
-                                                 .on_stop = hear_stop,
-                                                 .on_event = on_event,
-                                                 .arg = locks},
-                             detail);
+    return hf_watchdog_start(
+        &locks->watchdog,
+        &(hf_watchdog_opts){.request_timeout_ms = locks->request_timeout_ms,
+                            .loop = loop,
+                            .batch_max = BATCH_LEASES,
+                            .suspects = true,
+                            .renew = renew,
+                            .on_call = hf_hear_called,
+                            .on_stop = hf_hear_stop,
+                            .on_event = on_event,
+                            .arg = locks},
+        detail);
 }
 
 void hf_held_leave(hf_lock *lock)
 {
-    hear_end(lock);
+    hf_hear_end(lock);
     atomic_store(&lock->event_runs, true);
     hf_lease *lease = atomic_exchange(&lock->lease, NULL);
     if (lease == NULL || !hf_watchdog_leave(lock->locks->watchdog, lease))
@@ -557,7 +375,7 @@ void hf_held_leave(hf_lock *lock)
 
 void hf_held_drop(hf_lock *lock)
 {
-    hear_end(lock);
+    hf_hear_end(lock);
     hf_lease *lease = atomic_exchange(&lock->lease, NULL);
     if (lease != NULL)
         hf_watchdog_drop(lock->locks->watchdog, lease);
@@ -609,7 +427,7 @@ static void conclude(hf_lock *lock)
         hf_lock_client_over(lock);
         return;
     }
-    lock->due_ns = hf_lock_client_boot_ns(lock->locks, lock->doubt_ms + 1);
+    lock->due_ns = hf_lock_node_boot_ns(atomic_load(&lock->node), lock->doubt_ms + 1);
     hf_lock_client_background(lock, true);
 }
 
@@ -630,9 +448,10 @@ static void on_release_answered(const hf_answer *answer, void *arg)
     hf_lock_client *locks = lock->locks;
     hf_released left;
     hf_err err = hf_released_read(answer, &left);
+    bool moved = hf_lock_node_answered(lock->asked, answer, &lock->moved);
     lock->in_flight--;
     if (left.now_ms > 0)
-        hf_lock_client_clock(locks, left.now_ms, answer->sent_ns);
+        hf_lock_node_clock(lock->asked, left.now_ms, answer->sent_ns);
     if (lock->over) {
         hf_lock_client_over(lock);
     } else if (err == HF_OK) {
@@ -643,7 +462,7 @@ static void on_release_answered(const hf_answer *answer, void *arg)
     } else {
         lock->in_doubt = lock->in_doubt || err == HF_UNSURE;
         lock->due_ns = hf_boot_ns();
-        if (err != HF_NOSCRIPT)
+        if (err != HF_NOSCRIPT && !moved)
             lock->due_ns += RETRY_MS * HF_MS_NS;
     }
     hf_lock_client_end_turn(locks);
@@ -651,14 +470,15 @@ static void on_release_answered(const hf_answer *answer, void *arg)
 
 void hf_release_send(hf_lock *lock)
 {
-    hf_lock_client *locks = lock->locks;
+    hf_lock_node *node = hf_lock_route(lock);
     lock->due_ns = UINT64_MAX; /* else with the answer, or with the next connection */
-    if (lock->in_flight > 0 || !hf_lock_client_ready(locks))
+    if (lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
+    lock->asked = node;
     const hf_lock_of of = hf_lock_of_lock(lock);
     /* It may run late: it only removes its own entry. */
     hf_err err =
-        hf_op_lock_release(locks->client, &of, false, 0, 0, on_release_answered, lock);
+        hf_op_lock_release(node->client, &of, false, 0, 0, on_release_answered, lock);
     if (err == HF_OK)
         lock->in_flight++;
 }
@@ -683,8 +503,7 @@ void hf_release_begin(hf_lock *lock)
 {
     uint64_t lease_ns = atomic_load(&lock->lease_ms) * HF_MS_NS;
     lock->step = STEP_RELEASE;
-    lock->tell_until_ns =
-        hf_boot_ns() + lock->locks->redis->request_timeout_ms * HF_MS_NS;
+    lock->tell_until_ns = hf_boot_ns() + lock->locks->request_timeout_ms * HF_MS_NS;
     lock->release_until_ns = lock->tell_until_ns + lease_ns; /* as if renewed last now */
     lock->due_ns = UINT64_MAX;
     hf_lock_client_move(lock, &lock->locks->active);

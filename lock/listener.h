@@ -1,6 +1,10 @@
-/* listener.h - receives messages: one connection that blocks on a client's inboxes, one
- * inbox for each tag. There are two listeners: for waiting locks (acquisition.c), on the
+/* listener.h - receives messages: connections that block on a client's inboxes, one inbox
+ * for each tag. There are two listeners: for waiting locks (acquisition.c), on the
  * client's loop, and for held locks (hold.c), on the watchdog's loop.
+ *
+ * A connection, with the inboxes that it blocks on, is a wait. One request names all tags
+ * of a Redis, but only those of one slot in a cluster: there each slot has a wait, up to
+ * HF_LISTENER_WAITS_MAX. A wait that no tag needs any more ends by itself.
  *
  * To listen to one more tag, `CLIENT UNBLOCK` on another connection ends the wait, and
  * the listener waits again. The command may overtake the wait that it is meant for: Redis
@@ -11,14 +15,27 @@
 #define HF_LOCK_LISTENER_H
 
 #include "lock/ops.h"
-#include "redis/server.h"
+#include "redis/cluster.h"
 
-enum { HF_HEARD_MAX = 256 }; /* tags in one wait */
+enum {
+    HF_HEARD_MAX = 256, /* tags in one wait */
+    HF_LISTENER_WAITS_MAX = 32
+};
 
 typedef struct hf_listener hf_listener;
+typedef struct hf_listener_wait hf_listener_wait;
+
+/* A tag to listen to; all borrowed. */
+typedef struct hf_listener_tag {
+    const char *prefix;
+    size_t prefix_len;
+    unsigned slot;    /* of its keys; 0 without a cluster */
+    hf_server *redis; /* that has its keys; NULL: none has, and nothing is to be heard */
+    hf_client *other; /* another connection to that, which may end the wait; or NULL */
+} hf_listener_tag;
 
 struct hf_listener {
-    hf_server *redis; /* borrowed */
+    hf_cluster *cluster; /* borrowed */
     uv_loop_t *loop;
     const char *inbox; /* borrowed: the name of its inboxes after `in:` */
     void (*choose)(
@@ -30,25 +47,29 @@ struct hf_listener {
         hf_listener *listener); /* to call hf_listener_listen(), and to set the timer */
     void *arg;
 
-    hf_client *client; /* NULL: it was not needed so far */
-    hf_client *other;  /* of the last hf_listener_listen() */
-    bool listening, unblocking, doubt;
-    uint64_t rest_ns;    /* nothing is listened to before; 0: at once */
-    uint64_t unblock_ns; /* the wait is not ended before; 0: at once */
-    uint32_t unblock_ms; /* the last pause before that */
-    size_t n_heard;      /* prefixes in the wait that is under way */
-    char heard[HF_HEARD_MAX][HF_TAG_PREFIX_SIZE];
+    hf_listener_wait *waits; /* owned */
+    size_t n_waits;
+    bool crowded; /* a tag found no room for a wait of its own */
+    bool doubt;   /* to be reported */
+    size_t open;  /* waits whose connections are not closed yet, those above included */
+    void (*on_closed)(void *arg); /* not NULL: it is being closed */
+    void *closed_arg;
 };
 
-/* Takes the next step: connects, listens, or ends the wait by a request of `other`, to
- * wait again. On the listener's loop, like all calls here. */
-void hf_listener_listen(hf_listener *listener, hf_client *other);
+/* Takes the next step of each wait: connects, listens, or ends the wait by a request of
+ * the other connection, to wait again. On the listener's loop, like all calls here. */
+void hf_listener_listen(hf_listener *listener);
 /* When to call hf_listener_listen() again, if nothing happens; UINT64_MAX: never.
  */
 uint64_t hf_listener_due_ns(hf_listener *listener);
-/* In choose. A tag that is in the list already, or exceeds it, is left out. */
-void hf_listener_add(hf_listener *listener, const char *prefix, size_t len);
-/* Or could not be anyway, because there is no room. */
-bool hf_listener_hears(const hf_listener *listener, const char *prefix);
+/* In choose. A tag that is in the list already is left out. False: there is no room, so
+ * nothing is heard of it. */
+bool hf_listener_add(hf_listener *listener, const hf_listener_tag *tag);
+/* It is heard, or will be without another call, or there is no room. */
+bool hf_listener_hears(const hf_listener *listener, const hf_listener_tag *tag);
+/* This connection is about to be closed. */
+void hf_listener_forget(hf_listener *listener, const hf_client *other);
+/* Ends all waits; cb is called once, perhaps before this returns. */
+void hf_listener_close(hf_listener *listener, void (*cb)(void *arg), void *arg);
 
 #endif

@@ -25,11 +25,13 @@ static hf_err check_name(const char *name, char *detail)
 typedef struct place {
     char prefix[HF_TAG_PREFIX_SIZE];
     hf_bytes bytes;
+    unsigned slot;
 } place;
 
 static void find(place *p, const hf_lock_client *locks, const char *name)
 {
     p->bytes = (hf_bytes){p->prefix, hf_lock_prefix(p->prefix, locks->ns, name)};
+    p->slot = hf_lock_slot(locks, p->prefix, p->bytes.len);
 }
 
 /* ---- looking ---- */
@@ -139,6 +141,7 @@ hf_err hf_lock_look_at(hf_lock_client *locks, const char *name, size_t limit,
     if (err != HF_OK)
         return err;
     find(&at, locks, name);
+    ask.slot = at.slot;
     err = hf_ask_wait(&ask, locks, detail);
     hf_struct_fill(theirs, &out, sizeof out);
     return err;
@@ -214,19 +217,73 @@ static hf_err read_scan(hf_lock_ask *ask, const hf_answer *answer)
     return HF_OK;
 }
 
+static hf_err list_at(hf_lock_client *locks, hf_server *redis, listing *l, char *detail)
+{
+    hf_err err;
+    (void)snprintf(l->cursor, sizeof l->cursor, "0");
+    do {
+        hf_lock_ask ask = {.redis = redis,
+                           .send = send_scan,
+                           .read = read_scan,
+                           .arg = l,
+                           .calls_back = true};
+        err = hf_ask_wait(&ask, locks, detail);
+    } while (err == HF_OK && !l->stopped && strcmp(l->cursor, "0") != 0);
+    return err;
+}
+
+/* ---- listing: the nodes ---- */
+
+static hf_err send_time(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, void *arg)
+{
+    (void)ask;
+    return hf_redis_time(client, cb, arg);
+}
+
+static hf_err read_time(hf_lock_ask *ask, const hf_answer *answer)
+{
+    int64_t unread_ms;
+    (void)ask;
+    return hf_time_read(answer, &unread_ms);
+}
+
+/* Owned by the caller, as each of them. The nodes of a cluster are known when one of them
+ * has answered. */
+static hf_err find_servers(hf_lock_client *locks, hf_server ***out, size_t *n,
+                           char *detail)
+{
+    hf_cluster *cluster = locks->nodes.cluster;
+    hf_lock_ask ask = {.send = send_time, .read = read_time};
+    hf_err err = HF_OK;
+    hf_server **servers = calloc(HF_NODES_MAX, sizeof *servers);
+    if (servers == NULL)
+        return hf_say_err(detail, HF_NOMEM);
+    *n = hf_cluster_servers(cluster, servers, HF_NODES_MAX);
+    if (*n == 0) {
+        err = hf_ask_wait(&ask, locks, detail);
+        *n = hf_cluster_servers(cluster, servers, HF_NODES_MAX);
+    }
+    *n = *n < HF_NODES_MAX ? *n : HF_NODES_MAX;
+    *out = servers;
+    return err;
+}
+
 hf_err hf_lock_list(hf_lock_client *locks, bool (*each)(const char *name, void *arg),
                     void *arg, char detail[HF_DETAIL_SIZE])
 {
     char pattern[HF_TAG_PREFIX_SIZE];
-    listing l = {.pattern = pattern, .cursor = "0", .each = each, .arg = arg};
+    listing l = {.pattern = pattern, .each = each, .arg = arg};
     int len = snprintf(pattern, sizeof pattern, "%s:lock:{*}:*", locks->ns);
     l.skip = (size_t)len - strlen("{*}:*");
-    hf_err err;
-    do {
-        hf_lock_ask ask = {
-            .send = send_scan, .read = read_scan, .arg = &l, .calls_back = true};
-        err = hf_ask_wait(&ask, locks, detail);
-    } while (err == HF_OK && !l.stopped && strcmp(l.cursor, "0") != 0);
+    hf_server **servers = NULL;
+    size_t n = 0;
+    hf_err err = find_servers(locks, &servers, &n, detail);
+    for (size_t i = 0; i < n; i++) {
+        if (err == HF_OK && !l.stopped)
+            err = list_at(locks, servers[i], &l, detail);
+        hf_server_close(servers[i]);
+    }
+    free(servers);
     return err;
 }
 
@@ -243,7 +300,7 @@ static hf_err send_force(hf_lock_ask *ask, hf_client *client, hf_answer_cb cb, v
 {
     const forcing *f = ask->arg;
     return hf_op_lock_force(client, f->at->bytes, f->name, f->owner, f->revoke,
-                            hf_lock_client_not_after(ask->locks), cb, arg);
+                            hf_lock_node_not_after(ask->node), cb, arg);
 }
 
 static hf_err read_force(hf_lock_ask *ask, const hf_answer *answer)
@@ -267,6 +324,7 @@ static hf_err force(hf_lock_client *locks, const char *name, const char *owner,
     if (err != HF_OK)
         return err;
     find(&at, locks, name);
+    ask.slot = at.slot;
     err = hf_ask_wait(&ask, locks, detail);
     if (n != NULL)
         *n = f.n;
@@ -332,6 +390,7 @@ hf_err hf_fence_check(hf_lock_client *locks, const char *resource, uint64_t fenc
     if (err != HF_OK)
         return err;
     find(&at, locks, resource);
+    ask.slot = at.slot;
     err = hf_ask_wait(&ask, locks, detail);
     if (highest != NULL)
         *highest = c.highest;

@@ -15,41 +15,12 @@
 #include "lock/callback.h"
 #include "redis/url.h"
 
-bool hf_lock_client_ready(const hf_lock_client *locks)
-{
-    return !locks->tasks.ended && hf_client_ready(locks->client) &&
-           hf_lock_client_now(locks) != 0;
-}
-
 bool hf_lock_client_is_coming(const hf_lock_client *locks)
 {
-    return hf_client_is_new(locks->client) ||
-           (hf_client_ready(locks->client) && !hf_lock_client_ready(locks));
-}
-
-/* ---- Redis's time, as the last answer told it; from any thread ---- */
-
-int64_t hf_lock_client_now(const hf_lock_client *locks)
-{
-    return atomic_load(&locks->clock_known) ? hf_server_now(locks->redis) : 0;
-}
-
-int64_t hf_lock_client_not_after(const hf_lock_client *locks)
-{
-    int64_t now = hf_lock_client_now(locks);
-    return now == 0 ? 0 : now + locks->redis->request_timeout_ms;
-}
-
-uint64_t hf_lock_client_boot_ns(const hf_lock_client *locks, int64_t redis_ms)
-{
-    int64_t now = hf_lock_client_now(locks);
-    return hf_boot_ns() + (redis_ms > now ? (uint64_t)(redis_ms - now) * HF_MS_NS : 0);
-}
-
-void hf_lock_client_clock(hf_lock_client *locks, int64_t now_ms, uint64_t sent_ns)
-{
-    (void)hf_server_sample(locks->redis, now_ms, sent_ns);
-    atomic_store(&locks->clock_known, true);
+    const hf_client *client = locks->nodes.home->client;
+    return client != NULL &&
+           (hf_client_is_new(client) ||
+            (hf_client_ready(client) && !hf_lock_node_ready(locks->nodes.home)));
 }
 
 /* ---- lists ---- */
@@ -99,8 +70,8 @@ void hf_lock_client_over(hf_lock *lock)
 static void begin_closing(hf_lock_client *locks)
 {
     locks->closing = true;
-    locks->close_until_ns = hf_boot_ns() + locks->redis->request_timeout_ms * HF_MS_NS;
-    hf_ask_end_all(locks, HF_CLOSED, hf_err_text(HF_CLOSED));
+    locks->close_until_ns = hf_boot_ns() + locks->request_timeout_ms * HF_MS_NS;
+    hf_ask_end_all(locks, NULL, HF_CLOSED, hf_err_text(HF_CLOSED));
     while (locks->resting != NULL) {
         hf_lock *lock = locks->resting;
         int kept = HF_LOCK_NOT_LOST;
@@ -168,9 +139,10 @@ void hf_lock_client_end_turn(hf_lock_client *locks)
     uint64_t now_ns = hf_boot_ns();
     if (locks->tasks.ended)
         return;
-    if (locks->unfit) {
-        locks->unfit = false;
-        hf_client_reset(locks->client);
+    for (hf_lock_node *node = locks->nodes.first; node != NULL; node = node->next) {
+        if (node->unfit)
+            hf_client_reset(node->client);
+        node->unfit = false;
     }
     if (locks->closing && is_drained(locks, now_ns))
         close_handles(locks);
@@ -185,6 +157,7 @@ static void submit(void *arg)
     hf_lock_client *locks = arg;
     if (hf_tasks_run(&locks->tasks) && !locks->closing)
         begin_closing(locks);
+    hf_lock_nodes_reap(locks);
     hf_grants_notes(locks);
     hf_release_notes(locks);
     hf_lock_client_end_turn(locks);
@@ -193,20 +166,27 @@ static void submit(void *arg)
 static void flush(void *arg)
 {
     const hf_lock_client *locks = arg;
-    if (!locks->tasks.ended)
-        hf_redis_flush(locks->client);
+    if (locks->tasks.ended)
+        return;
+    for (const hf_lock_node *node = locks->nodes.first; node != NULL; node = node->next)
+        hf_redis_flush(node->client);
 }
 
 static bool expects(void *arg)
 {
     const hf_lock_client *locks = arg;
-    return !locks->tasks.ended && hf_client_in_flight(locks->client) > 0;
+    if (locks->tasks.ended)
+        return false;
+    for (const hf_lock_node *node = locks->nodes.first; node != NULL; node = node->next)
+        if (hf_client_in_flight(node->client) > 0)
+            return true;
+    return false;
 }
 
-/* ---- the connection ---- */
+/* ---- the nodes ---- */
 
 /* From the oldest on: the first task gets the first place in the line. */
-static void pump(hf_lock_client *locks)
+void hf_lock_client_pump(hf_lock_client *locks)
 {
     hf_lock *lock = locks->active, *newer;
     while (lock != NULL && lock->next != NULL)
@@ -224,48 +204,25 @@ static void pump(hf_lock_client *locks)
     hf_grants_listen(locks);
 }
 
-static void on_redis_time(const hf_answer *answer, void *arg)
+/* Locks that wait in line, or are held, go on. */
+void hf_lock_client_refused(hf_lock_client *locks, const hf_lock_node *node)
 {
-    hf_lock_client *locks = arg;
-    int64_t now_ms;
-    if (hf_time_read(answer, &now_ms) == HF_OK) {
-        hf_lock_client_clock(locks, now_ms, answer->sent_ns);
-        pump(locks);
-    }
-    hf_lock_client_end_turn(locks);
-}
-
-/* Waiting would not help. Locks that wait in line, or are held, go on. */
-static void on_refused(hf_lock_client *locks)
-{
+    char why[HF_DETAIL_SIZE];
+    hf_err err = hf_lock_node_status(node, why);
     for (hf_lock *lock = locks->active, *next; lock != NULL; lock = next) {
         next = lock->next;
-        if (lock->step == STEP_ACQUIRE && lock->in_flight == 0)
+        if (lock->step == STEP_ACQUIRE && lock->in_flight == 0 &&
+            atomic_load(&lock->node) == node)
             hf_acquire_not_reached(lock);
     }
-    hf_ask_end_all(locks, hf_client_status(locks->client),
-                   hf_client_detail(locks->client));
-}
-
-/* The next connection may lead to another server: its time is asked for first. */
-static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
-{
-    hf_lock_client *locks = arg;
-    (void)detail;
-    atomic_store(&locks->clock_known, false);
-    atomic_fetch_add(&locks->epoch, 1);
-    if (err == HF_OK && hf_redis_time(client, on_redis_time, locks) != HF_OK)
-        hf_client_reset(client);
-    if (hf_client_is_refused(client))
-        on_refused(locks);
-    hf_lock_client_end_turn(locks);
+    hf_ask_end_all(locks, node, err, why);
 }
 
 /* ---- life ---- */
 
 static void free_locks(hf_lock_client *locks)
 {
-    hf_server_close(locks->redis);
+    hf_lock_nodes_free(locks);
     free(locks);
 }
 
@@ -289,7 +246,9 @@ static hf_err fill(hf_lock_client *locks, const hf_lock_client_opts *o,
     locks->on_event = o->on_event;
     locks->arg = o->arg;
     (void)snprintf(locks->ns, sizeof locks->ns, "%s", server->ns);
-    hf_err err = hf_server_open(&locks->redis, server, detail);
+    locks->connect_timeout_ms = server->connect_timeout_ms;
+    locks->request_timeout_ms = server->request_timeout_ms;
+    hf_err err = hf_lock_nodes_init(locks, server, detail);
     if (err == HF_OK)
         err = hf_random_bytes(&locks->rng.state, sizeof locks->rng.state);
     return err == HF_OK ? set_id(locks) : err;
@@ -306,16 +265,9 @@ static void free_parts(void *arg)
 
 static void close_handles(hf_lock_client *locks)
 {
-    hf_client *clients[] = {locks->client, locks->listener.client};
-    hf_replicas *replicas = locks->replicas;
-    size_t n = replicas != NULL;
-    for (size_t i = 0; i < HF_COUNT(clients); i++)
-        n += clients[i] != NULL;
-    hf_tasks_end(&locks->tasks, n);
-    for (size_t i = 0; i < HF_COUNT(clients); i++)
-        hf_client_close(clients[i], hf_tasks_closed, &locks->tasks);
-    if (replicas != NULL)
-        hf_replicas_close(replicas, hf_tasks_closed, &locks->tasks);
+    hf_tasks_end(&locks->tasks, hf_lock_nodes_handles(locks) + 1);
+    hf_listener_close(&locks->listener, hf_tasks_closed, &locks->tasks);
+    hf_lock_nodes_close(locks);
 }
 
 static void on_gone(void *arg)
@@ -336,14 +288,9 @@ static hf_err open_handles(hf_lock_client *locks, uv_loop_t *loop, char *detail)
     if (err != HF_OK)
         return err;
     hf_grants_init(locks);
-    const hf_client_opts opts = {.loop = locks->tasks.run.uv,
-                                 .redis = locks->redis,
-                                 .replica_ok = true, /* for readers */
-                                 .on_event = on_client,
-                                 .arg = locks};
-    err = hf_client_open(&locks->client, &opts, detail);
+    err = hf_lock_nodes_open(locks, detail);
     if (err != HF_OK)
-        hf_run_loop_close(&locks->tasks.run); /* nothing is on the loop */
+        hf_run_loop_close(&locks->tasks.run);
     return err;
 }
 

@@ -1,8 +1,10 @@
 /* locks.h - the inside of a client of locks, shared by the files that it is spread over:
  *
- *   locks.c        its life; Redis's time; tasks.c: its loop, and work that is submitted
+ *   locks.c        its life; tasks.c: its loop, and work that is submitted
+ *   nodes.c        its connections; which Redis has a lock
  *   acquisition.c  from the call that acquires a lock to HELD, or to its end
  *   hold.c         from HELD to the end of the release
+ *   hear.c         the watchdog's connections, and what they hear of held locks
  *   options.c      the options of an acquisition
  *   confirm.c      waits until replicas have it
  *   seen.c         proof that the leases before one's own are over
@@ -24,14 +26,16 @@
 #include "lock/guard.h"
 #include "lock/listener.h"
 #include "lock/member.h"
+#include "lock/node.h"
 #include "lock/ops.h"
 #include "lock/seen.h"
 #include "lock/tasks.h"
 #include "lock/watchdog.h"
-#include "redis/replicas.h"
+
+enum { HF_UNHEARD_MS = 250 /* a waiting lock that is not listened for asks so often */ };
 
 /* The channel by which holders learn that a lock is taken away, or asked back
- * (hold.c). */
+ * (hear.c). */
 typedef struct hf_hear_list {
     hf_lock *first, *last; /* in the order in which they were granted */
 } hf_hear_list;
@@ -40,16 +44,17 @@ typedef struct hf_hear {
     uv_mutex_t lock;
     hf_hear_list young, old; /* under lock; the old ones are listened for */
     bool called;             /* the same: a call is set, for the first young one */
+    hf_lock_node *told;      /* the same: nodes to be connected, or to be left */
 
     /* the watchdog's thread */
     hf_listener listener;
     char inbox[HF_LOCK_CLIENT_SIZE + 8];
     hf_watchdog *watchdog;
-    hf_client *client;     /* the watchdog's */
+    hf_lock_node *watched; /* it has connections to these */
+    unsigned n_watched;    /* and others, which it is closing */
+    uint64_t changes;      /* of the cluster's table, as of the last look */
     bool wants;            /* an old one is not heard */
-    hf_replicas *replicas; /* confirm renewals; NULL: none were needed so far */
-    bool stopped;
-    unsigned closing; /* connections, when it has stopped, and then */
+    unsigned closing;      /* all those, and the listener, when it has stopped; then */
     void (*closed)(void *arg);
     void *closed_arg;
     uint64_t unknown_ns; /* when a message named a hold that is not known; 0: none did */
@@ -79,6 +84,7 @@ struct hf_lock {
     hf_acquire_args acquire;
     bool simple, fixed; /* simple: of one name, without a line */
     bool alone;         /* its owner was made for it, and has no other hold */
+    unsigned slot;      /* of its keys; 0 without a cluster */
     uint32_t max_hold_ms, wait_replicas;
     uint64_t until_ns;   /* the end of its wait; UINT64_MAX: none */
     uint64_t reached_ns; /* Redis must have answered by then */
@@ -87,6 +93,7 @@ struct hf_lock {
     void *acquired_arg, *event_arg;
 
     /* any thread */
+    _Atomic(hf_lock_node *) node; /* that has it; the loop changes it */
     _Atomic int state, reason;
     _Atomic uint64_t fence;
     _Atomic uint32_t lease_ms; /* as renewed; extend changes it */
@@ -95,6 +102,7 @@ struct hf_lock {
     atomic_bool waits;         /* not held yet: the watchdog tells the loop its news */
     atomic_bool granted, lost; /* that is it */
     atomic_bool asked_early;   /* it was asked back before its grant was heard */
+    atomic_bool unheard;       /* there is no room to listen for its grant */
     atomic_bool event_runs;    /* released, and a callback of an event has not ended */
     _Atomic int fd;            /* -1: none yet */
     hf_minded minded;          /* the group that ends with it; the guard's lock */
@@ -106,23 +114,26 @@ struct hf_lock {
 
     hf_handle handle;
     hf_lock_step step;
-    unsigned in_flight; /* requests of its own */
-    bool may_be_there;  /* a request to acquire was executed, or may have been */
-    int64_t doubt_ms;   /* until then, on Redis's clock, one that was not answered may
-                           still be executed; 0: there is none */
-    bool notified;      /* its acquired callback was called */
-    bool background;    /* it is released without a waiting caller: the loop must run */
-    bool in_doubt;      /* a release was sent and not answered */
-    bool was_ours;      /* when that was sent, the deadline had not passed */
-    bool over;          /* to be freed when nothing refers to it any more */
-    uint64_t sent_ns;   /* of the last request to acquire */
-    uint64_t number;    /* of its place in the line: it is granted with a higher fence */
+    unsigned in_flight;  /* requests of its own */
+    hf_lock_node *asked; /* of the last one */
+    bool moved;          /* which was answered HF_MOVED */
+    bool may_be_there;   /* a request to acquire was executed, or may have been */
+    int64_t doubt_ms;    /* until then, on Redis's clock, one that was not answered may
+                            still be executed; 0: there is none */
+    bool notified;       /* its acquired callback was called */
+    bool background;     /* it is released without a waiting caller: the loop must run */
+    bool in_doubt;       /* a release was sent and not answered */
+    bool was_ours;       /* when that was sent, the deadline had not passed */
+    bool over;           /* to be freed when nothing refers to it any more */
+    uint64_t sent_ns;    /* of the last request to acquire */
+    uint64_t number;     /* of its place in the line: it is granted with a higher fence */
     hf_seen *seen; /* owned, NULL: nothing yet; while `waits` of the watchdog's thread */
     uint64_t prove_until_ns; /* past the end of its wait, for a holder that seems dead */
     uint64_t
         heard_fence; /* of a grant that was heard before the answer that says WAITING */
-    uint64_t due_ns; /* the end of a pause, or of the wait for a server to confirm.c */
-    hf_confirm confirm; /* while */
+    uint64_t due_ns; /* the end of a pause, or of one before confirm.c */
+    uint64_t confirm_until_ns; /* of the wait for a server to that */
+    hf_confirm confirm;        /* while */
     bool asks_replicas;
     uint64_t release_until_ns, tell_until_ns; /* of the release */
     bool answered; /* the release; not told, because a callback of an event runs */
@@ -140,10 +151,9 @@ struct hf_lock {
 
 struct hf_lock_client {
     hf_tasks tasks;
-    hf_server *redis;      /* owned */
-    hf_client *client;     /* what is asked */
-    hf_listener listener;  /* for locks that wait */
-    hf_replicas *replicas; /* NULL: none were wanted so far */
+    hf_lock_nodes nodes;
+    uint32_t connect_timeout_ms, request_timeout_ms;
+    hf_listener listener; /* for locks that wait */
     hf_watchdog *watchdog;
     hf_guard guard;
     hf_hear hear; /* for locks that are held */
@@ -152,20 +162,19 @@ struct hf_lock_client {
     hf_lock_event_cb on_event;
     void *arg;
     hf_rng rng;
-    atomic_bool clock_known; /* since a connection came or went last */
-    atomic_uint epoch;       /* how often one came or went */
 
     hf_lock *active;  /* there is something to do or to wait for */
     hf_lock *resting; /* held */
     struct hf_lock_ask *asks;
     bool closing;
     uint64_t close_until_ns;
-    bool unfit; /* its Redis may evict keys: the next connection is asked again */
 };
 
 /* ---- locks.c ---- */
-bool hf_lock_client_ready(
-    const hf_lock_client *locks); /* connected, and the time is known */
+/* A node is ready, or serves more: sends what waits for that. */
+void hf_lock_client_pump(hf_lock_client *locks);
+/* A node refuses this client, so waiting would not help. */
+void hf_lock_client_refused(hf_lock_client *locks, const hf_lock_node *node);
 /* Sets the timer again, and continues closing. At the end of every action on the loop. */
 void hf_lock_client_end_turn(hf_lock_client *locks);
 void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
@@ -173,14 +182,6 @@ void hf_lock_client_move(hf_lock *lock, hf_lock **list); /* NULL: out of all */
 void hf_lock_client_background(hf_lock *lock, bool on);
 /* Frees it now, or with its last answer. */
 void hf_lock_client_over(hf_lock *lock);
-
-/* Redis's time in ms; 0: not known. From any thread. */
-int64_t hf_lock_client_now(const hf_lock_client *locks);
-int64_t hf_lock_client_not_after(const hf_lock_client *locks);
-/* The moment on our clock. */
-uint64_t hf_lock_client_boot_ns(const hf_lock_client *locks, int64_t redis_ms);
-/* An answer to a request of sent_ns says now_ms. */
-void hf_lock_client_clock(hf_lock_client *locks, int64_t now_ms, uint64_t sent_ns);
 
 /* ---- options.c ---- */
 HF_MUSTCHECK hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *opts,
@@ -202,10 +203,6 @@ uint64_t hf_acquire_due_ns(const hf_lock *lock);      /* UINT64_MAX: nothing */
 /* The reading of its line's clock. False: out of memory. */
 HF_MUSTCHECK bool hf_acquire_seen(hf_lock *lock, uint64_t witness);
 
-/* False, and `detail` says why: it gives out nothing; the next connection is asked again.
- * There is a connection. */
-bool hf_lock_client_fit(hf_lock_client *locks, char detail[HF_DETAIL_SIZE]);
-
 void hf_grants_init(hf_lock_client *locks); /* once its options are complete */
 void hf_grants_listen(hf_lock_client *locks);
 uint64_t hf_grants_due_ns(hf_lock_client *locks); /* UINT64_MAX: nothing */
@@ -214,20 +211,31 @@ void hf_grants_notes(hf_lock_client *locks);      /* the watchdog's note */
 /* ---- confirm.c ---- */
 void hf_confirm_begin(hf_lock *lock);
 void hf_confirm_send(hf_lock *lock); /* if it can be */
-void hf_confirm_end(hf_lock *lock);  /* it is not in that step any more */
-/* The connection for that, on one of the client's loops. */
-HF_MUSTCHECK hf_err hf_lock_replicas_open(hf_replicas **out, uv_loop_t *loop,
-                                          const hf_lock_client *locks);
+void hf_confirm_time(hf_lock *lock, uint64_t now_ns);
+uint64_t hf_confirm_due_ns(const hf_lock *lock);
+void hf_confirm_end(hf_lock *lock); /* no answer of replicas counts any more */
 
-/* ---- hold.c ---- */
-/* It is held, and has a lease. Before it is told; any thread. */
-void hf_hear_begin(hf_lock *lock);
+/* ---- hear.c ---- */
 HF_MUSTCHECK hf_err
 hf_hear_init(hf_lock_client *locks); /* HF_SYSTEM: nothing is left of it */
 void hf_hear_done(hf_lock_client *locks);
+/* It is held, and has a lease. Before it is told; any thread, like its end. */
+void hf_hear_begin(hf_lock *lock);
+void hf_hear_end(hf_lock *lock);
+/* The watchdog's thread connects to a node, or leaves it; until then it may use it. */
+void hf_hear_node(hf_lock_node *node);
+void hf_hear_part(hf_lock_node *node);
+bool hf_hear_parted(hf_lock_node *node);
+/* As the watchdog calls its user. */
+void hf_hear_called(hf_watchdog *watchdog, hf_client *none, uv_loop_t *loop, void *arg);
+void hf_hear_stop(void (*closed)(void *arg), void *closed_arg, void *arg);
+
+/* ---- hold.c ---- */
 /* loop NULL: the watchdog has its own. */
 HF_MUSTCHECK hf_err hf_held_start(hf_lock_client *locks, hf_watch_loop *loop,
                                   char detail[HF_DETAIL_SIZE]);
+/* Of its lease in the watchdog. */
+size_t hf_held_group(const hf_lock *lock);
 /* It is not looked after any more. From any thread; waits for a callback that runs. */
 void hf_held_drop(hf_lock *lock);
 /* The same without waiting: then `event_runs`, until the loop is woken. */
@@ -256,8 +264,11 @@ typedef struct hf_lock_ask {
     hf_task task;
     struct hf_lock_ask *next;
     hf_lock_client *locks;
-    hf_lock
-        *lock; /* it is about this one, which is not left, nor freed, before; or NULL */
+    hf_lock *lock;    /* it is about this one, which is not left, nor freed, before; or */
+    hf_server *redis; /* for this one (borrowed); or */
+    unsigned slot;    /* about keys in this one */
+    hf_lock_node *node;    /* that it was for last */
+    bool moved;            /* which has answered HF_MOVED */
     hf_run_waiter *waiter; /* or */
     void (*on_end)(struct hf_lock_ask *ask);
     bool calls_back; /* also where its caller waits: `read` calls a callback */
@@ -281,6 +292,8 @@ void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns);
 uint64_t hf_ask_due_ns(const hf_lock_client *locks);
 /* It was released: its requests that are not under way are not sent again. */
 void hf_ask_released(const hf_lock *lock);
-void hf_ask_end_all(hf_lock_client *locks, hf_err err, const char *detail);
+/* Those that are not under way. node NULL: of all nodes. */
+void hf_ask_end_all(hf_lock_client *locks, const hf_lock_node *node, hf_err err,
+                    const char *detail);
 
 #endif

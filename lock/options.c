@@ -144,7 +144,7 @@ static void set_times(hf_lock *lock, const hf_lock_opts *o)
     uint64_t now_ns = hf_boot_ns();
     lock->until_ns =
         o->wait_ms < 0 ? UINT64_MAX : now_ns + (uint64_t)o->wait_ms * HF_MS_NS;
-    uint32_t reach_ms = lock->locks->redis->connect_timeout_ms;
+    uint32_t reach_ms = lock->locks->connect_timeout_ms;
     if (o->reach_ms != 0 && o->reach_ms < reach_ms)
         reach_ms = o->reach_ms;
     lock->reached_ns = now_ns + reach_ms * HF_MS_NS;
@@ -168,6 +168,7 @@ static hf_err fill(hf_lock *lock, const hf_lock_opts *o)
     if (!copy_names(lock, o))
         return HF_NOMEM;
     lock->prefix_len = hf_lock_prefix(lock->prefix, locks->ns, lock->names[0]);
+    lock->slot = hf_lock_slot(locks, lock->prefix, lock->prefix_len);
     lock->acquire = (hf_acquire_args){
         .client = locks->id,
         .mode = modes[o->mode],
@@ -198,6 +199,7 @@ hf_err hf_lock_make(hf_lock_client *locks, const hf_lock_opts *theirs, hf_lock *
     lock->locks = locks;
     lock->handle.tasks = &locks->tasks;
     atomic_init(&lock->fd, -1);
+    atomic_init(&lock->node, locks->nodes.home);
     err = fill(lock, &opts);
     if (err != HF_OK) {
         hf_lock_free(lock);

@@ -1,0 +1,374 @@
+/* hear.c - the watchdog's connections: to renew at each node, and to listen for messages
+ * about locks that are held.
+ *
+ * Messages: a listener (listener.h) for locks that are held for longer than a moment, on
+ * inboxes of their own. A lock that is released within that moment only costs its place
+ * in a list, and a message that comes meanwhile stays in its inbox. A message only says
+ * that a renewal has news, so the lock is renewed at once. The lists are under `lock`. A
+ * lock is in one of them from the grant until just before its lease is dropped, so every
+ * lease found there is alive.
+ *
+ * Nodes: the loop tells of each that it opens or closes, in the list `told`. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "lock/locks.h"
+
+enum {
+    MOMENT_MS = 100,
+    OPEN_AGAIN_MS = 1000,
+    UNKNOWN_MS =
+        60000 /* how long a message may belong to a grant that is not known yet */
+};
+
+/* ---- messages: the lists, under lock ---- */
+
+static hf_listener_tag tag_of(const hf_lock *lock)
+{
+    const hf_lock_node *node = atomic_load(&lock->node);
+    return (hf_listener_tag){.prefix = lock->prefix,
+                             .prefix_len = lock->prefix_len,
+                             .slot = lock->slot,
+                             .redis = node->redis,
+                             .other = node->renewer};
+}
+
+static void put_last(hf_hear_list *list, hf_lock *lock)
+{
+    lock->hear_list = list;
+    lock->hear_next = NULL;
+    lock->hear_prev = list->last;
+    if (list->last != NULL)
+        list->last->hear_next = lock;
+    else
+        list->first = lock;
+    list->last = lock;
+}
+
+/* On the watchdog's thread. */
+static void put_old(hf_hear *hear, hf_lock *lock)
+{
+    const hf_listener_tag tag = tag_of(lock);
+    put_last(&hear->old, lock);
+    if (!hf_listener_hears(&hear->listener, &tag))
+        hear->wants = true;
+}
+
+static void unlist(hf_lock *lock)
+{
+    hf_hear_list *list = lock->hear_list;
+    if (list == NULL)
+        return;
+    if (lock->hear_next != NULL)
+        lock->hear_next->hear_prev = lock->hear_prev;
+    else
+        list->last = lock->hear_prev;
+    if (lock->hear_prev != NULL)
+        lock->hear_prev->hear_next = lock->hear_next;
+    else
+        list->first = lock->hear_next;
+    lock->hear_list = NULL;
+}
+
+static hf_lock *find_hold(const hf_hear_list *list, const char *hold, size_t len)
+{
+    hf_lock *lock = list->first;
+    while (lock != NULL &&
+           (len != HF_HOLD_SIZE - 1 || memcmp(lock->hold, hold, len) != 0))
+        lock = lock->hear_next;
+    return lock;
+}
+
+/* ---- messages: any thread ---- */
+
+void hf_hear_begin(hf_lock *lock)
+{
+    hf_hear *hear = &lock->locks->hear;
+    if (lock->simple) /* which does not say whose it is */
+        return;
+    lock->heard_ns = hf_boot_ns() + MOMENT_MS * HF_MS_NS;
+    uv_mutex_lock(&hear->lock);
+    put_last(&hear->young, lock);
+    bool called = hear->called;
+    hear->called = true;
+    uv_mutex_unlock(&hear->lock);
+    if (!called)
+        hf_watchdog_call(lock->locks->watchdog, lock->heard_ns);
+}
+
+void hf_hear_end(hf_lock *lock)
+{
+    hf_hear *hear = &lock->locks->hear;
+    uv_mutex_lock(&hear->lock);
+    unlist(lock);
+    uv_mutex_unlock(&hear->lock);
+}
+
+/* ---- messages: the watchdog's thread ---- */
+
+static void choose(hf_listener *listener)
+{
+    hf_hear *hear = listener->arg;
+    uv_mutex_lock(&hear->lock);
+    for (const hf_lock *lock = hear->old.first; lock != NULL; lock = lock->hear_next) {
+        const hf_listener_tag tag = tag_of(lock);
+        (void)hf_listener_add(listener, &tag); /* without room its renewals tell */
+    }
+    hear->wants = false;
+    uv_mutex_unlock(&hear->lock);
+}
+
+static bool is_deaf(hf_listener *listener)
+{
+    const hf_hear *hear = listener->arg;
+    return hear->wants;
+}
+
+/* "revoked FENCE HOLD ..." or "forced FENCE HOLD ...". A hold that is not known was given
+ * back, or its grant was not answered yet: then it is renewed when it is listened for. */
+static void on_message(hf_listener *listener, const char *text)
+{
+    hf_hear *hear = listener->arg;
+    uint64_t now_ns = hf_boot_ns();
+    uv_mutex_lock(&hear->lock);
+    for (const char *at = text + strcspn(text, " "); *at == ' ';) {
+        const char *hold = at + 1;
+        size_t len = strcspn(hold, " ");
+        hf_lock *lock = find_hold(&hear->old, hold, len);
+        lock = lock != NULL ? lock : find_hold(&hear->young, hold, len);
+        if (lock != NULL)
+            hf_watchdog_hurry(hear->watchdog, atomic_load(&lock->lease), now_ns);
+        else
+            hear->unknown_ns = now_ns;
+        at = hold + len;
+    }
+    uv_mutex_unlock(&hear->lock);
+}
+
+static void on_doubt(hf_listener *listener)
+{
+    const hf_hear *hear = listener->arg;
+    hf_watchdog_verify(hear->watchdog);
+}
+
+static void on_turn(hf_listener *listener)
+{
+    const hf_hear *hear = listener->arg;
+    if (hear->closed != NULL)
+        return;
+    hf_listener_listen(listener);
+    uint64_t due_ns = hf_listener_due_ns(listener);
+    if (due_ns != UINT64_MAX)
+        hf_watchdog_call(hear->watchdog, due_ns);
+}
+
+/* Starts to listen for locks that have been held for long enough. */
+static void grow_old(hf_hear *hear, uint64_t now_ns)
+{
+    hf_lock *lock;
+    bool doubt =
+        hear->unknown_ns != 0 && now_ns - hear->unknown_ns < UNKNOWN_MS * HF_MS_NS;
+    uv_mutex_lock(&hear->lock);
+    while ((lock = hear->young.first) != NULL && lock->heard_ns <= now_ns) {
+        unlist(lock);
+        put_old(hear, lock);
+        if (doubt)
+            hf_watchdog_hurry(hear->watchdog, atomic_load(&lock->lease), now_ns);
+    }
+    hear->called = lock != NULL;
+    uint64_t next_ns = lock != NULL ? lock->heard_ns : 0;
+    uv_mutex_unlock(&hear->lock);
+    if (next_ns != 0)
+        hf_watchdog_call(hear->watchdog, next_ns);
+}
+
+/* ---- the nodes: the watchdog's thread ---- */
+
+static void on_closed(void *arg)
+{
+    hf_hear *hear = arg;
+    if (--hear->closing == 0)
+        hear->closed(hear->closed_arg);
+}
+
+/* From here on the loop may free it. */
+static void finish(hf_lock_node *node)
+{
+    hf_lock_client *locks = node->locks;
+    uv_mutex_lock(&locks->hear.lock);
+    node->parted = true;
+    uv_mutex_unlock(&locks->hear.lock);
+    if (locks->hear.closed == NULL)
+        hf_run_loop_wake(&locks->tasks.run);
+}
+
+static void on_part_closed(void *arg)
+{
+    hf_lock_node *node = arg;
+    hf_hear *hear = &node->locks->hear;
+    if (--node->watched_open > 0)
+        return;
+    finish(node);
+    hear->n_watched--;
+    if (hear->closed != NULL)
+        on_closed(hear);
+}
+
+/* Of renewals that are under way none is known to have been done. */
+static void leave(hf_lock_node *node)
+{
+    hf_hear *hear = &node->locks->hear;
+    hf_client *renewer = node->renewer;
+    hf_replicas *confirms = node->confirms;
+    hf_lock_node **at = &hear->watched;
+    while (*at != NULL && *at != node)
+        at = &(*at)->watched_next;
+    if (*at == NULL) { /* it was never connected */
+        finish(node);
+        return;
+    }
+    *at = node->watched_next;
+    hf_listener_forget(&hear->listener, renewer);
+    node->renewer = NULL;
+    node->confirms = NULL;
+    hf_client_close(renewer, on_part_closed, node);
+    if (confirms != NULL)
+        hf_replicas_close(confirms, on_part_closed, node);
+}
+
+/* What happened to its leases in the gap is not known. */
+static void on_client(hf_client *client, hf_err err, const char *detail, void *arg)
+{
+    hf_lock_node *node = arg;
+    (void)client, (void)detail;
+    hf_lock_node_begins_epoch(node); /* another server's lines count otherwise */
+    if (err == HF_OK)
+        hf_watchdog_verify(node->locks->hear.watchdog);
+    else
+        hf_cluster_doubt(node->locks->nodes.cluster);
+}
+
+static void tell_of(hf_lock_node *node, bool part, uint64_t when_ns)
+{
+    hf_hear *hear = &node->locks->hear;
+    uv_mutex_lock(&hear->lock);
+    node->part = node->part || part;
+    if (!node->told) {
+        node->told_next = hear->told;
+        hear->told = node;
+    }
+    node->told = true;
+    uv_mutex_unlock(&hear->lock);
+    hf_watchdog_call(node->locks->watchdog, when_ns);
+}
+
+static void connect_to(hf_lock_node *node)
+{
+    hf_hear *hear = &node->locks->hear;
+    const hf_client_opts opts = {.loop = hear->listener.loop,
+                                 .redis = node->redis,
+                                 .on_event = on_client,
+                                 .arg = node};
+    if (hf_client_open(&node->renewer, &opts, NULL) != HF_OK) {
+        tell_of(node, false, hf_boot_ns() + OPEN_AGAIN_MS * HF_MS_NS);
+        return;
+    }
+    node->watched_open = 1;
+    node->watched_next = hear->watched;
+    hear->watched = node;
+    hear->n_watched++;
+}
+
+static void take_told(hf_hear *hear)
+{
+    uv_mutex_lock(&hear->lock);
+    hf_lock_node *node = hear->told, *next;
+    hear->told = NULL;
+    for (; node != NULL; node = next) {
+        next = node->told_next;
+        node->told = false;
+        bool part = node->part;
+        uv_mutex_unlock(&hear->lock);
+        if (part)
+            leave(node);
+        else if (node->renewer == NULL)
+            connect_to(node);
+        uv_mutex_lock(&hear->lock);
+    }
+    uv_mutex_unlock(&hear->lock);
+}
+
+/* ---- the nodes: for the loop ---- */
+
+void hf_hear_node(hf_lock_node *node)
+{
+    tell_of(node, false, hf_boot_ns());
+}
+
+void hf_hear_part(hf_lock_node *node)
+{
+    tell_of(node, true, hf_boot_ns());
+}
+
+bool hf_hear_parted(hf_lock_node *node)
+{
+    hf_hear *hear = &node->locks->hear;
+    uv_mutex_lock(&hear->lock);
+    bool parted = node->parted && !node->told;
+    uv_mutex_unlock(&hear->lock);
+    return parted;
+}
+
+/* ---- the watchdog's calls ---- */
+
+void hf_hear_called(hf_watchdog *watchdog, hf_client *none, uv_loop_t *loop, void *arg)
+{
+    hf_lock_client *locks = arg;
+    hf_hear *hear = &locks->hear;
+    uint64_t changes = hf_cluster_changes(locks->nodes.cluster);
+    (void)none;
+    hear->watchdog = watchdog;
+    hear->listener.loop = loop;
+    take_told(hear);
+    grow_old(hear, hf_boot_ns());
+    hear->wants = hear->wants || hear->changes != changes;
+    hear->changes = changes;
+    if (hear->wants || hear->listener.waits != NULL)
+        on_turn(&hear->listener);
+}
+
+void hf_hear_stop(void (*closed)(void *arg), void *closed_arg, void *arg)
+{
+    hf_lock_client *locks = arg;
+    hf_hear *hear = &locks->hear;
+    hear->closing = hear->n_watched + 1;
+    hear->closed = closed;
+    hear->closed_arg = closed_arg;
+    while (hear->watched != NULL)
+        leave(hear->watched);
+    hf_listener_close(&hear->listener, on_closed, hear);
+}
+
+/* ---- messages: life ---- */
+
+hf_err hf_hear_init(hf_lock_client *locks)
+{
+    hf_hear *hear = &locks->hear;
+    (void)snprintf(hear->inbox, sizeof hear->inbox, "%s/held", locks->id);
+    hear->listener = (hf_listener){.cluster = locks->nodes.cluster,
+                                   .inbox = hear->inbox,
+                                   .choose = choose,
+                                   .is_deaf = is_deaf,
+                                   .on_message = on_message,
+                                   .on_doubt = on_doubt,
+                                   .on_turn = on_turn,
+                                   .arg = hear};
+    return uv_mutex_init(&hear->lock) == 0 ? HF_OK : HF_SYSTEM;
+}
+
+void hf_hear_done(hf_lock_client *locks)
+{
+    uv_mutex_destroy(&locks->hear.lock);
+}
