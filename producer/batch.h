@@ -87,6 +87,7 @@ typedef struct hf_batch {
     uint64_t taken_ns;      /* of the first call */
     uint64_t deadline_ns;   /* of the first call, and so of all */
     uint64_t sealed_ns;
+    uint64_t sent_ns; /* last */
     hf_request_state state;
     uint64_t number;        /* of its queue; 0: not given yet */
     uint64_t turn;          /* of its sending among all; 0: it was not sent yet */

@@ -84,6 +84,14 @@ static inline hf_node *hf_node_of(const hf_queue_state *target)
     return HF_CONTAINER(target->line, hf_node, line);
 }
 
+/* A request has joined its flight, or left it. */
+static inline void hf_node_note_oldest(hf_node *node)
+{
+    const hf_batch *first = node->flight.first;
+    atomic_store_explicit(&node->line.waits_ns, first == NULL ? 0 : first->sent_ns,
+                          memory_order_relaxed);
+}
+
 /* Brings each queue, and what waits for it, to its node. Cheap when nothing has changed.
  */
 void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns);

@@ -102,6 +102,7 @@ static void leave_flight(hf_requests *requests, hf_batch *batch)
     node->in_flight--;
     node->jobs_in_flight -= batch->n;
     node->bytes_in_flight -= batch->charge;
+    hf_node_note_oldest(node);
     if (--batch->target->in_flight == 0)
         hf_nodes_landed(&requests->nodes, batch->target);
 }
@@ -114,6 +115,7 @@ static void enter_flight(hf_requests *requests, hf_batch *batch)
     node->in_flight++;
     node->jobs_in_flight += batch->n;
     node->bytes_in_flight += batch->charge;
+    hf_node_note_oldest(node);
     batch->target->in_flight++;
     batch->target->flew = node;
     batch->target->used = true;
@@ -319,10 +321,7 @@ static void pause_for(hf_requests *requests, const hf_batch *batch, hf_err err,
 /* Nothing happened, nor by an earlier sending: the script looks for its number first. */
 static void was_sharded(hf_requests *requests, hf_batch *batch, const hf_answer *answer)
 {
-    hf_shards shards;
-    hf_err err = hf_shards_refused(&shards, answer->detail);
-    if (err == HF_OK)
-        err = hf_submit_divide(&requests->queue, batch->target, &shards);
+    hf_err err = hf_submit_divide(&requests->queue, batch->target, answer->detail);
     if (err == HF_OK && !batch->told) {
         err = hf_submit_divide_batch(&requests->queue, batch);
         batch->told = err == HF_OK; /* its parts will be */
@@ -507,6 +506,7 @@ static bool send_batch(hf_requests *requests, hf_node *node, hf_batch *batch,
     if (err == HF_OK) {
         if (!is_in_doubt(batch))
             batch->turn = ++requests->turns;
+        batch->sent_ns = now_ns;
         become(requests, batch,
                is_in_doubt(batch) ? HF_REQUEST_SENT_AGAIN : HF_REQUEST_SENT);
         return true;

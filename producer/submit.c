@@ -12,7 +12,11 @@
 /* A request has one deadline, that of the call that began it. Another call may join if
  * this deadline is at most this fraction of its own time too early, or a moment too late:
  * threads that call at the same time arrive in any order. */
-enum { SHARED_DEADLINE_PART = 16, DISORDER_NS = 1000000 };
+enum {
+    SHARED_DEADLINE_PART = 16,
+    DISORDER_NS = 1000000,
+    SILENT_NS = 10000000 /* calls that may go elsewhere do not wait behind one so old */
+};
 
 hf_err hf_submit_init(hf_submit_queue *queue, hf_run_loop *run,
                       const hf_producer_opts *opts)
@@ -189,21 +193,47 @@ static bool has_room(const hf_batch *batch, const hf_intake *in)
            in->deadline_ns + DISORDER_NS >= batch->deadline_ns;
 }
 
+/* Its node can be reached, and has not been silent for long. */
+static bool is_awake(const hf_queue_state *shard, uint64_t now_ns)
+{
+    uint64_t waits_ns =
+        atomic_load_explicit(&shard->line->waits_ns, memory_order_relaxed);
+    return !shard->line->down && (waits_ns == 0 || now_ns < waits_ns + SILENT_NS);
+}
+
+/* The next one whose node is awake; NULL: none is. */
+static hf_queue_state *next_awake(hf_shard_states *shards, uint64_t now_ns)
+{
+    const unsigned next = shards->turn + 1;
+    for (unsigned i = next; i < next + shards->n; i++) {
+        hf_queue_state *shard = shards->at[i % shards->n];
+        if (is_awake(shard, now_ns)) {
+            shards->turn = i % shards->n;
+            return shard;
+        }
+    }
+    return NULL;
+}
+
+static hf_queue_state *next_shard(hf_shard_states *shards, uint64_t now_ns)
+{
+    hf_queue_state *shard = next_awake(shards, now_ns);
+    if (shard != NULL)
+        return shard;
+    shards->turn = (shards->turn + 1) % shards->n;
+    return shards->at[shards->turn];
+}
+
 /* A call without ids joins the batch that the one before it has begun, so that batches
- * stay large; the next batch goes to the next shard. in NULL: one that has its own. */
-static hf_queue_state *next_shard(hf_shard_states *shards, const hf_intake *in)
+ * stay large; the next batch goes to the next shard. */
+static hf_queue_state *shard_to_join(hf_shard_states *shards, const hf_intake *in)
 {
     hf_queue_state *shard = shards->at[shards->turn];
-    if (in != NULL && shard->open != NULL && has_room(shard->open, in) &&
-        !shard->line->down)
-        return shard;
-    for (unsigned i = 0; i < shards->n; i++) {
-        shards->turn = (shards->turn + 1) % shards->n;
-        shard = shards->at[shards->turn];
-        if (!shard->line->down)
-            break;
-    }
-    return shard;
+    if (shard->open == NULL || !has_room(shard->open, in))
+        return next_shard(shards, in->now_ns);
+    hf_queue_state *other =
+        is_awake(shard, in->now_ns) ? NULL : next_awake(shards, in->now_ns);
+    return other != NULL ? other : shard;
 }
 
 /* Where a small call goes. If it has ids for several shards, and these were not known
@@ -218,7 +248,7 @@ static hf_queue_state *place_of(hf_queue_state *target, const hf_intake *in)
     for (size_t i = 0; i < in->n; i++)
         if (in->jobs[i].id != NULL)
             return target;
-    return next_shard(shards, in);
+    return shard_to_join(shards, in);
 }
 
 static hf_err append(hf_submit_queue *queue, hf_batch *batch, const hf_intake *in,
@@ -465,7 +495,7 @@ const hf_shard_states *hf_submit_shards(hf_submit_queue *queue,
 hf_queue_state *hf_submit_next_shard(hf_submit_queue *queue, hf_queue_state *target)
 {
     hf_run_loop_lock(queue->run);
-    hf_queue_state *shard = next_shard(target->shards, NULL);
+    hf_queue_state *shard = next_shard(target->shards, hf_boot_ns());
     hf_run_loop_unlock(queue->run);
     return shard;
 }
@@ -497,11 +527,13 @@ static hf_err make_shards(hf_submit_queue *queue, hf_queue_state *target,
     return HF_OK;
 }
 
-hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target,
-                        const hf_shards *shards)
+hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target, const char *words)
 {
+    hf_shards shards;
+    hf_err err = hf_shards_refused(&shards, words);
     hf_run_loop_lock(queue->run);
-    hf_err err = target->shards != NULL ? HF_OK : make_shards(queue, target, shards);
+    if (err == HF_OK && target->shards == NULL)
+        err = make_shards(queue, target, &shards);
     hf_run_loop_unlock(queue->run);
     return err;
 }
@@ -524,7 +556,7 @@ static unsigned shard_without_id(parts *p, const hf_batch *batch)
             if (!batch->slots[i].chosen)
                 return hf_shard_of_id(batch->bytes.data + batch->slots[i].id_at,
                                       p->shards->n);
-    (void)next_shard(p->shards, NULL);
+    (void)next_shard(p->shards, hf_boot_ns());
     return p->shards->turn;
 }
 
@@ -616,7 +648,7 @@ static void leave_line(hf_submit_queue *queue, hf_line *line)
         next = batch->next;
         if (!may_go_anywhere(batch))
             continue;
-        hf_queue_state *shard = next_shard(batch->target->whole->shards, NULL);
+        hf_queue_state *shard = next_shard(batch->target->whole->shards, hf_boot_ns());
         if (shard->line->down)
             continue;
         take_out(queue, batch);

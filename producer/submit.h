@@ -10,6 +10,8 @@
 #ifndef HF_PRODUCER_SUBMIT_H
 #define HF_PRODUCER_SUBMIT_H
 
+#include <stdatomic.h>
+
 #include "producer/batch.h"
 #include "queue/shards.h"
 
@@ -26,6 +28,8 @@ typedef struct hf_line {
     hf_batches batches;
     size_t enough; /* jobs of an open batch that were too few at the last look */
     bool down;     /* nothing can be sent to the node now */
+    _Atomic uint64_t
+        waits_ns; /* since then it has not answered; 0: it has answered all */
 } hf_line;
 
 /* The shards of a queue that is divided (queue/shards.h). */
@@ -166,10 +170,10 @@ void hf_submit_move(hf_submit_queue *queue, hf_queue_state *targets);
  * goes to a node that is not down: all that was not sent and has no ids of its caller. */
 void hf_submit_line_is_down(hf_submit_queue *queue, hf_line *line, bool down);
 
-/* Redis has told that the queue is divided. Calls go to its shards from now on. HF_NOMEM,
- * HF_FULL: too many queues. */
+/* Redis has told that the queue is divided, with these words. Calls go to its shards from
+ * now on. HF_PROTO, HF_NOMEM, HF_FULL: too many queues. */
 HF_MUSTCHECK hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target,
-                                     const hf_shards *shards);
+                                     const char *words);
 /* The jobs of a refused batch of such a queue, which is in no line, go on as one batch
  * for each shard: nothing of them is counted for this one any more. HF_NOMEM: nothing
  * happened. */

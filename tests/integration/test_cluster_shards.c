@@ -1,5 +1,6 @@
 /* test_cluster_shards.c - a divided queue in a cluster: its shards are on all nodes, and
  * one that is away stops what belongs to its own shards, and nothing else. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@ enum {
     CALLS = 60,
     CALL_MS = 30000,
     SHORT_MS = 500,
+    SILENT_MS = 300, /* before the silent connection is given up */
+    CALLERS = 32,
+    PACE_MS = 40,
     AWAY_MS = 2500, /* a silent connection is given up before */
     NAME = 32
 };
@@ -138,6 +142,65 @@ static void what_a_silent_node_has_got_is_executed_once(void **state)
     assert_int_equal(count_all(), CALLS + sent);
 }
 
+typedef struct caller {
+    hf_producer *producer;
+    pthread_t thread;
+    unsigned pace_ms;
+    atomic_bool *stop;
+    atomic_uint calls;
+} caller;
+
+static void *call(void *arg)
+{
+    caller *c = arg;
+    char why[HF_DETAIL_SIZE];
+    const hf_job job = {HF_JOB_INIT, .queue = wide, .type = "t"};
+    while (!atomic_load(c->stop)) {
+        if (hf_enqueue_wait(c->producer, &job, 1, NULL, 0, why) == HF_OK)
+            atomic_fetch_add(&c->calls, 1);
+        hf_test_pause_ms(c->pace_ms);
+    }
+    return NULL;
+}
+
+/* Some calls were sent to it when it fell silent, and wait. The others do not queue up
+ * behind them. */
+static void a_silent_node_stops_few_callers(void **state)
+{
+    static caller callers[CALLERS];
+    atomic_bool stop = false;
+    unsigned before[CALLERS], going = 0;
+    (void)state;
+    divide(3);
+    hf_producer *producer = open_producer(CALL_MS);
+    enqueue_calls(producer);
+    for (size_t i = 0; i < CALLERS; i++) {
+        callers[i] = (caller){
+            .producer = producer, .pace_ms = PACE_MS + (unsigned)i, .stop = &stop};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+    }
+    for (size_t i = 0; i < CALLERS; i++)
+        EVENTUALLY(CALL_MS, atomic_load(&callers[i].calls) > 0);
+    hf_fixture_signal(&nodes.nodes[1], SIGSTOP);
+    hf_test_pause_ms(SILENT_MS);
+    for (size_t i = 0; i < CALLERS; i++)
+        before[i] = atomic_load(&callers[i].calls);
+    hf_test_pause_ms(SILENT_MS);
+    for (size_t i = 0; i < CALLERS; i++)
+        going += atomic_load(&callers[i].calls) > before[i];
+    hf_fixture_signal(&nodes.nodes[1], SIGCONT);
+    atomic_store(&stop, true);
+    unsigned calls = 0;
+    for (size_t i = 0; i < CALLERS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        calls += atomic_load(&callers[i].calls);
+    }
+    hf_producer_close(producer, NULL, NULL);
+    assert_int_equal(count_all(), CALLS + calls);
+    if (going < CALLERS / 2)
+        fail_msg("only %u of %d callers go on", going, CALLERS);
+}
+
 /* The last test: the node stays away, and the cluster has no replicas. One call may have
  * been sent before the producer knew that. */
 static void jobs_without_ids_go_to_the_nodes_that_are_there(void **state)
@@ -183,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_are_on_all_nodes_and_get_their_jobs),
         cmocka_unit_test(what_a_silent_node_has_got_is_executed_once),
+        cmocka_unit_test(a_silent_node_stops_few_callers),
         cmocka_unit_test(jobs_without_ids_go_to_the_nodes_that_are_there),
     };
     return cmocka_run_group_tests(tests, up, down);
