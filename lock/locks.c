@@ -23,6 +23,11 @@ bool hf_lock_client_is_coming(const hf_lock_client *locks)
             (hf_client_ready(client) && !hf_lock_node_ready(locks->nodes.home)));
 }
 
+bool hf_lock_client_in_cluster(const hf_lock_client *locks)
+{
+    return !hf_cluster_is_plain(locks->nodes.cluster);
+}
+
 /* ---- lists ---- */
 
 void hf_lock_client_move(hf_lock *lock, hf_lock **list)

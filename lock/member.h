@@ -20,6 +20,9 @@ HF_MUSTCHECK hf_err hf_lock_opts_check(const hf_lock_opts *opts,
 /* Its first try to connect has not ended. */
 bool hf_lock_client_is_coming(const hf_lock_client *locks);
 
+/* Its URL is a cluster's. */
+bool hf_lock_client_in_cluster(const hf_lock_client *locks);
+
 /* In the last callback of a handle. Left behind: a request to acquire was executed and
  * not undone so far, or may have been. At fault: one met a fault, so a request of this
  * handle may still be executed. */

@@ -333,11 +333,7 @@ hf_err hf_lock_nodes_init(hf_lock_client *locks, const hf_server_opts *opts,
     hf_lock_nodes *nodes = &locks->nodes;
     nodes->away.locks = locks;
     nodes->home = &nodes->away;
-    hf_err err = hf_cluster_open(&nodes->cluster, opts, detail);
-    if (err == HF_OK && !hf_cluster_is_plain(nodes->cluster))
-        err = hf_say(detail, HF_CONFIG,
-                     "a cluster can't be used here yet: expected the URL of one Redis");
-    return err;
+    return hf_cluster_open(&nodes->cluster, opts, detail);
 }
 
 /* In a cluster there is always work for which no caller waits: held locks move. */

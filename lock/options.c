@@ -30,7 +30,8 @@ static hf_err check_names(const hf_lock_opts *o, char *detail)
         size_t tag = hf_lock_tag_len(name);
         if (tag != hf_lock_tag_len(o->names[0]) || memcmp(name, o->names[0], tag) != 0)
             return hf_say(detail, HF_INVALID,
-                          "expected locks of one tag, found \"%.60s\" and \"%.60s\"",
+                          "expected locks of one tag, as in \"tag/a\" and \"tag/b\", "
+                          "found \"%.60s\" and \"%.60s\"",
                           o->names[0], name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(name, o->names[k]) == 0)

@@ -129,14 +129,13 @@ hf_err hf_server_open_any(hf_server **out, const hf_server_opts *opts,
     return hand_out(out, s, take_options(s, opts, why), why);
 }
 
-/* What cannot go to several nodes yet: it needs hf_cluster_open() in place of this. */
+/* It has several servers: hf_cluster_open(). */
 static hf_err refuse_cluster(const hf_server *s, char *detail)
 {
     return s->url.cluster.n_nodes == 0
                ? HF_OK
-               : refuse(
-                     detail, HF_CONFIG,
-                     "a cluster can't be used here yet: expected the URL of one Redis");
+               : refuse(detail, HF_CONFIG,
+                        "expected the URL of one Redis, found that of a cluster");
 }
 
 hf_err hf_server_open(hf_server **out, const hf_server_opts *opts,

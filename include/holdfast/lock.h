@@ -19,8 +19,12 @@
  * each name, in order of arrival: the recipe of ephemeral sequential nodes from
  * ZooKeeper's documentation, with leases for sessions. A waiter sends a renewal every
  * third of a lease and does not poll. Each release wakes exactly the waiters that now
- * hold the lock. A client that waits for locks of more than 256 tags at a time learns of
- * some grants only by its renewals, up to a third of a lease late.
+ * hold the lock. A client that waits for locks of more than 256 tags at a time (of 32
+ * slots in a cluster) asks for the others four times a second.
+ *
+ * In a cluster each lock is on the node that has the slot of its tag, and follows that
+ * slot. While no node serves it, an acquisition rests until its wait is over, and a held
+ * lock is SUSPECT until its deadline.
  *
  * A client can be opened in two ways, like a producer. With a loop of libuv, all calls
  * and callbacks belong to that loop's thread, except the callbacks of events
@@ -369,7 +373,8 @@ HF_API const hf_lock_entry *hf_lock_look_entry(const hf_lock_look *look, size_t 
 
 /* Calls each(name, arg) for every lock, in no order, at least once each, until it returns
  * false. `each` is a callback of the client, so it must not make a call that waits. The
- * call goes through all keys of Redis in slices. */
+ * call goes through all keys of Redis in slices; in a cluster through those of each node,
+ * and a lock whose slot moves meanwhile may be missing. */
 HF_API HF_MUSTCHECK hf_err hf_lock_list(hf_lock_client *locks,
                                         bool (*each)(const char *name, void *arg),
                                         void *arg, char detail[HF_DETAIL_SIZE]);

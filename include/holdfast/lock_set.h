@@ -30,6 +30,9 @@
  * was not reached for a lease) is asked again with the same owner, but only while a
  * majority still holds.
  *
+ * In a cluster the members of a MultiLock may have any tags. A RedLock refuses a cluster,
+ * because its servers have to fail independently of each other.
+ *
  * RedLock gives availability, not correctness: a server that forgets (a restart without
  * persistence, an asynchronous failover) can vote twice, and then two clients hold the
  * lock (docs/locks.md has the counterexample). There is no fence over several servers, so

@@ -33,10 +33,10 @@ typedef struct hf_server_opts {
                                   /master[/db] (1 to 16 Sentinels, which are asked where
                                   the primary of that name is),
                                   redis+cluster://[user[:password]@]h1[:p1],h2[:p2] (1 to
-                                  16 nodes of a cluster, which know the others; not for
-                                  locks yet), or by TLS rediss://, rediss+sentinel://
-                                  and rediss+cluster:// (for all
-                                  Sentinels and nodes); default redis://localhost:6379/0
+                                  16 nodes of a cluster, which know the others), or by TLS
+                                  rediss://, rediss+sentinel:// and rediss+cluster:// (for
+                                  all Sentinels and nodes); default
+                                  redis://localhost:6379/0
                                 */
     const char *password_file; /* its first line is the password, in place of the URL's */
     const char *ns; /* namespace, the first part of every key: "hf"; 1 to 128 characters

@@ -35,6 +35,12 @@ static hf_err check(const hf_lock_servers *servers, const hf_redlock_opts *o,
                       "a RedLock needs an odd number of servers, at least %d: found "
                       "%zu",
                       HF_REDLOCK_SERVERS_MIN, servers->n);
+    for (size_t i = 0; i < servers->n; i++)
+        if (hf_lock_client_in_cluster(servers->clients[i]))
+            return hf_say(detail, HF_INVALID,
+                          "a RedLock needs servers that fail independently: found the "
+                          "cluster %.150s",
+                          servers->places[i]);
     if (o->node_timeout_ms > lease_ms / 4)
         return hf_say(detail, HF_INVALID,
                       "expected a time-out for each server of at most a quarter of "

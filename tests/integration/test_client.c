@@ -485,7 +485,7 @@ static void bad_options_are_refused_with_the_reason(void **state)
          "not in this build"},
         {{.loop = &loop, .server = {.url = "redis+cluster://h"}},
          HF_CONFIG,
-         "can't be used here yet"},
+         "expected the URL of one Redis"},
         {{.loop = &loop, .server = {.url = "redis://joe@h"}}, HF_INVALID, "no password"},
         {{.loop = &loop, .server = {.connect_timeout_ms = 600001}},
          HF_INVALID,

@@ -103,6 +103,12 @@ bool hf_lock_was_at_fault(const hf_lock *lock)
     return false;
 }
 
+bool hf_lock_client_in_cluster(const hf_lock_client *client)
+{
+    (void)client;
+    return false;
+}
+
 bool hf_lock_client_is_coming(const hf_lock_client *client)
 {
     (void)client;
