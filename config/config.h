@@ -20,6 +20,8 @@ enum {
     HF_CONFIG_DETAIL_SIZE = 1024, /* room for "FILE:LINE:COL: expected ..., found ..." */
     HF_CONFIG_FILE_MAX = 1 << 20, /* bytes of a file */
     HF_CONFIG_QUEUES_MAX = 64,
+    HF_CONFIG_PARTS_MAX = 128, /* queues, and shards of them */
+    HF_CONFIG_SHARDED_NAME_MAX = 120,
     HF_CONFIG_HANDLERS_MAX = 1000,
     HF_CONFIG_WORDS_MAX = 256 /* entries of one list of words */
 };
@@ -32,6 +34,7 @@ typedef struct hf_config_queue {
     int64_t max_running; /* 0: no limit */
     int64_t rate_limit;  /* 0: no limit */
     int64_t rate_per_ms;
+    int64_t shards;  /* 0: as it is in Redis */
     bool has_limits; /* the file names max_running or rate */
 } hf_config_queue;
 

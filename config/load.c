@@ -146,6 +146,7 @@ void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
         .max_running = (uint32_t)queue->max_running,
         .rate_limit = (uint32_t)queue->rate_limit,
         .rate_per_ms = (uint32_t)queue->rate_per_ms,
+        .shards = (uint32_t)queue->shards,
     };
 }
 

@@ -254,15 +254,52 @@ static hf_err read_list(reader *r, const hf_key *key, const list_kind *kind,
     return err;
 }
 
+/* A limit of less than one job for each shard could not be divided. */
+static hf_err check_shards(reader *r, const hf_config_queue *queue, yaml_node_t *entry)
+{
+    char expected[HF_SHOWN_SIZE], shown[HF_SHOWN_SIZE];
+    yaml_node_t *name = value_of(r, entry, "name");
+    if (queue->shards == 0)
+        return HF_OK;
+    snprintf(expected, sizeof expected, "a name of at most %d bytes, as it has shards",
+             HF_CONFIG_SHARDED_NAME_MAX);
+    if (strlen(queue->name) > HF_CONFIG_SHARDED_NAME_MAX)
+        return hf_fault_at(&r->fault, name->start_mark, expected, "%s",
+                           hf_fault_node(name, shown));
+    snprintf(expected, sizeof expected,
+             "a max_running of at least %lld, one for each shard",
+             (long long)queue->shards);
+    if (queue->max_running == 0 || queue->max_running >= queue->shards)
+        return HF_OK;
+    return hf_fault_at(&r->fault, value_of(r, entry, "max_running")->start_mark, expected,
+                       "%lld", (long long)queue->max_running);
+}
+
+/* `n` with this one and those before it. */
+static hf_err check_number(reader *r, size_t n, const yaml_node_t *entry)
+{
+    char expected[HF_SHOWN_SIZE];
+    if (n <= HF_CONFIG_PARTS_MAX)
+        return HF_OK;
+    snprintf(expected, sizeof expected, "at most %d queues and shards in all",
+             HF_CONFIG_PARTS_MAX);
+    return hf_fault_at(&r->fault, entry->start_mark, expected, "%zu", n);
+}
+
 static hf_err read_queues(reader *r, const hf_key *key, yaml_node_t *node)
 {
     void *items = NULL;
+    size_t n = 0;
     hf_err err = read_list(r, key, &queue_list, node, &items, &r->config->n_queues);
     r->config->queues = items;
     for (size_t i = 0; err == HF_OK && i < r->config->n_queues; i++) {
         yaml_node_t *entry = node_at(r, node->data.sequence.items.start[i]);
         r->config->queues[i].has_limits = value_of(r, entry, "max_running") != NULL ||
                                           value_of(r, entry, "rate") != NULL;
+        n += 1 + (size_t)r->config->queues[i].shards;
+        err = check_shards(r, &r->config->queues[i], entry);
+        if (err == HF_OK)
+            err = check_number(r, n, entry);
     }
     return err;
 }

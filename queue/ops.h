@@ -249,6 +249,7 @@ typedef struct hf_checked_queue {
     int64_t doubt_ms; /* after this time a lease may have expired with no worker scheduled
                          to claim the job, unless something changes; 0: none ends soon */
     int64_t undated;  /* each undated lease has this number or a lower one; 0: none is */
+    bool divided;     /* into shards, which have its jobs */
 } hf_checked_queue;
 /* Writes n queues, in their order. */
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,
@@ -269,6 +270,6 @@ HF_MUSTCHECK hf_err hf_op_heartbeat(hf_client *client, const char *ns, const cha
 /* Writes the limits of a file when they differ from those the file named before. */
 HF_MUSTCHECK hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue,
                                       uint32_t max_running, uint32_t rate_limit,
-                                      uint32_t rate_per_ms, hf_answer_cb cb, void *arg);
+                                      int64_t rate_per_ms, hf_answer_cb cb, void *arg);
 
 #endif

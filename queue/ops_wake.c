@@ -120,8 +120,10 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queu
         return HF_PROTO;
     out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     for (size_t i = 0; i < n; i++) {
-        queues[i] = (hf_checked_queue){hf_reply_int(hf_reply_at(times, i)),
-                                       hf_reply_int(hf_reply_at(undated, i))};
+        int64_t doubt_ms = hf_reply_int(hf_reply_at(times, i));
+        queues[i] = (hf_checked_queue){.doubt_ms = doubt_ms == -1 ? 0 : doubt_ms,
+                                       .undated = hf_reply_int(hf_reply_at(undated, i)),
+                                       .divided = doubt_ms == -1};
         if (queues[i].doubt_ms < 0 || queues[i].undated < 0)
             return HF_PROTO;
     }
@@ -157,15 +159,15 @@ hf_err hf_peeked_read(const hf_answer *answer, bool *ready, size_t n)
 }
 
 hf_err hf_op_file_limits(hf_client *client, const hf_queue *queue, uint32_t max_running,
-                         uint32_t rate_limit, uint32_t rate_per_ms, hf_answer_cb cb,
+                         uint32_t rate_limit, int64_t rate_per_ms, hf_answer_cb cb,
                          void *arg)
 {
     hf_args a;
     char words[3 * HF_DECIMAL_MAX];
     if (!hf_args_init(&a, LIMITS_ARGS, LIMITS_ARGS))
         return HF_NOMEM;
-    int len =
-        snprintf(words, sizeof words, "%u %u %u", max_running, rate_limit, rate_per_ms);
+    int len = snprintf(words, sizeof words, "%u %u %lld", max_running, rate_limit,
+                       (long long)rate_per_ms);
     hf_args_int(&a, 0); /* writing the same limits late does no harm */
     hf_args_int(&a, max_running);
     hf_args_int(&a, rate_limit);

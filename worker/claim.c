@@ -42,6 +42,7 @@ enum {
     FAR_BATCH_MAX = 400, /* of a Redis whose answers take FAR_US or longer */
     FAR_US = 300,
     PEEK_MS = 10,
+    DIVIDED_MS = 10000, /* then the own keys of a divided queue are claimed again */
     SHARES_MAX = 256
 };
 
@@ -160,11 +161,15 @@ void hf_claim_lost(hf_worker *w)
 static void on_fault(hf_served *served, hf_err err, const char *detail)
 {
     hf_queue_event event = HF_E_NOT_RUN;
-    if (err == HF_UNSURE || err == HF_PROTO)
+    if (err == HF_UNSURE || err == HF_PROTO) {
         event = HF_E_LOST;
-    else if (err != HF_DEADLINE && err != HF_NOSCRIPT &&
-             hf_queue_refused(served, served->asked_site, err, detail))
+    } else if (err == HF_SHARDED && hf_shards_learn(served, detail)) {
+        hf_queue_hold(served, DIVIDED_MS);
         event = HF_E_REFUSED;
+    } else if (err != HF_DEADLINE && err != HF_NOSCRIPT &&
+               hf_queue_refused(served, served->asked_site, err, detail)) {
+        event = HF_E_REFUSED;
+    }
     hf_queue_on(served, event);
 }
 

@@ -9,6 +9,7 @@
 #include "base/id.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
+#include "queue/shards.h"
 
 static void free_list(const char *const *list)
 {
@@ -223,6 +224,43 @@ static hf_err check_queue(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
     return HF_OK;
 }
 
+hf_err hf_shards_fit(const hf_worker_queue *limits, unsigned n,
+                     char detail[HF_DETAIL_SIZE])
+{
+    if (!limits->has_limits || limits->max_running == 0 || limits->max_running >= n)
+        return HF_OK;
+    return hf_say(detail, HF_INVALID,
+                  "expected a max_running of at least %u, one for each shard, found %u",
+                  n, limits->max_running);
+}
+
+static hf_err check_shards(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
+{
+    char found[24];
+    snprintf(found, sizeof found, "%u", q->shards);
+    if (q->shards == 0)
+        return HF_OK;
+    if (q->shards < HF_SHARDS_MIN || q->shards > HF_SHARDS_MAX)
+        return hf_plan_refuse(detail, "2 to 64 shards", found);
+    if (strlen(q->name) > HF_SHARDED_NAME_MAX)
+        return hf_plan_refuse(
+            detail, "a name of at most 120 bytes for a queue with shards", q->name);
+    return hf_shards_fit(q, q->shards, detail);
+}
+
+/* Each of these has a slot. */
+static hf_err check_number(const hf_plan *plan, char detail[HF_DETAIL_SIZE])
+{
+    char found[24];
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_queues; i++)
+        n += 1 + plan->queues[i].settings.shards;
+    snprintf(found, sizeof found, "%zu", n);
+    return n <= HF_SLOTS_MAX
+               ? HF_OK
+               : hf_plan_refuse(detail, "at most 128 queues and shards in all", found);
+}
+
 static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
                          char detail[HF_DETAIL_SIZE])
 {
@@ -233,6 +271,8 @@ static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
             return hf_plan_refuse(detail, "a queue's name of 1 to 128 of [A-Za-z0-9._:-]",
                                   name);
         hf_err err = check_queue(&queues[i], detail);
+        if (err == HF_OK)
+            err = check_shards(&queues[i], detail);
         if (err != HF_OK)
             return err;
         for (size_t k = 0; k < i; k++)
@@ -243,7 +283,7 @@ static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
         queue->settings.weight = or_default(queues[i].weight, 1);
         plan->n_queues = i + 1;
     }
-    return HF_OK;
+    return check_number(plan, detail);
 }
 
 static hf_err add_queues(hf_plan *plan, const hf_worker_opts *o,

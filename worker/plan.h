@@ -68,6 +68,10 @@ void hf_plan_free(hf_plan *plan); /* NULL is fine */
 
 const hf_plan_queue *hf_plan_find(const hf_plan *plan, const char *queue); /* or NULL */
 
+/* HF_INVALID with a sentence: these limits cannot be divided among n shards. */
+HF_MUSTCHECK hf_err hf_shards_fit(const hf_worker_queue *limits, unsigned n,
+                                  char detail[HF_DETAIL_SIZE]);
+
 /* HF_INVALID with a sentence; `detail` and `found` may be NULL. */
 hf_err hf_plan_refuse(char detail[HF_DETAIL_SIZE], const char *what, const char *found);
 

@@ -46,6 +46,22 @@ static void back_off(hf_served *served)
     hf_queue_hold(served, served->backoff_ms);
 }
 
+size_t hf_queue_fields(const hf_served *served, hf_log_field out[2])
+{
+    bool is_shard = served != served->whole->members;
+    out[0] = (hf_log_field){.key = "queue", .text = served->queue.name};
+    out[1] = (hf_log_field){.key = "shard", .number = served->shard};
+    return is_shard ? 2 : 1;
+}
+
+static void report_fault(const hf_served *served, const char *what, const char *detail)
+{
+    hf_log_field fields[3];
+    size_t n = hf_queue_fields(served, fields);
+    fields[n++] = (hf_log_field){.key = "error", .text = detail};
+    hf_report(served->worker, HF_LOG_WARN, what, fields, n);
+}
+
 /* Nodes may send a request to each other: only the first answer of that kind is followed
  * at once. */
 static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char *detail)
@@ -53,19 +69,14 @@ static bool is_unserved(hf_served *served, hf_site *site, hf_err err, const char
     hf_site_unserved(site, err, detail);
     if (err == HF_MOVED && served->moves++ == 0)
         return false;
-    if (served->refused != HF_UNSERVED) {
-        const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
-                                       {.key = "error", .text = detail}};
-        hf_report(served->worker, HF_LOG_WARN, "no node serves a queue at the moment",
-                  fields, HF_COUNT(fields));
-    }
+    if (served->refused != HF_UNSERVED)
+        report_fault(served, "no node serves a queue at the moment", detail);
     served->refused = HF_UNSERVED;
     return true;
 }
 
 bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *detail)
 {
-    hf_worker *w = served->worker;
     if (err == HF_MOVED || err == HF_UNSERVED)
         return is_unserved(served, site, err, detail);
     bool because_of_it = err == HF_REDIS || err == HF_AUTH || err == HF_PROTO;
@@ -74,10 +85,7 @@ bool hf_queue_refused(hf_served *served, hf_site *site, hf_err err, const char *
         return false;
     }
     if (err != served->refused && served->hold_until_ns == 0) {
-        hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
-                                 {.key = "error", .text = detail}};
-        hf_report(w, HF_LOG_WARN, "Redis refuses the requests of a queue", fields,
-                  HF_COUNT(fields));
+        report_fault(served, "Redis refuses the requests of a queue", detail);
         served->refused = err;
     }
     served->looked = true; /* that is an answer as well */
@@ -298,9 +306,22 @@ hf_whole *hf_wholes_find(const hf_worker *w, const char *name)
 
 static bool is_referred_to(const hf_served *served)
 {
-    return served->runs > 0 || served->requests > 0 || served->debt != HF_DEBT_NONE ||
+    const hf_whole *whole = served->whole;
+    return (served == whole->members && whole->n_members > 1) || served->runs > 0 ||
+           served->requests > 0 || served->debt != HF_DEBT_NONE ||
            is_waited_for(served) ||
            (served->bundle->only != NULL && served->bundle->unblocks > 0);
+}
+
+static void part(const hf_served *served)
+{
+    hf_whole *whole = served->whole;
+    for (hf_served **at = &whole->members; *at != NULL; at = &(*at)->next_member)
+        if (*at == served) {
+            *at = served->next_member;
+            break;
+        }
+    whole->n_members--;
 }
 
 /* Numbers of claims rise for each queue of this worker, also of one that comes back. */
@@ -315,6 +336,7 @@ static void reap(hf_worker *w)
         hf_queue_on(served, HF_E_FREED);
         if (served->bundle->only != NULL)
             hf_bundle_end(served->bundle);
+        part(served);
         memset(served, 0, sizeof *served);
     }
     while (w->wake->n_slots > 0 &&
@@ -395,7 +417,7 @@ void hf_queue_move(hf_served *served, hf_site *site)
 }
 
 /* It may still have a claim under way, jobs that run and a baton to give back. */
-static void come_back(hf_served *served)
+void hf_queue_come_back(hf_served *served)
 {
     hf_queue_on(served, HF_E_RETURN);
     served->registered = false;
@@ -411,10 +433,22 @@ static hf_whole *start_whole(hf_worker *w, const hf_queue *queue)
     return served->whole;
 }
 
+hf_served *hf_whole_add(hf_whole *whole, const hf_queue *queue)
+{
+    hf_served *served = take_slot(whole->members->worker, queue), *last = whole->members;
+    while (last->next_member != NULL)
+        last = last->next_member;
+    last->next_member = served;
+    served->whole = whole;
+    whole->n_members++;
+    return served;
+}
+
 void hf_whole_leave(hf_whole *whole)
 {
     for (hf_served *member = whole->members; member != NULL; member = member->next_member)
-        hf_queue_on(member, HF_E_LEAVE);
+        if (!hf_queue_is(member->state, HF_Q_GONE))
+            hf_queue_on(member, HF_E_LEAVE);
 }
 
 static bool same_limits(const hf_worker_queue *a, const hf_worker_queue *b)
@@ -441,11 +475,15 @@ hf_whole *hf_wholes_put(hf_worker *w, const hf_plan_queue *queue)
     if (whole == NULL) {
         whole = start_whole(w, &queue->queue);
     } else if (hf_whole_is_gone(whole)) {
-        come_back(whole->members);
+        hf_queue_come_back(whole->members);
         whole->credit = 0;
     }
+    if (whole->limits.shards != queue->settings.shards)
+        whole->members->registered = false;
     whole->weight = queue->settings.weight;
     set_limits(whole, &queue->settings);
+    if (whole->unserved && whole->members->hold_until_ns != 0) /* they may fit now */
+        whole->members->hold_until_ns = hf_boot_ns();
     return whole;
 }
 
@@ -457,7 +495,8 @@ void hf_wholes_order(hf_worker *w, hf_whole *const *list, size_t n)
         list[i]->index = i;
         for (hf_served *member = list[i]->members; member != NULL;
              member = member->next_member)
-            w->wake->served[w->wake->n_served++] = member;
+            if (!hf_queue_is(member->state, HF_Q_GONE))
+                w->wake->served[w->wake->n_served++] = member;
     }
     w->wake->n_wholes = n;
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)

@@ -2,7 +2,7 @@
  *
  * A queue of the plan is a whole, with a name, a weight and limits. Its members are what
  * the worker claims from: each has keys with a prefix of its own, a state, a slot and a
- * site. The first member has the queue's own keys.
+ * site. The first member has the queue's own keys; the others are its shards (shards.c).
  *
  * Belongs to the loop, but for `queue` and `slot`, which other threads may read while a
  * job of the queue is held. */
@@ -26,6 +26,9 @@ struct hf_whole {
     hf_served *turn;        /* the member that is claimed next; NULL: none can be */
     uint32_t under_way;     /* jobs, of the claims of its members */
     bool busy;              /* one of these will probably bring something */
+    unsigned n_shards;      /* as Redis told; 0: it is not divided */
+    uint32_t told_shards;   /* so many were wanted, and it was logged that they are not */
+    bool unserved;          /* it was logged that they cannot be served */
 };
 
 /* A member of a queue that is served, and what is known of it. */
@@ -34,6 +37,7 @@ struct hf_served {
     hf_whole *whole;
     hf_served *next_member;
     hf_whole own;             /* of a first member: its whole */
+    unsigned shard;           /* of another one: which shard it is, from 0 */
     _Atomic(hf_site *) site;  /* where its keys are */
     hf_site *asked_site;      /* of the claim, or of what became of it, under way */
     unsigned key_slot;        /* of its keys, in a cluster */
@@ -63,6 +67,12 @@ struct hf_served {
     uint64_t forgive_until_ns; /* since it moved: no crash is counted */
 };
 
+/* Of one member. */
+typedef struct hf_shard_limits {
+    uint32_t max_running, rate_limit;
+    int64_t rate_per_ms;
+} hf_shard_limits;
+
 HF_MUSTCHECK hf_err hf_queues_open(hf_worker *w);
 void hf_queues_close(hf_worker *w);
 
@@ -71,6 +81,7 @@ hf_whole *hf_wholes_at(const hf_worker *w, size_t i);
 hf_whole *hf_wholes_find(const hf_worker *w, const char *name); /* a leaving one, too */
 const char *hf_whole_name(const hf_whole *whole);
 bool hf_whole_is_gone(const hf_whole *whole); /* a reload took it out */
+hf_served *hf_whole_add(hf_whole *whole, const hf_queue *queue); /* a slot must be free */
 
 size_t hf_queues_count(const hf_worker *w); /* the members of these, in their order */
 hf_served *hf_queues_at(const hf_worker *w, size_t i);
@@ -91,6 +102,9 @@ void hf_wholes_order(hf_worker *w, hf_whole *const *list, size_t n);
 HF_MUSTCHECK hf_err hf_queues_place(hf_worker *w);
 
 void hf_queue_on(hf_served *served, hf_queue_event event);
+void hf_queue_come_back(hf_served *served); /* it was gone */
+/* The fields of a log line that name it. Returns how many. */
+size_t hf_queue_fields(const hf_served *served, hf_log_field out[2]);
 void hf_queue_hold(hf_served *served, uint32_t ms); /* no request for it for this long */
 /* This site refused a request. True: because of this queue; else all queues wait, or
  * another site has it. */
@@ -109,5 +123,16 @@ bool hf_queues_quiet(const hf_worker *w); /* nothing to claim, nothing under way
 bool hf_queues_looked(const hf_worker *w);
 bool hf_queues_under_way(const hf_worker *w); /* some claim's jobs are not known yet */
 uint32_t hf_backoff_longer(uint32_t ms);      /* than the last time */
+
+/* -- shards.c -- */
+bool hf_queue_is_divided(const hf_served *served); /* its jobs are in its shards */
+/* Divides it as the plan says: a part of its registration. */
+HF_MUSTCHECK hf_err hf_shards_ask(hf_served *served);
+/* A request was refused with HF_SHARDED and these words. False: they make no sense. */
+bool hf_shards_learn(hf_served *served, const char *words);
+/* It is divided, as a check has told. */
+void hf_shards_doubt(hf_served *served);
+/* The limits of the plan for this member. */
+hf_shard_limits hf_queue_limits(const hf_served *served);
 
 #endif

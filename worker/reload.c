@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "base/text.h"
 #include "worker/life.h"
 #include "worker/queues.h"
@@ -225,6 +226,8 @@ static void compare_queues(comparison *c)
         moved = moved || was->index < place;
         place = was->index;
         report_number(c, "queues[].weight", name, was->weight, queue->settings.weight);
+        report_number(c, "queues[].shards", name, was->limits.shards,
+                      queue->settings.shards);
         compare_limits(c, name, &was->limits, &queue->settings);
     }
     if (moved && plan->opts.strict)
@@ -325,7 +328,8 @@ static bool have_room(hf_worker *w, const hf_plan *plan)
     char text[HF_DETAIL_SIZE];
     size_t room = hf_queues_room(w), needed = 0;
     for (size_t i = 0; i < plan->n_queues; i++)
-        needed += hf_wholes_find(w, plan->queues[i].queue.name) == NULL ? 1 : 0;
+        if (hf_wholes_find(w, plan->queues[i].queue.name) == NULL)
+            needed += 1 + plan->queues[i].settings.shards;
     if (needed <= room)
         return true;
     snprintf(text, sizeof text,
@@ -335,6 +339,25 @@ static bool have_room(hf_worker *w, const hf_plan *plan)
     hf_report_text(w, HF_LOG_ERROR, "the reload is refused, nothing was changed", "error",
                    text);
     return false;
+}
+
+/* False: those of a queue cannot be divided among its shards. */
+static bool limits_fit(hf_worker *w, const hf_plan *plan)
+{
+    char why[HF_DETAIL_SIZE];
+    for (size_t i = 0; i < plan->n_queues; i++) {
+        const char *name = plan->queues[i].queue.name;
+        const hf_whole *whole = hf_wholes_find(w, name);
+        if (whole == NULL ||
+            hf_shards_fit(&plan->queues[i].settings, whole->n_shards, why) == HF_OK)
+            continue;
+        const hf_log_field fields[] = {{.key = "queue", .text = name},
+                                       {.key = "error", .text = why}};
+        hf_report(w, HF_LOG_ERROR, "the reload is refused, nothing was changed", fields,
+                  HF_COUNT(fields));
+        return false;
+    }
+    return true;
 }
 
 static void take_queues(hf_worker *w, const hf_plan *plan)
@@ -397,7 +420,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
         hf_report_text(w, HF_LOG_INFO, "stopping: the reload is ignored", NULL, NULL);
         return false;
     }
-    if (!have_room(w, plan))
+    if (!have_room(w, plan) || !limits_fit(w, plan))
         return false;
     hf_running_recall(w);
     report_changes(w, plan, &changed);

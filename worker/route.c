@@ -151,10 +151,10 @@ hf_site *hf_sites_find(hf_worker *w, unsigned key_slot)
 
 static void report_moved(const hf_served *served)
 {
-    const hf_log_field fields[] = {{.key = "queue", .text = served->queue.name},
-                                   {.key = "to", .text = served->site->redis->place}};
-    hf_report(served->worker, HF_LOG_INFO, "another node serves a queue", fields,
-              HF_COUNT(fields));
+    hf_log_field fields[3];
+    size_t n = hf_queue_fields(served, fields);
+    fields[n++] = (hf_log_field){.key = "to", .text = served->site->redis->place};
+    hf_report(served->worker, HF_LOG_INFO, "another node serves a queue", fields, n);
 }
 
 static void route_queue(hf_served *served)

@@ -44,6 +44,8 @@ void hf_site_refused(hf_site *site, hf_err err, const char *detail);
 void hf_site_forgive(hf_site *site);
 /* Tells it of its queues and limits that it does not know of. */
 void hf_site_register(hf_site *site);
+/* One of these requests was answered. */
+void hf_site_registered(hf_served *served, hf_err err, const char *detail);
 void hf_site_learn_time(hf_site *site);   /* of the registry, if it is not known */
 void hf_site_report_lacks(hf_site *site); /* commands that it does not permit */
 

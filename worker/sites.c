@@ -80,24 +80,30 @@ void hf_site_forgive(hf_site *site)
 
 /* A registration or limits that could not be written are written after the next check or
  * reconnect; at once, if Redis only did not know the script. */
+void hf_site_registered(hf_served *served, hf_err err, const char *detail)
+{
+    served->requests--;
+    if (err == HF_MOVED || err == HF_UNSERVED)
+        hf_site_unserved(served->site, HF_UNSERVED, detail);
+    if (err != HF_OK && err != HF_SHARDED)
+        served->registered = false;
+    if (err == HF_NOSCRIPT)
+        hf_site_register(served->site);
+}
+
 static void on_registered(const hf_answer *answer, void *arg)
 {
-    hf_served *served = arg;
-    served->requests--;
-    if (answer->err == HF_MOVED || answer->err == HF_UNSERVED)
-        hf_site_unserved(served->site, HF_UNSERVED, answer->detail);
-    if (answer->err != HF_OK)
-        served->registered = false;
-    if (answer->err == HF_NOSCRIPT)
-        hf_site_register(served->site);
+    hf_site_registered(arg, answer->err, answer->detail);
 }
 
 static void on_limits(const hf_answer *answer, void *arg)
 {
-    const hf_served *served = arg;
+    hf_served *served = arg;
     hf_whole *whole = served->whole;
     char rate[HF_RATE_SIZE];
-    on_registered(answer, arg);
+    hf_site_registered(served, answer->err, answer->detail);
+    if (answer->err == HF_SHARDED)
+        (void)hf_shards_learn(served, answer->detail);
     if (answer->err != HF_OK || !whole->new_limits ||
         hf_queue_is(served->state, HF_Q_GONE))
         return;
@@ -111,22 +117,48 @@ static void on_limits(const hf_answer *answer, void *arg)
               HF_COUNT(fields));
 }
 
-static void register_queue(hf_site *site, hf_served *served)
+static hf_err send_limits(hf_served *served)
 {
-    const hf_site *registry = site->worker->registry;
-    if (!hf_site_ready(registry) ||
-        hf_op_register(registry->client, &served->queue, on_registered, served) != HF_OK)
-        return;
-    served->registered = true;
-    served->requests++;
-    const hf_worker_queue *limits = &served->whole->limits;
-    if (!limits->has_limits)
-        return;
+    if (!served->whole->limits.has_limits || hf_queue_is_divided(served))
+        return HF_OK;
+    const hf_shard_limits limits = hf_queue_limits(served);
     hf_err err =
-        hf_op_file_limits(site->client, &served->queue, limits->max_running,
-                          limits->rate_limit, limits->rate_per_ms, on_limits, served);
-    served->registered = err == HF_OK;
+        hf_op_file_limits(served->site->client, &served->queue, limits.max_running,
+                          limits.rate_limit, limits.rate_per_ms, on_limits, served);
     served->requests += err == HF_OK ? 1 : 0;
+    return err;
+}
+
+/* The name is that of the whole queue. */
+static hf_err send_name(hf_served *served)
+{
+    const hf_site *registry = served->worker->registry;
+    hf_err err = HF_CONN;
+    if (served != served->whole->members)
+        return HF_OK;
+    if (hf_site_ready(registry))
+        err = hf_op_register(registry->client, &served->queue, on_registered, served);
+    served->requests += err == HF_OK ? 1 : 0;
+    return err;
+}
+
+/* It is divided first of all: it cannot be after its first job. */
+static hf_err send_shards(hf_served *served)
+{
+    if (served != served->whole->members || served->whole->limits.shards == 0)
+        return HF_OK;
+    hf_err err = hf_shards_ask(served);
+    served->requests += err == HF_OK ? 1 : 0;
+    return err;
+}
+
+static void register_queue(hf_served *served)
+{
+    hf_err (*const steps[])(hf_served *) = {send_shards, send_name, send_limits};
+    hf_err err = HF_OK;
+    for (size_t i = 0; i < HF_COUNT(steps) && err == HF_OK; i++)
+        err = steps[i](served);
+    served->registered = err == HF_OK;
 }
 
 void hf_site_register(hf_site *site)
@@ -134,7 +166,7 @@ void hf_site_register(hf_site *site)
     const hf_worker *w = site->worker;
     for (size_t i = 0; i < hf_queues_count(w) && hf_site_ready(site); i++)
         if (hf_queues_at(w, i)->site == site && !hf_queues_at(w, i)->registered)
-            register_queue(site, hf_queues_at(w, i));
+            register_queue(hf_queues_at(w, i));
 }
 
 /* The consequences of missing commands; each is logged once. */

@@ -180,6 +180,8 @@ static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
         int64_t doubt_ms = queues[i].doubt_ms;
         bool plan = doubt_ms != 0 && !hf_queue_is(served->state, HF_Q_GONE);
         served->look_ms = plan ? doubt_ms + spread_ms : 0;
+        if (queues[i].divided)
+            hf_shards_doubt(served);
     }
 }
 
@@ -225,11 +227,18 @@ static void on_unserved(hf_bundle *b, hf_site *site, hf_err err, const char *det
         hf_queue_on(b->only, HF_E_HELD);
 }
 
+/* It has the own keys of a queue that is divided: there are no jobs. */
+static bool has_only_shards(const hf_bundle *b)
+{
+    return b->only != NULL && hf_queue_is_divided(b->only);
+}
+
 /* By checks that were sent when the last job had ended; of this one it is not asked. */
 static bool are_empty(const hf_worker *w, const hf_bundle *last)
 {
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
-        if (b->empty_ns == 0 || (b != last && b->empty_ns < w->wake->worked_ns))
+        if (!has_only_shards(b) &&
+            (b->empty_ns == 0 || (b != last && b->empty_ns < w->wake->worked_ns)))
             return false;
     return true;
 }
@@ -386,7 +395,8 @@ static uint64_t backoff_over_ns(const hf_worker *w) /* 0: there is none */
 {
     uint64_t first = hf_running_hold_until_ns(w);
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
-        first = earlier(first, b->client == NULL && hf_site_can_ask(b->site)
+        first = earlier(first, b->client == NULL && !has_only_shards(b) &&
+                                       hf_site_can_ask(b->site)
                                    ? w->wake->open_at_ns
                                    : b->wait_hold_until_ns);
     for (size_t i = 0; i < w->wake->n_slots; i++)
@@ -653,7 +663,7 @@ static void pump(hf_bundle *b)
     hf_worker *w = b->site->worker;
     const hf_queue *queues[HF_SLOTS_MAX];
     bool can = hf_site_serves(b->site) && hf_running_slots(w) > 0;
-    if (b->client == NULL)
+    if (b->client == NULL && !has_only_shards(b))
         open_next_client(b);
     if (b->give_back && !b->checking)
         send_check(b, true);
@@ -767,7 +777,8 @@ void hf_wake_queues_changed(hf_worker *w, bool some_left)
 bool hf_wake_blocks(const hf_worker *w)
 {
     for (hf_bundle *b = NULL; (b = hf_bundle_next(w->wake, b)) != NULL;)
-        if (!b->blocked && (b->only == NULL || hf_site_can_ask(b->site)))
+        if (!b->blocked && !has_only_shards(b) &&
+            (b->only == NULL || hf_site_can_ask(b->site)))
             return false;
     return true;
 }

@@ -57,6 +57,9 @@ typedef struct hf_worker_queue {
     uint32_t max_running; /* across all workers; 0: no limit */
     uint32_t rate_limit;  /* jobs started in rate_per_ms; 0: no limit */
     uint32_t rate_per_ms; /* not 0 with a rate_limit */
+    uint32_t shards; /* 2..64: the worker divides the queue before its first job, if it
+                        is not divided yet; a max_running is not below. 0: the queue
+                        is as it is in Redis */
 } hf_worker_queue;
 #define HF_WORKER_QUEUE_INIT HF_STRUCT_INIT(hf_worker_queue)
 

@@ -14,7 +14,8 @@
 --  ARGV[9..] over        of each queue: undated leases up to this number are over; 0: none
 --  returns   {OK, now, empty, {doubt, ...}, longest, learned, {undated, ...}}; empty 1: nothing is
 --            scheduled or running in any of them. doubt, of each: from then on a lease is over and
---            its next wake-up counts as missed; 0: no lease ends soon. longest: ms, the longest
+--            its next wake-up counts as missed; 0: no lease ends soon; -1: it is divided into shards,
+--            and has no jobs. longest: ms, the longest
 --            lease of any of them; learned: what another worker of this machine has learned, '' if
 --            none has. undated, of each: all undated leases have this number or a lower one; 0:
 --            there is none. A queue that cannot be checked (a key of another type) is left out: its
@@ -103,7 +104,7 @@ local function check(i)
   local m = read_meta()
   mend_uses(m, KEYS[i])
   local _, doubt = wake(m, ARGV[3] == '1')
-  doubts[i] = doubt
+  doubts[i] = string.find(m.uses, 's', 1, true) and -1 or doubt
   return call('EXISTS', SCHEDULE, RUNNING)
 end
 for i = 1, #KEYS do

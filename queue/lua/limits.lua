@@ -1,5 +1,5 @@
--- Set a queue's limits. '' leaves a limit as it is, 0 lifts it. Each is below 2^32, and a rate comes
--- with its time.
+-- Set a queue's limits. '' leaves a limit as it is, 0 lifts it. Each number of jobs is below 2^32, and
+-- a rate comes with its time.
 --
 --  KEYS[1]  prefix       hf:{queue}:
 --  ARGV[1]  not_after    ms on Redis's clock; 0: no limit
@@ -25,9 +25,10 @@ local uses = call('HGET', META, 'uses')
 if ARGV[5] ~= '' and (call('HGET', META, 'file') or '0 0 0') == ARGV[5] then
   return { OK, now }
 end
-for _, value in ipairs({ ARGV[2], ARGV[3], ARGV[4] }) do
+for _, value in ipairs({ ARGV[2], ARGV[3] }) do
   assert(value == '' or digits(value, 4294967295))
 end
+assert(ARGV[4] == '' or digits(ARGV[4], DELAY_MAX))
 local rate, per = tonumber(ARGV[3]), tonumber(ARGV[4]) -- nil: ''
 if not rate ~= not per or rate and rate > 0 and per == 0 then
   error('holdfast: expected a rate together with its time', 0)

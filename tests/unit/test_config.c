@@ -146,6 +146,9 @@ static void queues_have_their_weights_and_limits(void **state)
     assert_int_equal(queue.max_running, 50);
     assert_int_equal(queue.rate_limit, 100);
     assert_int_equal(queue.rate_per_ms, 2000);
+    assert_int_equal(queue.shards, 0);
+    hf_config_fill_queue(&config->queues[2], &queue);
+    assert_int_equal(queue.shards, 8);
     hf_config_free(config);
 }
 

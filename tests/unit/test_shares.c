@@ -289,6 +289,11 @@ NOTHING(hf_run_set_text, hf_run *run, const char *text, size_t len)
 NOTHING(hf_program_end, hf_process *process, uint32_t grace_ms)
 NOTHING(hf_program_extend, hf_process *process, uint64_t deadline_ns)
 
+bool hf_shards_learn(hf_served *served, const char *words)
+{
+    return false;
+}
+
 int64_t hf_server_now(hf_server *server)
 {
     return 1;
