@@ -62,6 +62,44 @@ static bool did_nothing(const hf_lock_ask *ask, hf_err err)
            err == HF_BUSY_SCRIPT || err == HF_DEADLINE;
 }
 
+/* ---- replicas ---- */
+
+static void conclude(hf_lock_ask *ask, hf_err err, const char *detail)
+{
+    if (err == HF_OK && ask->take != NULL)
+        err = ask->take(ask);
+    end(ask, err, detail);
+}
+
+/* Not confirmed, or by replicas of a node that has it no more: the next renewal asks
+ * again. */
+static void on_confirmed(void *arg, hf_err err, const char *detail)
+{
+    hf_lock_ask *ask = arg;
+    hf_lock_client *locks = ask->locks;
+    ask->in_flight = false;
+    if (err == HF_OK && hf_lock_route(ask->lock) != ask->node)
+        err = HF_UNSURE;
+    conclude(ask, err, detail);
+    hf_lock_client_end_turn(locks);
+}
+
+/* False: it has to be confirmed, and is not yet. */
+static bool is_confirmed(hf_lock_ask *ask)
+{
+    if (ask->take == NULL || ask->lock->wait_replicas == 0)
+        return true;
+    ask->confirm =
+        (hf_confirm){.wanted = ask->lock->wait_replicas, .cb = on_confirmed, .arg = ask};
+    hf_err err = hf_lock_node_confirm(ask->node, &ask->confirm);
+    ask->in_flight = err == HF_OK;
+    if (err != HF_OK)
+        end(ask, err, hf_err_text(err));
+    return false;
+}
+
+/* ---- sending ---- */
+
 static void on_answer(const hf_answer *answer, void *arg)
 {
     hf_lock_ask *ask = arg;
@@ -80,8 +118,8 @@ static void on_answer(const hf_answer *answer, void *arg)
         end(ask, HF_LOST, "it was released");
     else if (again && now_ns < ask->until_ns && !locks->closing)
         ask->due_ns = err == HF_NOSCRIPT || moved ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
-    else
-        end(ask, err, answer->detail);
+    else if (err != HF_OK || is_confirmed(ask))
+        conclude(ask, err, answer->detail);
     hf_lock_client_end_turn(locks);
 }
 

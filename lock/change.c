@@ -121,7 +121,7 @@ static hf_err send_extension(hf_lock_ask *ask, hf_client *client, hf_answer_cb c
 static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
 {
     const extension *e = ask->arg;
-    hf_lock *lock = e->lock;
+    const hf_lock *lock = e->lock;
     hf_lock_renewed renewed;
     hf_err err = hf_lock_renewed_read(answer, &renewed);
     if (err != HF_OK)
@@ -132,9 +132,16 @@ static hf_err read_extension(hf_lock_ask *ask, const hf_answer *answer)
         if (one != HF_OK && one != HF_CANCEL)
             return one == HF_IN_LINE ? HF_LOST : one;
     }
+    return HF_OK;
+}
+
+static hf_err take_extension(hf_lock_ask *ask)
+{
+    const extension *e = ask->arg;
+    hf_lock *lock = e->lock;
     hf_lease *lease = atomic_load(&lock->lease);
     if (lease == NULL ||
-        !hf_watchdog_extend(ask->locks->watchdog, lease, e->lease_ms, answer->sent_ns))
+        !hf_watchdog_extend(ask->locks->watchdog, lease, e->lease_ms, ask->sent_ns))
         return HF_LOST;
     hf_guard_extend(&lock->locks->guard, &lock->minded, hf_lease_deadline_ns(lease));
     atomic_store(&lock->lease_ms, e->lease_ms);
@@ -153,8 +160,11 @@ static uint32_t cut(const hf_lock *lock, uint32_t lease_ms)
 hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms, char detail[HF_DETAIL_SIZE])
 {
     extension e = {.lock = lock, .lease_ms = lease_ms};
-    hf_lock_ask ask = {
-        .lock = lock, .send = send_extension, .read = read_extension, .arg = &e};
+    hf_lock_ask ask = {.lock = lock,
+                       .send = send_extension,
+                       .read = read_extension,
+                       .take = take_extension,
+                       .arg = &e};
     if (lease_ms < HF_LOCK_LEASE_MIN_MS || lease_ms > HF_LOCK_LEASE_MAX_MS)
         return hf_say(detail, HF_INVALID, "expected a lease of %d to %d ms, found %u",
                       HF_LOCK_LEASE_MIN_MS, HF_LOCK_LEASE_MAX_MS, lease_ms);

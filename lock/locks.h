@@ -275,6 +275,9 @@ typedef struct hf_lock_ask {
     hf_err (*send)(struct hf_lock_ask *ask, hf_client *client, hf_answer_cb cb,
                    void *arg);
     hf_err (*read)(struct hf_lock_ask *ask, const hf_answer *answer);
+    /* With HF_OK, and when the replicas that `lock` waits for have it; NULL: nothing. */
+    hf_err (*take)(struct hf_lock_ask *ask);
+    hf_confirm confirm; /* while they are asked */
     void *arg;
     uint64_t until_ns, due_ns, sent_ns;
     bool in_flight;

@@ -276,7 +276,9 @@ HF_API HF_MUSTCHECK hf_err hf_lock_downgrade(hf_lock *lock, hf_lock_changed_cb c
 /* Lets the lease end lease_ms from now, but never earlier than before, nor later than
  * max_hold_ms allows. Later renewals use lease_ms, too; a fixed lock is still not
  * renewed. HF_OK. HF_LOST: it is not held. HF_INVALID: lease_ms is out of range, or too
- * short for the grace of the guarded group. HF_UNSURE: it may have been extended. */
+ * short for the grace of the guarded group. HF_UNSURE: it may have been extended.
+ * HF_UNCONFIRMED: it was, but too few replicas have it (wait_replicas), so the local
+ * deadline has not moved. */
 HF_API HF_MUSTCHECK hf_err hf_lock_extend_wait(hf_lock *lock, uint32_t lease_ms,
                                                char detail[HF_DETAIL_SIZE]);
 

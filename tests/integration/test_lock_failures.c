@@ -380,6 +380,34 @@ static void f6_a_renewal_that_no_replica_has_does_not_count(void **state)
     hf_fixture_stop(&primary);
 }
 
+/* The same: its local deadline stays where it was. */
+static void f6_an_extension_that_no_replica_has_does_not_count(void **state)
+{
+    enum { TWICE_MS = 2 * LONG_MS, MORE_MS = 4 * LONG_MS };
+    hf_fixture primary, replica;
+    hf_lock *lock;
+    (void)state;
+    hf_fixture_start(&primary, &(hf_fixture_options){HF_PRIMARY});
+    hf_replicas_start(&replica, 1, &primary);
+    hf_lock_client *locks = hf_lock_fixture_open(&fixture, primary.url);
+    const hf_lock_opts opts = {HF_LOCK_OPTS_INIT, .wait_replicas = 1,
+                               .lease_ms = LONG_MS};
+    EVENTUALLY(LONG_MS, hf_lock_take(&fixture, locks, "n", opts, &lock) == HF_OK);
+    EVENTUALLY(LONG_MS, hf_lock_extend_wait(lock, TWICE_MS, fixture.detail) == HF_OK);
+    assert_true(hf_lock_remaining_ms(lock) > LONG_MS);
+    hf_fixture_signal(&replica, SIGSTOP);
+    assert_int_equal(hf_lock_extend_wait(lock, MORE_MS, fixture.detail), HF_UNCONFIRMED);
+    assert_true(hf_lock_held(lock));
+    assert_true(hf_lock_remaining_ms(lock) <= TWICE_MS);
+    hf_fixture_signal(&replica, SIGCONT);
+    EVENTUALLY(LONG_MS, hf_lock_extend_wait(lock, MORE_MS, fixture.detail) == HF_OK);
+    assert_true(hf_lock_remaining_ms(lock) > TWICE_MS);
+    hf_lock_release(lock, NULL, NULL);
+    hf_lock_client_close(locks, NULL, NULL);
+    hf_fixture_stop(&replica);
+    hf_fixture_stop(&primary);
+}
+
 /* ---- F7 ---- */
 
 /* A write of who lost the lock is refused when it comes; there is nothing to roll back,
@@ -565,6 +593,7 @@ int main(void)
         TEST(f6_after_a_failover_the_older_is_told_and_refused),
         TEST(f6_with_the_link_cut_no_replica_confirms),
         TEST(f6_a_renewal_that_no_replica_has_does_not_count),
+        TEST(f6_an_extension_that_no_replica_has_does_not_count),
         TEST(f7_a_late_write_is_refused_by_its_fence),
         TEST(f7_a_redis_that_evicts_keys_checks_no_fence),
         TEST(f9_a_release_wakes_one_and_only_one),
