@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "admin/parts.h"
+#include "base/backoff.h"
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/detail.h"
@@ -26,6 +27,10 @@ enum {
     RETRY_MS = 20,
     NODES_MAX = HF_NODES_MAX
 };
+
+/* Before a request that did nothing is made again. */
+static const hf_backoff pauses = {
+    .shape = HF_SHAPE_EXPONENTIAL, .base_ms = RETRY_MS, .cap_ms = 500, .jitter = 0.25};
 
 typedef struct waiting {
     hf_admin *admin;
@@ -373,9 +378,21 @@ static hf_err late(hf_admin *admin, bool unsure)
                          "it reached Redis after the deadline");
 }
 
+/* Which queue, and what its node has answered. */
+static hf_err unserved(hf_admin *admin, const hf_ask *ask)
+{
+    char said[HF_DETAIL_SIZE] = "";
+    if (strcmp(admin->detail, hf_err_text(HF_UNSERVED)) != 0)
+        (void)snprintf(said, sizeof said, ": %.*s", HF_DETAIL_SIZE - 3, admin->detail);
+    return hf_admin_fail(admin, HF_UNSERVED, "%s%s%s",
+                         ask->queue == NULL ? "the list of queues" : "queue ",
+                         ask->queue == NULL ? "" : ask->queue->name, said);
+}
+
 hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
 {
     bool unsure = false;
+    uint32_t tries = 0;
     for (int unknown = 0;;) {
         hf_err err = ask_one(admin, ask, until_ns);
         if (err == HF_NOSCRIPT && ++unknown < NOSCRIPT_TRIES)
@@ -383,18 +400,22 @@ hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns)
         if (err == HF_DEADLINE)
             return late(admin, unsure);
         unsure = unsure || err == HF_UNSURE;
-        bool nothing = err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT ||
-                       err == HF_MOVED || err == HF_UNSERVED;
+        bool rests = err == HF_MOVED || err == HF_UNSERVED;
+        bool nothing =
+            rests || err == HF_CONN || err == HF_LOADING || err == HF_BUSY_SCRIPT;
         bool again = nothing || (err == HF_UNSURE && !ask->once);
-        bool rests = err == HF_MOVED || err == HF_UNSERVED; /* so the reason is told */
-        if (!again || left_ms(until_ns) <= (rests ? RETRY_MS : 0))
-            return unsure && ask->writes && (nothing || err == HF_TIMEOUT) ? HF_UNSURE
-                   : err == HF_MOVED                                       ? HF_UNSERVED
-                                                                           : err;
+        /* A queue that rests is asked a last time, so the reason is told. */
+        uint64_t last_ns = until_ns - (rests ? RETRY_MS * HF_MS_NS : 0);
+        if (!again || hf_boot_ns() >= last_ns) {
+            if (unsure && ask->writes && (nothing || err == HF_TIMEOUT))
+                return HF_UNSURE;
+            return rests ? unserved(admin, ask) : err;
+        }
         if (unsure && ask->doubt != NULL)
             *ask->doubt = true;
-        uint64_t pause = hf_boot_ns() + RETRY_MS * HF_MS_NS;
-        hf_admin_idle(admin, pause < until_ns ? pause : until_ns);
+        int64_t ms = hf_backoff_ms(&pauses, ++tries, &admin->rng);
+        uint64_t pause = hf_boot_ns() + (uint64_t)ms * HF_MS_NS;
+        hf_admin_idle(admin, pause < last_ns ? pause : last_ns);
     }
 }
 
@@ -504,6 +525,7 @@ hf_err hf_admin_open(hf_admin **out, const hf_admin_opts *theirs,
         return hf_say(detail, HF_SYSTEM, "no event loop could be made");
     }
     hf_admin_begin(admin, detail);
+    admin->rng.state = hf_boot_ns();
     admin->deadline_ms = opts.deadline_ms != 0 ? opts.deadline_ms : DEADLINE_MS;
     memcpy(admin->ns, server.ns, strlen(server.ns));
     err = start(admin, &server);

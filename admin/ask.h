@@ -8,6 +8,7 @@
 #ifndef HF_ADMIN_ASK_H
 #define HF_ADMIN_ASK_H
 
+#include "base/random.h"
 #include "holdfast/admin.h"
 #include "queue/ops.h"
 #include "queue/shards.h"
@@ -34,6 +35,7 @@ struct hf_admin {
                                    registry's */
     uint64_t changes;           /* of the cluster, when the nodes were looked through */
     uint32_t deadline_ms;
+    hf_rng rng; /* for jitter */
     char ns[HF_ID_SIZE];
     char *detail; /* of the call under way: the caller's, or `unread` */
     char unread[HF_DETAIL_SIZE];

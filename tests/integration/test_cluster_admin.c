@@ -10,6 +10,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
 
+enum { REST_MS = 2000, RESTS = 12 /* after 20, 40 ... 500 ms, give or take a quarter */ };
 enum { LONG_MS = 30000, SHORT_MS = 300, AT_ONCE_MS = 800, QUEUES = 3, NAME = 32 };
 
 static hf_cluster_fixture nodes;
@@ -136,6 +137,32 @@ static void all_nodes_are_visited(void **state)
     assert_int_equal(n, QUEUES);
 }
 
+/* How many requests a node has answered with ASK. */
+static long long refused(hf_fixture *node)
+{
+    const char *info = hf_fixture_command(node, "INFO errorstats");
+    const char *at = strstr(info, "errorstat_ASK:count=");
+    return at == NULL ? 0 : strtoll(at + strlen("errorstat_ASK:count="), NULL, 10);
+}
+
+static void a_queue_that_moves_is_asked_less_and_less_often(void **state)
+{
+    const unsigned slot = hf_slot(queues[0], strlen(queues[0]));
+    hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    (void)state;
+    hf_cluster_move_begin(&nodes, slot, &nodes.nodes[1]);
+    const long long before = refused(&nodes.nodes[0]);
+    hf_admin *patient = admin;
+    open_admin(REST_MS);
+    assert_int_equal(hf_admin_stats(admin, queues[0], &stats, detail), HF_UNSERVED);
+    hf_admin_close(admin);
+    admin = patient;
+    assert_in_range(refused(&nodes.nodes[0]) - before, 2, RESTS);
+    hf_cluster_move_end(&nodes, slot, &nodes.nodes[1]);
+    hf_cluster_move_begin(&nodes, slot, &nodes.nodes[0]);
+    hf_cluster_move_end(&nodes, slot, &nodes.nodes[0]);
+}
+
 static void a_queue_that_moves_is_unserved_and_then_found(void **state)
 {
     const unsigned slot = hf_slot(queues[0], strlen(queues[0]));
@@ -173,6 +200,7 @@ int main(void)
         cmocka_unit_test(a_node_is_connected_when_it_is_needed),
         cmocka_unit_test(a_name_that_the_registry_lacks_is_found_on_any_node),
         cmocka_unit_test(all_nodes_are_visited),
+        cmocka_unit_test(a_queue_that_moves_is_asked_less_and_less_often),
         cmocka_unit_test(a_queue_that_moves_is_unserved_and_then_found),
         cmocka_unit_test(after_a_failover_the_new_primary_is_asked),
     };
