@@ -185,6 +185,16 @@ static bool is_used(const hf_nodes *nodes, const hf_node *node)
     return false;
 }
 
+/* A later node may have its address. */
+static void forget(hf_nodes *nodes, const hf_node *node)
+{
+    if (nodes->registry_met == node)
+        nodes->registry_met = NULL;
+    for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
+        if (t->flew == node)
+            t->flew = NULL;
+}
+
 static void close_unused(hf_nodes *nodes)
 {
     hf_node **at = &nodes->first;
@@ -194,6 +204,7 @@ static void close_unused(hf_nodes *nodes)
             at = &node->next;
         } else {
             *at = node->next;
+            forget(nodes, node);
             close_node(node);
         }
     }

@@ -59,7 +59,7 @@ typedef struct hf_nodes {
     hf_node away;
     hf_node *first;
     hf_queue_state registry;     /* no queue: the slot of the registry */
-    const hf_node *registry_met; /* its node as of the last look, */
+    const hf_node *registry_met; /* its node as of the last look; NULL: closed, or none */
     uint64_t server_met;         /* the life of its server then, */
     uint64_t registry_life;      /* and how many of both there were */
     size_t registers;            /* requests in flight */
