@@ -86,7 +86,7 @@ hf_err hf_probe_open(hf_probe *probe, const char *text, const char *password_fil
     *probe = (hf_probe){.redis = NULL};
     hf_err err = hf_url_parse(&url, text, probe->detail);
     if (err == HF_OK && (url.tls || url.sentinel.n_nodes > 0 || url.cluster.n_nodes > 0))
-        err = hf_probe_fail(probe, HF_INVALID,
+        err = hf_probe_fail(probe, HF_CONFIG,
                             "expected a redis:// or unix:// URL: the bench has no TLS, "
                             "asks no Sentinels, and measures one Redis");
     if (err == HF_OK && password_file != NULL)

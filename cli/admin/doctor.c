@@ -27,12 +27,8 @@ static hf_err repair(hf_doctor *d)
 
 static hf_err look(hf_doctor *d)
 {
-    hf_err err = hf_doctor_server(d);
-    if (err == HF_OK)
-        err = hf_doctor_queues(d);
-    if (err == HF_OK)
-        err = hf_doctor_workers(d);
-    return err;
+    hf_err err = hf_doctor_queues(d);
+    return err == HF_OK ? hf_doctor_workers(d) : err;
 }
 
 static void sum_up(const hf_doctor *d, bool fixed)
@@ -56,7 +52,9 @@ static bool refuses_writes(hf_err err)
 static int examine(hf_doctor *d)
 {
     bool fix = hf_argv_has(d->cli->args, "fix");
-    hf_err err = fix ? repair(d) : HF_OK;
+    hf_err err = hf_doctor_server(d);
+    if (err == HF_OK && fix)
+        err = repair(d);
     if (refuses_writes(err)) {
         hf_doctor_note(d, "not all could be repaired: %s", d->cli->detail);
         err = HF_OK;

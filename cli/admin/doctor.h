@@ -27,6 +27,7 @@ typedef struct hf_doctor {
     const char *only;  /* the one queue that is looked at; NULL: all, and the workers */
     const char *queue; /* that is looked at now; NULL: none of them */
     const char *place; /* of the node that is looked at now; NULL: of none */
+    bool cluster;      /* so one node may be away, and the others are looked at */
     bool fix;          /* this pass repairs, and tells only what it repaired */
     size_t n_queues, found, repairable, repaired;
     hf_doctor_kind kinds[HF_DOCTOR_KINDS]; /* of the queue that is looked at now */
@@ -50,6 +51,10 @@ void hf_doctor_by_hand(hf_doctor *d, const char *check, const char *id, const ch
 /* Worth knowing, but possibly a deliberate choice: no finding. */
 void hf_doctor_note(const hf_doctor *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Why a part could not be looked at, which must not end the look at the others, becomes a
+ * finding, and HF_OK. */
+HF_MUSTCHECK hf_err hf_doctor_unreadable(hf_doctor *d, const char *id, hf_err err);
 
 /* ---- looking: HF_OK, or why it cannot go on ---- */
 

@@ -44,16 +44,6 @@ static bool on_progress(size_t done, size_t total, void *arg)
     return true;
 }
 
-/* One that this Redis refuses for one queue must not end the look at the others. */
-static hf_err told(hf_doctor *d, const char *id, hf_err err)
-{
-    if (err != HF_REDIS && err != HF_PROTO)
-        return err;
-    hf_doctor_by_hand(d, "unreadable", id, d->cli->detail,
-                      "repair the other findings, then check again");
-    return HF_OK;
-}
-
 static const char *plural(int64_t n, const char *one, const char *many)
 {
     return n == 1 ? one : many;
@@ -93,15 +83,18 @@ static hf_err look_at_queue(hf_doctor *d, const char *name)
                                 .progress = on_progress,
                                 .arg = d};
     hf_progress_start(&d->progress, "ids looked at", 0);
-    hf_err err =
-        told(d, name, hf_admin_audit(d->admin, name, &opts, &found, d->cli->detail));
+    hf_err err = hf_admin_audit(d->admin, name, &opts, &found, d->cli->detail);
     hf_progress_end(&d->progress);
-    if (err != HF_OK || d->fix)
-        return err;
+    if (err != HF_OK)
+        return hf_doctor_unreadable(d, name, err);
+    if (d->fix)
+        return HF_OK;
     err = hf_admin_stats(d->admin, name, &stats, d->cli->detail);
     if (err == HF_OK)
         look_at_service(d, &stats);
-    return err == HF_REDIS ? HF_OK : err; /* then the audit has told why */
+    else if (err != HF_REDIS) /* then the audit has told why */
+        return hf_doctor_unreadable(d, name, err);
+    return HF_OK;
 }
 
 /* ---- which queues ---- */
@@ -141,17 +134,26 @@ static hf_err look_at_registry(hf_doctor *d, char ***names, size_t *n, char ***m
 {
     char key[HF_DOCTOR_TEXT];
     hf_err err = hf_admin_queues(d->admin, names, n, d->cli->detail);
-    bool broken = err == HF_REDIS;
+    bool known = err == HF_OK;
+    if (!known) {
+        *names = NULL; /* what a fault leaves there is undefined */
+        *n = 0;
+    }
     snprintf(key, sizeof key, "%s:{/}:queues", d->cli->server.ns);
-    if (broken)
+    if (err == HF_REDIS)
         hf_doctor_by_hand(d, "type", key, d->cli->detail,
                           "look at the key, then DEL it: --fix makes it anew");
-    else if (err != HF_OK)
+    else if (err != HF_OK && (err = hf_doctor_unreadable(d, key, err)) != HF_OK)
         return err;
     err = hf_admin_unregistered(d->admin, d->fix, more, n_more, d->cli->detail);
-    for (size_t i = 0; err == HF_OK && !broken && i < *n_more; i++)
+    if (err != HF_OK) {
+        *more = NULL;
+        *n_more = 0;
+        return hf_doctor_unreadable(d, "queues that are not registered", err);
+    }
+    for (size_t i = 0; known && i < *n_more; i++)
         tell_unregistered(d, (*more)[i]);
-    return err;
+    return HF_OK;
 }
 
 hf_err hf_doctor_queues(hf_doctor *d)

@@ -148,10 +148,13 @@ static void on_server(const char *place, hf_err err, const char *detail, void *a
     hf_doctor *d = visit->doctor;
     hf_doctor_begin(d, NULL);
     d->place = place;
+    d->cluster = place != NULL;
     if (err == HF_OK)
         err = look_at_server(d);
     else
         (void)snprintf(d->cli->detail, HF_DETAIL_SIZE, "%s", detail);
+    if (err != HF_OK && d->cluster)
+        err = hf_doctor_unreadable(d, "node", err);
     hf_doctor_end(d);
     d->place = NULL;
     if (visit->err == HF_OK)

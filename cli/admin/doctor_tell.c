@@ -145,6 +145,24 @@ void hf_doctor_by_hand(hf_doctor *d, const char *check, const char *id, const ch
                                     .by_hand = true});
 }
 
+/* A Redis that refuses, or a node of a cluster that is away. */
+hf_err hf_doctor_unreadable(hf_doctor *d, const char *id, hf_err err)
+{
+    const bool refused = err == HF_REDIS || err == HF_PROTO;
+    const bool away =
+        err == HF_CONN || err == HF_UNSERVED || err == HF_TIMEOUT || err == HF_UNSURE;
+    if (refused)
+        hf_doctor_by_hand(d, "unreadable", id, d->cli->detail,
+                          "repair the other findings, then check again");
+    else if (away && d->cluster)
+        hf_doctor_by_hand(d, "unreadable", id,
+                          err == HF_UNSERVED ? hf_err_text(err) : d->cli->detail,
+                          "wait for the end of a failover or a move, or start the node");
+    else
+        return err;
+    return HF_OK;
+}
+
 void hf_doctor_note(const hf_doctor *d, const char *format, ...)
 {
     va_list args;

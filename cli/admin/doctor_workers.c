@@ -75,18 +75,20 @@ static hf_err forget(hf_doctor *d, const silent *s)
 hf_err hf_doctor_workers(hf_doctor *d)
 {
     list l = {.n = 0};
+    char key[HF_DOCTOR_TEXT];
     if (d->only != NULL) /* the holders of other queues' jobs are not known */
         return HF_OK;
     hf_err err = hf_admin_workers(d->admin, on_worker, &l, d->cli->detail);
     if (err == HF_OK && l.no_memory)
         err = HF_NOMEM;
     hf_doctor_begin(d, NULL);
+    snprintf(key, sizeof key, "%s:{/}:workers", d->cli->server.ns);
     if (err == HF_REDIS) {
-        char key[HF_DOCTOR_TEXT];
-        snprintf(key, sizeof key, "%s:{/}:workers", d->cli->server.ns);
         hf_doctor_by_hand(d, "type", key, d->cli->detail,
                           "look at the key, then DEL it: the workers make it anew");
         err = HF_OK;
+    } else if (err != HF_OK) {
+        err = hf_doctor_unreadable(d, key, err);
     }
     for (size_t i = 0; i < l.n && err == HF_OK; i++) {
         const hf_doctor_holder *holder = held_by(d, l.at[i].id);
