@@ -261,13 +261,13 @@ class Server:
     clock: its wall clock can be moved, see Clock."""
 
     def __init__(self, fixture, tcp=False, user=None, password=None, db=0, aof=False, args=(),
-                 clock=False):
+                 clock=False, port=0):
         self.fixture, self.aof, self.args, self.db = fixture, aof, list(args), db
         self.directory = fixture.make_directory("redis")
         self.clock = Clock(os.path.join(self.directory, "clock")) if clock else None
         self.socket = os.path.join(self.directory, "s")
         self.user, self.password = user, password
-        self.port = free_port() if tcp or TLS else 0
+        self.port = port or (free_port() if tcp or TLS else 0)
         self.pid = 0
         login = f"{user}:{password}@" if user else f":{password}@" if password else ""
         self.url = f"unix://{login}{self.socket}" + (f"?db={db}" if db else "")
@@ -367,6 +367,22 @@ class Forwarder:
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:  # it is shut already
                 pass
+
+
+def server_names():
+    """Of the servers in tests/servers.txt."""
+    with open(os.path.join(SOURCE, "tests/servers.txt")) as file:
+        names = [line.split()[0] for line in file if not line.startswith("#")]
+    return list(dict.fromkeys(names))
+
+
+def server_folder(fixture, name):
+    """A folder with the `redis-server` of that name, for PATH."""
+    child = fixture.start([os.path.join(SOURCE, "dev"), "server", name], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    out, err = child.communicate(timeout=120)
+    require(child.returncode == 0, f"{name} cannot be had: {err.decode().strip()[-200:]}")
+    return out.decode().strip()
 
 
 def free_port():
