@@ -102,7 +102,8 @@ static void on_log(hf_log_level level, const char *message, const hf_log_field *
                    size_t n, void *arg)
 {
     bool block = false;
-    fprintf(stderr, "level=%d msg=\"%s\"", (int)level, message);
+    fprintf(stderr, "ns=%llu level=%d msg=\"%s\"", (unsigned long long)hf_boot_ns(),
+            (int)level, message);
     for (size_t i = 0; i < n; i++) {
         if (fields[i].text != NULL)
             fprintf(stderr, " %s=\"%s\"", fields[i].key, fields[i].text);
