@@ -42,6 +42,7 @@ enum {
     FAR_BATCH_MAX = 400, /* of a Redis whose answers take FAR_US or longer */
     FAR_US = 300,
     PEEK_MS = 10,
+    LATE_MS = 100,      /* an answer is, after this and a few round trips */
     DIVIDED_MS = 10000, /* then the own keys of a divided queue are claimed again */
     SHARES_MAX = 256
 };
@@ -250,6 +251,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
     served->claimed = ++served->whole->n_claims;
     served->asked_site = site;
     served->asked = args.max;
+    served->asked_ns = now;
     served->claim_not_after = args.not_after;
     served->sent_due_ms = args.due ? served->due_ms : 0;
     hf_queue_on(served, HF_E_SENT);
@@ -275,15 +277,24 @@ static bool may_be_claimed(const hf_served *served)
     return served->site->claimable && hf_queue_is(served->state, HF_Q_CLAIMABLE);
 }
 
+/* The Redis of a claim may be away, which stops nothing else: its jobs are not waited for
+ * any more, but by its own queue. */
+static bool is_late(const hf_served *served, uint64_t now)
+{
+    uint64_t trip_ns = hf_server_trip_ns(served->asked_site->redis);
+    return now > served->asked_ns + LATE_MS * HF_MS_NS + 4 * trip_ns;
+}
+
 /* What its members do now. */
 static void look_at(hf_whole *whole)
 {
+    uint64_t now = hf_boot_ns();
     whole->under_way = 0;
     whole->busy = false;
     for (hf_served *m = whole->members; m != NULL; m = m->next_member)
         m->site->claimed = false;
     for (hf_served *m = whole->members; m != NULL; m = m->next_member) {
-        if (!hf_queue_is(m->state, HF_Q_BUSY))
+        if (!hf_queue_is(m->state, HF_Q_BUSY) || is_late(m, now))
             continue;
         m->site->claimed = whole->busy = true;
         whole->under_way += m->asked;
@@ -312,8 +323,11 @@ static void take_turn(hf_whole *whole, uint32_t want)
 static uint32_t under_way(const hf_worker *w)
 {
     uint32_t n = 0;
-    for (size_t i = 0; i < w->wake->n_served; i++)
-        n += w->wake->served[i]->asked;
+    uint64_t now = hf_boot_ns();
+    for (size_t i = 0; i < w->wake->n_served; i++) {
+        const hf_served *served = w->wake->served[i];
+        n += served->asked == 0 || is_late(served, now) ? 0 : served->asked;
+    }
     return n;
 }
 

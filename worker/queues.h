@@ -50,7 +50,8 @@ struct hf_served {
     unsigned requests;    /* looks, checks and registrations under way that name it */
     bool registered;      /* Redis knows of it and of its limits */
     bool looked;          /* a claim was answered */
-    uint32_t asked;       /* jobs, of the claim under way */
+    uint32_t asked;       /* jobs, of the claim under way; */
+    uint64_t asked_ns;    /* and when it was sent */
     uint64_t alive_at_ns; /* then a claim says that this worker lives */
     uint64_t claimed;     /* n_claims of its whole when it was claimed last */
     uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */

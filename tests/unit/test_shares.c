@@ -671,6 +671,23 @@ static void a_claim_is_larger_where_redis_is_far(void **state)
     assert_int_equal(under_way(A), 400);
 }
 
+/* Its Redis is away, perhaps. The others need not wait for more than its jobs. */
+static void a_late_answer_keeps_no_slot_from_others(void **state)
+{
+    (void)state;
+    slots[B].state = slots[C].state = HF_Q_IDLE;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(A), SLOTS);
+    hf_queue_on(&slots[B], HF_E_BATON);
+    hf_claim_pump(&w);
+    assert_false(is_claimed(B));
+    slots[A].asked_ns -= 200 * HF_MS_NS;
+    hf_claim_pump(&w);
+    assert_int_equal(under_way(B), SLOTS);
+    answer_all();
+    run_some(w.held);
+}
+
 /* ---- a queue of several members ---- */
 
 static void make_one_queue_of_them(void)
@@ -776,6 +793,7 @@ int main(void)
         CASE(a_claim_waits_for_verdicts_only_while_all_slots_have_work),
         CASE(what_was_not_started_costs_nothing),
         CASE(a_claim_is_larger_where_redis_is_far),
+        CASE(a_late_answer_keeps_no_slot_from_others),
         CASE(members_take_turns_with_whole_claims),
         CASE(a_member_whose_baton_came_is_claimed_beside_others),
         CASE(each_site_has_a_claim_of_the_queue_under_way),
