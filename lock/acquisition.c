@@ -292,7 +292,8 @@ static bool is_deaf(hf_listener *listener)
     const hf_lock_client *locks = listener->arg;
     for (const hf_lock *lock = locks->active; lock != NULL; lock = lock->next) {
         const hf_listener_tag tag = tag_of(lock);
-        if (lock->step == STEP_WAIT && !hf_listener_hears(listener, &tag))
+        if (lock->step == STEP_WAIT && !hf_listener_hears(listener, &tag) &&
+            !(atomic_load(&lock->unheard) && !hf_listener_has_room(listener, &tag)))
             return true;
     }
     return false;
@@ -404,6 +405,7 @@ static void stand_in_line(hf_lock *lock, const hf_acquired *e)
     lock->reached_ns = lock->until_ns;
     lock->number = e->number;
     lock->prove_until_ns = 0;
+    atomic_store(&lock->unheard, false);
     atomic_store(&lock->state, HF_LOCK_WAITING);
     if (!hf_acquire_seen(lock, e->number)) {
         hf_acquire_fail(lock, HF_NOMEM, hf_err_text(HF_NOMEM));

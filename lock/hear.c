@@ -52,7 +52,8 @@ static void put_old(hf_hear *hear, hf_lock *lock)
 {
     const hf_listener_tag tag = tag_of(lock);
     put_last(&hear->old, lock);
-    if (!hf_listener_hears(&hear->listener, &tag))
+    if (!hf_listener_hears(&hear->listener, &tag) &&
+        hf_listener_has_room(&hear->listener, &tag))
         hear->wants = true;
 }
 

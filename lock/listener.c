@@ -56,12 +56,16 @@ bool hf_listener_hears(const hf_listener *listener, const hf_listener_tag *tag)
     const hf_listener_wait *wait = find(listener, tag->slot);
     if (tag->redis == NULL)
         return true;
-    if (wait == NULL)
-        return listener->n_waits == HF_LISTENER_WAITS_MAX;
-    if (wait->redis != tag->redis)
+    if (wait == NULL || wait->redis != tag->redis)
         return false;
-    return !wait->listening || wait->n_heard == HF_HEARD_MAX ||
-           is_heard(wait, tag->prefix);
+    return !wait->listening || is_heard(wait, tag->prefix);
+}
+
+bool hf_listener_has_room(const hf_listener *listener, const hf_listener_tag *tag)
+{
+    const hf_listener_wait *wait = find(listener, tag->slot);
+    return wait == NULL ? listener->n_waits < HF_LISTENER_WAITS_MAX
+                        : wait->n_heard < HF_HEARD_MAX;
 }
 
 /* ---- waits come and go ---- */

@@ -65,8 +65,10 @@ uint64_t hf_listener_due_ns(hf_listener *listener);
 /* In choose. A tag that is in the list already is left out. False: there is no room, so
  * nothing is heard of it. */
 bool hf_listener_add(hf_listener *listener, const hf_listener_tag *tag);
-/* It is heard, or will be without another call, or there is no room. */
+/* It is heard, or will be without another call. */
 bool hf_listener_hears(const hf_listener *listener, const hf_listener_tag *tag);
+/* For one that is not heard. */
+bool hf_listener_has_room(const hf_listener *listener, const hf_listener_tag *tag);
 /* This connection is about to be closed. */
 void hf_listener_forget(hf_listener *listener, const hf_client *other);
 /* Ends all waits; cb is called once, perhaps before this returns. */
