@@ -256,11 +256,6 @@ static hf_err divide(hf_admin *admin, const hf_part *part, limits *of)
                              "expected max_running of at least %u, one for each shard, "
                              "found %" PRId64,
                              part->n, of->max_running);
-    if (of->rate_per_ms > UINT32_MAX / part->n)
-        return hf_admin_fail(admin, HF_INVALID,
-                             "expected a rate in at most %u ms, because the queue has "
-                             "%u shards, found %" PRId64,
-                             UINT32_MAX / part->n, part->n, of->rate_per_ms);
     if (of->max_running > 0)
         of->max_running =
             hf_shard_max_running((uint32_t)of->max_running, part->i, part->n);

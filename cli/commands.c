@@ -299,6 +299,16 @@ static const hf_command commands[] = {
      .help = "limit the running jobs of a queue, or its rate",
      .more = "A limit that is not given stays as it is. Limits hold across all workers, "
              "until they are changed here or in the configuration file of a worker."},
+    {.name = "queue shards",
+     .operands = "Q [N]",
+     .min_operands = 1,
+     .max_operands = 2,
+     .run = hf_cmd_queue_shards,
+     .section = "queues",
+     .help = "show the shards of a queue, or divide it into N before its first job",
+     .more = "Each shard is a part of the queue with keys of its own, in a cluster on a "
+             "node of its own. The number is 2 to 64 and never changes. Dividing a queue "
+             "that has N shards already succeeds and changes nothing."},
     {.name = "queue purge",
      .operands = "Q",
      .min_operands = 1,

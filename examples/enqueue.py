@@ -3,7 +3,7 @@
 
 Whether a job is accepted is decided by the script share/holdfast/lua/enqueue.lua, which
 `holdfast script enqueue` prints as well; its first lines say what it takes and answers."""
-import json, os, secrets, sys, time
+import json, os, random, secrets, sys, time
 import redis  # Debian: python3-redis
 
 PLACES = ["/usr/share/holdfast/lua", "/usr/local/share/holdfast/lua"]
@@ -24,7 +24,13 @@ def enqueue(r, queue, job_type, payloads, delay_ms=0):
         ids.append(f"{time.time_ns():016x}{secrets.token_hex(5)}")  # rises: first in, first out
         head = {"type": job_type, "created": time.time_ns() // 1000000}
         jobs += [ids[-1], -delay_ms, json.dumps(head) + "\n" + payload]
-    script(r, "enqueue")(keys=[f"hf:{{{queue}}}:"], args=["", 0, 0, 0, 0, *jobs])
+    send = lambda tag: script(r, "enqueue")(keys=[f"hf:{{{tag}}}:"], args=["", 0, 0, 0, 0, *jobs])
+    try:
+        send(queue)
+    except redis.ResponseError as refused:  # SHARDED holdfast: 4 wide/0-2 wide/1-0 ...
+        if not str(refused).startswith("SHARDED "):
+            raise
+        send(random.choice(str(refused).split()[3:]))  # any shard: these ids are new
     return ids
 
 

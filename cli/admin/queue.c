@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
+#include "cli/admin/shards.h"
 #include "cli/cli.h"
 #include "cli/common/confirm.h"
 #include "cli/common/rate.h"
@@ -17,24 +18,26 @@ enum { LIMITS_SIZE = 96, PAGE = 50 };
 
 /* ---- showing ---- */
 
-static void print_json(const hf_queue_stats *s)
+/* shards: of a divided queue that is shown whole; taken over. NULL: none. */
+static void print_json(const hf_queue_stats *s, json_t *shards)
 {
-    hf_out_json(
-        stdout,
-        json_pack(
-            "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
-            "s:o, s:I, s:I, s:I, s:I, s:I}",
-            "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
-            "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
-            (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
-            (json_int_t)s->done, "failed", (json_int_t)s->failed, "lost",
-            (json_int_t)s->lost, "unsure", (json_int_t)s->unsure, "crashed",
-            (json_int_t)s->crashed, "cancelled", (json_int_t)s->cancelled, "deleted",
-            (json_int_t)s->deleted, "oldest_ready_ms", hf_out_time(s->oldest_ready_ms),
-            "next_due_ms", hf_out_time(s->next_due_ms), "max_running",
-            (json_int_t)s->max_running, "rate_limit", (json_int_t)s->rate_limit,
-            "rate_per_ms", (json_int_t)s->rate_per_ms, "workers", (json_int_t)s->workers,
-            "now_ms", (json_int_t)s->now_ms));
+    json_t *object = json_pack(
+        "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
+        "s:o, s:I, s:I, s:I, s:I, s:I}",
+        "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
+        "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
+        (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
+        (json_int_t)s->done, "failed", (json_int_t)s->failed, "lost", (json_int_t)s->lost,
+        "unsure", (json_int_t)s->unsure, "crashed", (json_int_t)s->crashed, "cancelled",
+        (json_int_t)s->cancelled, "deleted", (json_int_t)s->deleted, "oldest_ready_ms",
+        hf_out_time(s->oldest_ready_ms), "next_due_ms", hf_out_time(s->next_due_ms),
+        "max_running", (json_int_t)s->max_running, "rate_limit",
+        (json_int_t)s->rate_limit, "rate_per_ms", (json_int_t)s->rate_per_ms, "workers",
+        (json_int_t)s->workers, "now_ms", (json_int_t)s->now_ms);
+    if (json_array_size(shards) > 0)
+        (void)json_object_set(object, "shards", shards);
+    json_decref(shards);
+    hf_out_json(stdout, object);
 }
 
 static void limits_text(const hf_queue_stats *s, char out[LIMITS_SIZE])
@@ -95,28 +98,40 @@ static const hf_column columns[] = {
 
 typedef enum manner { MANNER_ROW, MANNER_WHOLE } manner;
 
+static int show_whole(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *stats)
+{
+    hf_shards_shown shards;
+    if (!cli->json)
+        print_whole(stats);
+    int code = hf_shards_show(cli, admin, stats->queue, &shards);
+    if (code == HF_EXIT_OK && cli->json)
+        print_json(stats, shards.array);
+    return code;
+}
+
 static int show_each(const hf_cli *cli, hf_admin *admin, const char *const *names,
                      size_t n, manner how)
 {
     hf_table table;
     hf_err err = HF_OK;
+    int code = HF_EXIT_OK;
     hf_table_init(&table, columns, HF_COUNT(columns));
     for (size_t i = 0; i < n && err == HF_OK; i++) {
         hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
         err = hf_admin_stats(admin, names[i], &stats, cli->detail);
         if (err != HF_OK)
             break;
-        if (cli->json)
-            print_json(&stats);
-        else if (how == MANNER_ROW)
+        if (how == MANNER_ROW && !cli->json)
             add_row(&table, &stats);
-        else
-            print_whole(&stats);
+        else if (how == MANNER_ROW)
+            print_json(&stats, NULL);
+        else if ((code = show_whole(cli, admin, &stats)) != HF_EXIT_OK)
+            break;
     }
     bool whole = hf_table_print(&table, stdout);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
-    return whole ? HF_EXIT_OK : hf_cli_fail(cli, HF_NOMEM, NULL);
+    return whole ? code : hf_cli_fail(cli, HF_NOMEM, NULL);
 }
 
 /* The part of the sorted names that was asked for. */
@@ -231,7 +246,7 @@ static int say_done(const hf_cli *cli, hf_admin *admin, const char *queue,
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
     if (cli->json) {
-        print_json(&stats);
+        print_json(&stats, NULL);
         return HF_EXIT_OK;
     }
     if (what == NULL) {

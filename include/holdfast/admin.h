@@ -114,6 +114,37 @@ HF_API HF_MUSTCHECK hf_err hf_admin_limit(hf_admin *admin, const char *queue,
                                           int64_t rate_per_ms,
                                           char detail[HF_DETAIL_SIZE]);
 
+/* ---- shards ----
+ *
+ * A queue can be divided into shards before its first job. In a cluster they are on
+ * several nodes, and so are its jobs. Every call takes the name of the queue and is about
+ * all of its shards. A change of several shards may be made in some of them when it fails
+ * (`detail` names the first shard that failed); it can be repeated. */
+
+enum { HF_SHARDS_LEAST = 2, HF_SHARDS_MOST = 64 };
+
+/* Divides a queue into n shards, for ever. HF_OK: it has n shards, perhaps since before.
+ * HF_INVALID: it has another number of them, it has or had jobs that are not gone, it is
+ * paused or limited, or its name is longer than 120 characters. */
+HF_API HF_MUSTCHECK hf_err hf_admin_divide(hf_admin *admin, const char *queue, unsigned n,
+                                           char detail[HF_DETAIL_SIZE]);
+
+typedef struct hf_shard_info {
+    size_t size;      /* the library sets it */
+    unsigned number;  /* from 0 on */
+    const char *tag;  /* of its keys */
+    unsigned slot;    /* of the tag, in a cluster */
+    const char *node; /* that has the slot; NULL: there is no cluster, or none has it */
+    const hf_queue_stats *stats; /* of this shard */
+} hf_shard_info;
+typedef void (*hf_shard_cb)(const hf_shard_info *shard, void *arg);
+
+/* Calls cb for each shard of a queue, in order; not at all if it is not divided. What it
+ * gets is borrowed until it returns. */
+HF_API HF_MUSTCHECK hf_err hf_admin_shards(hf_admin *admin, const char *queue,
+                                           hf_shard_cb cb, void *arg,
+                                           char detail[HF_DETAIL_SIZE]);
+
 /* ---- jobs ---- */
 
 typedef enum hf_job_state {

@@ -163,8 +163,8 @@ static void its_limits_are_divided(void **state)
                      HF_INVALID);
     assert_string_equal(
         detail, "expected max_running of at least 4, one for each shard, found 3");
-    assert_int_equal(hf_admin_limit(fixture.admin, "q", -1, 1, UINT32_MAX / 2, detail),
-                     HF_INVALID);
+    must(hf_admin_limit(fixture.admin, "q", -1, 1, UINT32_MAX, detail));
+    assert_int_equal(stats().rate_per_ms, UINT32_MAX);
     assert_int_equal(stats().max_running, N + 2);
     must(hf_admin_limit(fixture.admin, "q", 0, 0, 0, detail));
     s = stats();

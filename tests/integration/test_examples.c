@@ -11,6 +11,7 @@
 #include "tests/support/eventually.h"
 #include "tests/support/proc.h"
 #include "tests/support/redis_fixture.h"
+#include "tests/support/shards.h"
 
 enum { RUN_MS = 60000, TEXT_SIZE = 16384, PATH_SIZE = 512, ARGS_MAX = 8 };
 
@@ -257,6 +258,17 @@ static void jobs_from_python_are_as_good_as_any(void **state)
     assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{default}:jobs"), 0);
 }
 
+static void python_finds_the_shards_of_a_queue(void **state)
+{
+    static hf_shards shards;
+    (void)state;
+    skip_without("/usr/bin/python3", "import redis");
+    hf_test_divide(&redis, "wide", 4, &shards);
+    assert_int_equal(
+        RUN("/usr/bin/python3", "examples/enqueue.py", "wide", "t", "one", "two"), 0);
+    assert_int_equal(hf_test_shards_count(&redis, &shards, "schedule"), 2);
+}
+
 /* ---- locks ---- */
 
 static void the_sale_sells_each_item_once_in_spite_of_deaths(void **state)
@@ -299,6 +311,7 @@ int main(void)
         CASE(the_shell_handler_writes_its_mail_or_buries_its_job),
         CASE(the_python_handler_gives_each_verdict),
         CASE(jobs_from_python_are_as_good_as_any),
+        CASE(python_finds_the_shards_of_a_queue),
         CASE(the_sale_sells_each_item_once_in_spite_of_deaths),
         CASE(a_guarded_store_refuses_a_holder_that_lost_the_lock),
     };

@@ -1,0 +1,88 @@
+/* shards.c - a queue is divided into shards, and they are shown. */
+#include <string.h>
+
+#include "admin/order.h"
+#include "admin/parts.h"
+#include "base/base.h"
+#include "queue/send.h"
+#include "queue_scripts.h"
+#include "redis/slots.h"
+
+static hf_err read_divided(const hf_answer *answer, void *out)
+{
+    return hf_divided_read(answer, out);
+}
+
+static hf_err ask_to_divide(hf_admin *admin, const hf_queue *queue,
+                            const hf_shards *wanted, hf_divided *out)
+{
+    char text[HF_SHARDS_TEXT_SIZE];
+    hf_order order = {.admin = admin, .queue = queue};
+    hf_err err = hf_order_begin(&order, 2, 1);
+    if (err != HF_OK)
+        return err;
+    hf_shards_write(wanted, text);
+    hf_args_int(&order.args, order.time.not_after);
+    hf_args_text(&order.args, text);
+    const hf_ask ask = {
+        .script = &hf_lua_queue_shards, .queue = queue, .read = read_divided, .out = out};
+    return hf_order_send(&order, &ask);
+}
+
+hf_err hf_admin_divide(hf_admin *admin, const char *name, unsigned n,
+                       char detail[HF_DETAIL_SIZE])
+{
+    hf_queue queue;
+    hf_shards wanted;
+    hf_divided divided;
+    char why[HF_DETAIL_SIZE];
+    hf_admin_begin(admin, detail);
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    if (err != HF_OK)
+        return err;
+    if (hf_shards_make(&wanted, queue.name, n) != HF_OK)
+        return hf_admin_fail(admin, HF_INVALID,
+                             "expected %d to %d shards, and a queue's name of at most "
+                             "%d characters, found %u and %zu",
+                             HF_SHARDS_MIN, HF_SHARDS_MAX, HF_SHARDED_NAME_MAX, n,
+                             strlen(queue.name));
+    err = hf_admin_register(admin, &queue, hf_admin_until(admin));
+    if (err == HF_OK)
+        err = ask_to_divide(admin, &queue, &wanted, &divided);
+    if (err != HF_OK || hf_divided_is(&divided, n, why))
+        return err;
+    return hf_admin_fail(admin, HF_INVALID, "queue '%s': %.110s", queue.name, why);
+}
+
+typedef struct showing {
+    hf_shard_cb cb;
+    void *arg;
+} showing;
+
+static hf_err show_in(hf_admin *admin, const hf_part *part, void *arg)
+{
+    const showing *s = arg;
+    hf_queue_stats stats;
+    hf_err err = hf_stats_of(admin, part->queue, &stats);
+    if (err != HF_OK || part->n == 0)
+        return err;
+    const hf_shard_info info = {.size = sizeof info,
+                                .number = part->i,
+                                .tag = part->tag,
+                                .slot =
+                                    hf_slot(part->queue->prefix, part->queue->prefix_len),
+                                .node = hf_admin_place(admin, part->queue),
+                                .stats = &stats};
+    s->cb(&info, s->arg);
+    return HF_OK;
+}
+
+hf_err hf_admin_shards(hf_admin *admin, const char *name, hf_shard_cb cb, void *arg,
+                       char detail[HF_DETAIL_SIZE])
+{
+    hf_queue queue;
+    showing s = {cb, arg};
+    hf_admin_begin(admin, detail);
+    hf_err err = hf_admin_queue(admin, name, &queue);
+    return err == HF_OK ? hf_admin_in_parts(admin, &queue, show_in, &s) : err;
+}
