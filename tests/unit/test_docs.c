@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
 #include "cli/args.h"
 #include "cli/exit.h"
 #include "lock_scripts.h"
@@ -274,9 +275,15 @@ static const char *read_literal(const char *at, char out[HF_MD_SPAN])
 
 static const char *next_message(const char *text)
 {
-    const char *level = strstr(text, "HF_LOG_"),
-               *outage = strstr(text, "report_outage(w");
-    return level == NULL || (outage != NULL && outage < level) ? outage : level;
+    static const char *const marks[] = {"HF_LOG_", "report_outage(w",
+                                        "report_fault(served,"};
+    const char *first = NULL;
+    for (size_t i = 0; i < HF_COUNT(marks); i++) {
+        const char *at = strstr(text, marks[i]);
+        if (at != NULL && (first == NULL || at < first))
+            first = at;
+    }
+    return first;
 }
 
 /* What a file gives to the log: the first literal after a level, in the same statement,
