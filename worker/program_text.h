@@ -5,8 +5,9 @@
  * passed on. Its output: whole lines go to the log, up to a limit, and the end of stderr
  * is the error text; the memory for it is bounded. Its verdict:
  *
- * exit 0 means done, exit 65 dead, and any other end retry. A verdict line overrules the
- * exit status, but not a signal or a time-out: those are always retry. */
+ * exit 0 means done, exit 65 dead, and any other end retry. A verdict line has the word
+ * done, retry or dead. It overrules the exit status, but not a signal or a time-out:
+ * those are always retry. */
 #ifndef HF_WORKER_PROGRAM_TEXT_H
 #define HF_WORKER_PROGRAM_TEXT_H
 
