@@ -129,11 +129,13 @@ class Cluster:
         self.until(30, "the replica is promoted", lambda: self.is_primary(replica))
         primary.start()
 
-    def stall(self, primary):
-        """It stands still until its replica is the primary."""
+    def stall(self, primary, silent_s=0):
+        """It stands still until its replica is the primary, and so long after that."""
         replica = self.replica_of(primary)
         primary.signal(signal.SIGSTOP)
         self.until(30, "the replica is promoted", lambda: self.is_primary(replica))
+        until = time.monotonic() + silent_s
+        self.until(silent_s + 1, "it is silent", lambda: time.monotonic() >= until)
         primary.signal(signal.SIGCONT)
 
     def kill_all(self, seconds):

@@ -12,6 +12,22 @@ DELAY_MS = 2000
 SHORT = "believe 5" + " " * 3000  # more than a stalled replica can read at once
 
 
+def two_at_once(logs):
+    """Pairs of times, from first to last, at which two hf-lockers believed to hold the same lock.
+    `logs`: what each has written."""
+    times = []
+    for number, text in enumerate(logs):
+        since = 0
+        for line in text.splitlines():
+            kind, ns, _ = line.split()
+            if kind == "held":
+                since = int(ns)
+            elif kind == "believed" and int(ns):  # 0: not even once
+                times.append((since, int(ns), number))
+    times.sort()
+    return [(a, b) for a, b in zip(times, times[1:]) if b[0] < a[1] and a[2] != b[2]]
+
+
 class Member:
     """A process that must go on, and the file in which each line of one kind is a success."""
 
@@ -158,14 +174,4 @@ class Crew:
 
     def two_holders(self):
         """Pairs of runs of one job, and of times of the lock that two want, that overlap."""
-        times, since = [], 0
-        for member in self.pair:
-            for line in member.text().splitlines():
-                kind, ns, _ = line.split()
-                if kind == "held":
-                    since = int(ns)
-                elif kind == "believed":  # 0: not even once
-                    times.append((since, int(ns), member.name))
-        times.sort()
-        return overlaps(self.runs()) + [(a, b) for a, b in zip(times, times[1:])
-                                        if b[0] < a[1] and a[2] != b[2]]
+        return overlaps(self.runs()) + two_at_once(member.text() for member in self.pair)
