@@ -11,6 +11,10 @@
  * twice. While Redis is away, jobs wait in a bounded buffer; when it is full, the answer
  * is HF_FULL. No job is dropped silently.
  *
+ * A producer learns from Redis that a queue is divided into shards (hf_admin_divide()). A
+ * job with an id goes to the shard of its id. Jobs without ids go to the shards in turn;
+ * while the node of a shard is away, to the others.
+ *
  * With `wait_replicas` a job is accepted when so many replicas have it as well. If
  * another server takes over before that, the producer sends the request to it again,
  * under the old number. HF_UNCONFIRMED says that the job is in Redis and may run, and
@@ -125,11 +129,12 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue(hf_producer *producer, const hf_job *job,
                                       char detail[HF_DETAIL_SIZE]);
 
 /* Takes n jobs (1..HF_BATCH_JOBS) of one or several queues, and waits for the answers at
- * most deadline_ms (0: the producer's). Jobs of one queue are accepted all or none.
- * `results` may be NULL; else results[0..n) are filled. The producer must have its own
- * thread, and the call must not come from a callback. Calls whose deadlines lie close
- * together share a request and its first deadline, so a call may end a sixteenth of its
- * time early.
+ * most deadline_ms (0: the producer's). Jobs of one queue are accepted all or none; of a
+ * queue that is divided into shards this holds for the jobs without ids, and for those of
+ * each shard. `results` may be NULL; else results[0..n) are filled. The producer must
+ * have its own thread, and the call must not come from a callback. Calls whose deadlines
+ * lie close together share a request and its first deadline, so a call may end a
+ * sixteenth of its time early.
  *
  * HF_OK: each job was accepted or existed. HF_INVALID, HF_TOOBIG, HF_FULL, HF_CLOSED,
  * HF_FORKED, HF_NOMEM: nothing was taken. Otherwise the worst answer of any job: a fault
@@ -141,11 +146,11 @@ HF_API HF_MUSTCHECK hf_err hf_enqueue_wait(hf_producer *producer, const hf_job *
                                            char detail[HF_DETAIL_SIZE]);
 
 /* Sends n jobs of one queue (1..HF_BATCH_JOBS) as request `number` of this producer, all
- * or none, and waits as hf_enqueue_wait() does. A file can so be sent again: if Redis
- * remembers the number as executed, nothing changes, and the answer is HF_OK for each
- * job. Each id that is NULL is made from the producer's id and `first` + the job's place,
- * and is the same each time. It has 14 characters, or 26 if a producer did not make
- * `run`.
+ * or none as above, and waits as hf_enqueue_wait() does. A file can so be sent again: if
+ * Redis remembers the number as executed, nothing changes, and the answer is HF_OK for
+ * each job. Each id that is NULL is made from the producer's id and `first` + the job's
+ * place, and is the same each time. It has 14 characters, or 26 if a producer did not
+ * make `run`.
  *
  * Numbers begin at 1 and rise within a queue, and a failed one must succeed before a
  * higher one is taken. A producer that has sent with numbers does not send without them,
