@@ -87,6 +87,13 @@ static void work(void)
     run("reader", "workers", 0);
     run("reader", "doctor", 0);
     run("reader", "locks list", 0);
+    run("administrator", "queue shards wide 4", 0);
+    run("producer", "enqueue t ok -q wide", 0);
+    run("producer", "enqueue t ok -q wide --id one", 0);
+    run("reader", "queue shards wide", 0);
+    run("reader", "queue show wide", 0);
+    run("reader", "job show one", 0);
+    run("administrator", "queue purge wide --yes", 0);
     run("locks", "lock n -- true", 0);
     run("locks", "lock --spin m -- true", 0);
     run("administrator", "queue pause q", 0);
@@ -242,7 +249,7 @@ static void users_have_the_commands_of_their_scripts(void **state)
     static const char *const producers[] = {"register", "enqueue", "job", NULL};
     static const char *const workers[] = {
         "claim", "unclaim", "renew", "complete", "retry",    "release", "bury",
-        "check", "peek",    "beat",  "limits",   "register", NULL};
+        "check", "peek",    "beat",  "limits",   "register", "shards",  NULL};
     (void)state;
     char needed[TEXT_SIZE] = " " LOGIN "set del wait role ";
     add_all(needed, hf_lua_queue_all, producers);
