@@ -569,6 +569,7 @@ static void a_marked_lease_that_is_not_renewed_becomes_undated(void **state)
     enqueue("one");
     assert_int_equal(hf_queue_fixture_claim_with(&fixture, &args), HF_OK);
     memcpy(fence, fixture.fence, sizeof fence);
+    assert_int_equal(check_over(0, 0), 0);
     enqueue("two");
     claim_one("w", LEASE_MS, "two");
     assert_int_equal(check_over(0, 0), 0);
