@@ -11,6 +11,7 @@ typedef enum hf_backoff_shape {
     HF_SHAPE_LINEAR,
     HF_SHAPE_CONSTANT
 } hf_backoff_shape;
+enum { HF_SHAPE_LAST = HF_SHAPE_CONSTANT };
 
 typedef struct hf_backoff {
     hf_backoff_shape shape;

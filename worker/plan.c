@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/backoff.h"
 #include "base/detail.h"
 #include "base/id.h"
 #include "base/server_opts.h"
@@ -204,6 +205,9 @@ static hf_err check_opts(const hf_worker_opts *o, char detail[HF_DETAIL_SIZE])
     snprintf(found, sizeof found, "%zu", o->n_queues);
     if (o->n_queues < 1 || o->n_queues > HF_QUEUES_MAX)
         return hf_plan_refuse(detail, "1 to 64 queues", found);
+    snprintf(found, sizeof found, "%u", o->backoff);
+    if ((unsigned)o->backoff > HF_SHAPE_LAST)
+        return hf_plan_refuse(detail, "a backoff that exists", found);
     snprintf(found, sizeof found, "%.3f", o->backoff_jitter);
     if (!(o->backoff_jitter <= 1)) /* it may be no number */
         return hf_plan_refuse(detail, "a jitter of at most 1", found);

@@ -444,6 +444,9 @@ static void what_is_not_acceptable_changes_nothing(void **state)
     assert_string_equal(detail, "expected a jitter of at most 1, found 2.000");
     opts.backoff_jitter = strtod("nan", NULL);
     assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
+    opts = patient;
+    opts.backoff = HF_BACKOFF_CONSTANT + 1;
+    assert_int_equal(reload(opts, NULL, 0), HF_INVALID);
     assert_int_equal(hf_worker_reloads(worker.worker), 0);
     put_on("q", "a", "ok", 0);
     EVENTUALLY(SOON_MS, atomic_load(&worker.returned) == 1);
