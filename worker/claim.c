@@ -202,6 +202,8 @@ static void on_claimed(const hf_answer *answer, void *arg)
         take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked)
         hf_queue_refund(served, served->asked - (uint32_t)claimed.n);
+    if (claimed.n == 0)
+        served->credit -= 1; /* or its turn would never end */
     if (served->sent_due_ms > claimed.now_ms && served->timer_ms == 0)
         served->timer_ms = served->sent_due_ms; /* it came too early */
     served->asked = 0;
@@ -240,6 +242,7 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         .forgive = now < site->forgive_until_ns || now < served->forgive_until_ns,
     };
     args.clock = hf_server_view(site->redis, &args.judged_ms);
+    served->credit -= args.max;
     hf_err err = hf_op_claim(site->client, &served->queue, &args, on_claimed, served);
     if (err != HF_OK) {
         hf_queue_refund(served, args.max);
@@ -248,7 +251,6 @@ static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
         return;
     }
     served->claim_number++;
-    served->claimed = ++served->whole->n_claims;
     served->asked_site = site;
     served->asked = args.max;
     served->asked_ns = now;
@@ -308,15 +310,27 @@ static bool is_worth_it(const hf_served *served, uint32_t want)
     return !served->site->claimed && want >= served->whole->under_way / 2;
 }
 
-/* The member that was claimed least recently of those that can be. */
+/* A member that has nothing to give saves up no more than the others have. */
+static void level_members(hf_whole *whole)
+{
+    double most = -INFINITY;
+    for (const hf_served *m = whole->members; m != NULL; m = m->next_member)
+        if (m->credit > most && (may_be_claimed(m) || hf_queue_is(m->state, HF_Q_BUSY)))
+            most = m->credit;
+    for (hf_served *m = whole->members; m != NULL; m = m->next_member)
+        m->credit = m->credit < most ? m->credit - most : 0;
+}
+
+/* The least served of the members that can be claimed. */
 static void take_turn(hf_whole *whole, uint32_t want)
 {
     look_at(whole);
+    level_members(whole);
     whole->turn = NULL;
     for (hf_served *m = whole->members; m != NULL; m = m->next_member)
         if (may_be_claimed(m) &&
             (!hf_queue_is(m->state, HF_Q_PATIENT) || is_worth_it(m, want)) &&
-            (whole->turn == NULL || m->claimed < whole->turn->claimed))
+            (whole->turn == NULL || m->credit > whole->turn->credit))
             whole->turn = m;
 }
 

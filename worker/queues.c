@@ -173,6 +173,7 @@ void hf_queue_on(hf_served *served, hf_queue_event event)
 void hf_queue_refund(hf_served *served, uint32_t n)
 {
     served->whole->credit += (double)n / served->whole->weight;
+    served->credit += n;
 }
 
 void hf_queues_drop_timers(hf_worker *w)

@@ -22,7 +22,6 @@ struct hf_whole {
     hf_worker_queue limits; /* name is not used */
     bool new_limits;        /* Redis did not know them: that has to be logged */
     double credit;          /* jobs by weight that the others had and it did not; <= 0 */
-    uint64_t n_claims;      /* of all its members */
     hf_served *turn;        /* the member that is claimed next; NULL: none can be */
     uint32_t under_way;     /* jobs, of the claims of its members */
     bool busy;              /* one of these will probably bring something */
@@ -53,7 +52,7 @@ struct hf_served {
     uint32_t asked;       /* jobs, of the claim under way; */
     uint64_t asked_ns;    /* and when it was sent */
     uint64_t alive_at_ns; /* then a claim says that this worker lives */
-    uint64_t claimed;     /* n_claims of its whole when it was claimed last */
+    double credit;        /* jobs that the other members had and it did not; <= 0 */
     uint64_t claim_number, lost_ns; /* IN_DOUBT: since when */
     int64_t claim_not_after;
     int64_t timer_ms;            /* the owned baton's time on Redis's clock; 0: none */

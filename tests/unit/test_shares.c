@@ -760,6 +760,31 @@ static void no_small_claim_leaves_beside_a_large_one(void **state)
     assert_true(is_claimed(C));
 }
 
+/* Every second claim is a small one, and the number of members is even. */
+static void members_of_claims_of_two_sizes_have_even_shares(void **state)
+{
+    (void)state;
+    make_one_queue_of_them();
+    slots[C].state = HF_Q_IDLE;
+    for (int i = 0; i < 200; i++) {
+        hf_claim_pump(&w);
+        for (int queue = A; queue < C; queue++)
+            if (is_claimed(queue))
+                answer(queue, i % 2 == 0 ? asked[queue].max : 1);
+        run_some(w.held);
+    }
+    print_message("%zu : %zu\n", begun[A], begun[B]);
+    assert_in_range(begun[A] * 100 / begun_all, 45, 55);
+    slots[C].state = HF_Q_READY; /* it has saved nothing */
+    begun[A] = begun[B] = begun_all = 0;
+    for (int i = 0; i < 30; i++) {
+        hf_claim_pump(&w);
+        answer_all();
+        run_some(w.held);
+    }
+    assert_in_range(begun[C] * 100 / begun_all, 28, 38);
+}
+
 static void members_have_even_shares(void **state)
 {
     (void)state;
@@ -799,6 +824,7 @@ int main(void)
         CASE(each_site_has_a_claim_of_the_queue_under_way),
         CASE(no_small_claim_leaves_beside_a_large_one),
         CASE(members_have_even_shares),
+        CASE(members_of_claims_of_two_sizes_have_even_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
