@@ -34,10 +34,12 @@ enum {
 typedef struct outbox {
     hf_run_list fresh[4], resent[4]; /* to send, by operation */
     bool sending[4];                 /* a batch of them is under way */
+    uint64_t sent[4];                /* the flush that has sent it */
 } outbox;
 
 typedef struct hf_verdicts {
     outbox boxes[HF_SLOTS_MAX]; /* of the queues, by slot */
+    uint64_t flushes;
 } hf_verdicts;
 
 static outbox *outbox_of(const hf_served *served)
@@ -397,6 +399,7 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
         free(items);
     if (err == HF_OK) {
         outbox_of(served)->sending[op] = true;
+        outbox_of(served)->sent[op] = w->verdicts->flushes;
         return true;
     }
     send_again(b, false);
@@ -405,14 +408,27 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
     return false;
 }
 
+/* The members of a queue at one site send together what has gathered, and then wait for
+ * all answers: else each would send a few. */
+static bool gathers(const hf_served *served, hf_verdict_op op)
+{
+    const hf_served *m = served->whole->members;
+    for (; m != NULL; m = m->next_member)
+        if (outbox_of(m)->sending[op] && m->site == served->site &&
+            outbox_of(m)->sent[op] != served->worker->verdicts->flushes)
+            return true;
+    return false;
+}
+
 bool hf_verdict_flush(hf_worker *w)
 {
     bool sent = false;
+    w->verdicts->flushes++;
     for (size_t i = 0, n = hf_queues_slots(w); i < n; i++) {
         hf_served *served = hf_queues_slot(w, i);
         const outbox *box = &w->verdicts->boxes[i];
         for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++)
-            if (box->fresh[op].n + box->resent[op].n > 0 && !box->sending[op] &&
+            if (box->fresh[op].n + box->resent[op].n > 0 && !gathers(served, op) &&
                 served->hold_until_ns == 0 && hf_site_can_ask(served->site))
                 sent = flush(w, served, op) || sent;
     }
