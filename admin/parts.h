@@ -27,7 +27,8 @@ HF_MUSTCHECK hf_err hf_admin_in_all_parts(hf_admin *admin, const hf_queue *queue
                                           hf_part_fn fn, void *arg);
 
 /* Does something with a job: in the queue, or in each of its shards until one answers
- * something else than HF_GONE. That of the id is asked first. */
+ * something else than HF_GONE. That of the id is asked first. One that cannot be asked is
+ * the answer only if no other shard has the job. */
 HF_MUSTCHECK hf_err hf_admin_in_part_of(hf_admin *admin, const hf_queue *queue,
                                         const char *id, hf_in_queue_fn fn, void *arg);
 

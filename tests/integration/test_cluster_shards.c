@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "holdfast/admin.h"
 #include "tests/support/cluster.h"
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
@@ -201,6 +202,31 @@ static void a_silent_node_stops_few_callers(void **state)
         fail_msg("only %u of %d callers go on", going, CALLERS);
 }
 
+/* A job of another node is found, by its id or by asking all shards. Of one that is not
+ * found nobody knows whether it is at the node that is away. */
+static void find_without_the_node(hf_producer *producer)
+{
+    char url[HF_CLUSTER_URL_SIZE], id[NAME];
+    hf_admin *admin = NULL;
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    hf_cluster_url(&nodes, url);
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = HF_SERVER(.url = url),
+                                .deadline_ms = SHORT_MS};
+    assert_int_equal(hf_admin_open(&admin, &opts, detail), HF_OK);
+    for (int i = 0; i < 2 * N; i++) {
+        hf_enqueue_result result = {HF_ENQUEUE_RESULT_INIT};
+        const hf_job job = {HF_JOB_INIT, .queue = wide, .type = "t"};
+        assert_int_equal(hf_enqueue_wait(producer, &job, 1, &result, 0, detail), HF_OK);
+        if (hf_admin_job(admin, wide, result.id, &info, NULL, detail) != HF_OK)
+            fail_msg("%s", detail);
+    }
+    assert_int_equal(hf_admin_job(admin, wide, id_of(0, id), &info, NULL, detail), HF_OK);
+    hf_err err = hf_admin_job(admin, wide, id_of(N - 1, id), &info, NULL, detail);
+    assert_true(err == HF_CONN || err == HF_UNSERVED);
+    assert_non_null(strstr(detail, shards.tags[N - 1]));
+    hf_admin_close(admin);
+}
+
 /* The last test: the node stays away, and the cluster has no replicas. One call may have
  * been sent before the producer knew that. */
 static void jobs_without_ids_go_to_the_nodes_that_are_there(void **state)
@@ -224,6 +250,7 @@ static void jobs_without_ids_go_to_the_nodes_that_are_there(void **state)
     for (unsigned i = 0; i < N - 2; i++)
         assert_int_equal(enqueue(producer, id_of(i, id)), HF_OK);
     assert_int_equal(enqueue(producer, id_of(N - 1, id)), HF_TIMEOUT);
+    find_without_the_node(producer);
     hf_producer_close(producer, NULL, NULL);
 }
 
