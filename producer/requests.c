@@ -323,7 +323,7 @@ static void was_sharded(hf_requests *requests, hf_batch *batch, const hf_answer 
 {
     hf_err err = hf_submit_divide(&requests->queue, batch->target, answer->detail);
     if (err == HF_OK && !batch->told) {
-        err = hf_submit_divide_batch(&requests->queue, batch);
+        err = hf_submit_divide_batch(&requests->queue, batch, requests->id);
         batch->told = err == HF_OK; /* its parts will be */
     }
     end(requests, batch, err, NULL, hf_err_text(err));

@@ -500,6 +500,11 @@ hf_queue_state *hf_submit_next_shard(hf_submit_queue *queue, hf_queue_state *tar
     return shard;
 }
 
+unsigned hf_shard_of_number(const char *producer, uint64_t number, unsigned n)
+{
+    return (unsigned)((hf_shard_of_id(producer, n) + number) % n);
+}
+
 static hf_err make_shards(hf_submit_queue *queue, hf_queue_state *target,
                           const hf_shards *told)
 {
@@ -541,21 +546,17 @@ hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *target, const ch
 /* The parts of a batch, one for each shard or NULL, and how many jobs each has of the
  * call at hand. */
 typedef struct parts {
+    const char *producer;
     hf_shard_states *shards;
     hf_batch *of[HF_SHARDS_MAX];
     size_t n[HF_SHARDS_MAX];
     unsigned without_id; /* the shard of all jobs whose ids were made */
 } parts;
 
-/* A numbered call may be continued by another process, which must find the same shard:
- * that of the first id that was made. */
 static unsigned shard_without_id(parts *p, const hf_batch *batch)
 {
     if (batch->numbered)
-        for (size_t i = 0; i < batch->n; i++)
-            if (!batch->slots[i].chosen)
-                return hf_shard_of_id(batch->bytes.data + batch->slots[i].id_at,
-                                      p->shards->n);
+        return hf_shard_of_number(p->producer, batch->number, p->shards->n);
     (void)next_shard(p->shards, hf_boot_ns());
     return p->shards->turn;
 }
@@ -616,13 +617,16 @@ static void put_parts(hf_submit_queue *queue, parts *p, const hf_batch *batch)
     }
 }
 
-hf_err hf_submit_divide_batch(hf_submit_queue *queue, const hf_batch *batch)
+hf_err hf_submit_divide_batch(hf_submit_queue *queue, const hf_batch *batch,
+                              const char *producer)
 {
     parts *p = calloc(1, sizeof *p);
     hf_err err = p == NULL ? HF_NOMEM : HF_OK;
     hf_run_loop_lock(queue->run);
-    if (p != NULL)
+    if (p != NULL) {
+        p->producer = producer;
         p->shards = batch->target->shards;
+    }
     for (size_t c = 0, first = 0; err == HF_OK && c < batch->n_calls;
          first += batch->calls[c++].n)
         err = put_call(p, batch, first, c);

@@ -132,6 +132,10 @@ const hf_shard_states *hf_submit_shards(hf_submit_queue *queue,
 /* The one for a larger call without ids. */
 hf_queue_state *hf_submit_next_shard(hf_submit_queue *queue, hf_queue_state *target);
 
+/* The one for the jobs without ids of a numbered call. Another process may continue the
+ * run, and finds the same one. */
+unsigned hf_shard_of_number(const char *producer, uint64_t number, unsigned n);
+
 /* n ids of our own, rising. Answers whether they tell this time (Unix ms). */
 bool hf_submit_ids(hf_submit_queue *queue, char (*out)[HF_NEW_ID_SIZE], size_t n,
                    int64_t created_ms);
@@ -177,7 +181,8 @@ HF_MUSTCHECK hf_err hf_submit_divide(hf_submit_queue *queue, hf_queue_state *tar
 /* The jobs of a refused batch of such a queue, which is in no line, go on as one batch
  * for each shard: nothing of them is counted for this one any more. HF_NOMEM: nothing
  * happened. */
-HF_MUSTCHECK hf_err hf_submit_divide_batch(hf_submit_queue *queue, const hf_batch *batch);
+HF_MUSTCHECK hf_err hf_submit_divide_batch(hf_submit_queue *queue, const hf_batch *batch,
+                                           const char *producer);
 
 /* A queue that the owner has not seen yet, each once; NULL: there is none. */
 hf_queue_state *hf_submit_new_target(hf_submit_queue *queue);

@@ -154,31 +154,26 @@ static hf_err make_batch(maker *m, hf_queue_state *target, size_t from, size_t n
 
 /* ---- shards ---- */
 
-/* The shard of all n jobs that have no id. A numbered call may be continued by another
- * process, which must find the same one: that of the first id that is made. */
-static hf_queue_state *shard_without_id(maker *m, hf_queue_state *target,
-                                        const hf_shard_states *shards, size_t from,
-                                        size_t n)
+/* The shard of all jobs of the call that have no id. */
+static unsigned shard_without_id(const maker *m, hf_queue_state *target,
+                                 const hf_shard_states *shards)
 {
     const waiting_call *c = m->of;
-    for (size_t i = from; c->number != 0 && i < from + n; i++) {
-        const hf_job *job = job_at(m, i);
-        if (job->id == NULL) {
-            hf_job_id id = make_id(m, (uint32_t)(job - c->in.jobs));
-            return shards->at[hf_shard_of_id(id.text, shards->n)];
-        }
-    }
-    return hf_submit_next_shard(&c->producer->requests.queue, target);
+    unsigned i = 0;
+    if (c->number != 0)
+        return hf_shard_of_number(c->producer->id, c->number, shards->n);
+    const hf_queue_state *next =
+        hf_submit_next_shard(&c->producer->requests.queue, target);
+    while (shards->at[i] != next)
+        i++;
+    return i;
 }
 
 /* One batch for each shard of the queue. */
 static hf_err make_batches_of_shards(maker *m, hf_queue_state *target,
                                      const hf_shard_states *shards, size_t from, size_t n)
 {
-    unsigned without_id = 0;
-    hf_queue_state *free_one = shard_without_id(m, target, shards, from, n);
-    while (shards->at[without_id] != free_one)
-        without_id++;
+    const unsigned without_id = shard_without_id(m, target, shards);
     hf_err err = begin_order(m);
     if (err != HF_OK)
         return err;
