@@ -6,12 +6,24 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/random.h"
 #include "tests/support/eventually.h"
 #include "tests/support/producer.h"
 #include "tests/support/proxy.h"
+#include "tests/support/seed.h"
 #include "tests/support/shards.h"
 
-enum { N = 4, AT_ONCE = 20, MANY = 200, THREADS = 8, CALLS = 50, SOON_MS = 30000 };
+enum {
+    N = 4,
+    AT_ONCE = 20,
+    MANY = 200,
+    PARTS = 5, /* jobs of a call for several shards */
+    THREADS = 8,
+    CALLS = 50,
+    CUTS = 60,
+    CUT_BYTES = 4000,
+    SOON_MS = 30000
+};
 
 static hf_fixture redis;
 static hf_proxy proxy;
@@ -248,6 +260,62 @@ static void a_refusal_without_an_answer_is_asked_for_again(void **state)
     assert_int_equal(in_all(), 20);
 }
 
+typedef struct caller {
+    pthread_t thread;
+    unsigned index;
+    atomic_bool *stop;
+    atomic_uint calls;
+    hf_err err;
+} caller;
+
+/* Jobs with ids and without, for several shards. */
+static void *call_until_stopped(void *arg)
+{
+    caller *c = arg;
+    char ids[PARTS][32], why[HF_DETAIL_SIZE];
+    hf_job jobs[PARTS];
+    while (!atomic_load(c->stop) && c->err == HF_OK) {
+        for (size_t i = 0; i < PARTS; i++) {
+            (void)snprintf(ids[i], sizeof ids[i], "%u-%u-%zu", c->index,
+                           atomic_load(&c->calls), i);
+            jobs[i] = (hf_job){HF_JOB_INIT, .queue = "wide", .type = "t",
+                               .id = i % 2 == 0 ? ids[i] : NULL};
+        }
+        c->err = hf_enqueue_wait(producer, jobs, PARTS, NULL, SOON_MS, why);
+        if (c->err == HF_OK)
+            atomic_fetch_add(&c->calls, 1);
+    }
+    return NULL;
+}
+
+static void connections_that_break_lose_and_double_nothing(void **state)
+{
+    static caller callers[THREADS];
+    atomic_bool stop = false;
+    hf_rng rng = {hf_test_seed()};
+    unsigned calls = 0;
+    (void)state;
+    for (unsigned i = 0; i < THREADS; i++) {
+        callers[i] = (caller){.index = i, .stop = &stop};
+        assert_int_equal(
+            pthread_create(&callers[i].thread, NULL, call_until_stopped, &callers[i]), 0);
+    }
+    for (int cut = 0; cut < CUTS; cut++) {
+        const unsigned before = atomic_load(&callers[cut % THREADS].calls);
+        hf_proxy_cut_after(&proxy, cut % 2 == 0 ? PROXY_REQUESTS : PROXY_ANSWERS,
+                           hf_rng_next(&rng) % CUT_BYTES);
+        EVENTUALLY(SOON_MS, atomic_load(&callers[cut % THREADS].calls) > before + 1);
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        assert_int_equal(callers[i].err, HF_OK);
+        calls += atomic_load(&callers[i].calls);
+    }
+    assert_int_equal(in_all(), calls * PARTS);
+    expect_in_its_shard("0-0-0");
+}
+
 /* ---- numbers ---- */
 
 static hf_producer *open_run(void)
@@ -305,6 +373,7 @@ int main(void)
         TEST(a_call_for_several_queues_finds_each),
         TEST(a_request_without_an_answer_stays_with_its_shard),
         TEST(a_refusal_without_an_answer_is_asked_for_again),
+        TEST(connections_that_break_lose_and_double_nothing),
         TEST(a_numbered_call_is_executed_once_by_its_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
