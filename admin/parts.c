@@ -71,25 +71,24 @@ unsigned hf_part_for(const hf_shards *shards, const char *id, unsigned k)
     return k == 0 ? first : k <= first ? k - 1 : k;
 }
 
-/* Nothing more can be asked at this node, so its other shards are left out. */
-typedef struct fault {
-    hf_err err; /* HF_OK: there was none */
-    char why[HF_DETAIL_SIZE], place[HF_URL_PLACE_SIZE];
-} fault;
-
-static bool is_there(hf_admin *admin, const hf_queue *shard, const fault *f)
+bool hf_part_is_there(hf_admin *admin, const hf_queue *shard, const hf_part_fault *f)
 {
-    const char *place = f->err == HF_OK ? NULL : hf_admin_place(admin, shard);
-    return f->err != HF_OK && (place == NULL || strcmp(place, f->place) == 0);
+    const char *place = f->away ? hf_admin_place(admin, shard) : NULL;
+    return f->away && (place == NULL || strcmp(place, f->place) == 0);
 }
 
-static void note_fault(hf_admin *admin, const hf_queue *shard, hf_err err, fault *f)
+void hf_part_note_fault(hf_admin *admin, const hf_queue *shard, hf_err err,
+                        hf_part_fault *f)
 {
     const char *place = hf_admin_place(admin, shard);
-    (void)snprintf(f->place, sizeof f->place, "%s", place == NULL ? "" : place);
-    if (f->err == HF_OK)
-        (void)snprintf(f->why, sizeof f->why, "%s", admin->detail);
-    f->err = f->err == HF_OK ? err : f->err;
+    if (err != HF_REDIS && err != HF_PROTO) { /* else its own keys are the reason */
+        f->away = true;
+        (void)snprintf(f->place, sizeof f->place, "%s", place == NULL ? "" : place);
+    }
+    if (f->err != HF_OK)
+        return;
+    f->err = err;
+    (void)snprintf(f->why, sizeof f->why, "%s", admin->detail);
 }
 
 /* A shard that cannot be asked hides no job of another one. */
@@ -97,7 +96,7 @@ static hf_err in_shard_of(hf_admin *admin, const hf_queue *whole, const char *id
                           hf_in_queue_fn fn, void *arg)
 {
     hf_shards *shards = copy_shards(admin);
-    fault f = {.err = HF_OK};
+    hf_part_fault f = {.err = HF_OK};
     hf_err err = HF_GONE;
     if (shards == NULL)
         return hf_admin_no_memory(admin);
@@ -105,12 +104,13 @@ static hf_err in_shard_of(hf_admin *admin, const hf_queue *whole, const char *id
         const unsigned i = hf_part_for(shards, id, k);
         hf_queue queue;
         hf_shards_queue(shards, whole, i, &queue);
-        if (is_there(admin, &queue, &f))
+        if (hf_part_is_there(admin, &queue, &f))
             continue;
         err = fn(admin, &queue, id, arg);
         if (err > HF_INVALID) /* an answer */
             continue;
-        note_fault(admin, &queue, hf_admin_name_shard(admin, err, shards->tags[i]), &f);
+        (void)hf_admin_name_shard(admin, err, shards->tags[i]);
+        hf_part_note_fault(admin, &queue, err, &f);
         err = HF_GONE;
     }
     free(shards);

@@ -32,6 +32,20 @@ HF_MUSTCHECK hf_err hf_admin_in_all_parts(hf_admin *admin, const hf_queue *queue
 HF_MUSTCHECK hf_err hf_admin_in_part_of(hf_admin *admin, const hf_queue *queue,
                                         const char *id, hf_in_queue_fn fn, void *arg);
 
+/* The first shard that could not be asked. */
+typedef struct hf_part_fault {
+    hf_err err; /* HF_OK: there was none */
+    char why[HF_DETAIL_SIZE];
+    bool away; /* a node could not be asked: this one, or with "" the only one */
+    char place[HF_URL_PLACE_SIZE];
+} hf_part_fault;
+
+/* Whether the shard is at the node that is away: to ask it would cost a deadline. */
+bool hf_part_is_there(hf_admin *admin, const hf_queue *shard, const hf_part_fault *fault);
+/* Takes the reason from the call's detail. */
+void hf_part_note_fault(hf_admin *admin, const hf_queue *shard, hf_err err,
+                        hf_part_fault *fault);
+
 /* The shard that is asked k-th for an id. */
 unsigned hf_part_for(const hf_shards *shards, const char *id, unsigned k);
 

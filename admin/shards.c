@@ -57,22 +57,29 @@ hf_err hf_admin_divide(hf_admin *admin, const char *name, unsigned n,
 typedef struct showing {
     hf_shard_cb cb;
     void *arg;
+    hf_part_fault fault;
 } showing;
 
+/* One that cannot be asked is shown as such, and the others all the same. */
 static hf_err show_in(hf_admin *admin, const hf_part *part, void *arg)
 {
-    const showing *s = arg;
+    showing *s = arg;
     hf_queue_stats stats;
-    hf_err err = hf_stats_of(admin, part->queue, &stats);
-    if (err != HF_OK || part->n == 0)
+    bool there = hf_part_is_there(admin, part->queue, &s->fault);
+    hf_err err = there ? s->fault.err : hf_stats_of(admin, part->queue, &stats);
+    if (part->n == 0)
         return err;
+    if (err != HF_OK && !there) {
+        (void)hf_admin_name_shard(admin, err, part->tag);
+        hf_part_note_fault(admin, part->queue, err, &s->fault);
+    }
     const hf_shard_info info = {.size = sizeof info,
                                 .number = part->i,
                                 .tag = part->tag,
                                 .slot =
                                     hf_slot(part->queue->prefix, part->queue->prefix_len),
                                 .node = hf_admin_place(admin, part->queue),
-                                .stats = &stats};
+                                .stats = err == HF_OK ? &stats : NULL};
     s->cb(&info, s->arg);
     return HF_OK;
 }
@@ -81,8 +88,12 @@ hf_err hf_admin_shards(hf_admin *admin, const char *name, hf_shard_cb cb, void *
                        char detail[HF_DETAIL_SIZE])
 {
     hf_queue queue;
-    showing s = {cb, arg};
+    showing s = {cb, arg, {.err = HF_OK}};
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &queue);
-    return err == HF_OK ? hf_admin_in_parts(admin, &queue, show_in, &s) : err;
+    if (err == HF_OK)
+        err = hf_admin_in_parts(admin, &queue, show_in, &s);
+    return err == HF_OK && s.fault.err != HF_OK
+               ? hf_admin_fail(admin, s.fault.err, "%s", s.fault.why)
+               : err;
 }

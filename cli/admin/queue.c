@@ -104,7 +104,7 @@ static int show_whole(const hf_cli *cli, hf_admin *admin, const hf_queue_stats *
     if (!cli->json)
         print_whole(stats);
     int code = hf_shards_show(cli, admin, stats->queue, &shards);
-    if (code == HF_EXIT_OK && cli->json)
+    if (cli->json)
         print_json(stats, shards.array);
     return code;
 }

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "cli/out.h"
 
+enum { FIGURES = 5 };
+
 typedef struct list {
     hf_table table;
     hf_shards_shown shown;
@@ -24,25 +26,39 @@ static void add_row(hf_table *table, const hf_shard_info *shard)
     hf_table_number(table, shard->number);
     hf_table_text(table, shard->tag);
     hf_table_number(table, shard->slot);
-    hf_table_text(table, s->paused ? "paused" : "on");
-    hf_table_number(table, s->ready);
-    hf_table_number(table, s->delayed);
-    hf_table_number(table, s->running);
-    hf_table_number(table, s->dead);
-    hf_table_number(table, s->done);
+    hf_table_text(table, s == NULL ? "unknown" : s->paused ? "paused" : "on");
+    if (s == NULL) {
+        for (int i = 0; i < FIGURES; i++)
+            hf_table_text(table, "-");
+    } else {
+        hf_table_number(table, s->ready);
+        hf_table_number(table, s->delayed);
+        hf_table_number(table, s->running);
+        hf_table_number(table, s->dead);
+        hf_table_number(table, s->done);
+    }
     hf_table_text(table, shard->node != NULL ? shard->node : "-");
 }
 
+/* Without figures if it could not be asked. */
 static json_t *json_of(const hf_shard_info *shard)
 {
     const hf_queue_stats *s = shard->stats;
-    return json_pack("{s:I, s:o, s:I, s:o, s:b, s:I, s:I, s:I, s:I, s:I}", "shard",
-                     (json_int_t)shard->number, "tag", hf_out_text(shard->tag), "slot",
-                     (json_int_t)shard->slot, "node",
-                     shard->node != NULL ? hf_out_text(shard->node) : json_null(),
-                     "paused", (int)s->paused, "ready", (json_int_t)s->ready, "delayed",
-                     (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
-                     (json_int_t)s->dead, "done", (json_int_t)s->done);
+    json_t *object =
+        json_pack("{s:I, s:o, s:I, s:o, s:b}", "shard", (json_int_t)shard->number, "tag",
+                  hf_out_text(shard->tag), "slot", (json_int_t)shard->slot, "node",
+                  shard->node != NULL ? hf_out_text(shard->node) : json_null(), "unknown",
+                  s == NULL);
+    json_t *figures =
+        s == NULL ? NULL
+                  : json_pack("{s:b, s:I, s:I, s:I, s:I, s:I}", "paused", (int)s->paused,
+                              "ready", (json_int_t)s->ready, "delayed",
+                              (json_int_t)s->delayed, "running", (json_int_t)s->running,
+                              "dead", (json_int_t)s->dead, "done", (json_int_t)s->done);
+    if (figures != NULL)
+        (void)json_object_update(object, figures);
+    json_decref(figures);
+    return object;
 }
 
 static void on_shard(const hf_shard_info *shard, void *arg)
@@ -61,15 +77,13 @@ int hf_shards_show(const hf_cli *cli, hf_admin *admin, const char *queue,
     list l = {.shown = {.array = cli->json ? json_array() : NULL}};
     hf_table_init(&l.table, columns, HF_COUNT(columns));
     hf_err err = hf_admin_shards(admin, queue, on_shard, &l, cli->detail);
-    if (err == HF_OK && l.shown.n > 0 && !cli->json)
+    if (l.shown.n > 0 && !cli->json)
         printf("%s: %zu shards\n", queue, l.shown.n);
     bool whole = hf_table_print(&l.table, stdout);
     *out = l.shown;
-    if (err == HF_OK && whole)
-        return HF_EXIT_OK;
-    json_decref(l.shown.array);
-    return err != HF_OK ? hf_cli_fail(cli, err, cli->detail)
-                        : hf_cli_fail(cli, HF_NOMEM, NULL);
+    if (err != HF_OK)
+        return hf_cli_fail(cli, err, cli->detail);
+    return whole ? HF_EXIT_OK : hf_cli_fail(cli, HF_NOMEM, NULL);
 }
 
 /* ---- queue shards ---- */
@@ -78,14 +92,13 @@ static int show(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
     hf_shards_shown shown;
     int code = hf_shards_show(cli, admin, queue, &shown);
-    if (code != HF_EXIT_OK)
-        return code;
-    if (cli->json)
+    if (cli->json && (code == HF_EXIT_OK || shown.n > 0))
         hf_out_json(stdout,
-                    json_pack("{s:s, s:o}", "queue", queue, "shards", shown.array));
-    else if (shown.n == 0)
+                    json_pack("{s:s, s:O}", "queue", queue, "shards", shown.array));
+    else if (code == HF_EXIT_OK && shown.n == 0)
         printf("%s: not divided\n", queue);
-    return HF_EXIT_OK;
+    json_decref(shown.array);
+    return code;
 }
 
 static int divide(const hf_cli *cli, hf_admin *admin, const char *queue, unsigned n)

@@ -135,12 +135,13 @@ typedef struct hf_shard_info {
     const char *tag;  /* of its keys */
     unsigned slot;    /* of the tag, in a cluster */
     const char *node; /* that has the slot; NULL: there is no cluster, or none has it */
-    const hf_queue_stats *stats; /* of this shard */
+    const hf_queue_stats *stats; /* of this shard; NULL: it could not be asked */
 } hf_shard_info;
 typedef void (*hf_shard_cb)(const hf_shard_info *shard, void *arg);
 
 /* Calls cb for each shard of a queue, in order; not at all if it is not divided. What it
- * gets is borrowed until it returns. */
+ * gets is borrowed until it returns. A shard that cannot be asked stops no other: it is
+ * shown without figures, and the answer of the call is the first such fault. */
 HF_API HF_MUSTCHECK hf_err hf_admin_shards(hf_admin *admin, const char *queue,
                                            hf_shard_cb cb, void *arg,
                                            char detail[HF_DETAIL_SIZE]);

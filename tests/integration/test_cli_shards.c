@@ -89,12 +89,29 @@ static void commands_take_the_name_of_the_queue(void **state)
     hf_try_run("doctor @ --queue wide", 0);
 }
 
+/* Its own keys are broken; a node that is away looks the same. */
+static void a_shard_that_cannot_be_asked_hides_no_other(void **state)
+{
+    (void)state;
+    hf_try_run("queue shards wide 4 @", 0);
+    (void)hf_fixture_command(&fixture->redis, "SET hf:{wide/1-0}:meta x");
+    hf_try_run("queue shards wide @", 70);
+    hf_try_has(fixture->out, "0  wide/0-2   3166  on  ");
+    hf_try_has(fixture->out, "1  wide/1-0   6956  unknown      -");
+    hf_try_has(fixture->out, "3  wide/3-0  13644  on  ");
+    hf_try_has(fixture->err, "shard wide/1-0: WRONGTYPE");
+    hf_try_run("queue shards wide @ --json", 70);
+    hf_try_has(fixture->out, "\"slot\":6956,\"node\":null,\"unknown\":true}");
+    hf_try_has(fixture->out, "\"unknown\":false,\"paused\":false");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
         TEST(a_queue_is_divided_and_shown),
         TEST(one_that_cannot_be_divided_says_why),
+        TEST(a_shard_that_cannot_be_asked_hides_no_other),
         TEST(commands_take_the_name_of_the_queue),
     };
     hf_try_up(HF_TEST_COMMAND, NULL);

@@ -202,6 +202,13 @@ static void a_silent_node_stops_few_callers(void **state)
         fail_msg("only %u of %d callers go on", going, CALLERS);
 }
 
+static void count_shown(const hf_shard_info *shard, void *arg)
+{
+    unsigned *n = arg;
+    assert_string_equal(shard->tag, shards.tags[shard->number]);
+    n[shard->stats != NULL]++;
+}
+
 /* A job of another node is found, by its id or by asking all shards. Of one that is not
  * found nobody knows whether it is at the node that is away. */
 static void find_without_the_node(hf_producer *producer)
@@ -224,6 +231,11 @@ static void find_without_the_node(hf_producer *producer)
     hf_err err = hf_admin_job(admin, wide, id_of(N - 1, id), &info, NULL, detail);
     assert_true(err == HF_CONN || err == HF_UNSERVED);
     assert_non_null(strstr(detail, shards.tags[N - 1]));
+    unsigned shown[2] = {0, 0};
+    err = hf_admin_shards(admin, wide, count_shown, shown, detail);
+    assert_true(err == HF_CONN || err == HF_UNSERVED);
+    assert_int_equal(shown[false], 2);
+    assert_int_equal(shown[true], N - 2);
     hf_admin_close(admin);
 }
 
