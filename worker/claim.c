@@ -167,9 +167,10 @@ static void on_fault(hf_served *served, hf_err err, const char *detail)
     } else if (err == HF_SHARDED && hf_shards_learn(served, detail)) {
         hf_queue_hold(served, DIVIDED_MS);
         event = HF_E_REFUSED;
-    } else if (err != HF_DEADLINE && err != HF_NOSCRIPT &&
-               hf_queue_refused(served, served->asked_site, err, detail)) {
-        event = HF_E_REFUSED;
+    } else if (err != HF_DEADLINE && err != HF_NOSCRIPT) {
+        err = err == HF_SHARDED ? HF_PROTO : err; /* its words make no sense */
+        if (hf_queue_refused(served, served->asked_site, err, detail))
+            event = HF_E_REFUSED;
     }
     hf_queue_on(served, event);
 }

@@ -103,7 +103,7 @@ typedef void (*hf_log_fn)(hf_log_level level, const char *message,
 typedef struct hf_worker_opts {
     size_t size;                   /* HF_WORKER_OPTS_INIT */
     const hf_server_opts *server;  /* which Redis; NULL: the defaults */
-    const hf_worker_queue *queues; /* at least one, at most 64 */
+    const hf_worker_queue *queues; /* 1 to 64, with their shards at most 128 */
     size_t n_queues;
     bool strict;                  /* claim in the order of `queues`; else by weight */
     uint32_t concurrency;         /* jobs at a time: default 16; 1..1024 */

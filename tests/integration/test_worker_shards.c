@@ -199,6 +199,26 @@ static void shards_of_other_data_replace_the_old_ones(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+static void shards_that_cannot_be_read_stop_their_queue_alone(void **state)
+{
+    const hf_worker_queue both[] = {{HF_WORKER_QUEUE_INIT, .name = "q"},
+                                    {HF_WORKER_QUEUE_INIT, .name = "other"}};
+    (void)state;
+    assert_int_equal(divide(N), HF_OK);
+    (void)hf_fixture_command(&queue.redis, "HSET hf:{q}:meta shards nonsense");
+    start(both, 2);
+    EVENTUALLY(SOON_MS, said("Redis refuses the requests of a queue queue=q") == 1);
+    assert_int_equal(hf_queue_init(&queue.queue, "hf", "other"), HF_OK);
+    for (int i = 0; i < FEW; i++) {
+        char id[32];
+        (void)snprintf(id, sizeof id, "o-%d", i);
+        hf_queue_fixture_put(&queue, id, "ok", 0);
+        EVENTUALLY(SOON_MS, ran(i + 1));
+    }
+    assert_int_equal(said("Redis refuses to give jobs"), 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 /* ---- one queue ---- */
 
 static void shards_under_load_get_even_shares(void **state)
@@ -360,6 +380,7 @@ int main(void)
         CASE(a_queue_with_jobs_stays_undivided_and_is_served),
         CASE(a_queue_that_is_not_divided_any_more_is_served),
         CASE(shards_of_other_data_replace_the_old_ones),
+        CASE(shards_that_cannot_be_read_stop_their_queue_alone),
         CASE(shards_under_load_get_even_shares),
         CASE(a_weight_is_that_of_the_whole_queue),
         CASE(a_burst_ends_when_all_shards_are_empty),
