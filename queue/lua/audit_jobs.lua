@@ -78,8 +78,12 @@ local function check_no_record(id, lock)
   end
 end
 
--- Its holder may not have noticed yet, so it keeps the time that the score gives it.
+-- Its holder may not have noticed yet, so it keeps the time that the score gives it. A marked lease
+-- that lasts another lease has no lock in that time.
 local function check_no_lock(id, ends)
+  if ends <= (tonumber(call('HGET', META, 'unlocked') or 0) or 0) then
+    return
+  end
   local text = string.format('runs until %.0f, but has no lock', ends)
   if call('EXISTS', LOCK .. id) == 1 then
     report('type', 5, id, 'its lock is no text', 'DEL ' .. LOCK .. id .. '; it is taken over then')

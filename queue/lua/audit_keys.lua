@@ -35,7 +35,7 @@ local TYPES = {
 }
 local NUMBERS = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
-  'undated',
+  'undated', 'unlocked',
 }
 local ENDS = {
   seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000, -- at most, ms

@@ -66,7 +66,9 @@ local function take_over(c)
     end
     local record = call('HGET', JOBS, id)
     if ended % 2 ~= 0 then -- its holder was new to this clock
-      call('ZADD', RUNNING, (lease_ends(longest_lease(), c.at_least)), id)
+      local _, lease_end = lease_ends(longest_lease(), c.at_least)
+      call('ZADD', RUNNING, lease_end, id)
+      call('HSET', META, 'unlocked', lease_end)
     elseif call('EXISTS', LOCK .. id) == 1 then
       wait_for_lock(RUNNING, id, c.lease)
     elseif not cancelled(id) then
