@@ -77,7 +77,8 @@ static const hf_opt enqueue_opts[] = {
      .value = "R",
      .help = "with --bulk: send the file again as the run R"},
     {.name = "atomic",
-     .help = "with --bulk: accept all jobs or none; refuse more than one block"},
+     .help = "with --bulk: accept all jobs or none; refuse more than one block, and ids "
+             "of your own in a queue with shards"},
     HF_OPT_END,
 };
 static const hf_opt worker_opts[] = {

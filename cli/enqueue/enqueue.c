@@ -205,19 +205,63 @@ typedef struct sender {
     const hf_cli *cli;
     hf_producer *producer;
     hf_progress progress;
+    bool atomic;
     uint64_t accepted, bytes_read;
     hf_enqueue_result *results; /* HF_BATCH_JOBS of them */
     char detail[HF_DETAIL_SIZE];
 } sender;
 
+static void count_shard(const hf_shard_info *shard, void *arg)
+{
+    (void)shard;
+    ++*(unsigned *)arg;
+}
+
+/* A block with ids of its own would be sent in parts, one to each shard. */
+static hf_err check_atomic(sender *s, const hf_bulk_block *block)
+{
+    const hf_admin_opts opts = {HF_ADMIN_OPTS_INIT, .server = &s->cli->server};
+    hf_admin *admin = NULL;
+    unsigned n = 0;
+    size_t i = 0;
+    while (i < block->n && block->jobs[i].id == NULL)
+        i++;
+    if (block->n == 1 || i == block->n)
+        return HF_OK;
+    hf_err err = hf_admin_open(&admin, &opts, s->detail);
+    if (err == HF_OK)
+        err = hf_admin_shards(admin, block->jobs[i].queue, count_shard, &n, s->detail);
+    hf_admin_close(admin);
+    if (n == 0)
+        return err;
+    snprintf(s->detail, sizeof s->detail,
+             "queue '%s': expected jobs without ids with --atomic, because it is divided "
+             "into %u shards",
+             block->jobs[i].queue, n);
+    return HF_INVALID;
+}
+
+/* Of a queue with shards a part may be. */
+static size_t count_accepted(const sender *s, size_t n)
+{
+    size_t accepted = 0;
+    for (size_t i = 0; i < n; i++)
+        accepted += is_there(s->results[i].err);
+    return accepted;
+}
+
 static hf_err on_block(const hf_bulk_block *block, void *arg)
 {
     sender *s = arg;
-    hf_err err = hf_enqueue_numbered(s->producer, block->jobs, block->n, block->number,
-                                     block->first, s->results, s->detail);
+    hf_err err = s->atomic ? check_atomic(s, block) : HF_OK;
+    for (size_t i = 0; i < block->n; i++)
+        s->results[i].err = HF_UNSURE; /* it may not come to an answer */
+    if (err == HF_OK)
+        err = hf_enqueue_numbered(s->producer, block->jobs, block->n, block->number,
+                                  block->first, s->results, s->detail);
+    s->accepted += count_accepted(s, block->n);
     if (err != HF_OK)
         return err;
-    s->accepted += block->n;
     hf_progress_end(&s->progress); /* the ids may go to the same terminal */
     for (size_t i = 0; i < block->n; i++)
         print_id(s->cli, &block->jobs[i], &s->results[i]);
@@ -317,7 +361,7 @@ static int read_file(const hf_cli *cli, sender *s, int fd)
                                .file = strcmp(file, "-") == 0 ? "standard input" : file,
                                .queue = hf_cli_queue(cli), /* it was checked */
                                .payload_max = (size_t)cli->config->payload_max,
-                               .atomic = hf_argv_has(cli->args, "atomic"),
+                               .atomic = s->atomic,
                                .send = on_block,
                                .progress = on_progress,
                                .arg = s};
@@ -332,7 +376,7 @@ static int send_file(const hf_cli *cli)
 {
     int fd = -1;
     uint64_t size = 0;
-    sender s = {.cli = cli};
+    sender s = {.cli = cli, .atomic = hf_argv_has(cli->args, "atomic")};
     int code = check_bulk_usage(cli);
     if (code == HF_EXIT_OK)
         code = open_input(cli, &fd, &size);

@@ -105,6 +105,65 @@ static void a_shard_that_cannot_be_asked_hides_no_other(void **state)
     hf_try_has(fixture->out, "\"unknown\":false,\"paused\":false");
 }
 
+/* ---- many jobs with ids ---- */
+
+enum { LINES = 40 };
+
+/* One shard takes none of them. */
+static void break_a_shard(const char *queue)
+{
+    hf_shards shards;
+    char key[HF_TEST_SHARD_KEY];
+    hf_test_divide(&fixture->redis, queue, 4, &shards);
+    (void)hf_fixture_command(&fixture->redis, "SET %s x",
+                             hf_test_shard_key(&shards, 3, "jobs", key));
+}
+
+static void write_lines(const char *id)
+{
+    char path[HF_CLI_PATH];
+    hf_cli_fixture_path(fixture, "f", path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < LINES; i++)
+        fprintf(file,
+                id[0] == '\0' ? "{\"type\":\"t\"}\n"
+                              : "{\"type\":\"t\",\"id\":\"%s%d\"}\n",
+                id, i);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void a_block_that_was_accepted_in_part_says_so(void **state)
+{
+    char said[64], err[HF_CLI_TEXT];
+    (void)state;
+    break_a_shard("wide");
+    write_lines("id");
+    hf_try_run("enqueue @ --bulk f -q wide", 70);
+    (void)snprintf(err, sizeof err, "%s", fixture->err);
+    const long long n = hf_try_figure("wide", "ready");
+    assert_in_range(n, 1, LINES - 1);
+    (void)snprintf(said, sizeof said, "(%lld jobs were accepted; go on with --run ", n);
+    hf_try_has(err, said);
+}
+
+static void atomic_refuses_what_would_be_sent_in_parts(void **state)
+{
+    (void)state;
+    break_a_shard("wide");
+    write_lines("id");
+    hf_try_run("enqueue @ --bulk f -q wide --atomic", 65);
+    hf_try_has(fixture->err,
+               "holdfast: queue 'wide': expected jobs without ids with --atomic, because "
+               "it is divided into 4 shards (nothing was accepted)");
+    assert_int_equal(hf_try_figure("wide", "ready"), 0);
+    hf_try_run("enqueue @ --bulk f -q plain --atomic", 0);
+    write_lines("");
+    hf_test_divide(&fixture->redis, "whole", 4, &(hf_shards){0});
+    hf_try_run("enqueue @ --bulk f -q whole --atomic", 0);
+    assert_int_equal(hf_try_figure("whole", "ready"), LINES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +172,8 @@ int main(void)
         TEST(one_that_cannot_be_divided_says_why),
         TEST(a_shard_that_cannot_be_asked_hides_no_other),
         TEST(commands_take_the_name_of_the_queue),
+        TEST(a_block_that_was_accepted_in_part_says_so),
+        TEST(atomic_refuses_what_would_be_sent_in_parts),
     };
     hf_try_up(HF_TEST_COMMAND, NULL);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
