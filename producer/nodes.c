@@ -11,7 +11,10 @@
 #include "base/detail.h"
 #include "queue/keys.h"
 
-enum { UNKNOWN_MS = 1000 /* a server that could not be made is tried again */ };
+enum {
+    UNKNOWN_MS = 1000, /* a server that could not be made is tried again */
+    PATIENCE_MS = 1000 /* until what may go elsewhere waits for no first connection */
+};
 
 /* Of a queue that no node serves at the moment. */
 static const hf_backoff rests = {
@@ -26,6 +29,7 @@ static void on_event(hf_client *client, hf_err err, const char *detail, void *ar
     (void)detail;
     if (err != HF_OK)
         hf_cluster_doubt(node->nodes->cluster);
+    node->nodes->stale = true; /* what waits for others may go there, or the reverse */
     hf_submit_line_is_down(node->nodes->queue, &node->line, err != HF_OK);
     node->nodes->hooks->on_event(node, err);
 }
@@ -67,6 +71,7 @@ static hf_err open_node(hf_nodes *nodes, hf_server *redis, hf_node **out, char *
     nodes->first = node;
     nodes->open++;
     node->line.down = true; /* until it is connected */
+    node->patient_until_ns = hf_boot_ns() + PATIENCE_MS * HF_MS_NS;
     hf_submit_add_line(nodes->queue, &node->line);
     *out = node;
     return HF_OK;
@@ -220,6 +225,20 @@ static void take_new(hf_nodes *nodes)
     }
 }
 
+/* What was put in line before it was known that a node is down, or while all were. */
+static void leave_nodes_down(hf_nodes *nodes, uint64_t now_ns)
+{
+    hf_submit_line_is_down(nodes->queue, &nodes->away.line, true);
+    for (hf_node *node = nodes->first; node != NULL; node = node->next) {
+        if (!node->line.down)
+            continue;
+        if (node->patient_until_ns <= now_ns)
+            hf_submit_line_is_down(nodes->queue, &node->line, true);
+        else if (node->patient_until_ns < nodes->due_ns)
+            nodes->due_ns = node->patient_until_ns;
+    }
+}
+
 void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns)
 {
     if (hf_cluster_is_plain(nodes->cluster))
@@ -234,7 +253,7 @@ void hf_nodes_route(hf_nodes *nodes, uint64_t now_ns)
     for (hf_queue_state *t = nodes->targets; t != NULL; t = t->routed)
         route(nodes, t, now_ns);
     hf_submit_move(nodes->queue, nodes->targets);
-    hf_submit_line_is_down(nodes->queue, &nodes->away.line, true);
+    leave_nodes_down(nodes, now_ns);
     move_doubt(&nodes->away);
     for (hf_node *node = nodes->first; node != NULL; node = node->next)
         move_doubt(node);

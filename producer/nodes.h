@@ -27,6 +27,7 @@ typedef struct hf_node {
     hf_client *client;     /* owned; NULL: this is `away` */
     hf_replicas *replicas; /* owned; NULL: none are wanted, or it is closing */
     hf_line line;
+    uint64_t patient_until_ns; /* while it connects for the first time */
 
     /* For requests.c. */
     hf_batches flight; /* HF_REQUEST_SENT, _SENT_AGAIN, _CONFIRMING; in the order sent */

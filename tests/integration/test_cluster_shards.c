@@ -143,6 +143,25 @@ static void what_a_silent_node_has_got_is_executed_once(void **state)
     assert_int_equal(count_all(), CALLS + sent);
 }
 
+/* A new one does not know that the node is away until it has tried to connect. */
+static void a_new_producer_does_not_wait_for_a_silent_node(void **state)
+{
+    (void)state;
+    divide(7);
+    hf_fixture_signal(&nodes.nodes[1], SIGSTOP);
+    for (unsigned i = 0; i < 2 * N; i++) {
+        hf_producer *producer = open_producer(AWAY_MS);
+        hf_err err = enqueue(producer, NULL);
+        hf_producer_close(producer, NULL, NULL);
+        if (err != HF_OK) {
+            hf_fixture_signal(&nodes.nodes[1], SIGCONT);
+            fail_msg("producer %u: %s", i, detail);
+        }
+    }
+    hf_fixture_signal(&nodes.nodes[1], SIGCONT);
+    EVENTUALLY(CALL_MS, count_all() == 2 * N);
+}
+
 typedef struct caller {
     hf_producer *producer;
     pthread_t thread;
@@ -285,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shards_are_on_all_nodes_and_get_their_jobs),
         cmocka_unit_test(what_a_silent_node_has_got_is_executed_once),
+        cmocka_unit_test(a_new_producer_does_not_wait_for_a_silent_node),
         cmocka_unit_test(a_silent_node_stops_few_callers),
         cmocka_unit_test(jobs_without_ids_go_to_the_nodes_that_are_there),
     };
