@@ -48,10 +48,9 @@ static void again(hf_lock *lock, hf_err err, bool moved, const char *detail)
 {
     lock->last_err = err;
     (void)snprintf(lock->detail, sizeof lock->detail, "%s", detail);
-    if (moved || (err != HF_MOVED && err != HF_UNSERVED))
-        hf_confirm_send(lock);
-    else
-        lock->due_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
+    if (!moved && (err == HF_MOVED || err == HF_UNSERVED))
+        lock->rest_ns = hf_boot_ns() + RETRY_MS * HF_MS_NS;
+    hf_confirm_send(lock);
 }
 
 static void on_renewed(const hf_answer *answer, void *arg)
@@ -92,8 +91,9 @@ void hf_confirm_send(hf_lock *lock)
                                   .name = lock->names[0],
                                   .lease_ms = atomic_load(&lock->lease_ms),
                                   .simple = lock->simple};
-    lock->due_ns = UINT64_MAX; /* else with the next connection */
-    if (lock->asks_replicas || lock->in_flight > 0 || !hf_lock_node_ready(node))
+    bool rests = hf_boot_ns() < lock->rest_ns;
+    lock->due_ns = rests ? lock->rest_ns : UINT64_MAX; /* with the next connection */
+    if (rests || lock->asks_replicas || lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
     lock->asked = node;
     hf_err err = hf_op_lock_renew(node->client, &item, 1, hf_lock_node_not_after(node), 0,

@@ -464,6 +464,8 @@ static void on_release_answered(const hf_answer *answer, void *arg)
         lock->due_ns = hf_boot_ns();
         if (err != HF_NOSCRIPT && !moved)
             lock->due_ns += RETRY_MS * HF_MS_NS;
+        if (err == HF_MOVED || err == HF_UNSERVED)
+            lock->rest_ns = lock->due_ns;
     }
     hf_lock_client_end_turn(locks);
 }
@@ -471,8 +473,10 @@ static void on_release_answered(const hf_answer *answer, void *arg)
 void hf_release_send(hf_lock *lock)
 {
     hf_lock_node *node = hf_lock_route(lock);
-    lock->due_ns = UINT64_MAX; /* else with the answer, or with the next connection */
-    if (lock->in_flight > 0 || !hf_lock_node_ready(node))
+    bool rests = hf_boot_ns() < lock->rest_ns;
+    /* Else with the answer, or with the next connection. */
+    lock->due_ns = rests ? lock->rest_ns : UINT64_MAX;
+    if (rests || lock->in_flight > 0 || !hf_lock_node_ready(node))
         return;
     lock->asked = node;
     const hf_lock_of of = hf_lock_of_lock(lock);

@@ -13,16 +13,17 @@ enum {
     LISTEN_MS = 600000,
     LISTEN_IN_CLUSTER_MS = 10000, /* which also ends waits that no lock needs any more */
     REST_MS = 1000,               /* after a refusal; meanwhile the renewals tell */
+    DOUBT_MS = 1000,
     UNBLOCK_FIRST_MS = 2,
     UNBLOCK_LAST_MS = 512
 };
 
 struct hf_listener_wait {
     hf_listener_wait *next;
-    hf_listener *listener; /* NULL: it is closed */
+    hf_listener *listener; /* NULL: its connection is closed */
     unsigned slot;
     hf_server *redis;  /* shared */
-    hf_client *client; /* NULL: it is closed */
+    hf_client *client; /* NULL: the same */
     hf_client *other;
     unsigned asked; /* requests to end it that are not answered yet */
     bool wanted;    /* as of the last choice */
@@ -95,7 +96,6 @@ static void close_wait(hf_listener *listener, hf_listener_wait *wait)
         at = &(*at)->next;
     *at = wait->next;
     listener->n_waits--;
-    listener->doubt = listener->doubt || wait->listening || wait->doubt;
     wait->slot = HF_SLOTS; /* none: its answers mean nothing any more */
     hf_client_close(wait->client, on_wait_closed, wait);
 }
@@ -246,6 +246,7 @@ bool hf_listener_add(hf_listener *listener, const hf_listener_tag *tag)
     if (tag->redis == NULL)
         return false;
     if (wait != NULL && wait->redis != tag->redis) {
+        listener->doubt = listener->doubt || wait->listening || wait->doubt;
         close_wait(listener, wait);
         wait = NULL;
     }
@@ -296,6 +297,13 @@ static void choose(hf_listener *listener)
 
 /* ---- from outside ---- */
 
+/* The first at once. Each leads to a renewal of all, which may show that a slot is
+ * elsewhere again. */
+static uint64_t doubt_due_ns(const hf_listener *listener)
+{
+    return listener->doubted_ns == 0 ? 0 : listener->doubted_ns + DOUBT_MS * HF_MS_NS;
+}
+
 void hf_listener_listen(hf_listener *listener)
 {
     bool again = false;
@@ -314,9 +322,11 @@ void hf_listener_listen(hf_listener *listener)
         else if (wait->listening && !wait->unblocking && wait->deaf)
             unblock(wait);
     }
-    if (listener->doubt)
+    if (listener->doubt && hf_boot_ns() >= doubt_due_ns(listener)) {
+        listener->doubt = false;
+        listener->doubted_ns = hf_boot_ns();
         listener->on_doubt(listener);
-    listener->doubt = false;
+    }
 }
 
 static uint64_t wait_due_ns(const hf_listener_wait *wait)
@@ -329,7 +339,7 @@ static uint64_t wait_due_ns(const hf_listener_wait *wait)
 
 uint64_t hf_listener_due_ns(hf_listener *listener)
 {
-    uint64_t due_ns = UINT64_MAX;
+    uint64_t due_ns = listener->doubt ? doubt_due_ns(listener) : UINT64_MAX;
     for (hf_listener_wait *wait = listener->waits; wait != NULL; wait = wait->next)
         if (wait_due_ns(wait) < due_ns)
             due_ns = wait_due_ns(wait);

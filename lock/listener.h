@@ -49,9 +49,10 @@ struct hf_listener {
 
     hf_listener_wait *waits; /* owned */
     size_t n_waits;
-    bool crowded; /* a tag found no room for a wait of its own */
-    bool doubt;   /* to be reported */
-    size_t open;  /* waits whose connections are not closed yet, those above included */
+    bool crowded;        /* a tag found no room for a wait of its own */
+    bool doubt;          /* to be reported, once a second at most */
+    uint64_t doubted_ns; /* when it was last */
+    size_t open; /* waits whose connections are not closed yet, those above included */
     void (*on_closed)(void *arg); /* not NULL: it is being closed */
     void *closed_arg;
 };

@@ -117,6 +117,7 @@ struct hf_lock {
     unsigned in_flight;  /* requests of its own */
     hf_lock_node *asked; /* of the last one */
     bool moved;          /* which was answered HF_MOVED */
+    uint64_t rest_ns;    /* no node serves it: confirm.c and a release wait for that */
     bool may_be_there;   /* a request to acquire was executed, or may have been */
     int64_t doubt_ms;    /* until then, on Redis's clock, one that was not answered may
                             still be executed; 0: there is none */

@@ -4,8 +4,8 @@
  * Any URL without a cluster has one node, from the start to the end. In a cluster a lock
  * is at the node that has the slot of its tag, and at `away` while no node was found. A
  * node is opened when a lock or a call needs it. The table of slots changes: then each
- * lock goes to its new node, held or not, and nodes that none needs are closed. What is
- * under way at the old node is answered there.
+ * lock goes to its new node, held or not. A node that has no slots any more is closed
+ * when no lock needs it. What is under way at the old node is answered there.
  *
  * The loop opens and closes nodes. The watchdog's thread (hear.c) has connections of its
  * own to each, which it opens and closes when it is told; a node is freed when both are
@@ -82,8 +82,8 @@ hf_lock_node *hf_lock_route(hf_lock *lock);
 void hf_lock_nodes_reap(hf_lock_client *locks);
 /* It has answered a request so. HF_MOVED, HF_UNSERVED or HF_READONLY: another one may
  * have the slot. `moved`: whether the last answer to the same sender was HF_MOVED. True:
- * this one is, and the sender looks for the node again at once; after two in a row it
- * rests. Any thread. */
+ * this one is, and the sender looks for the node again at once. After two in a row it
+ * rests: two nodes may send it back and forth. Any thread. */
 bool hf_lock_node_answered(hf_lock_node *node, const hf_answer *answer, bool *moved);
 
 /* Connected, and its time is known. */

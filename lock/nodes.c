@@ -236,13 +236,14 @@ static bool is_needed(const hf_lock_client *locks, const hf_lock_node *node)
     return false;
 }
 
-/* Closes those that no lock and no call needs. */
+/* Closes those that have no slots any more, once no lock and no call needs them. While
+ * the nodes disagree a lock goes back and forth: it must find their connections again. */
 static void sweep(hf_lock_client *locks)
 {
     hf_lock_nodes *nodes = &locks->nodes;
     for (hf_lock_node **at = &nodes->first; *at != NULL;) {
         hf_lock_node *node = *at;
-        if (is_needed(locks, node)) {
+        if (is_needed(locks, node) || hf_cluster_has_slots(nodes->cluster, node->redis)) {
             at = &node->next;
             continue;
         }

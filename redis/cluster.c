@@ -193,6 +193,16 @@ size_t hf_cluster_servers(hf_cluster *c, hf_server **out, size_t max)
     return n;
 }
 
+bool hf_cluster_has_slots(hf_cluster *c, const hf_server *server)
+{
+    bool has = c->plain;
+    pthread_mutex_lock(&c->lock);
+    for (size_t i = 0; i < c->n_nodes && !has; i++)
+        has = c->nodes[i].server == server && c->nodes[i].n_slots > 0;
+    pthread_mutex_unlock(&c->lock);
+    return has;
+}
+
 void hf_cluster_key(hf_cluster *c, const hf_server *server, const char *ns,
                     const char *name, unsigned *tag, char *out, size_t size)
 {

@@ -89,6 +89,9 @@ hf_server *hf_cluster_server(hf_cluster *cluster, unsigned slot);
 /* All that have slots, each shared, up to `max`. Returns how many there are. */
 size_t hf_cluster_servers(hf_cluster *cluster, hf_server **out, size_t max);
 
+/* This server, which is in use, has slots; any has with a plain URL. */
+bool hf_cluster_has_slots(hf_cluster *cluster, const hf_server *server);
+
 /* The key "NS:{/N}:NAME", no queue's, in a slot of this server: that of the first N from
  * *tag on, which is then put there. So all processes find the same one, and one that is
  * refused its key finds the next. "": the server has no slot now. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include "base/base.h"
 #include "base/clock.h"
 #include "holdfast/lock_set.h"
@@ -355,36 +357,6 @@ static void a_lock_whose_slot_stays_on_the_way_is_lost(void **state)
     hf_lock_release(lock, NULL, NULL);
 }
 
-static size_t count_clients(hf_fixture *node)
-{
-    size_t n = 0;
-    for (const char *at = hf_fixture_command(node, "CLIENT LIST");
-         (at = strstr(at, " user=")) != NULL; at++)
-        n++;
-    return n;
-}
-
-static void a_node_that_no_lock_needs_is_left(void **state)
-{
-    char name[NAME], other[NAME];
-    (void)state;
-    name_at(1, 9, name);
-    name_at(1, 10, other);
-    const size_t before = count_clients(&nodes.nodes[1]);
-    hf_lock_client *locks = hf_lock_fixture_open(&fixture, url);
-    hf_lock *lock = take(locks, name, SHORT_MS);
-    EVENTUALLY(LONG_MS, count_clients(&nodes.nodes[1]) > before + 1);
-    hf_cluster_move_begin(&nodes, slot_of(name), &nodes.nodes[2]);
-    hf_cluster_move_end(&nodes, slot_of(name), &nodes.nodes[2]);
-    expect_renewal(lock);
-    EVENTUALLY(SOON_MS, count_clients(&nodes.nodes[1]) <= before);
-    hf_lock *again = take(locks, other, SHORT_MS);
-    expect_renewal(again);
-    hf_lock_released(again);
-    hf_lock_released(lock);
-    hf_lock_client_close(locks, NULL, NULL);
-}
-
 /* ---- nodes fail ---- */
 
 static void a_planned_failover_keeps_a_lock_that_replicas_have(void **state)
@@ -425,6 +397,61 @@ static void a_failover_never_gives_two_holders(void **state)
     assert_true(hf_lock_fence(w.lock) > fence);
     expect_renewal(w.lock);
     hf_lock_released(w.lock);
+}
+
+/* ---- a loop of the caller's own ---- */
+
+typedef struct borrowed {
+    hf_lock_client *locks;
+    unsigned held, given_back;
+    bool closed;
+} borrowed;
+
+static void on_end(void *arg)
+{
+    borrowed *c = arg;
+    c->closed = true;
+}
+
+static void on_back(hf_lock *lock, hf_lock_release_result result, size_t left, void *arg)
+{
+    borrowed *c = arg;
+    (void)lock, (void)left;
+    assert_int_equal(result, HF_RELEASE_DONE);
+    if (++c->given_back == PRIMARIES)
+        hf_lock_client_close(c->locks, on_end, c);
+}
+
+static void on_had(hf_lock *lock, hf_err err, const char *detail, void *arg)
+{
+    borrowed *c = arg;
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), detail);
+    c->held++;
+    hf_lock_release(lock, on_back, c);
+}
+
+static void a_client_runs_on_a_borrowed_loop(void **state)
+{
+    uv_loop_t loop;
+    borrowed c = {.held = 0};
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    const hf_lock_client_opts opts = {HF_LOCK_CLIENT_OPTS_INIT,
+                                      .server = HF_SERVER(.url = url), .loop = &loop};
+    assert_int_equal(hf_lock_client_open(&c.locks, &opts, fixture.detail), HF_OK);
+    for (size_t i = 0; i < PRIMARIES; i++) {
+        char text[NAME];
+        const char *name = text;
+        name_at(i, 33, text);
+        const hf_lock_opts one = {HF_LOCK_OPTS_INIT, .names = &name, .n_names = 1};
+        assert_int_equal(hf_lock_acquire(c.locks, &one, on_had, &c, NULL, fixture.detail),
+                         HF_OK);
+    }
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(c.held, PRIMARIES);
+    assert_true(c.closed);
+    assert_int_equal(uv_loop_close(&loop), 0);
 }
 
 /* ---- several locks ---- */
@@ -553,7 +580,7 @@ int main(void)
         TEST(a_waiting_lock_follows_its_slot),
         TEST(a_lock_rests_while_its_slot_moves),
         TEST(a_lock_whose_slot_stays_on_the_way_is_lost),
-        TEST(a_node_that_no_lock_needs_is_left),
+        TEST(a_client_runs_on_a_borrowed_loop),
         TEST(one_acquisition_has_one_tag),
         TEST(a_multilock_has_members_at_several_nodes),
         TEST(a_redlock_refuses_a_cluster),
