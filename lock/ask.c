@@ -100,6 +100,16 @@ static bool is_confirmed(hf_lock_ask *ask)
 
 /* ---- sending ---- */
 
+/* If the time ends before, the last refusal says why. */
+static void try_again(hf_lock_ask *ask, hf_err err, const char *detail, uint64_t due_ns)
+{
+    ask->due_ns = due_ns;
+    if (err == HF_NOSCRIPT || err == HF_DEADLINE)
+        return;
+    ask->err = err == HF_MOVED ? HF_UNSERVED : err;
+    (void)snprintf(ask->detail, sizeof ask->detail, "%s", detail);
+}
+
 static void on_answer(const hf_answer *answer, void *arg)
 {
     hf_lock_ask *ask = arg;
@@ -117,7 +127,8 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (again && ask->lock != NULL && ask->lock->step == STEP_RELEASE)
         end(ask, HF_LOST, "it was released");
     else if (again && now_ns < ask->until_ns && !locks->closing)
-        ask->due_ns = err == HF_NOSCRIPT || moved ? now_ns : now_ns + RETRY_MS * HF_MS_NS;
+        try_again(ask, err, answer->detail,
+                  err == HF_NOSCRIPT || moved ? now_ns : now_ns + RETRY_MS * HF_MS_NS);
     else if (err != HF_OK || is_confirmed(ask))
         conclude(ask, err, answer->detail);
     hf_lock_client_end_turn(locks);
@@ -152,7 +163,9 @@ static void give_up(hf_lock_ask *ask)
 {
     char why[HF_DETAIL_SIZE];
     hf_err err = hf_lock_node_status(ask->node, why);
-    end(ask, err == HF_OK ? HF_TIMEOUT : err, why);
+    if (err == HF_OK && ask->err != HF_OK)
+        (void)snprintf(why, sizeof why, "%s", ask->detail);
+    end(ask, err != HF_OK ? err : ask->err != HF_OK ? ask->err : HF_TIMEOUT, why);
 }
 
 void hf_ask_pump(hf_lock_client *locks, uint64_t now_ns)
@@ -212,6 +225,7 @@ static void prepare(hf_lock_ask *ask, hf_lock_client *locks)
 {
     uint32_t ms = locks->connect_timeout_ms + locks->request_timeout_ms;
     ask->locks = locks;
+    ask->err = HF_OK;
     ask->task.run = run_ask;
     ask->until_ns = hf_boot_ns() + ms * HF_MS_NS;
 }

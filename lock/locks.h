@@ -283,7 +283,7 @@ typedef struct hf_lock_ask {
     uint64_t until_ns, due_ns, sent_ns;
     bool in_flight;
     bool writes_what_must_stay; /* HF_POLICY where it may be evicted */
-    hf_err err;
+    hf_err err;                 /* of its end, or until then of the last refusal */
     char detail[HF_DETAIL_SIZE];
 } hf_lock_ask;
 

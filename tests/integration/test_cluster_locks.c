@@ -357,6 +357,28 @@ static void a_lock_whose_slot_stays_on_the_way_is_lost(void **state)
     hf_lock_release(lock, NULL, NULL);
 }
 
+/* The connection is in order: the last refusal is the reason. */
+static void a_question_says_that_the_slot_is_on_the_way(void **state)
+{
+    enum { CONNECT_MS = 500 };
+    char name[NAME];
+    hf_lock_client *locks;
+    hf_lock_look look = {HF_LOCK_LOOK_INIT};
+    (void)state;
+    name_at(0, 9, name);
+    const hf_lock_client_opts opts = {
+        HF_LOCK_CLIENT_OPTS_INIT,
+        .server = HF_SERVER(.url = url, .connect_timeout_ms = CONNECT_MS)};
+    assert_int_equal(hf_lock_client_open(&locks, &opts, fixture.detail), HF_OK);
+    hf_lock_released(take(locks, name, LEASE_MS));
+    hf_cluster_move_begin(&nodes, slot_of(name), &nodes.nodes[2]);
+    hf_err err = hf_lock_look_at(locks, name, 1, &look, fixture.detail);
+    hf_cluster_move_end(&nodes, slot_of(name), &nodes.nodes[2]);
+    assert_int_equal(err, HF_UNSERVED);
+    assert_int_equal(strncmp(fixture.detail, "ASK ", 4), 0);
+    hf_lock_client_close(locks, NULL, NULL);
+}
+
 /* ---- nodes fail ---- */
 
 static void a_planned_failover_keeps_a_lock_that_replicas_have(void **state)
@@ -580,6 +602,7 @@ int main(void)
         TEST(a_waiting_lock_follows_its_slot),
         TEST(a_lock_rests_while_its_slot_moves),
         TEST(a_lock_whose_slot_stays_on_the_way_is_lost),
+        TEST(a_question_says_that_the_slot_is_on_the_way),
         TEST(a_client_runs_on_a_borrowed_loop),
         TEST(one_acquisition_has_one_tag),
         TEST(a_multilock_has_members_at_several_nodes),
