@@ -3,7 +3,7 @@
 
 Whether a job is accepted is decided by the script share/holdfast/lua/enqueue.lua, which
 `holdfast script enqueue` prints as well; its first lines say what it takes and answers."""
-import json, os, random, secrets, sys, time
+import json, logging, os, random, secrets, sys, time
 import redis  # Debian: python3-redis
 
 PLACES = ["/usr/share/holdfast/lua", "/usr/local/share/holdfast/lua"]
@@ -34,5 +34,12 @@ def enqueue(r, queue, job_type, payloads, delay_ms=0):
     return ids
 
 
-r = redis.Redis.from_url(os.environ.get("REDIS_URL", "redis://localhost:6379/0"))
+def connect(url):
+    if "+cluster://" not in url:
+        return redis.Redis.from_url(url)
+    logging.getLogger("redis.cluster").disabled = True  # it logs each error that it raises
+    return redis.RedisCluster.from_url(url.replace("+cluster", "").split(",")[0])
+
+
+r = connect(os.environ.get("REDIS_URL", "redis://localhost:6379/0"))
 print(*enqueue(r, sys.argv[1], sys.argv[2], sys.argv[3:]), sep="\n")
