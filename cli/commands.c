@@ -308,9 +308,10 @@ static const hf_command commands[] = {
      .run = hf_cmd_queue_shards,
      .section = "queues",
      .help = "show the shards of a queue, or divide it into N before its first job",
-     .more = "Each shard is a part of the queue with keys of its own, in a cluster on a "
-             "node of its own. The number is 2 to 64 and never changes. Dividing a queue "
-             "that has N shards already succeeds and changes nothing."},
+     .more = "Each shard is a part of the queue with keys of its own. In a cluster the "
+             "shards spread evenly over the nodes. The number is 2 to 64 and never "
+             "changes. A queue that has jobs, is paused or has limits is not divided. "
+             "Dividing a queue that has N shards already succeeds and changes nothing."},
     {.name = "queue purge",
      .operands = "Q",
      .min_operands = 1,
