@@ -10,7 +10,7 @@
 
 enum {
     N = 4,
-    SOON_MS = 5000,
+    SOON_MS = 30000,
     CHECK_MS = 15000, /* two checks or questions, on a busy machine */
     FEW = 5,
     MANY = 300
