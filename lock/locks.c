@@ -162,7 +162,7 @@ static void submit(void *arg)
     hf_lock_client *locks = arg;
     if (hf_tasks_run(&locks->tasks) && !locks->closing)
         begin_closing(locks);
-    hf_lock_nodes_reap(locks);
+    hf_lock_nodes_tidy(locks);
     hf_grants_notes(locks);
     hf_release_notes(locks);
     hf_lock_client_end_turn(locks);

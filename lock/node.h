@@ -78,8 +78,9 @@ hf_lock_node *hf_lock_nodes_find(hf_lock_client *locks, unsigned slot);
 hf_lock_node *hf_lock_nodes_at(hf_lock_client *locks, hf_server *redis);
 /* Brings a lock to the node of its slot. It stays where it is while none is known. */
 hf_lock_node *hf_lock_route(hf_lock *lock);
-/* Frees nodes that both threads are done with. */
-void hf_lock_nodes_reap(hf_lock_client *locks);
+/* Leaves nodes without slots that none needs, and frees those that both threads have
+ * left. */
+void hf_lock_nodes_tidy(hf_lock_client *locks);
 /* It has answered a request so. HF_MOVED, HF_UNSERVED or HF_READONLY: another one may
  * have the slot. `moved`: whether the last answer to the same sender was HF_MOVED. True:
  * this one is, and the sender looks for the node again at once. After two in a row it

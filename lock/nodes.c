@@ -132,8 +132,10 @@ static void on_client(hf_client *client, hf_err err, const char *detail, void *a
     (void)detail;
     atomic_store(&node->clock_known, false);
     hf_lock_node_begins_epoch(node);
-    if (err != HF_OK)
+    if (err != HF_OK) {
         hf_cluster_doubt(node->locks->nodes.cluster);
+        hf_run_loop_wake(&node->locks->tasks.run); /* to leave it, if none needs it */
+    }
     if (err == HF_OK && hf_redis_time(client, on_redis_time, node) != HF_OK)
         hf_client_reset(client);
     if (hf_client_is_refused(client))
@@ -175,6 +177,26 @@ static hf_err open_node(hf_lock_client *locks, hf_server *redis, hf_lock_node **
 
 /* ---- and goes ---- */
 
+static void free_node(hf_lock_node *node)
+{
+    hf_server_close(node->redis);
+    free(node);
+}
+
+/* Frees those that both threads are done with. */
+static void reap(hf_lock_client *locks)
+{
+    for (hf_lock_node **at = &locks->nodes.parting; *at != NULL;) {
+        hf_lock_node *node = *at;
+        if (node->open > 0 || !hf_hear_parted(node)) {
+            at = &node->next;
+            continue;
+        }
+        *at = node->next;
+        free_node(node);
+    }
+}
+
 static void on_part_closed(void *arg)
 {
     hf_lock_node *node = arg;
@@ -183,7 +205,7 @@ static void on_part_closed(void *arg)
     if (locks->tasks.ended)
         hf_tasks_closed(&locks->tasks);
     else
-        hf_lock_nodes_reap(locks);
+        reap(locks);
 }
 
 static void disconnect(hf_lock_node *node)
@@ -196,25 +218,6 @@ static void disconnect(hf_lock_node *node)
     if (replicas != NULL)
         hf_replicas_close(replicas, on_part_closed, node);
     hf_client_close(client, on_part_closed, node);
-}
-
-static void free_node(hf_lock_node *node)
-{
-    hf_server_close(node->redis);
-    free(node);
-}
-
-void hf_lock_nodes_reap(hf_lock_client *locks)
-{
-    for (hf_lock_node **at = &locks->nodes.parting; *at != NULL;) {
-        hf_lock_node *node = *at;
-        if (node->open > 0 || !hf_hear_parted(node)) {
-            at = &node->next;
-            continue;
-        }
-        *at = node->next;
-        free_node(node);
-    }
 }
 
 static bool is_at(const hf_lock *lock, const hf_lock_node *node)
@@ -253,6 +256,13 @@ static void sweep(hf_lock_client *locks)
         disconnect(node);
         hf_hear_part(node);
     }
+}
+
+void hf_lock_nodes_tidy(hf_lock_client *locks)
+{
+    if (!hf_cluster_is_plain(locks->nodes.cluster) && !locks->tasks.ended)
+        sweep(locks);
+    reap(locks);
 }
 
 /* ---- routes ---- */
@@ -321,7 +331,7 @@ static void on_change(void *arg)
     if (err == HF_AUTH || err == HF_CONFIG || err == HF_UNSUPPORTED)
         hf_lock_client_refused(locks, &locks->nodes.away);
     hf_lock_client_pump(locks);
-    sweep(locks);
+    hf_lock_nodes_tidy(locks);
     hf_watchdog_call(locks->watchdog, hf_boot_ns()); /* to listen elsewhere */
     hf_lock_client_end_turn(locks);
 }
