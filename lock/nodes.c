@@ -246,7 +246,7 @@ static void sweep(hf_lock_client *locks)
     hf_lock_nodes *nodes = &locks->nodes;
     for (hf_lock_node **at = &nodes->first; *at != NULL;) {
         hf_lock_node *node = *at;
-        if (is_needed(locks, node) || hf_cluster_has_slots(nodes->cluster, node->redis)) {
+        if (hf_cluster_has_slots(nodes->cluster, node->redis) || is_needed(locks, node)) {
             at = &node->next;
             continue;
         }
