@@ -59,6 +59,20 @@ static void find_types(hf_admin *admin, taken *t)
     hf_text_plain(t->types);
 }
 
+static void on_shard(const hf_shard_info *shard, void *arg)
+{
+    (void)shard;
+    ++*(unsigned *)arg;
+}
+
+/* Only a help, too. */
+static unsigned count_shards(hf_admin *admin, const char *queue)
+{
+    unsigned n = 0;
+    hf_err err = hf_admin_shards(admin, queue, on_shard, &n, NULL);
+    return err == HF_OK ? n : 0;
+}
+
 /* ---- --json ---- */
 
 static json_t *holders(const hf_job_why *why)
@@ -125,10 +139,15 @@ static void print_lines(const hf_cli *cli, hf_admin *admin, const hf_job_why *wh
 {
     const hf_queue_words words = hf_job_queue_words(cli);
     taken got = {.queue = why->job->queue};
-    for (size_t i = 0; i < n; i++)
+    unsigned shards = 0;
+    for (size_t i = 0; i < n; i++) {
         if (reasons[i] == HF_REASON_NO_WORKER_FOR_TYPE)
             find_types(admin, &got);
-    const hf_why_say say = {.why = why, .with_queue = words.text, .types = got.types};
+        if (reasons[i] == HF_REASON_MAX_RUNNING || reasons[i] == HF_REASON_RATE)
+            shards = count_shards(admin, why->job->queue);
+    }
+    const hf_why_say say = {
+        .why = why, .with_queue = words.text, .types = got.types, .shards = shards};
     for (size_t i = 0; i < n; i++)
         hf_why_say_reason(&say, reasons[i]);
 }

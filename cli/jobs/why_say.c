@@ -119,20 +119,24 @@ static void say_dead(const hf_why_say *t)
 static void say_limit(const hf_why_say *t, hf_reason reason)
 {
     char text[LIST_SIZE], per[HF_DURATION_SIZE], next[HF_MOMENT_SIZE];
+    char whole[64] = "";
     const hf_job_why *why = t->why;
+    const char *its = t->shards == 0 ? "" : "its shard of ";
+    if (t->shards > 0)
+        (void)snprintf(whole, sizeof whole, " for all %u shards together", t->shards);
     if (reason == HF_REASON_MAX_RUNNING) {
-        printf("%" PRId64 " %s of queue '%s' run%s, of at most %" PRId64 "%s: 'holdfast "
-               "queue limit %s --max-running N' sets another limit\n",
-               why->running, why->running == 1 ? "job" : "jobs", why->job->queue,
+        printf("%" PRId64 " %s of %squeue '%s' run%s, of at most %" PRId64 "%s: "
+               "'holdfast queue limit %s --max-running N' sets another limit%s\n",
+               why->running, why->running == 1 ? "job" : "jobs", its, why->job->queue,
                why->running == 1 ? "s" : "", why->max_running, holders(why, text),
-               why->job->queue);
+               why->job->queue, whole);
         return;
     }
     hf_format_duration(why->rate_per_ms, per);
-    printf("queue '%s' may start %" PRId64 " job%s in %s, and the next one at %s: "
-           "'holdfast queue limit %s --rate N/s' sets another rate\n",
-           why->job->queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
-           when(t, why->next_token_ms, next), why->job->queue);
+    printf("%squeue '%s' may start %" PRId64 " job%s in %s, and the next one at %s: "
+           "'holdfast queue limit %s --rate N/s' sets another rate%s\n",
+           its, why->job->queue, why->rate_limit, why->rate_limit == 1 ? "" : "s", per,
+           when(t, why->next_token_ms, next), why->job->queue, whole);
 }
 
 static void say_workers(const hf_why_say *t, hf_reason reason)

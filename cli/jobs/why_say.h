@@ -8,6 +8,7 @@ typedef struct hf_why_say {
     const hf_job_why *why;  /* all borrowed */
     const char *with_queue; /* " -q Q" for the commands that are named, or "" */
     const char *types;      /* what the live workers of its queue take: "a, b", or "" */
+    unsigned shards;        /* of its queue: a limit is that of one of them; 0: whole */
 } hf_why_say;
 
 /* Prints one line: the word, and the sentence. */

@@ -288,6 +288,22 @@ static void why_tells_a_failed_attempt_a_rate_and_a_death(void **state)
                "queue 'default' may start 1 job in 1h, and the next one at 20");
 }
 
+/* Both ids belong to one shard. */
+static void why_tells_the_limit_of_a_shard(void **state)
+{
+    (void)state;
+    hf_try_run("queue shards default 2 @", 0);
+    start_worker();
+    hf_try_run("queue limit default @ --rate 1/h", 0);
+    hf_try_run("enqueue good @ --id g1 --wait", 0);
+    hf_try_run("enqueue good @ --id g3", 0);
+    assert_why("g3", "rate");
+    hf_try_has(
+        fixture->out,
+        "its shard of queue 'default' may start 1 job in 2h, and the next one at 20");
+    hf_try_has(fixture->out, " sets another rate for all 2 shards together\n");
+}
+
 /* ---- workers ---- */
 
 static void workers_are_shown_while_they_live(void **state)
@@ -382,6 +398,7 @@ int main(void)
         TEST(why_says_that_a_holder_is_gone),
         TEST(why_has_every_figure_in_its_object),
         TEST(why_tells_a_failed_attempt_a_rate_and_a_death),
+        TEST(why_tells_the_limit_of_a_shard),
         TEST(workers_are_shown_while_they_live),
         TEST(workers_that_fell_silent_are_shown_too_the_old_ones_on_demand),
         TEST(workers_are_listed_page_by_page_with_all_their_fields),
