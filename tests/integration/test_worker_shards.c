@@ -181,6 +181,24 @@ static void a_queue_that_is_not_divided_any_more_is_served(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* They are of the queue's own keys, where no job is any more. */
+static void verdicts_from_before_the_division_are_answered(void **state)
+{
+    (void)state;
+    start(plain, 1);
+    hf_queue_fixture_put(&queue, "whole", "gate", 0);
+    EVENTUALLY(SOON_MS, atomic_load(&worker.started) == 1);
+    (void)hf_fixture_command(&queue.redis, "FLUSHALL");
+    assert_int_equal(divide(N), HF_OK);
+    atomic_store(&worker.gate, true);
+    EVENTUALLY(SOON_MS, said("job=whole") > 0);
+    put_on(1, 0, FEW, "ok");
+    EVENTUALLY(CHECK_MS, ran(1 + FEW));
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(said("refuses the requests"), 0);
+    assert_int_equal(said("not answered"), 0);
+}
+
 static void shards_of_other_data_replace_the_old_ones(void **state)
 {
     (void)state;
@@ -379,6 +397,7 @@ int main(void)
         CASE(the_number_in_redis_counts),
         CASE(a_queue_with_jobs_stays_undivided_and_is_served),
         CASE(a_queue_that_is_not_divided_any_more_is_served),
+        CASE(verdicts_from_before_the_division_are_answered),
         CASE(shards_of_other_data_replace_the_old_ones),
         CASE(shards_that_cannot_be_read_stop_their_queue_alone),
         CASE(shards_under_load_get_even_shares),

@@ -16,6 +16,7 @@ local function owned(worker, first, step, resent, args)
   local places, codes, seen, lost, unsure = {}, {}, {}, 0, 0
   local fence, token -- one claim gives many jobs the same
   local holders = n > 0 and call('MGET', unpack(keys))
+  local divided -- since they were claimed: then JOBS is no hash
   for k = 1, n do
     local i = first + (k - 1) * step
     local id = args[i]
@@ -27,7 +28,8 @@ local function owned(worker, first, step, resent, args)
       seen[id], codes[k] = true, OK
       places[#places + 1] = i
     else
-      codes[k] = call('HEXISTS', JOBS, id) == 1 and LOST or GONE
+      divided = divided or call('HEXISTS', META, 'shards')
+      codes[k] = divided == 0 and call('HEXISTS', JOBS, id) == 1 and LOST or GONE
       if k > resent then
         lost = lost + 1
       elseif codes[k] == LOST then
