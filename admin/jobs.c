@@ -232,7 +232,7 @@ hf_err hf_admin_in_queue(hf_admin *admin, const char *name, const char *id,
 
 typedef struct page {
     hf_admin *admin;
-    const hf_queue *queue;
+    hf_queue queue;
     hf_job_state state;
     size_t left; /* jobs that are still wanted */
     hf_job_cb cb;
@@ -247,7 +247,7 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
     hf_job_info *info = p->info;
     *info = (hf_job_info){HF_JOB_INFO_INIT, .state = p->state};
     copy(info->id, sizeof info->id, hf_reply_bytes(hf_reply_at(entry, 0)));
-    memcpy(info->queue, p->queue->name, sizeof info->queue);
+    memcpy(info->queue, p->queue.name, sizeof info->queue);
     hf_err err = read_info(info, entry, 1);
     if (err != HF_OK)
         return err;
@@ -255,7 +255,7 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
         info->state = waiting_state(info, now_ms);
     show_undated(info, now_ms);
     memcpy(p->admin->listed, info->id, sizeof p->admin->listed);
-    memcpy(p->admin->listed_prefix, p->queue->prefix, sizeof p->admin->listed_prefix);
+    memcpy(p->admin->listed_prefix, p->queue.prefix, sizeof p->admin->listed_prefix);
     p->admin->listed_state = p->state;
     p->admin->listed_ms = hf_reply_int(hf_reply_at(entry, 1));
     p->cb(info, p->arg);
@@ -284,7 +284,7 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
 {
     hf_args args;
     bool known = after[0] != '\0' && is_listed(p, after) &&
-                 strcmp(p->queue->prefix, admin->listed_prefix) == 0;
+                 strcmp(p->queue.prefix, admin->listed_prefix) == 0;
     if (!hf_args_init(&args, 4, 2))
         return hf_admin_no_memory(admin);
     /* Those that failed before may be few among many that wait. */
@@ -297,7 +297,7 @@ static hf_err ask_page(hf_admin *admin, page *p, const char *after)
     else
         hf_args_text(&args, "");
     const hf_ask ask = {.script = &hf_lua_queue_list,
-                        .queue = p->queue,
+                        .queue = &p->queue,
                         .args = &args,
                         .read = read_page,
                         .out = p};
@@ -312,7 +312,7 @@ static hf_err list_queue(page *p, const hf_queue *queue, const char *after)
     char from[HF_ID_SIZE];
     hf_err err;
     copy(from, sizeof from, (hf_bytes){after, strlen(after)});
-    p->queue = queue;
+    p->queue = *queue;
     do {
         err = ask_page(p->admin, p, from);
         memcpy(from, p->next, sizeof from);

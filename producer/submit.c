@@ -508,6 +508,7 @@ unsigned hf_shard_of_number(const char *producer, uint64_t number, unsigned n)
 static hf_err make_shards(hf_submit_queue *queue, hf_queue_state *target,
                           const hf_shards *told)
 {
+    HF_ASSERT(told->n >= HF_SHARDS_MIN);
     if (told->n > HF_TARGETS_MAX - queue->n_targets)
         return HF_FULL;
     hf_shard_states *shards = calloc(1, sizeof *shards + told->n * sizeof shards->at[0]);

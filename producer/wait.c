@@ -78,7 +78,7 @@ static hf_err begin_order(maker *m)
     const hf_intake *in = &m->of->in;
     if (m->order != NULL)
         return HF_OK;
-    m->order = malloc(in->n * sizeof *m->order);
+    m->order = calloc(in->n, sizeof *m->order);
     if (m->order == NULL)
         return HF_NOMEM;
     for (size_t i = 0; i < in->n; i++)
@@ -178,8 +178,10 @@ static hf_err make_batches_of_shards(maker *m, hf_queue_state *target,
     if (err != HF_OK)
         return err;
     for (size_t i = from; i < from + n; i++) {
-        const char *id = m->order[i].job->id;
-        m->order[i].shard = id == NULL ? without_id : hf_shard_of_id(id, shards->n);
+        const hf_job *job = m->order[i].job;
+        HF_ASSERT(job != NULL);
+        m->order[i].shard =
+            job->id == NULL ? without_id : hf_shard_of_id(job->id, shards->n);
     }
     qsort(m->order + from, n, sizeof *m->order, by_shard);
     for (size_t i = from, end; err == HF_OK && i < from + n; i = end) {
