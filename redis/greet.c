@@ -137,6 +137,10 @@ static void judge(hf_client *client)
         char why[HF_DETAIL_SIZE];
         snprintf(why, sizeof why, "expected Redis 6.2 or newer, found %s", info->version);
         hf_client_lose(client, HF_UNSUPPORTED, why);
+    } else if (info->in_cluster && !client->redis->in_cluster) {
+        hf_client_lose(client, HF_CONFIG,
+                       "expected redis+cluster:// or rediss+cluster:// before the "
+                       "address, because it is a node of a cluster");
     } else if (info->loading) {
         hf_client_lose(client, HF_LOADING, "LOADING Redis is loading its data");
     } else if (is_replica && client->redis->url.sentinel.n_nodes > 0) {
@@ -159,6 +163,8 @@ static void read_hello(const hf_reply *reply, hf_server_info *info)
             info->client_id = hf_reply_int(value);
         else if (strcmp(name, "version") == 0)
             snprintf(info->version, sizeof info->version, "%s", hf_reply_text(value));
+        else if (strcmp(name, "mode") == 0)
+            info->in_cluster = strcmp(hf_reply_text(value), "cluster") == 0;
         else if (strcmp(name, "role") == 0) /* here INFO's word */
             snprintf(info->role, sizeof info->role, "%s",
                      strcmp(hf_reply_text(value), "replica") == 0 ? "slave" : "master");

@@ -45,6 +45,13 @@ static bool is_error(const char *text, const char *name)
     return value != NULL && len == 3 && strncmp(value, "err", 3) == 0;
 }
 
+static bool is_node(const char *text)
+{
+    size_t len = 0;
+    const char *value = find(text, "redis_mode", &len);
+    return value != NULL && len == 7 && strncmp(value, "cluster", 7) == 0;
+}
+
 /* INFO does not tell the save points. That a snapshot was made, loaded or begun tells
  * that there are some; a server that has not come to its first one is taken to have none.
  */
@@ -72,6 +79,7 @@ void hf_info_parse(const char *text, hf_server_info *out)
     out->used_memory = number(text, "used_memory", 0);
     out->maxmemory = number(text, "maxmemory", 0);
     out->replicas = number(text, "connected_slaves", -1);
+    out->in_cluster = is_node(text);
 }
 
 bool hf_info_new_enough(const char *version)

@@ -75,6 +75,7 @@ typedef struct hf_server_info {
     int64_t used_memory, maxmemory; /* bytes; maxmemory 0: no limit, or not reported */
     int64_t client_id;              /* of this connection */
     int64_t replicas;               /* connected; -1: not reported */
+    bool in_cluster;                /* it is a node of a cluster */
 } hf_server_info;
 
 #ifdef __cplusplus

@@ -26,7 +26,7 @@ static void run(const char *command, const char *queue, int code)
 static int up(void **state)
 {
     (void)state;
-    hf_try_up(HF_TEST_COMMAND, NULL);
+    hf_try_up(HF_TEST_COMMAND, "handlers: [{type: t, exec: [sh]}]\n");
     hf_cluster_start(&nodes, PRIMARIES, false);
     for (unsigned i = 0; i < PRIMARIES; i++) {
         hf_cluster_queue(&nodes, i, 0, queues[i]);
@@ -62,6 +62,21 @@ static void the_bench_refuses_a_cluster_as_a_configuration(void **state)
     (void)state;
     run("bench", "", 78);
     hf_try_has(hf_try_fixture.err, "measures one Redis");
+}
+
+static void the_url_of_one_node_is_refused(void **state)
+{
+    char line[LINE];
+    (void)state;
+    const char *const commands[] = {"queue list", "enqueue t", "lock -w 9 a",
+                                    "worker --burst -c w.yaml"};
+    for (size_t i = 0; i < HF_COUNT(commands); i++) {
+        (void)snprintf(line, sizeof line, "%s --redis redis://127.0.0.1:%u%s",
+                       commands[i], (unsigned)nodes.nodes[0].port,
+                       i == 2 ? " -- true" : "");
+        hf_try_run(line, 78);
+        hf_try_has(hf_try_fixture.err, "expected redis+cluster:// or rediss+cluster://");
+    }
 }
 
 static void a_queue_that_moves_is_named_and_the_others_are_looked_at(void **state)
@@ -105,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bench_refuses_a_cluster_as_a_configuration),
+        cmocka_unit_test(the_url_of_one_node_is_refused),
         cmocka_unit_test(a_queue_that_moves_is_named_and_the_others_are_looked_at),
         cmocka_unit_test(a_node_that_is_away_is_told_and_the_others_are_looked_at),
     };

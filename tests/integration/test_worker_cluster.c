@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "queue/ops.h"
+#include "redis/server.h"
 #include "tests/support/cluster.h"
 #include "tests/support/eventually.h"
 #include "tests/support/worker_fixture.h"
@@ -83,22 +84,30 @@ static bool accepts(const char *queue, const char *id, const char *payload,
 {
     const hf_fixture *owner = owner_of(queue);
     request r = {.err = HF_CONN, .due_ms = due_ms};
+    hf_server *given, *node;
     if (owner == NULL)
         return false;
-    const hf_client_opts opts = {
-        .loop = &loop,
-        .server = {HF_SERVER_OPTS_INIT, .url = hf_fixture_url(owner)},
-        .on_event = on_event,
-        .arg = &r};
+    const hf_server_opts opts = {HF_SERVER_OPTS_INIT, .url = hf_fixture_url(owner)};
+    assert_int_equal(hf_server_open(&given, &opts, NULL), HF_OK);
+    const hf_place place = {.host = "127.0.0.1", .port = owner->port};
+    assert_int_equal(hf_server_open_node(&node, given, &place, LONG_MS, LONG_MS, NULL),
+                     HF_OK);
     (void)snprintf(r.id, sizeof r.id, "%s", id);
     (void)snprintf(r.record, sizeof r.record,
                    "{\"v\":1,\"type\":\"t\",\"created\":1}\n%s", payload);
     assert_int_equal(hf_queue_init(&r.queue, "hf", queue), HF_OK);
-    assert_int_equal(hf_client_open(&r.client, &opts, NULL), HF_OK);
+    assert_int_equal(
+        hf_client_open(&r.client,
+                       &(hf_client_opts){
+                           .loop = &loop, .redis = node, .on_event = on_event, .arg = &r},
+                       NULL),
+        HF_OK);
     while (!r.answered)
         (void)uv_run(&loop, UV_RUN_ONCE);
     hf_client_close(r.client, NULL, NULL);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    hf_server_close(node);
+    hf_server_close(given);
     return r.err == HF_OK;
 }
 

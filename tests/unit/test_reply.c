@@ -100,6 +100,7 @@ static void info_tells_what_the_server_is(void **state)
                   "rdb_bgsave_in_progress:0\r\nrdb_last_bgsave_time_sec:-1\r\n"
                   "rdb_last_bgsave_status:ok\r\naof_last_write_status:ok\r\n"
                   "used_memory:1234567\r\nmaxmemory:5000000000\r\n"
+                  "redis_mode:cluster\r\n"
                   "role:master\r\nmaster_replid2:ffff\r\nmaster_replid:aaaa\r\n",
                   &info);
     assert_string_equal(info.version, "7.0.15");
@@ -113,6 +114,9 @@ static void info_tells_what_the_server_is(void **state)
     assert_false(info.aof_failed || info.rdb_failed);
     assert_true(info.used_memory == 1234567 && info.maxmemory == 5000000000);
     assert_int_equal(info.client_id, 7);
+    assert_true(info.in_cluster);
+    hf_info_parse("redis_mode:standalone\r\n", &info);
+    assert_false(info.in_cluster);
 }
 
 static void info_tells_which_file_could_not_be_written(void **state)
