@@ -182,6 +182,30 @@ static hf_queue_event event_of(const hf_claimed *claimed)
     return claimed->more ? HF_E_MORE : HF_E_SHARED;
 }
 
+/* An answer of its Redis takes long: larger claims are worth it, because a queue has one
+ * under way. Where the way is short, 16 workers get more done with smaller ones. */
+static bool is_far(const hf_served *served)
+{
+    return hf_server_trip_ns(served->site->redis) >= FAR_US * (uint64_t)1000;
+}
+
+static uint32_t batch_max(const hf_served *served)
+{
+    return is_far(served) ? FAR_BATCH_MAX : BATCH_MAX;
+}
+
+/* The next claim is on a long way to Redis while the jobs of this one are taken. */
+static void claim_ahead(hf_served *served, const hf_claimed *claimed)
+{
+    hf_worker *w = served->worker;
+    if (!claimed->more || !is_far(served) || served->site != served->asked_site)
+        return;
+    w->arriving = claimed->n;
+    hf_claim_pump(w);
+    hf_redis_flush(served->site->client);
+    w->arriving = 0;
+}
+
 static void on_claimed(const hf_answer *answer, void *arg)
 {
     hf_served *served = arg;
@@ -199,8 +223,6 @@ static void on_claimed(const hf_answer *answer, void *arg)
     w->heard = served->looked = true;
     report_claimed(served, &claimed);
     report_buried(served, &claimed);
-    if (claimed.n > 0)
-        take_all(w, served, &claimed, answer->sent_ns);
     if (claimed.n < served->asked)
         hf_queue_refund(served, served->asked - (uint32_t)claimed.n);
     if (claimed.n == 0)
@@ -209,17 +231,12 @@ static void on_claimed(const hf_answer *answer, void *arg)
         served->timer_ms = served->sent_due_ms; /* it came too early */
     served->asked = 0;
     hf_queue_on(served, event_of(&claimed));
+    claim_ahead(served, &claimed);
+    if (claimed.n > 0)
+        take_all(w, served, &claimed, answer->sent_ns);
 }
 
 /* ---- the request ---- */
-
-/* A queue has one claim under way, so a long way to Redis is worth a larger one. Where
- * the way is short, 16 workers get more done with smaller ones. */
-static uint32_t batch_max(const hf_served *served)
-{
-    bool far = hf_server_trip_ns(served->site->redis) >= FAR_US * (uint64_t)1000;
-    return far ? FAR_BATCH_MAX : BATCH_MAX;
-}
 
 static void send_claim(hf_worker *w, hf_served *served, uint32_t n)
 {

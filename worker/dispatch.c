@@ -95,7 +95,7 @@ static size_t ahead(const hf_worker *w)
 uint32_t hf_running_wanted(const hf_worker *w)
 {
     size_t target = w->opts.concurrency + ahead(w);
-    size_t have = w->held - w->decided - w->running->struck.n;
+    size_t have = w->held + w->arriving - w->decided - w->running->struck.n;
     if (w->running->exclusive || have >= target || isolated_waits(w) || cannot_start(w))
         return 0;
     size_t want = target - have;

@@ -107,6 +107,7 @@ struct hf_worker {
 
     /* what is held */
     size_t held;          /* all, also those whose verdicts are on the way */
+    size_t arriving;      /* jobs of an answer that is being read */
     size_t decided;       /* their verdicts are on the way */
     bool heard;           /* Redis has answered a claim or a check */
     uint64_t tick_ns;     /* the last tick; 0: none yet */
