@@ -1,9 +1,8 @@
 /* time.c - points in time of base/text.h, in the proleptic Gregorian calendar, without
  * the C library's time zone (that is state of the whole process). */
+#include "base/date.h"
 #include "base/text.h"
 #include "holdfast/producer.h"
-
-enum { DAY_S = 86400, YEAR_MAX = 9999 };
 
 /* A position in the text; `ok` stays false once something did not match. */
 typedef struct reader {
@@ -63,29 +62,6 @@ static int take_zone_min(reader *r)
     return sign * (hours * 60 + take_number(r, 2, 0, 59));
 }
 
-static bool is_leap(int year)
-{
-    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-static int days_in_month(int year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return month == 2 && is_leap(year) ? 29 : days[month - 1];
-}
-
-/* Days from 1970-01-01. Here a year begins in March: its leap day is the last one, and
- * the days before a month follow a linear formula. */
-static int64_t days_of_date(int year, int month, int day)
-{
-    int64_t y = month > 2 ? year : year - 1;
-    int64_t m = month > 2 ? month - 3 : month + 9;
-    /* 400 years are added: no dividend is negative. */
-    y += 400;
-    int64_t days = y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-    return days - (719468 + 146097);
-}
-
 /* False: it is later than any time may be. */
 static bool set_time(int64_t seconds, int ms, int64_t *out)
 {
@@ -110,11 +86,11 @@ bool hf_parse_time_ms(const char *text, int64_t *out)
     if (text[0] == '@')
         return parse_seconds(text + 1, out);
     reader r = {text, true};
-    int year = take_number(&r, 4, 0, YEAR_MAX);
+    int year = take_number(&r, 4, 0, HF_YEAR_MAX);
     take_char(&r, '-', '-');
     int month = take_number(&r, 2, 1, 12);
     take_char(&r, '-', '-');
-    int day = take_number(&r, 2, 1, days_in_month(year, month));
+    int day = take_number(&r, 2, 1, hf_days_in_month(year, month));
     take_char(&r, 'T', 't');
     int hour = take_number(&r, 2, 0, 23);
     take_char(&r, ':', ':');
@@ -126,7 +102,7 @@ bool hf_parse_time_ms(const char *text, int64_t *out)
     int zone = take_zone_min(&r);
     if (!r.ok || *r.at != '\0')
         return false;
-    int64_t seconds = days_of_date(year, month, day) * DAY_S + hour * 3600 +
+    int64_t seconds = hf_days_of_date(year, month, day) * HF_DAY_S + hour * 3600 +
                       (minute - zone) * 60 + second;
     return set_time(seconds, ms, out);
 }
@@ -144,26 +120,19 @@ static char *put_digits(char *at, int digits, int64_t value, char end)
 
 void hf_format_time(int64_t unix_ms, char out[HF_TIME_SIZE])
 {
-    const int64_t first = days_of_date(0, 1, 1) * DAY_S * 1000;
-    const int64_t end = days_of_date(YEAR_MAX + 1, 1, 1) * DAY_S * 1000;
+    const int64_t first = hf_days_of_date(0, 1, 1) * HF_DAY_S * 1000;
+    const int64_t end = hf_days_of_date(HF_YEAR_MAX + 1, 1, 1) * HF_DAY_S * 1000;
     if (unix_ms < first)
         unix_ms = first;
     if (unix_ms >= end)
         unix_ms = end - 1;
     int64_t since = unix_ms - first; /* not negative: / and % round down */
-    int64_t day = since / (DAY_S * 1000);
-    int64_t ms = since % (DAY_S * 1000);
-    int year = (int)(day / 366), month = 1;
-    int64_t day0 = days_of_date(0, 1, 1);
-    while (days_of_date(year + 1, 1, 1) - day0 <= day)
-        year++;
-    day -= days_of_date(year, 1, 1) - day0;
-    while (day >= days_in_month(year, month))
-        day -= days_in_month(year, month++);
+    int64_t ms = since % (HF_DAY_S * 1000);
+    hf_date date = hf_date_of_days((unix_ms - ms) / (HF_DAY_S * 1000));
     char *at = out;
-    at = put_digits(at, 4, year, '-');
-    at = put_digits(at, 2, month, '-');
-    at = put_digits(at, 2, day + 1, 'T');
+    at = put_digits(at, 4, date.year, '-');
+    at = put_digits(at, 2, date.month, '-');
+    at = put_digits(at, 2, date.day, 'T');
     at = put_digits(at, 2, ms / 3600000, ':');
     at = put_digits(at, 2, ms / 60000 % 60, ':');
     at = put_digits(at, 2, ms / 1000 % 60, '.');
