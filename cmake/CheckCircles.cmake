@@ -10,7 +10,7 @@ set(exceptions
 )
 set(bad "")
 set(unused ${exceptions})
-foreach(folder IN ITEMS base redis config lock queue admin producer worker cli bench)
+foreach(folder IN ITEMS base cron redis config lock queue admin producer worker cli bench)
   file(GLOB_RECURSE files RELATIVE "${root}" "${root}/${folder}/*.c" "${root}/${folder}/*.h")
   set(edges "")
   foreach(f IN LISTS files)

@@ -7,14 +7,15 @@ cmake_minimum_required(VERSION 3.25) # Script mode starts with no policies; IN_L
 # public <holdfast/...> headers aside, which every folder may include.
 get_filename_component(root "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
 set(may_base     base)
+set(may_cron     cron base)
 set(may_redis    redis base)
-set(may_config   config base)
+set(may_config   config cron base)
 set(may_lock     lock redis base)
 set(may_queue    queue redis base)
-set(may_admin    admin queue redis base)
+set(may_admin    admin queue redis cron base)
 set(may_producer producer queue redis base)
-set(may_worker   worker queue lock redis base)
-set(may_cli      cli bench config base) # The bench is a part of the command.
+set(may_worker   worker queue lock redis cron base)
+set(may_cli      cli bench config cron base) # The bench is a part of the command.
 set(may_bench    bench config base)
 set(may_examples examples)
 set(may_include  "")
@@ -27,7 +28,7 @@ list(APPEND exceptions "${root}/bench/bare.c" "${root}/bench/probe.c")
 set(own_redis "${root}/examples/flash_sale.c")
 set(bad "")
 foreach(folder IN ITEMS
-    base redis config lock queue admin producer worker cli bench examples include)
+    base cron redis config lock queue admin producer worker cli bench examples include)
   file(GLOB_RECURSE files "${root}/${folder}/*.c" "${root}/${folder}/*.h")
   foreach(f IN LISTS files)
     set(may ${may_${folder}})
