@@ -71,6 +71,7 @@ int hf_cmd_dead_list(hf_cli *cli);
 int hf_cmd_dead_retry(hf_cli *cli);
 int hf_cmd_dead_purge(hf_cli *cli);
 int hf_cmd_workers(hf_cli *cli);
+int hf_cmd_cron_next(hf_cli *cli);
 int hf_cmd_lock(hf_cli *cli);
 int hf_cmd_locks_list(hf_cli *cli);
 int hf_cmd_locks_show(hf_cli *cli);

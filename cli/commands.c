@@ -322,6 +322,25 @@ static const hf_command commands[] = {
      .help = "remove all waiting and dead jobs of a queue for ever",
      .more = "Running jobs are left alone. Prints how many were removed. ^C stops it, "
              "and it prints how many were removed until then."},
+    {.name = "cron next",
+     .operands = "EXPRESSION",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = hf_opts_cron_next,
+     .run = hf_cmd_cron_next,
+     .bare = true,
+     .section = "schedules",
+     .help = "print the next ticks of a cron expression, one time in UTC a line",
+     .more =
+         "The expression has five fields, minute hour day month weekday, or six with the "
+         "second first. A field is *, a number, a range 1-5, a list 1,15 or one of them "
+         "with a step: */15, 8-18/2; 5/15 is 5-59/15. Months and weekdays have names "
+         "(JAN, MON), 7 is Sunday. L is the last day of the month, LW its last Monday to "
+         "Friday, 5L the last Friday, 5#2 the second one. Where neither day field begins "
+         "with *, one of them is enough. @hourly, @daily, @weekly, @monthly and @yearly "
+         "are known.\nIf minute or hour begin with *, the expression follows real time "
+         "when the clocks change. Any other one runs right after a gap of less than 3 "
+         "hours that swallowed its time, and only once where its time repeats."},
     {.name = "lock",
      .operands = "NAME[,NAME...] [--] COMMAND [ARGUMENT...]",
      .min_operands = 2,

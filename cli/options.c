@@ -125,6 +125,28 @@ const hf_opt hf_opts_dead_purge[] = {
     HF_OPT_QUEUE, DEAD_FILTER_OPTS, DEAD_MANY_OPT, YES_OPT, HF_OPT_END,
 };
 
+/* ---- schedules ---- */
+
+const hf_opt hf_opts_cron_next[] = {
+    {.name = "tz",
+     .kind = HF_OPT_TEXT,
+     .value = "ZONE",
+     .help = "the time zone of the expression: Europe/Berlin; default UTC"},
+    {.name = "from",
+     .kind = HF_OPT_TIME,
+     .value = "TIME",
+     .help = "print the ticks after this time: 2030-01-31T08:00:00Z, or @SECONDS since "
+             "1970; default now"},
+    {.name = "count",
+     .letter = 'n',
+     .kind = HF_OPT_INT,
+     .value = "N",
+     .min = 1,
+     .max = 1000000,
+     .help = "number of ticks; default 5"},
+    HF_OPT_END,
+};
+
 /* ---- locks ---- */
 
 #define OWNER_OPT                                                                        \

@@ -50,6 +50,7 @@ extern const hf_opt hf_opts_list[];
 extern const hf_opt hf_opts_dead_list[];
 extern const hf_opt hf_opts_dead_retry[];
 extern const hf_opt hf_opts_dead_purge[];
+extern const hf_opt hf_opts_cron_next[];
 extern const hf_opt hf_opts_lock[];
 extern const hf_opt hf_opts_locks_list[];
 extern const hf_opt hf_opts_locks_show[];

@@ -70,9 +70,10 @@ static void starts_with(const char *line, bool ours, const char *start)
 static void the_words_of_a_command_follow_one_another(void **state)
 {
     (void)state;
-    offers("",
-           "enqueue job dead queue lock locks workers worker check doctor script demo "
-           "bench version help");
+    offers(
+        "",
+        "enqueue job dead queue cron lock locks workers worker check doctor script demo "
+        "bench version help");
     offers("dead ", "list retry purge");
     offers("job li", "show list why retry cancel delete"); /* the shell matches */
     offers("--redis job dead ", "list retry purge");
@@ -180,8 +181,9 @@ static void any_words_are_borne(void **state)
     line[sizeof line - 2] = ' ';
     line[sizeof line - 1] = '\0';
     offers(line, "");
-    offers("--none -zz - job", "enqueue job dead queue lock locks workers worker check "
-                               "doctor script demo bench version help");
+    offers("--none -zz - job",
+           "enqueue job dead queue cron lock locks workers worker check "
+           "doctor script demo bench version help");
     offers("----", "--config -c --redis --namespace --json --help -h");
 }
 
