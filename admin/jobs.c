@@ -51,6 +51,7 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
         out->attempts = record.attempts;
         out->max_attempts = record.max_attempts;
         out->timeout_ms = record.timeout_ms;
+        out->priority = record.priority;
         copy(out->error, sizeof out->error, record.error);
         for (size_t i = 0; i < record.error.len && i < HF_ERROR_MAX; i++) {
             if (out->error[i] == '\0')

@@ -22,13 +22,23 @@ static hf_err read_status(const hf_answer *answer, void *out)
     return hf_script_status(answer, 2, &now_ms);
 }
 
-const char *hf_enqueue_script(size_t *len, const char **sha1)
+static const char *tell(const hf_script *script, size_t *len, const char **sha1)
 {
     if (len != NULL)
-        *len = hf_lua_queue_enqueue.len;
+        *len = script->len;
     if (sha1 != NULL)
-        *sha1 = hf_lua_queue_enqueue.sha1;
-    return (const char *)hf_lua_queue_enqueue.text;
+        *sha1 = script->sha1;
+    return (const char *)script->text;
+}
+
+const char *hf_enqueue_script(size_t *len, const char **sha1)
+{
+    return tell(&hf_lua_queue_enqueue, len, sha1);
+}
+
+const char *hf_enqueue_with_script(size_t *len, const char **sha1)
+{
+    return tell(&hf_lua_queue_enqueue_with, len, sha1);
 }
 
 /* ---- names ---- */

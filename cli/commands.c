@@ -55,6 +55,12 @@ static const hf_opt enqueue_opts[] = {
      .min = 1,
      .max = HF_TIMEOUT_MAX_MS,
      .help = "fail an attempt after this long"},
+    {.name = "priority",
+     .kind = HF_OPT_CHOICE,
+     .value = "LEVEL",
+     .choices = "high|normal|low",
+     .help = "start it before jobs of a lower priority: high, normal or low; default "
+             "normal"},
     {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
     {.name = "wait-replicas",
      .kind = HF_OPT_INT,
@@ -169,7 +175,8 @@ static const hf_command commands[] = {
          "the command succeeds and changes nothing.\nWith --bulk the command reads a "
          "file with one JSON object per line: type, payload (a text, or any JSON value, "
          "which is passed on byte for byte) or payload_base64, and optionally queue, in, "
-         "at, id, max_attempts, timeout. It sends blocks of at most 10,000 lines of one "
+         "at, id, max_attempts, timeout, priority. It sends blocks of at most 10,000 "
+         "lines of one "
          "queue, each all or none (with ids of your own in a queue with shards: for each "
          "shard). After a failure, send the file again with --run R and "
          "the id of the run. Jobs that were accepted are not accepted twice, even if "
@@ -445,6 +452,14 @@ static const hf_command commands[] = {
      .help = "print the script that enqueues, for other languages",
      .more = "Prints exactly what Redis runs; the first lines explain KEYS and ARGV. "
              "With --json it adds the SHA1 and the arguments."},
+    {.name = "script enqueue_with",
+     .operands = "",
+     .opts = script_opts,
+     .run = hf_cmd_script_enqueue_with,
+     .bare = true,
+     .section = "other",
+     .help = "print the script that enqueues jobs with options",
+     .more = "As script enqueue. The options are fields of the record, as \"priority\"."},
     {.name = "demo",
      .operands = "",
      .opts = demo_opts,

@@ -93,6 +93,7 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t p
     hf_buf_add(&batch->bytes, id.text, strlen(id.text) + 1);
     size_t record = batch->bytes.len;
     hf_record_write(&batch->bytes, job, id.tells ? 0 : created_ms);
+    batch->options |= hf_record_has_options(job);
     return end_job(
         batch, start,
         &(hf_batch_job){.id_at = (uint32_t)start,
@@ -113,6 +114,7 @@ hf_err hf_batch_copy(hf_batch *batch, const hf_batch *from, size_t i)
     hf_buf_add(&batch->bytes, from->bytes.data + job.id_at, id_len + job.record_len);
     job.id_at = (uint32_t)start;
     job.record_at = (uint32_t)(start + id_len);
+    batch->options |= from->options;
     return end_job(batch, start, &job);
 }
 

@@ -29,7 +29,8 @@ struct hf_queue_state;
 enum {
     HF_SHARED_JOBS = 1000,     /* of several calls in one batch */
     HF_SHARED_BYTES = 4 << 20, /* the same */
-    HF_JOB_OVERHEAD = 128 /* bytes of a job beside its id, type and payload, at most */
+    HF_JOB_OVERHEAD = 128, /* bytes of a job beside its id, type and payload, at most */
+    HF_OPTIONS_OVERHEAD = 128 /* bytes of its options, at most */
 };
 
 /* A call that waits lives until both sides have left it: its thread, and the last of its
@@ -78,6 +79,7 @@ typedef struct hf_batch {
     hf_buf bytes;
     hf_batch_job *slots;
     size_t n, slots_cap, n_made;
+    bool options; /* some job has some: hf_record_has_options() */
     hf_batch_call *calls;
     size_t n_calls, calls_cap;
     size_t callbacks;       /* calls without a waiter */

@@ -7,6 +7,7 @@
 #include "base/detail.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
+#include "queue/record.h"
 
 enum {
     DEADLINE_DEFAULT_MS = 5000,
@@ -46,6 +47,15 @@ static hf_err check_when(const hf_job *job, size_t i, char *detail)
     return HF_OK;
 }
 
+static hf_err check_options(const hf_job *job, size_t i, char *detail)
+{
+    if ((unsigned)job->priority > HF_PRIORITY_LOW)
+        return hf_say(detail, HF_INVALID,
+                      "job %zu: expected a priority of hf_priority, found %u", i,
+                      (unsigned)job->priority);
+    return HF_OK;
+}
+
 /* `like` was checked before: text that is the same is not checked again. */
 static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job *like,
                         size_t i, char *detail)
@@ -65,13 +75,15 @@ static hf_err check_job(const hf_bounds *bounds, const hf_job *job, const hf_job
         return hf_say(detail, HF_TOOBIG,
                       "job %zu: expected at most %" PRIu32 " bytes of payload, found %zu",
                       i, bounds->payload_max, job->payload_len);
-    return check_when(job, i, detail);
+    hf_err err = check_when(job, i, detail);
+    return err == HF_OK ? check_options(job, i, detail) : err;
 }
 
 size_t hf_job_bytes(const hf_job *job)
 {
     size_t id = job->id != NULL ? strlen(job->id) : HF_RUN_ID_SIZE - 1;
-    return id + strlen(job->type) + job->payload_len + HF_JOB_OVERHEAD;
+    size_t options = hf_record_has_options(job) ? HF_OPTIONS_OVERHEAD : 0;
+    return id + strlen(job->type) + job->payload_len + HF_JOB_OVERHEAD + options;
 }
 
 hf_err hf_check_jobs(const hf_bounds *bounds, const hf_job *jobs, size_t n, size_t *bytes,

@@ -481,7 +481,8 @@ static hf_enqueue_args args_of(hf_requests *requests, hf_batch *batch, uint64_t 
         .not_after = not_after_of(hf_node_of(batch->target), batch, remember_ms, now_ns),
         .remember_ms = remember_ms,
         .waited_ms = ms_between(batch->sealed_ns, now_ns),
-        .made = batch->made};
+        .made = batch->made,
+        .options = batch->options};
 }
 
 /* False: the client takes nothing now. */

@@ -17,6 +17,8 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
     static const char chosen[] = {HF_ID_CHOSEN};
     if (!hf_args_init(&a, ENQUEUE_FIXED + ENQUEUE_EACH * n + 1, ENQUEUE_FIXED + n))
         return HF_NOMEM;
+    const hf_script *script =
+        args->options ? &hf_lua_queue_enqueue_with : &hf_lua_queue_enqueue;
     hf_args_text(&a, args->producer);
     hf_args_int(&a, (int64_t)args->number);
     hf_args_int(&a, args->not_after);
@@ -28,7 +30,7 @@ hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
         hf_args_bytes(&a, items[i].record);
     }
     hf_args_bytes(&a, args->made.len != 0 ? args->made : (hf_bytes){chosen, 1});
-    return hf_queue_send(client, queue, &hf_lua_queue_enqueue, &a, timeout_ms, cb, arg);
+    return hf_queue_send(client, queue, script, &a, timeout_ms, cb, arg);
 }
 
 hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out)

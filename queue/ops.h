@@ -58,6 +58,7 @@ typedef struct hf_enqueue_args {
     hf_bytes made;     /* a letter for each job, the last one for all that follow:
                           HF_ID_MADE for an id that was made for it, and must be new,
                           or HF_ID_CHOSEN. Empty: all were chosen */
+    bool options;      /* of some job: hf_record_has_options() */
 } hf_enqueue_args;
 
 /* Capitals: the script need not check what was checked here. */

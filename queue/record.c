@@ -15,12 +15,12 @@
 #include "base/id.h"
 #include "redis/args.h"
 
-enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 160, DIGITS_MAX = 18 };
+enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 288, DIGITS_MAX = 18 };
 
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout;
-    hf_bytes type, error;
+    hf_bytes type, error, priority;
 } header;
 
 typedef struct field {
@@ -28,17 +28,19 @@ typedef struct field {
     size_t len;
     size_t offset; /* in struct header */
     bool text;
+    bool option; /* a value of another kind is none: the name may have been in use */
 } field;
 
 static const field fields[] = {
-    {"v", 1, offsetof(header, version), false},
-    {"type", 4, offsetof(header, type), true},
-    {"created", 7, offsetof(header, created), false},
-    {"refused", 7, offsetof(header, refused), false},
-    {"attempts", 8, offsetof(header, attempts), false},
-    {"max_attempts", 12, offsetof(header, max_attempts), false},
-    {"timeout", 7, offsetof(header, timeout), false},
-    {"error", 5, offsetof(header, error), true},
+    {"v", 1, offsetof(header, version), false, false},
+    {"type", 4, offsetof(header, type), true, false},
+    {"created", 7, offsetof(header, created), false, false},
+    {"refused", 7, offsetof(header, refused), false, false},
+    {"attempts", 8, offsetof(header, attempts), false, false},
+    {"max_attempts", 12, offsetof(header, max_attempts), false, false},
+    {"timeout", 7, offsetof(header, timeout), false, false},
+    {"error", 5, offsetof(header, error), true, false},
+    {"priority", 8, offsetof(header, priority), true, true},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -69,6 +71,20 @@ static size_t put_number(char *out, size_t at, const char *name, int64_t value)
     return at + hf_decimal(out + at, value);
 }
 
+bool hf_record_has_options(const hf_job *job)
+{
+    return job->priority != HF_PRIORITY_NORMAL;
+}
+
+static size_t put_options(char *out, size_t at, const hf_job *job)
+{
+    if (job->priority == HF_PRIORITY_HIGH)
+        at = put(out, at, ",\"priority\":\"high\"", 18);
+    if (job->priority == HF_PRIORITY_LOW)
+        at = put(out, at, ",\"priority\":\"low\"", 17);
+    return at;
+}
+
 void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
 {
     char head[HEADER_SIZE];
@@ -83,6 +99,8 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
         at = put_number(head, at, ",\"max_attempts\":", job->max_attempts);
     if (job->timeout_ms != 0)
         at = put_number(head, at, ",\"timeout\":", job->timeout_ms);
+    if (hf_record_has_options(job))
+        at = put_options(head, at, job);
     at = put(head, at, "}\n", 2);
     hf_buf_add(out, head, at);
     if (job->payload_len != 0)
@@ -135,7 +153,7 @@ static bool scan_field(const char **at, const char *end, header *head)
     if (is_text ? !scan_string(at, end, &text) : !scan_number(at, end, &number))
         return false;
     const field *f = field_find(name.ptr, name.len);
-    if (f == NULL)
+    if (f == NULL || (f->option && f->text != is_text))
         return true;
     if (f->text != is_text)
         return false;
@@ -167,7 +185,7 @@ static bool scan(const char *at, const char *end, header *head)
 static bool take_field(json_t *root, const field *f, header *head)
 {
     json_t *value = json_object_get(root, f->name);
-    if (value == NULL)
+    if (value == NULL || (f->option && f->text != json_is_string(value)))
         return true;
     if (f->text) {
         *(hf_bytes *)field_of(head, f) =
@@ -198,6 +216,18 @@ static bool fits(int64_t value)
     return value >= 0 && value <= UINT32_MAX;
 }
 
+static bool is_word(hf_bytes text, const char *word)
+{
+    return text.len == strlen(word) && memcmp(text.ptr, word, text.len) == 0;
+}
+
+static hf_priority priority_of(hf_bytes text)
+{
+    if (is_word(text, "high"))
+        return HF_PRIORITY_HIGH;
+    return is_word(text, "low") ? HF_PRIORITY_LOW : HF_PRIORITY_NORMAL;
+}
+
 static hf_err take_header(hf_record *out, const header *head)
 {
     if (head->version != VERSION || head->created < 0 || !fits(head->attempts) ||
@@ -220,6 +250,7 @@ static hf_err take_header(hf_record *out, const header *head)
     out->attempts = (uint32_t)head->attempts;
     out->max_attempts = (uint32_t)head->max_attempts;
     out->timeout_ms = (uint32_t)head->timeout;
+    out->priority = priority_of(head->priority);
     return HF_OK;
 }
 
@@ -231,7 +262,8 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
     if (end == NULL)
         return HF_PROTO;
     out->payload = (hf_bytes){end + 1, text.len - (size_t)(end + 1 - start)};
-    const header nothing = {.version = VERSION, .type = {"", 0}, .error = {"", 0}};
+    const header nothing = {
+        .version = VERSION, .type = {"", 0}, .error = {"", 0}, .priority = {"", 0}};
     header head = nothing;
     if (scan(start, end, &head))
         return take_header(out, &head);

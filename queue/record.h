@@ -5,7 +5,8 @@
  * Fields (docs/keys.md): type, and where they are set: v (the version, 1), created (the
  * producer's clock, Unix ms; omitted where the id contains it), max_attempts, timeout
  * (ms), attempts, error, failed (Unix ms of the last failure), refused (Unix ms; when a
- * worker first had no handler for its type), died (Unix ms), reason (why it is dead).
+ * worker first had no handler for its type), died (Unix ms), reason (why it is dead),
+ * and the options that the accepting script acts on: priority.
  * Unknown fields are kept by the scripts.
  *
  * A new record has no byte that is not needed: with a payload of 100 bytes and a type of
@@ -13,6 +14,7 @@
 #ifndef HF_QUEUE_RECORD_H
 #define HF_QUEUE_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -23,6 +25,7 @@ typedef struct hf_record {
     char type[HF_ID_SIZE];
     int64_t created_ms, refused_ms; /* 0: it does not say; it was not refused */
     uint32_t attempts, max_attempts, timeout_ms;
+    hf_priority priority;
     hf_bytes error;   /* owned by the record, "" if none: end with hf_record_done() */
     hf_bytes payload; /* borrowed from the text that was read */
 } hf_record;
@@ -30,6 +33,9 @@ typedef struct hf_record {
 /* Appends a new job's record (without payload limit checks); created_ms 0: the id tells.
  */
 void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms);
+
+/* Whether the script enqueue_with must accept it. */
+bool hf_record_has_options(const hf_job *job);
 
 /* HF_OK, or HF_PROTO: not a record of version 1. */
 HF_MUSTCHECK hf_err hf_record_read(hf_record *out, hf_bytes text);

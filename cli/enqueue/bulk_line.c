@@ -16,6 +16,7 @@
 #include "base/base.h"
 #include "base/id.h"
 #include "base/text.h"
+#include "cli/common/priority.h"
 #include "cli/enqueue/base64.h"
 #include "cli/enqueue/json_scan.h"
 #include "cli/limits.h"
@@ -166,6 +167,18 @@ static hf_err take_max_attempts(reader *r, const value *v)
     return HF_OK;
 }
 
+/* A word, or a number of 0 to 9, the most urgent first, as other queues write it. */
+static hf_err take_priority(reader *r, const value *v)
+{
+    const char *text = text_of(v);
+    bool digit = v->raw_len == 1 && v->raw[0] >= '0' && v->raw[0] <= '9';
+    if (digit)
+        text = v->raw[0] < '4' ? "high" : v->raw[0] < '7' ? "normal" : "low";
+    if (text == NULL || !hf_priority_read(text, &r->out->job.priority))
+        return expected(r, v, "high, normal, low, or an integer from 0 to 9");
+    return HF_OK;
+}
+
 /* ---- the whole line ---- */
 
 static const struct {
@@ -181,6 +194,7 @@ static const struct {
     {"id", take_id},
     {"max_attempts", take_max_attempts},
     {"timeout", take_timeout},
+    {"priority", take_priority},
 };
 
 static hf_err take_field(reader *r, const value *v)
@@ -192,7 +206,7 @@ static hf_err take_field(reader *r, const value *v)
     return fail(
         r, HF_INVALID,
         "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
-        "max_attempts, timeout), found '%.60s'",
+        "max_attempts, timeout, priority), found '%.60s'",
         v->name);
 }
 

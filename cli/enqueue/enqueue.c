@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/common/priority.h"
 #include "cli/common/progress.h"
 #include "cli/enqueue/bulk.h"
 #include "cli/limits.h"
@@ -101,6 +102,8 @@ static int take_options(const hf_cli *cli, hf_job *job)
     job->at_ms = hf_argv_number(args, "at", 0);
     job->max_attempts = (uint32_t)hf_argv_number(args, "max-attempts", 0);
     job->timeout_ms = (uint32_t)hf_argv_number(args, "timeout", 0);
+    if (hf_argv_has(args, "priority")) /* it is one of its choices */
+        (void)hf_priority_read(hf_argv_text(args, "priority"), &job->priority);
     job->queue = hf_cli_queue(cli);
     if (job->queue == NULL)
         return HF_EXIT_DATA;
@@ -278,8 +281,8 @@ static void on_progress(uint64_t bytes_read, void *arg)
 
 static int check_bulk_usage(const hf_cli *cli)
 {
-    static const char *const single[] = {"in",           "at",      "id",
-                                         "max-attempts", "timeout", "wait"};
+    static const char *const single[] = {"in",      "at",       "id",  "max-attempts",
+                                         "timeout", "priority", "wait"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "

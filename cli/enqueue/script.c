@@ -1,5 +1,6 @@
-/* script.c - `holdfast script enqueue`: prints the script with which other languages
- * enqueue. The script's own header is its manual, so this only cuts it up for --json. */
+/* script.c - `holdfast script enqueue` and `enqueue_with`: print the scripts with which
+ * other languages enqueue. A script's own header is its manual, so this only cuts it up
+ * for --json. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,17 +30,15 @@ static json_t *arguments(const char *text, size_t len, const char *kind)
     return list;
 }
 
-int hf_cmd_script_enqueue(hf_cli *cli)
+static int print(const hf_cli *cli, const char *name, const char *text, size_t len,
+                 const char *sha1)
 {
-    size_t len;
-    const char *sha1;
-    const char *text = hf_enqueue_script(&len, &sha1);
     if (hf_argv_has(cli->args, "sha1"))
         printf("%s\n", sha1);
     else if (cli->json)
-        hf_out_json(stdout, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", "enqueue",
-                                      "sha1", sha1, "keys", arguments(text, len, "KEYS["),
-                                      "args", arguments(text, len, "ARGV["), "script",
+        hf_out_json(stdout, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", name, "sha1",
+                                      sha1, "keys", arguments(text, len, "KEYS["), "args",
+                                      arguments(text, len, "ARGV["), "script",
                                       json_stringn(text, len)));
     else {
         /* Only the script on standard output, to be piped to SCRIPT LOAD. */
@@ -47,4 +46,20 @@ int hf_cmd_script_enqueue(hf_cli *cli)
         fwrite(text, 1, len, stdout);
     }
     return HF_EXIT_OK;
+}
+
+int hf_cmd_script_enqueue(hf_cli *cli)
+{
+    size_t len;
+    const char *sha1;
+    const char *text = hf_enqueue_script(&len, &sha1);
+    return print(cli, "enqueue", text, len, sha1);
+}
+
+int hf_cmd_script_enqueue_with(hf_cli *cli)
+{
+    size_t len;
+    const char *sha1;
+    const char *text = hf_enqueue_with_script(&len, &sha1);
+    return print(cli, "enqueue_with", text, len, sha1);
 }

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/text.h"
+#include "cli/common/priority.h"
 
 const char *hf_job_state_name(hf_job_state state)
 {
@@ -17,19 +18,21 @@ const char *hf_job_state_name(hf_job_state state)
 json_t *hf_job_json(const hf_job_info *job)
 {
     bool running = job->state == HF_STATE_RUNNING;
-    return json_pack(
-        "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
-        "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
-        hf_out_text(job->type), "state", hf_job_state_name(job->state), "attempts",
-        (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes, "max_attempts",
-        (json_int_t)job->max_attempts, "timeout_ms", (json_int_t)job->timeout_ms,
-        "created_ms", hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms),
-        "holder", running ? hf_out_text(job->holder) : json_null(), "fence",
-        running ? json_integer((json_int_t)job->fence) : json_null(),
-        "lease_remaining_ms",
-        running ? json_integer(job->lease_remaining_ms) : json_null(), "payload_bytes",
-        (json_int_t)job->payload_len, "error",
-        job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
+    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+                     "s:o, s:I, s:o}",
+                     "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
+                     hf_out_text(job->type), "state", hf_job_state_name(job->state),
+                     "priority", hf_priority_name(job->priority), "attempts",
+                     (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes,
+                     "max_attempts", (json_int_t)job->max_attempts, "timeout_ms",
+                     (json_int_t)job->timeout_ms, "created_ms",
+                     hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms),
+                     "holder", running ? hf_out_text(job->holder) : json_null(), "fence",
+                     running ? json_integer((json_int_t)job->fence) : json_null(),
+                     "lease_remaining_ms",
+                     running ? json_integer(job->lease_remaining_ms) : json_null(),
+                     "payload_bytes", (json_int_t)job->payload_len, "error",
+                     job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
 }
 
 void hf_job_print_json(const hf_job_info *job)
@@ -72,6 +75,8 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
            job->queue, job->type, hf_job_state_name(job->state));
     hf_out_moment(job->created_ms, now_ms, moment);
     printf("created   %s\n", job->created_ms == 0 ? "unknown" : moment);
+    if (job->priority != HF_PRIORITY_NORMAL)
+        printf("priority  %s\n", hf_priority_name(job->priority));
     print_due(job, now_ms);
     printf("attempts  %" PRIu32 " failed", job->attempts);
     if (job->max_attempts != 0)

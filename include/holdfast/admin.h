@@ -171,6 +171,7 @@ typedef struct hf_job_info {
     int64_t lease_remaining_ms;   /* of a running job; else 0 */
     size_t payload_len;           /* bytes */
     char error[HF_ERROR_MAX + 1]; /* of its last failed attempt, or "" */
+    hf_priority priority;
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -410,6 +411,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_round_trip(hf_admin *admin, hf_round_trip *o
 /* The enqueue script as the library sends it, for other languages: *len bytes, and *sha1,
  * 40 hexadecimal digits (each may be NULL). Static. */
 HF_API const char *hf_enqueue_script(size_t *len, const char **sha1);
+/* The same of the script for jobs with options, such as a priority. */
+HF_API const char *hf_enqueue_with_script(size_t *len, const char **sha1);
 
 #ifdef __cplusplus
 }

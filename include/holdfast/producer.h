@@ -53,6 +53,14 @@ enum {
 #define HF_DELAY_MAX_MS INT64_C(3155760000000)
 #define HF_TIME_MAX_MS INT64_C(253402300799999)
 
+/* Waiting jobs of a higher priority start first. But of every eight jobs of a queue that
+ * are handed out one is the oldest of all, so none waits for ever. */
+typedef enum hf_priority {
+    HF_PRIORITY_NORMAL,
+    HF_PRIORITY_HIGH,
+    HF_PRIORITY_LOW
+} hf_priority;
+
 /* Zero means the default. All text and bytes are copied before the call returns. */
 typedef struct hf_job {
     size_t size;           /* HF_JOB_INIT */
@@ -66,6 +74,8 @@ typedef struct hf_job {
                               ..HF_TIME_MAX_MS; not together with delay_ms */
     uint32_t max_attempts; /* 0: as the worker is configured */
     uint32_t timeout_ms;   /* 0: as the worker's handler is configured */
+    hf_priority priority;
+    uint32_t reserved; /* 0 */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 

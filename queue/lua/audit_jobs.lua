@@ -23,8 +23,10 @@
 if late(ARGV[5]) then
   return { LATE, now }
 end
-local SETS = { 'schedule', 'running', 'dead' }
-local FOLLOWS = { schedule = 'running', running = 'dead', dead = 'jobs', jobs = '' }
+local FOLLOWS = {
+  schedule = 'schedule:h', ['schedule:h'] = 'schedule:l', ['schedule:l'] = 'running', running = 'dead',
+  dead = 'jobs', jobs = '',
+}
 local LAST_FENCE = 9007199254740991 -- Lua counts no further
 local m = read_meta()
 phase = phase == '' and 'schedule' or phase
@@ -37,21 +39,18 @@ end
 
 -- An unreadable line becomes a part of the payload: no data is lost.
 local function to_dead(id, record, reason, text)
-  call('ZREM', SCHEDULE, id)
-  call('ZREM', RUNNING, id)
+  for _, set in ipairs({ 'schedule', 'schedule:h', 'schedule:l', 'running' }) do
+    call('ZREM', P .. set, id)
+  end
   bury(nil, id, readable(record) and record or '\n' .. record, reason, text, false)
 end
 
 -- It stays where a worker may have it; else where it runs again; else it is dead.
 local function check_sets(id, scores)
-  local names, keeps = {}, 'dead'
+  local names, keeps = {}, scores.running and 'running'
   for _, set in ipairs(SETS) do
     names[#names + 1] = scores[set] and '`' .. set .. '`'
-  end
-  if scores.running then
-    keeps = 'running'
-  elseif scores.schedule then
-    keeps = 'schedule'
+    keeps = keeps or scores[set] and set
   end
   report('sets', 1, id, 'is in ' .. concat(names, ' and in '), 'it stays in `' .. keeps .. '`',
     function()
@@ -134,8 +133,11 @@ end
 
 -- scores: of this id, in each set where it is. A job is told of in the first of them.
 local function check_member(id, scores, lock)
-  local last = scores.dead and 'dead' or scores.running and 'running' or 'schedule'
-  if phase ~= last and not (phase == 'running' and scores.schedule) then
+  local first
+  for _, set in ipairs(SETS) do
+    first = first or scores[set] and set
+  end
+  if phase == first and next(scores, next(scores)) then
     return check_sets(id, scores)
   end
   if call('HEXISTS', JOBS, id) == 0 then
@@ -163,8 +165,11 @@ local function check_members(page)
   end
   local locks = #ids > 0 and call('MGET', unpack(keys)) or {}
   for k, id in ipairs(ids) do
-    check_member(id, { schedule = all.schedule[id], running = all.running[id],
-      dead = all.dead[id] }, locks[k])
+    local scores = {}
+    for _, set in ipairs(SETS) do
+      scores[set] = all[set][id]
+    end
+    check_member(id, scores, locks[k])
   end
   return #ids
 end
@@ -175,11 +180,15 @@ local function check_records(page)
     ids[#ids + 1] = not records[page[i]] and page[i] or nil
     records[page[i]] = page[i + 1]
   end
-  local waits, runs, dead =
-    scores_in(SCHEDULE, ids), scores_in(RUNNING, ids), scores_in(DEAD, ids)
+  local known, runs = {}, scores_in(RUNNING, ids)
+  for _, set in ipairs(SETS) do
+    for id in pairs(scores_in(P .. set, ids)) do
+      known[id] = true
+    end
+  end
   for _, id in ipairs(ids) do
     local record = records[id]
-    if not waits[id] and not runs[id] and not dead[id] then
+    if not known[id] then
       report('orphan', 1, id, 'has a record and is in no set',
         'it goes to `dead` with the reason `orphan`', function()
           to_dead(id, record, 'orphan', 'its record was in no set')

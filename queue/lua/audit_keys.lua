@@ -21,6 +21,7 @@
 --- @include "lib/key_workers.lua"
 --- @include "lib/late.lua"
 --- @include "lib/uses_now.lua"
+--- @include "lib/waits_in.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/audit.lua"
 if late(ARGV[5]) then
@@ -30,7 +31,8 @@ local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local FOLLOWS = { crashes = 'cancel', cancel = 'keys', keys = 'rest' }
 local TYPES = {
-  schedule = 'zset', running = 'zset', dead = 'zset', jobs = 'hash', crashes = 'hash',
+  schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
+  jobs = 'hash', crashes = 'hash',
   cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
 }
 local NUMBERS = {
@@ -62,9 +64,8 @@ end
 
 local function check_marks(ids)
   local runs = scores_in(RUNNING, ids)
-  local waits = phase == 'crashes' and scores_in(SCHEDULE, ids) or {}
   for _, id in ipairs(ids) do
-    if not runs[id] and not waits[id] then
+    if not runs[id] and not (phase == 'crashes' and waits_in(id)) then
       report('mark', 9, id, 'has left a mark in `' .. phase .. '`', 'it is removed', function()
         call('HDEL', P .. phase, id)
       end)
@@ -74,7 +75,7 @@ end
 
 -- A lock of an id that does not run. Only its holder, if that lives, could mean it.
 local function check_lock(key, id)
-  local set = call('ZSCORE', SCHEDULE, id) and 'schedule' or call('ZSCORE', DEAD, id) and 'dead'
+  local set = waits_in(id) and 'schedule' or call('ZSCORE', DEAD, id) and 'dead'
   local text = set and 'is locked, but in `' .. set .. '`' or 'is locked, but is no job'
   local lock, left = call('TYPE', key).ok == 'string' and call('GET', key) or '', call('PTTL', key)
   local holder = string.match(lock, '^(.+):%d+$')
@@ -141,7 +142,8 @@ local function check_rest()
         end)
     end
   end
-  if idle and call('EXISTS', SCHEDULE, RUNNING, CRASHES, CANCELS, WAKE) > 0 then
+  local kept = call('EXISTS', SCHEDULE, RUNNING, CRASHES, CANCELS, WAKE, P .. 'schedule:h', P .. 'schedule:l')
+  if idle and kept > 0 then
     report('left', 9, P, 'something remains though nothing is to be done',
       'see what: holdfast job list')
   end
@@ -152,8 +154,11 @@ if phase == '' then
   if #found > 0 then
     return looked_at(0, nil, 'stop')
   end
-  local total = call('ZCARD', SCHEDULE) + call('ZCARD', RUNNING) + call('ZCARD', DEAD)
-  return looked_at(total + call('HLEN', JOBS), nil, 'crashes')
+  local total = call('HLEN', JOBS)
+  for _, set in ipairs(SETS) do
+    total = total + call('ZCARD', P .. set)
+  end
+  return looked_at(total, nil, 'crashes')
 elseif phase == 'rest' then
   check_rest()
   return looked_at(0, nil, '')

@@ -15,6 +15,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
+--- @include "lib/waits_in.lua"
 --- @include "lib/ask_to_cancel.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -30,9 +31,10 @@ local token, ends = ask_to_cancel(id)
 if token then
   return { RUNS, now, token, ends }
 end
-if not call('ZSCORE', SCHEDULE, id) then
+local set = waits_in(id)
+if not set then
   return { GONE, now }
 end
-leave('cancelled', { id }, SCHEDULE)
+leave('cancelled', { id }, set)
 wake(read_meta())
 return { OK, now }

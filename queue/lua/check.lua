@@ -105,7 +105,7 @@ local function check(i)
   mend_uses(m, KEYS[i])
   local _, doubt = wake(m, ARGV[3] == '1')
   doubts[i] = string.find(m.uses, 's', 1, true) and -1 or doubt
-  return call('EXISTS', SCHEDULE, RUNNING)
+  return call('EXISTS', SCHEDULE, RUNNING, SCHEDULE .. ':h', SCHEDULE .. ':l')
 end
 for i = 1, #KEYS do
   use(KEYS[i])

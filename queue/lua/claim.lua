@@ -62,7 +62,7 @@ if uses and string.find(uses, '[^bm]') or first and first + 0 <= now or #flags >
   --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
   --- @step "lib/sharded.lua"
-  if uses and string.find(uses, '[^bmnpr]') then
+  if uses and string.find(uses, '[^blmnpr]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
   local vouched, judged = string.match(ARGV[10], '^(%-?%d+) (%d+)$')
@@ -95,14 +95,24 @@ if uses and string.find(uses, '[^bm]') or first and first + 0 <= now or #flags >
 end
 
 -- 3. Take due jobs, in order; again, if locks were held elsewhere.
+local levelled, plan, beyond = uses and string.find(uses, 'l', 1, true), nil, nil -- lib/by_level.lua
 for _ = 1, paused and 0 or 10 do
   local want = free - (n - over)
   if want <= 0 or bytes > MAX_BYTES or more == false then
     break
   end
-  local ids = call('ZRANGEBYSCORE', SCHEDULE, '-inf', stamp, 'LIMIT', '0', want + 1)
+  local set = SCHEDULE
+  if levelled then
+    --- @include "lib/by_level.lua"
+    if not plan or #plan == 0 then
+      plan, beyond = by_level(want)
+    end
+    local part = table.remove(plan, 1) or { set, 0 }
+    set, want = part[1], part[2]
+  end
+  local ids = call('ZRANGEBYSCORE', set, '-inf', stamp, 'LIMIT', '0', want + 1)
   local got = math.min(#ids, want)
-  more = #ids > want
+  more = #ids > want or levelled and (beyond or #plan > 0) or false
   if uses and string.find(uses, 'b', 1, true) then -- large records: no more than there is room for
     --- @include "lib/that_fit.lua"
     local fit = that_fit(ids, got, MAX_BYTES - bytes, n == 0)
@@ -113,19 +123,19 @@ for _ = 1, paused and 0 or 10 do
   if got == 0 then
     break
   end
-  -- Take them out of `schedule`, each with the time at which it was due.
+  -- Take them out of their set, each with the time at which it was due.
   local found = call('HMGET', JOBS, unpack(ids, 1, got))
   local scores, odd, before, score = nil, nil, n, nil
   if got == 1 then
-    score = call('ZPOPMIN', SCHEDULE)[2]
+    score = call('ZPOPMIN', set)[2]
   else
-    score = call('ZSCORE', SCHEDULE, ids[1]) -- mostly that of them all
-    local together = call('ZCOUNT', SCHEDULE, score, score)
+    score = call('ZSCORE', set, ids[1]) -- mostly that of them all
+    local together = call('ZCOUNT', set, score, score)
     if together < got then
       --- @include "lib/dues_of.lua"
-      scores = dues_of(ids, got, score, together)
+      scores = dues_of(set, ids, got, score, together)
     end
-    call('ZREMRANGEBYRANK', SCHEDULE, '0', got - 1)
+    call('ZREMRANGEBYRANK', set, '0', got - 1)
   end
   -- Lock each.
   for k = 1, got do
@@ -169,9 +179,9 @@ for _ = 1, paused and 0 or 10 do
     buried = buried or {}
     for k in pairs(odd) do
       if found[k] then
-        wait_for_lock(SCHEDULE, ids[k], lease)
+        wait_for_lock(set, ids[k], lease)
       else
-        put_away(buried, SCHEDULE, ids[k], '', 'record', 'its record was missing')
+        put_away(buried, set, ids[k], '', 'record', 'its record was missing')
       end
     end
   end
@@ -239,7 +249,12 @@ if at > 0 and at <= now then
   --- @include "lib/key_workers.lua"
   local limited = m and (m.max_running > 0 or m.rate > 0)
   local others = call('ZCOUNT', WORKERS, stamp, '+inf') - 1
-  if others <= 0 or not limited and call('ZCOUNT', SCHEDULE, '-inf', stamp) > max * others then
+  local due_now = others > 0 and not limited and call('ZCOUNT', SCHEDULE, '-inf', stamp) or 0
+  if levelled then
+    due_now = due_now + call('ZCOUNT', SCHEDULE .. ':h', '-inf', stamp)
+      + call('ZCOUNT', SCHEDULE .. ':l', '-inf', stamp)
+  end
+  if others <= 0 or not limited and due_now > max * others then
     answer[5] = 1
   end
 end

@@ -71,6 +71,9 @@ local how, set, marked = 'done', nil, uses and string.find(uses, 'm', 1, true)
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing
 -- is missing while a worker will come for the waiting jobs, or none comes and no job waits.
 local waits = call('EXISTS', SCHEDULE) == 1
+if not waits and uses and string.find(uses, 'l', 1, true) then
+  waits = call('EXISTS', SCHEDULE .. ':h', SCHEDULE .. ':l') > 0
+end
 if waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
   or uses and string.find(uses, 'n', 1, true) then
   --- @include "lib/wake.lua"

@@ -16,13 +16,14 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
+--- @include "lib/waits_in.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local died, ids, codes, holders = tonumber(ARGV[2]), {}, {}, {}
-local from = { [SCHEDULE] = {}, [DEAD] = {} }
+local from = {} -- by the set in which they are
 for i = 3, #ARGV do
   ids[i - 2] = ARGV[i]
 end
@@ -43,21 +44,23 @@ local function place(id, death)
     holders[#holders + 1] = floor(tonumber(runs))
     return nil, RUNS
   end
-  return call('ZSCORE', SCHEDULE, id) and SCHEDULE, GONE
+  return waits_in(id), GONE
 end
 
 for k = 1, #ids do
   local set, code = place(ids[k], deaths[k])
   codes[k] = set and OK or code
   if set then
+    from[set] = from[set] or {}
     table.insert(from[set], ids[k])
   end
 end
 open_writes()
 local how = died == 0 and 'deleted' or 'purged'
-leave(how, from[SCHEDULE], SCHEDULE)
-leave(how, from[DEAD], DEAD)
-if #from[SCHEDULE] + #from[DEAD] > 0 then
+for set, members in pairs(from) do
+  leave(how, members, set)
+end
+if next(from) then
   wake(read_meta())
 end
 return { OK, now, codes, holders }

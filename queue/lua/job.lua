@@ -14,21 +14,20 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
+--- @include "lib/found_in.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[1]
-for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
-  local score = call('ZSCORE', P .. name, id)
-  if score then
-    local lease = math.max(0, call('PTTL', LOCK .. id))
-    local mark = call('HGET', CRASHES, id) or '0'
-    local record = call('HGET', JOBS, id) or ''
-    local nl = string.find(record, '\n', 1, true) or 0
-    return {
-      OK, now, name, time_of(score), ARGV[2] == '1' and record or string.sub(record, 1, nl),
-      #record - nl, call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')) or 0,
-    }
-  end
+local name, score = found_in(id)
+if name then
+  local lease = math.max(0, call('PTTL', LOCK .. id))
+  local mark = call('HGET', CRASHES, id) or '0'
+  local record = call('HGET', JOBS, id) or ''
+  local nl = string.find(record, '\n', 1, true) or 0
+  return {
+    OK, now, name, time_of(score), ARGV[2] == '1' and record or string.sub(record, 1, nl),
+    #record - nl, call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')) or 0,
+  }
 end
 local function when(key)
   return tonumber(string.match(call('GET', P .. key) or '', '^%d+') or 0)

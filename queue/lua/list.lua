@@ -16,11 +16,11 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
+--- @include "lib/levels.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
-local set = (state == 'running' or state == 'dead') and P .. state or SCHEDULE
-local first = 0
+local sets = (state == 'running' or state == 'dead') and { P .. state } or levels()
 
 -- As Redis orders ids; Lua's own order depends on the locale.
 local function is_before(a, b)
@@ -33,8 +33,22 @@ local function is_before(a, b)
   return #a < #b
 end
 
--- The first place behind an id of that score, whether it is there or not.
-local function behind(id, score)
+-- The first entries of two such lists, as many as the page has.
+local function merged(a, b)
+  local all, i, j = {}, 1, 1
+  while #all < 2 * limit and (a[i] or b[j]) do
+    local x, y = tonumber(a[i + 1] or math.huge), tonumber(b[j + 1] or math.huge)
+    if a[i] and (not b[j] or x < y or x == y and is_before(a[i], b[j])) then
+      all[#all + 1], all[#all + 2], i = a[i], a[i + 1], i + 2
+    else
+      all[#all + 1], all[#all + 2], j = b[j], b[j + 1], j + 2
+    end
+  end
+  return all
+end
+
+-- The first place of a set behind an id of that score, whether it is there or not.
+local function behind(set, id, score)
   local low, high = call('ZCOUNT', set, '-inf', '(' .. score), call('ZCOUNT', set, '-inf', score)
   while low < high do
     local middle = floor((low + high) / 2)
@@ -47,18 +61,25 @@ local function behind(id, score)
   return low
 end
 
-if ARGV[2] ~= '' and ARGV[4] ~= '' then
-  first = behind(ARGV[2], ARGV[4])
-elseif ARGV[2] ~= '' then
-  local rank = call('ZRANK', set, ARGV[2])
-  if not rank then
-    return { GONE, now }
-  end
-  first = rank + 1
-elseif state == 'delayed' or state == 'retry' then
-  first = call('ZCOUNT', set, '-inf', now)
+local after, score = ARGV[2], ARGV[4]
+for _, set in ipairs(after ~= '' and score == '' and sets or {}) do
+  score = call('ZSCORE', set, after) or score
 end
-local found = call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES')
+if after ~= '' and score == '' then
+  return { GONE, now }
+end
+
+-- Those of all levels in one order: {id, score, ...}.
+local found = {}
+for _, set in ipairs(sets) do
+  local first = 0
+  if after ~= '' then
+    first = behind(set, after, score)
+  elseif state == 'delayed' or state == 'retry' then
+    first = call('ZCOUNT', set, '-inf', now)
+  end
+  found = merged(found, call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES'))
+end
 local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
 local marks, bytes = call('EXISTS', CRASHES) == 1, 0
 for i = 1, #found, 2 do

@@ -15,6 +15,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
+--- @include "lib/levels.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -24,19 +25,24 @@ local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+)
 if last and last == ARGV[5] then
   return { OK, now, tonumber(removed) }
 end
-local set = ARGV[2] == 'dead' and DEAD or SCHEDULE
-local first, n = 0, tonumber(ARGV[4])
-if ARGV[2] == 'delayed' then
-  first = call('ZCOUNT', set, '-inf', now)
-else
-  n = math.min(n, call('ZCOUNT', set, '-inf', ARGV[3]))
+local n = 0
+for _, set in ipairs(ARGV[2] == 'dead' and { DEAD } or levels()) do
+  local first, left = 0, tonumber(ARGV[4]) - n
+  if ARGV[2] == 'delayed' then
+    first = call('ZCOUNT', set, '-inf', now)
+  else
+    left = math.min(left, call('ZCOUNT', set, '-inf', ARGV[3]))
+  end
+  local ids = left > 0 and call('ZRANGE', set, first, first + left - 1) or {}
+  if #ids > 0 then
+    open_writes()
+    leave('purged', ids, set)
+    n = n + #ids
+  end
 end
-local ids = n > 0 and call('ZRANGE', set, first, first + n - 1) or {}
-if #ids > 0 then
-  open_writes()
-  leave('purged', ids, set)
+if n > 0 then
   -- Instead of a mark for each job: a caller that waits for one sees that a purge removed it.
-  call('SET', P .. 'purged', now .. ' ' .. ARGV[5] .. ' ' .. #ids, 'PX', 60000)
+  call('SET', P .. 'purged', now .. ' ' .. ARGV[5] .. ' ' .. n, 'PX', 60000)
   wake(read_meta())
 end
-return { OK, now, #ids }
+return { OK, now, n }

@@ -26,6 +26,7 @@
 --- @include "lib/later.lua"
 --- @include "lib/limits.lua"
 --- @include "lib/wake.lua"
+--- @include "lib/home_of.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/owned.lua"
@@ -38,7 +39,7 @@ for i = 6, #ARGV, 5 do
 end
 local places, codes, lost, unsure = owned(ARGV[1], 4, 5, digits(ARGV[3], 1000))
 open_writes()
-local unstarted = 0
+local uses, unstarted = call('HGET', META, 'uses'), 0
 for k = 1, #places do
   local i = places[k]
   local id, due, text = ARGV[i], dues[i], ARGV[i + 4]
@@ -53,7 +54,7 @@ for k = 1, #places do
     else
       due = math.min(due, now) -- it was due, though this clock was set back
     end
-    call('ZADD', SCHEDULE, due, id)
+    call('ZADD', home_of(id, uses), due, id)
     call('DEL', LOCK .. id)
   end
 end

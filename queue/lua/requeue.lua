@@ -20,6 +20,8 @@
 --- @include "lib/later.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
+--- @include "lib/uses.lua"
+--- @include "lib/waits_in.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -30,12 +32,17 @@ local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
 local codes, changed = {}, false
 
 local function revive(id, due)
+  local home
   local record = rewrite(call('HGET', JOBS, id) or '', function(head)
+    home = level_of(head.priority)
     head.attempts, head.reason, head.died, head.refused = nil, nil, nil, nil
   end)
+  if home ~= SCHEDULE then
+    note_use('l', true)
+  end
   call('ZREM', DEAD, id)
   call('HSET', JOBS, id, record)
-  call('ZADD', SCHEDULE, due, id)
+  call('ZADD', home, due, id)
 end
 
 open_writes()
@@ -49,12 +56,13 @@ for i = 6, #ARGV do
     code, changed = OK, true
     revive(id, due > now and later(due) or now)
   elseif died == 0 and not score then
-    score = call('ZSCORE', SCHEDULE, id)
-    if score then
+    local set
+    set, score = waits_in(id)
+    if set then
       code = OK
       if tonumber(score) > now then
         changed = true
-        call('ZADD', SCHEDULE, now, id)
+        call('ZADD', set, now, id)
       end
     elseif call('ZSCORE', RUNNING, id) then
       code = RUNS

@@ -20,6 +20,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/count.lua"
 --- @include "lib/later.lua"
+--- @include "lib/levels.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/cancelled.lua"
@@ -38,13 +39,15 @@ for k = 1, #places do
   local i = places[k]
   local id = ARGV[i]
   if not cancelled(id, ARGV[i + 1]) then
+    local home
     local record = rewrite(call('HGET', JOBS, id) or '', function(head)
+      home = level_of(head.priority)
       head.attempts = (head.attempts or 0) + 1
       head.error, head.failed, head.refused = ARGV[i + 3], now, nil
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)
-    call('ZADD', SCHEDULE, later(now + delays[i]), id)
+    call('ZADD', home, later(now + delays[i]), id)
     call('DEL', LOCK .. id)
     failed = failed + 1
   end

@@ -12,6 +12,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/limits.lua"
 --- @include "lib/wake.lua"
+--- @include "lib/home_of.lua"
 --- @include "lib/cancelled.lua"
 open_writes()
 local number, fence, jobs = string.match(
@@ -19,14 +20,14 @@ local number, fence, jobs = string.match(
 if number ~= ARGV[2] then
   return { OK, now, 0 }
 end
-local due, released = nil, 0
+local uses, due, released = call('HGET', META, 'uses'), nil, 0
 for word in string.gmatch(jobs, '%S+') do
   if string.sub(word, 1, 1) == '=' then -- when those are due that follow
     due = math.min(string.sub(word, 2) + 0, now) -- it was due, though this clock was set back
   elseif call('GET', LOCK .. word) == ARGV[1] .. ':' .. fence then
     if not cancelled(word, fence) then
       call('ZREM', RUNNING, word)
-      call('ZADD', SCHEDULE, due, word)
+      call('ZADD', home_of(word, uses), due, word)
       call('DEL', LOCK .. word)
     end
     released = released + 1

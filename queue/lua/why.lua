@@ -6,7 +6,7 @@
 --           max_running, running, rate_limit, rate_per, next token, locked until, calm until,
 --           cancelling, {holder, jobs, ...}} | {GONE, now}
 --           set to crashes: as `job` answers, but the record's first line alone. before: jobs that
---           are due and come first. next token: when the rate lets the next one start; locked
+--           are due and come first, those of a higher level among them. next token: when the rate lets the next one start; locked
 --           until: the end of a lock on a waiting job; calm until: no takeover before it;
 --           each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
@@ -18,16 +18,11 @@
 --- @include "lib/time_of.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/limits.lua"
+--- @include "lib/found_in.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local id, score, place = ARGV[1], nil, nil
-for _, name in ipairs({ 'schedule', 'running', 'dead' }) do
-  score = call('ZSCORE', P .. name, id)
-  if score then
-    place = name
-    break
-  end
-end
+local id = ARGV[1]
+local place, score, set = found_in(id)
 if not place then
   return { GONE, now }
 end
@@ -38,7 +33,13 @@ local asked = place == 'running' and call('HGET', CANCELS, id) or '-'
 
 local before = 0
 if place == 'schedule' then
-  before = math.min(call('ZRANK', SCHEDULE, id), call('ZCOUNT', SCHEDULE, '-inf', now))
+  before = math.min(call('ZRANK', set, id), call('ZCOUNT', set, '-inf', now))
+  for _, higher in ipairs(levels()) do
+    if higher == set then
+      break
+    end
+    before = before + call('ZCOUNT', higher, '-inf', now)
+  end
   if now >= m.calm then -- the jobs of dead holders are taken first
     before = before + call('ZCOUNT', RUNNING, '-inf', now)
   end

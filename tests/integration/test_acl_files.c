@@ -246,7 +246,8 @@ static void compare(const char *user, const char *needed, bool all)
 
 static void users_have_the_commands_of_their_scripts(void **state)
 {
-    static const char *const producers[] = {"register", "enqueue", "job", NULL};
+    static const char *const producers[] = {"register", "enqueue", "enqueue_with", "job",
+                                            NULL};
     static const char *const workers[] = {
         "claim", "unclaim", "renew", "complete", "retry",    "release", "bury",
         "check", "peek",    "beat",  "limits",   "register", "shards",  NULL};

@@ -79,9 +79,9 @@ static const char *const no_arguments[] = {NULL};
 
 static const char *const *arguments(const hf_script *script)
 {
-    return script == &hf_lua_queue_enqueue    ? enqueue
-           : script == &hf_lua_queue_complete ? complete
-                                              : no_arguments;
+    if (script == &hf_lua_queue_enqueue || script == &hf_lua_queue_enqueue_with)
+        return enqueue;
+    return script == &hf_lua_queue_complete ? complete : no_arguments;
 }
 
 static const char *run(redisContext *c, const hf_script *script, const char *prefix)

@@ -21,12 +21,13 @@
 
 #define PREFIX "hf:{q}:"
 #define REGISTRY "hf:{/}:"
+#define URGENT "{\"v\":1,\"type\":\"t\",\"priority\":\"high\"}\npayload"
 #define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
 
 static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
 
-/* In the arguments $F is the fence and $R a record. `counted`:
- * what the second sending added to a counter of meta, "lost 1". */
+/* In the arguments $F is the fence, $R a record, and $U one of a high priority.
+ * `counted`: what the second sending added to a counter of meta, "lost 1". */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
 #define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0"
@@ -59,6 +60,18 @@ static const hf_sending table[] = {
      .not_after = 3,
      .first = "0 T 0 {-1 0 0}",
      .second = "0 T 1 {}"},
+    {.what = "enqueue with options",
+     .script = &hf_lua_queue_enqueue_with,
+     .args = {"p", "1", "$T", "60000", "0", "n1", "0", "$U", "n2", "-5000", "$R"},
+     .not_after = 3,
+     .first = "0 T 0 {}",
+     .second = "0 T 1 {}"},
+    {.what = "enqueue with options by nobody",
+     .script = &hf_lua_queue_enqueue_with,
+     .args = {"", "0", "$T", "0", "0", "n1", "0", "$U", "r1", "0", "$U"},
+     .not_after = 3,
+     .first = "0 T 0 {0 -1}",
+     .second = "0 T 0 {-1 -1}"},
     {.what = "claim",
      .script = &hf_lua_queue_claim,
      .args = {"w2", "1", "2", "30000", "$T", "0", "b", "2", "1", "9000000000000 60000",
@@ -378,6 +391,8 @@ static const hf_sending table[] = {
 
 static const char *expand(const char *arg)
 {
+    if (strcmp(arg, "$U") == 0)
+        return URGENT;
     return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
 }
 

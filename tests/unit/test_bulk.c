@@ -75,7 +75,7 @@ static void every_key_of_a_job_is_read(void **state)
     (void)state;
     static const char text[] =
         "{\"type\":\"mail\",\"queue\":\"q\",\"id\":\"i-1\",\"in\":\"10s\","
-        "\"max_attempts\":7,\"timeout\":\"1m\"}";
+        "\"max_attempts\":7,\"timeout\":\"1m\",\"priority\":\"high\"}";
     char detail[HF_BULK_DETAIL_SIZE];
     hf_bulk_line l;
     assert_int_equal(hf_bulk_line_read(&l, text, strlen(text), PAYLOAD_MAX, detail),
@@ -87,6 +87,7 @@ static void every_key_of_a_job_is_read(void **state)
     assert_int_equal(l.job.at_ms, 0);
     assert_int_equal(l.job.max_attempts, 7);
     assert_int_equal(l.job.timeout_ms, 60000);
+    assert_int_equal(l.job.priority, HF_PRIORITY_HIGH);
     hf_bulk_line_done(&l);
     static const char at[] = "{\"type\":\"t\",\"at\":\"@1700000000.5\"}";
     assert_int_equal(hf_bulk_line_read(&l, at, strlen(at), PAYLOAD_MAX, detail), HF_OK);
@@ -94,6 +95,24 @@ static void every_key_of_a_job_is_read(void **state)
     assert_null(l.job.queue);
     assert_null(l.job.id);
     hf_bulk_line_done(&l);
+}
+
+static void numbers_of_a_priority_are_three_levels(void **state)
+{
+    static const hf_priority levels[] = {
+        HF_PRIORITY_HIGH,   HF_PRIORITY_HIGH,   HF_PRIORITY_HIGH,   HF_PRIORITY_HIGH,
+        HF_PRIORITY_NORMAL, HF_PRIORITY_NORMAL, HF_PRIORITY_NORMAL, HF_PRIORITY_LOW,
+        HF_PRIORITY_LOW,    HF_PRIORITY_LOW};
+    (void)state;
+    for (unsigned i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        char line[64], detail[HF_BULK_DETAIL_SIZE];
+        hf_bulk_line l;
+        int len = snprintf(line, sizeof line, "{\"type\":\"t\",\"priority\":%u}", i);
+        assert_int_equal(hf_bulk_line_read(&l, line, (size_t)len, PAYLOAD_MAX, detail),
+                         HF_OK);
+        assert_int_equal(l.job.priority, levels[i]);
+        hf_bulk_line_done(&l);
+    }
 }
 
 static void a_bad_line_is_refused_with_what_was_expected(void **state)
@@ -135,6 +154,9 @@ static void a_bad_line_is_refused_with_what_was_expected(void **state)
          "expected an integer from 1 to 1000000"},
         {"{\"type\":\"t\",\"max_attempts\":\"5\"}",
          "expected an integer from 1 to 1000000"},
+        {"{\"type\":\"t\",\"priority\":\"soon\"}",
+         "expected high, normal, low, or an integer from 0 to 9 for 'priority'"},
+        {"{\"type\":\"t\",\"priority\":10}", "expected high, normal, low"},
         {"{\"type\":\"t\",\"payload\":1,\"payload_base64\":\"AA==\"}",
          "expected 'payload' or 'payload_base64', found both"},
         {"{\"type\":\"t\",\"payload_base64\":\"A\"}",
@@ -468,6 +490,7 @@ int main(void)
         cmocka_unit_test(a_json_payload_is_passed_on_byte_for_byte),
         cmocka_unit_test(a_text_is_its_characters_and_base64_its_bytes),
         cmocka_unit_test(every_key_of_a_job_is_read),
+        cmocka_unit_test(numbers_of_a_priority_are_three_levels),
         cmocka_unit_test(a_bad_line_is_refused_with_what_was_expected),
         cmocka_unit_test(a_payload_over_the_limit_is_refused),
         cmocka_unit_test(the_scanner_stays_inside_any_text),

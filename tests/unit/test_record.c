@@ -47,6 +47,10 @@ static void a_new_record_is_one_line_and_the_payload(void **state)
         9,
         "{\"type\":\"t\",\"created\":9,\"max_attempts\":3,"
         "\"timeout\":4000000000}\n");
+    assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .priority = HF_PRIORITY_HIGH}, 0,
+                   "{\"type\":\"t\",\"priority\":\"high\"}\n");
+    assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .priority = HF_PRIORITY_LOW}, 0,
+                   "{\"type\":\"t\",\"priority\":\"low\"}\n");
 }
 
 static void the_longest_header_fits(void **state)
@@ -59,7 +63,7 @@ static void the_longest_header_fits(void **state)
     hf_buf_init(&buf, 1 << 20);
     hf_record_write(&buf,
                     &(hf_job){HF_JOB_INIT, .type = type, .max_attempts = UINT32_MAX,
-                              .timeout_ms = UINT32_MAX},
+                              .timeout_ms = UINT32_MAX, .priority = HF_PRIORITY_HIGH},
                     INT64_MAX);
     hf_record record;
     assert_int_equal(hf_record_read(&record, (hf_bytes){buf.data, buf.len}), HF_OK);
@@ -67,6 +71,7 @@ static void the_longest_header_fits(void **state)
     assert_true(record.created_ms == INT64_MAX);
     assert_int_equal(record.max_attempts, UINT32_MAX);
     assert_int_equal(record.timeout_ms, UINT32_MAX);
+    assert_int_equal(record.priority, HF_PRIORITY_HIGH);
     hf_record_done(&record);
     hf_buf_done(&buf);
 }
@@ -111,6 +116,7 @@ static hf_err read_both(const char *header, hf_record *out)
         assert_int_equal(out->attempts, other.attempts);
         assert_int_equal(out->max_attempts, other.max_attempts);
         assert_int_equal(out->timeout_ms, other.timeout_ms);
+        assert_int_equal(out->priority, other.priority);
         assert_int_equal(out->error.len, other.error.len);
         assert_memory_equal(out->error.ptr, other.error.ptr, out->error.len);
         assert_int_equal(out->payload.len, other.payload.len);

@@ -67,6 +67,9 @@ local function any_worker_lives()
   return lives
 end
 
+-- The sets of a queue's jobs, as the audit goes through them: behind the prefix.
+local SETS = { 'schedule', 'schedule:h', 'schedule:l', 'running', 'dead' }
+
 -- The scores of many ids in one set: id -> score.
 local function scores_in(set, ids)
   local scores = {}

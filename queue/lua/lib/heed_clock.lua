@@ -2,6 +2,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/high.lua"
 --- @include "lib/open_writes.lua"
+--- @include "lib/levels.lua"
 
 local function heed_clock(high, slices)
   if now >= high and now <= high + HIGH_MS then
@@ -10,12 +11,16 @@ local function heed_clock(high, slices)
   local to = high + HIGH_MS
   open_writes()
   for _ = 1, slices or 1 do
-    local jobs = now < high and call('ZRANGEBYSCORE', SCHEDULE, '(' .. stamp,
-      string.format('%d', to), 'WITHSCORES', 'LIMIT', 0, STEP_BACK_JOBS) or {}
-    for i = 1, #jobs, 2 do
-      call('ZADD', SCHEDULE, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+    local moved = 0
+    for _, set in ipairs(now < high and levels() or {}) do
+      local jobs = call('ZRANGEBYSCORE', set, '(' .. stamp, string.format('%d', to), 'WITHSCORES',
+        'LIMIT', 0, STEP_BACK_JOBS - moved)
+      for i = 1, #jobs, 2 do
+        call('ZADD', set, 'XX', string.format('%d', jobs[i + 1] - (to - now)), jobs[i])
+      end
+      moved = moved + #jobs / 2
     end
-    if #jobs < 2 * STEP_BACK_JOBS then
+    if moved < STEP_BACK_JOBS then
       call('HSET', META, 'high', stamp)
       return now
     end

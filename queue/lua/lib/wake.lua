@@ -1,7 +1,7 @@
 -- wake.lua - the end of a script that does not know when the next claim could succeed: it looks, and
 -- follows the wake rule.
 --- @include "lib/bounds.lua"
---- @include "lib/keys.lua"
+--- @include "lib/levels.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/heed_clock.lua"
 --- @include "lib/limits.lua"
@@ -24,9 +24,9 @@ local function next_claim(m)
     return over, over
   end
   local at = over
-  local head = call('ZRANGE', SCHEDULE, 0, 0, 'WITHSCORES')
-  if head[2] then
-    local due = math.max(tonumber(head[2]), next_token(m))
+  local head = first_due(m.uses)
+  if head then
+    local due = math.max(head, next_token(m))
     if not at or due < at then
       at = due
     end

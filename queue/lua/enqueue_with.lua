@@ -1,0 +1,90 @@
+-- Accept jobs, all or none, some of which have options: as enqueue, which takes those without.
+--
+--  KEYS[1]   prefix      hf:{queue}:
+--  ARGV[1]   producer    a name; '' : nothing is remembered, and number does not matter
+--  ARGV[2]   number      of this request; new ones rise for each producer and queue, and one
+--                        that is sent again is less than SPAN below the highest
+--  ARGV[3]   not_after   ms on Redis's clock; 0: no limit
+--  ARGV[4]   remember    ms for which the number is remembered
+--  ARGV[5]   waited      ms since the call was made: taken off the delays
+--  ARGV[6..] id, due, record for each job, 1 to 10,000: an id as every name; due is 0 (now), an
+--            absolute time in ms, or the negative of a delay in ms; a record is
+--            `{"type":"T","created":MS,"priority":"high"}\npayload`, at most 64 MiB; docs/keys.md
+--            lists the options
+--  ARGV[last] made       may be left out: a letter for each job, the last one for all that follow;
+--            n: its id was made for it and must be new, or nothing is changed; any other: it was
+--            chosen. A first letter N (as n) or C (chosen) says that the caller has checked all
+--            arguments, as the library has. Else the script does so, and an error that begins with
+--            `ERR holdfast:` changes nothing.
+--  returns   {OK, now, repeated, codes} | {LATE, now} | {EXISTS, now, 0, codes}
+--            repeated 1: the number was executed before, nothing was changed, all are accepted;
+--            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
+--            DEAD. Of an id that is named twice the first counts. A queue that is divided into
+--            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
+--            changed, and its jobs belong to the queues with these tags.
+--- @include "lib/base.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_dead.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/slice.lua"
+--- @include "lib/high.lua"
+--- @include "lib/head_of.lua"
+--- @include "lib/levels.lua"
+--- @include "lib/uses.lua"
+local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
+local args, n = ARGV, floor((#ARGV - 5) / 3)
+local made, optional = args[6 + 3 * n] or '', true
+--- @step "lib/check_request.lua"
+--- @step "lib/seen.lua"
+if ARGV[3] ~= '0' and now > ARGV[3] + 0 then
+  return { LATE, now }
+end
+local m = call('HMGET', META, 'next_wake', 'uses', 'high')
+local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
+--- @step "lib/sharded.lua"
+--- @step "lib/known.lua"
+
+-- 1. Read the options of each job.
+local records, heads, dues, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
+for k = 1, n do
+  local i = 3 + 3 * k
+  local id, due, record = args[i], args[i + 1], args[i + 2]
+  local known = codes and codes[k]
+  --- @step "lib/named_twice.lua"
+  if not known then
+    --- @step "lib/due.lua"
+    local j = 2 * new + 1
+    records[j], records[j + 1] = id, record
+    new, last, big = new + 1, id, big or #record > BIG_BYTES
+    heads[new], dues[new] = head_of(record) or {}, due
+  end
+end
+--- @step "lib/refused.lua"
+
+-- 2. Put the new ones where they belong.
+if now < high then
+  call('HSET', META, 'high', m[3]) -- changes nothing, but a full Redis refuses it, and so all
+  --- @include "lib/open_writes.lua"
+  --- @include "lib/later.lua"
+  for k = 1, new do
+    dues[k] = dues[k] ~= stamp and string.format('%d', later(dues[k] + 0)) or stamp
+  end
+end
+local times = {} -- by set
+for k = 1, new do
+  local set = level_of(heads[k].priority)
+  local list = times[set] or {}
+  list[#list + 1], list[#list + 2], times[set] = dues[k], records[2 * k - 1], list
+end
+for i = 1, 2 * new, SLICE do
+  call('HSET', JOBS, unpack(records, i, math.min(i + SLICE - 1, 2 * new)))
+end
+for set, list in pairs(times) do
+  for i = 1, #list, SLICE do
+    call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
+  end
+end
+if times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'] then
+  note_use('l', true)
+end
+--- @step "lib/accepted.lua"

@@ -1,0 +1,52 @@
+-- by_level.lua - how a claim divides its places among the levels.
+--
+-- A higher level comes first. But of every eight jobs that are handed out one is the oldest of all
+-- levels, so no job waits for ever. `turn` of meta counts the jobs across claims.
+--- @include "lib/levels.lua"
+--- @include "lib/open_writes.lua"
+local TURN = 8
+
+-- Of so many places how many go to each set: the shares of the oldest jobs.
+local function oldest(sets, shares)
+  local counts, heads = { 0, 0, 0 }, {}
+  for k = 1, shares > 0 and 3 or 0 do
+    heads[k] = call('ZRANGE', sets[k], '0', shares - 1, 'WITHSCORES')
+  end
+  for _ = 1, shares do
+    local first, least = nil, math.huge
+    for k = 1, 3 do
+      local score = heads[k][2 * counts[k] + 2]
+      if score and score + 0 < least then
+        first, least = k, score + 0
+      end
+    end
+    counts[first] = counts[first] + 1
+  end
+  return counts
+end
+
+-- Returns {{set, how many of its first jobs}, ...} for at most `want` due jobs, and whether there are
+-- more.
+local function by_level(want)
+  local sets, due, all = levels(), {}, 0
+  for k = 1, 3 do
+    due[k] = call('ZCOUNT', sets[k], '-inf', stamp)
+    all = all + due[k]
+  end
+  local n, plan = math.min(want, all), {}
+  if n == 0 then
+    return plan, false
+  end
+  open_writes()
+  local turn = call('HINCRBY', META, 'turn', n)
+  local shares = floor(turn / TURN) - floor((turn - n) / TURN)
+  local counts, left = oldest(sets, shares), n - shares
+  for k = 1, 3 do
+    local strict = math.min(left, due[k] - counts[k])
+    left = left - strict
+    if counts[k] + strict > 0 then
+      plan[#plan + 1] = { sets[k], counts[k] + strict }
+    end
+  end
+  return plan, all > n
+end

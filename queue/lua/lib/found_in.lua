@@ -1,0 +1,18 @@
+-- found_in.lua - the state of a job.
+--- @include "lib/keys.lua"
+--- @include "lib/waits_in.lua"
+
+-- `schedule` (of whatever level), `running` or `dead`, and its score; nil: there is no such job. And the
+-- set in which it waits.
+local function found_in(id)
+  local set, score = waits_in(id)
+  if set then
+    return 'schedule', score, set
+  end
+  for _, name in ipairs({ 'running', 'dead' }) do
+    score = call('ZSCORE', P .. name, id)
+    if score then
+      return name, score
+    end
+  end
+end

@@ -1,0 +1,31 @@
+-- known.lua - which ids are known; mostly none is, and then there are no codes. A step.
+--
+-- Takes args, n, uses. Gives codes: of those that are known, by their places.
+local codes
+local sets, levelled = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, 'l', 1, true)
+if sets > 0 or levelled then
+  local ids, set, code = {}, SCHEDULE, EXISTS
+  for k = 1, n do
+    ids[k] = args[3 + 3 * k]
+  end
+  for place = 1, levelled and 5 or 3 do
+    if n < 8 or sets == 3 or call('EXISTS', set) == 1 then
+      for from = 1, n, SLICE do
+        local scores = call('ZMSCORE', set, unpack(ids, from, math.min(from + SLICE - 1, n)))
+        for k = 1, #scores do
+          if scores[k] then
+            codes = codes or {}
+            codes[from + k - 1] = code
+          end
+        end
+      end
+    end
+    if place == 1 then
+      set, code = RUNNING, RUNS
+    elseif place == 2 then
+      set, code = DEAD, IS_DEAD
+    else
+      set, code = SCHEDULE .. (place == 3 and ':h' or ':l'), EXISTS
+    end
+  end
+end
