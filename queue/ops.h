@@ -162,6 +162,8 @@ typedef struct hf_verdict_item {
     bool counts;       /* BURY: counts a failed attempt; RETRY always does, RELEASE never.
                           BURY without: it never started, and costs the rate nothing */
     bool started;      /* RELEASE: it had started, so its start counts for the rate */
+    bool cancels;      /* RELEASE: its handler does not want it any more: it is removed */
+    bool later;        /* RELEASE: its handler wants it again due_ms from now */
     int64_t due_ms;    /* RELEASE: when it was due; with an error text: ms from now.
                           RETRY: ms from now */
     hf_bytes error;    /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to

@@ -74,6 +74,11 @@ static void add_error(hf_args *a, hf_bytes error, char **scratch)
     hf_args_bytes(a, error);
 }
 
+static const char *how_released(const hf_verdict_item *item)
+{
+    return item->cancels ? "c" : item->later ? "s" : item->started ? "1" : "0";
+}
+
 static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
                      char **scratch)
 {
@@ -88,7 +93,7 @@ static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
         hf_args_int(a, item->due_ms);
     }
     if (op == HF_OP_RELEASE)
-        hf_args_flag(a, item->started);
+        hf_args_text(a, how_released(item));
     add_error(a, item->error, scratch);
 }
 

@@ -136,7 +136,8 @@ static bool is_told_by_minder(const hf_worker *w, const hf_run *run,
  * whether a signal that is not ours was meant for that program alone. */
 static void judge_program(hf_worker *w, hf_run *run, const hf_program_result *result)
 {
-    bool failed = result->verdict != HF_VERDICT_DONE;
+    bool failed =
+        result->verdict == HF_VERDICT_RETRY || result->verdict == HF_VERDICT_DEAD;
     if (result->minder_failed ||
         (failed && (is_told_to_stop(w) || is_told_by_minder(w, run, result))))
         run->released = true;

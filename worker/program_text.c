@@ -208,7 +208,9 @@ static const char *bad_verdict(hf_verdict_line *out, const json_t *value)
         hf_verdict verdict;
     } words[] = {{"done", HF_VERDICT_DONE},
                  {"retry", HF_VERDICT_RETRY},
-                 {"dead", HF_VERDICT_DEAD}};
+                 {"dead", HF_VERDICT_DEAD},
+                 {"release", HF_VERDICT_RELEASE},
+                 {"cancel", HF_VERDICT_CANCEL}};
     const char *text = json_string_value(value);
     for (size_t i = 0; text != NULL && i < HF_COUNT(words); i++) {
         if (strcmp(text, words[i].word) == 0) {
@@ -217,7 +219,8 @@ static const char *bad_verdict(hf_verdict_line *out, const json_t *value)
             return NULL;
         }
     }
-    return "expected \"done\", \"retry\" or \"dead\" as `verdict`";
+    return "expected \"done\", \"retry\", \"dead\", \"release\" or \"cancel\" as "
+           "`verdict`";
 }
 
 static const char *bad_in(hf_verdict_line *out, const json_t *value)
@@ -320,12 +323,14 @@ void hf_program_judge(hf_program_result *result, const hf_program_end_state *end
             result->verdict = HF_VERDICT_DONE;
         else if (end->status == HF_EXIT_DEAD)
             result->verdict = HF_VERDICT_DEAD;
-        if (result->verdict == HF_VERDICT_DONE)
+        bool failed =
+            result->verdict == HF_VERDICT_RETRY || result->verdict == HF_VERDICT_DEAD;
+        if (!failed)
             said = line->error; /* its output is for the log only */
         snprintf(what, sizeof what, "exit status %d", end->status);
-        bool none = said[0] == '\0' && result->verdict != HF_VERDICT_DONE;
+        bool none = said[0] == '\0' && failed;
         say(error, none ? what : "", said);
     }
-    if (result->verdict != HF_VERDICT_RETRY)
+    if (result->verdict != HF_VERDICT_RETRY && result->verdict != HF_VERDICT_RELEASE)
         result->has_retry_in = false;
 }

@@ -6,8 +6,8 @@
  * is the error text; the memory for it is bounded. Its verdict:
  *
  * exit 0 means done, exit 65 dead, and any other end retry. A verdict line has the word
- * done, retry or dead. It overrules the exit status, but not a signal or a time-out:
- * those are always retry. */
+ * done, retry, dead, release or cancel. It overrules the exit status, but not a signal or
+ * a time-out: those are always retry. */
 #ifndef HF_WORKER_PROGRAM_TEXT_H
 #define HF_WORKER_PROGRAM_TEXT_H
 
@@ -103,8 +103,8 @@ size_t hf_output_error(const hf_output *output, char out[HF_PROGRAM_ERROR_MAX + 
 
 enum { HF_VERDICT_LINE_MAX = 16 << 10, HF_EXIT_DEAD = 65 };
 
-/* {"verdict":"done|retry|dead","in":"30s","error":"..."}; each may be missing, others are
- * ignored. */
+/* {"verdict":"done|retry|dead|release|cancel","in":"30s","error":"..."}; each may be
+ * missing, others are ignored. */
 typedef struct hf_verdict_line {
     bool has_verdict;
     hf_verdict verdict;

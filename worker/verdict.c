@@ -140,6 +140,20 @@ static void end_failed(hf_run *run)
     hf_report_run(run->worker, run, run->op == HF_OP_RETRY ? "retry" : "dead");
 }
 
+/* Whether its handler has ended the run like this, and nothing overrode it. */
+static bool has_said(const hf_run *run, hf_verdict verdict)
+{
+    return run->verdict == verdict && !run->released;
+}
+
+/* Its handler gives it back or does not want it: no attempt is counted. */
+static void end_given_up(hf_run *run)
+{
+    end_run(run, HF_OP_RELEASE);
+    hf_report_run(run->worker, run,
+                  run->verdict == HF_VERDICT_CANCEL ? "cancelled" : "released");
+}
+
 /* The handler has returned, or its program is gone. A LOST job is released with its old
  * token: Redis refuses that if the job has passed on; otherwise the job is ready again at
  * once. */
@@ -169,6 +183,8 @@ void hf_verdict_finish(hf_run *run)
     } else if (run->released) {
         hf_verdict_release(run);
         hf_report_run(run->worker, run, "released");
+    } else if (run->verdict == HF_VERDICT_RELEASE || run->verdict == HF_VERDICT_CANCEL) {
+        end_given_up(run);
     } else {
         end_failed(run);
     }
@@ -243,6 +259,16 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
         hf_life_turn(w); /* a timer may have led here */
 }
 
+/* Nothing is lost if a job that did not run, or was stopped, is given back twice. */
+static bool has_not_run(const batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->op != HF_OP_RELEASE || has_said(b->runs[i], HF_VERDICT_RELEASE) ||
+            has_said(b->runs[i], HF_VERDICT_CANCEL))
+            return false;
+    return true;
+}
+
 static void on_settled(batch *b, const hf_settled *settled)
 {
     hf_worker *w = b->worker;
@@ -251,8 +277,7 @@ static void on_settled(batch *b, const hf_settled *settled)
         if (code == HF_LOST || code == HF_GONE)
             on_lost(w, b->runs[i]);
     }
-    /* A job that is given back has not run: nothing is lost with this. */
-    if (b->site->replicas == NULL || b->op == HF_OP_RELEASE) {
+    if (b->site->replicas == NULL || has_not_run(b)) {
         settle(b);
         return;
     }
@@ -339,13 +364,16 @@ static void fill(batch *b, hf_verdict_item *items)
 {
     for (size_t i = 0; i < b->n; i++) {
         const hf_run *run = b->runs[i];
-        bool placed = run->op == HF_OP_RELEASE && run->error == NULL;
+        bool placed = run->op == HF_OP_RELEASE && run->error == NULL &&
+                      !has_said(run, HF_VERDICT_RELEASE);
         items[i] = (hf_verdict_item){
             .id = run->id,
             .fence = run->fence,
             .resent = run->resent,
             .counts = run->reason != NULL && run->verdict != HF_VERDICT_DONE,
             .started = run->started || atomic_load(&run->begun_ns) != 0,
+            .cancels = has_said(run, HF_VERDICT_CANCEL),
+            .later = has_said(run, HF_VERDICT_RELEASE),
             .due_ms = placed ? run->due_ms : run->delay_ms,
             .error = {run->error == NULL ? "" : run->error, 0},
             .reason = run->reason,

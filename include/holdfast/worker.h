@@ -28,8 +28,17 @@ typedef struct hf_worker hf_worker;
 typedef struct hf_run hf_run;
 
 /* A handler's answer. DONE removes the job. RETRY counts a failed attempt; the job runs
- * again after its backoff, or is dead after max_attempts. DEAD makes it dead at once. */
-typedef enum hf_verdict { HF_VERDICT_DONE, HF_VERDICT_RETRY, HF_VERDICT_DEAD } hf_verdict;
+ * again after its backoff, or is dead after max_attempts. DEAD makes it dead at once.
+ * RELEASE counts no attempt: the job runs again after the delay of hf_run_set_retry_in(),
+ * without one at once, here or elsewhere. CANCEL removes the job; it counts as cancelled,
+ * and a client that waits for it is told so. */
+typedef enum hf_verdict {
+    HF_VERDICT_DONE,
+    HF_VERDICT_RETRY,
+    HF_VERDICT_DEAD,
+    HF_VERDICT_RELEASE,
+    HF_VERDICT_CANCEL
+} hf_verdict;
 
 /* Runs one job, in one of the worker's threads. `run` is borrowed until it returns. */
 typedef hf_verdict (*hf_handler_fn)(hf_run *run, void *arg);
@@ -245,8 +254,8 @@ HF_API bool hf_run_stopping(const hf_run *run);
  * calls it, so it must be quick: meanwhile the worker only renews its leases. */
 HF_API void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg);
 
-/* For the verdict: the error text (copied, cut to 4096 bytes); and for RETRY a delay
- * instead of the backoff, cut to 0..HF_DELAY_MAX_MS. */
+/* For the verdict: the error text (copied, cut to 4096 bytes); and for RETRY (instead of
+ * the backoff) and RELEASE a delay, cut to 0..HF_DELAY_MAX_MS. */
 HF_API void hf_run_set_error(hf_run *run, const char *text);
 HF_API void hf_run_set_retry_in(hf_run *run, int64_t delay_ms);
 

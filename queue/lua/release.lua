@@ -1,16 +1,18 @@
--- Put back jobs that this worker holds and did not run, with no attempt counted. A job with a request
--- to cancel is removed instead.
+-- Put back jobs that this worker holds, with no attempt counted: it did not run them, or their handlers
+-- want them later. A job with a request to cancel is removed instead.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
---  ARGV[4..] id, fence, due, started, error for each job, at most 1000. started 0: it never did,
+--  ARGV[4..] id, fence, due, how, error for each job, at most 1000. how 0: it never started,
 --            and its token of the rate is given back; 1: it did, and its start counts, because
 --            its effects cannot be undone. error '': due is the time at
 --            which it was due before the claim, so it is at the head again. Else the error is
 --            kept in the record, with the time of its first refusal, and due is a delay in ms
---            from now, at most 100 years.
+--            from now, at most 100 years. how s (snooze): it started, and its handler wants it
+--            again after this delay; an error is kept. how c: it started, and its handler cancels
+--            it.
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing changes.
@@ -29,27 +31,32 @@
 --- @include "lib/home_of.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/cancelled.lua"
+--- @include "lib/leave.lua"
 --- @include "lib/owned.lua"
 if late(ARGV[2]) then
   return { LATE, now }
 end
 local dues = {}
 for i = 6, #ARGV, 5 do
-  dues[i - 2] = clamped(ARGV[i], ARGV[i + 2] == '' and TIME_MAX or DELAY_MAX)
+  local placed = ARGV[i + 2] == '' and ARGV[i + 1] ~= 's'
+  dues[i - 2] = clamped(ARGV[i], placed and TIME_MAX or DELAY_MAX)
 end
 local places, codes, lost, unsure = owned(ARGV[1], 4, 5, digits(ARGV[3], 1000))
 open_writes()
 local uses, unstarted = call('HGET', META, 'uses'), 0
 for k = 1, #places do
   local i = places[k]
-  local id, due, text = ARGV[i], dues[i], ARGV[i + 4]
-  unstarted = unstarted + (ARGV[i + 3] == '0' and 1 or 0)
-  if not cancelled(id, ARGV[i + 1]) then
+  local id, due, how, text = ARGV[i], dues[i], ARGV[i + 3], ARGV[i + 4]
+  unstarted = unstarted + (how == '0' and 1 or 0)
+  if how == 'c' then
+    leave('cancelled', { id }, RUNNING, { LOCK .. id })
+  elseif not cancelled(id, ARGV[i + 1]) then
     call('ZREM', RUNNING, id)
-    if text ~= '' then
+    if how == 's' or text ~= '' then
       due = later(now + due)
       call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
-        head.error, head.refused = text, head.refused or now
+        head.error = text ~= '' and text or head.error
+        head.refused = how ~= 's' and (head.refused or now) or nil
       end))
     else
       due = math.min(due, now) -- it was due, though this clock was set back

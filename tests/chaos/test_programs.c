@@ -71,8 +71,12 @@ static void a_verdict_line_goes_before_the_exit_status(void **state)
         {"echo '{\"error\":\"it was me\"}' >&3; echo text >&2; exit 65", HF_VERDICT_DEAD,
          -1, "it was me"},
         {"echo '{\"verdict\":\"perhaps\"}' >&3", HF_VERDICT_DONE, -1,
-         "the verdict line is not valid: expected \"done\", \"retry\" or \"dead\" as "
-         "`verdict`"},
+         "the verdict line is not valid: expected \"done\", \"retry\", \"dead\", "
+         "\"release\" or \"cancel\" as `verdict`"},
+        {"echo '{\"verdict\":\"release\",\"in\":\"10m\"}' >&3; echo text >&2; exit 1",
+         HF_VERDICT_RELEASE, 600000, ""},
+        {"echo '{\"verdict\":\"cancel\",\"in\":\"10m\",\"error\":\"too late\"}' >&3",
+         HF_VERDICT_CANCEL, -1, "too late"},
         {"echo '{\"verdict\":\"retry\",\"in\":30}' >&3; exit 65", HF_VERDICT_DEAD, -1,
          "the verdict line is not valid: expected a duration such as \"30s\", at most "
          "36525d, as `in`"},

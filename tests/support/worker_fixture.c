@@ -37,10 +37,11 @@ static hf_verdict act(hf_worker_fixture *fixture, hf_run *run)
     if (len == 5 && memcmp(what, "short", 5) == 0)
         hf_test_pause_ms(1);
     bool heeds = len == 4 && memcmp(what, "heed", 4) == 0;
-    if (heeds ||
-        (len == 4 && (memcmp(what, "gate", 4) == 0 || memcmp(what, "deaf", 4) == 0)))
-        wait_for_gate(fixture, run, what[0] == 'd');
-    return heeds ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
+    bool dozes = len == 4 && memcmp(what, "doze", 4) == 0;
+    bool deaf = len == 4 && memcmp(what, "deaf", 4) == 0;
+    if (heeds || dozes || deaf || (len == 4 && memcmp(what, "gate", 4) == 0))
+        wait_for_gate(fixture, run, deaf);
+    return dozes ? HF_VERDICT_RELEASE : heeds ? HF_VERDICT_RETRY : HF_VERDICT_DONE;
 }
 
 static void on_stop(void *arg)

@@ -2,8 +2,8 @@
  * payload says, and its log counted.
  *
  * Payloads: "ok"; "short" (1 ms); "fail"; "dead"; "gate" (waits until the fixture's gate
- * is opened, or until it is asked to stop); "heed" (the same, and then fails); "deaf"
- * (waits for the gate alone). */
+ * is opened, or until it is asked to stop); "heed" (the same, and then fails); "doze"
+ * (the same, and then gives it back); "deaf" (waits for the gate alone). */
 #ifndef HF_TESTS_WORKER_FIXTURE_H
 #define HF_TESTS_WORKER_FIXTURE_H
 
