@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "admin/ask.h"
 #include "admin/look.h"
 #include "admin/parts.h"
@@ -19,7 +21,7 @@ enum { LIST_MAX = 1000, SLICE = 500, LOOKS_MAX = 100 };
 static const char *const state_names[] = {
     [HF_STATE_READY] = "ready", [HF_STATE_DELAYED] = "delayed",
     [HF_STATE_RETRY] = "retry", [HF_STATE_RUNNING] = "running",
-    [HF_STATE_DEAD] = "dead",
+    [HF_STATE_DEAD] = "dead",   [HF_STATE_DONE] = "done",
 };
 
 static void copy(char *out, size_t size, hf_bytes text)
@@ -62,9 +64,25 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
     return err == HF_NOMEM ? err : HF_OK;
 }
 
+/* What result.c of the worker has written about a done job; a line that cannot be read
+ * tells nothing. */
+static void read_done(hf_job_info *out, hf_bytes line)
+{
+    json_t *root = json_loadb(line.ptr, line.len, JSON_DISABLE_EOF_CHECK, NULL);
+    const char *worker = json_string_value(json_object_get(root, "worker"));
+    const char *kind = json_string_value(json_object_get(root, "result"));
+    out->ran_ms = json_integer_value(json_object_get(root, "ran"));
+    if (worker != NULL)
+        copy(out->done_by, sizeof out->done_by, (hf_bytes){worker, strlen(worker)});
+    if (kind != NULL)
+        out->result_kind = strcmp(kind, "json") == 0 ? HF_RESULT_JSON : HF_RESULT_BYTES;
+    json_decref(root);
+}
+
 /* The elements of an answer from `first` on: score, record, payload bytes, token, lease,
- * crashes. */
-static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first)
+ * crashes; and in place `kept` until when a done job is kept. */
+static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
+                        size_t kept)
 {
     out->due_ms = hf_reply_int(hf_reply_at(reply, first));
     out->payload_len = (size_t)hf_reply_int(hf_reply_at(reply, first + 2));
@@ -73,7 +91,12 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first)
         hf_look_token(out, hf_reply_at(reply, first + 3));
         out->lease_remaining_ms = hf_reply_int(hf_reply_at(reply, first + 4));
     }
-    hf_err err = read_line(out, hf_reply_bytes(hf_reply_at(reply, first + 1)));
+    hf_bytes line = hf_reply_bytes(hf_reply_at(reply, first + 1));
+    if (out->state == HF_STATE_DONE) {
+        out->kept_until_ms = hf_reply_int(hf_reply_at(reply, kept));
+        read_done(out, line);
+    }
+    hf_err err = read_line(out, line);
     if (out->created_ms == 0)
         out->created_ms = hf_id_made_ms(out->id);
     return err;
@@ -97,19 +120,23 @@ static hf_job_state waiting_state(const hf_job_info *info, int64_t now_ms)
 
 static hf_err read_payload(void **out, hf_bytes record, size_t len)
 {
-    *out = malloc(len == 0 ? 1 : len);
-    if (*out == NULL)
+    char *bytes = malloc(len + 1);
+    if (bytes == NULL)
         return HF_NOMEM;
-    memcpy(*out, (const char *)record.ptr + record.len - len, len);
+    memcpy(bytes, (const char *)record.ptr + record.len - len, len);
+    bytes[len] = '\0';
+    *out = bytes;
     return HF_OK;
 }
 
-hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, int64_t now_ms)
+hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept, int64_t now_ms)
 {
     const char *set = hf_reply_text(hf_reply_at(reply, 2));
     bool waits = strcmp(set, "schedule") == 0;
-    info->state = strcmp(set, "dead") == 0 ? HF_STATE_DEAD : HF_STATE_RUNNING;
-    hf_err err = read_info(info, reply, 3);
+    info->state = strcmp(set, "dead") == 0   ? HF_STATE_DEAD
+                  : strcmp(set, "done") == 0 ? HF_STATE_DONE
+                                             : HF_STATE_RUNNING;
+    hf_err err = read_info(info, reply, 3, kept);
     if (err != HF_OK)
         return err;
     if (!waits) {
@@ -126,13 +153,13 @@ hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, int64_t now_ms)
 static hf_err read_job(const hf_answer *answer, void *out)
 {
     hf_look *look = out;
-    hf_err err = hf_script_status(answer, 9, &look->now_ms);
+    hf_err err = hf_script_status(answer, 10, &look->now_ms);
     if (err == HF_GONE) {
         look->ended_ms = hf_reply_int(hf_reply_at(answer->reply, 2));
         look->purged_ms = hf_reply_int(hf_reply_at(answer->reply, 3));
     }
     if (err == HF_OK)
-        err = hf_look_read(look->info, answer->reply, look->now_ms);
+        err = hf_look_read(look->info, answer->reply, 9, look->now_ms);
     if (err != HF_OK || look->payload == NULL)
         return err;
     hf_bytes record = hf_reply_bytes(hf_reply_at(answer->reply, 4));
@@ -184,6 +211,37 @@ hf_err hf_admin_job(hf_admin *admin, const char *name, const char *id,
     err = hf_admin_in_queue(admin, name, id, look_in, &look);
     hf_struct_fill(theirs, &info, sizeof info);
     return err;
+}
+
+/* ---- its result ---- */
+
+static hf_err not_done(hf_admin *admin, hf_job_state state)
+{
+    if (state == HF_STATE_RUNNING)
+        return hf_admin_fail(admin, HF_RUNNING, "the job runs");
+    if (state == HF_STATE_DEAD)
+        return hf_admin_fail(admin, HF_DEAD, "the job is dead");
+    return hf_admin_fail(admin, HF_EXISTS, "the job waits");
+}
+
+hf_err hf_admin_result(hf_admin *admin, const char *name, const char *id, void **bytes,
+                       size_t *len, hf_result_kind *kind, char detail[HF_DETAIL_SIZE])
+{
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    void *found = NULL;
+    hf_look look = {.info = &info, .payload = &found};
+    hf_admin_begin(admin, detail);
+    hf_err err = hf_admin_in_queue(admin, name, id, look_in, &look);
+    if (err == HF_OK && info.state != HF_STATE_DONE)
+        err = not_done(admin, info.state);
+    if (err != HF_OK) {
+        free(found);
+        return err;
+    }
+    *bytes = found;
+    *len = info.payload_len;
+    *kind = info.result_kind;
+    return HF_OK;
 }
 
 /* ---- wherever it is ---- */
@@ -249,10 +307,10 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
     *info = (hf_job_info){HF_JOB_INFO_INIT, .state = p->state};
     copy(info->id, sizeof info->id, hf_reply_bytes(hf_reply_at(entry, 0)));
     memcpy(info->queue, p->queue.name, sizeof info->queue);
-    hf_err err = read_info(info, entry, 1);
+    hf_err err = read_info(info, entry, 1, 7);
     if (err != HF_OK)
         return err;
-    if (p->state != HF_STATE_RUNNING && p->state != HF_STATE_DEAD)
+    if (p->state < HF_STATE_RUNNING)
         info->state = waiting_state(info, now_ms);
     show_undated(info, now_ms);
     memcpy(p->admin->listed, info->id, sizeof p->admin->listed);

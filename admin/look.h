@@ -19,8 +19,9 @@ HF_MUSTCHECK hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const cha
 /* An info with only its id and queue. */
 void hf_look_begin(hf_job_info *info, const hf_queue *queue, const char *id);
 
-/* The answer of job.lua and why.lua, from the set's name in place 2 on. */
-HF_MUSTCHECK hf_err hf_look_read(hf_job_info *info, const hf_reply *reply,
+/* The answer of job.lua and why.lua, from the set's name in place 2 on; in place `kept`
+ * until when a done job is kept. */
+HF_MUSTCHECK hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept,
                                  int64_t now_ms);
 
 void hf_look_token(hf_job_info *out, const hf_reply *token); /* its holder and fence */

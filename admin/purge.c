@@ -1,4 +1,4 @@
-/* purge.c - removes the waiting and dead jobs of a queue, slice by slice.
+/* purge.c - removes the waiting, dead and kept jobs of a queue, slice by slice.
  *
  * The number of jobs is fixed at the start: the jobs due then, the jobs dead then, and as
  * many delayed jobs as there were. So producers cannot keep a purge busy for ever. Each
@@ -84,7 +84,9 @@ static hf_err run(purge *p)
         err = phase(p, "ready", stats->now_ms, &stats->ready);
     if (err == HF_OK)
         err = phase(p, "ready", reached_ms, &stats->delayed);
-    return err != HF_OK ? err : phase(p, "dead", stats->now_ms, &stats->dead);
+    if (err == HF_OK)
+        err = phase(p, "dead", stats->now_ms, &stats->dead);
+    return err != HF_OK ? err : phase(p, "done", stats->now_ms, &stats->kept);
 }
 
 static hf_err purge_in(hf_admin *admin, const hf_part *part, void *arg)
@@ -111,7 +113,7 @@ hf_err hf_admin_purge(hf_admin *admin, const char *name, hf_progress_cb progress
         err = hf_admin_stats(admin, name, &stats, admin->detail);
     if (err != HF_OK)
         return err;
-    p.total = (size_t)(stats.ready + stats.delayed + stats.dead);
+    p.total = (size_t)(stats.ready + stats.delayed + stats.dead + stats.kept);
     err = hf_admin_in_parts(admin, &queue, purge_in, &p);
     *n = p.done;
     return err;

@@ -73,6 +73,8 @@ static hf_err look_once(hf_admin *admin, wait *w, const char *id)
                    : HF_OK;
     if (err != HF_OK)
         return err;
+    if (info.state == HF_STATE_DONE)
+        return HF_OK;
     if (info.state == HF_STATE_DEAD)
         return hf_admin_fail(admin, HF_DEAD, "%s", info.error);
     w->alive_ms = look.now_ms;

@@ -45,16 +45,17 @@ static hf_err read_why(const hf_answer *answer, void *out)
         &why->calm_until_ms,
         &cancelling,
     };
-    hf_err err = hf_script_status(answer, FIRST + HF_COUNT(fields) + 1, &why->now_ms);
+    const size_t list = FIRST + HF_COUNT(fields);
+    hf_err err = hf_script_status(answer, list + 2, &why->now_ms);
     if (err == HF_OK)
-        err = hf_look_read(&asked->job, answer->reply, why->now_ms);
+        err = hf_look_read(&asked->job, answer->reply, list + 1, why->now_ms);
     if (err != HF_OK)
         return err;
     for (size_t i = 0; i < HF_COUNT(fields); i++)
         *fields[i] = hf_reply_int(hf_reply_at(answer->reply, FIRST + i));
     why->paused = paused != 0;
     why->cancelling = cancelling != 0;
-    read_holders(why, hf_reply_at(answer->reply, FIRST + HF_COUNT(fields)));
+    read_holders(why, hf_reply_at(answer->reply, list));
     return HF_OK;
 }
 

@@ -64,6 +64,7 @@ int hf_cmd_queue_shards(hf_cli *cli);
 int hf_cmd_job_show(hf_cli *cli);
 int hf_cmd_job_list(hf_cli *cli);
 int hf_cmd_job_why(hf_cli *cli);
+int hf_cmd_job_result(hf_cli *cli);
 int hf_cmd_job_retry(hf_cli *cli);
 int hf_cmd_job_cancel(hf_cli *cli);
 int hf_cmd_job_delete(hf_cli *cli);

@@ -199,8 +199,20 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_list,
      .section = "jobs",
      .help = "list the jobs of a queue, page by page",
-     .more = "DUE is the end of the lease of a running job, and the time of death of a "
-             "dead one."},
+     .more = "DUE is the end of the lease of a running job, and the time at which a dead "
+             "or done one ended."},
+    {.name = "job result",
+     .operands = "ID",
+     .min_operands = 1,
+     .max_operands = 1,
+     .opts = hf_opts_find,
+     .run = hf_cmd_job_result,
+     .section = "jobs",
+     .help = "print the result of a done job that is kept",
+     .more = "Prints only the bytes that the handler gave: JSON compact and with a "
+             "newline, anything else unchanged, and nothing if there is no result. With "
+             "--json \"result\" is the value, or \"result_base64\" the bytes. Fails (1) "
+             "if the job is not done, not kept any more, or unknown."},
     {.name = "job why",
      .operands = "ID",
      .min_operands = 1,
@@ -209,11 +221,12 @@ static const hf_command commands[] = {
      .run = hf_cmd_job_why,
      .section = "jobs",
      .help = "explain what holds up a job, and what to do about it",
-     .more = "Prints a line for each reason, the most important one first. With --json "
-             "it prints one object with all figures, whose \"reasons\" are the words at "
-             "the beginnings of the lines: dead, cancelling, running, retry, delayed, "
-             "paused, clock, no_worker, no_worker_for_type, locked, max_running, rate, "
-             "busy, behind, suspect; none: it starts at any moment."},
+     .more =
+         "Prints a line for each reason, the most important one first. With --json "
+         "it prints one object with all figures, whose \"reasons\" are the words at "
+         "the beginnings of the lines: dead, done, cancelling, running, retry, delayed, "
+         "paused, clock, no_worker, no_worker_for_type, locked, max_running, rate, "
+         "busy, behind, suspect; none: it starts at any moment."},
     {.name = "job retry",
      .operands = "ID",
      .min_operands = 1,
@@ -244,7 +257,7 @@ static const hf_command commands[] = {
      .opts = hf_opts_delete,
      .run = hf_cmd_job_delete,
      .section = "jobs",
-     .help = "remove a waiting or dead job for ever",
+     .help = "remove a waiting, dead or kept job for ever",
      .more = "A running job is not removed; job cancel ends it."},
     {.name = "dead list",
      .operands = "",
@@ -326,7 +339,7 @@ static const hf_command commands[] = {
      .opts = hf_opts_purge,
      .run = hf_cmd_queue_purge,
      .section = "queues",
-     .help = "remove all waiting and dead jobs of a queue for ever",
+     .help = "remove all waiting, dead and kept jobs of a queue for ever",
      .more = "Running jobs are left alone. Prints how many were removed. ^C stops it, "
              "and it prints how many were removed until then."},
     {.name = "cron next",

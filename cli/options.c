@@ -101,9 +101,9 @@ const hf_opt hf_opts_list[] = {
     {.name = "state",
      .kind = HF_OPT_CHOICE,
      .value = "STATE",
-     .choices = "ready|delayed|retry|running|dead",
-     .help = "ready, delayed, retry (delayed after a failed attempt), running or dead; "
-             "default all"},
+     .choices = "ready|delayed|retry|running|dead|done",
+     .help = "ready, delayed, retry (delayed after a failed attempt), running, dead or "
+             "done (those that are kept); default all"},
     LIMIT_OPT,
     AFTER_OPT,
     HF_OPT_END,

@@ -36,6 +36,8 @@ typedef struct hf_config_queue {
     int64_t rate_per_ms;
     int64_t shards;  /* 0: as it is in Redis */
     bool has_limits; /* the file names max_running or rate */
+    int64_t keep_ms; /* 0: done jobs are not kept */
+    int64_t keep_max, keep_bytes;
 } hf_config_queue;
 
 typedef struct hf_config_handler {
@@ -46,6 +48,8 @@ typedef struct hf_config_handler {
     char **env;           /* ends with NULL; NULL: none */
     char *cwd;            /* NULL: the worker's */
     int64_t max_attempts; /* 0: that of `retry` */
+    int64_t keep_ms;      /* 0: not at all */
+    bool has_keep;        /* the file names it, else it is that of the queue */
 } hf_config_handler;
 
 typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_format;

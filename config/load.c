@@ -147,6 +147,9 @@ void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
         .rate_limit = (uint32_t)queue->rate_limit,
         .rate_per_ms = (uint32_t)queue->rate_per_ms,
         .shards = (uint32_t)queue->shards,
+        .keep_ms = queue->keep_ms,
+        .keep_max = queue->keep_max,
+        .keep_bytes = queue->keep_bytes,
     };
 }
 
@@ -161,5 +164,8 @@ void hf_config_fill_program(const hf_config_handler *handler, hf_program *out)
         .timeout_ms = (uint32_t)handler->timeout_ms,
         .grace_ms = (uint32_t)handler->grace_ms,
         .max_attempts = (uint32_t)handler->max_attempts,
+        .keep_ms = !handler->has_keep      ? 0
+                   : handler->keep_ms == 0 ? HF_KEEP_NONE
+                                           : handler->keep_ms,
     };
 }

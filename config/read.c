@@ -309,6 +309,10 @@ static hf_err read_handlers(reader *r, const hf_key *key, yaml_node_t *node)
     void *items = NULL;
     hf_err err = read_list(r, key, &handler_list, node, &items, &r->config->n_handlers);
     r->config->handlers = items;
+    for (size_t i = 0; err == HF_OK && i < r->config->n_handlers; i++) {
+        yaml_node_t *entry = node_at(r, node->data.sequence.items.start[i]);
+        r->config->handlers[i].has_keep = value_of(r, entry, "keep") != NULL;
+    }
     return err;
 }
 

@@ -152,7 +152,9 @@ typedef enum hf_verdict_op {
     HF_OP_COMPLETE,
     HF_OP_RETRY,
     HF_OP_RELEASE,
-    HF_OP_BURY
+    HF_OP_BURY,
+    HF_OP_KEEP, /* COMPLETE, of a job that is kept with its result */
+    HF_OPS
 } hf_verdict_op;
 
 typedef struct hf_verdict_item {
@@ -165,10 +167,11 @@ typedef struct hf_verdict_item {
     bool cancels;      /* RELEASE: its handler does not want it any more: it is removed */
     bool later;        /* RELEASE: its handler wants it again due_ms from now */
     int64_t due_ms;    /* RELEASE: when it was due; with an error text: ms from now.
-                          RETRY: ms from now */
+                          RETRY: ms from now. KEEP: for how long, ms */
     hf_bytes error;    /* RETRY, BURY: the error; RELEASE: "" or the error. Cut to
                           HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
     const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
+    hf_bytes words;     /* KEEP: a line about it, a newline, its result */
 } hf_verdict_item;
 
 typedef struct hf_verdict_args {
@@ -176,6 +179,7 @@ typedef struct hf_verdict_args {
     int64_t not_after;
     uint32_t dead_max; /* BURY */
     int64_t dead_age_ms;
+    int64_t keep_max, keep_bytes; /* KEEP: bounds of what the queue keeps */
 } hf_verdict_args;
 
 /* At most HF_VERDICTS_MAX at a time, of one operation. More than HF_REWRITES_MAX, or

@@ -1,4 +1,4 @@
-/* ops_verdict.c - what became of jobs: complete, retry, release, bury. */
+/* ops_verdict.c - what became of jobs: complete, retry, release, bury, keep. */
 #include "queue/ops.h"
 
 #include <stdlib.h>
@@ -19,6 +19,7 @@ static const verdict_form forms[] = {
     [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 4},
     [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 5},
     [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 5},
+    [HF_OP_KEEP] = {&hf_lua_queue_keep, 5, 4},
 };
 
 /* How many of the first of these have one fence. */
@@ -92,6 +93,10 @@ static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
     } else {
         hf_args_int(a, item->due_ms);
     }
+    if (op == HF_OP_KEEP) {
+        hf_args_bytes(a, item->words);
+        return;
+    }
     if (op == HF_OP_RELEASE)
         hf_args_text(a, how_released(item));
     add_error(a, item->error, scratch);
@@ -126,6 +131,9 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     if (op == HF_OP_BURY) {
         hf_args_int(&a, args->dead_max);
         hf_args_int(&a, args->dead_age_ms);
+    } else if (op == HF_OP_KEEP) {
+        hf_args_int(&a, args->keep_max);
+        hf_args_int(&a, args->keep_bytes);
     } else if (op == HF_OP_COMPLETE) {
         add_fences(&a, items, n, runs);
     }

@@ -91,6 +91,7 @@ hf_err hf_handler_of_program(hf_handler **out, const hf_program *program,
     handler->program.cwd = program->cwd == NULL ? NULL : strdup(program->cwd);
     handler->timeout_ms = program->timeout_ms;
     handler->max_attempts = program->max_attempts;
+    handler->keep_ms = program->keep_ms;
     if ((program->cwd != NULL && handler->program.cwd == NULL) ||
         !copy_list(&handler->program.argv, program->argv) ||
         !copy_list(&handler->program.env, program->env)) {
@@ -132,7 +133,7 @@ bool hf_handler_same(const hf_handler *a, const hf_handler *b)
 {
     return a->fn == b->fn && strcmp(a->type, b->type) == 0 &&
            a->timeout_ms == b->timeout_ms && a->max_attempts == b->max_attempts &&
-           a->program.grace_ms == b->program.grace_ms &&
+           a->keep_ms == b->keep_ms && a->program.grace_ms == b->program.grace_ms &&
            same_text(a->program.cwd, b->program.cwd) &&
            same_list(a->program.argv, b->program.argv) &&
            same_list(a->program.env, b->program.env);
@@ -154,7 +155,7 @@ bool hf_handlers_only_programs(hf_handler *const *list, size_t n)
     return true;
 }
 
-enum { WEIGHT_MAX = 1000 };
+enum { WEIGHT_MAX = 1000, KEEP_MAX = 10000, KEEP_BYTES = 64 << 20 };
 
 #define DAY_MS INT64_C(86400000)
 
@@ -225,6 +226,10 @@ static hf_err check_queue(const hf_worker_queue *q, char detail[HF_DETAIL_SIZE])
         return hf_plan_refuse(detail, "a weight of 1 to 1000", found);
     if (q->has_limits && q->rate_limit != 0 && q->rate_per_ms == 0)
         return hf_plan_refuse(detail, "a rate with its time", "0 ms");
+    if (q->keep_ms < 0 || q->keep_ms > HF_DELAY_MAX_MS || q->keep_max < 0 ||
+        q->keep_bytes < 0)
+        return hf_plan_refuse(detail, "keep_ms of at most 100 years, and bounds above 0",
+                              "others");
     return HF_OK;
 }
 
@@ -285,6 +290,10 @@ static hf_err put_queues(hf_plan *plan, const hf_worker_queue *queues, size_t n,
         queue->settings = queues[i];
         queue->settings.name = queue->queue.name;
         queue->settings.weight = or_default(queues[i].weight, 1);
+        if (queues[i].keep_max == 0)
+            queue->settings.keep_max = KEEP_MAX;
+        if (queues[i].keep_bytes == 0)
+            queue->settings.keep_bytes = KEEP_BYTES;
         plan->n_queues = i + 1;
     }
     return check_number(plan, detail);

@@ -19,6 +19,7 @@ typedef struct hf_handler {
     hf_handler_fn fn;      /* NULL: a program */
     void *arg;
     uint32_t timeout_ms, max_attempts; /* 0: none; the worker's */
+    int64_t keep_ms;                   /* 0: the queue's; HF_KEEP_NONE */
     hf_program program;                /* its text is owned */
     size_t refs;
 } hf_handler;

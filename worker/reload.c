@@ -205,6 +205,14 @@ static void compare_limits(comparison *c, const char *name, const hf_worker_queu
         report(c, "queues[].rate", name, rates[0], rates[1]);
 }
 
+static void compare_keep(comparison *c, const char *name, const hf_worker_queue *was,
+                         const hf_worker_queue *now)
+{
+    report_number(c, "queues[].keep.done", name, was->keep_ms, now->keep_ms);
+    report_number(c, "queues[].keep.max", name, was->keep_max, now->keep_max);
+    report_number(c, "queues[].keep.bytes", name, was->keep_bytes, now->keep_bytes);
+}
+
 static void compare_queues(comparison *c)
 {
     const hf_plan *plan = c->plan;
@@ -229,6 +237,7 @@ static void compare_queues(comparison *c)
         report_number(c, "queues[].shards", name, was->limits.shards,
                       queue->settings.shards);
         compare_limits(c, name, &was->limits, &queue->settings);
+        compare_keep(c, name, &was->limits, &queue->settings);
     }
     if (moved && plan->opts.strict)
         report(c, "queues", NULL, NULL, "in another order");

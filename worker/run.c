@@ -175,6 +175,8 @@ void hf_run_free(hf_run *run)
     hf_record_done(&run->record);
     hf_handler_unref(run->handler);
     run->served->runs--;
+    free((void *)(uintptr_t)run->result.ptr);
+    free((void *)(uintptr_t)run->words.ptr);
     free(run->error);
     free(run);
 }
@@ -241,7 +243,7 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     if (!handler_has_it(run) && run->error != NULL)
         fields[n++] = (hf_log_field){.key = "error", .text = run->error};
     HF_ASSERT(n <= HF_COUNT(fields));
-    bool ok = !run->lost_logged && (run->op == HF_OP_COMPLETE ||
+    bool ok = !run->lost_logged && (run->op == HF_OP_COMPLETE || run->op == HF_OP_KEEP ||
                                     (run->op == HF_OP_RELEASE && run->error == NULL));
     hf_report(w, ok ? HF_LOG_INFO : HF_LOG_WARN, "job", fields, n);
 }

@@ -38,12 +38,16 @@ struct hf_run {
     uint32_t timeout_ms;
     hf_run_state state;
     bool isolated, has_retry_in, resent, lost_logged, released;
-    bool started;                  /* its program; of a C handler begun_ns says it */
-    hf_verdict_op op;              /* DECIDED: the verdict to send */
-    const char *reason;            /* BURY */
-    hf_verdict verdict;            /* the handler's */
-    int64_t delay_ms;              /* RETRY, RELEASE with an error: from now */
-    char *error;                   /* owned, NULL: none */
+    bool started;       /* its program; of a C handler begun_ns says it */
+    hf_verdict_op op;   /* DECIDED: the verdict to send */
+    const char *reason; /* BURY */
+    hf_verdict verdict; /* the handler's */
+    int64_t delay_ms;   /* RETRY, RELEASE with an error: from now */
+    char *error;        /* owned, NULL: none */
+    hf_bytes result;    /* owned; {NULL, 0}: none */
+    bool result_is_json;
+    int64_t keep_ms;               /* as its handler said; 0: it did not */
+    hf_bytes words;                /* KEEP: owned; what is kept (result.c) */
     _Atomic(hf_process *) process; /* of a program */
     atomic_bool lost, cancelled, timed_out, stopping;
     atomic_bool await_renewal; /* HELD_BACK: not told of yet */

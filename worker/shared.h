@@ -4,7 +4,7 @@
  *   sites     sites.c: each Redis comes and goes (site.h)
  *   waking    queues.c, claim.c, wake.c: which queue to claim, and when (waking.h)
  *   running   dispatch.c, leader.c, pool.c, programs.c: which job starts when (running.h)
- *   verdicts  verdict.c: the end of a job, and its way to Redis (verdicts.h)
+ *   verdicts  verdict.c, result.c: the end of a job, and its way to Redis (verdicts.h)
  *   leases    leases.c: the watchdog's requests and events (leases.h)
  *
  * A job goes one way: claimed (waking), started (running), ended (verdicts). The state of

@@ -20,6 +20,7 @@
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
+#include "worker/result.h"
 #include "worker/shared.h"
 #include "worker/site.h"
 #include "worker/verdicts.h"
@@ -32,9 +33,9 @@ enum {
 };
 
 typedef struct outbox {
-    hf_run_list fresh[4], resent[4]; /* to send, by operation */
-    bool sending[4];                 /* a batch of them is under way */
-    uint64_t sent[4];                /* the flush that has sent it */
+    hf_run_list fresh[HF_OPS], resent[HF_OPS]; /* to send, by operation */
+    bool sending[HF_OPS];                      /* a batch of them is under way */
+    uint64_t sent[HF_OPS];                     /* the flush that has sent it */
 } outbox;
 
 typedef struct hf_verdicts {
@@ -175,7 +176,7 @@ void hf_verdict_finish(hf_run *run)
         run->verdict = HF_VERDICT_RETRY;
     }
     if (run->verdict == HF_VERDICT_DONE) {
-        end_run(run, HF_OP_COMPLETE);
+        end_run(run, hf_result_keep(run) ? HF_OP_KEEP : HF_OP_COMPLETE);
         hf_report_run(run->worker, run,
                       "done"); /* also if it was to be cancelled: it was faster */
     } else if (atomic_load(&run->cancelled)) {
@@ -377,6 +378,7 @@ static void fill(batch *b, hf_verdict_item *items)
             .due_ms = placed ? run->due_ms : run->delay_ms,
             .error = {run->error == NULL ? "" : run->error, 0},
             .reason = run->reason,
+            .words = run->words,
         };
         while (((const char *)items[i].error.ptr)[items[i].error.len] != '\0')
             items[i].error.len++;
@@ -388,7 +390,8 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
 {
     size_t n = outbox_of(served)->resent[op].n + outbox_of(served)->fresh[op].n,
            bytes = 0;
-    size_t most = op == HF_OP_COMPLETE ? HF_VERDICTS_MAX : HF_REWRITES_MAX;
+    bool rewrites = op != HF_OP_COMPLETE && op != HF_OP_KEEP;
+    size_t most = rewrites ? HF_REWRITES_MAX : HF_VERDICTS_MAX;
     if (n > most)
         n = most;
     batch *b = malloc(sizeof *b + n * sizeof(hf_run *));
@@ -399,7 +402,7 @@ static batch *gather(hf_worker *w, hf_served *served, hf_verdict_op op)
         hf_run *run = hf_run_pop(&outbox_of(served)->resent[op]);
         if (run == NULL)
             run = hf_run_pop(&outbox_of(served)->fresh[op]);
-        bytes += op == HF_OP_COMPLETE ? 0 : run->record.payload.len;
+        bytes += rewrites ? run->record.payload.len : run->words.len;
         b->runs[b->n++] = run;
     }
     return b;
@@ -419,7 +422,9 @@ static bool flush(hf_worker *w, hf_served *served, hf_verdict_op op)
         hf_verdict_args args = {.worker = w->id,
                                 .not_after = hf_clock_not_after(served->site),
                                 .dead_max = w->opts.dead_max,
-                                .dead_age_ms = w->opts.dead_age_ms};
+                                .dead_age_ms = w->opts.dead_age_ms,
+                                .keep_max = served->whole->limits.keep_max,
+                                .keep_bytes = served->whole->limits.keep_bytes};
         err = hf_op_verdict(b->site->client, &served->queue, op, &args, items, b->n,
                             on_answer, b);
     }
@@ -455,7 +460,7 @@ bool hf_verdict_flush(hf_worker *w)
     for (size_t i = 0, n = hf_queues_slots(w); i < n; i++) {
         hf_served *served = hf_queues_slot(w, i);
         const outbox *box = &w->verdicts->boxes[i];
-        for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++)
+        for (hf_verdict_op op = HF_OP_COMPLETE; op < HF_OPS; op++)
             if (box->fresh[op].n + box->resent[op].n > 0 && !gathers(served, op) &&
                 served->hold_until_ns == 0 && hf_site_can_ask(served->site))
                 sent = flush(w, served, op) || sent;
@@ -480,7 +485,7 @@ void hf_verdict_close(hf_worker *w)
 void hf_verdict_forget(hf_worker *w)
 {
     for (size_t i = 0; i < HF_SLOTS_MAX; i++)
-        for (hf_verdict_op op = HF_OP_COMPLETE; op <= HF_OP_BURY; op++) {
+        for (hf_verdict_op op = HF_OP_COMPLETE; op < HF_OPS; op++) {
             outbox *box = &w->verdicts->boxes[i];
             for (hf_run *run; (run = hf_run_pop(&box->fresh[op])) != NULL;)
                 hf_run_forget(run);

@@ -23,7 +23,7 @@ static void print_json(const hf_queue_stats *s, json_t *shards)
 {
     json_t *object = json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
-        "s:o, s:I, s:I, s:I, s:I, s:I}",
+        "s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
         "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
         "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
         (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
@@ -33,7 +33,8 @@ static void print_json(const hf_queue_stats *s, json_t *shards)
         hf_out_time(s->oldest_ready_ms), "next_due_ms", hf_out_time(s->next_due_ms),
         "max_running", (json_int_t)s->max_running, "rate_limit",
         (json_int_t)s->rate_limit, "rate_per_ms", (json_int_t)s->rate_per_ms, "workers",
-        (json_int_t)s->workers, "now_ms", (json_int_t)s->now_ms);
+        (json_int_t)s->workers, "now_ms", (json_int_t)s->now_ms, "kept",
+        (json_int_t)s->kept, "kept_bytes", (json_int_t)s->kept_bytes);
     if (json_array_size(shards) > 0)
         (void)json_object_set(object, "shards", shards);
     json_decref(shards);
@@ -66,6 +67,9 @@ static void print_whole(const hf_queue_stats *s)
            "            cancelled %" PRId64 "  deleted %" PRId64 "\n",
            s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed, s->cancelled,
            s->deleted);
+    if (s->kept != 0)
+        printf("  kept      %" PRId64 " done job%s, %" PRId64 " bytes\n", s->kept,
+               s->kept == 1 ? "" : "s", s->kept_bytes);
     printf("  oldest    %s\n  next due  %s\n", oldest, next);
     printf("  limits    %s\n  workers   %" PRId64 "\n", limits, s->workers);
 }
@@ -328,15 +332,18 @@ int hf_cmd_queue_limit(hf_cli *cli)
 static int ask(const hf_cli *cli, hf_admin *admin, const char *queue)
 {
     hf_queue_stats stats = {HF_QUEUE_STATS_INIT};
+    char kept[48] = "";
     if (!hf_confirm_wanted(cli))
         return HF_EXIT_OK;
     hf_err err = hf_admin_stats(admin, queue, &stats, cli->detail);
     if (err != HF_OK)
         return hf_cli_fail(cli, err, cli->detail);
+    if (stats.kept != 0)
+        (void)snprintf(kept, sizeof kept, ", %" PRId64 " done and kept", stats.kept);
     return hf_confirm(cli,
                       "Remove all jobs of queue '%s' that do not run: %" PRId64
-                      " waiting, %" PRId64 " dead? (%" PRId64 " running %s left alone)",
-                      queue, stats.ready + stats.delayed, stats.dead, stats.running,
+                      " waiting, %" PRId64 " dead%s? (%" PRId64 " running %s left alone)",
+                      queue, stats.ready + stats.delayed, stats.dead, kept, stats.running,
                       stats.running == 1 ? "is" : "are");
 }
 

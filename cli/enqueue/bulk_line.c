@@ -14,10 +14,10 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/base64.h"
 #include "base/id.h"
 #include "base/text.h"
 #include "cli/common/priority.h"
-#include "cli/enqueue/base64.h"
 #include "cli/enqueue/json_scan.h"
 #include "cli/limits.h"
 

@@ -112,7 +112,7 @@ static int list(const hf_cli *cli, hf_admin *admin, const char *queue)
         return hf_cli_fail(cli, err, cli->detail);
     hf_dead_filter filter = filter_of(cli, stats.now_ms, PAGE);
     lister l = {.json = cli->json, .now_ms = stats.now_ms};
-    hf_job_table(&l.table, true);
+    hf_job_table(&l.table, HF_STATE_DEAD);
     err = sift(cli, admin, queue, &filter, hf_argv_text(cli->args, "after"), on_job, &l,
                &n);
     if (!hf_table_print(&l.table, stdout) && err == HF_OK)

@@ -47,6 +47,11 @@ static int show(const hf_cli *cli, hf_admin *admin)
     int code = hf_job_find(cli, admin, &job);
     if (code != HF_EXIT_OK)
         return code;
+    if (hf_argv_has(cli->args, "payload") && job.state == HF_STATE_DONE)
+        return hf_cli_say(cli, HF_EXIT_NO, "",
+                          "%s is done, and its payload is not kept: 'holdfast job result "
+                          "%s' prints its result",
+                          job.id, job.id);
     if (hf_argv_has(cli->args, "payload"))
         return print_payload(cli, admin, &job);
     if (cli->json) {
@@ -95,7 +100,7 @@ static hf_err list_all(const hf_cli *cli, hf_admin *admin, const char *queue,
                        size_t limit, lister *l, char *next)
 {
     static const hf_job_state order[] = {HF_STATE_RUNNING, HF_STATE_READY,
-                                         HF_STATE_DELAYED, HF_STATE_DEAD};
+                                         HF_STATE_DELAYED, HF_STATE_DEAD, HF_STATE_DONE};
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(order) && err == HF_OK && l->n < limit; i++)
         err = hf_admin_list(admin, queue, order[i], NULL, limit - l->n, on_job, l, next,
@@ -134,7 +139,7 @@ static int list(const hf_cli *cli, const char *queue)
         return code;
     lister l = {.json = cli->json};
     char next[HF_ID_SIZE] = "";
-    hf_job_table(&l.table, state == HF_STATE_DEAD);
+    hf_job_table(&l.table, state);
     hf_err err = cli->json ? HF_OK : time_of(cli, admin, queue, &l.now_ms);
     if (err == HF_OK)
         err = state < 0 ? list_all(cli, admin, queue, limit, &l, next)

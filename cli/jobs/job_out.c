@@ -11,28 +11,44 @@
 
 const char *hf_job_state_name(hf_job_state state)
 {
-    static const char *const names[] = {"ready", "delayed", "retry", "running", "dead"};
+    static const char *const names[] = {"ready",   "delayed", "retry",
+                                        "running", "dead",    "done"};
     return (size_t)state < HF_COUNT(names) ? names[state] : "?";
+}
+
+static json_t *add_done(json_t *object, const hf_job_info *job)
+{
+    json_t *rest =
+        json_pack("{s:I, s:I, s:I, s:o}", "kept_until_ms", (json_int_t)job->kept_until_ms,
+                  "ran_ms", (json_int_t)job->ran_ms, "result_bytes",
+                  (json_int_t)job->payload_len, "worker", hf_out_text(job->done_by));
+    if (json_object_update(object, rest) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(rest);
+    return object;
 }
 
 json_t *hf_job_json(const hf_job_info *job)
 {
-    bool running = job->state == HF_STATE_RUNNING;
-    return json_pack("{s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
-                     "s:o, s:I, s:o}",
-                     "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
-                     hf_out_text(job->type), "state", hf_job_state_name(job->state),
-                     "priority", hf_priority_name(job->priority), "attempts",
-                     (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes,
-                     "max_attempts", (json_int_t)job->max_attempts, "timeout_ms",
-                     (json_int_t)job->timeout_ms, "created_ms",
-                     hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms),
-                     "holder", running ? hf_out_text(job->holder) : json_null(), "fence",
-                     running ? json_integer((json_int_t)job->fence) : json_null(),
-                     "lease_remaining_ms",
-                     running ? json_integer(job->lease_remaining_ms) : json_null(),
-                     "payload_bytes", (json_int_t)job->payload_len, "error",
-                     job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
+    bool running = job->state == HF_STATE_RUNNING, done = job->state == HF_STATE_DONE;
+    json_t *object = json_pack(
+        "{s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, "
+        "s:o}",
+        "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
+        hf_out_text(job->type), "state", hf_job_state_name(job->state), "priority",
+        hf_priority_name(job->priority), "attempts", (json_int_t)job->attempts, "crashes",
+        (json_int_t)job->crashes, "max_attempts", (json_int_t)job->max_attempts,
+        "timeout_ms", (json_int_t)job->timeout_ms, "created_ms",
+        hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms), "holder",
+        running ? hf_out_text(job->holder) : json_null(), "fence",
+        running ? json_integer((json_int_t)job->fence) : json_null(),
+        "lease_remaining_ms",
+        running ? json_integer(job->lease_remaining_ms) : json_null(), "payload_bytes",
+        (json_int_t)(done ? 0 : job->payload_len), "error",
+        job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
+    return done ? add_done(object, job) : object;
 }
 
 void hf_job_print_json(const hf_job_info *job)
@@ -64,8 +80,27 @@ static void print_due(const hf_job_info *job, int64_t now_ms)
         hf_out_plain(stdout, job->holder);
         printf("\nfence     %" PRIu64 "\n", job->fence);
     } else {
-        printf("%s      %s\n", job->state == HF_STATE_DEAD ? "died" : "due ", moment);
+        printf("%s      %s\n",
+               job->state == HF_STATE_DEAD   ? "died"
+               : job->state == HF_STATE_DONE ? "done"
+                                             : "due ",
+               moment);
     }
+}
+
+static void print_done(const hf_job_info *job, int64_t now_ms)
+{
+    char until[HF_MOMENT_SIZE], ran[HF_DURATION_SIZE];
+    hf_out_moment(job->kept_until_ms, now_ms, until);
+    hf_format_duration(job->ran_ms, ran);
+    printf("kept      until %s\nran       %s, by ", until, ran);
+    hf_out_plain(stdout, job->done_by);
+    if (job->result_kind == HF_RESULT_NONE)
+        puts("\nresult    none");
+    else
+        printf("\nresult    %zu byte%s%s\n", job->payload_len,
+               job->payload_len == 1 ? "" : "s",
+               job->result_kind == HF_RESULT_JSON ? " of JSON" : "");
 }
 
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
@@ -87,7 +122,11 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     hf_format_duration(job->timeout_ms, duration);
     if (job->timeout_ms != 0)
         printf("timeout   %s\n", duration);
-    printf("payload   %zu byte%s\n", job->payload_len, job->payload_len == 1 ? "" : "s");
+    if (job->state == HF_STATE_DONE)
+        print_done(job, now_ms);
+    else
+        printf("payload   %zu byte%s\n", job->payload_len,
+               job->payload_len == 1 ? "" : "s");
     if (job->error[0] != '\0')
         print_error(job->error);
 }
@@ -98,10 +137,15 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
             {"ATTEMPTS", true, 0}, {when, false, 0}, {"ERROR", false, 60},               \
     }
 
-void hf_job_table(hf_table *table, bool dead)
+void hf_job_table(hf_table *table, int64_t state)
 {
-    static const hf_column any[] = COLUMNS("DUE"), died[] = COLUMNS("DIED");
-    hf_table_init(table, dead ? died : any, HF_COUNT(any));
+    static const hf_column any[] = COLUMNS("DUE"), died[] = COLUMNS("DIED"),
+                           done[] = COLUMNS("DONE");
+    hf_table_init(table,
+                  state == HF_STATE_DEAD   ? died
+                  : state == HF_STATE_DONE ? done
+                                           : any,
+                  HF_COUNT(any));
 }
 
 /* The part of an error that fits into a row: its beginning. All Python traces begin

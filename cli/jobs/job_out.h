@@ -10,8 +10,8 @@ json_t *hf_job_json(const hf_job_info *job); /* NULL: out of memory */
 void hf_job_print_json(const hf_job_info *job);
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms);
 
-/* For lists: a table with one job in each row; `dead`: only dead ones are to come. */
-void hf_job_table(hf_table *table, bool dead);
+/* For lists: a table with one job in each row, all in that state; -1: in any. */
+void hf_job_table(hf_table *table, int64_t state);
 void hf_job_add_row(hf_table *table, const hf_job_info *job, int64_t now_ms);
 
 /* After a full page: tells the reader how to see the next one. `state` may be

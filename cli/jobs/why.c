@@ -77,6 +77,8 @@ size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_RE
     hf_job_state state = why->job->state;
     if (state == HF_STATE_DEAD)
         add(&l, true, HF_REASON_DEAD);
+    else if (state == HF_STATE_DONE)
+        add(&l, true, HF_REASON_DONE);
     else if (state == HF_STATE_RUNNING)
         add_running(&l, why);
     else

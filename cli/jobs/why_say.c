@@ -182,6 +182,10 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
     char moment[HF_MOMENT_SIZE];
     const hf_job_why *why = t->why;
     switch (reason) {
+    case HF_REASON_DONE:
+        printf("it is done, and kept until %s\n",
+               when(t, why->job->kept_until_ms, moment));
+        break;
     case HF_REASON_CANCELLING:
         puts(
             "it was asked to end: its holder learns of it when it next renews the lease");

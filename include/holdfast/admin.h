@@ -80,8 +80,9 @@ typedef struct hf_queue_stats {
     int64_t max_running;     /* 0: no limit */
     int64_t rate_limit;      /* jobs started in rate_per_ms; 0: no limit */
     int64_t rate_per_ms;
-    int64_t workers; /* that live and serve this queue */
-    int64_t now_ms;  /* the time of these figures */
+    int64_t workers;          /* that live and serve this queue */
+    int64_t now_ms;           /* the time of these figures */
+    int64_t kept, kept_bytes; /* done jobs that are kept; they are counted in `done` */
 } hf_queue_stats;
 #define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
 
@@ -153,8 +154,16 @@ typedef enum hf_job_state {
     HF_STATE_DELAYED,
     HF_STATE_RETRY, /* delayed after a failed attempt */
     HF_STATE_RUNNING,
-    HF_STATE_DEAD
+    HF_STATE_DEAD,
+    HF_STATE_DONE /* and it is kept */
 } hf_job_state;
+
+/* What a handler gave with `done`. */
+typedef enum hf_result_kind {
+    HF_RESULT_NONE,
+    HF_RESULT_BYTES,
+    HF_RESULT_JSON /* compact, without a newline */
+} hf_result_kind;
 
 typedef struct hf_job_info {
     size_t size; /* HF_JOB_INFO_INIT */
@@ -165,13 +174,19 @@ typedef struct hf_job_info {
     uint32_t max_attempts;        /* 0: the worker's */
     uint32_t timeout_ms;          /* 0: the handler's */
     int64_t created_ms;           /* 0: not known */
-    int64_t due_ms;               /* running: the end of its lease; dead: when it died */
+    int64_t due_ms;               /* running: the end of its lease; dead: when it died;
+                                     done: when it ended */
     char holder[HF_HOLDER_SIZE];  /* of a running job: the id of its worker; else "" */
     uint64_t fence;               /* of a running job; else 0 */
     int64_t lease_remaining_ms;   /* of a running job; else 0 */
-    size_t payload_len;           /* bytes */
+    size_t payload_len;           /* bytes; of a done job those of its result */
     char error[HF_ERROR_MAX + 1]; /* of its last failed attempt, or "" */
     hf_priority priority;
+    /* Of a done job that is kept; else 0 and "". */
+    hf_result_kind result_kind;
+    int64_t kept_until_ms;
+    int64_t ran_ms;               /* its last attempt */
+    char done_by[HF_HOLDER_SIZE]; /* the worker */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -184,6 +199,15 @@ typedef void (*hf_job_cb)(const hf_job_info *info, void *arg);
 HF_API HF_MUSTCHECK hf_err hf_admin_job(hf_admin *admin, const char *queue,
                                         const char *id, hf_job_info *out, void **payload,
                                         char detail[HF_DETAIL_SIZE]);
+
+/* The result of a job that is done and kept. HF_OK: *bytes is an allocation of *len bytes
+ * and a NUL, which the caller frees with free(), and *kind says what it is; without a
+ * result *len is 0. HF_GONE: there is no such job, or it is not kept any more. HF_EXISTS,
+ * HF_RUNNING, HF_DEAD: it is not done. queue NULL: searches all queues. */
+HF_API HF_MUSTCHECK hf_err hf_admin_result(hf_admin *admin, const char *queue,
+                                           const char *id, void **bytes, size_t *len,
+                                           hf_result_kind *kind,
+                                           char detail[HF_DETAIL_SIZE]);
 
 /* Lists at most `limit` (1..1000) jobs in a state, in their order, from behind the job
  * `after` (an id; NULL: from the first one). HF_GONE: the job `after` no longer exists.
@@ -210,9 +234,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_cancel(hf_admin *admin, const char *queue,
                                            const char *id, hf_job_info *info,
                                            char detail[HF_DETAIL_SIZE]);
 
-/* Removes a job that waits or is dead. HF_RUNNING: it runs, and nothing changes;
- * hf_admin_cancel() would end it. *info (may be NULL) as there. HF_GONE: there is no such
- * job. */
+/* Removes a job that waits or is dead, or is done and kept. HF_RUNNING: it runs, and
+ * nothing changes; hf_admin_cancel() would end it. *info (may be NULL) as there. HF_GONE:
+ * there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
                                            const char *id, hf_job_info *info,
                                            char detail[HF_DETAIL_SIZE]);
@@ -269,8 +293,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_dead_purge(hf_admin *admin, const char *queu
                                                const hf_dead_filter *filter,
                                                hf_progress_cb progress, void *arg,
                                                size_t *n, char detail[HF_DETAIL_SIZE]);
-/* Removes all jobs that wait or are dead. Running jobs stay. It removes at most as many
- * delayed jobs as there were at the start, so it ends even while producers add more. */
+/* Removes all jobs that wait or are dead, or are done and kept. Running jobs stay. It
+ * removes at most as many delayed jobs as there were at the start, so it ends even while
+ * producers add more. */
 HF_API HF_MUSTCHECK hf_err hf_admin_purge(hf_admin *admin, const char *queue,
                                           hf_progress_cb progress, void *arg, size_t *n,
                                           char detail[HF_DETAIL_SIZE]);

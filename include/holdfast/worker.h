@@ -53,6 +53,7 @@ typedef enum hf_backoff_kind {
 } hf_backoff_kind;
 
 /* Special values, where zero already means the default. */
+#define HF_KEEP_NONE INT64_C(-1)       /* keep_ms of a handler: its jobs are not kept */
 #define HF_SHUTDOWN_AT_ONCE UINT32_MAX /* shutdown_timeout_ms: do not wait */
 #define HF_JITTER_NONE (-1.0)          /* backoff_jitter */
 
@@ -66,9 +67,13 @@ typedef struct hf_worker_queue {
     uint32_t max_running; /* across all workers; 0: no limit */
     uint32_t rate_limit;  /* jobs started in rate_per_ms; 0: no limit */
     uint32_t rate_per_ms; /* not 0 with a rate_limit */
-    uint32_t shards; /* 2..64: the worker divides the queue before its first job, if it
-                        is not divided yet; a max_running is not below. 0: the queue
-                        is as it is in Redis */
+    uint32_t shards;    /* 2..64: the worker divides the queue before its first job, if it
+                           is not divided yet; a max_running is not below. 0: the queue
+                           is as it is in Redis */
+    int64_t keep_ms;    /* how long a job that is done is kept, with its result; 0: it is
+                           not. Its handler and the job itself take precedence */
+    int64_t keep_max;   /* so many are kept at most, the latest; default 10000 */
+    int64_t keep_bytes; /* and so many bytes of results; default 64 MiB */
 } hf_worker_queue;
 #define HF_WORKER_QUEUE_INIT HF_STRUCT_INIT(hf_worker_queue)
 
@@ -86,6 +91,9 @@ typedef struct hf_program {
     uint32_t timeout_ms;    /* 0: none */
     uint32_t grace_ms;      /* from TERM to KILL at the time-out; default 5000 */
     uint32_t max_attempts;  /* 0: as in the worker's options */
+    uint32_t unused;
+    int64_t keep_ms; /* how long its jobs are kept when they are done; 0: as long as the
+                        queue says; HF_KEEP_NONE */
 } hf_program;
 #define HF_PROGRAM_INIT HF_STRUCT_INIT(hf_program)
 
@@ -258,6 +266,16 @@ HF_API void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg);
  * the backoff) and RELEASE a delay, cut to 0..HF_DELAY_MAX_MS. */
 HF_API void hf_run_set_error(hf_run *run, const char *text);
 HF_API void hf_run_set_retry_in(hf_run *run, int64_t delay_ms);
+
+/* For DONE: the job's result, at most HF_RESULT_MAX bytes, copied; the last call counts.
+ * It is kept if the job is kept: because the job says so (hf_job), this handler, or the
+ * queue, in this order. Otherwise it is dropped. The text of the second call is JSON.
+ * HF_TOOBIG, HF_NOMEM, HF_INVALID (not JSON): nothing has changed. */
+enum { HF_RESULT_MAX = 65536 };
+HF_API hf_err hf_run_set_result(hf_run *run, const void *bytes, size_t len);
+HF_API hf_err hf_run_set_result_json(hf_run *run, const char *text);
+/* How long the job is kept: 0 as long as the queue says; or HF_KEEP_NONE. */
+HF_API void hf_run_set_keep(hf_run *run, int64_t keep_ms);
 
 #ifdef __cplusplus
 }

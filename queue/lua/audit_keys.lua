@@ -19,6 +19,7 @@
 --- @include "lib/key_cancels.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"
+--- @include "lib/key_kept.lua"
 --- @include "lib/late.lua"
 --- @include "lib/uses_now.lua"
 --- @include "lib/waits_in.lua"
@@ -34,6 +35,7 @@ local TYPES = {
   schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
   jobs = 'hash', crashes = 'hash',
   cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
+  done = 'zset', kept = 'zset', results = 'hash',
 }
 local NUMBERS = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
@@ -118,6 +120,22 @@ local function check_key(key)
   end
 end
 
+-- Done jobs that are kept: the same ones in all three keys, which end with them.
+local function check_kept()
+  local n = call('ZCARD', DONE)
+  if call('ZCARD', KEPT) ~= n or call('HLEN', RESULTS) ~= (n > 0 and n + 1 or 0) then
+    report('kept', 9, DONE, 'not the same jobs are in `done`, `kept` and `results`',
+      'DEL these three keys; the results that are kept are lost then')
+  end
+  for _, key in ipairs({ DONE, KEPT, RESULTS }) do
+    if call('PTTL', key) == -1 then
+      report('kept', 9, key, 'has no end', 'it gets one', function()
+        call('PEXPIRE', key, 86400000)
+      end)
+    end
+  end
+end
+
 -- A baton that no worker keeps, because all that could have it are gone; letters of `uses`; leftovers.
 local function check_rest()
   local m, batons = read_meta(), call('ZRANGE', WAKE, 0, 9)
@@ -161,6 +179,7 @@ if phase == '' then
   return looked_at(total, nil, 'crashes')
 elseif phase == 'rest' then
   check_rest()
+  check_kept()
   return looked_at(0, nil, '')
 end
 local page, ids, seen = nil, {}, {}

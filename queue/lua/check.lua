@@ -31,6 +31,7 @@
 --- @include "lib/bounds.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/uses_now.lua"
+--- @include "lib/keeping.lua"
 --- @include "lib/wake.lua"
 local empty, checked, fault, longest, learned = 1, 0, nil, ARGV[4] + 0, ''
 local doubts, numbers = {}, {}
@@ -91,6 +92,12 @@ local function mend_uses(m, prefix)
   end
 end
 
+-- Those whose time is over, if no job that ends comes to it; more of them by later checks.
+local function forget_done(prefix)
+  DONE, KEPT, RESULTS = prefix .. 'done', prefix .. 'kept', prefix .. 'results'
+  forget_over()
+end
+
 local function check(i)
   open_writes()
   if ARGV[6] ~= '' then
@@ -102,6 +109,9 @@ local function check(i)
   longest = math.max(longest, longest_lease())
   numbers[i] = judge_undated(tonumber(ARGV[8 + i] or 0))
   local m = read_meta()
+  if string.find(m.uses, 'k', 1, true) then
+    forget_done(KEYS[i])
+  end
   mend_uses(m, KEYS[i])
   local _, doubt = wake(m, ARGV[3] == '1')
   doubts[i] = string.find(m.uses, 's', 1, true) and -1 or doubt

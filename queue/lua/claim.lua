@@ -54,7 +54,7 @@ local paused, wait = false, 10 -- ms until a claim that got nothing may be repea
 
 -- 2. Look closer where a limit, an ended lease or a clock that was set back may count. Jobs of dead
 -- holders come first, and the limits leave so many places for others.
-if uses and string.find(uses, '[^bm]') or first and first + 0 <= now or #flags > 1 or now < high then
+if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags > 1 or now < high then
   --- @include "lib/read_meta.lua"
   --- @include "lib/open_writes.lua"
   --- @include "lib/take_over.lua"
@@ -62,7 +62,7 @@ if uses and string.find(uses, '[^bm]') or first and first + 0 <= now or #flags >
   --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
   --- @step "lib/sharded.lua"
-  if uses and string.find(uses, '[^blmnpr]') then
+  if uses and string.find(uses, '[^bklmnpr]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
   local vouched, judged = string.match(ARGV[10], '^(%-?%d+) (%d+)$')

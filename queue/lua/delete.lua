@@ -1,9 +1,9 @@
--- Removes jobs that wait or are dead, never those that run.
+-- Removes jobs that wait or are dead, or are done and kept; never those that run.
 --
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[2]   died        0: waiting and dead jobs, and callers that wait for one of them are told; else
---            only dead jobs that died until then, ms
+--  ARGV[2]   died        0: waiting, dead and kept jobs, and callers that wait for one of them are told;
+--            else only dead jobs that died until then, ms
 --  ARGV[3..] id of each job, at most 1000, each once
 --  returns   {OK, now, {code, ...}, {token, until, ...}} | {LATE, now}; a code is OK, GONE, RUNS;
 --            of each that runs: its token ('': its lock has ended), and when its lease ends. Sent
@@ -17,6 +17,7 @@
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/waits_in.lua"
+--- @include "lib/keeping.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -56,6 +57,13 @@ for k = 1, #ids do
   end
 end
 open_writes()
+if died == 0 and uses and string.find(uses, 'k', 1, true) then
+  for k = 1, #ids do
+    if codes[k] == GONE and forget_kept({ ids[k] }) == 1 then
+      codes[k] = OK
+    end
+  end
+end
 local how = died == 0 and 'deleted' or 'purged'
 for set, members in pairs(from) do
   leave(how, members, set)

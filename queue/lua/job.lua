@@ -3,10 +3,11 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  id
 --  ARGV[2]  whole       1: with its payload; 0: only the first line of its record
---  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes}
+--  returns  {OK, now, set, score, record, payload bytes, token, lease, crashes, kept}
 --           | {GONE, now, ended, purged}
---           set: `schedule`, `running` or `dead`; token and lease (ms left) of a running job,
---           else '' and 0; record '' if it is missing or has no first line.
+--           set: `schedule`, `running`, `dead` or `done`; token and lease (ms left) of a running
+--           job, else '' and 0; record '' if it is missing or has no first line; of a done job its
+--           line and its result, and kept: until when it is kept, else 0.
 --           ended: when a job of this id was cancelled or deleted, purged: when a slice of the
 --           queue was, each within the last minute; else 0
 --- @include "lib/guard.lua"
@@ -14,19 +15,20 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
---- @include "lib/found_in.lua"
+--- @include "lib/place_of.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[1]
-local name, score = found_in(id)
+local name, score, kept = place_of(id, uses)
 if name then
   local lease = math.max(0, call('PTTL', LOCK .. id))
   local mark = call('HGET', CRASHES, id) or '0'
-  local record = call('HGET', JOBS, id) or ''
+  local record = call('HGET', name == 'done' and RESULTS or JOBS, id) or ''
   local nl = string.find(record, '\n', 1, true) or 0
   return {
     OK, now, name, time_of(score), ARGV[2] == '1' and record or string.sub(record, 1, nl),
     #record - nl, call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')) or 0,
+    kept,
   }
 end
 local function when(key)

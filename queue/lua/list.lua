@@ -1,15 +1,15 @@
 -- A page of the jobs in a state, in their order, without payloads.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  state       ready, delayed, retry, running or dead
+--  ARGV[1]  state       ready, delayed, retry, running, dead or done (those that are kept)
 --  ARGV[2]  after       '' : from the start; else the id after whose place the page begins
 --  ARGV[3]  limit       jobs, 1..1000; fewer where records are large
 --  ARGV[4]  score       that `after` had when it was read: the page begins behind that place,
 --           even if the job has moved; '' : not known
---  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes}, ...}
+--  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes, kept}, ...}
 --           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that
---           was looked at, '' at the end of the set: of `retry` a page may have few jobs, or none,
---           before it.
+--           was looked at, '' at the end of the set: of `retry` and `done` a page may have few jobs,
+--           or none, before it. kept: of a done job until when it is kept, else 0.
 --           line is the record's first line with its newline, '' if it has none.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
@@ -17,10 +17,20 @@
 --- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
 --- @include "lib/levels.lua"
+--- @include "lib/key_kept.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
-local sets = (state == 'running' or state == 'dead') and { P .. state } or levels()
+local one = state == 'running' or state == 'dead' or state == 'done'
+local sets, records = one and { P .. state } or levels(), state == 'done' and RESULTS or JOBS
+
+-- Whether a job of these sets is in the list.
+local function is_wanted(line, kept)
+  if state == 'retry' then
+    return string.find(line, '"attempts":%s*[1-9]')
+  end
+  return state ~= 'done' or kept > now
+end
 
 -- As Redis orders ids; Lua's own order depends on the locale.
 local function is_before(a, b)
@@ -92,16 +102,18 @@ for i = 1, #found, 2 do
     answer[3] = found[i - 2]
     break
   end
-  local record = call('HGET', JOBS, id) or ''
+  local kept = state == 'done' and floor(call('ZSCORE', KEPT, id) or 0) or 0
+  local record = call('HGET', records, id) or ''
   bytes = bytes + #record
   local nl = string.find(record, '\n', 1, true) or 0
   local line = string.sub(record, 1, nl)
-  if state ~= 'retry' or string.find(line, '"attempts":%s*[1-9]') then
+  if is_wanted(line, kept) then
     local mark = marks and call('HGET', CRASHES, id) or '0'
     local token = state == 'running' and call('GET', LOCK .. id) or ''
     local lease = token ~= '' and math.max(0, call('PTTL', LOCK .. id)) or 0
     answer[#answer + 1] = {
       id, score, line, #record - nl, token, lease, tonumber(string.match(mark, '^%d+')) or 0,
+      kept,
     }
   end
 end

@@ -1,9 +1,9 @@
--- A slice of a queue's jobs is removed; never those that run.
+-- A slice of a queue's jobs is removed, also of those that are done and kept; never those that run.
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
---  ARGV[2]  state       delayed (as of now), ready or dead
---  ARGV[3]  before      ready: those that were due until then, dead: that died until then, ms
+--  ARGV[2]  state       delayed (as of now), ready, dead or done
+--  ARGV[3]  before      ready: those that were due until then, dead and done: that ended until then, ms
 --  ARGV[4]  max         jobs, 1..1000
 --  ARGV[5]  slice       a word for this slice, different from all others
 --  returns  {OK, now, removed} | {LATE, now}. Sent twice, the second answers the number
@@ -16,6 +16,7 @@
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/levels.lua"
+--- @include "lib/keeping.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -25,8 +26,8 @@ local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+)
 if last and last == ARGV[5] then
   return { OK, now, tonumber(removed) }
 end
-local n = 0
-for _, set in ipairs(ARGV[2] == 'dead' and { DEAD } or levels()) do
+local sets, n = ARGV[2] == 'dead' and { DEAD } or ARGV[2] == 'done' and { DONE } or levels(), 0
+for _, set in ipairs(sets) do
   local first, left = 0, tonumber(ARGV[4]) - n
   if ARGV[2] == 'delayed' then
     first = call('ZCOUNT', set, '-inf', now)
@@ -36,7 +37,11 @@ for _, set in ipairs(ARGV[2] == 'dead' and { DEAD } or levels()) do
   local ids = left > 0 and call('ZRANGE', set, first, first + left - 1) or {}
   if #ids > 0 then
     open_writes()
-    leave('purged', ids, set)
+    if set == DONE then
+      forget_kept(ids)
+    else
+      leave('purged', ids, set)
+    end
     n = n + #ids
   end
 end

@@ -3,13 +3,15 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  returns  {OK, now, paused, ready, delayed, running, dead, enqueued, done, failed, lost,
 --           unsure, crashed, oldest ready (ms, 0 none), next due (ms, 0 none), max_running,
---           rate_limit, rate_per, workers alive, cancelled, deleted}
+--           rate_limit, rate_per, workers alive, cancelled, deleted, done ones that are kept, and
+--           their bytes}
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/time_of.lua"
 --- @include "lib/levels.lua"
+--- @include "lib/key_kept.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local ready, waiting, first, after = 0, 0, nil, nil
@@ -24,6 +26,7 @@ for _, set in ipairs(levels()) do
 end
 local m = call('HMGET', META, 'paused', 'enqueued', 'done', 'failed', 'lost', 'unsure', 'crashed',
   'max_running', 'rate_limit', 'rate_per', 'cancelled', 'deleted')
+local keeps = uses and string.find(uses, 'k', 1, true)
 local function number(value)
   return tonumber(value or 0)
 end
@@ -32,4 +35,5 @@ return {
   call('ZCARD', DEAD), number(m[2]), number(m[3]), number(m[4]), number(m[5]), number(m[6]),
   number(m[7]), ready > 0 and time_of(first) or 0, time_of(after or 0), number(m[8]), number(m[9]),
   number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'), number(m[11]), number(m[12]),
+  keeps and call('ZCOUNT', KEPT, '(' .. now, '+inf') or 0, number(keeps and call('HGET', RESULTS, '')),
 }

@@ -4,11 +4,11 @@
 --  ARGV[1]  id
 --  returns  {OK, now, set, score, line, payload bytes, token, lease, crashes, paused, before,
 --           max_running, running, rate_limit, rate_per, next token, locked until, calm until,
---           cancelling, {holder, jobs, ...}} | {GONE, now}
+--           cancelling, {holder, jobs, ...}, kept} | {GONE, now}
 --           set to crashes: as `job` answers, but the record's first line alone. before: jobs that
 --           are due and come first, those of a higher level among them. next token: when the rate lets the next one start; locked
 --           until: the end of a lock on a waiting job; calm until: no takeover before it;
---           each 0 if it does not apply. The holders of the first 1,000 that
+--           kept: as `job`; each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
@@ -18,16 +18,17 @@
 --- @include "lib/time_of.lua"
 --- @include "lib/read_meta.lua"
 --- @include "lib/limits.lua"
---- @include "lib/found_in.lua"
+--- @include "lib/place_of.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[1]
-local place, score, set = found_in(id)
+local place, score, kept, set = place_of(id, uses)
 if not place then
   return { GONE, now }
 end
 local m = read_meta()
-local record, token = call('HGET', JOBS, id) or '', call('GET', LOCK .. id) or ''
+local record = call('HGET', place == 'done' and RESULTS or JOBS, id) or ''
+local token = call('GET', LOCK .. id) or ''
 local nl, left = string.find(record, '\n', 1, true) or 0, math.max(0, call('PTTL', LOCK .. id))
 local asked = place == 'running' and call('HGET', CANCELS, id) or '-'
 
@@ -71,5 +72,5 @@ return {
   tonumber(string.match(call('HGET', CRASHES, id) or '', '^%d+')) or 0, m.paused and 1 or 0, before,
   m.max_running, call('ZCARD', RUNNING), m.rate, m.per, next_token(m),
   place == 'schedule' and left > 0 and now + left or 0, m.calm > now and m.calm or 0,
-  string.sub(token, -#asked - 1) == ':' .. asked and 1 or 0, holders(),
+  string.sub(token, -#asked - 1) == ':' .. asked and 1 or 0, holders(), kept,
 }

@@ -83,7 +83,7 @@ static const bad bad_inputs[] = {
      "--rate: expected JOBS/DURATION (100/1s, of 1ms to 1d) or 0, "
      "found '5'"},
     {"job list @ --after x", NULL, 64, "--after: expected --state with it, found none"},
-    {"job list @ --state done", NULL, 64, "--state: expected one of"},
+    {"job list @ --state gone", NULL, 64, "--state: expected one of"},
     {"check", NULL, 64, "check: expected -c FILE, found none"},
     {"help nothing", NULL, 64, "expected a command, found 'nothing'"},
 

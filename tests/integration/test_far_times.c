@@ -166,6 +166,8 @@ static const form forms[] = {
     {&hf_lua_queue_release, {"w", "0", "0", "one", "<fence>", "#1", "0", ""}},
     {&hf_lua_queue_bury,
      {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "1", "handler", "no"}},
+    {&hf_lua_queue_keep,
+     {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "#60000", "{}"}},
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},
     {&hf_lua_queue_limits, {"0", "#1", "#2", "#3", ""}},
     {&hf_lua_queue_claim,

@@ -59,6 +59,14 @@ static void complete(void)
     must(hf_queue_fixture_complete(&fixture, "w", "one", NULL));
 }
 
+static void keep(void)
+{
+    const hf_verdict_args args = {.worker = "w", .keep_max = 9, .keep_bytes = 1000};
+    const hf_verdict_item item = {.id = "one", .due_ms = 60000, .words = {"{}\n", 3}};
+    must(hf_queue_fixture_verdict(&fixture, HF_OP_KEEP, &args, &item));
+    must(hf_admin_delete(fixture.admin, "q", "one", NULL, detail));
+}
+
 static void bury(void)
 {
     verdict(HF_OP_BURY, 100);
@@ -140,6 +148,7 @@ typedef struct way {
 
 static const way ways[] = {
     {"done", running, complete, "done", false},
+    {"done and kept, and then deleted", running, keep, "done", false},
     {"dead by its handler", running, bury, NULL, true},
     {"dead as poison", running, take_over, "crashed", true},
     {"dead without a record", ready, claim_without_a_record, NULL, true},

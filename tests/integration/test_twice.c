@@ -30,7 +30,8 @@ static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
  * `counted`: what the second sending added to a counter of meta, "lost 1". */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
-#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0"
+#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0 0 0"
+#define WORDS "{\"type\":\"t\"}\nresult"
 
 static const hf_sending table[] = {
     {.what = "enqueue by a known producer",
@@ -121,6 +122,27 @@ static const hf_sending table[] = {
      .not_after = 2,
      .first = "0 T {-2 -2}",
      .counted = "lost 2"},
+    {.what = "keep",
+     .script = &hf_lua_queue_keep,
+     .args = {"w1", "$T", "0", "10", "100000", "a1", "$F", "60000", WORDS, "a2", "$F",
+              "60000", WORDS},
+     .not_after = 2,
+     .first = "0 T",
+     .second = "0 T {-3 -3}",
+     .counted = "lost 2"},
+    {.what = "keep where there is no room",
+     .script = &hf_lua_queue_keep,
+     .args = {"w1", "$T", "0", "0", "100000", "a1", "$F", "60000", WORDS},
+     .not_after = 2,
+     .first = "0 T",
+     .second = "0 T {-3}",
+     .counted = "lost 1"},
+    {.what = "keep of what it does not hold",
+     .script = &hf_lua_queue_keep,
+     .args = {"w1", "$T", "1", "10", "100000", "r1", "$F", "60000", WORDS},
+     .not_after = 2,
+     .first = "0 T {-2}",
+     .counted = "unsure 1"},
     {.what = "retry",
      .script = &hf_lua_queue_retry,
      .args = {"w1", "$T", "0", "a1", "$F", "60000", "it broke"},
@@ -310,7 +332,7 @@ static const hf_sending table[] = {
     {.what = "job",
      .script = &hf_lua_queue_job,
      .args = {"r1", "1"},
-     .first = "0 T schedule T " JOB_LINE "payload 7  0 0",
+     .first = "0 T schedule T " JOB_LINE "payload 7  0 0 0",
      .reads = true},
     {.what = "job that is none",
      .script = &hf_lua_queue_job,
@@ -320,7 +342,7 @@ static const hf_sending table[] = {
     {.what = "list",
      .script = &hf_lua_queue_list,
      .args = {"ready", "r1", "1", ""},
-     .first = "0 T r2 {r2 T " JOB_LINE " 7  0 0}",
+     .first = "0 T r2 {r2 T " JOB_LINE " 7  0 0 0}",
      .reads = true},
     {.what = "list after what is not there",
      .script = &hf_lua_queue_list,
@@ -330,7 +352,7 @@ static const hf_sending table[] = {
     {.what = "why of what waits",
      .script = &hf_lua_queue_why,
      .args = {"r2"},
-     .first = "0 T schedule T " JOB_LINE " 7  0 0 0 1 0 2 0 0 0 0 0 0 {w1 2}",
+     .first = "0 T schedule T " JOB_LINE " 7  0 0 0 1 0 2 0 0 0 0 0 0 {w1 2} 0",
      .reads = true},
     {.what = "why of what is none",
      .script = &hf_lua_queue_why,

@@ -169,11 +169,18 @@ void hf_worker_fixture_start_programs(hf_worker_fixture *fixture, const char *ur
     start(fixture, url, opts, timeout_ms, &who);
 }
 
+void hf_worker_fixture_start_own(hf_worker_fixture *fixture, const char *url,
+                                 const hf_worker_opts *opts, uint32_t timeout_ms,
+                                 hf_handler_fn fn, void *arg)
+{
+    const cast who = {.fn = fn, .arg = arg};
+    start(fixture, url, opts, timeout_ms, &who);
+}
+
 void hf_worker_fixture_start_handler(hf_worker_fixture *fixture, const char *url,
                                      uint32_t timeout_ms, hf_handler_fn fn, void *arg)
 {
-    const cast who = {.fn = fn, .arg = arg};
-    start(fixture, url, NULL, timeout_ms, &who);
+    hf_worker_fixture_start_own(fixture, url, NULL, timeout_ms, fn, arg);
 }
 
 void hf_worker_fixture_start(hf_worker_fixture *fixture, const char *url,

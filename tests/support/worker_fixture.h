@@ -44,6 +44,10 @@ void hf_worker_fixture_start_programs(hf_worker_fixture *fixture, const char *ur
 /* The same with a handler of the test's own; the options are those of the fixture. */
 void hf_worker_fixture_start_handler(hf_worker_fixture *fixture, const char *url,
                                      uint32_t timeout_ms, hf_handler_fn fn, void *arg);
+/* Both: options and a handler of the test's own. */
+void hf_worker_fixture_start_own(hf_worker_fixture *fixture, const char *url,
+                                 const hf_worker_opts *opts, uint32_t timeout_ms,
+                                 hf_handler_fn fn, void *arg);
 /* What the fixture makes of options, for a reload. */
 void hf_worker_fixture_fill(hf_worker_fixture *fixture, const char *url,
                             hf_worker_opts *opts);

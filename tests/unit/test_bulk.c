@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/enqueue/base64.h"
+#include "base/base64.h"
 #include "cli/enqueue/json_scan.h"
 #include "tests/support/eventually.h"
 #include "tests/support/tempdir.h"

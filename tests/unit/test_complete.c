@@ -75,7 +75,7 @@ static void the_words_of_a_command_follow_one_another(void **state)
         "enqueue job dead queue cron lock locks workers worker check doctor script demo "
         "bench version help");
     offers("dead ", "list retry purge");
-    offers("job li", "show list why retry cancel delete"); /* the shell matches */
+    offers("job li", "show list result why retry cancel delete"); /* the shell matches */
     offers("--redis job dead ", "list retry purge");
     offers("--redis=job --json dead ", "list retry purge");
     offers("-c job dead ", "list retry purge");
@@ -137,7 +137,7 @@ static void an_option_is_offered_until_it_is_given(void **state)
 static void values_are_offered_where_they_are_fixed(void **state)
 {
     (void)state;
-    const char *states = "ready delayed retry running dead";
+    const char *states = "ready delayed retry running dead done";
     offers("job list --state ", states);
     offers("job list --state -", states);
     offers("job list --queue list --state de", states);

@@ -7,6 +7,7 @@ if words[2] then -- how an earlier job of this id ended is no word on the new on
     call('DEL', P .. 'ended:' .. records[j])
   end
 end
+--- @step "lib/forget_done.lua"
 if ARGV[1] ~= '' then
   call('SET', SEEN, highest .. ':' .. bits, 'PX', ARGV[4])
 end

@@ -1,7 +1,8 @@
 /* base64.c - see base64.h. */
-#include "cli/enqueue/base64.h"
+#include "base/base64.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 static int value_of(char c)
 {
@@ -41,4 +42,24 @@ bool hf_base64_decode(const char *text, size_t len, unsigned char *out, size_t *
         bits = 0;
     }
     return true;
+}
+
+char *hf_base64_encode(const void *bytes, size_t len)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = bytes;
+    char *text = malloc((len + 2) / 3 * 4 + 1), *at = text;
+    if (text == NULL)
+        return NULL;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i < 3 ? len - i : 3;
+        unsigned three = (unsigned)in[i] << 16;
+        three |= left > 1 ? (unsigned)in[i + 1] << 8 : 0;
+        three |= left > 2 ? in[i + 2] : 0;
+        for (unsigned k = 0; k < 4; k++)
+            *at++ = k <= left ? digits[three >> (18 - 6 * k) & 63] : '=';
+    }
+    *at = '\0';
+    return text;
 }

@@ -1,0 +1,42 @@
+-- keep.lua - keeps jobs that are done.
+--- @include "lib/keeping.lua"
+
+-- until_ms and words of each of these ids, at most 1,000.
+local function keep(ids, until_ms, words)
+  local ends, untils, lines, bytes = {}, {}, {}, 0
+  forget_kept(ids)
+  for k = 1, #ids do
+    local i = 2 * k - 1
+    ends[i], ends[i + 1] = stamp, ids[k]
+    untils[i], untils[i + 1] = string.format('%d', until_ms[k]), ids[k]
+    lines[i], lines[i + 1] = ids[k], words[k]
+    bytes = bytes + #words[k]
+  end
+  call('ZADD', DONE, unpack(ends))
+  call('ZADD', KEPT, unpack(untils))
+  call('HSET', RESULTS, unpack(lines))
+  call('HINCRBY', RESULTS, '', bytes)
+  note_use('k', true)
+end
+
+-- Forgets those whose time is over, and the oldest beyond the bounds, at most `most` for each reason.
+local function trim_kept(max, max_bytes, most)
+  forget_over()
+  local over = math.min(call('ZCARD', DONE) - max, most)
+  if over > 0 then
+    forget_kept(call('ZRANGE', DONE, 0, over - 1))
+  end
+  over = tonumber(call('HGET', RESULTS, '') or 0) - max_bytes
+  if over > 0 then
+    local oldest, n = call('ZRANGE', DONE, 0, most - 1), 0
+    while over > 0 and n < #oldest do
+      n = n + 1
+      over = over - call('HSTRLEN', RESULTS, oldest[n])
+    end
+    forget_kept({ unpack(oldest, 1, n) })
+  end
+  local latest = call('ZRANGE', KEPT, -1, -1, 'WITHSCORES')[2]
+  for _, key in ipairs(latest and { DONE, KEPT, RESULTS } or {}) do
+    call('PEXPIREAT', key, string.format('%d', latest))
+  end
+end
