@@ -61,7 +61,17 @@ static const hf_opt enqueue_opts[] = {
      .choices = "high|normal|low",
      .help = "start it before jobs of a lower priority: high, normal or low; default "
              "normal"},
+    {.name = "keep",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "keep the job for this long when it is done, with its result"},
     {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
+    {.name = "result",
+     .help =
+         "with --wait: print its result and nothing else; the job is kept for 60s, or "
+         "as --keep says"},
     {.name = "wait-replicas",
      .kind = HF_OPT_INT,
      .value = "K",
@@ -175,7 +185,8 @@ static const hf_command commands[] = {
          "the command succeeds and changes nothing.\nWith --bulk the command reads a "
          "file with one JSON object per line: type, payload (a text, or any JSON value, "
          "which is passed on byte for byte) or payload_base64, and optionally queue, in, "
-         "at, id, max_attempts, timeout, priority. It sends blocks of at most 10,000 "
+         "at, id, max_attempts, timeout, priority, keep. It sends blocks of at most "
+         "10,000 "
          "lines of one "
          "queue, each all or none (with ids of your own in a queue with shards: for each "
          "shard). After a failure, send the file again with --run R and "

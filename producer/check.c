@@ -53,6 +53,10 @@ static hf_err check_options(const hf_job *job, size_t i, char *detail)
         return hf_say(detail, HF_INVALID,
                       "job %zu: expected a priority of hf_priority, found %u", i,
                       (unsigned)job->priority);
+    if (job->keep_ms < 0 || job->keep_ms > HF_DELAY_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "job %zu: expected a keep_ms of 0..%" PRId64 ", found %" PRId64, i,
+                      HF_DELAY_MAX_MS, job->keep_ms);
     return HF_OK;
 }
 

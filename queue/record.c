@@ -19,7 +19,7 @@ enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 288, DIGITS_MAX = 18 };
 
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
-    int64_t version, created, refused, attempts, max_attempts, timeout;
+    int64_t version, created, refused, attempts, max_attempts, timeout, keep;
     hf_bytes type, error, priority;
 } header;
 
@@ -41,6 +41,7 @@ static const field fields[] = {
     {"timeout", 7, offsetof(header, timeout), false, false},
     {"error", 5, offsetof(header, error), true, false},
     {"priority", 8, offsetof(header, priority), true, true},
+    {"keep", 4, offsetof(header, keep), false, true},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -99,6 +100,8 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
         at = put_number(head, at, ",\"max_attempts\":", job->max_attempts);
     if (job->timeout_ms != 0)
         at = put_number(head, at, ",\"timeout\":", job->timeout_ms);
+    if (job->keep_ms != 0)
+        at = put_number(head, at, ",\"keep\":", job->keep_ms);
     if (hf_record_has_options(job))
         at = put_options(head, at, job);
     at = put(head, at, "}\n", 2);
@@ -251,6 +254,7 @@ static hf_err take_header(hf_record *out, const header *head)
     out->max_attempts = (uint32_t)head->max_attempts;
     out->timeout_ms = (uint32_t)head->timeout;
     out->priority = priority_of(head->priority);
+    out->keep_ms = head->keep;
     return HF_OK;
 }
 

@@ -6,7 +6,7 @@
  * producer's clock, Unix ms; omitted where the id contains it), max_attempts, timeout
  * (ms), attempts, error, failed (Unix ms of the last failure), refused (Unix ms; when a
  * worker first had no handler for its type), died (Unix ms), reason (why it is dead),
- * and the options that the accepting script acts on: priority.
+ * keep (ms), and the options that the accepting script acts on: priority.
  * Unknown fields are kept by the scripts.
  *
  * A new record has no byte that is not needed: with a payload of 100 bytes and a type of
@@ -26,6 +26,7 @@ typedef struct hf_record {
     int64_t created_ms, refused_ms; /* 0: it does not say; it was not refused */
     uint32_t attempts, max_attempts, timeout_ms;
     hf_priority priority;
+    int64_t keep_ms;  /* 0: it does not say */
     hf_bytes error;   /* owned by the record, "" if none: end with hf_record_done() */
     hf_bytes payload; /* borrowed from the text that was read */
 } hf_record;

@@ -65,7 +65,9 @@ void hf_run_set_keep(hf_run *run, int64_t keep_ms)
 
 static int64_t keep_ms_of(const hf_run *run)
 {
-    int64_t ms = run->keep_ms;
+    int64_t ms = run->record.keep_ms;
+    if (ms == 0)
+        ms = run->keep_ms;
     if (ms == 0)
         ms = run->handler->keep_ms;
     if (ms == 0)

@@ -155,6 +155,13 @@ static hf_err take_timeout(reader *r, const value *v)
     return HF_OK;
 }
 
+static hf_err take_keep(reader *r, const value *v)
+{
+    if (!duration_of(v, 1, HF_DELAY_MAX_MS, &r->out->job.keep_ms))
+        return expected(r, v, "a duration with its unit (\"1h\") from 1ms to 36525d");
+    return HF_OK;
+}
+
 static hf_err take_max_attempts(reader *r, const value *v)
 {
     char digits[NUMBER_SIZE];
@@ -195,6 +202,7 @@ static const struct {
     {"max_attempts", take_max_attempts},
     {"timeout", take_timeout},
     {"priority", take_priority},
+    {"keep", take_keep},
 };
 
 static hf_err take_field(reader *r, const value *v)
@@ -206,7 +214,7 @@ static hf_err take_field(reader *r, const value *v)
     return fail(
         r, HF_INVALID,
         "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
-        "max_attempts, timeout, priority), found '%.60s'",
+        "max_attempts, timeout, priority, keep), found '%.60s'",
         v->name);
 }
 

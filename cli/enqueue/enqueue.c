@@ -13,9 +13,12 @@
 #include "cli/cli.h"
 #include "cli/common/priority.h"
 #include "cli/common/progress.h"
+#include "cli/common/result.h"
 #include "cli/enqueue/bulk.h"
 #include "cli/limits.h"
 #include "cli/out.h"
+
+enum { KEEP_MS = 60000 }; /* with --result */
 
 /* ---- the payload ---- */
 
@@ -104,6 +107,8 @@ static int take_options(const hf_cli *cli, hf_job *job)
     job->timeout_ms = (uint32_t)hf_argv_number(args, "timeout", 0);
     if (hf_argv_has(args, "priority")) /* it is one of its choices */
         (void)hf_priority_read(hf_argv_text(args, "priority"), &job->priority);
+    job->keep_ms =
+        hf_argv_number(args, "keep", hf_argv_has(args, "result") ? KEEP_MS : 0);
     job->queue = hf_cli_queue(cli);
     if (job->queue == NULL)
         return HF_EXIT_DATA;
@@ -122,6 +127,9 @@ static int check_usage(const hf_cli *cli)
     if (hf_argv_has(args, "in") && hf_argv_has(args, "at"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --in or --at, found both");
+    if (hf_argv_has(args, "result") && !hf_argv_has(args, "wait"))
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "enqueue: expected --wait with --result, found none");
     if (hf_argv_has(args, "run") || hf_argv_has(args, "atomic"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --bulk with --run and "
@@ -165,7 +173,8 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
     hf_producer_close(producer, NULL, NULL);
     if (!is_there(err) && err != HF_UNCONFIRMED)
         return hf_cli_fail(cli, err, detail);
-    print_id(cli, job, result);
+    if (!hf_argv_has(cli->args, "result")) /* it is printed alone */
+        print_id(cli, job, result);
     return err == HF_UNCONFIRMED ? hf_cli_fail(cli, err, detail) : HF_EXIT_OK;
 }
 
@@ -198,6 +207,8 @@ static int wait_for(const hf_cli *cli, const char *queue, const hf_enqueue_resul
         code = hf_cli_say(cli, HF_EXIT_NO, "", "%s was cancelled or deleted", id);
     else if (err != HF_OK)
         code = hf_cli_fail(cli, err, cli->detail);
+    else if (hf_argv_has(cli->args, "result"))
+        code = hf_result_print(cli, admin, queue, id);
     hf_admin_close(admin);
     return code;
 }
@@ -281,8 +292,9 @@ static void on_progress(uint64_t bytes_read, void *arg)
 
 static int check_bulk_usage(const hf_cli *cli)
 {
-    static const char *const single[] = {"in",      "at",       "id",  "max-attempts",
-                                         "timeout", "priority", "wait"};
+    static const char *const single[] = {"in",           "at",      "id",
+                                         "max-attempts", "timeout", "priority",
+                                         "keep",         "wait",    "result"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "

@@ -76,6 +76,8 @@ typedef struct hf_job {
     uint32_t timeout_ms;   /* 0: as the worker's handler is configured */
     hf_priority priority;
     uint32_t reserved; /* 0 */
+    int64_t keep_ms;   /* how long the job is kept when it is done, with its result, at
+                          most HF_DELAY_MAX_MS; 0: as its handler or its queue says */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 

@@ -66,6 +66,23 @@ static void a_result_is_an_object_for_programs(void **state)
     hf_try_has(fixture->out, "\"result_base64\":\"YWI=\"");
 }
 
+static void a_job_can_say_that_it_is_kept(void **state)
+{
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    hf_try_run("enqueue good @ -q other --id one --keep 1h --wait", 0);
+    hf_try_run("job result one @", 0);
+    hf_try_run("enqueue short @ --id two --wait --result", 0);
+    assert_string_equal(fixture->out, "");
+    hf_try_run("enqueue short @ --id three --wait --result --json", 0);
+    assert_string_equal(fixture->out, "{\"id\":\"three\",\"queue\":\"default\"}\n");
+    hf_try_run("job show three @ --json", 0);
+    hf_try_has(fixture->out, "\"kept_until_ms\":");
+    hf_try_run("enqueue good @ --result", 64);
+    hf_try_has(fixture->err, "expected --wait with --result, found none");
+    hf_try_run("enqueue @ --bulk x --keep 1h", 64);
+}
+
 static void what_is_not_there_ends_with_1(void **state)
 {
     (void)state;
@@ -121,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_result_is_printed_and_nothing_else),
         TEST(a_result_is_an_object_for_programs),
+        TEST(a_job_can_say_that_it_is_kept),
         TEST(what_is_not_there_ends_with_1),
         TEST(kept_jobs_are_listed_shown_explained_and_deleted),
     };

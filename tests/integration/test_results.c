@@ -321,6 +321,23 @@ static void a_handler_gives_a_result(void **state)
     assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
 }
 
+/* Its own word is the first. */
+static void a_job_says_how_long_it_is_kept(void **state)
+{
+    static const char record[] = "{\"type\":\"t\",\"created\":1,\"keep\":60000}\nj";
+    const hf_enqueue_args args = {.producer = ""};
+    const hf_enqueue_item item = {.id = "one", .record = {record, sizeof record - 1}};
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    (void)state;
+    start(0);
+    must(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1));
+    EVENTUALLY(15000, hf_queue_fixture_meta(&fixture, "done") == 1);
+    assert_string_equal(result_of("one"), "{\"n\":[1,2]}");
+    must(hf_admin_job(fixture.admin, "q", "one", &info, NULL, detail));
+    assert_int_equal(info.kept_until_ms - info.due_ms, 60000);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
 static void a_result_of_a_queue_that_keeps_none_is_dropped(void **state)
 {
     (void)state;
@@ -351,6 +368,7 @@ int main(void)
         TEST(a_purge_removes_what_is_kept),
         TEST(done_jobs_are_listed_in_their_order),
         TEST(a_handler_gives_a_result),
+        TEST(a_job_says_how_long_it_is_kept),
         TEST(a_result_of_a_queue_that_keeps_none_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,8 @@ static void every_key_of_a_job_is_read(void **state)
     (void)state;
     static const char text[] =
         "{\"type\":\"mail\",\"queue\":\"q\",\"id\":\"i-1\",\"in\":\"10s\","
-        "\"max_attempts\":7,\"timeout\":\"1m\",\"priority\":\"high\"}";
+        "\"max_attempts\":7,\"timeout\":\"1m\",\"priority\":\"high\","
+        "\"keep\":\"1h\"}";
     char detail[HF_BULK_DETAIL_SIZE];
     hf_bulk_line l;
     assert_int_equal(hf_bulk_line_read(&l, text, strlen(text), PAYLOAD_MAX, detail),
@@ -88,6 +89,7 @@ static void every_key_of_a_job_is_read(void **state)
     assert_int_equal(l.job.max_attempts, 7);
     assert_int_equal(l.job.timeout_ms, 60000);
     assert_int_equal(l.job.priority, HF_PRIORITY_HIGH);
+    assert_int_equal(l.job.keep_ms, 3600000);
     hf_bulk_line_done(&l);
     static const char at[] = "{\"type\":\"t\",\"at\":\"@1700000000.5\"}";
     assert_int_equal(hf_bulk_line_read(&l, at, strlen(at), PAYLOAD_MAX, detail), HF_OK);
@@ -157,6 +159,7 @@ static void a_bad_line_is_refused_with_what_was_expected(void **state)
         {"{\"type\":\"t\",\"priority\":\"soon\"}",
          "expected high, normal, low, or an integer from 0 to 9 for 'priority'"},
         {"{\"type\":\"t\",\"priority\":10}", "expected high, normal, low"},
+        {"{\"type\":\"t\",\"keep\":\"0s\"}", "expected a duration with its unit"},
         {"{\"type\":\"t\",\"payload\":1,\"payload_base64\":\"AA==\"}",
          "expected 'payload' or 'payload_base64', found both"},
         {"{\"type\":\"t\",\"payload_base64\":\"A\"}",

@@ -51,6 +51,8 @@ static void a_new_record_is_one_line_and_the_payload(void **state)
                    "{\"type\":\"t\",\"priority\":\"high\"}\n");
     assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .priority = HF_PRIORITY_LOW}, 0,
                    "{\"type\":\"t\",\"priority\":\"low\"}\n");
+    assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .keep_ms = 60000}, 0,
+                   "{\"type\":\"t\",\"keep\":60000}\n");
 }
 
 static void the_longest_header_fits(void **state)
@@ -63,7 +65,8 @@ static void the_longest_header_fits(void **state)
     hf_buf_init(&buf, 1 << 20);
     hf_record_write(&buf,
                     &(hf_job){HF_JOB_INIT, .type = type, .max_attempts = UINT32_MAX,
-                              .timeout_ms = UINT32_MAX, .priority = HF_PRIORITY_HIGH},
+                              .timeout_ms = UINT32_MAX, .priority = HF_PRIORITY_HIGH,
+                              .keep_ms = 5},
                     INT64_MAX);
     hf_record record;
     assert_int_equal(hf_record_read(&record, (hf_bytes){buf.data, buf.len}), HF_OK);
@@ -72,6 +75,7 @@ static void the_longest_header_fits(void **state)
     assert_int_equal(record.max_attempts, UINT32_MAX);
     assert_int_equal(record.timeout_ms, UINT32_MAX);
     assert_int_equal(record.priority, HF_PRIORITY_HIGH);
+    assert_int_equal(record.keep_ms, 5);
     hf_record_done(&record);
     hf_buf_done(&buf);
 }
@@ -117,6 +121,7 @@ static hf_err read_both(const char *header, hf_record *out)
         assert_int_equal(out->max_attempts, other.max_attempts);
         assert_int_equal(out->timeout_ms, other.timeout_ms);
         assert_int_equal(out->priority, other.priority);
+        assert_int_equal(out->keep_ms, other.keep_ms);
         assert_int_equal(out->error.len, other.error.len);
         assert_memory_equal(out->error.ptr, other.error.ptr, out->error.len);
         assert_int_equal(out->payload.len, other.payload.len);

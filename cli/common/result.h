@@ -1,6 +1,6 @@
 /* result.h - prints the result of a job. */
-#ifndef HF_CLI_JOBS_RESULT_H
-#define HF_CLI_JOBS_RESULT_H
+#ifndef HF_CLI_COMMON_RESULT_H
+#define HF_CLI_COMMON_RESULT_H
 
 #include "cli/cli.h"
 
