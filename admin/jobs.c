@@ -54,6 +54,7 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
         out->max_attempts = record.max_attempts;
         out->timeout_ms = record.timeout_ms;
         out->priority = record.priority;
+        out->start_by_ms = record.start_by_ms;
         copy(out->error, sizeof out->error, record.error);
         for (size_t i = 0; i < record.error.len && i < HF_ERROR_MAX; i++) {
             if (out->error[i] == '\0')
@@ -140,6 +141,7 @@ hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept, int64
     if (err != HF_OK)
         return err;
     if (!waits) {
+        info->start_by_ms = 0;
         show_undated(info, now_ms);
         return HF_OK;
     }
@@ -157,6 +159,8 @@ static hf_err read_job(const hf_answer *answer, void *out)
     if (err == HF_GONE) {
         look->ended_ms = hf_reply_int(hf_reply_at(answer->reply, 2));
         look->purged_ms = hf_reply_int(hf_reply_at(answer->reply, 3));
+        look->expired =
+            strcmp(hf_reply_text(hf_reply_at(answer->reply, 4)), "expired") == 0;
     }
     if (err == HF_OK)
         err = hf_look_read(look->info, answer->reply, 9, look->now_ms);
@@ -312,6 +316,8 @@ static hf_err tell(page *p, const hf_reply *entry, int64_t now_ms)
         return err;
     if (p->state < HF_STATE_RUNNING)
         info->state = waiting_state(info, now_ms);
+    else
+        info->start_by_ms = 0;
     show_undated(info, now_ms);
     memcpy(p->admin->listed, info->id, sizeof p->admin->listed);
     memcpy(p->admin->listed_prefix, p->queue.prefix, sizeof p->admin->listed_prefix);

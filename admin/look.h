@@ -8,9 +8,10 @@ typedef struct hf_look {
     hf_job_info *info;
     void **payload; /* NULL: not asked for */
     int64_t now_ms; /* when it was looked */
-    /* HF_GONE: when a job of this id was cancelled or deleted, and when a slice of the
-     * queue was purged, each within the last minute; else 0. */
+    /* HF_GONE: when a job of this id was cancelled or deleted, or expired, and when a
+     * slice of the queue was purged, each within the last minute; else 0. */
     int64_t ended_ms, purged_ms;
+    bool expired; /* how it ended then */
 } hf_look;
 
 HF_MUSTCHECK hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id,

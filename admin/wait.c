@@ -1,10 +1,10 @@
 /* wait.c - waiting for the end of a job.
  *
  * A job that is gone is done, unless something tells another end: `ended:<id>`, which a
- * cancelled or deleted job leaves for a minute, or, for one that was still waiting when
- * it was seen last, a purge since then. An id may be accepted again after such an end, so
- * what is older than the last look at the living job does not count. The answer to its
- * enqueue counts as the first such look. */
+ * cancelled, deleted or expired job leaves for a minute, or, for one that was still
+ * waiting when it was seen last, a purge since then. An id may be accepted again after
+ * such an end, so what is older than the last look at the living job does not count. The
+ * answer to its enqueue counts as the first such look. */
 #include "holdfast/admin.h"
 
 #include "admin/look.h"
@@ -41,6 +41,7 @@ typedef struct search {
     hf_look look;
     wait *of;
     int64_t ended_ms, purged_ms;
+    bool expired;
 } search;
 
 static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
@@ -50,11 +51,14 @@ static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, vo
                             sooner(s->of->until_ns, hf_admin_until(admin)));
     if (err == HF_OK)
         s->of->queue = *queue;
-    if (err == HF_GONE && s->look.ended_ms > s->ended_ms)
+    if (err == HF_GONE && s->look.ended_ms > s->ended_ms) {
         s->ended_ms = s->look.ended_ms;
+        s->expired = s->look.expired;
+    }
     if (err == HF_GONE && s->look.purged_ms > s->purged_ms)
         s->purged_ms = s->look.purged_ms;
     s->look.ended_ms = s->ended_ms;
+    s->look.expired = s->expired;
     s->look.purged_ms = s->purged_ms;
     return err;
 }
@@ -67,10 +71,12 @@ static hf_err look_once(hf_admin *admin, wait *w, const char *id)
     const hf_queue queue = w->queue;
     hf_err err = hf_admin_in_part_of(admin, &queue, id, look_in, &s);
     const hf_look look = s.look;
+    if (err == HF_GONE && was_taken_away(w, &look))
+        return look.expired
+                   ? hf_admin_fail(admin, HF_EXPIRED, "the job did not start in time")
+                   : hf_admin_fail(admin, HF_CANCEL, "the job was cancelled or deleted");
     if (err == HF_GONE)
-        return was_taken_away(w, &look)
-                   ? hf_admin_fail(admin, HF_CANCEL, "the job was cancelled or deleted")
-                   : HF_OK;
+        return HF_OK;
     if (err != HF_OK)
         return err;
     if (info.state == HF_STATE_DONE)
@@ -90,7 +96,8 @@ static hf_err wait_for(hf_admin *admin, wait *w, const char *id)
         bool seen = w->seen;
         hf_err err = look_once(admin, w, id);
         bool over = hf_boot_ns() >= w->until_ns;
-        bool found = err == HF_OK || err == HF_DEAD || err == HF_CANCEL;
+        bool found =
+            err == HF_OK || err == HF_DEAD || err == HF_CANCEL || err == HF_EXPIRED;
         if (found || (err != HF_RUNNING && !(over && seen)))
             return err;
         if (over)

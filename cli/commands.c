@@ -67,6 +67,17 @@ static const hf_opt enqueue_opts[] = {
      .min = 1,
      .max = HF_DELAY_MAX_MS,
      .help = "keep the job for this long when it is done, with its result"},
+    {.name = "start-within",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "let it expire if it has not started so long after its first due time"},
+    {.name = "expired",
+     .kind = HF_OPT_CHOICE,
+     .value = "WHAT",
+     .choices = "drop|dead",
+     .help = "what becomes of an expired job: drop (only counted; the default) or dead"},
     {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
     {.name = "result",
      .help =
@@ -185,8 +196,8 @@ static const hf_command commands[] = {
          "the command succeeds and changes nothing.\nWith --bulk the command reads a "
          "file with one JSON object per line: type, payload (a text, or any JSON value, "
          "which is passed on byte for byte) or payload_base64, and optionally queue, in, "
-         "at, id, max_attempts, timeout, priority, keep. It sends blocks of at most "
-         "10,000 "
+         "at, id, max_attempts, timeout, priority, keep, start_within, expired. It sends "
+         "blocks of at most 10,000 "
          "lines of one "
          "queue, each all or none (with ids of your own in a queue with shards: for each "
          "shard). After a failure, send the file again with --run R and "
@@ -237,7 +248,7 @@ static const hf_command commands[] = {
          "it prints one object with all figures, whose \"reasons\" are the words at "
          "the beginnings of the lines: dead, done, cancelling, running, retry, delayed, "
          "paused, clock, no_worker, no_worker_for_type, locked, max_running, rate, "
-         "busy, behind, suspect; none: it starts at any moment."},
+         "busy, behind, expires, suspect; none: it starts at any moment."},
     {.name = "job retry",
      .operands = "ID",
      .min_operands = 1,

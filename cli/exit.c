@@ -11,6 +11,7 @@ hf_exit hf_exit_code(hf_err err)
     case HF_DEAD:
     case HF_RUNNING:
     case HF_CANCEL:
+    case HF_EXPIRED:
     case HF_TAKEN:
     case HF_DEADLOCK:
         return HF_EXIT_NO;

@@ -57,6 +57,18 @@ static hf_err check_options(const hf_job *job, size_t i, char *detail)
         return hf_say(detail, HF_INVALID,
                       "job %zu: expected a keep_ms of 0..%" PRId64 ", found %" PRId64, i,
                       HF_DELAY_MAX_MS, job->keep_ms);
+    if (job->start_within_ms < 0 || job->start_within_ms > HF_DELAY_MAX_MS)
+        return hf_say(detail, HF_INVALID,
+                      "job %zu: expected a start_within_ms of 0..%" PRId64
+                      ", found %" PRId64,
+                      i, HF_DELAY_MAX_MS, job->start_within_ms);
+    if ((unsigned)job->expired > HF_EXPIRED_DEAD ||
+        (job->expired != HF_EXPIRED_DROP && job->start_within_ms == 0))
+        return hf_say(
+            detail, HF_INVALID,
+            "job %zu: expected HF_EXPIRED_DEAD only with start_within_ms, found "
+            "%u",
+            i, (unsigned)job->expired);
     return HF_OK;
 }
 

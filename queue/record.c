@@ -20,6 +20,7 @@ enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 288, DIGITS_MAX = 18 };
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
+    int64_t start_by;
     hf_bytes type, error, priority;
 } header;
 
@@ -42,6 +43,7 @@ static const field fields[] = {
     {"error", 5, offsetof(header, error), true, false},
     {"priority", 8, offsetof(header, priority), true, true},
     {"keep", 4, offsetof(header, keep), false, true},
+    {"start_by", 8, offsetof(header, start_by), false, true},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -74,7 +76,7 @@ static size_t put_number(char *out, size_t at, const char *name, int64_t value)
 
 bool hf_record_has_options(const hf_job *job)
 {
-    return job->priority != HF_PRIORITY_NORMAL;
+    return job->priority != HF_PRIORITY_NORMAL || job->start_within_ms != 0;
 }
 
 static size_t put_options(char *out, size_t at, const hf_job *job)
@@ -83,6 +85,10 @@ static size_t put_options(char *out, size_t at, const hf_job *job)
         at = put(out, at, ",\"priority\":\"high\"", 18);
     if (job->priority == HF_PRIORITY_LOW)
         at = put(out, at, ",\"priority\":\"low\"", 17);
+    if (job->start_within_ms != 0)
+        at = put_number(out, at, ",\"start_within\":", job->start_within_ms);
+    if (job->expired == HF_EXPIRED_DEAD)
+        at = put(out, at, ",\"expired\":\"dead\"", 17);
     return at;
 }
 
@@ -196,7 +202,7 @@ static bool take_field(json_t *root, const field *f, header *head)
         return json_is_string(value);
     }
     *(int64_t *)field_of(head, f) = json_integer_value(value);
-    return json_is_integer(value);
+    return json_is_integer(value) || f->option;
 }
 
 /* *root must outlive the strings in *head. */
@@ -255,6 +261,7 @@ static hf_err take_header(hf_record *out, const header *head)
     out->timeout_ms = (uint32_t)head->timeout;
     out->priority = priority_of(head->priority);
     out->keep_ms = head->keep;
+    out->start_by_ms = head->start_by;
     return HF_OK;
 }
 

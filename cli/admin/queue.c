@@ -23,7 +23,7 @@ static void print_json(const hf_queue_stats *s, json_t *shards)
 {
     json_t *object = json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
-        "s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
         "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
         "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
         (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
@@ -34,7 +34,8 @@ static void print_json(const hf_queue_stats *s, json_t *shards)
         "max_running", (json_int_t)s->max_running, "rate_limit",
         (json_int_t)s->rate_limit, "rate_per_ms", (json_int_t)s->rate_per_ms, "workers",
         (json_int_t)s->workers, "now_ms", (json_int_t)s->now_ms, "kept",
-        (json_int_t)s->kept, "kept_bytes", (json_int_t)s->kept_bytes);
+        (json_int_t)s->kept, "kept_bytes", (json_int_t)s->kept_bytes, "expired",
+        (json_int_t)s->expired);
     if (json_array_size(shards) > 0)
         (void)json_object_set(object, "shards", shards);
     json_decref(shards);
@@ -64,9 +65,10 @@ static void print_whole(const hf_queue_stats *s)
            s->ready, s->delayed, s->running, s->dead);
     printf("  ever      enqueued %" PRId64 "  done %" PRId64 "  failed %" PRId64
            "  lost %" PRId64 "  unsure %" PRId64 "  crashed %" PRId64 "\n"
-           "            cancelled %" PRId64 "  deleted %" PRId64 "\n",
+           "            cancelled %" PRId64 "  deleted %" PRId64 "  expired %" PRId64
+           "\n",
            s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed, s->cancelled,
-           s->deleted);
+           s->deleted, s->expired);
     if (s->kept != 0)
         printf("  kept      %" PRId64 " done job%s, %" PRId64 " bytes\n", s->kept,
                s->kept == 1 ? "" : "s", s->kept_bytes);

@@ -186,6 +186,22 @@ static hf_err take_priority(reader *r, const value *v)
     return HF_OK;
 }
 
+static hf_err take_start_within(reader *r, const value *v)
+{
+    if (!duration_of(v, 1, HF_DELAY_MAX_MS, &r->out->job.start_within_ms))
+        return expected(r, v, "a duration from 1ms to 36525d");
+    return HF_OK;
+}
+
+static hf_err take_expired(reader *r, const value *v)
+{
+    const char *text = text_of(v);
+    if (text == NULL || (strcmp(text, "drop") != 0 && strcmp(text, "dead") != 0))
+        return expected(r, v, "drop or dead");
+    r->out->job.expired = strcmp(text, "dead") == 0 ? HF_EXPIRED_DEAD : HF_EXPIRED_DROP;
+    return HF_OK;
+}
+
 /* ---- the whole line ---- */
 
 static const struct {
@@ -203,6 +219,8 @@ static const struct {
     {"timeout", take_timeout},
     {"priority", take_priority},
     {"keep", take_keep},
+    {"start_within", take_start_within},
+    {"expired", take_expired},
 };
 
 static hf_err take_field(reader *r, const value *v)
@@ -214,7 +232,7 @@ static hf_err take_field(reader *r, const value *v)
     return fail(
         r, HF_INVALID,
         "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
-        "max_attempts, timeout, priority, keep), found '%.60s'",
+        "max_attempts, timeout, priority, keep, start_within, expired), found '%.60s'",
         v->name);
 }
 
@@ -237,6 +255,8 @@ static hf_err take_members(reader *r, const char *line, size_t len)
     }
     if (r->out->job.type == NULL)
         return fail(r, HF_INVALID, "expected 'type', found none");
+    if (r->out->job.expired != HF_EXPIRED_DROP && r->out->job.start_within_ms == 0)
+        return fail(r, HF_INVALID, "expected 'start_within' with 'expired', found none");
     if (r->has_in && r->has_at)
         return fail(r, HF_INVALID, "expected 'in' or 'at', found both");
     return HF_OK;

@@ -109,6 +109,10 @@ static int take_options(const hf_cli *cli, hf_job *job)
         (void)hf_priority_read(hf_argv_text(args, "priority"), &job->priority);
     job->keep_ms =
         hf_argv_number(args, "keep", hf_argv_has(args, "result") ? KEEP_MS : 0);
+    job->start_within_ms = hf_argv_number(args, "start-within", 0);
+    if (hf_argv_has(args, "expired") &&
+        strcmp(hf_argv_text(args, "expired"), "dead") == 0)
+        job->expired = HF_EXPIRED_DEAD;
     job->queue = hf_cli_queue(cli);
     if (job->queue == NULL)
         return HF_EXIT_DATA;
@@ -130,6 +134,9 @@ static int check_usage(const hf_cli *cli)
     if (hf_argv_has(args, "result") && !hf_argv_has(args, "wait"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --wait with --result, found none");
+    if (hf_argv_has(args, "expired") && !hf_argv_has(args, "start-within"))
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "enqueue: expected --start-within with --expired, found none");
     if (hf_argv_has(args, "run") || hf_argv_has(args, "atomic"))
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected --bulk with --run and "
@@ -205,6 +212,9 @@ static int wait_for(const hf_cli *cli, const char *queue, const hf_enqueue_resul
         code = tell_death(cli, admin, queue, id);
     else if (err == HF_CANCEL)
         code = hf_cli_say(cli, HF_EXIT_NO, "", "%s was cancelled or deleted", id);
+    else if (err == HF_EXPIRED)
+        code =
+            hf_cli_say(cli, HF_EXIT_NO, "", "%s did not start in time: it expired", id);
     else if (err != HF_OK)
         code = hf_cli_fail(cli, err, cli->detail);
     else if (hf_argv_has(cli->args, "result"))
@@ -292,9 +302,9 @@ static void on_progress(uint64_t bytes_read, void *arg)
 
 static int check_bulk_usage(const hf_cli *cli)
 {
-    static const char *const single[] = {"in",           "at",      "id",
-                                         "max-attempts", "timeout", "priority",
-                                         "keep",         "wait",    "result"};
+    static const char *const single[] = {"in",      "at",       "id",    "max-attempts",
+                                         "timeout", "priority", "keep",  "start-within",
+                                         "expired", "wait",     "result"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "

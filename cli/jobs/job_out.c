@@ -34,14 +34,15 @@ json_t *hf_job_json(const hf_job_info *job)
 {
     bool running = job->state == HF_STATE_RUNNING, done = job->state == HF_STATE_DONE;
     json_t *object = json_pack(
-        "{s:o, s:o, s:o, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, "
-        "s:o}",
+        "{s:o, s:o, s:o, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:I, s:o}",
         "id", hf_out_text(job->id), "queue", hf_out_text(job->queue), "type",
-        hf_out_text(job->type), "state", hf_job_state_name(job->state), "priority",
-        hf_priority_name(job->priority), "attempts", (json_int_t)job->attempts, "crashes",
-        (json_int_t)job->crashes, "max_attempts", (json_int_t)job->max_attempts,
-        "timeout_ms", (json_int_t)job->timeout_ms, "created_ms",
-        hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms), "holder",
+        hf_out_text(job->type), "state", hf_job_state_name(job->state), "attempts",
+        (json_int_t)job->attempts, "crashes", (json_int_t)job->crashes, "max_attempts",
+        (json_int_t)job->max_attempts, "timeout_ms", (json_int_t)job->timeout_ms,
+        "priority", hf_priority_name(job->priority), "created_ms",
+        hf_out_time(job->created_ms), "due_ms", hf_out_time(job->due_ms), "start_by_ms",
+        hf_out_time(job->start_by_ms), "holder",
         running ? hf_out_text(job->holder) : json_null(), "fence",
         running ? json_integer((json_int_t)job->fence) : json_null(),
         "lease_remaining_ms",
@@ -113,6 +114,9 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     if (job->priority != HF_PRIORITY_NORMAL)
         printf("priority  %s\n", hf_priority_name(job->priority));
     print_due(job, now_ms);
+    hf_out_moment(job->start_by_ms, now_ms, moment);
+    if (job->start_by_ms != 0)
+        printf("expires   %s unless it starts\n", moment);
     printf("attempts  %" PRIu32 " failed", job->attempts);
     if (job->max_attempts != 0)
         printf(", at most %" PRIu32, job->max_attempts);

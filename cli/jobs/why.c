@@ -62,13 +62,12 @@ static void add_waiting(list *l, const hf_job_why *why)
     add(l, why->paused, HF_REASON_PAUSED);
     add_workers(l, why);
     add(l, why->locked_until_ms > why->now_ms, HF_REASON_LOCKED);
-    if (!due)
-        return;
-    add(l, why->max_running > 0 && why->running >= why->max_running,
+    add(l, due && why->max_running > 0 && why->running >= why->max_running,
         HF_REASON_MAX_RUNNING);
-    add(l, why->next_token_ms > why->now_ms, HF_REASON_RATE);
-    add(l, is_busy(why), HF_REASON_BUSY);
-    add(l, why->before > 0, HF_REASON_BEHIND);
+    add(l, due && why->next_token_ms > why->now_ms, HF_REASON_RATE);
+    add(l, due && is_busy(why), HF_REASON_BUSY);
+    add(l, due && why->before > 0, HF_REASON_BEHIND);
+    add(l, l->n > 0 && why->job->start_by_ms > 0, HF_REASON_EXPIRES);
 }
 
 size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_REASONS])

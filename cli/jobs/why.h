@@ -24,6 +24,7 @@
     X(RATE, "rate")                                                                      \
     X(BUSY, "busy")       /* no worker that takes it has a free slot */                  \
     X(BEHIND, "behind")   /* others are due and come first */                            \
+    X(EXPIRES, "expires") /* unless it starts in time */                                 \
     X(SUSPECT, "suspect") /* its holders died with it: it runs alone */                  \
     X(NONE, "none")       /* it starts at any moment */
 

@@ -208,6 +208,10 @@ static void say_rest(const hf_why_say *t, hf_reason reason)
         printf("%" PRId64 " %s due and come%s first\n", why->before,
                why->before == 1 ? "job is" : "jobs are", why->before == 1 ? "s" : "");
         break;
+    case HF_REASON_EXPIRES:
+        printf("it expires at %s if it has not started until then\n",
+               when(t, why->job->start_by_ms, moment));
+        break;
     case HF_REASON_SUSPECT:
         printf("%" PRIu32
                " of its holders died with it: it runs alone, and is dead after "

@@ -83,6 +83,7 @@ typedef struct hf_queue_stats {
     int64_t workers;          /* that live and serve this queue */
     int64_t now_ms;           /* the time of these figures */
     int64_t kept, kept_bytes; /* done jobs that are kept; they are counted in `done` */
+    int64_t expired;          /* since the queue began: jobs that did not start in time */
 } hf_queue_stats;
 #define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
 
@@ -187,6 +188,8 @@ typedef struct hf_job_info {
     int64_t kept_until_ms;
     int64_t ran_ms;               /* its last attempt */
     char done_by[HF_HOLDER_SIZE]; /* the worker */
+    int64_t start_by_ms; /* of a waiting job: it expires if it has not started until then;
+                            0: it does not expire */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -251,8 +254,8 @@ HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
  * accepted_ms: from hf_enqueue_result. A purge since then may have removed the job before
  * this call looks. 0: not known, and such a job counts as done. HF_OK: it is done, or
  * there is no such job. HF_DEAD: it is dead, and `detail` is its error. HF_CANCEL: it was
- * cancelled, deleted or purged; Redis remembers this for a minute. HF_TIMEOUT: it still
- * waits or runs. */
+ * cancelled, deleted or purged; HF_EXPIRED: it did not start in time. Redis remembers
+ * these for a minute. HF_TIMEOUT: it still waits or runs. */
 HF_API HF_MUSTCHECK hf_err hf_admin_wait(hf_admin *admin, const char *queue,
                                          const char *id, int64_t accepted_ms,
                                          uint32_t deadline_ms,

@@ -61,6 +61,12 @@ typedef enum hf_priority {
     HF_PRIORITY_LOW
 } hf_priority;
 
+/* What becomes of a job that did not start in time (start_within_ms). */
+typedef enum hf_expired {
+    HF_EXPIRED_DROP, /* it is removed, and counted */
+    HF_EXPIRED_DEAD  /* it is dead, with the reason "expired" */
+} hf_expired;
+
 /* Zero means the default. All text and bytes are copied before the call returns. */
 typedef struct hf_job {
     size_t size;           /* HF_JOB_INIT */
@@ -75,9 +81,12 @@ typedef struct hf_job {
     uint32_t max_attempts; /* 0: as the worker is configured */
     uint32_t timeout_ms;   /* 0: as the worker's handler is configured */
     hf_priority priority;
-    uint32_t reserved; /* 0 */
-    int64_t keep_ms;   /* how long the job is kept when it is done, with its result, at
-                          most HF_DELAY_MAX_MS; 0: as its handler or its queue says */
+    hf_expired expired; /* only with start_within_ms */
+    int64_t keep_ms;    /* how long the job is kept when it is done, with its result, at
+                           most HF_DELAY_MAX_MS; 0: as its handler or its queue says */
+    int64_t start_within_ms; /* it expires if it has not started so long after its first
+                                due time; a retry never expires. 0: never;
+                                ..HF_DELAY_MAX_MS */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
 

@@ -30,12 +30,12 @@ if late(ARGV[5]) then
 end
 local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local FOLLOWS = { crashes = 'cancel', cancel = 'keys', keys = 'rest' }
+local FOLLOWS = { crashes = 'cancel', cancel = 'expires', expires = 'keys', keys = 'rest' }
 local TYPES = {
   schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
   jobs = 'hash', crashes = 'hash',
   cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
-  done = 'zset', kept = 'zset', results = 'hash',
+  done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
 }
 local NUMBERS = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
@@ -64,12 +64,15 @@ local function check_types()
   end
 end
 
+-- Crashes belong to a job that waits or runs, a request to cancel to one that runs, a time at which it
+-- expires to one that waits.
 local function check_marks(ids)
   local runs = scores_in(RUNNING, ids)
   for _, id in ipairs(ids) do
-    if not runs[id] and not (phase == 'crashes' and waits_in(id)) then
+    local fits = phase ~= 'expires' and runs[id] or phase ~= 'cancel' and waits_in(id)
+    if not fits then
       report('mark', 9, id, 'has left a mark in `' .. phase .. '`', 'it is removed', function()
-        call('HDEL', P .. phase, id)
+        call(phase == 'expires' and 'ZREM' or 'HDEL', P .. phase, id)
       end)
     end
   end
@@ -160,7 +163,7 @@ local function check_rest()
         end)
     end
   end
-  local kept = call('EXISTS', SCHEDULE, RUNNING, CRASHES, CANCELS, WAKE, P .. 'schedule:h', P .. 'schedule:l')
+  local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAKE, EXPIRES, unpack(levels()))
   if idle and kept > 0 then
     report('left', 9, P, 'something remains though nothing is to be done',
       'see what: holdfast job list')
@@ -186,7 +189,7 @@ local page, ids, seen = nil, {}, {}
 if phase == 'keys' then
   page = call('SCAN', cursor, 'MATCH', P .. '*', 'COUNT', 500)
 else
-  page = call('HSCAN', P .. phase, cursor, 'COUNT', 100)
+  page = call(phase == 'expires' and 'ZSCAN' or 'HSCAN', P .. phase, cursor, 'COUNT', 100)
 end
 for i = 1, #page[2], phase == 'keys' and 1 or 2 do
   if not seen[page[2][i]] then

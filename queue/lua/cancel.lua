@@ -16,6 +16,7 @@
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/waits_in.lua"
+--- @include "lib/expire_all.lua"
 --- @include "lib/ask_to_cancel.lua"
 if late(ARGV[1]) then
   return { LATE, now }
@@ -23,10 +24,11 @@ end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[2]
+open_writes()
+expire_late(id)
 if call('ZSCORE', DEAD, id) then
   return { IS_DEAD, now }
 end
-open_writes()
 local token, ends = ask_to_cancel(id)
 if token then
   return { RUNS, now, token, ends }

@@ -39,6 +39,7 @@ local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high')
 local first = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] -- when a lease ends first
 local next_wake, uses, high = meta[1] and meta[1] + 0, meta[3], meta[4] and meta[4] + 0 or 0
 local marked = uses and string.find(uses, 'm', 1, true)
+local expires = uses and string.find(uses, 'x', 1, true)
 local fence = time[1] .. micros
 if meta[2] and meta[2] + 0 >= fence + 0 then
   fence = string.format('%d', meta[2] + 1)
@@ -62,7 +63,7 @@ if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags 
   --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
   --- @step "lib/sharded.lua"
-  if uses and string.find(uses, '[^bklmnpr]') then
+  if uses and string.find(uses, '[^bklmnprx]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
   local vouched, judged = string.match(ARGV[10], '^(%-?%d+) (%d+)$')
@@ -70,6 +71,14 @@ if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags 
   paused = m.paused
   doubted = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
   m.high = now < high and heed_clock(high) or m.high
+  if expires then
+    --- @include "lib/expire_all.lua"
+    local gone, left = 0, false
+    buried = {}
+    gone, left = expire_due(uses, buried)
+    wait = gone > 0 and 0 or wait -- it comes back at once
+    max = left and 0 or max
+  end
   if vouched > 0 and longest_lease() > judged + 0 then
     vouched = -lease -- it does not know of such a long lease yet
   end
@@ -82,12 +91,12 @@ if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags 
       call('HSET', META, 'calm', string.format('%d', now + left))
     end
   elseif first and first + 0 <= now and not paused then
-    dues, buried, marked = {}, {}, true
+    dues, buried, marked = {}, buried or {}, true
     n, bytes = take_over({
       worker = worker, token = token, max = max, lease = lease, lease_end = lease_end,
       vouched = vouched, at_least = at_least, poison = string.match(ARGV[11], '^%d+') + 0,
       forgive = string.find(flags, 'f', 1, true), taken = taken, records = records, dues = dues,
-      buried = buried,
+      buried = buried, expires = expires,
     })
     over = n
   end
@@ -213,6 +222,10 @@ if n > 0 then
     m.tokens = m.tokens - (n - over)
     call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
   end
+end
+if expires and n > 0 then -- they have started
+  --- @include "lib/key_expires.lua"
+  call('ZREM', EXPIRES, unpack(taken, 1, n))
 end
 -- 6. Tell the worker of crashes and of buried jobs.
 if marked and n > 0 then

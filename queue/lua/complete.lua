@@ -65,7 +65,7 @@ end
 if n == 0 then
   return { OK, now, codes }
 end
-local how, set, marked = 'done', nil, uses and string.find(uses, 'm', 1, true)
+local how, set, marked, expiring = 'done', nil, uses and string.find(uses, 'm', 1, true), false
 --- @step "lib/leaving.lua"
 
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing

@@ -17,16 +17,18 @@
 --- @include "lib/wake.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/waits_in.lua"
+--- @include "lib/expire_all.lua"
 --- @include "lib/keeping.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local died, ids, codes, holders = tonumber(ARGV[2]), {}, {}, {}
+local died, ids, codes, holders, expired = tonumber(ARGV[2]), {}, {}, {}, false
 local from = {} -- by the set in which they are
 for i = 3, #ARGV do
   ids[i - 2] = ARGV[i]
+  expired = expire_late(ARGV[i]) or expired
 end
 local deaths = call('ZMSCORE', DEAD, unpack(ids))
 
@@ -68,7 +70,7 @@ local how = died == 0 and 'deleted' or 'purged'
 for set, members in pairs(from) do
   leave(how, members, set)
 end
-if next(from) then
+if expired or next(from) then
   wake(read_meta())
 end
 return { OK, now, codes, holders }

@@ -30,6 +30,7 @@
 --- @include "lib/high.lua"
 --- @include "lib/head_of.lua"
 --- @include "lib/levels.lua"
+--- @include "lib/expiry.lua"
 --- @include "lib/uses.lua"
 local BIG_BYTES = 8192 -- a claim need not weigh records up to this size
 local args, n = ARGV, floor((#ARGV - 5) / 3)
@@ -71,10 +72,18 @@ if now < high then
   end
 end
 local times = {} -- by set
-for k = 1, new do
-  local set = level_of(heads[k].priority)
+local function put(set, time, id)
   local list = times[set] or {}
-  list[#list + 1], list[#list + 2], times[set] = dues[k], records[2 * k - 1], list
+  list[#list + 1], list[#list + 2], times[set] = time, id, list
+end
+for k = 1, new do
+  local id, head = records[2 * k - 1], heads[k]
+  local by = start_by(head.start_within, dues[k])
+  put(level_of(head.priority), dues[k], id)
+  if by then
+    put(EXPIRES, by, id)
+    records[2 * k] = '{"start_by":' .. by .. ',' .. string.sub(records[2 * k], 2)
+  end
 end
 for i = 1, 2 * new, SLICE do
   call('HSET', JOBS, unpack(records, i, math.min(i + SLICE - 1, 2 * new)))
@@ -86,5 +95,8 @@ for set, list in pairs(times) do
 end
 if times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'] then
   note_use('l', true)
+end
+if times[EXPIRES] then
+  note_use('x', true)
 end
 --- @step "lib/accepted.lua"

@@ -8,8 +8,8 @@
 --           even if the job has moved; '' : not known
 --  returns  {OK, now, next, {id, score, line, payload bytes, token, lease, crashes, kept}, ...}
 --           | {GONE, now} (`after`, of no known score, is not in that set). next: the last id that
---           was looked at, '' at the end of the set: of `retry` and `done` a page may have few jobs,
---           or none, before it. kept: of a done job until when it is kept, else 0.
+--           was looked at, '' at the end of the set: of `retry` and `done`, and where jobs have
+--           expired, a page may have few jobs, or none, before it. kept: of a done job until when it is kept, else 0.
 --           line is the record's first line with its newline, '' if it has none.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
@@ -17,6 +17,7 @@
 --- @include "lib/key_crashes.lua"
 --- @include "lib/time_of.lua"
 --- @include "lib/levels.lua"
+--- @include "lib/expiry.lua"
 --- @include "lib/key_kept.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
@@ -91,7 +92,7 @@ for _, set in ipairs(sets) do
   found = merged(found, call('ZRANGE', set, first, first + limit - 1, 'WITHSCORES'))
 end
 local answer = { OK, now, #found == 2 * limit and found[#found - 1] or '' }
-local marks, bytes = call('EXISTS', CRASHES) == 1, 0
+local marks, bytes, may_expire = call('EXISTS', CRASHES) == 1, 0, not one and call('EXISTS', EXPIRES) == 1
 for i = 1, #found, 2 do
   local id, score = found[i], time_of(found[i + 1])
   if state == 'ready' and score > now then
@@ -107,7 +108,7 @@ for i = 1, #found, 2 do
   bytes = bytes + #record
   local nl = string.find(record, '\n', 1, true) or 0
   local line = string.sub(record, 1, nl)
-  if is_wanted(line, kept) then
+  if is_wanted(line, kept) and not (may_expire and is_late(id)) then
     local mark = marks and call('HGET', CRASHES, id) or '0'
     local token = state == 'running' and call('GET', LOCK .. id) or ''
     local lease = token ~= '' and math.max(0, call('PTTL', LOCK .. id)) or 0

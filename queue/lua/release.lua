@@ -28,7 +28,7 @@
 --- @include "lib/later.lua"
 --- @include "lib/limits.lua"
 --- @include "lib/wake.lua"
---- @include "lib/home_of.lua"
+--- @include "lib/put_back.lua"
 --- @include "lib/rewrite.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/leave.lua"
@@ -61,7 +61,7 @@ for k = 1, #places do
     else
       due = math.min(due, now) -- it was due, though this clock was set back
     end
-    call('ZADD', home_of(id, uses), due, id)
+    put_back(id, due, uses, how ~= '0')
     call('DEL', LOCK .. id)
   end
 end

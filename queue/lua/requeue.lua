@@ -22,6 +22,8 @@
 --- @include "lib/rewrite.lua"
 --- @include "lib/uses.lua"
 --- @include "lib/waits_in.lua"
+--- @include "lib/expiry.lua"
+--- @include "lib/expire_all.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -31,11 +33,13 @@ local died, first = digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
 local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
 local codes, changed = {}, false
 
-local function revive(id, due)
-  local home
+-- It may expire anew, from the time at which it is due now.
+local function put(id, due)
+  local home, by
   local record = rewrite(call('HGET', JOBS, id) or '', function(head)
-    home = level_of(head.priority)
+    home, by = level_of(head.priority), start_by(head.start_within, due)
     head.attempts, head.reason, head.died, head.refused = nil, nil, nil, nil
+    head.start_by = tonumber(by)
   end)
   if home ~= SCHEDULE then
     note_use('l', true)
@@ -43,6 +47,23 @@ local function revive(id, due)
   call('ZREM', DEAD, id)
   call('HSET', JOBS, id, record)
   call('ZADD', home, due, id)
+  if by then
+    call('ZADD', EXPIRES, by, id)
+    note_use('x', true)
+  end
+end
+
+-- It waits no longer; what may expire has its whole time from now on.
+local function hasten(set, id)
+  call('ZADD', set, now, id)
+  if call('ZSCORE', EXPIRES, id) then
+    local by
+    call('HSET', JOBS, id, rewrite(call('HGET', JOBS, id) or '', function(head)
+      by = start_by(head.start_within, now)
+      head.start_by = tonumber(by)
+    end))
+    call('ZADD', EXPIRES, by or '-inf', id)
+  end
 end
 
 open_writes()
@@ -54,15 +75,17 @@ for i = 6, #ARGV do
   end
   if score and (died == 0 or tonumber(score) <= died) then
     code, changed = OK, true
-    revive(id, due > now and later(due) or now)
+    put(id, due > now and later(due) or now)
   elseif died == 0 and not score then
     local set
     set, score = waits_in(id)
-    if set then
+    if set and expire_late(id) then
+      changed = true
+    elseif set then
       code = OK
       if tonumber(score) > now then
         changed = true
-        call('ZADD', set, now, id)
+        hasten(set, id)
       end
     elseif call('ZSCORE', RUNNING, id) then
       code = RUNS

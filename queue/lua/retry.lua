@@ -41,7 +41,7 @@ for k = 1, #places do
   if not cancelled(id, ARGV[i + 1]) then
     local home
     local record = rewrite(call('HGET', JOBS, id) or '', function(head)
-      home = level_of(head.priority)
+      home, head.start_by = level_of(head.priority), nil
       head.attempts = (head.attempts or 0) + 1
       head.error, head.failed, head.refused = ARGV[i + 3], now, nil
     end)

@@ -12,7 +12,7 @@
 --- @include "lib/open_writes.lua"
 --- @include "lib/limits.lua"
 --- @include "lib/wake.lua"
---- @include "lib/home_of.lua"
+--- @include "lib/put_back.lua"
 --- @include "lib/cancelled.lua"
 open_writes()
 local number, fence, jobs = string.match(
@@ -27,7 +27,7 @@ for word in string.gmatch(jobs, '%S+') do
   elseif call('GET', LOCK .. word) == ARGV[1] .. ':' .. fence then
     if not cancelled(word, fence) then
       call('ZREM', RUNNING, word)
-      call('ZADD', home_of(word, uses), due, word)
+      put_back(word, due, uses, false)
       call('DEL', LOCK .. word)
     end
     released = released + 1

@@ -6,8 +6,9 @@
 --           max_running, running, rate_limit, rate_per, next token, locked until, calm until,
 --           cancelling, {holder, jobs, ...}, kept} | {GONE, now}
 --           set to crashes: as `job` answers, but the record's first line alone. before: jobs that
---           are due and come first, those of a higher level among them. next token: when the rate lets the next one start; locked
---           until: the end of a lock on a waiting job; calm until: no takeover before it;
+--           are due and come first, those of a higher level among them. next token: when the rate
+--           lets the next one start; locked until: the end of a lock on a waiting job; calm until:
+--           no takeover before it;
 --           kept: as `job`; each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
 --- @include "lib/guard.lua"
@@ -19,15 +20,20 @@
 --- @include "lib/read_meta.lua"
 --- @include "lib/limits.lua"
 --- @include "lib/place_of.lua"
+--- @include "lib/as_expired.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[1]
 local place, score, kept, set = place_of(id, uses)
+local record = place and call('HGET', place == 'done' and RESULTS or JOBS, id) or ''
+if place == 'expired' then
+  local at, dead = as_expired(id, record)
+  place, score, record = dead and 'dead', at, dead
+end
 if not place then
   return { GONE, now }
 end
 local m = read_meta()
-local record = call('HGET', place == 'done' and RESULTS or JOBS, id) or ''
 local token = call('GET', LOCK .. id) or ''
 local nl, left = string.find(record, '\n', 1, true) or 0, math.max(0, call('PTTL', LOCK .. id))
 local asked = place == 'running' and call('HGET', CANCELS, id) or '-'

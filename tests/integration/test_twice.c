@@ -22,15 +22,17 @@
 #define PREFIX "hf:{q}:"
 #define REGISTRY "hf:{/}:"
 #define URGENT "{\"v\":1,\"type\":\"t\",\"priority\":\"high\"}\npayload"
+#define HURRIED "{\"v\":1,\"type\":\"t\",\"start_within\":60000}\npayload"
 #define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
 
 static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
 
-/* In the arguments $F is the fence, $R a record, and $U one of a high priority.
- * `counted`: what the second sending added to a counter of meta, "lost 1". */
+/* In the arguments $F is the fence, $R a record, $U one of a high priority, and $H one
+ * that expires. `counted`: what the second sending added to a counter of meta, "lost 1".
+ */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
-#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0 0 0"
+#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0 0 0 0"
 #define WORDS "{\"type\":\"t\"}\nresult"
 
 static const hf_sending table[] = {
@@ -63,7 +65,7 @@ static const hf_sending table[] = {
      .second = "0 T 1 {}"},
     {.what = "enqueue with options",
      .script = &hf_lua_queue_enqueue_with,
-     .args = {"p", "1", "$T", "60000", "0", "n1", "0", "$U", "n2", "-5000", "$R"},
+     .args = {"p", "1", "$T", "60000", "0", "n1", "0", "$U", "n2", "-5000", "$H"},
      .not_after = 3,
      .first = "0 T 0 {}",
      .second = "0 T 1 {}"},
@@ -337,7 +339,7 @@ static const hf_sending table[] = {
     {.what = "job that is none",
      .script = &hf_lua_queue_job,
      .args = {"none", "0"},
-     .first = "-3 T 0 0",
+     .first = "-3 T 0 0 ",
      .reads = true},
     {.what = "list",
      .script = &hf_lua_queue_list,
@@ -428,6 +430,8 @@ static const char *expand(const char *arg)
 {
     if (strcmp(arg, "$U") == 0)
         return URGENT;
+    if (strcmp(arg, "$H") == 0)
+        return HURRIED;
     return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
 }
 

@@ -76,7 +76,7 @@ static void every_key_of_a_job_is_read(void **state)
     static const char text[] =
         "{\"type\":\"mail\",\"queue\":\"q\",\"id\":\"i-1\",\"in\":\"10s\","
         "\"max_attempts\":7,\"timeout\":\"1m\",\"priority\":\"high\","
-        "\"keep\":\"1h\"}";
+        "\"keep\":\"1h\",\"start_within\":\"10m\",\"expired\":\"dead\"}";
     char detail[HF_BULK_DETAIL_SIZE];
     hf_bulk_line l;
     assert_int_equal(hf_bulk_line_read(&l, text, strlen(text), PAYLOAD_MAX, detail),
@@ -90,6 +90,8 @@ static void every_key_of_a_job_is_read(void **state)
     assert_int_equal(l.job.timeout_ms, 60000);
     assert_int_equal(l.job.priority, HF_PRIORITY_HIGH);
     assert_int_equal(l.job.keep_ms, 3600000);
+    assert_int_equal(l.job.start_within_ms, 600000);
+    assert_int_equal(l.job.expired, HF_EXPIRED_DEAD);
     hf_bulk_line_done(&l);
     static const char at[] = "{\"type\":\"t\",\"at\":\"@1700000000.5\"}";
     assert_int_equal(hf_bulk_line_read(&l, at, strlen(at), PAYLOAD_MAX, detail), HF_OK);
@@ -160,6 +162,11 @@ static void a_bad_line_is_refused_with_what_was_expected(void **state)
          "expected high, normal, low, or an integer from 0 to 9 for 'priority'"},
         {"{\"type\":\"t\",\"priority\":10}", "expected high, normal, low"},
         {"{\"type\":\"t\",\"keep\":\"0s\"}", "expected a duration with its unit"},
+        {"{\"type\":\"t\",\"start_within\":\"0\"}", "expected a duration from 1ms"},
+        {"{\"type\":\"t\",\"start_within\":\"1s\",\"expired\":\"gone\"}",
+         "expected drop or dead for 'expired'"},
+        {"{\"type\":\"t\",\"expired\":\"dead\"}",
+         "expected 'start_within' with 'expired'"},
         {"{\"type\":\"t\",\"payload\":1,\"payload_base64\":\"AA==\"}",
          "expected 'payload' or 'payload_base64', found both"},
         {"{\"type\":\"t\",\"payload_base64\":\"A\"}",

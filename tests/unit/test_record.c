@@ -53,6 +53,9 @@ static void a_new_record_is_one_line_and_the_payload(void **state)
                    "{\"type\":\"t\",\"priority\":\"low\"}\n");
     assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .keep_ms = 60000}, 0,
                    "{\"type\":\"t\",\"keep\":60000}\n");
+    assert_written(&(hf_job){HF_JOB_INIT, .type = "t", .start_within_ms = 600000,
+                             .expired = HF_EXPIRED_DEAD},
+                   0, "{\"type\":\"t\",\"start_within\":600000,\"expired\":\"dead\"}\n");
 }
 
 static void the_longest_header_fits(void **state)
@@ -66,7 +69,8 @@ static void the_longest_header_fits(void **state)
     hf_record_write(&buf,
                     &(hf_job){HF_JOB_INIT, .type = type, .max_attempts = UINT32_MAX,
                               .timeout_ms = UINT32_MAX, .priority = HF_PRIORITY_HIGH,
-                              .keep_ms = 5},
+                              .keep_ms = 5, .start_within_ms = HF_DELAY_MAX_MS,
+                              .expired = HF_EXPIRED_DEAD},
                     INT64_MAX);
     hf_record record;
     assert_int_equal(hf_record_read(&record, (hf_bytes){buf.data, buf.len}), HF_OK);

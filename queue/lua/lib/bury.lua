@@ -9,7 +9,7 @@
 local function bury(set, id, record, reason, text, counts)
   record = rewrite(record, function(head)
     head.attempts = counts and (head.attempts or 0) + 1 or head.attempts
-    head.reason, head.error, head.died = reason, text, now
+    head.reason, head.error, head.died, head.start_by = reason, text, now, nil
   end)
   leave('dead', { id }, set, set == RUNNING and { LOCK .. id })
   call('HSET', JOBS, id, record)

@@ -1,13 +1,14 @@
 -- found_in.lua - the state of a job.
 --- @include "lib/keys.lua"
 --- @include "lib/waits_in.lua"
+--- @include "lib/expiry.lua"
 
 -- `schedule` (of whatever level), `running` or `dead`, and its score; nil: there is no such job. And the
--- set in which it waits.
+-- set in which it waits. `expired`: it waits, but its time is over.
 local function found_in(id)
   local set, score = waits_in(id)
   if set then
-    return 'schedule', score, set
+    return is_late(id) and 'expired' or 'schedule', score, set
   end
   for _, name in ipairs({ 'running', 'dead' }) do
     score = call('ZSCORE', P .. name, id)

@@ -29,3 +29,18 @@ if sets > 0 or levelled then
     end
   end
 end
+-- A job that waits and whose time is over is gone, or will be dead.
+if codes and uses and string.find(uses, 'x', 1, true) then
+  --- @include "lib/open_writes.lua"
+  --- @include "lib/expiry.lua"
+  --- @include "lib/expire.lua"
+  for k, code in pairs(codes) do
+    local id = args[3 + 3 * k]
+    if code == EXISTS and is_late(id) then
+      open_writes()
+      local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) })
+      codes[k] = #dying > 0 and IS_DEAD or nil
+      words[2] = true -- how it ended is told now
+    end
+  end
+end

@@ -4,11 +4,12 @@
 --   dead       stays as a dead letter: its record is kept (lib/bury.lua)
 --   cancelled  counted; a client that waits for the job can read it in `ended:<id>` for a minute,
 --   deleted    and `ended:` says that there is such a word
+--   expired    as cancelled
 --   purged     counted as deleted; no word for each
 --   trimmed    from the dead; not counted
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
--- have a mark. Out of a set first, the record last.
+-- have a mark; expiring: one of them may have a time at which it expires. Out of a set first, the record last.
 --- @include "lib/keys.lua"
 if set then
   call('ZREM', set, unpack(ids, from))
@@ -27,7 +28,11 @@ if marked then
   call('HDEL', CANCELS, unpack(ids, from))
   note_use('m', call('EXISTS', CRASHES, CANCELS) > 0)
 end
-if how == 'cancelled' or how == 'deleted' then
+if expiring then
+  --- @include "lib/key_expires.lua"
+  call('ZREM', EXPIRES, unpack(ids, from))
+end
+if how == 'cancelled' or how == 'deleted' or how == 'expired' then
   call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', '60000')
   for k = from, #ids do
     call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')

@@ -1,4 +1,5 @@
 -- options.lua - the options of a job that the script which accepts it acts on: fields of its record's line.
+--- @include "lib/bounds.lua"
 
 local function one_of(...)
   local words = { ... }
@@ -12,9 +13,15 @@ local function one_of(...)
   end
 end
 
+-- A number of ms.
+local function a_time(value)
+  local good = type(value) == 'number' and value % 1 == 0 and value >= 1 and value <= DELAY_MAX
+  return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', DELAY_MAX)
+end
+
 -- Each with a function that tells whether a value of it is right, and what was expected.
 local OPTIONS = {
-  { 'priority', one_of('high', 'low') },
+  { 'priority', one_of('high', 'low') }, { 'start_within', a_time }, { 'expired', one_of('dead') },
 }
 
 -- The first option that is wrong, and what was expected; nil: all are as they should be.

@@ -12,6 +12,7 @@
 --- @include "lib/cancelled.lua"
 --- @include "lib/count.lua"
 --- @include "lib/uses.lua"
+--- @include "lib/rewrite.lua"
 
 -- The names of workers that had not been heard of since the lease that ended was given, the last
 -- ones, other than this one and those that a mark names already. One counts as alive for its
@@ -77,6 +78,12 @@ local function take_over(c)
         put_away(c.buried, RUNNING, id, '', 'record', 'its record was missing')
       elseif not c.forgive then
         crashed, dead = crashed + 1, crash(id, ended, record, c.worker, c.poison, c.buried)
+      end
+      if not dead and c.expires and string.find(record, '^[^\n]*"start_by":') then
+        record = rewrite(record, function(head)
+          head.start_by = nil -- it may have started
+        end)
+        call('HSET', JOBS, id, record)
       end
       if not dead and call('SET', LOCK .. id, c.token, 'NX', 'PXAT', c.lease_end) then
         call('ZADD', RUNNING, c.lease_end, id)

@@ -3,10 +3,12 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_wake.lua"
 --- @include "lib/key_workers.lua"
+--- @include "lib/key_expires.lua"
 
 -- What looks at several queues: from now on at this one.
 local function use(prefix)
   LOCK = prefix .. 'lock:'
   SCHEDULE, RUNNING, META = prefix .. 'schedule', prefix .. 'running', prefix .. 'meta'
+  EXPIRES = prefix .. 'expires'
   WAKE, WORKERS, LEASES = prefix .. 'wake', prefix .. 'workers', prefix .. 'leases'
 end

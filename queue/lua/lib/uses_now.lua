@@ -2,12 +2,15 @@
 --- @include "lib/uses.lua"
 
 -- By `meta` and the keys of the queue with this prefix: a letter, and whether it uses that. `b` is not
--- among them, because only the records tell it. A running job returns to its level, so `l` stays while
--- one runs.
+-- among them, because only the records tell it. A running job may wait again, at its level and until it
+-- expires, so `l` and `x` stay while one runs.
 local function uses_now(m, prefix)
-  local levelled = call('EXISTS', prefix .. 'schedule:h', prefix .. 'schedule:l') > 0
-    or string.find(m.uses, 'l', 1, true) ~= nil and call('EXISTS', prefix .. 'running') > 0
-  return { p = m.paused, n = m.max_running > 0, r = m.rate > 0, l = levelled,
+  local runs = call('EXISTS', prefix .. 'running') == 1
+  local function stays(letter, ...)
+    return call('EXISTS', ...) > 0 or runs and string.find(m.uses, letter, 1, true) ~= nil
+  end
+  return { p = m.paused, n = m.max_running > 0, r = m.rate > 0,
+    l = stays('l', prefix .. 'schedule:h', prefix .. 'schedule:l'), x = stays('x', prefix .. 'expires'),
     m = call('EXISTS', prefix .. 'crashes', prefix .. 'cancel') > 0,
     k = call('EXISTS', prefix .. 'done') > 0 }
 end

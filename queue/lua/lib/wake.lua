@@ -7,13 +7,14 @@
 --- @include "lib/limits.lua"
 --- @include "lib/watched.lua"
 --- @include "lib/key_wake.lua"
+--- @include "lib/key_expires.lua"
 --- @include "lib/broken_ms.lua"
 
--- The earliest time at which a claim could succeed; nil: not by time alone, or only at the end of a
+-- The earliest time at which a claim could take a job; nil: not by time alone, or only at the end of a
 -- lease that is so far away that a check comes before it. Leases are renewed, and most jobs are done
 -- long before: no worker is woken to wait for that. And when the first lease that ends in this time is
 -- over; nil: there is none.
-local function next_claim(m)
+local function next_taking(m)
   if m.paused then
     return nil
   end
@@ -30,6 +31,16 @@ local function next_claim(m)
     if not at or due < at then
       at = due
     end
+  end
+  return at, over
+end
+
+-- The same of a claim that could do anything: jobs expire also while none can be taken.
+local function next_claim(m)
+  local at, over = next_taking(m)
+  if string.find(m.uses, 'x', 1, true) then
+    local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
+    at = by and at and math.min(at, by) or by or at
   end
   return at, over
 end

@@ -1,0 +1,42 @@
+-- expire.lua - waiting jobs whose time is over leave.
+--- @include "lib/keys.lua"
+--- @include "lib/key_expires.lua"
+--- @include "lib/levels.lua"
+
+-- They leave as expired. None has a mark, because none has started.
+local function leave_late(ids, set)
+  local how, from, locks, marked, expiring = 'expired', 1, nil, false, true
+  --- @step "lib/leaving.lua"
+end
+
+-- Of these ids in EXPIRES, with their scores, those that wait and whose record agrees leave. Returns
+-- {{id, set, record}, ...} of those that have to die.
+local function expire(ids, times)
+  local sets, over, dying, strange = {}, {}, {}, {}
+  for _, set in ipairs(levels()) do
+    over[set] = {}
+    for k, score in ipairs(call('ZMSCORE', set, unpack(ids))) do
+      sets[k] = sets[k] or score and set
+    end
+  end
+  for k, record in ipairs(call('HMGET', JOBS, unpack(ids))) do
+    local line = record and string.match(record, '^[^\n]*') or ''
+    local by = tonumber(string.match(line, '"start_by":%s*(%d+)') or nil)
+    if not sets[k] or by ~= times[k] + 0 then
+      strange[#strange + 1] = ids[k]
+    elseif string.find(line, '"expired":%s*"dead"') then
+      dying[#dying + 1] = { ids[k], sets[k], record }
+    else
+      table.insert(over[sets[k]], ids[k])
+    end
+  end
+  for set, members in pairs(over) do
+    if #members > 0 then
+      leave_late(members, set)
+    end
+  end
+  if #strange > 0 then
+    call('ZREM', EXPIRES, unpack(strange))
+  end
+  return dying
+end

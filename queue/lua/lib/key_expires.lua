@@ -1,0 +1,2 @@
+-- key_expires.lua - the key of the times at which waiting jobs expire.
+local EXPIRES = P .. 'expires'

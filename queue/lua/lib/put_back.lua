@@ -1,0 +1,20 @@
+-- put_back.lua - jobs that wait again.
+--- @include "lib/levels.lua"
+--- @include "lib/head_of.lua"
+--- @include "lib/key_expires.lua"
+--- @include "lib/rewrite.lua"
+
+-- To the set of its level. A job that has not started yet expires when it would have; one that has, never
+-- does. `uses` of meta tells whether there is anything to look for.
+local function put_back(id, due, uses, started)
+  local record = uses and string.find(uses, '[lx]') and call('HGET', JOBS, id)
+  local head = record and head_of(record) or {}
+  call('ZADD', level_of(head.priority), due, id)
+  if head.start_by and started then
+    call('HSET', JOBS, id, rewrite(record, function(line)
+      line.start_by = nil
+    end))
+  elseif head.start_by then
+    call('ZADD', EXPIRES, string.format('%d', head.start_by), id)
+  end
+end
