@@ -26,6 +26,10 @@ local last, removed = string.match(call('GET', P .. 'purged') or '', '^%d+ (%S+)
 if last and last == ARGV[5] then
   return { OK, now, tonumber(removed) }
 end
+if ARGV[2] == 'done' then
+  open_writes()
+  forget_over()
+end
 local sets, n = ARGV[2] == 'dead' and { DEAD } or ARGV[2] == 'done' and { DONE } or levels(), 0
 for _, set in ipairs(sets) do
   local first, left = 0, tonumber(ARGV[4]) - n
