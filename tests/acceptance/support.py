@@ -237,7 +237,8 @@ class Clock:
         self.environment = {"LD_PRELOAD": self.object, "HF_SERVER_CLOCK": path}
         self.library = ctypes.CDLL(self.object)
         for name, *args in (("open", ctypes.c_char_p), ("step", ctypes.c_void_p, ctypes.c_int64),
-                            ("slew", ctypes.c_void_p, ctypes.c_int), ("used", ctypes.c_void_p)):
+                            ("slew", ctypes.c_void_p, ctypes.c_int),
+                            ("stand", ctypes.c_void_p, ctypes.c_int64), ("used", ctypes.c_void_p)):
             getattr(self.library, f"hf_preload_{name}").argtypes = args
         self.library.hf_preload_open.restype = ctypes.c_void_p
         self.file = self.library.hf_preload_open(os.fsencode(path))
@@ -254,6 +255,10 @@ class Clock:
     def slew(self, permille):
         """From now on it runs faster (below 0: slower) by so much; up to 100."""
         self.library.hf_preload_slew(self.file, int(permille))
+
+    def stand(self, unix_ms):
+        """It stands at this time until it is set again, so nothing depends on real time."""
+        self.library.hf_preload_stand(self.file, int(unix_ms))
 
 
 class Server:

@@ -69,6 +69,9 @@ static int64_t wall_ns(clockid_t id)
     (void)real_clock(id, &real);
     if (server_clock == NULL)
         return in_ns(&real);
+    const int64_t stands_ns = atomic_load(&server_clock->stands_ns);
+    if (stands_ns != 0)
+        return stands_ns;
     (void)real_clock(CLOCK_MONOTONIC, &monotonic);
     return in_ns(&real) + hf_server_clock_ahead(server_clock, in_ns(&monotonic));
 }
@@ -105,6 +108,7 @@ SEEN time_t time(time_t *t)
 SEEN hf_server_clock *hf_preload_open(const char *path);
 SEEN void hf_preload_step(hf_server_clock *clock, int64_t ms);
 SEEN void hf_preload_slew(hf_server_clock *clock, int permille);
+SEEN void hf_preload_stand(hf_server_clock *clock, int64_t unix_ms);
 SEEN int hf_preload_used(const hf_server_clock *clock);
 
 /* Makes the file for a server to come. */
@@ -121,6 +125,11 @@ void hf_preload_step(hf_server_clock *clock, int64_t ms)
 void hf_preload_slew(hf_server_clock *clock, int permille)
 {
     hf_server_clock_slew(clock, permille);
+}
+
+void hf_preload_stand(hf_server_clock *clock, int64_t unix_ms)
+{
+    hf_server_clock_stand(clock, unix_ms);
 }
 
 int hf_preload_used(const hf_server_clock *clock)

@@ -72,3 +72,8 @@ void hf_server_clock_slew(hf_server_clock *clock, int permille)
     const int max = HF_SERVER_CLOCK_SLEW_MAX;
     change(clock, 0, permille > max ? max : permille < -max ? -max : permille);
 }
+
+void hf_server_clock_stand(hf_server_clock *clock, int64_t unix_ms)
+{
+    atomic_store(&clock->stands_ns, unix_ms * MS_NS);
+}

@@ -30,6 +30,7 @@ typedef struct hf_server_clock {
     _Atomic uint64_t number; /* state[number % 2] holds */
     _Atomic uint64_t used;   /* 1: a server reads it */
     hf_server_clock_state state[2];
+    _Atomic int64_t stands_ns; /* not 0: the wall clock stands at this Unix time */
 } hf_server_clock;
 
 /* Maps the file, and makes it when `make`. NULL: errno says why. */
@@ -45,5 +46,8 @@ void hf_server_clock_step(hf_server_clock *clock, int64_t ms);
 /* From now on the clock runs faster (or below 0: slower) than the real one by so many
  * permille, up to HF_SERVER_CLOCK_SLEW_MAX. */
 void hf_server_clock_slew(hf_server_clock *clock, int permille);
+/* The clock stands at this Unix time until it is set again: what Redis does depends on no
+ * real time. 0: it goes on as the other functions say. */
+void hf_server_clock_stand(hf_server_clock *clock, int64_t unix_ms);
 
 #endif

@@ -1,0 +1,371 @@
+"""What producers, workers and commands do to a queue, at random: for 80-model. They know only what they
+were answered; an answer may be lost, and then they do what the library does."""
+import collections
+import json
+
+from queue_model import CANCEL, LATE, OK, Queue
+
+FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results")
+AGE, DEAD_MAX = 15552000000, 10000
+
+
+class Run:
+    """A job as its holder knows it."""
+
+    def __init__(self, id, fence, due):
+        self.id, self.fence, self.due = id, fence, due
+
+
+class Worker:
+    """A worker as it sees itself: which runs it has, and which claim was not answered."""
+
+    def __init__(self, name, lease):
+        self.name, self.lease, self.number = name, lease, 0
+        self.runs, self.unanswered = {}, None
+
+
+class Producer:
+    def __init__(self, name):
+        self.name, self.number, self.unanswered = name, 0, []
+
+
+class Play:
+    """One run of 80-model. harness: request(script, words), set_time(ms), now."""
+
+    def __init__(self, random, harness):
+        self.random, self.harness = random, harness
+        self.model = Queue(harness.now)
+        self.features = {name for name in FEATURES if random.random() < 0.5}
+        self.names = [f"job-{k:02}" for k in range(random.choice((4, 12, 40)))]
+        self.made, self.payloads, self.slices, self.born = 0, 0, 0, 0
+        self.workers = [self.worker() for _ in range(random.choice((1, 2, 4)))]
+        self.producers = [Producer(f"producer-{k}") for k in range(2)]
+        self.poison = random.choice((1, 2, 3, 5)) if "poison" in self.features else 3
+        self.pace = random.choice((20, 200, 2000))
+        self.earlier = collections.deque(maxlen=40)
+        self.actions = self.weighted()
+
+    def weighted(self):
+        weights = {
+            self.enqueue: 22, self.claim: 18, self.verdicts: 26, self.renew: 6, self.die: 1.5,
+            self.again: 6, self.pass_time: 14, self.cancel: 4, self.delete: 2, self.requeue: 3,
+            self.purge: 0.7, self.pause: 0.8, self.check: 2, self.stats: 1.5, self.show: 2,
+            self.list: 0.7,
+            self.limits: 1 if "limits" in self.features else 0,
+        }
+        for action in weights:
+            weights[action] *= self.random.uniform(0.5, 1.5)
+        return list(weights), list(weights.values())
+
+    # ---- the harness calls ----
+
+    def begin(self):
+        for worker in self.workers:
+            self.check(worker)
+
+    def step(self):
+        if self.model.paused and self.chance(0.05):
+            self.send("pause", 0, 0)
+        actions, weights = self.actions
+        self.random.choices(actions, weights)[0]()
+
+    def drain(self):
+        """All that is there comes to an end, by every exit."""
+        self.send("pause", 0, 0)
+        self.send("limits", 0, 0, 0, 0, "")
+        for state in "delayed", "dead", "done":
+            if self.chance(0.3):
+                self.purge(state, 1000)
+        worker = self.born_worker(8000)
+        for _ in range(200):
+            self.pass_time(self.random.choice((10000, 400000)))
+            if not self.model.within("schedule") and not self.model.within("running"):
+                break
+            if self.chance(0.2):
+                waiting = [job.id for job in self.model.waiting()][:200]
+                self.send("requeue", 0, 0, 0, 0, 0, *waiting)
+            self.claim(worker, 1000, lost=False)
+            while worker.runs and self.chance(0.9):
+                self.verdicts(worker, ending=True)
+            worker.runs.clear()
+        dead = [job.id for job in self.model.within("dead")]
+        if dead:
+            self.send("delete", 0, 0, *dead[:1000])
+        self.pass_time(2 * 7200000)
+        self.check(worker)
+
+    # ---- words ----
+
+    @property
+    def now(self):
+        return self.harness.now
+
+    def chance(self, p):
+        return self.random.random() < p
+
+    def id(self):
+        return self.random.choice(self.names)
+
+    def ids(self, most):
+        return self.random.sample(self.names, min(len(self.names), self.random.randint(1, most)))
+
+    def not_after(self):
+        """Mostly in time."""
+        return self.random.choice((0, 0, 0, self.now, self.now + 5000, self.now + 5000))
+
+    def worker(self):
+        self.born += 1
+        return Worker(f"host-{self.born}-00c0ffee00c0ffee", self.random.choice((2000, 5000, 10000)))
+
+    def born_worker(self, lease):
+        worker = self.worker()
+        worker.lease = lease
+        self.workers.append(worker)
+        return worker
+
+    def bounds(self):
+        """Of the dead: jobs, and ms."""
+        if "bounds" not in self.features:
+            return DEAD_MAX, AGE
+        return self.random.choice((1, 3, 10)), self.random.choice((5000, 60000, AGE))
+
+    def any_worker(self):
+        return self.random.choice(self.workers)
+
+    # ---- sending: once, twice, late, long after ----
+
+    def send(self, script, *words):
+        request = script, [str(word) for word in words]
+        answer = self.harness.request(*request)
+        if self.chance(0.04):
+            self.harness.request(*request)
+        self.earlier.append(request)
+        return answer
+
+    def again(self):
+        """A request that was sent before arrives once more, or only now; or with its time over."""
+        if not self.earlier:
+            return
+        script, words = self.random.choice(self.earlier)
+        words = list(words)
+        at = {"complete": 2, "retry": 2, "release": 2, "bury": 2, "keep": 2}.get(script)
+        if at and self.chance(0.7):
+            words[at] = "1000"  # the holder knows that it sent them before
+        if script == "claim" and words[6] == "" and self.chance(0.5):
+            words[6] = "b"
+        answer = self.harness.request(script, words)
+        if script == "claim":
+            self.lost_claim(words[0], words[1], answer)
+
+    def lost_claim(self, name, number, answer):
+        """A claim that was sent by an earlier connection: its worker does not hear the answer."""
+        for worker in self.workers:
+            if worker.name == name and answer[0] == OK and len(answer) > 7:
+                worker.unanswered = number
+
+    def pass_time(self, ms=None):
+        """The present ms is always odd, so no lease ends in it."""
+        if ms is None:
+            ms = self.random.choice((1, self.pace, self.pace, 10 * self.pace)) * self.random.random()
+            if self.chance(0.01):
+                ms = self.random.choice((70000, 600000, 7200000))
+        self.harness.set_time(self.now + 2 * int(ms / 2 + 1))
+        self.model.now = self.now
+
+    # ---- producers ----
+
+    def head(self):
+        head = {"type": self.random.choice(("mail", "report"))}
+        if self.chance(0.3):
+            head["created"] = self.now - self.random.randint(0, 1000)
+        if self.chance(0.2):
+            head["max_attempts"] = self.random.randint(1, 9)
+        if "levels" in self.features and self.chance(0.6):
+            head["priority"] = self.random.choice(("high", "low"))
+        return head
+
+    def payload(self):
+        self.payloads += 1
+        size = 9000 if "big" in self.features and self.chance(0.02) else 0
+        return f"payload {self.payloads}\n" + "x" * size
+
+    def due(self):
+        far = self.random.choice((1, 10, 100)) * self.pace
+        return self.random.choice((0, 0, 0, -self.random.randint(0, far),
+                                   self.now + self.random.randint(-far, far)))
+
+    def enqueue(self):
+        n = self.random.choice((1, 1, 1, 2, 5, 40 if len(self.names) > 12 else 3))
+        made = self.chance(0.15)
+        jobs, optional = [], False
+        for _ in range(n):
+            head = self.head()
+            optional = optional or "priority" in head
+            line = json.dumps(head, separators=(",", ":"))
+            jobs += [self.new_id(made), self.due(), line + "\n" + self.payload()]
+        script = "enqueue_with" if optional or self.chance(0.1) else "enqueue"
+        producer, number, remember = "", 0, 0
+        if "numbered" in self.features and self.chance(0.7):
+            who = self.random.choice(self.producers)
+            who.number += self.random.choice((1, 1, 1, 2, 40))
+            producer, number, remember = who.name, who.number, self.random.choice((1000, 60000))
+        waited = self.random.choice((0, 0, self.random.randint(0, 50)))
+        self.send(script, producer, number, self.not_after(), remember, waited, *jobs,
+                  *self.random.choice(((["n"], ["N"]) if made else ([], ["C"], ["-"]))))
+
+    def new_id(self, made):
+        if not made or self.chance(0.03):
+            return self.id()
+        self.made += 1
+        name = f"made-{self.made:06}"
+        self.names[self.random.randrange(len(self.names))] = name
+        return name
+
+    # ---- workers ----
+
+    def claim(self, worker=None, most=None, lost=None):
+        worker = worker or self.any_worker()
+        if worker.unanswered is not None:
+            self.send("unclaim", worker.name, worker.unanswered)
+            worker.unanswered = None
+        worker.number += 1
+        most = most or self.random.choice((1, 2, 3, 10, 100))
+        vouches = self.now - self.random.choice((0, 0, 0, 0, 500, 20000))
+        flags = self.random.choice(("", "", "", "t", "b", "f"))
+        dead_max, dead_age = self.bounds()
+        answer = self.send("claim", worker.name, worker.number, most, worker.lease, self.not_after(),
+                           worker.lease + 15000, flags, self.random.choice((most, 1, 3, 100)),
+                           self.now, f"{vouches} 1000000", f"{self.poison} {dead_max} {dead_age}")
+        if answer[0] != OK or len(answer) < 8:
+            return
+        if lost if lost is not None else self.chance(0.05):
+            worker.unanswered = worker.number
+            return
+        claimed = self.model.claims[worker.name]
+        for id, due in claimed.jobs:
+            worker.runs[id] = Run(id, claimed.fence, due)
+
+    def some_runs(self, worker):
+        runs = list(worker.runs.values())
+        return self.random.sample(runs, self.random.randint(1, min(len(runs), 6))) if runs else []
+
+    def verdicts(self, worker=None, ending=False):
+        worker = worker or self.any_worker()
+        runs = self.some_runs(worker)
+        if not runs:
+            return
+        done = self.keep if "results" in self.features and self.chance(0.6) else self.complete
+        kinds = (done, done, done, self.bury) if ending else (
+            done, done, self.retry, self.release, self.bury)
+        answer = self.random.choice(kinds)(worker, runs)
+        if answer[0] != LATE:
+            for run in runs:
+                if not self.chance(0.02):  # it forgets, and goes on
+                    worker.runs.pop(run.id, None)
+
+    def complete(self, worker, runs):
+        by_fence = collections.defaultdict(list)
+        for run in runs:
+            by_fence[run.fence].append(run.id)
+        words = [word for fence, ids in by_fence.items() for word in (fence, len(ids))]
+        return self.send("complete", worker.name, self.not_after(), 0, len(by_fence), *words,
+                         *(id for ids in by_fence.values() for id in ids))
+
+    def keep(self, worker, runs):
+        words = []
+        for run in runs:
+            self.payloads += 1
+            line = json.dumps({"type": "mail", "ran": self.payloads})
+            keep = self.random.choice((0, self.pace, 10 * self.pace, 3600000))
+            words += [run.id, run.fence, keep, line + "\n" + "r" * self.random.choice((0, 5, 50))]
+        return self.send("keep", worker.name, self.not_after(), 0, self.random.choice((1, 5, 10000)),
+                         self.random.choice((100, 1000, 67108864)), *words)
+
+    def retry(self, worker, runs):
+        words = [word for run in runs for word in (run.id, run.fence, self.delay(), self.error())]
+        return self.send("retry", worker.name, self.not_after(), 0, *words)
+
+    def release(self, worker, runs):
+        words = []
+        for run in runs:
+            how = self.random.choice("0011sc")
+            error = self.error() if self.chance(0.3) else ""
+            due = self.delay() if error or how == "s" else int(run.due)
+            words += [run.id, run.fence, due, how, error if how != "c" else ""]
+        return self.send("release", worker.name, self.not_after(), 0, *words)
+
+    def bury(self, worker, runs):
+        reasons = ("attempts", "handler", "type")
+        words = [word for run in runs for word in (run.id, run.fence, self.random.randint(0, 1),
+                                                   self.random.choice(reasons), self.error())]
+        return self.send("bury", worker.name, self.not_after(), 0, *self.bounds(), *words)
+
+    def delay(self):
+        return self.random.choice((0, 1, self.random.randint(0, 10 * self.pace), -5))
+
+    def error(self):
+        return self.random.choice(("it broke", "no such \"thing\"", "zu früh", "x"))
+
+    def renew(self):
+        worker = self.any_worker()
+        runs = self.some_runs(worker)
+        if not runs:
+            return
+        least = 0
+        if self.chance(0.1):  # it vouches for a lease that this clock says is over
+            ends = [job.score for run in runs for job in [self.model.jobs.get(run.id)]
+                    if job and job.place == "running" and job.token == f"{worker.name}:{run.fence}"]
+            least = min(ends) - 1 if len(ends) == len(runs) else 0
+        answer = self.send("renew", worker.name, worker.lease, self.not_after(), worker.lease + 15000,
+                           self.now, least, *(word for run in runs for word in (run.id, run.fence)))
+        if answer[0] == OK and len(answer) > 2:
+            for run, code in zip(runs, answer[2]):
+                if code not in (OK, CANCEL) and self.chance(0.8):
+                    worker.runs.pop(run.id, None)
+
+    def die(self):
+        """A worker is killed, and another one starts."""
+        self.workers[self.random.randrange(len(self.workers))] = self.worker()
+
+    def check(self, worker=None):
+        worker = worker or self.any_worker()
+        self.send("check", worker.name, worker.lease + 15000, 0, worker.lease, self.now, "", "", 0, 0)
+
+    # ---- commands ----
+
+    def cancel(self):
+        self.send("cancel", self.not_after(), self.id())
+
+    def delete(self):
+        died = self.random.choice((0, 0, self.now, self.now - self.pace))
+        self.send("delete", self.not_after(), died, *self.ids(4))
+
+    def requeue(self):
+        died = self.random.choice((0, 0, self.now, self.now - self.pace))
+        first = self.random.choice((0, 0, self.now + self.pace))
+        self.send("requeue", self.not_after(), died, first, self.random.choice((0, 0, 1, 50)),
+                  self.random.randint(0, 3), *self.ids(5))
+
+    def purge(self, state=None, most=None):
+        self.slices += self.random.choice((0, 1, 1))
+        state = state or self.random.choice(("ready", "delayed", "dead", "done"))
+        before = self.now - self.random.choice((0, self.pace))
+        most = most or self.random.choice((1, 5, 1000))
+        self.send("purge", self.not_after(), state, before, most, f"slice-{self.slices}")
+
+    def pause(self):
+        self.send("pause", self.not_after(), self.random.randint(0, 1))
+
+    def limits(self):
+        rate, per = self.random.choice((("", ""), (0, 0), (60, 3840), (4, 64), (15, 960), (3, 192)))
+        self.send("limits", self.not_after(), self.random.choice(("", 0, 1, 3, 20)), rate, per, "")
+
+    def stats(self):
+        self.send("stats")
+
+    def show(self):
+        self.send("job", self.id(), self.random.randint(0, 1))
+
+    def list(self):
+        state = self.random.choice(("ready", "delayed", "retry", "running", "dead", "done"))
+        self.send("list", state, "", 1000, "")

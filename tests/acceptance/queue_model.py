@@ -1,0 +1,737 @@
+"""What a queue does, by its rules alone: one class for each concept, each rule in one place. It was
+written from docs/keys.md, docs/jobs.md and docs/operating.md, without the scripts. It knows no Redis:
+time is a number, and each script is a method of Queue that gets the arguments of the script, as texts,
+and returns the answer that Redis must give. What the documents leave open is ANY in an answer.
+"""
+import json
+
+OK, EXISTS, LOST, GONE, LATE, CANCEL, RUNS, IS_DEAD = 0, -1, -2, -3, -4, -5, -6, -7
+NAMES = {OK: "ok", EXISTS: "exists", LOST: "lost", GONE: "gone", LATE: "late", CANCEL: "cancel",
+         RUNS: "runs", IS_DEAD: "dead"}
+DELAY_MAX, MINUTE = 3155760000000, 60000
+
+
+# ---- answers --------------------------------------------------------------------------
+
+
+class Any:
+    """Something that the documents leave open."""
+
+    def matches(self, _found):
+        return True
+
+    def __repr__(self):
+        return "ANY"
+
+
+ANY = Any()
+
+
+class Starts:
+    """A text that begins so: its end is for people."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def matches(self, found):
+        return isinstance(found, str) and found.startswith(self.text)
+
+    def __repr__(self):
+        return f"{self.text!r}..."
+
+
+class Page(list):
+    """The answer of a script that reads: later builds may say more, behind this."""
+
+    def matches(self, found):
+        return isinstance(found, list) and same(list(self), found[:len(self)])
+
+
+class Record:
+    """The record of a job: its line is compared as JSON, its payload byte for byte."""
+
+    def __init__(self, head, payload):
+        self.head, self.payload = dict(head), payload
+
+    def matches(self, found):
+        if not isinstance(found, str):
+            return False
+        head, newline, payload = found.partition("\n")
+        return bool(newline) and payload == self.payload and same(self.head, json.loads(head))
+
+    def __repr__(self):
+        return repr(f"{json.dumps(self.head, default=repr)}\n{self.payload[:40]}")
+
+
+class Dues:
+    """One time for all, or a list with one for each."""
+
+    def __init__(self, dues):
+        self.dues = dues
+
+    def matches(self, found):
+        times = found if isinstance(found, list) else [found] * len(self.dues)
+        return len(times) == len(self.dues) and all(map(lambda a, b: float(a) == b, times, self.dues))
+
+    def __repr__(self):
+        return repr(self.dues)
+
+
+def same(expected, found):
+    if hasattr(expected, "matches"):
+        return expected.matches(found)
+    if isinstance(expected, dict):
+        return isinstance(found, dict) and expected.keys() == found.keys() and all(
+            same(value, found[key]) for key, value in expected.items())
+    if isinstance(expected, (list, tuple)):
+        return isinstance(found, (list, tuple)) and len(expected) == len(found) and all(
+            map(same, expected, found))
+    return expected == found
+
+
+# ---- what a queue consists of ---------------------------------------------------------
+
+
+class Job:
+    """An accepted job. place: `schedule`, `running` or `dead`; score: when it is due, when its lease
+    ends, when it died. token: of the lock. crashes, cancel: the marks beside it."""
+
+    def __init__(self, id, head, payload, due):
+        self.id, self.head, self.payload = id, head, payload
+        self.place, self.score, self.token = "schedule", due, None
+        self.crashes, self.cancel = 0, None
+
+    @property
+    def level(self):
+        return {"high": 0, "low": 2}.get(self.head.get("priority"), 1)
+
+    @property
+    def order(self):
+        return self.score, self.id
+
+    def record(self):
+        return Record(self.head, self.payload)
+
+
+class Levels:
+    """Of jobs that are due, which are handed out: the higher level first, but of every eight one is the
+    oldest of all levels."""
+
+    def __init__(self):
+        self.turn = 0  # counts while the queue has levels
+
+    def choose(self, due, n, levelled):
+        """due: in order. The first n of them, in the order in which they are handed out."""
+        n = min(n, len(due))
+        if not levelled:
+            return due[:n]
+        shares = (self.turn + n) // 8 - self.turn // 8
+        self.turn += n
+        oldest = sorted(due, key=lambda job: (job.score, job.level, job.id))[:shares]
+        rest = sorted((job for job in due if job not in oldest), key=lambda job: job.level)
+        return sorted(oldest + rest[:n - shares], key=lambda job: (job.level, *job.order))
+
+
+class Limits:
+    """max_running, and the bucket of a rate: it holds a tenth of the period's jobs, at least one. The
+    harness uses rates of k / 64 tokens in a ms, so the arithmetic is exact."""
+
+    def __init__(self):
+        self.max_running = self.rate = self.per = 0
+        self.tokens, self.at = None, 0
+
+    def set(self, max_running, rate, per):
+        if max_running != "":
+            self.max_running = int(max_running)
+        if rate != "":
+            self.rate, self.per, self.tokens = int(rate), int(per), None
+
+    def fill(self, now, back=0):
+        """The bucket as it is now, with what comes back from jobs that never started."""
+        if self.rate:
+            burst = max(1, self.rate // 10)
+            had = burst if self.tokens is None else self.tokens
+            self.tokens = min(burst, had + (now - self.at) * self.rate / self.per + back)
+            self.at = now
+
+    def give_back(self, now, unstarted):
+        if self.rate and unstarted:
+            self.fill(now, unstarted)
+
+    def free(self, now, free, slots, running):
+        """Of so many places, how many may be taken."""
+        if self.max_running or self.rate:
+            free = min(free, slots)
+        if self.max_running:
+            free = min(free, self.max_running - running)
+        if self.rate:
+            self.fill(now)
+            free = min(free, int(self.tokens))
+        return max(0, free)
+
+
+class Producer:
+    """Which of its numbered requests were executed; remembered for a while after the last."""
+
+    SPAN = 32
+
+    def __init__(self):
+        self.executed, self.highest, self.until = set(), 0, 0
+
+    def repeats(self, number, now):
+        if now > self.until:
+            self.__init__()
+        return number in self.executed or number <= self.highest - self.SPAN
+
+    def remember(self, number, until):
+        self.highest = max(self.highest, number)
+        self.executed.add(number)
+        self.until = until
+
+
+class Claimed:
+    """The last claim of a worker that gave jobs: [(id, due)]."""
+
+    def __init__(self, number, fence, jobs, until):
+        self.number, self.fence, self.jobs, self.until = number, fence, jobs, until
+
+
+class Kept:
+    """Done jobs that are kept: id -> (when it ended, until when it is kept, its line and result)."""
+
+    def __init__(self):
+        self.jobs = {}
+
+    def at(self, id, now):
+        """What is over is never shown."""
+        job = self.jobs.get(id)
+        return job if job and now < job[1] else None
+
+    def add(self, id, ended, until, words):
+        self.jobs[id] = ended, until, words
+
+    def oldest(self, now):
+        return sorted((ended, id) for id, (ended, until, _) in self.jobs.items() if now < until)
+
+    def trim(self, now, most, most_bytes):
+        """The oldest leave first."""
+        ids = [id for _, id in self.oldest(now)]
+        bytes = sum(len(self.jobs[id][2]) for id in ids)
+        while ids and (len(ids) > most or bytes > most_bytes):
+            bytes -= len(self.jobs.pop(ids.pop(0))[2])
+
+
+COUNTERS = ("enqueued", "done", "failed", "lost", "unsure", "crashed", "cancelled", "deleted")
+
+
+class Queue:
+    def __init__(self, now):
+        self.now = now
+        self.jobs, self.ended, self.purged = {}, {}, None
+        self.levels, self.levelled = Levels(), False
+        self.limits, self.paused, self.fence = Limits(), False, 0
+        self.producers, self.claims = {}, {}
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.trimmed, self.kept = 0, Kept()
+
+    # ---- looking ----
+
+    def within(self, place):
+        """The jobs of a set, in its order."""
+        return sorted((job for job in self.jobs.values() if job.place == place),
+                      key=lambda job: job.order)
+
+    def waiting(self):
+        return self.within("schedule")
+
+    def due(self):
+        return [job for job in self.waiting() if job.score <= self.now]
+
+    def at(self, id, place):
+        job = self.jobs.get(id)
+        return job if job and job.place == place else None
+
+    def late(self, not_after):
+        return 0 < int(not_after) < self.now
+
+    def locked(self, job):
+        """Whether its lock is there: it ends with the lease."""
+        return job.place == "running" and job.token is not None and self.now <= job.score
+
+    # ---- the one door out ----
+
+    def leave(self, job, how):
+        """Everything that is kept beside a job ends here. A dead job stays, as a dead letter."""
+        job.token, job.cancel, job.crashes = None, None, 0
+        if how != "dead":
+            del self.jobs[job.id]
+        if how in ("cancelled", "deleted"):
+            self.ended[job.id] = (self.now, how)
+        if how == "trimmed":
+            self.trimmed += 1
+        elif how != "dead":
+            self.counters["deleted" if how == "purged" else how] += 1
+
+    def bury(self, job, reason, text, counts):
+        if counts:
+            job.head["attempts"] = job.head.get("attempts", 0) + 1
+            self.counters["failed"] += 1
+        job.head.update(reason=reason, error=text, died=self.now)
+        self.leave(job, "dead")
+        job.place, job.score = "dead", self.now
+
+    def trim(self, most, age, brought):
+        """The bounds of the dead, after so many came: a script removes a hundred more at most."""
+        old = [job for job in self.within("dead") if job.score <= self.now - min(DELAY_MAX, age)]
+        for job in old[:100]:
+            self.leave(job, "trimmed")
+        dead = self.within("dead")
+        for job in dead[:max(0, min(len(dead) - most, brought + 100))]:
+            self.leave(job, "trimmed")
+
+    def wait(self, job, due):
+        """It waits (again), at its level."""
+        job.place, job.score, job.token = "schedule", due, None
+        self.levelled = self.levelled or job.level != 1
+
+    # ---- enqueueing ----
+
+    def known(self, id):
+        job = self.jobs.get(id)
+        return {"schedule": EXISTS, "running": RUNS, "dead": IS_DEAD}[job.place] if job else OK
+
+    def enqueue(self, args):
+        producer, number, not_after, remember, waited = args[0], *map(int, args[1:5])
+        n = (len(args) - 5) // 3
+        made = args[5 + 3 * n] if len(args) > 5 + 3 * n else "-"
+        seen = self.producers.setdefault(producer, Producer())
+        if producer and seen.repeats(number, self.now):
+            return [OK, self.now, 1, []]
+        if self.late(not_after):
+            return [LATE, self.now]
+        named, codes, refused = set(), [], False
+        for k in range(n):
+            id = args[5 + 3 * k]
+            codes.append(self.known(id) or (EXISTS if id in named else OK))
+            named.add(id)
+            refused = refused or codes[k] != OK and made[min(k, len(made) - 1)] in "nN"
+        if refused:
+            return [EXISTS, self.now, 0, codes]
+        for k in range(n):
+            if codes[k] == OK:
+                self.accept(*args[5 + 3 * k:8 + 3 * k], waited)
+        if producer:
+            seen.remember(number, self.now + remember)
+        return [OK, self.now, 0, codes if any(codes) else []]
+
+    enqueue_with = enqueue
+
+    def accept(self, id, due, record, waited):
+        due = int(due)
+        if due == 0:
+            due = self.now
+        elif due < 0:
+            due = self.now + max(0, -due - waited)
+        head, _, payload = record.partition("\n")
+        job = self.jobs[id] = Job(id, json.loads(head), payload, due)
+        self.wait(job, due)
+        self.ended.pop(id, None)
+        self.kept.jobs.pop(id, None)
+        self.counters["enqueued"] += 1
+
+    # ---- claiming ----
+
+    def claim(self, args):
+        worker, number, most, lease, not_after, _alive, flags, slots, at_least, vouches, rules = args
+        if self.late(not_after):
+            return [LATE, self.now]
+        most, until = int(most), int(vouches.split()[0])
+        poison, dead_max, dead_age = map(int, rules.split())
+        fence = max(self.now * 1000, self.fence + 1)
+        ends = self.lease_end(lease, at_least)
+        taken, buried, marks = [], [], []
+        if not self.paused:
+            for job in self.over(until)[:min(most, 200)]:
+                if self.take_over(job, "f" in flags, poison, buried):
+                    taken.append((job, job.score))
+            over = len(taken)
+            free = self.limits.free(self.now, most - over, int(slots) - over,
+                                    len(self.within("running")))
+            chosen = self.levels.choose(self.due(), free, self.levelled)
+            taken += [(job, job.score) for job in chosen]
+            if self.limits.rate and taken:
+                self.limits.fill(self.now)
+                self.limits.tokens -= len(chosen)
+        for job, _ in taken:
+            job.place, job.score, job.token = "running", ends, f"{worker}:{fence}"
+        if taken:
+            self.fence = fence
+            jobs = [(job.id, due) for job, due in taken]
+            self.claims[worker] = Claimed(number, fence, jobs, self.now + int(lease))
+            marks = [word for job, _ in taken if job.crashes for word in (job.id, job.crashes)]
+        if buried:
+            self.trim(dead_max, dead_age, len(buried) // 2)
+        return [OK, self.now, str(fence), ANY, ANY, marks or 0, buried or 0, *self.told(taken)]
+
+    @staticmethod
+    def told(taken):
+        if not taken:
+            return []
+        words = [[job.id, job.record()] for job, _ in taken]
+        if len(taken) > 32:
+            return [Dues([due for _, due in taken]), *map(list, zip(*words))]
+        return [Dues([due for _, due in taken]), *(word for pair in words for word in pair)]
+
+    def lease_end(self, lease, at_least):
+        """An even ms: the holder knows the clock. (The harness has no others.)"""
+        ends = max(self.now, int(at_least)) + int(lease)
+        return ends + ends % 2
+
+    def over(self, until):
+        """Leases that are over, as far as the worker vouches for it."""
+        running = self.within("running")
+        if not running or running[0].score > min(self.now, until):
+            return []
+        return [job for job in running if job.score <= min(self.now, until)]
+
+    def take_over(self, job, forgive, poison, buried):
+        """The job of a dead holder: whether the claim gets it."""
+        if job.cancel:
+            self.leave(job, "cancelled")
+            return False
+        if forgive:
+            return True
+        self.counters["crashed"] += 1
+        job.crashes += 1
+        if job.crashes < poison:
+            return True
+        text = Starts(f"its holder died {job.crashes} times")
+        self.bury(job, "poison", text, False)
+        buried += [job.id, text]
+        return False
+
+    def unclaim(self, args):
+        """None of these jobs has started."""
+        worker, number = args
+        claimed, released = self.claims.get(worker), 0
+        if not claimed or claimed.number != number or self.now > claimed.until:
+            return [OK, self.now, 0]
+        for id, due in claimed.jobs:
+            job = self.jobs.get(id)
+            if job and self.locked(job) and job.token == f"{worker}:{claimed.fence}":
+                if not self.cancelled(job, claimed.fence):
+                    self.wait(job, min(due, self.now))
+                released += 1
+        self.limits.give_back(self.now, released)
+        return [OK, self.now, released]
+
+    # ---- what a holder says ----
+
+    def renew(self, args):
+        worker, lease, not_after, _alive, at_least, least = args[:6]
+        if self.late(not_after):
+            return [LATE, self.now]
+        ends, codes = self.lease_end(lease, at_least), []
+        for id, fence in zip(args[6::2], args[7::2]):
+            job = self.at(id, "running")
+            token = f"{worker}:{fence}"
+            held = job and self.locked(job) and job.token == token
+            if job and not self.locked(job) and int(least):  # the clock was set forward
+                held = int(least) < job.score <= max(self.now, int(at_least))
+            if held:
+                job.token, job.score = token, ends
+                codes.append(CANCEL if job.cancel in (fence, "*") else OK)
+            else:
+                codes.append(LOST)
+        return [OK, self.now] + ([codes] if any(codes) else [])
+
+    def held(self, worker, args, step, resent):
+        """Of the jobs that a verdict names: [(job, its arguments)] of those that the worker holds, and
+        a code for each. Counts the verdicts that came too late."""
+        held, codes, seen = [], [], set()
+        for k in range(0, len(args), step):
+            id, fence = args[k:k + 2]
+            job = self.jobs.get(id)
+            if job and id not in seen and self.locked(job) and job.token == f"{worker}:{fence}":
+                held.append((job, args[k:k + step]))
+                seen.add(id)
+                codes.append(OK)
+                continue
+            codes.append(LOST if job else GONE)
+            if k // step >= int(resent):
+                self.counters["lost"] += 1
+            elif codes[-1] == LOST:
+                self.counters["unsure"] += 1
+        return held, codes
+
+    def verdict(self, codes):
+        return [OK, self.now] + ([codes] if any(codes) else [])
+
+    def cancelled(self, job, fence):
+        """A command asked to cancel this run: this overrides any verdict but done."""
+        if job.cancel in (str(fence), "*"):
+            self.leave(job, "cancelled")
+            return True
+        job.cancel = None  # of an earlier run
+        return False
+
+    def complete(self, args):
+        worker, not_after, resent, fences = args[:4]
+        if self.late(not_after):
+            return [LATE, self.now]
+        pairs, ids = [], iter(args[4 + 2 * int(fences):])
+        for k in range(int(fences)):
+            for _ in range(int(args[5 + 2 * k])):
+                pairs += [next(ids), args[4 + 2 * k]]
+        held, codes = self.held(worker, pairs, 2, resent)
+        for job, _ in held:
+            self.leave(job, "done")
+        return self.verdict(codes)
+
+    def keep(self, args):
+        """Done, and kept with a result."""
+        worker, not_after, resent, most, most_bytes = args[:5]
+        if self.late(not_after):
+            return [LATE, self.now]
+        held, codes = self.held(worker, args[5:], 4, resent)
+        for job, (_, _, keep, words) in held:
+            self.leave(job, "done")
+            self.kept.add(job.id, self.now, self.now + int(keep), words)
+        if held:
+            self.kept.trim(self.now, int(most), int(most_bytes))
+        return self.verdict(codes)
+
+    def retry(self, args):
+        worker, not_after, resent = args[:3]
+        if self.late(not_after):
+            return [LATE, self.now]
+        held, codes = self.held(worker, args[3:], 4, resent)
+        for job, (_, fence, delay, error) in held:
+            if not self.cancelled(job, fence):
+                job.head["attempts"] = job.head.get("attempts", 0) + 1
+                job.head.update(error=error, failed=self.now)
+                job.head.pop("refused", None)
+                self.wait(job, self.now + max(0, min(DELAY_MAX, int(delay))))
+                self.counters["failed"] += 1
+        return self.verdict(codes)
+
+    def release(self, args):
+        worker, not_after, resent = args[:3]
+        if self.late(not_after):
+            return [LATE, self.now]
+        held, codes = self.held(worker, args[3:], 5, resent)
+        for job, (_, fence, due, how, error) in held:
+            if self.cancelled(job, fence):
+                continue
+            if how == "c":
+                self.leave(job, "cancelled")
+            elif how == "s":
+                job.head.pop("refused", None)  # a handler had it
+                if error:
+                    job.head["error"] = error
+                self.wait(job, self.now + max(0, min(DELAY_MAX, int(due))))
+            elif error:
+                job.head["error"] = error
+                job.head.setdefault("refused", self.now)
+                self.wait(job, self.now + max(0, min(DELAY_MAX, int(due))))
+            else:
+                self.wait(job, min(int(due), self.now))
+        self.limits.give_back(self.now, sum(words[3] == "0" for _, words in held))
+        return self.verdict(codes)
+
+    def bury_verdict(self, args):
+        worker, not_after, resent, dead_max, dead_age = args[:5]
+        if self.late(not_after):
+            return [LATE, self.now]
+        held, codes = self.held(worker, args[5:], 5, resent)
+        for job, (_, fence, counts, reason, error) in held:
+            if not self.cancelled(job, fence):
+                self.bury(job, reason, error, counts == "1")
+        if held:
+            self.trim(int(dead_max), int(dead_age), len(held))
+            self.limits.give_back(self.now, sum(words[2] == "0" for _, words in held))
+        return self.verdict(codes)
+
+    # ---- commands ----
+
+    def cancel(self, args):
+        not_after, id = args
+        if self.late(not_after):
+            return [LATE, self.now]
+        job = self.jobs.get(id)
+        if not job:
+            return [GONE, self.now]
+        if job.place == "dead":
+            return [IS_DEAD, self.now]
+        if job.place == "running":
+            token = job.token if self.locked(job) else ""
+            job.cancel = token.rpartition(":")[2] or "*"
+            return [RUNS, self.now, token, job.score]
+        self.leave(job, "cancelled")
+        return [OK, self.now]
+
+    def delete(self, args):
+        not_after, died = args[0], int(args[1])
+        if self.late(not_after):
+            return [LATE, self.now]
+        codes, holders = [], []
+        for id in args[2:]:
+            job, code = self.jobs.get(id), GONE
+            if job and job.place == "dead":
+                code = OK if died == 0 or job.score <= died else GONE
+            elif job and died == 0 and job.place == "running":
+                code = RUNS
+                holders += [job.token if self.locked(job) else "", job.score]
+            elif job and died == 0:
+                code = OK
+            elif not job and died == 0 and self.kept.at(id, self.now):
+                code = OK
+                del self.kept.jobs[id]
+            if code == OK and job:
+                self.leave(job, "purged" if died else "deleted")
+            codes.append(code)
+        return [OK, self.now, codes, holders]
+
+    def requeue(self, args):
+        """Dead jobs as if they were new, waiting ones without waiting."""
+        not_after, died, first, rate, place = map(int, args[:5])
+        if self.late(not_after):
+            return [LATE, self.now]
+        codes = []
+        for k, id in enumerate(args[5:]):
+            job, code = self.jobs.get(id), GONE
+            due = first + (place + k) * 1000 // rate if rate else first
+            if job and job.place == "dead" and (died == 0 or job.score <= died):
+                code = OK
+                for field in ("attempts", "reason", "died", "refused"):
+                    job.head.pop(field, None)
+                self.wait(job, max(due, self.now))
+            elif job and died == 0 and job.place == "schedule":
+                code = OK
+                job.score = min(job.score, self.now)
+            elif job and died == 0 and job.place == "running":
+                code = RUNS
+            codes.append(code)
+        return [OK, self.now, codes]
+
+    def purge(self, args):
+        not_after, state, before, most, word = args
+        if self.late(not_after):
+            return [LATE, self.now]
+        if self.purged and self.purged[1] == word and self.now <= self.purged[0] + MINUTE:
+            return [OK, self.now, self.purged[2]]
+        if state == "done":
+            chosen = []
+        elif state == "dead":
+            chosen = [job for job in self.within("dead") if job.score <= int(before)]
+        else:
+            chosen = [job for job in self.waiting() if
+                      (job.score > self.now if state == "delayed" else job.score <= int(before))]
+            chosen.sort(key=lambda job: job.level)
+        chosen = chosen[:int(most)]
+        for job in chosen:
+            self.leave(job, "purged")
+        if state == "done":
+            chosen = [id for ended, id in self.kept.oldest(self.now) if ended <= int(before)]
+            chosen = chosen[:int(most)]
+            for id in chosen:
+                del self.kept.jobs[id]
+        if chosen:
+            self.purged = self.now, word, len(chosen)
+        return [OK, self.now, len(chosen)]
+
+    def pause(self, args):
+        not_after, paused = args
+        if self.late(not_after):
+            return [LATE, self.now]
+        self.paused = paused == "1"
+        return [OK, self.now]
+
+    def set_limits(self, args):
+        not_after, max_running, rate, per, _file = args
+        if self.late(not_after):
+            return [LATE, self.now]
+        self.limits.set(max_running, rate, per)
+        return [OK, self.now]
+
+    def check(self, _args):
+        """A worker is alive. It corrects the letters in `uses`."""
+        self.levelled = any(job.level != 1 for job in self.waiting()) or (
+            self.levelled and bool(self.within("running")))
+        empty = not self.waiting() and not self.within("running")
+        return [OK, self.now, int(empty), ANY, ANY, ANY, ANY]
+
+    # ---- reading ----
+
+    def stats(self, _args):
+        waiting = self.waiting()
+        ready = [job.score for job in waiting if job.score <= self.now]
+        later = [job.score for job in waiting if job.score > self.now]
+        n, limits = self.counters, self.limits
+        return Page([OK, self.now, int(self.paused), len(ready), len(later), len(self.within("running")),
+                     len(self.within("dead")), n["enqueued"], n["done"], n["failed"], n["lost"], n["unsure"],
+                     n["crashed"], min(ready, default=0), min(later, default=0), limits.max_running,
+                     limits.rate, limits.per, ANY, n["cancelled"], n["deleted"],
+                     len(self.kept.oldest(self.now))])
+
+    def job(self, args):
+        id, whole = args
+        job = self.jobs.get(id)
+        kept = self.kept.at(id, self.now)
+        if not job and kept:
+            ended, until, words = kept
+            line, _, result = words.partition("\n")
+            record = words if whole == "1" else line + "\n"
+            return Page([OK, self.now, "done", ended, record, len(result), "", 0, 0, until])
+        if not job:
+            at = self.ended_word(id)
+            purged = self.purged and self.now <= self.purged[0] + MINUTE
+            return Page([GONE, self.now, at[0] if at else 0, self.purged[0] if purged else 0,
+                         at[1] if at else ""])
+        locked = self.locked(job)
+        record = job.record() if whole == "1" else Record(job.head, "")
+        return Page([OK, self.now, job.place, job.score, record, len(job.payload),
+                     job.token if locked else "", job.score - self.now if locked else 0, job.crashes])
+
+    def list(self, args):
+        """A page that has room for all of them."""
+        state = args[0]
+        if state in ("running", "dead"):
+            jobs = self.within(state)
+        else:
+            jobs = [job for job in self.waiting() if (job.score <= self.now) == (state == "ready")
+                    and (state != "retry" or job.head.get("attempts"))]
+        rows = [Page([job.id, job.score, Record(job.head, ""), len(job.payload),
+                      job.token if self.locked(job) else "", ANY, job.crashes]) for job in jobs]
+        if state == "done":
+            rows = [Page([id, ended, self.kept.jobs[id][2].partition("\n")[0] + "\n"])
+                    for ended, id in self.kept.oldest(self.now)]
+        return [OK, self.now, "", *rows]
+
+    def ended_word(self, id):
+        at = self.ended.get(id)
+        return at if at and self.now <= at[0] + MINUTE else None
+
+    SCRIPTS = {"bury": "bury_verdict", "limits": "set_limits"}
+
+    def call(self, script, args):
+        return getattr(self, self.SCRIPTS.get(script, script))(args)
+
+    # ---- all of it ----
+
+    def state(self):
+        """What the keys of the queue must hold, as queue_state() of 80-model reads them."""
+        jobs, sets = self.jobs.values(), {}
+        for job in jobs:
+            name = ("schedule:h", "schedule", "schedule:l")[job.level] if job.place == "schedule" \
+                else job.place
+            sets.setdefault(name, {})[job.id] = job.score
+        return {
+            **sets, "jobs": {job.id: job.record() for job in jobs},
+            "locks": {job.id: (job.token, job.score) for job in jobs if self.locked(job)},
+            "crashes": {job.id: job.crashes for job in jobs if job.crashes},
+            "kept": {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)},
+            "cancel": {job.id: job.cancel for job in jobs if job.cancel},
+            "ended": {id: how for id, (at, how) in self.ended.items() if self.now <= at + MINUTE},
+            "counters": {name: n for name, n in self.counters.items() if n},
+        }
