@@ -297,6 +297,11 @@ const char *hf_admin_place(hf_admin *admin, const hf_queue *queue)
     return node->redis->place;
 }
 
+hf_server *hf_admin_server_of(hf_admin *admin, const hf_queue *queue)
+{
+    return hf_cluster_server(admin->cluster, hf_slot(queue->prefix, queue->prefix_len));
+}
+
 /* ---- asking ---- */
 
 uint64_t hf_admin_until(const hf_admin *admin)

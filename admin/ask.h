@@ -43,7 +43,8 @@ struct hf_admin {
     char listed[HF_ID_SIZE]; /* the last job that a list told, */
     int64_t listed_ms;       /* its score then, */
     char listed_prefix[HF_PREFIX_SIZE];
-    hf_job_state listed_state; /* and in which list */
+    hf_job_state listed_state;  /* and in which list */
+    struct hf_hearing *hearing; /* of ends of jobs (admin/hear.h); owned; NULL: nothing */
 };
 
 typedef struct hf_ask {
@@ -66,6 +67,8 @@ typedef struct hf_ask {
 void hf_admin_begin(hf_admin *admin, char detail[HF_DETAIL_SIZE]);
 
 uint64_t hf_admin_until(const hf_admin *admin); /* the end of a call that begins now */
+/* The server of a queue, shared: hf_server_close(). NULL: none is known to have it. */
+hf_server *hf_admin_server_of(hf_admin *admin, const hf_queue *queue);
 HF_MUSTCHECK hf_err hf_admin_ask(hf_admin *admin, const hf_ask *ask, uint64_t until_ns);
 
 /* The clock of a queue's Redis (NULL: of the registry's): now, and the end of the call,

@@ -183,12 +183,17 @@ hf_err hf_look_at(hf_admin *admin, const hf_queue *queue, const char *id, hf_loo
                   uint64_t until_ns)
 {
     hf_args args;
-    if (!hf_args_init(&args, 2, 0))
+    if (!hf_args_init(&args, 4, 0))
         return hf_admin_no_memory(admin);
     hf_look_begin(look->info, queue, id);
     hf_args_text(&args, id);
     hf_args_flag(&args, look->payload != NULL);
-    const hf_ask ask = {.script = &hf_lua_queue_job,
+    if (look->client != NULL) {
+        hf_args_text(&args, look->client);
+        hf_args_flag(&args, !look->gives_up);
+    }
+    const hf_ask ask = {.script = look->client != NULL ? &hf_lua_queue_await
+                                                       : &hf_lua_queue_job,
                         .queue = queue,
                         .args = &args,
                         .read = read_job,

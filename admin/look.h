@@ -7,6 +7,9 @@
 typedef struct hf_look {
     hf_job_info *info;
     void **payload; /* NULL: not asked for */
+    const char
+        *client;    /* that is told of the end of a job that waits or runs; NULL: none */
+    bool gives_up;  /* it is not told any more */
     int64_t now_ms; /* when it was looked */
     /* HF_GONE: when a job of this id was cancelled or deleted, or expired, and when a
      * slice of the queue was purged, each within the last minute; else 0. */

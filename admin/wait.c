@@ -4,31 +4,30 @@
  * cancelled, deleted or expired job leaves for a minute, or, for one that was still
  * waiting when it was seen last, a purge since then. An id may be accepted again after
  * such an end, so what is older than the last look at the living job does not count. The
- * answer to its enqueue counts as the first such look. */
-#include "holdfast/admin.h"
+ * answer to its enqueue counts as the first such look.
+ *
+ * Redis tells the end (admin/hear.h). Where it cannot, the wait asks again and again. */
+#include "admin/wait.h"
 
-#include "admin/look.h"
+#include <stdlib.h>
+
+#include "admin/hear.h"
 #include "admin/parts.h"
 #include "base/base.h"
 #include "base/clock.h"
 
-enum { POLL_FIRST_MS = 5, POLL_LAST_MS = 200 };
-
-typedef struct wait {
-    hf_queue queue; /* as soon as the job was seen, its shard */
-    uint64_t until_ns;
-    uint32_t deadline_ms;
-    int64_t alive_ms; /* when it was known to be there; 0: never */
-    bool seen;        /* by this call */
-    bool waited;      /* then it was in the line */
-} wait;
+enum {
+    POLL_FIRST_MS = 5,
+    POLL_LAST_MS = 200,
+    ASK_MS = 1000 /* again, although an end would be told: an older worker tells none */
+};
 
 static uint64_t sooner(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-static bool was_taken_away(const wait *w, const hf_look *gone)
+static bool was_taken_away(const hf_wait *w, const hf_look *gone)
 {
     if (gone->ended_ms != 0 && gone->ended_ms >= w->alive_ms)
         return true;
@@ -39,7 +38,7 @@ static bool was_taken_away(const wait *w, const hf_look *gone)
  * may tell its end. */
 typedef struct search {
     hf_look look;
-    wait *of;
+    hf_wait *of;
     int64_t ended_ms, purged_ms;
     bool expired;
 } search;
@@ -47,8 +46,13 @@ typedef struct search {
 static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     search *s = arg;
-    hf_err err = hf_look_at(admin, queue, id, &s->look,
-                            sooner(s->of->until_ns, hf_admin_until(admin)));
+    const uint64_t until_ns = sooner(s->of->until_ns, hf_admin_until(admin));
+    hf_err err = hf_look_at(admin, queue, id, &s->look, until_ns);
+    if (err == HF_AUTH && s->look.client != NULL && !s->look.gives_up) {
+        s->of->not_permitted = true;
+        s->look.client = NULL;
+        err = hf_look_at(admin, queue, id, &s->look, until_ns);
+    }
     if (err == HF_OK)
         s->of->queue = *queue;
     if (err == HF_GONE && s->look.ended_ms > s->ended_ms) {
@@ -63,47 +67,88 @@ static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, vo
     return err;
 }
 
-/* HF_RUNNING: keep waiting. */
-static hf_err look_once(hf_admin *admin, wait *w, const char *id)
+hf_err hf_wait_look(hf_admin *admin, hf_wait *w)
 {
     hf_job_info info = {HF_JOB_INFO_INIT};
-    search s = {.look = {.info = &info}, .of = w};
+    void *bytes = NULL;
+    search s = {.look = {.info = &info, .payload = &bytes}, .of = w};
+    if (admin->hearing != NULL && !w->not_permitted)
+        s.look.client = hf_hearing_client(admin);
     const hf_queue queue = w->queue;
-    hf_err err = hf_admin_in_part_of(admin, &queue, id, look_in, &s);
-    const hf_look look = s.look;
-    if (err == HF_GONE && was_taken_away(w, &look))
-        return look.expired
+    hf_err err = hf_admin_in_part_of(admin, &queue, w->id, look_in, &s);
+    if (err == HF_OK && info.state == HF_STATE_DONE) {
+        w->kind = info.result_kind;
+        w->result = bytes;
+        w->len = info.payload_len;
+        return HF_OK;
+    }
+    free(bytes);
+    if (err == HF_GONE && was_taken_away(w, &s.look))
+        return s.look.expired
                    ? hf_admin_fail(admin, HF_EXPIRED, "the job did not start in time")
                    : hf_admin_fail(admin, HF_CANCEL, "the job was cancelled or deleted");
     if (err == HF_GONE)
         return HF_OK;
     if (err != HF_OK)
         return err;
-    if (info.state == HF_STATE_DONE)
-        return HF_OK;
     if (info.state == HF_STATE_DEAD)
         return hf_admin_fail(admin, HF_DEAD, "%s", info.error);
-    w->alive_ms = look.now_ms;
+    w->alive_ms = s.look.now_ms;
     w->seen = true;
     w->waited = info.state != HF_STATE_RUNNING;
     return HF_RUNNING;
 }
 
-static hf_err wait_for(hf_admin *admin, wait *w, const char *id)
+bool hf_wait_give_up(hf_admin *admin, hf_wait *w)
+{
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    search s = {.look = {.info = &info, .gives_up = true}, .of = w};
+    const hf_queue queue = w->queue;
+    if (admin->hearing == NULL || w->not_permitted || !w->seen)
+        return true;
+    s.look.client = hf_hearing_client(admin);
+    w->until_ns = UINT64_MAX;
+    hf_err err = hf_admin_in_part_of(admin, &queue, w->id, look_in, &s);
+    return err == HF_OK || err == HF_GONE;
+}
+
+/* ---- a call that waits ---- */
+
+static void on_told(const hf_queue *queue, const char *id, void *arg)
+{
+    (void)queue, (void)id, (void)arg; /* there is one */
+}
+
+/* Until the next look. */
+static void pause(hf_admin *admin, const hf_wait *w, uint32_t *pause_ms)
+{
+    bool told =
+        admin->hearing != NULL && !w->not_permitted && hf_hearing_has(admin, &w->queue);
+    uint64_t now_ns = hf_boot_ns();
+    if (told) {
+        hf_hearing_wait(admin, sooner(w->until_ns, now_ns + ASK_MS * HF_MS_NS));
+        return;
+    }
+    hf_admin_idle(admin, sooner(w->until_ns, now_ns + *pause_ms * HF_MS_NS));
+    *pause_ms = *pause_ms * 3 / 2 < POLL_LAST_MS ? *pause_ms * 3 / 2 : POLL_LAST_MS;
+}
+
+static hf_err wait_for(hf_admin *admin, hf_wait *w)
 {
     uint32_t pause_ms = POLL_FIRST_MS;
     for (;;) {
         bool seen = w->seen;
-        hf_err err = look_once(admin, w, id);
+        hf_err err = hf_wait_look(admin, w);
         bool over = hf_boot_ns() >= w->until_ns;
         bool found =
             err == HF_OK || err == HF_DEAD || err == HF_CANCEL || err == HF_EXPIRED;
         if (found || (err != HF_RUNNING && !(over && seen)))
             return err;
-        if (over)
+        if (over) {
+            (void)hf_wait_give_up(admin, w);
             return hf_admin_fail(admin, HF_TIMEOUT, "the job is not done yet");
-        hf_admin_idle(admin, sooner(w->until_ns, hf_boot_ns() + pause_ms * HF_MS_NS));
-        pause_ms = pause_ms * 3 / 2 < POLL_LAST_MS ? pause_ms * 3 / 2 : POLL_LAST_MS;
+        }
+        pause(admin, w, &pause_ms);
     }
 }
 
@@ -111,13 +156,22 @@ hf_err hf_admin_wait(hf_admin *admin, const char *name, const char *id,
                      int64_t accepted_ms, uint32_t deadline_ms,
                      char detail[HF_DETAIL_SIZE])
 {
-    wait w = {.until_ns =
-                  deadline_ms == 0 ? UINT64_MAX : hf_boot_ns() + deadline_ms * HF_MS_NS,
-              .alive_ms = accepted_ms,
-              .waited = true};
+    hf_wait w = {.id = id,
+                 .until_ns = deadline_ms == 0 ? UINT64_MAX
+                                              : hf_boot_ns() + deadline_ms * HF_MS_NS,
+                 .alive_ms = accepted_ms,
+                 .waited = true};
     hf_admin_begin(admin, detail);
     hf_err err = hf_admin_queue(admin, name, &w.queue); /* NULL is no name here */
     if (err == HF_OK)
         err = hf_admin_check_id(admin, id);
-    return err != HF_OK ? err : wait_for(admin, &w, id);
+    if (err != HF_OK)
+        return err;
+    err = hf_hearing_open(admin, on_told, NULL);
+    if (err != HF_OK)
+        return hf_admin_fail(admin, err, "%s", hf_err_text(err));
+    err = wait_for(admin, &w);
+    free(w.result);
+    hf_hearing_close(admin);
+    return err;
 }

@@ -17,6 +17,7 @@
 --- @include "lib/key_wake.lua"
 --- @include "lib/key_crashes.lua"
 --- @include "lib/key_cancels.lua"
+--- @include "lib/key_waits.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/key_workers.lua"
 --- @include "lib/key_kept.lua"
@@ -30,11 +31,13 @@ if late(ARGV[5]) then
 end
 local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local FOLLOWS = { crashes = 'cancel', cancel = 'expires', expires = 'keys', keys = 'rest' }
+local FOLLOWS = {
+  crashes = 'cancel', cancel = 'waits', waits = 'expires', expires = 'keys', keys = 'rest',
+}
 local TYPES = {
   schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
   jobs = 'hash', crashes = 'hash',
-  cancel = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
+  cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
   done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
 }
 local NUMBERS = {
@@ -42,9 +45,10 @@ local NUMBERS = {
   'undated', 'unlocked',
 }
 local ENDS = {
-  seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000, -- at most, ms
+  seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000,
+  told = 60000, -- at most, ms
 }
-local LISTS = { workers = true }
+local LISTS = { workers = true, told = true }
 local LOCK_MS = 10000
 
 -- Any other script would break off at these.
@@ -163,7 +167,7 @@ local function check_rest()
         end)
     end
   end
-  local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAKE, EXPIRES, unpack(levels()))
+  local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAITS, WAKE, EXPIRES, unpack(levels()))
   if idle and kept > 0 then
     report('left', 9, P, 'something remains though nothing is to be done',
       'see what: holdfast job list')

@@ -246,20 +246,21 @@ static void compare(const char *user, const char *needed, bool all)
 
 static void users_have_the_commands_of_their_scripts(void **state)
 {
-    static const char *const producers[] = {"register", "enqueue", "enqueue_with", "job",
-                                            NULL};
+    static const char *const producers[] = {"register", "enqueue", "enqueue_with",
+                                            "job",      "await",   NULL};
     static const char *const workers[] = {
-        "claim", "unclaim", "renew", "complete", "retry",    "release", "bury",
-        "check", "peek",    "beat",  "limits",   "register", "shards",  NULL};
+        "claim", "unclaim", "renew",  "complete", "retry",  "release", "bury", "check",
+        "peek",  "beat",    "limits", "register", "shards", "keep",    NULL};
     (void)state;
-    char needed[TEXT_SIZE] = " " LOGIN "set del wait role ";
+    char needed[TEXT_SIZE] = " " LOGIN "set del wait role blpop client|unblock ";
     add_all(needed, hf_lua_queue_all, producers);
     compare("producer", needed, true);
     (void)snprintf(needed, sizeof needed,
                    " " LOGIN "bzpopmin client|unblock set wait role ");
     add_all(needed, hf_lua_queue_all, workers);
     compare("worker", needed, true);
-    (void)snprintf(needed, sizeof needed, " " LOGIN "scan smembers zscan mget ");
+    (void)snprintf(needed, sizeof needed,
+                   " " LOGIN "scan smembers zscan mget blpop client|unblock ");
     add_all(needed, hf_lua_queue_all, NULL);
     add_all(needed, hf_lua_lock_all, NULL);
     compare("administrator", needed, true);

@@ -23,10 +23,18 @@ end
 if marked then
   --- @include "lib/key_crashes.lua"
   --- @include "lib/key_cancels.lua"
+  --- @include "lib/key_waits.lua"
   --- @include "lib/uses.lua"
+  for k, clients in ipairs(call('HMGET', WAITS, unpack(ids, from))) do
+    for client in string.gmatch(clients or '', '%S+') do -- told, and what they want to know is there
+      call('RPUSH', P .. 'told:' .. client, ids[from + k - 1])
+      call('PEXPIRE', P .. 'told:' .. client, '60000')
+    end
+  end
   call('HDEL', CRASHES, unpack(ids, from))
   call('HDEL', CANCELS, unpack(ids, from))
-  note_use('m', call('EXISTS', CRASHES, CANCELS) > 0)
+  call('HDEL', WAITS, unpack(ids, from))
+  note_use('m', call('EXISTS', CRASHES, CANCELS, WAITS) > 0)
 end
 if expiring then
   --- @include "lib/key_expires.lua"

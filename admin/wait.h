@@ -1,0 +1,29 @@
+/* wait.h - one wait for the end of a job: what it knows, and how it looks. */
+#ifndef HF_ADMIN_WAIT_H
+#define HF_ADMIN_WAIT_H
+
+#include "admin/look.h"
+
+typedef struct hf_wait {
+    hf_queue queue; /* as soon as the job was seen, its shard */
+    const char *id;
+    uint64_t until_ns;  /* its deadline */
+    int64_t alive_ms;   /* when the job was known to be there; 0: never */
+    bool seen;          /* by this wait */
+    bool waited;        /* then it was in the line */
+    bool not_permitted; /* to be told: it has to ask */
+    /* Of a job that is done: */
+    hf_result_kind kind;
+    void *result; /* owned */
+    size_t len;
+} hf_wait;
+
+/* HF_OK: it is done, or there is no such job. HF_RUNNING: it waits or runs; then, if the
+ * admin has a hearing, its client is told of the end. Else as hf_admin_wait(). */
+HF_MUSTCHECK hf_err hf_wait_look(hf_admin *admin, hf_wait *w);
+
+/* The wait is over before the job has ended: its client is not told any more. False: that
+ * could not be said. */
+bool hf_wait_give_up(hf_admin *admin, hf_wait *w);
+
+#endif

@@ -1,0 +1,36 @@
+-- one_job.lua - a job as it is answered to a reader.
+--- @include "lib/key_lock.lua"
+--- @include "lib/key_crashes.lua"
+--- @include "lib/time_of.lua"
+--- @include "lib/place_of.lua"
+--- @include "lib/as_expired.lua"
+
+-- How a job of this id ended, for one that is gone.
+local function ending(id)
+  local ms, word = string.match(call('GET', P .. 'ended:' .. id) or '', '^(%d+) (%a+)')
+  local purged = string.match(call('GET', P .. 'purged') or '', '^%d+')
+  return { GONE, now, tonumber(ms or 0), tonumber(purged or 0), word or '' }
+end
+
+-- As the header of `job` says.
+local function one_job(id, whole, uses)
+  local name, score, kept = place_of(id, uses)
+  if not name then
+    return ending(id)
+  end
+  local record = call('HGET', name == 'done' and RESULTS or JOBS, id) or ''
+  if name == 'expired' then
+    local at, dead = as_expired(id, record)
+    if not dead then
+      return { GONE, now, at, 0, 'expired' }
+    end
+    name, score, record = 'dead', at, dead
+  end
+  local lease = math.max(0, call('PTTL', LOCK .. id))
+  local mark = call('HGET', CRASHES, id) or '0'
+  local nl = string.find(record, '\n', 1, true) or 0
+  return {
+    OK, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
+    call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')) or 0, kept,
+  }
+end
