@@ -79,7 +79,7 @@ for i = 6, #ARGV do
   elseif died == 0 and not score then
     local set
     set, score = waits_in(id)
-    if set and expire_late(id) then
+    if set and expire_late(id, uses) then
       changed = true
     elseif set then
       code = OK

@@ -534,7 +534,9 @@ class Fixture:
         prefix, counts = f"hf:{{{queue}}}:", None
         def idle():
             nonlocal counts
-            counts = [server.call("ZCARD", prefix + name) for name in ("schedule", "running")]
+            cards = [server.call("ZCARD", prefix + name)
+                     for name in ("schedule", "schedule:h", "schedule:l", "running")]
+            counts = [sum(cards[:3]), cards[3]]
             return counts == [0, 0]
         try:
             eventually(seconds, "every job is done", idle, every=0.05)

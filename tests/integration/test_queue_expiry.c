@@ -173,7 +173,7 @@ static void a_queue_at_its_limit_lets_them_expire(void **state)
 
 static void many_expire_in_slices_and_the_next_comes_at_once(void **state)
 {
-    enum { N = 1300, BLOCK = 1000 };
+    enum { N = 1000, SLICE = 400 };
     static char ids[N][16];
     static hf_enqueue_item items[N];
     const hf_enqueue_args args = {.producer = "", .options = true};
@@ -187,7 +187,7 @@ static void many_expire_in_slices_and_the_next_comes_at_once(void **state)
     pass();
     for (int i = 1; i <= 2; i++) {
         assert_int_equal(claim(10), 0); /* a claim at its bound takes no job */
-        assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), i * 500);
+        assert_int_equal(hf_queue_fixture_meta(&fixture, "expired"), i * SLICE);
         assert_int_equal(fixture.next_ms, fixture.now_ms);
         assert_int_equal(stats().expired, N);
         assert_int_equal(stats().ready, 1);

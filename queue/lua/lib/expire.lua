@@ -10,10 +10,10 @@ local function leave_late(ids, set)
 end
 
 -- Of these ids in EXPIRES, with their scores, those that wait and whose record agrees leave. Returns
--- {{id, set, record}, ...} of those that have to die.
-local function expire(ids, times)
+-- {{id, set, record}, ...} of those that have to die. `uses` of meta tells whether there are levels.
+local function expire(ids, times, uses)
   local sets, over, dying, strange = {}, {}, {}, {}
-  for _, set in ipairs(levels()) do
+  for _, set in ipairs(string.find(uses, 'l', 1, true) and levels() or { SCHEDULE }) do
     over[set] = {}
     for k, score in ipairs(call('ZMSCORE', set, unpack(ids))) do
       sets[k] = sets[k] or score and set

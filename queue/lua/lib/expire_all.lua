@@ -7,12 +7,12 @@
 
 -- At most so many in a script, which takes 2 ms. One that dies takes longer, because its record is
 -- written anew; and so do large records.
-local EXPIRE_MAX, DEATHS_MAX, EXPIRE_BYTES = 500, 100, 1048576
+local EXPIRE_MAX, DEATHS_MAX, EXPIRE_BYTES = 400, 100, 1048576
 
 -- These ids expire; `buried` is the list that a claim answers.
-local function expire_all(ids, times, buried)
+local function expire_all(ids, times, uses, buried)
   open_writes()
-  local dying = expire(ids, times)
+  local dying = expire(ids, times, uses)
   for k = 1, math.min(#dying, DEATHS_MAX) do
     local id, set, record = unpack(dying[k])
     local within = tonumber(string.match(record, '"start_within":%s*(%d+)') or 0)
@@ -33,16 +33,16 @@ local function expire_due(uses, buried)
     ids[k], times[k] = nil, nil
   end
   if #ids > 0 then
-    expire_all(ids, times, buried)
+    expire_all(ids, times, uses, buried)
   end
   return #ids, #ids > 0 and call('ZCOUNT', EXPIRES, '-inf', stamp) > 0
 end
 
 -- One job, if its time is over; true: it is gone, or dead.
-local function expire_late(id)
+local function expire_late(id, uses)
   local by = call('ZSCORE', EXPIRES, id)
   if by and by + 0 <= now then
-    expire_all({ id }, { by }, {})
+    expire_all({ id }, { by }, uses or '', {})
     return true
   end
 end

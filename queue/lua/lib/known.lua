@@ -38,7 +38,7 @@ if codes and uses and string.find(uses, 'x', 1, true) then
     local id = args[3 + 3 * k]
     if code == EXISTS and is_late(id) then
       open_writes()
-      local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) })
+      local dying = expire({ id }, { call('ZSCORE', EXPIRES, id) }, uses)
       codes[k] = #dying > 0 and IS_DEAD or nil
       words[2] = true -- how it ended is told now
     end
