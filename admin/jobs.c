@@ -80,6 +80,30 @@ static void read_done(hf_job_info *out, hf_bytes line)
     json_decref(root);
 }
 
+static void read_attempt(hf_job_attempt *out, const json_t *entry)
+{
+    const char *worker = json_string_value(json_object_get(entry, "worker"));
+    const char *error = json_string_value(json_object_get(entry, "error"));
+    *out = (hf_job_attempt){.ended_ms = json_integer_value(json_object_get(entry, "at")),
+                            .ran_ms = json_integer_value(json_object_get(entry, "ran"))};
+    if (worker != NULL)
+        copy(out->worker, sizeof out->worker, (hf_bytes){worker, strlen(worker)});
+    if (error != NULL)
+        copy(out->error, sizeof out->error, (hf_bytes){error, strlen(error)});
+}
+
+/* What queue/lua/lib/note_attempt.lua has written; other hands may have, too. */
+static void read_history(hf_job_info *out, hf_bytes line)
+{
+    if (out->attempts == 0)
+        return;
+    json_t *root = json_loadb(line.ptr, line.len, JSON_DISABLE_EOF_CHECK, NULL);
+    const json_t *list = json_object_get(root, "history");
+    for (size_t i = 0; i < json_array_size(list) && i < HF_ATTEMPTS_KEPT; i++)
+        read_attempt(&out->history[out->n_history++], json_array_get(list, i));
+    json_decref(root);
+}
+
 /* The elements of an answer from `first` on: score, record, payload bytes, token, lease,
  * crashes; and in place `kept` until when a done job is kept. */
 static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
@@ -98,6 +122,7 @@ static hf_err read_info(hf_job_info *out, const hf_reply *reply, size_t first,
         read_done(out, line);
     }
     hf_err err = read_line(out, line);
+    read_history(out, line);
     if (out->created_ms == 0)
         out->created_ms = hf_id_made_ms(out->id);
     return err;

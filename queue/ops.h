@@ -172,6 +172,7 @@ typedef struct hf_verdict_item {
                           HF_ERROR_MAX; bytes that are no UTF-8 become question marks */
     const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
     hf_bytes words;     /* KEEP: a line about it, a newline, its result */
+    int64_t ran_ms;     /* RETRY, BURY: the attempt */
 } hf_verdict_item;
 
 typedef struct hf_verdict_args {

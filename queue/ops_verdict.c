@@ -16,9 +16,9 @@ typedef struct verdict_form {
 
 static const verdict_form forms[] = {
     [HF_OP_COMPLETE] = {&hf_lua_queue_complete, 4, 1},
-    [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 4},
+    [HF_OP_RETRY] = {&hf_lua_queue_retry, 3, 5},
     [HF_OP_RELEASE] = {&hf_lua_queue_release, 3, 5},
-    [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 5},
+    [HF_OP_BURY] = {&hf_lua_queue_bury, 5, 6},
     [HF_OP_KEEP] = {&hf_lua_queue_keep, 5, 4},
 };
 
@@ -100,6 +100,8 @@ static void add_item(hf_args *a, hf_verdict_op op, const hf_verdict_item *item,
     if (op == HF_OP_RELEASE)
         hf_args_text(a, how_released(item));
     add_error(a, item->error, scratch);
+    if (op == HF_OP_RETRY || op == HF_OP_BURY)
+        hf_args_int(a, item->ran_ms);
 }
 
 static size_t count_resent(const hf_verdict_item *items, size_t n)
@@ -123,7 +125,7 @@ hf_err hf_op_verdict(hf_client *client, const hf_queue *queue, hf_verdict_op op,
     char *at = scratch;
     hf_err err = HF_NOMEM;
     size_t runs = op == HF_OP_COMPLETE ? count_runs(items, n) : 0;
-    if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n, form->fixed + n))
+    if (!hf_args_init(&a, form->fixed + 2 * runs + form->each * n, form->fixed + 2 * n))
         goto done;
     hf_args_text(&a, args->worker);
     hf_args_int(&a, args->not_after);

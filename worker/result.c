@@ -78,10 +78,6 @@ static int64_t keep_ms_of(const hf_run *run)
 /* Names need no escapes. */
 static size_t write_line(const hf_run *run, char out[LINE_SIZE])
 {
-    uint64_t ended_ns = run->ended_ns != 0 ? run->ended_ns : hf_boot_ns();
-    int64_t ran_ms = ended_ns > run->started_ns
-                         ? (int64_t)((ended_ns - run->started_ns) / HF_MS_NS)
-                         : 0;
     const char *result = run->result.ptr == NULL ? ""
                          : run->result_is_json   ? ",\"result\":\"json\""
                                                  : ",\"result\":\"bytes\"";
@@ -89,7 +85,7 @@ static size_t write_line(const hf_run *run, char out[LINE_SIZE])
                      "{\"type\":\"%s\",\"created\":%" PRId64 ",\"attempts\":%" PRIu32
                      ",\"ran\":%" PRId64 ",\"worker\":\"%s\"%s}\n",
                      run->record.type, run->record.created_ms, run->record.attempts,
-                     ran_ms, run->worker->id, result);
+                     hf_run_ran_ms(run), run->worker->id, result);
     HF_ASSERT(n > 0 && n < LINE_SIZE);
     return (size_t)n;
 }

@@ -212,7 +212,7 @@ static bool handler_has_it(const hf_run *run)
     return run->state == HF_STARTED && run->handler->fn != NULL;
 }
 
-static int64_t ran_for_ms(const hf_run *run)
+int64_t hf_run_ran_ms(const hf_run *run)
 {
     bool runs = handler_has_it(run);
     uint64_t from = runs ? atomic_load(&run->begun_ns) : run->started_ns;
@@ -227,7 +227,7 @@ void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome)
     size_t n = 0;
     if (w->opts.log == NULL)
         return;
-    int64_t run_ms = ran_for_ms(run);
+    int64_t run_ms = hf_run_ran_ms(run);
     fields[n++] = (hf_log_field){.key = "job", .text = run->id};
     fields[n++] = (hf_log_field){.key = "queue", .text = run->served->queue.name};
     fields[n++] = (hf_log_field){.key = "type", .text = run->record.type};

@@ -82,6 +82,7 @@ void hf_run_set_text(hf_run *run, const char *text, size_t len);
  * memory */
 hf_run *hf_run_shadow(hf_run *run);
 
+int64_t hf_run_ran_ms(const hf_run *run); /* until now, or its end */
 /* Logs how it ended. */
 void hf_report_run(hf_worker *w, const hf_run *run, const char *outcome);
 

@@ -379,6 +379,7 @@ static void fill(batch *b, hf_verdict_item *items)
             .error = {run->error == NULL ? "" : run->error, 0},
             .reason = run->reason,
             .words = run->words,
+            .ran_ms = hf_run_ran_ms(run),
         };
         while (((const char *)items[i].error.ptr)[items[i].error.len] != '\0')
             items[i].error.len++;

@@ -8,12 +8,26 @@
 #include "base/base.h"
 #include "base/text.h"
 #include "cli/common/priority.h"
+#include "cli/jobs/holder.h"
 
 const char *hf_job_state_name(hf_job_state state)
 {
     static const char *const names[] = {"ready",   "delayed", "retry",
                                         "running", "dead",    "done"};
     return (size_t)state < HF_COUNT(names) ? names[state] : "?";
+}
+
+static json_t *history(const hf_job_info *job)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < job->n_history; i++) {
+        const hf_job_attempt *a = &job->history[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:I, s:o, s:o}", "ended_ms", hf_out_time(a->ended_ms),
+                            "ran_ms", (json_int_t)a->ran_ms, "worker",
+                            hf_out_text(a->worker), "error", hf_out_text(a->error)));
+    }
+    return list;
 }
 
 static json_t *add_done(json_t *object, const hf_job_info *job)
@@ -49,6 +63,8 @@ json_t *hf_job_json(const hf_job_info *job)
         running ? json_integer(job->lease_remaining_ms) : json_null(), "payload_bytes",
         (json_int_t)(done ? 0 : job->payload_len), "error",
         job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
+    if (job->n_history > 0)
+        (void)json_object_set_new(object, "history", history(job));
     return done ? add_done(object, job) : object;
 }
 
@@ -89,6 +105,23 @@ static void print_due(const hf_job_info *job, int64_t now_ms)
     }
 }
 
+/* "attempt   2026-11-21T03:56:08.462Z (10s ago), 12ms by web1 pid 4711: exit status 1" */
+static void print_history(const hf_job_info *job, int64_t now_ms)
+{
+    char moment[HF_MOMENT_SIZE], ran[HF_DURATION_SIZE], who[HF_HOLDER_TEXT];
+    for (size_t i = 0; i < job->n_history; i++) {
+        const hf_job_attempt *a = &job->history[i];
+        hf_out_moment(a->ended_ms, now_ms, moment);
+        hf_format_duration(a->ran_ms, ran);
+        hf_holder_text(a->worker, who);
+        printf("attempt   %s, %s by ", moment, ran);
+        hf_out_plain(stdout, who);
+        fputs(": ", stdout);
+        hf_out_plain(stdout, a->error);
+        putchar('\n');
+    }
+}
+
 static void print_done(const hf_job_info *job, int64_t now_ms)
 {
     char until[HF_MOMENT_SIZE], ran[HF_DURATION_SIZE];
@@ -123,6 +156,7 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     if (job->crashes != 0)
         printf("; %" PRIu32 " of its holders died", job->crashes);
     putchar('\n');
+    print_history(job, now_ms);
     hf_format_duration(job->timeout_ms, duration);
     if (job->timeout_ms != 0)
         printf("timeout   %s\n", duration);

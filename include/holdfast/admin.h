@@ -166,6 +166,14 @@ typedef enum hf_result_kind {
     HF_RESULT_JSON /* compact, without a newline */
 } hf_result_kind;
 
+/* A failed attempt that counts. */
+enum { HF_ATTEMPTS_KEPT = 10, HF_ATTEMPT_ERROR_MAX = 256 };
+typedef struct hf_job_attempt {
+    int64_t ended_ms, ran_ms;
+    char worker[HF_HOLDER_SIZE];
+    char error[HF_ATTEMPT_ERROR_MAX + 1]; /* its first bytes */
+} hf_job_attempt;
+
 typedef struct hf_job_info {
     size_t size; /* HF_JOB_INFO_INIT */
     char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
@@ -186,8 +194,11 @@ typedef struct hf_job_info {
     /* Of a done job that is kept; else 0 and "". */
     hf_result_kind result_kind;
     int64_t kept_until_ms;
-    int64_t ran_ms;               /* its last attempt */
-    char done_by[HF_HOLDER_SIZE]; /* the worker */
+    int64_t ran_ms;                           /* its last attempt */
+    char done_by[HF_HOLDER_SIZE];             /* the worker */
+    hf_job_attempt history[HF_ATTEMPTS_KEPT]; /* its last failed attempts, the oldest
+                                                 first: n_history of them */
+    size_t n_history;
     int64_t start_by_ms; /* of a waiting job: it expires if it has not started until then;
                             0: it does not expire */
 } hf_job_info;

@@ -42,7 +42,7 @@ local function to_dead(id, record, reason, text)
   for _, set in ipairs({ 'schedule', 'schedule:h', 'schedule:l', 'running' }) do
     call('ZREM', P .. set, id)
   end
-  bury(nil, id, readable(record) and record or '\n' .. record, reason, text, false)
+  bury(nil, id, readable(record) and record or '\n' .. record, reason, text)
 end
 
 -- It stays where a worker may have it; else where it runs again; else it is dead.

@@ -38,7 +38,7 @@ local function put(id, due)
   local home, by
   local record = rewrite(call('HGET', JOBS, id) or '', function(head)
     home, by = level_of(head.priority), start_by(head.start_within, due)
-    head.attempts, head.reason, head.died, head.refused = nil, nil, nil, nil
+    head.attempts, head.history, head.reason, head.died, head.refused = nil, nil, nil, nil, nil
     head.start_by = tonumber(by)
   end)
   if home ~= SCHEDULE then

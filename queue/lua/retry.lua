@@ -5,8 +5,8 @@
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
 --  ARGV[3]   resent      the first so many were sent before, without an answer
---  ARGV[4..] id, fence, delay, error for each job, at most 1000; delay in ms from now, at most 100
---            years
+--  ARGV[4..] id, fence, delay, error, ran for each job, at most 1000; delay in ms from now, at most
+--            100 years; ran: ms of the attempt
 --  returns   {OK, now} (all held) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST,
 --            GONE.
 --            Sent twice: LOST, and nothing is counted again.
@@ -23,16 +23,17 @@
 --- @include "lib/levels.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/rewrite.lua"
+--- @include "lib/note_attempt.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/owned.lua"
 if late(ARGV[2]) then
   return { LATE, now }
 end
-local delays = {}
-for i = 6, #ARGV, 4 do
-  delays[i - 2] = clamped(ARGV[i], DELAY_MAX)
+local delays, rans = {}, {}
+for i = 6, #ARGV, 5 do
+  delays[i - 2], rans[i - 2] = clamped(ARGV[i], DELAY_MAX), clamped(ARGV[i + 2], DELAY_MAX)
 end
-local places, codes, lost, unsure = owned(ARGV[1], 4, 4, digits(ARGV[3], 1000))
+local places, codes, lost, unsure = owned(ARGV[1], 4, 5, digits(ARGV[3], 1000))
 open_writes()
 local failed = 0
 for k = 1, #places do
@@ -42,7 +43,7 @@ for k = 1, #places do
     local home
     local record = rewrite(call('HGET', JOBS, id) or '', function(head)
       home, head.start_by = level_of(head.priority), nil
-      head.attempts = (head.attempts or 0) + 1
+      note_attempt(head, ARGV[1], rans[i], ARGV[i + 3])
       head.error, head.failed, head.refused = ARGV[i + 3], now, nil
     end)
     call('ZREM', RUNNING, id)

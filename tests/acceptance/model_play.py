@@ -282,7 +282,8 @@ class Play:
                          self.random.choice((100, 1000, 67108864)), *words)
 
     def retry(self, worker, runs):
-        words = [word for run in runs for word in (run.id, run.fence, self.delay(), self.error())]
+        words = [word for run in runs for word in (run.id, run.fence, self.delay(), self.error(),
+                                                   self.random.randint(-1, self.pace))]
         return self.send("retry", worker.name, self.not_after(), 0, *words)
 
     def release(self, worker, runs):
@@ -297,7 +298,8 @@ class Play:
     def bury(self, worker, runs):
         reasons = ("attempts", "handler", "type")
         words = [word for run in runs for word in (run.id, run.fence, self.random.randint(0, 1),
-                                                   self.random.choice(reasons), self.error())]
+                                                   self.random.choice(reasons), self.error(),
+                                                   self.random.randint(0, self.pace))]
         return self.send("bury", worker.name, self.not_after(), 0, *self.bounds(), *words)
 
     def delay(self):

@@ -272,10 +272,15 @@ class Queue:
         elif how != "dead":
             self.counters["deleted" if how == "purged" else how] += 1
 
-    def bury(self, job, reason, text, counts):
-        if counts:
-            job.head["attempts"] = job.head.get("attempts", 0) + 1
-            self.counters["failed"] += 1
+    def fail(self, job, worker, ran, text):
+        """One failed attempt more; the last ten are told with the job."""
+        told = text.encode()[:256].decode(errors="ignore")
+        attempt = {"at": self.now, "worker": worker, "ran": max(0, int(ran)), "error": told}
+        job.head["history"] = [*job.head.get("history", []), attempt][-10:]
+        job.head["attempts"] = job.head.get("attempts", 0) + 1
+        self.counters["failed"] += 1
+
+    def bury(self, job, reason, text):
         job.head.update(reason=reason, error=text, died=self.now)
         self.leave(job, "dead")
         job.place, job.score = "dead", self.now
@@ -406,7 +411,7 @@ class Queue:
         if job.crashes < poison:
             return True
         text = Starts(f"its holder died {job.crashes} times")
-        self.bury(job, "poison", text, False)
+        self.bury(job, "poison", text)
         buried += [job.id, text]
         return False
 
@@ -505,14 +510,13 @@ class Queue:
         worker, not_after, resent = args[:3]
         if self.late(not_after):
             return [LATE, self.now]
-        held, codes = self.held(worker, args[3:], 4, resent)
-        for job, (_, fence, delay, error) in held:
+        held, codes = self.held(worker, args[3:], 5, resent)
+        for job, (_, fence, delay, error, ran) in held:
             if not self.cancelled(job, fence):
-                job.head["attempts"] = job.head.get("attempts", 0) + 1
+                self.fail(job, worker, ran, error)
                 job.head.update(error=error, failed=self.now)
                 job.head.pop("refused", None)
                 self.wait(job, self.now + max(0, min(DELAY_MAX, int(delay))))
-                self.counters["failed"] += 1
         return self.verdict(codes)
 
     def release(self, args):
@@ -543,10 +547,12 @@ class Queue:
         worker, not_after, resent, dead_max, dead_age = args[:5]
         if self.late(not_after):
             return [LATE, self.now]
-        held, codes = self.held(worker, args[5:], 5, resent)
-        for job, (_, fence, counts, reason, error) in held:
+        held, codes = self.held(worker, args[5:], 6, resent)
+        for job, (_, fence, counts, reason, error, ran) in held:
             if not self.cancelled(job, fence):
-                self.bury(job, reason, error, counts == "1")
+                if counts == "1":
+                    self.fail(job, worker, ran, error)
+                self.bury(job, reason, error)
         if held:
             self.trim(int(dead_max), int(dead_age), len(held))
             self.limits.give_back(self.now, sum(words[2] == "0" for _, words in held))
@@ -603,7 +609,7 @@ class Queue:
             due = first + (place + k) * 1000 // rate if rate else first
             if job and job.place == "dead" and (died == 0 or job.score <= died):
                 code = OK
-                for field in ("attempts", "reason", "died", "refused"):
+                for field in ("attempts", "history", "reason", "died", "refused"):
                     job.head.pop(field, None)
                 self.wait(job, max(due, self.now))
             elif job and died == 0 and job.place == "schedule":

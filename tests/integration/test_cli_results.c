@@ -131,6 +131,22 @@ static void kept_jobs_are_listed_shown_explained_and_deleted(void **state)
     assert_int_equal(hf_try_figure("default", "kept"), 0);
 }
 
+/* Also of a job that is not kept: what it tried. */
+static void the_attempts_of_a_job_are_shown(void **state)
+{
+    (void)state;
+    hf_try_worker("worker @ -c w.yaml");
+    run_job("bad", "dies");
+    hf_try_run("job show dies @", 0);
+    hf_try_has(fixture->out, "\nattempt   20");
+    hf_try_has(fixture->out, ": boom\n");
+    hf_try_run("job show dies @ --json", 0);
+    hf_try_has(fixture->out, "\"history\":[{\"ended_ms\":");
+    hf_try_run("enqueue good @ --id fresh --in 1h", 0);
+    hf_try_run("job show fresh @ --json", 0);
+    assert_null(strstr(fixture->out, "history"));
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, hf_try_clean)
 
 int main(void)
@@ -141,6 +157,7 @@ int main(void)
         TEST(a_job_can_say_that_it_is_kept),
         TEST(what_is_not_there_ends_with_1),
         TEST(kept_jobs_are_listed_shown_explained_and_deleted),
+        TEST(the_attempts_of_a_job_are_shown),
     };
     hf_try_up(HF_TEST_COMMAND, HANDLERS);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,11 +161,11 @@ typedef struct form {
 } form;
 
 static const form forms[] = {
-    {&hf_lua_queue_retry, {"w", "0", "#0", "one", "<fence>", "#0", "no"}},
+    {&hf_lua_queue_retry, {"w", "0", "#0", "one", "<fence>", "#0", "no", "#1"}},
     {&hf_lua_queue_release, {"w", "0", "#0", "one", "<fence>", "#0", "0", "no"}},
     {&hf_lua_queue_release, {"w", "0", "0", "one", "<fence>", "#1", "0", ""}},
     {&hf_lua_queue_bury,
-     {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "1", "handler", "no"}},
+     {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "1", "handler", "no", "#1"}},
     {&hf_lua_queue_keep,
      {"w", "0", "#0", "#10", "#1000", "one", "<fence>", "#60000", "{}"}},
     {&hf_lua_queue_requeue, {"0", "#0", "#0", "#0", "#0", "two"}},

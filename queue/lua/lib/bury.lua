@@ -3,12 +3,16 @@
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"
 --- @include "lib/rewrite.lua"
+--- @include "lib/note_attempt.lua"
 --- @include "lib/leave.lua"
 
--- To `dead`, out of `set`; nil: it is in none.
-local function bury(set, id, record, reason, text, counts)
+-- To `dead`, out of `set`; nil: it is in none. ran: ms of the attempt of this worker that failed; nil: none
+-- did.
+local function bury(set, id, record, reason, text, worker, ran)
   record = rewrite(record, function(head)
-    head.attempts = counts and (head.attempts or 0) + 1 or head.attempts
+    if ran then
+      note_attempt(head, worker, ran, text)
+    end
     head.reason, head.error, head.died, head.start_by = reason, text, now, nil
   end)
   leave('dead', { id }, set, set == RUNNING and { LOCK .. id })

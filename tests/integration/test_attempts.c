@@ -1,0 +1,112 @@
+/* test_attempts.c - the failed attempts of a job, as they are kept in its record. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/queue_fixture.h"
+
+static hf_queue_fixture fixture;
+static char detail[HF_DETAIL_SIZE];
+
+static void must(hf_err err)
+{
+    if (err != HF_OK)
+        fail_msg("%s: %s", hf_err_name(err), detail);
+}
+
+static void fail_once(hf_verdict_op op, const char *worker, int64_t ran_ms,
+                      const char *error)
+{
+    const hf_verdict_args args = {
+        .worker = worker, .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "one",
+                                  .counts = true,
+                                  .error = {error, strlen(error)},
+                                  .reason = "handler",
+                                  .ran_ms = ran_ms};
+    assert_int_equal(hf_queue_fixture_claim(&fixture, worker, 1, 0), 1);
+    must(hf_queue_fixture_verdict(&fixture, op, &args, &item));
+}
+
+static hf_job_info look(void)
+{
+    hf_job_info info = {HF_JOB_INFO_INIT};
+    must(hf_admin_job(fixture.admin, "q", "one", &info, NULL, detail));
+    return info;
+}
+
+static void each_tells_when_where_how_long_and_why(void **state)
+{
+    (void)state;
+    must(hf_queue_fixture_enqueue(&fixture, "one", 0));
+    assert_int_equal(look().n_history, 0);
+    fail_once(HF_OP_RETRY, "w1", 12, "it broke");
+    fail_once(HF_OP_BURY, "w2", 7, "for good");
+    hf_job_info info = look();
+    assert_int_equal(info.state, HF_STATE_DEAD);
+    assert_int_equal(info.attempts, 2);
+    assert_int_equal(info.n_history, 2);
+    assert_string_equal(info.history[0].worker, "w1");
+    assert_string_equal(info.history[0].error, "it broke");
+    assert_int_equal(info.history[0].ran_ms, 12);
+    assert_string_equal(info.history[1].worker, "w2");
+    assert_string_equal(info.history[1].error, "for good");
+    assert_int_equal(info.history[1].ended_ms, info.due_ms);
+    assert_true(info.history[0].ended_ms <= info.history[1].ended_ms);
+}
+
+static void ten_are_kept_with_256_bytes_of_each_error(void **state)
+{
+    char error[300], word[16];
+    (void)state;
+    must(hf_queue_fixture_enqueue(&fixture, "one", 0));
+    for (int i = 0; i < 12; i++) {
+        (void)snprintf(word, sizeof word, "%d", i);
+        fail_once(HF_OP_RETRY, "w", i, word);
+    }
+    hf_job_info info = look();
+    assert_int_equal(info.attempts, 12);
+    assert_int_equal(info.n_history, HF_ATTEMPTS_KEPT);
+    assert_string_equal(info.history[0].error, "2");
+    assert_string_equal(info.history[9].error, "11");
+    /* The 256th byte would be in the middle of a character. */
+    memset(error, 'x', sizeof error);
+    (void)snprintf(error + 255, sizeof error - 255, "\xc3\xa4 and more");
+    fail_once(HF_OP_RETRY, "w", 1, error);
+    info = look();
+    assert_int_equal(strlen(info.history[9].error), 255);
+    assert_string_equal(info.type, "t");
+}
+
+static void a_dead_job_that_is_retried_begins_anew(void **state)
+{
+    (void)state;
+    must(hf_queue_fixture_enqueue(&fixture, "one", 0));
+    fail_once(HF_OP_BURY, "w", 1, "x");
+    must(hf_admin_retry(fixture.admin, "q", "one", detail));
+    assert_int_equal(look().n_history, 0);
+    assert_int_equal(look().attempts, 0);
+}
+
+/* Another program's field of this name is no reason to lose the job. */
+static void a_field_of_another_kind_is_replaced(void **state)
+{
+    static const char record[] = "{\"type\":\"t\",\"created\":1,\"history\":\"mine\"}\nx";
+    const hf_enqueue_args args = {.producer = ""};
+    const hf_enqueue_item item = {.id = "one", .record = {record, sizeof record - 1}};
+    (void)state;
+    must(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1));
+    fail_once(HF_OP_RETRY, "w", 1, "x");
+    assert_int_equal(look().n_history, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HF_ADMIN_TEST(each_tells_when_where_how_long_and_why, &fixture),
+        HF_ADMIN_TEST(ten_are_kept_with_256_bytes_of_each_error, &fixture),
+        HF_ADMIN_TEST(a_dead_job_that_is_retried_begins_anew, &fixture),
+        HF_ADMIN_TEST(a_field_of_another_kind_is_replaced, &fixture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
