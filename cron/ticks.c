@@ -1,0 +1,91 @@
+/* ticks.c - see ticks.h. */
+#include "cron/ticks.h"
+
+enum { STEP_BACK_MS = 3 * 3600 * 1000, COUNT_MAX = 10000 };
+
+static int64_t floor_s(int64_t ms)
+{
+    return ms / 1000 - (ms % 1000 < 0);
+}
+
+static bool next_period(const hf_ticks *ticks, int64_t after_ms, int64_t *out_ms)
+{
+    int64_t past = after_ms - ticks->start_ms;
+    *out_ms = ticks->start_ms;
+    if (past >= 0)
+        *out_ms += (past / ticks->every_ms + 1) * ticks->every_ms;
+    return true;
+}
+
+bool hf_ticks_next(const hf_ticks *ticks, int64_t after_ms, int64_t *out_ms)
+{
+    if (ticks->start_ms != 0 && after_ms < ticks->start_ms)
+        after_ms = ticks->start_ms - 1;
+    bool found = false;
+    if (ticks->every_ms != 0) {
+        found = next_period(ticks, after_ms, out_ms);
+    } else {
+        int64_t at_s;
+        found = hf_cron_next(&ticks->cron, ticks->zone, floor_s(after_ms), &at_s);
+        *out_ms = found ? at_s * 1000 : 0;
+    }
+    return found && (ticks->end_ms == 0 || *out_ms <= ticks->end_ms);
+}
+
+/* The newest ticks after `from` until `now`, at most `max` of them, rising. It looks back
+ * further and further, because there may be millions. */
+static size_t newest(const hf_ticks *ticks, int64_t from_ms, int64_t now_ms, size_t max,
+                     int64_t *out)
+{
+    int64_t step_ms = ticks->every_ms != 0 ? ticks->every_ms : 1000;
+    for (int64_t back_ms = (int64_t)max * step_ms;; back_ms *= 4) {
+        bool all = now_ms - from_ms <= back_ms;
+        int64_t at = all ? from_ms : now_ms - back_ms;
+        size_t n = 0;
+        while (hf_ticks_next(ticks, at, &at) && at <= now_ms)
+            out[n++ % max] = at;
+        if (!all && n < max)
+            continue;
+        if (n <= max)
+            return n;
+        /* The oldest of the ring comes first. */
+        int64_t ring[HF_TICKS_MAX];
+        for (size_t i = 0; i < max; i++)
+            ring[i] = out[(n + i) % max];
+        for (size_t i = 0; i < max; i++)
+            out[i] = ring[i];
+        return max;
+    }
+}
+
+static int64_t count(const hf_ticks *ticks, int64_t from_ms, int64_t now_ms)
+{
+    int64_t n = 0, at = from_ms;
+    while (n < COUNT_MAX && hf_ticks_next(ticks, at, &at) && at <= now_ms)
+        n++;
+    return n;
+}
+
+void hf_ticks_decide(const hf_ticks *ticks, hf_missed missed, int64_t catch_up_ms,
+                     int64_t from_ms, int64_t now_ms, hf_ticks_due *out)
+{
+    out->n = 0;
+    out->dropped = 0;
+    out->from_ms =
+        from_ms > now_ms && from_ms - now_ms <= STEP_BACK_MS ? from_ms : now_ms;
+    if (!hf_ticks_next(ticks, out->from_ms, &out->next_ms))
+        out->next_ms = 0;
+    if (from_ms >= now_ms)
+        return;
+    int64_t all = count(ticks, from_ms, now_ms);
+    size_t max = missed == HF_MISSED_ALL ? HF_TICKS_MAX : 1;
+    int64_t oldest_ms = now_ms - catch_up_ms;
+    if (missed == HF_MISSED_ALL && from_ms < oldest_ms - 1)
+        from_ms = oldest_ms - 1;
+    if (all > 0)
+        out->n = newest(ticks, from_ms, now_ms, max, out->at_ms);
+    if (missed == HF_MISSED_SKIP && out->n > 0 &&
+        now_ms - out->at_ms[0] > HF_TICK_LATE_MS)
+        out->n = 0;
+    out->dropped = all > (int64_t)out->n ? all - (int64_t)out->n : 0;
+}
