@@ -23,6 +23,7 @@ enum {
     HF_CONFIG_PARTS_MAX = 128, /* queues, and shards of them */
     HF_CONFIG_SHARDED_NAME_MAX = 120,
     HF_CONFIG_HANDLERS_MAX = 1000,
+    HF_CONFIG_SCHEDULES_MAX = 1000,
     HF_CONFIG_WORDS_MAX = 256 /* entries of one list of words */
 };
 
@@ -52,6 +53,20 @@ typedef struct hf_config_handler {
     bool has_keep;        /* the file names it, else it is that of the queue */
 } hf_config_handler;
 
+typedef struct hf_config_schedule {
+    char *id;
+    char *queue; /* NULL: "default" */
+    char *cron;  /* NULL: every_ms */
+    int64_t every_ms;
+    char *tz; /* NULL: UTC */
+    char *type;
+    char *payload;           /* NULL: none */
+    int64_t missed, overlap; /* an hf_missed, an hf_overlap */
+    int64_t catch_up_ms, jitter_ms;
+    int64_t start_ms, end_ms; /* 0: none */
+    int64_t limit, rev;
+} hf_config_schedule;
+
 typedef enum hf_config_format { HF_FORMAT_LOGFMT, HF_FORMAT_JSON } hf_config_format;
 
 typedef struct hf_config {
@@ -74,6 +89,8 @@ typedef struct hf_config {
     int64_t payload_max; /* bytes */
     hf_config_handler *handlers;
     size_t n_handlers;
+    hf_config_schedule *schedules;
+    size_t n_schedules;
     int64_t log_level;  /* an hf_log_level */
     int64_t log_format; /* an hf_config_format */
 } hf_config;
@@ -91,6 +108,7 @@ void hf_config_fill_server(const hf_config *config, hf_server_opts *out);
 /* Not its server and its queues. */
 void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out);
 void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out);
+void hf_config_fill_schedule(const hf_config_schedule *schedule, hf_schedule *out);
 void hf_config_fill_program(const hf_config_handler *handler, hf_program *out);
 
 /* Writes the reference of all keys as a Markdown table into `text`, which is allocated,

@@ -91,6 +91,9 @@ void hf_config_free(hf_config *config)
         hf_value_free_all(HF_IN_QUEUE, &config->queues[i]);
     for (size_t i = 0; i < config->n_handlers; i++)
         hf_value_free_all(HF_IN_HANDLER, &config->handlers[i]);
+    for (size_t i = 0; i < config->n_schedules; i++)
+        hf_value_free_all(HF_IN_SCHEDULE, &config->schedules[i]);
+    free(config->schedules);
     free(config->queues);
     free(config->handlers);
     hf_value_free_all(HF_IN_CONFIG, config);
@@ -125,6 +128,8 @@ void hf_config_fill_worker(const hf_config *config, hf_worker_opts *out)
     out->server = own.server;
     out->queues = own.queues;
     out->n_queues = own.n_queues;
+    out->schedules = own.schedules;
+    out->n_schedules = own.n_schedules;
     out->burst = own.burst;
     out->minder = own.minder;
     out->log = own.log;
@@ -150,6 +155,29 @@ void hf_config_fill_queue(const hf_config_queue *queue, hf_worker_queue *out)
         .keep_ms = queue->keep_ms,
         .keep_max = queue->keep_max,
         .keep_bytes = queue->keep_bytes,
+    };
+}
+
+void hf_config_fill_schedule(const hf_config_schedule *schedule, hf_schedule *out)
+{
+    *out = (hf_schedule){
+        HF_SCHEDULE_INIT,
+        .id = schedule->id,
+        .queue = schedule->queue,
+        .cron = schedule->cron,
+        .every_ms = schedule->every_ms,
+        .tz = schedule->tz,
+        .type = schedule->type,
+        .payload = schedule->payload,
+        .payload_len = schedule->payload == NULL ? 0 : strlen(schedule->payload),
+        .missed = (hf_missed)schedule->missed,
+        .overlap = (hf_overlap)schedule->overlap,
+        .catch_up_ms = schedule->catch_up_ms,
+        .jitter_ms = schedule->jitter_ms,
+        .start_ms = schedule->start_ms,
+        .end_ms = schedule->end_ms,
+        .limit = schedule->limit,
+        .rev = schedule->rev,
     };
 }
 

@@ -156,7 +156,7 @@ static hf_err read_scalar(reader *r, const hf_key *key, yaml_node_t *node, void 
     if (err != HF_INVALID)
         return err;
     /* A URL may carry a password: the message names the fault, but not the URL. */
-    if (key->type == HF_KEY_URL) {
+    if (key->type == HF_KEY_URL || key->type == HF_KEY_CRON) {
         snprintf(found, sizeof found, "one that cannot be used (%s)", reason);
         return bad_value(r, key, node, found);
     }
@@ -200,6 +200,8 @@ typedef struct list_kind {
 
 static const list_kind queue_list = {"queues[]", "queue", "name", HF_IN_QUEUE,
                                      sizeof(hf_config_queue)};
+static const list_kind schedule_list = {"schedules[]", "schedule", "id", HF_IN_SCHEDULE,
+                                        sizeof(hf_config_schedule)};
 static const list_kind handler_list = {"handlers[]", "type", "type", HF_IN_HANDLER,
                                        sizeof(hf_config_handler)};
 
@@ -316,6 +318,58 @@ static hf_err read_handlers(reader *r, const hf_key *key, yaml_node_t *node)
     return err;
 }
 
+/* A schedule has a clock of one kind. */
+static hf_err check_schedule(reader *r, const hf_config_schedule *schedule,
+                             yaml_node_t *entry)
+{
+    char shown[HF_SHOWN_SIZE];
+    yaml_node_t *every = value_of(r, entry, "every"), *tz = value_of(r, entry, "tz");
+    if (schedule->cron == NULL && every == NULL)
+        return hf_fault_at(&r->fault, entry->start_mark,
+                           "'cron' or 'every' in 'schedules[]'", "none");
+    if (schedule->cron != NULL && every != NULL)
+        return hf_fault_at(&r->fault, every->start_mark, "either cron or every", "both");
+    if (every != NULL && tz != NULL)
+        return hf_fault_at(&r->fault, tz->start_mark, "a tz only beside cron", "%s",
+                           hf_fault_node(tz, shown));
+    return HF_OK;
+}
+
+static hf_err read_schedules(reader *r, const hf_key *key, yaml_node_t *node)
+{
+    void *items = NULL;
+    hf_err err = read_list(r, key, &schedule_list, node, &items, &r->config->n_schedules);
+    r->config->schedules = items;
+    for (size_t i = 0; err == HF_OK && i < r->config->n_schedules; i++)
+        err = check_schedule(r, &r->config->schedules[i],
+                             node_at(r, node->data.sequence.items.start[i]));
+    return err;
+}
+
+/* Its queue is one of the file. */
+static hf_err check_schedule_queues(reader *r, yaml_node_t *root)
+{
+    const hf_config *config = r->config;
+    char shown[HF_SHOWN_SIZE];
+    yaml_node_t *list = value_of(r, root, "schedules");
+    for (size_t i = 0; i < config->n_schedules; i++) {
+        const char *queue = config->schedules[i].queue;
+        bool known =
+            config->n_queues == 0 && (queue == NULL || strcmp(queue, "default") == 0);
+        for (size_t k = 0; k < config->n_queues; k++)
+            known = known || strcmp(config->queues[k].name,
+                                    queue == NULL ? "default" : queue) == 0;
+        if (known)
+            continue;
+        yaml_node_t *entry = node_at(r, list->data.sequence.items.start[i]);
+        yaml_node_t *at = value_of(r, entry, "queue");
+        return hf_fault_at(&r->fault, (at != NULL ? at : entry)->start_mark,
+                           "a queue of 'queues'", "%s",
+                           at != NULL ? hf_fault_node(at, shown) : "default");
+    }
+    return HF_OK;
+}
+
 /* ---- mappings ---- */
 
 static hf_err read_value(reader *r, const hf_key *key, yaml_node_t *node, void *base)
@@ -327,6 +381,8 @@ static hf_err read_value(reader *r, const hf_key *key, yaml_node_t *node, void *
         return read_queues(r, key, node);
     case HF_KEY_HANDLERS:
         return read_handlers(r, key, node);
+    case HF_KEY_SCHEDULES:
+        return read_schedules(r, key, node);
     case HF_KEY_WORDS:
     case HF_KEY_PLACES:
     case HF_KEY_ENV:
@@ -421,6 +477,8 @@ static hf_err check_whole(reader *r, yaml_node_t *root)
     hf_err err = check_nodes(r, redis, "sentinel", hf_config_put_sentinels);
     if (err == HF_OK)
         err = check_nodes(r, redis, "cluster", hf_config_put_cluster);
+    if (err == HF_OK)
+        err = check_schedule_queues(r, root);
     yaml_node_t *retry = value_of(r, root, "retry");
     if (err != HF_OK || retry == NULL ||
         config->worker.backoff_cap_ms >= config->worker.backoff_base_ms)

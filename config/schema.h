@@ -9,25 +9,34 @@
 #include "holdfast/error.h"
 
 typedef enum hf_key_type {
-    HF_KEY_MAPPING,  /* keys below it; nothing is stored */
-    HF_KEY_QUEUES,   /* a list of mappings: hf_config_queue */
-    HF_KEY_HANDLERS, /* a list of mappings: hf_config_handler */
-    HF_KEY_TEXT,     /* char *: not empty */
-    HF_KEY_NAME,     /* char *: a name as base/id.h allows it */
-    HF_KEY_JOB_TYPE, /* char *: a name or "*" */
-    HF_KEY_URL,      /* char * */
-    HF_KEY_WORDS,    /* char **: a list of text, the first one not empty */
-    HF_KEY_PLACES,   /* char **: a list of "host" or "host:port" */
-    HF_KEY_ENV,      /* char **: a list of names of environment variables */
-    HF_KEY_INTEGER,  /* int64_t, as are all below but NUMBER */
-    HF_KEY_DURATION, /* ms */
-    HF_KEY_SIZE,     /* bytes */
-    HF_KEY_CHOICE,   /* the place of the word in `choices` */
-    HF_KEY_NUMBER    /* double */
+    HF_KEY_MAPPING,   /* keys below it; nothing is stored */
+    HF_KEY_QUEUES,    /* a list of mappings: hf_config_queue */
+    HF_KEY_HANDLERS,  /* a list of mappings: hf_config_handler */
+    HF_KEY_SCHEDULES, /* a list of mappings: hf_config_schedule */
+    HF_KEY_TEXT,      /* char *: not empty */
+    HF_KEY_NAME,      /* char *: a name as base/id.h allows it */
+    HF_KEY_JOB_TYPE,  /* char *: a name or "*" */
+    HF_KEY_URL,       /* char * */
+    HF_KEY_CRON,      /* char *: a cron expression */
+    HF_KEY_ZONE,      /* char *: a time zone of the system */
+    HF_KEY_WORDS,     /* char **: a list of text, the first one not empty */
+    HF_KEY_PLACES,    /* char **: a list of "host" or "host:port" */
+    HF_KEY_ENV,       /* char **: a list of names of environment variables */
+    HF_KEY_TIME,      /* int64_t: Unix ms */
+    HF_KEY_INTEGER,   /* int64_t, as are all below but NUMBER */
+    HF_KEY_DURATION,  /* ms */
+    HF_KEY_SIZE,      /* bytes */
+    HF_KEY_CHOICE,    /* the place of the word in `choices` */
+    HF_KEY_NUMBER     /* double */
 } hf_key_type;
 
 /* The struct of config.h that stores a key. */
-typedef enum hf_key_owner { HF_IN_CONFIG, HF_IN_QUEUE, HF_IN_HANDLER } hf_key_owner;
+typedef enum hf_key_owner {
+    HF_IN_CONFIG,
+    HF_IN_QUEUE,
+    HF_IN_HANDLER,
+    HF_IN_SCHEDULE
+} hf_key_owner;
 
 typedef struct hf_key {
     const char *path; /* "worker.lease", "queues[].rate.per" */

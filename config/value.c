@@ -7,8 +7,11 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/clock.h"
+#include "base/detail.h"
 #include "base/id.h"
 #include "base/text.h"
+#include "cron/expr.h"
 #include "holdfast/server.h"
 
 static const int64_t KIB = 1024, MIB = 1024 * 1024;
@@ -49,7 +52,8 @@ static bool is_list(const hf_key *key)
 static bool is_text(const hf_key *key)
 {
     return key->type == HF_KEY_TEXT || key->type == HF_KEY_NAME ||
-           key->type == HF_KEY_JOB_TYPE || key->type == HF_KEY_URL;
+           key->type == HF_KEY_JOB_TYPE || key->type == HF_KEY_URL ||
+           key->type == HF_KEY_CRON || key->type == HF_KEY_ZONE;
 }
 
 /* ---- reading ---- */
@@ -90,6 +94,8 @@ static bool parse_real(const char *text, double *out)
 static bool parse_number(const hf_key *key, const char *text, int64_t *out)
 {
     bool good = false;
+    if (key->type == HF_KEY_TIME)
+        return hf_parse_time_ms(text, out) && *out > 0;
     if (key->type == HF_KEY_INTEGER)
         good = hf_parse_int(text, key->min, key->max, out);
     else if (key->type == HF_KEY_DURATION)
@@ -97,6 +103,27 @@ static bool parse_number(const hf_key *key, const char *text, int64_t *out)
     else if (key->type == HF_KEY_SIZE)
         good = hf_parse_size(text, out);
     return good && *out >= key->min && *out <= key->max;
+}
+
+static bool cron_ok(const char *text, char reason[HF_DETAIL_SIZE])
+{
+    hf_cron cron;
+    int64_t at_s;
+    if (hf_cron_parse(&cron, text, reason) != HF_OK)
+        return false;
+    if (hf_cron_next(&cron, NULL, hf_wall_ms() / 1000, &at_s))
+        return true;
+    (void)hf_say(reason, HF_INVALID, "cron '%.60s': expected a tick within %d years",
+                 text, HF_CRON_YEARS);
+    return false;
+}
+
+static bool zone_ok(const char *name, char reason[HF_DETAIL_SIZE])
+{
+    hf_zone *zone = NULL;
+    hf_err err = hf_zone_open(&zone, name, reason);
+    hf_zone_free(zone);
+    return err == HF_OK;
 }
 
 static bool text_ok(const hf_key *key, const char *text, char reason[HF_DETAIL_SIZE])
@@ -107,6 +134,10 @@ static bool text_ok(const hf_key *key, const char *text, char reason[HF_DETAIL_S
         return strcmp(text, "*") == 0 || hf_name_ok(text);
     if (key->type == HF_KEY_URL)
         return hf_url_check(text, reason) == HF_OK;
+    if (key->type == HF_KEY_CRON)
+        return cron_ok(text, reason);
+    if (key->type == HF_KEY_ZONE)
+        return zone_ok(text, reason);
     return *text != '\0';
 }
 
@@ -261,10 +292,14 @@ void hf_value_expected(const hf_key *key, hf_buf *out)
         [HF_KEY_MAPPING] = "a mapping",
         [HF_KEY_QUEUES] = "a list of mappings, ",
         [HF_KEY_HANDLERS] = "a list of mappings, ",
+        [HF_KEY_SCHEDULES] = "a list of mappings, ",
         [HF_KEY_TEXT] = "a text that is not empty",
         [HF_KEY_NAME] = "a name, ",
         [HF_KEY_JOB_TYPE] = "\"*\" or a name, ",
         [HF_KEY_URL] = "the URL of a Redis",
+        [HF_KEY_CRON] = "a cron expression (minute hour day month weekday)",
+        [HF_KEY_ZONE] = "a time zone (Europe/Berlin, UTC)",
+        [HF_KEY_TIME] = "a time with its zone (2030-01-31T08:00:00Z)",
         [HF_KEY_WORDS] = "a program and its arguments as a list of ",
         [HF_KEY_PLACES] = "a list of \"host\" or \"host:port\", ",
         [HF_KEY_ENV] = "a list of names of environment variables, ",

@@ -125,6 +125,7 @@ typedef struct hf_claimed {
 
     int64_t next_ms; /* when a claim could succeed again; 0: not by time alone */
     bool more;       /* at once, and even if every other worker claims before */
+    bool ticks;      /* of schedules are due, and this worker has to reckon them */
     size_t n_buried; /* jobs that it put into `dead` instead */
     const hf_reply *reply_, *due_, *crashes_, *buried_;
     const hf_reply *ids_, *records_; /* NULL: they are in the reply itself */
@@ -258,6 +259,7 @@ typedef struct hf_checked_queue {
                          to claim the job, unless something changes; 0: none ends soon */
     int64_t undated;  /* each undated lease has this number or a lower one; 0: none is */
     bool divided;     /* into shards, which have its jobs */
+    bool ticks;       /* of schedules are due, and this worker has to reckon them */
 } hf_checked_queue;
 /* Writes n queues, in their order. */
 HF_MUSTCHECK hf_err hf_checked_read(const hf_answer *answer, hf_checked *out,

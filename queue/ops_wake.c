@@ -116,6 +116,7 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queu
     out->learned = hf_reply_bytes(hf_reply_at(answer->reply, 5));
     const hf_reply *times = hf_reply_at(answer->reply, 3);
     const hf_reply *undated = hf_reply_at(answer->reply, 6);
+    const hf_reply *ticks = hf_reply_at(answer->reply, 7);
     if (hf_reply_len(times) != n || hf_reply_len(undated) != n)
         return HF_PROTO;
     out->empty = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
@@ -123,7 +124,8 @@ hf_err hf_checked_read(const hf_answer *answer, hf_checked *out, hf_checked_queu
         int64_t doubt_ms = hf_reply_int(hf_reply_at(times, i));
         queues[i] = (hf_checked_queue){.doubt_ms = doubt_ms == -1 ? 0 : doubt_ms,
                                        .undated = hf_reply_int(hf_reply_at(undated, i)),
-                                       .divided = doubt_ms == -1};
+                                       .divided = doubt_ms == -1,
+                                       .ticks = hf_reply_int(hf_reply_at(ticks, i)) != 0};
         if (queues[i].doubt_ms < 0 || queues[i].undated < 0)
             return HF_PROTO;
     }

@@ -20,7 +20,7 @@ enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 288, DIGITS_MAX = 18 };
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
-    int64_t start_by;
+    int64_t start_by, scheduled;
     hf_bytes type, error, priority;
 } header;
 
@@ -44,6 +44,7 @@ static const field fields[] = {
     {"priority", 8, offsetof(header, priority), true, true},
     {"keep", 4, offsetof(header, keep), false, true},
     {"start_by", 8, offsetof(header, start_by), false, true},
+    {"scheduled", 9, offsetof(header, scheduled), false, true},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -262,6 +263,7 @@ static hf_err take_header(hf_record *out, const header *head)
     out->priority = priority_of(head->priority);
     out->keep_ms = head->keep;
     out->start_by_ms = head->start_by;
+    out->scheduled_ms = head->scheduled;
     return HF_OK;
 }
 

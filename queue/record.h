@@ -3,7 +3,8 @@
  *   {"type":"email.send","created":1700000000000,"attempts":2,"error":"..."}\n<payload>
  *
  * Fields (docs/keys.md): type, and where they are set: v (the version, 1), created (the
- * producer's clock, Unix ms; omitted where the id contains it), max_attempts, timeout
+ * producer's clock, Unix ms; omitted where the id contains it), cron (the id of its
+ * schedule), scheduled (its tick, Unix ms), max_attempts, timeout
  * (ms), attempts, error, failed (Unix ms of the last failure), refused (Unix ms; when a
  * worker first had no handler for its type), died (Unix ms), reason (why it is dead),
  * keep (ms), and the options that the accepting script acts on: priority, start_within,
@@ -28,9 +29,10 @@ typedef struct hf_record {
     int64_t start_by_ms;            /* 0: it does not expire */
     uint32_t attempts, max_attempts, timeout_ms;
     hf_priority priority;
-    int64_t keep_ms;  /* 0: it does not say */
-    hf_bytes error;   /* owned by the record, "" if none: end with hf_record_done() */
-    hf_bytes payload; /* borrowed from the text that was read */
+    int64_t keep_ms;      /* 0: it does not say */
+    int64_t scheduled_ms; /* the tick of its schedule; 0: none */
+    hf_bytes error;       /* owned by the record, "" if none: end with hf_record_done() */
+    hf_bytes payload;     /* borrowed from the text that was read */
 } hf_record;
 
 /* Appends a new job's record (without payload limit checks); created_ms 0: the id tells.

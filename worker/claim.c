@@ -32,6 +32,7 @@
 #include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/running.h"
+#include "worker/schedules.h"
 #include "worker/shared.h"
 #include "worker/site.h"
 #include "worker/waking.h"
@@ -221,6 +222,8 @@ static void on_claimed(const hf_answer *answer, void *arg)
         return;
     }
     w->heard = served->looked = true;
+    if (claimed.ticks)
+        hf_schedules_due(served);
     report_claimed(served, &claimed);
     report_buried(served, &claimed);
     if (claimed.n < served->asked)

@@ -235,6 +235,7 @@ static bool start_program(hf_worker *w, hf_run *run)
         .payload_len = run->record.payload.len,
         .deadline_ns = hf_lease_deadline_ns(run->lease),
         .timeout_ms = run->timeout_ms,
+        .scheduled_unix_ms = run->record.scheduled_ms,
         .deadline_unix_ms = run->timeout_ms == 0 ? 0 : hf_wall_ms() + run->timeout_ms,
     };
     run->started_ns = hf_boot_ns();

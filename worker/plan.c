@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "base/server_opts.h"
 #include "base/structs.h"
+#include "queue/schedule.h"
 #include "queue/shards.h"
 
 static void free_list(const char *const *list)
@@ -347,6 +348,59 @@ static hf_err add_programs(hf_plan *plan, const hf_program *programs, size_t n,
     return err;
 }
 
+/* ---- schedules ---- */
+
+void hf_plan_schedules_free(hf_plan_schedule *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hf_buf_done(&list[i].value);
+    free(list);
+}
+
+static hf_err put_schedule(hf_plan *plan, const hf_schedule *s,
+                           char detail[HF_DETAIL_SIZE])
+{
+    hf_plan_schedule *to = &plan->schedules[plan->n_schedules];
+    const char *queue = s->queue == NULL ? "default" : s->queue;
+    hf_err err = hf_schedule_check(s, detail);
+    if (err != HF_OK)
+        return err;
+    if (hf_plan_find(plan, queue) == NULL)
+        return hf_plan_refuse(detail, "a queue of the worker for each schedule", queue);
+    for (size_t i = 0; i < plan->n_schedules; i++)
+        if (strcmp(plan->schedules[i].id, s->id) == 0 &&
+            strcmp(plan->schedules[i].queue, queue) == 0)
+            return hf_plan_refuse(detail, "each schedule once", s->id);
+    hf_buf_init(&to->value, HF_PAYLOAD_CEILING + 4096);
+    plan->n_schedules++;
+    hf_schedule_write(&to->value, s);
+    snprintf(to->id, sizeof to->id, "%s", s->id);
+    snprintf(to->queue, sizeof to->queue, "%s", queue);
+    to->rev = s->rev;
+    return hf_buf_err(&to->value);
+}
+
+static hf_err add_schedules(hf_plan *plan, const hf_worker_opts *o,
+                            char detail[HF_DETAIL_SIZE])
+{
+    const void *ours;
+    void *copy;
+    char found[24];
+    snprintf(found, sizeof found, "%zu", o->n_schedules);
+    if (o->n_schedules > HF_SCHEDULES_MAX)
+        return hf_plan_refuse(detail, "at most 1000 schedules", found);
+    plan->schedules = calloc(o->n_schedules + 1, sizeof *plan->schedules);
+    if (plan->schedules == NULL)
+        return HF_NOMEM;
+    hf_err err = hf_structs_in(&ours, &copy, sizeof *o->schedules, o->schedules,
+                               o->n_schedules, "hf_schedule", detail);
+    const hf_schedule *schedules = ours;
+    for (size_t i = 0; err == HF_OK && i < o->n_schedules; i++)
+        err = put_schedule(plan, &schedules[i], detail);
+    free(copy);
+    return err;
+}
+
 hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *programs,
                    size_t n, char detail[HF_DETAIL_SIZE])
 {
@@ -377,6 +431,8 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
         err = add_queues(plan, &filled, detail);
     if (err == HF_OK)
         err = add_programs(plan, programs, n, detail);
+    if (err == HF_OK)
+        err = add_schedules(plan, &filled, detail);
     if (err != HF_OK) {
         if (err == HF_NOMEM)
             (void)hf_say_err(detail, err);
@@ -385,6 +441,8 @@ hf_err hf_plan_new(hf_plan **out, const hf_worker_opts *opts, const hf_program *
     }
     plan->opts = filled;
     plan->opts.queues = NULL;
+    plan->opts.schedules = NULL;
+    plan->opts.n_schedules = 0;
     plan->opts.server = NULL;
     plan->opts.minder = NULL;
     *out = plan;
@@ -398,6 +456,7 @@ void hf_plan_free(hf_plan *plan)
     for (size_t i = 0; i < plan->n_programs; i++)
         hf_handler_unref(plan->programs[i]);
     free(plan->programs);
+    hf_plan_schedules_free(plan->schedules, plan->n_schedules);
     hf_server_opts_free(&plan->server);
     free(plan->minder);
     free(plan);

@@ -8,11 +8,15 @@
 #ifndef HF_WORKER_PLAN_H
 #define HF_WORKER_PLAN_H
 
+#include "base/buf.h"
 #include "holdfast/producer.h"
 #include "holdfast/worker.h"
 #include "queue/ops.h"
 
-enum { HF_TYPES_MAX = 1000 }; /* handlers of one worker */
+enum {
+    HF_TYPES_MAX = 1000,    /* handlers of one worker */
+    HF_SCHEDULES_MAX = 1000 /* of its options */
+};
 
 typedef struct hf_handler {
     char type[HF_ID_SIZE]; /* "*": the rest */
@@ -47,6 +51,14 @@ typedef struct hf_plan_queue {
     hf_worker_queue settings; /* its weight is not 0; its name is that of `queue` */
 } hf_plan_queue;
 
+/* A schedule of the options, as Redis keeps it. */
+typedef struct hf_plan_schedule {
+    char id[HF_ID_SIZE], queue[HF_ID_SIZE];
+    hf_buf value;
+    int64_t rev;
+} hf_plan_schedule;
+void hf_plan_schedules_free(hf_plan_schedule *list, size_t n);
+
 typedef struct hf_plan {
     hf_worker_opts opts; /* without text and queues; kill_grace_ms as it was asked for */
     hf_server_opts server; /* with its defaults; its text is owned */
@@ -56,6 +68,8 @@ typedef struct hf_plan {
     hf_plan_queue queues[HF_QUEUES_MAX];
     size_t n_programs;
     hf_handler **programs; /* owned, with a reference to each */
+    size_t n_schedules;
+    hf_plan_schedule *schedules; /* owned */
 } hf_plan;
 
 enum { HF_KILL_GRACE_MS = 1000 }; /* when no other was asked for */

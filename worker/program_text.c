@@ -84,6 +84,11 @@ hf_err hf_program_env_init(hf_program_env *env, const hf_program *spec,
                       job->deadline_unix_ms);
         end_var(env);
     }
+    if (job->scheduled_unix_ms != 0) {
+        hf_buf_printf(&env->text, "HOLDFAST_SCHEDULED_UNIX_MS=%" PRId64,
+                      job->scheduled_unix_ms);
+        end_var(env);
+    }
     pass_on(env, always, NULL);
     pass_on(env, spec->env, is_ours);
     hf_err err = hf_buf_err(&env->text);

@@ -60,6 +60,10 @@ struct hf_served {
                                     one under way, is made */
     int64_t look_ms; /* when it is looked at once more; Redis's clock, 0: not */
     hf_undated undated;
+    bool schedules_put;        /* Redis knows those of the file (schedules.c) */
+    uint64_t kept_ns;          /* when it was last told that the file names them */
+    bool reckoning;            /* a request about ticks is under way, */
+    bool reckon_again;         /* and others became due meanwhile */
     uint64_t hold_until_ns;    /* nothing is asked of it; 0: it may be */
     uint32_t backoff_ms;       /* the last one; 0: it was answered since */
     hf_err refused;            /* why, as it was logged last */

@@ -16,6 +16,7 @@
 #include "worker/queues.h"
 #include "worker/report.h"
 #include "worker/running.h"
+#include "worker/schedules.h"
 #include "worker/shared.h"
 #include "worker/site.h"
 #include "worker/waking.h"
@@ -271,6 +272,8 @@ static void report_changes(hf_worker *w, const hf_plan *plan, changes *out)
     compare_queues(&c);
     compare_opts(&c);
     compare_handlers(&c);
+    if (!hf_schedules_same(w, plan))
+        report(&c, "schedules", NULL, NULL, "changed");
 }
 
 /* ---- from any thread ---- */
@@ -436,6 +439,7 @@ static bool apply(hf_worker *w, hf_plan *plan)
     take_queues(w, plan);
     take_programs(w, plan);
     take_opts(w, &plan->opts);
+    hf_schedules_take(w, plan);
     hf_running_choose_anew(w);
     const hf_log_field fields[] = {
         {.key = "queues", .number = (int64_t)hf_wholes_count(w)},

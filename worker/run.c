@@ -282,6 +282,11 @@ uint64_t hf_run_fence(const hf_run *run)
     return strtoull(run->fence, NULL, 10);
 }
 
+int64_t hf_run_scheduled_ms(const hf_run *run)
+{
+    return run->record.scheduled_ms;
+}
+
 int64_t hf_run_remaining_ms(const hf_run *run)
 {
     if (hf_run_lost(run))

@@ -6,6 +6,7 @@
  *   running   dispatch.c, leader.c, pool.c, programs.c: which job starts when (running.h)
  *   verdicts  verdict.c, result.c: the end of a job, and its way to Redis (verdicts.h)
  *   leases    leases.c: the watchdog's requests and events (leases.h)
+ *   schedules schedules.c: ticks that are due (schedules.h)
  *
  * A job goes one way: claimed (waking), started (running), ended (verdicts). The state of
  * a part is private; the others call its functions.
@@ -84,6 +85,7 @@ struct hf_worker {
     struct hf_verdicts *verdicts;
     struct hf_leases *leases;
     struct hf_beat *beat;
+    struct hf_schedules *schedules;
 
     /* while it runs */
     uv_loop_t loop;

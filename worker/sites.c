@@ -14,6 +14,7 @@
 #include "worker/queues.h"
 #include "worker/redis_clock.h"
 #include "worker/report.h"
+#include "worker/schedules.h"
 #include "worker/site.h"
 #include "worker/waking.h"
 
@@ -154,7 +155,8 @@ static hf_err send_shards(hf_served *served)
 
 static void register_queue(hf_served *served)
 {
-    hf_err (*const steps[])(hf_served *) = {send_shards, send_name, send_limits};
+    hf_err (*const steps[])(hf_served *) = {send_shards, send_name, send_limits,
+                                            hf_schedules_register};
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(steps) && err == HF_OK; i++)
         err = steps[i](served);

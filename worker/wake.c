@@ -29,6 +29,7 @@
 #include "worker/redis_clock.h"
 #include "worker/report.h"
 #include "worker/running.h"
+#include "worker/schedules.h"
 #include "worker/shared.h"
 #include "worker/site.h"
 #include "worker/waking.h"
@@ -182,6 +183,7 @@ static void plan_looks(hf_bundle *b, const hf_checked_queue *queues)
         served->look_ms = plan ? doubt_ms + spread_ms : 0;
         if (queues[i].divided)
             hf_shards_doubt(served);
+        hf_schedules_checked(served, queues[i].ticks);
     }
 }
 

@@ -15,6 +15,7 @@
 #include "worker/queues.h"
 #include "worker/report.h"
 #include "worker/running.h"
+#include "worker/schedules.h"
 #include "worker/shared.h"
 #include "worker/site.h"
 #include "worker/verdicts.h"
@@ -91,6 +92,8 @@ static hf_err open_parts(hf_worker *w, const hf_plan *plan)
         err = hf_leases_new(w);
     if (err == HF_OK)
         err = hf_beat_new(w);
+    if (err == HF_OK)
+        err = hf_schedules_new(w);
     return err;
 }
 
@@ -101,6 +104,7 @@ static void close_parts(hf_worker *w)
     hf_queues_close(w);
     hf_leases_free(w);
     hf_beat_free(w);
+    hf_schedules_free(w);
     hf_sites_free(w);
 }
 
@@ -119,6 +123,7 @@ static void take_plan(hf_worker *w, hf_plan *plan)
     for (size_t i = 0; i < plan->n_queues; i++)
         list[i] = hf_wholes_put(w, &plan->queues[i]);
     hf_wholes_order(w, list, plan->n_queues);
+    hf_schedules_take(w, plan);
 }
 
 hf_err hf_worker_new(hf_worker **out, const hf_worker_opts *opts,

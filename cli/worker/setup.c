@@ -93,12 +93,36 @@ static int add_programs(hf_worker_setup *s, const hf_config *config,
     return HF_EXIT_OK;
 }
 
+/* With -q those of the queues that it names. */
+static int add_schedules(hf_worker_setup *s, const hf_config *config,
+                         char detail[HF_SETUP_DETAIL_SIZE])
+{
+    s->schedules = calloc(config->n_schedules + 1, sizeof *s->schedules);
+    if (s->schedules == NULL) {
+        snprintf(detail, HF_SETUP_DETAIL_SIZE, "%s", hf_err_text(HF_NOMEM));
+        return (int)hf_exit_code(HF_NOMEM);
+    }
+    for (size_t i = 0; i < config->n_schedules; i++) {
+        const char *queue = config->schedules[i].queue;
+        bool served = false;
+        for (size_t k = 0; k < s->n_queues; k++)
+            served = served ||
+                     strcmp(s->queues[k].name, queue == NULL ? "default" : queue) == 0;
+        if (served)
+            hf_config_fill_schedule(&config->schedules[i],
+                                    &s->schedules[s->n_schedules++]);
+    }
+    return HF_EXIT_OK;
+}
+
 static void add_opts(hf_worker_setup *s, const hf_cli *cli)
 {
     hf_config_fill_worker(cli->config, &s->opts);
     s->opts.server = &cli->server;
     s->opts.queues = s->queues;
     s->opts.n_queues = s->n_queues;
+    s->opts.schedules = s->schedules;
+    s->opts.n_schedules = s->n_schedules;
     s->opts.concurrency =
         (uint32_t)hf_argv_number(cli->args, "concurrency", s->opts.concurrency);
     s->opts.burst = hf_argv_has(cli->args, "burst");
@@ -115,6 +139,8 @@ int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
     if (code == HF_EXIT_OK)
         code = add_queues(out, cli, detail);
     if (code == HF_EXIT_OK)
+        code = add_schedules(out, cli->config, detail);
+    if (code == HF_EXIT_OK)
         add_opts(out, cli);
     else
         hf_worker_setup_done(out);
@@ -124,5 +150,7 @@ int hf_worker_setup_make(hf_worker_setup *out, const hf_cli *cli,
 void hf_worker_setup_done(hf_worker_setup *setup)
 {
     free(setup->programs);
+    free(setup->schedules);
     setup->programs = NULL;
+    setup->schedules = NULL;
 }

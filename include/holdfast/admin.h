@@ -14,6 +14,7 @@
 
 #include "holdfast/error.h"
 #include "holdfast/producer.h"
+#include "holdfast/schedule.h"
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
 
@@ -348,6 +349,64 @@ typedef struct hf_job_why {
 HF_API HF_MUSTCHECK hf_err hf_admin_why(hf_admin *admin, const char *queue,
                                         const char *id, hf_job_why *out,
                                         char detail[HF_DETAIL_SIZE]);
+
+/* ---- schedules (holdfast/schedule.h) ---- */
+
+/* Bytes of a cron expression and of a zone's name, with NUL. */
+enum { HF_CRON_SIZE = 257, HF_ZONE_SIZE = 129 };
+
+typedef struct hf_schedule_info {
+    size_t size; /* HF_SCHEDULE_INFO_INIT */
+    char id[HF_ID_SIZE], queue[HF_ID_SIZE], type[HF_ID_SIZE];
+    char cron[HF_CRON_SIZE], tz[HF_ZONE_SIZE]; /* "" : every_ms; UTC */
+    int64_t every_ms;
+    hf_missed missed;
+    hf_overlap overlap;
+    int64_t catch_up_ms, jitter_ms, start_ms, end_ms, limit, rev;
+    bool paused;
+    bool of_file;         /* a worker's file names it */
+    char job[HF_ID_SIZE]; /* of the last tick; "" : none */
+    int64_t next_ms;      /* its next tick; 0: none */
+    int64_t last_ms;      /* its last tick that made a job; 0: none */
+    int64_t accepted;     /* jobs that its ticks made, */
+    int64_t skipped;      /* ticks that made none because of the last job, */
+    int64_t dropped;      /* and missed ones that were not made up for */
+    size_t payload_len;   /* of hf_admin_schedule() */
+    int64_t now_ms;
+} hf_schedule_info;
+#define HF_SCHEDULE_INFO_INIT HF_STRUCT_INIT(hf_schedule_info)
+
+/* Writes a schedule, new or changed. Its counts stay. A worker whose file names it
+ * changes it back only when the file has changed. */
+HF_API HF_MUSTCHECK hf_err hf_admin_schedule_put(hf_admin *admin,
+                                                 const hf_schedule *schedule,
+                                                 char detail[HF_DETAIL_SIZE]);
+
+/* HF_GONE: there is none. *payload, unless NULL, is owned by the caller and ended with
+ * free(). */
+HF_API HF_MUSTCHECK hf_err hf_admin_schedule(hf_admin *admin, const char *queue,
+                                             const char *id, hf_schedule_info *out,
+                                             void **payload, char detail[HF_DETAIL_SIZE]);
+
+/* Calls cb for each schedule of a queue, in no order, until it returns false. One that is
+ * changed meanwhile may come twice. */
+typedef bool (*hf_schedule_cb)(const hf_schedule_info *schedule, void *arg);
+HF_API HF_MUSTCHECK hf_err hf_admin_schedules(hf_admin *admin, const char *queue,
+                                              hf_schedule_cb cb, void *arg,
+                                              char detail[HF_DETAIL_SIZE]);
+
+/* HF_GONE: there is none. The ticks of a paused schedule are dropped. remove: one that a
+ * file names comes back when the file has changed. run: a job now, which has no part in
+ * the schedule; its id is written to `job`, of HF_ID_SIZE bytes. */
+HF_API HF_MUSTCHECK hf_err hf_admin_schedule_pause(hf_admin *admin, const char *queue,
+                                                   const char *id, bool paused,
+                                                   char detail[HF_DETAIL_SIZE]);
+HF_API HF_MUSTCHECK hf_err hf_admin_schedule_remove(hf_admin *admin, const char *queue,
+                                                    const char *id,
+                                                    char detail[HF_DETAIL_SIZE]);
+HF_API HF_MUSTCHECK hf_err hf_admin_schedule_run(hf_admin *admin, const char *queue,
+                                                 const char *id, char *job,
+                                                 char detail[HF_DETAIL_SIZE]);
 
 /* ---- workers ---- */
 

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "holdfast/error.h"
+#include "holdfast/schedule.h"
 #include "holdfast/server.h"
 #include "holdfast/struct.h"
 
@@ -79,8 +80,8 @@ typedef struct hf_worker_queue {
 
 /* A program that handles one type of job. It reads the payload from its standard input.
  * Its environment has HOLDFAST_JOB_ID, _TYPE, _QUEUE, _ATTEMPT, _FENCE,
- * _DEADLINE_UNIX_MS, _VERDICT_FD and HOLDFAST_CONTRACT=1. Exit status 0 means done, 65
- * dead, any other retry. */
+ * _DEADLINE_UNIX_MS, _SCHEDULED_UNIX_MS (of a schedule), _VERDICT_FD and
+ * HOLDFAST_CONTRACT=1. Exit status 0 means done, 65 dead, any other retry. */
 typedef struct hf_program {
     size_t size;             /* HF_PROGRAM_INIT */
     const char *type;        /* "*": every type without a handler of its own */
@@ -147,6 +148,11 @@ typedef struct hf_worker_opts {
     uint32_t wait_replicas_ms; /* for so long; default 5000, at most half of the lease. A
                                   claim that is not confirmed by then is given back, a
                                   renewal has failed, the end of a job is logged */
+    const hf_schedule *schedules; /* of its queues. The worker writes each to Redis when
+                                     it differs from what it, or another worker, wrote
+                                     last. One that no live worker has is removed after 10
+                                     minutes */
+    size_t n_schedules;
 } hf_worker_opts;
 #define HF_WORKER_OPTS_INIT HF_STRUCT_INIT(hf_worker_opts)
 
@@ -193,12 +199,13 @@ HF_API void hf_worker_resume(hf_worker *worker);
  * signal handler. The call checks and copies everything; HF_INVALID and HF_NOMEM change
  * nothing. The worker then applies it as a whole, between two jobs, and logs each change.
  *
- * Applied are: the queues with their order, weights and limits; the programs, which
- * replace all earlier ones, while C handlers stay; `strict`, `max_attempts`, the backoff,
- * `poison`, `dead_max`, `dead_age_ms` and `shutdown_timeout_ms`. A started job keeps its
- * handler. A queue that is no longer named is not claimed from; its running jobs end as
- * usual. All other options keep their values, and the log says `needs a restart` for each
- * that differs, and for programs if the worker began without any.
+ * Applied are: the queues with their order, weights and limits; the schedules; the
+ * programs, which replace all earlier ones, while C handlers stay; `strict`,
+ * `max_attempts`, the backoff, `poison`, `dead_max`, `dead_age_ms` and
+ * `shutdown_timeout_ms`. A started job keeps its handler. A queue that is no longer named
+ * is not claimed from; its running jobs end as usual. All other options keep their
+ * values, and the log says `needs a restart` for each that differs, and for programs if
+ * the worker began without any.
  *
  * A worker that is being stopped ignores the call. If several calls come at once, the
  * last one counts. */
@@ -261,6 +268,9 @@ HF_API bool hf_run_stopping(const hf_run *run);
  * already), and never after the handler has returned. The thread of the worker's loop
  * calls it, so it must be quick: meanwhile the worker only renews its leases. */
 HF_API void hf_run_on_stop(hf_run *run, void (*fn)(void *arg), void *arg);
+
+/* The tick of the schedule that made this job, in Unix ms; 0: none did. */
+HF_API int64_t hf_run_scheduled_ms(const hf_run *run);
 
 /* For the verdict: the error text (copied, cut to 4096 bytes); and for RETRY (instead of
  * the backoff) and RELEASE a delay, cut to 0..HF_DELAY_MAX_MS. */

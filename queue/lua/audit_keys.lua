@@ -39,10 +39,11 @@ local TYPES = {
   jobs = 'hash', crashes = 'hash',
   cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
   done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
+  cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
 }
 local NUMBERS = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
-  'undated', 'unlocked',
+  'undated', 'unlocked', 'cron_by', 'cron_high',
 }
 local ENDS = {
   seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000,
@@ -167,7 +168,8 @@ local function check_rest()
         end)
     end
   end
-  local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAITS, WAKE, EXPIRES, unpack(levels()))
+  local baton = string.find(m.uses, 'c', 1, true) and RUNNING or WAKE -- it is for the next tick
+  local kept = call('EXISTS', RUNNING, CRASHES, CANCELS, WAITS, baton, EXPIRES, unpack(levels()))
   if idle and kept > 0 then
     report('left', 9, P, 'something remains though nothing is to be done',
       'see what: holdfast job list')

@@ -12,13 +12,13 @@
 --  ARGV[7]   learned     its samples of this clock; '': none yet
 --  ARGV[8]   keep        ms for which they are useful
 --  ARGV[9..] over        of each queue: undated leases up to this number are over; 0: none
---  returns   {OK, now, empty, {doubt, ...}, longest, learned, {undated, ...}}; empty 1: nothing is
+--  returns   {OK, now, empty, {doubt, ...}, longest, learned, {undated, ...}, {ticks, ...}}; empty 1: nothing is
 --            scheduled or running in any of them. doubt, of each: from then on a lease is over and
 --            its next wake-up counts as missed; 0: no lease ends soon; -1: it is divided into shards,
 --            and has no jobs. longest: ms, the longest
 --            lease of any of them; learned: what another worker of this machine has learned, '' if
 --            none has. undated, of each: all undated leases have this number or a lower one; 0:
---            there is none. A queue that cannot be checked (a key of another type) is left out: its
+--            there is none. ticks 1: ticks of schedules are due that this worker has to reckon. A queue that cannot be checked (a key of another type) is left out: its
 --            doubt is 0, and it is not empty; the answer is its error only if that is so of all.
 --            Sent twice: the same.
 --- @include "lib/guard.lua"
@@ -34,7 +34,7 @@
 --- @include "lib/keeping.lua"
 --- @include "lib/wake.lua"
 local empty, checked, fault, longest, learned = 1, 0, nil, ARGV[4] + 0, ''
-local doubts, numbers = {}, {}
+local doubts, numbers, ticks = {}, {}, {}
 
 -- This clock does not tell when leases of two kinds are over. A lease that ends later than any lease can
 -- last was given before this clock was set back. (A tenth more than any lease is none of these, since a
@@ -113,13 +113,19 @@ local function check(i)
     forget_done(KEYS[i])
   end
   mend_uses(m, KEYS[i])
+  if string.find(m.uses, 'c', 1, true) then
+    --- @include "lib/take_ticks.lua"
+    --- @include "lib/sweep_cron.lua"
+    sweep_cron()
+    ticks[i] = not m.paused and take_ticks() and 1 or 0
+  end
   local _, doubt = wake(m, ARGV[3] == '1')
   doubts[i] = string.find(m.uses, 's', 1, true) and -1 or doubt
   return call('EXISTS', SCHEDULE, RUNNING, SCHEDULE .. ':h', SCHEDULE .. ':l')
 end
 for i = 1, #KEYS do
   use(KEYS[i])
-  doubts[i], numbers[i] = 0, 0
+  doubts[i], numbers[i], ticks[i] = 0, 0, 0
   local done, found = pcall(check, i)
   if done then
     checked = checked + 1
@@ -137,4 +143,4 @@ if checked == 0 and fault then
   text = string.gsub(text, '^@user_script: %d+: %-', '')
   return { err = string.find(text, '^%u+ ') and text or 'ERR ' .. text }
 end
-return { OK, now, empty, doubts, longest, learned, numbers }
+return { OK, now, empty, doubts, longest, learned, numbers, ticks }

@@ -19,7 +19,8 @@
 --            bounds of `dead`, jobs and ms
 --  returns   {OK, now, fence, next, more, crashes, buried, due, id, record, ...} | {LATE, now}
 --            next: when it could succeed again; 0: not by time alone. more: 1 if a claim at once
---            would find something even if every other worker came before it. crashes: {id, how
+--            would find something even if every other worker came before it, and 2 more if ticks of
+--            schedules are due that this worker has to reckon (cron_due). crashes: {id, how
 --            many, ...} of those jobs that have some; buried: {id, why, ...}; each 0 if there is
 --            none. due: of all of them, or {due, ...} of each. Of more than 32 jobs: {id, ...},
 --            {record, ...}. Token: `worker:fence`. Sent twice, the second takes other jobs.
@@ -63,7 +64,7 @@ if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags 
   --- @include "lib/longest_lease.lua"
   --- @include "lib/heed_clock.lua"
   --- @step "lib/sharded.lua"
-  if uses and string.find(uses, '[^bklmnprx]') then
+  if uses and string.find(uses, '[^bcklmnprx]') then
     error('holdfast: the queue uses what this version does not know: `' .. uses .. '` in ' .. META, 0)
   end
   local vouched, judged = string.match(ARGV[10], '^(%-?%d+) (%d+)$')
@@ -244,7 +245,13 @@ if ARGV[6] ~= '0' then
   refresh_worker(worker, ARGV[6] + 0, lease)
 end
 
--- 8. Follow the wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
+-- 8. Tell the worker of ticks that are due.
+if m and string.find(m.uses, 'c', 1, true) then
+  --- @include "lib/take_ticks.lua"
+  answer[5] = not paused and take_ticks() and 2 or 0
+end
+
+-- 9. Follow the wake rule. Where neither a limit nor a lease counts, the next claim is for the head.
 local at
 if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WATCHED_MS then
   --- @include "lib/wake.lua"
@@ -257,7 +264,7 @@ else
   --- @step "lib/wake_rule.lua"
   at = at or 0
 end
--- 9. Say whether more is left than all other workers could take.
+-- 10. Say whether more is left than all other workers could take.
 if at > 0 and at <= now then
   --- @include "lib/key_workers.lua"
   local limited = m and (m.max_running > 0 or m.rate > 0)
@@ -268,7 +275,7 @@ if at > 0 and at <= now then
       + call('ZCOUNT', SCHEDULE .. ':l', '-inf', stamp)
   end
   if others <= 0 or not limited and due_now > max * others then
-    answer[5] = 1
+    answer[5] = answer[5] + 1
   end
 end
 answer[4] = at

@@ -21,7 +21,7 @@ if shards or ARGV[2] == '' then
 end
 local m, file = read_meta(), call('HGET', META, 'file')
 local limits = string.format('%d %d %d', m.max_running, m.rate, m.per)
-local why = call('EXISTS', SCHEDULE, RUNNING, DEAD, JOBS) > 0 and 'jobs' or m.paused and 'paused'
+local why = call('EXISTS', SCHEDULE, RUNNING, DEAD, JOBS, P .. 'cron') > 0 and 'jobs' or m.paused and 'paused'
   or limits ~= '0 0 0' and limits ~= file and 'limits'
 if why then
   return { OK, now, '', why }

@@ -7,7 +7,7 @@
 
 -- What looks at several queues: from now on at this one.
 local function use(prefix)
-  LOCK = prefix .. 'lock:'
+  P, LOCK = prefix, prefix .. 'lock:'
   SCHEDULE, RUNNING, META = prefix .. 'schedule', prefix .. 'running', prefix .. 'meta'
   EXPIRES = prefix .. 'expires'
   WAKE, WORKERS, LEASES = prefix .. 'wake', prefix .. 'workers', prefix .. 'leases'

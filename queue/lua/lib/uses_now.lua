@@ -12,5 +12,6 @@ local function uses_now(m, prefix)
   return { p = m.paused, n = m.max_running > 0, r = m.rate > 0,
     l = stays('l', prefix .. 'schedule:h', prefix .. 'schedule:l'), x = stays('x', prefix .. 'expires'),
     m = call('EXISTS', prefix .. 'crashes', prefix .. 'cancel', prefix .. 'waits') > 0,
-    k = call('EXISTS', prefix .. 'done') > 0 }
+    k = call('EXISTS', prefix .. 'done') > 0,
+    c = call('EXISTS', prefix .. 'cron', prefix .. 'cron_named') > 0 }
 end

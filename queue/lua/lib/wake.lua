@@ -42,6 +42,11 @@ local function next_claim(m)
     local by = tonumber(call('ZRANGE', EXPIRES, 0, 0, 'WITHSCORES')[2])
     at = by and at and math.min(at, by) or by or at
   end
+  if not m.paused and string.find(m.uses, 'c', 1, true) then
+    --- @include "lib/next_tick.lua"
+    local tick = next_tick()
+    at = tick and math.min(at or tick, tick) or at
+  end
   return at, over
 end
 

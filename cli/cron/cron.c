@@ -1,0 +1,339 @@
+/* cron.c - `holdfast cron list|show|add|remove|pause|resume|run`: the schedules of
+ * queues. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/out.h"
+
+static const char *const missed_names[] = {"once", "all", "skip"};
+static const char *const overlap_names[] = {"skip", "allow", "cancel"};
+
+/* ---- showing ---- */
+
+static const char *state_of(const hf_schedule_info *s)
+{
+    return s->paused ? "paused" : s->next_ms == 0 ? "ended" : "on";
+}
+
+static void when_text(const hf_schedule_info *s, char *out, size_t size)
+{
+    char every[HF_DURATION_SIZE];
+    hf_format_duration(s->every_ms, every);
+    if (s->cron[0] == '\0')
+        snprintf(out, size, "every %s", every);
+    else
+        snprintf(out, size, "%s%s%s", s->cron, s->tz[0] != '\0' ? " " : "", s->tz);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text[0] == '\0' ? json_null() : hf_out_text(text);
+}
+
+static void print_json(const hf_schedule_info *s)
+{
+    hf_out_json(
+        stdout,
+        json_pack(
+            "{s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:I, "
+            "s:I, s:b, s:o, s:o, s:o, s:I, s:I, s:I}",
+            "id", hf_out_text(s->id), "queue", hf_out_text(s->queue), "type",
+            hf_out_text(s->type), "cron", text_or_null(s->cron), "every_ms",
+            (json_int_t)s->every_ms, "tz", text_or_null(s->tz), "state", state_of(s),
+            "missed", missed_names[s->missed], "overlap", overlap_names[s->overlap],
+            "catch_up_ms", (json_int_t)s->catch_up_ms, "jitter_ms",
+            (json_int_t)s->jitter_ms, "start_ms", hf_out_time(s->start_ms), "end_ms",
+            hf_out_time(s->end_ms), "limit", (json_int_t)s->limit, "rev",
+            (json_int_t)s->rev, "of_file", (int)s->of_file, "next_ms",
+            hf_out_time(s->next_ms), "last_ms", hf_out_time(s->last_ms), "job",
+            text_or_null(s->job), "accepted", (json_int_t)s->accepted, "skipped",
+            (json_int_t)s->skipped, "dropped", (json_int_t)s->dropped));
+}
+
+static void print_whole(const hf_schedule_info *s)
+{
+    char when[HF_CRON_SIZE + HF_ZONE_SIZE], next[HF_MOMENT_SIZE], last[HF_MOMENT_SIZE];
+    char catch_up[HF_DURATION_SIZE], jitter[HF_DURATION_SIZE];
+    when_text(s, when, sizeof when);
+    hf_out_moment(s->next_ms, s->now_ms, next);
+    hf_out_moment(s->last_ms, s->now_ms, last);
+    hf_format_duration(s->catch_up_ms, catch_up);
+    hf_format_duration(s->jitter_ms, jitter);
+    printf("id        %s\nqueue     %s\ntype      %s\nstate     %s%s\nwhen      ", s->id,
+           s->queue, s->type, state_of(s), s->of_file ? ", of a worker's file" : "");
+    hf_out_plain(stdout, when);
+    printf("\nnext      %s\nlast      %s%s%s\nmissed    %s", next, last,
+           s->job[0] != '\0' ? ", job " : "", s->job, missed_names[s->missed]);
+    if (s->missed == HF_MISSED_ALL)
+        printf(" within %s", catch_up);
+    printf("\noverlap   %s\njitter    %s\nticks     accepted %" PRId64,
+           overlap_names[s->overlap], jitter, s->accepted);
+    if (s->limit != 0)
+        printf(" of %" PRId64, s->limit);
+    printf("  skipped %" PRId64 "  dropped %" PRId64 "\npayload   %zu bytes\n",
+           s->skipped, s->dropped, s->payload_len);
+}
+
+/* ---- list ---- */
+
+typedef struct list {
+    hf_schedule_info *items; /* owned */
+    size_t n, cap;
+    bool failed;
+} list;
+
+static bool note(const hf_schedule_info *schedule, void *arg)
+{
+    list *l = arg;
+    if (l->n == l->cap) {
+        size_t cap = l->cap == 0 ? 64 : 2 * l->cap;
+        hf_schedule_info *items = realloc(l->items, cap * sizeof *items);
+        l->failed = items == NULL;
+        if (l->failed)
+            return false;
+        l->items = items;
+        l->cap = cap;
+    }
+    l->items[l->n++] = *schedule;
+    return true;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const hf_schedule_info *x = a, *y = b;
+    int order = strcmp(x->queue, y->queue);
+    return order != 0 ? order : strcmp(x->id, y->id);
+}
+
+static hf_err collect(const hf_cli *cli, hf_admin *admin, list *l)
+{
+    const char *queue = hf_argv_text(cli->args, "queue");
+    char **names = NULL;
+    size_t n = 0;
+    if (queue != NULL)
+        return hf_admin_schedules(admin, queue, note, l, cli->detail);
+    hf_err err = hf_admin_queues(admin, &names, &n, cli->detail);
+    for (size_t i = 0; i < n && err == HF_OK; i++)
+        err = hf_admin_schedules(admin, names[i], note, l, cli->detail);
+    free(names);
+    return err;
+}
+
+static int print_list(const hf_cli *cli, const list *l)
+{
+    static const hf_column columns[] = {
+        {"ID", false, 40},     {"QUEUE", false, 40}, {"STATE", false, 0},
+        {"WHEN", false, 40},   {"NEXT", false, 0},   {"LAST", false, 0},
+        {"ACCEPTED", true, 0}, {"SKIPPED", true, 0}, {"DROPPED", true, 0}};
+    hf_table table;
+    hf_table_init(&table, columns, HF_COUNT(columns));
+    for (size_t i = 0; i < l->n; i++) {
+        const hf_schedule_info *s = &l->items[i];
+        char when[HF_CRON_SIZE + HF_ZONE_SIZE], next[HF_WHEN_SIZE], last[HF_WHEN_SIZE];
+        if (i > 0 && by_name(s, s - 1) == 0)
+            continue; /* it was changed meanwhile */
+        if (cli->json) {
+            print_json(s);
+            continue;
+        }
+        when_text(s, when, sizeof when);
+        hf_out_when(s->next_ms, s->now_ms, next);
+        hf_out_when(s->last_ms, s->now_ms, last);
+        hf_table_text(&table, s->id);
+        hf_table_text(&table, s->queue);
+        hf_table_text(&table, state_of(s));
+        hf_table_text(&table, when);
+        hf_table_text(&table, next);
+        hf_table_text(&table, last);
+        hf_table_number(&table, s->accepted);
+        hf_table_number(&table, s->skipped);
+        hf_table_number(&table, s->dropped);
+    }
+    if (!hf_table_print(&table, stdout))
+        return hf_cli_fail(cli, HF_NOMEM, "");
+    if (l->n == 0 && !cli->json)
+        puts("no schedules");
+    return HF_EXIT_OK;
+}
+
+int hf_cmd_cron_list(hf_cli *cli)
+{
+    list l = {.n = 0};
+    hf_admin *admin = NULL;
+    int code = hf_cli_check_name(cli, "a queue's name", hf_argv_text(cli->args, "queue"));
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code != HF_EXIT_OK)
+        return code;
+    hf_err err = collect(cli, admin, &l);
+    hf_admin_close(admin);
+    if (err == HF_OK && l.failed)
+        err = HF_NOMEM;
+    if (err != HF_OK) {
+        free(l.items);
+        return hf_cli_fail(cli, err, cli->detail);
+    }
+    if (l.n > 0)
+        qsort(l.items, l.n, sizeof *l.items, by_name);
+    code = print_list(cli, &l);
+    free(l.items);
+    return code;
+}
+
+/* ---- one ---- */
+
+static int fail(const hf_cli *cli, hf_err err, const char *queue)
+{
+    if (err == HF_GONE)
+        return hf_cli_say(cli, HF_EXIT_NO, "see: holdfast cron list",
+                          "no schedule '%s' in queue '%s'", hf_argv_operand(cli->args, 0),
+                          queue);
+    if (err == HF_INVALID)
+        return hf_cli_say(cli, HF_EXIT_DATA, "", "%s", cli->detail);
+    return hf_cli_fail(cli, err, cli->detail);
+}
+
+typedef hf_err (*act_fn)(const hf_cli *cli, hf_admin *admin, const char *queue,
+                         const char *id);
+
+static int act_on(const hf_cli *cli, act_fn act)
+{
+    hf_admin *admin = NULL;
+    const char *queue = hf_cli_queue(cli), *id = hf_argv_operand(cli->args, 0);
+    int code =
+        queue == NULL ? HF_EXIT_DATA : hf_cli_check_name(cli, "a schedule's id", id);
+    if (code == HF_EXIT_OK)
+        code = hf_cli_admin(cli, &admin);
+    if (code != HF_EXIT_OK)
+        return code;
+    hf_err err = act(cli, admin, queue, id);
+    hf_admin_close(admin);
+    return err == HF_OK ? HF_EXIT_OK : fail(cli, err, queue);
+}
+
+static hf_err show(const hf_cli *cli, hf_admin *admin, const char *queue, const char *id)
+{
+    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
+    void *payload = NULL;
+    hf_err err = hf_admin_schedule(admin, queue, id, &info, &payload, cli->detail);
+    if (err == HF_OK && hf_argv_has(cli->args, "payload"))
+        (void)fwrite(payload, 1, info.payload_len, stdout);
+    else if (err == HF_OK && cli->json)
+        print_json(&info);
+    else if (err == HF_OK)
+        print_whole(&info);
+    free(payload);
+    return err;
+}
+
+int hf_cmd_cron_show(hf_cli *cli)
+{
+    return act_on(cli, show);
+}
+
+static hf_err pause_it(const hf_cli *cli, hf_admin *admin, const char *queue,
+                       const char *id)
+{
+    return hf_admin_schedule_pause(admin, queue, id, true, cli->detail);
+}
+
+int hf_cmd_cron_pause(hf_cli *cli)
+{
+    return act_on(cli, pause_it);
+}
+
+static hf_err resume_it(const hf_cli *cli, hf_admin *admin, const char *queue,
+                        const char *id)
+{
+    return hf_admin_schedule_pause(admin, queue, id, false, cli->detail);
+}
+
+int hf_cmd_cron_resume(hf_cli *cli)
+{
+    return act_on(cli, resume_it);
+}
+
+static hf_err remove_it(const hf_cli *cli, hf_admin *admin, const char *queue,
+                        const char *id)
+{
+    return hf_admin_schedule_remove(admin, queue, id, cli->detail);
+}
+
+int hf_cmd_cron_remove(hf_cli *cli)
+{
+    return act_on(cli, remove_it);
+}
+
+static hf_err run_it(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const char *id)
+{
+    char job[HF_ID_SIZE] = "";
+    hf_err err = hf_admin_schedule_run(admin, queue, id, job, cli->detail);
+    if (err == HF_OK && cli->json)
+        hf_out_json(stdout, json_pack("{s:s}", "id", job));
+    else if (err == HF_OK)
+        puts(job);
+    return err;
+}
+
+int hf_cmd_cron_run(hf_cli *cli)
+{
+    return act_on(cli, run_it);
+}
+
+/* ---- add ---- */
+
+static hf_err add_it(const hf_cli *cli, hf_admin *admin, const char *queue,
+                     const char *id)
+{
+    const hf_argv *args = cli->args;
+    const char *payload = hf_argv_operand(args, 2);
+    char next[HF_MOMENT_SIZE];
+    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
+    const hf_schedule schedule = {
+        HF_SCHEDULE_INIT,
+        .id = id,
+        .queue = queue,
+        .type = hf_argv_operand(args, 1),
+        .payload = payload,
+        .payload_len = payload == NULL ? 0 : strlen(payload),
+        .cron = hf_argv_text(args, "cron"),
+        .every_ms = hf_argv_number(args, "every", 0),
+        .tz = hf_argv_text(args, "tz"),
+        .missed = (hf_missed)hf_argv_number(args, "missed", HF_MISSED_ONCE),
+        .overlap = (hf_overlap)hf_argv_number(args, "overlap", HF_OVERLAP_SKIP),
+        .catch_up_ms = hf_argv_number(args, "catch-up", 0),
+        .jitter_ms = hf_argv_number(args, "jitter", 0),
+        .start_ms = hf_argv_number(args, "start", 0),
+        .end_ms = hf_argv_number(args, "end", 0),
+        .limit = hf_argv_number(args, "limit", 0),
+    };
+    hf_err err = hf_admin_schedule_put(admin, &schedule, cli->detail);
+    if (err == HF_OK)
+        err = hf_admin_schedule(admin, queue, id, &info, NULL, cli->detail);
+    if (err != HF_OK)
+        return err;
+    hf_out_moment(info.next_ms, info.now_ms, next);
+    if (cli->json)
+        print_json(&info);
+    else
+        printf("%s: next tick %s\n", id, next);
+    return HF_OK;
+}
+
+int hf_cmd_cron_add(hf_cli *cli)
+{
+    const hf_argv *args = cli->args;
+    bool cron = hf_argv_has(args, "cron"), every = hf_argv_has(args, "every");
+    if (cron == every)
+        return hf_cli_say(cli, HF_EXIT_USAGE, "",
+                          "cron add: expected either --cron or --every, found %s",
+                          cron ? "both" : "none");
+    int code = hf_cli_check_name(cli, "a type", hf_argv_operand(args, 1));
+    return code == HF_EXIT_OK ? act_on(cli, add_it) : code;
+}

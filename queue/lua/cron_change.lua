@@ -1,0 +1,58 @@
+-- Pause, resume, remove or run a schedule.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[2]  id
+--  ARGV[3]  what        `pause`; `resume`: its ticks meanwhile are dropped; `remove`; `run`: a job now,
+--           which has no part in the schedule
+--  ARGV[4]  with        resume: its next tick, ms, '': none; run: the id of the new job
+--  returns  {OK, now} | {GONE, now} (no such schedule) | {LATE, now}. Sent twice: the same, but GONE
+--           once it is removed.
+--- @include "lib/guard.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_cron.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/uses.lua"
+--- @include "lib/wake.lua"
+if late(ARGV[1]) then
+  return { LATE, now }
+end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
+local id, what, with = ARGV[2], ARGV[3], ARGV[4]
+local value, state = call('HGET', CRON, id), cjson.decode(call('HGET', CRON_STATE, id) or '{}')
+if not value then
+  return { GONE, now }
+end
+if what == 'run' then
+  --- @include "lib/enqueue_tick.lua"
+  if call('HEXISTS', JOBS, with) == 0 then
+    accept({ with, record_of(value, id) }, { now, with })
+  end
+elseif what == 'remove' then
+  open_writes()
+  call('ZREM', CRON_NEXT, id)
+  call('HDEL', CRON, id)
+  -- The file that named it last must change before it comes back.
+  if call('ZSCORE', CRON_NAMED, id) then
+    call('HSET', CRON_STATE, id, cjson.encode({ file = state.file, rev = state.rev, removed = 1 }))
+  else
+    call('HDEL', CRON_STATE, id)
+  end
+  note_use('c', call('EXISTS', CRON, CRON_NAMED) > 0)
+elseif what == 'pause' then
+  open_writes()
+  state.paused = 1
+  call('HSET', CRON_STATE, id, cjson.encode(state))
+  call('ZREM', CRON_NEXT, id)
+elseif state.paused then
+  open_writes()
+  state.paused, state.from, state.gen = nil, now, time[1] .. micros
+  call('HSET', CRON_STATE, id, cjson.encode(state))
+  if with ~= '' then
+    call('ZADD', CRON_NEXT, with, id)
+  end
+end
+wake(read_meta())
+return { OK, now }

@@ -1,0 +1,63 @@
+-- Write a schedule, new or changed.
+--
+--  KEYS[1]  prefix      hf:{queue}:
+--  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
+--  ARGV[2]  id          a name
+--  ARGV[3]  next        its first tick after now, ms; '': none
+--  ARGV[4]  value       `{"cron":...,"job":{"type":"T"}}\npayload`, see docs/keys.md
+--  ARGV[5]  file        '': an order of an operator. Else what a worker's file says: `start` when the
+--           worker starts or reloads it, `keep` later
+--  ARGV[6]  rev         of the file; a lower one than before changes nothing
+--  returns  {OK, now, written} | {LATE, now}; written 0: nothing was changed, because it is
+--           so already, or the file said that before. A schedule of a file ends 10 minutes after the last such request.
+--           Sent twice: the same.
+--- @include "lib/guard.lua"
+--- @include "lib/keys.lua"
+--- @include "lib/key_cron.lua"
+--- @include "lib/digits.lua"
+--- @include "lib/late.lua"
+--- @include "lib/open_writes.lua"
+--- @include "lib/uses.lua"
+--- @include "lib/wake.lua"
+if late(ARGV[1]) then
+  return { LATE, now }
+end
+local uses = call('HGET', META, 'uses')
+--- @step "lib/sharded.lua"
+local id, value, file, rev = ARGV[2], ARGV[4], ARGV[5], digits(ARGV[6], 2 ^ 53)
+local head = cjson.decode(string.match(value, '^({[^\n]*})\n'))
+assert(#id <= 128 and string.find(id, '^[%w%._:%-]+$') and head.job.type, 'holdfast: a schedule')
+assert(ARGV[3] == '' or digits(ARGV[3], TIME_MAX))
+local text = call('HGET', CRON_STATE, id)
+local old, digest = text and cjson.decode(text) or nil, redis.sha1hex(value)
+if old and file ~= '' and (file == 'keep' or old.file == digest or rev < (old.rev or 0)) then
+  open_writes()
+  call('ZADD', CRON_NAMED, 'XX', string.format('%d', now + 600000), id)
+  return { OK, now, 0 }
+end
+if old and file == '' and call('HGET', CRON, id) == value then
+  open_writes()
+  call('ZREM', CRON_NAMED, id)
+  return { OK, now, 0 }
+end
+local state = old or {}
+state.gen, state.from, state.removed = time[1] .. micros, now, nil
+if file ~= '' then
+  state.file, state.rev = digest, rev
+end
+call('HSET', CRON, id, value) -- first of all: a full Redis refuses it
+call('HSET', CRON_STATE, id, cjson.encode(state))
+if ARGV[3] == '' or state.paused then
+  call('ZREM', CRON_NEXT, id)
+else
+  call('ZADD', CRON_NEXT, ARGV[3], id)
+end
+if file == '' then
+  call('ZREM', CRON_NAMED, id)
+else
+  call('ZADD', CRON_NAMED, string.format('%d', now + 600000), id)
+end
+note_use('c', true)
+call('HSET', META, 'cron_high', stamp)
+wake(read_meta())
+return { OK, now, 1 }

@@ -1,0 +1,583 @@
+/* test_schedules.c - schedules: each tick makes exactly one job, and nothing polls for
+ * it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "queue/schedule.h"
+#include "tests/support/eventually.h"
+#include "tests/support/queue_fixture.h"
+#include "tests/support/worker_fixture.h"
+
+static hf_queue_fixture q;
+static hf_worker_fixture worker, other;
+
+static int up(void **state)
+{
+    (void)state;
+    static const hf_fixture_options options = {.clock = true};
+    hf_queue_fixture_start(&q, &options);
+    q.admin = hf_queue_fixture_admin(&q);
+    return 0;
+}
+
+static int down(void **state)
+{
+    (void)state;
+    hf_worker_fixture_end(&worker);
+    hf_worker_fixture_end(&other);
+    hf_queue_fixture_stop(&q);
+    return 0;
+}
+
+/* ---- by hand ---- */
+
+static void put(hf_schedule schedule)
+{
+    char detail[HF_DETAIL_SIZE] = "";
+    schedule.size = sizeof schedule;
+    schedule.queue = "q";
+    schedule.type = schedule.type == NULL ? "t" : schedule.type;
+    if (hf_admin_schedule_put(q.admin, &schedule, detail) != HF_OK)
+        fail_msg("%s", detail);
+}
+
+static hf_schedule_info info_of(const char *id)
+{
+    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
+    assert_int_equal(hf_admin_schedule(q.admin, "q", id, &info, NULL, NULL), HF_OK);
+    return info;
+}
+
+/* The schedule's next tick has come, and its last decision is from then. */
+static void make_due(const char *id, int64_t next_ms)
+{
+    (void)hf_fixture_command(&q.redis, "ZADD hf:{q}:cron_next %lld %s",
+                             (long long)next_ms, id);
+}
+
+/* What a worker sends: one job for its tick. */
+static hf_err tick(const char *id, const char *gen, int64_t next_ms, int64_t new_next_ms,
+                   const char *job)
+{
+    char next[24];
+    hf_err err;
+    int64_t now_ms = hf_queue_fixture_now(&q);
+    (void)snprintf(next, sizeof next, "%lld", (long long)next_ms);
+    const hf_cron_tick one = {.id = {id, strlen(id)},
+                              .next = {next, strlen(next)},
+                              .gen = gen,
+                              .new_next_ms = new_next_ms,
+                              .from_ms = now_ms,
+                              .n = 1,
+                              .ids = &job,
+                              .ticks_ms = &next_ms,
+                              .dues_ms = &next_ms};
+    HF_QUEUE_FIXTURE_ASK(
+        err, &q,
+        hf_op_cron_tick(q.client, &q.queue, 0, &one, 1, hf_queue_fixture_on_answer, &q));
+    return err;
+}
+
+static void gen_of(const char *id, char out[32])
+{
+    char text[512];
+    hf_schedule_state state;
+    (void)snprintf(text, sizeof text, "%s",
+                   hf_fixture_command(&q.redis, "HGET hf:{q}:cron_state %s", id));
+    assert_int_equal(hf_schedule_read_state(&state, (hf_bytes){text, strlen(text)}),
+                     HF_OK);
+    (void)snprintf(out, 32, "%s", state.gen);
+}
+
+static long long enqueued(void)
+{
+    long long n = hf_queue_fixture_meta(&q, "enqueued");
+    return n < 0 ? 0 : n;
+}
+
+static void of_several_workers_one_decides_on_a_tick(void **state)
+{
+    char gen[32];
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    int64_t now = hf_queue_fixture_now(&q);
+    make_due("s", now - 10);
+    gen_of("s", gen);
+    assert_int_equal(tick("s", gen, now - 10, now + 3600000, "j1"), HF_OK);
+    assert_int_equal(tick("s", gen, now - 10, now + 3600000, "j2"), HF_OK);
+    assert_int_equal(tick("s", "1", now + 3600000, now + 7200000, "j3"), HF_OK);
+    assert_int_equal(enqueued(), 1);
+    hf_schedule_info info = info_of("s");
+    assert_int_equal(info.accepted, 1);
+    assert_string_equal(info.job, "j1");
+    assert_int_equal(info.last_ms, now - 10);
+    assert_int_equal(info.next_ms, now + 3600000);
+}
+
+static void a_schedule_that_was_changed_meanwhile_is_left_alone(void **state)
+{
+    char gen[32];
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    gen_of("s", gen);
+    int64_t next = info_of("s").next_ms;
+    put((hf_schedule){
+        .id = "s", .every_ms = 3600000, .payload = "new", .payload_len = 3});
+    assert_int_equal(tick("s", gen, next, next + 3600000, "j1"), HF_OK);
+    assert_int_equal(enqueued(), 0);
+}
+
+static void overlap_with(hf_overlap overlap, long long jobs, long long skipped)
+{
+    char gen[32];
+    put((hf_schedule){.id = "s", .every_ms = 3600000, .overlap = overlap});
+    gen_of("s", gen);
+    int64_t now = hf_queue_fixture_now(&q);
+    make_due("s", now - 10);
+    assert_int_equal(tick("s", gen, now - 10, now - 5, "j1"), HF_OK);
+    assert_int_equal(tick("s", gen, now - 5, now + 3600000, "j2"), HF_OK);
+    assert_int_equal(enqueued(), jobs);
+    assert_int_equal(info_of("s").skipped, skipped);
+}
+
+static void a_tick_is_skipped_while_the_last_job_waits(void **state)
+{
+    (void)state;
+    overlap_with(HF_OVERLAP_SKIP, 1, 1);
+}
+
+static void a_tick_may_make_a_second_job(void **state)
+{
+    (void)state;
+    overlap_with(HF_OVERLAP_ALLOW, 2, 0);
+}
+
+static void a_tick_may_cancel_the_last_job(void **state)
+{
+    (void)state;
+    overlap_with(HF_OVERLAP_CANCEL, 2, 0);
+    assert_int_equal(hf_queue_fixture_meta(&q, "cancelled"), 1);
+    assert_int_equal(hf_fixture_number(&q.redis, "ZCARD hf:{q}:schedule"), 1);
+    char gen[32];
+    gen_of("s", gen);
+    assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
+    int64_t now = hf_queue_fixture_now(&q);
+    make_due("s", now);
+    assert_int_equal(tick("s", gen, now, now + 3600000, "j3"), HF_OK);
+    assert_int_equal(hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cancel j2"), 1);
+}
+
+static void a_dead_job_overlaps_nothing(void **state)
+{
+    char gen[32];
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    gen_of("s", gen);
+    int64_t now = hf_queue_fixture_now(&q);
+    make_due("s", now - 10);
+    assert_int_equal(tick("s", gen, now - 10, now - 5, "j1"), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
+    const hf_verdict_args args = {.worker = "w", .dead_max = 10, .dead_age_ms = 1000000};
+    const hf_verdict_item item = {.id = "j1", .fence = q.fence, .reason = "handler"};
+    assert_int_equal(hf_queue_fixture_verdict(&q, HF_OP_BURY, &args, &item), HF_OK);
+    assert_int_equal(tick("s", gen, now - 5, now + 3600000, "j2"), HF_OK);
+    assert_int_equal(enqueued(), 2);
+}
+
+static void a_limit_counts_the_jobs_that_were_accepted(void **state)
+{
+    char gen[32];
+    (void)state;
+    put((hf_schedule){
+        .id = "s", .every_ms = 3600000, .limit = 2, .overlap = HF_OVERLAP_ALLOW});
+    gen_of("s", gen);
+    int64_t now = hf_queue_fixture_now(&q);
+    make_due("s", now - 10);
+    assert_int_equal(tick("s", gen, now - 10, now - 8, "j1"), HF_OK);
+    assert_int_equal(tick("s", gen, now - 8, now - 6, "j2"), HF_OK);
+    assert_int_equal(tick("s", gen, now - 6, now - 4, "j3"), HF_OK);
+    assert_int_equal(enqueued(), 2);
+    assert_int_equal(info_of("s").next_ms, 0);
+}
+
+static void a_claim_tells_of_due_ticks_and_a_baton_waits_for_the_next(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    int64_t next = info_of("s").next_ms;
+    assert_int_equal(hf_fixture_number(&q.redis, "ZSCORE hf:{q}:wake baton"), next);
+    int64_t now = hf_queue_fixture_now(&q);
+    make_due("s", now - 10);
+    assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 0);
+    /* One worker is told. Another one comes a second later, if that one dies. */
+    int64_t by = hf_queue_fixture_meta(&q, "cron_by");
+    assert_in_range(by, now + 900, now + 2000);
+    assert_int_equal(q.next_ms, by);
+}
+
+static void a_paused_schedule_drops_its_ticks(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
+    assert_int_equal(info_of("s").next_ms, 0);
+    assert_true(info_of("s").paused);
+    hf_fixture_clock_jump(&q.redis, 5 * 3600000);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", false, NULL), HF_OK);
+    hf_schedule_info info = info_of("s");
+    assert_false(info.paused);
+    assert_true(info.next_ms > info.now_ms);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "none", true, NULL), HF_GONE);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "none", false, NULL), HF_GONE);
+}
+
+static void a_run_by_hand_has_no_part_in_the_schedule(void **state)
+{
+    char job[HF_ID_SIZE];
+    (void)state;
+    put((hf_schedule){
+        .id = "s", .every_ms = 3600000, .payload = "hello", .payload_len = 5});
+    int64_t next = info_of("s").next_ms;
+    assert_int_equal(hf_admin_schedule_run(q.admin, "q", "s", job, NULL), HF_OK);
+    assert_int_equal(hf_queue_fixture_claim(&q, "w", 1, 0), 1);
+    assert_string_equal(q.jobs[0].id, job);
+    assert_string_equal(q.jobs[0].payload, "hello");
+    hf_schedule_info info = info_of("s");
+    assert_int_equal(info.accepted, 0);
+    assert_string_equal(info.job, "");
+    assert_int_equal(info.next_ms, next);
+    assert_int_equal(hf_admin_schedule_run(q.admin, "q", "none", job, NULL), HF_GONE);
+}
+
+static void a_purge_leaves_schedules_and_removal_leaves_nothing(void **state)
+{
+    size_t n;
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    assert_int_equal(hf_admin_purge(q.admin, "q", NULL, NULL, &n, NULL), HF_OK);
+    assert_int_equal(info_of("s").accepted, 0);
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_GONE);
+    assert_int_equal(hf_fixture_number(&q.redis, "EXISTS hf:{q}:cron hf:{q}:cron_state "
+                                                 "hf:{q}:cron_next hf:{q}:cron_named "
+                                                 "hf:{q}:wake"),
+                     0);
+    assert_string_equal(hf_fixture_command(&q.redis, "HGET hf:{q}:meta uses"), "(nil)");
+}
+
+static void what_is_no_schedule_is_refused_with_one_line(void **state)
+{
+    static const struct {
+        hf_schedule schedule;
+        const char *why;
+    } cases[] = {
+        {{.id = "a b", .every_ms = 1000, .type = "t"}, "expected an id"},
+        {{.id = "s", .every_ms = 1000, .type = "*"}, "expected a type"},
+        {{.id = "s", .every_ms = 99, .type = "t"}, "expected a period of 100 ms"},
+        {{.id = "s", .type = "t"}, "expected either cron or every, found none"},
+        {{.id = "s", .cron = "* * * * *", .every_ms = 1000, .type = "t"}, "found both"},
+        {{.id = "s", .cron = "61 * * * *", .type = "t"},
+         "minute: expected 0-59, found '61'"},
+        {{.id = "s", .cron = "0 0 30 2 *", .type = "t"}, "a tick within 40 years"},
+        {{.id = "s", .cron = "* * * * *", .tz = "Mars/X", .type = "t"}, "found 'Mars/X'"},
+        {{.id = "s", .every_ms = 1000, .tz = "UTC", .type = "t"},
+         "a tz only beside cron"},
+        {{.id = "s", .every_ms = 1000, .jitter_ms = -1, .type = "t"}, "a jitter"},
+    };
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(cases); i++) {
+        char detail[HF_DETAIL_SIZE] = "";
+        hf_schedule schedule = cases[i].schedule;
+        schedule.size = sizeof schedule;
+        schedule.queue = "q";
+        assert_int_equal(hf_admin_schedule_put(q.admin, &schedule, detail), HF_INVALID);
+        if (strstr(detail, cases[i].why) == NULL)
+            fail_msg("expected \"%s\", found \"%s\"", cases[i].why, detail);
+    }
+    assert_int_equal(hf_fixture_number(&q.redis, "EXISTS hf:{q}:cron"), 0);
+}
+
+/* ---- of files ---- */
+
+static hf_err put_file(const char *how, const char *payload, int64_t rev)
+{
+    char value[128];
+    hf_err err;
+    (void)snprintf(value, sizeof value,
+                   "{\"every\":3600000,\"job\":{\"type\":\"t\"}}\n%s", payload);
+    const hf_cron_put_args args = {.id = "s",
+                                   .value = {value, strlen(value)},
+                                   .next_ms = 4000000000000,
+                                   .file = how,
+                                   .rev = rev};
+    HF_QUEUE_FIXTURE_ASK(
+        err, &q,
+        hf_op_cron_put(q.client, &q.queue, &args, hf_queue_fixture_on_answer, &q));
+    return err;
+}
+
+static void assert_payload(const char *expected)
+{
+    hf_schedule_info info = {HF_SCHEDULE_INFO_INIT};
+    void *payload = NULL;
+    assert_int_equal(hf_admin_schedule(q.admin, "q", "s", &info, &payload, NULL), HF_OK);
+    assert_string_equal(payload, expected);
+    free(payload);
+}
+
+static void a_file_changes_its_schedule_only_when_its_text_changes(void **state)
+{
+    (void)state;
+    assert_int_equal(put_file("start", "one", 0), HF_OK);
+    assert_payload("one");
+    put((hf_schedule){
+        .id = "s", .every_ms = 3600000, .payload = "hand", .payload_len = 4});
+    assert_int_equal(put_file("start", "one", 0), HF_OK);
+    assert_payload("hand");
+    assert_int_equal(put_file("start", "two", 0), HF_OK);
+    assert_payload("two");
+    assert_int_equal(put_file("keep", "one", 0), HF_OK); /* an older worker lives on */
+    assert_payload("two");
+    assert_int_equal(put_file("start", "three", 5), HF_OK);
+    assert_int_equal(put_file("start", "four", 4), HF_OK);
+    assert_payload("three");
+    /* What a command has removed stays away until the file changes. */
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
+    assert_int_equal(put_file("start", "three", 5), HF_OK);
+    assert_int_equal(put_file("keep", "three", 5), HF_OK);
+    assert_int_equal(hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cron s"), 0);
+    assert_int_equal(put_file("start", "five", 5), HF_OK);
+    assert_payload("five");
+}
+
+static void check(void)
+{
+    assert_int_equal(hf_queue_fixture_check(&q, "w", false), HF_OK);
+}
+
+static bool exists(void)
+{
+    return hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cron s") == 1;
+}
+
+static void a_schedule_that_no_file_names_ends_after_ten_minutes(void **state)
+{
+    (void)state;
+    assert_int_equal(put_file("start", "one", 0), HF_OK);
+    hf_fixture_clock_jump(&q.redis, 9 * 60000);
+    check();
+    assert_true(exists());
+    assert_int_equal(put_file("keep", "one", 0), HF_OK);
+    for (int minute = 0; minute < 9; minute++) {
+        hf_fixture_clock_jump(&q.redis, 60000 - 1000);
+        check();
+        assert_true(exists());
+    }
+    hf_fixture_clock_jump(&q.redis, 90000);
+    check();
+    assert_false(exists());
+    assert_string_equal(hf_fixture_command(&q.redis, "HGET hf:{q}:meta uses"), "(nil)");
+}
+
+/* The time in which no worker was there does not count: the one that names it may be
+ * about to start. */
+static void an_outage_does_not_end_the_schedules_of_files(void **state)
+{
+    (void)state;
+    assert_int_equal(put_file("start", "one", 0), HF_OK);
+    hf_fixture_clock_jump(&q.redis, INT64_C(3) * 86400000);
+    check();
+    check();
+    assert_true(exists());
+    hf_fixture_clock_jump(&q.redis, 10 * 60000 + 1000);
+    check();
+    assert_false(exists());
+}
+
+static void a_schedule_by_command_needs_no_file(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 3600000});
+    hf_fixture_clock_jump(&q.redis, 11 * 60000);
+    check();
+    hf_fixture_clock_jump(&q.redis, 11 * 60000);
+    check();
+    assert_true(exists());
+}
+
+/* ---- Redis's clock ---- */
+
+static void a_large_step_back_has_the_next_tick_reckoned_anew(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 60000});
+    int64_t next = info_of("s").next_ms;
+    hf_fixture_clock_jump(&q.redis, -INT64_C(2) * 3600000);
+    check();
+    assert_int_equal(info_of("s").next_ms, next);
+    hf_fixture_clock_jump(&q.redis, -INT64_C(2) * 3600000);
+    check();
+    assert_true(info_of("s").next_ms <= hf_queue_fixture_now(&q));
+    q.broken = true; /* its clock has gone far back */
+}
+
+/* ---- with workers ---- */
+
+static hf_worker_opts options_of(const hf_schedule *schedules, size_t n)
+{
+    return (hf_worker_opts){HF_WORKER_OPTS_INIT, .lease_ms = 5000, .schedules = schedules,
+                            .n_schedules = n};
+}
+
+static long long done(void)
+{
+    return hf_queue_fixture_meta(&q, "done");
+}
+
+static void two_workers_make_one_job_of_each_tick(void **state)
+{
+    const hf_schedule schedules[] = {{HF_SCHEDULE_INIT, .id = "s", .queue = "q",
+                                      .every_ms = 100, .type = "t", .payload = "ok",
+                                      .payload_len = 2, .missed = HF_MISSED_ALL,
+                                      .overlap = HF_OVERLAP_ALLOW}};
+    hf_worker_opts opts = options_of(schedules, 1);
+    (void)state;
+    hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
+    hf_worker_fixture_start(&other, q.redis.url, &opts, 0);
+    EVENTUALLY(10000, done() >= 20);
+    hf_schedule_info info = info_of("s");
+    assert_true(info.of_file);
+    assert_int_equal(hf_admin_schedule_pause(q.admin, "q", "s", true, NULL), HF_OK);
+    EVENTUALLY(5000, done() == enqueued());
+    hf_schedule_info last = info_of("s");
+    assert_int_equal(last.accepted, enqueued());
+    /* Each tick from the first one on, and none twice. */
+    assert_int_equal(last.skipped, 0);
+    assert_int_equal(last.dropped, 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&other), HF_OK);
+}
+
+static _Atomic int64_t seen_tick;
+
+static hf_verdict note_tick(hf_run *run, void *arg)
+{
+    (void)arg;
+    seen_tick = hf_run_scheduled_ms(run);
+    return HF_VERDICT_DONE;
+}
+
+static void a_handler_learns_the_time_of_its_tick(void **state)
+{
+    (void)state;
+    put((hf_schedule){.id = "s", .every_ms = 200, .overlap = HF_OVERLAP_ALLOW});
+    hf_worker_fixture_start_handler(&worker, q.redis.url, 0, note_tick, NULL);
+    EVENTUALLY(10000, seen_tick != 0);
+    assert_int_equal(seen_tick % 200, 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
+static void a_reload_changes_the_schedules_of_the_file(void **state)
+{
+    hf_schedule schedules[] = {
+        {HF_SCHEDULE_INIT, .id = "s", .queue = "q", .every_ms = 3600000, .type = "t"}};
+    hf_worker_opts opts = options_of(schedules, 1);
+    (void)state;
+    hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
+    EVENTUALLY(10000, hf_fixture_number(&q.redis, "HEXISTS hf:{q}:cron s") == 1);
+    schedules[0].every_ms = 7200000;
+    hf_worker_fixture_fill(&worker, q.redis.url, &opts);
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_OK);
+    EVENTUALLY(5000, info_of("s").every_ms == 7200000);
+    assert_int_equal(hf_worker_fixture_said(&worker, "changed key=schedules"), 1);
+    schedules[0].queue = "another";
+    assert_int_equal(hf_worker_reload(worker.worker, &opts, NULL, 0, NULL), HF_INVALID);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
+/* Only its check comes to it: its slots are all in use. */
+static void a_busy_worker_takes_ticks_as_well(void **state)
+{
+    hf_worker_opts opts = {HF_WORKER_OPTS_INIT, .lease_ms = 2000, .concurrency = 1};
+    (void)state;
+    hf_worker_fixture_start(&worker, q.redis.url, &opts, 0);
+    hf_queue_fixture_put(&q, "long", "gate", 0);
+    EVENTUALLY(10000, worker.started == 1);
+    put((hf_schedule){.id = "s", .every_ms = 500, .overlap = HF_OVERLAP_ALLOW});
+    EVENTUALLY(10000, info_of("s").accepted >= 2);
+    worker.gate = true;
+    EVENTUALLY(10000, done() >= 3);
+    assert_int_equal(hf_admin_schedule_remove(q.admin, "q", "s", NULL), HF_OK);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+}
+
+static void copy_zone(const char *name, const char *folder)
+{
+    char from[256], fresh[256], to[256];
+    char bytes[8192];
+    (void)snprintf(from, sizeof from, "/usr/share/zoneinfo/%s", name);
+    (void)snprintf(fresh, sizeof fresh, "%s/new", folder);
+    (void)snprintf(to, sizeof to, "%s/Home", folder);
+    FILE *in = fopen(from, "rb");
+    if (in == NULL)
+        skip(); /* the system has no zones */
+    size_t n = fread(bytes, 1, sizeof bytes, in);
+    (void)fclose(in);
+    FILE *out = fopen(fresh, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, n, out), n);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(rename(fresh, to), 0);
+}
+
+/* At a tick the worker looks whether it still is one. */
+static void a_zone_that_is_replaced_counts_from_the_next_tick_on(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("TZDIR", q.redis.dir, 1), 0);
+    copy_zone("Asia/Tokyo", q.redis.dir);
+    put((hf_schedule){.id = "s", .cron = "0 12 * * *", .tz = "Home"});
+    int64_t next = info_of("s").next_ms; /* noon in Tokyo is 3:00 */
+    assert_int_equal(next / 3600000 % 24, 3);
+    copy_zone("America/Phoenix", q.redis.dir);
+    hf_fixture_clock_jump(&q.redis, next - hf_queue_fixture_now(&q) - 500);
+    hf_worker_fixture_start(&worker, q.redis.url, NULL, 0);
+    EVENTUALLY(10000, info_of("s").next_ms / 3600000 % 24 == 19);
+    assert_int_equal(info_of("s").accepted, 0);
+    assert_int_equal(hf_worker_fixture_stop(&worker), HF_OK);
+    assert_int_equal(unsetenv("TZDIR"), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(of_several_workers_one_decides_on_a_tick),
+        TEST(a_schedule_that_was_changed_meanwhile_is_left_alone),
+        TEST(a_tick_is_skipped_while_the_last_job_waits),
+        TEST(a_tick_may_make_a_second_job),
+        TEST(a_tick_may_cancel_the_last_job),
+        TEST(a_dead_job_overlaps_nothing),
+        TEST(a_limit_counts_the_jobs_that_were_accepted),
+        TEST(a_claim_tells_of_due_ticks_and_a_baton_waits_for_the_next),
+        TEST(a_paused_schedule_drops_its_ticks),
+        TEST(a_run_by_hand_has_no_part_in_the_schedule),
+        TEST(a_purge_leaves_schedules_and_removal_leaves_nothing),
+        TEST(what_is_no_schedule_is_refused_with_one_line),
+        TEST(a_file_changes_its_schedule_only_when_its_text_changes),
+        TEST(a_schedule_that_no_file_names_ends_after_ten_minutes),
+        TEST(an_outage_does_not_end_the_schedules_of_files),
+        TEST(a_schedule_by_command_needs_no_file),
+        TEST(a_large_step_back_has_the_next_tick_reckoned_anew),
+        TEST(two_workers_make_one_job_of_each_tick),
+        TEST(a_handler_learns_the_time_of_its_tick),
+        TEST(a_reload_changes_the_schedules_of_the_file),
+        TEST(a_busy_worker_takes_ticks_as_well),
+        TEST(a_zone_that_is_replaced_counts_from_the_next_tick_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,361 @@
+/* schedules.c - see schedules.h.
+ *
+ * Redis cannot reckon with time zones. So the next tick of each schedule is in Redis, and
+ * feeds the wake rule; the claim of a worker that is woken for it tells that ticks are
+ * due. The worker asks which (cron_due), reckons which of them lead to jobs and when the
+ * next one is, and sends that (cron_tick). The script compares the next tick that the
+ * worker knew with the one that is there: of several workers one succeeds. What the
+ * others sent changes nothing, and neither does a request that is sent twice. If the
+ * worker dies in between, another one is woken a second later. */
+#include "worker/schedules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "cron/ticks.h"
+#include "queue/schedule.h"
+#include "queue/shards.h"
+#include "worker/queues.h"
+#include "worker/redis_clock.h"
+#include "worker/report.h"
+#include "worker/site.h"
+
+enum {
+    JOBS_MAX = 250,    /* of one request */
+    KEEP_MS = 60000,   /* how often Redis is told that the file names a schedule */
+    NO_ZONE_MS = 60000 /* before a schedule whose zone is missing is looked at again */
+};
+
+typedef struct zone {
+    struct zone *next;
+    hf_zone *zone;
+    char name[HF_ZONE_NAME_MAX + 1];
+    bool told; /* it was logged that it cannot be read */
+} zone;
+
+/* The answer to one request: what is to be sent for it. */
+typedef struct round {
+    hf_cron_tick ticks[HF_DUE_SCHEDULES];
+    hf_schedule_state states[HF_DUE_SCHEDULES]; /* their gen is sent */
+    hf_ticks_due due;
+    size_t n, n_jobs;
+    char ids[JOBS_MAX][HF_NEW_ID_SIZE];
+    const char *id_list[JOBS_MAX];
+    int64_t ticks_ms[JOBS_MAX], dues_ms[JOBS_MAX];
+} round;
+
+struct hf_schedules {
+    hf_plan_schedule *list; /* owned */
+    size_t n;
+    hf_id_maker ids; /* of jobs */
+    zone *zones;     /* owned */
+    round round;
+};
+
+hf_err hf_schedules_new(hf_worker *w)
+{
+    w->schedules = calloc(1, sizeof *w->schedules);
+    return w->schedules == NULL ? HF_NOMEM : hf_id_maker_init(&w->schedules->ids);
+}
+
+void hf_schedules_free(hf_worker *w)
+{
+    struct hf_schedules *s = w->schedules;
+    if (s == NULL)
+        return;
+    hf_plan_schedules_free(s->list, s->n);
+    while (s->zones != NULL) {
+        zone *z = s->zones;
+        s->zones = z->next;
+        hf_zone_free(z->zone);
+        free(z);
+    }
+    free(s);
+    w->schedules = NULL;
+}
+
+/* ---- zones ---- */
+
+static void report_zone(hf_worker *w, zone *z, const char *why)
+{
+    const hf_log_field fields[] = {{.key = "zone", .text = z->name},
+                                   {.key = "error", .text = why}};
+    if (!z->told)
+        hf_report(w, HF_LOG_ERROR, "a time zone cannot be read: its schedules wait",
+                  fields, HF_COUNT(fields));
+    z->told = true;
+}
+
+static zone *find_zone(struct hf_schedules *s, const char *name)
+{
+    zone *z = s->zones;
+    while (z != NULL && strcmp(z->name, name) != 0)
+        z = z->next;
+    if (z != NULL || (z = calloc(1, sizeof *z)) == NULL)
+        return z;
+    snprintf(z->name, sizeof z->name, "%s", name);
+    z->next = s->zones;
+    s->zones = z;
+    return z;
+}
+
+/* The system's zones may be updated while the worker runs. A new file that cannot be read
+ * changes nothing. False: there is no such zone. */
+static bool get_zone(hf_worker *w, const char *name, const hf_zone **out)
+{
+    char why[HF_DETAIL_SIZE] = "";
+    hf_zone *fresh = NULL;
+    *out = NULL;
+    if (name[0] == '\0')
+        return true; /* UTC */
+    zone *z = find_zone(w->schedules, name);
+    if (z == NULL)
+        return false;
+    if (z->zone == NULL || !hf_zone_is_current(z->zone, name)) {
+        if (hf_zone_open(&fresh, name, why) == HF_OK) {
+            hf_zone_free(z->zone);
+            z->zone = fresh;
+            z->told = false;
+        } else {
+            report_zone(w, z, why);
+        }
+    }
+    *out = z->zone;
+    return z->zone != NULL;
+}
+
+/* ---- the schedules of the file ---- */
+
+void hf_schedules_take(hf_worker *w, hf_plan *plan)
+{
+    struct hf_schedules *s = w->schedules;
+    hf_plan_schedules_free(s->list, s->n);
+    s->list = plan->schedules;
+    s->n = plan->n_schedules;
+    plan->schedules = NULL;
+    plan->n_schedules = 0;
+    for (size_t i = 0; i < hf_queues_count(w); i++) {
+        hf_served *served = hf_queues_at(w, i);
+        served->schedules_put = false;
+        served->registered = served->registered && s->n == 0;
+    }
+}
+
+bool hf_schedules_same(const hf_worker *w, const hf_plan *plan)
+{
+    const struct hf_schedules *s = w->schedules;
+    bool same = s->n == plan->n_schedules;
+    for (size_t i = 0; same && i < s->n; i++) {
+        const hf_plan_schedule *a = &s->list[i], *b = &plan->schedules[i];
+        same = strcmp(a->id, b->id) == 0 && strcmp(a->queue, b->queue) == 0 &&
+               a->rev == b->rev && a->value.len == b->value.len &&
+               memcmp(a->value.data, b->value.data, a->value.len) == 0;
+    }
+    return same;
+}
+
+/* It and its jobs are in the shard of its id. */
+static bool is_here(const hf_served *served, const hf_plan_schedule *schedule)
+{
+    const hf_whole *whole = served->whole;
+    if (strcmp(hf_whole_name(whole), schedule->queue) != 0)
+        return false;
+    return whole->n_shards == 0 ||
+           hf_shard_of_id(schedule->id, whole->n_shards) == served->shard;
+}
+
+static void on_put(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    bool written = false;
+    hf_err err = hf_cron_put_read(answer, &written);
+    hf_site_registered(served, err, answer->detail);
+    if (err != HF_OK)
+        served->schedules_put = false;
+    if (written && served->worker->phase != HF_ENDED)
+        hf_report_text(served->worker, HF_LOG_INFO, "Redis knows a schedule of the file",
+                       "queue", served->queue.name);
+}
+
+static hf_err put(hf_served *served, const hf_plan_schedule *schedule, const char *file)
+{
+    hf_worker *w = served->worker;
+    hf_schedule_def def;
+    hf_cron_put_args args = {.id = schedule->id,
+                             .value = {schedule->value.data, schedule->value.len},
+                             .file = file,
+                             .rev = schedule->rev};
+    const char *nl = memchr(schedule->value.data, '\n', schedule->value.len);
+    size_t len = nl == NULL ? 0 : (size_t)(nl - schedule->value.data);
+    if (hf_schedule_read(&def, (hf_bytes){schedule->value.data, len}) != HF_OK ||
+        !get_zone(w, def.tz, &def.ticks.zone))
+        return HF_OK; /* it was checked: its zone has gone since, and that is logged */
+    if (!hf_ticks_next(&def.ticks, hf_server_now(served->site->redis), &args.next_ms))
+        args.next_ms = 0;
+    hf_err err =
+        hf_op_cron_put(served->site->client, &served->queue, &args, on_put, served);
+    served->requests += err == HF_OK ? 1 : 0;
+    return err;
+}
+
+static hf_err put_all(hf_served *served, const char *file)
+{
+    const struct hf_schedules *s = served->worker->schedules;
+    hf_err err = HF_OK;
+    if (hf_queue_is_divided(served))
+        return HF_OK;
+    for (size_t i = 0; i < s->n && err == HF_OK; i++)
+        if (is_here(served, &s->list[i]))
+            err = put(served, &s->list[i], file);
+    served->kept_ns = hf_boot_ns();
+    return err;
+}
+
+/* After a reconnect it is no news: a newer file may have changed them meanwhile. */
+hf_err hf_schedules_register(hf_served *served)
+{
+    if (served->worker->schedules->n == 0)
+        return HF_OK;
+    if (hf_server_now(served->site->redis) == 0)
+        return HF_CONN; /* its time is not known yet: after the next check */
+    hf_err err = put_all(served, served->schedules_put ? "keep" : "start");
+    served->schedules_put = err == HF_OK;
+    return err;
+}
+
+/* ---- ticks ---- */
+
+static void on_ticked(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    const hf_reply *codes;
+    bool more = false;
+    served->requests--;
+    served->reckoning = false;
+    hf_err err = hf_cron_tick_read(answer, &more, &codes);
+    if (served->worker->phase == HF_ENDED)
+        return;
+    if (err == HF_NOSCRIPT || (err == HF_OK && (more || served->reckon_again)))
+        hf_schedules_due(served);
+}
+
+static int64_t due_of(hf_worker *w, int64_t tick_ms, int64_t jitter_ms)
+{
+    return tick_ms +
+           (jitter_ms == 0 ? 0 : (int64_t)(hf_rng_unit(&w->rng) * (double)jitter_ms));
+}
+
+/* Of more ticks than one request may have, the next one comes first in the next. */
+static void cut(hf_ticks_due *due, size_t room)
+{
+    if (due->n <= room)
+        return;
+    due->n = room;
+    due->from_ms = due->at_ms[room - 1];
+    due->next_ms = due->at_ms[room];
+}
+
+static void add_jobs(hf_worker *w, const hf_schedule_def *def, hf_cron_tick *tick)
+{
+    round *r = &w->schedules->round;
+    tick->n = r->due.n;
+    tick->ids = &r->id_list[r->n_jobs];
+    tick->ticks_ms = &r->ticks_ms[r->n_jobs];
+    tick->dues_ms = &r->dues_ms[r->n_jobs];
+    for (size_t k = 0; k < r->due.n; k++) {
+        size_t at = r->n_jobs++;
+        hf_id_next(&w->schedules->ids, r->ids[at]);
+        r->id_list[at] = r->ids[at];
+        r->ticks_ms[at] = r->due.at_ms[k];
+        r->dues_ms[at] = due_of(w, r->due.at_ms[k], def->jitter_ms);
+    }
+}
+
+static void decide(hf_worker *w, const hf_cron_due_one *one, int64_t now_ms)
+{
+    round *r = &w->schedules->round;
+    hf_schedule_state *state = &r->states[r->n];
+    hf_schedule_def def;
+    if (hf_schedule_read_state(state, one->state) != HF_OK)
+        return;
+    hf_cron_tick tick = {.id = one->id,
+                         .next = one->next,
+                         .gen = state->gen,
+                         .from_ms = state->from_ms,
+                         .new_next_ms = now_ms + NO_ZONE_MS};
+    if (hf_schedule_read(&def, one->line) == HF_OK &&
+        get_zone(w, def.tz, &def.ticks.zone)) {
+        hf_ticks_decide(&def.ticks, def.missed, def.catch_up_ms, state->from_ms, now_ms,
+                        &r->due);
+        tick.dropped = r->due.dropped;
+        cut(&r->due, JOBS_MAX - r->n_jobs);
+        tick.from_ms = r->due.from_ms;
+        tick.new_next_ms = r->due.next_ms;
+        add_jobs(w, &def, &tick);
+    }
+    r->ticks[r->n++] = tick;
+}
+
+static void send_ticks(hf_served *served)
+{
+    hf_site *site = served->site;
+    const round *r = &served->worker->schedules->round;
+    if (r->n == 0 ||
+        hf_op_cron_tick(site->client, &served->queue, hf_clock_not_after(site), r->ticks,
+                        r->n, on_ticked, served) != HF_OK)
+        return;
+    hf_redis_flush(site->client); /* jobs wait for it */
+    served->requests++;
+    served->reckoning = true;
+}
+
+static void on_due(const hf_answer *answer, void *arg)
+{
+    hf_served *served = arg;
+    hf_worker *w = served->worker;
+    round *r = &w->schedules->round;
+    hf_cron_due due;
+    hf_err err = hf_cron_due_read(answer, &due);
+    served->requests--;
+    served->reckoning = false;
+    if (w->phase == HF_ENDED)
+        return;
+    if (err == HF_NOSCRIPT)
+        hf_schedules_due(served);
+    if (err != HF_OK)
+        return; /* a worker is woken for them again */
+    hf_clock_read(served->site, due.now_ms, answer->sent_ns);
+    r->n = r->n_jobs = 0;
+    for (size_t i = 0; i < due.n && i < HF_DUE_SCHEDULES && r->n_jobs < JOBS_MAX; i++) {
+        hf_cron_due_one one;
+        hf_cron_due_at(&due, i, &one);
+        decide(w, &one, due.now_ms);
+    }
+    send_ticks(served);
+}
+
+void hf_schedules_due(hf_served *served)
+{
+    hf_site *site = served->site;
+    served->reckon_again = served->reckoning;
+    if (served->reckoning || site == NULL || !hf_site_can_ask(site) ||
+        hf_op_cron_due(site->client, &served->queue, on_due, served) != HF_OK)
+        return;
+    hf_redis_flush(site->client);
+    served->requests++;
+    served->reckoning = true;
+}
+
+void hf_schedules_checked(hf_served *served, bool ticks)
+{
+    if (ticks)
+        hf_schedules_due(served);
+    if (served->schedules_put && !hf_queue_is(served->state, HF_Q_GONE) &&
+        hf_boot_ns() - served->kept_ns >= KEEP_MS * HF_MS_NS &&
+        put_all(served, "keep") != HF_OK)
+        served->kept_ns = 0;
+}

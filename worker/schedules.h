@@ -1,0 +1,25 @@
+/* schedules.h - the schedules of a worker: those that its file names, and the ticks of
+ * its queues. Belongs to the loop. */
+#ifndef HF_WORKER_SCHEDULES_H
+#define HF_WORKER_SCHEDULES_H
+
+#include "worker/plan.h"
+#include "worker/shared.h"
+
+HF_MUSTCHECK hf_err hf_schedules_new(hf_worker *w);
+void hf_schedules_free(hf_worker *w); /* NULL parts are fine */
+
+/* Takes those of a plan, which then has none. */
+void hf_schedules_take(hf_worker *w, hf_plan *plan);
+bool hf_schedules_same(const hf_worker *w, const hf_plan *plan);
+
+/* Tells Redis of those that are in this queue: a part of its registration. */
+HF_MUSTCHECK hf_err hf_schedules_register(hf_served *served);
+/* A claim has told that ticks of this queue are due. */
+void hf_schedules_due(hf_served *served);
+
+/* A check has told whether ticks are due. Now and then Redis is told that the file still
+ * names its schedules. */
+void hf_schedules_checked(hf_served *served, bool ticks);
+
+#endif
