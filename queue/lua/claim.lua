@@ -40,7 +40,12 @@ local meta = call('HMGET', META, 'next_wake', 'fence', 'uses', 'high')
 local first = call('ZRANGE', RUNNING, '0', '0', 'WITHSCORES')[2] -- when a lease ends first
 local next_wake, uses, high = meta[1] and meta[1] + 0, meta[3], meta[4] and meta[4] + 0 or 0
 local marked = uses and string.find(uses, 'm', 1, true)
-local expires = uses and string.find(uses, 'x', 1, true)
+local expires, late = uses and string.find(uses, 'x', 1, true), false
+if expires then
+  --- @include "lib/key_expires.lua"
+  local by = call('ZRANGE', EXPIRES, '0', '0', 'WITHSCORES')[2]
+  late = by and by + 0 <= now
+end
 local fence = time[1] .. micros
 if meta[2] and meta[2] + 0 >= fence + 0 then
   fence = string.format('%d', meta[2] + 1)
@@ -54,9 +59,9 @@ local doubted = flags == 't' and come or flags == 'b'
 local free, over, more = max, 0, nil -- taken over; whether more are due, nil: not known
 local paused, wait = false, 10 -- ms until a claim that got nothing may be repeated
 
--- 2. Look closer where a limit, an ended lease or a clock that was set back may count. Jobs of dead
--- holders come first, and the limits leave so many places for others.
-if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags > 1 or now < high then
+-- 2. Look closer where a limit, an ended lease, a job that expires or a clock that was set back may count.
+-- Jobs of dead holders come first, and the limits leave so many places for others.
+if uses and string.find(uses, '[^bklmx]') or late or first and first + 0 <= now or #flags > 1 or now < high then
   --- @include "lib/read_meta.lua"
   --- @include "lib/open_writes.lua"
   --- @include "lib/take_over.lua"
@@ -72,7 +77,7 @@ if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags 
   paused = m.paused
   doubted = string.find(flags, 'b', 1, true) or come and string.find(flags, 't', 1, true)
   m.high = now < high and heed_clock(high) or m.high
-  if expires then
+  if late then
     --- @include "lib/expire_all.lua"
     local gone, left = 0, false
     buried = {}
@@ -105,7 +110,7 @@ if uses and string.find(uses, '[^bmk]') or first and first + 0 <= now or #flags 
 end
 
 -- 3. Take due jobs, in order; again, if locks were held elsewhere.
-local levelled, plan, beyond = uses and string.find(uses, 'l', 1, true), nil, nil -- lib/by_level.lua
+local levelled, plan, beyond, turn = uses and string.find(uses, 'l', 1, true), nil, nil, nil
 for _ = 1, paused and 0 or 10 do
   local want = free - (n - over)
   if want <= 0 or bytes > MAX_BYTES or more == false then
@@ -115,7 +120,7 @@ for _ = 1, paused and 0 or 10 do
   if levelled then
     --- @include "lib/by_level.lua"
     if not plan or #plan == 0 then
-      plan, beyond = by_level(want)
+      plan, beyond, turn = by_level(want, turn or (call('HGET', META, 'turn') or 0) + 0)
     end
     local part = table.remove(plan, 1) or { set, 0 }
     set, want = part[1], part[2]
@@ -219,6 +224,9 @@ if n > 0 then
   else
     call('HSET', META, 'fence', fence)
   end
+  if turn then
+    call('HSET', META, 'turn', turn)
+  end
   if m and m.rate > 0 then
     m.tokens = m.tokens - (n - over)
     call('HSET', META, 'tokens', string.format('%.6f', m.tokens), 'tokens_at', stamp)
@@ -259,7 +267,13 @@ if m or n == 0 or more == nil or math.min(first or ends_at, ends_at) < now + WAT
   open_writes()
   at = wake(m or read_meta(), doubted, n == 0 and now + wait or now)
 else
-  local head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
+  local head
+  if levelled and not more then
+    --- @include "lib/levels.lua"
+    head = first_due(uses)
+  else
+    head = more and stamp or call('ZRANGE', SCHEDULE, '0', '0', 'WITHSCORES')[2]
+  end
   at = head and math.min(TIME_MAX, floor(head))
   --- @step "lib/wake_rule.lua"
   at = at or 0

@@ -28,7 +28,6 @@
 --- @include "lib/bounds.lua"
 --- @include "lib/slice.lua"
 --- @include "lib/high.lua"
---- @include "lib/head_of.lua"
 --- @include "lib/levels.lua"
 --- @include "lib/expiry.lua"
 --- @include "lib/uses.lua"
@@ -57,7 +56,7 @@ for k = 1, n do
     local j = 2 * new + 1
     records[j], records[j + 1] = id, record
     new, last, big = new + 1, id, big or #record > BIG_BYTES
-    heads[new], dues[new] = head_of(record) or {}, due
+    heads[new], dues[new] = cjson.decode(string.match(record, '^[^\n]*')), due
   end
 end
 --- @step "lib/refused.lua"
@@ -93,10 +92,11 @@ for set, list in pairs(times) do
     call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
   end
 end
-if times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'] then
-  note_use('l', true)
+local function use(letter, used)
+  if used and not (uses and string.find(uses, letter, 1, true)) then
+    note_use(letter, true)
+  end
 end
-if times[EXPIRES] then
-  note_use('x', true)
-end
+use('l', times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'])
+use('x', times[EXPIRES])
 --- @step "lib/accepted.lua"

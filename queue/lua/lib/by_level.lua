@@ -3,7 +3,6 @@
 -- A higher level comes first. But of every eight jobs that are handed out one is the oldest of all
 -- levels, so no job waits for ever. `turn` of meta counts the jobs across claims.
 --- @include "lib/levels.lua"
---- @include "lib/open_writes.lua"
 local TURN = 8
 
 -- Of so many places how many go to each set: the shares of the oldest jobs.
@@ -25,28 +24,25 @@ local function oldest(sets, shares)
   return counts
 end
 
--- Returns {{set, how many of its first jobs}, ...} for at most `want` due jobs, and whether there are
--- more.
-local function by_level(want)
-  local sets, due, all = levels(), {}, 0
+-- Returns {{set, how many of its first jobs}, ...} for at most `want` due jobs, whether there are more,
+-- and the turn behind them. It counts no more than it has to.
+local function by_level(want, turn)
+  local sets, due, all, plan = levels(), { 0, 0, 0 }, 0, {}
   for k = 1, 3 do
-    due[k] = call('ZCOUNT', sets[k], '-inf', stamp)
-    all = all + due[k]
+    if all <= want then
+      due[k] = call('ZCOUNT', sets[k], '-inf', stamp)
+      all = all + due[k]
+    end
   end
-  local n, plan = math.min(want, all), {}
-  if n == 0 then
-    return plan, false
-  end
-  open_writes()
-  local turn = call('HINCRBY', META, 'turn', n)
-  local shares = floor(turn / TURN) - floor((turn - n) / TURN)
+  local n = math.min(want, all)
+  local shares = floor((turn + n) / TURN) - floor(turn / TURN)
   local counts, left = oldest(sets, shares), n - shares
   for k = 1, 3 do
-    local strict = math.min(left, due[k] - counts[k])
+    local strict = math.min(left, math.max(0, due[k] - counts[k]))
     left = left - strict
     if counts[k] + strict > 0 then
       plan[#plan + 1] = { sets[k], counts[k] + strict }
     end
   end
-  return plan, all > n
+  return plan, all > n, turn + n
 end
