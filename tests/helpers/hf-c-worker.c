@@ -5,7 +5,9 @@
  *
  * Payloads: "sleep MS"; "spin MS" (without yielding); "kill" (its own process, by
  * SIGKILL); "fail" (retry); "believe MS" (a "beat" for each moment at which it believed
- * that it held the job, even if it is asked to stop; no "end" when it lost the job). A
+ * that it held the job, even if it is asked to stop; no "end" when it lost the job);
+ * "tick" (a "tick" and a "late", whose last numbers are the tick of the job's schedule in
+ * Unix ms, and how many microseconds ago it was by the wall clock). A
  * handler that learns of a cancel notes "cancelled". A job of the type "blocker" is done
  * at once, and then the loop's thread is held for three leases: by the log function,
  * which that thread calls with the verdict. */
@@ -63,6 +65,15 @@ static hf_verdict believe(hf_run *run, long ms)
     }
 }
 
+/* A job of a schedule: its tick, and how late it starts by the wall clock. */
+static hf_verdict tick(const hf_run *run)
+{
+    int64_t late_us = hf_wall_us() - hf_run_scheduled_ms(run) * 1000;
+    write_at("tick", run, (uint64_t)hf_run_scheduled_ms(run));
+    write_at("late", run, (uint64_t)(late_us < 0 ? 0 : late_us));
+    return HF_VERDICT_DONE;
+}
+
 static hf_verdict handle(hf_run *run, void *arg)
 {
     char what[64];
@@ -72,6 +83,8 @@ static hf_verdict handle(hf_run *run, void *arg)
     snprintf(what, sizeof what, "%.*s", (int)len, payload);
     if (strncmp(what, "believe ", 8) == 0)
         return believe(run, strtol(what + 8, NULL, 10));
+    if (strcmp(what, "tick") == 0)
+        return tick(run);
     write_line("start", run);
     if (strncmp(what, "sleep ", 6) == 0)
         pass(run, strtol(what + 6, NULL, 10), false);
