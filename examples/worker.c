@@ -29,13 +29,16 @@ static hf_verdict send_email(hf_run *run, void *out)
 static hf_verdict make_report(hf_run *run, void *out)
 {
     size_t len, words = 0;
+    char result[48];
     const char *text = hf_run_payload(run, &len);
     for (size_t i = 0; i < len && !hf_run_stopping(run); i++)
         words += text[i] != ' ' && (i == 0 || text[i - 1] == ' ');
     if (hf_run_stopping(run)) /* its lock is lost, or the worker is being stopped */
         return HF_VERDICT_RETRY;
     fprintf(out, "%s: report of %zu words\n", hf_run_id(run), words);
-    return HF_VERDICT_DONE;
+    snprintf(result, sizeof result, "{\"words\":%zu}", words);
+    return hf_run_set_result_json(run, result) == HF_OK ? HF_VERDICT_DONE
+                                                        : HF_VERDICT_RETRY;
 }
 
 int main(int argc, char **argv)

@@ -104,6 +104,26 @@ static void the_service_prints_an_id_for_each_job_and_the_worker_runs_them(void 
     assert_int_equal(hf_fixture_number(&redis, "EXISTS hf:{default}:jobs"), 0);
 }
 
+static void a_result_is_waited_for(void **state)
+{
+    const char *const args[] = {HF_TEST_BUILD "/examples/example_result",
+                                "one two three four", NULL};
+    const char *const env[] = {url_env, NULL};
+    char path[PATH_SIZE + 8];
+    hf_proc asks;
+    (void)state;
+    (void)hf_fixture_command(&redis, "FLUSHALL");
+    (void)snprintf(path, sizeof path, "%s.asked", out_path);
+    hf_proc_start(&asks, &(hf_proc_options){.args = args, .env = env, .out = path});
+    EVENTUALLY(15000, hf_fixture_number(&redis, "HLEN hf:{default}:waits") == 1);
+    assert_int_equal(RUN(HF_TEST_BUILD "/examples/example_worker", redis.url, "burst"),
+                     0);
+    assert_true(hf_proc_wait(&asks, RUN_MS));
+    assert_int_equal(asks.status, 0);
+    (void)hf_read_file(path, text, sizeof text);
+    assert_printed(": {\"words\":4}\n");
+}
+
 static void the_worker_buries_what_can_never_work(void **state)
 {
     (void)state;
@@ -303,6 +323,7 @@ int main(void)
     cmocka_unit_test_prestate_setup_teardown(name, up, hf_fixture_down, &redis)
     const struct CMUnitTest tests[] = {
         CASE(the_service_prints_an_id_for_each_job_and_the_worker_runs_them),
+        CASE(a_result_is_waited_for),
         CASE(the_worker_buries_what_can_never_work),
         CASE(the_worker_ends_with_0_when_it_is_told_to),
         CASE(the_worker_that_reloads_takes_other_queues),
