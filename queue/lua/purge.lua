@@ -17,6 +17,7 @@
 --- @include "lib/leave.lua"
 --- @include "lib/levels.lua"
 --- @include "lib/keeping.lua"
+--- @include "lib/expire_all.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -29,6 +30,8 @@ end
 if ARGV[2] == 'done' then
   open_writes()
   forget_over()
+elseif ARGV[2] ~= 'dead' and uses and string.find(uses, 'x', 1, true) then
+  expire_due(uses, {}) -- these are not purged, but have expired
 end
 local sets, n = ARGV[2] == 'dead' and { DEAD } or ARGV[2] == 'done' and { DONE } or levels(), 0
 for _, set in ipairs(sets) do

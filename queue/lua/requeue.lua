@@ -69,6 +69,7 @@ end
 open_writes()
 for i = 6, #ARGV do
   local id, code, due = ARGV[i], GONE, first
+  changed = died == 0 and expire_late(id, uses) or changed -- it may be dead now
   local score = call('ZSCORE', DEAD, id)
   if rate > 0 then
     due = math.min(TIME_MAX, due + floor((place + i - 6) * 1000 / rate))
@@ -79,9 +80,7 @@ for i = 6, #ARGV do
   elseif died == 0 and not score then
     local set
     set, score = waits_in(id)
-    if set and expire_late(id, uses) then
-      changed = true
-    elseif set then
+    if set then
       code = OK
       if tonumber(score) > now then
         changed = true

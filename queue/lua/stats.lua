@@ -15,27 +15,49 @@
 --- @include "lib/key_expires.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
-local ready, waiting, first, after = 0, 0, nil, nil
+local ready, delayed, first, after = 0, 0, nil, nil
+-- What has expired and still waits: a refused job does so before its next time, too.
+local late = call('ZCOUNT', EXPIRES, '-inf', now)
+local gone = late > 0 and call('ZRANGEBYSCORE', EXPIRES, '-inf', now, 'LIMIT', 0, 1000) or {}
+local is_gone = {}
+for _, id in ipairs(gone) do
+  is_gone[id] = true
+end
 local function least(a, b)
   return tonumber((not b or a and a + 0 < b + 0) and a or b or nil)
 end
-for _, set in ipairs(levels()) do
-  local head = call('ZRANGE', set, 0, 0, 'WITHSCORES')[2]
-  local later = call('ZRANGEBYSCORE', set, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  ready, waiting = ready + call('ZCOUNT', set, '-inf', now), waiting + call('ZCARD', set)
-  first, after = least(first, head), least(after, later)
+-- When the first of a set is due in this span that has not expired.
+local function first_due(set, from, to)
+  local found = call('ZRANGEBYSCORE', set, from, to, 'WITHSCORES', 'LIMIT', 0, #gone + 1)
+  for i = 1, #found, 2 do
+    if not is_gone[found[i]] then
+      return found[i + 1]
+    end
+  end
 end
+for _, set in ipairs(levels()) do
+  local due = call('ZCOUNT', set, '-inf', now)
+  ready, delayed = ready + due, delayed + call('ZCARD', set) - due
+  for _, score in ipairs(#gone > 0 and call('ZMSCORE', set, unpack(gone)) or {}) do
+    if score and score + 0 <= now then
+      ready = ready - 1
+    elseif score then
+      delayed = delayed - 1
+    end
+  end
+  first, after = least(first, first_due(set, '-inf', now)), least(after, first_due(set, '(' .. now, '+inf'))
+end
+ready = ready - (late - #gone)
 local m = call('HMGET', META, 'paused', 'enqueued', 'done', 'failed', 'lost', 'unsure', 'crashed',
   'max_running', 'rate_limit', 'rate_per', 'cancelled', 'deleted', 'expired')
-local late = call('ZCOUNT', EXPIRES, '-inf', now)
 local keeps = uses and string.find(uses, 'k', 1, true)
 local function number(value)
   return tonumber(value or 0)
 end
 return {
-  OK, now, number(m[1]), ready - late, waiting - ready, call('ZCARD', RUNNING),
+  OK, now, number(m[1]), ready, delayed, call('ZCARD', RUNNING),
   call('ZCARD', DEAD), number(m[2]), number(m[3]), number(m[4]), number(m[5]), number(m[6]),
-  number(m[7]), ready > late and time_of(first) or 0, time_of(after or 0), number(m[8]), number(m[9]),
+  number(m[7]), time_of(first or 0), time_of(after or 0), number(m[8]), number(m[9]),
   number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'), number(m[11]), number(m[12]),
   keeps and call('ZCOUNT', KEPT, '(' .. now, '+inf') or 0, number(keeps and call('HGET', RESULTS, '')),
   number(m[13]) + late,

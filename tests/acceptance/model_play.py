@@ -5,7 +5,8 @@ import json
 
 from queue_model import CANCEL, LATE, OK, Queue
 
-FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results")
+FEATURES = ("levels", "limits", "poison", "numbered", "big", "bounds", "results", "expiry")
+OPTIONS = {"priority", "start_within", "expired"}
 AGE, DEAD_MAX = 15552000000, 10000
 
 
@@ -182,6 +183,10 @@ class Play:
             head["max_attempts"] = self.random.randint(1, 9)
         if "levels" in self.features and self.chance(0.6):
             head["priority"] = self.random.choice(("high", "low"))
+        if "expiry" in self.features and self.chance(0.5):
+            head["start_within"] = self.random.choice((1, self.pace, 5 * self.pace, 3600000))
+            if self.chance(0.3):
+                head["expired"] = "dead"
         return head
 
     def payload(self):
@@ -200,7 +205,7 @@ class Play:
         jobs, optional = [], False
         for _ in range(n):
             head = self.head()
-            optional = optional or "priority" in head
+            optional = optional or OPTIONS & head.keys()
             line = json.dumps(head, separators=(",", ":"))
             jobs += [self.new_id(made), self.due(), line + "\n" + self.payload()]
         script = "enqueue_with" if optional or self.chance(0.1) else "enqueue"

@@ -47,6 +47,19 @@ class Page(list):
         return isinstance(found, list) and same(list(self), found[:len(self)])
 
 
+class OneOf:
+    """One of these."""
+
+    def __init__(self, *those):
+        self.those = those
+
+    def matches(self, found):
+        return any(same(one, found) for one in self.those)
+
+    def __repr__(self):
+        return " or ".join(map(repr, self.those))
+
+
 class Record:
     """The record of a job: its line is compared as JSON, its payload byte for byte."""
 
@@ -111,6 +124,25 @@ class Job:
 
     def record(self):
         return Record(self.head, self.payload)
+
+
+class Expiry:
+    """A job that has not started within its time is gone, or dead. `start_by` of its record is the time
+    from which it may not start; it goes when the job may have started."""
+
+    @staticmethod
+    def begin(job, due, now):
+        job.head.pop("start_by", None)
+        if job.head.get("start_within"):
+            job.head["start_by"] = max(due, now) + job.head["start_within"]
+
+    @staticmethod
+    def started(job):
+        job.head.pop("start_by", None)
+
+    @staticmethod
+    def is_over(job, now):
+        return job.place == "schedule" and job.head.get("start_by", now + 1) <= now
 
 
 class Levels:
@@ -221,7 +253,8 @@ class Kept:
             bytes -= len(self.jobs.pop(ids.pop(0))[2])
 
 
-COUNTERS = ("enqueued", "done", "failed", "lost", "unsure", "crashed", "cancelled", "deleted")
+COUNTERS = ("enqueued", "done", "failed", "lost", "unsure", "crashed", "cancelled", "deleted",
+            "expired")
 
 
 class Queue:
@@ -242,7 +275,12 @@ class Queue:
                       key=lambda job: job.order)
 
     def waiting(self):
-        return self.within("schedule")
+        """Those whose time is over wait no more, although nobody may have come yet to remove them."""
+        return [job for job in self.within("schedule") if not Expiry.is_over(job, self.now)]
+
+    def expired(self):
+        return sorted((job for job in self.jobs.values() if Expiry.is_over(job, self.now)),
+                      key=lambda job: (job.head["start_by"], job.id))
 
     def due(self):
         return [job for job in self.waiting() if job.score <= self.now]
@@ -265,7 +303,7 @@ class Queue:
         job.token, job.cancel, job.crashes = None, None, 0
         if how != "dead":
             del self.jobs[job.id]
-        if how in ("cancelled", "deleted"):
+        if how in ("cancelled", "deleted", "expired"):
             self.ended[job.id] = (self.now, how)
         if how == "trimmed":
             self.trimmed += 1
@@ -282,8 +320,21 @@ class Queue:
 
     def bury(self, job, reason, text):
         job.head.update(reason=reason, error=text, died=self.now)
+        Expiry.started(job)
         self.leave(job, "dead")
         job.place, job.score = "dead", self.now
+
+    def expire(self, job, buried=None):
+        """A script that meets a job whose time is over removes it."""
+        if job and Expiry.is_over(job, self.now):
+            if job.head.get("expired") == "dead":
+                text = Starts("it did not start within ")
+                self.bury(job, "expired", text)
+                self.counters["expired"] += 1
+                if buried is not None:
+                    buried += [job.id, text]
+            else:
+                self.leave(job, "expired")
 
     def trim(self, most, age, brought):
         """The bounds of the dead, after so many came: a script removes a hundred more at most."""
@@ -303,6 +354,11 @@ class Queue:
 
     def known(self, id):
         job = self.jobs.get(id)
+        if job and Expiry.is_over(job, self.now):
+            if job.head.get("expired") == "dead":
+                return IS_DEAD
+            self.expire(job)
+            return OK
         return {"schedule": EXISTS, "running": RUNS, "dead": IS_DEAD}[job.place] if job else OK
 
     def enqueue(self, args):
@@ -327,7 +383,7 @@ class Queue:
                 self.accept(*args[5 + 3 * k:8 + 3 * k], waited)
         if producer:
             seen.remember(number, self.now + remember)
-        return [OK, self.now, 0, codes if any(codes) else []]
+        return [OK, self.now, 0, codes if any(codes) else OneOf([], codes)]
 
     enqueue_with = enqueue
 
@@ -339,6 +395,7 @@ class Queue:
             due = self.now + max(0, -due - waited)
         head, _, payload = record.partition("\n")
         job = self.jobs[id] = Job(id, json.loads(head), payload, due)
+        Expiry.begin(job, due, self.now)
         self.wait(job, due)
         self.ended.pop(id, None)
         self.kept.jobs.pop(id, None)
@@ -355,6 +412,8 @@ class Queue:
         fence = max(self.now * 1000, self.fence + 1)
         ends = self.lease_end(lease, at_least)
         taken, buried, marks = [], [], []
+        for job in self.expired():
+            self.expire(job, buried)
         if not self.paused:
             for job in self.over(until)[:min(most, 200)]:
                 if self.take_over(job, "f" in flags, poison, buried):
@@ -404,11 +463,11 @@ class Queue:
         if job.cancel:
             self.leave(job, "cancelled")
             return False
-        if forgive:
-            return True
-        self.counters["crashed"] += 1
-        job.crashes += 1
-        if job.crashes < poison:
+        if not forgive:
+            self.counters["crashed"] += 1
+            job.crashes += 1
+        if forgive or job.crashes < poison:
+            Expiry.started(job)  # it may have
             return True
         text = Starts(f"its holder died {job.crashes} times")
         self.bury(job, "poison", text)
@@ -516,6 +575,7 @@ class Queue:
                 self.fail(job, worker, ran, error)
                 job.head.update(error=error, failed=self.now)
                 job.head.pop("refused", None)
+                Expiry.started(job)
                 self.wait(job, self.now + max(0, min(DELAY_MAX, int(delay))))
         return self.verdict(codes)
 
@@ -527,6 +587,8 @@ class Queue:
         for job, (_, fence, due, how, error) in held:
             if self.cancelled(job, fence):
                 continue
+            if how != "0":
+                Expiry.started(job)
             if how == "c":
                 self.leave(job, "cancelled")
             elif how == "s":
@@ -564,6 +626,7 @@ class Queue:
         not_after, id = args
         if self.late(not_after):
             return [LATE, self.now]
+        self.expire(self.jobs.get(id))
         job = self.jobs.get(id)
         if not job:
             return [GONE, self.now]
@@ -582,6 +645,7 @@ class Queue:
             return [LATE, self.now]
         codes, holders = [], []
         for id in args[2:]:
+            self.expire(self.jobs.get(id))
             job, code = self.jobs.get(id), GONE
             if job and job.place == "dead":
                 code = OK if died == 0 or job.score <= died else GONE
@@ -605,16 +669,22 @@ class Queue:
             return [LATE, self.now]
         codes = []
         for k, id in enumerate(args[5:]):
+            if died == 0:
+                self.expire(self.jobs.get(id))
             job, code = self.jobs.get(id), GONE
             due = first + (place + k) * 1000 // rate if rate else first
             if job and job.place == "dead" and (died == 0 or job.score <= died):
                 code = OK
                 for field in ("attempts", "history", "reason", "died", "refused"):
                     job.head.pop(field, None)
+                Expiry.begin(job, due, self.now)
                 self.wait(job, max(due, self.now))
             elif job and died == 0 and job.place == "schedule":
                 code = OK
-                job.score = min(job.score, self.now)
+                if job.score > self.now:
+                    job.score = self.now
+                    if "start_by" in job.head:  # its whole time again
+                        Expiry.begin(job, self.now, self.now)
             elif job and died == 0 and job.place == "running":
                 code = RUNS
             codes.append(code)
@@ -626,6 +696,8 @@ class Queue:
             return [LATE, self.now]
         if self.purged and self.purged[1] == word and self.now <= self.purged[0] + MINUTE:
             return [OK, self.now, self.purged[2]]
+        for job in self.expired() if state in ("ready", "delayed") else ():
+            self.expire(job)
         if state == "done":
             chosen = []
         elif state == "dead":
@@ -662,10 +734,10 @@ class Queue:
 
     def check(self, _args):
         """A worker is alive. It corrects the letters in `uses`."""
-        self.levelled = any(job.level != 1 for job in self.waiting()) or (
+        self.levelled = any(job.level != 1 for job in self.within("schedule")) or (
             self.levelled and bool(self.within("running")))
         empty = not self.waiting() and not self.within("running")
-        return [OK, self.now, int(empty), ANY, ANY, ANY, ANY]
+        return Page([OK, self.now, ANY if self.expired() else int(empty)])
 
     # ---- reading ----
 
@@ -678,7 +750,7 @@ class Queue:
                      len(self.within("dead")), n["enqueued"], n["done"], n["failed"], n["lost"], n["unsure"],
                      n["crashed"], min(ready, default=0), min(later, default=0), limits.max_running,
                      limits.rate, limits.per, ANY, n["cancelled"], n["deleted"],
-                     len(self.kept.oldest(self.now))])
+                     len(self.kept.oldest(self.now)), ANY, n["expired"] + len(self.expired())])
 
     def job(self, args):
         id, whole = args
@@ -694,6 +766,10 @@ class Queue:
             purged = self.purged and self.now <= self.purged[0] + MINUTE
             return Page([GONE, self.now, at[0] if at else 0, self.purged[0] if purged else 0,
                          at[1] if at else ""])
+        if Expiry.is_over(job, self.now):
+            if job.head.get("expired") == "dead":
+                return Page([OK, self.now, "dead", ANY, ANY, len(job.payload), "", 0, 0])
+            return Page([GONE, self.now, ANY, 0, "expired"])
         locked = self.locked(job)
         record = job.record() if whole == "1" else Record(job.head, "")
         return Page([OK, self.now, job.place, job.score, record, len(job.payload),
@@ -737,6 +813,8 @@ class Queue:
             "locks": {job.id: (job.token, job.score) for job in jobs if self.locked(job)},
             "crashes": {job.id: job.crashes for job in jobs if job.crashes},
             "kept": {id: self.kept.jobs[id] for _, id in self.kept.oldest(self.now)},
+            "expires": {job.id: job.head["start_by"] for job in jobs
+                        if job.place == "schedule" and "start_by" in job.head},
             "cancel": {job.id: job.cancel for job in jobs if job.cancel},
             "ended": {id: how for id, (at, how) in self.ended.items() if self.now <= at + MINUTE},
             "counters": {name: n for name, n in self.counters.items() if n},
