@@ -37,6 +37,7 @@ typedef struct sweep {
     bool more;
     uint32_t per_second; /* of a retry */
     bool purge;
+    bool taken;   /* the unique key of the last one was */
     size_t sent;  /* ids in slices before */
     size_t moved; /* of those, as far as answers came */
     size_t spent; /* of the limit: those that may have been moved count too */
@@ -122,8 +123,11 @@ static hf_err read_moved(const hf_answer *answer, void *out)
     int64_t now_ms;
     hf_err err = hf_script_status(answer, 3, &now_ms);
     const hf_reply *codes = hf_reply_at(answer->reply, 2);
-    for (size_t i = 0; err == HF_OK && i < hf_reply_len(codes); i++)
-        s->moved += hf_reply_int(hf_reply_at(codes, i)) == HF_OK;
+    for (size_t i = 0; err == HF_OK && i < hf_reply_len(codes); i++) {
+        int64_t code = hf_reply_int(hf_reply_at(codes, i));
+        s->moved += code == HF_OK;
+        s->taken = code == HF_EXISTS;
+    }
     return err;
 }
 
@@ -174,7 +178,9 @@ static hf_err move_one(hf_admin *admin, const hf_queue *queue, const char *id, v
     memcpy(s->ids[0], id, strlen(id) + 1);
     err = move(s);
     s->moved = s->spent;
-    return err;
+    return err == HF_OK && s->taken
+               ? hf_admin_fail(admin, HF_EXISTS, "another job holds its unique key")
+               : err;
 }
 
 static hf_err run_one(sweep *s)

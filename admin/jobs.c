@@ -19,9 +19,10 @@
 enum { LIST_MAX = 1000, SLICE = 500, LOOKS_MAX = 100 };
 
 static const char *const state_names[] = {
-    [HF_STATE_READY] = "ready", [HF_STATE_DELAYED] = "delayed",
-    [HF_STATE_RETRY] = "retry", [HF_STATE_RUNNING] = "running",
-    [HF_STATE_DEAD] = "dead",   [HF_STATE_DONE] = "done",
+    [HF_STATE_READY] = "ready",   [HF_STATE_DELAYED] = "delayed",
+    [HF_STATE_RETRY] = "retry",   [HF_STATE_RUNNING] = "running",
+    [HF_STATE_DEAD] = "dead",     [HF_STATE_DONE] = "done",
+    [HF_STATE_PARKED] = "parked",
 };
 
 static void copy(char *out, size_t size, hf_bytes text)
@@ -55,6 +56,7 @@ static hf_err read_line(hf_job_info *out, hf_bytes line)
         out->timeout_ms = record.timeout_ms;
         out->priority = record.priority;
         out->start_by_ms = record.start_by_ms;
+        copy(out->unique, sizeof out->unique, record.unique);
         copy(out->error, sizeof out->error, record.error);
         for (size_t i = 0; i < record.error.len && i < HF_ERROR_MAX; i++) {
             if (out->error[i] == '\0')
@@ -159,9 +161,12 @@ hf_err hf_look_read(hf_job_info *info, const hf_reply *reply, size_t kept, int64
 {
     const char *set = hf_reply_text(hf_reply_at(reply, 2));
     bool waits = strcmp(set, "schedule") == 0;
-    info->state = strcmp(set, "dead") == 0   ? HF_STATE_DEAD
-                  : strcmp(set, "done") == 0 ? HF_STATE_DONE
-                                             : HF_STATE_RUNNING;
+    info->state = strcmp(set, "dead") == 0     ? HF_STATE_DEAD
+                  : strcmp(set, "done") == 0   ? HF_STATE_DONE
+                  : strcmp(set, "parked") == 0 ? HF_STATE_PARKED
+                                               : HF_STATE_RUNNING;
+    copy(info->follows, sizeof info->follows,
+         hf_reply_bytes(hf_reply_at(reply, kept + 1)));
     hf_err err = read_info(info, reply, 3, kept);
     if (err != HF_OK)
         return err;

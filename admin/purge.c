@@ -78,7 +78,9 @@ static hf_err phase(purge *p, const char *state, int64_t before_ms, int64_t *lef
 static hf_err run(purge *p)
 {
     hf_queue_stats *stats = p->stats;
-    hf_err err = phase(p, "delayed", 0, &stats->delayed);
+    hf_err err = phase(p, "parked", 0, &stats->parked); /* before they follow */
+    if (err == HF_OK)
+        err = phase(p, "delayed", 0, &stats->delayed);
     int64_t reached_ms = p->at_ms;
     if (err == HF_OK)
         err = phase(p, "ready", stats->now_ms, &stats->ready);
@@ -113,7 +115,8 @@ hf_err hf_admin_purge(hf_admin *admin, const char *name, hf_progress_cb progress
         err = hf_admin_stats(admin, name, &stats, admin->detail);
     if (err != HF_OK)
         return err;
-    p.total = (size_t)(stats.ready + stats.delayed + stats.dead + stats.kept);
+    p.total =
+        (size_t)(stats.ready + stats.delayed + stats.parked + stats.dead + stats.kept);
     err = hf_admin_in_parts(admin, &queue, purge_in, &p);
     *n = p.done;
     return err;

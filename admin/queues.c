@@ -92,7 +92,8 @@ static hf_err read_stats(const hf_answer *answer, void *out)
         &s->lost,        &s->unsure,      &s->crashed,    &s->oldest_ready_ms,
         &s->next_due_ms, &s->max_running, &s->rate_limit, &s->rate_per_ms,
         &s->workers,     &s->cancelled,   &s->deleted,    &s->kept,
-        &s->kept_bytes,  &s->expired,
+        &s->kept_bytes,  &s->expired,     &s->parked,     &s->replaced,
+        &s->healed,
     };
     hf_err err = hf_script_status(answer, 2 + HF_COUNT(fields), &s->now_ms);
     if (err != HF_OK)
@@ -134,15 +135,16 @@ static int64_t greater(int64_t a, int64_t b)
 static void add_shard(hf_queue_stats *sum, const hf_queue_stats *s, const hf_part *part)
 {
     int64_t *const to[] = {
-        &sum->ready,       &sum->delayed, &sum->running,    &sum->dead,
-        &sum->enqueued,    &sum->done,    &sum->failed,     &sum->lost,
-        &sum->unsure,      &sum->crashed, &sum->cancelled,  &sum->deleted,
-        &sum->max_running, &sum->kept,    &sum->kept_bytes, &sum->expired,
+        &sum->ready,     &sum->delayed, &sum->running,     &sum->dead,   &sum->enqueued,
+        &sum->done,      &sum->failed,  &sum->lost,        &sum->unsure, &sum->crashed,
+        &sum->cancelled, &sum->deleted, &sum->max_running, &sum->kept,   &sum->kept_bytes,
+        &sum->expired,   &sum->parked,  &sum->replaced,    &sum->healed,
     };
     const int64_t from[] = {
-        s->ready,       s->delayed, s->running,    s->dead,    s->enqueued,  s->done,
-        s->failed,      s->lost,    s->unsure,     s->crashed, s->cancelled, s->deleted,
-        s->max_running, s->kept,    s->kept_bytes, s->expired,
+        s->ready,     s->delayed, s->running,     s->dead,   s->enqueued,
+        s->done,      s->failed,  s->lost,        s->unsure, s->crashed,
+        s->cancelled, s->deleted, s->max_running, s->kept,   s->kept_bytes,
+        s->expired,   s->parked,  s->replaced,    s->healed,
     };
     for (size_t i = 0; i < HF_COUNT(to); i++)
         *to[i] += from[i];

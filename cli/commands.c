@@ -78,6 +78,50 @@ static const hf_opt enqueue_opts[] = {
      .value = "WHAT",
      .choices = "drop|dead",
      .help = "what becomes of an expired job: drop (only counted; the default) or dead"},
+    {.name = "unique",
+     .kind = HF_OPT_TEXT,
+     .value = "KEY",
+     .help = "accept it only if no other job of its queue holds this key, a text"},
+    {.name = "unique-until",
+     .kind = HF_OPT_CHOICE,
+     .value = "WHEN",
+     .choices = "start|done|end",
+     .help = "hold the key until it starts, is done, or ends (is done or dead); default "
+             "end"},
+    {.name = "unique-for",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "hold the key for at least this long after its acceptance"},
+    {.name = "on-conflict",
+     .kind = HF_OPT_CHOICE,
+     .value = "ACTION",
+     .choices = "skip|replace|next|cancel",
+     .help =
+         "if the key is taken: skip this job (default); replace the holder while it "
+         "waits; run it next, when the holder has ended; or cancel the holder as well"},
+    {.name = "debounce",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help =
+         "start it this long after the last job with its key, which replaces the ones "
+         "before; needs --unique and --max-wait"},
+    {.name = "max-wait",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "with --debounce: at the latest this long after the first of them"},
+    {.name = "throttle",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = HF_DELAY_MAX_MS,
+     .help = "accept one job with its key in this time, and skip the others; needs "
+             "--unique"},
     {.name = "wait", .help = "wait until the job is done (exit 0) or dead (exit 1)"},
     {.name = "result",
      .help =
@@ -193,10 +237,13 @@ static const hf_command commands[] = {
      .more =
          "Prints the job's id. The payload is any text; with \"-\" the command reads it "
          "from standard input, and it may hold any bytes. If a job with this id exists, "
-         "the command succeeds and changes nothing.\nWith --bulk the command reads a "
+         "the command succeeds and changes nothing. If its unique key is taken, the id "
+         "printed is that of the job that stands for it; --json tells more.\nWith --bulk "
+         "the command reads a "
          "file with one JSON object per line: type, payload (a text, or any JSON value, "
          "which is passed on byte for byte) or payload_base64, and optionally queue, in, "
-         "at, id, max_attempts, timeout, priority, keep, start_within, expired. It sends "
+         "at, id, max_attempts, timeout, priority, keep, start_within, expired, unique, "
+         "unique_until, unique_for, on_conflict, debounce, max_wait, throttle. It sends "
          "blocks of at most 10,000 "
          "lines of one "
          "queue, each all or none (with ids of your own in a queue with shards: for each "

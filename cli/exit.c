@@ -10,6 +10,7 @@ hf_exit hf_exit_code(hf_err err)
     case HF_GONE:
     case HF_DEAD:
     case HF_RUNNING:
+    case HF_PARKED:
     case HF_CANCEL:
     case HF_EXPIRED:
     case HF_TAKEN:

@@ -101,9 +101,11 @@ const hf_opt hf_opts_list[] = {
     {.name = "state",
      .kind = HF_OPT_CHOICE,
      .value = "STATE",
-     .choices = "ready|delayed|retry|running|dead|done",
-     .help = "ready, delayed, retry (delayed after a failed attempt), running, dead or "
-             "done (those that are kept); default all"},
+     .choices = "ready|delayed|retry|running|dead|done|parked",
+     .help =
+         "ready, delayed, retry (delayed after a failed attempt), running, dead, "
+         "done (those that are kept) or parked (those that follow the holder of their "
+         "unique key); default all"},
     LIMIT_OPT,
     AFTER_OPT,
     HF_OPT_END,

@@ -32,6 +32,7 @@ void hf_batch_free(hf_batch *batch)
     free(batch->slots);
     free(batch->calls);
     free(batch->items);
+    free(batch->conflicts);
     free(batch->codes);
     free(batch);
 }
@@ -91,6 +92,8 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t p
         return HF_NOMEM;
     size_t start = batch->bytes.len;
     hf_buf_add(&batch->bytes, id.text, strlen(id.text) + 1);
+    if (job->unique != NULL)
+        hf_buf_add(&batch->bytes, job->unique, strlen(job->unique) + 1);
     size_t record = batch->bytes.len;
     hf_record_write(&batch->bytes, job, id.tells ? 0 : created_ms);
     batch->options |= hf_record_has_options(job);
@@ -103,6 +106,16 @@ hf_err hf_batch_add(hf_batch *batch, const hf_job *job, hf_job_id id, uint32_t p
                         .made = id.made,
                         .chosen = job->id != NULL,
                         .due_ms = job->delay_ms > 0 ? -job->delay_ms : job->at_ms});
+}
+
+const char *hf_batch_shard_text(const hf_batch *batch, size_t i)
+{
+    const hf_batch_job *job = &batch->slots[i];
+    const char *id = batch->bytes.data + job->id_at;
+    size_t len = strlen(id) + 1;
+    if (job->id_at + len < job->record_at)
+        return id + len;
+    return job->chosen ? id : NULL;
 }
 
 hf_err hf_batch_copy(hf_batch *batch, const hf_batch *from, size_t i)
@@ -255,6 +268,53 @@ void hf_waiter_told(hf_waiter *waiter, hf_err err, const char *detail, hf_run_lo
 
 /* ---- telling ---- */
 
+/* place, how, id, state of each. */
+hf_err hf_batch_meet(hf_batch *batch, const hf_reply *conflicts)
+{
+    size_t n = hf_reply_len(conflicts) / 4;
+    hf_batch_conflict *list = n == 0 ? NULL : calloc(n, sizeof *list);
+    if (n != 0 && list == NULL)
+        return HF_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const char *how = hf_reply_text(hf_reply_at(conflicts, 4 * i + 1));
+        const char *id = hf_reply_text(hf_reply_at(conflicts, 4 * i + 2));
+        list[i].place = (size_t)hf_reply_int(hf_reply_at(conflicts, 4 * i)) - 1;
+        list[i].how = strcmp(how, "skipped") == 0    ? HF_CONFLICT_SKIPPED
+                      : strcmp(how, "replaced") == 0 ? HF_CONFLICT_REPLACED
+                                                     : HF_CONFLICT_PARKED;
+        list[i].state = (hf_err)hf_reply_int(hf_reply_at(conflicts, 4 * i + 3));
+        (void)snprintf(list[i].id, sizeof list[i].id, "%s", id);
+    }
+    free(batch->conflicts);
+    batch->conflicts = list;
+    batch->n_conflicts = n;
+    return HF_OK;
+}
+
+static int by_place(const void *key, const void *element)
+{
+    const size_t *place = key;
+    const hf_batch_conflict *conflict = element;
+    return *place < conflict->place ? -1 : *place > conflict->place;
+}
+
+/* Another job may stand for the i-th one. */
+static void tell_conflict(const hf_batch *batch, size_t i, hf_enqueue_result *result)
+{
+    const hf_batch_conflict *found =
+        batch->n_conflicts == 0 ? NULL
+                                : bsearch(&i, batch->conflicts, batch->n_conflicts,
+                                          sizeof *batch->conflicts, by_place);
+    result->conflict = found == NULL ? HF_CONFLICT_NONE : found->how;
+    result->holder_state = found == NULL ? HF_OK : found->state;
+    result->holder[0] = '\0';
+    if (found == NULL)
+        return;
+    memcpy(result->holder, found->id, sizeof result->holder);
+    if (found->how != HF_CONFLICT_PARKED)
+        memcpy(result->id, found->id, sizeof result->id);
+}
+
 hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes)
 {
     free(batch->codes);
@@ -296,6 +356,7 @@ static void tell_callback(const hf_batch *batch, const hf_batch_call *call, size
     result.accepted_ms = batch->accepted_ms;
     const char *id = batch->bytes.data + batch->slots[i].id_at;
     memcpy(result.id, id, strlen(id) + 1);
+    tell_conflict(batch, i, &result);
     call->cb(&result, detail, call->arg);
 }
 
@@ -309,6 +370,7 @@ static void tell_waiter(const hf_batch *batch, const hf_batch_call *call, size_t
         hf_enqueue_result *result = &waiter->results[batch->slots[i].place];
         result->err = one_answer(batch, outcome, i, &detail);
         result->accepted_ms = batch->accepted_ms;
+        tell_conflict(batch, i, result);
     }
     hf_waiter_told(waiter, outcome->err, outcome->detail, run);
 }

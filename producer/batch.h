@@ -30,7 +30,8 @@ enum {
     HF_SHARED_JOBS = 1000,     /* of several calls in one batch */
     HF_SHARED_BYTES = 4 << 20, /* the same */
     HF_JOB_OVERHEAD = 128, /* bytes of a job beside its id, type and payload, at most */
-    HF_OPTIONS_OVERHEAD = 128 /* bytes of its options, at most */
+    HF_OPTIONS_OVERHEAD = 256, /* bytes of its options, at most, without its unique key */
+    HF_UNIQUE_ESCAPED = 7      /* for each byte of that: escaped, and as it is */
 };
 
 /* A call that waits lives until both sides have left it: its thread, and the last of its
@@ -60,6 +61,14 @@ typedef struct hf_batch_job {
     uint32_t chosen : 1;                   /* its id is the caller's */
     int64_t due_ms;                        /* as in hf_enqueue_item */
 } hf_batch_job;
+
+/* The job at this place of the batch met the holder of its unique key. */
+typedef struct hf_batch_conflict {
+    size_t place;
+    hf_conflict how;
+    hf_err state;
+    char id[HF_ID_SIZE];
+} hf_batch_conflict;
 
 /* Where the request is that carries the batch; see requests.c. */
 typedef enum hf_request_state {
@@ -100,6 +109,8 @@ typedef struct hf_batch {
     int64_t accepted_ms;    /* Redis's time, as the answer told it; 0: by an earlier
                                sending, or not */
     hf_confirm confirm;     /* HF_REQUEST_CONFIRMING */
+    struct hf_batch_conflict *conflicts; /* owned; in the order of their jobs */
+    size_t n_conflicts;
     signed char *codes; /* owned; the answer for each job, kept for then; NULL: HF_OK */
 } hf_batch;
 
@@ -147,6 +158,13 @@ HF_MUSTCHECK hf_err hf_batch_seal(hf_batch *batch, uint64_t now_ns);
  * makes other ids for those. The lock guards the waiters and the maker. */
 void hf_batch_rename(hf_batch *batch, uv_mutex_t *lock, hf_id_maker *ids,
                      const hf_reply *codes);
+
+/* The text that tells the shard of the i-th job: its unique key, or an id that was
+ * chosen; NULL: none. */
+const char *hf_batch_shard_text(const hf_batch *batch, size_t i);
+
+/* Keeps what the answer says of unique keys. HF_NOMEM. */
+HF_MUSTCHECK hf_err hf_batch_meet(hf_batch *batch, const hf_reply *conflicts);
 
 /* Keeps the answers for each job until replicas have confirmed them. HF_NOMEM. */
 HF_MUSTCHECK hf_err hf_batch_keep(hf_batch *batch, const hf_reply *codes);

@@ -368,14 +368,15 @@ static void on_confirmed(void *arg, hf_err err, const char *detail)
 }
 
 /* It was executed. */
-static void executed(hf_requests *requests, hf_batch *batch, const hf_reply *codes)
+static void executed(hf_requests *requests, hf_batch *batch, const hf_enqueued *got)
 {
     hf_node *node = batch->node;
-    if (requests->wait_replicas == 0 || batch->told) {
-        end(requests, batch, HF_OK, codes, "");
+    hf_err met = hf_batch_meet(batch, got->conflicts);
+    if (met == HF_OK && (requests->wait_replicas == 0 || batch->told)) {
+        end(requests, batch, HF_OK, got->codes, "");
         return;
     }
-    if (hf_batch_keep(batch, codes) != HF_OK) {
+    if (met != HF_OK || hf_batch_keep(batch, got->codes) != HF_OK) {
         requests->unanswered = true;
         end(requests, batch, HF_UNCONFIRMED, NULL, hf_err_text(HF_NOMEM));
         return;
@@ -425,9 +426,8 @@ static void on_answer(const hf_answer *answer, void *arg)
     if (err == HF_OK) {
         hf_server_accepted(batch->node->redis);
         hf_nodes_accepted(batch->target);
-        bool all_new = got.repeated || hf_reply_len(got.codes) == 0;
         batch->accepted_ms = got.repeated ? 0 : got.now_ms;
-        executed(requests, batch, all_new ? NULL : got.codes);
+        executed(requests, batch, &got);
     } else if (err == HF_EXISTS) {
         ids_taken(requests, batch, got.codes);
     } else if (err == HF_UNSURE) {

@@ -243,10 +243,10 @@ static hf_queue_state *place_of(hf_queue_state *target, const hf_intake *in)
     hf_shard_states *shards = target->shards;
     if (shards == NULL)
         return target;
-    if (in->n == 1 && in->jobs[0].id != NULL)
-        return shards->at[hf_shard_of_id(in->jobs[0].id, shards->n)];
+    if (in->n == 1 && hf_job_shard_text(&in->jobs[0]) != NULL)
+        return shards->at[hf_shard_of_id(hf_job_shard_text(&in->jobs[0]), shards->n)];
     for (size_t i = 0; i < in->n; i++)
-        if (in->jobs[i].id != NULL)
+        if (hf_job_shard_text(&in->jobs[i]) != NULL)
             return target;
     return shard_to_join(shards, in);
 }
@@ -564,10 +564,8 @@ static unsigned shard_without_id(parts *p, const hf_batch *batch)
 
 static hf_err put_part(parts *p, const hf_batch *batch, size_t i)
 {
-    const hf_batch_job *job = &batch->slots[i];
-    unsigned k = job->chosen
-                     ? hf_shard_of_id(batch->bytes.data + job->id_at, p->shards->n)
-                     : p->without_id;
+    const char *text = hf_batch_shard_text(batch, i);
+    unsigned k = text != NULL ? hf_shard_of_id(text, p->shards->n) : p->without_id;
     hf_batch *part = p->of[k];
     if (part == NULL && (part = hf_batch_new(p->shards->at[k])) == NULL)
         return HF_NOMEM;

@@ -180,8 +180,8 @@ static hf_err make_batches_of_shards(maker *m, hf_queue_state *target,
     for (size_t i = from; i < from + n; i++) {
         const hf_job *job = m->order[i].job;
         HF_ASSERT(job != NULL);
-        m->order[i].shard =
-            job->id == NULL ? without_id : hf_shard_of_id(job->id, shards->n);
+        const char *text = hf_job_shard_text(job);
+        m->order[i].shard = text == NULL ? without_id : hf_shard_of_id(text, shards->n);
     }
     qsort(m->order + from, n, sizeof *m->order, by_shard);
     for (size_t i = from, end; err == HF_OK && i < from + n; i = end) {
@@ -254,7 +254,7 @@ static bool has_parts(const waiting_call *c)
     hf_queue_state *target;
     hf_submit_queue *queue = &c->producer->requests.queue;
     size_t i = 0;
-    while (i < in->n && in->jobs[i].id == NULL)
+    while (i < in->n && hf_job_shard_text(&in->jobs[i]) == NULL)
         i++;
     return in->n > 1 && i < in->n &&
            hf_submit_target(queue, hf_job_queue(in->jobs), &target) == HF_OK &&

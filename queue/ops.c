@@ -41,7 +41,12 @@ hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out)
         return err;
     out->repeated = hf_reply_int(hf_reply_at(answer->reply, 2)) != 0;
     out->codes = hf_reply_at(answer->reply, 3);
-    return hf_reply_is_array(out->codes) ? err : HF_PROTO;
+    out->conflicts = hf_reply_at(answer->reply, 4);
+    if (!hf_reply_is_array(out->codes))
+        return HF_PROTO;
+    if (hf_reply_len(out->codes) == 0)
+        out->codes = NULL;
+    return err;
 }
 
 hf_err hf_op_register(hf_client *client, const hf_queue *queue, hf_answer_cb cb,

@@ -74,9 +74,12 @@ HF_MUSTCHECK hf_err hf_op_enqueue(hf_client *client, const hf_queue *queue,
 typedef struct hf_enqueued {
     int64_t now_ms;
     bool repeated;         /* it had been executed before: nothing was changed */
-    const hf_reply *codes; /* empty when all are new, else one integer for each job:
+    const hf_reply *codes; /* NULL when all are new, else one integer for each job:
                               HF_OK, HF_EXISTS (queued), HF_RUNNING, HF_DEAD; past the end
                               reads as 0, HF_OK */
+    const hf_reply
+        *conflicts; /* NULL, or of each job that met the holder of its unique
+                       key: place from 1 on, how, id, state (enqueue_with.lua) */
 } hf_enqueued;
 HF_MUSTCHECK hf_err hf_enqueued_read(const hf_answer *answer, hf_enqueued *out);
 
@@ -174,6 +177,7 @@ typedef struct hf_verdict_item {
     const char *reason; /* BURY: "attempts", "handler", "type" or "record" */
     hf_bytes words;     /* KEEP: a line about it, a newline, its result */
     int64_t ran_ms;     /* RETRY, BURY: the attempt */
+    hf_bytes unique;    /* COMPLETE: the job's unique key, "" if it has none */
 } hf_verdict_item;
 
 typedef struct hf_verdict_args {

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +16,13 @@
 #include "base/id.h"
 #include "redis/args.h"
 
-enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 288, DIGITS_MAX = 18 };
+enum { VERSION = 1, HEADER_SIZE = HF_ID_SIZE + 480, DIGITS_MAX = 18 };
 
 /* The fields of a header, before they are checked. Strings are borrowed. */
 typedef struct header {
     int64_t version, created, refused, attempts, max_attempts, timeout, keep;
     int64_t start_by, scheduled;
-    hf_bytes type, error, priority;
+    hf_bytes type, error, priority, unique;
 } header;
 
 typedef struct field {
@@ -45,6 +46,7 @@ static const field fields[] = {
     {"keep", 4, offsetof(header, keep), false, true},
     {"start_by", 8, offsetof(header, start_by), false, true},
     {"scheduled", 9, offsetof(header, scheduled), false, true},
+    {"unique", 6, offsetof(header, unique), true, true},
 };
 
 static const field *field_find(const char *name, size_t len)
@@ -77,7 +79,42 @@ static size_t put_number(char *out, size_t at, const char *name, int64_t value)
 
 bool hf_record_has_options(const hf_job *job)
 {
-    return job->priority != HF_PRIORITY_NORMAL || job->start_within_ms != 0;
+    return job->priority != HF_PRIORITY_NORMAL || job->start_within_ms != 0 ||
+           job->unique != NULL;
+}
+
+static size_t put_word(char *out, size_t at, const char *name, const char *word)
+{
+    at = put(out, at, name, strlen(name));
+    at = put(out, at, "\"", 1);
+    at = put(out, at, word, strlen(word));
+    return put(out, at, "\"", 1);
+}
+
+/* All but the key. */
+static size_t put_unique(char *out, size_t at, const hf_job *job)
+{
+    static const char *const untils[] = {
+        [HF_UNIQUE_UNTIL_START] = "start", [HF_UNIQUE_UNTIL_DONE] = "done"};
+    static const char *const conflicts[] = {[HF_ON_CONFLICT_REPLACE] = "replace",
+                                            [HF_ON_CONFLICT_NEXT] = "next",
+                                            [HF_ON_CONFLICT_CANCEL] = "cancel"};
+    const struct {
+        const char *name;
+        int64_t ms;
+    } times[] = {{",\"unique_for\":", job->unique_for_ms},
+                 {",\"debounce\":", job->debounce_ms},
+                 {",\"max_wait\":", job->max_wait_ms},
+                 {",\"throttle\":", job->throttle_ms}};
+    if (untils[job->unique_until] != NULL)
+        at = put_word(out, at, ",\"unique_until\":", untils[job->unique_until]);
+    if (conflicts[job->on_conflict] != NULL)
+        at = put_word(out, at, ",\"on_conflict\":", conflicts[job->on_conflict]);
+    for (size_t i = 0; i < HF_COUNT(times); i++) {
+        if (times[i].ms != 0)
+            at = put_number(out, at, times[i].name, times[i].ms);
+    }
+    return at;
 }
 
 static size_t put_options(char *out, size_t at, const hf_job *job)
@@ -90,7 +127,25 @@ static size_t put_options(char *out, size_t at, const hf_job *job)
         at = put_number(out, at, ",\"start_within\":", job->start_within_ms);
     if (job->expired == HF_EXPIRED_DEAD)
         at = put(out, at, ",\"expired\":\"dead\"", 17);
-    return at;
+    return job->unique != NULL ? put_unique(out, at, job) : at;
+}
+
+/* A text of UTF-8 between quotes of JSON. */
+static void add_text(hf_buf *out, const char *text)
+{
+    for (const char *from = text; *from != '\0';) {
+        size_t plain = 0;
+        while ((unsigned char)from[plain] >= 0x20 && from[plain] != '"' &&
+               from[plain] != '\\')
+            plain++;
+        hf_buf_add(out, from, plain);
+        from += plain;
+        if (*from == '\0')
+            break;
+        char escape[8];
+        int len = snprintf(escape, sizeof escape, "\\u%04x", (unsigned char)*from++);
+        hf_buf_add(out, escape, (size_t)len);
+    }
 }
 
 void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
@@ -111,6 +166,12 @@ void hf_record_write(hf_buf *out, const hf_job *job, int64_t created_ms)
         at = put_number(head, at, ",\"keep\":", job->keep_ms);
     if (hf_record_has_options(job))
         at = put_options(head, at, job);
+    if (job->unique != NULL) {
+        at = put(head, at, ",\"unique\":\"", 11);
+        hf_buf_add(out, head, at);
+        add_text(out, job->unique);
+        at = put(head, 0, "\"", 1);
+    }
     at = put(head, at, "}\n", 2);
     hf_buf_add(out, head, at);
     if (job->payload_len != 0)
@@ -238,21 +299,35 @@ static hf_priority priority_of(hf_bytes text)
     return is_word(text, "low") ? HF_PRIORITY_LOW : HF_PRIORITY_NORMAL;
 }
 
+/* False: out of memory. */
+static bool copy_text(hf_bytes *out, hf_bytes text)
+{
+    if (text.len == 0)
+        return true;
+    char *copy = malloc(text.len + 1);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    *out = (hf_bytes){copy, text.len};
+    return true;
+}
+
+static void free_text(hf_bytes *text)
+{
+    if (text->len != 0)
+        free((void *)(uintptr_t)text->ptr);
+    *text = (hf_bytes){"", 0};
+}
+
 static hf_err take_header(hf_record *out, const header *head)
 {
     if (head->version != VERSION || head->created < 0 || !fits(head->attempts) ||
         !fits(head->max_attempts) || !fits(head->timeout) ||
         !hf_name_ok_n(head->type.ptr, head->type.len))
         return HF_PROTO;
-    out->error = (hf_bytes){"", 0};
-    if (head->error.len != 0) {
-        char *copy = malloc(head->error.len + 1);
-        if (copy == NULL)
-            return HF_NOMEM;
-        memcpy(copy, head->error.ptr, head->error.len);
-        copy[head->error.len] = '\0';
-        out->error = (hf_bytes){copy, head->error.len};
-    }
+    if (!copy_text(&out->error, head->error) || !copy_text(&out->unique, head->unique))
+        return HF_NOMEM;
     memcpy(out->type, head->type.ptr, head->type.len);
     out->type[head->type.len] = '\0';
     out->created_ms = head->created;
@@ -271,12 +346,15 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
 {
     const char *start = text.ptr;
     const char *end = text.len == 0 ? NULL : memchr(start, '\n', text.len);
-    *out = (hf_record){.error = {"", 0}};
+    *out = (hf_record){.error = {"", 0}, .unique = {"", 0}};
     if (end == NULL)
         return HF_PROTO;
     out->payload = (hf_bytes){end + 1, text.len - (size_t)(end + 1 - start)};
-    const header nothing = {
-        .version = VERSION, .type = {"", 0}, .error = {"", 0}, .priority = {"", 0}};
+    const header nothing = {.version = VERSION,
+                            .type = {"", 0},
+                            .error = {"", 0},
+                            .priority = {"", 0},
+                            .unique = {"", 0}};
     header head = nothing;
     if (scan(start, end, &head))
         return take_header(out, &head);
@@ -291,7 +369,6 @@ hf_err hf_record_read(hf_record *out, hf_bytes text)
 
 void hf_record_done(hf_record *record)
 {
-    if (record->error.len != 0)
-        free((void *)(uintptr_t)record->error.ptr);
-    record->error = (hf_bytes){"", 0};
+    free_text(&record->error);
+    free_text(&record->unique);
 }

@@ -96,6 +96,11 @@ hf_err hf_shards_refused(hf_shards *out, const char *words)
 
 /* ---- jobs and queues ---- */
 
+const char *hf_job_shard_text(const hf_job *job)
+{
+    return job->unique != NULL ? job->unique : job->id;
+}
+
 unsigned hf_shard_of_id(const char *id, unsigned n)
 {
     return hf_crc16(id, strlen(id)) % n;

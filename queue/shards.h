@@ -10,8 +10,8 @@
  * refuse (HF_SHARDED), and their words contain this text. So a client learns of the
  * shards when it needs them, and any other queue costs nothing.
  *
- * A job with an id of its own belongs to the shard of its id. A made id does not tell its
- * shard. */
+ * A job with a unique key belongs to the shard of its key, another one with an id of its
+ * own to the shard of its id. A made id does not tell its shard. */
 #ifndef HF_QUEUE_SHARDS_H
 #define HF_QUEUE_SHARDS_H
 
@@ -39,7 +39,10 @@ HF_MUSTCHECK hf_err hf_shards_read(hf_shards *out, const char *text);
 /* From the words of HF_SHARDED, which has at least two. */
 HF_MUSTCHECK hf_err hf_shards_refused(hf_shards *out, const char *words);
 
-/* The shard of an id that its caller chose: CRC-16, as of slots. */
+/* What tells the shard of a job: its unique key, or else the id that its caller chose;
+ * NULL: nothing does. */
+const char *hf_job_shard_text(const hf_job *job);
+/* The shard of such a text: CRC-16, as of slots. */
 unsigned hf_shard_of_id(const char *id, unsigned n);
 
 /* The i-th shard as a queue. Its name is that of the whole. */

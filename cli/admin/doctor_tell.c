@@ -35,6 +35,8 @@ static const meaning meanings[] = {
     {"fence", "a later run must have a higher fence, or its writes are refused"},
     {"mark", "its job is gone; a new job with the same id would inherit it"},
     {"uses", "scripts ignore features that it does not name: a pause, a limit, a mark"},
+    {"unique", "jobs with this key are held up, or the one that follows its holder is"},
+    {"parked", "the job never runs: it waits for the end of none"},
     {"kept", "results of done jobs may stay for too long, or be missing"},
     {"key", "it stays in Redis for ever"},
     {"wake", "idle workers may miss a due job until their next check"},

@@ -23,7 +23,7 @@ static void print_json(const hf_queue_stats *s, json_t *shards)
 {
     json_t *object = json_pack(
         "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, "
-        "s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+        "s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
         "queue", s->queue, "paused", (int)s->paused, "ready", (json_int_t)s->ready,
         "delayed", (json_int_t)s->delayed, "running", (json_int_t)s->running, "dead",
         (json_int_t)s->dead, "enqueued", (json_int_t)s->enqueued, "done",
@@ -35,7 +35,8 @@ static void print_json(const hf_queue_stats *s, json_t *shards)
         (json_int_t)s->rate_limit, "rate_per_ms", (json_int_t)s->rate_per_ms, "workers",
         (json_int_t)s->workers, "now_ms", (json_int_t)s->now_ms, "kept",
         (json_int_t)s->kept, "kept_bytes", (json_int_t)s->kept_bytes, "expired",
-        (json_int_t)s->expired);
+        (json_int_t)s->expired, "parked", (json_int_t)s->parked, "replaced",
+        (json_int_t)s->replaced, "healed", (json_int_t)s->healed);
     if (json_array_size(shards) > 0)
         (void)json_object_set(object, "shards", shards);
     json_decref(shards);
@@ -69,6 +70,10 @@ static void print_whole(const hf_queue_stats *s)
            "\n",
            s->enqueued, s->done, s->failed, s->lost, s->unsure, s->crashed, s->cancelled,
            s->deleted, s->expired);
+    if (s->parked + s->replaced + s->healed != 0)
+        printf("  unique    parked %" PRId64 "  replaced %" PRId64 "  healed %" PRId64
+               "\n",
+               s->parked, s->replaced, s->healed);
     if (s->kept != 0)
         printf("  kept      %" PRId64 " done job%s, %" PRId64 " bytes\n", s->kept,
                s->kept == 1 ? "" : "s", s->kept_bytes);
@@ -345,8 +350,8 @@ static int ask(const hf_cli *cli, hf_admin *admin, const char *queue)
     return hf_confirm(cli,
                       "Remove all jobs of queue '%s' that do not run: %" PRId64
                       " waiting, %" PRId64 " dead%s? (%" PRId64 " running %s left alone)",
-                      queue, stats.ready + stats.delayed, stats.dead, kept, stats.running,
-                      stats.running == 1 ? "is" : "are");
+                      queue, stats.ready + stats.delayed + stats.parked, stats.dead, kept,
+                      stats.running, stats.running == 1 ? "is" : "are");
 }
 
 static int purge(const hf_cli *cli, hf_admin *admin, const char *queue)

@@ -12,7 +12,8 @@
 
 enum {
     JOB_BYTES =
-        512, /* what a job counts beside its payload: more than the rest ever takes */
+        640, /* what a job counts beside its payload: more than the rest ever takes */
+    UNIQUE_BYTES = 8, /* and for each byte of its unique key, which is escaped */
     PROGRESS_LINES = 1000,
     NOWHERE = -1
 };
@@ -20,7 +21,8 @@ enum {
 /* A job whose text and bytes are in the block's buffer, which moves while it grows. */
 typedef struct item {
     hf_job job;
-    ptrdiff_t type, id, payload; /* in the buffer; id: NOWHERE if it has none */
+    ptrdiff_t type, id, unique, payload; /* in the buffer; id and unique: NOWHERE if it
+                                            has none */
 } item;
 
 typedef struct block {
@@ -100,6 +102,13 @@ static ptrdiff_t keep(block *b, const void *bytes, size_t len)
     return at;
 }
 
+/* What it counts: at least what it takes here, and in a request. */
+static size_t size_of(const hf_job *job)
+{
+    size_t unique = job->unique == NULL ? 0 : UNIQUE_BYTES * (strlen(job->unique) + 1);
+    return job->payload_len + JOB_BYTES + unique;
+}
+
 static hf_err add_job(bulk *u, block *b, const hf_job *job)
 {
     if (b->n == b->cap) {
@@ -114,12 +123,14 @@ static hf_err add_job(bulk *u, block *b, const hf_job *job)
     added->job = *job;
     added->type = keep(b, job->type, strlen(job->type) + 1);
     added->id = job->id == NULL ? NOWHERE : keep(b, job->id, strlen(job->id) + 1);
+    added->unique =
+        job->unique == NULL ? NOWHERE : keep(b, job->unique, strlen(job->unique) + 1);
     added->payload = keep(b, job->payload, job->payload_len);
     if (hf_buf_err(&b->text) != HF_OK)
         return HF_NOMEM; /* its maximum cannot be met: the caller looks at the sizes */
     b->n++;
-    b->bytes += job->payload_len + JOB_BYTES;
-    u->open_bytes += job->payload_len + JOB_BYTES;
+    b->bytes += size_of(job);
+    u->open_bytes += size_of(job);
     return HF_OK;
 }
 
@@ -136,6 +147,7 @@ static hf_err send_block(bulk *u, block *b)
             jobs[i].queue = b->queue;
             jobs[i].type = b->text.data + it->type;
             jobs[i].id = it->id == NOWHERE ? NULL : b->text.data + it->id;
+            jobs[i].unique = it->unique == NOWHERE ? NULL : b->text.data + it->unique;
             jobs[i].payload = b->text.data + it->payload;
         }
         const hf_bulk_block out = {jobs, b->n, ++u->number, u->sent};
@@ -183,7 +195,7 @@ static hf_err take_job(bulk *u, const hf_job *job)
 {
     block *b = NULL;
     const char *queue = job->queue != NULL ? job->queue : u->opts->queue;
-    hf_err err = block_for(u, queue, job->payload_len + JOB_BYTES, &b);
+    hf_err err = block_for(u, queue, size_of(job), &b);
     if (err == HF_OK)
         err = add_job(u, b, job);
     if (err != HF_OK || u->opts->atomic)

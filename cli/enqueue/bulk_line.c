@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "cli/common/priority.h"
+#include "cli/common/unique.h"
 #include "cli/enqueue/json_scan.h"
 #include "cli/limits.h"
 
@@ -202,6 +203,58 @@ static hf_err take_expired(reader *r, const value *v)
     return HF_OK;
 }
 
+static hf_err take_unique(reader *r, const value *v)
+{
+    const char *text = text_of(v);
+    if (text == NULL || *text == '\0' || strlen(text) > HF_UNIQUE_MAX)
+        return expected(r, v, "a text of 1 to 256 bytes");
+    r->out->job.unique = text;
+    return HF_OK;
+}
+
+static hf_err take_until(reader *r, const value *v)
+{
+    const char *text = text_of(v);
+    if (text == NULL || !hf_unique_until_read(text, &r->out->job.unique_until))
+        return expected(r, v, "start, done or end");
+    return HF_OK;
+}
+
+static hf_err take_on_conflict(reader *r, const value *v)
+{
+    const char *text = text_of(v);
+    if (text == NULL || !hf_on_conflict_read(text, &r->out->job.on_conflict))
+        return expected(r, v, "skip, replace, next or cancel");
+    return HF_OK;
+}
+
+static hf_err take_duration(reader *r, const value *v, int64_t *out)
+{
+    return duration_of(v, 1, HF_DELAY_MAX_MS, out)
+               ? HF_OK
+               : expected(r, v, "a duration from 1ms to 36525d");
+}
+
+static hf_err take_unique_for(reader *r, const value *v)
+{
+    return take_duration(r, v, &r->out->job.unique_for_ms);
+}
+
+static hf_err take_debounce(reader *r, const value *v)
+{
+    return take_duration(r, v, &r->out->job.debounce_ms);
+}
+
+static hf_err take_max_wait(reader *r, const value *v)
+{
+    return take_duration(r, v, &r->out->job.max_wait_ms);
+}
+
+static hf_err take_throttle(reader *r, const value *v)
+{
+    return take_duration(r, v, &r->out->job.throttle_ms);
+}
+
 /* ---- the whole line ---- */
 
 static const struct {
@@ -221,6 +274,13 @@ static const struct {
     {"keep", take_keep},
     {"start_within", take_start_within},
     {"expired", take_expired},
+    {"unique", take_unique},
+    {"unique_until", take_until},
+    {"unique_for", take_unique_for},
+    {"on_conflict", take_on_conflict},
+    {"debounce", take_debounce},
+    {"max_wait", take_max_wait},
+    {"throttle", take_throttle},
 };
 
 static hf_err take_field(reader *r, const value *v)
@@ -232,7 +292,9 @@ static hf_err take_field(reader *r, const value *v)
     return fail(
         r, HF_INVALID,
         "expected a key of a job (type, payload, payload_base64, queue, in, at, id, "
-        "max_attempts, timeout, priority, keep, start_within, expired), found '%.60s'",
+        "max_attempts, timeout, priority, keep, start_within, expired, unique, "
+        "unique_until, unique_for, on_conflict, debounce, max_wait, throttle), found "
+        "'%.60s'",
         v->name);
 }
 

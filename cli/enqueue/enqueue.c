@@ -14,6 +14,7 @@
 #include "cli/common/priority.h"
 #include "cli/common/progress.h"
 #include "cli/common/result.h"
+#include "cli/common/unique.h"
 #include "cli/enqueue/bulk.h"
 #include "cli/limits.h"
 #include "cli/out.h"
@@ -96,6 +97,20 @@ static int check_replicas(const hf_cli *cli)
 
 /* ---- the job ---- */
 
+static void take_unique(const hf_argv *args, hf_job *job)
+{
+    job->unique = hf_argv_text(args, "unique");
+    if (hf_argv_has(args, "unique-until")) /* each is one of its choices */
+        (void)hf_unique_until_read(hf_argv_text(args, "unique-until"),
+                                   &job->unique_until);
+    if (hf_argv_has(args, "on-conflict"))
+        (void)hf_on_conflict_read(hf_argv_text(args, "on-conflict"), &job->on_conflict);
+    job->unique_for_ms = hf_argv_number(args, "unique-for", 0);
+    job->debounce_ms = hf_argv_number(args, "debounce", 0);
+    job->max_wait_ms = hf_argv_number(args, "max-wait", 0);
+    job->throttle_ms = hf_argv_number(args, "throttle", 0);
+}
+
 static int take_options(const hf_cli *cli, hf_job *job)
 {
     const hf_argv *args = cli->args;
@@ -113,6 +128,7 @@ static int take_options(const hf_cli *cli, hf_job *job)
     if (hf_argv_has(args, "expired") &&
         strcmp(hf_argv_text(args, "expired"), "dead") == 0)
         job->expired = HF_EXPIRED_DEAD;
+    take_unique(args, job);
     job->queue = hf_cli_queue(cli);
     if (job->queue == NULL)
         return HF_EXIT_DATA;
@@ -149,6 +165,26 @@ static bool is_new(hf_err err)
     return err == HF_OK || err == HF_UNCONFIRMED;
 }
 
+/* The holder of its unique key. */
+static json_t *add_conflict(json_t *object, const hf_enqueue_result *result)
+{
+    hf_err state = result->holder_state;
+    const char *word = state == HF_EXISTS    ? "waiting"
+                       : state == HF_RUNNING ? "running"
+                       : state == HF_DEAD    ? "dead"
+                       : state == HF_PARKED  ? "parked"
+                                             : "ended";
+    json_t *more =
+        json_pack("{s:s, s:s, s:s}", "conflict", hf_conflict_name(result->conflict),
+                  "holder", result->holder, "holder_state", word);
+    if (json_object_update(object, more) != 0) {
+        json_decref(object);
+        object = NULL;
+    }
+    json_decref(more);
+    return object;
+}
+
 static void print_id(const hf_cli *cli, const hf_job *job,
                      const hf_enqueue_result *result)
 {
@@ -156,9 +192,12 @@ static void print_id(const hf_cli *cli, const hf_job *job,
         puts(result->id);
         return;
     }
-    hf_out_json(stdout,
-                json_pack("{s:s, s:s, s:s, s:b}", "id", result->id, "queue", job->queue,
-                          "type", job->type, "existed", !is_new(result->err)));
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:b}", "id", result->id, "queue", job->queue, "type",
+                  job->type, "existed", !is_new(result->err));
+    hf_out_json(stdout, result->conflict == HF_CONFLICT_NONE
+                            ? object
+                            : add_conflict(object, result));
 }
 
 /* An id that is there already is no failure, wherever it is. */
@@ -178,6 +217,9 @@ static int send_one(const hf_cli *cli, const hf_job *job, hf_enqueue_result *res
         return hf_cli_fail(cli, err, detail);
     err = hf_enqueue_wait(producer, job, 1, result, 0, detail);
     hf_producer_close(producer, NULL, NULL);
+    if (err == HF_INVALID) /* of its unique key: the rest was checked */
+        return hf_cli_say(cli, HF_EXIT_USAGE, "see holdfast enqueue --help",
+                          "enqueue: %s", detail + strcspn(detail, "e"));
     if (!is_there(err) && err != HF_UNCONFIRMED)
         return hf_cli_fail(cli, err, detail);
     if (!hf_argv_has(cli->args, "result")) /* it is printed alone */
@@ -302,9 +344,11 @@ static void on_progress(uint64_t bytes_read, void *arg)
 
 static int check_bulk_usage(const hf_cli *cli)
 {
-    static const char *const single[] = {"in",      "at",       "id",    "max-attempts",
-                                         "timeout", "priority", "keep",  "start-within",
-                                         "expired", "wait",     "result"};
+    static const char *const single[] = {
+        "in",       "at",       "id",           "max-attempts", "timeout",
+        "priority", "keep",     "start-within", "expired",      "wait",
+        "result",   "unique",   "unique-until", "unique-for",   "on-conflict",
+        "debounce", "max-wait", "throttle"};
     if (cli->args->n_operands > 0)
         return hf_cli_say(cli, HF_EXIT_USAGE, "",
                           "enqueue: expected TYPE or --bulk FILE, found "

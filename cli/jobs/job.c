@@ -100,7 +100,8 @@ static hf_err list_all(const hf_cli *cli, hf_admin *admin, const char *queue,
                        size_t limit, lister *l, char *next)
 {
     static const hf_job_state order[] = {HF_STATE_RUNNING, HF_STATE_READY,
-                                         HF_STATE_DELAYED, HF_STATE_DEAD, HF_STATE_DONE};
+                                         HF_STATE_DELAYED, HF_STATE_PARKED,
+                                         HF_STATE_DEAD,    HF_STATE_DONE};
     hf_err err = HF_OK;
     for (size_t i = 0; i < HF_COUNT(order) && err == HF_OK && l->n < limit; i++)
         err = hf_admin_list(admin, queue, order[i], NULL, limit - l->n, on_job, l, next,

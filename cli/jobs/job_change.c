@@ -140,6 +140,14 @@ static int retry(const hf_cli *cli, hf_admin *admin)
     hf_err err = hf_admin_retry(admin, job.queue, job.id, cli->detail);
     if (err == HF_RUNNING)
         return hf_cli_say(cli, HF_EXIT_NO, "", "%s runs already", job.id);
+    if (err == HF_PARKED)
+        return hf_cli_say(cli, HF_EXIT_NO, "",
+                          "%s follows %s, which holds its unique key, and stays parked",
+                          job.id, job.follows);
+    if (err == HF_EXISTS)
+        return hf_cli_say(cli, HF_EXIT_NO, "",
+                          "%s is dead, and stays so: another job holds its unique key",
+                          job.id);
     if (err == HF_GONE)
         return hf_job_not_found(cli, job.queue);
     return err == HF_OK ? tell(cli, &job, "retried", "due now")

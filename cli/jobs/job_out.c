@@ -12,8 +12,8 @@
 
 const char *hf_job_state_name(hf_job_state state)
 {
-    static const char *const names[] = {"ready",   "delayed", "retry",
-                                        "running", "dead",    "done"};
+    static const char *const names[] = {"ready", "delayed", "retry", "running",
+                                        "dead",  "done",    "parked"};
     return (size_t)state < HF_COUNT(names) ? names[state] : "?";
 }
 
@@ -44,6 +44,16 @@ static json_t *add_done(json_t *object, const hf_job_info *job)
     return object;
 }
 
+static json_t *add_unique(json_t *object, const hf_job_info *job)
+{
+    if (json_object_set_new(object, "unique", hf_out_text(job->unique)) == 0 &&
+        (job->follows[0] == '\0' ||
+         json_object_set_new(object, "follows", hf_out_text(job->follows)) == 0))
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
 json_t *hf_job_json(const hf_job_info *job)
 {
     bool running = job->state == HF_STATE_RUNNING, done = job->state == HF_STATE_DONE;
@@ -65,6 +75,8 @@ json_t *hf_job_json(const hf_job_info *job)
         job->error[0] != '\0' ? hf_out_text(job->error) : json_null());
     if (job->n_history > 0)
         (void)json_object_set_new(object, "history", history(job));
+    if (job->unique[0] != '\0')
+        object = add_unique(object, job);
     return done ? add_done(object, job) : object;
 }
 
@@ -137,6 +149,17 @@ static void print_done(const hf_job_info *job, int64_t now_ms)
                job->result_kind == HF_RESULT_JSON ? " of JSON" : "");
 }
 
+static void print_unique(const hf_job_info *job)
+{
+    if (job->unique[0] != '\0') {
+        printf("unique    ");
+        hf_out_plain(stdout, job->unique);
+        putchar('\n');
+    }
+    if (job->follows[0] != '\0')
+        printf("follows   %s\n", job->follows);
+}
+
 void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
 {
     char moment[HF_MOMENT_SIZE], duration[HF_DURATION_SIZE];
@@ -160,6 +183,7 @@ void hf_job_print_whole(const hf_job_info *job, int64_t now_ms)
     hf_format_duration(job->timeout_ms, duration);
     if (job->timeout_ms != 0)
         printf("timeout   %s\n", duration);
+    print_unique(job);
     if (job->state == HF_STATE_DONE)
         print_done(job, now_ms);
     else

@@ -78,6 +78,8 @@ size_t hf_why_reasons(const hf_job_why *why, int64_t poison, hf_reason out[HF_RE
         add(&l, true, HF_REASON_DEAD);
     else if (state == HF_STATE_DONE)
         add(&l, true, HF_REASON_DONE);
+    else if (state == HF_STATE_PARKED)
+        add(&l, true, HF_REASON_PARKED);
     else if (state == HF_STATE_RUNNING)
         add_running(&l, why);
     else

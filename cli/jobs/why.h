@@ -10,6 +10,7 @@
 /* The word is what --json gives, and stands at the beginning of a line. */
 #define HF_REASON_MAP(X)                                                                 \
     X(DEAD, "dead")             /* out of attempts, refused, or poison */                \
+    X(PARKED, "parked")         /* it follows the holder of its unique key */            \
     X(DONE, "done")             /* and it is kept */                                     \
     X(CANCELLING, "cancelling") /* it runs, and was asked to end */                      \
     X(RUNNING, "running")       /* also when its lease is over: it is taken over */      \

@@ -107,6 +107,16 @@ static void say_waiting(const hf_why_say *t, bool failed)
            failed ? "the next is" : "it is", due, job->id, t->with_queue);
 }
 
+static void say_parked(const hf_why_say *t)
+{
+    const hf_job_info *job = t->why->job;
+    printf(
+        "it follows %s, which holds its unique key, and is due when that one has ended: "
+        "'holdfast job why %s%s' tells more\n",
+        job->follows[0] != '\0' ? job->follows : "a job that is gone",
+        job->follows[0] != '\0' ? job->follows : job->id, t->with_queue);
+}
+
 static void say_dead(const hf_why_say *t)
 {
     char died[HF_MOMENT_SIZE], error[ERROR_SIZE];
@@ -231,6 +241,9 @@ void hf_why_say_reason(const hf_why_say *t, hf_reason reason)
     switch (reason) {
     case HF_REASON_DEAD:
         say_dead(t);
+        break;
+    case HF_REASON_PARKED:
+        say_parked(t);
         break;
     case HF_REASON_RUNNING:
         say_running(t);

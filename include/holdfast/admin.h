@@ -85,6 +85,10 @@ typedef struct hf_queue_stats {
     int64_t now_ms;           /* the time of these figures */
     int64_t kept, kept_bytes; /* done jobs that are kept; they are counted in `done` */
     int64_t expired;          /* since the queue began: jobs that did not start in time */
+    int64_t parked;           /* jobs that follow the holder of their unique key */
+    int64_t replaced; /* ever: jobs that had to wait again, and the parked job took their
+                         place */
+    int64_t healed; /* ever: unique keys that were freed because their holder was lost */
 } hf_queue_stats;
 #define HF_QUEUE_STATS_INIT HF_STRUCT_INIT(hf_queue_stats)
 
@@ -157,7 +161,8 @@ typedef enum hf_job_state {
     HF_STATE_RETRY, /* delayed after a failed attempt */
     HF_STATE_RUNNING,
     HF_STATE_DEAD,
-    HF_STATE_DONE /* and it is kept */
+    HF_STATE_DONE,  /* and it is kept */
+    HF_STATE_PARKED /* it follows the job that holds its unique key */
 } hf_job_state;
 
 /* What a handler gave with `done`. */
@@ -202,6 +207,8 @@ typedef struct hf_job_info {
     size_t n_history;
     int64_t start_by_ms; /* of a waiting job: it expires if it has not started until then;
                             0: it does not expire */
+    char unique[HF_UNIQUE_MAX + 1]; /* its unique key, or "" */
+    char follows[HF_ID_SIZE];       /* of a parked job: the holder of its key; else "" */
 } hf_job_info;
 #define HF_JOB_INFO_INIT HF_STRUCT_INIT(hf_job_info)
 
@@ -258,7 +265,9 @@ HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
 
 /* Makes a job due now. A dead job begins anew: its attempts and crashes count from 0. A
  * job that waits for its time or its backoff waits no longer. HF_RUNNING: it runs
- * already. HF_GONE: there is no such job. */
+ * already. HF_PARKED: it follows the holder of its unique key, and stays parked.
+ * HF_EXISTS: it is dead, and stays so, because another job holds its unique key. HF_GONE:
+ * there is no such job. */
 HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
                                           const char *id, char detail[HF_DETAIL_SIZE]);
 
@@ -297,7 +306,8 @@ typedef struct hf_dead_filter {
 typedef bool (*hf_progress_cb)(size_t done, size_t total, void *arg);
 
 /* Makes dead jobs due again, as hf_admin_retry() does: all at once (per_second 0), or
- * per_second of them in each second. */
+ * per_second of them in each second. Those whose unique key another job holds stay dead;
+ * if it is the only one that the filter names, the answer is HF_EXISTS. */
 HF_API HF_MUSTCHECK hf_err hf_admin_dead_retry(hf_admin *admin, const char *queue,
                                                const hf_dead_filter *filter,
                                                uint32_t per_second,

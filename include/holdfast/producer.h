@@ -66,6 +66,27 @@ typedef enum hf_expired {
     HF_EXPIRED_DROP, /* it is removed, and counted */
     HF_EXPIRED_DEAD  /* it is dead, with the reason "expired" */
 } hf_expired;
+/* When a job frees its unique key. */
+typedef enum hf_unique_until {
+    HF_UNIQUE_UNTIL_END,   /* when it is done, dead, or removed */
+    HF_UNIQUE_UNTIL_START, /* when it starts; it takes the key again to wait for a retry,
+                              if the key is free */
+    HF_UNIQUE_UNTIL_DONE   /* when it is done or removed: a dead job keeps it */
+} hf_unique_until;
+
+/* What a job does whose unique key another one holds. */
+typedef enum hf_on_conflict {
+    HF_ON_CONFLICT_SKIP,    /* it is not accepted: the other one stands for it */
+    HF_ON_CONFLICT_REPLACE, /* a holder that waits keeps its id and takes the record, due
+                            time and options of the new one; of any other holder: as NEXT
+                          */
+    HF_ON_CONFLICT_NEXT,    /* it is parked until the holder has ended; if a job is parked
+                            already, that one takes its record, due time and options. When
+                            the holder goes back to wait, the parked job takes its place */
+    HF_ON_CONFLICT_CANCEL   /* as NEXT, and a holder that runs is asked to end */
+} hf_on_conflict;
+
+enum { HF_UNIQUE_MAX = 256 }; /* bytes of a unique key: any text in UTF-8 */
 
 /* Zero means the default. All text and bytes are copied before the call returns. */
 typedef struct hf_job {
@@ -87,8 +108,26 @@ typedef struct hf_job {
     int64_t start_within_ms; /* it expires if it has not started so long after its first
                                 due time; a retry never expires. 0: never;
                                 ..HF_DELAY_MAX_MS */
+    const char *unique;      /* NULL: none; at most one job of its queue holds a key */
+    hf_unique_until unique_until; /* these need `unique` */
+    hf_on_conflict on_conflict;
+    int64_t unique_for_ms; /* 0: none; the key is taken for so long after its acceptance,
+                              also when the job is done */
+    int64_t debounce_ms;   /* 0: none; due so long after the last of these jobs with its
+                              key,   which replaces the one before, */
+    int64_t max_wait_ms;   /* but so long after the first one at the latest; required */
+    int64_t throttle_ms;   /* 0: none; as unique_for_ms, with SKIP or NEXT: at most one in
+                              this time */
 } hf_job;
 #define HF_JOB_INIT HF_STRUCT_INIT(hf_job)
+
+/* How a job came off whose unique key was taken. */
+typedef enum hf_conflict {
+    HF_CONFLICT_NONE,
+    HF_CONFLICT_SKIPPED,  /* HF_EXISTS, and `id` is the holder */
+    HF_CONFLICT_REPLACED, /* HF_EXISTS, and `id` is the job that took its record */
+    HF_CONFLICT_PARKED    /* HF_OK: it follows the holder */
+} hf_conflict;
 
 /* The answer for one job: HF_OK (accepted), HF_EXISTS (a job with this id waits, runs or
  * is dead; nothing was changed), or the reason why it was not accepted. Ids that the
@@ -97,8 +136,12 @@ typedef struct hf_enqueue_result {
     size_t size; /* HF_ENQUEUE_RESULT_INIT */
     hf_err err;
     char id[HF_ID_SIZE];
-    int64_t accepted_ms; /* for hf_admin_wait(): Redis's time when it was accepted, or
-                            found; 0: it was not, or an earlier sending had done it */
+    int64_t accepted_ms;  /* for hf_admin_wait(): Redis's time when it was accepted, or
+                             found; 0: it was not, or an earlier sending had done it */
+    hf_conflict conflict; /* with the holder of its unique key */
+    hf_err holder_state; /* then: HF_EXISTS (it waits), HF_RUNNING, HF_DEAD, HF_PARKED, or
+                            HF_GONE: it has ended, and its time not */
+    char holder[HF_ID_SIZE];
 } hf_enqueue_result;
 #define HF_ENQUEUE_RESULT_INIT HF_STRUCT_INIT(hf_enqueue_result)
 

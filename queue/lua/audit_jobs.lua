@@ -19,13 +19,14 @@
 --- @include "lib/read_meta.lua"
 --- @include "lib/leave.lua"
 --- @include "lib/bury.lua"
+--- @include "lib/unique.lua"
 --- @include "lib/audit.lua"
 if late(ARGV[5]) then
   return { LATE, now }
 end
 local FOLLOWS = {
   schedule = 'schedule:h', ['schedule:h'] = 'schedule:l', ['schedule:l'] = 'running', running = 'dead',
-  dead = 'jobs', jobs = '',
+  dead = 'parked', parked = 'jobs', jobs = '',
 }
 local LAST_FENCE = 9007199254740991 -- Lua counts no further
 local m = read_meta()
@@ -39,7 +40,7 @@ end
 
 -- An unreadable line becomes a part of the payload: no data is lost.
 local function to_dead(id, record, reason, text)
-  for _, set in ipairs({ 'schedule', 'schedule:h', 'schedule:l', 'running' }) do
+  for _, set in ipairs(SETS) do
     call('ZREM', P .. set, id)
   end
   bury(nil, id, readable(record) and record or '\n' .. record, reason, text)
@@ -131,6 +132,18 @@ local function check_lock(id, ends, lock)
   end
 end
 
+-- The key of a parked job names it, or else it would wait for ever.
+local function check_parked(id, due)
+  local key, head = key_of(call('HGET', JOBS, id))
+  local e = key and entry_of(call('HGET', UNIQUE, key))
+  if not e or e.parked ~= id then
+    report('parked', 9, id, 'is parked, and follows no job', 'it waits as any other', function()
+      call('ZREM', PARKED, id)
+      call('ZADD', level_of(head and head.priority), due, id)
+    end)
+  end
+end
+
 -- scores: of this id, in each set where it is. A job is told of in the first of them.
 local function check_member(id, scores, lock)
   local first
@@ -146,6 +159,9 @@ local function check_member(id, scores, lock)
     check_lock(id, scores.running, lock)
   elseif phase == 'running' and scores.running > now + 50 and scores.running <= TIME_MAX then
     check_no_lock(id, scores.running)
+  end
+  if phase == 'parked' then
+    check_parked(id, scores.parked)
   end
   if phase == 'running' and idle then
     report('left', 9, id, 'is still in `running`', 'look who has it: holdfast job show ' .. id)

@@ -23,7 +23,7 @@
 --- @include "lib/key_kept.lua"
 --- @include "lib/late.lua"
 --- @include "lib/uses_now.lua"
---- @include "lib/waits_in.lua"
+--- @include "lib/unique_holder.lua"
 --- @include "lib/wake.lua"
 --- @include "lib/audit.lua"
 if late(ARGV[5]) then
@@ -32,7 +32,8 @@ end
 local uses = call('TYPE', META).ok == 'hash' and call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local FOLLOWS = {
-  crashes = 'cancel', cancel = 'waits', waits = 'expires', expires = 'keys', keys = 'rest',
+  crashes = 'cancel', cancel = 'waits', waits = 'expires', expires = 'unique', unique = 'keys',
+  keys = 'rest',
 }
 local TYPES = {
   schedule = 'zset', ['schedule:h'] = 'zset', ['schedule:l'] = 'zset', running = 'zset', dead = 'zset',
@@ -40,6 +41,7 @@ local TYPES = {
   cancel = 'hash', waits = 'hash', wake = 'zset', meta = 'hash', workers = 'zset', leases = 'zset',
   done = 'zset', kept = 'zset', results = 'hash', expires = 'zset',
   cron = 'hash', cron_state = 'hash', cron_next = 'zset', cron_named = 'zset',
+  unique = 'hash', windows = 'zset', parked = 'zset',
 }
 local NUMBERS = {
   'max_running', 'rate_limit', 'rate_per', 'tokens', 'tokens_at', 'next_wake', 'fence', 'calm', 'high',
@@ -47,7 +49,7 @@ local NUMBERS = {
 }
 local ENDS = {
   seen = 86400000, last = 3600000, ended = 60000, purged = 60000, clock = 15000,
-  told = 60000, -- at most, ms
+  told = 60000, answer = 86400000, -- at most, ms
 }
 local LISTS = { workers = true, told = true }
 local LOCK_MS = 10000
@@ -79,6 +81,30 @@ local function check_marks(ids)
       report('mark', 9, id, 'has left a mark in `' .. phase .. '`', 'it is removed', function()
         call(phase == 'expires' and 'ZREM' or 'HDEL', P .. phase, id)
       end)
+    end
+  end
+end
+
+-- A unique key belongs to a job that holds it, or to a window that has not ended; its parked job is there.
+local function check_unique(keys)
+  for _, key in ipairs(keys) do
+    local e = entry_of(call('HGET', UNIQUE, key))
+    local state = e and holds(e)
+    local waits = e and not state and call('ZSCORE', WINDOWS, key)
+    if not e then
+      report('unique', 9, key, 'its entry in `unique` cannot be read', 'it is freed', function()
+        call('HDEL', UNIQUE, key)
+      end)
+    elseif not state and not waits then
+      report('unique', 9, key, 'is held by the job ' .. e.id .. ', which is gone', 'it is freed', function()
+        free(key, e, true)
+      end)
+    elseif e.parked ~= '' and not call('ZSCORE', PARKED, e.parked) then
+      report('unique', 9, key, 'names the parked job ' .. e.parked .. ', which is gone', 'it names none',
+        function()
+          e.parked = ''
+          call('HSET', UNIQUE, key, text_of(e))
+        end)
     end
   end
 end
@@ -207,6 +233,8 @@ if phase == 'keys' then
   for _, key in ipairs(ids) do
     check_key(key)
   end
+elseif phase == 'unique' then
+  check_unique(ids)
 else
   check_marks(ids)
 end

@@ -11,6 +11,7 @@
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
+--- @include "lib/key_unique.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
@@ -33,7 +34,7 @@ local token, ends = ask_to_cancel(id)
 if token then
   return { RUNS, now, token, ends }
 end
-local set = waits_in(id)
+local set = waits_in(id) or call('ZSCORE', PARKED, id) and PARKED
 if not set then
   return { GONE, now }
 end

@@ -112,6 +112,10 @@ local function check(i)
   if string.find(m.uses, 'k', 1, true) then
     forget_done(KEYS[i])
   end
+  if string.find(m.uses, 'u', 1, true) then
+    --- @include "lib/unique.lua"
+    end_windows(1000)
+  end
   mend_uses(m, KEYS[i])
   if string.find(m.uses, 'c', 1, true) then
     --- @include "lib/take_ticks.lua"

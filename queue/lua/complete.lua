@@ -3,10 +3,11 @@
 --  KEYS[1]   prefix      hf:{queue}:
 --  ARGV[1]   worker      its id
 --  ARGV[2]   not_after   ms on Redis's clock; 0: no limit
---  ARGV[3]   resent      the first so many were sent before, without an answer
+--  ARGV[3]   resent      the first so many were sent before, without an answer; and behind a space
+--            how many of the jobs have a unique key, if any have
 --  ARGV[4]   fences      how many there are
 --  ARGV[5..] fence, jobs for each of them: so many have it; then the id of each job, in this order,
---            1 to 1000
+--            1 to 1000; then place, key of each job that has a unique key
 --  returns   {OK, now} (all done) | {OK, now, {code, ...}} | {LATE, now}; a code is OK, LOST
 --            (another token, or none), GONE (no such job). Sent twice: GONE, or LOST if the id was
 --            accepted again.
@@ -18,7 +19,12 @@ if ARGV[2] ~= '0' and now > ARGV[2] + 0 then
   return { LATE, now }
 end
 local args, worker, from, locks = ARGV, ARGV[1], 5 + 2 * ARGV[4], {} -- where the ids begin
-local n = #args - from + 1
+local resent, named = ARGV[3], nil
+if resent ~= '0' then
+  resent, named = string.match(resent, '^(%d+) ?(%d*)$')
+  args = { unpack(ARGV, 1, #ARGV - 2 * (tonumber(named) or 0)) }
+end
+local first, n = from, #args - from + 1
 for k = 1, n do
   locks[k] = LOCK .. args[from + k - 1]
 end
@@ -48,7 +54,7 @@ if held < n or call('ZREM', RUNNING, unpack(ids, from)) < n then
     end
     jobs[2 * k - 1], jobs[2 * k], left = args[from + k - 1], args[i], left - 1
   end
-  places, codes, lost, unsure = owned(worker, 1, 2, ARGV[3] + 0, jobs)
+  places, codes, lost, unsure = owned(worker, 1, 2, resent + 0, jobs)
   n, from, ids, locks = #places, 1, {}, {}
   for k = 1, n do
     ids[k] = jobs[places[k]]
@@ -66,6 +72,11 @@ if n == 0 then
   return { OK, now, codes }
 end
 local how, set, marked, expiring = 'done', nil, uses and string.find(uses, 'm', 1, true), false
+local keyed, unparked, voids
+if named and named ~= '' then
+  --- @include "lib/unique_named.lua"
+  keyed = named_keys(ids, from, #args, first)
+end
 --- @step "lib/leaving.lua"
 
 -- The wake rule. Without max_running no job that ends lets another one start sooner. So nothing
@@ -74,7 +85,7 @@ local waits = call('EXISTS', SCHEDULE) == 1
 if not waits and uses and string.find(uses, 'l', 1, true) then
   waits = call('EXISTS', SCHEDULE .. ':h', SCHEDULE .. ':l') > 0
 end
-if waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
+if unparked or waits == not next_wake or next_wake and next_wake < now - BROKEN_MS
   or uses and string.find(uses, 'n', 1, true) then
   --- @include "lib/wake.lua"
   wake(read_meta())

@@ -12,6 +12,7 @@
 --- @include "lib/keys.lua"
 --- @include "lib/key_lock.lua"
 --- @include "lib/key_dead.lua"
+--- @include "lib/key_unique.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
@@ -47,7 +48,7 @@ local function place(id, death)
     holders[#holders + 1] = floor(tonumber(runs))
     return nil, RUNS
   end
-  return waits_in(id), GONE
+  return waits_in(id) or call('ZSCORE', PARKED, id) and PARKED, GONE
 end
 
 for k = 1, #ids do
@@ -68,10 +69,13 @@ if died == 0 and uses and string.find(uses, 'k', 1, true) then
   end
 end
 local how = died == 0 and 'deleted' or 'purged'
+local removed = next(from)
+leave(how, from[PARKED] or {}, PARKED) -- before one of them follows its holder
+from[PARKED] = nil
 for set, members in pairs(from) do
   leave(how, members, set)
 end
-if expired or next(from) then
+if expired or removed then
   wake(read_meta())
 end
 return { OK, now, codes, holders }

@@ -16,10 +16,13 @@
 --            chosen. A first letter N (as n) or C (chosen) says that the caller has checked all
 --            arguments, as the library has. Else the script does so, and an error that begins with
 --            `ERR holdfast:` changes nothing.
---  returns   {OK, now, repeated, codes} | {LATE, now} | {EXISTS, now, 0, codes}
---            repeated 1: the number was executed before, nothing was changed, all are accepted;
+--  returns   {OK, now, repeated, codes, conflicts} | {LATE, now} | {EXISTS, now, 0, codes}
+--            repeated 1: the number was executed before, nothing was changed, and the answer is the
+--            same as then;
 --            codes: empty when all are new, else one for each: OK, EXISTS (queued), RUNNING,
---            DEAD. Of an id that is named twice the first counts. A queue that is divided into
+--            DEAD. Of an id that is named twice the first counts. conflicts: may be left out; of each
+--            job whose unique key another one holds: place, how, id, state (lib/unique_take.lua);
+--            its code is EXISTS unless it is parked. A queue that is divided into
 --            shards answers the error `SHARDED holdfast: <number> <tag> <tag> ...`: nothing was
 --            changed, and its jobs belong to the queues with these tags.
 --- @include "lib/base.lua"
@@ -46,6 +49,7 @@ local next_wake, uses, high = m[1] and m[1] + 0, m[2], m[3] and m[3] + 0 or 0
 
 -- 1. Read the options of each job.
 local records, heads, dues, new, last, taken, soonest, big = {}, {}, {}, 0, '', nil, math.huge, false
+local places, keyed, conflicts = {}, false, nil
 for k = 1, n do
   local i = 3 + 3 * k
   local id, due, record = args[i], args[i + 1], args[i + 2]
@@ -56,7 +60,8 @@ for k = 1, n do
     local j = 2 * new + 1
     records[j], records[j + 1] = id, record
     new, last, big = new + 1, id, big or #record > BIG_BYTES
-    heads[new], dues[new] = cjson.decode(string.match(record, '^[^\n]*')), due
+    heads[new], dues[new], places[new] = cjson.decode(string.match(record, '^[^\n]*')), due, k
+    keyed = keyed or heads[new].unique
   end
 end
 --- @step "lib/refused.lua"
@@ -70,33 +75,40 @@ if now < high then
     dues[k] = dues[k] ~= stamp and string.format('%d', later(dues[k] + 0)) or stamp
   end
 end
-local times = {} -- by set
-local function put(set, time, id)
-  local list = times[set] or {}
-  list[#list + 1], list[#list + 2], times[set] = time, id, list
-end
-for k = 1, new do
-  local id, head = records[2 * k - 1], heads[k]
-  local by = start_by(head.start_within, dues[k])
-  put(level_of(head.priority), dues[k], id)
-  if by then
-    put(EXPIRES, by, id)
-    records[2 * k] = '{"start_by":' .. by .. ',' .. string.sub(records[2 * k], 2)
-  end
-end
-for i = 1, 2 * new, SLICE do
-  call('HSET', JOBS, unpack(records, i, math.min(i + SLICE - 1, 2 * new)))
-end
-for set, list in pairs(times) do
-  for i = 1, #list, SLICE do
-    call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
-  end
-end
 local function use(letter, used)
   if used and not (uses and string.find(uses, letter, 1, true)) then
     note_use(letter, true)
   end
 end
-use('l', times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'])
-use('x', times[EXPIRES])
+local function put(from, to)
+  local times = {} -- by set
+  local function add(set, time, id)
+    local list = times[set] or {}
+    list[#list + 1], list[#list + 2], times[set] = time, id, list
+  end
+  for k = from, to do
+    local id, head = records[2 * k - 1], heads[k]
+    local by = start_by(head.start_within, dues[k])
+    add(level_of(head.priority), dues[k], id)
+    if by then
+      add(EXPIRES, by, id)
+      records[2 * k] = with_start_by(records[2 * k], by)
+    end
+  end
+  for i = 2 * from - 1, 2 * to, SLICE do
+    call('HSET', JOBS, unpack(records, i, math.min(i + SLICE - 1, 2 * to)))
+  end
+  for set, list in pairs(times) do
+    for i = 1, #list, SLICE do
+      call('ZADD', set, unpack(list, i, math.min(i + SLICE - 1, #list)))
+    end
+  end
+  use('l', times[SCHEDULE .. ':h'] or times[SCHEDULE .. ':l'])
+  use('x', times[EXPIRES])
+end
+if keyed then
+  --- @step "lib/unique_keys.lua"
+else
+  put(1, new)
+end
 --- @step "lib/accepted.lua"

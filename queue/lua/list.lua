@@ -1,7 +1,7 @@
 -- A page of the jobs in a state, in their order, without payloads.
 --
 --  KEYS[1]  prefix      hf:{queue}:
---  ARGV[1]  state       ready, delayed, retry, running, dead or done (those that are kept)
+--  ARGV[1]  state       ready, delayed, retry, running, dead, parked or done (those that are kept)
 --  ARGV[2]  after       '' : from the start; else the id after whose place the page begins
 --  ARGV[3]  limit       jobs, 1..1000; fewer where records are large
 --  ARGV[4]  score       that `after` had when it was read: the page begins behind that place,
@@ -22,7 +22,7 @@
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local MAX_BYTES, state, limit = 1024 * 1024, ARGV[1], tonumber(ARGV[3])
-local one = state == 'running' or state == 'dead' or state == 'done'
+local one = state == 'running' or state == 'dead' or state == 'parked' or state == 'done'
 local sets, records = one and { P .. state } or levels(), state == 'done' and RESULTS or JOBS
 
 -- Whether a job of these sets is in the list.

@@ -2,7 +2,7 @@
 --
 --  KEYS[1]  prefix      hf:{queue}:
 --  ARGV[1]  not_after   ms on Redis's clock; 0: no limit
---  ARGV[2]  state       delayed (as of now), ready, dead or done
+--  ARGV[2]  state       delayed (as of now), ready, dead, parked or done
 --  ARGV[3]  before      ready: those that were due until then, dead and done: that ended until then, ms
 --  ARGV[4]  max         jobs, 1..1000
 --  ARGV[5]  slice       a word for this slice, different from all others
@@ -11,6 +11,7 @@
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
+--- @include "lib/key_unique.lua"
 --- @include "lib/late.lua"
 --- @include "lib/open_writes.lua"
 --- @include "lib/wake.lua"
@@ -33,10 +34,13 @@ if ARGV[2] == 'done' then
 elseif ARGV[2] ~= 'dead' and uses and string.find(uses, 'x', 1, true) then
   expire_due(uses, {}) -- these are not purged, but have expired
 end
-local sets, n = ARGV[2] == 'dead' and { DEAD } or ARGV[2] == 'done' and { DONE } or levels(), 0
+local ONE = { dead = DEAD, done = DONE, parked = PARKED }
+local sets, n = ONE[ARGV[2]] and { ONE[ARGV[2]] } or levels(), 0
 for _, set in ipairs(sets) do
   local first, left = 0, tonumber(ARGV[4]) - n
-  if ARGV[2] == 'delayed' then
+  if ARGV[2] == 'parked' then
+    left = math.min(left, call('ZCARD', set))
+  elseif ARGV[2] == 'delayed' then
     first = call('ZCOUNT', set, '-inf', now)
   else
     left = math.min(left, call('ZCOUNT', set, '-inf', ARGV[3]))

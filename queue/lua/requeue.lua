@@ -8,8 +8,9 @@
 --  ARGV[4]   rate        how many become due per second, from then on; 0: all at once
 --  ARGV[5]   place       of the first of them in the resulting line, from 0
 --  ARGV[6..] id of each job, at most 200
---  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS. Sent twice: the same,
---            or GONE where died is given.
+--  returns   {OK, now, {code, ...}} | {LATE, now}; a code is OK, GONE, RUNS, EXISTS (it is dead, and
+--            another job holds its unique key), -14 (it is parked). Sent twice: the same, or GONE where
+--            died is given.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
@@ -24,6 +25,7 @@
 --- @include "lib/waits_in.lua"
 --- @include "lib/expiry.lua"
 --- @include "lib/expire_all.lua"
+--- @include "lib/unique_again.lua"
 if late(ARGV[1]) then
   return { LATE, now }
 end
@@ -33,10 +35,15 @@ local died, first = digits(ARGV[2], TIME_MAX), digits(ARGV[3], TIME_MAX)
 local rate, place = digits(ARGV[4], DELAY_MAX), digits(ARGV[5], DELAY_MAX)
 local codes, changed = {}, false
 
--- It may expire anew, from the time at which it is due now.
+-- It may expire anew, from the time at which it is due now. False: another job holds its unique key.
 local function put(id, due)
   local home, by
-  local record = rewrite(call('HGET', JOBS, id) or '', function(head)
+  local record = call('HGET', JOBS, id) or ''
+  local key, options = key_of(record)
+  if key and not take_again(id, key, options) then
+    return false
+  end
+  record = rewrite(record, function(head)
     home, by = level_of(head.priority), start_by(head.start_within, due)
     head.attempts, head.history, head.reason, head.died, head.refused = nil, nil, nil, nil, nil
     head.start_by = tonumber(by)
@@ -51,6 +58,7 @@ local function put(id, due)
     call('ZADD', EXPIRES, by, id)
     note_use('x', true)
   end
+  return true
 end
 
 -- It waits no longer; what may expire has its whole time from now on.
@@ -75,8 +83,8 @@ for i = 6, #ARGV do
     due = math.min(TIME_MAX, due + floor((place + i - 6) * 1000 / rate))
   end
   if score and (died == 0 or tonumber(score) <= died) then
-    code, changed = OK, true
-    put(id, due > now and later(due) or now)
+    changed = true -- a key may have been healed
+    code = put(id, due > now and later(due) or now) and OK or EXISTS
   elseif died == 0 and not score then
     local set
     set, score = waits_in(id)
@@ -88,6 +96,8 @@ for i = 6, #ARGV do
       end
     elseif call('ZSCORE', RUNNING, id) then
       code = RUNS
+    elseif call('ZSCORE', PARKED, id) then
+      code = WAITS_FOR
     end
   end
   codes[#codes + 1] = code

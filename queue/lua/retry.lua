@@ -26,6 +26,7 @@
 --- @include "lib/note_attempt.lua"
 --- @include "lib/cancelled.lua"
 --- @include "lib/owned.lua"
+--- @include "lib/unique_back.lua"
 if late(ARGV[2]) then
   return { LATE, now }
 end
@@ -35,7 +36,7 @@ for i = 6, #ARGV, 5 do
 end
 local places, codes, lost, unsure = owned(ARGV[1], 4, 5, digits(ARGV[3], 1000))
 open_writes()
-local failed = 0
+local uses, failed = call('HGET', META, 'uses'), 0
 for k = 1, #places do
   local i = places[k]
   local id = ARGV[i]
@@ -48,8 +49,12 @@ for k = 1, #places do
     end)
     call('ZREM', RUNNING, id)
     call('HSET', JOBS, id, record)
-    call('ZADD', home, later(now + delays[i]), id)
+    local due = later(now + delays[i])
+    call('ZADD', home, due, id)
     call('DEL', LOCK .. id)
+    if uses and string.find(uses, 'u', 1, true) then
+      back_to_wait(id, home, due)
+    end
     failed = failed + 1
   end
 end

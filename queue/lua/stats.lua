@@ -3,8 +3,9 @@
 --  KEYS[1]  prefix      hf:{queue}:
 --  returns  {OK, now, paused, ready, delayed, running, dead, enqueued, done, failed, lost,
 --           unsure, crashed, oldest ready (ms, 0 none), next due (ms, 0 none), max_running,
---           rate_limit, rate_per, workers alive, cancelled, deleted, done ones that are kept, and
---           their bytes, expired}. What has expired and still waits counts as expired.
+--           rate_limit, rate_per, workers alive, cancelled, deleted, done ones that are kept, their
+--           bytes, expired, parked, replaced, healed}. What has expired and still waits counts as
+--           expired.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
 --- @include "lib/key_dead.lua"
@@ -13,6 +14,7 @@
 --- @include "lib/levels.lua"
 --- @include "lib/key_kept.lua"
 --- @include "lib/key_expires.lua"
+--- @include "lib/key_unique.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local ready, delayed, first, after = 0, 0, nil, nil
@@ -49,7 +51,8 @@ for _, set in ipairs(levels()) do
 end
 ready = ready - (late - #gone)
 local m = call('HMGET', META, 'paused', 'enqueued', 'done', 'failed', 'lost', 'unsure', 'crashed',
-  'max_running', 'rate_limit', 'rate_per', 'cancelled', 'deleted', 'expired')
+  'max_running', 'rate_limit', 'rate_per', 'cancelled', 'deleted', 'expired',
+  'replaced', 'healed')
 local keeps = uses and string.find(uses, 'k', 1, true)
 local function number(value)
   return tonumber(value or 0)
@@ -61,4 +64,5 @@ return {
   number(m[10]), call('ZCOUNT', WORKERS, '(' .. now, '+inf'), number(m[11]), number(m[12]),
   keeps and call('ZCOUNT', KEPT, '(' .. now, '+inf') or 0, number(keeps and call('HGET', RESULTS, '')),
   number(m[13]) + late,
+  call('ZCARD', PARKED), number(m[14]), number(m[15]),
 }

@@ -4,12 +4,12 @@
 --  ARGV[1]  id
 --  returns  {OK, now, set, score, line, payload bytes, token, lease, crashes, paused, before,
 --           max_running, running, rate_limit, rate_per, next token, locked until, calm until,
---           cancelling, {holder, jobs, ...}, kept} | {GONE, now}
+--           cancelling, {holder, jobs, ...}, kept, follows} | {GONE, now}
 --           set to crashes: as `job` answers, but the record's first line alone. before: jobs that
 --           are due and come first, those of a higher level among them. next token: when the rate
 --           lets the next one start; locked until: the end of a lock on a waiting job; calm until:
 --           no takeover before it;
---           kept: as `job`; each 0 if it does not apply. The holders of the first 1,000 that
+--           kept and follows: as `job`; each 0 if it does not apply. The holders of the first 1,000 that
 --           run, at most 8, those with most jobs first. Sent twice: the same.
 --- @include "lib/guard.lua"
 --- @include "lib/keys.lua"
@@ -21,6 +21,7 @@
 --- @include "lib/limits.lua"
 --- @include "lib/place_of.lua"
 --- @include "lib/as_expired.lua"
+--- @include "lib/follows.lua"
 local uses = call('HGET', META, 'uses')
 --- @step "lib/sharded.lua"
 local id = ARGV[1]
@@ -79,4 +80,5 @@ return {
   m.max_running, call('ZCARD', RUNNING), m.rate, m.per, next_token(m),
   place == 'schedule' and left > 0 and now + left or 0, m.calm > now and m.calm or 0,
   string.sub(token, -#asked - 1) == ':' .. asked and 1 or 0, holders(), kept,
+  follows(place, id, record),
 }

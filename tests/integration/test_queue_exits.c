@@ -8,6 +8,7 @@
 #include "tests/support/queue_fixture.h"
 
 static hf_queue_fixture fixture;
+static bool keyed; /* the job has a unique key */
 static char detail[HF_DETAIL_SIZE];
 
 static void must(hf_err err)
@@ -20,16 +21,32 @@ static void verdict(hf_verdict_op op, uint32_t dead_max)
 {
     const hf_verdict_args args = {
         .worker = "w", .dead_max = dead_max, .dead_age_ms = 1000000};
-    const hf_verdict_item item = {
-        .id = "one", .due_ms = 60000, .error = {"x", 1}, .reason = "handler"};
+    const hf_verdict_item item = {.id = "one",
+                                  .due_ms = 60000,
+                                  .error = {"x", 1},
+                                  .reason = "handler",
+                                  .unique = {"k", keyed}};
     must(hf_queue_fixture_verdict(&fixture, op, &args, &item));
 }
 
 /* ---- the states in which a job is, each with a mark of each kind ---- */
 
+static void put(const char *id, const char *line)
+{
+    char record[128];
+    int len =
+        snprintf(record, sizeof record, "{\"type\":\"t\",\"unique\":\"k\"%s}\n", line);
+    const hf_enqueue_args args = {.producer = "", .options = true};
+    const hf_enqueue_item item = {id, 0, {record, (size_t)len}};
+    must(hf_queue_fixture_enqueue_items(&fixture, &args, &item, 1));
+}
+
 static void ready(void)
 {
-    must(hf_queue_fixture_enqueue(&fixture, "one", 0));
+    if (keyed)
+        put("one", "");
+    else
+        must(hf_queue_fixture_enqueue(&fixture, "one", 0));
 }
 
 static void running(void)
@@ -56,7 +73,7 @@ static void cancelling(void)
 
 static void complete(void)
 {
-    must(hf_queue_fixture_complete(&fixture, "w", "one", NULL));
+    verdict(HF_OP_COMPLETE, 0);
 }
 
 static void keep(void)
@@ -94,7 +111,8 @@ static void take_over(void)
     (void)hf_fixture_command(&fixture.redis, "ZADD hf:{q}:running 2 one");
     (void)hf_fixture_command(&fixture.redis, "DEL hf:{q}:lock:one");
     must(hf_queue_fixture_claim_with(&fixture, &args));
-    assert_int_equal(fixture.n_jobs, 0);
+    for (size_t i = 0; i < fixture.n_jobs; i++)
+        assert_string_not_equal(fixture.jobs[i].id, "one");
 }
 
 static void claim_without_a_record(void)
@@ -181,21 +199,24 @@ static const char *left(void)
         "table.sort(left) return table.concat(left, ' ')");
 }
 
-static void every_exit_leaves_nothing_of_the_job_behind(void **state)
+static void try_every_exit(void)
 {
-    (void)state;
     for (size_t i = 0; i < HF_COUNT(ways); i++) {
         const way *w = &ways[i];
         (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+        if (keyed &&
+            w->end == claim_without_a_record) /* nothing tells its key: it is healed */
+            continue;
         w->prepare();
         (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:crashes one 1");
-        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses m");
+        (void)hf_fixture_command(&fixture.redis, "HSET hf:{q}:meta uses %s",
+                                 keyed ? "um" : "m");
         w->end();
         const char *keys = left();
         if (strcmp(keys, w->dies ? "dead jobs" : "") != 0)
             fail_msg("%s: left behind: %s", w->what, keys);
         if (strcmp(hf_fixture_command(&fixture.redis, "HGET hf:{q}:meta uses"),
-                   "(nil)") != 0)
+                   keyed ? "u" : "(nil)") != 0)
             fail_msg("%s: `uses` still tells of a mark", w->what);
         if (w->counted != NULL &&
             hf_fixture_number(&fixture.redis, "HGET hf:{q}:meta %s", w->counted) != 1)
@@ -203,10 +224,51 @@ static void every_exit_leaves_nothing_of_the_job_behind(void **state)
     }
 }
 
+static void every_exit_leaves_nothing_of_the_job_behind(void **state)
+{
+    (void)state;
+    keyed = false;
+    try_every_exit();
+}
+
+static void every_exit_frees_its_unique_key(void **state)
+{
+    (void)state;
+    keyed = true;
+    try_every_exit();
+}
+
+/* Whatever ends the holder: the parked job has its key then, and waits. */
+static void every_exit_lets_the_parked_job_follow(void **state)
+{
+    (void)state;
+    keyed = true;
+    for (size_t i = 0; i < HF_COUNT(ways); i++) {
+        const way *w = &ways[i];
+        if (w->end == claim_without_a_record || w->prepare == dead || w->end == purge)
+            continue; /* its key is not known; it is free; the parked job is purged first
+                       */
+        (void)hf_fixture_command(&fixture.redis, "FLUSHALL");
+        w->prepare();
+        put("two", ",\"on_conflict\":\"next\"");
+        assert_int_equal(hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:parked"), 1);
+        w->end();
+        const char *holder = hf_fixture_command(&fixture.redis, "HGET hf:{q}:unique k");
+        if (strcmp(holder, "two e 0 0") != 0 ||
+            hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:parked") != 0 ||
+            hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:schedule") +
+                    hf_fixture_number(&fixture.redis, "ZCARD hf:{q}:running") !=
+                1)
+            fail_msg("%s: the key is held by %s", w->what, holder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         HF_ADMIN_TEST(every_exit_leaves_nothing_of_the_job_behind, &fixture),
+        HF_ADMIN_TEST(every_exit_frees_its_unique_key, &fixture),
+        HF_ADMIN_TEST(every_exit_lets_the_parked_job_follow, &fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

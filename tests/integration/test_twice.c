@@ -23,16 +23,17 @@
 #define REGISTRY "hf:{/}:"
 #define URGENT "{\"v\":1,\"type\":\"t\",\"priority\":\"high\"}\npayload"
 #define HURRIED "{\"v\":1,\"type\":\"t\",\"start_within\":60000}\npayload"
+#define KEYED "{\"v\":1,\"type\":\"t\",\"unique\":\"k\"}\npayload"
 #define RECORD "{\"v\":1,\"type\":\"t\",\"created\":1700000000000}\npayload"
 
 static char fence[32]; /* of the jobs a1 and a2, which worker w1 holds */
 
-/* In the arguments $F is the fence, $R a record, $U one of a high priority, and $H one
- * that expires. `counted`: what the second sending added to a counter of meta, "lost 1".
- */
+/* In the arguments $F is the fence, $R a record, $U one of a high priority, $H one that
+ * expires, and $K one with a unique key. `counted`: what the second sending added to a
+ * counter of meta, "lost 1". */
 
 #define JOB_LINE "{\"v\":1,\"type\":\"t\",\"created\":T}\n"
-#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0 0 0 0"
+#define STATS "0 T 0 3 1 2 1 7 0 1 0 0 0 T T 0 0 0 1 0 0 0 0 0 0 0 0"
 #define WORDS "{\"type\":\"t\"}\nresult"
 
 static const hf_sending table[] = {
@@ -75,6 +76,12 @@ static const hf_sending table[] = {
      .not_after = 3,
      .first = "0 T 0 {0 -1}",
      .second = "0 T 0 {-1 -1}"},
+    {.what = "enqueue with a unique key",
+     .script = &hf_lua_queue_enqueue_with,
+     .args = {"p", "1", "$T", "60000", "0", "n1", "0", "$K", "n2", "0", "$K"},
+     .not_after = 3,
+     .first = "0 T 0 {0 -1} {2 skipped n1 -1}",
+     .second = "0 T 1 {0 -1} {2 skipped n1 -1}"},
     {.what = "claim",
      .script = &hf_lua_queue_claim,
      .args = {"w2", "1", "2", "30000", "$T", "0", "b", "2", "1", "9000000000000 60000",
@@ -336,16 +343,16 @@ static const hf_sending table[] = {
     {.what = "job",
      .script = &hf_lua_queue_job,
      .args = {"r1", "1"},
-     .first = "0 T schedule T " JOB_LINE "payload 7  0 0 0",
+     .first = "0 T schedule T " JOB_LINE "payload 7  0 0 0 ",
      .reads = true},
     {.what = "await",
      .script = &hf_lua_queue_await,
      .args = {"r1", "1", "c", "1"},
-     .first = "0 T schedule T " JOB_LINE "payload 7  0 0 0"},
+     .first = "0 T schedule T " JOB_LINE "payload 7  0 0 0 "},
     {.what = "await of one that waits no more",
      .script = &hf_lua_queue_await,
      .args = {"l1", "0", "c", "0"},
-     .first = "0 T schedule T " JOB_LINE " 7  0 0 0",
+     .first = "0 T schedule T " JOB_LINE " 7  0 0 0 ",
      .reads = true},
     {.what = "await of what is dead",
      .script = &hf_lua_queue_await,
@@ -370,7 +377,7 @@ static const hf_sending table[] = {
     {.what = "why of what waits",
      .script = &hf_lua_queue_why,
      .args = {"r2"},
-     .first = "0 T schedule T " JOB_LINE " 7  0 0 0 1 0 2 0 0 0 0 0 0 {w1 2} 0",
+     .first = "0 T schedule T " JOB_LINE " 7  0 0 0 1 0 2 0 0 0 0 0 0 {w1 2} 0 ",
      .reads = true},
     {.what = "why of what is none",
      .script = &hf_lua_queue_why,
@@ -484,6 +491,8 @@ static const char *expand(const char *arg)
         return URGENT;
     if (strcmp(arg, "$H") == 0)
         return HURRIED;
+    if (strcmp(arg, "$K") == 0)
+        return KEYED;
     return strcmp(arg, "$R") == 0 ? RECORD : strcmp(arg, "$F") == 0 ? fence : arg;
 }
 

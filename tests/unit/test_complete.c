@@ -137,7 +137,7 @@ static void an_option_is_offered_until_it_is_given(void **state)
 static void values_are_offered_where_they_are_fixed(void **state)
 {
     (void)state;
-    const char *states = "ready delayed retry running dead done";
+    const char *states = "ready delayed retry running dead done parked";
     offers("job list --state ", states);
     offers("job list --state -", states);
     offers("job list --queue list --state de", states);

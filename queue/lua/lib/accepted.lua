@@ -1,7 +1,7 @@
 -- accepted.lua - the end of a request whose new jobs are in their sets. A step that answers.
 --
 -- Takes records, new: {id, record, ...}; big: one of them is large; soonest: when the first is due; what
--- lib/seen.lua gave; high, next_wake, uses.
+-- lib/seen.lua gave; high, next_wake, uses; conflicts: with other jobs, which may have changed then.
 if words[2] then -- how an earlier job of this id ended is no word on the new one
   for j = 1, 2 * new, 2 do
     call('DEL', P .. 'ended:' .. records[j])
@@ -18,19 +18,19 @@ if new > 0 then
     note_use('b', true)
   end
 end
-if new == 0 then
+if new == 0 and not conflicts then
   return { OK, now, 0, codes }
-elseif now > high + HIGH_MS then
+elseif now > high + HIGH_MS and new > 0 then
   call('HSET', META, 'high', stamp)
 end
 
 -- The wake rule. Where a limit counts, or a time has come that others may have used, it has to look;
 -- else the next claim is for the first of these jobs, unless a worker comes sooner anyway.
-if uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
+if conflicts or uses and string.find(uses, '[pnr]') or soonest > now and next_wake and next_wake <= now then
   --- @include "lib/wake.lua"
   wake(read_meta())
 else
   local at, doubted = soonest, false
   --- @step "lib/wake_rule.lua"
 end
-return { OK, now, 0, codes or {} }
+return { OK, now, 0, codes or {}, conflicts }

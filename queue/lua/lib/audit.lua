@@ -68,7 +68,7 @@ local function any_worker_lives()
 end
 
 -- The sets of a queue's jobs, as the audit goes through them: behind the prefix.
-local SETS = { 'schedule', 'schedule:h', 'schedule:l', 'running', 'dead' }
+local SETS = { 'schedule', 'schedule:h', 'schedule:l', 'running', 'dead', 'parked' }
 
 -- The scores of many ids in one set: id -> score.
 local function scores_in(set, ids)

@@ -15,7 +15,7 @@ local function bury(set, id, record, reason, text, worker, ran)
     end
     head.reason, head.error, head.died, head.start_by = reason, text, now, nil
   end)
-  leave('dead', { id }, set, set == RUNNING and { LOCK .. id })
+  leave('dead', { id }, set, set == RUNNING and { LOCK .. id }, reason == 'expired')
   call('HSET', JOBS, id, record)
   call('ZADD', DEAD, stamp, id)
 end

@@ -5,7 +5,9 @@
 
 -- They leave as expired. None has a mark, because none has started.
 local function leave_late(ids, set)
-  local how, from, locks, marked, expiring = 'expired', 1, nil, false, true
+  local how, from, locks, marked, expiring, voids = 'expired', 1, nil, false, true, true
+  local uses = call('HGET', META, 'uses')
+  local keyed, unparked = uses and string.find(uses, 'u', 1, true), nil
   --- @step "lib/leaving.lua"
 end
 

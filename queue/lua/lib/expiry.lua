@@ -10,6 +10,11 @@ local function start_by(within, due)
   return within and string.format('%d', math.min(TIME_MAX, math.max(due + 0, now) + within))
 end
 
+-- A record that tells it.
+local function with_start_by(record, by)
+  return '{"start_by":' .. by .. ',' .. string.sub(record, 2)
+end
+
 -- Whether the time of an id is over; then it is gone, though it may still wait.
 local function is_late(id)
   local by = call('ZSCORE', EXPIRES, id)

@@ -3,14 +3,14 @@
 --- @include "lib/waits_in.lua"
 --- @include "lib/expiry.lua"
 
--- `schedule` (of whatever level), `running` or `dead`, and its score; nil: there is no such job. And the
--- set in which it waits. `expired`: it waits, but its time is over.
+-- `schedule` (of whatever level), `running`, `dead` or `parked`, and its score; nil: there is no such job.
+-- And the set in which it waits. `expired`: it waits, but its time is over.
 local function found_in(id)
   local set, score = waits_in(id)
   if set then
     return is_late(id) and 'expired' or 'schedule', score, set
   end
-  for _, name in ipairs({ 'running', 'dead' }) do
+  for _, name in ipairs({ 'running', 'dead', 'parked' }) do
     score = call('ZSCORE', P .. name, id)
     if score then
       return name, score

@@ -2,13 +2,16 @@
 --
 -- Takes args, n, uses. Gives codes: of those that are known, by their places.
 local codes
-local sets, levelled = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, 'l', 1, true)
-if sets > 0 or levelled then
-  local ids, set, code = {}, SCHEDULE, EXISTS
+local sets, beside = call('EXISTS', SCHEDULE, RUNNING, DEAD), uses and string.find(uses, '[lu]')
+if sets > 0 or beside then
+  local ids, set, code, others = {}, SCHEDULE, EXISTS, {}
+  if beside then
+    others = { SCHEDULE .. ':h', SCHEDULE .. ':l', P .. 'parked' }
+  end
   for k = 1, n do
     ids[k] = args[3 + 3 * k]
   end
-  for place = 1, levelled and 5 or 3 do
+  for place = 1, 3 + #others do
     if n < 8 or sets == 3 or call('EXISTS', set) == 1 then
       for from = 1, n, SLICE do
         local scores = call('ZMSCORE', set, unpack(ids, from, math.min(from + SLICE - 1, n)))
@@ -25,7 +28,7 @@ if sets > 0 or levelled then
     elseif place == 2 then
       set, code = DEAD, IS_DEAD
     else
-      set, code = SCHEDULE .. (place == 3 and ':h' or ':l'), EXISTS
+      set, code = others[place - 2], EXISTS
     end
   end
 end

@@ -6,11 +6,13 @@
 --- @include "lib/key_waits.lua"
 
 -- These jobs end; lib/leaving.lua explains the arguments.
-local function leave(how, ids, set, locks)
+local function leave(how, ids, set, locks, voids)
   if #ids == 0 then
     return
   end
   local from, marked = 1, call('EXISTS', CRASHES, CANCELS, WAITS) > 0
   local expiring = call('EXISTS', EXPIRES) == 1
+  local uses = call('HGET', META, 'uses')
+  local keyed, unparked = uses and string.find(uses, 'u', 1, true), nil
   --- @step "lib/leaving.lua"
 end

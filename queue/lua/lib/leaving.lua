@@ -7,12 +7,19 @@
 --   expired    as cancelled
 --   purged     counted as deleted; no word for each
 --   trimmed    from the dead; not counted
+--   replaced   counted: the job that followed it took its place (lib/unique_back.lua); told as cancelled
 -- Takes how; ids, at most 2,000, from the place `from` on; set: where they are, nil: the caller has
 -- taken them out; locks: the keys of their locks, nil: no worker holds them; marked: one of them may
--- have a mark; expiring: one of them may have a time at which it expires. Out of a set first, the record last.
+-- have a mark; expiring: one of them may have a time at which it expires; keyed: one of them may have a
+-- unique key, true: their records tell it, else {ids, keys}; voids: the time is over for which it is taken
+-- in any case. Gives unparked: a job took the key of one that ended. Out of a set first, the record last.
 --- @include "lib/keys.lua"
 if set then
   call('ZREM', set, unpack(ids, from))
+end
+if keyed then
+  --- @include "lib/unique_left.lua"
+  unparked = free_keys_of(how, ids, from, keyed, voids)
 end
 if how ~= 'dead' then
   call('HDEL', JOBS, unpack(ids, from))
@@ -40,7 +47,7 @@ if expiring then
   --- @include "lib/key_expires.lua"
   call('ZREM', EXPIRES, unpack(ids, from))
 end
-if how == 'cancelled' or how == 'deleted' or how == 'expired' then
+if how == 'cancelled' or how == 'deleted' or how == 'expired' or how == 'replaced' then
   call('SET', P .. 'ended:', stamp .. ' ' .. how, 'PX', '60000')
   for k = from, #ids do
     call('SET', P .. 'ended:' .. ids[k], stamp .. ' ' .. how, 'PX', '60000')

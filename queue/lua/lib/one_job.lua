@@ -4,6 +4,7 @@
 --- @include "lib/time_of.lua"
 --- @include "lib/place_of.lua"
 --- @include "lib/as_expired.lua"
+--- @include "lib/follows.lua"
 
 -- How a job of this id ended, for one that is gone.
 local function ending(id)
@@ -32,5 +33,6 @@ local function one_job(id, whole, uses)
   return {
     OK, now, name, time_of(score), whole and record or string.sub(record, 1, nl), #record - nl,
     call('GET', LOCK .. id) or '', lease, tonumber(string.match(mark, '^%d+')) or 0, kept,
+    follows(name, id, record),
   }
 end

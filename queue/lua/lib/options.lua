@@ -19,9 +19,20 @@ local function a_time(value)
   return good, 'as its %s a whole number of ms from 1 to ' .. string.format('%.0f', DELAY_MAX)
 end
 
+local function is_key(value)
+  return type(value) == 'string' and #value >= 1 and #value <= 256, 'as its %s a text of 1 to 256 bytes'
+end
+
 -- Each with a function that tells whether a value of it is right, and what was expected.
 local OPTIONS = {
   { 'priority', one_of('high', 'low') }, { 'start_within', a_time }, { 'expired', one_of('dead') },
+  { 'unique', is_key },
+  { 'unique_until', one_of('start', 'done') },
+  { 'unique_for', a_time },
+  { 'on_conflict', one_of('replace', 'next', 'cancel') },
+  { 'debounce', a_time },
+  { 'max_wait', a_time },
+  { 'throttle', a_time },
 }
 
 -- The first option that is wrong, and what was expected; nil: all are as they should be.
@@ -39,4 +50,6 @@ local function wrong_option(head, optional)
       return name, string.format(expected, name)
     end
   end
+  --- @include "lib/unique_rules.lua"
+  return wrong_together(head)
 end

@@ -1,0 +1,9 @@
+-- follows.lua - which job a parked one follows.
+--- @include "lib/unique.lua"
+
+-- The id of the holder of its unique key; '' : it is not parked, or its key does not name it.
+local function follows(place, id, record)
+  local key = place == 'parked' and key_of(record)
+  local e = key and entry_of(call('HGET', UNIQUE, key))
+  return e and e.parked == id and e.id or ''
+end

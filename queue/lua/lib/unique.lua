@@ -1,0 +1,100 @@
+-- unique.lua - unique keys: at most one job holds a key.
+--
+-- `unique` says of each key that is taken: `<holder> <until> <window> <first> <parked>`.
+--   until   e: the holder frees it when it is done or dies; s: when it starts; d: when it is done
+--   window  ms on Redis's clock; until then the key is taken, even when the holder is gone; 0: no
+--   first   ms; when the first of the jobs was accepted that a debounce has put together; 0: none
+--   parked  the id of the job that follows the holder; may be left out
+-- `windows` has the keys whose holders are gone before the end of their window, scored by that end.
+-- `parked` has the jobs that follow holders, scored by when they are due, at the earliest. A job frees
+-- a key only if the key names its id, so none frees what another one holds.
+--- @include "lib/key_unique.lua"
+--- @include "lib/bounds.lua"
+--- @include "lib/expiry.lua"
+--- @include "lib/head_of.lua"
+--- @include "lib/high.lua"
+--- @include "lib/levels.lua"
+--- @include "lib/uses.lua"
+
+-- What `unique` says of a key; nil: it is free, or the text cannot be read.
+local function entry_of(value)
+  local id, keeps, window, first, parked =
+    string.match(value or '', '^(%S+) (%l) (%d+) (%d+) ?(%S*)$')
+  return id and { id = id, keeps = keeps, window = window + 0, first = first + 0, parked = parked }
+end
+
+local function text_of(e)
+  local text = string.format('%s %s %.0f %.0f', e.id, e.keeps, e.window, e.first)
+  return e.parked and e.parked ~= '' and text .. ' ' .. e.parked or text
+end
+
+-- The key in the line of a record; nil: it has none. Most lines are not decoded.
+local function key_of(record)
+  local line = string.match(record or '', '^[^\n]*')
+  local head = line and string.find(line, '"unique"', 1, true) and head_of(line .. '\n')
+  if head and type(head.unique) == 'string' then
+    return head.unique, head
+  end
+end
+
+-- The letter for a record's `unique_until`; a debounced job frees its key when it starts.
+local function keeps_of(head)
+  return (head.debounce or head.unique_until == 'start') and 's' or head.unique_until == 'done' and 'd'
+    or 'e'
+end
+
+-- The end of its window, counted from `from`; 0: it has none.
+local function window_of(head, from)
+  local length = tonumber(head.throttle or head.unique_for or 0) or 0
+  return length > 0 and from + length or 0
+end
+
+-- The parked job of a key takes it, and waits from now on; not before `least`.
+local function unpark(key, e, least)
+  local id, record = e.parked, call('HGET', JOBS, e.parked) or ''
+  local head, due = head_of(record) or {}, tonumber(call('ZSCORE', PARKED, id) or now)
+  local first_due = math.max(due, least)
+  if due > now then
+    local high = tonumber(call('HGET', META, 'high') or 0)
+    due = now < high and due <= high + HIGH_MS and now or due -- this clock was set back since
+  end
+  local home, from = level_of(head.priority), math.max(now, least)
+  if home ~= SCHEDULE then
+    note_use('l', true)
+  end
+  if head.start_within then
+    local by = string.format('%.0f', math.min(TIME_MAX, first_due + head.start_within))
+    call('HSET', JOBS, id, with_start_by(record, by))
+    call('ZADD', EXPIRES, by, id)
+    note_use('x', true)
+  end
+  call('ZREM', PARKED, id)
+  call('ZREM', WINDOWS, key)
+  call('ZADD', home, string.format('%.0f', math.max(due, from)), id)
+  call('HSET', UNIQUE, key,
+    text_of({ id = id, keeps = keeps_of(head), window = window_of(head, from), first = e.first }))
+end
+
+-- The holder of a key does not hold it any more; `voids`: its window ends as well.
+local function free(key, e, voids)
+  local window = not voids and e.window > now and e.window or 0
+  if e.parked ~= '' then
+    unpark(key, e, window)
+  elseif window > 0 then
+    call('ZADD', WINDOWS, string.format('%.0f', window), key)
+  else
+    call('HDEL', UNIQUE, key)
+    if e.window > 0 then
+      call('ZREM', WINDOWS, key)
+    end
+  end
+end
+
+-- Forgets windows that are over, at most so many.
+local function end_windows(most)
+  local over = call('ZRANGEBYSCORE', WINDOWS, '-inf', stamp, 'LIMIT', 0, math.min(most, 3000))
+  if #over > 0 then
+    call('HDEL', UNIQUE, unpack(over))
+    call('ZREM', WINDOWS, unpack(over))
+  end
+end

@@ -1,0 +1,17 @@
+-- unique_again.lua - dead jobs that run again.
+--- @include "lib/unique_holder.lua"
+local WAITS_FOR = -14 -- of a parked job
+
+-- A dead job takes its unique key again. False: another one holds it.
+local function take_again(id, key, head)
+  local e = holder_of(key)
+  if e and e.id ~= id then
+    return false
+  elseif e then
+    call('ZREM', WINDOWS, key)
+  else
+    call('HSET', UNIQUE, key, text_of({ id = id, keeps = keeps_of(head), window = 0, first = 0 }))
+    note_use('u', true)
+  end
+  return true
+end

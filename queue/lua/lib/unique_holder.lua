@@ -1,0 +1,51 @@
+-- unique_holder.lua - who holds a key.
+--- @include "lib/key_dead.lua"
+--- @include "lib/unique.lua"
+--- @include "lib/unique_left.lua"
+--- @include "lib/count.lua"
+--- @include "lib/expire_all.lua"
+--- @include "lib/waits_in.lua"
+
+-- Where the holder is: EXISTS (it waits, in that set), RUNS, IS_DEAD; nil: it does not hold the key.
+local function holds(e)
+  local set = waits_in(e.id)
+  if set then
+    return EXISTS, set
+  elseif call('ZSCORE', RUNNING, e.id) then
+    return e.keeps ~= 's' and RUNS or nil
+  elseif call('ZSCORE', DEAD, e.id) then
+    return e.keeps == 'd' and IS_DEAD or nil
+  end
+end
+
+-- The entry of a key that is taken, and the state of its holder; GONE: only its window holds it. A key
+-- whose holder has been lost is healed, and counted.
+local function holder_of(key)
+  for _ = 1, 3 do -- freed, the key may belong to a parked job, and this one be gone too
+    local value = call('HGET', UNIQUE, key)
+    local e = entry_of(value)
+    local state, set = nil, nil
+    if e and expire_late(e.id) then
+      value = call('HGET', UNIQUE, key)
+      e = entry_of(value)
+    end
+    if e then
+      state, set = holds(e)
+    end
+    if state then
+      return e, state, set
+    elseif e and e.window > now then
+      return e, GONE
+    elseif not value then
+      return nil
+    end
+    if not e or e.window == 0 or not call('ZSCORE', WINDOWS, key) then
+      count('healed', 1)
+    end
+    if e then
+      free(key, e, true)
+    else
+      call('HDEL', UNIQUE, key)
+    end
+  end
+end

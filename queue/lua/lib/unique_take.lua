@@ -1,0 +1,95 @@
+-- unique_take.lua - a job with a unique key meets the job that holds the key.
+--- @include "lib/key_crashes.lua"
+--- @include "lib/later.lua"
+--- @include "lib/unique_holder.lua"
+--- @include "lib/ask_to_cancel.lua"
+local PARKED_CODE = -14
+
+-- What the answer says of each job that met another one: place, how, id, state. how: `skipped` and
+-- `replaced`: that job stands for it; `parked`: it waits for that job. state of that job: EXISTS (it
+-- waits), RUNS, IS_DEAD, PARKED_CODE, or GONE (it has ended, and its window has not).
+local conflicts_met = {}
+
+local function met(k, how, id, state)
+  local n = #conflicts_met
+  conflicts_met[n + 1], conflicts_met[n + 2] = k, how
+  conflicts_met[n + 3], conflicts_met[n + 4] = id, state
+  return how == 'parked' and OK or EXISTS
+end
+
+-- When a job is due: as it says, or as its debounce says, counted from the first of its jobs.
+local function due_of(head, due, first)
+  return head.debounce and later(math.min(now + head.debounce, first + head.max_wait)) or due
+end
+
+-- The waiting job of this id gets another record, and starts anew.
+local function replace(e, set, key, job)
+  local head, first = job.head, math.min(e.first > 0 and e.first or now, now)
+  local home = level_of(head.priority)
+  local due = string.format('%.0f', due_of(head, job.due, first))
+  local by = start_by(head.start_within, due)
+  call('HSET', JOBS, e.id, by and with_start_by(job.record, by) or job.record)
+  call('HDEL', CRASHES, e.id)
+  call('ZREM', EXPIRES, e.id)
+  if by then
+    call('ZADD', EXPIRES, by, e.id)
+    note_use('x', true)
+  end
+  if home ~= SCHEDULE then
+    note_use('l', true)
+  end
+  if home ~= set then
+    call('ZREM', set, e.id)
+  end
+  call('ZADD', home, due, e.id)
+  e.keeps, e.window, e.first = keeps_of(head), window_of(head, now), head.debounce and first or 0
+  call('HSET', UNIQUE, key, text_of(e))
+end
+
+-- It follows the holder. One job at most does: a later one replaces what it is to do.
+local function park(e, key, job)
+  local head, parked = job.head, e.parked ~= '' and e.parked or nil
+  local first = parked and e.first > 0 and math.min(e.first, now) or now
+  call('HSET', JOBS, parked or job.id, job.record)
+  call('ZADD', PARKED, string.format('%.0f', due_of(head, job.due, first)), parked or job.id)
+  e.parked, e.first = parked or job.id, head.debounce and first or 0
+  call('HSET', UNIQUE, key, text_of(e))
+  if not parked then
+    call('DEL', P .. 'ended:' .. job.id)
+    count('enqueued', 1)
+  end
+  return parked
+end
+
+-- job: id, head (of its record), record, due (ms), place. Returns the text for `unique` if it takes the
+-- key (job.due may be later then); or nil and its code: another job stands for it, or it is parked.
+local function take_key(job)
+  local head, key = job.head, job.head.unique
+  local mode = head.debounce and 'replace' or head.on_conflict or 'skip'
+  call('HINCRBY', META, 'enqueued', '0') -- a full Redis refuses this, and so all
+  local e, state, set = holder_of(key)
+  if e and mode == 'skip' then
+    return nil, met(job.place, 'skipped', e.id, state)
+  elseif state == EXISTS and mode == 'replace' then
+    replace(e, set, key, job)
+    return nil, met(job.place, 'replaced', e.id, EXISTS)
+  elseif e and state ~= GONE then
+    local parked = park(e, key, job)
+    if mode == 'cancel' and state == RUNS then
+      ask_to_cancel(e.id)
+    end
+    if parked then
+      return nil, met(job.place, 'replaced', parked, PARKED_CODE)
+    end
+    return nil, met(job.place, 'parked', e.id, state)
+  end
+  local from = now
+  if e then -- its window: the job comes after it
+    local length = window_of(head, 0)
+    from = length > 0 and math.min(e.window, now + length) or e.window -- if this clock was set back
+    call('ZREM', WINDOWS, key)
+  end
+  job.due = math.max(due_of(head, job.due, now), e and from or 0)
+  return text_of({ id = job.id, keeps = keeps_of(head), window = window_of(head, from),
+    first = head.debounce and now or 0 })
+end
