@@ -43,13 +43,20 @@ typedef struct search {
     bool expired;
 } search;
 
+/* To note a client is a write; to look is none. */
+static bool refuses_notes(hf_err err)
+{
+    return err == HF_AUTH || err == HF_REDIS || err == HF_READONLY || err == HF_MISCONF ||
+           err == HF_OOM;
+}
+
 static hf_err look_in(hf_admin *admin, const hf_queue *queue, const char *id, void *arg)
 {
     search *s = arg;
     const uint64_t until_ns = sooner(s->of->until_ns, hf_admin_until(admin));
     hf_err err = hf_look_at(admin, queue, id, &s->look, until_ns);
-    if (err == HF_AUTH && s->look.client != NULL && !s->look.gives_up) {
-        s->of->not_permitted = true;
+    if (refuses_notes(err) && s->look.client != NULL && !s->look.gives_up) {
+        s->of->not_permitted = err == HF_AUTH || err == HF_REDIS;
         s->look.client = NULL;
         err = hf_look_at(admin, queue, id, &s->look, until_ns);
     }

@@ -233,12 +233,10 @@ static hf_err put(hf_waits *waits, entry *e, char *detail)
         e->next = waits->inbox;
         waits->inbox = e;
         waits->n++;
+        hf_hearing_wake(waits->admin); /* under the lock: the thread is still there */
     }
     uv_mutex_unlock(&waits->lock);
-    if (err != HF_OK)
-        return hf_say_err(detail, err);
-    hf_hearing_wake(waits->admin);
-    return HF_OK;
+    return err == HF_OK ? err : hf_say_err(detail, err);
 }
 
 hf_err hf_job_wait(hf_waits *waits, const char *queue, const char *id,
@@ -275,8 +273,8 @@ void hf_waits_close(hf_waits *waits)
         return;
     uv_mutex_lock(&waits->lock);
     waits->closing = true;
-    uv_mutex_unlock(&waits->lock);
     hf_hearing_wake(waits->admin);
+    uv_mutex_unlock(&waits->lock);
     (void)uv_thread_join(&waits->thread);
     uv_mutex_destroy(&waits->lock);
     free(waits);

@@ -303,6 +303,30 @@ static void a_blocking_call_is_told_too(void **state)
     assert_false(is_waited_for("one"));
 }
 
+/* A user that may not write, or not block, asks again and again. */
+static void a_user_that_may_only_read_is_told_later(void **state)
+{
+    static const char *const rules[] = {"-blpop", "-hset", "-@write"};
+    char user_url[512];
+    told t;
+    (void)state;
+    for (size_t i = 0; i < HF_COUNT(rules); i++) {
+        (void)hf_fixture_command(&fixture.redis,
+                                 "ACL SETUSER weak reset on >weak ~* +@all %s", rules[i]);
+        (void)snprintf(user_url, sizeof user_url, "unix://weak:weak@%s",
+                       fixture.redis.socket);
+        const hf_server_opts server = {HF_SERVER_OPTS_INIT, .url = user_url};
+        const hf_waits_opts opts = {HF_WAITS_OPTS_INIT, .server = &server};
+        hf_waits_close(waits);
+        must(hf_waits_open(&waits, &opts, detail));
+        run("one");
+        wait_for(&t, "one", 0);
+        ALWAYS(100, atomic_load(&t.n) == 0);
+        must(hf_queue_fixture_complete(&fixture, "w", "one", NULL));
+        is_told(&t, HF_OK);
+    }
+}
+
 static void a_connection_that_is_lost_loses_no_end(void **state)
 {
     told t;
@@ -335,6 +359,7 @@ int main(void)
         TEST(a_waiter_that_was_killed_leaves_with_the_job),
         TEST(many_waits_of_several_clients_are_all_told),
         TEST(a_blocking_call_is_told_too),
+        TEST(a_user_that_may_only_read_is_told_later),
         TEST(a_connection_that_is_lost_loses_no_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
