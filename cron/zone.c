@@ -250,11 +250,14 @@ static hf_err read_file(hf_zone **out, int fd, const struct stat *s,
     if (data == NULL)
         return hf_say_err(detail, HF_NOMEM);
     ssize_t len = read_all(fd, data, (size_t)s->st_size);
+    hf_zone *zone = NULL;
     hf_err err = len < 0 ? hf_say(detail, HF_INVALID, "the file cannot be read")
-                         : hf_zone_read(out, data, (size_t)len, detail);
+                         : hf_zone_read(&zone, data, (size_t)len, detail);
     free(data);
-    if (err == HF_OK)
-        (*out)->file = identity_of(s);
+    if (zone != NULL) {
+        zone->file = identity_of(s);
+        *out = zone;
+    }
     return err;
 }
 

@@ -119,6 +119,16 @@ static void numbers_of_a_priority_are_three_levels(void **state)
     }
 }
 
+static void is_refused(const char *line, const char *expected)
+{
+    char detail[HF_BULK_DETAIL_SIZE] = "";
+    hf_bulk_line l;
+    assert_int_equal(hf_bulk_line_read(&l, line, strlen(line), PAYLOAD_MAX, detail),
+                     HF_INVALID);
+    if (strncmp(detail, expected, strlen(expected)) != 0)
+        fail_msg("%s: %s", line, detail);
+}
+
 static void a_bad_line_is_refused_with_what_was_expected(void **state)
 {
     (void)state;
@@ -158,6 +168,21 @@ static void a_bad_line_is_refused_with_what_was_expected(void **state)
          "expected an integer from 1 to 1000000"},
         {"{\"type\":\"t\",\"max_attempts\":\"5\"}",
          "expected an integer from 1 to 1000000"},
+        {"{\"type\":\"t\",\"payload\":1,\"payload_base64\":\"AA==\"}",
+         "expected 'payload' or 'payload_base64', found both"},
+        {"{\"type\":\"t\",\"payload_base64\":\"A\"}",
+         "expected base64 for 'payload_base64'"},
+        {"{\"type\":\"t\",\"payload_base64\":[1]}",
+         "expected base64 for 'payload_base64'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        is_refused(cases[i][0], cases[i][1]);
+}
+
+static void a_bad_option_is_refused_with_what_was_expected(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
         {"{\"type\":\"t\",\"priority\":\"soon\"}",
          "expected high, normal, low, or an integer from 0 to 9 for 'priority'"},
         {"{\"type\":\"t\",\"priority\":10}", "expected high, normal, low"},
@@ -167,22 +192,9 @@ static void a_bad_line_is_refused_with_what_was_expected(void **state)
          "expected drop or dead for 'expired'"},
         {"{\"type\":\"t\",\"expired\":\"dead\"}",
          "expected 'start_within' with 'expired'"},
-        {"{\"type\":\"t\",\"payload\":1,\"payload_base64\":\"AA==\"}",
-         "expected 'payload' or 'payload_base64', found both"},
-        {"{\"type\":\"t\",\"payload_base64\":\"A\"}",
-         "expected base64 for 'payload_base64'"},
-        {"{\"type\":\"t\",\"payload_base64\":[1]}",
-         "expected base64 for 'payload_base64'"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char detail[HF_BULK_DETAIL_SIZE] = "";
-        hf_bulk_line l;
-        assert_int_equal(
-            hf_bulk_line_read(&l, cases[i][0], strlen(cases[i][0]), PAYLOAD_MAX, detail),
-            HF_INVALID);
-        if (strncmp(detail, cases[i][1], strlen(cases[i][1])) != 0)
-            fail_msg("%s: %s", cases[i][0], detail);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        is_refused(cases[i][0], cases[i][1]);
 }
 
 static void a_payload_over_the_limit_is_refused(void **state)
@@ -502,6 +514,7 @@ int main(void)
         cmocka_unit_test(every_key_of_a_job_is_read),
         cmocka_unit_test(numbers_of_a_priority_are_three_levels),
         cmocka_unit_test(a_bad_line_is_refused_with_what_was_expected),
+        cmocka_unit_test(a_bad_option_is_refused_with_what_was_expected),
         cmocka_unit_test(a_payload_over_the_limit_is_refused),
         cmocka_unit_test(the_scanner_stays_inside_any_text),
         cmocka_unit_test(base64_is_read_strictly),
