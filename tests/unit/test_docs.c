@@ -428,7 +428,7 @@ static void every_snippet_of_c_is_from_an_example(void **state)
         if (!known)
             fail_msg("README.md shows what is in no example:\n%s", snippet);
     }
-    assert_int_equal(snippets, 2);
+    assert_int_equal(snippets, 3);
     free(readme);
     globfree(&found);
 }
