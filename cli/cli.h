@@ -66,6 +66,7 @@ int hf_cmd_job_list(hf_cli *cli);
 int hf_cmd_job_why(hf_cli *cli);
 int hf_cmd_job_result(hf_cli *cli);
 int hf_cmd_job_retry(hf_cli *cli);
+int hf_cmd_job_edit(hf_cli *cli);
 int hf_cmd_job_cancel(hf_cli *cli);
 int hf_cmd_job_delete(hf_cli *cli);
 int hf_cmd_dead_list(hf_cli *cli);

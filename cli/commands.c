@@ -307,6 +307,15 @@ static const hf_command commands[] = {
      .more =
          "A dead job starts again like a new one: its attempts count from zero. A job "
          "that waits for its time or for its next attempt becomes due now."},
+    {.name = "job edit",
+     .operands = "ID [PAYLOAD|-]",
+     .min_operands = 1,
+     .max_operands = 2,
+     .opts = hf_opts_edit,
+     .run = hf_cmd_job_edit,
+     .section = "jobs",
+     .help = "change a waiting job: its payload, its time, its priority",
+     .more = "What is not given stays. A running or dead job is not changed (exit 1)."},
     {.name = "job cancel",
      .operands = "ID",
      .min_operands = 1,

@@ -89,6 +89,25 @@ const hf_opt hf_opts_show[] = {
     HF_OPT_END,
 };
 const hf_opt hf_opts_find[] = {FIND_OPT, HF_OPT_END};
+const hf_opt hf_opts_edit[] = {
+    FIND_OPT,
+    {.name = "in",
+     .kind = HF_OPT_DURATION,
+     .value = "DURATION",
+     .max = HF_DELAY_MAX_MS,
+     .help = "start it after this long; 0s: now"},
+    {.name = "at",
+     .kind = HF_OPT_TIME,
+     .value = "TIME",
+     .help =
+         "start it no earlier than this: 2030-01-31T08:00:00Z, or @SECONDS since 1970"},
+    {.name = "priority",
+     .kind = HF_OPT_CHOICE,
+     .value = "LEVEL",
+     .choices = "high|normal|low",
+     .help = "its new priority"},
+    HF_OPT_END,
+};
 const hf_opt hf_opts_cancel[] = {
     FIND_OPT,
     {.name = "wait",

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/common/payload.h"
 #include "cli/common/priority.h"
 #include "cli/common/progress.h"
 #include "cli/common/result.h"
@@ -20,52 +21,6 @@
 #include "cli/out.h"
 
 enum { KEEP_MS = 60000 }; /* with --result */
-
-/* ---- the payload ---- */
-
-/* All of standard input; one byte more than allowed is enough to see that it is too much.
- */
-static hf_err read_input(hf_buf *out)
-{
-    char chunk[16384];
-    for (;;) {
-        ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return HF_SYSTEM;
-        if (n == 0)
-            return hf_buf_err(out);
-        hf_buf_add(out, chunk, (size_t)n);
-        if (hf_buf_err(out) != HF_OK)
-            return hf_buf_err(out);
-    }
-}
-
-static int take_payload(const hf_cli *cli, hf_buf *input, hf_job *job)
-{
-    const char *payload = hf_argv_operand(cli->args, 1);
-    size_t max = (size_t)cli->config->payload_max;
-    hf_err err = HF_OK;
-    if (payload != NULL && strcmp(payload, "-") == 0) {
-        err = read_input(input);
-        job->payload = input->len > 0 ? input->data : "";
-        job->payload_len = input->len;
-    } else if (payload != NULL) {
-        job->payload = payload;
-        job->payload_len = strlen(payload);
-    }
-    if (err == HF_SYSTEM)
-        return hf_cli_say(cli, HF_EXIT_DATA, "",
-                          "expected a payload on standard input, found "
-                          "none (%s)",
-                          strerror(errno));
-    if (err == HF_TOOBIG || job->payload_len > max)
-        return hf_cli_say(cli, HF_EXIT_DATA,
-                          "limits.payload in the configuration raises it",
-                          "expected a payload of at most %zu bytes, found more", max);
-    return err == HF_OK ? HF_EXIT_OK : hf_cli_fail(cli, err, NULL);
-}
 
 /* ---- the producer ---- */
 
@@ -484,7 +439,7 @@ int hf_cmd_enqueue(hf_cli *cli)
     if (code == HF_EXIT_OK)
         code = take_options(cli, &job);
     if (code == HF_EXIT_OK)
-        code = take_payload(cli, &input, &job);
+        code = hf_take_payload(cli, &input, &job.payload, &job.payload_len);
     if (code == HF_EXIT_OK)
         code = send_one(cli, &job, &result);
     hf_buf_done(&input);

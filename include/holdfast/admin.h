@@ -271,6 +271,26 @@ HF_API HF_MUSTCHECK hf_err hf_admin_delete(hf_admin *admin, const char *queue,
 HF_API HF_MUSTCHECK hf_err hf_admin_retry(hf_admin *admin, const char *queue,
                                           const char *id, char detail[HF_DETAIL_SIZE]);
 
+/* What becomes of a waiting job; all zero: nothing changes. */
+typedef struct hf_job_edit {
+    size_t size;         /* HF_JOB_EDIT_INIT */
+    const void *payload; /* NULL: it stays */
+    size_t payload_len;  /* bytes */
+    bool set_due;        /* it is due after delay_ms, at at_ms, or now if both are 0 */
+    bool set_priority;
+    hf_priority priority;
+    int64_t delay_ms; /* counted from the change; 0..HF_DELAY_MAX_MS */
+    int64_t at_ms;    /* Unix ms on Redis's clock; 0..HF_TIME_MAX_MS */
+} hf_job_edit;
+#define HF_JOB_EDIT_INIT HF_STRUCT_INIT(hf_job_edit)
+
+/* Changes a job that waits, also one that waits for its next attempt. What may expire
+ * does so as if it had been due at the new time from the beginning. HF_RUNNING, HF_DEAD:
+ * it does not wait, and nothing changes. HF_GONE: there is no such job. */
+HF_API HF_MUSTCHECK hf_err hf_admin_edit(hf_admin *admin, const char *queue,
+                                         const char *id, const hf_job_edit *edit,
+                                         char detail[HF_DETAIL_SIZE]);
+
 /* Waits until the job neither waits nor runs, at most deadline_ms (0: without end).
  * accepted_ms: from hf_enqueue_result. A purge since then may have removed the job before
  * this call looks. 0: not known, and such a job counts as done. HF_OK: it is done, or

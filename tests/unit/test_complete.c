@@ -75,7 +75,8 @@ static void the_words_of_a_command_follow_one_another(void **state)
         "enqueue job dead queue cron lock locks workers worker check doctor script demo "
         "bench version help");
     offers("dead ", "list retry purge");
-    offers("job li", "show list result why retry cancel delete"); /* the shell matches */
+    offers("job li",
+           "show list result why retry edit cancel delete"); /* the shell matches */
     offers("--redis job dead ", "list retry purge");
     offers("--redis=job --json dead ", "list retry purge");
     offers("-c job dead ", "list retry purge");
